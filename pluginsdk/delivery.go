@@ -1,0 +1,53 @@
+package pluginsdk
+
+import (
+	"context"
+	"time"
+)
+
+// DeliveryState says how far a delivery has come.
+type DeliveryState string
+
+// The states of a delivery.
+const (
+	DeliveryPending   DeliveryState = "pending"
+	DeliverySending   DeliveryState = "sending"
+	DeliveryDelivered DeliveryState = "delivered"
+	DeliveryDead      DeliveryState = "dead"
+)
+
+// Delivery is a message on its way to a person through the plugin of its
+// target. It is attempted at least once; its ID is the same at every attempt,
+// so that a plugin can recognise one it has already carried out.
+type Delivery struct {
+	ID            string        `json:"id"`
+	MessageID     int64         `json:"messageId"`
+	Plugin        string        `json:"plugin"`
+	Target        string        `json:"target"`
+	State         DeliveryState `json:"state"`
+	Attempt       int           `json:"attempt"`
+	NextAttemptAt time.Time     `json:"nextAttemptAt,omitzero"`
+	LastError     string        `json:"lastError,omitempty"`
+	ExternalID    string        `json:"externalId,omitempty"`
+	CreatedAt     time.Time     `json:"createdAt"`
+}
+
+// DeliveryRequest is a Delivery with what it carries.
+type DeliveryRequest struct {
+	Call     Call
+	Delivery Delivery
+	Thread   Thread
+	Message  Message
+}
+
+// DeliveryReceipt acknowledges a delivery.
+type DeliveryReceipt struct {
+	ExternalID string // the id of the message at the target
+}
+
+// DeliverHook is implemented by plugins that carry messages to people. An
+// error with CodeInvalid, CodeNotFound or CodeDenied is permanent; any other
+// is retried.
+type DeliverHook interface {
+	Deliver(ctx context.Context, request DeliveryRequest) (DeliveryReceipt, error)
+}

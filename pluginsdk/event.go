@@ -1,0 +1,161 @@
+package pluginsdk
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// EventType names an event.
+type EventType string
+
+// The event types of the core. Each has a payload type below. A plugin
+// publishes events of its own only under its name (NAME:...).
+const (
+	EventChatMessage      EventType = "chat:message"      // ChatMessage
+	EventPipelineStart    EventType = "pipeline:start"    // RunRef
+	EventPipelineStep     EventType = "pipeline:step"     // StepEvent
+	EventPipelineStream   EventType = "pipeline:stream"   // StreamPayload
+	EventPipelineComplete EventType = "pipeline:complete" // CompletePayload
+	EventPipelineError    EventType = "pipeline:error"    // ErrorPayload
+	EventPipelineRetry    EventType = "pipeline:retry"    // RetryPayload
+	EventThreadCreated    EventType = "thread:created"    // ThreadPayload
+	EventThreadUpdated    EventType = "thread:updated"    // ThreadPayload
+	EventMessageAppended  EventType = "thread:message"    // MessagePayload
+	EventTaskCreated      EventType = "task:created"      // TaskPayload
+	EventTaskProgress     EventType = "task:progress"     // TaskPayload
+	EventTaskEvaluated    EventType = "task:evaluated"    // TaskPayload
+	EventTaskValidated    EventType = "task:validated"    // TaskPayload
+	EventTaskFailed       EventType = "task:failed"       // TaskPayload
+	EventTaskCancelled    EventType = "task:cancelled"    // TaskPayload
+	EventCronFired        EventType = "cron:fired"        // CronPayload
+	EventPluginState      EventType = "plugin:state"      // PluginStatePayload
+	EventApprovalAsked    EventType = "approval:requested"
+	EventApprovalResolved EventType = "approval:resolved"
+	EventResync           EventType = "resync" // no payload: events were missed, read the database
+)
+
+// Position is a place in the stream of events. Positions of different boots
+// cannot be compared.
+type Position struct {
+	Boot string `json:"boot"`
+	Seq  uint64 `json:"seq"`
+}
+
+// Event is one thing that happened.
+type Event struct {
+	Type      EventType       `json:"event"`
+	ThreadID  string          `json:"threadId,omitempty"` // for filtering; empty when of no thread
+	Data      json.RawMessage `json:"data,omitempty"`
+	Timestamp time.Time       `json:"timestamp"`
+	Boot      string          `json:"boot"`
+	Seq       uint64          `json:"seq"`
+}
+
+// EventPage is an answer to Events.Since.
+type EventPage struct {
+	Events []Event
+	// Resync says that the position asked for is no longer kept: the events
+	// are the oldest still kept, and what lies between is lost.
+	Resync bool
+	Next   Position // where to go on
+}
+
+// ChatMessage is the payload of EventChatMessage.
+type ChatMessage struct {
+	ThreadID  string `json:"threadId"`
+	MessageID int64  `json:"messageId"`
+	RunID     string `json:"runId"`
+	Source    string `json:"source"`
+	Author    string `json:"author,omitempty"`
+	Content   string `json:"content"`
+}
+
+// RunRef is the payload of EventPipelineStart.
+type RunRef struct {
+	ThreadID  string `json:"threadId"`
+	RunID     string `json:"runId"`
+	MessageID int64  `json:"messageId"`
+	Attempt   int    `json:"attempt"`
+}
+
+// StepEvent is the payload of EventPipelineStep.
+type StepEvent struct {
+	ThreadID  string    `json:"threadId"`
+	RunID     string    `json:"runId"`
+	Step      string    `json:"step"`
+	Detail    string    `json:"detail,omitempty"`
+	Timestamp time.Time `json:"timestamp"`
+}
+
+// StreamPayload is the payload of EventPipelineStream.
+type StreamPayload struct {
+	ThreadID string      `json:"threadId"`
+	RunID    string      `json:"runId"`
+	Event    StreamEvent `json:"event"`
+}
+
+// CompletePayload is the payload of EventPipelineComplete. It is broadcast
+// after the reply is committed, never before.
+type CompletePayload struct {
+	ThreadID        string `json:"threadId"`
+	RunID           string `json:"runId"`
+	MessageID       int64  `json:"messageId"` // the reply; 0 when there is none
+	CommandsHandled int    `json:"commandsHandled"`
+	DurationMS      int64  `json:"durationMs"`
+}
+
+// ErrorPayload is the payload of EventPipelineError: the run has finally
+// failed, been denied or been cancelled.
+type ErrorPayload struct {
+	ThreadID  string `json:"threadId"`
+	RunID     string `json:"runId"`
+	MessageID int64  `json:"messageId"` // the status row that says so
+	Error     string `json:"error"`
+}
+
+// RetryPayload is the payload of EventPipelineRetry: an attempt failed and
+// another follows.
+type RetryPayload struct {
+	ThreadID string    `json:"threadId"`
+	RunID    string    `json:"runId"`
+	Attempt  int       `json:"attempt"`
+	Error    string    `json:"error"`
+	NextAt   time.Time `json:"nextAt"`
+}
+
+// ThreadPayload is the payload of the thread events.
+type ThreadPayload struct {
+	ThreadID string `json:"threadId"`
+	Name     string `json:"name,omitempty"`
+}
+
+// MessagePayload is the payload of EventMessageAppended.
+type MessagePayload struct {
+	ThreadID  string      `json:"threadId"`
+	MessageID int64       `json:"messageId"`
+	Role      Role        `json:"role"`
+	Kind      MessageKind `json:"kind"`
+}
+
+// TaskPayload is the payload of the task events.
+type TaskPayload struct {
+	TaskID   string     `json:"taskId"`
+	ThreadID string     `json:"threadId"`
+	Status   TaskStatus `json:"status"`
+	Detail   string     `json:"detail,omitempty"`
+}
+
+// CronPayload is the payload of EventCronFired.
+type CronPayload struct {
+	JobID    string `json:"jobId"`
+	Name     string `json:"name"`
+	ThreadID string `json:"threadId"`
+	RunID    string `json:"runId"`
+}
+
+// PluginStatePayload is the payload of EventPluginState.
+type PluginStatePayload struct {
+	Name      string      `json:"name"`
+	State     PluginState `json:"state"`
+	LastError string      `json:"lastError,omitempty"`
+}

@@ -1,0 +1,19 @@
+package pluginsdk
+
+import "context"
+
+// BroadcastHook receives events in batches, in order, one batch at a time.
+// Events inform; the database decides. A subscriber that is too slow loses
+// stream deltas first, and is then told with an EventResync that it missed
+// events.
+type BroadcastHook interface {
+	OnBroadcast(ctx context.Context, events []Event) error
+}
+
+// BroadcastFunc adapts a function to BroadcastHook.
+type BroadcastFunc func(ctx context.Context, events []Event) error
+
+// OnBroadcast calls f.
+func (f BroadcastFunc) OnBroadcast(ctx context.Context, events []Event) error {
+	return f(ctx, events)
+}

@@ -1,0 +1,112 @@
+package pluginsdk
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Role says who speaks in a message.
+type Role string
+
+// The roles of a message.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleSystem    Role = "system"
+)
+
+// MessageKind says what a message is.
+type MessageKind string
+
+// The kinds of message. Everything but MessageText is a record of what
+// happened around the conversation.
+const (
+	MessageText         MessageKind = "text"
+	MessageStatus       MessageKind = "status"
+	MessageStep         MessageKind = "pipeline_step"
+	MessageThinking     MessageKind = "thinking"
+	MessageToolCall     MessageKind = "tool_call"
+	MessageToolResult   MessageKind = "tool_result"
+	MessageNotification MessageKind = "notification"
+	MessageSummary      MessageKind = "summary"
+)
+
+// Message is one row of a thread. Messages are ordered by ID, never by time.
+type Message struct {
+	ID          int64           `json:"id"`
+	ThreadID    string          `json:"threadId"`
+	Role        Role            `json:"role"`
+	Kind        MessageKind     `json:"kind"`
+	Source      string          `json:"source"` // plugin it comes from, or builtin, pipeline, core
+	Author      string          `json:"author,omitempty"`
+	Content     string          `json:"content"`
+	Model       string          `json:"model,omitempty"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"` // a JSON object, or empty
+	Attachments []Attachment    `json:"attachments,omitempty"`
+	RunID       string          `json:"runId,omitempty"`
+	Key         string          `json:"key,omitempty"` // unique in the thread when not empty
+	CreatedAt   time.Time       `json:"createdAt"`
+}
+
+// Attachment is a file that belongs to a message.
+type Attachment struct {
+	Name  string `json:"name"`
+	Type  string `json:"type"` // media type, RFC 6838
+	Size  int64  `json:"size"` // bytes
+	Where string `json:"where"`
+}
+
+// NewMessage is one row of Messages.Append.
+type NewMessage struct {
+	Role        Role            `json:"role"`
+	Kind        MessageKind     `json:"kind"`
+	Source      string          `json:"source,omitempty"` // default the calling plugin
+	Author      string          `json:"author,omitempty"`
+	Content     string          `json:"content"`
+	Model       string          `json:"model,omitempty"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"`
+	Attachments []Attachment    `json:"attachments,omitempty"`
+	RunID       string          `json:"runId,omitempty"`
+}
+
+// MessageQuery selects messages of a thread, in the order of their ids.
+// Zero fields do not restrict.
+type MessageQuery struct {
+	ThreadID string        `json:"threadId"`
+	After    int64         `json:"after,omitempty"`  // only ids greater than this
+	Before   int64         `json:"before,omitempty"` // only ids less than this
+	Roles    []Role        `json:"roles,omitempty"`
+	Kinds    []MessageKind `json:"kinds,omitempty"`
+	// BeforeRunID restricts to messages of runs accepted before this one and
+	// orders by run: what a conversation was when the run's message was its
+	// newest. After and Before are then not allowed.
+	BeforeRunID string `json:"beforeRunId,omitempty"`
+	// Last takes the newest Limit rows instead of the oldest. They are
+	// returned oldest first all the same.
+	Last  bool `json:"last,omitempty"`
+	Limit int  `json:"limit,omitempty"` // default 100, at most 1000
+}
+
+// Submission is a message that asks for an answer. (Source, Key) makes it
+// idempotent: repeated, the first one's ids are returned.
+type Submission struct {
+	ThreadID    string       `json:"threadId,omitempty"` // empty: the primary thread
+	Source      string       `json:"source"`             // who submits; hostapi sets it to the plugin's name unless the plugin relays for cli
+	Key         string       `json:"key"`                // unique for the source
+	Author      string       `json:"author,omitempty"`
+	Content     string       `json:"content"`
+	Attachments []Attachment `json:"attachments,omitempty"`
+	// CauseRunID is the run that made this one, when a run did; its depth
+	// plus one becomes the new run's depth.
+	CauseRunID string          `json:"causeRunId,omitempty"`
+	Metadata   json.RawMessage `json:"metadata,omitempty"`
+}
+
+// Accepted is the answer to a Submission. It is given only after one
+// transaction has stored the message and its run.
+type Accepted struct {
+	ThreadID  string `json:"threadId"`
+	MessageID int64  `json:"messageId"`
+	RunID     string `json:"runId"`
+	Repeated  bool   `json:"repeated"` // the key was known: these are the first one's ids
+}

@@ -1,0 +1,200 @@
+package pluginsdk
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Hook names one bend of the pipeline (or of the life of tasks, settings,
+// events and deliveries) that a plugin can answer.
+type Hook string
+
+// The hooks. The interface of the same name says what each is asked.
+const (
+	HookBeforeRun        Hook = "OnBeforeRun"
+	HookPipelineStart    Hook = "OnPipelineStart"
+	HookMessage          Hook = "OnMessage"
+	HookBeforeInvoke     Hook = "OnBeforeInvoke"
+	HookAfterInvoke      Hook = "OnAfterInvoke"
+	HookCommand          Hook = "OnCommand"
+	HookBeforeReply      Hook = "OnBeforeReply"
+	HookPipelineComplete Hook = "OnPipelineComplete"
+	HookTaskCreate       Hook = "OnTaskCreate"
+	HookTaskComplete     Hook = "OnTaskComplete"
+	HookTaskValidated    Hook = "OnTaskValidated"
+	HookTaskFailed       Hook = "OnTaskFailed"
+	HookSettingsChange   Hook = "OnSettingsChange"
+	HookBroadcast        Hook = "OnBroadcast"
+	HookDeliver          Hook = "Deliver"
+	HookCallTool         Hook = "CallTool"
+)
+
+// OnFailure says what a failing hook does to the step that called it.
+type OnFailure string
+
+// FailOpen goes on without the plugin; FailClosed fails the step.
+const (
+	FailOpen   OnFailure = "open"
+	FailClosed OnFailure = "closed"
+)
+
+// DefaultOnFailure returns what a hook does when neither the manifest nor the
+// operator says: closed for gates, OnTaskCreate and OnTaskValidated.
+func DefaultOnFailure(h Hook) OnFailure {
+	switch h { //nolint:exhaustive // the others are open
+	case HookBeforeRun, HookTaskComplete, HookTaskCreate, HookTaskValidated:
+		return FailClosed
+	}
+	return FailOpen
+}
+
+// Plugin is what every plugin is. Which hooks it answers is which of the hook
+// interfaces it also implements.
+type Plugin interface {
+	// Manifest describes the plugin. It is called before anything else and
+	// must not depend on the environment.
+	Manifest() Manifest
+}
+
+// Starter is implemented by plugins that need the host. Start readies the
+// plugin to answer hooks and has no effect outside the process.
+type Starter interface {
+	Start(ctx context.Context, host Host) error
+}
+
+// Activator is implemented by plugins that act outside their process:
+// connect, listen, schedule. Activate may be called again after Deactivate.
+type Activator interface {
+	Activate(ctx context.Context) error
+	Deactivate(ctx context.Context) error
+}
+
+// Manifest is what a plugin declares about itself.
+type Manifest struct {
+	Name        string `json:"name"` // lower case letters, digits and hyphens
+	Version     string `json:"version"`
+	Description string `json:"description,omitempty"`
+
+	// Hooks is filled in by the SDK from the interfaces the plugin
+	// implements; what an author writes here is replaced.
+	Hooks []Hook `json:"hooks,omitempty"`
+	// OnFailure asks for another failure mode than the hook's default. The
+	// operator decides.
+	OnFailure map[Hook]OnFailure `json:"onFailure,omitempty"`
+
+	Commands []CommandSpec `json:"commands,omitempty"`
+	Tools    []ToolSpec    `json:"tools,omitempty"`
+	// Events restricts OnBroadcast to these event types; a trailing * matches
+	// any rest. Empty means all.
+	Events []string `json:"events,omitempty"`
+
+	Capabilities []CapabilityRequest  `json:"capabilities,omitempty"`
+	Environment  []EnvironmentRequest `json:"environment,omitempty"`
+	// SettingsSchema is a JSON Schema of the plugin's settings, or empty.
+	SettingsSchema json.RawMessage `json:"settingsSchema,omitempty"`
+	// Exclusive says that only one process of the plugin may be active at a
+	// time, because it holds a port or a connection.
+	Exclusive bool `json:"exclusive,omitempty"`
+}
+
+// Answers reports whether the manifest declares the hook.
+func (m Manifest) Answers(h Hook) bool {
+	for _, declared := range m.Hooks {
+		if declared == h {
+			return true
+		}
+	}
+	return false
+}
+
+// CommandSpec declares a command that people and the agent can give.
+type CommandSpec struct {
+	Name        string `json:"name"` // without the slash; * answers any name
+	Description string `json:"description,omitempty"`
+	Usage       string `json:"usage,omitempty"`
+}
+
+// Capability names a right to call the host.
+type Capability string
+
+// The capabilities. Each method of Host says which one it needs.
+const (
+	CapThreadsRead   Capability = "threads.read"
+	CapThreadsWrite  Capability = "threads.write"
+	CapMessagesRead  Capability = "messages.read"
+	CapMessagesWrite Capability = "messages.write"
+	CapMessagesSend  Capability = "messages.submit"
+	CapTasksRead     Capability = "tasks.read"
+	CapTasksWrite    Capability = "tasks.write"
+	CapRunsRead      Capability = "runs.read"
+	CapRunsControl   Capability = "runs.control"
+	CapAgentInvoke   Capability = "agent.invoke"
+	CapEventsRead    Capability = "events.read"
+	CapEventsPublish Capability = "events.publish"
+	CapState         Capability = "state"
+	CapCronsRead     Capability = "crons.read"
+	CapCronsWrite    Capability = "crons.write"
+	CapMetricsRead   Capability = "metrics.read"
+	CapMetricsWrite  Capability = "metrics.write"
+	CapToolsCall     Capability = "tools.call"
+	CapPluginsRead   Capability = "plugins.read"
+	CapPluginsAdmin  Capability = "plugins.admin"
+)
+
+// CapabilityRequest is a capability a plugin wants, and why.
+type CapabilityRequest struct {
+	Capability Capability `json:"capability"`
+	Reason     string     `json:"reason"`
+}
+
+// EnvironmentRequest is an environment variable a plugin wants, and why.
+type EnvironmentRequest struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// PluginState is what the supervisor sees of a plugin.
+type PluginState string
+
+// The observed states of a plugin.
+const (
+	PluginDisabled PluginState = "disabled"
+	PluginStarting PluginState = "starting"
+	PluginServing  PluginState = "serving"
+	PluginBackoff  PluginState = "backoff" // ended by itself; will be started again
+	PluginFailed   PluginState = "failed"  // cannot be started; needs an operator
+	PluginStopping PluginState = "stopping"
+	PluginStopped  PluginState = "stopped" // enabled, but the daemon is down
+)
+
+// PluginInfo is the registry's row of a plugin.
+type PluginInfo struct {
+	Name      string             `json:"name"`
+	Path      string             `json:"path"`
+	SHA256    string             `json:"sha256,omitempty"` // hex
+	Version   string             `json:"version,omitempty"`
+	Manifest  Manifest           `json:"manifest"` // the last seen
+	Enabled   bool               `json:"enabled"`
+	Position  int                `json:"position"`
+	Settings  json.RawMessage    `json:"settings,omitempty"`
+	Granted   []Capability       `json:"granted,omitempty"`
+	OnFailure map[Hook]OnFailure `json:"onFailure,omitempty"` // the operator's overrides
+	State     PluginState        `json:"state"`
+	LastError string             `json:"lastError,omitempty"`
+	Restarts  int                `json:"restarts"`
+	Failures  int64              `json:"failures"` // hooks that failed since the row was made
+	UpdatedAt time.Time          `json:"updatedAt"`
+}
+
+// FailureMode returns what a failing hook of the plugin does: the operator's
+// word, else the manifest's, else the hook's default.
+func (p PluginInfo) FailureMode(h Hook) OnFailure {
+	if mode, ok := p.OnFailure[h]; ok {
+		return mode
+	}
+	if mode, ok := p.Manifest.OnFailure[h]; ok {
+		return mode
+	}
+	return DefaultOnFailure(h)
+}

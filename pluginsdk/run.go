@@ -1,0 +1,105 @@
+package pluginsdk
+
+import "time"
+
+// RunKind says which way a run takes through the pipeline.
+type RunKind string
+
+// The kinds of run. A command run is one that a person typed and a plugin or
+// the core answers: no agent.
+const (
+	RunMessage RunKind = "message"
+	RunCommand RunKind = "command"
+)
+
+// RunState says where a run is in its life.
+type RunState string
+
+// The states of a run. Succeeded, failed, cancelled and merged are final.
+const (
+	RunQueued    RunState = "queued"
+	RunRunning   RunState = "running"
+	RunWaiting   RunState = "waiting"
+	RunSucceeded RunState = "succeeded"
+	RunFailed    RunState = "failed"
+	RunCancelled RunState = "cancelled"
+	RunMerged    RunState = "merged"
+)
+
+// Final reports whether nothing more happens to a run in this state.
+func (s RunState) Final() bool {
+	switch s {
+	case RunSucceeded, RunFailed, RunCancelled, RunMerged:
+		return true
+	case RunQueued, RunRunning, RunWaiting:
+		return false
+	}
+	return false
+}
+
+// RunStep is how far a run is known, durably, to have come.
+type RunStep string
+
+// The durable steps. A run found at StepAccepted is run again; at
+// StepInvoking the agent may have acted; at StepInvoked its result is stored
+// and it is not called again.
+const (
+	StepAccepted RunStep = ""
+	StepInvoking RunStep = "invoking"
+	StepInvoked  RunStep = "invoked"
+)
+
+// Run is one trip of a message through the pipeline.
+type Run struct {
+	ID            string         `json:"id"`
+	ThreadID      string         `json:"threadId"`
+	MessageID     int64          `json:"messageId"`
+	Kind          RunKind        `json:"kind"`
+	State         RunState       `json:"state"`
+	MergedInto    string         `json:"mergedInto,omitempty"`
+	CauseRunID    string         `json:"causeRunId,omitempty"`
+	Depth         int            `json:"depth"`
+	Step          RunStep        `json:"step"`
+	Attempt       int            `json:"attempt"` // 1 for the first
+	NextAttemptAt time.Time      `json:"nextAttemptAt,omitzero"`
+	Owner         string         `json:"owner,omitempty"`
+	LeaseUntil    time.Time      `json:"leaseUntil,omitzero"`
+	TraceID       string         `json:"traceId,omitempty"`
+	SessionID     string         `json:"sessionId,omitempty"`
+	PromptHash    string         `json:"promptHash,omitempty"` // SHA-256 of the prompt, hex
+	Result        *InvokeResult  `json:"result,omitempty"`
+	Events        []StreamEvent  `json:"events,omitempty"`
+	Steps         []PipelineStep `json:"steps,omitempty"`
+	Outcomes      []Outcome      `json:"outcomes,omitempty"` // of the commands in the result, by index
+	Error         string         `json:"error,omitempty"`
+	Usage         Usage          `json:"usage"`
+	CostUSD       float64        `json:"costUsd"`
+	QueuedAt      time.Time      `json:"queuedAt"`
+	StartedAt     time.Time      `json:"startedAt,omitzero"`
+	FinishedAt    time.Time      `json:"finishedAt,omitzero"`
+}
+
+// PipelineStep records that a run came past a step.
+type PipelineStep struct {
+	Step      string    `json:"step"` // onMessage, onBeforeInvoke, invoking, onAfterInvoke
+	Detail    string    `json:"detail,omitempty"`
+	Timestamp time.Time `json:"timestamp"`
+}
+
+// Outcome is what became of one command of a run.
+type Outcome struct {
+	Index   int    `json:"index"`
+	Name    string `json:"name"`
+	Plugin  string `json:"plugin,omitempty"` // empty: nobody handled it
+	Handled bool   `json:"handled"`
+	Reply   string `json:"reply,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// RunQuery selects runs, oldest first. Zero fields do not restrict.
+type RunQuery struct {
+	ThreadID string     `json:"threadId,omitempty"`
+	States   []RunState `json:"states,omitempty"`
+	After    string     `json:"after,omitempty"`
+	Limit    int        `json:"limit,omitempty"` // default 100, at most 1000
+}

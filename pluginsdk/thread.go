@@ -1,0 +1,115 @@
+package pluginsdk
+
+import "time"
+
+// ThreadKind says what a thread is for.
+type ThreadKind string
+
+// The kinds of thread. Exactly one primary thread exists. Cron threads take no
+// messages from people.
+const (
+	ThreadPrimary ThreadKind = "primary"
+	ThreadTask    ThreadKind = "task"
+	ThreadCron    ThreadKind = "cron"
+	ThreadGeneral ThreadKind = "general"
+)
+
+// ThreadStatus says whether a thread is in use.
+type ThreadStatus string
+
+// The statuses of a thread.
+const (
+	ThreadActive   ThreadStatus = "active"
+	ThreadIdle     ThreadStatus = "idle"
+	ThreadArchived ThreadStatus = "archived"
+)
+
+// BusyMode says what happens to a message that arrives while a run of its
+// thread is executing.
+type BusyMode string
+
+// The busy modes; BusyQueue is the default.
+const (
+	BusyQueue     BusyMode = "queue"
+	BusySteer     BusyMode = "steer"
+	BusyCollect   BusyMode = "collect"
+	BusyInterrupt BusyMode = "interrupt"
+)
+
+// Thread is one lasting conversation.
+type Thread struct {
+	ID       string `json:"id"`
+	Source   string `json:"source"`   // name of the plugin it comes from: web, discord, cli, cron, ...
+	SourceID string `json:"sourceId"` // channel, session, job; unique together with Source
+	ReportTo string `json:"reportTo"` // plugin that deliveries go to; empty means Source
+	Name     string `json:"name"`
+
+	Kind           ThreadKind   `json:"kind"`
+	ParentThreadID string       `json:"parentThreadId,omitempty"`
+	Status         ThreadStatus `json:"status"`
+
+	SessionID     string `json:"sessionId,omitempty"` // the agent's session; empty before the first turn
+	SessionOpen   bool   `json:"sessionOpen"`         // an agent process holds it, or held it when it died
+	SeenMessageID int64  `json:"seenMessageId"`       // newest message that the session knows
+
+	Model          string   `json:"model,omitempty"`
+	Effort         string   `json:"effort,omitempty"`
+	PermissionMode string   `json:"permissionMode,omitempty"`
+	Cwd            string   `json:"cwd,omitempty"`
+	Instructions   string   `json:"instructions,omitempty"`
+	BusyMode       BusyMode `json:"busyMode"`
+
+	LastActivity      time.Time `json:"lastActivity"`
+	LastReadMessageID int64     `json:"lastReadMessageId"`
+	Epoch             int64     `json:"epoch"` // counts the runs that have taken the thread
+	CreatedAt         time.Time `json:"createdAt"`
+}
+
+// Target returns the plugin that deliveries of the thread go to.
+func (t Thread) Target() string {
+	if t.ReportTo != "" {
+		return t.ReportTo
+	}
+	return t.Source
+}
+
+// NewThread is what Threads.Create makes a thread from. Source and SourceID
+// are its key: repeated, the first thread is returned.
+type NewThread struct {
+	Source         string     `json:"source"`
+	SourceID       string     `json:"sourceId"`
+	ReportTo       string     `json:"reportTo,omitempty"`
+	Name           string     `json:"name,omitempty"`
+	Kind           ThreadKind `json:"kind,omitempty"` // default ThreadGeneral
+	ParentThreadID string     `json:"parentThreadId,omitempty"`
+	Model          string     `json:"model,omitempty"`
+	Effort         string     `json:"effort,omitempty"`
+	PermissionMode string     `json:"permissionMode,omitempty"`
+	Cwd            string     `json:"cwd,omitempty"`
+	Instructions   string     `json:"instructions,omitempty"`
+	BusyMode       BusyMode   `json:"busyMode,omitempty"` // default BusyQueue
+}
+
+// ThreadPatch changes the fields of a thread that are not nil.
+type ThreadPatch struct {
+	Name              *string       `json:"name,omitempty"`
+	ReportTo          *string       `json:"reportTo,omitempty"`
+	Status            *ThreadStatus `json:"status,omitempty"`
+	Model             *string       `json:"model,omitempty"`
+	Effort            *string       `json:"effort,omitempty"`
+	PermissionMode    *string       `json:"permissionMode,omitempty"`
+	Cwd               *string       `json:"cwd,omitempty"`
+	Instructions      *string       `json:"instructions,omitempty"`
+	BusyMode          *BusyMode     `json:"busyMode,omitempty"`
+	LastReadMessageID *int64        `json:"lastReadMessageId,omitempty"`
+}
+
+// ThreadQuery selects threads, oldest first. Zero fields do not restrict.
+type ThreadQuery struct {
+	Source   string       `json:"source,omitempty"`
+	SourceID string       `json:"sourceId,omitempty"`
+	Kind     ThreadKind   `json:"kind,omitempty"`
+	Status   ThreadStatus `json:"status,omitempty"`
+	After    string       `json:"after,omitempty"` // id of the last thread of the page before
+	Limit    int          `json:"limit,omitempty"` // default 100, at most 1000
+}
