@@ -1,0 +1,154 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func seqs(events []pluginsdk.Event) string {
+	text := ""
+	for _, event := range events {
+		text += strconv.FormatUint(event.Seq, 10) + " "
+	}
+	return text
+}
+
+func TestSinceReturnsWhatFollowsAndSaysWhenItIsGone(t *testing.T) {
+	bus := New(Config{RingEvents: 4})
+	for range 6 {
+		bus.Publish(pluginsdk.EventCronFired, "", nil)
+	}
+	boot := bus.Position().Boot
+	for _, row := range []struct {
+		after  pluginsdk.Position
+		limit  int
+		want   string
+		resync bool
+	}{
+		{pluginsdk.Position{Boot: boot, Seq: 4}, 0, "5 6 ", false},
+		{pluginsdk.Position{Boot: boot, Seq: 6}, 0, "", false},
+		{pluginsdk.Position{Boot: boot, Seq: 2}, 2, "3 4 ", false},
+		{pluginsdk.Position{Boot: boot, Seq: 1}, 0, "3 4 5 6 ", true},
+		{pluginsdk.Position{Boot: boot, Seq: 9}, 0, "3 4 5 6 ", true},
+		{pluginsdk.Position{Boot: "another", Seq: 6}, 0, "3 4 5 6 ", true},
+		{pluginsdk.Position{}, 0, "", false},
+	} {
+		page := bus.Since(row.after, row.limit)
+		if seqs(page.Events) != row.want || page.Resync != row.resync {
+			t.Errorf("Since(%v) = %q resync %v, want %q resync %v",
+				row.after, seqs(page.Events), page.Resync, row.want, row.resync)
+		}
+	}
+}
+
+func TestRingIsBoundedInBytes(t *testing.T) {
+	bus := New(Config{RingBytes: 100})
+	for range 10 {
+		bus.Relay(pluginsdk.Event{Type: "x:big", Data: make([]byte, 40)})
+	}
+	if page := bus.Since(pluginsdk.Position{Boot: bus.boot, Seq: 8}, 0); seqs(page.Events) != "9 10 " || page.Resync {
+		t.Fatalf("kept %q", seqs(page.Events))
+	}
+	if !bus.Since(pluginsdk.Position{Boot: bus.boot, Seq: 7}, 0).Resync {
+		t.Fatal("an event past the limit of bytes is still kept")
+	}
+}
+
+func stream(kind pluginsdk.StreamEventType) pluginsdk.StreamPayload {
+	return pluginsdk.StreamPayload{Event: pluginsdk.StreamEvent{Type: kind}}
+}
+
+// A slow reader must not lose the end of a turn for the sake of its deltas.
+func TestSlowSubscriberLosesDeltasFirst(t *testing.T) {
+	bus := New(Config{QueueLimit: 4})
+	entered, release := make(chan struct{}), make(chan struct{})
+	var got []pluginsdk.Event
+	all := make(chan struct{})
+	first := true
+	sub := bus.Subscribe("slow", []string{"pipeline:*"}, func(_ context.Context, batch []pluginsdk.Event) error {
+		if first {
+			first = false
+			close(entered)
+			<-release
+		}
+		got = append(got, batch...)
+		if batch[len(batch)-1].Type == pluginsdk.EventPipelineComplete {
+			close(all)
+		}
+		return nil
+	})
+	defer sub.Stop()
+	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
+	<-entered
+	bus.Publish(pluginsdk.EventCronFired, "", nil) // not subscribed
+	for range 20 {
+		bus.Publish(pluginsdk.EventPipelineStream, "t", stream(pluginsdk.StreamTextDelta))
+	}
+	bus.Publish(pluginsdk.EventPipelineStream, "t", stream(pluginsdk.StreamText))
+	bus.Publish(pluginsdk.EventPipelineComplete, "t", nil)
+	close(release)
+	<-all
+	if seqs(got) != "1 23 24 " {
+		t.Fatalf("got %s", seqs(got))
+	}
+}
+
+func TestSubscriberThatWouldLoseLifecycleEventsGetsResync(t *testing.T) {
+	bus := New(Config{QueueLimit: 2})
+	entered, release := make(chan struct{}), make(chan struct{})
+	var types []pluginsdk.EventType
+	done := make(chan struct{})
+	calls := 0
+	sub := bus.Subscribe("stuck", nil, func(_ context.Context, batch []pluginsdk.Event) error {
+		calls++
+		if calls == 1 {
+			close(entered)
+			<-release
+			return nil
+		}
+		for _, event := range batch {
+			types = append(types, event.Type)
+		}
+		if batch[len(batch)-1].Seq == 5 {
+			close(done)
+		}
+		return nil
+	})
+	defer sub.Stop()
+	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
+	<-entered
+	for range 4 {
+		bus.Publish(pluginsdk.EventPipelineComplete, "t", nil)
+	}
+	close(release)
+	<-done
+	if fmt.Sprint(types) != "[resync pipeline:complete]" {
+		t.Fatalf("got %v", types)
+	}
+}
+
+func TestFailedDeliveryIsFollowedByResync(t *testing.T) {
+	bus := New(Config{})
+	got := make(chan pluginsdk.EventType, 10)
+	calls := 0
+	sub := bus.Subscribe("failing", nil, func(_ context.Context, batch []pluginsdk.Event) error {
+		calls++
+		if calls == 1 {
+			return errors.New("gone")
+		}
+		for _, event := range batch {
+			got <- event.Type
+		}
+		return nil
+	})
+	defer sub.Stop()
+	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
+	if kind := <-got; kind != pluginsdk.EventResync {
+		t.Fatalf("got %s", kind)
+	}
+}

@@ -1,0 +1,185 @@
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// maxBatch bounds how many events one call to a subscriber carries.
+const maxBatch = 256
+
+// Deliver hands a batch of events to a subscriber, in order. It is called from
+// one goroutine. After an error the subscriber is told that it missed events.
+type Deliver func(ctx context.Context, events []pluginsdk.Event) error
+
+// Subscription is a subscriber's bounded, ordered queue. When the queue is
+// full, stream deltas are lost first; when any other event would be lost, the
+// queue is replaced by one EventResync.
+type Subscription struct {
+	bus     *Bus
+	types   []string
+	deliver Deliver
+	log     *slog.Logger
+
+	mu    sync.Mutex
+	queue []pluginsdk.Event
+	wake  chan struct{}
+
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// Subscribe starts a subscriber for the event types (a trailing * matches any
+// rest; none means all). Stop ends it.
+func (b *Bus) Subscribe(name string, types []string, deliver Deliver) *Subscription {
+	ctx, cancel := context.WithCancel(context.Background())
+	sub := &Subscription{
+		bus:     b,
+		types:   types,
+		deliver: deliver,
+		log:     b.config.Log.With("subscriber", name),
+		wake:    make(chan struct{}, 1),
+		cancel:  cancel,
+		done:    make(chan struct{}),
+	}
+	b.mu.Lock()
+	b.subs[sub] = struct{}{}
+	b.mu.Unlock()
+	go sub.run(ctx)
+	return sub
+}
+
+// Stop ends the subscriber and waits for the call under way, whose context it
+// cancels. What is queued is dropped.
+func (s *Subscription) Stop() {
+	s.bus.mu.Lock()
+	delete(s.bus.subs, s)
+	s.bus.mu.Unlock()
+	s.cancel()
+	<-s.done
+}
+
+func (s *Subscription) run(ctx context.Context) {
+	defer close(s.done)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+		}
+		for batch := s.take(); len(batch) > 0 && ctx.Err() == nil; batch = s.take() {
+			if err := s.deliver(ctx, batch); err != nil && ctx.Err() == nil {
+				s.log.Warn("events could not be delivered", "events", len(batch), "err", err)
+				s.resync(batch[len(batch)-1])
+			}
+		}
+	}
+}
+
+// offer queues an event. The bus holds its lock, so events arrive in order.
+func (s *Subscription) offer(event pluginsdk.Event) {
+	if !s.wants(event.Type) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) >= s.bus.config.QueueLimit && !s.makeRoom(event) {
+		return
+	}
+	s.queue = append(s.queue, event)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// makeRoom drops deltas, the offered one included. It reports whether the
+// event is still to be queued.
+func (s *Subscription) makeRoom(event pluginsdk.Event) bool {
+	if isDelta(event) {
+		return false
+	}
+	kept := s.queue[:0]
+	for _, queued := range s.queue {
+		if !isDelta(queued) {
+			kept = append(kept, queued)
+		}
+	}
+	clear(s.queue[len(kept):])
+	s.queue = kept
+	if len(s.queue) < s.bus.config.QueueLimit {
+		return true
+	}
+	s.log.Warn("subscriber is too slow; it is told to read the database", "lost", len(s.queue))
+	s.queue = append(s.queue[:0], resyncAt(event))
+	return true
+}
+
+func (s *Subscription) take() []pluginsdk.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := min(len(s.queue), maxBatch)
+	batch := make([]pluginsdk.Event, n)
+	copy(batch, s.queue)
+	s.queue = append(s.queue[:0], s.queue[n:]...)
+	return batch
+}
+
+// resync puts a resync in front of what is queued.
+func (s *Subscription) resync(last pluginsdk.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) > 0 && s.queue[0].Type == pluginsdk.EventResync {
+		return
+	}
+	s.queue = append([]pluginsdk.Event{resyncAt(last)}, s.queue...)
+	if last.Type == pluginsdk.EventResync {
+		return // do not hammer a subscriber that fails on the resync itself
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func resyncAt(event pluginsdk.Event) pluginsdk.Event {
+	return pluginsdk.Event{
+		Type: pluginsdk.EventResync, Timestamp: time.Now().UTC(),
+		Boot: event.Boot, Seq: event.Seq,
+	}
+}
+
+func (s *Subscription) wants(kind pluginsdk.EventType) bool {
+	if len(s.types) == 0 {
+		return true
+	}
+	for _, pattern := range s.types {
+		prefix, open := strings.CutSuffix(pattern, "*")
+		if string(kind) == pattern || (open && strings.HasPrefix(string(kind), prefix)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDelta reports whether an event is a fragment that later events repeat.
+func isDelta(event pluginsdk.Event) bool {
+	if event.Type != pluginsdk.EventPipelineStream {
+		return false
+	}
+	var payload struct {
+		Event struct {
+			Type pluginsdk.StreamEventType `json:"type"`
+		} `json:"event"`
+	}
+	if json.Unmarshal(event.Data, &payload) != nil {
+		return false
+	}
+	return pluginsdk.StreamEvent{Type: payload.Event.Type}.Delta()
+}

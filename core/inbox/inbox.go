@@ -1,0 +1,190 @@
+// Package inbox holds the durable runs: it accepts messages, orders runs by
+// thread, dispatches, retries and recovers them. It alone decides who runs
+// what.
+//
+// What is promised: Submit returns only after one transaction has stored the
+// message and its run. From then on the run is executed; at most one run of a
+// thread at a time, in the order of acceptance; different threads in parallel,
+// up to Config.Slots. A run that the daemon died on is found by Start and goes
+// on from the step it is known to have reached.
+package inbox
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// ErrStopping is the cause with which running turns are cancelled when the
+// daemon stops. Their runs go back to the queue.
+var ErrStopping = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "harness is stopping")
+
+// ErrStopped is the cause with which a turn is cancelled on a person's word.
+var ErrStopped = pluginsdk.Errorf(pluginsdk.CodeCancelled, "stopped by a person")
+
+// Store is what the inbox needs of the database.
+type Store interface {
+	Primary(ctx context.Context) (pluginsdk.Thread, error)
+	Thread(ctx context.Context, id string) (pluginsdk.Thread, error)
+	UpdateThread(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error)
+	ResetSession(ctx context.Context, threadID string) error
+	Accept(ctx context.Context, acceptance ledger.Acceptance) (pluginsdk.Accepted, error)
+	Claim(ctx context.Context, threadID, owner string) (ledger.Claim, error)
+	Recover(ctx context.Context) (threads []string, err error)
+	Retry(ctx context.Context, fence ledger.Fence, runID string, at time.Time, reason string) error
+	Release(ctx context.Context, fence ledger.Fence, runID string) error
+	Run(ctx context.Context, id string) (pluginsdk.Run, error)
+	CancelQueued(ctx context.Context, runID string) (pluginsdk.Run, bool, error)
+	Waiting(ctx context.Context, threadID string) (int, error)
+}
+
+// Pipeline works on claimed runs.
+type Pipeline interface {
+	// Handle takes one run through the pipeline. Nil means that the run is
+	// over. An error leaves it open: CodeUnavailable is worth another attempt,
+	// CodeStale means that the run is somebody else's by now, any other is
+	// hopeless.
+	Handle(ctx context.Context, claim ledger.Claim) error
+	// Fail ends a run that will not be attempted again and tells the person.
+	Fail(ctx context.Context, claim ledger.Claim, cause error) error
+}
+
+// Registry knows the commands that plugins answer.
+type Registry interface {
+	Commands() []Command
+}
+
+// Command is a command of a plugin.
+type Command struct {
+	Plugin string
+	Spec   pluginsdk.CommandSpec
+}
+
+// Events is where the inbox publishes.
+type Events interface {
+	Publish(kind pluginsdk.EventType, threadID string, payload any)
+}
+
+// Config holds what an operator can set. Zero fields get defaults.
+type Config struct {
+	Owner       string        // who claims runs: this daemon's boot
+	Slots       int           // runs that execute at a time; default 5
+	MaxAttempts int           // attempts of a run before it is failed; default 5
+	MaxWaiting  int           // runs that may wait in one thread; default 1000
+	RetryBase   time.Duration // wait before the second attempt; doubles; default 1 s
+	RetryMax    time.Duration // longest wait between attempts; default 1 min
+	DrainGrace  time.Duration // how long Stop lets turns run on; default 10 s
+	Log         *slog.Logger
+	Now         func() time.Time
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.Slots, 5)
+	setDefault(&c.MaxAttempts, 5)
+	setDefault(&c.MaxWaiting, 1000)
+	setDefault(&c.RetryBase, time.Second)
+	setDefault(&c.RetryMax, time.Minute)
+	setDefault(&c.DrainGrace, 10*time.Second)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Inbox accepts and dispatches runs.
+type Inbox struct {
+	config   Config
+	store    Store
+	pipeline Pipeline
+	registry Registry
+	events   Events
+	slots    *semaphore.Weighted
+
+	// intake ends when no more runs are to be claimed, work when those under
+	// way must end too.
+	intake, work context.Context
+	stopIntake   context.CancelFunc
+	stopWork     context.CancelCauseFunc
+	group        sync.WaitGroup
+	mu           sync.Mutex
+	started      bool
+	workers      map[string]*worker // by thread
+	running      map[string]running // by run
+}
+
+type running struct {
+	threadID string
+	cancel   context.CancelCauseFunc
+}
+
+// New returns an Inbox. Submit works at once; runs are executed from Start on.
+func New(config Config, store Store, pipeline Pipeline, registry Registry, events Events) *Inbox {
+	config = config.withDefaults()
+	in := &Inbox{
+		config: config, store: store, pipeline: pipeline, registry: registry, events: events,
+		slots:   semaphore.NewWeighted(int64(config.Slots)),
+		workers: make(map[string]*worker),
+		running: make(map[string]running),
+	}
+	in.intake, in.stopIntake = context.WithCancel(context.Background())
+	in.work, in.stopWork = context.WithCancelCause(context.Background())
+	return in
+}
+
+// Start finds what a predecessor left open and begins to dispatch.
+func (in *Inbox) Start(ctx context.Context) error {
+	threads, err := in.store.Recover(ctx)
+	if err != nil {
+		return err
+	}
+	in.mu.Lock()
+	in.started = true
+	in.mu.Unlock()
+	for _, thread := range threads {
+		in.wake(thread)
+	}
+	if len(threads) > 0 {
+		in.config.Log.Info("open runs found", "threads", len(threads))
+	}
+	return nil
+}
+
+// Stop claims nothing more, lets turns run on for DrainGrace (or until ctx
+// ends), then interrupts what is left, which goes back to the queue.
+func (in *Inbox) Stop(ctx context.Context) error {
+	in.stopIntake()
+	in.mu.Lock()
+	in.started = false
+	in.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		in.group.Wait()
+		close(done)
+	}()
+	grace := time.NewTimer(in.config.DrainGrace)
+	defer grace.Stop()
+	select {
+	case <-done:
+	case <-grace.C:
+	case <-ctx.Done():
+	}
+	in.stopWork(ErrStopping)
+	<-done
+	return nil
+}

@@ -1,0 +1,498 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// memory is a Store that keeps runs in the order of acceptance.
+type memory struct {
+	mu       sync.Mutex
+	threads  map[string]pluginsdk.Thread
+	runs     []*pluginsdk.Run
+	contents map[string]string
+	keys     map[string]pluginsdk.Accepted
+	answers  []string
+	changed  chan struct{}
+	failing  error
+}
+
+func newMemory() *memory {
+	return &memory{
+		threads:  map[string]pluginsdk.Thread{"P": {ID: "P", Kind: pluginsdk.ThreadPrimary}},
+		contents: map[string]string{}, keys: map[string]pluginsdk.Accepted{}, changed: make(chan struct{}),
+	}
+}
+
+func (m *memory) signal() { close(m.changed); m.changed = make(chan struct{}) }
+
+func (m *memory) Primary(ctx context.Context) (pluginsdk.Thread, error) { return m.Thread(ctx, "P") }
+
+func (m *memory) Thread(_ context.Context, id string) (pluginsdk.Thread, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if thread, ok := m.threads[id]; ok {
+		return thread, nil
+	}
+	if strings.HasPrefix(id, "T") {
+		return pluginsdk.Thread{ID: id}, nil
+	}
+	return pluginsdk.Thread{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no thread %s", id)
+}
+
+func (m *memory) UpdateThread(_ context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	thread := m.threads[id]
+	thread.Model = *patch.Model
+	m.threads[id] = thread
+	return thread, nil
+}
+
+func (m *memory) ResetSession(context.Context, string) error { return nil }
+
+func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (pluginsdk.Accepted, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := a.Submission.Source + "/" + a.Submission.Key
+	if known, ok := m.keys[key]; ok {
+		known.Repeated = true
+		return known, nil
+	}
+	run := &pluginsdk.Run{ID: a.RunID, ThreadID: a.Submission.ThreadID, MessageID: int64(len(m.runs) + 1), Kind: a.Kind, State: pluginsdk.RunQueued}
+	if a.Answer != nil {
+		run.State = a.Answer.State
+		m.answers = append(m.answers, a.Answer.Text)
+	}
+	m.runs = append(m.runs, run)
+	m.contents[run.ID] = a.Submission.Content
+	m.keys[key] = pluginsdk.Accepted{ThreadID: run.ThreadID, MessageID: run.MessageID, RunID: run.ID}
+	return m.keys[key], nil
+}
+
+func (m *memory) Claim(_ context.Context, threadID, _ string) (ledger.Claim, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.failing; err != nil {
+		m.failing = nil
+		return ledger.Claim{}, err
+	}
+	for _, run := range m.runs {
+		if run.ThreadID != threadID || run.State.Final() {
+			continue
+		}
+		if run.State == pluginsdk.RunRunning {
+			panic("two runs of a thread at a time")
+		}
+		if run.NextAttemptAt.After(time.Now()) {
+			return ledger.Claim{NotBefore: run.NextAttemptAt}, nil
+		}
+		run.State = pluginsdk.RunRunning
+		run.Attempt++
+		return ledger.Claim{
+			Found: true, Run: *run, Thread: pluginsdk.Thread{ID: threadID},
+			Message: pluginsdk.Message{ID: run.MessageID, Content: m.contents[run.ID]},
+		}, nil
+	}
+	return ledger.Claim{}, nil
+}
+
+func (m *memory) Recover(context.Context) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var threads []string
+	for _, run := range m.runs {
+		if !run.State.Final() {
+			run.State = pluginsdk.RunQueued
+			threads = append(threads, run.ThreadID)
+		}
+	}
+	return threads, nil
+}
+
+func (m *memory) set(id string, state pluginsdk.RunState, at time.Time, attempts int) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if run.ID == id {
+			run.State, run.NextAttemptAt = state, at
+			run.Attempt += attempts
+		}
+	}
+	m.signal()
+	return nil
+}
+
+func (m *memory) Retry(_ context.Context, _ ledger.Fence, id string, at time.Time, _ string) error {
+	return m.set(id, pluginsdk.RunQueued, at, 0)
+}
+
+func (m *memory) Release(_ context.Context, _ ledger.Fence, id string) error {
+	return m.set(id, pluginsdk.RunQueued, time.Time{}, -1)
+}
+
+func (m *memory) Run(_ context.Context, id string) (pluginsdk.Run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if run.ID == id {
+			return *run, nil
+		}
+	}
+	return pluginsdk.Run{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no run %s", id)
+}
+
+func (m *memory) CancelQueued(ctx context.Context, id string) (pluginsdk.Run, bool, error) {
+	run, err := m.Run(ctx, id)
+	if err != nil || run.State != pluginsdk.RunQueued {
+		return run, false, err
+	}
+	_ = m.set(id, pluginsdk.RunCancelled, time.Time{}, 0)
+	run, err = m.Run(ctx, id)
+	return run, true, err
+}
+
+func (m *memory) Waiting(context.Context, string) (int, error) { return 0, nil }
+
+// until waits for a condition on the store.
+func (m *memory) until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		m.mu.Lock()
+		ok, changed := holds(), m.changed
+		m.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("%s did not come about", what)
+		}
+	}
+}
+
+func (m *memory) allFinal() bool {
+	for _, run := range m.runs {
+		if !run.State.Final() {
+			return false
+		}
+	}
+	return true
+}
+
+// scripted is a Pipeline that does what the test says.
+type scripted struct {
+	store  *memory
+	mu     sync.Mutex
+	order  []string
+	failed []error
+	handle func(ctx context.Context, claim ledger.Claim) error
+}
+
+func (s *scripted) Handle(ctx context.Context, claim ledger.Claim) error {
+	s.mu.Lock()
+	s.order = append(s.order, claim.Message.Content)
+	s.mu.Unlock()
+	if s.handle != nil {
+		if err := s.handle(ctx, claim); err != nil {
+			return err
+		}
+	}
+	return s.store.set(claim.Run.ID, pluginsdk.RunSucceeded, time.Time{}, 0)
+}
+
+func (s *scripted) Fail(_ context.Context, claim ledger.Claim, cause error) error {
+	s.mu.Lock()
+	s.failed = append(s.failed, cause)
+	s.mu.Unlock()
+	return s.store.set(claim.Run.ID, pluginsdk.RunFailed, time.Time{}, 0)
+}
+
+type commands []Command
+
+func (c commands) Commands() []Command { return c }
+
+type published struct {
+	mu    sync.Mutex
+	kinds []pluginsdk.EventType
+}
+
+func (p *published) Publish(kind pluginsdk.EventType, _ string, _ any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kinds = append(p.kinds, kind)
+}
+
+type fixture struct {
+	*Inbox
+	store  *memory
+	line   *scripted
+	events *published
+}
+
+func newFixture(t *testing.T, config Config, known ...Command) *fixture {
+	t.Helper()
+	store := newMemory()
+	f := &fixture{store: store, line: &scripted{store: store}, events: &published{}}
+	if config.RetryBase == 0 {
+		config.RetryBase, config.RetryMax = time.Millisecond, 2*time.Millisecond
+	}
+	f.Inbox = New(config, store, f.line, commands(known), f.events)
+	return f
+}
+
+func (f *fixture) submit(t *testing.T, thread, key, content string) pluginsdk.Accepted {
+	t.Helper()
+	accepted, err := f.Submit(t.Context(), pluginsdk.Submission{ThreadID: thread, Source: "web", Key: key, Content: content})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return accepted
+}
+
+func (f *fixture) begin(t *testing.T) {
+	t.Helper()
+	if err := f.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRunsOfAThreadKeepTheirOrder(t *testing.T) {
+	f := newFixture(t, Config{Slots: 4})
+	f.begin(t)
+	for n := range 20 {
+		for _, thread := range []string{"T1", "T2", "T3"} {
+			f.submit(t, thread, fmt.Sprint(thread, n), fmt.Sprintf("%s:%02d", thread, n))
+		}
+	}
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+	last := map[string]string{}
+	for _, content := range f.line.order {
+		thread, _, _ := strings.Cut(content, ":")
+		if content <= last[thread] {
+			t.Fatalf("%s after %s", content, last[thread])
+		}
+		last[thread] = content
+	}
+	if len(f.line.order) != 60 {
+		t.Fatalf("%d runs", len(f.line.order))
+	}
+}
+
+func TestSlotsBoundWhatExecutes(t *testing.T) {
+	f := newFixture(t, Config{Slots: 2})
+	var mu sync.Mutex
+	now, most := 0, 0
+	both := make(chan struct{})
+	f.line.handle = func(context.Context, ledger.Claim) error {
+		mu.Lock()
+		now++
+		most = max(most, now)
+		if now == 2 {
+			select {
+			case <-both:
+			default:
+				close(both)
+			}
+		}
+		mu.Unlock()
+		<-both
+		mu.Lock()
+		now--
+		mu.Unlock()
+		return nil
+	}
+	f.begin(t)
+	for n := range 12 {
+		f.submit(t, fmt.Sprint("T", n), fmt.Sprint(n), "x")
+	}
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+	if most != 2 {
+		t.Fatalf("%d at a time", most)
+	}
+}
+
+// A thread whose head waits for its next attempt must not be overtaken.
+func TestRetryKeepsTheOrderAndEnds(t *testing.T) {
+	f := newFixture(t, Config{MaxAttempts: 3})
+	f.line.handle = func(_ context.Context, claim ledger.Claim) error {
+		switch {
+		case claim.Message.Content == "flaky" && claim.Run.Attempt < 3,
+			claim.Message.Content == "never":
+			return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "529")
+		case claim.Message.Content == "hopeless":
+			return errors.New("401")
+		}
+		return nil
+	}
+	f.begin(t)
+	for _, content := range []string{"flaky", "never", "hopeless", "fine"} {
+		f.submit(t, "T", content, content)
+	}
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+	if got := strings.Join(f.line.order, " "); got != "flaky flaky flaky never never never hopeless fine" {
+		t.Error(got)
+	}
+	if len(f.line.failed) != 2 || f.line.failed[0].Error() != "529" || f.line.failed[1].Error() != "401" {
+		t.Error(f.line.failed)
+	}
+}
+
+func TestDatabaseTroubleIsWaitedOut(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.store.failing = errors.New("connection refused")
+	f.begin(t)
+	f.submit(t, "T", "1", "x")
+	f.store.until(t, "the end of the run", f.store.allFinal)
+}
+
+func TestWhatWasAcceptedBeforeStartIsFound(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.submit(t, "T1", "1", "early")
+	f.store.runs[0].State = pluginsdk.RunRunning // a predecessor died on it
+	f.begin(t)
+	f.store.until(t, "the end of the run", f.store.allFinal)
+}
+
+func TestRepeatedSubmitRunsOnce(t *testing.T) {
+	f := newFixture(t, Config{})
+	first := f.submit(t, "", "same", "x")
+	again := f.submit(t, "", "same", "x")
+	if again.RunID != first.RunID || !again.Repeated || first.ThreadID != "P" {
+		t.Errorf("%+v %+v", first, again)
+	}
+	if len(f.events.kinds) != 1 {
+		t.Errorf("announced %v", f.events.kinds)
+	}
+}
+
+func TestStopInterruptsWhatOutlastsTheGraceAndReleasesIt(t *testing.T) {
+	f := newFixture(t, Config{DrainGrace: time.Millisecond})
+	entered := make(chan struct{})
+	f.line.handle = func(ctx context.Context, _ ledger.Claim) error {
+		close(entered)
+		<-ctx.Done()
+		return pluginsdk.Errorf(pluginsdk.CodeCancelled, "%w", context.Cause(ctx))
+	}
+	if err := f.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.submit(t, "T", "1", "long")
+	f.submit(t, "T", "2", "next")
+	<-entered
+	if err := f.Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for i, run := range f.store.runs {
+		if run.State != pluginsdk.RunQueued || run.Attempt != 0 {
+			t.Errorf("run %d is %+v", i, run)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	f := newFixture(t, Config{})
+	entered := make(chan struct{})
+	f.line.handle = func(ctx context.Context, claim ledger.Claim) error {
+		if claim.Message.Content == "long" {
+			close(entered)
+			<-ctx.Done()
+			if !errors.Is(context.Cause(ctx), ErrStopped) {
+				t.Errorf("cause %v", context.Cause(ctx))
+			}
+		}
+		return nil
+	}
+	f.begin(t)
+	running := f.submit(t, "T", "1", "long")
+	queued := f.submit(t, "T", "2", "never runs")
+	f.submit(t, "T", "3", "last")
+	<-entered
+	if run, err := f.Cancel(t.Context(), queued.RunID); err != nil || run.State != pluginsdk.RunCancelled {
+		t.Fatal(run, err)
+	}
+	if _, err := f.Cancel(t.Context(), running.RunID); err != nil {
+		t.Fatal(err)
+	}
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+	if got := strings.Join(f.line.order, " "); got != "long last" {
+		t.Error(got)
+	}
+	if run, err := f.Cancel(t.Context(), running.RunID); err != nil || run.State != pluginsdk.RunSucceeded {
+		t.Errorf("cancel of a run that is over: %+v %v", run, err)
+	}
+}
+
+func TestCommandsOfTheCoreActAtOnce(t *testing.T) {
+	f := newFixture(t, Config{}, Command{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "buy", Description: "buy it"}})
+	for n, row := range []struct{ content, want string }{
+		{"/help", "/buy — buy it (shop)"},
+		{"/status", "Thread P (primary): idle"},
+		{"/model opus", "This thread uses opus"},
+		{"/model", "This thread uses opus."},
+		{"/model default", "default model"},
+		{"/stop", "Nothing is running"},
+		{"/new", "fresh session"},
+		{"/nonsense", "There is no command /nonsense"},
+	} {
+		f.submit(t, "", fmt.Sprint(n), row.content)
+		if got := f.store.answers[n]; !strings.Contains(got, row.want) {
+			t.Errorf("%s: %s", row.content, got)
+		}
+	}
+	f.submit(t, "", "buy", "/buy milk")
+	f.submit(t, "", "path", "/etc/hosts is a file")
+	kinds := []pluginsdk.RunKind{f.store.runs[8].Kind, f.store.runs[9].Kind}
+	if kinds[0] != pluginsdk.RunCommand || kinds[1] != pluginsdk.RunMessage || f.store.runs[8].State != pluginsdk.RunQueued {
+		t.Errorf("%v", kinds)
+	}
+}
+
+func TestStopCommandStopsTheTurn(t *testing.T) {
+	f := newFixture(t, Config{})
+	entered := make(chan struct{})
+	f.line.handle = func(ctx context.Context, _ ledger.Claim) error {
+		close(entered)
+		<-ctx.Done()
+		return nil
+	}
+	f.begin(t)
+	f.submit(t, "", "1", "long")
+	<-entered
+	f.submit(t, "", "2", "/new")
+	f.submit(t, "", "3", "/stop")
+	if !strings.Contains(f.store.answers[0], "/stop it first") || !strings.Contains(f.store.answers[1], "Stopping") {
+		t.Error(f.store.answers)
+	}
+	f.store.until(t, "the end of the run", f.store.allFinal)
+}
+
+func TestSubmitNamesWhatIsWrong(t *testing.T) {
+	f := newFixture(t, Config{})
+	for want, s := range map[string]pluginsdk.Submission{
+		"content:":  {Source: "web", Key: "1", Content: " \n"},
+		"more than": {Source: "web", Key: "1", Content: strings.Repeat("x", MaxContent+1)},
+		"source:":   {Key: "1", Content: "x"},
+		"key:":      {Source: "web", Content: "x"},
+		"no thread": {Source: "web", Key: "1", Content: "x", ThreadID: "unknown"},
+	} {
+		if _, err := f.Submit(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package inbox
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// MaxContent is the longest message accepted, in bytes.
+const MaxContent = 1 << 20
+
+// Submit stores a message and its run and returns their ids. Repeated with the
+// same source and key, it returns the first one's. A message that is a command
+// takes the command's way: the core's own act at once, a plugin's is queued
+// for the plugin, an unknown one is answered with what there is.
+func (in *Inbox) Submit(ctx context.Context, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
+	if err := validate(submission); err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	thread, err := in.thread(ctx, submission.ThreadID)
+	if err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	submission.ThreadID = thread.ID
+	id, err := uuid.NewV7()
+	if err != nil {
+		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "make a run id: %w", err)
+	}
+	acceptance := ledger.Acceptance{
+		RunID: id.String(), Submission: submission, Kind: pluginsdk.RunMessage,
+		TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), MaxWaiting: in.config.MaxWaiting,
+	}
+	if name, args, ok := ParseCommand(submission.Content); ok {
+		acceptance.Kind = pluginsdk.RunCommand
+		if !in.pluginAnswers(name) {
+			answer := in.coreCommand(ctx, thread, name, args)
+			acceptance.Answer, acceptance.MaxWaiting = &answer, 0
+		}
+	}
+	accepted, err := in.store.Accept(ctx, acceptance)
+	if err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	if !accepted.Repeated {
+		in.announce(accepted, submission, acceptance.Answer)
+	}
+	in.wake(accepted.ThreadID)
+	return accepted, nil
+}
+
+func validate(s pluginsdk.Submission) error {
+	switch {
+	case strings.TrimSpace(s.Content) == "" && len(s.Attachments) == 0:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: a message needs text or an attachment")
+	case len(s.Content) > MaxContent:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: %d bytes is more than the %d allowed; send it as a file",
+			len(s.Content), MaxContent)
+	case s.Source == "":
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "source: a message must say where it comes from")
+	case s.Key == "":
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "key: a message needs a key that is unique for its source")
+	}
+	return nil
+}
+
+func (in *Inbox) thread(ctx context.Context, id string) (pluginsdk.Thread, error) {
+	if id == "" {
+		return in.store.Primary(ctx)
+	}
+	return in.store.Thread(ctx, id)
+}
+
+// announce publishes what was accepted. It comes before the dispatcher is
+// woken, so that chat:message precedes the run's other events.
+func (in *Inbox) announce(accepted pluginsdk.Accepted, s pluginsdk.Submission, answer *ledger.Answer) {
+	in.events.Publish(pluginsdk.EventChatMessage, accepted.ThreadID, pluginsdk.ChatMessage{
+		ThreadID: accepted.ThreadID, MessageID: accepted.MessageID, RunID: accepted.RunID,
+		Source: s.Source, Author: s.Author, Content: s.Content,
+	})
+	if answer != nil {
+		in.events.Publish(pluginsdk.EventPipelineComplete, accepted.ThreadID, pluginsdk.CompletePayload{
+			ThreadID: accepted.ThreadID, RunID: accepted.RunID, CommandsHandled: 1,
+		})
+	}
+}
+
+var commandPattern = regexp.MustCompile(`^/([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$`)
+
+// ParseCommand reads a message that is a command a person typed: a slash, a
+// name, and what follows it. A path such as /etc/hosts is not one.
+func ParseCommand(content string) (name, args string, ok bool) {
+	match := commandPattern.FindStringSubmatch(strings.TrimSpace(content))
+	if match == nil {
+		return "", "", false
+	}
+	return match[1], strings.TrimSpace(match[2]), true
+}
+
+func (in *Inbox) pluginAnswers(name string) bool {
+	if isCoreCommand(name) {
+		return false
+	}
+	for _, command := range in.registry.Commands() {
+		if command.Spec.Name == name || command.Spec.Name == "*" {
+			return true
+		}
+	}
+	return false
+}

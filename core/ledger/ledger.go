@@ -1,0 +1,104 @@
+// Package ledger holds the shapes in which the rooms of core speak about what
+// is durable in a run: what is accepted, who has claimed it, and what each
+// commit of the pipeline contains. It holds no behaviour; package store keeps
+// the promises that the comments make.
+package ledger
+
+import (
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Fence ties a write to one claim of a thread. Once another run has taken the
+// thread, every write that carries the old fence is refused (CodeStale).
+type Fence struct {
+	ThreadID string
+	Epoch    int64
+}
+
+// Acceptance is a message on its way into the ledger. RunID is made by the
+// caller, so that after a COMMIT of unknown outcome the run can be looked up.
+type Acceptance struct {
+	RunID      string
+	Submission pluginsdk.Submission // ThreadID is set
+	Kind       pluginsdk.RunKind
+	// Answer, when set, ends the run at once: for what the core answers itself.
+	Answer  *Answer
+	TraceID string
+	// MaxWaiting, when greater than 0, refuses (CodeExhausted) a message for a
+	// thread that has that many runs waiting.
+	MaxWaiting int
+}
+
+// Answer is the core's own reply to a command.
+type Answer struct {
+	Text  string
+	State pluginsdk.RunState // succeeded or failed
+}
+
+// Claim is a run that its holder, alone, may work on until the thread's epoch
+// moves on.
+type Claim struct {
+	// Found is false when nothing can be claimed; NotBefore then says when the
+	// head of the queue is due, if there is one.
+	Found     bool
+	NotBefore time.Time
+
+	Thread  pluginsdk.Thread
+	Message pluginsdk.Message
+	Run     pluginsdk.Run
+	Fence   Fence
+}
+
+// Intent is committed (step 5a) before the agent gets a byte.
+type Intent struct {
+	RunID      string
+	SessionID  string
+	PromptHash string // SHA-256, hex
+	Steps      []pluginsdk.PipelineStep
+}
+
+// ResultCommit is committed (step 5b) when the agent's turn has ended.
+type ResultCommit struct {
+	RunID    string
+	Step     pluginsdk.RunStep // StepInvoked when the turn has an answer
+	Result   pluginsdk.InvokeResult
+	Events   []pluginsdk.StreamEvent // whole blocks only
+	Steps    []pluginsdk.PipelineStep
+	AgentRun pluginsdk.AgentRun
+
+	SessionID     string // the thread's from now on
+	SeenMessageID int64
+
+	Rows    []pluginsdk.NewMessage
+	RowsKey string
+}
+
+// Finish ends a run (step 11).
+type Finish struct {
+	RunID string
+	State pluginsdk.RunState
+	Error string
+	Steps []pluginsdk.PipelineStep
+	Rows  []Row
+	// Deliver asks for a Delivery of each row to the thread's target, unless
+	// that is one whose readers read the store (web, cli).
+	Deliver bool
+}
+
+// Row is a message with its key; a repeated key stores nothing again.
+type Row struct {
+	Key     string
+	Message pluginsdk.NewMessage
+}
+
+// AuditEntry is one thing somebody did to the installation.
+type AuditEntry struct {
+	ID        string
+	Actor     string // operator, plugin:NAME, daemon
+	Action    string // plugin.enable, plugin.disable, ...
+	Target    string
+	Detail    string
+	CreatedAt time.Time
+}

@@ -1,0 +1,116 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const (
+	// maxUnseen bounds how many rows of other hands a prompt tells of.
+	maxUnseen = 50
+	// recapMessages is how many of the last messages are repeated when the
+	// agent's transcript may lack them.
+	recapMessages = 6
+)
+
+const interruptedNote = "Note: you were given this message before and were interrupted while working on it. " +
+	"You may have acted on it already. Check what is done before you repeat anything."
+
+// assemble is step 3: what the thread is, what happened in it that the session
+// has not seen, what its transcript may lack, and the message.
+func (p *Pipeline) assemble(ctx context.Context, t *trip) error {
+	p.config.Fault("assemble")
+	unseen, err := p.unseen(ctx, t)
+	if err != nil {
+		return storeError("read what the session has not seen", err)
+	}
+	recap, err := p.recap(ctx, t)
+	if err != nil {
+		return storeError("read the last exchanges", err)
+	}
+	parts := []string{threadHeader(t.thread)}
+	if len(recap) > 0 {
+		parts = append(parts, "# Recap\n\nYour process ended unexpectedly; the last exchanges were:\n\n"+lines(recap))
+	}
+	if len(unseen) > 0 {
+		parts = append(parts, "# Since your last turn\n\n"+lines(unseen))
+	}
+	if t.interrupted {
+		parts = append(parts, interruptedNote)
+	}
+	t.prompt = strings.Join(append(parts, messageText(t.message)), "\n\n")
+	return nil
+}
+
+func threadHeader(thread pluginsdk.Thread) string {
+	header := fmt.Sprintf("[thread %s, kind %s", thread.ID, thread.Kind)
+	if thread.Name != "" {
+		header += fmt.Sprintf(", name %q", thread.Name)
+	}
+	header += "]"
+	if thread.Instructions != "" {
+		header += "\n\n" + thread.Instructions
+	}
+	return header
+}
+
+func messageText(message pluginsdk.Message) string {
+	text := message.Content
+	for _, file := range message.Attachments {
+		text += fmt.Sprintf("\n[attachment %s (%s, %d bytes): %s]", file.Name, file.Type, file.Size, file.Where)
+	}
+	return text
+}
+
+// unseen returns the rows since the session's last turn that are neither a
+// person's message nor the agent's own reply: notifications, answers of
+// commands, what plugins posted.
+func (p *Pipeline) unseen(ctx context.Context, t *trip) ([]pluginsdk.Message, error) {
+	t.seen = max(t.thread.SeenMessageID, t.message.ID)
+	rows, err := p.store.Messages(ctx, pluginsdk.MessageQuery{
+		ThreadID: t.thread.ID, After: t.thread.SeenMessageID,
+		Roles: []pluginsdk.Role{pluginsdk.RoleSystem, pluginsdk.RoleAssistant},
+		Kinds: []pluginsdk.MessageKind{pluginsdk.MessageText, pluginsdk.MessageNotification},
+		Last:  true, Limit: maxUnseen,
+	})
+	if err != nil {
+		return nil, err
+	}
+	others := rows[:0]
+	for _, row := range rows {
+		t.seen = max(t.seen, row.ID)
+		if row.Role == pluginsdk.RoleSystem || row.RunID == "" {
+			others = append(others, row)
+		}
+	}
+	return others, nil
+}
+
+// recap returns the last exchanges when the session was not ended cleanly: the
+// agent's transcript lags behind what it printed.
+func (p *Pipeline) recap(ctx context.Context, t *trip) ([]pluginsdk.Message, error) {
+	if !t.resume || !t.thread.SessionOpen || p.agent.Holds(t.thread.ID, t.sessionID) {
+		return nil, nil
+	}
+	return p.store.Messages(ctx, pluginsdk.MessageQuery{
+		ThreadID: t.thread.ID, BeforeRunID: t.run.ID,
+		Roles: []pluginsdk.Role{pluginsdk.RoleUser, pluginsdk.RoleAssistant},
+		Kinds: []pluginsdk.MessageKind{pluginsdk.MessageText},
+		Last:  true, Limit: recapMessages,
+	})
+}
+
+func lines(rows []pluginsdk.Message) string {
+	text := make([]string, len(rows))
+	for i, row := range rows {
+		speaker := string(row.Role)
+		if row.Role == pluginsdk.RoleSystem && row.Source != "" {
+			speaker = row.Source
+		}
+		text[i] = fmt.Sprintf("[%s]: %s", speaker, row.Content)
+	}
+	return strings.Join(text, "\n")
+}

@@ -1,0 +1,67 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Store is what the pipeline needs of the database. Every write carries the
+// fence of the claim it works for.
+type Store interface {
+	Messages(ctx context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error)
+	SaveIntent(ctx context.Context, fence ledger.Fence, intent ledger.Intent) error
+	SaveResult(ctx context.Context, fence ledger.Fence, commit ledger.ResultCommit) error
+	DropSession(ctx context.Context, fence ledger.Fence, runID string) error
+	SaveOutcome(ctx context.Context, fence ledger.Fence, runID string, outcome pluginsdk.Outcome) error
+	Finish(ctx context.Context, fence ledger.Fence, finish ledger.Finish) (messageIDs []int64, err error)
+}
+
+// Agent runs turns.
+type Agent interface {
+	// Invoke runs one turn and calls emit, in order, for what happens in it.
+	// It fails only through InvokeResult.Failure.
+	Invoke(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult
+	// Holds reports whether a live process of the thread holds the session.
+	Holds(threadID, sessionID string) bool
+}
+
+// Hooks are the hooks that the pipeline fires.
+type Hooks interface {
+	pluginsdk.BeforeRunHook
+	pluginsdk.PipelineStartHook
+	pluginsdk.MessageHook
+	pluginsdk.BeforeInvokeHook
+	pluginsdk.AfterInvokeHook
+	pluginsdk.CommandHook
+	pluginsdk.BeforeReplyHook
+	pluginsdk.PipelineCompleteHook
+}
+
+// Plugin is one enabled plugin as the pipeline sees it.
+type Plugin interface {
+	Info() *pluginsdk.PluginInfo
+	// Do calls fn with the plugin's hooks, after waiting a little for one that
+	// is being started, and records how it ended. It returns fn's error, or
+	// CodeUnavailable when the plugin does not serve.
+	Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(Hooks) error) error
+}
+
+// Plugins are the enabled plugins.
+type Plugins interface {
+	// Answering returns those that declare the hook, in the operator's order.
+	Answering(hook pluginsdk.Hook) []Plugin
+}
+
+// Tokens ties Host calls to the hook call they are made in.
+type Tokens interface {
+	// Open returns a token that is good until it is closed.
+	Open(plugin string, fence ledger.Fence, runID string) string
+	Close(token string)
+}
+
+// Events is where the pipeline broadcasts.
+type Events interface {
+	Publish(kind pluginsdk.EventType, threadID string, payload any)
+}

@@ -1,0 +1,174 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// pipelineComplete is step 10. It comes before the reply is stored, so that
+// thinking and tool rows stand earlier in the thread than the reply.
+func (p *Pipeline) pipelineComplete(ctx context.Context, t *trip, outcome pluginsdk.PipelineOutcome, reason string) error {
+	p.config.Fault("pipelineComplete")
+	complete := pluginsdk.PipelineComplete{
+		Thread: t.thread, Message: t.message, Outcome: outcome, Error: reason,
+		Steps: t.steps, Events: t.events, Duration: p.config.Now().Sub(t.began),
+	}
+	if t.result != nil {
+		complete.Usage = &t.result.Usage
+	}
+	return p.notify(ctx, t, p.hook(pluginsdk.HookPipelineComplete, p.config.Deadlines.Notify),
+		func(ctx context.Context, hooks Hooks, call pluginsdk.Call) error {
+			complete.Call = call
+			return hooks.OnPipelineComplete(ctx, complete)
+		})
+}
+
+// commitReply is step 11. It returns the id of the last row stored.
+func (p *Pipeline) commitReply(ctx context.Context, t *trip) (int64, error) {
+	p.config.Fault("commitReply")
+	ids, err := p.store.Finish(ctx, t.fence, ledger.Finish{
+		RunID: t.run.ID, State: pluginsdk.RunSucceeded, Steps: t.steps, Rows: t.replyRows(), Deliver: true,
+	})
+	if err != nil {
+		return 0, storeError("commit the reply", err)
+	}
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	return ids[len(ids)-1], nil
+}
+
+// replyRows are what the person will see: a line for each command that has
+// something to say, then the reply, or a status row when there is none.
+func (t *trip) replyRows() []ledger.Row {
+	var rows []ledger.Row
+	for _, outcome := range t.outcomes {
+		if text := outcomeText(outcome); text != "" {
+			source := outcome.Plugin
+			if source == "" {
+				source = "core"
+			}
+			rows = append(rows, t.row(fmt.Sprintf("command:%d", outcome.Index), pluginsdk.NewMessage{
+				Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Source: source, Content: text,
+			}))
+		}
+	}
+	switch {
+	case t.reply != "":
+		rows = append(rows, t.row("reply", pluginsdk.NewMessage{
+			Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Source: "agent",
+			Content: t.reply, Model: t.result.Model,
+		}))
+	case len(rows) == 0:
+		rows = append(rows, t.row("reply", statusRow("pipeline_empty", "There is no reply: the agent wrote nothing to show.")))
+	}
+	return rows
+}
+
+func (t *trip) row(key string, message pluginsdk.NewMessage) ledger.Row {
+	message.RunID = t.run.ID
+	return ledger.Row{Key: t.run.ID + ":" + key, Message: message}
+}
+
+func outcomeText(outcome pluginsdk.Outcome) string {
+	switch {
+	case outcome.Error != "" && outcome.Plugin != "":
+		return fmt.Sprintf("The command %s failed in the plugin %s: %s", outcome.Name, outcome.Plugin, outcome.Error)
+	case outcome.Error != "":
+		return fmt.Sprintf("The command %s was refused: %s", outcome.Name, outcome.Error)
+	case !outcome.Handled:
+		return fmt.Sprintf("Nobody answers the command %q.", outcome.Name)
+	}
+	return outcome.Reply
+}
+
+func statusRow(event, text string) pluginsdk.NewMessage {
+	metadata, _ := json.Marshal(map[string]string{"event": event}) //nolint:errchkjson // strings
+	return pluginsdk.NewMessage{
+		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Source: "pipeline", Content: text, Metadata: metadata,
+	}
+}
+
+// broadcastComplete is step 12: after the commit, never before.
+func (p *Pipeline) broadcastComplete(t *trip, reply int64) {
+	p.config.Fault("broadcastComplete")
+	handled := 0
+	for _, outcome := range t.outcomes {
+		if outcome.Handled {
+			handled++
+		}
+	}
+	p.events.Publish(pluginsdk.EventPipelineComplete, t.thread.ID, pluginsdk.CompletePayload{
+		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: reply, CommandsHandled: handled,
+		DurationMS: p.config.Now().Sub(t.began).Milliseconds(),
+	})
+}
+
+// abandon ends an attempt that failed. Denied and cancelled runs are over;
+// others stay open, with a code that tells the inbox what to do.
+func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
+	clean := context.WithoutCancel(ctx)
+	var denied *deniedError
+	var failure *pluginsdk.Failure
+	switch cause := context.Cause(ctx); {
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeStale:
+		return err
+	case pluginsdk.CodeOf(cause) == pluginsdk.CodeCancelled:
+		p.complete(clean, t, pluginsdk.OutcomeCancelled, cause.Error())
+		return p.close(clean, t, pluginsdk.RunCancelled, statusRow("pipeline_cancelled", "Stopped."), cause.Error())
+	case cause != nil:
+		return err // the daemon stops: as if the attempt had died here
+	case errors.As(err, &denied):
+		p.complete(clean, t, pluginsdk.OutcomeDenied, denied.reason)
+		return p.close(clean, t, pluginsdk.RunFailed, statusRow("pipeline_error", "Not run: "+denied.reason), denied.reason)
+	case errors.As(err, &failure):
+		p.complete(clean, t, pluginsdk.OutcomeFailed, failure.Message)
+		if failure.Retryable {
+			return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%w", failure)
+		}
+		return pluginsdk.Errorf(pluginsdk.CodeInternal, "%w", failure)
+	}
+	p.complete(clean, t, pluginsdk.OutcomeFailed, err.Error())
+	return err
+}
+
+// complete fires OnPipelineComplete for an attempt that was started and
+// failed. There is no step left that its own failure could fail.
+func (p *Pipeline) complete(ctx context.Context, t *trip, outcome pluginsdk.PipelineOutcome, reason string) {
+	if !t.started {
+		return
+	}
+	if err := p.pipelineComplete(ctx, t, outcome, reason); err != nil {
+		p.config.Log.Warn("end of a failed attempt could not be told", "run", t.run.ID, "err", err)
+	}
+}
+
+// Fail ends a run that will not be attempted again and tells the person, once.
+func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error) error {
+	t := newTrip(p.config.Now(), claim)
+	text := "I could not answer this message: " + cause.Error()
+	return p.close(ctx, t, pluginsdk.RunFailed, statusRow("pipeline_error", text), cause.Error())
+}
+
+func (p *Pipeline) close(ctx context.Context, t *trip, state pluginsdk.RunState, row pluginsdk.NewMessage, reason string) error {
+	ids, err := p.store.Finish(ctx, t.fence, ledger.Finish{
+		RunID: t.run.ID, State: state, Error: reason, Steps: t.steps,
+		Rows: []ledger.Row{t.row("error", row)}, Deliver: true,
+	})
+	if err != nil {
+		return storeError("end the run", err)
+	}
+	var id int64
+	if len(ids) > 0 {
+		id = ids[0]
+	}
+	p.events.Publish(pluginsdk.EventPipelineError, t.thread.ID, pluginsdk.ErrorPayload{
+		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: id, Error: reason,
+	})
+	return nil
+}

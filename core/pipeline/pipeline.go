@@ -1,0 +1,204 @@
+// Package pipeline is THE message pipeline: numbered steps in one function,
+// and the hook runners. Package inbox hands it one run at a time for a thread.
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Deadlines bound the hook calls. Zero fields get the defaults of the
+// architecture: 5 s notify, 15 s chain, 30 s command, 10 min gates.
+type Deadlines struct {
+	Notify, Chain, Command, Gate time.Duration
+}
+
+// Config holds what an operator can set, and what tests watch.
+type Config struct {
+	Deadlines Deadlines
+	// Hook overrides the deadline of single hooks.
+	Hook  map[pluginsdk.Hook]time.Duration
+	Model string // when the thread names none
+	// Forbidden lists commands that the agent may not give in threads of a
+	// kind: a task may not schedule work.
+	Forbidden map[pluginsdk.ThreadKind][]string
+	Log       *slog.Logger
+	// Fault, when set, is called before every step with its name. Tests use
+	// it to end the process there.
+	Fault func(step string)
+	Now   func() time.Time
+}
+
+func (c Config) withDefaults() Config {
+	orDefault(&c.Deadlines.Notify, 5*time.Second)
+	orDefault(&c.Deadlines.Chain, 15*time.Second)
+	orDefault(&c.Deadlines.Command, 30*time.Second)
+	orDefault(&c.Deadlines.Gate, 10*time.Minute)
+	if c.Forbidden == nil {
+		c.Forbidden = map[pluginsdk.ThreadKind][]string{pluginsdk.ThreadTask: {"cron_create", "cron_update"}}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Fault == nil {
+		c.Fault = func(string) {}
+	}
+	if c.Now == nil {
+		c.Now = func() time.Time { return time.Now().UTC() }
+	}
+	return c
+}
+
+func orDefault(field *time.Duration, value time.Duration) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// Pipeline takes runs through their steps.
+type Pipeline struct {
+	config  Config
+	store   Store
+	agent   Agent
+	plugins Plugins
+	tokens  Tokens
+	events  Events
+}
+
+// New returns a Pipeline.
+func New(config Config, store Store, agent Agent, plugins Plugins, tokens Tokens, events Events) *Pipeline {
+	return &Pipeline{config: config.withDefaults(), store: store, agent: agent, plugins: plugins, tokens: tokens, events: events}
+}
+
+// FaultPoints are the names that Config.Fault is called with, in the order in
+// which a run passes them.
+var FaultPoints = []string{
+	"beforeRun", "pipelineStart", "onMessage", "assemble", "beforeInvoke",
+	"commitIntent", "invoke", "invoking", "commitResult", "afterInvoke", "parseCommands",
+	"runCommands", "betweenCommands", "beforeReply", "pipelineComplete", "commitReply", "broadcastComplete",
+}
+
+// Handle takes a claimed run through its steps. Nil means that the run is
+// over; any error leaves it open, for the inbox to decide by its code.
+//
+//	 0  the claim holds the thread, its message and the run
+//	 1  OnBeforeRun         gate    may this run at all
+//	    OnPipelineStart     notify
+//	 2  OnMessage           notify
+//	 3  assemble the prompt         what the session has not seen, the message
+//	 4  OnBeforeInvoke      chain
+//	 5a commit the intent           before the agent gets a byte
+//	 5  invoke the agent
+//	 5b commit the result           from here on the agent is not called again
+//	 6  OnAfterInvoke       notify
+//	 7  parse commands from the output
+//	 8  OnCommand           first   each outcome committed under RUN:index
+//	 9  OnBeforeReply       chain
+//	10  OnPipelineComplete  notify  before the reply is stored
+//	11  commit reply, thread, run, delivery
+//	12  broadcast pipeline:complete
+func (p *Pipeline) Handle(ctx context.Context, claim ledger.Claim) error {
+	t := newTrip(p.config.Now(), claim) // 0
+	err := p.walk(ctx, t)
+	if err == nil {
+		return nil
+	}
+	return p.abandon(ctx, t, err)
+}
+
+func (p *Pipeline) walk(ctx context.Context, t *trip) error {
+	switch {
+	case t.run.Kind == pluginsdk.RunCommand:
+		return p.answerTypedCommand(ctx, t)
+	case t.run.Step == pluginsdk.StepInvoked:
+		t.takeUpResult()
+	default:
+		if err := p.begin(ctx, t); err != nil { // 1, 2
+			return err
+		}
+		if err := p.converse(ctx, t); err != nil { // 3, 4, 5a, 5, 5b
+			return err
+		}
+	}
+	if err := p.afterInvoke(ctx, t); err != nil { // 6
+		return err
+	}
+	p.parseCommands(t)                            // 7
+	if err := p.runCommands(ctx, t); err != nil { // 8
+		return err
+	}
+	if err := p.beforeReply(ctx, t); err != nil { // 9
+		return err
+	}
+	return p.end(ctx, t) // 10, 11, 12
+}
+
+// begin is steps 1 and 2.
+func (p *Pipeline) begin(ctx context.Context, t *trip) error {
+	if err := p.beforeRun(ctx, t); err != nil {
+		return err
+	}
+	if err := p.pipelineStart(ctx, t); err != nil {
+		return err
+	}
+	return p.onMessage(ctx, t)
+}
+
+// converse is steps 3 to 5b. A session that turns out to be unknown is
+// dropped, and the prompt is assembled anew, so that the history comes in.
+func (p *Pipeline) converse(ctx context.Context, t *trip) error {
+	for {
+		err := p.exchange(ctx, t)
+		var failure *pluginsdk.Failure
+		if !errors.As(err, &failure) || failure.Kind != pluginsdk.FailureUnknownSession || t.sessionDropped {
+			return err
+		}
+		p.config.Log.Warn("the agent does not know the session; starting a new one",
+			"thread", t.thread.ID, "run", t.run.ID, "session", t.sessionID)
+		if err := p.store.DropSession(ctx, t.fence, t.run.ID); err != nil {
+			return storeError("drop the session", err)
+		}
+		t.dropSession()
+	}
+}
+
+func (p *Pipeline) exchange(ctx context.Context, t *trip) error {
+	if err := p.assemble(ctx, t); err != nil { // 3
+		return err
+	}
+	if err := p.beforeInvoke(ctx, t); err != nil { // 4
+		return err
+	}
+	if err := p.commitIntent(ctx, t); err != nil { // 5a
+		return err
+	}
+	p.invoke(ctx, t)              // 5
+	return p.commitResult(ctx, t) // 5b
+}
+
+// end is steps 10 to 12.
+func (p *Pipeline) end(ctx context.Context, t *trip) error {
+	if err := p.pipelineComplete(ctx, t, pluginsdk.OutcomeSucceeded, ""); err != nil {
+		return err
+	}
+	reply, err := p.commitReply(ctx, t)
+	if err != nil {
+		return err
+	}
+	p.broadcastComplete(t, reply)
+	return nil
+}
+
+// storeError marks an error of the database as worth another attempt, unless
+// it says that the run is somebody else's by now.
+func storeError(doing string, err error) error {
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeStale {
+		return err
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s: %w", doing, err)
+}

@@ -1,0 +1,341 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// The order of the steps is a promise: activity rows before the reply, the
+// commit of the intent before the agent, the broadcast after the commit.
+func TestTurnTakesItsStepsInOrder(t *testing.T) {
+	b := newBench("a", "b")
+	b.agent.answer = func(_ context.Context, r pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+		emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamTextDelta, Text: "x"})
+		emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamText, Text: "x"})
+		return pluginsdk.InvokeResult{Text: "x", SessionID: r.SessionID}
+	}
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	want := `OnBeforeRun a
+OnBeforeRun b
+event pipeline:start
+OnPipelineStart a
+OnPipelineStart b
+event pipeline:step
+OnMessage a
+OnMessage b
+event pipeline:step
+OnBeforeInvoke a
+OnBeforeInvoke b
+5a
+event pipeline:step
+invoke
+event pipeline:stream
+event pipeline:stream
+5b
+event pipeline:step
+OnAfterInvoke a
+OnAfterInvoke b
+OnBeforeReply a
+OnBeforeReply b
+OnPipelineComplete a
+OnPipelineComplete b
+11 succeeded
+event pipeline:complete`
+	if got := strings.Join(b.journal.lines, "\n"); got != want {
+		t.Errorf("order was\n%s\nwant\n%s", got, want)
+	}
+	if got := b.agent.requests[0].Prompt; !strings.HasPrefix(got, "b(a([thread T") || !strings.HasSuffix(got, "hello))") {
+		t.Errorf("prompt %q", got)
+	}
+	finish := b.store.finishes[0]
+	if len(finish.Rows) != 1 || finish.Rows[0].Key != "R:reply" || finish.Rows[0].Message.Content != "x" || !finish.Deliver {
+		t.Errorf("reply %+v", finish.Rows)
+	}
+	if commit := b.store.results[0]; len(commit.Events) != 1 || commit.Step != pluginsdk.StepInvoked ||
+		commit.SeenMessageID != 10 || commit.SessionID != b.store.intents[0].SessionID {
+		t.Errorf("result %+v", commit)
+	}
+	if len(b.tokens.open) != 0 {
+		t.Errorf("tokens still good after the run: %v", b.tokens.open)
+	}
+}
+
+func TestCallIDsAreTheSameAtEveryAttempt(t *testing.T) {
+	first, second := newBench("a"), newBench("a")
+	second.claim.Run.Attempt = 2
+	for _, b := range []*bench{first, second} {
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, call := range first.plugins[0].calls {
+		if again := second.plugins[0].calls[i]; again.ID != call.ID || again.Attempt != 2 || again.Token == "" {
+			t.Errorf("call %+v is repeated as %+v", call, again)
+		}
+	}
+}
+
+// After 5b the agent has answered: a restart must finish without it.
+func TestStoredResultIsFinishedWithoutTheAgent(t *testing.T) {
+	b := newBench("a")
+	b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "one"}, {Name: "two"}}
+	b.plugins[0].cmd = func(c pluginsdk.Command) (pluginsdk.CommandResult, error) {
+		return pluginsdk.CommandResult{Handled: true, Reply: "did " + c.Name}, nil
+	}
+	b.claim.Run.Step = pluginsdk.StepInvoked
+	b.claim.Run.Result = &pluginsdk.InvokeResult{Text: "/one\n/two\nAnd so on."}
+	b.claim.Run.Outcomes = []pluginsdk.Outcome{{Index: 0, Name: "one", Plugin: "a", Handled: true, Reply: "did one"}}
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.agent.requests) != 0 {
+		t.Error("the agent was called again")
+	}
+	if len(b.store.outcomes) != 1 || b.store.outcomes[0].Name != "two" {
+		t.Errorf("commands run: %+v", b.store.outcomes)
+	}
+	var said []string
+	for _, row := range b.store.finishes[0].Rows {
+		said = append(said, row.Key+"="+row.Message.Content)
+	}
+	if got := strings.Join(said, "; "); got != "R:command:0=did one; R:command:1=did two; R:reply=And so on." {
+		t.Error(got)
+	}
+}
+
+func TestInterruptedRunResumesItsSessionAndSaysSo(t *testing.T) {
+	b := newBench()
+	b.claim.Run.Step, b.claim.Run.SessionID, b.claim.Run.Attempt = pluginsdk.StepInvoking, "S", 2
+	b.store.rows = []pluginsdk.Message{{ID: 3, Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Content: "before"}}
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	request := b.agent.requests[0]
+	if request.SessionID != "S" || !request.Resume {
+		t.Errorf("request %+v", request)
+	}
+	for _, want := range []string{"interrupted", "# Recap", "[user]: before", "hello"} {
+		if !strings.Contains(request.Prompt, want) {
+			t.Errorf("prompt lacks %q: %s", want, request.Prompt)
+		}
+	}
+}
+
+func TestRecapOnlyAfterAnUncleanEnd(t *testing.T) {
+	for name, row := range map[string]struct {
+		open, holds, want bool
+	}{
+		"process died":    {open: true, want: true},
+		"process lives":   {open: true, holds: true},
+		"ended cleanly":   {},
+		"clean and holds": {holds: true},
+	} {
+		b := newBench()
+		b.claim.Thread.SessionID, b.claim.Thread.SessionOpen, b.agent.holds = "S", row.open, row.holds
+		b.store.rows = []pluginsdk.Message{{ID: 3, Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Content: "before"}}
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(b.agent.requests[0].Prompt, "# Recap"); got != row.want {
+			t.Errorf("%s: recap %v", name, got)
+		}
+	}
+}
+
+func TestPromptTellsWhatTheSessionHasNotSeen(t *testing.T) {
+	b := newBench()
+	text, note := pluginsdk.MessageText, pluginsdk.MessageNotification
+	b.store.rows = []pluginsdk.Message{
+		{ID: 4, Role: pluginsdk.RoleSystem, Kind: note, Content: "seen already"},
+		{ID: 6, Role: pluginsdk.RoleSystem, Kind: note, Source: "cron", Content: "the job ran"},
+		{ID: 7, Role: pluginsdk.RoleAssistant, Kind: text, RunID: "earlier", Content: "own words"},
+		{ID: 8, Role: pluginsdk.RoleAssistant, Kind: text, Content: "posted by a plugin"},
+		{ID: 12, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: "a status"},
+		{ID: 13, Role: pluginsdk.RoleSystem, Kind: text, Source: "core", Content: "Commands: ..."},
+	}
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	prompt := b.agent.requests[0].Prompt
+	if !strings.Contains(prompt, "# Since your last turn\n\n[cron]: the job ran\n[assistant]: posted by a plugin\n[core]: Commands: ...\n\nhello") {
+		t.Error(prompt)
+	}
+	if seen := b.store.results[0].SeenMessageID; seen != 13 {
+		t.Errorf("seen %d", seen)
+	}
+}
+
+func TestUnknownSessionStartsAnewWithHistory(t *testing.T) {
+	b := newBench("a")
+	b.claim.Thread.SessionID = "gone"
+	var sessions []string
+	b.plugins[0].before = func(p pluginsdk.Prompt) (string, error) {
+		sessions = append(sessions, p.Thread.SessionID)
+		return p.Text, nil
+	}
+	b.agent.answer = failsWith(&pluginsdk.Failure{Kind: pluginsdk.FailureUnknownSession, Message: "no such session"}, nil)
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if len(sessions) != 2 || sessions[0] != "gone" || sessions[1] != "" || b.store.dropped != 1 {
+		t.Errorf("sessions %q, dropped %d", sessions, b.store.dropped)
+	}
+	if again := b.agent.requests[1]; again.Resume || again.SessionID == "gone" {
+		t.Errorf("second request %+v", again)
+	}
+	if b.store.results[0].SessionID != b.agent.requests[1].SessionID {
+		t.Error("the new session is not the thread's")
+	}
+}
+
+// An error is never the assistant's words; its code says what the inbox does.
+func TestFailedTurnIsRecordedAndNotAnswered(t *testing.T) {
+	for _, row := range []struct {
+		failure pluginsdk.Failure
+		code    pluginsdk.Code
+		step    pluginsdk.RunStep
+	}{
+		{pluginsdk.Failure{Kind: pluginsdk.FailureAPI, Message: "overloaded", APIStatus: 529, Retryable: true}, pluginsdk.CodeUnavailable, pluginsdk.StepAccepted},
+		{pluginsdk.Failure{Kind: pluginsdk.FailureAPI, Message: "401", APIStatus: 401}, pluginsdk.CodeInternal, pluginsdk.StepAccepted},
+		{pluginsdk.Failure{Kind: pluginsdk.FailureCrashed, Message: "exit 1", Retryable: true}, pluginsdk.CodeUnavailable, pluginsdk.StepInvoking},
+		{pluginsdk.Failure{Kind: pluginsdk.FailureSilent, Message: "silence", Retryable: true}, pluginsdk.CodeUnavailable, pluginsdk.StepInvoking},
+		{pluginsdk.Failure{Kind: pluginsdk.FailureMissing, Message: "no CLI"}, pluginsdk.CodeInternal, pluginsdk.StepAccepted},
+	} {
+		b := newBench("a")
+		b.agent.answer = failsWith(&row.failure)
+		err := b.handle()
+		if pluginsdk.CodeOf(err) != row.code || err.Error() != row.failure.Message {
+			t.Errorf("%s: error %v (%s)", row.failure.Message, err, pluginsdk.CodeOf(err))
+		}
+		commit := b.store.results[0]
+		if commit.Step != row.step || commit.AgentRun.Success || commit.AgentRun.Error != row.failure.Message || commit.SeenMessageID != 5 {
+			t.Errorf("%s: commit %+v", row.failure.Message, commit)
+		}
+		if len(b.store.finishes) != 0 {
+			t.Errorf("%s: the run was ended", row.failure.Message)
+		}
+		if done := b.plugins[0].done; len(done) != 1 || done[0].Outcome != pluginsdk.OutcomeFailed || done[0].Error != row.failure.Message {
+			t.Errorf("%s: OnPipelineComplete %+v", row.failure.Message, done)
+		}
+	}
+}
+
+func TestFailTellsThePersonOnce(t *testing.T) {
+	b := newBench()
+	if err := b.line.Fail(context.Background(), b.claim, errors.New("the API said 401")); err != nil {
+		t.Fatal(err)
+	}
+	row := b.store.finishes[0].Rows[0]
+	if row.Key != "R:error" || row.Message.Role != pluginsdk.RoleSystem || row.Message.Kind != pluginsdk.MessageStatus ||
+		!strings.Contains(row.Message.Content, "the API said 401") || !strings.Contains(string(row.Message.Metadata), "pipeline_error") {
+		t.Errorf("%+v", row)
+	}
+	if got := strings.Join(b.journal.lines, "; "); got != "11 failed; event pipeline:error" {
+		t.Error(got)
+	}
+}
+
+func TestEmptyOutputLeavesAStatusAndNoReply(t *testing.T) {
+	b := newBench()
+	b.agent.answer = says("")
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	row := b.store.finishes[0].Rows[0].Message
+	if row.Role != pluginsdk.RoleSystem || row.Kind != pluginsdk.MessageStatus {
+		t.Errorf("%+v", row)
+	}
+}
+
+func TestDeniedToolsAreShownToThePerson(t *testing.T) {
+	b := newBench()
+	b.agent.answer = func(_ context.Context, _ pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+		emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamDenied, ToolName: "Bash"})
+		return pluginsdk.InvokeResult{Text: "I may not."}
+	}
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if rows := b.store.results[0].Rows; len(rows) != 1 || !strings.Contains(rows[0].Content, "Bash") {
+		t.Errorf("%+v", rows)
+	}
+}
+
+var errPerson = pluginsdk.Errorf(pluginsdk.CodeCancelled, "stopped by a person")
+
+func TestStopByAPersonEndsTheRun(t *testing.T) {
+	b := newBench("a")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	b.agent.answer = func(_ context.Context, r pluginsdk.AgentRequest, _ func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+		cancel(errPerson)
+		return pluginsdk.InvokeResult{SessionID: r.SessionID, Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureInterrupted, Message: "interrupted"}}
+	}
+	if err := b.line.Handle(ctx, b.claim); err != nil {
+		t.Fatal(err)
+	}
+	if b.store.finishes[0].State != pluginsdk.RunCancelled || b.plugins[0].done[0].Outcome != pluginsdk.OutcomeCancelled {
+		t.Errorf("%+v %+v", b.store.finishes, b.plugins[0].done)
+	}
+	if b.store.results[0].SessionID != b.agent.requests[0].SessionID {
+		t.Error("the interrupted session is forgotten")
+	}
+}
+
+func TestStopOfTheDaemonLeavesTheRunOpen(t *testing.T) {
+	b := newBench("a")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	b.agent.answer = func(_ context.Context, _ pluginsdk.AgentRequest, _ func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+		cancel(pluginsdk.Errorf(pluginsdk.CodeUnavailable, "harness is stopping"))
+		return pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureInterrupted, Message: "interrupted"}}
+	}
+	if err := b.line.Handle(ctx, b.claim); err == nil {
+		t.Fatal("the run is said to be over")
+	}
+	if len(b.store.finishes) != 0 || len(b.plugins[0].done) != 0 || b.store.results[0].Step != pluginsdk.StepInvoking {
+		t.Errorf("%+v", b.store.results)
+	}
+}
+
+func TestStaleClaimWritesNothingMore(t *testing.T) {
+	b := newBench("a")
+	b.store.fail["SaveIntent"] = pluginsdk.Errorf(pluginsdk.CodeStale, "the thread has moved on")
+	if err := b.handle(); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
+		t.Fatal(err)
+	}
+	if len(b.agent.requests) != 0 || len(b.plugins[0].done) != 0 || len(b.store.finishes) != 0 {
+		t.Error("a run that was taken over went on")
+	}
+}
+
+func TestDatabaseTroubleIsWorthAnotherAttempt(t *testing.T) {
+	for _, operation := range []string{"Messages", "SaveIntent", "SaveResult", "Finish"} {
+		b := newBench()
+		b.store.fail[operation] = errors.New("disk full")
+		if err := b.handle(); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+			t.Errorf("%s: %v (%s)", operation, err, pluginsdk.CodeOf(err))
+		}
+	}
+}
+
+func TestTypedCommandIsAnsweredWithoutTheAgent(t *testing.T) {
+	b := newBench("a")
+	b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "deploy"}}
+	b.plugins[0].cmd = func(c pluginsdk.Command) (pluginsdk.CommandResult, error) {
+		return pluginsdk.CommandResult{Handled: true, Reply: string(c.Origin) + " " + c.Name + " <" + c.Body + ">"}, nil
+	}
+	b.claim.Run.Kind = pluginsdk.RunCommand
+	b.claim.Message.Content = "/deploy now\nand well"
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	rows := b.store.finishes[0].Rows
+	if len(rows) != 1 || rows[0].Message.Content != "person deploy <now\nand well>" || len(b.agent.requests) != 0 {
+		t.Errorf("%+v", rows)
+	}
+}

@@ -1,0 +1,75 @@
+package pipeline
+
+import (
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// trip is the state of one attempt of a run on its way through the steps.
+type trip struct {
+	thread  pluginsdk.Thread
+	message pluginsdk.Message
+	run     pluginsdk.Run
+	fence   ledger.Fence
+
+	began       time.Time
+	started     bool // OnPipelineStart was fired, so OnPipelineComplete must be
+	interrupted bool // an earlier attempt may have reached the agent
+
+	sessionID      string // the session of this turn
+	resume         bool   // it exists already
+	sessionDropped bool
+	seen           int64 // newest message that the prompt tells of
+
+	prompt    string
+	steps     []pluginsdk.PipelineStep
+	events    []pluginsdk.StreamEvent
+	result    *pluginsdk.InvokeResult
+	invokedAt time.Time
+
+	commands []parsedCommand
+	outcomes []pluginsdk.Outcome
+	reply    string
+}
+
+func newTrip(now time.Time, claim ledger.Claim) *trip {
+	t := &trip{
+		thread: claim.Thread, message: claim.Message, run: claim.Run, fence: claim.Fence,
+		began:       now,
+		interrupted: claim.Run.Step == pluginsdk.StepInvoking,
+		outcomes:    claim.Run.Outcomes,
+		sessionID:   claim.Thread.SessionID,
+		resume:      claim.Thread.SessionID != "",
+	}
+	if t.interrupted && t.sessionID == "" && claim.Run.SessionID != "" {
+		// The attempt that died had begun a session of its own.
+		t.sessionID, t.resume = claim.Run.SessionID, true
+		t.thread.SessionID, t.thread.SessionOpen = claim.Run.SessionID, true
+	}
+	return t
+}
+
+// takeUpResult goes on from a result that an earlier attempt stored.
+func (t *trip) takeUpResult() {
+	t.started = true
+	t.result, t.events, t.steps = t.run.Result, t.run.Events, t.run.Steps
+	if t.result == nil {
+		t.result = &pluginsdk.InvokeResult{}
+	}
+	t.reply = t.result.Text
+}
+
+// dropSession makes the next exchange begin a new session.
+func (t *trip) dropSession() {
+	t.sessionDropped, t.resume, t.sessionID = true, false, ""
+	t.thread.SessionID, t.thread.SessionOpen, t.thread.SeenMessageID = "", false, 0
+	t.events = nil
+}
+
+// call returns the identity of a hook call. Its id is the same at every
+// attempt of the run.
+func (t *trip) call(name string) pluginsdk.Call {
+	return pluginsdk.Call{ID: t.run.ID + ":" + name, RunID: t.run.ID, Attempt: t.run.Attempt}
+}
