@@ -30,6 +30,15 @@ const (
 	HookCallTool         Hook = "CallTool"
 )
 
+// AllHooks returns every hook of the contract.
+func AllHooks() []Hook {
+	return []Hook{
+		HookBeforeRun, HookPipelineStart, HookMessage, HookBeforeInvoke, HookAfterInvoke, HookCommand,
+		HookBeforeReply, HookPipelineComplete, HookTaskCreate, HookTaskComplete, HookTaskValidated,
+		HookTaskFailed, HookSettingsChange, HookBroadcast, HookDeliver, HookCallTool,
+	}
+}
+
 // OnFailure says what a failing hook does to the step that called it.
 type OnFailure string
 
@@ -184,7 +193,10 @@ type PluginInfo struct {
 	LastError string             `json:"lastError,omitempty"`
 	Restarts  int                `json:"restarts"`
 	Failures  int64              `json:"failures"` // hooks that failed since the row was made
-	UpdatedAt time.Time          `json:"updatedAt"`
+	// Problem says what is wrong with a row that was edited by hand; the last
+	// good values stay in force.
+	Problem   string    `json:"problem,omitempty"`
+	UpdatedAt time.Time `json:"updatedAt"`
 }
 
 // FailureMode returns what a failing hook of the plugin does: the operator's

@@ -22,7 +22,7 @@ const interruptedNote = "Note: you were given this message before and were inter
 // assemble is step 3: what the thread is, what happened in it that the session
 // has not seen, what its transcript may lack, and the message.
 func (p *Pipeline) assemble(ctx context.Context, t *trip) error {
-	p.config.Fault("assemble")
+	p.config.Fault("assemble", t.run.ID)
 	unseen, err := p.unseen(ctx, t)
 	if err != nil {
 		return storeError("read what the session has not seen", err)

@@ -28,7 +28,7 @@ const closeTag = "[/COMMAND]"
 // parseCommands is step 7: [COMMAND] blocks, and lines that begin with the
 // /name of a declared command. Neither counts inside a fenced code block.
 func (p *Pipeline) parseCommands(t *trip) {
-	p.config.Fault("parseCommands")
+	p.config.Fault("parseCommands", t.run.ID)
 	declared := make(map[string]bool)
 	for _, plugin := range p.plugins.Answering(pluginsdk.HookCommand) {
 		for _, spec := range plugin.Info().Manifest.Commands {

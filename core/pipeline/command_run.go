@@ -12,10 +12,10 @@ import (
 // runCommands is step 8. Outcomes that an earlier attempt stored are not
 // repeated; each new one is committed before the next command is given.
 func (p *Pipeline) runCommands(ctx context.Context, t *trip) error {
-	p.config.Fault("runCommands")
+	p.config.Fault("runCommands", t.run.ID)
 	for i, parsed := range t.commands {
 		if i > 0 {
-			p.config.Fault("betweenCommands")
+			p.config.Fault("betweenCommands", t.run.ID)
 		}
 		err := p.runCommand(ctx, t, pluginsdk.Command{
 			Thread: t.thread, Message: t.message, Origin: pluginsdk.FromAgent,
@@ -93,7 +93,7 @@ func (p *Pipeline) answerTypedCommand(ctx context.Context, t *trip) error {
 	if err := p.pipelineStart(ctx, t); err != nil {
 		return err
 	}
-	p.config.Fault("runCommands")
+	p.config.Fault("runCommands", t.run.ID)
 	name, body := typedCommand(t.message.Content)
 	err := p.runCommand(ctx, t, pluginsdk.Command{
 		Thread: t.thread, Message: t.message, Origin: pluginsdk.FromPerson, Name: name, Body: body,

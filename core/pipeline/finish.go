@@ -13,7 +13,7 @@ import (
 // pipelineComplete is step 10. It comes before the reply is stored, so that
 // thinking and tool rows stand earlier in the thread than the reply.
 func (p *Pipeline) pipelineComplete(ctx context.Context, t *trip, outcome pluginsdk.PipelineOutcome, reason string) error {
-	p.config.Fault("pipelineComplete")
+	p.config.Fault("pipelineComplete", t.run.ID)
 	complete := pluginsdk.PipelineComplete{
 		Thread: t.thread, Message: t.message, Outcome: outcome, Error: reason,
 		Steps: t.steps, Events: t.events, Duration: p.config.Now().Sub(t.began),
@@ -30,7 +30,7 @@ func (p *Pipeline) pipelineComplete(ctx context.Context, t *trip, outcome plugin
 
 // commitReply is step 11. It returns the id of the last row stored.
 func (p *Pipeline) commitReply(ctx context.Context, t *trip) (int64, error) {
-	p.config.Fault("commitReply")
+	p.config.Fault("commitReply", t.run.ID)
 	ids, err := p.store.Finish(ctx, t.fence, ledger.Finish{
 		RunID: t.run.ID, State: pluginsdk.RunSucceeded, Steps: t.steps, Rows: t.replyRows(), Deliver: true,
 	})
@@ -96,7 +96,7 @@ func statusRow(event, text string) pluginsdk.NewMessage {
 
 // broadcastComplete is step 12: after the commit, never before.
 func (p *Pipeline) broadcastComplete(t *trip, reply int64) {
-	p.config.Fault("broadcastComplete")
+	p.config.Fault("broadcastComplete", t.run.ID)
 	handled := 0
 	for _, outcome := range t.outcomes {
 		if outcome.Handled {

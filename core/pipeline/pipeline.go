@@ -28,9 +28,9 @@ type Config struct {
 	// kind: a task may not schedule work.
 	Forbidden map[pluginsdk.ThreadKind][]string
 	Log       *slog.Logger
-	// Fault, when set, is called before every step with its name. Tests use
-	// it to end the process there.
-	Fault func(step string)
+	// Fault, when set, is called before every step with its name and the run's
+	// id. Tests use it to end the process there.
+	Fault func(step, runID string)
 	Now   func() time.Time
 }
 
@@ -46,7 +46,7 @@ func (c Config) withDefaults() Config {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.Fault == nil {
-		c.Fault = func(string) {}
+		c.Fault = func(string, string) {}
 	}
 	if c.Now == nil {
 		c.Now = func() time.Time { return time.Now().UTC() }

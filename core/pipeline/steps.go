@@ -16,7 +16,7 @@ import (
 
 // beforeRun is step 1's gate.
 func (p *Pipeline) beforeRun(ctx context.Context, t *trip) error {
-	p.config.Fault("beforeRun")
+	p.config.Fault("beforeRun", t.run.ID)
 	verdict, err := p.gate(ctx, t, p.hook(pluginsdk.HookBeforeRun, p.config.Deadlines.Gate),
 		func(ctx context.Context, hooks Hooks, call pluginsdk.Call) (pluginsdk.Verdict, error) {
 			return hooks.OnBeforeRun(ctx, pluginsdk.RunStart{Call: call, Thread: t.thread, Message: t.message, Run: t.run})
@@ -36,7 +36,7 @@ type deniedError struct{ reason string }
 func (e *deniedError) Error() string { return e.reason }
 
 func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
-	p.config.Fault("pipelineStart")
+	p.config.Fault("pipelineStart", t.run.ID)
 	t.started = true
 	p.events.Publish(pluginsdk.EventPipelineStart, t.thread.ID, pluginsdk.RunRef{
 		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: t.message.ID, Attempt: t.run.Attempt,
@@ -49,7 +49,7 @@ func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
 
 // onMessage is step 2.
 func (p *Pipeline) onMessage(ctx context.Context, t *trip) error {
-	p.config.Fault("onMessage")
+	p.config.Fault("onMessage", t.run.ID)
 	p.step(t, "onMessage", "")
 	return p.notify(ctx, t, p.hook(pluginsdk.HookMessage, p.config.Deadlines.Notify),
 		func(ctx context.Context, hooks Hooks, call pluginsdk.Call) error {
@@ -59,7 +59,7 @@ func (p *Pipeline) onMessage(ctx context.Context, t *trip) error {
 
 // beforeInvoke is step 4.
 func (p *Pipeline) beforeInvoke(ctx context.Context, t *trip) (err error) {
-	p.config.Fault("beforeInvoke")
+	p.config.Fault("beforeInvoke", t.run.ID)
 	p.step(t, "onBeforeInvoke", "")
 	t.prompt, err = p.chain(ctx, t, p.hook(pluginsdk.HookBeforeInvoke, p.config.Deadlines.Chain), t.prompt,
 		func(ctx context.Context, hooks Hooks, call pluginsdk.Call, text string) (string, error) {
@@ -70,7 +70,7 @@ func (p *Pipeline) beforeInvoke(ctx context.Context, t *trip) (err error) {
 
 // commitIntent is step 5a.
 func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
-	p.config.Fault("commitIntent")
+	p.config.Fault("commitIntent", t.run.ID)
 	if !t.resume {
 		t.sessionID = uuid.NewString()
 	}
@@ -86,7 +86,7 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 
 // invoke is step 5.
 func (p *Pipeline) invoke(ctx context.Context, t *trip) {
-	p.config.Fault("invoke")
+	p.config.Fault("invoke", t.run.ID)
 	model := t.thread.Model
 	if model == "" {
 		model = p.config.Model
@@ -98,7 +98,7 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 		Purpose: "pipeline", Model: model, Effort: t.thread.Effort,
 		PermissionMode: t.thread.PermissionMode, Cwd: t.thread.Cwd,
 	}, func(event pluginsdk.StreamEvent) {
-		p.config.Fault("invoking")
+		p.config.Fault("invoking", t.run.ID)
 		event = bounded(event)
 		if !event.Delta() {
 			t.events = append(t.events, event)
@@ -113,7 +113,7 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 // commitResult is step 5b. A turn without an answer is recorded too, and
 // becomes the error that it is.
 func (p *Pipeline) commitResult(ctx context.Context, t *trip) error {
-	p.config.Fault("commitResult")
+	p.config.Fault("commitResult", t.run.ID)
 	failure := t.result.Failure
 	if failure != nil && failure.Kind == pluginsdk.FailureUnknownSession {
 		return failure
@@ -196,7 +196,7 @@ func deniedRows(t *trip) []pluginsdk.NewMessage {
 
 // afterInvoke is step 6.
 func (p *Pipeline) afterInvoke(ctx context.Context, t *trip) error {
-	p.config.Fault("afterInvoke")
+	p.config.Fault("afterInvoke", t.run.ID)
 	p.stepOnce(t, "onAfterInvoke", fmt.Sprintf("%d tokens in, %d out", t.result.Usage.InputTokens, t.result.Usage.OutputTokens))
 	return p.notify(ctx, t, p.hook(pluginsdk.HookAfterInvoke, p.config.Deadlines.Notify),
 		func(ctx context.Context, hooks Hooks, call pluginsdk.Call) error {
@@ -206,7 +206,7 @@ func (p *Pipeline) afterInvoke(ctx context.Context, t *trip) error {
 
 // beforeReply is step 9. Nothing is asked when there is nothing to say.
 func (p *Pipeline) beforeReply(ctx context.Context, t *trip) (err error) {
-	p.config.Fault("beforeReply")
+	p.config.Fault("beforeReply", t.run.ID)
 	if t.reply == "" {
 		return nil
 	}

@@ -1,0 +1,139 @@
+package activity
+
+import (
+	"encoding/json"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const (
+	sourcePipeline = "pipeline"
+	sourceBuiltin  = "builtin"
+)
+
+type startMetadata struct {
+	Event string `json:"event"`
+}
+
+type stepMetadata struct {
+	Step   string  `json:"step"`
+	Detail *string `json:"detail"`
+}
+
+type toolCallMetadata struct {
+	ToolName  string          `json:"toolName"`
+	ToolUseID string          `json:"toolUseId"`
+	Input     json.RawMessage `json:"input"`
+}
+
+type toolResultMetadata struct {
+	ToolUseID string `json:"toolUseId"`
+	Success   bool   `json:"success"`
+}
+
+type completeMetadata struct {
+	Event        string  `json:"event"`
+	Outcome      *string `json:"outcome"`
+	DurationMS   *int64  `json:"durationMs"`
+	InputTokens  *int64  `json:"inputTokens"`
+	OutputTokens *int64  `json:"outputTokens"`
+}
+
+func startRow(runID string) pluginsdk.NewMessage {
+	row := statusRow("Pipeline started", startMetadata{Event: "pipeline_start"})
+	row.RunID = runID
+	return row
+}
+
+// completeRows are the steps, then what the agent did, then the outcome.
+func completeRows(complete pluginsdk.PipelineComplete) []pluginsdk.NewMessage {
+	limit := rowLimit(complete.Events)
+	rows := make([]pluginsdk.NewMessage, 0, len(complete.Steps)+len(complete.Events)+1)
+	for _, step := range complete.Steps {
+		rows = append(rows, stepRow(step))
+	}
+	for _, event := range complete.Events {
+		if row, ok := eventRow(event, limit); ok {
+			rows = append(rows, row)
+		}
+	}
+	rows = append(rows, outcomeRow(complete))
+	for i := range rows {
+		rows[i].RunID = complete.Call.RunID
+	}
+	return rows
+}
+
+func stepRow(step pluginsdk.PipelineStep) pluginsdk.NewMessage {
+	metadata := stepMetadata{Step: valid(step.Step)}
+	if step.Detail != "" {
+		detail := cut(step.Detail, maxRowBytes)
+		metadata.Detail = &detail
+	}
+	return pluginsdk.NewMessage{
+		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStep, Source: sourcePipeline,
+		Content: metadata.Step, Metadata: encode(metadata),
+	}
+}
+
+// eventRow returns the row of a stream event, and whether it has one: text is
+// the reply's own, thinking may be empty, and other types are not recorded.
+func eventRow(event pluginsdk.StreamEvent, limit int) (pluginsdk.NewMessage, bool) {
+	switch event.Type { //nolint:exhaustive // the others have no row
+	case pluginsdk.StreamThinking:
+		return pluginsdk.NewMessage{
+			Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageThinking, Source: sourceBuiltin,
+			Content: cut(event.Text, limit),
+		}, event.Text != ""
+	case pluginsdk.StreamToolCall:
+		name := cut(event.ToolName, maxNameBytes)
+		return pluginsdk.NewMessage{
+			Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageToolCall, Source: toolSource(name),
+			Content: name,
+			Metadata: encode(toolCallMetadata{
+				ToolName: name, ToolUseID: valid(event.ToolUseID), Input: cutInput(event.Input, limit),
+			}),
+		}, event.ToolName != ""
+	case pluginsdk.StreamToolResult:
+		return pluginsdk.NewMessage{
+			Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageToolResult, Source: sourceBuiltin,
+			Content:  cut(event.Text, limit),
+			Metadata: encode(toolResultMetadata{ToolUseID: valid(event.ToolUseID), Success: !event.IsError}),
+		}, true
+	}
+	return pluginsdk.NewMessage{}, false
+}
+
+func outcomeRow(complete pluginsdk.PipelineComplete) pluginsdk.NewMessage {
+	metadata := completeMetadata{Event: "pipeline_complete"}
+	if complete.Outcome != "" {
+		outcome := string(complete.Outcome)
+		metadata.Outcome = &outcome
+	}
+	if complete.Duration > 0 {
+		ms := complete.Duration.Milliseconds()
+		metadata.DurationMS = &ms
+	}
+	if complete.Usage != nil {
+		metadata.InputTokens = &complete.Usage.InputTokens
+		metadata.OutputTokens = &complete.Usage.OutputTokens
+	}
+	return statusRow("Pipeline completed", metadata)
+}
+
+func statusRow(content string, metadata any) pluginsdk.NewMessage {
+	return pluginsdk.NewMessage{
+		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Source: sourcePipeline,
+		Content: content, Metadata: encode(metadata),
+	}
+}
+
+// encode returns metadata as JSON. The types above hold nothing that cannot be
+// encoded; cutInput sees to the one field that is given as JSON.
+func encode(metadata any) json.RawMessage {
+	encoded, err := json.Marshal(metadata)
+	if err != nil {
+		return nil
+	}
+	return encoded
+}

@@ -1,0 +1,102 @@
+// Package promptcontext puts what the agent should know in front of a prompt:
+// the workspace's context files, and the conversation so far when the agent's
+// session does not hold it.
+package promptcontext
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// workspaceVariable names the workspace of the installation.
+const workspaceVariable = "HARNESS_WORKSPACE"
+
+// separator stands between the parts of a prompt.
+const separator = "\n\n---\n\n"
+
+// Plugin answers OnBeforeInvoke with `# Context` and `# Conversation History`
+// in front of the prompt it is given, each only when it is not empty. Because
+// it goes before the time plugin in the order of the chain, a prompt reads:
+// the time, the context, the history, then the core's header and the message.
+type Plugin struct {
+	messages pluginsdk.Messages
+	log      *slog.Logger
+	files    atomic.Pointer[directory]
+}
+
+// Manifest describes the plugin.
+func (*Plugin) Manifest() pluginsdk.Manifest {
+	return pluginsdk.Manifest{
+		Name:        "context",
+		Version:     "0.1.0",
+		Description: "Puts the workspace's context files and the conversation's history in front of prompts",
+		Capabilities: []pluginsdk.CapabilityRequest{{
+			Capability: pluginsdk.CapMessagesRead,
+			Reason:     "read the conversation that a new session of the agent does not know",
+		}},
+		Environment: []pluginsdk.EnvironmentRequest{{
+			Name:   workspaceVariable,
+			Reason: "find the workspace, whose context directory holds the files",
+		}},
+		SettingsSchema: settingsSchema,
+	}
+}
+
+// Start reads the settings. Wrong ones are an error that names what is wrong.
+func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
+	p.messages, p.log = host.Messages, host.Log
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	raw, err := host.Settings.Get(ctx)
+	if err != nil {
+		return err
+	}
+	return p.configure(raw)
+}
+
+// OnSettingsChange takes new settings. Wrong ones are an error, and the last
+// good ones stay in force.
+func (p *Plugin) OnSettingsChange(_ context.Context, change pluginsdk.SettingsChange) error {
+	return p.configure(change.Settings)
+}
+
+func (p *Plugin) configure(raw []byte) error {
+	config, err := parseConfig(raw, os.Getenv(workspaceVariable))
+	if err != nil {
+		return err
+	}
+	if config.Dir == "" {
+		p.log.Warn("no context directory: " + workspaceVariable + " is not set, and the setting dir is not either")
+	}
+	p.files.Store(newDirectory(config.Dir, config.MaxFileBytes, p.log))
+	return nil
+}
+
+// OnBeforeInvoke returns the prompt with the parts in front. A part that
+// cannot be read is logged and left out: a prompt without it is better than none.
+func (p *Plugin) OnBeforeInvoke(ctx context.Context, prompt pluginsdk.Prompt) (string, error) {
+	var parts []string
+	if section := p.files.Load().section(); section != "" {
+		parts = append(parts, section)
+	}
+	if prompt.Thread.SessionID == "" {
+		history, err := p.history(ctx, prompt)
+		if err != nil {
+			p.log.Error("the conversation's history could not be read; the agent goes without it",
+				"thread", prompt.Thread.ID, "run", prompt.Call.RunID, "err", err)
+		}
+		if history != "" {
+			parts = append(parts, history)
+		}
+	}
+	if prompt.Text != "" {
+		parts = append(parts, prompt.Text)
+	}
+	return strings.Join(parts, separator), nil
+}

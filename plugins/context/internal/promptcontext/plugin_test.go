@@ -1,0 +1,302 @@
+package promptcontext
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+type settingsOf string
+
+func (s settingsOf) Get(context.Context) (json.RawMessage, error) { return json.RawMessage(s), nil }
+
+// thread answers queries from rows as the store does for a run that comes after
+// them all.
+type thread struct {
+	pluginsdk.Messages
+	rows    []pluginsdk.Message
+	queries []pluginsdk.MessageQuery
+	err     error
+}
+
+func (th *thread) List(_ context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error) {
+	th.queries = append(th.queries, query)
+	var found []pluginsdk.Message
+	for _, row := range th.rows {
+		if row.Kind == query.Kinds[0] {
+			found = append(found, row)
+		}
+	}
+	return found[max(0, len(found)-query.Limit):], th.err
+}
+
+func (th *thread) say(role pluginsdk.Role, kind pluginsdk.MessageKind, content string) {
+	th.rows = append(th.rows, pluginsdk.Message{ID: int64(len(th.rows) + 1), Role: role, Kind: kind, Content: content})
+}
+
+type fixture struct {
+	*testing.T
+	dir    string
+	thread *thread
+	log    *bytes.Buffer
+	plugin *Plugin
+}
+
+func start(t *testing.T) fixture {
+	t.Helper()
+	f := fixture{T: t, thread: new(thread), log: new(bytes.Buffer), plugin: new(Plugin)}
+	workspace := t.TempDir()
+	t.Setenv("HARNESS_WORKSPACE", workspace)
+	f.dir = filepath.Join(workspace, "context")
+	if err := f.plugin.Start(t.Context(), f.host(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f fixture) host(settings string) pluginsdk.Host {
+	return pluginsdk.Host{
+		Messages: f.thread, Settings: settingsOf(settings), Log: slog.New(slog.NewTextHandler(f.log, nil)),
+	}
+}
+
+func (f fixture) write(name, content string) {
+	f.Helper()
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		f.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(content), 0o600); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f fixture) prompt(sessionID string) string {
+	f.Helper()
+	got, err := f.plugin.OnBeforeInvoke(f.Context(), pluginsdk.Prompt{
+		Call: pluginsdk.Call{RunID: "R"}, Thread: pluginsdk.Thread{ID: "T", SessionID: sessionID}, Text: "HEADER\n\nhello",
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return got
+}
+
+func (f fixture) expect(sessionID, want string) {
+	f.Helper()
+	if got := f.prompt(sessionID); got != want {
+		f.Errorf("prompt\n--- got\n%s\n--- want\n%s", got, want)
+	}
+}
+
+func TestWholePrompt(t *testing.T) {
+	f := start(t)
+	f.write("system.md", "the system")
+	f.write("zebra.md", "stripes")
+	f.write("memory.md", "\n  likes tea\n\n")
+	f.write("apple.md", "red")
+	f.write("inbox.md", " \n")
+	f.write("world-state.md", "sunny")
+	f.write("thread-summaries.md", "none yet")
+	f.write("notes.txt", "not shown")
+	f.thread.say("user", "text", "hi")
+	f.thread.say("assistant", "text", "hello\nthere")
+	f.expect("", `# Context
+
+## memory.md
+
+likes tea
+
+## world-state.md
+
+sunny
+
+## thread-summaries.md
+
+none yet
+
+## system.md
+
+the system
+
+## apple.md
+
+red
+
+## zebra.md
+
+stripes
+
+---
+
+# Conversation History
+
+[user]: hi
+
+[assistant]: hello
+there
+
+---
+
+HEADER
+
+hello`)
+}
+
+func TestPartsThatAreEmptyLeaveNothing(t *testing.T) {
+	f := start(t)
+	f.expect("", "HEADER\n\nhello") // not even the directory is there
+	f.thread.say("user", "text", "hi")
+	f.expect("", "# Conversation History\n\n[user]: hi\n\n---\n\nHEADER\n\nhello")
+	f.write("memory.md", "m")
+	f.expect("session", "# Context\n\n## memory.md\n\nm\n\n---\n\nHEADER\n\nhello")
+	if f.log.Len() > 0 {
+		t.Errorf("log = %s", f.log)
+	}
+}
+
+// The session holds the conversation already; repeating it would cost tokens
+// with each message.
+func TestHistoryIsNotReadForASession(t *testing.T) {
+	f := start(t)
+	f.thread.say("user", "text", "hi")
+	f.expect("session", "HEADER\n\nhello")
+	if len(f.thread.queries) > 0 {
+		t.Errorf("queries = %v", f.thread.queries)
+	}
+}
+
+func TestHistoryAsksForRunsBeforeThisOne(t *testing.T) {
+	f := start(t)
+	f.prompt("")
+	want := pluginsdk.MessageQuery{
+		ThreadID: "T", BeforeRunID: "R", Last: true, Limit: 50,
+		Roles: []pluginsdk.Role{"user", "assistant"}, Kinds: []pluginsdk.MessageKind{"text"},
+	}
+	if got := f.thread.queries[len(f.thread.queries)-1]; !reflect.DeepEqual(got, want) {
+		t.Errorf("query = %+v\n want %+v", got, want)
+	}
+}
+
+func TestHistoryWithSummaries(t *testing.T) {
+	f := start(t)
+	f.thread.say("system", "summary", "first")
+	f.thread.say("user", "text", "long ago")
+	f.thread.say("system", "summary", "second")
+	f.thread.say("system", "summary", "third")
+	for i := range 30 {
+		f.thread.say("user", "text", "m"+strconv.Itoa(i))
+	}
+	var want strings.Builder
+	want.WriteString("# Conversation History\n\n[summary]: second\n\n[summary]: third")
+	for i := 5; i < 30; i++ {
+		want.WriteString("\n\n[user]: m" + strconv.Itoa(i))
+	}
+	want.WriteString("\n\n---\n\nHEADER\n\nhello")
+	f.expect("", want.String())
+
+	f.thread.rows = f.thread.rows[:4]
+	f.expect("", "# Conversation History\n\n[summary]: second\n\n[summary]: third\n\n---\n\nHEADER\n\nhello")
+}
+
+// Fifty enormous messages must not make a prompt that no model takes.
+func TestLongHistoryIsCut(t *testing.T) {
+	f := start(t)
+	for range 20 {
+		f.thread.say("user", "text", strings.Repeat("x", maxMessageBytes+7))
+	}
+	f.thread.say("user", "text", "the newest")
+	got := f.prompt("")
+	if len(got) > maxHistoryBytes+1024 {
+		t.Errorf("prompt has %d bytes", len(got))
+	}
+	for _, want := range []string{"[left out: 13 older messages]", "[cut: 7 more bytes]", "[user]: the newest"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("prompt lacks %q", want)
+		}
+	}
+}
+
+func TestUnreadableHistoryDoesNotStopThePrompt(t *testing.T) {
+	f := start(t)
+	f.write("memory.md", "m")
+	f.thread.err = errors.New("database is away")
+	f.expect("", "# Context\n\n## memory.md\n\nm\n\n---\n\nHEADER\n\nhello")
+	if !strings.Contains(f.log.String(), "database is away") {
+		t.Errorf("log = %s", f.log)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "memory.md"), []byte("elsewhere"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := start(t)
+	f.write("memory.md", "here")
+	change := func(raw string) error {
+		return f.plugin.OnSettingsChange(t.Context(), pluginsdk.SettingsChange{Settings: json.RawMessage(raw)})
+	}
+	if err := change(`{"dir":"` + other + `","maxFileBytes":4}`); err != nil {
+		t.Fatal(err)
+	}
+	want := "# Context\n\n## memory.md\n\nelse\n\n[cut: the first 4 of 9 bytes of memory.md]\n\n---\n\nHEADER\n\nhello"
+	f.expect("session", want)
+	for raw, wrong := range map[string]string{
+		`{"dir":"relative"}`:          `"relative"`,
+		`{"maxFileBytes":0}`:          "maxFileBytes is 0",
+		`{"maxFileBytes":-1}`:         "maxFileBytes is -1",
+		`{"maxFileBytes":1000000000}`: "maxFileBytes is 1000000000",
+		`{"maxFileByte":100}`:         "maxFileByte",
+		`{"maxFileBytes":"big"}`:      "maxFileBytes",
+	} {
+		if err := change(raw); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: %v", raw, err)
+		}
+		if err := new(Plugin).Start(t.Context(), f.host(raw)); err == nil {
+			t.Errorf("Start takes %s", raw)
+		}
+	}
+	f.expect("session", want) // the last good ones stay
+}
+
+func TestNoWorkspaceIsSaidOnce(t *testing.T) {
+	t.Setenv("HARNESS_WORKSPACE", "")
+	f := fixture{T: t, thread: new(thread), log: new(bytes.Buffer), plugin: new(Plugin)}
+	if err := f.plugin.Start(t.Context(), f.host(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	f.expect("", "HEADER\n\nhello")
+	if strings.Count(f.log.String(), "HARNESS_WORKSPACE") != 1 {
+		t.Errorf("log = %s", f.log)
+	}
+}
+
+func TestManifest(t *testing.T) {
+	manifest := new(Plugin).Manifest()
+	if manifest.Name != "context" || !json.Valid(manifest.SettingsSchema) {
+		t.Errorf("manifest = %+v", manifest)
+	}
+	if len(manifest.Capabilities) != 1 || manifest.Capabilities[0].Capability != pluginsdk.CapMessagesRead {
+		t.Errorf("capabilities = %v", manifest.Capabilities)
+	}
+	if len(manifest.Environment) != 1 || manifest.Environment[0].Name != "HARNESS_WORKSPACE" || manifest.Environment[0].Reason == "" {
+		t.Errorf("environment = %v", manifest.Environment)
+	}
+	var plugin any = new(Plugin)
+	if _, ok := plugin.(pluginsdk.BeforeInvokeHook); !ok {
+		t.Error("OnBeforeInvoke is not answered")
+	}
+	if _, ok := plugin.(pluginsdk.SettingsChangeHook); !ok {
+		t.Error("OnSettingsChange is not answered")
+	}
+}

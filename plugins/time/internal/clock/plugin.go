@@ -1,0 +1,96 @@
+// Package clock tells the agent what time it is.
+package clock
+
+import (
+	"context"
+	"encoding/json"
+	"sync/atomic"
+	"time"
+	_ "time/tzdata" // a machine without a zone database must still know the zones
+
+	"github.com/seed-706843ae/harness/plugins/internal/settings"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const defaultTimezone = "America/Phoenix"
+
+// Plugin answers OnBeforeInvoke with one line that says the date, weekday, time
+// and timezone, at the very front of the prompt it is given. Because it comes
+// after the context plugin in the order of the chain, a prompt reads: the
+// time, the context, the history, then the core's header and the message.
+type Plugin struct {
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+
+	zone atomic.Pointer[time.Location]
+}
+
+// Manifest describes the plugin.
+func (*Plugin) Manifest() pluginsdk.Manifest {
+	return pluginsdk.Manifest{
+		Name:        "time",
+		Version:     "0.1.0",
+		Description: "Puts the current time in front of prompts",
+		SettingsSchema: json.RawMessage(`{
+  "type": "object",
+  "additionalProperties": false,
+  "properties": {
+    "timezone": {"type": "string", "default": "America/Phoenix", "description": "IANA name of the timezone"}
+  }
+}`),
+	}
+}
+
+// Start reads the settings. An unknown timezone is an error that names it.
+func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
+	raw, err := host.Settings.Get(ctx)
+	if err != nil {
+		return err
+	}
+	return p.configure(raw)
+}
+
+// OnSettingsChange takes new settings. Wrong ones are an error, and the last
+// good ones stay in force.
+func (p *Plugin) OnSettingsChange(_ context.Context, change pluginsdk.SettingsChange) error {
+	return p.configure(change.Settings)
+}
+
+func (p *Plugin) configure(raw json.RawMessage) error {
+	var config struct {
+		Timezone string `json:"timezone"`
+	}
+	if err := settings.Decode(raw, &config); err != nil {
+		return err
+	}
+	if config.Timezone == "" {
+		config.Timezone = defaultTimezone
+	}
+	zone, err := time.LoadLocation(config.Timezone)
+	if err != nil || config.Timezone == "Local" { // Local says nothing to the agent
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid,
+			"settings: timezone %q is not known; use an IANA name such as %s or Europe/Berlin", config.Timezone, defaultTimezone)
+	}
+	p.zone.Store(zone)
+	return nil
+}
+
+// OnBeforeInvoke returns the prompt with the line in front.
+func (p *Plugin) OnBeforeInvoke(_ context.Context, prompt pluginsdk.Prompt) (string, error) {
+	now := p.Now
+	if now == nil {
+		now = time.Now
+	}
+	line := timeLine(now().In(p.zone.Load()))
+	if prompt.Text == "" {
+		return line, nil
+	}
+	return line + "\n\n---\n\n" + prompt.Text, nil
+}
+
+// timeLine says a time so that neither the date, the weekday nor the offset
+// has to be worked out.
+func timeLine(t time.Time) string {
+	return "Current time: " + t.Format("Monday, 2006-01-02 15:04:05") +
+		" (" + t.Location().String() + ", UTC" + t.Format("-07:00") + ")"
+}

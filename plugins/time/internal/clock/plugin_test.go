@@ -1,0 +1,100 @@
+package clock
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+type settingsOf string
+
+func (s settingsOf) Get(context.Context) (json.RawMessage, error) { return json.RawMessage(s), nil }
+
+// instant is a Friday in Phoenix and a Saturday in Tokyo.
+var instant = time.Date(2025, 11, 21, 23, 5, 9, 0, time.UTC)
+
+func start(t *testing.T, settings string) (*Plugin, error) {
+	t.Helper()
+	plugin := &Plugin{Now: func() time.Time { return instant }}
+	return plugin, plugin.Start(t.Context(), pluginsdk.Host{Settings: settingsOf(settings)})
+}
+
+func line(t *testing.T, plugin *Plugin, text string) string {
+	t.Helper()
+	got, err := plugin.OnBeforeInvoke(t.Context(), pluginsdk.Prompt{Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestLineGoesInFrontOfThePrompt(t *testing.T) {
+	cases := []struct{ name, settings, text, want string }{
+		{"by default", `{}`, "hello",
+			"Current time: Friday, 2025-11-21 16:05:09 (America/Phoenix, UTC-07:00)\n\n---\n\nhello"},
+		{"another zone", `{"timezone":"Asia/Tokyo"}`, "# Context\n\nx",
+			"Current time: Saturday, 2025-11-22 08:05:09 (Asia/Tokyo, UTC+09:00)\n\n---\n\n# Context\n\nx"},
+		{"empty prompt", `{"timezone":"UTC"}`, "",
+			"Current time: Friday, 2025-11-21 23:05:09 (UTC, UTC+00:00)"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			plugin, err := start(t, c.settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := line(t, plugin, c.text); got != c.want {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestUnknownZoneIsNamedAtStart(t *testing.T) {
+	for _, zone := range []string{"Mars/Olympus", "Local", "../etc/passwd"} {
+		_, err := start(t, `{"timezone":"`+zone+`"}`)
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), zone) {
+			t.Errorf("Start with %q: %v", zone, err)
+		}
+	}
+}
+
+func TestWrongChangeKeepsTheLastGoodZone(t *testing.T) {
+	plugin, err := start(t, `{"timezone":"UTC"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(raw string) error {
+		return plugin.OnSettingsChange(t.Context(), pluginsdk.SettingsChange{Settings: json.RawMessage(raw)})
+	}
+	if err := change(`{"timezone":"Mars/Olympus"}`); err == nil {
+		t.Error("an unknown zone is taken")
+	}
+	if got := line(t, plugin, ""); !strings.Contains(got, "(UTC,") {
+		t.Errorf("after a wrong change: %q", got)
+	}
+	if err := change(`{"timezone":"Asia/Tokyo"}`); err != nil {
+		t.Fatal(err)
+	}
+	if got := line(t, plugin, ""); !strings.Contains(got, "(Asia/Tokyo,") {
+		t.Errorf("after a good change: %q", got)
+	}
+}
+
+func TestManifest(t *testing.T) {
+	manifest := new(Plugin).Manifest()
+	if manifest.Name != "time" || len(manifest.Capabilities) != 0 || !json.Valid(manifest.SettingsSchema) {
+		t.Errorf("manifest = %+v", manifest)
+	}
+	var plugin any = new(Plugin)
+	if _, ok := plugin.(pluginsdk.BeforeInvokeHook); !ok {
+		t.Error("OnBeforeInvoke is not answered")
+	}
+	if _, ok := plugin.(pluginsdk.SettingsChangeHook); !ok {
+		t.Error("OnSettingsChange is not answered")
+	}
+}

@@ -1,0 +1,146 @@
+// Package api is the REST API under /api, described by OpenAPI 3.1.
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const (
+	maxBodyBytes    = 1 << 20
+	bodyTimeout     = 30 * time.Second
+	requestDeadline = 30 * time.Second
+)
+
+// Config is what the API needs.
+type Config struct {
+	Host    pluginsdk.Host
+	Version string    // shown by health
+	Started time.Time // shown by health
+	Log     *slog.Logger
+}
+
+// handlers answers the operations.
+type handlers struct {
+	host    pluginsdk.Host
+	version string
+	started time.Time
+	log     *slog.Logger
+}
+
+// Register adds the API's routes and its description to mux.
+func Register(mux *http.ServeMux, config Config) error {
+	settings := huma.DefaultConfig("Harness", config.Version)
+	settings.CreateHooks = nil // no $schema in answers
+	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", ""
+	settings.Transformers = []huma.Transformer{tidyProblem}
+	described := humago.New(mux, settings)
+	described.UseMiddleware(withDeadline)
+
+	h := &handlers{host: config.Host, version: config.Version, started: config.Started, log: config.Log}
+	h.registerChat(described)
+	h.registerThreads(described)
+	h.registerMessages(described)
+	h.registerRuns(described)
+	h.registerPlugins(described)
+	h.registerHealth(described)
+
+	description, err := json.Marshal(described.OpenAPI())
+	if err != nil {
+		return fmt.Errorf("describe the API: %w", err)
+	}
+	mux.HandleFunc("GET /api/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/openapi+json")
+		_, _ = w.Write(description)
+	})
+	return nil
+}
+
+// withDeadline bounds the host calls of a request.
+func withDeadline(ctx huma.Context, next func(huma.Context)) {
+	bounded, cancel := context.WithTimeout(ctx.Context(), requestDeadline)
+	defer cancel()
+	next(huma.WithContext(ctx, bounded))
+}
+
+// post describes an operation that takes a body.
+func post(id, path, summary string, status int) huma.Operation {
+	return huma.Operation{
+		OperationID: id, Method: http.MethodPost, Path: path, Summary: summary, DefaultStatus: status,
+		MaxBodyBytes: maxBodyBytes, BodyReadTimeout: bodyTimeout,
+	}
+}
+
+// get describes an operation that reads.
+func get(id, path, summary string) huma.Operation {
+	return huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary}
+}
+
+// fail turns an error of the host into the answer. What went wrong inside the
+// server goes to its log only.
+func (h *handlers) fail(operation string, err error) error {
+	status := problem.Status(err)
+	detail := err.Error()
+	if status == http.StatusInternalServerError {
+		h.log.Error("request failed", "operation", operation, "err", err)
+		detail = operation + " failed inside the server; its log says more"
+	}
+	answer := huma.NewError(status, detail)
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		return huma.ErrorWithHeaders(answer, http.Header{"Retry-After": {"1"}})
+	}
+	return answer
+}
+
+// invalid is the answer to a body in which one field is wrong.
+func invalid(field, message string) error {
+	return huma.Error422UnprocessableEntity("validation failed", &huma.ErrorDetail{
+		Location: "body." + field, Message: message,
+	})
+}
+
+// tidyProblem names the fields in a problem's detail, for readers that show
+// nothing else, and takes the body out of it: it can be long, or secret.
+func tidyProblem(_ huma.Context, _ string, answer any) (any, error) {
+	err, ok := answer.(error)
+	if !ok {
+		return answer, nil
+	}
+	var found *huma.ErrorModel
+	if !errors.As(err, &found) || len(found.Errors) == 0 {
+		return answer, nil
+	}
+	tidy := *found
+	tidy.Errors = make([]*huma.ErrorDetail, 0, len(found.Errors))
+	var parts []string
+	for _, detail := range found.Errors {
+		shown := *detail
+		if strings.HasPrefix(shown.Location, "body") {
+			shown.Value = nil
+		}
+		tidy.Errors = append(tidy.Errors, &shown)
+		parts = append(parts, strings.TrimPrefix(shown.Location+": ", ": ")+shown.Message)
+	}
+	tidy.Detail += ": " + strings.Join(parts, "; ")
+	return &tidy, nil
+}
+
+// list makes an absent list an empty one, so that clients always get an array.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}

@@ -1,0 +1,305 @@
+package api_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func TestChatSubmits(t *testing.T) {
+	f := serve(t)
+	got := f.send("POST", "/api/chat", `{"threadId":"T","content":" hi <b>","idempotencyKey":"k","author":"Ann","source":"cli",
+		"attachments":[{"name":"a.txt","type":"text/plain","size":3,"where":"/tmp/a.txt"}]}`)
+	if got.status != http.StatusAccepted || got.raw != `{"threadId":"T","messageId":7,"runId":"R","repeated":false}`+"\n" {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	want := pluginsdk.Submission{
+		ThreadID: "T", Source: "cli", Key: "k", Author: "Ann", Content: " hi <b>",
+		Attachments: []pluginsdk.Attachment{{Name: "a.txt", Type: "text/plain", Size: 3, Where: "/tmp/a.txt"}},
+	}
+	if !reflect.DeepEqual(f.host.asked, []any{want}) {
+		t.Errorf("submitted %+v", f.host.asked)
+	}
+}
+
+func TestChatDefaults(t *testing.T) {
+	f := serve(t)
+	for range 2 {
+		f.send("POST", "/api/chat", `{"content":"hi"}`)
+	}
+	one, two := f.host.asked[0].(pluginsdk.Submission), f.host.asked[1].(pluginsdk.Submission)
+	if one.ThreadID != "" || one.Source != "web" {
+		t.Errorf("submitted %+v", one)
+	}
+	if one.Key == "" || one.Key == two.Key {
+		t.Errorf("keys %q and %q: the second message would be taken for the first", one.Key, two.Key)
+	}
+}
+
+func TestWrongRequestsAreProblems(t *testing.T) {
+	long := strings.Repeat("x", 256<<10+1)
+	cases := []struct {
+		name, method, path, body string
+		status                   int
+		words                    string
+	}{
+		{"empty content", "POST", "/api/chat", `{"content":""}`, 422, "body.content"},
+		{"blank content", "POST", "/api/chat", `{"content":" \n"}`, 422, "body.content"},
+		{"no content", "POST", "/api/chat", `{}`, 422, "content"},
+		{"content of another type", "POST", "/api/chat", `{"content":5}`, 422, "body.content"},
+		{"content too long", "POST", "/api/chat", `{"content":"` + long + `"}`, 422, "body.content: has 262145 bytes"},
+		{"content with NUL", "POST", "/api/chat", `{"content":"a\u0000b"}`, 422, "NUL"},
+		{"unknown field", "POST", "/api/chat", `{"content":"x","thread":"T"}`, 422, "thread"},
+		{"unknown source", "POST", "/api/chat", `{"content":"x","source":"discord"}`, 422, "body.source"},
+		{"key too long", "POST", "/api/chat", `{"content":"x","idempotencyKey":"` + long[:201] + `"}`, 422, "idempotencyKey"},
+		{"no JSON", "POST", "/api/chat", `{"content":`, 400, "body"},
+		{"no body", "POST", "/api/chat", ``, 400, "body"},
+		{"body too large", "POST", "/api/chat", `{"content":"` + strings.Repeat(long, 4) + `"}`, 413, "too large"},
+		{"unknown path", "GET", "/api/nothing", ``, 404, "/api/nothing"},
+		{"outside", "GET", "/etc/passwd", ``, 404, "/etc/passwd"},
+		{"unclean unknown path", "GET", "/api//nothing", ``, 404, "/api//nothing"},
+		{"wrong method", "DELETE", "/api/chat", ``, 405, "allowed: POST"},
+		{"preflight", "OPTIONS", "/api/chat", ``, 405, "POST"},
+		{"limit 0", "GET", "/api/threads?limit=0", ``, 422, "query.limit"},
+		{"limit too large", "GET", "/api/threads?limit=1001", ``, 422, "query.limit"},
+		{"limit no number", "GET", "/api/threads?limit=many", ``, 422, "query.limit"},
+		{"after no number", "GET", "/api/threads/T/messages?after=x", ``, 422, "query.after"},
+		{"negative before", "GET", "/api/threads/T/messages?before=-1", ``, 422, "query.before"},
+		{"unknown kind", "GET", "/api/threads/T/messages?kind=poem", ``, 422, "query.kind"},
+		{"unknown state", "GET", "/api/threads/T/runs?state=dead", ``, 422, "query.state"},
+		{"permissions skipped", "POST", "/api/threads", `{"permissionMode":"bypassPermissions"}`, 422, "permissionMode"},
+		{"unknown thread", "GET", "/api/threads/none", ``, 404, `"none"`},
+		{"messages of an unknown thread", "GET", "/api/threads/none/messages", ``, 404, `"none"`},
+		{"runs of an unknown thread", "GET", "/api/threads/none/runs", ``, 404, `"none"`},
+		{"unknown run", "GET", "/api/runs/none", ``, 404, `"none"`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			f := serve(t)
+			got := f.send(c.method, c.path, c.body)
+			fixture{T: t}.isProblem(got, c.status, c.words)
+			if strings.Contains(got.raw, "xxxxxxxx") {
+				t.Error("the body is sent back")
+			}
+			for _, question := range f.host.asked {
+				if _, submitted := question.(pluginsdk.Submission); submitted {
+					t.Error("it was submitted")
+				}
+			}
+		})
+	}
+}
+
+func TestHostErrorsBecomeProblems(t *testing.T) {
+	cases := []struct {
+		err    error
+		status int
+		words  string
+	}{
+		{pluginsdk.Errorf(pluginsdk.CodeInvalid, "cron threads take no messages"), 422, "cron threads"},
+		{pluginsdk.Errorf(pluginsdk.CodeNotFound, "no such thread"), 404, "no such thread"},
+		{pluginsdk.Errorf(pluginsdk.CodeConflict, "key k has other content"), 409, "key k"},
+		{pluginsdk.Errorf(pluginsdk.CodeDenied, "needs messages.submit"), 403, "messages.submit"},
+		{pluginsdk.Errorf(pluginsdk.CodeStale, "old epoch"), 409, "old epoch"},
+		{pluginsdk.Errorf(pluginsdk.CodeExhausted, "queue is full"), 429, "queue is full"},
+		{pluginsdk.Errorf(pluginsdk.CodeUnavailable, "stopping"), 503, "stopping"},
+		{pluginsdk.Errorf(pluginsdk.CodeDeadline, "too late"), 504, "too late"},
+		{pluginsdk.Errorf(pluginsdk.CodeCancelled, "gave up"), 503, "gave up"},
+		{pluginsdk.Errorf(pluginsdk.CodeUnimplemented, "not here"), 501, "not here"},
+		{pluginsdk.Errorf("from the future", "what"), 500, "failed inside the server"},
+		{errors.New("pq: password wrong for harness"), 500, "failed inside the server"},
+	}
+	for _, c := range cases {
+		f := serve(t)
+		f.host.err = c.err
+		got := f.send("POST", "/api/chat", `{"content":"hi"}`)
+		f.isProblem(got, c.status, c.words)
+		if (got.header.Get("Retry-After") != "") != (c.status == 503 || c.status == 429) {
+			t.Errorf("%v: Retry-After is %q", c.err, got.header.Get("Retry-After"))
+		}
+		if c.status == 500 && (strings.Contains(got.raw, "password") || !strings.Contains(f.log.String(), c.err.Error())) {
+			t.Errorf("%v: answered %s, logged %s", c.err, got.raw, f.log)
+		}
+	}
+}
+
+// One request must not take the server with it.
+func TestPanicIsAProblem(t *testing.T) {
+	f := serve(t)
+	f.isProblem(f.send("POST", "/api/chat", `{"content":"panic"}`), 500, "its log says more")
+	if !strings.Contains(f.log.String(), "at the disco") || !strings.Contains(f.log.String(), "chat.go") {
+		t.Errorf("log = %s", f.log)
+	}
+	if got := f.send("GET", "/api/health", ""); got.status != http.StatusOK {
+		t.Errorf("afterwards: %d", got.status)
+	}
+}
+
+func TestThreads(t *testing.T) {
+	f := serve(t)
+	if got := f.send("GET", "/api/threads", ""); got.raw != `{"threads":[]}`+"\n" {
+		t.Errorf("no threads: %s", got.raw)
+	}
+	f.host.threads = []pluginsdk.Thread{{ID: "T1", Source: "web", Kind: pluginsdk.ThreadPrimary, Epoch: 3}, {ID: "T2"}}
+	got := f.send("GET", "/api/threads?limit=2&after=T0&source=web&sourceId=s&kind=general&status=active", "")
+	rows := got.body["threads"].([]any)
+	if got.status != 200 || len(rows) != 2 || rows[0].(map[string]any)["id"] != "T1" || rows[0].(map[string]any)["kind"] != "primary" {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	want := []any{
+		pluginsdk.ThreadQuery{Limit: 100},
+		pluginsdk.ThreadQuery{Limit: 2, After: "T0", Source: "web", SourceID: "s", Kind: "general", Status: "active"},
+	}
+	if !reflect.DeepEqual(f.host.asked, want) {
+		t.Errorf("asked %+v", f.host.asked)
+	}
+	if got := f.send("GET", "/api/threads/T2", ""); got.status != 200 || got.body["id"] != "T2" {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+}
+
+func TestCreateThread(t *testing.T) {
+	f := serve(t)
+	got := f.send("POST", "/api/threads", `{"name":"Garden","sourceId":"s","parentThreadId":"P","model":"m","effort":"high",
+		"permissionMode":"plan","cwd":"/srv","instructions":"be brief","busyMode":"steer"}`)
+	if got.status != http.StatusCreated || got.body["id"] != "T-new" || got.body["name"] != "Garden" {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	f.send("POST", "/api/threads", `{}`)
+	f.send("POST", "/api/threads", `{}`)
+	want := pluginsdk.NewThread{
+		Source: "web", SourceID: "s", Name: "Garden", Kind: "general", ParentThreadID: "P", Model: "m", Effort: "high",
+		PermissionMode: "plan", Cwd: "/srv", Instructions: "be brief", BusyMode: "steer",
+	}
+	if f.host.asked[0] != want {
+		t.Errorf("created %+v", f.host.asked[0])
+	}
+	one, two := f.host.asked[1].(pluginsdk.NewThread), f.host.asked[2].(pluginsdk.NewThread)
+	if one.SourceID == "" || one.SourceID == two.SourceID {
+		t.Errorf("source ids %q and %q: the second thread would be the first", one.SourceID, two.SourceID)
+	}
+}
+
+func TestMessages(t *testing.T) {
+	f := serve(t)
+	f.host.threads = []pluginsdk.Thread{{ID: "T"}}
+	if got := f.send("GET", "/api/threads/T/messages", ""); got.raw != `{"messages":[]}`+"\n" {
+		t.Errorf("no messages: %s", got.raw)
+	}
+	f.host.messages = []pluginsdk.Message{{ID: 5, Role: "user", Metadata: json.RawMessage(`{"a":[1]}`)}, {ID: 6}}
+	got := f.send("GET", "/api/threads/T/messages?limit=2&after=4&before=9&last=true&role=user&role=assistant&kind=text", "")
+	rows := got.body["messages"].([]any)
+	if got.status != 200 || len(rows) != 2 || rows[0].(map[string]any)["id"] != 5.0 || !strings.Contains(got.raw, `"metadata":{"a":[1]}`) {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	want := []any{
+		pluginsdk.MessageQuery{ThreadID: "T", Limit: 100},
+		pluginsdk.MessageQuery{
+			ThreadID: "T", Limit: 2, After: 4, Before: 9, Last: true,
+			Roles: []pluginsdk.Role{"user", "assistant"}, Kinds: []pluginsdk.MessageKind{"text"},
+		},
+	}
+	if !reflect.DeepEqual(f.host.asked, want) {
+		t.Errorf("asked %+v", f.host.asked)
+	}
+}
+
+func TestRuns(t *testing.T) {
+	f := serve(t)
+	f.host.threads = []pluginsdk.Thread{{ID: "T"}}
+	if got := f.send("GET", "/api/threads/T/runs", ""); got.raw != `{"runs":[]}`+"\n" {
+		t.Errorf("no runs: %s", got.raw)
+	}
+	f.host.runs = []pluginsdk.Run{{
+		ID: "R", State: pluginsdk.RunSucceeded, Owner: "host-1", PromptHash: "abc",
+		Events: []pluginsdk.StreamEvent{{Type: pluginsdk.StreamText, Text: "hello"}},
+		Result: &pluginsdk.InvokeResult{Text: "hello", Duration: 1500 * time.Millisecond, StructuredOutput: json.RawMessage(`{"a":1}`)},
+	}}
+	listed := f.send("GET", "/api/threads/T/runs?limit=1&after=Q&state=succeeded&state=failed", "")
+	run := listed.body["runs"].([]any)[0].(map[string]any)
+	if run["final"] != true || run["result"] != nil || run["events"] != nil {
+		t.Errorf("listed %s", listed.raw)
+	}
+	want := pluginsdk.RunQuery{ThreadID: "T", Limit: 1, After: "Q", States: []pluginsdk.RunState{"succeeded", "failed"}}
+	if !reflect.DeepEqual(f.host.asked[1], any(want)) {
+		t.Errorf("asked %+v", f.host.asked[1])
+	}
+	one := f.send("GET", "/api/runs/R", "")
+	result, _ := one.body["result"].(map[string]any)
+	if one.status != 200 || result["durationMs"] != 1500.0 || len(one.body["events"].([]any)) != 1 {
+		t.Errorf("%d %s", one.status, one.raw)
+	}
+	if strings.Contains(one.raw, "host-1") || strings.Contains(one.raw, "abc") {
+		t.Errorf("the dispatcher's own fields are shown: %s", one.raw)
+	}
+	if got := f.send("POST", "/api/runs/R/cancel", ""); got.status != 200 || got.body["state"] != "cancelled" || f.host.asked[2] != "cancel R" {
+		t.Errorf("%d %s, asked %v", got.status, got.raw, f.host.asked)
+	}
+}
+
+// Settings hold tokens and passwords.
+func TestPluginsNeverShowSettings(t *testing.T) {
+	f := serve(t)
+	f.host.plugins = []pluginsdk.PluginInfo{
+		{
+			Name: "discord", Version: "1", Enabled: true, Position: 3, State: pluginsdk.PluginServing, Path: "/opt/discord",
+			Settings: json.RawMessage(`{"token":"hunter2"}`),
+			Manifest: pluginsdk.Manifest{Description: "Talks to Discord", Hooks: []pluginsdk.Hook{pluginsdk.HookDeliver}},
+		},
+		{Name: "bare"},
+	}
+	got := f.send("GET", "/api/plugins", "")
+	rows := got.body["plugins"].([]any)
+	first := rows[0].(map[string]any)
+	if got.status != 200 || len(rows) != 2 || first["name"] != "discord" || first["state"] != "serving" || first["description"] != "Talks to Discord" {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	if strings.Contains(got.raw, "hunter2") || strings.Contains(got.raw, "settings") || strings.Contains(got.raw, "null") {
+		t.Errorf("%s", got.raw)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	f := serve(t)
+	f.host.err = errors.New("the daemon does not answer")
+	got := f.send("GET", "/api/health", "")
+	if got.status != 200 || got.body["status"] != "ok" || got.body["version"] != "1.2.3" {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+}
+
+func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
+	f := serve(t)
+	got := f.send("GET", "/api/openapi.json", "")
+	if got.body["openapi"] != "3.1.0" || got.header.Get("Content-Type") != "application/openapi+json" {
+		t.Errorf("%v %s", got.body["openapi"], got.header)
+	}
+	paths := got.body["paths"].(map[string]any)
+	for path, methods := range map[string][]string{
+		"/api/chat":                  {"post"},
+		"/api/threads":               {"get", "post"},
+		"/api/threads/{id}":          {"get"},
+		"/api/threads/{id}/messages": {"get"},
+		"/api/threads/{id}/runs":     {"get"},
+		"/api/runs/{id}":             {"get"},
+		"/api/runs/{id}/cancel":      {"post"},
+		"/api/plugins":               {"get"},
+		"/api/health":                {"get"},
+	} {
+		described, _ := paths[path].(map[string]any)
+		for _, method := range methods {
+			if described[method] == nil {
+				t.Errorf("%s %s is not described", method, path)
+			}
+		}
+	}
+	if len(paths) != 9 {
+		t.Errorf("%d paths are described", len(paths))
+	}
+}

@@ -1,0 +1,133 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Run is a run as clients see it: without what only the dispatcher needs, and
+// with durations in milliseconds.
+type Run struct {
+	ID            string                   `json:"id"`
+	ThreadID      string                   `json:"threadId"`
+	MessageID     int64                    `json:"messageId"`
+	Kind          pluginsdk.RunKind        `json:"kind"`
+	State         pluginsdk.RunState       `json:"state" enum:"queued,running,waiting,succeeded,failed,cancelled,merged"`
+	Final         bool                     `json:"final" doc:"Nothing more happens to the run"`
+	MergedInto    string                   `json:"mergedInto,omitempty"`
+	CauseRunID    string                   `json:"causeRunId,omitempty"`
+	Depth         int                      `json:"depth"`
+	Attempt       int                      `json:"attempt"`
+	NextAttemptAt time.Time                `json:"nextAttemptAt,omitzero"`
+	TraceID       string                   `json:"traceId,omitempty"`
+	SessionID     string                   `json:"sessionId,omitempty"`
+	Error         string                   `json:"error,omitempty"`
+	Usage         pluginsdk.Usage          `json:"usage"`
+	CostUSD       float64                  `json:"costUsd"`
+	QueuedAt      time.Time                `json:"queuedAt"`
+	StartedAt     time.Time                `json:"startedAt,omitzero"`
+	FinishedAt    time.Time                `json:"finishedAt,omitzero"`
+	Steps         []pluginsdk.PipelineStep `json:"steps,omitempty" nullable:"false"`
+	Outcomes      []pluginsdk.Outcome      `json:"outcomes,omitempty" nullable:"false"`
+	Result        *Result                  `json:"result,omitempty" doc:"Only of a single run"`
+	Events        []pluginsdk.StreamEvent  `json:"events,omitempty" nullable:"false" doc:"Only of a single run"`
+}
+
+// Result is how the agent's turn ended.
+type Result struct {
+	Text             string             `json:"text"`
+	Model            string             `json:"model,omitempty"`
+	DurationMS       int64              `json:"durationMs"`
+	Turns            int                `json:"turns"`
+	StructuredOutput json.RawMessage    `json:"structuredOutput,omitempty"`
+	Failure          *pluginsdk.Failure `json:"failure,omitempty"`
+}
+
+type runOutput struct {
+	Body Run
+}
+
+type runsInput struct {
+	ID     string               `path:"id" maxLength:"100"`
+	After  string               `query:"after" maxLength:"100" doc:"Id of the last run of the page before"`
+	Limit  int                  `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	States []pluginsdk.RunState `query:"state,explode" enum:"queued,running,waiting,succeeded,failed,cancelled,merged" doc:"Only these states"`
+}
+
+type runsOutput struct {
+	Body struct {
+		Runs []Run `json:"runs" nullable:"false"`
+	}
+}
+
+func (h *handlers) registerRuns(api huma.API) {
+	huma.Register(api, get("list-runs", "/api/threads/{id}/runs", "Runs of a thread, oldest first"), h.listRuns)
+	huma.Register(api, get("get-run", "/api/runs/{id}", "A run"), h.getRun)
+	huma.Register(api, post("cancel-run", "/api/runs/{id}/cancel", "End a run that waits, or interrupt one that executes", http.StatusOK), h.cancelRun)
+}
+
+func (h *handlers) listRuns(ctx context.Context, input *runsInput) (*runsOutput, error) {
+	runs, err := h.host.Runs.List(ctx, pluginsdk.RunQuery{
+		ThreadID: input.ID, States: input.States, After: input.After, Limit: input.Limit,
+	})
+	if err != nil {
+		return nil, h.fail("list-runs", err)
+	}
+	if len(runs) == 0 {
+		if err := h.mustExist(ctx, "list-runs", input.ID); err != nil {
+			return nil, err
+		}
+	}
+	output := &runsOutput{}
+	output.Body.Runs = make([]Run, 0, len(runs))
+	for _, run := range runs {
+		output.Body.Runs = append(output.Body.Runs, summary(run))
+	}
+	return output, nil
+}
+
+func (h *handlers) getRun(ctx context.Context, input *idInput) (*runOutput, error) {
+	run, err := h.host.Runs.Get(ctx, input.ID)
+	if err != nil {
+		return nil, h.fail("get-run", err)
+	}
+	return &runOutput{Body: whole(run)}, nil
+}
+
+func (h *handlers) cancelRun(ctx context.Context, input *idInput) (*runOutput, error) {
+	run, err := h.host.Runs.Cancel(ctx, input.ID)
+	if err != nil {
+		return nil, h.fail("cancel-run", err)
+	}
+	return &runOutput{Body: whole(run)}, nil
+}
+
+// summary is a run without what can be long.
+func summary(run pluginsdk.Run) Run {
+	return Run{
+		ID: run.ID, ThreadID: run.ThreadID, MessageID: run.MessageID,
+		Kind: run.Kind, State: run.State, Final: run.State.Final(), MergedInto: run.MergedInto,
+		CauseRunID: run.CauseRunID, Depth: run.Depth, Attempt: run.Attempt, NextAttemptAt: run.NextAttemptAt,
+		TraceID: run.TraceID, SessionID: run.SessionID, Error: run.Error, Usage: run.Usage, CostUSD: run.CostUSD,
+		QueuedAt: run.QueuedAt, StartedAt: run.StartedAt, FinishedAt: run.FinishedAt,
+		Steps: run.Steps, Outcomes: run.Outcomes,
+	}
+}
+
+func whole(run pluginsdk.Run) Run {
+	view := summary(run)
+	view.Events = run.Events
+	if result := run.Result; result != nil {
+		view.Result = &Result{
+			Text: result.Text, Model: result.Model, DurationMS: result.Duration.Milliseconds(),
+			Turns: result.Turns, StructuredOutput: result.StructuredOutput, Failure: result.Failure,
+		}
+	}
+	return view
+}

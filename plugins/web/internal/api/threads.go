@@ -1,0 +1,104 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// ThreadRequest is what a thread is made from.
+type ThreadRequest struct {
+	Name           string             `json:"name,omitempty" maxLength:"200" doc:"What people call it"`
+	SourceID       string             `json:"sourceId,omitempty" maxLength:"200" doc:"The caller's own id of the thread: repeated, the first thread is returned; a random one when absent"`
+	ParentThreadID string             `json:"parentThreadId,omitempty" maxLength:"100"`
+	Model          string             `json:"model,omitempty" maxLength:"100" doc:"The agent's model; the configured one when absent"`
+	Effort         string             `json:"effort,omitempty" maxLength:"50"`
+	PermissionMode string             `json:"permissionMode,omitempty" enum:"default,acceptEdits,plan,dontAsk"`
+	Cwd            string             `json:"cwd,omitempty" maxLength:"4096" doc:"The agent's working directory; the workspace when absent"`
+	Instructions   string             `json:"instructions,omitempty" maxLength:"65536" doc:"Said to the agent with each message"`
+	BusyMode       pluginsdk.BusyMode `json:"busyMode,omitempty" enum:"queue,steer,collect,interrupt" doc:"What a message does that arrives while the agent is busy; queue when absent"`
+}
+
+type threadInput struct {
+	Body ThreadRequest
+}
+
+type threadOutput struct {
+	Body pluginsdk.Thread
+}
+
+type idInput struct {
+	ID string `path:"id" maxLength:"100"`
+}
+
+type threadsInput struct {
+	After    string                 `query:"after" maxLength:"100" doc:"Id of the last thread of the page before"`
+	Limit    int                    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Source   string                 `query:"source" maxLength:"100"`
+	SourceID string                 `query:"sourceId" maxLength:"200"`
+	Kind     pluginsdk.ThreadKind   `query:"kind" enum:"primary,task,cron,general"`
+	Status   pluginsdk.ThreadStatus `query:"status" enum:"active,idle,archived"`
+}
+
+type threadsOutput struct {
+	Body struct {
+		Threads []pluginsdk.Thread `json:"threads" nullable:"false"`
+	}
+}
+
+func (h *handlers) registerThreads(api huma.API) {
+	huma.Register(api, post("create-thread", "/api/threads", "Make a thread", http.StatusCreated), h.createThread)
+	huma.Register(api, get("list-threads", "/api/threads", "Threads, oldest first"), h.listThreads)
+	huma.Register(api, get("get-thread", "/api/threads/{id}", "A thread"), h.getThread)
+}
+
+func (h *handlers) createThread(ctx context.Context, input *threadInput) (*threadOutput, error) {
+	request := input.Body
+	if request.SourceID == "" {
+		request.SourceID = rand.Text()
+	}
+	thread, err := h.host.Threads.Create(ctx, pluginsdk.NewThread{
+		Source: "web", SourceID: request.SourceID, Name: request.Name,
+		Kind: pluginsdk.ThreadGeneral, ParentThreadID: request.ParentThreadID,
+		Model: request.Model, Effort: request.Effort, PermissionMode: request.PermissionMode,
+		Cwd: request.Cwd, Instructions: request.Instructions, BusyMode: request.BusyMode,
+	})
+	if err != nil {
+		return nil, h.fail("create-thread", err)
+	}
+	return &threadOutput{Body: thread}, nil
+}
+
+func (h *handlers) listThreads(ctx context.Context, input *threadsInput) (*threadsOutput, error) {
+	threads, err := h.host.Threads.List(ctx, pluginsdk.ThreadQuery{
+		Source: input.Source, SourceID: input.SourceID, Kind: input.Kind, Status: input.Status,
+		After: input.After, Limit: input.Limit,
+	})
+	if err != nil {
+		return nil, h.fail("list-threads", err)
+	}
+	output := &threadsOutput{}
+	output.Body.Threads = list(threads)
+	return output, nil
+}
+
+func (h *handlers) getThread(ctx context.Context, input *idInput) (*threadOutput, error) {
+	thread, err := h.host.Threads.Get(ctx, input.ID)
+	if err != nil {
+		return nil, h.fail("get-thread", err)
+	}
+	return &threadOutput{Body: thread}, nil
+}
+
+// mustExist tells an empty list of a thread from a thread that does not exist.
+// It is asked only when a list came back empty.
+func (h *handlers) mustExist(ctx context.Context, operation, threadID string) error {
+	if _, err := h.host.Threads.Get(ctx, threadID); err != nil {
+		return h.fail(operation, err)
+	}
+	return nil
+}

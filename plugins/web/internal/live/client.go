@@ -1,0 +1,185 @@
+package live
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// readLimit bounds what a client may send; clients have nothing to say but
+// control frames.
+const readLimit = 4 << 10
+
+// client is one connection. One goroutine writes, another reads.
+type client struct {
+	threads map[string]struct{} // nil: all events
+	limits  Limits
+	queue   *queue
+	last    pluginsdk.Position // of the newest frame sent or skipped; the writer's
+
+	ctx    context.Context // done when the client is to be sent away
+	cancel context.CancelFunc
+
+	mu        sync.Mutex
+	conn      *websocket.Conn
+	cut       bool
+	closeCode int // 0: the peer is gone, nothing to say
+	closeText string
+}
+
+func newClient(threads map[string]struct{}, limits Limits) *client {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &client{
+		threads: threads, limits: limits, ctx: ctx, cancel: cancel,
+		queue: newQueue(limits.QueueFrames, limits.QueueBytes),
+	}
+}
+
+// wants reports whether the client's filter lets the frame through. A resync
+// concerns everybody.
+func (c *client) wants(f frame) bool {
+	if c.threads == nil || f.kind == pluginsdk.EventResync {
+		return true
+	}
+	_, ok := c.threads[f.threadID]
+	return ok
+}
+
+// end has the client sent away, with a close frame unless code is 0. The first
+// call decides. It does not wait.
+func (c *client) end(code int, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() == nil {
+		c.closeCode, c.closeText = code, text
+		c.cancel()
+	}
+}
+
+// attach gives the client its connection.
+func (c *client) attach(conn *websocket.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conn = conn
+	if c.cut {
+		_ = conn.Close()
+	}
+}
+
+// cutOff closes the connection whatever is under way on it.
+func (c *client) cutOff() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut = true
+	if c.conn != nil {
+		_ = c.conn.Close()
+	}
+}
+
+// run serves the client until it leaves or is sent away. begin sends what comes
+// before the queue.
+func (c *client) run(begin func() error) {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		c.read()
+	}()
+	if err := begin(); err == nil {
+		c.write()
+	}
+	c.end(0, "")
+	c.leave(gone)
+}
+
+// leave says why, gives the peer a moment to read it, and closes.
+func (c *client) leave(gone <-chan struct{}) {
+	if c.closeCode != 0 {
+		farewell := websocket.FormatCloseMessage(c.closeCode, c.closeText)
+		deadline := time.Now().Add(c.limits.WriteTimeout)
+		if c.conn.WriteControl(websocket.CloseMessage, farewell, deadline) == nil {
+			stop := time.AfterFunc(c.limits.CloseGrace, c.cutOff)
+			defer stop.Stop()
+			<-gone
+		}
+	}
+	c.cutOff()
+	<-gone
+}
+
+// read takes in pongs and the close frame until the connection ends.
+func (c *client) read() {
+	defer c.end(0, "")
+	c.conn.SetReadLimit(readLimit)
+	alive := func(string) error { return c.conn.SetReadDeadline(time.Now().Add(c.limits.PongTimeout)) }
+	c.conn.SetPongHandler(alive)
+	if alive("") != nil {
+		return
+	}
+	for {
+		if _, _, err := c.conn.ReadMessage(); err != nil {
+			return
+		}
+	}
+}
+
+// write sends what is queued, and pings, until the client is to leave.
+func (c *client) write() {
+	ping := time.NewTicker(c.limits.PingInterval)
+	defer ping.Stop()
+	for c.ctx.Err() == nil {
+		f, ok := c.queue.pop()
+		if ok && c.send(f) != nil {
+			return
+		}
+		if c.pause(ping.C, !ok) != nil {
+			return
+		}
+	}
+}
+
+// pause pings when it is time to. With idle it waits for something to do.
+func (c *client) pause(ping <-chan time.Time, idle bool) error {
+	if !idle {
+		select {
+		case <-ping:
+			return c.ping()
+		default:
+			return nil
+		}
+	}
+	select {
+	case <-c.ctx.Done():
+		return c.ctx.Err()
+	case <-c.queue.wake:
+		return nil
+	case <-ping:
+		return c.ping()
+	}
+}
+
+func (c *client) ping() error {
+	return c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.limits.WriteTimeout))
+}
+
+// send writes a frame unless the client has it already.
+func (c *client) send(f frame) error {
+	if reached(c.last, f.position) {
+		if f.kind != pluginsdk.EventResync {
+			return nil
+		}
+	} else {
+		c.last = f.position
+	}
+	return c.put(f)
+}
+
+func (c *client) put(f frame) error {
+	if err := c.conn.SetWriteDeadline(time.Now().Add(c.limits.WriteTimeout)); err != nil {
+		return err
+	}
+	return c.conn.WriteMessage(websocket.TextMessage, f.text)
+}

@@ -1,0 +1,64 @@
+package live
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// eventHello is the first frame of a connection. It has no payload: its
+// position is where the client's subscription begins.
+const eventHello pluginsdk.EventType = "hello"
+
+// frame is an event as it goes over the wire, encoded once for all clients.
+type frame struct {
+	kind     pluginsdk.EventType
+	threadID string
+	position pluginsdk.Position
+	delta    bool // a fragment that a later event repeats whole
+	text     []byte
+}
+
+func newFrame(event pluginsdk.Event) (frame, error) {
+	text, err := json.Marshal(event)
+	if err != nil {
+		return frame{}, err
+	}
+	return frame{
+		kind:     event.Type,
+		threadID: event.ThreadID,
+		position: pluginsdk.Position{Boot: event.Boot, Seq: event.Seq},
+		delta:    isDelta(event),
+		text:     text,
+	}, nil
+}
+
+// markFrame is a frame without payload at a position: hello or resync.
+func markFrame(kind pluginsdk.EventType, at pluginsdk.Position) frame {
+	made, _ := newFrame(pluginsdk.Event{ // it has no payload that could be wrong
+		Type: kind, Timestamp: time.Now().UTC(), Boot: at.Boot, Seq: at.Seq,
+	})
+	return made
+}
+
+func isDelta(event pluginsdk.Event) bool {
+	if event.Type != pluginsdk.EventPipelineStream {
+		return false
+	}
+	var payload struct {
+		Event struct {
+			Type pluginsdk.StreamEventType `json:"type"`
+		} `json:"event"`
+	}
+	if err := json.Unmarshal(event.Data, &payload); err != nil {
+		return false
+	}
+	return pluginsdk.StreamEvent{Type: payload.Event.Type}.Delta()
+}
+
+// reached reports whether an event at position p is behind or at last, so that
+// who knows last knows it. Positions of different boots cannot be compared.
+func reached(last, p pluginsdk.Position) bool {
+	return p.Boot != "" && p.Boot == last.Boot && p.Seq <= last.Seq
+}

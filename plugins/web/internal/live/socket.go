@@ -1,0 +1,85 @@
+package live
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// maxThreads bounds the filter of one connection.
+const maxThreads = 100
+
+// upgrader leaves the origin to the guard in front of it.
+var upgrader = websocket.Upgrader{
+	CheckOrigin: func(*http.Request) bool { return true },
+	Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
+		problem.Write(w, status, reason.Error())
+	},
+}
+
+// ServeHTTP upgrades the request to a WebSocket and streams events to it until
+// either side ends it. The query may have thread (repeated: events of these
+// threads only) and a position, boot and seq, to go on from.
+func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	resume, wrong := position(query)
+	if wrong != "" {
+		problem.Write(w, http.StatusUnprocessableEntity, wrong)
+		return
+	}
+	threads, wrong := filter(query["thread"])
+	if wrong != "" {
+		problem.Write(w, http.StatusUnprocessableEntity, wrong)
+		return
+	}
+	c := newClient(threads, h.limits)
+	defer c.cancel()
+	joined, err := h.add(c)
+	if err != nil {
+		w.Header().Set("Retry-After", "1")
+		problem.Write(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	defer h.remove(c)
+	conn, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return // the upgrader has answered
+	}
+	c.attach(conn)
+	c.run(func() error { return h.begin(c, joined, resume) })
+}
+
+// position reads boot and seq, which come together or not at all. wrong says
+// what is wrong with them.
+func position(query url.Values) (resume *pluginsdk.Position, wrong string) {
+	boot, seq := query.Get("boot"), query.Get("seq")
+	if boot == "" && seq == "" {
+		return nil, ""
+	}
+	n, err := strconv.ParseUint(seq, 10, 64)
+	if boot == "" || err != nil {
+		return nil, "boot and seq must be given together, as the frames have them; seq is a number"
+	}
+	return &pluginsdk.Position{Boot: boot, Seq: n}, ""
+}
+
+func filter(ids []string) (threads map[string]struct{}, wrong string) {
+	if len(ids) > maxThreads {
+		return nil, "thread is given more than " + strconv.Itoa(maxThreads) + " times; leave it out to get the events of all threads"
+	}
+	for _, id := range ids {
+		if id == "" {
+			return nil, "thread is empty; give the id of a thread, or leave it out"
+		}
+		if threads == nil {
+			threads = make(map[string]struct{}, len(ids))
+		}
+		threads[id] = struct{}{}
+	}
+	return threads, ""
+}

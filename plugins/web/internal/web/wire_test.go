@@ -1,0 +1,43 @@
+package web
+
+import (
+	"context"
+	"testing"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
+)
+
+// What the daemon does with the plugin, over the wire: a message of a person
+// gets to the host, and the host's events to a client.
+func TestOverTheWire(t *testing.T) {
+	t.Setenv(addressVariable, "127.0.0.1:0")
+	web := new(Plugin)
+	plugin := plugintest.Serve(t, web, pluginsdk.Host{
+		Settings: settingsOf(`{}`), Events: events{}, Messages: submitter{},
+	})
+	if manifest := plugin.Manifest(); !manifest.Answers(pluginsdk.HookBroadcast) || !manifest.Exclusive {
+		t.Errorf("manifest = %+v", manifest)
+	}
+	if err := plugin.Activate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if status, err := chat(web, nil); status != 202 {
+		t.Fatal(status, err)
+	}
+	conn, _ := dial(t, web, nil)
+	var frame pluginsdk.Event
+	if err := conn.ReadJSON(&frame); err != nil || frame.Type != "hello" || frame.Boot != "b" {
+		t.Fatalf("%+v %v", frame, err)
+	}
+	event := pluginsdk.Event{Type: pluginsdk.EventPipelineStart, Boot: "b", Seq: 1, Data: []byte(`{"runId":"R"}`)}
+	if err := plugin.OnBroadcast(t.Context(), []pluginsdk.Event{event}); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.ReadJSON(&frame); err != nil || string(frame.Data) != `{"runId":"R"}` {
+		t.Fatalf("%+v %v", frame, err)
+	}
+	if err := plugin.Deactivate(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
