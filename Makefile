@@ -1,0 +1,56 @@
+# Every tool is pinned in .ci/tools.mod or .ci/lint.mod and built by go itself
+# when first used: nothing is installed by hand, and go.mod stays the product's.
+SHELL := /bin/bash
+TOOL  := go tool -modfile=.ci/tools.mod
+LINT  := go tool -modfile=.ci/lint.mod golangci-lint
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+PLUGINS  = $(patsubst %/main.go,./%,$(wildcard plugins/*/main.go))
+
+# The version is stamped below. Go's own stamping would refuse a checkout that
+# belongs to another user, which is what CI containers often have.
+export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false)
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test generate check lint generated proto tidy bench clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/harness and bin/plugins/*
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./core/cmd/...
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/plugins/ $(PLUGINS)
+
+run: build ## build, then start the daemon with its data in ./data
+	exec bin/harness up --data ./data
+
+test: ## run all tests (ARGS='-run Name', PKG=./core/store/...)
+	.ci/test-env env CGO_ENABLED=1 go test -race -shuffle=on $(ARGS) $(or $(PKG),./...)
+
+generate: ## write the generated code of ent/ and proto/ anew
+	go generate ./ent/...
+	$(TOOL) buf generate
+
+check: lint generated proto tidy ## lint; generated code current; proto compatible; go.mod tidy
+
+lint:
+	$(LINT) run
+
+generated:
+	.ci/generated-current
+
+# The contract that plugins were built against must go on working. Its image is
+# in the repository, so the answer does not depend on which commits CI fetched. A
+# release writes it anew: buf build -o proto/baseline.binpb
+proto:
+	$(TOOL) buf lint
+	if [ -f proto/baseline.binpb ]; then $(TOOL) buf breaking --against proto/baseline.binpb; fi
+
+tidy:
+	go mod tidy -diff
+
+bench: build ## measure boot, memory, turns (ARGS=-quick)
+	HARNESS_TEST_FSYNC=on .ci/test-env go run ./core/coretest/bench $(ARGS)
+
+clean: ## remove what build and test left (never ./data)
+	rm -rf bin .cache
