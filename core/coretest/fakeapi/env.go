@@ -1,0 +1,17 @@
+package fakeapi
+
+// Env is the environment with which the CLI talks to the server at url and to
+// nothing else, as KEY=VALUE. home should be an empty directory of the test's:
+// what the CLI keeps goes there, and nobody's settings are read.
+func Env(url, home string) []string {
+	return []string{
+		"ANTHROPIC_BASE_URL=" + url,
+		"ANTHROPIC_API_KEY=sk-test",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"DISABLE_TELEMETRY=1",
+		"DISABLE_AUTOUPDATER=1",
+		"HOME=" + home,
+		"NO_PROXY=127.0.0.1,localhost",
+		"no_proxy=127.0.0.1,localhost",
+	}
+}

@@ -1,0 +1,100 @@
+package fakeapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/messages", s.handleMessages)
+	mux.HandleFunc("POST /v1/messages/count_tokens", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, map[string]int64{"input_tokens": DefaultUsage.InputTokens})
+	})
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, map[string]any{"data": []any{}, "has_more": false})
+	})
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, http.StatusNotFound, r.URL.Path+" is not served here")
+	})
+	return mux
+}
+
+func (s *Server) handleMessages(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	request, err := parseRequest(body, r.Header)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	reply := s.record(request)(request)
+	if !s.hold(r, reply) {
+		return
+	}
+	if reply.Status != 0 {
+		writeError(w, reply.Status, fmt.Sprintf("simulated %d", reply.Status))
+		return
+	}
+	message := compose(reply, request.Model, s.nextID())
+	if request.Stream {
+		stream(w, message)
+		return
+	}
+	writeJSON(w, http.StatusOK, message)
+}
+
+// hold waits as the reply says, and reports whether the caller is still there.
+func (s *Server) hold(r *http.Request, reply Reply) bool {
+	if reply.Block != "" {
+		s.mu.Lock()
+		gate := s.gate(reply.Block)
+		s.mu.Unlock()
+		select {
+		case <-gate:
+		case <-r.Context().Done():
+			return false
+		}
+	}
+	if reply.Delay > 0 {
+		timer := time.NewTimer(reply.Delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+			return false
+		}
+	}
+	return true
+}
+
+// errorTypes are the API's names for its statuses
+// (https://docs.anthropic.com/en/api/errors).
+var errorTypes = map[int]string{
+	400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",
+	404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error",
+	500: "api_error", 529: "overloaded_error",
+}
+
+func writeError(w http.ResponseWriter, status int, message string) {
+	name, ok := errorTypes[status]
+	if !ok {
+		name = "api_error"
+	}
+	writeJSON(w, status, map[string]any{
+		"type": "error", "error": map[string]string{"type": name, "message": message},
+	})
+}
+
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value)
+}

@@ -1,0 +1,129 @@
+package hostapi
+
+import (
+	"context"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+type threads struct{ *caller }
+
+func (s threads) Get(ctx context.Context, id string) (pluginsdk.Thread, error) {
+	if _, err := s.admit(ctx, pluginsdk.CapThreadsRead); err != nil {
+		return pluginsdk.Thread{}, err
+	}
+	return s.store.Thread(ctx, id)
+}
+
+func (s threads) List(ctx context.Context, query pluginsdk.ThreadQuery) ([]pluginsdk.Thread, error) {
+	if _, err := s.admit(ctx, pluginsdk.CapThreadsRead); err != nil {
+		return nil, err
+	}
+	return s.store.Threads(ctx, query)
+}
+
+func (s threads) Create(ctx context.Context, thread pluginsdk.NewThread) (pluginsdk.Thread, error) {
+	if _, err := s.admit(ctx, pluginsdk.CapThreadsWrite); err != nil {
+		return pluginsdk.Thread{}, err
+	}
+	if thread.Kind == pluginsdk.ThreadPrimary {
+		return pluginsdk.Thread{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "kind: there is one primary thread, and it exists")
+	}
+	made, created, err := s.store.CreateThread(ctx, thread)
+	if err == nil && created {
+		s.events.Publish(pluginsdk.EventThreadCreated, made.ID, pluginsdk.ThreadPayload{ThreadID: made.ID, Name: made.Name})
+	}
+	return made, err
+}
+
+func (s threads) Update(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
+	if _, err := s.admit(ctx, pluginsdk.CapThreadsWrite); err != nil {
+		return pluginsdk.Thread{}, err
+	}
+	thread, err := s.store.UpdateThread(ctx, id, patch)
+	if err == nil {
+		s.events.Publish(pluginsdk.EventThreadUpdated, thread.ID, pluginsdk.ThreadPayload{ThreadID: thread.ID, Name: thread.Name})
+	}
+	return thread, err
+}
+
+type messages struct{ *caller }
+
+// relays are the sources that a plugin may submit under besides its own name:
+// the terminal has no plugin and comes in through the web's API.
+var relays = map[string]string{"cli": "web"}
+
+func (s messages) Submit(ctx context.Context, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
+	if _, err := s.admit(ctx, pluginsdk.CapMessagesSend); err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	if relays[submission.Source] != s.plugin {
+		submission.Source = s.plugin
+	}
+	if call, ok := pluginsdk.CallFrom(ctx); ok && submission.CauseRunID == "" {
+		submission.CauseRunID = call.RunID
+	}
+	return s.inbox.Submit(ctx, submission)
+}
+
+// Append stores the rows and broadcasts them. A call made inside a hook writes
+// under the fence of the hook's run when it writes to that run's thread.
+func (s messages) Append(ctx context.Context, threadID, key string, rows []pluginsdk.NewMessage) ([]pluginsdk.Message, error) {
+	fence, err := s.admit(ctx, pluginsdk.CapMessagesWrite)
+	if err != nil {
+		return nil, err
+	}
+	if fence != nil && fence.ThreadID != threadID {
+		fence = nil
+	}
+	made, err := s.store.Append(ctx, fence, threadID, key, s.plugin, rows)
+	if err != nil {
+		return nil, err
+	}
+	s.announce(fence, made)
+	return made, nil
+}
+
+// announce broadcasts rows of others than the running pipeline, whose own
+// events tell of them.
+func (s messages) announce(fence *ledger.Fence, made []pluginsdk.Message) {
+	if fence != nil {
+		return
+	}
+	for _, row := range made {
+		s.events.Publish(pluginsdk.EventMessageAppended, row.ThreadID, pluginsdk.MessagePayload{
+			ThreadID: row.ThreadID, MessageID: row.ID, Role: row.Role, Kind: row.Kind,
+		})
+	}
+}
+
+func (s messages) List(ctx context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error) {
+	if _, err := s.admit(ctx, pluginsdk.CapMessagesRead); err != nil {
+		return nil, err
+	}
+	return s.store.Messages(ctx, query)
+}
+
+type runs struct{ *caller }
+
+func (s runs) Get(ctx context.Context, id string) (pluginsdk.Run, error) {
+	if _, err := s.admit(ctx, pluginsdk.CapRunsRead); err != nil {
+		return pluginsdk.Run{}, err
+	}
+	return s.store.Run(ctx, id)
+}
+
+func (s runs) List(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error) {
+	if _, err := s.admit(ctx, pluginsdk.CapRunsRead); err != nil {
+		return nil, err
+	}
+	return s.store.Runs(ctx, query)
+}
+
+func (s runs) Cancel(ctx context.Context, id string) (pluginsdk.Run, error) {
+	if _, err := s.admit(ctx, pluginsdk.CapRunsControl); err != nil {
+		return pluginsdk.Run{}, err
+	}
+	return s.inbox.Cancel(ctx, id)
+}

@@ -1,0 +1,238 @@
+package invoker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Claude is the Claude Code CLI as an agent: one warm process a conversation,
+// at most Config.MaxSessions at once. It is safe for concurrent use.
+type Claude struct {
+	config Config
+	pool   *pool
+
+	mu        sync.Mutex
+	running   bool
+	stopping  context.Context         // ends when Stop begins
+	stop      context.CancelCauseFunc // ends stopping
+	turns     sync.WaitGroup          // of Invoke
+	reaper    sync.WaitGroup
+	forker    *forker
+	mcpConfig string // path of the file with Config.MCPConfig, or empty
+}
+
+// New returns a Claude. The error names the field of config that is wrong. The
+// CLI need not be installed: until it is, turns fail as missing.
+func New(config Config) (*Claude, error) {
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Claude{config: config, pool: &pool{max: config.MaxSessions}}, nil
+}
+
+// Start makes Invoke possible. It starts no process of the CLI yet.
+func (c *Claude) Start(context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running || c.stopping != nil {
+		return errors.New("start the agent: it was started before")
+	}
+	path, err := writeMCPConfig(c.config.MCPConfig)
+	if err != nil {
+		return fmt.Errorf("start the agent: %w", err)
+	}
+	c.mcpConfig = path
+	c.forker = newForker()
+	c.stopping, c.stop = context.WithCancelCause(context.Background())
+	c.running = true
+	c.reaper.Go(c.reap)
+	return nil
+}
+
+// writeMCPConfig puts the configuration into a file that only this user can
+// read: on a command line its secrets would be in everybody's process list.
+func writeMCPConfig(config []byte) (string, error) {
+	if len(config) == 0 {
+		return "", nil
+	}
+	file, err := os.CreateTemp("", "harness-mcp-*.json")
+	if err != nil {
+		return "", fmt.Errorf("write the MCP configuration: %w", err)
+	}
+	_, err = file.Write(config)
+	if err := errors.Join(err, file.Close()); err != nil {
+		os.Remove(file.Name())
+		return "", fmt.Errorf("write the MCP configuration: %w", err)
+	}
+	return file.Name(), nil
+}
+
+// Holds reports whether a living process of this thread has that session open,
+// so that the next turn goes on in it.
+func (c *Claude) Holds(threadID, sessionID string) bool {
+	return c.pool.holds(threadID, sessionID)
+}
+
+// Invoke runs one turn. It waits while all processes are busy. emit, which may
+// be nil, is called on this goroutine with what the agent does, in order. When
+// ctx ends, the turn is interrupted and its process kept; what ctx was
+// cancelled with is the failure's message. A turn that ended with an answer all
+// the same is returned as the answer.
+func (c *Claude) Invoke(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+	started := time.Now()
+	result := c.invoke(ctx, request, emit)
+	if result.SessionID == "" {
+		result.SessionID = request.SessionID
+	}
+	result.Duration = time.Since(started)
+	return result
+}
+
+func (c *Claude) invoke(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+	if !c.enter() {
+		return pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{
+			Kind: pluginsdk.FailureOther, Message: "the agent is not running", Retryable: true,
+		}}
+	}
+	defer c.turns.Done()
+	w, failure := c.config.settle(request)
+	if failure != nil {
+		return pluginsdk.InvokeResult{Failure: failure}
+	}
+	if emit == nil {
+		emit = func(pluginsdk.StreamEvent) {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.stopping, func() { cancel(errStopping) })()
+
+	at, err := c.pool.acquire(ctx, w)
+	if err != nil {
+		cancel(err)
+		return pluginsdk.InvokeResult{Failure: stopped(ctx)}
+	}
+	defer c.pool.release(at)
+	return c.turnAt(ctx, at, w, turn{prompt: request.Prompt, emit: emit})
+}
+
+func (c *Claude) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running {
+		c.turns.Add(1)
+	}
+	return c.running
+}
+
+// turnAt runs a turn in a place: in the session that is there when it is the
+// right one, else in a new process, after the one that is there has ended.
+func (c *Claude) turnAt(ctx context.Context, at *place, w want, t turn) pluginsdk.InvokeResult {
+	if s := at.session; s.fits(w) {
+		return c.turn(ctx, at, s, s.open(), w, t)
+	}
+	resume := w.resume
+	if old := at.session; old != nil {
+		// The CLI refuses to begin a session that it has begun before.
+		resume = resume || (old.id == w.session && old.turns > 0)
+		c.endSession(at, w.session)
+	}
+	if ctx.Err() != nil {
+		return pluginsdk.InvokeResult{Failure: stopped(ctx)}
+	}
+	result, again := c.firstTurn(ctx, at, w, resume, t)
+	if again {
+		c.config.Log.Info("the session exists already; resuming it", "session", w.session)
+		result, _ = c.firstTurn(ctx, at, w, true, t)
+	}
+	return result
+}
+
+// firstTurn starts a process and runs a turn in it. again says that the turn
+// did not begin because the session that was to be begun exists.
+func (c *Claude) firstTurn(ctx context.Context, at *place, w want, resume bool, t turn) (result pluginsdk.InvokeResult, again bool) {
+	s, in, failure := c.startSession(w, resume)
+	if failure != nil {
+		return pluginsdk.InvokeResult{Failure: failure}, false
+	}
+	c.pool.seat(at, s)
+	result = c.turn(ctx, at, s, in, w, t)
+	return result, !resume && result.Failure != nil && s.process.gone() && saysInUse(s.process)
+}
+
+// turn runs a turn in a session and does with its process what the turn's end
+// calls for.
+func (c *Claude) turn(ctx context.Context, at *place, s *session, in *inbox, w want, t turn) pluginsdk.InvokeResult {
+	s.threadID = w.threadID
+	t.session, t.config, t.tools = s, &c.config, map[string]string{}
+	after := discard // what a panic of emit leaves behind
+	defer func() {
+		s.close(in)
+		if after == keep && w.key == "" {
+			after = retire // nothing leads back to it
+		}
+		switch after {
+		case retire:
+			c.endSession(at, "")
+		case discard:
+			c.pool.seat(at, nil)
+			s.process.terminate(c.config.CloseGrace)
+		case keep:
+		}
+	}()
+	result, verdict := t.run(ctx, in)
+	after = verdict
+	return result
+}
+
+// Stop ends everything: turns that run are interrupted and can be repeated,
+// those that wait fail, and the processes end cleanly, in parallel. When ctx
+// ends first, what is left is killed and the error says so.
+func (c *Claude) Stop(ctx context.Context) error {
+	c.mu.Lock()
+	wasRunning := c.running
+	c.running = false
+	c.mu.Unlock()
+	if !wasRunning {
+		return nil
+	}
+	c.pool.close()
+	c.stop(errStopping)
+	c.reaper.Wait()
+
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.turns.Wait()
+		c.endPlaces(c.pool.takeIdle(time.Now()))
+	}()
+	var err error
+	select {
+	case <-done:
+	case <-ctx.Done():
+		err = fmt.Errorf("stop the agent: %w; its processes were killed", context.Cause(ctx))
+		c.killAll()
+	}
+	c.forker.close()
+	if c.mcpConfig != "" {
+		err = errors.Join(err, os.Remove(c.mcpConfig))
+	}
+	return err
+}
+
+func (c *Claude) killAll() {
+	var killed sync.WaitGroup
+	for _, s := range c.pool.sessions() {
+		killed.Go(func() {
+			s.process.kill()
+			s.process.waitExit(killTime)
+		})
+	}
+	killed.Wait()
+}

@@ -1,0 +1,158 @@
+package invoker
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Config is what a Claude is made from. Zero fields take the defaults named
+// beside them.
+type Config struct {
+	// Binary is the path or the name of the CLI. Default "claude". It is looked
+	// up when a process is started, so it may be installed later.
+	Binary string
+	// Workspace is the working directory of sessions whose request names none.
+	// Required: a session never runs in the daemon's own directory.
+	Workspace string
+	// Env is added to the environment built for the CLI, as KEY=VALUE. It
+	// overrides what the daemon's own environment contributes. HARNESS_OWNER
+	// belongs here.
+	Env []string
+
+	// Model, Effort and PermissionMode are used when a request names none.
+	Model          string
+	Effort         string
+	PermissionMode string
+	// AllowedTools are the permission rules of every session: a tool's name,
+	// a prefix ending in * (mcp__harness__*), or Bash(prefix:*).
+	AllowedTools []string
+	// MCPConfig is a JSON object with mcpServers: what every session connects
+	// to. Default: no servers.
+	MCPConfig json.RawMessage
+
+	MaxSessions    int           // processes at once, default 5
+	IdleTimeout    time.Duration // an idle process is ended after this, default 8m
+	SilenceTimeout time.Duration // longest time without a line in a turn, default 5m
+	TurnTimeout    time.Duration // longest turn, default 60m
+	InterruptGrace time.Duration // from an interrupt to the end of the process, default 2s
+	CloseGrace     time.Duration // from stdin closed to SIGTERM, and on to SIGKILL, default 3s
+
+	Log *slog.Logger // default: discarded
+	// OnClosed is called after a clean end of a session's process: its stdin
+	// was closed or it was sent SIGTERM with no turn in flight, and its exit
+	// was observed, so the transcript on disk is complete. Never called after
+	// any other end, nor when the same session goes on at once in another
+	// process. It may run while a next turn for the thread is already waiting:
+	// a thread with a turn on its way is not closed. It must not call back.
+	OnClosed func(threadID, sessionID string)
+
+	maxLine int // bound of a line in bytes; tests make it small
+}
+
+// withDefaults returns the configuration with its defaults filled in, or an
+// error that names the field that is wrong.
+func (c Config) withDefaults() (Config, error) {
+	if c.Binary == "" {
+		c.Binary = "claude"
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.OnClosed == nil {
+		c.OnClosed = func(string, string) {}
+	}
+	if c.MaxSessions == 0 {
+		c.MaxSessions = 5
+	}
+	if c.maxLine == 0 {
+		c.maxLine = maxLine
+	}
+	setDefault(&c.IdleTimeout, 8*time.Minute)
+	setDefault(&c.SilenceTimeout, 5*time.Minute)
+	setDefault(&c.TurnTimeout, time.Hour)
+	setDefault(&c.InterruptGrace, 2*time.Second)
+	setDefault(&c.CloseGrace, 3*time.Second)
+	if err := c.validate(); err != nil {
+		return Config{}, err
+	}
+	workspace, err := filepath.Abs(c.Workspace)
+	if err != nil {
+		return Config{}, fmt.Errorf("agent configuration: Workspace %q: %w", c.Workspace, err)
+	}
+	c.Workspace = workspace
+	return c, nil
+}
+
+func setDefault(field *time.Duration, value time.Duration) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+func (c Config) validate() error {
+	if c.Workspace == "" {
+		return fmt.Errorf("agent configuration: Workspace is empty; want the directory that sessions work in")
+	}
+	if c.MaxSessions < 1 {
+		return fmt.Errorf("agent configuration: MaxSessions is %d; want 1 or more", c.MaxSessions)
+	}
+	for name, value := range map[string]time.Duration{
+		"IdleTimeout": c.IdleTimeout, "SilenceTimeout": c.SilenceTimeout, "TurnTimeout": c.TurnTimeout,
+		"InterruptGrace": c.InterruptGrace, "CloseGrace": c.CloseGrace,
+	} {
+		if value < 0 {
+			return fmt.Errorf("agent configuration: %s is %s; want a positive duration", name, value)
+		}
+	}
+	for _, entry := range c.Env {
+		if key, _, ok := strings.Cut(entry, "="); !ok || key == "" {
+			return fmt.Errorf("agent configuration: Env has an entry that is not KEY=VALUE")
+		}
+	}
+	if err := checkPermissionMode(c.PermissionMode); err != nil {
+		return fmt.Errorf("agent configuration: %w", err)
+	}
+	if err := checkRules(c.AllowedTools); err != nil {
+		return fmt.Errorf("agent configuration: AllowedTools: %w", err)
+	}
+	return checkMCPConfig(c.MCPConfig)
+}
+
+// checkPermissionMode refuses the mode that asks nobody. Others are the CLI's
+// to know: it has new ones with every release.
+func checkPermissionMode(mode string) error {
+	if strings.EqualFold(mode, "bypassPermissions") {
+		return fmt.Errorf("permission mode %q is not accepted: permissions are never skipped; allow tools by rule instead", mode)
+	}
+	return nil
+}
+
+func checkMCPConfig(config json.RawMessage) error {
+	if len(config) == 0 {
+		return nil
+	}
+	var shape struct {
+		Servers map[string]json.RawMessage `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(config, &shape); err != nil {
+		return fmt.Errorf("agent configuration: MCPConfig is not a JSON object with mcpServers: %w", err)
+	}
+	if shape.Servers == nil {
+		return fmt.Errorf(`agent configuration: MCPConfig has no mcpServers; want {"mcpServers":{"NAME":{...}}}`)
+	}
+	return nil
+}
+
+// lookPath finds the CLI, or fails as exec.LookPath does.
+func (c Config) lookPath() (string, error) {
+	path, err := exec.LookPath(c.Binary)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
+}

@@ -1,0 +1,87 @@
+package invoker
+
+import "encoding/json"
+
+// The lines that are written to the CLI.
+
+type userLine struct {
+	Type    string      `json:"type"`
+	Message userMessage `json:"message"`
+}
+
+type userMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+func promptLine(prompt string) []byte {
+	return encode(userLine{Type: "user", Message: userMessage{Role: "user", Content: prompt}})
+}
+
+type outRequest struct {
+	Type      string     `json:"type"`
+	RequestID string     `json:"request_id"`
+	Request   outSubtype `json:"request"`
+}
+
+type outSubtype struct {
+	Subtype string `json:"subtype"`
+}
+
+func interruptLine(requestID string) []byte {
+	return encode(outRequest{Type: "control_request", RequestID: requestID, Request: outSubtype{Subtype: "interrupt"}})
+}
+
+type outResponse struct {
+	Type     string      `json:"type"`
+	Response outAnswered `json:"response"`
+}
+
+type outAnswered struct {
+	Subtype   string  `json:"subtype"`
+	RequestID string  `json:"request_id"`
+	Response  *answer `json:"response,omitempty"`
+	Error     string  `json:"error,omitempty"`
+}
+
+type answer struct {
+	Behavior     string          `json:"behavior"`
+	UpdatedInput json.RawMessage `json:"updatedInput,omitempty"`
+	Message      string          `json:"message,omitempty"`
+}
+
+func allowLine(requestID string, input json.RawMessage) []byte {
+	if len(input) == 0 {
+		input = json.RawMessage("{}")
+	}
+	return responseLine(outAnswered{
+		Subtype: "success", RequestID: requestID, Response: &answer{Behavior: "allow", UpdatedInput: input},
+	})
+}
+
+func denyLine(requestID, message string) []byte {
+	return responseLine(outAnswered{
+		Subtype: "success", RequestID: requestID, Response: &answer{Behavior: "deny", Message: message},
+	})
+}
+
+// refuseLine answers a control request of a kind that is not served here, so
+// that the CLI does not wait for ever.
+func refuseLine(requestID, subtype string) []byte {
+	return responseLine(outAnswered{
+		Subtype: "error", RequestID: requestID, Error: "control request " + subtype + " is not supported",
+	})
+}
+
+func responseLine(answered outAnswered) []byte {
+	return encode(outResponse{Type: "control_response", Response: answered})
+}
+
+// encode cannot fail: the structs above hold strings and JSON that was parsed.
+func encode(line any) []byte {
+	data, err := json.Marshal(line)
+	if err != nil {
+		panic("invoker: encode a line: " + err.Error())
+	}
+	return append(data, '\n')
+}

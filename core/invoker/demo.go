@@ -1,0 +1,210 @@
+package invoker
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// DemoMark begins every reply of the demo agent, so that nobody takes one for
+// the words of a model.
+const DemoMark = "[demo agent]"
+
+// demoModel is what the demo agent reports as its model.
+const demoModel = "demo"
+
+// DemoConfig is what a Demo is made from. The zero value is usable.
+type DemoConfig struct {
+	// Script, when not nil, answers the prompts that its rules match.
+	Script *Script
+	// OnInvoke, when not nil, is called at the start of every turn, on the
+	// goroutine of Invoke. It may block.
+	OnInvoke func(pluginsdk.AgentRequest)
+	// Log gets one line at Start. Default: discarded.
+	Log *slog.Logger
+}
+
+// Demo is an agent for a machine with no CLI or no account, and for tests. It
+// answers at once, from its script or with what it was told, and never acts.
+type Demo struct {
+	config DemoConfig
+
+	mu       sync.Mutex
+	sessions map[string]string // thread -> the session it has now
+}
+
+// NewDemo returns a demo agent.
+func NewDemo(config DemoConfig) *Demo {
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Demo{config: config, sessions: map[string]string{}}
+}
+
+// Start says in the log that replies will not come from a model.
+func (d *Demo) Start(context.Context) error {
+	d.config.Log.Warn("the demo agent answers: replies do not come from a model",
+		"remedy", "install and authenticate the Claude Code CLI, then restart")
+	return nil
+}
+
+// Stop forgets the sessions, as the end of the CLI's processes would.
+func (d *Demo) Stop(context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	clear(d.sessions)
+	return nil
+}
+
+// Holds reports whether the thread has had a turn on that session since Start.
+func (d *Demo) Holds(threadID, sessionID string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return sessionID != "" && d.sessions[threadID] == sessionID
+}
+
+// Invoke answers one turn. A session that it does not know can be resumed like
+// any other, unless the script says otherwise. When ctx ends during a scripted
+// delay the turn fails as interrupted.
+func (d *Demo) Invoke(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+	started := time.Now()
+	if d.config.OnInvoke != nil {
+		d.config.OnInvoke(request)
+	}
+	turn := demoTurn{request: request, emit: emit}
+	if rule, ok := d.config.Script.next(request.Prompt); ok {
+		turn.rule = rule
+	} else {
+		turn.rule = Rule{Text: demoAnswer(request.Prompt)}
+	}
+	result := turn.run(ctx)
+	result.Model = demoModel
+	result.SessionID = request.SessionID
+	if result.SessionID == "" {
+		result.SessionID = uuid.NewString()
+	}
+	result.Duration = time.Since(started)
+	if result.Failure == nil || result.Failure.Kind == pluginsdk.FailureInterrupted {
+		d.remember(request.ThreadID, result.SessionID)
+	}
+	return result
+}
+
+func (d *Demo) remember(threadID, sessionID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sessions[threadID] = sessionID
+}
+
+// demoTurn is one turn of the demo agent on its way through a rule.
+type demoTurn struct {
+	request pluginsdk.AgentRequest
+	rule    Rule
+	emit    func(pluginsdk.StreamEvent)
+}
+
+func (t *demoTurn) run(ctx context.Context) pluginsdk.InvokeResult {
+	if failure := t.wait(ctx); failure != nil {
+		return pluginsdk.InvokeResult{Failure: failure}
+	}
+	t.think()
+	t.callTool()
+	if t.rule.Failure != nil {
+		failure := *t.rule.Failure
+		return pluginsdk.InvokeResult{Failure: &failure}
+	}
+	var text string
+	if !t.rule.Empty {
+		text = markDemo(t.rule.Text)
+		t.say(text)
+	}
+	return pluginsdk.InvokeResult{
+		Text:             text,
+		Turns:            1,
+		CostUSD:          t.rule.CostUSD,
+		StructuredOutput: t.rule.StructuredOutput,
+		Usage: pluginsdk.Usage{
+			InputTokens:  countTokens(t.request.Prompt),
+			OutputTokens: countTokens(text),
+		},
+	}
+}
+
+func (t *demoTurn) wait(ctx context.Context) *pluginsdk.Failure {
+	if ctx.Err() != nil {
+		return stopped(ctx)
+	}
+	if t.rule.Delay <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(time.Duration(t.rule.Delay) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return stopped(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+func (t *demoTurn) think() {
+	if t.rule.Think == "" {
+		return
+	}
+	t.stream(pluginsdk.StreamThinkingDelta, t.rule.Think)
+	t.event(pluginsdk.StreamEvent{Type: pluginsdk.StreamThinking, Text: t.rule.Think})
+}
+
+func (t *demoTurn) callTool() {
+	if t.rule.ToolName == "" {
+		return
+	}
+	input := t.rule.ToolInput
+	if len(input) == 0 {
+		input = json.RawMessage("{}")
+	}
+	id := "demo_" + uuid.NewString()
+	t.event(pluginsdk.StreamEvent{
+		Type: pluginsdk.StreamToolCall, ToolName: t.rule.ToolName, ToolUseID: id, Input: input,
+	})
+	t.event(pluginsdk.StreamEvent{
+		Type: pluginsdk.StreamToolResult, ToolName: t.rule.ToolName, ToolUseID: id,
+		Text: t.rule.ToolResult, IsError: t.rule.ToolError,
+	})
+}
+
+func (t *demoTurn) say(text string) {
+	t.stream(pluginsdk.StreamTextDelta, text)
+	t.event(pluginsdk.StreamEvent{Type: pluginsdk.StreamText, Text: text})
+}
+
+// stream emits text in fragments of one word each, as a model's would come.
+func (t *demoTurn) stream(kind pluginsdk.StreamEventType, text string) {
+	offset := 0
+	for _, word := range strings.SplitAfter(text, " ") {
+		if word == "" {
+			continue
+		}
+		t.event(pluginsdk.StreamEvent{Type: kind, Text: word, Offset: offset})
+		offset += len(word)
+	}
+}
+
+func (t *demoTurn) event(event pluginsdk.StreamEvent) {
+	if t.emit == nil {
+		return
+	}
+	event.Timestamp = time.Now()
+	t.emit(event)
+}
+
+// countTokens is a rough count, four bytes a token, so that a demo's metrics
+// show something of the right size.
+func countTokens(text string) int64 { return int64(len(text)+3) / 4 }

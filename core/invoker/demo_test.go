@@ -1,0 +1,165 @@
+package invoker
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func demoReply(t *testing.T, demo *Demo, r pluginsdk.AgentRequest) (pluginsdk.InvokeResult, *recorder) {
+	t.Helper()
+	rec := newRecorder()
+	result := demo.Invoke(t.Context(), r, rec.emit)
+	if result.Failure == nil && result.Text != "" && !strings.HasPrefix(result.Text, DemoMark) {
+		t.Errorf("a reply without the mark: %q", result.Text)
+	}
+	return result, rec
+}
+
+func TestTheDemoAgentRepeatsTheMessageOnly(t *testing.T) {
+	prompt := "# Context\n\n## memory.md\nprivate things\n\n---\n\nThread: primary\n\n---\n\nWhat is   the weather?"
+	result, rec := demoReply(t, NewDemo(DemoConfig{}), request("thread", "", prompt))
+	if !strings.Contains(result.Text, "You said: What is the weather?") || strings.Contains(result.Text, "private things") {
+		t.Errorf("reply %q", result.Text)
+	}
+	if result.SessionID == "" || result.Model == "" || result.Usage.OutputTokens == 0 || result.Turns != 1 {
+		t.Errorf("result %+v", result)
+	}
+	var joined strings.Builder
+	for _, delta := range rec.of(pluginsdk.StreamTextDelta) {
+		if delta.Offset != joined.Len() {
+			t.Errorf("delta %q at %d", delta.Text, delta.Offset)
+		}
+		joined.WriteString(delta.Text)
+	}
+	if whole := rec.of(pluginsdk.StreamText); joined.String() != result.Text || len(whole) != 1 || whole[0].Text != result.Text {
+		t.Errorf("deltas %q, whole %+v", joined.String(), whole)
+	}
+}
+
+func TestTheDemoAgentShortensWhatItRepeats(t *testing.T) {
+	result, _ := demoReply(t, NewDemo(DemoConfig{}), request("thread", "", strings.Repeat("ä ", 5000)))
+	if n := strings.Count(result.Text, "ä"); n != demoEcho/2 {
+		t.Errorf("repeated %d letters", n)
+	}
+}
+
+func TestTheDemoAgentsSessions(t *testing.T) {
+	demo := NewDemo(DemoConfig{})
+	result, _ := demoReply(t, demo, request("thread", "", "hello"))
+	if !demo.Holds("thread", result.SessionID) || demo.Holds("other", result.SessionID) {
+		t.Error("Holds does not tell what is held")
+	}
+	if err := demo.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if demo.Holds("thread", result.SessionID) {
+		t.Error("a session is held after a restart")
+	}
+	resumed, _ := demoReply(t, demo, request("thread", result.SessionID, "hello again"))
+	if resumed.Failure != nil || resumed.SessionID != result.SessionID {
+		t.Errorf("resumed: %+v", resumed)
+	}
+}
+
+func TestTheDemoAgentFollowsItsScript(t *testing.T) {
+	seen := 0
+	demo := NewDemo(DemoConfig{
+		OnInvoke: func(pluginsdk.AgentRequest) { seen++ },
+		Script: NewScript(
+			Rule{Match: "report", Times: 1, Think: "let me see", ToolName: "mcp__harness__time__now",
+				ToolInput: []byte(`{"tz":"UTC"}`), ToolResult: "noon", Text: "[COMMAND type=\"delegate\"]\nx\n[/COMMAND]"},
+			Rule{Match: "report", Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureAPI, APIStatus: 529, Retryable: true, Message: "busy"}},
+			Rule{Match: "nothing", Empty: true},
+			Rule{Match: "slash", Text: "/delegate now"},
+		),
+	})
+	first, rec := demoReply(t, demo, request("thread", "", "a report please"))
+	if !strings.Contains(first.Text, "\n[COMMAND type=\"delegate\"]\n") {
+		t.Errorf("the command does not stand at the start of a line: %q", first.Text)
+	}
+	if len(rec.of(pluginsdk.StreamThinking)) != 1 || len(rec.of(pluginsdk.StreamToolCall)) != 1 || rec.of(pluginsdk.StreamToolResult)[0].Text != "noon" {
+		t.Errorf("events %+v", rec.events)
+	}
+	second, _ := demoReply(t, demo, request("thread", first.SessionID, "a report please"))
+	failure := wantFailure(t, second, pluginsdk.FailureAPI, true)
+	if failure.APIStatus != 529 || failure.Message != "busy" {
+		t.Errorf("failure %+v", failure)
+	}
+	if empty, _ := demoReply(t, demo, request("thread", "", "nothing")); empty.Text != "" || empty.Failure != nil {
+		t.Errorf("result %+v", empty)
+	}
+	if slash, _ := demoReply(t, demo, request("thread", "", "slash")); !strings.HasSuffix(slash.Text, "\n/delegate now") {
+		t.Errorf("text %q", slash.Text)
+	}
+	if other, _ := demoReply(t, demo, request("thread", "", "something else")); !strings.Contains(other.Text, "something else") {
+		t.Errorf("text %q", other.Text)
+	}
+	if seen != 5 {
+		t.Errorf("OnInvoke was called %d times", seen)
+	}
+}
+
+func TestTheDemoAgentCanBeInterrupted(t *testing.T) {
+	begun := make(chan struct{})
+	demo := NewDemo(DemoConfig{
+		OnInvoke: func(pluginsdk.AgentRequest) { close(begun) },
+		Script:   NewScript(Rule{Delay: 3_600_000, Text: "late"}),
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		<-begun
+		cancel(errors.New("stopped by Ada"))
+	}()
+	failure := wantFailure(t, demo.Invoke(ctx, request("thread", "", "x"), nil), pluginsdk.FailureInterrupted, false)
+	if failure.Message != "stopped by Ada" {
+		t.Errorf("message %q", failure.Message)
+	}
+}
+
+func TestLoadScript(t *testing.T) {
+	load := func(text string) (*Script, error) {
+		path := filepath.Join(t.TempDir(), "script.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return LoadScript(path)
+	}
+	script, err := load(`[{"match":"hi","times":2,"delay":0,"think":"t","toolName":"n","toolInput":{"a":1},"toolResult":"r",
+		"text":"hello"},{"match":"bad","failure":{"kind":"crashed","message":"m","retryable":true}}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, _ := demoReply(t, NewDemo(DemoConfig{Script: script}), request("thread", "", "hi"))
+	if result.Text != DemoMark+" hello" {
+		t.Errorf("text %q", result.Text)
+	}
+	for text, names := range map[string]string{
+		`{}`:                         "array",
+		`[{"mach":"x"}]`:             "mach",
+		`[{"times":-1}]`:             "times",
+		`[{"delay":-1}]`:             "delay",
+		`[{"failure":{}}]`:           "kind",
+		`[{"match":"x"}`:             "script.json",
+		`[{"match":"x","times":""}]`: "times",
+	} {
+		if _, err := load(text); err == nil || !strings.Contains(err.Error(), names) {
+			t.Errorf("%s: error %v does not name %q", text, err, names)
+		}
+	}
+	if _, err := LoadScript(filepath.Join(t.TempDir(), "none.json")); err == nil {
+		t.Error("a script that is not there is loaded")
+	}
+}
+
+func BenchmarkDemo(b *testing.B) {
+	demo := NewDemo(DemoConfig{})
+	for b.Loop() {
+		demo.Invoke(b.Context(), request("thread", "", "hello"), func(pluginsdk.StreamEvent) {})
+	}
+}

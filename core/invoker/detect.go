@@ -1,0 +1,142 @@
+package invoker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// detectLimit bounds the one command that Detect runs.
+const detectLimit = 10 * time.Second
+
+// Detection is what can be told of the CLI without asking anybody.
+type Detection struct {
+	Found           bool
+	Path            string // of the binary, when found
+	Version         string // as it says itself; empty when it did not
+	CanAuthenticate bool   // it has something to authenticate with, valid or not
+	Reason          string // what the answers rest on, in words
+	Remedy          string // what to do when one of them is no; else empty
+}
+
+// Usable reports whether turns can be expected to work.
+func (d Detection) Usable() bool { return d.Found && d.CanAuthenticate }
+
+// Detect looks for the CLI and for credentials it could use, in the environment
+// that sessions would get. It makes no network call, so it cannot tell whether
+// the credentials are accepted.
+func Detect(ctx context.Context, config Config) Detection {
+	if config.Binary == "" {
+		config.Binary = "claude"
+	}
+	path, err := config.lookPath()
+	if err != nil {
+		failure := failureOfStart(config.Binary, err)
+		return Detection{
+			Reason: fmt.Sprintf("%q was not found: %s", config.Binary, err),
+			Remedy: failure.Message,
+		}
+	}
+	environment := buildEnvironment(os.Environ(), config.Env)
+	version, err := versionOf(ctx, path, environment)
+	if err != nil {
+		return Detection{
+			Path:   path,
+			Reason: fmt.Sprintf("%s does not run: %s", path, err),
+			Remedy: "Run `" + path + " --version` as the daemon's user to see why, or install the CLI anew: npm install -g @anthropic-ai/claude-code",
+		}
+	}
+	d := Detection{Found: true, Path: path, Version: version}
+	if source := credentials(environment); source != "" {
+		d.CanAuthenticate, d.Reason = true, "credentials: "+source
+		return d
+	}
+	d.Reason = "the CLI is installed and has no credentials"
+	d.Remedy = "Set ANTHROPIC_API_KEY for the daemon, or run `claude` as the daemon's user and log in."
+	return d
+}
+
+func versionOf(ctx context.Context, path string, environment []string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, detectLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Env = environment
+	cmd.Dir = os.TempDir()
+	cmd.WaitDelay = time.Second
+	output, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+			return "", fmt.Errorf("%w: %s", err, shorten(string(exit.Stderr), 200))
+		}
+		return "", err
+	}
+	// "2.1.197 (Claude Code)"
+	version, _, _ := strings.Cut(strings.TrimSpace(string(output)), " ")
+	return version, nil
+}
+
+// credentials names what the CLI would authenticate with, or is empty. It
+// never returns the credentials themselves.
+func credentials(environment []string) string {
+	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"} {
+		if lookup(environment, name) != "" {
+			return name
+		}
+	}
+	for _, name := range []string{"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"} {
+		if truthy(lookup(environment, name)) {
+			return name
+		}
+	}
+	home := lookup(environment, "HOME")
+	directory := lookup(environment, "CLAUDE_CONFIG_DIR")
+	state := filepath.Join(directory, ".claude.json")
+	if directory == "" {
+		directory = filepath.Join(home, ".claude")
+		state = filepath.Join(home, ".claude.json")
+	}
+	stored := map[string][]string{
+		filepath.Join(directory, ".credentials.json"): {"claudeAiOauth"},
+		filepath.Join(directory, "settings.json"):     {"apiKeyHelper"},
+		state: {"primaryApiKey"},
+	}
+	if runtime.GOOS == "darwin" {
+		// The token itself is in the keychain; this says that there is one.
+		stored[state] = append(stored[state], "oauthAccount")
+	}
+	for path, fields := range stored {
+		if hasField(path, fields) {
+			return path
+		}
+	}
+	return ""
+}
+
+// hasField reports whether the file holds a JSON object in which one of the
+// fields is there and not empty.
+func hasField(path string, fields []string) bool {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return false
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(data, &object) != nil {
+		return false
+	}
+	for _, field := range fields {
+		switch string(object[field]) {
+		case "", "null", `""`, "{}":
+		default:
+			return true
+		}
+	}
+	return false
+}

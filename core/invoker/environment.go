@@ -1,0 +1,120 @@
+package invoker
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// The environment of the CLI is built on purpose: it inherits these variables
+// of the daemon's and no others, then Config.Env. In particular CLAUDECODE and
+// the CLAUDE_CODE_* of a surrounding session do not reach it, since with them
+// it would take itself for a part of that session.
+
+// inherited are the names that are passed on.
+var inherited = []string{
+	"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LANGUAGE", "TZ", "TMPDIR",
+	"XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
+	// The network the operator's machine has.
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
+	"http_proxy", "https_proxy", "no_proxy", "all_proxy",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+	// What an operator sets to configure the CLI's account and API.
+	"CLAUDE_CONFIG_DIR",
+	"CLAUDE_CODE_OAUTH_TOKEN",
+	"CLAUDE_CODE_OAUTH_REFRESH_TOKEN",
+	"CLAUDE_CODE_OAUTH_SCOPES",
+	"CLAUDE_CODE_API_KEY_HELPER_TTL_MS",
+	"CLAUDE_CODE_CLIENT_CERT",
+	"CLAUDE_CODE_CLIENT_KEY",
+	"CLAUDE_CODE_CLIENT_KEY_PASSPHRASE",
+	"CLAUDE_CODE_USE_BEDROCK",
+	"CLAUDE_CODE_USE_VERTEX",
+	"CLAUDE_CODE_USE_FOUNDRY",
+	"CLAUDE_CODE_SKIP_BEDROCK_AUTH",
+	"CLAUDE_CODE_SKIP_VERTEX_AUTH",
+	"CLAUDE_CODE_SKIP_FOUNDRY_AUTH",
+	"CLAUDE_CODE_MAX_RETRIES",
+	"CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+	"CLAUDE_CODE_SUBAGENT_MODEL",
+	"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+	"CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS",
+	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS",
+	"CLAUDE_CODE_EAGER_FLUSH",
+	"API_TIMEOUT_MS", "MAX_THINKING_TOKENS",
+	"BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT",
+}
+
+// inheritedPrefixes are the beginnings of names that are passed on.
+var inheritedPrefixes = []string{"LC_", "ANTHROPIC_", "DISABLE_"}
+
+// cloudPrefixes are passed on as well when the CLI is told to reach the API
+// through that cloud, whose credentials they are.
+var cloudPrefixes = map[string][]string{
+	"CLAUDE_CODE_USE_BEDROCK": {"AWS_"},
+	"CLAUDE_CODE_USE_VERTEX":  {"GOOGLE_", "CLOUDSDK_", "GCLOUD_", "CLOUD_ML_REGION", "VERTEX_REGION_"},
+	"CLAUDE_CODE_USE_FOUNDRY": {"AZURE_"},
+}
+
+// preset is what the CLI is told unless the operator says otherwise.
+var preset = map[string]string{
+	// Write the transcript before the result is reported, not a moment after:
+	// a CLI killed right after a turn then remembers it (verified with 2.1.197).
+	"CLAUDE_CODE_EAGER_FLUSH": "1",
+	// A command left in the background makes the CLI start a turn of its own
+	// when it ends. Nobody is there for what that turn says, and the command
+	// ends with the idle process: without the feature the agent waits for it.
+	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+}
+
+// buildEnvironment returns what the CLI inherits of environ, as os.Environ has
+// it, then added. A later entry of a name replaces an earlier one.
+func buildEnvironment(environ, added []string) []string {
+	values := maps.Clone(preset)
+	prefixes := slices.Clone(inheritedPrefixes)
+	for name, more := range cloudPrefixes {
+		if truthy(lookup(environ, name)) || truthy(lookup(added, name)) {
+			prefixes = append(prefixes, more...)
+		}
+	}
+	for _, entry := range environ {
+		name, value, ok := strings.Cut(entry, "=")
+		if ok && (slices.Contains(inherited, name) || hasAnyPrefix(name, prefixes)) {
+			values[name] = value
+		}
+	}
+	for _, entry := range added {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			values[name] = value
+		}
+	}
+	built := make([]string, 0, len(values))
+	for name, value := range values {
+		built = append(built, name+"="+value)
+	}
+	slices.Sort(built)
+	return built
+}
+
+func hasAnyPrefix(name string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// lookup returns the last value of a name in a list of KEY=VALUE.
+func lookup(environ []string, name string) string {
+	for _, entry := range slices.Backward(environ) {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// truthy reads a flag as the CLI does.
+func truthy(value string) bool {
+	switch strings.ToLower(value) {
+	case "1", "true", "yes", "on":
+		return true
+	}
+	return false
+}

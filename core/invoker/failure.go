@@ -1,0 +1,124 @@
+package invoker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// errStopping is what the turns that Stop finds running are cancelled with.
+var errStopping = errors.New("the agent is being stopped with the daemon; the turn can be repeated")
+
+// What the CLI says of sessions that it cannot open.
+const (
+	saysUnknownSession = "No conversation found with session ID"
+	saysSessionInUse   = "is already in use"
+)
+
+// stopped is the failure of a turn whose context ended. What the context was
+// cancelled with (context.Cause) is the message.
+func stopped(ctx context.Context) *pluginsdk.Failure {
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, errStopping):
+		return &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: errStopping.Error(), Retryable: true}
+	case errors.Is(cause, context.DeadlineExceeded):
+		return &pluginsdk.Failure{Kind: pluginsdk.FailureTimeout, Message: "the turn did not end within its caller's deadline"}
+	case cause == nil || errors.Is(cause, context.Canceled):
+		return &pluginsdk.Failure{Kind: pluginsdk.FailureInterrupted, Message: "the turn was stopped"}
+	}
+	return &pluginsdk.Failure{Kind: pluginsdk.FailureInterrupted, Message: cause.Error()}
+}
+
+// failureOf says why a turn with this result failed; nil when it did not.
+func (t *turn) failureOf(ctx context.Context, line resultLine) *pluginsdk.Failure {
+	words := line.words()
+	switch {
+	case !line.IsError:
+		return nil
+	case strings.Contains(words, saysUnknownSession):
+		return &pluginsdk.Failure{Kind: pluginsdk.FailureUnknownSession, Message: words}
+	case t.interrupt != "":
+		return stopped(ctx)
+	case line.Subtype == "error_max_budget_usd", line.Subtype == "error_max_turns":
+		return &pluginsdk.Failure{Kind: pluginsdk.FailureBudget, Message: cmp.Or(words, "the turn's limit was reached")}
+	case line.APIStatus != 0 || t.apiError != "":
+		return apiFailure(line.APIStatus, t.apiError, words)
+	}
+	return &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: cmp.Or(words, "the agent reported an error without saying which")}
+}
+
+// apiFailure is an error of the Messages API. name is the CLI's name for it,
+// which is all there is when no answer came.
+func apiFailure(status int, name, words string) *pluginsdk.Failure {
+	failure := &pluginsdk.Failure{
+		Kind: pluginsdk.FailureAPI, APIStatus: status,
+		Message: cmp.Or(words, fmt.Sprintf("the Messages API answered with status %d", status)),
+	}
+	switch {
+	case authStatus(status), status == 0 && (name == "authentication_failed" || name == "oauth_org_not_allowed"):
+		failure.APIStatus = cmp.Or(status, 401)
+		failure.Message = "The Messages API did not accept the agent's credentials. Set a valid ANTHROPIC_API_KEY " +
+			"for the daemon, or run `claude` as the daemon's user and log in, then send the message again. It said: " + failure.Message
+	case status == 429, status >= 500:
+		failure.Retryable = true
+	case status == 0:
+		failure.Retryable = !slices.Contains(lasting, name)
+	}
+	return failure
+}
+
+// lasting are the CLI's names for the errors that a repetition meets again. The
+// others (rate_limit, server_error, overloaded, unknown: no connection) pass.
+var lasting = []string{"billing_error", "invalid_request", "model_not_found", "max_output_tokens", "refusal"}
+
+func authStatus(status int) bool { return status == 401 || status == 403 }
+
+// failureOfExit says why a process ended without a result.
+func failureOfExit(p *process) *pluginsdk.Failure {
+	said := p.stderr.String()
+	switch {
+	case p.readErr != nil:
+		return &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: p.readErr.Error()}
+	case strings.Contains(said, saysUnknownSession):
+		return &pluginsdk.Failure{Kind: pluginsdk.FailureUnknownSession, Message: said}
+	}
+	message := "the agent's process ended in the middle of the turn (" + exitOf(p) + ")"
+	if said != "" {
+		message += ": " + said
+	}
+	return &pluginsdk.Failure{Kind: pluginsdk.FailureCrashed, Message: message, Retryable: true}
+}
+
+func exitOf(p *process) string {
+	if p.state == nil {
+		return "its exit was not observed"
+	}
+	return p.state.String()
+}
+
+// failureOfStart says why a process could not be started.
+func failureOfStart(binary string, err error) *pluginsdk.Failure {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return &pluginsdk.Failure{
+			Kind: pluginsdk.FailureMissing,
+			Message: fmt.Sprintf("The Claude Code CLI (%q) was not found. Install it with "+
+				"`npm install -g @anthropic-ai/claude-code`, or name the path of its binary in the configuration.", binary),
+		}
+	}
+	return &pluginsdk.Failure{
+		Kind:    pluginsdk.FailureMissing,
+		Message: fmt.Sprintf("The Claude Code CLI (%q) cannot be started: %s", binary, err),
+	}
+}
+
+func otherFailure(err error) *pluginsdk.Failure {
+	return &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: err.Error()}
+}

@@ -1,0 +1,160 @@
+package invoker
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// The lines that the CLI writes, as far as they are used here. What else a
+// line has is ignored, and so are the types and subtypes that are not known:
+// every release has new ones.
+
+// head is what tells lines apart.
+type head struct {
+	Type      string `json:"type"`
+	Subtype   string `json:"subtype"`
+	SessionID string `json:"session_id"`
+	// ParentToolUseID is set on lines of a sub-agent.
+	ParentToolUseID string `json:"parent_tool_use_id"`
+}
+
+type initLine struct {
+	Model   string `json:"model"`
+	Version string `json:"claude_code_version"`
+	Servers []struct {
+		Name   string `json:"name"`
+		Status string `json:"status"`
+	} `json:"mcp_servers"`
+}
+
+type retryLine struct {
+	Attempt      int     `json:"attempt"`
+	MaxRetries   int     `json:"max_retries"`
+	RetryDelayMS float64 `json:"retry_delay_ms"`
+	ErrorStatus  int     `json:"error_status"`
+	Error        string  `json:"error"`
+}
+
+type streamLine struct {
+	Event struct {
+		Type  string `json:"type"`
+		Delta struct {
+			Type     string `json:"type"`
+			Text     string `json:"text"`
+			Thinking string `json:"thinking"`
+		} `json:"delta"`
+	} `json:"event"`
+}
+
+type messageLine struct {
+	Message struct {
+		Model   string  `json:"model"`
+		Content content `json:"content"`
+	} `json:"message"`
+	// Error names the API error that a synthetic message stands for.
+	Error string `json:"error"`
+}
+
+// block is one block of a message's content.
+type block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
+	Content   content         `json:"content"`
+	IsError   bool            `json:"is_error"`
+}
+
+// content is a list of blocks. On the wire it may also be a string, which is
+// one block of text. Anything else is no content.
+type content []block
+
+// UnmarshalJSON accepts both forms.
+func (c *content) UnmarshalJSON(data []byte) error {
+	*c = nil
+	switch data[0] {
+	case '"':
+		var text string
+		if err := json.Unmarshal(data, &text); err != nil {
+			return err
+		}
+		*c = content{{Type: "text", Text: text}}
+	case '[':
+		var blocks []block
+		if err := json.Unmarshal(data, &blocks); err != nil {
+			return err
+		}
+		*c = blocks
+	}
+	return nil
+}
+
+// text joins the text of the blocks; what is not text is named.
+func (c content) text() string {
+	var parts []string
+	for _, b := range c {
+		if b.Type == "text" {
+			parts = append(parts, b.Text)
+		} else {
+			parts = append(parts, "["+b.Type+"]")
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+type controlRequest struct {
+	RequestID string `json:"request_id"`
+	Request   struct {
+		Subtype   string          `json:"subtype"`
+		ToolName  string          `json:"tool_name"`
+		ToolUseID string          `json:"tool_use_id"`
+		Input     json.RawMessage `json:"input"`
+	} `json:"request"`
+}
+
+type controlResponse struct {
+	Response struct {
+		RequestID string `json:"request_id"`
+	} `json:"response"`
+}
+
+type usage struct {
+	Input      int64 `json:"input_tokens"`
+	Output     int64 `json:"output_tokens"`
+	CacheRead  int64 `json:"cache_read_input_tokens"`
+	CacheWrite int64 `json:"cache_creation_input_tokens"`
+}
+
+type modelUsage struct {
+	Input      int64 `json:"inputTokens"`
+	Output     int64 `json:"outputTokens"`
+	CacheRead  int64 `json:"cacheReadInputTokens"`
+	CacheWrite int64 `json:"cacheCreationInputTokens"`
+}
+
+// resultLine ends a turn. IsError decides whether it failed, never Subtype.
+type resultLine struct {
+	Subtype          string                `json:"subtype"`
+	IsError          bool                  `json:"is_error"`
+	APIStatus        int                   `json:"api_error_status"`
+	Result           string                `json:"result"`
+	SessionID        string                `json:"session_id"`
+	Turns            int                   `json:"num_turns"`
+	Usage            usage                 `json:"usage"`
+	ModelUsage       map[string]modelUsage `json:"modelUsage"`
+	TotalCostUSD     float64               `json:"total_cost_usd"`
+	StructuredOutput json.RawMessage       `json:"structured_output"`
+	Errors           []string              `json:"errors"`
+}
+
+// words returns what the result says about its error.
+func (r resultLine) words() string {
+	parts := r.Errors
+	if r.Result != "" {
+		parts = append([]string{r.Result}, parts...)
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,153 @@
+package invoker
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// options are what a process is started with and cannot change later: a warm
+// one is used again only for a request with equal options.
+type options struct {
+	model          string
+	effort         string
+	permissionMode string
+	cwd            string
+	allowed        string // rules, one a line
+	disallowed     string // rules, one a line
+	appendPrompt   string
+	schema         string
+	budgetUSD      float64
+}
+
+// want is a request with everything settled that the request left open.
+type want struct {
+	options
+	key      string // which warm process is the request's; empty: none is
+	threadID string
+	session  string // the session id to use; empty: a new one
+	resume   bool
+}
+
+// settle fills in what a request leaves open. The failure says what is wrong
+// with the request.
+func (c Config) settle(request pluginsdk.AgentRequest) (want, *pluginsdk.Failure) {
+	if failure := checkSession(request); failure != nil {
+		return want{}, failure
+	}
+	w, err := c.fill(request)
+	if err != nil {
+		return want{}, otherFailure(err)
+	}
+	return w, nil
+}
+
+// checkSession refuses the session ids that the CLI would refuse.
+func checkSession(request pluginsdk.AgentRequest) *pluginsdk.Failure {
+	if request.SessionID == "" && !request.Resume {
+		return nil
+	}
+	if uuid.Validate(request.SessionID) == nil {
+		return nil
+	}
+	failure := otherFailure(fmt.Errorf("session id %q is not a UUID", request.SessionID))
+	if request.Resume {
+		failure.Kind = pluginsdk.FailureUnknownSession
+	}
+	return failure
+}
+
+func (c Config) fill(request pluginsdk.AgentRequest) (want, error) {
+	mode := cmp.Or(request.PermissionMode, c.PermissionMode, "default")
+	if err := checkPermissionMode(mode); err != nil {
+		return want{}, err
+	}
+	allowed := append(append([]string{}, c.AllowedTools...), request.AllowedTools...)
+	if err := checkRules(allowed); err != nil {
+		return want{}, fmt.Errorf("allowed tools: %w", err)
+	}
+	if err := checkRules(request.DisallowedTools); err != nil {
+		return want{}, fmt.Errorf("disallowed tools: %w", err)
+	}
+	w := want{
+		options: options{
+			model:          cmp.Or(request.Model, c.Model),
+			effort:         cmp.Or(request.Effort, c.Effort),
+			permissionMode: mode,
+			cwd:            cmp.Or(request.Cwd, c.Workspace),
+			allowed:        strings.Join(allowed, "\n"),
+			disallowed:     strings.Join(request.DisallowedTools, "\n"),
+			appendPrompt:   request.AppendSystemPrompt,
+			schema:         string(request.JSONSchema),
+			budgetUSD:      request.MaxBudgetUSD,
+		},
+		threadID: request.ThreadID,
+		session:  request.SessionID,
+		resume:   request.Resume,
+	}
+	if !filepath.IsAbs(w.cwd) {
+		return want{}, fmt.Errorf("working directory %q is not an absolute path", w.cwd)
+	}
+	if request.ThreadID != "" {
+		// Turns of other purposes (a summary, a review) do not push the
+		// conversation's own process out.
+		w.key = request.ThreadID + "\x00" + request.Purpose
+	}
+	return w, nil
+}
+
+func (o options) rules() []string { return lines(o.allowed) }
+
+func lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// arguments is the command line of a warm session. Every value is joined to
+// its flag, so that none can be read as a flag of its own. mcpConfig is the path
+// of a file, or empty.
+func (o options) arguments(session string, resume bool, mcpConfig string) []string {
+	args := []string{
+		"-p",
+		"--input-format=stream-json",
+		"--output-format=stream-json",
+		"--verbose",
+		"--include-partial-messages",
+		"--permission-prompt-tool=stdio",
+		"--strict-mcp-config",
+		"--permission-mode=" + o.permissionMode,
+	}
+	optional := func(flag, value string) {
+		if value != "" {
+			args = append(args, flag+"="+value)
+		}
+	}
+	if resume {
+		optional("--resume", session)
+	} else {
+		optional("--session-id", session)
+	}
+	optional("--model", o.model)
+	optional("--effort", o.effort)
+	optional("--append-system-prompt", o.appendPrompt)
+	optional("--json-schema", o.schema)
+	optional("--mcp-config", mcpConfig)
+	if o.budgetUSD > 0 {
+		optional("--max-budget-usd", strconv.FormatFloat(o.budgetUSD, 'f', -1, 64))
+	}
+	for _, rule := range o.rules() {
+		optional("--allowedTools", rule)
+	}
+	for _, rule := range lines(o.disallowed) {
+		optional("--disallowedTools", rule)
+	}
+	return args
+}

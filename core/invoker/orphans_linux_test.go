@@ -1,0 +1,143 @@
+package invoker
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// startLingerer starts a process that carries an owner's mark.
+func startLingerer(t *testing.T, owner string, detached bool) int {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = []string{fakeEnv + "=lingerer", ownerMark + "=" + owner}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: detached}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-done
+	})
+	// Its environment is its own once it has called exec.
+	eventually(t, "the process to carry its mark", func() bool {
+		for _, id := range marked(ownerMark + "=" + owner) {
+			if id.pid == cmd.Process.Pid {
+				return true
+			}
+		}
+		return false
+	})
+	return cmd.Process.Pid
+}
+
+func TestOrphansOfThisInstallationAreEnded(t *testing.T) {
+	owner, other := uuid.NewString(), uuid.NewString()
+	startLingerer(t, owner, false)
+	startLingerer(t, owner, true)
+	spared := startLingerer(t, owner, false)
+	foreign := startLingerer(t, other, false)
+
+	n, err := EndOrphans(owner, func(pid int) bool { return pid == spared }, nil)
+	if err != nil || n != 2 {
+		t.Fatalf("ended %d, %v; want 2", n, err)
+	}
+	if left := marked(ownerMark + "=" + owner); len(left) != 1 || left[0].pid != spared {
+		t.Errorf("left %v, want only the one spared", left)
+	}
+	if left := marked(ownerMark + "=" + other); len(left) != 1 || left[0].pid != foreign {
+		t.Errorf("another installation's processes: %v", left)
+	}
+}
+
+func TestOrphansNeedAnOwner(t *testing.T) {
+	if _, err := EndOrphans("", nil, nil); err == nil {
+		t.Error("no owner would mean everybody's processes")
+	}
+}
+
+func TestAProcessIsNotMistakenForALaterOneOfItsNumber(t *testing.T) {
+	pid := startLingerer(t, uuid.NewString(), false)
+	stat, ok := readStat(pid)
+	if !ok {
+		t.Fatal("the process cannot be read")
+	}
+	earlier := procID{pid: pid, start: stat.id.start + "0"}
+	if signalProcess(earlier, syscall.SIGKILL) || !alive(stat.id) {
+		t.Error("a signal for an earlier process hit this one")
+	}
+}
+
+func TestTheCLIDoesNotOutliveTheDaemon(t *testing.T) {
+	owner, dir := uuid.NewString(), t.TempDir()
+	daemon := exec.Command(os.Args[0])
+	daemon.Env = []string{
+		fakeEnv + "=daemon", "DAEMON_OWNER=" + owner, "INVOKER_TEST_SESSIONS=" + dir,
+	}
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the daemon to have a warm CLI", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "warm"))
+		return err == nil
+	})
+	if len(marked(ownerMark+"="+owner)) != 1 {
+		t.Fatal("the CLI does not run")
+	}
+	if err := daemon.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = daemon.Wait()
+	eventually(t, "the CLI to end", func() bool { return len(marked(ownerMark+"="+owner)) == 0 })
+}
+
+func TestWhatTheToolsLeftRunningIsEnded(t *testing.T) {
+	a := startAgent(t, "plain", nil)
+	result := a.ask("thread", "", "fork")
+	if left := marked(ownerMark + "=" + a.owner); len(left) != 2 {
+		t.Fatalf("%d processes, want the CLI and what it started", len(left))
+	}
+	a.reapOnce(time.Now().Add(time.Hour))
+	a.noProcesses()
+	if closed := a.closedSessions(); len(closed) != 1 || !strings.HasSuffix(closed[0], result.SessionID) {
+		t.Errorf("closed %v", closed)
+	}
+}
+
+func TestWhatACrashedProcessLeftRunningIsEnded(t *testing.T) {
+	a := startAgent(t, "plain", nil)
+	result := a.ask("thread", "", "fork")
+	wantFailure(t, a.ask("thread", result.SessionID, "crash"), pluginsdk.FailureCrashed, true)
+	a.noProcesses()
+}
+
+func TestRealToolsAreEndedWithTheirCLI(t *testing.T) {
+	a := startReal(t, func(c *Config) { c.AllowedTools = []string{"Bash"} })
+	results := make(chan pluginsdk.InvokeResult, 1)
+	go func() { results <- a.ask("thread", "", `usetool:Bash {"command":"sleep 3600"}`) }()
+	eventually(t, "the tool to run", func() bool {
+		for _, id := range marked(ownerMark + "=" + a.owner) {
+			if line, err := os.ReadFile("/proc/" + strconv.Itoa(id.pid) + "/cmdline"); err == nil && strings.HasPrefix(string(line), "sleep\x003600") {
+				return true
+			}
+		}
+		return false
+	})
+	a.pool.sessions()[0].process.kill()
+	wantFailure(t, <-results, pluginsdk.FailureCrashed, true)
+	a.noProcesses()
+}

@@ -1,0 +1,285 @@
+package invoker
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// processMark is the environment variable whose value is a process's own. What
+// the CLI starts inherits it, and is found by it however far it has moved from
+// the CLI in the process tree.
+const processMark = "HARNESS_AGENT_PROCESS"
+
+// drainTime is how long output is still read after the process has ended: what
+// it wrote is in the pipe already, and only something it left running could
+// keep the pipe open.
+const drainTime = 500 * time.Millisecond
+
+// killTime is how long the end of a process is waited for after SIGKILL.
+const killTime = 5 * time.Second
+
+// ending is how a process came to its end.
+type ending int
+
+const (
+	endedItself ending = iota
+	endedClean         // stdin closed or SIGTERM, and the exit observed
+	endedKilled
+)
+
+// command is what a process is started from.
+type command struct {
+	path string
+	args []string
+	env  []string
+	dir  string
+	line func([]byte) // called with each line of stdout, on one goroutine
+	max  int          // bytes of the longest line
+	log  *slog.Logger
+}
+
+// process is one running CLI and its pipes. It owns three goroutines, which end
+// with it.
+type process struct {
+	cmd    *exec.Cmd
+	mark   string
+	log    *slog.Logger
+	stdin  *os.File
+	output []*os.File // our ends of stdout and stderr
+	stderr tail
+	writes chan []byte
+
+	// exited is closed when the process has ended, everything it wrote has
+	// been read, and what it left running is gone. readErr and state may be
+	// read then.
+	exited  chan struct{}
+	readErr error
+	state   *os.ProcessState
+
+	mu        sync.Mutex
+	closing   bool     // stdin is, or is about to be, closed
+	reaped    bool     // its number may mean another process by now
+	relatives []procID // descendants seen before the end
+}
+
+// startProcess starts the CLI in a process group of its own, forked by fork.
+func startProcess(c command, fork *forker) (*process, error) {
+	p := &process{
+		mark:   uuid.NewString(),
+		log:    c.log,
+		writes: make(chan []byte, 64),
+		exited: make(chan struct{}),
+	}
+	p.cmd = exec.Command(c.path, c.args...)
+	p.cmd.Dir = c.dir
+	p.cmd.Env = append(c.env, processMark+"="+p.mark)
+	p.cmd.SysProcAttr = processAttributes()
+
+	theirs, err := p.pipes()
+	if err == nil {
+		err = fork.run(p.cmd.Start)
+	}
+	for _, file := range theirs {
+		file.Close()
+	}
+	if err != nil {
+		p.closePipes()
+		return nil, err
+	}
+	p.log = p.log.With("pid", p.cmd.Process.Pid)
+	go p.write()
+	go p.watch(c.line, c.max)
+	return p, nil
+}
+
+// pipes makes the three pipes and returns the child's ends of them.
+func (p *process) pipes() (theirs []*os.File, err error) {
+	open := func() (r, w *os.File) {
+		if err == nil {
+			r, w, err = os.Pipe()
+		}
+		return r, w
+	}
+	inR, inW := open()
+	outR, outW := open()
+	errR, errW := open()
+	p.stdin, p.output = inW, []*os.File{outR, errR}
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = inR, outW, errW
+	return []*os.File{inR, outW, errW}, err
+}
+
+func (p *process) closePipes() {
+	p.stdin.Close()
+	for _, file := range p.output {
+		file.Close()
+	}
+}
+
+// send hands a line to the process. It never waits for the process to read it:
+// one that reads nothing is noticed by its silence. It reports whether the line
+// was taken.
+func (p *process) send(line []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closing {
+		return false
+	}
+	select {
+	case p.writes <- line:
+		return true
+	default:
+		return false
+	}
+}
+
+// write is the goroutine that writes to stdin, and closes it in the end.
+func (p *process) write() {
+	defer p.stdin.Close()
+	for line := range p.writes {
+		if _, err := p.stdin.Write(line); err != nil {
+			p.log.Debug("write to the agent", "error", err)
+			p.closeInput()
+			return
+		}
+	}
+}
+
+// closeInput closes stdin once what was sent is written.
+func (p *process) closeInput() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closing {
+		p.closing = true
+		close(p.writes)
+	}
+}
+
+// watch reads the output, waits for the end, and clears up behind it.
+func (p *process) watch(line func([]byte), limit int) {
+	var readers sync.WaitGroup
+	readers.Go(func() {
+		if err := readLines(p.output[0], limit, line); errors.Is(err, errLineTooLong) {
+			p.readErr = err
+			p.kill()
+		}
+	})
+	readers.Go(func() { _, _ = io.Copy(&p.stderr, p.output[1]) })
+
+	if err := p.cmd.Wait(); p.cmd.ProcessState == nil {
+		p.log.Error("wait for the agent's process", "error", err)
+	}
+	p.mu.Lock()
+	p.reaped = true
+	p.mu.Unlock()
+	p.state = p.cmd.ProcessState
+	p.closeInput()
+	// A write that is blocked fails now that the reader is gone; unblock it
+	// also when a child of the process holds the other end.
+	_ = p.stdin.SetWriteDeadline(time.Now())
+	p.endRelatives()
+	for _, file := range p.output {
+		_ = file.SetReadDeadline(time.Now().Add(drainTime))
+	}
+	readers.Wait()
+	p.closePipes()
+	close(p.exited)
+}
+
+// end ends the process: stdin is closed, then SIGTERM, then SIGKILL, each after
+// a grace. It returns when the process is gone.
+func (p *process) end(grace time.Duration) ending {
+	if p.gone() {
+		return endedItself
+	}
+	p.noteRelatives()
+	p.closeInput()
+	if p.waitExit(grace) {
+		return endedClean
+	}
+	return p.terminate(grace)
+}
+
+// terminate is end without the wait for an end by closed stdin: for a process
+// that is in the middle of something, or deaf.
+func (p *process) terminate(grace time.Duration) ending {
+	if p.gone() {
+		return endedItself
+	}
+	p.noteRelatives()
+	p.closeInput()
+	_ = p.cmd.Process.Signal(terminateSignal)
+	if p.waitExit(grace) {
+		return endedClean
+	}
+	p.log.Warn("the agent's process did not end when asked; killing it")
+	p.kill()
+	if !p.waitExit(killTime) {
+		p.log.Error("the agent's process does not end even when killed")
+	}
+	return endedKilled
+}
+
+// kill kills the process and its group. What moved to other groups is ended
+// when the exit is seen.
+func (p *process) kill() {
+	p.noteRelatives()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		killGroup(p.cmd.Process)
+	}
+}
+
+func (p *process) gone() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *process) waitExit(limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-p.exited:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// noteRelatives remembers the descendants that can be seen from the process as
+// long as it lives: with it the links to them are lost.
+func (p *process) noteRelatives() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		p.relatives = append(p.relatives, descendants(p.cmd.Process.Pid)...)
+	}
+}
+
+// endRelatives ends what the process has left running: the descendants that
+// were noted, and whatever carries its mark.
+func (p *process) endRelatives() {
+	p.mu.Lock()
+	relatives := p.relatives
+	p.mu.Unlock()
+	find := func() []procID {
+		return append(marked(processMark+"="+p.mark), relatives...)
+	}
+	if n := endAll(find, nil, leftoverGrace); n > 0 {
+		p.log.Info("ended what the agent's process left running", "processes", n)
+	}
+}
+
+// leftoverGrace is how long what a process left running gets to end by itself.
+const leftoverGrace = 300 * time.Millisecond

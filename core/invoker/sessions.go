@@ -1,0 +1,106 @@
+package invoker
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// How sessions begin and end.
+
+// startSession starts a process for what is wanted. The inbox has its lines
+// from the first one on.
+func (c *Claude) startSession(w want, resume bool) (*session, *inbox, *pluginsdk.Failure) {
+	path, err := c.config.lookPath()
+	if err != nil {
+		return nil, nil, failureOfStart(c.config.Binary, err)
+	}
+	if info, err := os.Stat(w.cwd); err != nil || !info.IsDir() {
+		return nil, nil, otherFailure(fmt.Errorf("the working directory %s is not there", w.cwd))
+	}
+	id := w.session
+	if id == "" {
+		id = uuid.NewString()
+	}
+	s := &session{
+		options: w.options,
+		id:      id,
+		log:     c.config.Log.With("thread", w.threadID, "session", id),
+	}
+	in := s.open()
+	s.process, err = startProcess(command{
+		path: path,
+		args: w.arguments(id, resume, c.mcpConfig),
+		env:  buildEnvironment(os.Environ(), c.config.Env),
+		dir:  w.cwd,
+		line: s.deliver,
+		max:  c.config.maxLine,
+		log:  s.log,
+	}, c.forker)
+	if err != nil {
+		return nil, nil, failureOfStart(c.config.Binary, err)
+	}
+	s.log.Debug("agent process started", "pid", s.process.cmd.Process.Pid, "resume", resume)
+	go func() {
+		<-s.process.exited
+		c.pool.drop(s)
+	}()
+	return s, in, nil
+}
+
+// endSession ends the session in a place that the caller has taken. next is the
+// session that goes on in the place.
+func (c *Claude) endSession(at *place, next string) {
+	s := at.session
+	c.pool.seat(at, nil)
+	how := s.process.end(c.config.CloseGrace)
+	s.log.Debug("agent process ended", "clean", how == endedClean)
+	if how == endedClean && s.turns > 0 && s.id != next && !c.pool.wanted(s.id) {
+		c.config.OnClosed(s.threadID, s.id)
+	}
+}
+
+// endPlaces ends the sessions in places that the caller has taken, in parallel,
+// and gives the places back.
+func (c *Claude) endPlaces(places []*place) {
+	var ending sync.WaitGroup
+	for _, at := range places {
+		ending.Go(func() {
+			defer c.pool.release(at)
+			c.endSession(at, "")
+		})
+	}
+	ending.Wait()
+}
+
+// reap ends idle sessions until Stop.
+func (c *Claude) reap() {
+	ticker := time.NewTicker(max(c.config.IdleTimeout/8, time.Second))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-c.stopping.Done():
+			return
+		case now := <-ticker.C:
+			c.reapOnce(now)
+		}
+	}
+}
+
+// reapOnce ends the sessions that have been idle for IdleTimeout at now.
+func (c *Claude) reapOnce(now time.Time) {
+	c.endPlaces(c.pool.takeIdle(now.Add(-c.config.IdleTimeout)))
+}
+
+// saysInUse reports whether a process that has ended refused to begin a session
+// because it exists.
+func saysInUse(p *process) bool {
+	said := p.stderr.String()
+	return strings.Contains(said, "Session ID") && strings.Contains(said, saysSessionInUse)
+}

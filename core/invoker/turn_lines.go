@@ -1,0 +1,172 @@
+package invoker
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// synthetic is the model of messages that the CLI writes itself, such as the
+// text of an API error.
+const synthetic = "<synthetic>"
+
+// line takes one line of the CLI. A line that is no JSON object, or of a type
+// that is not known, is ignored.
+func (t *turn) line(line []byte) {
+	var h head
+	if err := json.Unmarshal(line, &h); err != nil && h.Type == "" {
+		t.session.log.Debug("the agent wrote a line that is not JSON", "bytes", len(line))
+		return
+	}
+	sub := h.ParentToolUseID != ""
+	switch h.Type {
+	case "system":
+		t.system(h.Subtype, line)
+	case "stream_event":
+		if !sub {
+			t.delta(line)
+		}
+	case "assistant":
+		t.assistant(line, sub)
+	case "user":
+		t.user(line)
+	case "control_request":
+		t.control(line)
+	case "control_response":
+		var response controlResponse
+		if t.decode(line, &response) && response.Response.RequestID == t.interrupt {
+			t.answered = true
+		}
+	case "result":
+		var result resultLine
+		if t.decode(line, &result) {
+			t.result = &result
+		}
+	}
+}
+
+func (t *turn) system(subtype string, line []byte) {
+	switch subtype {
+	case "init":
+		var start initLine
+		if !t.decode(line, &start) {
+			return
+		}
+		t.model = start.Model
+		for _, server := range start.Servers {
+			if server.Status != "connected" {
+				t.session.log.Warn("an MCP server is not connected", "server", server.Name, "status", server.Status)
+			}
+		}
+	case "api_retry":
+		var retry retryLine
+		if t.decode(line, &retry) {
+			t.retry(retry)
+		}
+	}
+}
+
+func (t *turn) retry(retry retryLine) {
+	t.retryDelay = time.Duration(retry.RetryDelayMS * float64(time.Millisecond))
+	t.event(pluginsdk.StreamEvent{
+		Type: pluginsdk.StreamRetry,
+		Text: fmt.Sprintf("API error %d (%s): attempt %d of %d follows in %s",
+			retry.ErrorStatus, cmp.Or(retry.Error, "unknown"), retry.Attempt, retry.MaxRetries,
+			t.retryDelay.Round(100*time.Millisecond)),
+	})
+}
+
+func (t *turn) delta(line []byte) {
+	var stream streamLine
+	if !t.decode(line, &stream) || stream.Event.Type != "content_block_delta" {
+		return
+	}
+	t.retryDelay = 0
+	switch delta := stream.Event.Delta; delta.Type {
+	case "text_delta":
+		t.event(pluginsdk.StreamEvent{Type: pluginsdk.StreamTextDelta, Text: delta.Text, Offset: t.textBytes})
+		t.textBytes += len(delta.Text)
+	case "thinking_delta":
+		t.event(pluginsdk.StreamEvent{Type: pluginsdk.StreamThinkingDelta, Text: delta.Thinking, Offset: t.thinkingBytes})
+		t.thinkingBytes += len(delta.Thinking)
+	}
+}
+
+// assistant takes whole blocks. Of a sub-agent only the tools are shown: its
+// words are for the agent, which gets them as the result of its own call.
+func (t *turn) assistant(line []byte, sub bool) {
+	var message messageLine
+	if !t.decode(line, &message) {
+		return
+	}
+	if message.Message.Model == synthetic {
+		t.apiError = message.Error
+		return
+	}
+	t.retryDelay = 0
+	if !sub && message.Message.Model != "" {
+		t.model = message.Message.Model
+	}
+	for _, b := range message.Message.Content {
+		switch {
+		case b.Type == "tool_use" || b.Type == "server_tool_use":
+			t.call(b)
+		case sub:
+		case b.Type == "text" && b.Text != "":
+			t.event(pluginsdk.StreamEvent{Type: pluginsdk.StreamText, Text: b.Text})
+		case b.Type == "thinking" && b.Thinking != "":
+			t.event(pluginsdk.StreamEvent{Type: pluginsdk.StreamThinking, Text: b.Thinking})
+		}
+	}
+}
+
+func (t *turn) call(b block) {
+	if b.Type == "tool_use" {
+		t.tools[b.ID] = b.Name
+	}
+	t.event(pluginsdk.StreamEvent{
+		Type: pluginsdk.StreamToolCall, ToolName: b.Name, ToolUseID: b.ID, Input: b.Input,
+	})
+}
+
+// user takes the results of tools. The text that the CLI itself adds to the
+// conversation is not shown.
+func (t *turn) user(line []byte) {
+	var message messageLine
+	if !t.decode(line, &message) {
+		return
+	}
+	for _, b := range message.Message.Content {
+		if b.Type != "tool_result" {
+			continue
+		}
+		t.event(pluginsdk.StreamEvent{
+			Type: pluginsdk.StreamToolResult, ToolName: t.tools[b.ToolUseID], ToolUseID: b.ToolUseID,
+			Text: b.Content.text(), IsError: b.IsError,
+		})
+		delete(t.tools, b.ToolUseID)
+	}
+}
+
+func (t *turn) control(line []byte) {
+	var request controlRequest
+	if !t.decode(line, &request) {
+		return
+	}
+	words, denied := t.session.answer(request)
+	if !denied {
+		return
+	}
+	t.event(pluginsdk.StreamEvent{
+		Type: pluginsdk.StreamDenied, Text: words,
+		ToolName: request.Request.ToolName, ToolUseID: request.Request.ToolUseID, Input: request.Request.Input,
+	})
+}
+
+func (t *turn) event(event pluginsdk.StreamEvent) {
+	event.Timestamp = time.Now()
+	t.emit(event)
+}
