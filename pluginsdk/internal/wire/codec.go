@@ -1,0 +1,84 @@
+package wire
+
+import (
+	"strings"
+
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/proto" // registers the codec that this one wraps
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// codec is gRPC's own, which refuses a message for one stray byte in a text: a
+// file in another encoding would cost the whole prompt it is part of. Here such
+// bytes arrive as U+FFFD.
+type codec struct {
+	encoding.CodecV2
+}
+
+func newCodec() encoding.CodecV2 {
+	return codec{encoding.GetCodecV2("proto")}
+}
+
+// Marshal repairs a copy of the message when it cannot be sent as it is.
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	data, err := c.CodecV2.Marshal(v)
+	message, ok := v.(proto.Message)
+	if err == nil || !ok {
+		return data, err
+	}
+	message = proto.Clone(message)
+	repair(message.ProtoReflect())
+	return c.CodecV2.Marshal(message)
+}
+
+// repair makes every text of a message valid UTF-8.
+func repair(m protoreflect.Message) {
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case field.IsMap():
+			repairMap(field, value.Map())
+		case field.IsList():
+			for i := range value.List().Len() {
+				if fixed, changed := repairedValue(field, value.List().Get(i)); changed {
+					value.List().Set(i, fixed)
+				}
+			}
+		default:
+			if fixed, changed := repairedValue(field, value); changed {
+				m.Set(field, fixed)
+			}
+		}
+		return true
+	})
+}
+
+// repairMap sets every entry anew under its repaired key.
+func repairMap(field protoreflect.FieldDescriptor, entries protoreflect.Map) {
+	entries.Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
+		fixedKey, keyChanged := repairedValue(field.MapKey(), key.Value())
+		fixed, changed := repairedValue(field.MapValue(), value)
+		if keyChanged {
+			entries.Clear(key)
+		}
+		if keyChanged || changed {
+			entries.Set(fixedKey.MapKey(), fixed)
+		}
+		return true
+	})
+}
+
+// repairedValue returns a text made valid, and whether it was not; a message is
+// repaired in place.
+func repairedValue(field protoreflect.FieldDescriptor, value protoreflect.Value) (protoreflect.Value, bool) {
+	switch field.Kind() {
+	case protoreflect.StringKind:
+		text := value.String()
+		fixed := strings.ToValidUTF8(text, "\uFFFD")
+		return protoreflect.ValueOfString(fixed), fixed != text
+	case protoreflect.MessageKind:
+		repair(value.Message())
+	}
+	return value, false
+}

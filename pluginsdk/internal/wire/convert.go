@@ -1,0 +1,149 @@
+package wire
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// timeTo maps the zero time to no timestamp; timeFrom maps it back.
+func timeTo(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
+
+func timeFrom(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
+
+func durationTo(d time.Duration) *durationpb.Duration {
+	if d == 0 {
+		return nil
+	}
+	return durationpb.New(d)
+}
+
+func durationFrom(d *durationpb.Duration) time.Duration {
+	return d.AsDuration()
+}
+
+// listTo and listFrom keep a nil slice nil; an empty one becomes nil.
+func listTo[V, M any](values []V, to func(V) *M) []*M {
+	if len(values) == 0 {
+		return nil
+	}
+	messages := make([]*M, len(values))
+	for i, v := range values {
+		messages[i] = to(v)
+	}
+	return messages
+}
+
+func listFrom[V, M any](messages []*M, from func(*M) V) []V {
+	if len(messages) == 0 {
+		return nil
+	}
+	values := make([]V, len(messages))
+	for i, m := range messages {
+		values[i] = from(m)
+	}
+	return values
+}
+
+func pointerTo[V, M any](value *V, to func(V) *M) *M {
+	if value == nil {
+		return nil
+	}
+	return to(*value)
+}
+
+func pointerFrom[V, M any](message *M, from func(*M) V) *V {
+	if message == nil {
+		return nil
+	}
+	value := from(message)
+	return &value
+}
+
+// names are the contract's open enumerations: strings on the wire.
+func namesTo[N ~string](names []N) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = string(name)
+	}
+	return texts
+}
+
+func namesFrom[N ~string](texts []string) []N {
+	if len(texts) == 0 {
+		return nil
+	}
+	names := make([]N, len(texts))
+	for i, text := range texts {
+		names[i] = N(text)
+	}
+	return names
+}
+
+func nameTo[N ~string](name *N) *string {
+	if name == nil {
+		return nil
+	}
+	text := string(*name)
+	return &text
+}
+
+func nameFrom[N ~string](text *string) *N {
+	if text == nil {
+		return nil
+	}
+	name := N(*text)
+	return &name
+}
+
+func namesMapTo[K, V ~string](names map[K]V) map[string]string {
+	if len(names) == 0 {
+		return nil
+	}
+	texts := make(map[string]string, len(names))
+	for k, v := range names {
+		texts[string(k)] = string(v)
+	}
+	return texts
+}
+
+func namesMapFrom[K, V ~string](texts map[string]string) map[K]V {
+	if len(texts) == 0 {
+		return nil
+	}
+	names := make(map[K]V, len(texts))
+	for k, v := range texts {
+		names[K(k)] = V(v)
+	}
+	return names
+}
+
+func intTo(n *int) *int64 {
+	if n == nil {
+		return nil
+	}
+	wide := int64(*n)
+	return &wide
+}
+
+func intFrom(n *int64) *int {
+	if n == nil {
+		return nil
+	}
+	narrow := int(*n)
+	return &narrow
+}

@@ -1,0 +1,26 @@
+package wire
+
+import (
+	"github.com/seed-706843ae/harness/pluginsdk"
+	typesv1 "github.com/seed-706843ae/harness/proto/harness/types/v1"
+)
+
+func callTo(v pluginsdk.Call) *typesv1.Call {
+	return &typesv1.Call{
+		Id:       v.ID,
+		RunId:    v.RunID,
+		Attempt:  int64(v.Attempt),
+		Token:    v.Token,
+		Deadline: timeTo(v.Deadline),
+	}
+}
+
+func callFrom(m *typesv1.Call) pluginsdk.Call {
+	return pluginsdk.Call{
+		ID:       m.GetId(),
+		RunID:    m.GetRunId(),
+		Attempt:  int(m.GetAttempt()),
+		Token:    m.GetToken(),
+		Deadline: timeFrom(m.GetDeadline()),
+	}
+}

@@ -1,0 +1,48 @@
+package wire
+
+import (
+	"github.com/seed-706843ae/harness/pluginsdk"
+	typesv1 "github.com/seed-706843ae/harness/proto/harness/types/v1"
+)
+
+func deliveryTo(v pluginsdk.Delivery) *typesv1.Delivery {
+	return &typesv1.Delivery{
+		Id:            v.ID,
+		MessageId:     v.MessageID,
+		Plugin:        v.Plugin,
+		Target:        v.Target,
+		State:         string(v.State),
+		Attempt:       int64(v.Attempt),
+		NextAttemptAt: timeTo(v.NextAttemptAt),
+		LastError:     v.LastError,
+		ExternalId:    v.ExternalID,
+		CreatedAt:     timeTo(v.CreatedAt),
+	}
+}
+
+func deliveryFrom(m *typesv1.Delivery) pluginsdk.Delivery {
+	return pluginsdk.Delivery{
+		ID:            m.GetId(),
+		MessageID:     m.GetMessageId(),
+		Plugin:        m.GetPlugin(),
+		Target:        m.GetTarget(),
+		State:         pluginsdk.DeliveryState(m.GetState()),
+		Attempt:       int(m.GetAttempt()),
+		NextAttemptAt: timeFrom(m.GetNextAttemptAt()),
+		LastError:     m.GetLastError(),
+		ExternalID:    m.GetExternalId(),
+		CreatedAt:     timeFrom(m.GetCreatedAt()),
+	}
+}
+
+func deliveryReceiptTo(v pluginsdk.DeliveryReceipt) *typesv1.DeliveryReceipt {
+	return &typesv1.DeliveryReceipt{
+		ExternalId: v.ExternalID,
+	}
+}
+
+func deliveryReceiptFrom(m *typesv1.DeliveryReceipt) pluginsdk.DeliveryReceipt {
+	return pluginsdk.DeliveryReceipt{
+		ExternalID: m.GetExternalId(),
+	}
+}

@@ -1,0 +1,158 @@
+package wire
+
+import (
+	"github.com/seed-706843ae/harness/pluginsdk"
+	typesv1 "github.com/seed-706843ae/harness/proto/harness/types/v1"
+)
+
+func messageTo(v pluginsdk.Message) *typesv1.Message {
+	return &typesv1.Message{
+		Id:          v.ID,
+		ThreadId:    v.ThreadID,
+		Role:        string(v.Role),
+		Kind:        string(v.Kind),
+		Source:      v.Source,
+		Author:      v.Author,
+		Content:     v.Content,
+		Model:       v.Model,
+		Metadata:    v.Metadata,
+		Attachments: listTo(v.Attachments, attachmentTo),
+		RunId:       v.RunID,
+		Key:         v.Key,
+		CreatedAt:   timeTo(v.CreatedAt),
+	}
+}
+
+func messageFrom(m *typesv1.Message) pluginsdk.Message {
+	return pluginsdk.Message{
+		ID:          m.GetId(),
+		ThreadID:    m.GetThreadId(),
+		Role:        pluginsdk.Role(m.GetRole()),
+		Kind:        pluginsdk.MessageKind(m.GetKind()),
+		Source:      m.GetSource(),
+		Author:      m.GetAuthor(),
+		Content:     m.GetContent(),
+		Model:       m.GetModel(),
+		Metadata:    m.GetMetadata(),
+		Attachments: listFrom(m.GetAttachments(), attachmentFrom),
+		RunID:       m.GetRunId(),
+		Key:         m.GetKey(),
+		CreatedAt:   timeFrom(m.GetCreatedAt()),
+	}
+}
+
+func attachmentTo(v pluginsdk.Attachment) *typesv1.Attachment {
+	return &typesv1.Attachment{
+		Name:  v.Name,
+		Type:  v.Type,
+		Size:  v.Size,
+		Where: v.Where,
+	}
+}
+
+func attachmentFrom(m *typesv1.Attachment) pluginsdk.Attachment {
+	return pluginsdk.Attachment{
+		Name:  m.GetName(),
+		Type:  m.GetType(),
+		Size:  m.GetSize(),
+		Where: m.GetWhere(),
+	}
+}
+
+func newMessageTo(v pluginsdk.NewMessage) *typesv1.NewMessage {
+	return &typesv1.NewMessage{
+		Role:        string(v.Role),
+		Kind:        string(v.Kind),
+		Source:      v.Source,
+		Author:      v.Author,
+		Content:     v.Content,
+		Model:       v.Model,
+		Metadata:    v.Metadata,
+		Attachments: listTo(v.Attachments, attachmentTo),
+		RunId:       v.RunID,
+	}
+}
+
+func newMessageFrom(m *typesv1.NewMessage) pluginsdk.NewMessage {
+	return pluginsdk.NewMessage{
+		Role:        pluginsdk.Role(m.GetRole()),
+		Kind:        pluginsdk.MessageKind(m.GetKind()),
+		Source:      m.GetSource(),
+		Author:      m.GetAuthor(),
+		Content:     m.GetContent(),
+		Model:       m.GetModel(),
+		Metadata:    m.GetMetadata(),
+		Attachments: listFrom(m.GetAttachments(), attachmentFrom),
+		RunID:       m.GetRunId(),
+	}
+}
+
+func messageQueryTo(v pluginsdk.MessageQuery) *typesv1.MessageQuery {
+	return &typesv1.MessageQuery{
+		ThreadId:    v.ThreadID,
+		After:       v.After,
+		Before:      v.Before,
+		Roles:       namesTo(v.Roles),
+		Kinds:       namesTo(v.Kinds),
+		BeforeRunId: v.BeforeRunID,
+		Last:        v.Last,
+		Limit:       int64(v.Limit),
+	}
+}
+
+func messageQueryFrom(m *typesv1.MessageQuery) pluginsdk.MessageQuery {
+	return pluginsdk.MessageQuery{
+		ThreadID:    m.GetThreadId(),
+		After:       m.GetAfter(),
+		Before:      m.GetBefore(),
+		Roles:       namesFrom[pluginsdk.Role](m.GetRoles()),
+		Kinds:       namesFrom[pluginsdk.MessageKind](m.GetKinds()),
+		BeforeRunID: m.GetBeforeRunId(),
+		Last:        m.GetLast(),
+		Limit:       int(m.GetLimit()),
+	}
+}
+
+func submissionTo(v pluginsdk.Submission) *typesv1.Submission {
+	return &typesv1.Submission{
+		ThreadId:    v.ThreadID,
+		Source:      v.Source,
+		Key:         v.Key,
+		Author:      v.Author,
+		Content:     v.Content,
+		Attachments: listTo(v.Attachments, attachmentTo),
+		CauseRunId:  v.CauseRunID,
+		Metadata:    v.Metadata,
+	}
+}
+
+func submissionFrom(m *typesv1.Submission) pluginsdk.Submission {
+	return pluginsdk.Submission{
+		ThreadID:    m.GetThreadId(),
+		Source:      m.GetSource(),
+		Key:         m.GetKey(),
+		Author:      m.GetAuthor(),
+		Content:     m.GetContent(),
+		Attachments: listFrom(m.GetAttachments(), attachmentFrom),
+		CauseRunID:  m.GetCauseRunId(),
+		Metadata:    m.GetMetadata(),
+	}
+}
+
+func acceptedTo(v pluginsdk.Accepted) *typesv1.Accepted {
+	return &typesv1.Accepted{
+		ThreadId:  v.ThreadID,
+		MessageId: v.MessageID,
+		RunId:     v.RunID,
+		Repeated:  v.Repeated,
+	}
+}
+
+func acceptedFrom(m *typesv1.Accepted) pluginsdk.Accepted {
+	return pluginsdk.Accepted{
+		ThreadID:  m.GetThreadId(),
+		MessageID: m.GetMessageId(),
+		RunID:     m.GetRunId(),
+		Repeated:  m.GetRepeated(),
+	}
+}

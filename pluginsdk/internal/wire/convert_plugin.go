@@ -1,0 +1,126 @@
+package wire
+
+import (
+	"github.com/seed-706843ae/harness/pluginsdk"
+	typesv1 "github.com/seed-706843ae/harness/proto/harness/types/v1"
+)
+
+func manifestTo(v pluginsdk.Manifest) *typesv1.Manifest {
+	return &typesv1.Manifest{
+		Name:           v.Name,
+		Version:        v.Version,
+		Description:    v.Description,
+		Hooks:          namesTo(v.Hooks),
+		OnFailure:      namesMapTo(v.OnFailure),
+		Commands:       listTo(v.Commands, commandSpecTo),
+		Tools:          listTo(v.Tools, toolSpecTo),
+		Events:         v.Events,
+		Capabilities:   listTo(v.Capabilities, capabilityRequestTo),
+		Environment:    listTo(v.Environment, environmentRequestTo),
+		SettingsSchema: v.SettingsSchema,
+		Exclusive:      v.Exclusive,
+	}
+}
+
+func manifestFrom(m *typesv1.Manifest) pluginsdk.Manifest {
+	return pluginsdk.Manifest{
+		Name:           m.GetName(),
+		Version:        m.GetVersion(),
+		Description:    m.GetDescription(),
+		Hooks:          namesFrom[pluginsdk.Hook](m.GetHooks()),
+		OnFailure:      namesMapFrom[pluginsdk.Hook, pluginsdk.OnFailure](m.GetOnFailure()),
+		Commands:       listFrom(m.GetCommands(), commandSpecFrom),
+		Tools:          listFrom(m.GetTools(), toolSpecFrom),
+		Events:         m.GetEvents(),
+		Capabilities:   listFrom(m.GetCapabilities(), capabilityRequestFrom),
+		Environment:    listFrom(m.GetEnvironment(), environmentRequestFrom),
+		SettingsSchema: m.GetSettingsSchema(),
+		Exclusive:      m.GetExclusive(),
+	}
+}
+
+func commandSpecTo(v pluginsdk.CommandSpec) *typesv1.CommandSpec {
+	return &typesv1.CommandSpec{
+		Name:        v.Name,
+		Description: v.Description,
+		Usage:       v.Usage,
+	}
+}
+
+func commandSpecFrom(m *typesv1.CommandSpec) pluginsdk.CommandSpec {
+	return pluginsdk.CommandSpec{
+		Name:        m.GetName(),
+		Description: m.GetDescription(),
+		Usage:       m.GetUsage(),
+	}
+}
+
+func capabilityRequestTo(v pluginsdk.CapabilityRequest) *typesv1.CapabilityRequest {
+	return &typesv1.CapabilityRequest{
+		Capability: string(v.Capability),
+		Reason:     v.Reason,
+	}
+}
+
+func capabilityRequestFrom(m *typesv1.CapabilityRequest) pluginsdk.CapabilityRequest {
+	return pluginsdk.CapabilityRequest{
+		Capability: pluginsdk.Capability(m.GetCapability()),
+		Reason:     m.GetReason(),
+	}
+}
+
+func environmentRequestTo(v pluginsdk.EnvironmentRequest) *typesv1.EnvironmentRequest {
+	return &typesv1.EnvironmentRequest{
+		Name:   v.Name,
+		Reason: v.Reason,
+	}
+}
+
+func environmentRequestFrom(m *typesv1.EnvironmentRequest) pluginsdk.EnvironmentRequest {
+	return pluginsdk.EnvironmentRequest{
+		Name:   m.GetName(),
+		Reason: m.GetReason(),
+	}
+}
+
+func pluginInfoTo(v pluginsdk.PluginInfo) *typesv1.PluginInfo {
+	return &typesv1.PluginInfo{
+		Name:      v.Name,
+		Path:      v.Path,
+		Sha256:    v.SHA256,
+		Version:   v.Version,
+		Manifest:  manifestTo(v.Manifest),
+		Enabled:   v.Enabled,
+		Position:  int64(v.Position),
+		Settings:  v.Settings,
+		Granted:   namesTo(v.Granted),
+		OnFailure: namesMapTo(v.OnFailure),
+		State:     string(v.State),
+		LastError: v.LastError,
+		Restarts:  int64(v.Restarts),
+		Failures:  v.Failures,
+		Problem:   v.Problem,
+		UpdatedAt: timeTo(v.UpdatedAt),
+	}
+}
+
+func pluginInfoFrom(m *typesv1.PluginInfo) pluginsdk.PluginInfo {
+	return pluginsdk.PluginInfo{
+		Name:      m.GetName(),
+		Path:      m.GetPath(),
+		SHA256:    m.GetSha256(),
+		Version:   m.GetVersion(),
+		Manifest:  manifestFrom(m.GetManifest()),
+		Enabled:   m.GetEnabled(),
+		Position:  int(m.GetPosition()),
+		Settings:  m.GetSettings(),
+		Granted:   namesFrom[pluginsdk.Capability](m.GetGranted()),
+		OnFailure: namesMapFrom[pluginsdk.Hook, pluginsdk.OnFailure](m.GetOnFailure()),
+		State:     pluginsdk.PluginState(m.GetState()),
+		LastError: m.GetLastError(),
+		Restarts:  int(m.GetRestarts()),
+		Failures:  m.GetFailures(),
+		Problem:   m.GetProblem(),
+		UpdatedAt: timeFrom(m.GetUpdatedAt()),
+	}
+}

@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"github.com/seed-706843ae/harness/pluginsdk"
+	typesv1 "github.com/seed-706843ae/harness/proto/harness/types/v1"
+)
+
+func threadTo(v pluginsdk.Thread) *typesv1.Thread {
+	return &typesv1.Thread{
+		Id:                v.ID,
+		Source:            v.Source,
+		SourceId:          v.SourceID,
+		ReportTo:          v.ReportTo,
+		Name:              v.Name,
+		Kind:              string(v.Kind),
+		ParentThreadId:    v.ParentThreadID,
+		Status:            string(v.Status),
+		SessionId:         v.SessionID,
+		SessionOpen:       v.SessionOpen,
+		SeenMessageId:     v.SeenMessageID,
+		Model:             v.Model,
+		Effort:            v.Effort,
+		PermissionMode:    v.PermissionMode,
+		Cwd:               v.Cwd,
+		Instructions:      v.Instructions,
+		BusyMode:          string(v.BusyMode),
+		LastActivity:      timeTo(v.LastActivity),
+		LastReadMessageId: v.LastReadMessageID,
+		Epoch:             v.Epoch,
+		CreatedAt:         timeTo(v.CreatedAt),
+	}
+}
+
+func threadFrom(m *typesv1.Thread) pluginsdk.Thread {
+	return pluginsdk.Thread{
+		ID:                m.GetId(),
+		Source:            m.GetSource(),
+		SourceID:          m.GetSourceId(),
+		ReportTo:          m.GetReportTo(),
+		Name:              m.GetName(),
+		Kind:              pluginsdk.ThreadKind(m.GetKind()),
+		ParentThreadID:    m.GetParentThreadId(),
+		Status:            pluginsdk.ThreadStatus(m.GetStatus()),
+		SessionID:         m.GetSessionId(),
+		SessionOpen:       m.GetSessionOpen(),
+		SeenMessageID:     m.GetSeenMessageId(),
+		Model:             m.GetModel(),
+		Effort:            m.GetEffort(),
+		PermissionMode:    m.GetPermissionMode(),
+		Cwd:               m.GetCwd(),
+		Instructions:      m.GetInstructions(),
+		BusyMode:          pluginsdk.BusyMode(m.GetBusyMode()),
+		LastActivity:      timeFrom(m.GetLastActivity()),
+		LastReadMessageID: m.GetLastReadMessageId(),
+		Epoch:             m.GetEpoch(),
+		CreatedAt:         timeFrom(m.GetCreatedAt()),
+	}
+}
+
+func newThreadTo(v pluginsdk.NewThread) *typesv1.NewThread {
+	return &typesv1.NewThread{
+		Source:         v.Source,
+		SourceId:       v.SourceID,
+		ReportTo:       v.ReportTo,
+		Name:           v.Name,
+		Kind:           string(v.Kind),
+		ParentThreadId: v.ParentThreadID,
+		Model:          v.Model,
+		Effort:         v.Effort,
+		PermissionMode: v.PermissionMode,
+		Cwd:            v.Cwd,
+		Instructions:   v.Instructions,
+		BusyMode:       string(v.BusyMode),
+	}
+}
+
+func newThreadFrom(m *typesv1.NewThread) pluginsdk.NewThread {
+	return pluginsdk.NewThread{
+		Source:         m.GetSource(),
+		SourceID:       m.GetSourceId(),
+		ReportTo:       m.GetReportTo(),
+		Name:           m.GetName(),
+		Kind:           pluginsdk.ThreadKind(m.GetKind()),
+		ParentThreadID: m.GetParentThreadId(),
+		Model:          m.GetModel(),
+		Effort:         m.GetEffort(),
+		PermissionMode: m.GetPermissionMode(),
+		Cwd:            m.GetCwd(),
+		Instructions:   m.GetInstructions(),
+		BusyMode:       pluginsdk.BusyMode(m.GetBusyMode()),
+	}
+}
+
+func threadPatchTo(v pluginsdk.ThreadPatch) *typesv1.ThreadPatch {
+	return &typesv1.ThreadPatch{
+		Name:              v.Name,
+		ReportTo:          v.ReportTo,
+		Status:            nameTo(v.Status),
+		Model:             v.Model,
+		Effort:            v.Effort,
+		PermissionMode:    v.PermissionMode,
+		Cwd:               v.Cwd,
+		Instructions:      v.Instructions,
+		BusyMode:          nameTo(v.BusyMode),
+		LastReadMessageId: v.LastReadMessageID,
+	}
+}
+
+func threadPatchFrom(m *typesv1.ThreadPatch) pluginsdk.ThreadPatch {
+	if m == nil {
+		return pluginsdk.ThreadPatch{}
+	}
+	return pluginsdk.ThreadPatch{
+		Name:              m.Name,
+		ReportTo:          m.ReportTo,
+		Status:            nameFrom[pluginsdk.ThreadStatus](m.Status),
+		Model:             m.Model,
+		Effort:            m.Effort,
+		PermissionMode:    m.PermissionMode,
+		Cwd:               m.Cwd,
+		Instructions:      m.Instructions,
+		BusyMode:          nameFrom[pluginsdk.BusyMode](m.BusyMode),
+		LastReadMessageID: m.LastReadMessageId,
+	}
+}
+
+func threadQueryTo(v pluginsdk.ThreadQuery) *typesv1.ThreadQuery {
+	return &typesv1.ThreadQuery{
+		Source:   v.Source,
+		SourceId: v.SourceID,
+		Kind:     string(v.Kind),
+		Status:   string(v.Status),
+		After:    v.After,
+		Limit:    int64(v.Limit),
+	}
+}
+
+func threadQueryFrom(m *typesv1.ThreadQuery) pluginsdk.ThreadQuery {
+	return pluginsdk.ThreadQuery{
+		Source:   m.GetSource(),
+		SourceID: m.GetSourceId(),
+		Kind:     pluginsdk.ThreadKind(m.GetKind()),
+		Status:   pluginsdk.ThreadStatus(m.GetStatus()),
+		After:    m.GetAfter(),
+		Limit:    int(m.GetLimit()),
+	}
+}

@@ -1,0 +1,138 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// maxErrorBytes bounds the message of an error on the wire: it travels in a
+// header, which other gRPC implementations refuse when it is large.
+const maxErrorBytes = 8 << 10
+
+// statusCode is the one table between the contract's codes and gRPC's.
+func statusCode(code pluginsdk.Code) codes.Code {
+	switch code {
+	case pluginsdk.CodeInvalid:
+		return codes.InvalidArgument
+	case pluginsdk.CodeNotFound:
+		return codes.NotFound
+	case pluginsdk.CodeConflict:
+		return codes.AlreadyExists
+	case pluginsdk.CodeDenied:
+		return codes.PermissionDenied
+	case pluginsdk.CodeStale:
+		return codes.FailedPrecondition
+	case pluginsdk.CodeExhausted:
+		return codes.ResourceExhausted
+	case pluginsdk.CodeUnavailable:
+		return codes.Unavailable
+	case pluginsdk.CodeDeadline:
+		return codes.DeadlineExceeded
+	case pluginsdk.CodeCancelled:
+		return codes.Canceled
+	case pluginsdk.CodeUnimplemented:
+		return codes.Unimplemented
+	case pluginsdk.CodeInternal:
+		return codes.Internal
+	}
+	return codes.Internal
+}
+
+// errorCode is statusCode backwards. Codes that the contract does not use, and
+// a foreign plugin may, become the nearest one.
+func errorCode(code codes.Code) pluginsdk.Code {
+	switch code {
+	case codes.InvalidArgument, codes.OutOfRange:
+		return pluginsdk.CodeInvalid
+	case codes.NotFound:
+		return pluginsdk.CodeNotFound
+	case codes.AlreadyExists:
+		return pluginsdk.CodeConflict
+	case codes.PermissionDenied, codes.Unauthenticated:
+		return pluginsdk.CodeDenied
+	case codes.FailedPrecondition:
+		return pluginsdk.CodeStale
+	case codes.ResourceExhausted:
+		return pluginsdk.CodeExhausted
+	case codes.Unavailable, codes.Aborted:
+		return pluginsdk.CodeUnavailable
+	case codes.DeadlineExceeded:
+		return pluginsdk.CodeDeadline
+	case codes.Canceled:
+		return pluginsdk.CodeCancelled
+	case codes.Unimplemented:
+		return pluginsdk.CodeUnimplemented
+	}
+	return pluginsdk.CodeInternal
+}
+
+// statusFrom turns what a handler returned into a gRPC status error.
+func statusFrom(err error) error {
+	if err == nil {
+		return nil
+	}
+	return status.Error(statusCode(codeOf(err)), clip(err.Error()))
+}
+
+// codeOf is pluginsdk.CodeOf, which also knows the errors of an ended context.
+func codeOf(err error) pluginsdk.Code {
+	var coded *pluginsdk.Error
+	switch {
+	case errors.As(err, &coded):
+		return coded.Code
+	case errors.Is(err, context.DeadlineExceeded):
+		return pluginsdk.CodeDeadline
+	case errors.Is(err, context.Canceled):
+		return pluginsdk.CodeCancelled
+	}
+	return pluginsdk.CodeInternal
+}
+
+// errorFrom turns the error of a gRPC call into a pluginsdk.Error. An ended
+// call keeps the context's error as its cause, so that errors.Is finds it.
+func errorFrom(err error) error {
+	var known *pluginsdk.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	st := status.Convert(err)
+	coded := &pluginsdk.Error{Code: errorCode(st.Code()), Message: st.Message()}
+	switch coded.Code {
+	case pluginsdk.CodeDeadline:
+		coded.Cause = context.DeadlineExceeded
+	case pluginsdk.CodeCancelled:
+		coded.Cause = context.Canceled
+	}
+	return coded
+}
+
+// clip bounds an error's message without cutting a character.
+func clip(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= maxErrorBytes {
+		return text
+	}
+	cut := maxErrorBytes
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + " [cut]"
+}
+
+// codedConn is a connection whose calls fail with a pluginsdk.Error.
+type codedConn struct {
+	grpc.ClientConnInterface
+}
+
+// Invoke calls a method and converts its error.
+func (c codedConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	return errorFrom(c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...))
+}

@@ -1,0 +1,92 @@
+package wire
+
+import (
+	"context"
+	"log/slog"
+	"path"
+
+	"google.golang.org/grpc"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	hostv1 "github.com/seed-706843ae/harness/proto/harness/host/v1"
+)
+
+// HostOptions are what a grpc.Server that serves a host must be made with. log
+// gets the stacks of panics.
+func HostOptions(log *slog.Logger) []grpc.ServerOption {
+	return append(serverLimits(), grpc.ChainUnaryInterceptor(
+		func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
+			err = recovered(log, path.Base(info.FullMethod), func() error {
+				ctx, err := withIncomingCall(ctx)
+				if err != nil {
+					return err
+				}
+				resp, err = next(ctx, req)
+				return err
+			})
+			return resp, statusFrom(err)
+		}))
+}
+
+// RegisterHost adds the host's services to a server made with HostOptions. The
+// context of a call carries the pluginsdk.Call it is made in, if it is made in
+// one. A service that is nil is not offered (CodeUnimplemented).
+func RegisterHost(r grpc.ServiceRegistrar, host pluginsdk.Host) {
+	if host.Threads != nil {
+		hostv1.RegisterThreadServiceServer(r, threadServer{threads: host.Threads})
+	}
+	if host.Messages != nil {
+		hostv1.RegisterMessageServiceServer(r, messageServer{messages: host.Messages})
+	}
+	if host.Runs != nil {
+		hostv1.RegisterRunServiceServer(r, runServer{runs: host.Runs})
+	}
+	if host.Tasks != nil {
+		hostv1.RegisterTaskServiceServer(r, taskServer{tasks: host.Tasks})
+	}
+	if host.Agent != nil {
+		hostv1.RegisterAgentServiceServer(r, agentServer{agent: host.Agent})
+	}
+	if host.Events != nil {
+		hostv1.RegisterEventServiceServer(r, eventServer{events: host.Events})
+	}
+	if host.Settings != nil {
+		hostv1.RegisterSettingsServiceServer(r, settingsServer{settings: host.Settings})
+	}
+	if host.State != nil {
+		hostv1.RegisterStateServiceServer(r, stateServer{state: host.State})
+	}
+	if host.Crons != nil {
+		hostv1.RegisterCronServiceServer(r, cronServer{crons: host.Crons})
+	}
+	if host.Metrics != nil {
+		hostv1.RegisterMetricServiceServer(r, metricServer{metrics: host.Metrics})
+	}
+	if host.Tools != nil {
+		hostv1.RegisterToolServiceServer(r, toolServer{tools: host.Tools})
+	}
+	if host.Plugins != nil {
+		hostv1.RegisterPluginServiceServer(r, pluginServer{plugins: host.Plugins})
+	}
+}
+
+// NewHost makes the Host that a plugin is given. A call made with a hook's
+// context takes the hook's Call along.
+func NewHost(conn grpc.ClientConnInterface, log *slog.Logger) pluginsdk.Host {
+	conn = codedConn{callConn{conn}}
+	return pluginsdk.Host{
+		Threads:  threadClient{hostv1.NewThreadServiceClient(conn)},
+		Messages: messageClient{hostv1.NewMessageServiceClient(conn)},
+		Runs:     runClient{hostv1.NewRunServiceClient(conn)},
+		Tasks:    taskClient{hostv1.NewTaskServiceClient(conn)},
+		Agent:    agentClient{hostv1.NewAgentServiceClient(conn)},
+		Events:   eventClient{hostv1.NewEventServiceClient(conn)},
+		Settings: settingsClient{hostv1.NewSettingsServiceClient(conn)},
+		State:    stateClient{hostv1.NewStateServiceClient(conn)},
+		Crons:    cronClient{hostv1.NewCronServiceClient(conn)},
+		Metrics:  metricClient{hostv1.NewMetricServiceClient(conn)},
+		Tools:    toolClient{hostv1.NewToolServiceClient(conn)},
+		Plugins:  pluginClient{hostv1.NewPluginServiceClient(conn)},
+		Log:      log,
+	}
+}

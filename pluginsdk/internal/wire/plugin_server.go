@@ -1,0 +1,106 @@
+package wire
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	pluginv1 "github.com/seed-706843ae/harness/proto/harness/plugin/v1"
+)
+
+// DialHost opens the connection to the host's services, which the host
+// announced under a number.
+type DialHost func(id uint32) (grpc.ClientConnInterface, error)
+
+// PluginServer serves a plugin's hooks.
+type PluginServer struct {
+	plugin   pluginsdk.Plugin
+	manifest pluginsdk.Manifest
+	dial     DialHost
+	log      *slog.Logger
+	calls    *inFlight
+	started  atomic.Bool
+}
+
+// NewPluginServer makes the server of a plugin. The manifest is asked for
+// once, completed with the hooks the plugin implements, and checked: an error
+// names what is wrong with it. log becomes the Host.Log of the plugin.
+func NewPluginServer(plugin pluginsdk.Plugin, dial DialHost, log *slog.Logger) (*PluginServer, error) {
+	manifest, err := Describe(plugin)
+	if err != nil {
+		return nil, err
+	}
+	return &PluginServer{plugin: plugin, manifest: manifest, dial: dial, log: log, calls: newInFlight(log)}, nil
+}
+
+// Describe returns a plugin's manifest with its hooks filled in, checked.
+func Describe(plugin pluginsdk.Plugin) (pluginsdk.Manifest, error) {
+	manifest := plugin.Manifest()
+	manifest.Hooks = implemented(plugin)
+	return manifest, manifest.Check()
+}
+
+// Options are what the plugin's grpc.Server must be made with.
+func (s *PluginServer) Options() []grpc.ServerOption {
+	return append(serverLimits(), grpc.ChainUnaryInterceptor(s.calls.unary))
+}
+
+// Register adds the plugin's services to a server made with Options.
+func (s *PluginServer) Register(r grpc.ServiceRegistrar) {
+	pluginv1.RegisterLifecycleServiceServer(r, lifecycleServer{PluginServer: s})
+	pluginv1.RegisterPipelineServiceServer(r, pipelineServer{plugin: s.plugin})
+	pluginv1.RegisterCommandServiceServer(r, commandServer{plugin: s.plugin})
+	pluginv1.RegisterTaskServiceServer(r, taskHookServer{plugin: s.plugin})
+	pluginv1.RegisterSettingsServiceServer(r, settingsHookServer{plugin: s.plugin})
+	pluginv1.RegisterBroadcastServiceServer(r, broadcastServer{plugin: s.plugin})
+	pluginv1.RegisterDeliveryServiceServer(r, deliveryServer{plugin: s.plugin})
+	pluginv1.RegisterToolServiceServer(r, toolHookServer{plugin: s.plugin, calls: s.calls})
+}
+
+// lifecycleServer takes the plugin from its start to its end.
+type lifecycleServer struct {
+	pluginv1.UnimplementedLifecycleServiceServer
+	*PluginServer
+}
+
+func (s lifecycleServer) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+	return &pluginv1.DescribeResponse{Manifest: manifestTo(s.manifest)}, nil
+}
+
+func (s lifecycleServer) Start(ctx context.Context, m *pluginv1.StartRequest) (*pluginv1.StartResponse, error) {
+	if !s.started.CompareAndSwap(false, true) {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "plugin %s was started before", s.manifest.Name)
+	}
+	starter, ok := s.plugin.(pluginsdk.Starter)
+	if !ok {
+		return &pluginv1.StartResponse{}, nil
+	}
+	conn, err := s.dial(m.GetHostBrokerId())
+	if err != nil {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "dial the host: %w", err)
+	}
+	return &pluginv1.StartResponse{}, starter.Start(ctx, NewHost(conn, s.log))
+}
+
+func (s lifecycleServer) Activate(ctx context.Context, _ *pluginv1.ActivateRequest) (*pluginv1.ActivateResponse, error) {
+	activator, ok := s.plugin.(pluginsdk.Activator)
+	if !ok {
+		return &pluginv1.ActivateResponse{}, nil
+	}
+	return &pluginv1.ActivateResponse{}, activator.Activate(ctx)
+}
+
+func (s lifecycleServer) Deactivate(ctx context.Context, _ *pluginv1.DeactivateRequest) (*pluginv1.DeactivateResponse, error) {
+	activator, ok := s.plugin.(pluginsdk.Activator)
+	if !ok {
+		return &pluginv1.DeactivateResponse{}, nil
+	}
+	return &pluginv1.DeactivateResponse{}, activator.Deactivate(ctx)
+}
+
+func (s lifecycleServer) InFlight(context.Context, *pluginv1.InFlightRequest) (*pluginv1.InFlightResponse, error) {
+	return &pluginv1.InFlightResponse{Calls: s.calls.list()}, nil
+}

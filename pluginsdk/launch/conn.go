@@ -1,0 +1,72 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// endNotice is how long a failed call waits to learn that the process ended:
+// the connection breaks a moment before.
+const endNotice = 2 * time.Second
+
+// watchedConn is the connection to a plugin. Its calls say so when they failed
+// because the process ended.
+type watchedConn struct {
+	*grpc.ClientConn
+	plugin *Plugin
+}
+
+// Invoke calls a method.
+func (c watchedConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	var header, trailer metadata.MD
+	err := c.ClientConn.Invoke(ctx, method, args, reply, append(opts, grpc.Header(&header), grpc.Trailer(&trailer))...)
+	return c.plugin.explain(ctx, err, header, trailer)
+}
+
+// NewStream opens a stream.
+func (c watchedConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	stream, err := c.ClientConn.NewStream(ctx, desc, method, opts...)
+	if err != nil {
+		return nil, c.plugin.explain(ctx, err, nil, nil)
+	}
+	return watchedStream{ClientStream: stream, plugin: c.plugin}, nil
+}
+
+type watchedStream struct {
+	grpc.ClientStream
+	plugin *Plugin
+}
+
+// RecvMsg receives a message.
+func (s watchedStream) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	return s.plugin.explain(s.Context(), err, nil, s.Trailer())
+}
+
+// explain replaces a broken connection's error by how the process ended. An
+// error that the plugin itself answered comes with a header or a trailer (at
+// least its content type), and is left as it is.
+func (p *Plugin) explain(ctx context.Context, err error, header, trailer metadata.MD) error {
+	if status.Code(err) != codes.Unavailable || len(header)+len(trailer) > 0 {
+		return err
+	}
+	notice := time.NewTimer(endNotice)
+	defer notice.Stop()
+	select {
+	case <-p.process.done:
+		return status.Errorf(codes.Unavailable, "plugin %s has ended (%s)%s", p.name, p.process.exitText(), p.lastWords())
+	case <-ctx.Done():
+	case <-notice.C:
+	}
+	return err
+}

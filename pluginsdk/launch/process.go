@@ -1,0 +1,128 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// drainTime is how long the output of an ended process is still read: a
+// descendant that left the process group may hold the pipes open for ever.
+const drainTime = time.Second
+
+// process is the operating system's side of a plugin: a process that leads a
+// group of its own, and its output.
+type process struct {
+	launcher *Launcher
+	cmd      *exec.Cmd
+	output   *output
+	done     chan struct{} // closed when the process has ended and its output is read
+	err      error         // how it ended; set before done is closed
+
+	mu      sync.Mutex
+	started bool // the group exists
+	reaped  bool // the group's number may be another's
+	killed  bool // kill was called
+}
+
+// newProcess makes a process that is not started.
+func newProcess(l *Launcher, cmd *exec.Cmd, out *output) *process {
+	cmd.SysProcAttr = groupAttr()
+	return &process{launcher: l, cmd: cmd, output: out, done: make(chan struct{})}
+}
+
+// start forks the process and reads its output until it ends.
+func (p *process) start(ctx context.Context) error {
+	if err := p.launcher.enter(p); err != nil {
+		return err
+	}
+	if err := p.fork(ctx); err != nil {
+		p.launcher.leave(p)
+		return err
+	}
+	p.mu.Lock()
+	p.started = true
+	killed := p.killed
+	p.mu.Unlock()
+	if killed {
+		p.kill()
+	}
+	go func() {
+		defer p.launcher.leave(p)
+		p.awaitEnd()
+		p.output.drain(time.Now().Add(drainTime))
+		close(p.done)
+	}()
+	return nil
+}
+
+func (p *process) fork(ctx context.Context) error {
+	stdout, stdoutEnd, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("make a pipe for stdout: %w", err)
+	}
+	defer func() { _ = stdoutEnd.Close() }()
+	stderr, stderrEnd, err := os.Pipe()
+	if err != nil {
+		_ = stdout.Close()
+		return fmt.Errorf("make a pipe for stderr: %w", err)
+	}
+	defer func() { _ = stderrEnd.Close() }()
+	p.cmd.Stdout, p.cmd.Stderr = stdoutEnd, stderrEnd
+	if err := p.launcher.fork(ctx, p.cmd); err != nil {
+		_ = stdout.Close()
+		_ = stderr.Close()
+		return err
+	}
+	p.output.read(stdout, stderr)
+	return nil
+}
+
+// kill ends the process and its group, at once and for certain. A process that
+// is being started is killed once it is there.
+func (p *process) kill() {
+	p.mu.Lock()
+	p.killed = true
+	p.mu.Unlock()
+	p.signal(syscall.SIGKILL)
+}
+
+// signal sends a signal to the group, as long as it is the plugin's.
+func (p *process) signal(s syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.started && !p.reaped {
+		// The group may be gone already.
+		_ = syscall.Kill(-p.cmd.Process.Pid, s)
+	}
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// endedByItself reports whether the process has ended otherwise than by kill.
+func (p *process) endedByItself() bool {
+	if !p.ended() {
+		return false
+	}
+	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL
+}
+
+// exitText says how the process ended, in words; only after done.
+func (p *process) exitText() string {
+	if p.err != nil {
+		return p.err.Error()
+	}
+	return "exit status 0"
+}

@@ -1,0 +1,58 @@
+package launch
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/hashicorp/go-plugin/runner"
+)
+
+var _ runner.Runner = processRunner{}
+
+// processRunner is a process as go-plugin wants it. go-plugin is given the
+// handshake line and nothing else of the output: it would wait for the end of
+// stderr, which a grandchild may hold open for ever.
+type processRunner struct {
+	*process
+}
+
+// Start forks the process.
+func (r processRunner) Start(ctx context.Context) error { return r.start(ctx) }
+
+// Stdout ends after the first line.
+func (r processRunner) Stdout() io.ReadCloser { return r.output.handshake }
+
+// Stderr is empty.
+func (r processRunner) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
+
+// Wait returns when the process has ended.
+func (r processRunner) Wait(context.Context) error {
+	<-r.done
+	return r.err
+}
+
+// Kill kills the group.
+func (r processRunner) Kill(context.Context) error {
+	r.kill()
+	return nil
+}
+
+// Name is the path of the executable.
+func (r processRunner) Name() string { return r.cmd.Path }
+
+// ID must not be empty, or go-plugin leaves the socket directory behind.
+func (r processRunner) ID() string { return r.cmd.Path }
+
+// Diagnose adds nothing: the launcher says what it knows of the process.
+func (r processRunner) Diagnose(context.Context) string { return "" }
+
+// PluginToHost leaves an address as it is: both see the same file system.
+func (r processRunner) PluginToHost(network, address string) (string, string, error) {
+	return network, address, nil
+}
+
+// HostToPlugin is PluginToHost backwards.
+func (r processRunner) HostToPlugin(network, address string) (string, string, error) {
+	return network, address, nil
+}

@@ -1,0 +1,72 @@
+package pluginsdk_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func goodManifest() pluginsdk.Manifest {
+	return pluginsdk.Manifest{
+		Name: "clock-2", Version: "1.0.0",
+		Hooks:        []pluginsdk.Hook{pluginsdk.HookCommand, pluginsdk.HookCallTool, pluginsdk.HookBroadcast, "OnTomorrow"},
+		OnFailure:    map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookCommand: pluginsdk.FailClosed},
+		Commands:     []pluginsdk.CommandSpec{{Name: "re-delegate"}, {Name: "*"}},
+		Tools:        []pluginsdk.ToolSpec{{Name: "current_time", InputSchema: json.RawMessage(`{"type":"object"}`)}},
+		Events:       []string{"pipeline:*", "*", "cron:fired"},
+		Capabilities: []pluginsdk.CapabilityRequest{{Capability: pluginsdk.CapState, Reason: "remembers"}},
+		Environment:  []pluginsdk.EnvironmentRequest{{Name: "DISCORD_TOKEN", Reason: "to connect"}},
+	}
+}
+
+func TestAGoodManifestIsValid(t *testing.T) {
+	if err := goodManifest().Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// An author must learn what is wrong from the first start, not from silence.
+func TestEveryFaultOfAManifestIsNamed(t *testing.T) {
+	for _, row := range []struct {
+		want  string
+		spoil func(*pluginsdk.Manifest)
+	}{
+		{`name "Clock"`, func(m *pluginsdk.Manifest) { m.Name = "Clock" }},
+		{`name ""`, func(m *pluginsdk.Manifest) { m.Name = "" }},
+		{`name "2clock"`, func(m *pluginsdk.Manifest) { m.Name = "2clock" }},
+		{`version ""`, func(m *pluginsdk.Manifest) { m.Version = "" }},
+		{"onFailure names OnMessage", func(m *pluginsdk.Manifest) { m.OnFailure[pluginsdk.HookMessage] = pluginsdk.FailOpen }},
+		{`onFailure of OnCommand is "ajar"`, func(m *pluginsdk.Manifest) { m.OnFailure[pluginsdk.HookCommand] = "ajar" }},
+		{"answers OnCommand but declares no commands", func(m *pluginsdk.Manifest) { m.Commands = nil }},
+		{"commands are declared but", func(m *pluginsdk.Manifest) { m.Hooks = m.Hooks[1:] }},
+		{`command "/x"`, func(m *pluginsdk.Manifest) { m.Commands[0].Name = "/x" }},
+		{`command "*" is declared twice`, func(m *pluginsdk.Manifest) { m.Commands[0].Name = "*" }},
+		{"answers CallTool but declares no tools", func(m *pluginsdk.Manifest) { m.Tools = nil }},
+		{"tools are declared but", func(m *pluginsdk.Manifest) { m.Hooks = m.Hooks[:1] }},
+		{`tool "a__b"`, func(m *pluginsdk.Manifest) { m.Tools[0].Name = "a__b" }},
+		{`tool "current_time" is declared twice`, func(m *pluginsdk.Manifest) { m.Tools = append(m.Tools, m.Tools[0]) }},
+		{"inputSchema", func(m *pluginsdk.Manifest) { m.Tools[0].InputSchema = json.RawMessage(`null`) }},
+		{"events are declared but", func(m *pluginsdk.Manifest) { m.Hooks = m.Hooks[:2] }},
+		{`event "a*b"`, func(m *pluginsdk.Manifest) { m.Events[0] = "a*b" }},
+		{`capability "state"`, func(m *pluginsdk.Manifest) { m.Capabilities[0].Reason = " " }},
+		{`capability "state" is asked for twice`, func(m *pluginsdk.Manifest) { m.Capabilities = append(m.Capabilities, m.Capabilities[0]) }},
+		{`environment variable "A=B"`, func(m *pluginsdk.Manifest) { m.Environment[0].Name = "A=B" }},
+		{"settingsSchema", func(m *pluginsdk.Manifest) { m.SettingsSchema = json.RawMessage(`[]`) }},
+	} {
+		manifest := goodManifest()
+		row.spoil(&manifest)
+		err := manifest.Check()
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("error is %v, want %q", err, row.want)
+		}
+	}
+}
+
+func TestAllFaultsAreNamedAtOnce(t *testing.T) {
+	err := pluginsdk.Manifest{}.Check()
+	if err == nil || !strings.Contains(err.Error(), "name") || !strings.Contains(err.Error(), "version") {
+		t.Errorf("error is %v", err)
+	}
+}

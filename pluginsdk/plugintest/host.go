@@ -1,0 +1,173 @@
+package plugintest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Host is a host in memory, safe for concurrent use. It keeps what plugins
+// give it and records every call; it grants every capability, starts no runs
+// and broadcasts nothing.
+type Host struct {
+	// Agent answers the turns that plugins ask for; nil answers with an empty
+	// result. To be set before the plugin is served.
+	Agent func(pluginsdk.AgentRequest) pluginsdk.InvokeResult
+	// Tool answers Tools.Call; nil answers CodeNotFound. To be set before the
+	// plugin is served.
+	Tool func(name string, input json.RawMessage) (pluginsdk.ToolResult, error)
+	// Log is the Host.Log; nil discards.
+	Log *slog.Logger
+
+	mu       sync.Mutex
+	calls    []HostCall
+	failures map[string]error
+	made     map[string]made
+	serial   int64
+
+	threads     []pluginsdk.Thread
+	messages    []pluginsdk.Message
+	submissions []pluginsdk.Submission
+	runs        []pluginsdk.Run
+	tasks       []pluginsdk.Task
+	turns       map[string]pluginsdk.InvokeResult
+	events      []pluginsdk.Event
+	settings    json.RawMessage
+	state       map[string][]byte
+	crons       []pluginsdk.CronJob
+	metrics     []pluginsdk.Metric
+	tools       []pluginsdk.ToolSpec
+	plugins     []pluginsdk.PluginInfo
+}
+
+// HostCall is one call that a plugin made to the host.
+type HostCall struct {
+	Method string // as in Threads.Get
+	// Call is the hook call that it was made in; zero outside a hook.
+	Call pluginsdk.Call
+}
+
+// made is what a call with a key made, to be returned again.
+type made struct {
+	content []byte
+	result  any
+}
+
+// NewHost returns an empty host.
+func NewHost() *Host {
+	return &Host{
+		failures: make(map[string]error),
+		made:     make(map[string]made),
+		turns:    make(map[string]pluginsdk.InvokeResult),
+		settings: json.RawMessage(`{}`),
+		state:    make(map[string][]byte),
+	}
+}
+
+// SDK returns the host as plugins see it.
+func (h *Host) SDK() pluginsdk.Host {
+	return pluginsdk.Host{
+		Threads:  threads{h},
+		Messages: messages{h},
+		Runs:     runs{h},
+		Tasks:    tasks{h},
+		Agent:    agent{h},
+		Events:   events{h},
+		Settings: settings{h},
+		State:    state{h},
+		Crons:    crons{h},
+		Metrics:  metrics{h},
+		Tools:    tools{h},
+		Plugins:  plugins{h},
+		Log:      h.Log,
+	}
+}
+
+// Calls returns the calls made so far.
+func (h *Host) Calls() []HostCall {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.calls)
+}
+
+// Fail makes every later call of a method (as in Threads.Get) fail; nil lets
+// it work again.
+func (h *Host) Fail(method string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failures[method] = err
+}
+
+// enter records a call and takes the lock, which leave gives back.
+func (h *Host) enter(ctx context.Context, method string) (leave func(), err error) {
+	h.mu.Lock()
+	call, _ := pluginsdk.CallFrom(ctx)
+	h.calls = append(h.calls, HostCall{Method: method, Call: call})
+	if err := h.failures[method]; err != nil {
+		h.mu.Unlock()
+		return nil, err
+	}
+	return h.mu.Unlock, nil
+}
+
+// next returns a number that was not given before.
+func (h *Host) next() int64 {
+	h.serial++
+	return h.serial
+}
+
+func (h *Host) nextID(noun string) string { return fmt.Sprintf("%s-%d", noun, h.next()) }
+
+// once makes something for a key, or returns what the key made before. The
+// same key with other content is a conflict.
+func once[R any](h *Host, key string, content any, do func() R) (result R, repeated bool, err error) {
+	encoded, err := json.Marshal(content)
+	if err != nil {
+		return result, false, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %w", key, err)
+	}
+	if before, ok := h.made[key]; ok {
+		if !bytes.Equal(before.content, encoded) {
+			return result, false, pluginsdk.Errorf(pluginsdk.CodeConflict, "%s was used before with other content", key)
+		}
+		return before.result.(R), true, nil
+	}
+	result = do()
+	h.made[key] = made{content: encoded, result: result}
+	return result, false, nil
+}
+
+// set copies a patch's value, when it has one.
+func set[V any](field, value *V) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// page cuts a listing as the contract says: 100 by default, at most 1000.
+func page[V any](values []V, limit int) []V {
+	if limit <= 0 {
+		limit = 100
+	}
+	return slices.Clone(values[:min(len(values), limit, 1000)])
+}
+
+// after drops what stands up to and including the element that is asked for.
+func after[V any](values []V, is func(V) bool) []V {
+	if i := slices.IndexFunc(values, is); i >= 0 {
+		return values[i+1:]
+	}
+	return values
+}
+
+func filter[V any](values []V, keep func(V) bool) []V {
+	return slices.DeleteFunc(slices.Clone(values), func(v V) bool { return !keep(v) })
+}
+
+func now() time.Time { return time.Now().UTC() }

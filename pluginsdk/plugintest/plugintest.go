@@ -1,0 +1,104 @@
+// Package plugintest is what authors test their plugins with. Serve runs a
+// plugin in the test's process, over real gRPC in both directions: what a test
+// sees is what the daemon would. NewHost is a host in memory that records what
+// the plugin asked of it.
+//
+//	host := plugintest.NewHost()
+//	plugin := plugintest.Serve(t, new(myplugin.Plugin), host.SDK())
+//	text, err := plugin.OnBeforeInvoke(ctx, pluginsdk.Prompt{Text: "hello"})
+package plugintest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/internal/wire"
+)
+
+// startTime bounds the plugin's own Start.
+const startTime = 30 * time.Second
+
+// Plugin is a plugin that is served. It implements every hook interface of
+// pluginsdk, and has Activate, Deactivate and InFlight. A hook that the plugin
+// does not answer returns CodeUnimplemented.
+type Plugin struct {
+	*wire.PluginClient
+	manifest pluginsdk.Manifest
+}
+
+// Manifest returns what the plugin declared about itself, with its hooks.
+func (p *Plugin) Manifest() pluginsdk.Manifest { return p.manifest }
+
+// Start readies the plugin with the host it was made with; see Starter. It may
+// be called once, and Serve has.
+func (p *Plugin) Start(ctx context.Context) error { return p.StartWith(ctx, 0) }
+
+// Serve serves a plugin, started, until the test ends. The test fails at once
+// when the manifest is wrong or the plugin does not start.
+func Serve(t testing.TB, plugin pluginsdk.Plugin, host pluginsdk.Host) *Plugin {
+	t.Helper()
+	p, err := New(t, plugin, host)
+	if err != nil {
+		t.Fatalf("serve the plugin: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	if err := p.Start(ctx); err != nil {
+		t.Fatalf("start plugin %s: %v", p.manifest.Name, err)
+	}
+	return p
+}
+
+// New serves a plugin that is not started, until the test ends. The error says
+// what is wrong with its manifest.
+func New(t testing.TB, plugin pluginsdk.Plugin, host pluginsdk.Host) (*Plugin, error) {
+	t.Helper()
+	if host.Log == nil {
+		host.Log = slog.New(slog.DiscardHandler)
+	}
+	hostConn := serve(t, wire.HostOptions(host.Log), func(r grpc.ServiceRegistrar) { wire.RegisterHost(r, host) })
+	dial := func(uint32) (grpc.ClientConnInterface, error) { return hostConn, nil }
+	server, err := wire.NewPluginServer(plugin, dial, host.Log)
+	if err != nil {
+		return nil, err
+	}
+	client := wire.NewPluginClient(serve(t, server.Options(), server.Register))
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	manifest, err := client.Describe(ctx)
+	return &Plugin{PluginClient: client, manifest: manifest}, err
+}
+
+// serve starts a gRPC server in memory and returns a connection to it; both
+// end with the test.
+func serve(t testing.TB, opts []grpc.ServerOption, register func(grpc.ServiceRegistrar)) *grpc.ClientConn {
+	t.Helper()
+	listener := bufconn.Listen(256 << 10)
+	server := grpc.NewServer(opts...)
+	register(server)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	conn, err := grpc.NewClient("passthrough:///memory", append(wire.DialOptions(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))...)
+	if err != nil {
+		t.Fatalf("connect in memory: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		server.Stop()
+		if err := <-ended; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			t.Errorf("the server in memory: %v", err)
+		}
+	})
+	return conn
+}
