@@ -92,13 +92,3 @@ type Row struct {
 	Key     string
 	Message pluginsdk.NewMessage
 }
-
-// AuditEntry is one thing somebody did to the installation.
-type AuditEntry struct {
-	ID        string
-	Actor     string // operator, plugin:NAME, daemon
-	Action    string // plugin.enable, plugin.disable, ...
-	Target    string
-	Detail    string
-	CreatedAt time.Time
-}

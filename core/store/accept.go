@@ -1,0 +1,209 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/run"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// readBacks is how often, and readBackPause how far apart, a COMMIT of unknown
+// outcome is looked for.
+const (
+	readBacks     = 5
+	readBackPause = 200 * time.Millisecond
+)
+
+// errRepeated leaves a transaction whose (source, key) is known.
+var errRepeated = errors.New("submission is known")
+
+// Accept stores a message and its run in one durable transaction. A known
+// (source, key) returns the first one's ids, or CodeConflict when thread, text
+// or attachments differ. CodeNotFound: no such thread. CodeInvalid: the thread
+// takes no messages from this source. CodeExhausted: too many runs wait.
+func (s *Store) Accept(ctx context.Context, a ledger.Acceptance) (pluginsdk.Accepted, error) {
+	user, err := s.newMessage(a.Submission.ThreadID, a.Submission.Source, pluginsdk.NewMessage{
+		Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Author: a.Submission.Author,
+		Content: a.Submission.Content, Metadata: a.Submission.Metadata,
+		Attachments: a.Submission.Attachments, RunID: a.RunID,
+	})
+	if err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	hash, err := contentHash(user)
+	if err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	var accepted pluginsdk.Accepted
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) (err error) {
+		accepted, err = tx.accept(ctx, a, user, hash)
+		return err
+	})
+	var uncertain *uncertainError
+	switch {
+	case errors.Is(err, errRepeated):
+		return s.repeated(ctx, a.Submission, hash)
+	case errors.As(err, &uncertain) && s.landed(ctx, a.RunID):
+		return accepted, nil
+	case err != nil:
+		return pluginsdk.Accepted{}, wrap("accept message", err)
+	}
+	return accepted, nil
+}
+
+// accept writes what one acceptance consists of.
+func (t *tx) accept(ctx context.Context, a ledger.Acceptance, user pluginsdk.Message, hash string) (pluginsdk.Accepted, error) {
+	to, err := t.wakeThread(ctx, user.ThreadID, a.Submission.Source, user.CreatedAt)
+	if err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	depth, err := t.depthBelow(ctx, a.Submission.CauseRunID)
+	if err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	messageID, err := t.insertMessage(ctx, user)
+	if err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	r := pluginsdk.Run{
+		ID: a.RunID, ThreadID: user.ThreadID, MessageID: messageID, Kind: a.Kind, State: pluginsdk.RunQueued,
+		CauseRunID: a.Submission.CauseRunID, Depth: depth, TraceID: a.TraceID, QueuedAt: user.CreatedAt,
+	}
+	if a.Answer != nil {
+		r.State, r.Attempt, r.StartedAt, r.FinishedAt = a.Answer.State, 1, r.QueuedAt, r.QueuedAt
+	}
+	err = insertRun(t.Run, r).SetSource(user.Source).
+		SetNillableKey(keyOrNil(clean(a.Submission.Key))).SetContentHash(hash).Exec(ctx)
+	if duplicate(err) {
+		return pluginsdk.Accepted{}, errRepeated
+	}
+	if err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	if err := t.room(ctx, user.ThreadID, a.MaxWaiting); err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	if a.Answer != nil {
+		if err := t.answer(ctx, to, r, *a.Answer); err != nil {
+			return pluginsdk.Accepted{}, err
+		}
+	}
+	return pluginsdk.Accepted{ThreadID: user.ThreadID, MessageID: messageID, RunID: a.RunID}, nil
+}
+
+// wakeThread marks the thread active, and so locks it: the ids of its messages
+// are in the order of acceptance.
+func (t *tx) wakeThread(ctx context.Context, id, source string, now time.Time) (pluginsdk.Thread, error) {
+	to := pluginsdk.Thread{ID: id}
+	err := t.row(ctx, `UPDATE threads SET last_activity = $1, status = 'active' WHERE id = $2
+		RETURNING kind, source, source_id, report_to`,
+		[]any{now, id}, &to.Kind, &to.Source, &to.SourceID, &to.ReportTo)
+	if errors.Is(err, sql.ErrNoRows) {
+		return to, notFound("thread", id)
+	}
+	if err == nil && to.Kind == pluginsdk.ThreadCron && source != "cron" {
+		return to, pluginsdk.Errorf(pluginsdk.CodeInvalid,
+			"thread %s belongs to a scheduled job and takes no messages from %s; write in another thread", id, source)
+	}
+	return to, err
+}
+
+func (t *tx) depthBelow(ctx context.Context, cause string) (int, error) {
+	if cause == "" {
+		return 0, nil
+	}
+	var depth int
+	err := t.row(ctx, "SELECT depth FROM runs WHERE id = $1", []any{cause}, &depth)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "causeRunId: no run with the id %q", cause)
+	}
+	return depth + 1, err
+}
+
+// room refuses the run that was just inserted when too many wait.
+func (t *tx) room(ctx context.Context, threadID string, limit int) error {
+	if limit <= 0 {
+		return nil
+	}
+	var waiting int
+	// The limit is part of the text: as a parameter, SQLite prepares anew each time.
+	query := fmt.Sprintf(`SELECT COUNT(*) FROM
+		(SELECT 1 FROM runs WHERE state = 'queued' AND thread_id = $1 LIMIT %d) AS head`, limit+1)
+	err := t.row(ctx, query, []any{threadID}, &waiting)
+	if err == nil && waiting > limit {
+		return pluginsdk.Errorf(pluginsdk.CodeExhausted,
+			"%d messages already wait in this thread; try again when some are answered", limit)
+	}
+	return err
+}
+
+// answer stores the core's own reply to a command, and its delivery.
+func (t *tx) answer(ctx context.Context, to pluginsdk.Thread, r pluginsdk.Run, a ledger.Answer) error {
+	messageID, err := t.insertMessage(ctx, pluginsdk.Message{
+		ThreadID: r.ThreadID, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Source: "core",
+		Content: a.Text, RunID: r.ID, Key: r.ID + ":reply", CreatedAt: r.QueuedAt,
+	})
+	if err != nil {
+		return err
+	}
+	return t.deliver(ctx, to, r.QueuedAt, messageID)
+}
+
+// repeated returns the ids of the first submission with this source and key.
+func (s *Store) repeated(ctx context.Context, submission pluginsdk.Submission, hash string) (pluginsdk.Accepted, error) {
+	first, err := s.read.Run.Query().
+		Where(run.Source(clean(submission.Source)), run.Key(clean(submission.Key))).
+		Select(run.FieldThreadID, run.FieldMessageID, run.FieldContentHash).Only(ctx)
+	if ent.IsNotFound(err) { // the first one was rolled back after this one met it
+		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "accept message: another one with the same key failed; try again")
+	}
+	if err != nil {
+		return pluginsdk.Accepted{}, wrap("find the first message", err)
+	}
+	if first.ContentHash != hash {
+		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeConflict,
+			"key %q of %s was used before for another message", submission.Key, submission.Source)
+	}
+	return pluginsdk.Accepted{ThreadID: first.ThreadID, MessageID: first.MessageID, RunID: first.ID, Repeated: true}, nil
+}
+
+// landed finds out what became of a COMMIT that nobody answered.
+func (s *Store) landed(ctx context.Context, runID string) bool {
+	for range readBacks {
+		found, err := s.read.Run.Query().Where(run.ID(runID)).Exist(ctx)
+		if err == nil {
+			return found
+		}
+		select {
+		case <-time.After(readBackPause):
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return false
+}
+
+// contentHash is of what makes a submission the same one again. Where an
+// attachment lies is left out: such addresses are often signed anew.
+func contentHash(m pluginsdk.Message) (string, error) {
+	m.Attachments = slices.Clone(m.Attachments)
+	for i := range m.Attachments {
+		m.Attachments[i].Where = ""
+	}
+	encoded, err := json.Marshal([]any{m.ThreadID, m.Content, m.Attachments})
+	if err != nil {
+		return "", pluginsdk.Errorf(pluginsdk.CodeInternal, "hash message: %w", err)
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:]), nil
+}

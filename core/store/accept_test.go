@@ -1,0 +1,291 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// A message that was acknowledged must be there with its run, all of it.
+func TestAcceptStoresMessageAndRun(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		a := acceptance(thread.ID, "key", "hello")
+		a.TraceID = "trace"
+		a.Submission.Attachments = []pluginsdk.Attachment{{Name: "a.png", Type: "image/png", Size: 3, Where: "https://example.org/a"}}
+		a.Submission.Metadata = []byte(`{"x": "<1>"}`)
+		accepted := must[pluginsdk.Accepted](t)(s.Accept(ctx, a))
+		if want := (pluginsdk.Accepted{ThreadID: thread.ID, MessageID: accepted.MessageID, RunID: a.RunID}); accepted != want || accepted.MessageID == 0 {
+			t.Errorf("got %+v, want %+v", accepted, want)
+		}
+		message := must[pluginsdk.Message](t)(s.Message(ctx, accepted.MessageID))
+		if message.Role != pluginsdk.RoleUser || message.Kind != pluginsdk.MessageText || message.Content != "hello" ||
+			message.Author != "ann" || message.Source != "discord" || message.RunID != a.RunID ||
+			!reflect.DeepEqual(message.Attachments, a.Submission.Attachments) || len(message.Metadata) == 0 {
+			t.Errorf("message %+v", message)
+		}
+		run := must[pluginsdk.Run](t)(s.Run(ctx, accepted.RunID))
+		if run.State != pluginsdk.RunQueued || run.Attempt != 0 || run.Step != pluginsdk.StepAccepted ||
+			run.MessageID != accepted.MessageID || run.ThreadID != thread.ID || run.TraceID != "trace" || run.QueuedAt.IsZero() {
+			t.Errorf("run %+v", run)
+		}
+		if after := must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)); !after.LastActivity.After(thread.LastActivity) {
+			t.Error("the thread's last activity has not moved")
+		}
+	})
+}
+
+// A client that repeats a submission must not be answered twice.
+func TestAcceptIsIdempotent(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		first := must[pluginsdk.Accepted](t)(s.Accept(ctx, acceptance(thread.ID, "key", "hello")))
+		again := must[pluginsdk.Accepted](t)(s.Accept(ctx, acceptance(thread.ID, "key", "hello")))
+		first.Repeated = true
+		if again != first {
+			t.Errorf("repeated: got %+v, want %+v", again, first)
+		}
+		_, err := s.Accept(ctx, acceptance(thread.ID, "key", "something else"))
+		wantCode(t, err, pluginsdk.CodeConflict)
+		_, err = s.Accept(ctx, acceptance(newThread(t, s, "other").ID, "key", "hello"))
+		wantCode(t, err, pluginsdk.CodeConflict)
+
+		other := acceptance(thread.ID, "key", "hello")
+		other.Submission.Source = "web"
+		if other := must[pluginsdk.Accepted](t)(s.Accept(ctx, other)); other.Repeated {
+			t.Error("a key is its source's own")
+		}
+		if n := must[int](t)(s.Waiting(ctx, thread.ID)); n != 2 {
+			t.Errorf("%d runs wait, want 2", n)
+		}
+	})
+}
+
+// Two deliveries of the same event that race must make one run.
+func TestAcceptIsIdempotentWhenRacing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		thread := newThread(t, s, "general")
+		results := make([]pluginsdk.Accepted, 16)
+		var group sync.WaitGroup
+		for i := range results {
+			group.Go(func() {
+				var err error
+				results[i], err = s.Accept(context.Background(), acceptance(thread.ID, "key", "hello"))
+				check(t, err)
+			})
+		}
+		group.Wait()
+		fresh := 0
+		for _, r := range results {
+			if !r.Repeated {
+				fresh++
+			}
+			if r.RunID != results[0].RunID || r.MessageID != results[0].MessageID {
+				t.Errorf("different ids: %+v and %+v", r, results[0])
+			}
+		}
+		if fresh != 1 {
+			t.Errorf("%d submissions were new, want 1", fresh)
+		}
+	})
+}
+
+func TestAcceptRefuses(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		cron, _, err := s.CreateThread(ctx, pluginsdk.NewThread{Source: "cron", SourceID: "job", Kind: pluginsdk.ThreadCron})
+		check(t, err)
+		tests := map[string]struct {
+			change func(*ledger.Acceptance)
+			code   pluginsdk.Code
+		}{
+			"unknown thread":    {func(a *ledger.Acceptance) { a.Submission.ThreadID = uuid.NewString() }, pluginsdk.CodeNotFound},
+			"a person in a job": {func(a *ledger.Acceptance) { a.Submission.ThreadID = cron.ID }, pluginsdk.CodeInvalid},
+			"unknown cause":     {func(a *ledger.Acceptance) { a.Submission.CauseRunID = "nope" }, pluginsdk.CodeInvalid},
+			"metadata no object": {
+				func(a *ledger.Acceptance) { a.Submission.Metadata = []byte(`[1]`) }, pluginsdk.CodeInvalid,
+			},
+		}
+		for name, test := range tests {
+			a := acceptance(thread.ID, uuid.NewString(), "hello")
+			test.change(&a)
+			_, err := s.Accept(ctx, a)
+			if pluginsdk.CodeOf(err) != test.code {
+				t.Errorf("%s: got %v, want code %s", name, err, test.code)
+			}
+		}
+		if runs := must[[]pluginsdk.Run](t)(s.Runs(ctx, pluginsdk.RunQuery{})); len(runs) != 0 {
+			t.Errorf("refused submissions left runs behind: %+v", runs)
+		}
+		a := acceptance(cron.ID, "fire", "digest")
+		a.Submission.Source = "cron"
+		check(t, second(s.Accept(ctx, a)))
+	})
+}
+
+// A flood in one thread is refused before it fills the disk, and a repetition
+// of what was accepted is still answered.
+func TestAcceptLimitsTheQueue(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		limited := func(key string) ledger.Acceptance {
+			a := acceptance(thread.ID, key, "hello")
+			a.MaxWaiting = 2
+			return a
+		}
+		check(t, second(s.Accept(ctx, limited("1"))))
+		check(t, second(s.Accept(ctx, limited("2"))))
+		_, err := s.Accept(ctx, limited("3"))
+		wantCode(t, err, pluginsdk.CodeExhausted)
+		if again := must[pluginsdk.Accepted](t)(s.Accept(ctx, limited("2"))); !again.Repeated {
+			t.Error("a repetition was not recognised in a full queue")
+		}
+		finish(t, s, claim(t, s, thread.ID), "hi")
+		check(t, second(s.Accept(ctx, limited("3"))))
+	})
+}
+
+func TestAcceptWakesAnArchivedThread(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		archived := pluginsdk.ThreadArchived
+		check(t, second(s.UpdateThread(ctx, thread.ID, pluginsdk.ThreadPatch{Status: &archived})))
+		accept(t, s, thread.ID, "hello again")
+		if after := must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)); after.Status != pluginsdk.ThreadActive {
+			t.Errorf("status %s, want active", after.Status)
+		}
+	})
+}
+
+// A core command is answered in the thread, carried to where it came from, and
+// never enters the queue.
+func TestAcceptAnAnsweredCommand(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		a := acceptance(thread.ID, "key", "/status")
+		a.Kind, a.Answer = pluginsdk.RunCommand, &ledger.Answer{Text: "all is well", State: pluginsdk.RunSucceeded}
+		accepted := must[pluginsdk.Accepted](t)(s.Accept(ctx, a))
+		run := must[pluginsdk.Run](t)(s.Run(ctx, accepted.RunID))
+		if run.State != pluginsdk.RunSucceeded || run.FinishedAt.IsZero() || run.Kind != pluginsdk.RunCommand {
+			t.Errorf("run %+v", run)
+		}
+		messages := must[[]pluginsdk.Message](t)(s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread.ID}))
+		if len(messages) != 2 || messages[1].Role != pluginsdk.RoleSystem || messages[1].Kind != pluginsdk.MessageText ||
+			messages[1].Content != "all is well" || messages[1].RunID != run.ID {
+			t.Errorf("messages %+v", messages)
+		}
+		delivery := only[pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryPending, 0))
+		if delivery.MessageID != messages[1].ID || delivery.Plugin != "discord" || delivery.Target != "general" {
+			t.Errorf("delivery %+v", delivery)
+		}
+		if c := must[ledger.Claim](t)(s.Claim(ctx, thread.ID, "test")); c.Found || !c.NotBefore.IsZero() {
+			t.Errorf("an answered command can be claimed: %+v", c)
+		}
+	})
+}
+
+// Runs that make runs must not do so for ever: the depth tells.
+func TestAcceptCountsDepth(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		cause := ""
+		for depth := range 3 {
+			a := acceptance(thread.ID, uuid.NewString(), "again")
+			a.Submission.CauseRunID = cause
+			cause = must[pluginsdk.Accepted](t)(s.Accept(ctx, a)).RunID
+			if run := must[pluginsdk.Run](t)(s.Run(ctx, cause)); run.Depth != depth {
+				t.Errorf("depth %d, want %d", run.Depth, depth)
+			}
+		}
+	})
+}
+
+// Messages of one thread are worked on in the order in which they were
+// accepted, whatever else is accepted meanwhile.
+func TestAcceptKeepsOrder(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		const writers, each = 8, 10
+		thread := newThread(t, s, "general")
+		var group sync.WaitGroup
+		for w := range writers {
+			group.Go(func() {
+				for i := range each {
+					accept(t, s, thread.ID, fmt.Sprintf("%d %d", w, i))
+				}
+			})
+		}
+		group.Wait()
+		next, last := make(map[int]int), int64(0)
+		for range writers * each {
+			c := claim(t, s, thread.ID)
+			if c.Message.ID <= last {
+				t.Errorf("message %d after message %d", c.Message.ID, last)
+			}
+			last = c.Message.ID
+			var w, i int
+			check(t, second(fmt.Sscanf(c.Message.Content, "%d %d", &w, &i)))
+			if i != next[w] {
+				t.Errorf("writer %d: message %d, want %d", w, i, next[w])
+			}
+			next[w]++
+			finish(t, s, c, "ok")
+		}
+		if c := must[ledger.Claim](t)(s.Claim(ctx, thread.ID, "test")); c.Found {
+			t.Error("a run too many")
+		}
+	})
+}
+
+// Agents print NUL bytes and broken UTF-8. That must neither be refused by one
+// of the databases nor stop a thread.
+func TestAcceptCleansText(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		thread := newThread(t, s, "general")
+		accepted := accept(t, s, thread.ID, "a\x00b\xffc")
+		message := must[pluginsdk.Message](t)(s.Message(context.Background(), accepted.MessageID))
+		if message.Content != "a\uFFFDb\uFFFDc" {
+			t.Errorf("got %q", message.Content)
+		}
+	})
+}
+
+// When nobody knows whether a COMMIT happened, the run tells: a person is
+// neither told of a failure that was none, nor of a success that was none.
+func TestAcceptReadsBackAnUncertainCommit(t *testing.T) {
+	for _, landed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("landed=%v", landed), func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, s *store.Store) {
+				thread := newThread(t, s, "general")
+				s.LoseCommits(landed)
+				accepted, err := s.Accept(context.Background(), acceptance(thread.ID, "key", "hello"))
+				if landed {
+					check(t, err)
+					check(t, second(s.Message(context.Background(), accepted.MessageID)))
+					return
+				}
+				wantCode(t, err, pluginsdk.CodeUnavailable)
+				if !strings.Contains(err.Error(), "connection lost") {
+					t.Errorf("error %q hides its cause", err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,45 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/seed-706843ae/harness/ent/auditentry"
+)
+
+// AuditEntry is one thing that somebody did to the installation.
+type AuditEntry struct {
+	ID        string    `json:"id"`
+	Who       string    `json:"who"`    // a person, a plugin, or the command line's user
+	Action    string    `json:"action"` // plugin.enable, plugin.grant, settings.change, ...
+	Target    string    `json:"target,omitempty"`
+	Detail    string    `json:"detail,omitempty"` // never a secret
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// Audit notes, on disk, who did what.
+func (s *Store) Audit(ctx context.Context, who, action, target, detail string) error {
+	id, err := newID()
+	if err != nil {
+		return err
+	}
+	now := s.now()
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		return tx.AuditEntry.Create().SetID(id).SetWho(clean(who)).SetAction(clean(action)).
+			SetTarget(clean(target)).SetDetail(clean(detail)).SetCreatedAt(now).Exec(ctx)
+	})
+	return wrap("write the audit log", err)
+}
+
+// AuditEntries returns the newest entries, oldest first.
+func (s *Store) AuditEntries(ctx context.Context, limit int) ([]AuditEntry, error) {
+	rows, err := s.read.AuditEntry.Query().Order(auditentry.ByID(entsql.OrderDesc())).Limit(page(limit)).All(ctx)
+	if err != nil {
+		return nil, wrap("read the audit log", err)
+	}
+	slices.Reverse(rows)
+	return all(rows, auditOf), nil
+}

@@ -1,0 +1,122 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func eachBench(b *testing.B, bench func(b *testing.B, config store.Config)) {
+	b.Helper()
+	b.Run("sqlite", func(b *testing.B) { bench(b, storetest.SQLite(b)) })
+	b.Run("postgres", func(b *testing.B) { bench(b, storetest.Postgres(b)) })
+}
+
+// BenchmarkAccept is what a person waits for before a message is promised.
+func BenchmarkAccept(b *testing.B) {
+	for _, goroutines := range []int{1, 8} {
+		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
+			eachBench(b, func(b *testing.B, config store.Config) {
+				s := storetest.OpenConfig(b, config)
+				threads := benchThreads(b, s, goroutines)
+				inParallel(b, goroutines, func(worker int) {
+					accept(b, s, threads[worker], "hello")
+				})
+			})
+		})
+	}
+}
+
+// BenchmarkTurn is all that one turn writes, on eight threads at once.
+func BenchmarkTurn(b *testing.B) {
+	for _, goroutines := range []int{1, 8} {
+		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
+			eachBench(b, func(b *testing.B, config store.Config) {
+				s := storetest.OpenConfig(b, config)
+				threads := benchThreads(b, s, goroutines)
+				inParallel(b, goroutines, func(worker int) { wholeTurn(b, s, threads[worker]) })
+			})
+		})
+	}
+}
+
+func benchThreads(b *testing.B, s *store.Store, n int) []string {
+	b.Helper()
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = newThread(b, s, fmt.Sprintf("bench-%d", i)).ID
+	}
+	return ids
+}
+
+func inParallel(b *testing.B, goroutines int, f func(worker int)) {
+	b.Helper()
+	b.ReportAllocs()
+	var next atomic.Int64
+	done := make(chan struct{})
+	b.ResetTimer()
+	for worker := range goroutines {
+		go func() {
+			for next.Add(1) <= int64(b.N) {
+				f(worker)
+			}
+			done <- struct{}{}
+		}()
+	}
+	for range goroutines {
+		<-done
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+}
+
+// wholeTurn makes the writes of a turn: accept, claim, the activity plugin's
+// start, intent, result, the activity plugin's record, finish.
+func wholeTurn(t testing.TB, s *store.Store, threadID string) {
+	ctx := context.Background()
+	accept(t, s, threadID, "what is the weather in Phoenix?")
+	claim, err := s.Claim(ctx, threadID, "bench")
+	if err != nil || !claim.Found {
+		t.Errorf("claim: %v %v", claim.Found, err)
+		return
+	}
+	runID, fence := claim.Run.ID, claim.Fence
+	steps := []pluginsdk.PipelineStep{{Step: "onMessage", Timestamp: time.Now()}, {Step: "onBeforeInvoke", Timestamp: time.Now()}}
+	check(t, second(s.Append(ctx, &fence, threadID, runID+":start", "activity", []pluginsdk.NewMessage{statusRow(runID, "Pipeline started")})))
+	check(t, s.SaveIntent(ctx, fence, ledger.Intent{RunID: runID, SessionID: "session", PromptHash: "hash", Steps: steps}))
+	check(t, s.SaveResult(ctx, fence, ledger.ResultCommit{
+		RunID: runID, Step: pluginsdk.StepInvoked, SessionID: "session", SeenMessageID: claim.Message.ID, Steps: steps,
+		Result: pluginsdk.InvokeResult{Text: "It is sunny.", SessionID: "session", CostUSD: 0.01},
+		Events: []pluginsdk.StreamEvent{
+			{Type: pluginsdk.StreamThinking, Text: "let me look", Timestamp: time.Now()},
+			{Type: pluginsdk.StreamToolCall, ToolName: "weather", ToolUseID: "1", Input: json.RawMessage(`{"city":"Phoenix"}`), Timestamp: time.Now()},
+			{Type: pluginsdk.StreamToolResult, ToolUseID: "1", Text: "sunny", Timestamp: time.Now()},
+			{Type: pluginsdk.StreamText, Text: "It is sunny.", Timestamp: time.Now()},
+		},
+		AgentRun: pluginsdk.AgentRun{Purpose: "pipeline", Model: "sonnet", Success: true},
+	}))
+	rows := []pluginsdk.NewMessage{statusRow(runID, "onMessage"), statusRow(runID, "onBeforeInvoke"), statusRow(runID, "invoking"),
+		statusRow(runID, "onAfterInvoke"), statusRow(runID, "thinking"), statusRow(runID, "tool call"), statusRow(runID, "Pipeline completed")}
+	check(t, second(s.Append(ctx, &fence, threadID, runID+":complete", "activity", rows)))
+	check(t, second(s.Finish(ctx, fence, ledger.Finish{
+		RunID: runID, State: pluginsdk.RunSucceeded, Deliver: true,
+		Rows: []ledger.Row{{Key: runID + ":reply", Message: pluginsdk.NewMessage{
+			Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Content: "It is sunny.", RunID: runID,
+		}}},
+	})))
+}
+
+func statusRow(runID, content string) pluginsdk.NewMessage {
+	return pluginsdk.NewMessage{
+		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: content, RunID: runID,
+		Metadata: json.RawMessage(`{"event":"pipeline_start"}`),
+	}
+}

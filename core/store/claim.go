@@ -1,0 +1,106 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/run"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// lease is how long a claim is good for where several machines share the
+// work. (One daemon alone never loses a claim to time.)
+const lease = time.Hour
+
+// Claim takes the oldest run of a thread for owner: no other claim of the
+// thread succeeds until the run is final, retried or released. When the head
+// of the queue must wait, or the thread is at work, Found is false.
+func (s *Store) Claim(ctx context.Context, threadID, owner string) (ledger.Claim, error) {
+	var claim ledger.Claim
+	now := s.now()
+	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) (err error) {
+		claim, err = tx.claim(ctx, threadID, clean(owner), now)
+		return err
+	})
+	return claim, wrap("claim a run", err)
+}
+
+func (t *tx) claim(ctx context.Context, threadID, owner string, now time.Time) (ledger.Claim, error) {
+	if _, err := t.epoch(ctx, threadID); err != nil {
+		return ledger.Claim{}, err
+	}
+	for {
+		id, err := t.takeHead(ctx, threadID, owner, now)
+		if err == nil {
+			return t.claimed(ctx, threadID, id)
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return ledger.Claim{}, err
+		}
+		waits, notBefore, err := t.head(ctx, threadID)
+		if err != nil || !waits || notBefore.After(now) {
+			return ledger.Claim{NotBefore: notBefore}, err
+		}
+		// On Postgres, the head was cancelled in between: take the next one.
+	}
+}
+
+// takeHead marks the head of a thread's queue as claimed and returns its id;
+// sql.ErrNoRows says that there is nothing to claim now.
+func (t *tx) takeHead(ctx context.Context, threadID, owner string, now time.Time) (id string, err error) {
+	err = t.row(ctx, `UPDATE runs SET state = 'running', attempt = attempt + 1, owner = $1, lease_until = $2,
+			next_attempt_at = NULL, started_at = COALESCE(started_at, $3)
+		WHERE id = (SELECT id FROM runs WHERE state = 'queued' AND thread_id = $4 ORDER BY message_id LIMIT 1)
+			AND state = 'queued' AND (next_attempt_at IS NULL OR next_attempt_at <= $3)
+			AND NOT EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $4)
+		RETURNING id`,
+		[]any{owner, now.Add(lease), now, threadID}, &id)
+	if err != nil {
+		return "", err
+	}
+	_, err = t.run(ctx, "UPDATE threads SET epoch = epoch + 1 WHERE id = $1", threadID)
+	return id, err
+}
+
+// claimed reads what a claim consists of.
+func (t *tx) claimed(ctx context.Context, threadID, runID string) (ledger.Claim, error) {
+	r, err := t.Run.Get(ctx, runID)
+	if err != nil {
+		return ledger.Claim{}, err
+	}
+	m, err := t.Message.Get(ctx, r.MessageID)
+	if err != nil {
+		return ledger.Claim{}, err
+	}
+	th, err := t.Thread.Get(ctx, threadID)
+	if err != nil {
+		return ledger.Claim{}, err
+	}
+	return ledger.Claim{
+		Found: true, Thread: threadOf(th), Message: messageOf(m), Run: runOf(r),
+		Fence: ledger.Fence{ThreadID: threadID, Epoch: th.Epoch},
+	}, nil
+}
+
+// head says whether a run waits to be claimed that no other is in front of,
+// and when it may be.
+func (t *tx) head(ctx context.Context, threadID string) (waits bool, notBefore time.Time, err error) {
+	working, err := t.Run.Query().
+		Where(run.StateIn(pluginsdk.RunRunning, pluginsdk.RunWaiting), run.ThreadID(threadID)).Exist(ctx)
+	if err != nil || working {
+		return false, time.Time{}, err
+	}
+	head, err := t.Run.Query().Where(run.StateEQ(pluginsdk.RunQueued), run.ThreadID(threadID)).
+		Order(run.ByMessageID()).Select(run.FieldNextAttemptAt).First(ctx)
+	if ent.IsNotFound(err) {
+		return false, time.Time{}, nil
+	}
+	if err != nil {
+		return false, time.Time{}, err
+	}
+	return true, orZero(head.NextAttemptAt), nil
+}

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/run"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// working is the update of a run that has been claimed and is not over.
+func (t *tx) working(fence ledger.Fence, runID string) *ent.RunUpdate {
+	return t.Run.Update().Where(run.ID(runID), run.ThreadID(fence.ThreadID), run.FinishedAtIsNil())
+}
+
+// SaveIntent notes, on disk, that the agent is about to be called (step 5a).
+func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.Intent) error {
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		n, err := tx.fenced(fence).SetSessionOpen(true).Save(ctx)
+		if err = changed(fence, n, err); err != nil {
+			return err
+		}
+		n, err = tx.working(fence, in.RunID).SetStep(pluginsdk.StepInvoking).
+			SetSessionID(clean(in.SessionID)).SetPromptHash(in.PromptHash).SetSteps(in.Steps).Save(ctx)
+		return atWork(in.RunID, n, err)
+	})
+	return wrap("commit the intent to call the agent", err)
+}
+
+// SaveResult stores, on disk, how the agent's turn ended (step 5b): the run's
+// result, events and steps, what the thread's session is from now on, the
+// AgentRun, and rows for the thread. Tokens and cost add up over the attempts
+// of a run. Rows whose keys are known are not stored again.
+func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
+	rows, err := s.newMessages(fence.ThreadID, c.RowsKey, "core", c.Rows)
+	if err != nil {
+		return err
+	}
+	record := c.AgentRun
+	record.RunID, record.ThreadID = c.RunID, fence.ThreadID
+	if record.StartedAt.IsZero() {
+		record.StartedAt = s.now().Add(-c.Result.Duration)
+	}
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		if err := tx.saveSession(ctx, fence, c); err != nil {
+			return err
+		}
+		if err := tx.saveResult(ctx, fence, c); err != nil {
+			return err
+		}
+		if err := insertAgentRun(tx.AgentRun, record).Exec(ctx); err != nil {
+			return err
+		}
+		_, _, err := tx.insertMissing(ctx, rows)
+		return err
+	})
+	return wrap("commit the agent's result", err)
+}
+
+func (t *tx) saveSession(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
+	update := t.fenced(fence).SetSessionID(clean(c.SessionID)).SetSeenMessageID(c.SeenMessageID)
+	if c.SessionID == "" {
+		update.SetSessionOpen(false)
+	}
+	n, err := update.Save(ctx)
+	return changed(fence, n, err)
+}
+
+func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
+	usage := c.Result.Usage
+	n, err := t.working(fence, c.RunID).
+		SetStep(c.Step).SetSessionID(clean(c.SessionID)).
+		SetResult(&c.Result).SetEvents(cleanEvents(c.Events)).SetSteps(c.Steps).
+		AddInputTokens(usage.InputTokens).AddOutputTokens(usage.OutputTokens).
+		AddCacheReadTokens(usage.CacheReadTokens).AddCacheWriteTokens(usage.CacheWriteTokens).
+		AddCostUsd(c.Result.CostUSD).Save(ctx)
+	return atWork(c.RunID, n, err)
+}
+
+// DropSession forgets the thread's session, and that the run was at work in
+// it: the session does not exist any more.
+func (s *Store) DropSession(ctx context.Context, fence ledger.Fence, runID string) error {
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		n, err := tx.fenced(fence).SetSessionID("").SetSessionOpen(false).SetSeenMessageID(0).Save(ctx)
+		if err = changed(fence, n, err); err != nil {
+			return err
+		}
+		n, err = tx.working(fence, runID).SetSessionID("").SetStep(pluginsdk.StepAccepted).Save(ctx)
+		return atWork(runID, n, err)
+	})
+	return wrap("drop the session", err)
+}
+
+// SaveOutcome stores, on disk, what became of one command of a run. A second
+// outcome with the same index replaces the first.
+func (s *Store) SaveOutcome(ctx context.Context, fence ledger.Fence, runID string, o pluginsdk.Outcome) error {
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		if err := tx.check(ctx, fence); err != nil {
+			return err
+		}
+		row, err := tx.Run.Query().Where(run.ID(runID)).Select(run.FieldOutcomes).Only(ctx)
+		if err != nil {
+			return err
+		}
+		outcomes := slices.DeleteFunc(row.Outcomes, func(old pluginsdk.Outcome) bool { return old.Index == o.Index })
+		outcomes = append(outcomes, o)
+		slices.SortFunc(outcomes, func(a, b pluginsdk.Outcome) int { return a.Index - b.Index })
+		n, err := tx.working(fence, runID).SetOutcomes(outcomes).Save(ctx)
+		return atWork(runID, n, err)
+	})
+	return wrap("commit a command's outcome", err)
+}
+
+// cleanEvents leaves the deltas out, and makes sure that what an agent gave a
+// tool can be stored: an input that is no JSON becomes a JSON string.
+func cleanEvents(events []pluginsdk.StreamEvent) []pluginsdk.StreamEvent {
+	out := make([]pluginsdk.StreamEvent, 0, len(events))
+	for _, e := range events {
+		if e.Delta() {
+			continue
+		}
+		if len(e.Input) > 0 && (!json.Valid(e.Input) || !utf8.Valid(e.Input)) {
+			text := strings.ToValidUTF8(string(e.Input), "\uFFFD")
+			if e.Input = json.RawMessage(text); !json.Valid(e.Input) {
+				e.Input, _ = json.Marshal(text) // a string can always be
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}

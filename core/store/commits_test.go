@@ -1,0 +1,247 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// A worker that comes back late must not write into the run after its own.
+func TestFenceRefusesLateWrites(t *testing.T) {
+	writes := map[string]func(*store.Store, ledger.Claim) error{
+		"append": func(s *store.Store, c ledger.Claim) error {
+			return second(s.Append(context.Background(), &c.Fence, c.Thread.ID, "", "late", []pluginsdk.NewMessage{text(pluginsdk.RoleSystem, "late", "")}))
+		},
+		"intent": func(s *store.Store, c ledger.Claim) error {
+			return s.SaveIntent(context.Background(), c.Fence, ledger.Intent{RunID: c.Run.ID})
+		},
+		"result": func(s *store.Store, c ledger.Claim) error {
+			return s.SaveResult(context.Background(), c.Fence, result(c))
+		},
+		"drop": func(s *store.Store, c ledger.Claim) error {
+			return s.DropSession(context.Background(), c.Fence, c.Run.ID)
+		},
+		"outcome": func(s *store.Store, c ledger.Claim) error {
+			return s.SaveOutcome(context.Background(), c.Fence, c.Run.ID, pluginsdk.Outcome{Name: "late"})
+		},
+		"finish": func(s *store.Store, c ledger.Claim) error {
+			return second(s.Finish(context.Background(), c.Fence, ledger.Finish{RunID: c.Run.ID, State: pluginsdk.RunFailed}))
+		},
+		"retry": func(s *store.Store, c ledger.Claim) error {
+			return s.Retry(context.Background(), c.Fence, c.Run.ID, time.Now(), "late")
+		},
+		"release": func(s *store.Store, c ledger.Claim) error { return s.Release(context.Background(), c.Fence, c.Run.ID) },
+	}
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		accept(t, s, thread.ID, "hello")
+		old := claim(t, s, thread.ID)
+		check(t, second(s.Recover(ctx)))
+		current := claim(t, s, thread.ID)
+		for name, write := range writes {
+			if err := write(s, old); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
+				t.Errorf("%s: got %v, want it refused as stale", name, err)
+			}
+		}
+		same(t, current.Run, must[pluginsdk.Run](t)(s.Run(ctx, current.Run.ID)))
+		same(t, current.Thread, must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)))
+
+		finish(t, s, current, "done")
+		for name, write := range writes {
+			if name == "append" {
+				continue // a hook may still be telling what happened
+			}
+			if err := write(s, current); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
+				t.Errorf("%s after the end: got %v, want it refused as stale", name, err)
+			}
+		}
+	})
+}
+
+// What the agent did and cost must be known after a crash, and the session it
+// did it in found again.
+func TestResultIsOneCommit(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		accept(t, s, thread.ID, "hello")
+		c := claim(t, s, thread.ID)
+		saveIntent(t, s, c)
+		saveResult(t, s, c)
+		saveResult(t, s, c) // as another attempt would
+
+		run := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID))
+		if run.CostUSD != 1 || run.Usage != (pluginsdk.Usage{InputTokens: 2, OutputTokens: 4, CacheReadTokens: 6, CacheWriteTokens: 8}) {
+			t.Errorf("cost %v, usage %+v do not add up", run.CostUSD, run.Usage)
+		}
+		if len(run.Events) != 1 || run.Events[0].Delta() {
+			t.Errorf("events %+v", run.Events)
+		}
+		after := must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID))
+		if after.SessionID != "session" || !after.SessionOpen || after.SeenMessageID != c.Message.ID {
+			t.Errorf("thread %+v", after)
+		}
+		agentRuns := must[[]pluginsdk.AgentRun](t)(s.AgentRuns(ctx, thread.ID, 0))
+		if len(agentRuns) != 2 || agentRuns[0].RunID != run.ID || agentRuns[0].StartedAt.IsZero() {
+			t.Errorf("agent runs %+v", agentRuns)
+		}
+		messages := must[[]pluginsdk.Message](t)(s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread.ID}))
+		if len(messages) != 2 || messages[1].Source != "core" {
+			t.Errorf("the rows of the result: %+v", messages)
+		}
+
+		check(t, s.SessionClosed(ctx, thread.ID, "another"))
+		if !must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)).SessionOpen {
+			t.Error("the end of another session closed this one")
+		}
+		check(t, s.SessionClosed(ctx, thread.ID, "session"))
+		if must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)).SessionOpen {
+			t.Error("the session is still open")
+		}
+		check(t, s.ResetSession(ctx, thread.ID))
+		if after := must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)); after.SessionID != "" || after.SeenMessageID != 0 {
+			t.Errorf("thread %+v", after)
+		}
+	})
+}
+
+// Whatever an agent hands to a tool can be stored.
+func TestResultWithWildInput(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		thread := newThread(t, s, "general")
+		accept(t, s, thread.ID, "hello")
+		c := claim(t, s, thread.ID)
+		commit := result(c)
+		commit.Result.Text = "nul \x00 and \xff"
+		commit.Events = []pluginsdk.StreamEvent{
+			{Type: pluginsdk.StreamToolCall, Input: json.RawMessage(`{"cut of`)},
+			{Type: pluginsdk.StreamToolCall, Input: json.RawMessage("{\"a\":\"\xff\"}")},
+			{Type: pluginsdk.StreamToolResult, Text: "nul \x00"},
+		}
+		check(t, s.SaveResult(context.Background(), c.Fence, commit))
+		run := must[pluginsdk.Run](t)(s.Run(context.Background(), c.Run.ID))
+		if len(run.Events) != 3 || string(run.Events[0].Input) != `"{\"cut of"` {
+			t.Errorf("events %+v", run.Events)
+		}
+	})
+}
+
+// A session that does not exist any more is forgotten by thread and run.
+func TestDropSession(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		accept(t, s, thread.ID, "hello")
+		c := claim(t, s, thread.ID)
+		saveIntent(t, s, c)
+		check(t, s.DropSession(ctx, c.Fence, c.Run.ID))
+		run, after := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID)), must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID))
+		if run.SessionID != "" || run.Step != pluginsdk.StepAccepted || after.SessionID != "" || after.SessionOpen {
+			t.Errorf("run %+v, thread %+v", run, after)
+		}
+	})
+}
+
+// A command that was carried out is not carried out again after a crash.
+func TestOutcomesAreKeptByIndex(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		accept(t, s, thread.ID, "hello")
+		c := claim(t, s, thread.ID)
+		for _, o := range []pluginsdk.Outcome{{Index: 1, Name: "b"}, {Index: 0, Name: "a"}, {Index: 1, Name: "b", Handled: true, Reply: "done"}} {
+			check(t, s.SaveOutcome(ctx, c.Fence, c.Run.ID, o))
+		}
+		got := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID)).Outcomes
+		if len(got) != 2 || got[0] != (pluginsdk.Outcome{Name: "a"}) || got[1].Reply != "done" {
+			t.Errorf("outcomes %+v", got)
+		}
+	})
+}
+
+// The reply, its delivery and the run's end are all there, once, however often
+// the end is written.
+func TestFinish(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		accept(t, s, thread.ID, "hello")
+		c := claim(t, s, thread.ID)
+		end := ledger.Finish{
+			RunID: c.Run.ID, State: pluginsdk.RunSucceeded, Deliver: true,
+			Steps: []pluginsdk.PipelineStep{{Step: "onAfterInvoke", Timestamp: time.Now()}},
+			Rows: []ledger.Row{
+				{Key: c.Run.ID + ":note", Message: pluginsdk.NewMessage{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: "note"}},
+				{Key: c.Run.ID + ":reply", Message: text(pluginsdk.RoleAssistant, "hi", c.Run.ID)},
+			},
+		}
+		ids := must[[]int64](t)(s.Finish(ctx, c.Fence, end))
+		again := must[[]int64](t)(s.Finish(ctx, c.Fence, end))
+		if len(ids) != 2 || len(again) != 2 || ids[0] != again[0] || ids[1] != again[1] || ids[0] >= ids[1] {
+			t.Errorf("ids %v, then %v", ids, again)
+		}
+		run := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID))
+		if run.State != pluginsdk.RunSucceeded || run.FinishedAt.IsZero() || len(run.Steps) != 1 {
+			t.Errorf("run %+v", run)
+		}
+		deliveries := must[[]pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryPending, 0))
+		if len(deliveries) != 2 || deliveries[0].MessageID != ids[0] || deliveries[1].MessageID != ids[1] {
+			t.Errorf("deliveries %+v", deliveries)
+		}
+		if n := len(must[[]pluginsdk.Message](t)(s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread.ID}))); n != 3 {
+			t.Errorf("%d messages, want 3", n)
+		}
+		_, err := s.Finish(ctx, c.Fence, ledger.Finish{RunID: c.Run.ID, State: pluginsdk.RunRunning})
+		wantCode(t, err, pluginsdk.CodeInvalid)
+	})
+}
+
+// People who read the store themselves need nothing carried to them, and a
+// report goes where the thread says.
+func TestFinishDeliversToTheTarget(t *testing.T) {
+	tests := []struct{ source, reportTo, plugin, target string }{
+		{"discord", "", "discord", "channel"},
+		{"web", "", "", ""},
+		{"cli", "", "", ""},
+		{"discord", "web", "", ""},
+		{"web", "discord", "discord", ""},
+		{"discord", "discord", "discord", "channel"},
+	}
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		for i, test := range tests {
+			source := test.source
+			thread, _, err := s.CreateThread(ctx, pluginsdk.NewThread{Source: source, SourceID: "channel", ReportTo: test.reportTo})
+			check(t, err)
+			if test.reportTo != thread.ReportTo { // one thread a source id: use another
+				thread, _, err = s.CreateThread(ctx, pluginsdk.NewThread{Source: source, SourceID: "channel " + test.reportTo, ReportTo: test.reportTo})
+				check(t, err)
+			}
+			accept(t, s, thread.ID, "hello")
+			c := claim(t, s, thread.ID)
+			ids := must[[]int64](t)(s.Finish(ctx, c.Fence, ledger.Finish{
+				RunID: c.Run.ID, State: pluginsdk.RunSucceeded, Deliver: true,
+				Rows: []ledger.Row{{Key: c.Run.ID, Message: text(pluginsdk.RoleAssistant, "hi", c.Run.ID)}},
+			}))
+			plugin, target := "", ""
+			for _, d := range must[[]pluginsdk.Delivery](t)(s.Deliveries(ctx, "", 0)) {
+				if d.MessageID == ids[0] {
+					plugin, target = d.Plugin, d.Target
+				}
+			}
+			if test.target != "" {
+				test.target = thread.SourceID
+			}
+			if plugin != test.plugin || target != test.target {
+				t.Errorf("%d %+v: delivered to %q %q", i, test, plugin, target)
+			}
+		}
+	})
+}

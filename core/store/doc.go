@@ -1,0 +1,36 @@
+// Package store keeps all that Harness remembers, in SQLite or Postgres. It
+// alone imports package ent.
+//
+// # Promises
+//
+// A write that returned nil is stored. Durable writes (what the pipeline and
+// the inbox promise to people) are on disk by then; the others survive a crash
+// of the daemon, and may lose their last instants to a power failure, never
+// their order. The comments of package ledger and of each method say which
+// writes belong to one transaction.
+//
+// Writes that carry a ledger.Fence check in their own transaction that no other
+// run has taken the thread since, and are refused (CodeStale) otherwise.
+//
+// Errors carry a pluginsdk.Code. CodeUnavailable means that the database did
+// not answer, or that a COMMIT had no known outcome: repeat it.
+//
+// # The writer
+//
+// SQLite has one writer at a time, and a COMMIT that is on disk costs far more
+// than what is in it. So every write is a closure handed to one goroutine,
+// which takes all that wait, runs each in a SAVEPOINT of one transaction
+// (rolled back alone when it fails or panics), commits once, and then answers
+// all. The COMMIT waits for the disk when one of them asked for it. A caller
+// that gives up before its turn is left out; afterwards its write is finished.
+// Readers have connections of their own and never wait for the writer.
+//
+// On Postgres each closure is a transaction of its own, repeated when the
+// server says that it lost a race (deadlock, serialization).
+//
+// # Text
+//
+// Postgres stores neither NUL bytes nor invalid UTF-8, and agents print both.
+// Text is cleaned on its way in, on both databases: each such byte becomes
+// U+FFFD. Times are UTC, in microseconds.
+package store

@@ -1,0 +1,200 @@
+package store_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// There is one primary thread however often and from however many sides it is
+// asked for.
+func TestOnePrimaryThread(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		wantCode(t, second(s.Primary(ctx)), pluginsdk.CodeNotFound)
+		ids := make([]string, 8)
+		var group sync.WaitGroup
+		for i := range ids {
+			group.Go(func() {
+				thread, err := s.EnsurePrimary(ctx)
+				check(t, err)
+				ids[i] = thread.ID
+			})
+		}
+		group.Wait()
+		primary := must[pluginsdk.Thread](t)(s.Primary(ctx))
+		if primary.Source != "web" || primary.SourceID != "primary" || primary.Name != "Primary" || primary.Kind != pluginsdk.ThreadPrimary {
+			t.Errorf("got %+v", primary)
+		}
+		if slices.ContainsFunc(ids, func(id string) bool { return id != primary.ID }) {
+			t.Errorf("ids %v", ids)
+		}
+		_, _, err := s.CreateThread(ctx, pluginsdk.NewThread{Source: "x", SourceID: "y", Kind: pluginsdk.ThreadPrimary})
+		wantCode(t, err, pluginsdk.CodeInvalid)
+	})
+}
+
+func TestThreads(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		first, again := newThread(t, s, "one"), newThread(t, s, "one")
+		if first.ID != again.ID {
+			t.Error("one channel has two threads")
+		}
+		other, created, err := s.CreateThread(ctx, pluginsdk.NewThread{Source: "web", SourceID: "two", Kind: pluginsdk.ThreadTask})
+		if err != nil || !created || other.Status != pluginsdk.ThreadActive || other.BusyMode != pluginsdk.BusyQueue {
+			t.Errorf("created %v %v %+v", err, created, other)
+		}
+		for name, test := range map[string]struct {
+			query pluginsdk.ThreadQuery
+			want  []string
+		}{
+			"all":    {pluginsdk.ThreadQuery{}, []string{first.ID, other.ID}},
+			"source": {pluginsdk.ThreadQuery{Source: "web", SourceID: "two"}, []string{other.ID}},
+			"kind":   {pluginsdk.ThreadQuery{Kind: pluginsdk.ThreadGeneral}, []string{first.ID}},
+			"status": {pluginsdk.ThreadQuery{Status: pluginsdk.ThreadIdle}, nil},
+			"after":  {pluginsdk.ThreadQuery{After: first.ID}, []string{other.ID}},
+		} {
+			var got []string
+			for _, thread := range must[[]pluginsdk.Thread](t)(s.Threads(ctx, test.query)) {
+				got = append(got, thread.ID)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%s: got %v, want %v", name, got, test.want)
+			}
+		}
+		wrongMode, wrongStatus := pluginsdk.BusyMode("x"), pluginsdk.ThreadStatus("x")
+		for name, err := range map[string]error{
+			"no source":    third(s.CreateThread(ctx, pluginsdk.NewThread{SourceID: "x"})),
+			"wrong kind":   third(s.CreateThread(ctx, pluginsdk.NewThread{Source: "x", SourceID: "x", Kind: "x"})),
+			"wrong mode":   third(s.CreateThread(ctx, pluginsdk.NewThread{Source: "x", SourceID: "x", BusyMode: "x"})),
+			"patch mode":   second(s.UpdateThread(ctx, first.ID, pluginsdk.ThreadPatch{BusyMode: &wrongMode})),
+			"patch status": second(s.UpdateThread(ctx, first.ID, pluginsdk.ThreadPatch{Status: &wrongStatus})),
+		} {
+			if pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		for name, err := range map[string]error{
+			"thread": second(s.Thread(ctx, "nope")),
+			"parent": third(s.CreateThread(ctx, pluginsdk.NewThread{Source: "x", SourceID: "x", ParentThreadID: "nope"})),
+			"update": second(s.UpdateThread(ctx, "nope", pluginsdk.ThreadPatch{})),
+			"reset":  s.ResetSession(ctx, "nope"),
+			"run":    second(s.Run(ctx, "nope")), "message": second(s.Message(ctx, 404)), "task": second(s.Task(ctx, "nope")),
+		} {
+			if pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+	})
+}
+
+func third[A, B any](_ A, _ B, err error) error { return err }
+
+// A delegation that is repeated after a crash must not start the work twice.
+func TestTasks(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		parent := newThread(t, s, "parent")
+		asked := pluginsdk.NewTask{ParentThreadID: parent.ID, OriginalMessage: "Research X\nand write a report", Prompt: "do it"}
+		task, created, err := s.CreateTask(ctx, "key", asked)
+		if err != nil || !created || task.Status != pluginsdk.TaskPending || task.MaxIterations != 5 ||
+			task.MaxValidationIterations != 3 || task.CostCapUSD != 5 || task.Depth != 0 {
+			t.Fatalf("%v %v %+v", err, created, task)
+		}
+		thread := must[pluginsdk.Thread](t)(s.Thread(ctx, task.ThreadID))
+		if thread.Kind != pluginsdk.ThreadTask || thread.ParentThreadID != parent.ID || thread.Name != "Research X" {
+			t.Errorf("its thread %+v", thread)
+		}
+		again, created, err := s.CreateTask(ctx, "key", asked)
+		if err != nil || created || again.ID != task.ID {
+			t.Errorf("repeated: %v %v %s", err, created, again.ID)
+		}
+		_, _, err = s.CreateTask(ctx, "key", pluginsdk.NewTask{ParentThreadID: parent.ID, Prompt: "something else"})
+		wantCode(t, err, pluginsdk.CodeConflict)
+		child, _, err := s.CreateTask(ctx, "", pluginsdk.NewTask{ParentTaskID: task.ID, Prompt: "part"})
+		if err != nil || child.Depth != 1 {
+			t.Errorf("child: %v, depth %d", err, child.Depth)
+		}
+		for _, n := range []pluginsdk.NewTask{{ParentTaskID: "nope", Prompt: "x"}, {ParentThreadID: "nope", Prompt: "x"}} {
+			wantCode(t, third(s.CreateTask(ctx, "", n)), pluginsdk.CodeNotFound)
+		}
+		wantCode(t, third(s.CreateTask(ctx, "", pluginsdk.NewTask{})), pluginsdk.CodeInvalid)
+
+		running, done, wrong := pluginsdk.TaskRunning, pluginsdk.TaskCompleted, pluginsdk.TaskStatus("x")
+		check(t, second(s.UpdateTask(ctx, task.ID, pluginsdk.TaskPatch{Status: &done})))
+		if after := must[pluginsdk.Task](t)(s.UpdateTask(ctx, task.ID, pluginsdk.TaskPatch{Status: &running})); !after.CompletedAt.IsZero() {
+			t.Error("a task that goes on has a CompletedAt")
+		}
+		wantCode(t, second(s.UpdateTask(ctx, task.ID, pluginsdk.TaskPatch{Status: &wrong})), pluginsdk.CodeInvalid)
+		wantCode(t, second(s.UpdateTask(ctx, "nope", pluginsdk.TaskPatch{})), pluginsdk.CodeNotFound)
+		got := only[pluginsdk.Task](t)(s.Tasks(ctx, pluginsdk.TaskQuery{ParentThreadID: parent.ID, Statuses: []pluginsdk.TaskStatus{running}}))
+		if got.ID != task.ID {
+			t.Errorf("got task %s", got.ID)
+		}
+		if got := only[pluginsdk.Task](t)(s.Tasks(ctx, pluginsdk.TaskQuery{After: task.ID})); got.ID != child.ID {
+			t.Errorf("got task %s", got.ID)
+		}
+	})
+}
+
+func TestCrons(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		job := must[pluginsdk.CronJob](t)(s.SaveCron(ctx, pluginsdk.CronJob{Name: "digest", Schedule: "0 7 * * *", Prompt: "morning", Enabled: true}))
+		if job.ID == "" || job.CreatedAt.IsZero() || job.Timezone != "America/Phoenix" || job.Missed != pluginsdk.MissedSkip {
+			t.Errorf("job %+v", job)
+		}
+		at := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+		changed := must[pluginsdk.CronJob](t)(s.SaveCron(ctx, pluginsdk.CronJob{Name: "digest", FireAt: at, Prompt: "once"}))
+		if changed.ID != job.ID || !changed.CreatedAt.Equal(job.CreatedAt) || changed.Schedule != "" || !changed.FireAt.Equal(at) || changed.Enabled {
+			t.Errorf("changed %+v", changed)
+		}
+		same(t, changed, only[pluginsdk.CronJob](t)(s.Crons(ctx)))
+		byHand(t, s, "UPDATE cron_jobs SET enabled = 1")
+		if !only[pluginsdk.CronJob](t)(s.Crons(ctx)).Enabled {
+			t.Error("enabled = 1 is read as off")
+		}
+		for _, bad := range []pluginsdk.CronJob{
+			{Schedule: "x"}, {Name: "neither"}, {Name: "both", Schedule: "x", FireAt: at}, {Name: "missed", Schedule: "x", Missed: "x"},
+		} {
+			wantCode(t, second(s.SaveCron(ctx, bad)), pluginsdk.CodeInvalid)
+		}
+		check(t, s.DeleteCron(ctx, "digest"))
+		wantCode(t, s.DeleteCron(ctx, "digest"), pluginsdk.CodeNotFound)
+	})
+}
+
+func TestMetrics(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		var metrics []pluginsdk.Metric
+		for i := range 250 {
+			metrics = append(metrics, pluginsdk.Metric{Name: "tokens", Value: float64(i), CreatedAt: start.Add(time.Duration(i) * time.Second), ThreadID: "t"})
+		}
+		metrics[3].Name, metrics[3].Tags = "cost", map[string]string{"model": "sonnet"}
+		check(t, s.RecordMetrics(ctx, metrics))
+		check(t, s.RecordMetrics(ctx, nil))
+		wantCode(t, s.RecordMetrics(ctx, []pluginsdk.Metric{{Name: "lost"}, {}}), pluginsdk.CodeInvalid)
+		got := must[[]pluginsdk.Metric](t)(s.QueryMetrics(ctx, pluginsdk.MetricQuery{
+			Name: "tokens", ThreadID: "t", Since: start.Add(2 * time.Second), Until: start.Add(6 * time.Second),
+		}))
+		var values []float64
+		for _, m := range got {
+			values = append(values, m.Value)
+		}
+		if !slices.Equal(values, []float64{2, 4, 5}) {
+			t.Errorf("values %v", values)
+		}
+		if n := len(must[[]pluginsdk.Metric](t)(s.QueryMetrics(ctx, pluginsdk.MetricQuery{After: got[0].ID, Limit: 1000}))); n != 247 {
+			t.Errorf("%d after the third, want 247", n)
+		}
+	})
+}

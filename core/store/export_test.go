@@ -1,0 +1,132 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+
+	entsql "entgo.io/ent/dialect/sql"
+	"entgo.io/ent/dialect/sql/schema"
+
+	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Tx is what a closure of Write gets.
+type Tx = tx
+
+// Run1 runs a statement.
+func (t *Tx) Run1(ctx context.Context, query string, args ...any) error {
+	_, err := t.run(ctx, query, args...)
+	return err
+}
+
+// Write hands a closure to the writer.
+func (s *Store) Write(ctx context.Context, sync bool, f func(context.Context, *Tx) error) error {
+	return s.write.do(ctx, durability(sync), f)
+}
+
+// Commits counts the transactions that SQLite's writer has committed.
+func (s *Store) Commits() int64 {
+	w := s.write.(*groupWriter)
+	var n int64
+	//nolint:errcheck // reads the counter on the writer's own goroutine
+	w.do(context.Background(), relaxed, func(context.Context, *tx) error { n = w.commits; return nil })
+	return n
+}
+
+// Pending counts the writes that SQLite's writer has not begun.
+func (s *Store) Pending() int {
+	w := s.write.(*groupWriter)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.pending)
+}
+
+// Reader is the pool that reads go to.
+func (s *Store) Reader() *sql.DB { return s.back.reader() }
+
+// SchemaDiff returns the statements that would make the database what ent's
+// schema says.
+func (s *Store) SchemaDiff(ctx context.Context) (string, error) {
+	db := s.back.reader()
+	if back, ok := s.back.(*sqliteBackend); ok {
+		if err := s.write.close(); err != nil { // frees the one connection that may write
+			return "", err
+		}
+		db = back.writer
+	}
+	client := ent.NewClient(ent.Driver(entsql.OpenDB(s.back.dialect(), db)))
+	var out bytes.Buffer
+	err := client.Schema.WriteTo(ctx, &out, schema.WithDropColumn(true), schema.WithDropIndex(true))
+	return out.String(), err
+}
+
+// The Keep functions store a value through its conversion to a row; they are
+// how the test of the mapping reaches the database.
+
+func (s *Store) keep(ctx context.Context, f func(context.Context, *tx) error) error {
+	return s.write.do(ctx, durable, f)
+}
+
+// KeepThread stores a thread as it is.
+func (s *Store) KeepThread(ctx context.Context, t pluginsdk.Thread) error {
+	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertThread(tx.Thread, t).Exec(ctx) })
+}
+
+// KeepMessage stores a message and returns its id.
+func (s *Store) KeepMessage(ctx context.Context, m pluginsdk.Message) (id int64, err error) {
+	err = s.keep(ctx, func(ctx context.Context, tx *tx) (err error) {
+		id, err = tx.insertMessage(ctx, m)
+		return err
+	})
+	return id, err
+}
+
+// KeepRun stores a run as it is.
+func (s *Store) KeepRun(ctx context.Context, r pluginsdk.Run) error {
+	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertRun(tx.Run, r).Exec(ctx) })
+}
+
+// KeepTask stores a task as it is.
+func (s *Store) KeepTask(ctx context.Context, t pluginsdk.Task) error {
+	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertTask(tx.Task, t).Exec(ctx) })
+}
+
+// KeepDelivery stores a delivery as it is.
+func (s *Store) KeepDelivery(ctx context.Context, d pluginsdk.Delivery) error {
+	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertDelivery(tx.Delivery, d).Exec(ctx) })
+}
+
+// KeepPlugin stores a registry row as it is.
+func (s *Store) KeepPlugin(ctx context.Context, p pluginsdk.PluginInfo) error {
+	return s.keep(ctx, func(ctx context.Context, tx *tx) error {
+		insert, err := insertPlugin(tx.Plugin, p)
+		if err != nil {
+			return err
+		}
+		return insert.Exec(ctx)
+	})
+}
+
+// losing is a writer whose COMMITs have no known outcome.
+type losing struct {
+	writer
+	landed bool
+}
+
+func (l losing) do(ctx context.Context, how durability, f func(context.Context, *tx) error) error {
+	if l.landed {
+		if err := l.writer.do(ctx, how, f); err != nil {
+			return err
+		}
+	}
+	return &uncertainError{errors.New("connection lost")}
+}
+
+// LoseCommits makes the store forget what became of its COMMITs.
+func (s *Store) LoseCommits(landed bool) { s.write = losing{s.write, landed} }
+
+// Wrap gives an error of Write the code that callers of the store see.
+func Wrap(operation string, err error) error { return wrap(operation, err) }

@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"entgo.io/ent/dialect"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// batchMax bounds how many writes share a COMMIT, and so how long the first of
+// them waits for the others.
+const batchMax = 256
+
+// groupWriter is the one goroutine that writes to SQLite; see the package's
+// doc.
+type groupWriter struct {
+	log  *slog.Logger
+	conn *statements
+	tx   *tx
+
+	mu      sync.Mutex
+	pending []*job
+	closed  bool
+
+	wake    chan struct{} // capacity 1
+	stopped chan struct{}
+	full    bool // PRAGMA synchronous as it is now
+	commits int64
+}
+
+// job is one closure on its way through the writer.
+type job struct {
+	ctx  context.Context
+	how  durability
+	f    func(context.Context, *tx) error
+	err  error
+	done chan struct{}
+
+	mu    sync.Mutex
+	taken bool // it is running or has run: too late to give up
+	left  bool // its caller has given up
+}
+
+func startGroupWriter(conn *sql.Conn, log *slog.Logger) *groupWriter {
+	w := &groupWriter{
+		log: log, conn: newStatements(conn),
+		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
+	}
+	w.tx = newTx(dialect.SQLite, w.conn)
+	go w.loop()
+	return w
+}
+
+func (w *groupWriter) do(ctx context.Context, how durability, f func(context.Context, *tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j := &job{ctx: context.WithoutCancel(ctx), how: how, f: f, done: make(chan struct{})}
+	if err := w.hand(j); err != nil {
+		return err
+	}
+	select {
+	case <-j.done:
+	case <-ctx.Done():
+		if j.leave() {
+			return ctx.Err()
+		}
+		<-j.done
+	}
+	return j.err
+}
+
+func (w *groupWriter) hand(j *job) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database is closed")
+	}
+	w.pending = append(w.pending, j)
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (w *groupWriter) close() error {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.wake)
+	}
+	w.mu.Unlock()
+	<-w.stopped
+	return nil
+}
+
+func (w *groupWriter) loop() {
+	defer close(w.stopped)
+	defer w.conn.close()
+	for open := true; open; {
+		_, open = <-w.wake
+		for batch := w.take(); len(batch) > 0; batch = w.take() {
+			w.write(batch)
+		}
+	}
+}
+
+// take returns the writes to do next; those whose callers gave up are gone.
+func (w *groupWriter) take() []*job {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var batch []*job
+	for len(w.pending) > 0 && len(batch) < batchMax {
+		if j := w.pending[0]; j.take() {
+			batch = append(batch, j)
+		}
+		w.pending[0] = nil
+		w.pending = w.pending[1:]
+	}
+	return batch
+}
+
+// write runs one batch and answers it.
+func (w *groupWriter) write(batch []*job) {
+	if err := w.transaction(batch); err != nil {
+		for _, j := range batch {
+			if j.err == nil {
+				j.err = err
+			}
+		}
+	}
+	for _, j := range batch {
+		close(j.done)
+	}
+}
+
+// transaction runs one batch in one transaction. An error is of the whole of
+// it; what fails a single write is in its job.
+func (w *groupWriter) transaction(batch []*job) error {
+	ctx := context.Background() // without Done: nothing interrupts the writer
+	if err := w.synchronous(ctx, batch); err != nil {
+		return err
+	}
+	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	if err := w.jobs(ctx, batch); err != nil {
+		return w.abandon(ctx, err)
+	}
+	if _, err := w.conn.ExecContext(ctx, "COMMIT"); err != nil {
+		return w.abandon(ctx, &uncertainError{err})
+	}
+	w.commits++
+	return nil
+}
+
+// jobs runs each write of a batch in a savepoint. (A write that is alone needs
+// none: its failure is the transaction's.)
+func (w *groupWriter) jobs(ctx context.Context, batch []*job) error {
+	if len(batch) == 1 {
+		batch[0].err = protect(batch[0].ctx, w.tx, batch[0].f)
+		return batch[0].err
+	}
+	for _, j := range batch {
+		if _, err := w.conn.ExecContext(ctx, "SAVEPOINT job"); err != nil {
+			return fmt.Errorf("savepoint: %w", err)
+		}
+		if j.err = protect(j.ctx, w.tx, j.f); j.err != nil {
+			// SQLite gives up the whole transaction on some errors (disk
+			// full, I/O); then there is no savepoint to return to.
+			if _, err := w.conn.ExecContext(ctx, "ROLLBACK TO job"); err != nil {
+				return fmt.Errorf("roll back one write: %w", errors.Join(j.err, err))
+			}
+		}
+		if _, err := w.conn.ExecContext(ctx, "RELEASE job"); err != nil {
+			return fmt.Errorf("release savepoint: %w", err)
+		}
+	}
+	return nil
+}
+
+// abandon ends the transaction and returns why.
+func (w *groupWriter) abandon(ctx context.Context, cause error) error {
+	if _, err := w.conn.ExecContext(ctx, "ROLLBACK"); err != nil {
+		w.log.Error("transaction could not be rolled back", "err", err, "cause", cause)
+	}
+	return cause
+}
+
+// synchronous makes COMMIT wait for the disk when one of the batch must.
+func (w *groupWriter) synchronous(ctx context.Context, batch []*job) error {
+	full := false
+	for _, j := range batch {
+		full = full || j.how == durable
+	}
+	if full == w.full {
+		return nil
+	}
+	mode := "PRAGMA synchronous = NORMAL"
+	if full {
+		mode = "PRAGMA synchronous = FULL"
+	}
+	if _, err := w.conn.direct(ctx, mode); err != nil {
+		return fmt.Errorf("set synchronous: %w", err)
+	}
+	w.full = full
+	return nil
+}
+
+// take claims the job for the writer.
+func (j *job) take() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.taken = !j.left
+	return j.taken
+}
+
+// leave withdraws the job; false says that it is too late.
+func (j *job) leave() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.left = !j.taken
+	return j.left
+}

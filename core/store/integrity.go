@@ -1,0 +1,39 @@
+package store
+
+import (
+	"context"
+	"fmt"
+)
+
+// orphans are rows that refer to what does not exist; there should be none.
+var orphans = []struct{ what, query string }{
+	{"messages of no thread", "SELECT COUNT(*) FROM messages m WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.id = m.thread_id)"},
+	{"runs of no thread", "SELECT COUNT(*) FROM runs r WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.id = r.thread_id)"},
+	{"runs of no message", "SELECT COUNT(*) FROM runs r WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = r.message_id)"},
+	{"deliveries of no message", "SELECT COUNT(*) FROM deliveries d WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = d.message_id)"},
+	{"tasks of no thread", "SELECT COUNT(*) FROM tasks k WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.id = k.thread_id)"},
+	{"primary threads too many", "SELECT COUNT(*) FROM threads WHERE kind = 'primary' AND NOT (source = 'web' AND source_id = 'primary')"},
+	{"threads with more than one run at work", `SELECT COUNT(*) FROM
+		(SELECT 1 FROM runs WHERE state = 'running' GROUP BY thread_id HAVING COUNT(*) > 1) AS twice`},
+	{"runs whose state and finished_at disagree", `SELECT COUNT(*) FROM runs
+		WHERE (finished_at IS NULL) <> (state IN ('queued', 'running', 'waiting'))`},
+}
+
+// Integrity returns what is wrong with the stored data, in words for people;
+// nothing when all is well. It reads everything, so it takes its time.
+func (s *Store) Integrity(ctx context.Context) ([]string, error) {
+	problems, err := s.back.integrity(ctx)
+	if err != nil {
+		return nil, wrap("check the database", err)
+	}
+	for _, check := range orphans {
+		var n int
+		if err := s.back.reader().QueryRowContext(ctx, check.query).Scan(&n); err != nil {
+			return nil, wrap("look for "+check.what, err)
+		}
+		if n > 0 {
+			problems = append(problems, fmt.Sprintf("%d %s", n, check.what))
+		}
+	}
+	return problems, nil
+}

@@ -1,0 +1,250 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/schema"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// This file holds both conversions between rows and the domain's types, and
+// nothing else does any. TestMappingKeepsEveryField walks them by reflection.
+
+func threadOf(row *ent.Thread) pluginsdk.Thread {
+	return pluginsdk.Thread{
+		ID: row.ID, Source: row.Source, SourceID: row.SourceID, ReportTo: row.ReportTo, Name: row.Name,
+		Kind: row.Kind, ParentThreadID: row.ParentThreadID, Status: row.Status,
+		SessionID: row.SessionID, SessionOpen: row.SessionOpen, SeenMessageID: row.SeenMessageID,
+		Model: row.Model, Effort: row.Effort, PermissionMode: row.PermissionMode, Cwd: row.Cwd,
+		Instructions: row.Instructions, BusyMode: row.BusyMode,
+		LastActivity: row.LastActivity.UTC(), LastReadMessageID: row.LastReadMessageID,
+		Epoch: row.Epoch, CreatedAt: row.CreatedAt.UTC(),
+	}
+}
+
+func insertThread(into *ent.ThreadClient, t pluginsdk.Thread) *ent.ThreadCreate {
+	return into.Create().
+		SetID(t.ID).SetSource(clean(t.Source)).SetSourceID(clean(t.SourceID)).SetReportTo(clean(t.ReportTo)).
+		SetName(clean(t.Name)).SetKind(t.Kind).SetParentThreadID(t.ParentThreadID).SetStatus(t.Status).
+		SetSessionID(clean(t.SessionID)).SetSessionOpen(t.SessionOpen).SetSeenMessageID(t.SeenMessageID).
+		SetModel(clean(t.Model)).SetEffort(clean(t.Effort)).SetPermissionMode(clean(t.PermissionMode)).
+		SetCwd(clean(t.Cwd)).SetInstructions(clean(t.Instructions)).SetBusyMode(t.BusyMode).
+		SetLastActivity(instant(t.LastActivity)).SetLastReadMessageID(t.LastReadMessageID).
+		SetEpoch(t.Epoch).SetCreatedAt(instant(t.CreatedAt))
+}
+
+func messageOf(row *ent.Message) pluginsdk.Message {
+	return pluginsdk.Message{
+		ID: row.ID, ThreadID: row.ThreadID, Role: row.Role, Kind: row.Kind, Source: row.Source,
+		Author: row.Author, Content: row.Content, Model: row.Model, Metadata: orNoJSON(row.Metadata),
+		Attachments: row.Attachments, RunID: row.RunID, Key: orEmpty(row.Key), CreatedAt: row.CreatedAt.UTC(),
+	}
+}
+
+// messageColumns are what messageValues returns the values of. Messages are
+// inserted more often than anything else, so they go without ent's builders;
+// their id is left to the database.
+const messageColumns = "thread_id, role, kind, source, author, content, model, metadata, attachments, run_id, key, created_at"
+
+func messageValues(m pluginsdk.Message) ([]any, error) {
+	var metadata, attachments any // NULL, or JSON as text
+	if m.Metadata != nil {
+		metadata = string(m.Metadata)
+	}
+	if m.Attachments != nil {
+		encoded, err := json.Marshal(m.Attachments)
+		if err != nil {
+			return nil, err
+		}
+		attachments = string(encoded)
+	}
+	return []any{
+		m.ThreadID, string(m.Role), string(m.Kind), clean(m.Source), clean(m.Author), clean(m.Content), clean(m.Model),
+		metadata, attachments, m.RunID, keyOrNil(clean(m.Key)), instant(m.CreatedAt),
+	}, nil
+}
+
+func runOf(row *ent.Run) pluginsdk.Run {
+	return pluginsdk.Run{
+		ID: row.ID, ThreadID: row.ThreadID, MessageID: row.MessageID, Kind: row.Kind, State: row.State,
+		MergedInto: row.MergedInto, CauseRunID: row.CauseRunID, Depth: row.Depth, Step: row.Step,
+		Attempt: row.Attempt, NextAttemptAt: orZero(row.NextAttemptAt), Owner: row.Owner,
+		LeaseUntil: orZero(row.LeaseUntil), TraceID: row.TraceID, SessionID: row.SessionID,
+		PromptHash: row.PromptHash, Result: row.Result, Events: row.Events, Steps: row.Steps,
+		Outcomes: row.Outcomes, Error: row.Error,
+		Usage: pluginsdk.Usage{
+			InputTokens: row.InputTokens, OutputTokens: row.OutputTokens,
+			CacheReadTokens: row.CacheReadTokens, CacheWriteTokens: row.CacheWriteTokens,
+		},
+		CostUSD: row.CostUsd, QueuedAt: row.QueuedAt.UTC(),
+		StartedAt: orZero(row.StartedAt), FinishedAt: orZero(row.FinishedAt),
+	}
+}
+
+func insertRun(into *ent.RunClient, r pluginsdk.Run) *ent.RunCreate {
+	create := into.Create().
+		SetID(r.ID).SetThreadID(r.ThreadID).SetMessageID(r.MessageID).SetKind(r.Kind).SetState(r.State).
+		SetMergedInto(r.MergedInto).SetCauseRunID(r.CauseRunID).SetDepth(r.Depth).SetStep(r.Step).
+		SetAttempt(r.Attempt).SetNillableNextAttemptAt(nullable(r.NextAttemptAt)).SetOwner(clean(r.Owner)).
+		SetNillableLeaseUntil(nullable(r.LeaseUntil)).SetTraceID(clean(r.TraceID)).SetSessionID(clean(r.SessionID)).
+		SetPromptHash(clean(r.PromptHash)).SetError(clean(r.Error)).
+		SetInputTokens(r.Usage.InputTokens).SetOutputTokens(r.Usage.OutputTokens).
+		SetCacheReadTokens(r.Usage.CacheReadTokens).SetCacheWriteTokens(r.Usage.CacheWriteTokens).
+		SetCostUsd(r.CostUSD).SetQueuedAt(instant(r.QueuedAt)).
+		SetNillableStartedAt(nullable(r.StartedAt)).SetNillableFinishedAt(nullable(r.FinishedAt))
+	if r.Result != nil {
+		create.SetResult(r.Result)
+	}
+	if r.Events != nil {
+		create.SetEvents(cleanEvents(r.Events))
+	}
+	if r.Steps != nil {
+		create.SetSteps(r.Steps)
+	}
+	if r.Outcomes != nil {
+		create.SetOutcomes(r.Outcomes)
+	}
+	return create
+}
+
+func agentRunOf(row *ent.AgentRun) pluginsdk.AgentRun {
+	return pluginsdk.AgentRun{
+		ID: row.ID, RunID: row.RunID, TaskID: row.TaskID, ThreadID: row.ThreadID,
+		Purpose: row.Purpose, Model: row.Model,
+		Usage: pluginsdk.Usage{
+			InputTokens: row.InputTokens, OutputTokens: row.OutputTokens,
+			CacheReadTokens: row.CacheReadTokens, CacheWriteTokens: row.CacheWriteTokens,
+		},
+		CostUSD: row.CostUsd, Duration: time.Duration(row.DurationNs), Success: row.Success,
+		Error: row.Error, StartedAt: row.StartedAt.UTC(),
+	}
+}
+
+// insertAgentRun leaves the id to the database.
+func insertAgentRun(into *ent.AgentRunClient, r pluginsdk.AgentRun) *ent.AgentRunCreate {
+	return into.Create().
+		SetRunID(r.RunID).SetTaskID(r.TaskID).SetThreadID(r.ThreadID).SetPurpose(clean(r.Purpose)).
+		SetModel(clean(r.Model)).SetInputTokens(r.Usage.InputTokens).SetOutputTokens(r.Usage.OutputTokens).
+		SetCacheReadTokens(r.Usage.CacheReadTokens).SetCacheWriteTokens(r.Usage.CacheWriteTokens).
+		SetCostUsd(r.CostUSD).SetDurationNs(int64(r.Duration)).SetSuccess(r.Success).
+		SetError(clean(r.Error)).SetStartedAt(instant(r.StartedAt))
+}
+
+func deliveryOf(row *ent.Delivery) pluginsdk.Delivery {
+	return pluginsdk.Delivery{
+		ID: row.ID, MessageID: row.MessageID, Plugin: row.Plugin, Target: row.Target, State: row.State,
+		Attempt: row.Attempt, NextAttemptAt: orZero(row.NextAttemptAt), LastError: row.LastError,
+		ExternalID: row.ExternalID, CreatedAt: row.CreatedAt.UTC(),
+	}
+}
+
+func insertDelivery(into *ent.DeliveryClient, d pluginsdk.Delivery) *ent.DeliveryCreate {
+	return into.Create().
+		SetID(d.ID).SetMessageID(d.MessageID).SetPlugin(d.Plugin).SetTarget(d.Target).SetState(d.State).
+		SetAttempt(d.Attempt).SetNillableNextAttemptAt(nullable(d.NextAttemptAt)).
+		SetLastError(clean(d.LastError)).SetExternalID(clean(d.ExternalID)).SetCreatedAt(instant(d.CreatedAt))
+}
+
+func taskOf(row *ent.Task) pluginsdk.Task {
+	return pluginsdk.Task{
+		ID: row.ID, ThreadID: row.ThreadID, ParentThreadID: row.ParentThreadID, ParentTaskID: row.ParentTaskID,
+		Depth: row.Depth, Key: orEmpty(row.Key), Status: row.Status, OriginalMessage: row.OriginalMessage,
+		Prompt: row.Prompt, Model: row.Model, CurrentIteration: row.CurrentIteration,
+		MaxIterations: row.MaxIterations, ValidationIterations: row.ValidationIterations,
+		MaxValidationIterations: row.MaxValidationIterations, CostCapUSD: row.CostCapUsd,
+		Result: row.Result, Feedback: row.Feedback, CreatedAt: row.CreatedAt.UTC(), CompletedAt: orZero(row.CompletedAt),
+	}
+}
+
+func insertTask(into *ent.TaskClient, t pluginsdk.Task) *ent.TaskCreate {
+	return into.Create().
+		SetID(t.ID).SetThreadID(t.ThreadID).SetParentThreadID(t.ParentThreadID).SetParentTaskID(t.ParentTaskID).
+		SetDepth(t.Depth).SetNillableKey(keyOrNil(clean(t.Key))).SetStatus(t.Status).
+		SetOriginalMessage(clean(t.OriginalMessage)).SetPrompt(clean(t.Prompt)).SetModel(clean(t.Model)).
+		SetCurrentIteration(t.CurrentIteration).SetMaxIterations(t.MaxIterations).
+		SetValidationIterations(t.ValidationIterations).SetMaxValidationIterations(t.MaxValidationIterations).
+		SetCostCapUsd(t.CostCapUSD).SetResult(clean(t.Result)).SetFeedback(clean(t.Feedback)).
+		SetCreatedAt(instant(t.CreatedAt)).SetNillableCompletedAt(nullable(t.CompletedAt))
+}
+
+func cronOf(row *ent.CronJob) pluginsdk.CronJob {
+	return pluginsdk.CronJob{
+		ID: row.ID, Name: row.Name, Schedule: row.Schedule, FireAt: orZero(row.FireAt), Timezone: row.Timezone,
+		Prompt: row.Prompt, ThreadID: row.ThreadID, Target: row.Target, Enabled: bool(row.Enabled),
+		Missed: row.Missed, LastRun: orZero(row.LastRun), NextRun: orZero(row.NextRun),
+		LastResult: row.LastResult, CreatedAt: row.CreatedAt.UTC(),
+	}
+}
+
+func insertCron(into *ent.CronJobClient, j pluginsdk.CronJob) *ent.CronJobCreate {
+	return into.Create().
+		SetID(j.ID).SetName(clean(j.Name)).SetSchedule(clean(j.Schedule)).SetNillableFireAt(nullable(j.FireAt)).
+		SetTimezone(clean(j.Timezone)).SetPrompt(clean(j.Prompt)).SetThreadID(j.ThreadID).SetTarget(clean(j.Target)).
+		SetEnabled(schema.Switch(j.Enabled)).SetMissed(j.Missed).SetNillableLastRun(nullable(j.LastRun)).
+		SetNillableNextRun(nullable(j.NextRun)).SetLastResult(clean(j.LastResult)).SetCreatedAt(instant(j.CreatedAt))
+}
+
+func metricOf(row *ent.Metric) pluginsdk.Metric {
+	return pluginsdk.Metric{
+		ID: row.ID, Name: row.Name, Value: row.Value, Tags: row.Tags,
+		ThreadID: row.ThreadID, CreatedAt: row.CreatedAt.UTC(),
+	}
+}
+
+// insertMetric leaves the id to the database.
+func insertMetric(into *ent.MetricClient, m pluginsdk.Metric) *ent.MetricCreate {
+	create := into.Create().
+		SetName(clean(m.Name)).SetValue(m.Value).SetThreadID(m.ThreadID).SetCreatedAt(instant(m.CreatedAt))
+	if len(m.Tags) > 0 {
+		create.SetTags(m.Tags)
+	}
+	return create
+}
+
+func insertPlugin(into *ent.PluginClient, p pluginsdk.PluginInfo) (*ent.PluginCreate, error) {
+	manifest, err := json.Marshal(p.Manifest)
+	if err != nil {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "manifest: %w", err)
+	}
+	create := into.Create().
+		SetID(p.Name).SetPath(clean(p.Path)).SetSha256(p.SHA256).SetVersion(clean(p.Version)).
+		SetManifest(manifest).SetEnabled(schema.Switch(p.Enabled)).SetPosition(p.Position).SetState(p.State).
+		SetLastError(clean(p.LastError)).SetRestarts(p.Restarts).SetFailures(p.Failures).
+		SetUpdatedAt(instant(p.UpdatedAt))
+	if p.Settings != nil {
+		create.SetSettings(p.Settings)
+	}
+	if p.Granted != nil {
+		create.SetGranted(p.Granted)
+	}
+	if p.OnFailure != nil {
+		create.SetOnFailure(p.OnFailure)
+	}
+	return create, nil
+}
+
+func auditOf(row *ent.AuditEntry) AuditEntry {
+	return AuditEntry{
+		ID: row.ID, Who: row.Who, Action: row.Action, Target: row.Target,
+		Detail: row.Detail, CreatedAt: row.CreatedAt.UTC(),
+	}
+}
+
+// orNoJSON makes what was never set look the same on both databases.
+func orNoJSON(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
+	return raw
+}
+
+// all converts a list of rows.
+func all[Row, Domain any](rows []*Row, convert func(*Row) Domain) []Domain {
+	out := make([]Domain, 0, len(rows))
+	for _, row := range rows {
+		out = append(out, convert(row))
+	}
+	return out
+}

@@ -1,0 +1,228 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// filler gives every field of a value something of its own.
+type filler struct{ n int64 }
+
+func (f *filler) fill(t *testing.T, v reflect.Value, path string) {
+	t.Helper()
+	f.n++
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Date(2026, 1, 2, 3, 4, 5, int(f.n)*1000, time.UTC)))
+		return
+	case json.RawMessage:
+		v.Set(reflect.ValueOf(json.RawMessage(fmt.Sprintf(`{"n":%d}`, f.n))))
+		return
+	case pluginsdk.OnFailure:
+		v.SetString(string(pluginsdk.FailClosed))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(fmt.Sprintf("%s %d", path, f.n))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(f.n)
+	case reflect.Float64:
+		v.SetFloat(float64(f.n) + 0.25)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		f.fill(t, v.Elem(), path)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		f.fill(t, v.Index(0), path+"[0]")
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		f.fill(t, key, path+" key")
+		f.fill(t, value, path+" value")
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f.fill(t, v.Field(i), path+"."+v.Type().Field(i).Name)
+		}
+	default:
+		t.Fatalf("%s: a field of kind %s: teach the filler about it", path, v.Kind())
+	}
+}
+
+func filled[T any](t *testing.T) T {
+	t.Helper()
+	var value T
+	new(filler).fill(t, reflect.ValueOf(&value).Elem(), reflect.TypeFor[T]().Name())
+	return value
+}
+
+// same names each field that the round trip lost.
+func same[T any](t *testing.T, want, got T) {
+	t.Helper()
+	a, b := reflect.ValueOf(want), reflect.ValueOf(got)
+	for i := range a.NumField() {
+		if x, y := a.Field(i).Interface(), b.Field(i).Interface(); !reflect.DeepEqual(x, y) {
+			t.Errorf("%s.%s is lost on its way through the database:\n got %+v\nwant %+v",
+				a.Type().Name(), a.Type().Field(i).Name, y, x)
+		}
+	}
+}
+
+// A field that somebody adds to a domain type and forgets in mapping.go or in
+// the schema would be empty after a restart.
+func TestMappingKeepsEveryField(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+
+		thread := filled[pluginsdk.Thread](t)
+		check(t, s.KeepThread(ctx, thread))
+		same(t, thread, must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)))
+
+		message := filled[pluginsdk.Message](t)
+		message.ID = must[int64](t)(s.KeepMessage(ctx, message))
+		same(t, message, must[pluginsdk.Message](t)(s.Message(ctx, message.ID)))
+
+		run := filled[pluginsdk.Run](t)
+		check(t, s.KeepRun(ctx, run))
+		same(t, run, must[pluginsdk.Run](t)(s.Run(ctx, run.ID)))
+
+		task := filled[pluginsdk.Task](t)
+		check(t, s.KeepTask(ctx, task))
+		same(t, task, must[pluginsdk.Task](t)(s.Task(ctx, task.ID)))
+
+		delivery := filled[pluginsdk.Delivery](t)
+		check(t, s.KeepDelivery(ctx, delivery))
+		same(t, delivery, only[pluginsdk.Delivery](t)(s.Deliveries(ctx, "", 0)))
+
+		agentRun := filled[pluginsdk.AgentRun](t)
+		agentRun.ID = must[int64](t)(s.RecordAgentRun(ctx, agentRun))
+		same(t, agentRun, only[pluginsdk.AgentRun](t)(s.AgentRuns(ctx, agentRun.ThreadID, 0)))
+
+		metric := filled[pluginsdk.Metric](t)
+		metric.ID = 1
+		check(t, s.RecordMetrics(ctx, []pluginsdk.Metric{metric}))
+		same(t, metric, only[pluginsdk.Metric](t)(s.QueryMetrics(ctx, pluginsdk.MetricQuery{})))
+
+		cron := filled[pluginsdk.CronJob](t)
+		cron.Missed, cron.FireAt = pluginsdk.MissedRun, time.Time{}
+		check(t, second(s.SaveCron(ctx, cron)))
+		same(t, cron, only[pluginsdk.CronJob](t)(s.Crons(ctx)))
+
+		plugin := filled[pluginsdk.PluginInfo](t)
+		plugin.Problem = "" // is found, not stored
+		check(t, s.KeepPlugin(ctx, plugin))
+		same(t, plugin, must[pluginsdk.PluginInfo](t)(s.Plugin(ctx, plugin.Name)))
+	})
+}
+
+// TestAuditKeepsEveryField is the same for the one type of the store's own.
+func TestAuditKeepsEveryField(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		check(t, s.Audit(ctx, "ann", "plugin.enable", "discord", "by hand"))
+		entry := only[store.AuditEntry](t)(s.AuditEntries(ctx, 0))
+		if entry.ID == "" || entry.CreatedAt.IsZero() {
+			t.Errorf("entry %+v has no id or no time", entry)
+		}
+		entry.ID, entry.CreatedAt = "", time.Time{}
+		if want := (store.AuditEntry{Who: "ann", Action: "plugin.enable", Target: "discord", Detail: "by hand"}); entry != want {
+			t.Errorf("got %+v, want %+v", entry, want)
+		}
+	})
+}
+
+// What a caller asks for when it makes something must be what is made.
+func TestNewThingsKeepWhatWasAsked(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		parent := newThread(t, s, "parent")
+
+		wanted := filled[pluginsdk.NewThread](t)
+		wanted.Kind, wanted.BusyMode, wanted.ParentThreadID = pluginsdk.ThreadCron, pluginsdk.BusySteer, parent.ID
+		thread, _, err := s.CreateThread(ctx, wanted)
+		check(t, err)
+		sameNames(t, wanted, thread)
+		same(t, thread, must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)))
+
+		newMessage := filled[pluginsdk.NewMessage](t)
+		newMessage.Role = pluginsdk.RoleSystem
+		message := only[pluginsdk.Message](t)(s.Append(ctx, nil, parent.ID, "", "", []pluginsdk.NewMessage{newMessage}))
+		sameNames(t, newMessage, message)
+		same(t, message, must[pluginsdk.Message](t)(s.Message(ctx, message.ID)))
+
+		first, _, err := s.CreateTask(ctx, "", pluginsdk.NewTask{Prompt: "first"})
+		check(t, err)
+		newTask := filled[pluginsdk.NewTask](t)
+		newTask.ParentThreadID, newTask.ParentTaskID = parent.ID, first.ID
+		task, _, err := s.CreateTask(ctx, "key", newTask)
+		check(t, err)
+		sameNames(t, newTask, task)
+		same(t, task, must[pluginsdk.Task](t)(s.Task(ctx, task.ID)))
+	})
+}
+
+// A field of a patch that is not applied looks to its caller as if it were.
+func TestPatchesApplyEveryField(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "patched")
+		threadPatch := filled[pluginsdk.ThreadPatch](t)
+		status, mode := pluginsdk.ThreadArchived, pluginsdk.BusyCollect
+		threadPatch.Status, threadPatch.BusyMode = &status, &mode
+		updated := must[pluginsdk.Thread](t)(s.UpdateThread(ctx, thread.ID, threadPatch))
+		sameNames(t, threadPatch, updated)
+		same(t, updated, must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)))
+
+		task, _, err := s.CreateTask(ctx, "", pluginsdk.NewTask{Prompt: "patched"})
+		check(t, err)
+		taskPatch := filled[pluginsdk.TaskPatch](t)
+		ended := pluginsdk.TaskFailed
+		taskPatch.Status = &ended
+		after := must[pluginsdk.Task](t)(s.UpdateTask(ctx, task.ID, taskPatch))
+		sameNames(t, taskPatch, after)
+		if after.CompletedAt.IsZero() {
+			t.Error("a task that failed has no CompletedAt")
+		}
+	})
+}
+
+// sameNames compares the fields that two types both have.
+func sameNames(t *testing.T, want, got any) {
+	t.Helper()
+	a, b := reflect.ValueOf(want), reflect.ValueOf(got)
+	for i := range a.NumField() {
+		name := a.Type().Field(i).Name
+		x, y := reflect.Indirect(a.Field(i)), b.FieldByName(name)
+		if !y.IsValid() {
+			t.Errorf("%s.%s has no counterpart in %s", a.Type().Name(), name, b.Type().Name())
+			continue
+		}
+		if !reflect.DeepEqual(x.Interface(), y.Interface()) {
+			t.Errorf("%s.%s: got %v, want %v", a.Type().Name(), name, y, x)
+		}
+	}
+}
+
+func only[T any](t *testing.T) func(list []T, err error) T {
+	return func(list []T, err error) (one T) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) != 1 {
+			t.Fatalf("got %d, want one: %+v", len(list), list)
+		}
+		return list[0]
+	}
+}

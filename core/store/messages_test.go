@@ -1,0 +1,214 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// A hook that is called again after a crash must not double its rows.
+func TestAppendIsIdempotent(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general").ID
+		rows := []pluginsdk.NewMessage{
+			{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: "one", Metadata: []byte(`{ "a" : "<b>" }`)},
+			text(pluginsdk.RoleSystem, "two", ""),
+		}
+		first := must[[]pluginsdk.Message](t)(s.Append(ctx, nil, thread, "key", "activity", rows))
+		if len(first) != 2 || first[0].Source != "activity" || first[0].Key != "key" || first[1].Key != "key#1" || first[0].ID >= first[1].ID {
+			t.Fatalf("stored %+v", first)
+		}
+		again := must[[]pluginsdk.Message](t)(s.Append(ctx, nil, thread, "key", "activity", rows))
+		for i := range first {
+			same(t, first[i], again[i])
+		}
+		for name, other := range map[string][]pluginsdk.NewMessage{
+			"other content": {rows[0], text(pluginsdk.RoleSystem, "three", "")},
+			"fewer rows":    rows[:1],
+			"more rows":     append(slices.Clone(rows), rows[1]),
+		} {
+			if _, err := s.Append(ctx, nil, thread, "key", "activity", other); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict {
+				t.Errorf("%s: got %v, want a conflict", name, err)
+			}
+		}
+		check(t, second(s.Append(ctx, nil, newThread(t, s, "other").ID, "key", "activity", rows)))
+		if n := len(must[[]pluginsdk.Message](t)(s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread}))); n != 2 {
+			t.Errorf("%d messages, want 2", n)
+		}
+	})
+}
+
+func TestAppendIsAllOrNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general").ID
+		good := text(pluginsdk.RoleSystem, "good", "")
+		for name, bad := range map[string]pluginsdk.NewMessage{
+			"no role":     {Kind: pluginsdk.MessageText},
+			"no kind":     {Role: pluginsdk.RoleUser},
+			"no metadata": {Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Metadata: []byte(`"text"`)},
+		} {
+			if _, err := s.Append(ctx, nil, thread, "", "x", []pluginsdk.NewMessage{good, bad}); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		_, err := s.Append(ctx, nil, "no such thread", "", "x", []pluginsdk.NewMessage{good})
+		wantCode(t, err, pluginsdk.CodeNotFound)
+		if n := len(must[[]pluginsdk.Message](t)(s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread}))); n != 0 {
+			t.Errorf("%d messages, want none", n)
+		}
+		many := slices.Repeat([]pluginsdk.NewMessage{good}, 230)
+		stored := must[[]pluginsdk.Message](t)(s.Append(ctx, nil, thread, "many", "x", many))
+		if len(stored) != len(many) || !slices.IsSortedFunc(stored, func(a, b pluginsdk.Message) int { return int(a.ID - b.ID) }) {
+			t.Errorf("%d rows stored, or out of order", len(stored))
+		}
+	})
+}
+
+func TestMessagesSelects(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general").ID
+		var ids []int64
+		for i := range 6 {
+			row := text([]pluginsdk.Role{pluginsdk.RoleUser, pluginsdk.RoleAssistant}[i%2], fmt.Sprint(i), "")
+			if i == 5 {
+				row.Kind = pluginsdk.MessageThinking
+			}
+			ids = append(ids, only[pluginsdk.Message](t)(s.Append(ctx, nil, thread, "", "x", []pluginsdk.NewMessage{row})).ID)
+		}
+		tests := map[string]struct {
+			query pluginsdk.MessageQuery
+			want  []string
+		}{
+			"all":    {pluginsdk.MessageQuery{}, []string{"0", "1", "2", "3", "4", "5"}},
+			"first":  {pluginsdk.MessageQuery{Limit: 2}, []string{"0", "1"}},
+			"last":   {pluginsdk.MessageQuery{Limit: 2, Last: true}, []string{"4", "5"}},
+			"after":  {pluginsdk.MessageQuery{After: ids[3]}, []string{"4", "5"}},
+			"before": {pluginsdk.MessageQuery{Before: ids[4], Limit: 1, Last: true}, []string{"3"}},
+			"roles":  {pluginsdk.MessageQuery{Roles: []pluginsdk.Role{pluginsdk.RoleUser}}, []string{"0", "2", "4"}},
+			"kinds":  {pluginsdk.MessageQuery{Kinds: []pluginsdk.MessageKind{pluginsdk.MessageThinking}}, []string{"5"}},
+		}
+		for name, test := range tests {
+			test.query.ThreadID = thread
+			got := contents(must[[]pluginsdk.Message](t)(s.Messages(ctx, test.query)))
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%s: got %v, want %v", name, got, test.want)
+			}
+		}
+		_, err := s.Messages(ctx, pluginsdk.MessageQuery{})
+		wantCode(t, err, pluginsdk.CodeInvalid)
+	})
+}
+
+// Three messages are queued at once and answered one after the other. Each is
+// answered with what came before it, in the order of a conversation: never
+// with the questions that were asked later.
+func TestHistoryIsInTheOrderOfTurns(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general").ID
+		check(t, second(s.Append(ctx, nil, thread, "", "x", []pluginsdk.NewMessage{text(pluginsdk.RoleAssistant, "welcome", "")})))
+		var runs []string
+		for i := range 3 {
+			runs = append(runs, accept(t, s, thread, fmt.Sprintf("q%d", i+1)).RunID)
+		}
+		for i := range 3 {
+			c := claim(t, s, thread)
+			check(t, second(s.Append(ctx, &c.Fence, thread, "", "x", []pluginsdk.NewMessage{
+				{Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageThinking, Content: "hm", RunID: c.Run.ID},
+			})))
+			finish(t, s, c, fmt.Sprintf("a%d", i+1))
+		}
+		check(t, second(s.Append(ctx, nil, thread, "", "x", []pluginsdk.NewMessage{text(pluginsdk.RoleAssistant, "later", "")})))
+		want := [][]string{{"welcome"}, {"welcome", "q1", "a1"}, {"welcome", "q1", "a1", "q2", "a2"}}
+		for i, run := range runs {
+			for _, query := range []pluginsdk.MessageQuery{{Limit: 50}, {Limit: 50, Last: true}} {
+				query.ThreadID, query.BeforeRunID, query.Kinds = thread, run, []pluginsdk.MessageKind{pluginsdk.MessageText}
+				got := contents(must[[]pluginsdk.Message](t)(s.Messages(ctx, query)))
+				if !slices.Equal(got, want[i]) {
+					t.Errorf("before run %d (last: %v): %v, want %v", i+1, query.Last, got, want[i])
+				}
+			}
+		}
+		last := pluginsdk.MessageQuery{ThreadID: thread, BeforeRunID: runs[2], Limit: 2, Last: true, Kinds: []pluginsdk.MessageKind{pluginsdk.MessageText}}
+		if got := contents(must[[]pluginsdk.Message](t)(s.Messages(ctx, last))); !slices.Equal(got, []string{"q2", "a2"}) {
+			t.Errorf("the last two: %v", got)
+		}
+		last.After = 1
+		_, err := s.Messages(ctx, last)
+		wantCode(t, err, pluginsdk.CodeInvalid)
+		_, err = s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread, BeforeRunID: "nope"})
+		wantCode(t, err, pluginsdk.CodeNotFound)
+	})
+}
+
+// The newest turns are found also where a long queue was answered in one go:
+// then the newest rows by id are the answers alone, far from their questions.
+func TestHistoryFindsQuestionsFarFromTheirAnswers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general").ID
+		const turns = 40
+		for i := range turns {
+			accept(t, s, thread, fmt.Sprintf("q%02d", i))
+		}
+		for i := range turns {
+			finish(t, s, claim(t, s, thread), fmt.Sprintf("a%02d", i))
+		}
+		run := accept(t, s, thread, "and now?").RunID
+		for limit := 1; limit <= 2*turns; limit += 3 {
+			got := contents(must[[]pluginsdk.Message](t)(s.Messages(ctx, pluginsdk.MessageQuery{
+				ThreadID: thread, BeforeRunID: run, Limit: limit, Last: true,
+			})))
+			var want []string
+			for i := range turns {
+				want = append(want, fmt.Sprintf("q%02d", i), fmt.Sprintf("a%02d", i))
+			}
+			if want = want[len(want)-limit:]; !slices.Equal(got, want) {
+				t.Fatalf("limit %d: got %v, want %v", limit, got, want)
+			}
+		}
+	})
+}
+
+func TestRunsSelects(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		a, b := newThread(t, s, "a").ID, newThread(t, s, "b").ID
+		first, other, third := accept(t, s, a, "1").RunID, accept(t, s, b, "2").RunID, accept(t, s, a, "3").RunID
+		c := claim(t, s, a)
+		saveResult(t, s, c)
+		ids := func(q pluginsdk.RunQuery) (out []string) {
+			for _, r := range must[[]pluginsdk.Run](t)(s.Runs(ctx, q)) {
+				if out = append(out, r.ID); len(r.Events) > 0 {
+					t.Error("a list carries events")
+				}
+			}
+			return out
+		}
+		for name, test := range map[string]struct {
+			query pluginsdk.RunQuery
+			want  []string
+		}{
+			"all":    {pluginsdk.RunQuery{}, []string{first, other, third}},
+			"thread": {pluginsdk.RunQuery{ThreadID: a}, []string{first, third}},
+			"states": {pluginsdk.RunQuery{States: []pluginsdk.RunState{pluginsdk.RunQueued}}, []string{other, third}},
+			"after":  {pluginsdk.RunQuery{After: first, Limit: 1}, []string{other}},
+		} {
+			if got := ids(test.query); !slices.Equal(got, test.want) {
+				t.Errorf("%s: got %v, want %v", name, got, test.want)
+			}
+		}
+		if c := must[ledger.Claim](t)(s.Claim(ctx, a, "test")); c.Found {
+			t.Error("a thread at work can be claimed")
+		}
+	})
+}

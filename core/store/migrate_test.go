@@ -1,0 +1,159 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// The migrations must make what the code expects. When this fails after a
+// change of ent/schema, its message is what the next migration has to say.
+func TestMigrationsMatchSchema(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		diff := must[string](t)(s.SchemaDiff(context.Background()))
+		var statements []string
+		for line := range strings.Lines(diff) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "PRAGMA") && !strings.HasPrefix(line, "--") {
+				statements = append(statements, line)
+			}
+		}
+		if len(statements) > 0 {
+			t.Errorf("ent/schema and core/store/migrations differ on %s; add a migration:\n%s",
+				s.Dialect(), strings.Join(statements, "\n"))
+		}
+	})
+}
+
+// Who starts an old program on a database that a new one has changed must be
+// stopped before it does harm, and told why.
+func TestNewerDatabaseIsRefused(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		ctx := context.Background()
+		s, err := store.Open(ctx, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error {
+			return tx.Run1(ctx, "INSERT INTO schema_migrations (version, name, applied_at) VALUES (99, 'future', 'tomorrow')")
+		}))
+		check(t, s.Close())
+		newer, err := store.Open(ctx, config)
+		if err == nil {
+			check(t, newer.Close())
+			t.Fatal("a newer database was opened")
+		}
+		wantCode(t, err, pluginsdk.CodeInvalid)
+		for _, part := range []string{"version 99", "up to 1"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q does not say %q", err, part)
+			}
+		}
+	})
+}
+
+// Several programs (the daemon, a command) may be the first at once.
+func TestOpenAtOnce(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				s, err := store.Open(context.Background(), config)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				check(t, second(s.EnsurePrimary(context.Background())))
+				check(t, s.Close())
+			})
+		}
+		group.Wait()
+		s := storetest.OpenConfig(t, config)
+		if threads := must[[]pluginsdk.Thread](t)(s.Threads(context.Background(), pluginsdk.ThreadQuery{})); len(threads) != 1 {
+			t.Errorf("%d primary threads: %+v", len(threads), threads)
+		}
+	})
+}
+
+// A wrong address is named without what is secret in it.
+func TestOpenRefusesAddresses(t *testing.T) {
+	for _, url := range []string{
+		"mysql://root:secret@localhost/db",
+		"postgres://user:secret@127.0.0.1:1/db?sslmode=disable",
+		"postgres://user:secret@host:port:port/db",
+		"postgres://user:secret@host/db?sslmode=sometimes",
+	} {
+		s, err := store.Open(context.Background(), store.Config{URL: url})
+		if err == nil {
+			t.Errorf("%s was opened", url)
+			check(t, s.Close())
+			continue
+		}
+		if strings.Contains(err.Error(), "secret") {
+			t.Errorf("the password is in %q", err)
+		}
+	}
+	_, err := store.Open(context.Background(), store.Config{})
+	wantCode(t, err, pluginsdk.CodeInvalid)
+}
+
+func TestDescribe(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		s := storetest.OpenConfig(t, config)
+		if text := s.Describe(); !strings.Contains(text, "harness") || strings.Contains(text, "sslmode") {
+			t.Errorf("described as %q", text)
+		}
+		check(t, s.Ping(context.Background()))
+		if problems := must[[]string](t)(s.Integrity(context.Background())); len(problems) != 0 {
+			t.Errorf("an empty database has problems: %v", problems)
+		}
+	})
+}
+
+// The doctor must find what should not be.
+func TestIntegrityFindsOrphans(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		check(t, second(s.KeepMessage(ctx, filled[pluginsdk.Message](t))))
+		run := filled[pluginsdk.Run](t) // its FinishedAt is set
+		run.State = pluginsdk.RunRunning
+		check(t, s.KeepRun(ctx, run))
+		problems := strings.Join(must[[]string](t)(s.Integrity(ctx)), "\n")
+		for _, want := range []string{"1 messages of no thread", "1 runs of no thread", "1 runs of no message", "finished_at disagree"} {
+			if !strings.Contains(problems, want) {
+				t.Errorf("%q is missing in %q", want, problems)
+			}
+		}
+	})
+}
+
+// Operators open the file with the sqlite3 command: what they write and what
+// is written must sort and read alike.
+func TestTimesWrittenByHand(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		check(t, s.RecordMetrics(ctx, []pluginsdk.Metric{{Name: "now"}}))
+		check(t, s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error {
+			return tx.Run1(ctx, "INSERT INTO metrics (name, value, created_at) VALUES ('old', 1, '2020-01-01 00:00:00'), ('later', 1, '2999-01-01 00:00:00')")
+		}))
+		now := only[pluginsdk.Metric](t)(s.QueryMetrics(ctx, pluginsdk.MetricQuery{Name: "now"}))
+		got := must[[]pluginsdk.Metric](t)(s.QueryMetrics(ctx, pluginsdk.MetricQuery{Since: now.CreatedAt}))
+		if len(got) != 2 || got[0].Name != "now" || got[1].Name != "later" || got[1].CreatedAt.Year() != 2999 {
+			t.Errorf("since now: %+v", got)
+		}
+		got = must[[]pluginsdk.Metric](t)(s.QueryMetrics(ctx, pluginsdk.MetricQuery{Until: now.CreatedAt}))
+		if len(got) != 1 || got[0].Name != "old" {
+			t.Errorf("until now: %+v", got)
+		}
+		var raw sql.NullString
+		check(t, s.Reader().QueryRowContext(ctx, "SELECT CAST(created_at AS text) FROM metrics WHERE name = 'now'").Scan(&raw))
+		if want := now.CreatedAt.Format("2006-01-02 15:04"); !strings.HasPrefix(raw.String, want) {
+			t.Errorf("stored as %q, want it to begin with %q", raw.String, want)
+		}
+	})
+}

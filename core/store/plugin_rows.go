@@ -1,0 +1,187 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/ent/schema"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// pluginColumns are read without ent: operators edit this table by SQL, and a
+// value that cannot be read must not hide the other rows.
+const pluginColumns = `SELECT name, path, sha256, version, manifest, enabled, position, settings, granted,
+	on_failure, state, last_error, restarts, failures, updated_at FROM plugins`
+
+// Plugins returns the registry in the operator's order: by position, then by
+// name. A row with a value that makes no sense comes without it, and says so in
+// Problem.
+func (s *Store) Plugins(ctx context.Context) ([]pluginsdk.PluginInfo, error) {
+	rows, err := s.back.reader().QueryContext(ctx, pluginColumns)
+	if err != nil {
+		return nil, wrap("list plugins", err)
+	}
+	plugins, err := pluginsOf(rows)
+	return plugins, wrap("list plugins", err)
+}
+
+// Plugin returns one plugin's row, or CodeNotFound.
+func (s *Store) Plugin(ctx context.Context, name string) (pluginsdk.PluginInfo, error) {
+	rows, err := s.back.reader().QueryContext(ctx, pluginColumns+" WHERE name = $1", name)
+	if err != nil {
+		return pluginsdk.PluginInfo{}, wrap("read plugin", err)
+	}
+	plugins, err := pluginsOf(rows)
+	if err != nil {
+		return pluginsdk.PluginInfo{}, wrap("read plugin", err)
+	}
+	if len(plugins) == 0 {
+		return pluginsdk.PluginInfo{}, noPlugin(name)
+	}
+	return plugins[0], nil
+}
+
+// PluginSettings returns a plugin's settings, a JSON object; {} when none are
+// set, CodeInvalid when what is stored is no object.
+func (s *Store) PluginSettings(ctx context.Context, name string) (json.RawMessage, error) {
+	var raw sql.RawBytes
+	rows, err := s.back.reader().QueryContext(ctx, "SELECT settings FROM plugins WHERE name = $1", name)
+	if err != nil {
+		return nil, wrap("read settings", err)
+	}
+	defer rows.Close() // Err is asked below
+	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			return nil, wrap("read settings", err)
+		}
+		return nil, noPlugin(name)
+	}
+	if err := rows.Scan(&raw); err != nil {
+		return nil, wrap("read settings", err)
+	}
+	settings, err := document("settings of "+name, json.RawMessage(raw))
+	if err == nil && settings == nil {
+		settings = json.RawMessage("{}")
+	}
+	return settings, err
+}
+
+func pluginsOf(rows *sql.Rows) (plugins []pluginsdk.PluginInfo, err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		p, err := pluginOf(rows)
+		if err != nil {
+			return nil, err
+		}
+		plugins = append(plugins, p)
+	}
+	slices.SortFunc(plugins, func(a, b pluginsdk.PluginInfo) int {
+		return cmp.Or(cmp.Compare(a.Position, b.Position), cmp.Compare(a.Name, b.Name))
+	})
+	return plugins, rows.Err()
+}
+
+// pluginRow reads a row of the registry value by value.
+type pluginRow struct {
+	values   map[string]any
+	problems []string
+}
+
+func pluginOf(rows *sql.Rows) (pluginsdk.PluginInfo, error) {
+	names, err := rows.Columns()
+	if err != nil {
+		return pluginsdk.PluginInfo{}, err
+	}
+	values := make([]any, len(names))
+	into := make([]any, len(names))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	if err := rows.Scan(into...); err != nil {
+		return pluginsdk.PluginInfo{}, err
+	}
+	row := pluginRow{values: make(map[string]any, len(names))}
+	for i, name := range names {
+		row.values[name] = values[i]
+	}
+	return row.info(), nil
+}
+
+func (r *pluginRow) info() pluginsdk.PluginInfo {
+	p := pluginsdk.PluginInfo{
+		Name: r.text("name"), Path: r.text("path"), SHA256: r.text("sha256"), Version: r.text("version"),
+		State: pluginsdk.PluginState(r.text("state")), LastError: r.text("last_error"),
+	}
+	r.read("enabled", (*schema.Switch)(&p.Enabled))
+	r.number("position", func(n int64) { p.Position = int(n) })
+	r.number("restarts", func(n int64) { p.Restarts = int(n) })
+	r.number("failures", func(n int64) { p.Failures = n })
+	parse(r, "manifest", &p.Manifest)
+	parse(r, "granted", &p.Granted)
+	parse(r, "on_failure", &p.OnFailure)
+	settings, err := document("settings", json.RawMessage(r.text("settings")))
+	if err != nil {
+		r.problems = append(r.problems, err.Error())
+	}
+	p.Settings = settings
+	if at, ok := r.values["updated_at"].(time.Time); ok {
+		p.UpdatedAt = at.UTC()
+	}
+	for hook, mode := range p.OnFailure {
+		if mode != pluginsdk.FailOpen && mode != pluginsdk.FailClosed {
+			r.problems = append(r.problems, fmt.Sprintf("on_failure: %s is %q; write open or closed", hook, mode))
+			delete(p.OnFailure, hook)
+		}
+	}
+	p.Problem = strings.Join(r.problems, "; ")
+	return p
+}
+
+func (r *pluginRow) text(column string) string {
+	switch v := r.values[column].(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case []byte:
+		return string(v)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+func (r *pluginRow) read(column string, into sql.Scanner) {
+	if err := into.Scan(r.values[column]); err != nil {
+		r.problems = append(r.problems, fmt.Sprintf("%s: %s", column, err))
+	}
+}
+
+func (r *pluginRow) number(column string, set func(int64)) {
+	var n sql.NullInt64
+	if err := n.Scan(r.values[column]); err != nil {
+		r.problems = append(r.problems, fmt.Sprintf("%s: %q is not a number", column, r.text(column)))
+		return
+	}
+	set(n.Int64)
+}
+
+// parse reads a JSON column; one that cannot be read changes nothing.
+func parse[T any](r *pluginRow, column string, into *T) {
+	text := r.text(column)
+	if text == "" {
+		return
+	}
+	var value T
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		r.problems = append(r.problems, fmt.Sprintf("%s: %s", column, err))
+		return
+	}
+	*into = value
+}

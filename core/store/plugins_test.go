@@ -1,0 +1,175 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// byHand does what an operator does with the database's own command.
+func byHand(t *testing.T, s *store.Store, statement string) {
+	t.Helper()
+	check(t, s.Write(context.Background(), true, func(ctx context.Context, tx *store.Tx) error { return tx.Run1(ctx, statement) }))
+}
+
+func register(t *testing.T, s *store.Store, name string, position int) {
+	t.Helper()
+	check(t, s.RegisterPlugin(context.Background(), pluginsdk.PluginInfo{
+		Name: name, Path: "/old/" + name, SHA256: "old", Enabled: true, Position: position,
+		Granted: []pluginsdk.Capability{pluginsdk.CapState}, Settings: json.RawMessage(`{"a":1}`),
+	}))
+}
+
+// An upgrade of the binary must not undo what the operator has decided.
+func TestRegisterKeepsTheOperatorsWord(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		register(t, s, "web", 5)
+		check(t, s.SetPluginEnabled(ctx, "web", false))
+		check(t, s.SetPluginPosition(ctx, "web", 7))
+		check(t, s.SetPluginSettings(ctx, "web", json.RawMessage(`{"b": 2}`)))
+		check(t, s.SetPluginGranted(ctx, "web", []pluginsdk.Capability{pluginsdk.CapThreadsRead}))
+		check(t, s.SetPluginOnFailure(ctx, "web", map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed}))
+		check(t, s.SavePluginManifest(ctx, "web", pluginsdk.Manifest{Name: "web", Version: "2"}))
+		check(t, s.SavePluginState(ctx, "web", pluginsdk.PluginBackoff, "it ended", 3))
+		check(t, s.AddPluginFailures(ctx, "web", 2, "a hook failed"))
+		check(t, s.AddPluginFailures(ctx, "web", 3, "another hook failed"))
+		check(t, s.RegisterPlugin(ctx, pluginsdk.PluginInfo{Name: "web", Path: "/new/web", SHA256: "new", Enabled: true, Position: 1}))
+		got := must[pluginsdk.PluginInfo](t)(s.Plugin(ctx, "web"))
+		want := pluginsdk.PluginInfo{
+			Name: "web", Path: "/new/web", SHA256: "new", Version: "2", Manifest: pluginsdk.Manifest{Name: "web", Version: "2"},
+			Position: 7, Settings: json.RawMessage(`{"b":2}`), Granted: []pluginsdk.Capability{pluginsdk.CapThreadsRead},
+			OnFailure: map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed},
+			State:     pluginsdk.PluginBackoff, LastError: "another hook failed", Restarts: 3, Failures: 5, UpdatedAt: got.UpdatedAt,
+		}
+		same(t, want, got)
+		if string(must[json.RawMessage](t)(s.PluginSettings(ctx, "web"))) != `{"b":2}` {
+			t.Error("settings are not what was set")
+		}
+	})
+}
+
+func TestPluginsAreInTheOperatorsOrder(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for name, position := range map[string]int{"web": 2, "time": 1, "cron": 2, "activity": 1, "last": -1} {
+			register(t, s, name, position)
+		}
+		var names []string
+		for _, p := range must[[]pluginsdk.PluginInfo](t)(s.Plugins(context.Background())) {
+			names = append(names, p.Name)
+		}
+		if want := []string{"last", "activity", "time", "cron", "web"}; !reflect.DeepEqual(names, want) {
+			t.Errorf("got %v, want %v", names, want)
+		}
+	})
+}
+
+// What the documentation tells operators to type works on both databases.
+func TestPluginsAreSwitchedByHand(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		byHand(t, s, "INSERT INTO plugins (name) VALUES ('web')")
+		for _, test := range []struct {
+			value string
+			want  bool
+		}{{"1", true}, {"0", false}, {"true", true}, {"false", false}, {"'1'", true}, {"'FALSE'", false}, {"'yes'", true}, {"'off'", false}} {
+			byHand(t, s, "UPDATE plugins SET enabled = "+test.value+" WHERE name = 'web'")
+			if p := must[pluginsdk.PluginInfo](t)(s.Plugin(context.Background(), "web")); p.Enabled != test.want || p.Problem != "" {
+				t.Errorf("enabled = %s: read as %v, problem %q", test.value, p.Enabled, p.Problem)
+			}
+		}
+		check(t, s.SetPluginEnabled(context.Background(), "web", true))
+		if p := must[pluginsdk.PluginInfo](t)(s.Plugin(context.Background(), "web")); !p.Enabled || p.State != pluginsdk.PluginDisabled {
+			t.Errorf("got %+v", p)
+		}
+	})
+}
+
+// One mistyped row must not stop the others, and must say what is wrong.
+func TestBrokenPluginRow(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		register(t, s, "good", 2)
+		tests := map[string]string{
+			"enabled = 'maybe'":                    "enabled",
+			"settings = '[1]'":                     "settings",
+			"granted = '{\"a\":1}'":                "granted",
+			"on_failure = '{\"OnMessage\":\"x\"}'": "OnMessage",
+		}
+		if s.Dialect() == "sqlite3" { // Postgres refuses these itself
+			tests["settings = '{'"] = "settings"
+			tests["granted = 'threads.read'"] = "granted"
+			tests["position = 'first'"] = "position"
+			tests["manifest = 'none'"] = "manifest"
+		}
+		for set, names := range tests {
+			register(t, s, "bad", 1)
+			byHand(t, s, "UPDATE plugins SET "+set+" WHERE name = 'bad'")
+			found := 0
+			for _, p := range must[[]pluginsdk.PluginInfo](t)(s.Plugins(ctx)) {
+				found++
+				if p.Name == "bad" && !strings.Contains(p.Problem, names) {
+					t.Errorf("SET %s: problem %q does not name %s", set, p.Problem, names)
+				}
+				if p.Name == "good" && (p.Problem != "" || len(p.Granted) != 1) {
+					t.Errorf("SET %s: the other row is %+v", set, p)
+				}
+			}
+			if found != 2 {
+				t.Errorf("SET %s: %d rows, want 2", set, found)
+			}
+			check(t, s.SetPluginEnabled(ctx, "bad", true))
+			check(t, s.DeletePlugin(ctx, "bad"))
+		}
+	})
+}
+
+func TestUnknownPlugin(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		wantCode(t, s.SetPluginEnabled(ctx, "nope", true), pluginsdk.CodeNotFound)
+		wantCode(t, second(s.PluginSettings(ctx, "nope")), pluginsdk.CodeNotFound)
+		wantCode(t, second(s.Plugin(ctx, "nope")), pluginsdk.CodeNotFound)
+		wantCode(t, s.DeletePlugin(ctx, "nope"), pluginsdk.CodeNotFound)
+		wantCode(t, s.SetPluginSettings(ctx, "nope", json.RawMessage("1")), pluginsdk.CodeInvalid)
+		byHand(t, s, "INSERT INTO plugins (name) VALUES ('bare')")
+		if got := must[json.RawMessage](t)(s.PluginSettings(ctx, "bare")); string(got) != "{}" {
+			t.Errorf("settings of a new plugin are %s, want {}", got)
+		}
+	})
+}
+
+// A plugin's own store keeps its bytes, and only its own.
+func TestState(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		wantCode(t, second(s.GetState(ctx, "a", "k")), pluginsdk.CodeNotFound)
+		binary := []byte{0, 1, 255, '\\', 'x'}
+		check(t, s.PutState(ctx, "a", "k", []byte("first")))
+		check(t, s.PutState(ctx, "a", "k", binary))
+		check(t, s.PutState(ctx, "a", "K2", nil))
+		check(t, s.PutState(ctx, "a", "other", []byte("x")))
+		check(t, s.PutState(ctx, "b", "k", []byte("b's")))
+		if got := must[[]byte](t)(s.GetState(ctx, "a", "k")); !reflect.DeepEqual(got, binary) {
+			t.Errorf("got %v, want %v", got, binary)
+		}
+		if got := must[[]byte](t)(s.GetState(ctx, "a", "K2")); len(got) != 0 {
+			t.Errorf("got %v, want nothing in it", got)
+		}
+		if got := must[[]string](t)(s.StateKeys(ctx, "a", "")); !reflect.DeepEqual(got, []string{"K2", "k", "other"}) {
+			t.Errorf("keys %v", got)
+		}
+		if got := must[[]string](t)(s.StateKeys(ctx, "a", "k")); !reflect.DeepEqual(got, []string{"k"}) {
+			t.Errorf("keys with a prefix %v", got)
+		}
+		check(t, s.DeleteState(ctx, "a", "k"))
+		check(t, s.DeleteState(ctx, "a", "k"))
+		wantCode(t, second(s.GetState(ctx, "a", "k")), pluginsdk.CodeNotFound)
+		check(t, second(s.GetState(ctx, "b", "k")))
+	})
+}

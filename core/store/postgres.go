@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+
+	"entgo.io/ent/dialect"
+	"github.com/lib/pq"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// connections is how many each of the two pools may hold.
+const connections = 10
+
+// postgresBackend is a database on a server, through two pools: one whose
+// COMMIT waits for the disk, and one whose does not.
+type postgresBackend struct {
+	where string
+	dsn   string
+	pool  *sql.DB // durable writes, and all reads
+	lazy  *sql.DB // relaxed writes
+}
+
+func openPostgres(ctx context.Context, address string) (*postgresBackend, error) {
+	parsed, err := url.Parse(address)
+	if err != nil { // err holds the address and so the password
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "DATABASE_URL is not a URL; write postgres://user:password@host:5432/database")
+	}
+	back := &postgresBackend{where: describePostgres(parsed)}
+	// One message there and back for a query with parameters, instead of two.
+	back.dsn = withParameter(parsed, "binary_parameters", "yes")
+	if back.pool, err = openPool(withParameter(parsed, "binary_parameters", "yes")); err != nil {
+		return nil, err
+	}
+	if back.lazy, err = openPool(withParameter(parsed, "binary_parameters", "yes", "synchronous_commit", "off")); err != nil {
+		return nil, errors.Join(err, back.pool.Close())
+	}
+	if err := back.pool.PingContext(ctx); err != nil {
+		return nil, wrap("open database "+back.where, errors.Join(err, back.close()))
+	}
+	return back, nil
+}
+
+func openPool(dsn string) (*sql.DB, error) {
+	connector, err := pq.NewConnector(dsn)
+	if err != nil {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "DATABASE_URL: %w", err)
+	}
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(connections)
+	pool.SetMaxIdleConns(connections)
+	return pool, nil
+}
+
+// withParameter sets connection parameters that the address does not set.
+func withParameter(address *url.URL, pairs ...string) string {
+	query := address.Query()
+	for i := 0; i < len(pairs); i += 2 {
+		if !query.Has(pairs[i]) {
+			query.Set(pairs[i], pairs[i+1])
+		}
+	}
+	with := *address
+	with.RawQuery = query.Encode()
+	return with.String()
+}
+
+func describePostgres(address *url.URL) string {
+	name := "Postgres at " + address.Host + address.Path
+	if user := address.User.Username(); user != "" {
+		name += " as " + user
+	}
+	return name
+}
+
+func (b *postgresBackend) dialect() string { return dialect.Postgres }
+
+func (b *postgresBackend) describe() string { return b.where }
+
+func (b *postgresBackend) reader() *sql.DB { return b.pool }
+
+// migrating holds an advisory lock of the transaction, so that two programs
+// that start at once do not both migrate.
+func (b *postgresBackend) migrating(ctx context.Context, f func(*sql.Conn) error) error {
+	conn, err := b.pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() // it only goes back to the pool
+	return inTransaction(ctx, conn, "BEGIN", func(conn *sql.Conn) error {
+		if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_xact_lock("+lockKey("migrate")+")"); err != nil {
+			return err
+		}
+		return f(conn)
+	})
+}
+
+// lockKey is the advisory lock of a purpose, of this schema of this database.
+func lockKey(purpose string) string {
+	return fmt.Sprintf("hashtextextended('harness %s ' || current_schema(), 0)", purpose)
+}
+
+func (b *postgresBackend) startWriter(_ context.Context, log *slog.Logger) (writer, error) {
+	return &poolWriter{log: log, durable: b.pool, relaxed: b.lazy}, nil
+}
+
+// integrity has nothing to ask: Postgres checks its pages as it reads them.
+func (b *postgresBackend) integrity(context.Context) ([]string, error) { return nil, nil }
+
+func (b *postgresBackend) close() error {
+	return errors.Join(b.lazy.Close(), b.pool.Close())
+}

@@ -1,0 +1,100 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/run"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Recover puts the runs of a daemon that died back into the queue, at the step
+// they are known to have reached, and returns the threads that have work, the
+// one with the oldest message first. Only the holder of the lock may call it.
+func (s *Store) Recover(ctx context.Context) (threads []string, err error) {
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		return tx.Run.Update().Where(run.StateEQ(pluginsdk.RunRunning)).
+			SetState(pluginsdk.RunQueued).ClearNextAttemptAt().ClearLeaseUntil().SetOwner("").Exec(ctx)
+	})
+	if err != nil {
+		return nil, wrap("recover runs", err)
+	}
+	rows, err := s.back.reader().QueryContext(ctx,
+		"SELECT thread_id FROM runs WHERE state = 'queued' GROUP BY thread_id ORDER BY MIN(message_id)")
+	if err != nil {
+		return nil, wrap("list threads with work", err)
+	}
+	threads, err = column(rows)
+	return threads, wrap("list threads with work", err)
+}
+
+// Retry puts a claimed run back into the queue, not to be claimed before at.
+func (s *Store) Retry(ctx context.Context, fence ledger.Fence, runID string, at time.Time, reason string) error {
+	return wrap("retry run", s.requeue(ctx, fence, runID, func(update *ent.RunUpdate) {
+		update.SetNextAttemptAt(instant(at)).SetError(clean(reason))
+	}))
+}
+
+// Release puts a claimed run back into the queue as if this attempt had not
+// been made: the daemon is stopping.
+func (s *Store) Release(ctx context.Context, fence ledger.Fence, runID string) error {
+	return wrap("release run", s.requeue(ctx, fence, runID, func(update *ent.RunUpdate) {
+		update.ClearNextAttemptAt().AddAttempt(-1)
+	}))
+}
+
+func (s *Store) requeue(ctx context.Context, fence ledger.Fence, runID string, set func(*ent.RunUpdate)) error {
+	return s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		if err := tx.check(ctx, fence); err != nil {
+			return err
+		}
+		update := tx.Run.Update().Where(run.ID(runID), run.StateEQ(pluginsdk.RunRunning)).
+			SetState(pluginsdk.RunQueued).SetOwner("").ClearLeaseUntil()
+		set(update)
+		n, err := update.Save(ctx)
+		return atWork(runID, n, err)
+	})
+}
+
+// atWork turns "no row changed" into the refusal of a run that is over, or
+// back in the queue.
+func atWork(runID string, n int, err error) error {
+	if err == nil && n == 0 {
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "run %s is not at work any more", runID)
+	}
+	return err
+}
+
+// CancelQueued ends a run that waits. Cancelled is false, and the run as it
+// is, when it is at work or over.
+func (s *Store) CancelQueued(ctx context.Context, runID string) (r pluginsdk.Run, cancelled bool, err error) {
+	now := s.now()
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		n, err := tx.Run.Update().Where(run.ID(runID), run.StateEQ(pluginsdk.RunQueued)).
+			SetState(pluginsdk.RunCancelled).SetFinishedAt(now).ClearNextAttemptAt().Save(ctx)
+		cancelled = n > 0
+		return err
+	})
+	if err != nil {
+		return pluginsdk.Run{}, false, wrap("cancel run", err)
+	}
+	r, err = s.Run(ctx, runID)
+	return r, cancelled, err
+}
+
+// CancelAllQueued ends all runs of a thread that wait, and returns their ids.
+func (s *Store) CancelAllQueued(ctx context.Context, threadID string) (ids []string, err error) {
+	now := s.now()
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		rows, err := tx.exec.QueryContext(ctx, `UPDATE runs SET state = 'cancelled', finished_at = $1, next_attempt_at = NULL
+			WHERE state = 'queued' AND thread_id = $2 RETURNING id`, now, threadID)
+		if err != nil {
+			return err
+		}
+		ids, err = column(rows)
+		return err
+	})
+	return ids, wrap("cancel runs", err)
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"entgo.io/ent/dialect"
+	"modernc.org/sqlite" // also the driver "sqlite"
+	sqlitelib "modernc.org/sqlite/lib"
+)
+
+const (
+	// readers is how many queries run at a time on SQLite.
+	readers = 4
+	// busyTimeout is how long to wait for another process that writes, and
+	// busyPause how often to ask where SQLite does not wait by itself.
+	busyTimeout = 10 * time.Second
+	busyPause   = 20 * time.Millisecond
+)
+
+// sqliteBackend is a file in the data directory: one connection that writes,
+// and a pool that only reads.
+type sqliteBackend struct {
+	dir    string
+	writer *sql.DB
+	pool   *sql.DB
+}
+
+func openSQLite(ctx context.Context, dir string) (*sqliteBackend, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	path := filepath.Join(dir, "harness.db")
+	// Made here for its mode: SQLite gives its side files the same one.
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	if err := file.Close(); err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	back := &sqliteBackend{dir: dir}
+	if back.writer, err = sql.Open("sqlite", sqliteDSN(path, url.Values{
+		"_txlock":       {"immediate"},
+		"_journal_mode": {"WAL"},
+		"_synchronous":  {"NORMAL"},
+		"_pragma":       {"wal_autocheckpoint(4000)", "journal_size_limit(67108864)"},
+	})); err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	back.writer.SetMaxOpenConns(1)
+	if err := connect(ctx, back.writer); err != nil {
+		return nil, wrap("open database "+path, errors.Join(err, back.writer.Close()))
+	}
+	if back.pool, err = sql.Open("sqlite", sqliteDSN(path, url.Values{"_query_only": {"1"}})); err != nil {
+		return nil, fmt.Errorf("open database: %w", errors.Join(err, back.writer.Close()))
+	}
+	back.pool.SetMaxOpenConns(readers)
+	back.pool.SetMaxIdleConns(readers)
+	return back, nil
+}
+
+// connect opens the first connection. While another process makes the same
+// database, switching to WAL is refused at once, whatever the busy timeout.
+func connect(ctx context.Context, db *sql.DB) error {
+	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+	defer cancel()
+	for {
+		err := db.PingContext(ctx)
+		var lite *sqlite.Error
+		if !errors.As(err, &lite) || lite.Code()&0xff != sqlitelib.SQLITE_BUSY {
+			return err
+		}
+		select {
+		case <-time.After(busyPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// sqliteDSN names the file and what all connections have in common. Times are
+// stored as text that sorts as they do.
+func sqliteDSN(path string, more url.Values) string {
+	more.Set("_busy_timeout", strconv.FormatInt(busyTimeout.Milliseconds(), 10))
+	more.Set("_foreign_keys", "1")
+	more.Set("_time_format", "sqlite")
+	more.Set("_timezone", "UTC")
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: more.Encode()}).String()
+}
+
+func (b *sqliteBackend) dialect() string { return dialect.SQLite }
+
+func (b *sqliteBackend) describe() string {
+	return "SQLite at " + filepath.Join(b.dir, "harness.db")
+}
+
+func (b *sqliteBackend) reader() *sql.DB { return b.pool }
+
+func (b *sqliteBackend) migrating(ctx context.Context, f func(*sql.Conn) error) error {
+	conn, err := b.writer.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() // it only goes back to the pool
+	return inTransaction(ctx, conn, "BEGIN IMMEDIATE", f)
+}
+
+// inTransaction runs f on conn between begin and COMMIT, or ROLLBACK.
+func inTransaction(ctx context.Context, conn *sql.Conn, begin string, f func(*sql.Conn) error) error {
+	if _, err := conn.ExecContext(ctx, begin); err != nil {
+		return err
+	}
+	err := f(conn)
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		_, undo := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		return errors.Join(err, undo)
+	}
+	return nil
+}
+
+func (b *sqliteBackend) startWriter(ctx context.Context, log *slog.Logger) (writer, error) {
+	conn, err := b.writer.Conn(ctx)
+	if err != nil {
+		return nil, wrap("open database", err)
+	}
+	return startGroupWriter(conn, log), nil
+}
+
+func (b *sqliteBackend) integrity(ctx context.Context) ([]string, error) {
+	rows, err := b.pool.QueryContext(ctx, "PRAGMA integrity_check")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() // Err is asked below
+	var problems []string
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return nil, err
+		}
+		if line != "ok" {
+			problems = append(problems, line)
+		}
+	}
+	return problems, rows.Err()
+}
+
+func (b *sqliteBackend) close() error {
+	return errors.Join(b.pool.Close(), b.writer.Close())
+}

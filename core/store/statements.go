@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+)
+
+// statementsMax bounds how many prepared statements the writer keeps. What it
+// runs all the time is far less; lists of varying length make the rest.
+const statementsMax = 300
+
+// statements is a connection that prepares each statement once: parsing costs
+// SQLite more than most of the writes themselves.
+type statements struct {
+	conn     *sql.Conn
+	prepared map[string]*sql.Stmt
+}
+
+func newStatements(conn *sql.Conn) *statements {
+	return &statements{conn: conn, prepared: make(map[string]*sql.Stmt)}
+}
+
+// ExecContext runs a statement.
+func (s *statements) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if statement := s.statement(ctx, query); statement != nil { //nolint:sqlclosecheck // kept until close
+		return statement.ExecContext(ctx, args...)
+	}
+	return s.conn.ExecContext(ctx, query, args...)
+}
+
+// QueryContext runs a query. Its rows must be closed before it is run again.
+func (s *statements) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if statement := s.statement(ctx, query); statement != nil { //nolint:sqlclosecheck // kept until close
+		return statement.QueryContext(ctx, args...)
+	}
+	return s.conn.QueryContext(ctx, query, args...)
+}
+
+// direct runs a statement once, without keeping it.
+func (s *statements) direct(ctx context.Context, query string) (sql.Result, error) {
+	return s.conn.ExecContext(ctx, query)
+}
+
+// statement returns the prepared query, or nil when it is to be run directly:
+// what cannot be prepared fails there with the better error.
+func (s *statements) statement(ctx context.Context, query string) *sql.Stmt {
+	if statement, ok := s.prepared[query]; ok {
+		return statement
+	}
+	if len(s.prepared) >= statementsMax {
+		return nil
+	}
+	statement, err := s.conn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil
+	}
+	s.prepared[query] = statement
+	return statement
+}
+
+func (s *statements) close() {
+	for _, statement := range s.prepared {
+		statement.Close() // the connection is closed next
+	}
+	s.conn.Close() // the pool that owns it is closed next
+}

@@ -1,0 +1,104 @@
+// Package storetest opens stores for the tests of other packages.
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	_ "github.com/lib/pq" // the driver "postgres"
+
+	"github.com/seed-706843ae/harness/core/store"
+)
+
+// Variable names the environment variable with the address of a Postgres
+// database in which tests may make schemas.
+const Variable = "HARNESS_TEST_POSTGRES"
+
+// Open opens an empty store on SQLite, which is closed when the test ends.
+func Open(t testing.TB) *store.Store {
+	t.Helper()
+	return OpenConfig(t, SQLite(t))
+}
+
+// Each runs a test on an empty store of each database, as subtests. Without
+// a Postgres at hand that half is skipped, and says so.
+func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
+	t.Helper()
+	EachConfig(t, func(t *testing.T, config store.Config) {
+		t.Helper()
+		test(t, OpenConfig(t, config))
+	})
+}
+
+// EachConfig is Each for tests that open the store themselves.
+func EachConfig(t *testing.T, test func(t *testing.T, config store.Config)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { test(t, SQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, Postgres(t)) })
+}
+
+// OpenConfig opens a store, which is closed when the test ends.
+func OpenConfig(t testing.TB, config store.Config) *store.Store {
+	t.Helper()
+	s, err := store.Open(context.Background(), config)
+	if err != nil {
+		t.Fatalf("open store: %s", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close store: %s", err)
+		}
+	})
+	return s
+}
+
+// SQLite is a directory of the test's own.
+func SQLite(t testing.TB) store.Config {
+	t.Helper()
+	return store.Config{Dir: t.TempDir(), Log: logger(t)}
+}
+
+// Postgres is a schema of the test's own, which is dropped when it ends. The
+// test is skipped when Variable is not set.
+func Postgres(t testing.TB) store.Config {
+	t.Helper()
+	address := os.Getenv(Variable)
+	if address == "" {
+		t.Skipf("left out on Postgres: %s is not set (make test sets it up)", Variable)
+	}
+	parsed, err := url.Parse(address)
+	if err != nil {
+		t.Fatalf("%s is not a URL", Variable)
+	}
+	db, err := sql.Open("postgres", address)
+	if err != nil {
+		t.Fatalf("%s: %s", Variable, err)
+	}
+	schema := "test_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	if _, err := db.ExecContext(context.Background(), "CREATE SCHEMA "+schema); err != nil {
+		t.Fatalf("%s: make a schema: %s", Variable, err)
+	}
+	t.Cleanup(func() {
+		if _, err := db.ExecContext(context.Background(), fmt.Sprintf("DROP SCHEMA %s CASCADE", schema)); err != nil {
+			t.Errorf("drop schema: %s", err)
+		}
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %s", err)
+		}
+	})
+	query := parsed.Query()
+	query.Set("search_path", schema)
+	parsed.RawQuery = query.Encode()
+	return store.Config{URL: parsed.String(), Dir: t.TempDir(), Log: logger(t)}
+}
+
+func logger(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+}

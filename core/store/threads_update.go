@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/thread"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// UpdateThread changes the fields of a thread that are set, and returns it.
+func (s *Store) UpdateThread(ctx context.Context, id string, p pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
+	if p.Status != nil {
+		if err := checkThreadStatus(*p.Status); err != nil {
+			return pluginsdk.Thread{}, err
+		}
+	}
+	if p.BusyMode != nil {
+		if err := checkBusyMode(*p.BusyMode); err != nil {
+			return pluginsdk.Thread{}, err
+		}
+	}
+	var out pluginsdk.Thread
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		row, err := tx.Thread.UpdateOneID(id).
+			SetNillableName(cleaned(p.Name)).SetNillableReportTo(cleaned(p.ReportTo)).SetNillableStatus(p.Status).
+			SetNillableModel(cleaned(p.Model)).SetNillableEffort(cleaned(p.Effort)).
+			SetNillablePermissionMode(cleaned(p.PermissionMode)).SetNillableCwd(cleaned(p.Cwd)).
+			SetNillableInstructions(cleaned(p.Instructions)).SetNillableBusyMode(p.BusyMode).
+			SetNillableLastReadMessageID(p.LastReadMessageID).Save(ctx)
+		if ent.IsNotFound(err) {
+			return notFound("thread", id)
+		}
+		if err != nil {
+			return err
+		}
+		out = threadOf(row)
+		return nil
+	})
+	return out, wrap("update thread", err)
+}
+
+func cleaned(text *string) *string {
+	if text == nil {
+		return nil
+	}
+	out := clean(*text)
+	return &out
+}
+
+// SessionClosed notes that no agent process holds the thread's session any
+// more. Another session of the thread is left alone.
+func (s *Store) SessionClosed(ctx context.Context, threadID, sessionID string) error {
+	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
+		return tx.Thread.Update().
+			Where(thread.ID(threadID), thread.SessionID(sessionID)).SetSessionOpen(false).Exec(ctx)
+	})
+	return wrap("note the end of a session", err)
+}
+
+// ResetSession makes the thread's next turn start a new session.
+func (s *Store) ResetSession(ctx context.Context, threadID string) error {
+	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
+		n, err := tx.Thread.Update().Where(thread.ID(threadID)).
+			SetSessionID("").SetSessionOpen(false).SetSeenMessageID(0).Save(ctx)
+		if err == nil && n == 0 {
+			return notFound("thread", threadID)
+		}
+		return err
+	})
+	return wrap("reset session", err)
+}
+
+// epoch reads a thread's epoch and keeps the thread as it is until the end of
+// the transaction. So rows of one thread are numbered in the order in which
+// they become visible, on Postgres too.
+func (t *tx) epoch(ctx context.Context, threadID string) (epoch int64, err error) {
+	query := "SELECT epoch FROM threads WHERE id = $1"
+	if t.postgres {
+		query += " FOR UPDATE"
+	}
+	err = t.row(ctx, query, []any{threadID}, &epoch)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, notFound("thread", threadID)
+	}
+	return epoch, err
+}
+
+// check refuses a write whose thread has been taken by another run.
+func (t *tx) check(ctx context.Context, fence ledger.Fence) error {
+	epoch, err := t.epoch(ctx, fence.ThreadID)
+	if err == nil && epoch != fence.Epoch {
+		return stale(fence)
+	}
+	return err
+}
+
+// fenced is the update of a thread that check would allow.
+func (t *tx) fenced(fence ledger.Fence) *ent.ThreadUpdate {
+	return t.Thread.Update().Where(thread.ID(fence.ThreadID), thread.Epoch(fence.Epoch))
+}
+
+// changed turns "no row changed" into the fence's refusal.
+func changed(fence ledger.Fence, n int, err error) error {
+	if err == nil && n == 0 {
+		return stale(fence)
+	}
+	return err
+}
+
+func stale(fence ledger.Fence) error {
+	return pluginsdk.Errorf(pluginsdk.CodeStale, "thread %s has been taken by another run since", fence.ThreadID)
+}

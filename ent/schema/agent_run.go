@@ -1,0 +1,40 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+)
+
+// AgentRun is the table agent_runs; see pluginsdk.AgentRun.
+type AgentRun struct {
+	ent.Schema
+}
+
+// Fields of an agent run.
+func (AgentRun) Fields() []ent.Field {
+	return []ent.Field{
+		serialField(),
+		field.String("run_id").Default(""),
+		field.String("task_id").Default(""),
+		field.String("thread_id").Default(""),
+		field.String("purpose"),
+		field.String("model").Default(""),
+		field.Int64("input_tokens").Default(0),
+		field.Int64("output_tokens").Default(0),
+		field.Int64("cache_read_tokens").Default(0),
+		field.Int64("cache_write_tokens").Default(0),
+		field.Float("cost_usd").Default(0),
+		field.Int64("duration_ns").Default(0),
+		field.Bool("success").Default(false),
+		field.Text("error").Default(""),
+		field.Time("started_at").Immutable(),
+	}
+}
+
+// Indexes of agent runs.
+func (AgentRun) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("thread_id", "id"),
+	}
+}

@@ -1,0 +1,33 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/schema/field"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// CronJob is the table cron_jobs; see pluginsdk.CronJob.
+type CronJob struct {
+	ent.Schema
+}
+
+// Fields of a cron job.
+func (CronJob) Fields() []ent.Field {
+	return []ent.Field{
+		idField(),
+		field.String("name").Unique(),
+		field.String("schedule").Default(""),
+		field.Time("fire_at").Optional().Nillable(),
+		field.String("timezone").Default("America/Phoenix"),
+		field.Text("prompt"),
+		field.String("thread_id").Default(""),
+		field.String("target").Default(""),
+		switchField("enabled"),
+		field.String("missed").GoType(pluginsdk.MissedPolicy("")).Default(string(pluginsdk.MissedSkip)),
+		field.Time("last_run").Optional().Nillable(),
+		field.Time("next_run").Optional().Nillable(),
+		field.Text("last_result").Default(""),
+		field.Time("created_at").Immutable(),
+	}
+}

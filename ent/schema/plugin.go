@@ -1,0 +1,38 @@
+package schema
+
+import (
+	"encoding/json"
+
+	"entgo.io/ent"
+	"entgo.io/ent/schema/field"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Plugin is the table plugins, the registry; see pluginsdk.PluginInfo.
+// Operators edit it by SQL: no column but the name has to be given.
+type Plugin struct {
+	ent.Schema
+}
+
+// Fields of a plugin. The manifest is what the plugin said, valid or not: ent
+// would refuse to store a pluginsdk.Manifest that is not.
+func (Plugin) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("id").StorageKey("name").Immutable(),
+		field.String("path").Default(""),
+		field.String("sha256").Default(""),
+		field.String("version").Default(""),
+		jsonField("manifest", json.RawMessage{}),
+		switchField("enabled"),
+		field.Int("position").Default(1000),
+		jsonField("settings", json.RawMessage{}),
+		jsonField("granted", []pluginsdk.Capability{}),
+		jsonField("on_failure", map[pluginsdk.Hook]pluginsdk.OnFailure{}),
+		field.String("state").GoType(pluginsdk.PluginState("")).Default(string(pluginsdk.PluginDisabled)),
+		field.Text("last_error").Default(""),
+		field.Int("restarts").Default(0),
+		field.Int64("failures").Default(0),
+		field.Time("updated_at").Optional().Nillable(),
+	}
+}

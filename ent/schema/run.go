@@ -1,0 +1,64 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Run is the table runs; see pluginsdk.Run. Source and key are those of the
+// submission that made the run, and content_hash tells whether a repeated key
+// came with other content.
+type Run struct {
+	ent.Schema
+}
+
+// Fields of a run. A run is final exactly when finished_at is set.
+func (Run) Fields() []ent.Field {
+	return []ent.Field{
+		idField(),
+		field.String("thread_id").Immutable(),
+		field.Int64("message_id").Immutable(),
+		field.String("kind").GoType(pluginsdk.RunKind("")).Immutable(),
+		field.String("state").GoType(pluginsdk.RunState("")),
+		field.String("merged_into").Default(""),
+		field.String("cause_run_id").Default(""),
+		field.Int("depth").Default(0),
+		field.String("step").GoType(pluginsdk.RunStep("")).Default(""),
+		field.Int("attempt").Default(0),
+		field.Time("next_attempt_at").Optional().Nillable(),
+		field.String("owner").Default(""),
+		field.Time("lease_until").Optional().Nillable(),
+		field.String("trace_id").Default(""),
+		field.String("session_id").Default(""),
+		field.String("prompt_hash").Default(""),
+		jsonField("result", &pluginsdk.InvokeResult{}),
+		jsonField("events", []pluginsdk.StreamEvent{}),
+		jsonField("steps", []pluginsdk.PipelineStep{}),
+		jsonField("outcomes", []pluginsdk.Outcome{}),
+		field.Text("error").Default(""),
+		field.Int64("input_tokens").Default(0),
+		field.Int64("output_tokens").Default(0),
+		field.Int64("cache_read_tokens").Default(0),
+		field.Int64("cache_write_tokens").Default(0),
+		field.Float("cost_usd").Default(0),
+		field.Time("queued_at").Immutable(),
+		field.Time("started_at").Optional().Nillable(),
+		field.Time("finished_at").Optional().Nillable(),
+		field.String("source").Default("").Immutable(),
+		field.String("key").Optional().Nillable().Immutable(),
+		field.String("content_hash").Default("").Immutable(),
+	}
+}
+
+// Indexes of runs. The third one finds the head of a thread's queue, and all
+// runs of a state, in the order of acceptance.
+func (Run) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("source", "key").Unique(),
+		index.Fields("thread_id", "message_id"),
+		index.Fields("state", "thread_id", "message_id"),
+	}
+}

@@ -1,0 +1,48 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Task is the table tasks; see pluginsdk.Task.
+type Task struct {
+	ent.Schema
+}
+
+// Fields of a task.
+func (Task) Fields() []ent.Field {
+	return []ent.Field{
+		idField(),
+		field.String("thread_id").Immutable(),
+		field.String("parent_thread_id").Default(""),
+		field.String("parent_task_id").Default(""),
+		field.Int("depth").Default(0),
+		field.String("key").Optional().Nillable().Immutable(),
+		field.String("status").GoType(pluginsdk.TaskStatus("")).Default(string(pluginsdk.TaskPending)),
+		field.Text("original_message"),
+		field.Text("prompt"),
+		field.String("model").Default(""),
+		field.Int("current_iteration").Default(0),
+		field.Int("max_iterations").Default(5),
+		field.Int("validation_iterations").Default(0),
+		field.Int("max_validation_iterations").Default(3),
+		field.Float("cost_cap_usd").Default(5),
+		field.Text("result").Default(""),
+		field.Text("feedback").Default(""),
+		field.Time("created_at").Immutable(),
+		field.Time("completed_at").Optional().Nillable(),
+	}
+}
+
+// Indexes of tasks.
+func (Task) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("key").Unique(),
+		index.Fields("status", "id"),
+		index.Fields("parent_thread_id", "id"),
+	}
+}
