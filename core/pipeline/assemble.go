@@ -41,7 +41,7 @@ func (p *Pipeline) assemble(ctx context.Context, t *trip) error {
 	if t.interrupted {
 		parts = append(parts, interruptedNote)
 	}
-	t.prompt = strings.Join(append(parts, messageText(t.message)), "\n\n")
+	t.prompt = strings.Join(parts, "\n\n") + "\n\n---\n\n" + messageText(t.message)
 	return nil
 }
 

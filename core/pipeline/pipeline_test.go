@@ -163,7 +163,7 @@ func TestPromptTellsWhatTheSessionHasNotSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	prompt := b.agent.requests[0].Prompt
-	if !strings.Contains(prompt, "# Since your last turn\n\n[cron]: the job ran\n[assistant]: posted by a plugin\n[core]: Commands: ...\n\nhello") {
+	if !strings.Contains(prompt, "# Since your last turn\n\n[cron]: the job ran\n[assistant]: posted by a plugin\n[core]: Commands: ...\n\n---\n\nhello") {
 		t.Error(prompt)
 	}
 	if seen := b.store.results[0].SeenMessageID; seen != 13 {

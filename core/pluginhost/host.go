@@ -1,0 +1,287 @@
+// Package pluginhost makes the registry in the database true: one supervised
+// instance for each plugin that a row says should run. It follows changes of
+// the rows while running, whoever makes them.
+package pluginhost
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/launch"
+)
+
+// Store is what the host needs of the database.
+type Store interface {
+	Plugins(ctx context.Context) ([]pluginsdk.PluginInfo, error)
+	RegisterPlugin(ctx context.Context, info pluginsdk.PluginInfo) error
+	SavePluginManifest(ctx context.Context, name string, manifest pluginsdk.Manifest) error
+	SavePluginState(ctx context.Context, name string, state pluginsdk.PluginState, lastError string, restarts int) error
+	AddPluginFailures(ctx context.Context, name string, failures int64, lastError string) error
+}
+
+// Events is the event bus.
+type Events interface {
+	Publish(kind pluginsdk.EventType, threadID string, payload any)
+	// Subscribe delivers events of the types until stop is called.
+	Subscribe(name string, types []string, deliver func(context.Context, []pluginsdk.Event) error) (stop func())
+}
+
+// Config holds what an operator can set. Zero fields get defaults.
+type Config struct {
+	Dir     string            // where the plugin binaries are
+	Owner   string            // installation id, marks every child process
+	Provide map[string]string // environment that plugins may ask for, by name
+	Sockets string            // directory for the plugins' sockets, emptied at start; default the system's
+
+	Poll         time.Duration // how often the registry is read; default 1 s
+	StartTimeout time.Duration // from process start to serving; default 10 s
+	StopTimeout  time.Duration // drain, deactivate and end; default 5 s
+	BackoffBase  time.Duration // wait before the first restart; doubles; default 1 s
+	BackoffMax   time.Duration // default 1 min
+	Patience     time.Duration // how long a hook waits for a plugin being started; default 5 s
+	LateGrace    time.Duration // how long past its deadline a call may go on; default 5 s
+	Log          *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	for field, value := range map[*time.Duration]time.Duration{
+		&c.Poll: time.Second, &c.StartTimeout: 10 * time.Second, &c.StopTimeout: 5 * time.Second,
+		&c.BackoffBase: time.Second, &c.BackoffMax: time.Minute,
+		&c.Patience: 5 * time.Second, &c.LateGrace: 5 * time.Second,
+	} {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Host supervises the plugins.
+type Host struct {
+	config   Config
+	store    Store
+	events   Events
+	hostFor  func(plugin string) pluginsdk.Host
+	launcher *launch.Launcher
+
+	// order is the enabled plugins in the operator's order; it is replaced
+	// whole, so that readers need no lock.
+	order     atomic.Pointer[[]*Instance]
+	instances map[string]*Instance // the sync loop's own
+	ending    map[string]*Instance // the last one of a name that was retired
+	stop      context.CancelFunc
+	done      chan struct{}
+	kick      chan struct{}
+	endings   sync.WaitGroup
+}
+
+// New returns a Host. hostFor makes the services that a plugin may call; it is
+// called once for each start of a plugin's process.
+func New(config Config, store Store, events Events, hostFor func(plugin string) pluginsdk.Host) *Host {
+	h := &Host{
+		config: config.withDefaults(), store: store, events: events, hostFor: hostFor,
+		launcher:  launch.NewLauncher(),
+		instances: make(map[string]*Instance), ending: make(map[string]*Instance),
+		done: make(chan struct{}), kick: make(chan struct{}, 1),
+	}
+	h.order.Store(&[]*Instance{})
+	return h
+}
+
+// Start registers the binaries of Config.Dir, starts every enabled plugin in
+// parallel and follows the registry from then on. It does not wait for the
+// plugins; Ready does.
+func (h *Host) Start(ctx context.Context) error {
+	if err := h.discover(ctx); err != nil {
+		return err
+	}
+	if err := h.clearSockets(); err != nil {
+		return err
+	}
+	h.launcher.Start()
+	run, stop := context.WithCancel(context.Background())
+	h.stop = stop
+	if err := h.sync(ctx, run); err != nil {
+		stop()
+		h.launcher.Stop()
+		return fmt.Errorf("read the plugin registry: %w", err)
+	}
+	go h.follow(run)
+	return nil
+}
+
+// maxSocketDir is the longest directory that leaves room for a socket's name
+// in a unix address (unix(7): 108 bytes).
+const maxSocketDir = 69
+
+// clearSockets removes what a predecessor that was killed left behind.
+func (h *Host) clearSockets() error {
+	if len(h.config.Sockets) > maxSocketDir {
+		h.config.Sockets = ""
+	}
+	if h.config.Sockets == "" {
+		return nil
+	}
+	if err := os.RemoveAll(h.config.Sockets); err != nil {
+		return fmt.Errorf("empty the directory of plugin sockets: %w", err)
+	}
+	if err := os.MkdirAll(h.config.Sockets, 0o700); err != nil {
+		return fmt.Errorf("make the directory of plugin sockets: %w", err)
+	}
+	return nil
+}
+
+// Ready waits until every enabled plugin serves or has failed to start once,
+// or until ctx ends.
+func (h *Host) Ready(ctx context.Context) error {
+	for _, instance := range *h.order.Load() {
+		select {
+		case <-instance.tried:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Stop ends all plugins in parallel, each within Config.StopTimeout.
+func (h *Host) Stop(context.Context) error {
+	if h.stop == nil {
+		return nil
+	}
+	h.stop()
+	<-h.done
+	for _, instance := range h.instances {
+		h.endings.Go(func() { instance.end(pluginsdk.PluginStopped) })
+	}
+	h.endings.Wait()
+	h.launcher.Stop()
+	return nil
+}
+
+// Refresh makes the host read the registry now instead of at its next turn.
+func (h *Host) Refresh() {
+	select {
+	case h.kick <- struct{}{}:
+	default:
+	}
+}
+
+// follow is the loop; sync its logic.
+func (h *Host) follow(ctx context.Context) {
+	defer close(h.done)
+	ticker := time.NewTicker(h.config.Poll)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-h.kick:
+		}
+		if err := h.sync(ctx, ctx); err != nil && ctx.Err() == nil {
+			h.config.Log.Warn("plugin registry cannot be read; trying again", "err", err)
+		}
+	}
+}
+
+// sync makes what runs follow the rows. run is the life of what it starts.
+func (h *Host) sync(ctx, run context.Context) error {
+	rows, err := h.store.Plugins(ctx)
+	if err != nil {
+		return err
+	}
+	order := make([]*Instance, 0, len(rows))
+	seen := make(map[string]bool, len(rows))
+	for _, row := range rows {
+		seen[row.Name] = true
+		instance := h.instances[row.Name]
+		if row.Problem != "" && instance != nil {
+			row.Enabled = true // a row broken by hand keeps the last good values
+		}
+		switch {
+		case row.Enabled && instance == nil:
+			instance = h.begin(run, row)
+		case !row.Enabled && instance != nil:
+			h.retire(instance)
+			continue
+		case !row.Enabled:
+			continue
+		default:
+			instance.update(row)
+		}
+		order = append(order, instance)
+		instance.flush(ctx)
+	}
+	h.order.Store(&order)
+	for name, instance := range h.instances {
+		if !seen[name] {
+			h.retire(instance)
+		}
+	}
+	return nil
+}
+
+func (h *Host) begin(run context.Context, row pluginsdk.PluginInfo) *Instance {
+	instance := newInstance(h, row)
+	h.instances[row.Name] = instance
+	instance.start(run, h.ending[row.Name])
+	return instance
+}
+
+// retire ends an instance without holding up the others. A row that is enabled
+// again meanwhile gets a new instance, whose process waits for the old one to
+// be gone.
+func (h *Host) retire(instance *Instance) {
+	delete(h.instances, instance.name)
+	h.ending[instance.name] = instance
+	h.endings.Go(func() { instance.end(pluginsdk.PluginDisabled) })
+}
+
+// Answering returns the enabled plugins that declare the hook, in the
+// operator's order.
+func (h *Host) Answering(hook pluginsdk.Hook) []*Instance {
+	order := *h.order.Load()
+	answering := make([]*Instance, 0, len(order))
+	for _, instance := range order {
+		if instance.Info().Manifest.Answers(hook) {
+			answering = append(answering, instance)
+		}
+	}
+	return answering
+}
+
+// EachCommand calls fn for every command that an enabled plugin declares, in
+// the operator's order.
+func (h *Host) EachCommand(fn func(plugin string, spec pluginsdk.CommandSpec)) {
+	for _, instance := range h.Answering(pluginsdk.HookCommand) {
+		for _, spec := range instance.Info().Manifest.Commands {
+			fn(instance.name, spec)
+		}
+	}
+}
+
+// Granted reports whether an operator granted the capability to the plugin.
+func (h *Host) Granted(plugin string, capability pluginsdk.Capability) bool {
+	for _, instance := range *h.order.Load() {
+		if instance.name == plugin {
+			return slices.Contains(instance.Info().Granted, capability)
+		}
+	}
+	return false
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	return string(a) == string(b)
+}
