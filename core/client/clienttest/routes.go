@@ -1,0 +1,152 @@
+package clienttest
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func (d *Daemon) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/health", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, client.Health{Status: "ok", Version: "test", UptimeMS: 1})
+	})
+	mux.HandleFunc("POST /api/chat", d.chat)
+	mux.HandleFunc("GET /api/threads", d.listThreads)
+	mux.HandleFunc("GET /api/threads/{id}", d.getThread)
+	mux.HandleFunc("GET /api/threads/{id}/messages", d.listMessages)
+	mux.HandleFunc("GET /api/threads/{id}/runs", d.listRuns)
+	mux.HandleFunc("GET /api/runs/{id}", d.getRun)
+	mux.HandleFunc("POST /api/runs/{id}/cancel", d.cancelRun)
+	mux.HandleFunc("GET /ws", d.socket)
+	return mux
+}
+
+func reply(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+func refuse(w http.ResponseWriter, status int, detail string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"title": http.StatusText(status), "status": status, "detail": detail})
+}
+
+func (d *Daemon) chat(w http.ResponseWriter, r *http.Request) {
+	var request client.ChatRequest
+	if r.Header.Get("Content-Type") != "application/json" || json.NewDecoder(r.Body).Decode(&request) != nil {
+		refuse(w, http.StatusUnsupportedMediaType, "the Content-Type header must be application/json")
+		return
+	}
+	if request.ThreadID == "" {
+		request.ThreadID = Primary
+	}
+	d.mu.Lock()
+	d.posts++
+	if d.refusal != "" {
+		refuse(w, http.StatusUnprocessableEntity, d.refusal)
+		d.mu.Unlock()
+		return
+	}
+	accepted, turn := d.accept(request)
+	lose := d.failing > 0
+	if lose {
+		d.failing--
+	}
+	if turn != nil {
+		d.work.Go(func() { d.answer(turn) })
+	}
+	d.mu.Unlock()
+	if lose {
+		panic(http.ErrAbortHandler)
+	}
+	reply(w, http.StatusAccepted, accepted)
+}
+
+func (d *Daemon) listThreads(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	query := r.URL.Query()
+	threads := []pluginsdk.Thread{}
+	skip := query.Get("after") != ""
+	for _, thread := range d.threads {
+		if !skip && (query.Get("kind") == "" || query.Get("kind") == string(thread.Kind)) {
+			threads = append(threads, thread)
+		}
+		if thread.ID == query.Get("after") {
+			skip = false
+		}
+	}
+	reply(w, http.StatusOK, map[string]any{"threads": threads[:min(len(threads), limit(r))]})
+}
+
+func limit(r *http.Request) int {
+	n, err := strconv.Atoi(r.URL.Query().Get("limit"))
+	if err != nil {
+		return 100
+	}
+	return n
+}
+
+func (d *Daemon) getThread(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, thread := range d.threads {
+		if thread.ID == r.PathValue("id") {
+			reply(w, http.StatusOK, thread)
+			return
+		}
+	}
+	refuse(w, http.StatusNotFound, "there is no thread "+r.PathValue("id"))
+}
+
+func (d *Daemon) listMessages(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	query := r.URL.Query()
+	after, _ := strconv.ParseInt(query.Get("after"), 10, 64)
+	found := []pluginsdk.Message{}
+	for _, message := range d.messages {
+		wanted := len(query["kind"]) == 0 || slices.Contains(query["kind"], string(message.Kind))
+		if message.ThreadID == r.PathValue("id") && message.ID > after && wanted {
+			found = append(found, message)
+		}
+	}
+	if over := len(found) - limit(r); over > 0 && query.Get("last") == "true" {
+		found = found[over:]
+	} else if over > 0 {
+		found = found[:limit(r)]
+	}
+	reply(w, http.StatusOK, map[string]any{"messages": found})
+}
+
+func (d *Daemon) listRuns(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	found := []client.Run{}
+	for _, run := range d.runs {
+		if run.ThreadID == r.PathValue("id") && slices.Contains(r.URL.Query()["state"], string(run.State)) {
+			found = append(found, run)
+		}
+	}
+	reply(w, http.StatusOK, map[string]any{"runs": found})
+}
+
+func (d *Daemon) getRun(w http.ResponseWriter, r *http.Request) {
+	d.watched.Do(func() { close(d.reading) })
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, run := range d.runs {
+		if run.ID == r.PathValue("id") {
+			reply(w, http.StatusOK, run)
+			return
+		}
+	}
+	refuse(w, http.StatusNotFound, "there is no run "+r.PathValue("id"))
+}

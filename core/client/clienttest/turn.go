@@ -1,0 +1,112 @@
+package clienttest
+
+import (
+	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Turn is a message that waits for its answer.
+type Turn struct {
+	Accepted  pluginsdk.Accepted
+	Said      string
+	Cancelled <-chan struct{} // closed when somebody asks for the run's end
+
+	daemon *Daemon
+}
+
+// Begin says that the run has started.
+func (t *Turn) Begin() {
+	t.change(func(run *client.Run) { run.State = pluginsdk.RunRunning })
+	t.publish(pluginsdk.EventPipelineStart, pluginsdk.RunRef{
+		ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, MessageID: t.Accepted.MessageID, Attempt: 1,
+	})
+}
+
+// Stream says what the agent does.
+func (t *Turn) Stream(events ...pluginsdk.StreamEvent) {
+	for _, event := range events {
+		t.publish(pluginsdk.EventPipelineStream, pluginsdk.StreamPayload{
+			ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, Event: event,
+		})
+	}
+}
+
+// Deltas streams a text in pieces, without the whole block.
+func (t *Turn) Deltas(pieces ...string) {
+	offset := 0
+	for _, piece := range pieces {
+		t.Stream(pluginsdk.StreamEvent{Type: pluginsdk.StreamTextDelta, Text: piece, Offset: offset})
+		offset += len(piece)
+	}
+}
+
+// Row stores a row of the run.
+func (t *Turn) Row(role pluginsdk.Role, kind pluginsdk.MessageKind, content, metadata string) int64 {
+	return t.daemon.AddMessage(pluginsdk.Message{
+		ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, Role: role, Kind: kind,
+		Content: content, Metadata: []byte(metadata),
+	})
+}
+
+// Reply ends the run with the agent's words.
+func (t *Turn) Reply(text string) {
+	row := t.Row(pluginsdk.RoleAssistant, pluginsdk.MessageText, text, "{}")
+	t.End(pluginsdk.RunSucceeded, "")
+	t.Tell(row)
+}
+
+// Answer ends the run with a command's answer.
+func (t *Turn) Answer(state pluginsdk.RunState, text string) {
+	row := t.Row(pluginsdk.RoleSystem, pluginsdk.MessageText, text, "{}")
+	t.End(state, "")
+	t.Tell(row)
+}
+
+// Fail ends the run with a status row.
+func (t *Turn) Fail(state pluginsdk.RunState, text string) {
+	row := t.Row(pluginsdk.RoleSystem, pluginsdk.MessageStatus, text, `{"event":"pipeline_error"}`)
+	t.End(state, text)
+	t.publish(pluginsdk.EventPipelineError, pluginsdk.ErrorPayload{
+		ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, MessageID: row, Error: text,
+	})
+}
+
+// End ends the run in the database without telling anybody.
+func (t *Turn) End(state pluginsdk.RunState, reason string) {
+	t.change(func(run *client.Run) { run.State, run.Error = state, reason })
+}
+
+// Merge ends the run by handing its message to another.
+func (t *Turn) Merge(into string) {
+	t.change(func(run *client.Run) { run.State, run.MergedInto = pluginsdk.RunMerged, into })
+}
+
+// Tell broadcasts that the run is complete.
+func (t *Turn) Tell(row int64) {
+	t.publish(pluginsdk.EventPipelineComplete, pluginsdk.CompletePayload{
+		ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, MessageID: row,
+	})
+}
+
+// Retry says that an attempt failed and another follows.
+func (t *Turn) Retry(reason string) {
+	t.publish(pluginsdk.EventPipelineRetry, pluginsdk.RetryPayload{
+		ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, Attempt: 1, Error: reason,
+	})
+}
+
+func (t *Turn) publish(kind pluginsdk.EventType, payload any) {
+	t.daemon.mu.Lock()
+	defer t.daemon.mu.Unlock()
+	t.daemon.publish(kind, t.Accepted.ThreadID, payload)
+}
+
+func (t *Turn) change(set func(*client.Run)) {
+	t.daemon.mu.Lock()
+	defer t.daemon.mu.Unlock()
+	for n := range t.daemon.runs {
+		if t.daemon.runs[n].ID == t.Accepted.RunID {
+			set(&t.daemon.runs[n])
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
+	"github.com/seed-706843ae/harness/core/daemon"
+)
+
+func newDoctor() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the installation and say what to do about what is wrong",
+		Long: `Check what an installation needs: the agent's CLI, the data directory, the port,
+the database, the plugins. It works with the daemon up or down and changes
+nothing. The exit code is 1 when something is wrong that must not be; what
+Harness can do without is marked with ! only.`,
+		Example: `  harness doctor
+  harness doctor --data /var/lib/harness`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return doctor(cmd) },
+	}
+	addPort(cmd)
+	cmd.Flags().String("agent", "auto", "who shall answer: auto, claude or demo (HARNESS_AGENT)")
+	cmd.Flags().String("plugins", "", "directory of the plugin binaries (HARNESS_PLUGINS)")
+	return cmd
+}
+
+func doctor(cmd *cobra.Command) error {
+	config, err := loadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	style := terminal.StyleFor(out, os.LookupEnv)
+	failed := 0
+	for _, check := range daemon.Doctor(cmd.Context(), config) {
+		mark := style.Green("✓")
+		switch {
+		case check.OK:
+		case check.Optional:
+			mark = style.Yellow("!")
+		default:
+			mark = style.Red("✗")
+			failed++
+		}
+		fmt.Fprintf(out, "%s %s: %s\n", mark, check.Name, terminal.Short(check.Detail, 400))
+		if !check.OK {
+			fmt.Fprintf(out, "    → %s\n", check.Remedy)
+		}
+	}
+	if failed > 0 {
+		fmt.Fprintf(out, "\n%d of these must be put right.\n", failed)
+		return errSilent
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const (
+	// recentMessages is how many messages are shown at the start.
+	recentMessages = 6
+	// recentLimit is how much of each is shown, in characters.
+	recentLimit = 300
+	// aside bounds the small requests beside the conversation.
+	aside = 5 * time.Second
+)
+
+// Chat is a conversation with the agent in one thread.
+type Chat struct {
+	Client *client.Client
+	Thread pluginsdk.Thread
+	Screen *Screen
+	In     io.Reader
+	// Interactive says that a person types In and may do so while the agent
+	// works. Otherwise its lines are said one after the other.
+	Interactive bool
+	// Interrupts stop the turn that runs; when none does, they end the chat.
+	Interrupts <-chan os.Signal
+
+	talk     *client.Conversation
+	lines    <-chan string
+	turns    map[string]*turn // by run, those that have not ended
+	order    []string         // the runs of turns, as they were accepted
+	mine     map[string]bool  // every run that was asked for here
+	answered map[string]bool  // every run whose ending was shown
+	posting  *posting         // the message that is being handed in
+	deferred []pluginsdk.Event
+	prompted bool
+}
+
+// posting is a message on its way to the daemon.
+type posting struct {
+	text   string
+	cancel context.CancelFunc
+	done   chan posted
+}
+
+type posted struct {
+	accepted pluginsdk.Accepted
+	err      error
+}
+
+// Run talks until the person leaves, In ends or ctx does. It is an error when
+// the daemon does not answer at the start; later it is waited for.
+func (c *Chat) Run(ctx context.Context) error {
+	recent, err := c.Client.Latest(ctx, c.Thread.ID, recentMessages, pluginsdk.MessageText)
+	if err != nil {
+		return err
+	}
+	c.turns, c.mine, c.answered = make(map[string]*turn), make(map[string]bool), make(map[string]bool)
+	c.welcome(recent)
+	c.talk = c.Client.Converse(c.Thread.ID, 0)
+	defer c.talk.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.listen(ctx)
+	c.lines = readLines(ctx, c.In)
+	for c.step(ctx) {
+	}
+	c.leave()
+	return nil
+}
+
+// listen waits a moment for the events, so that nothing of the first turn is
+// missed.
+func (c *Chat) listen(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, aside)
+	defer cancel()
+	if err := c.talk.Tried(ctx); err != nil {
+		c.Screen.Line(c.Screen.Yellow("(no events yet: answers appear when they are whole)"))
+	}
+}
+
+// step waits for one thing to happen and deals with it; false ends the chat.
+func (c *Chat) step(ctx context.Context) bool {
+	c.prompt()
+	var lines <-chan string
+	if c.posting == nil && (c.Interactive || !c.working()) {
+		lines = c.lines
+	}
+	var done <-chan posted
+	if c.posting != nil {
+		done = c.posting.done
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-c.Interrupts:
+		return c.interrupt(ctx)
+	case line, ok := <-lines:
+		return ok && c.say(ctx, line)
+	case result := <-done:
+		c.accept(ctx, result)
+	case notice := <-c.talk.Notices():
+		c.heed(notice)
+	}
+	return true
+}
+
+// working reports whether something that was said here is unanswered.
+func (c *Chat) working() bool {
+	for _, turn := range c.turns {
+		if !turn.foreign {
+			return true
+		}
+	}
+	return false
+}
+
+// say hands a line in; false when it asks to leave.
+func (c *Chat) say(ctx context.Context, line string) bool {
+	c.prompted = false
+	if c.Interactive {
+		c.Screen.Entered()
+	}
+	line = strings.TrimSpace(line)
+	switch line {
+	case "":
+		return true
+	case "/quit":
+		return false
+	}
+	if !c.Interactive {
+		c.Screen.Line(c.Screen.Bold("you> ") + Clean(line))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	c.posting = &posting{text: line, cancel: cancel, done: make(chan posted, 1)}
+	go func(done chan<- posted) {
+		accepted, err := c.talk.Say(ctx, line)
+		done <- posted{accepted, err}
+	}(c.posting.done)
+	return true
+}
+
+// accept begins the turn of a message that the daemon has.
+func (c *Chat) accept(ctx context.Context, result posted) {
+	text := c.posting.text
+	c.posting.cancel()
+	c.posting = nil
+	switch {
+	case errors.Is(result.err, context.Canceled):
+		c.Screen.Line(c.Screen.Yellow("(gave up handing that in)"))
+	case result.err != nil:
+		c.Screen.Line(c.Screen.Red("✗ " + Clean(result.err.Error())))
+	default:
+		c.mine[result.accepted.RunID] = true
+		c.track(result.accepted, &turn{said: text, waited: c.queued(ctx, result.accepted)})
+	}
+	for _, event := range c.deferred {
+		c.event(event)
+	}
+	c.deferred = nil
+}
+
+// queued says how many messages are before this one, if any.
+func (c *Chat) queued(ctx context.Context, accepted pluginsdk.Accepted) bool {
+	ctx, cancel := context.WithTimeout(ctx, aside)
+	defer cancel()
+	ahead, err := c.Client.Ahead(ctx, accepted.ThreadID, accepted.RunID)
+	if err != nil || ahead == 0 {
+		return false // it is only for information
+	}
+	c.Screen.Line(c.Screen.Dim(fmt.Sprintf("(waiting: %d before this one)", ahead)))
+	return true
+}
+
+func (c *Chat) track(run pluginsdk.Accepted, turn *turn) {
+	c.turns[run.RunID] = turn
+	c.order = append(c.order, run.RunID)
+	c.talk.Track(run)
+}
+
+// interrupt stops what is under way; false when nothing is, or when it has
+// been asked for already.
+func (c *Chat) interrupt(ctx context.Context) bool {
+	if c.posting != nil {
+		c.posting.cancel()
+		return true
+	}
+	for _, id := range c.order {
+		turn := c.turns[id]
+		if turn.foreign {
+			continue
+		}
+		if turn.stopped {
+			return false
+		}
+		turn.stopped = true
+		c.Screen.Line(c.Screen.Dim("(stopping; once more leaves)"))
+		ctx, cancel := context.WithTimeout(ctx, aside)
+		defer cancel()
+		if _, err := c.Client.Cancel(ctx, id); err != nil {
+			c.Screen.Line(c.Screen.Red("✗ " + Clean(err.Error())))
+		}
+		return true
+	}
+	return false
+}

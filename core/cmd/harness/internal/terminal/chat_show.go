@@ -1,0 +1,131 @@
+package terminal
+
+import (
+	"slices"
+
+	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// welcome says where the person is and what was said last.
+func (c *Chat) welcome(recent []pluginsdk.Message) {
+	name := c.Thread.Name
+	if name == "" {
+		name = string(c.Thread.Kind) + " thread"
+	}
+	c.Screen.Line(c.Screen.Dim(Clean(name) + " (" + c.Thread.ID + ") at " + c.Client.Base()))
+	c.Screen.Line(c.Screen.Dim("/help lists the commands, Ctrl-C stops a turn, /quit leaves"))
+	for _, message := range recent {
+		c.Screen.Line(c.Screen.Dim(speaker(message) + "> " + Short(message.Content, recentLimit)))
+	}
+}
+
+func speaker(message pluginsdk.Message) string {
+	switch message.Role {
+	case pluginsdk.RoleUser:
+		return "you"
+	case pluginsdk.RoleAssistant:
+		return "agent"
+	case pluginsdk.RoleSystem:
+	}
+	return "harness"
+}
+
+// prompt asks for a line when there is nothing else to wait for.
+func (c *Chat) prompt() {
+	if !c.Interactive || c.prompted || c.posting != nil || c.working() {
+		return
+	}
+	c.prompted = true
+	c.Screen.Begin(c.Screen.Bold("you> "))
+}
+
+// leave says what goes on without the person.
+func (c *Chat) leave() {
+	c.Screen.Fresh()
+	if c.posting != nil {
+		c.posting.cancel()
+		<-c.posting.done
+	}
+	if c.working() {
+		c.Screen.Line(c.Screen.Dim("(what you asked for goes on; its answer will be in the thread)"))
+	}
+}
+
+// heed shows what the conversation tells.
+func (c *Chat) heed(notice client.Notice) {
+	switch {
+	case notice.Event != nil:
+		if c.posting != nil && c.turns[client.RunOf(*notice.Event)] == nil {
+			c.deferred = append(c.deferred, *notice.Event) // it may be of this very message
+			return
+		}
+		c.event(*notice.Event)
+	case notice.Lost != nil:
+		c.aside("(the connection is lost: " + Clean(notice.Lost.Error()) + "; trying again)")
+	case notice.Back:
+		c.aside("(connected again)")
+	case notice.Final != nil:
+		c.final(notice.Final)
+	}
+}
+
+func (c *Chat) aside(text string) {
+	c.prompted = false
+	c.Screen.Line(c.Screen.Yellow(text))
+}
+
+// event shows what happens in a turn.
+func (c *Chat) event(event pluginsdk.Event) {
+	if event.Type == pluginsdk.EventChatMessage {
+		c.overhear(payload[pluginsdk.ChatMessage](event))
+		return
+	}
+	turn := c.turns[client.RunOf(event)]
+	if turn == nil {
+		return
+	}
+	c.prompted = false
+	switch event.Type { //nolint:exhaustive // the others are not shown
+	case pluginsdk.EventPipelineStart:
+		turn.begin(c.Screen)
+	case pluginsdk.EventPipelineStream:
+		turn.stream(c.Screen, payload[pluginsdk.StreamPayload](event).Event)
+	case pluginsdk.EventPipelineRetry:
+		retry := payload[pluginsdk.RetryPayload](event)
+		c.Screen.Line(c.Screen.Yellow("· that attempt failed: " + Short(retry.Error, detailLimit) +
+			"; the next one is at " + retry.NextAt.Local().Format("15:04:05")))
+	}
+}
+
+// overhear shows a message that was said elsewhere, and follows its turn.
+func (c *Chat) overhear(message pluginsdk.ChatMessage) {
+	if c.mine[message.RunID] || c.turns[message.RunID] != nil {
+		return
+	}
+	c.prompted = false
+	who := message.Source
+	if message.Author != "" {
+		who = message.Author + " (" + message.Source + ")"
+	}
+	c.Screen.Line(c.Screen.Bold(Clean(who)+"> ") + Clean(message.Content))
+	c.track(pluginsdk.Accepted{ThreadID: message.ThreadID, MessageID: message.MessageID, RunID: message.RunID},
+		&turn{said: message.Content, foreign: true})
+}
+
+// final ends a turn with what the database says.
+func (c *Chat) final(ending *client.Ending) {
+	id := ending.Accepted.RunID
+	turn := c.turns[id]
+	if turn == nil {
+		return
+	}
+	delete(c.turns, id)
+	c.order = slices.DeleteFunc(c.order, func(run string) bool { return run == id })
+	c.prompted = false
+	if ending.Err == nil && c.answered[ending.Run.ID] {
+		return // several messages were answered by one run
+	}
+	c.answered[ending.Run.ID] = true
+	turn.end(c.Screen, ending)
+}

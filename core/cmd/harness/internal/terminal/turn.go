@@ -1,0 +1,167 @@
+package terminal
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// The longest lines, in characters, about what happens beside the answer.
+const (
+	detailLimit   = 120
+	thinkingLimit = 200
+)
+
+// turn shows one run.
+type turn struct {
+	said    string // the message that is answered
+	foreign bool   // it was said elsewhere
+	waited  bool   // others were before it
+	stopped bool   // a person asked for its end
+
+	shown    strings.Builder   // the agent's finished blocks of text
+	block    strings.Builder   // of the block that is being written
+	deltas   int               // bytes of text deltas so far, as their offsets count
+	torn     bool              // deltas of this block are missing
+	thinking bool              // a line about thinking is begun
+	tools    map[string]string // names of the tools called, by the call's id
+}
+
+// begin is an attempt's beginning.
+func (t *turn) begin(screen *Screen) {
+	if t.waited {
+		t.waited = false
+		screen.Line(screen.Dim("» " + Short(t.said, detailLimit)))
+	}
+	t.deltas, t.torn = 0, false
+	t.block.Reset()
+}
+
+// stream shows what the agent is doing.
+func (t *turn) stream(screen *Screen, event pluginsdk.StreamEvent) {
+	switch event.Type {
+	case pluginsdk.StreamTextDelta:
+		t.textDelta(screen, event)
+	case pluginsdk.StreamText:
+		t.textBlock(screen, event.Text)
+	case pluginsdk.StreamThinkingDelta:
+		if !t.thinking {
+			t.thinking = true
+			screen.Begin(screen.Dim("· thinking"))
+		}
+	case pluginsdk.StreamThinking:
+		t.thought(screen, event.Text)
+	case pluginsdk.StreamToolCall:
+		t.toolCall(screen, event)
+	case pluginsdk.StreamToolResult:
+		if event.IsError {
+			screen.Line(screen.Red("  ✗ " + t.tool(event) + " failed: " + Short(event.Text, detailLimit)))
+		}
+	case pluginsdk.StreamRetry:
+		screen.Line(screen.Yellow("· the agent repeats a call that failed: " + Short(event.Text, detailLimit)))
+	case pluginsdk.StreamDenied:
+		screen.Line(screen.Yellow("· denied: " + t.tool(event) + " " + Short(event.Text, detailLimit)))
+	}
+}
+
+func (t *turn) textDelta(screen *Screen, event pluginsdk.StreamEvent) {
+	if event.Offset != t.deltas {
+		t.torn = true
+	}
+	t.deltas = event.Offset + len(event.Text)
+	if t.torn {
+		return // the whole block follows
+	}
+	if t.block.Len() == 0 {
+		t.thinking = false
+		screen.Fresh()
+	}
+	t.block.WriteString(event.Text)
+	screen.Text(event.Text)
+}
+
+// textBlock is a block that is whole: it is shown unless its deltas were.
+func (t *turn) textBlock(screen *Screen, text string) {
+	if t.torn || t.block.String() != text {
+		screen.Fresh()
+		screen.Text(text)
+	}
+	t.shown.WriteString(text)
+	t.block.Reset()
+	t.torn, t.thinking = false, false
+}
+
+func (t *turn) thought(screen *Screen, text string) {
+	if !t.thinking {
+		screen.Begin(screen.Dim("· thinking"))
+	}
+	t.thinking = false
+	if short := Short(text, thinkingLimit); short != "" {
+		screen.write(screen.Dim(": " + short))
+	}
+	screen.Fresh()
+}
+
+func (t *turn) toolCall(screen *Screen, event pluginsdk.StreamEvent) {
+	if t.tools == nil {
+		t.tools = make(map[string]string)
+	}
+	t.tools[event.ToolUseID] = event.ToolName
+	t.thinking = false
+	screen.Line(screen.Dim("· " + Clean(event.ToolName) + " " + Short(string(event.Input), detailLimit)))
+}
+
+// tool is the name of the tool that an event is about.
+func (t *turn) tool(event pluginsdk.StreamEvent) string {
+	if event.ToolName != "" {
+		return Clean(event.ToolName)
+	}
+	if name := t.tools[event.ToolUseID]; name != "" {
+		return Clean(name)
+	}
+	return "the tool"
+}
+
+// end shows what the database says about the run, as far as it is not on the
+// screen: what was streamed is a preview, what is stored is the reply.
+func (t *turn) end(screen *Screen, ending *client.Ending) {
+	if ending.Err != nil {
+		screen.Line(screen.Red("✗ " + Clean(ending.Err.Error())))
+		return
+	}
+	for _, message := range ending.Texts() {
+		switch {
+		case message.Role != pluginsdk.RoleAssistant:
+			screen.Line(Clean(message.Content))
+		case !t.onScreen(message.Content):
+			screen.Fresh()
+			screen.Text(message.Content)
+		}
+	}
+	screen.Fresh()
+	for _, message := range ending.Statuses() {
+		if ending.Succeeded() || ending.Run.State == pluginsdk.RunCancelled {
+			screen.Line(screen.Dim(Clean(message.Content)))
+		} else {
+			screen.Line(screen.Red("✗ " + Clean(message.Content)))
+		}
+	}
+	if len(ending.Messages) == 0 && !ending.Succeeded() {
+		screen.Line(screen.Red("✗ " + Clean(ending.Reason())))
+	}
+}
+
+// onScreen reports whether a reply is what the screen shows last.
+func (t *turn) onScreen(reply string) bool {
+	shown := strings.TrimSpace(t.shown.String() + t.block.String())
+	return !t.torn && strings.HasSuffix(shown, strings.TrimSpace(reply))
+}
+
+// payload reads an event's data; a wrong one reads as empty.
+func payload[T any](event pluginsdk.Event) T {
+	var data T
+	_ = json.Unmarshal(event.Data, &data)
+	return data
+}

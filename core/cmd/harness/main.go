@@ -1,0 +1,59 @@
+// Command harness runs the daemon and talks to it. Each subcommand has a file of
+// its own.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/seed-706843ae/harness/core/client"
+)
+
+// version is set when the binary is built.
+var version = "dev"
+
+// Exit codes.
+const (
+	exitFailed      = 1
+	exitUnreachable = 2 // no daemon answers, or the command line is wrong
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// streams are what a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// errSilent fails a command that has said why already.
+var errSilent = errors.New("failed")
+
+// run carries out a command line and returns the exit code.
+func run(ctx context.Context, args []string, std streams) int {
+	root, begun := newRoot(std)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	var away *client.Unreachable
+	switch {
+	case errors.Is(err, errSilent):
+		return exitFailed
+	case errors.As(err, &away):
+		fmt.Fprintf(std.err, "harness: %s\nStart one with `harness up`, or name another address with --url, --port or HARNESS_URL;\n`harness doctor` says what is wrong.\n", err)
+		return exitUnreachable
+	case !*begun:
+		fmt.Fprintf(std.err, "harness: %s\n`harness --help` lists the commands, `harness COMMAND --help` explains one.\n", err)
+		return exitUnreachable
+	}
+	fmt.Fprintf(std.err, "harness: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	return exitFailed
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+)
+
+// result is what a command line left behind.
+type result struct {
+	code     int
+	out, err string
+}
+
+// harness runs a command line in a world of its own.
+func harness(t *testing.T, in string, args ...string) result {
+	t.Helper()
+	return harnessIn(t.Context(), in, args...)
+}
+
+func harnessIn(ctx context.Context, in string, args ...string) result {
+	var out, errs bytes.Buffer
+	code := run(ctx, args, streams{strings.NewReader(in), &out, &errs})
+	return result{code, out.String(), errs.String()}
+}
+
+// isolate keeps the machine's own settings away, and returns a data directory.
+func isolate(t *testing.T) string {
+	t.Helper()
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if name == "PORT" || name == "DATABASE_URL" || name == "NOTIFY_SOCKET" || strings.HasPrefix(name, "HARNESS_") {
+			t.Setenv(name, "") // restores it afterwards
+			if err := os.Unsetenv(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	data := t.TempDir()
+	t.Setenv("HARNESS_DATA", data)
+	return data
+}
+
+func (r result) want(t *testing.T, code int, out, err string) {
+	t.Helper()
+	if r.code != code || !strings.Contains(r.out, out) || !strings.Contains(r.err, err) {
+		t.Errorf("exit %d, stdout:\n%s\nstderr:\n%s\nwant exit %d, %q on stdout, %q on stderr", r.code, r.out, r.err, code, out, err)
+	}
+}
+
+func TestWrongCommandLinesSayWhatIsWrong(t *testing.T) {
+	isolate(t)
+	for line, want := range map[string]string{
+		"sned hello":             `unknown command "sned"`,
+		"send":                   "requires at least 1 arg",
+		"send --thred x hello":   "unknown flag: --thred",
+		"send --timeout soon x":  "invalid argument",
+		"chat hello":             "unknown command",
+		"plugin list x":          "unknown command",
+		"plugin lst":             `unknown command "lst"`,
+		"plugin enable":          "accepts 1 arg",
+		"up --port none":         "invalid argument",
+		"threads --json=perhaps": "invalid argument",
+	} {
+		t.Run(line, func(t *testing.T) {
+			harness(t, "", strings.Fields(line)...).want(t, exitUnreachable, "", want)
+		})
+	}
+}
+
+func TestWrongSettingsStopACommandAndAreNamed(t *testing.T) {
+	isolate(t)
+	harness(t, "", "up", "--agent", "gpt").want(t, exitFailed, "", "--agent (HARNESS_AGENT)")
+	harness(t, "", "doctor", "--port", "70000").want(t, exitFailed, "", "--port (PORT)")
+	t.Setenv("HARNESS_AGENTS", "many")
+	harness(t, "", "send", "hello").want(t, exitFailed, "", `HARNESS_AGENTS: "many" is not accepted`)
+}
+
+func TestEveryCommandExplainsItselfWithAnExample(t *testing.T) {
+	isolate(t)
+	root, _ := newRoot(streams{strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}})
+	commands := root.Commands()
+	for n := 0; n < len(commands); n++ {
+		command := commands[n]
+		commands = append(commands, command.Commands()...)
+		if command.Short == "" || command.Example == "" {
+			t.Errorf("%s has no short help or no example", command.CommandPath())
+		}
+	}
+	harness(t, "").want(t, 0, "harness send", "")
+	harness(t, "", "plugin").want(t, 0, "harness plugin disable time", "")
+}
+
+func TestVersionNamesTheBuild(t *testing.T) {
+	isolate(t)
+	harness(t, "", "version").want(t, 0, "harness dev (go1.", "")
+}
+
+func TestCompletionIsThere(t *testing.T) {
+	isolate(t)
+	harness(t, "", "completion", "bash").want(t, 0, "__start_harness", "")
+}

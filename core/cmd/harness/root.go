@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/core/daemon"
+)
+
+// newRoot returns the command line. begun turns true once it has been
+// understood: errors after that are not about how it was written.
+func newRoot(std streams) (root *cobra.Command, begun *bool) {
+	begun = new(bool)
+	root = &cobra.Command{
+		Use:   "harness",
+		Short: "A lasting home for an agent: messages in, answers out, nothing lost",
+		Long: `Harness keeps an agent (the Claude Code CLI) at work: a daemon takes messages,
+runs each through a pipeline of plugins, and stores all of it.
+
+Settings come from flags, else the environment, else DATA/harness.env, else
+defaults; docs/operating.md lists them.`,
+		Example: `  harness up                     start the daemon in this terminal
+  harness send "hello"           say something, print the answer
+  harness chat                   talk
+  harness plugin disable time    turn a plugin off, at once
+  harness doctor                 what is wrong, and what to do`,
+		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRun: func(*cobra.Command, []string) { *begun = true },
+	}
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	root.PersistentFlags().String("data", "", "data directory (HARNESS_DATA; default ./data)")
+	root.AddCommand(newUp(), newSend(), newChat(), newThreads(), newPlugin(), newDoctor(), newVersion())
+	return root, begun
+}
+
+// loadConfig reads the configuration; flags that were set beat it.
+func loadConfig(cmd *cobra.Command) (daemon.Config, error) {
+	data, err := cmd.Flags().GetString("data")
+	if err != nil {
+		return daemon.Config{}, err
+	}
+	config, err := daemon.Load(data, os.LookupEnv)
+	if err != nil {
+		return daemon.Config{}, err
+	}
+	if config.Data, err = filepath.Abs(config.Data); err != nil {
+		return daemon.Config{}, fmt.Errorf("--data: %w", err)
+	}
+	config.Version = version
+	flags := cmd.Flags()
+	if flags.Changed("port") {
+		config.Port, _ = flags.GetInt("port")
+	}
+	if flags.Changed("agent") {
+		config.Agent, _ = flags.GetString("agent")
+	}
+	if flags.Changed("plugins") {
+		config.Plugins, _ = flags.GetString("plugins")
+	}
+	return config, config.Validate()
+}
+
+// addPort adds the flag that says where the daemon listens.
+func addPort(cmd *cobra.Command) {
+	cmd.Flags().Int("port", 0, "port of the daemon on this machine (PORT; default 3001)")
+}
+
+// addAddress adds the flags of commands that talk to the daemon.
+func addAddress(cmd *cobra.Command) {
+	addPort(cmd)
+	cmd.Flags().String("url", "", "address of the daemon (HARNESS_URL; default http://127.0.0.1:PORT)")
+}
+
+// newClient returns a client of the daemon that the flags name, else
+// HARNESS_URL, else the port on this machine.
+func newClient(cmd *cobra.Command) (*client.Client, error) {
+	address, err := cmd.Flags().GetString("url")
+	if err != nil {
+		return nil, err
+	}
+	if address == "" && !cmd.Flags().Changed("port") {
+		address = os.Getenv("HARNESS_URL")
+	}
+	if address == "" {
+		config, err := loadConfig(cmd)
+		if err != nil {
+			return nil, err
+		}
+		address = "http://127.0.0.1:" + strconv.Itoa(config.Port)
+	}
+	return client.New(address)
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
+	"github.com/seed-706843ae/harness/core/daemon"
+)
+
+func newUp() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run the daemon until it is told to stop",
+		Long: `Run the daemon in this terminal. It logs to stderr. SIGINT (Ctrl-C) or SIGTERM
+stop it: it takes no more messages, lets running turns end for a moment, and
+keeps the rest for its next start. A second signal ends it at once; nothing that
+was accepted is lost then either.`,
+		Example: `  harness up
+  harness up --data /var/lib/harness --port 3100
+  harness up --agent demo        without the Claude CLI, to try things`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return up(cmd) },
+	}
+	addPort(cmd)
+	cmd.Flags().String("agent", "auto", "who answers: auto, claude or demo (HARNESS_AGENT)")
+	cmd.Flags().String("plugins", "", "directory of the plugin binaries (HARNESS_PLUGINS; default the directory plugins beside this program)")
+	return cmd
+}
+
+func up(cmd *cobra.Command) (err error) {
+	config, err := loadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	config.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: config.LogLevel}))
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+
+	supervisor := &supervisor{log: config.Log}
+	defer supervisor.stop()
+	context.AfterFunc(ctx, supervisor.stopping)
+
+	began := time.Now()
+	d, err := daemon.New(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	return d.Run(ctx, func() {
+		supervisor.ready()
+		welcome(ctx, cmd.OutOrStdout(), d, config, time.Since(began))
+	})
+}
+
+// welcome says where the daemon is and what to try.
+func welcome(ctx context.Context, out io.Writer, d *daemon.Daemon, config daemon.Config, age time.Duration) {
+	style := terminal.StyleFor(out, os.LookupEnv)
+	address := "http://" + d.Addr()
+	fmt.Fprintf(out, "\n%s\n\n", style.Bold("Harness is up."))
+	fmt.Fprintf(out, "  address  %s\n  data     %s\n  agent    %s\n\n", address, config.Data, d.AgentName())
+	if d.AgentName() == "demo" {
+		fmt.Fprintln(out, demoNotice(ctx, style, config))
+	}
+	if problem := apiProblem(ctx, address, age); problem != "" {
+		fmt.Fprintf(out, "%s\n\n", style.Red("  "+problem))
+		return
+	}
+	fmt.Fprintf(out, `Try, in another terminal:
+
+  bin/harness send%[2]s "hello"
+  bin/harness chat%[2]s
+  curl -s %[1]s/api/chat -H 'Content-Type: application/json' -d '{"content":"hello"}'
+
+`, address, portFlag(config))
+}
+
+// demoNotice says loudly that no real agent answers, why, and what to do.
+func demoNotice(ctx context.Context, style terminal.Style, config daemon.Config) string {
+	notice := style.Yellow("  THIS IS THE DEMO AGENT, not a real one: its replies begin with [demo agent].") + "\n"
+	if config.Agent == "demo" {
+		return notice + "  Why: --agent demo (or HARNESS_AGENT=demo) asks for it.\n"
+	}
+	found := daemon.DetectAgent(ctx, config)
+	return notice + "  Why: " + found.Reason + "\n  What to do: " + found.Remedy + "\n"
+}
+
+// apiProblem says why the API cannot be used at the address, or nothing. What
+// has answered there for longer than this daemon is another one.
+func apiProblem(ctx context.Context, address string, age time.Duration) string {
+	const patience = 3 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	api, err := client.New(address)
+	if err != nil {
+		return err.Error()
+	}
+	health, err := api.Health(ctx)
+	switch {
+	case err != nil:
+		return "The API does not answer at " + address + ": see the log above and `harness doctor`."
+	case time.Duration(health.UptimeMS)*time.Millisecond > age+patience:
+		return "Another daemon has " + address + ", so this one cannot be reached: choose another --port."
+	}
+	return ""
+}
+
+// portFlag is what client commands need to find the daemon.
+func portFlag(config daemon.Config) string {
+	if config.Port == daemon.Defaults().Port {
+		return ""
+	}
+	return fmt.Sprintf(" --port %d", config.Port)
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// freePort returns a port that nothing listened on a moment ago.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+}
+
+// notified listens as systemd does and hands out what it is told.
+func notified(t *testing.T) <-chan string {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "notify")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	t.Setenv("NOTIFY_SOCKET", socket)
+	told := make(chan string, 16)
+	go func() {
+		buffer := make([]byte, 256)
+		for {
+			n, err := conn.Read(buffer)
+			if err != nil {
+				return
+			}
+			told <- string(buffer[:n])
+		}
+	}()
+	return told
+}
+
+// The whole of a daemon's life, without plugins, so without an API.
+func TestUpRunsUntilItIsToldToStop(t *testing.T) {
+	data := isolate(t)
+	told := notified(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan result, 1)
+	port := freePort(t)
+	go func() {
+		ended <- harnessIn(ctx, "", "up", "--data", data, "--port", port, "--plugins", t.TempDir(), "--agent", "demo")
+	}()
+	select {
+	case state := <-told:
+		if state != "READY=1" {
+			t.Fatalf("systemd is told %q first; want READY=1", state)
+		}
+	case got := <-ended:
+		t.Fatalf("up ended: %+v", got)
+	}
+	harness(t, "", "up", "--data", data, "--port", port, "--plugins", t.TempDir(), "--agent", "demo").
+		want(t, exitFailed, "", "in use by")
+	stop()
+	if state := <-told; state != "STOPPING=1" {
+		t.Errorf("systemd is told %q; want STOPPING=1", state)
+	}
+	got := <-ended
+	got.want(t, 0, "http://127.0.0.1:"+port, "msg=stopping")
+	for _, want := range []string{data, "THIS IS THE DEMO AGENT", "--agent demo", "The API does not answer"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("the welcome lacks %q:\n%s", want, got.out)
+		}
+	}
+}
+
+func TestUpThatCannotStartSaysWhyOnOneLine(t *testing.T) {
+	data := isolate(t)
+	got := harness(t, "", "up", "--data", data, "--agent", "demo", "--plugins", filepath.Join(data, "nowhere"))
+	got.want(t, exitFailed, "", "harness: ")
+	last := got.err[strings.LastIndex(strings.TrimSpace(got.err), "\n")+1:]
+	if !strings.Contains(last, "nowhere does not exist") || !strings.Contains(last, "make build") {
+		t.Errorf("the last line is %q; want the directory and the remedy", last)
+	}
+}

@@ -1,0 +1,55 @@
+package daemon
+
+import (
+	"context"
+
+	"github.com/seed-706843ae/harness/core/events"
+	"github.com/seed-706843ae/harness/core/hostapi"
+	"github.com/seed-706843ae/harness/core/inbox"
+	"github.com/seed-706843ae/harness/core/pipeline"
+	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/launch"
+)
+
+// The rooms do not import each other. Where one's door is a hair off
+// another's, these fit them together.
+
+// plugins is the plugin host as the pipeline and the inbox see it.
+type plugins struct{ host *pluginhost.Host }
+
+func (p plugins) Answering(hook pluginsdk.Hook) []pipeline.Plugin {
+	instances := p.host.Answering(hook)
+	answering := make([]pipeline.Plugin, len(instances))
+	for n, instance := range instances {
+		answering[n] = plugin{instance}
+	}
+	return answering
+}
+
+func (p plugins) Commands() []inbox.Command {
+	var commands []inbox.Command
+	p.host.EachCommand(func(plugin string, spec pluginsdk.CommandSpec) {
+		commands = append(commands, inbox.Command{Plugin: plugin, Spec: spec})
+	})
+	return commands
+}
+
+type plugin struct{ *pluginhost.Instance }
+
+func (p plugin) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(pipeline.Hooks) error) error {
+	return p.Instance.Do(ctx, hook, callID, func(process *launch.Plugin) error { return fn(process) })
+}
+
+// bus is the event bus as the plugin host sees it.
+type bus struct{ *events.Bus }
+
+func (b bus) Subscribe(name string, types []string, deliver func(context.Context, []pluginsdk.Event) error) (stop func()) {
+	return b.Bus.Subscribe(name, types, deliver).Stop
+}
+
+// hostFor makes the services of a plugin. The API is filled in once the parts
+// that it speaks for exist, which is before the first plugin starts.
+func hostFor(api **hostapi.API) func(plugin string) pluginsdk.Host {
+	return func(plugin string) pluginsdk.Host { return (*api).For(plugin) }
+}

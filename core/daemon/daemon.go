@@ -1,0 +1,273 @@
+// Package daemon wires the rooms of core into one program: Config, New, Run,
+// Close. Read New from top to bottom for the architecture.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	starter "github.com/seed-706843ae/harness/context"
+	"github.com/seed-706843ae/harness/core/events"
+	"github.com/seed-706843ae/harness/core/hostapi"
+	"github.com/seed-706843ae/harness/core/inbox"
+	"github.com/seed-706843ae/harness/core/invoker"
+	"github.com/seed-706843ae/harness/core/pipeline"
+	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/core/store"
+)
+
+// readyPatience is how long the dispatch of runs waits for plugins at start.
+const readyPatience = 10 * time.Second
+
+// Daemon is one running installation.
+type Daemon struct {
+	config Config
+	log    *slog.Logger
+	addr   string
+
+	store   *store.Store
+	release func() // the lock on the database
+	lost    <-chan struct{}
+	owner   string
+	events  *events.Bus
+	agent   agent
+	plugins *pluginhost.Host
+	inbox   *inbox.Inbox
+	parts   []part // in the order in which they are started
+}
+
+// part is something long-lived.
+type part struct {
+	name  string
+	start func(context.Context) error
+	stop  func(context.Context) error
+}
+
+// agent is what both agents are.
+type agent interface {
+	pipeline.Agent
+	Start(ctx context.Context) error
+	Stop(ctx context.Context) error
+}
+
+// New opens the database, takes its lock and builds every part. Nothing is
+// started yet. Close must be called when New succeeds.
+func New(ctx context.Context, config Config) (*Daemon, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	d := &Daemon{config: config, log: config.Log, addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(config.Port))}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	if err := d.open(ctx); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	config = d.config // its paths are absolute now
+	workspace := filepath.Join(config.Data, "workspace")
+	if err := makeWorkspace(starter.FS, workspace); err != nil {
+		return nil, errors.Join(fmt.Errorf("make the workspace: %w", err), d.Close())
+	}
+	var err error
+	if d.agent, err = d.chooseAgent(ctx, workspace); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+
+	d.events = events.New(events.Config{Log: d.room("events")})
+	tokens := hostapi.NewTokens()
+	var api *hostapi.API // made last: it speaks for all the others
+	d.plugins = pluginhost.New(pluginhost.Config{
+		Dir: config.Plugins, Owner: d.owner, Log: d.room("pluginhost"),
+		Sockets: filepath.Join(config.Data, "run"), BackoffBase: config.PluginBackoff, LateGrace: config.HookGrace,
+		Provide: map[string]string{"HARNESS_WORKSPACE": workspace, "HARNESS_HTTP_ADDR": d.addr},
+	}, d.store, bus{d.events}, hostFor(&api))
+	line := pipeline.New(pipeline.Config{
+		Hook: config.HookDeadlines, Model: config.Model, Fault: config.Fault, Log: d.room("pipeline"),
+	}, d.store, d.agent, plugins{d.plugins}, tokens, d.events)
+	d.inbox = inbox.New(inbox.Config{
+		Owner: d.events.Position().Boot, Slots: config.Agents, MaxAttempts: config.MaxAttempts,
+		RetryBase: config.RetryBase, MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Log: d.room("inbox"),
+	}, d.store, line, plugins{d.plugins}, d.events)
+	api = hostapi.New(d.store, d.inbox, d.events, d.plugins, tokens, d.room("plugins"))
+
+	d.parts = []part{
+		{"agent", d.agent.Start, d.agent.Stop},
+		{"plugins", d.startPlugins, d.plugins.Stop},
+		{"inbox", d.inbox.Start, d.inbox.Stop},
+	}
+	return d, nil
+}
+
+// open makes the data directory and opens what lies in it.
+func (d *Daemon) open(ctx context.Context) (err error) {
+	if d.config.Data, err = filepath.Abs(d.config.Data); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	if err := os.MkdirAll(d.config.Data, 0o700); err != nil {
+		return fmt.Errorf("make the data directory: %w", err)
+	}
+	if d.owner, err = installation(d.config.Data); err != nil {
+		return err
+	}
+	if d.store, err = OpenStore(ctx, d.config); err != nil {
+		return err
+	}
+	if d.lost, d.release, err = d.store.Lock(ctx, fmt.Sprintf("pid %d", os.Getpid())); err != nil {
+		return err
+	}
+	// Only now is it certain that whoever carries our mark has no daemon.
+	ended, err := invoker.EndOrphans(d.owner, nil, d.room("orphans"))
+	if err != nil {
+		d.log.Warn("processes of a daemon that died could not be ended", "err", err)
+	}
+	if ended > 0 {
+		d.log.Info("ended what a daemon that died left running", "processes", ended)
+	}
+	if _, err := d.store.EnsurePrimary(ctx); err != nil {
+		return fmt.Errorf("make the primary thread: %w", err)
+	}
+	return nil
+}
+
+// OpenStore opens the database that the configuration names, for the daemon
+// and for commands that work on it directly.
+func OpenStore(ctx context.Context, config Config) (*store.Store, error) {
+	return store.Open(ctx, store.Config{URL: config.DatabaseURL, Dir: config.Data, Log: config.Log})
+}
+
+// startPlugins also waits until they serve, for a while: the first runs should
+// not miss them.
+func (d *Daemon) startPlugins(ctx context.Context) error {
+	if err := d.plugins.Start(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	if err := d.plugins.Ready(ctx); err != nil {
+		d.log.Warn("not every plugin has started; going on without waiting for them", "err", err)
+	}
+	return nil
+}
+
+// Run starts every part, calls ready, and returns when ctx ends or the
+// database's lock is lost, after everything was stopped in reverse order.
+func (d *Daemon) Run(ctx context.Context, ready func()) error {
+	started, err := d.start(ctx)
+	switch {
+	case ctx.Err() != nil:
+		err = nil // told to stop before it had started: what failed did so for that
+	case err == nil:
+		ready()
+		select {
+		case <-ctx.Done():
+			d.log.Info("stopping")
+		case <-d.lost:
+			err = errors.New("the lock on the database was lost: another daemon may take over")
+		}
+	}
+	return errors.Join(err, d.stop(started))
+}
+
+func (d *Daemon) start(ctx context.Context) (started int, err error) {
+	for i, part := range d.parts {
+		if err := part.start(ctx); err != nil {
+			return i, fmt.Errorf("start the %s: %w", part.name, err)
+		}
+	}
+	return len(d.parts), nil
+}
+
+// stop ends the first n parts in reverse order. Each bounds its own time.
+func (d *Daemon) stop(n int) error {
+	var errs []error
+	for i := n - 1; i >= 0; i-- {
+		if err := d.parts[i].stop(context.Background()); err != nil {
+			errs = append(errs, fmt.Errorf("stop the %s: %w", d.parts[i].name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close gives the database back.
+func (d *Daemon) Close() error {
+	if d.release != nil {
+		d.release()
+	}
+	if d.store != nil {
+		return d.store.Close()
+	}
+	return nil
+}
+
+// Addr is where the web plugin was told to listen.
+func (d *Daemon) Addr() string { return d.addr }
+
+// AgentName says which agent answers, for people.
+func (d *Daemon) AgentName() string {
+	if _, ok := d.agent.(*invoker.Demo); ok {
+		return "demo"
+	}
+	return "claude"
+}
+
+func (d *Daemon) room(name string) *slog.Logger { return d.log.With("room", name) }
+
+// chooseAgent returns the agent that the configuration asks for. Auto takes
+// Claude when its CLI is there and can authenticate, else the demo agent, with
+// a loud line; an explicit claude never falls back.
+func (d *Daemon) chooseAgent(ctx context.Context, workspace string) (agent, error) {
+	config := d.config.invoker(workspace, d.owner, d.room("invoker"))
+	config.OnClosed = func(threadID, sessionID string) {
+		ctx, cancel := context.WithTimeout(context.Background(), readyPatience)
+		defer cancel()
+		if err := d.store.SessionClosed(ctx, threadID, sessionID); err != nil {
+			d.log.Warn("clean end of a session cannot be stored", "thread", threadID, "err", err)
+		}
+	}
+	choice := d.config.Agent
+	if choice == "auto" {
+		choice = "claude"
+		if found := invoker.Detect(ctx, config); !found.CanAuthenticate {
+			choice = "demo"
+			d.log.Warn("NO REAL AGENT: the demo agent answers, and marks every reply with [demo agent]",
+				"why", found.Reason, "remedy", found.Remedy)
+		}
+	}
+	if choice == "claude" {
+		return invoker.New(config)
+	}
+	return d.demo()
+}
+
+func (d *Daemon) demo() (agent, error) {
+	config := invoker.DemoConfig{Log: d.room("invoker")}
+	if d.config.DemoScript != "" {
+		script, err := invoker.LoadScript(d.config.DemoScript)
+		if err != nil {
+			return nil, fmt.Errorf("HARNESS_DEMO_SCRIPT: %w", err)
+		}
+		config.Script = script
+	}
+	return invoker.NewDemo(config), nil
+}
+
+func (c Config) invoker(workspace, owner string, log *slog.Logger) invoker.Config {
+	return invoker.Config{
+		Binary: c.ClaudeBinary, Workspace: workspace, Env: []string{"HARNESS_OWNER=" + owner},
+		Model: c.Model, PermissionMode: c.PermissionMode, AllowedTools: c.AllowedTools,
+		MCPConfig: c.MCPConfig, MaxSessions: c.Agents, IdleTimeout: c.IdleTimeout, SilenceTimeout: c.SilenceTimeout,
+		TurnTimeout: c.TurnTimeout, Log: log,
+	}
+}
+
+// DetectAgent says whether the real agent can be used, for doctor.
+func DetectAgent(ctx context.Context, config Config) invoker.Detection {
+	return invoker.Detect(ctx, config.invoker(filepath.Join(config.Data, "workspace"), "", config.Log))
+}

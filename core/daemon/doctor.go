@@ -1,0 +1,314 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"golang.org/x/sys/unix"
+
+	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Below these the data directory's disk is worth a word, or a failure.
+const (
+	lowDisk  = 1 << 30
+	fullDisk = 100 << 20
+)
+
+// Check is one thing that Doctor looked at.
+type Check struct {
+	Name     string
+	OK       bool
+	Optional bool   // the installation works without it, in a lesser way
+	Detail   string // what was found
+	Remedy   string // what to do when it is not OK
+}
+
+// Doctor looks at what an installation needs, whether its daemon is up or down.
+// It leaves the daemon's lock alone and does not make what is missing.
+func Doctor(ctx context.Context, config Config) []Check {
+	running := Running(ctx, config)
+	database, rows := checkDatabase(ctx, config)
+	webOff := slices.ContainsFunc(rows, func(row pluginsdk.PluginInfo) bool { return row.Name == "web" && !row.Enabled })
+	checks := []Check{
+		checkAgent(ctx, config),
+		checkData(config.Data),
+		checkDisk(config.Data),
+		database,
+		checkPort(ctx, config, running, webOff),
+		checkPluginDir(config.Plugins),
+	}
+	for _, row := range rows {
+		checks = append(checks, checkPlugin(row, running))
+	}
+	return checks
+}
+
+// Running reports whether the installation's daemon is up. With SQLite it is
+// the process that the lock's file names; with Postgres, whoever answers on the
+// port.
+func Running(ctx context.Context, config Config) bool {
+	if config.DatabaseURL != "" {
+		return apiAnswers(ctx, config)
+	}
+	content, err := os.ReadFile(filepath.Join(config.Data, "harness.lock"))
+	if err != nil {
+		return false
+	}
+	var pid int
+	if _, err := fmt.Sscanf(string(content), "pid %d", &pid); err != nil || pid < 1 {
+		return false
+	}
+	err = unix.Kill(pid, 0)
+	return err == nil || errors.Is(err, unix.EPERM)
+}
+
+func apiAnswers(ctx context.Context, config Config) bool {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	api, err := client.New("http://" + config.address())
+	if err != nil {
+		return false
+	}
+	health, err := api.Health(ctx)
+	return err == nil && health.Status == "ok"
+}
+
+func (c Config) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Port)) }
+
+// checkAgent asks for the real agent, which auto can do without.
+func checkAgent(ctx context.Context, config Config) Check {
+	check := Check{Name: "agent", OK: true, Optional: config.Agent == "auto"}
+	if config.Agent == "demo" {
+		check.Detail = "the demo agent answers, as --agent or HARNESS_AGENT asks"
+		return check
+	}
+	found := DetectAgent(ctx, config)
+	if found.Usable() {
+		check.Detail = strings.TrimSpace("Claude CLI "+found.Version) + " at " + found.Path + "; " + found.Reason
+		return check
+	}
+	check.OK, check.Detail, check.Remedy = false, found.Reason, found.Remedy
+	if check.Optional {
+		check.Detail += "; until then the demo agent answers"
+	}
+	return check
+}
+
+func checkData(dir string) Check {
+	check := Check{Name: "data directory", Remedy: "give the daemon's user the right to write there, or name another directory with --data"}
+	existing, err := existingDir(dir)
+	if err != nil {
+		check.Detail = err.Error()
+		return check
+	}
+	if existing != dir {
+		check.OK = unix.Access(existing, unix.W_OK|unix.X_OK) == nil
+		check.Detail = dir + " does not exist yet; `harness up` makes it"
+		if !check.OK {
+			check.Detail = dir + " does not exist and cannot be made: " + existing + " is not writable"
+		}
+		return check
+	}
+	probe, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		check.Detail = err.Error()
+		return check
+	}
+	err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	check.OK, check.Detail = err == nil, dir+" is writable"
+	if err != nil {
+		check.Detail = err.Error()
+	}
+	return check
+}
+
+// existingDir is dir, or the nearest directory above it that exists.
+func existingDir(dir string) (string, error) {
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return dir, nil
+	case err == nil:
+		return "", fmt.Errorf("%s is not a directory", dir)
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return existingDir(filepath.Dir(absolute))
+}
+
+func checkDisk(dir string) Check {
+	check := Check{Name: "disk space", Remedy: "free some space, or move the data directory to a larger disk (--data)"}
+	existing, err := existingDir(dir)
+	if err != nil {
+		check.Detail = err.Error()
+		return check
+	}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(existing, &disk); err != nil {
+		check.Detail = fmt.Sprintf("look at the disk of %s: %s", existing, err)
+		return check
+	}
+	free := disk.Bavail * uint64(disk.Bsize) //nolint:gosec // a block's size is positive
+	check.OK, check.Optional = free >= lowDisk, free >= fullDisk
+	check.Detail = humanize.IBytes(free) + " free for the data directory"
+	return check
+}
+
+// checkPort wants the port free, or held by this installation's own daemon.
+func checkPort(ctx context.Context, config Config, running, webOff bool) Check {
+	check := Check{Name: "port", Remedy: "stop what holds it, or choose another port with --port or PORT"}
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", config.address())
+	switch {
+	case err == nil && running && webOff:
+		_ = listener.Close()
+		check.OK, check.Detail = true, "nothing listens on "+config.address()+": the plugin web is disabled"
+	case err == nil && running:
+		_ = listener.Close()
+		check.Detail = "the daemon runs, but nothing listens on " + config.address()
+		check.Remedy = "see the line of the plugin web below; if the daemon was started with another port, give doctor the same --port"
+	case err == nil:
+		_ = listener.Close()
+		check.OK, check.Detail = true, config.address()+" is free"
+	case !errors.Is(err, unix.EADDRINUSE):
+		check.Detail = err.Error()
+	case !apiAnswers(ctx, config):
+		check.Detail = config.address() + " is held by a program that is not Harness, or does not answer"
+	case !running:
+		check.Detail = config.address() + " is held by the daemon of another data directory"
+	default:
+		check.OK, check.Detail = true, config.address()+" is held by the daemon, which answers"
+	}
+	return check
+}
+
+// OpenExisting opens the installation's database, and fails where OpenStore
+// would make a new one: commands that find nothing have been given the wrong
+// directory.
+func OpenExisting(ctx context.Context, config Config) (*store.Store, error) {
+	if !made(config) {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound,
+			"there is no database in %s yet: start the daemon once with `harness up`, or name its directory with --data", config.Data)
+	}
+	return OpenStore(ctx, config)
+}
+
+// made reports whether there is a database; of Postgres only its server can
+// tell.
+func made(config Config) bool {
+	if config.DatabaseURL != "" {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(config.Data, "harness.db"))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// checkDatabase also returns the rows of the plugins.
+func checkDatabase(ctx context.Context, config Config) (Check, []pluginsdk.PluginInfo) {
+	check := Check{Name: "database", Remedy: "see \"When the database cannot be opened\" in docs/operating.md"}
+	if !made(config) {
+		check.OK, check.Detail = true, "there is none yet in "+config.Data+"; `harness up` makes it"
+		return check, nil
+	}
+	database, err := OpenExisting(ctx, config)
+	if err != nil {
+		check.Detail = err.Error()
+		return check, nil
+	}
+	defer database.Close()
+	check.Detail = database.Describe() + "; "
+	rows, err := database.Plugins(ctx)
+	if err != nil {
+		check.Detail += err.Error()
+		return check, nil
+	}
+	problems, err := database.Integrity(ctx)
+	switch {
+	case err != nil:
+		check.Detail += err.Error()
+	case len(problems) > 0:
+		check.Detail += fmt.Sprintf("%d faults in the file, the first: %s", len(problems), problems[0])
+		check.Remedy = "stop the daemon and restore a backup; see \"When the database is damaged\" in docs/operating.md"
+	default:
+		check.OK = true
+		check.Detail += "schema current, no faults"
+	}
+	return check, rows
+}
+
+func checkPluginDir(dir string) Check {
+	check := Check{Name: "plugin directory", Remedy: "run `make build`, or name the directory of the binaries with --plugins or HARNESS_PLUGINS"}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		check.Detail = err.Error()
+		return check
+	}
+	count := 0
+	for _, entry := range entries {
+		if executable(filepath.Join(dir, entry.Name())) == nil {
+			count++
+		}
+	}
+	check.OK, check.Detail = count > 0, fmt.Sprintf("plugin binaries in %s: %d", dir, count)
+	return check
+}
+
+// executable returns why a file cannot be started, or nil.
+func executable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a file", path)
+	case info.Mode()&0o111 == 0:
+		return fmt.Errorf("%s is not executable", path)
+	}
+	return nil
+}
+
+func checkPlugin(row pluginsdk.PluginInfo, running bool) Check {
+	check := Check{Name: "plugin " + row.Name, OK: true, Detail: "disabled"}
+	if row.Problem != "" {
+		check.OK, check.Detail = false, "its row is wrong: "+row.Problem
+		check.Remedy = "correct the row; until then its last good values hold"
+		return check
+	}
+	if !row.Enabled {
+		return check
+	}
+	if err := executable(row.Path); err != nil {
+		check.OK, check.Detail = false, err.Error()
+		check.Remedy = "build or install the plugin again, or `harness plugin disable " + row.Name + "`"
+		return check
+	}
+	if !running {
+		check.Detail = "enabled; starts with the daemon"
+		return check
+	}
+	check.Detail = string(row.State)
+	switch row.State { //nolint:exhaustive // the others are what an enabled plugin goes through
+	case pluginsdk.PluginBackoff, pluginsdk.PluginFailed, pluginsdk.PluginStopped, pluginsdk.PluginDisabled:
+		check.OK = false
+		check.Detail = strings.TrimSuffix(string(row.State)+": "+row.LastError, ": ")
+		check.Remedy = "the daemon's log says more under plugin=" + row.Name + "; `harness plugin disable " + row.Name + "` does without it"
+	}
+	return check
+}

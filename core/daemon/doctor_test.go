@@ -1,0 +1,228 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// ailing is a configuration for Doctor in a directory of its own, with a plugin
+// directory and a free port.
+func ailing(t *testing.T) Config {
+	t.Helper()
+	config := Defaults()
+	config.Data, config.Plugins, config.Agent = t.TempDir(), t.TempDir(), "demo"
+	binary(t, filepath.Join(config.Plugins, "time"), 0o700)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Port = listener.Addr().(*net.TCPAddr).Port
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+func binary(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holdLock writes what the daemon with this pid would.
+func holdLock(t *testing.T, config Config, pid int) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(config.Data, "harness.lock"), fmt.Appendf(nil, "pid %d (test)\n", pid), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serve answers on the configuration's port.
+func serve(t *testing.T, config Config, body string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", config.address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(body))
+	}))
+	_ = server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	t.Cleanup(server.Close)
+}
+
+func check(t *testing.T, config Config, name string) Check {
+	t.Helper()
+	for _, check := range Doctor(t.Context(), config) {
+		if check.Name == name {
+			return check
+		}
+	}
+	t.Fatalf("nothing was said about %q", name)
+	return Check{}
+}
+
+func wantCheck(t *testing.T, got Check, ok bool, detail string) {
+	t.Helper()
+	if got.OK != ok || !strings.Contains(got.Detail, detail) {
+		t.Errorf("%s: OK %t, %q; want OK %t, %q", got.Name, got.OK, got.Detail, ok, detail)
+	}
+	if !got.OK && got.Remedy == "" {
+		t.Errorf("%s: a fault without a remedy: %s", got.Name, got.Detail)
+	}
+}
+
+func TestDoctorFindsNothingWrongBeforeTheFirstStart(t *testing.T) {
+	config := ailing(t)
+	config.Data = filepath.Join(config.Data, "not", "yet")
+	for _, got := range Doctor(t.Context(), config) {
+		if !got.OK && !got.Optional {
+			t.Errorf("%s: %s", got.Name, got.Detail)
+		}
+	}
+	if _, err := os.Stat(config.Data); err == nil {
+		t.Error("looking made the data directory")
+	}
+}
+
+// Whoever cannot tell the real agent from the demo takes canned words for an
+// answer.
+func TestDoctorSaysWhoAnswers(t *testing.T) {
+	config := ailing(t)
+	config.ClaudeBinary = filepath.Join(config.Data, "no-such-claude")
+	wantCheck(t, check(t, config, "agent"), true, "demo agent answers, as")
+	config.Agent = "auto"
+	got := check(t, config, "agent")
+	wantCheck(t, got, false, "until then the demo agent answers")
+	if !got.Optional {
+		t.Error("auto does without the CLI, so its absence is a warning")
+	}
+	config.Agent = "claude"
+	if got := check(t, config, "agent"); got.OK || got.Optional {
+		t.Errorf("claude without a CLI: %+v; want a failure", got)
+	}
+}
+
+func TestDoctorLooksAtTheDataDirectory(t *testing.T) {
+	config := ailing(t)
+	wantCheck(t, check(t, config, "data directory"), true, "is writable")
+	wantCheck(t, check(t, config, "disk space"), true, "free")
+	config.Data = filepath.Join(config.Plugins, "time") // a file
+	wantCheck(t, check(t, config, "data directory"), false, "is not a directory")
+	wantCheck(t, check(t, config, "database"), false, "")
+}
+
+func TestDoctorTellsWhoHoldsThePort(t *testing.T) {
+	const healthy = `{"status":"ok"}`
+	t.Run("nobody", func(t *testing.T) {
+		wantCheck(t, check(t, ailing(t), "port"), true, "is free")
+	})
+	t.Run("our daemon", func(t *testing.T) {
+		config := ailing(t)
+		holdLock(t, config, os.Getpid())
+		serve(t, config, healthy)
+		wantCheck(t, check(t, config, "port"), true, "held by the daemon, which answers")
+	})
+	t.Run("another installation's daemon", func(t *testing.T) {
+		config := ailing(t)
+		serve(t, config, healthy)
+		wantCheck(t, check(t, config, "port"), false, "another data directory")
+	})
+	t.Run("another program", func(t *testing.T) {
+		config := ailing(t)
+		serve(t, config, "<h1>hello</h1>")
+		wantCheck(t, check(t, config, "port"), false, "not Harness")
+	})
+	t.Run("nobody although the daemon runs", func(t *testing.T) {
+		config := ailing(t)
+		holdLock(t, config, os.Getpid())
+		wantCheck(t, check(t, config, "port"), false, "nothing listens")
+	})
+	t.Run("nobody because the operator turned web off", func(t *testing.T) {
+		config := ailing(t)
+		holdLock(t, config, os.Getpid())
+		register(t, config, pluginsdk.PluginInfo{Name: "web", Path: "/nowhere", State: pluginsdk.PluginDisabled})
+		wantCheck(t, check(t, config, "port"), true, "the plugin web is disabled")
+	})
+}
+
+// A daemon that was killed leaves its name in the lock's file.
+func TestRunningIsAboutALivingProcess(t *testing.T) {
+	config := ailing(t)
+	if Running(t.Context(), config) {
+		t.Error("running without a lock's file")
+	}
+	holdLock(t, config, os.Getpid())
+	if !Running(t.Context(), config) {
+		t.Error("not running although its process lives")
+	}
+	holdLock(t, config, 1<<22+1) // past the largest pid of Linux
+	if Running(t.Context(), config) {
+		t.Error("running although its process is gone")
+	}
+}
+
+func TestDoctorLooksAtTheDatabase(t *testing.T) {
+	config := ailing(t)
+	wantCheck(t, check(t, config, "database"), true, "there is none yet")
+	register(t, config)
+	wantCheck(t, check(t, config, "database"), true, "schema current, no faults")
+	if err := os.WriteFile(filepath.Join(config.Data, "harness.db"), []byte(strings.Repeat("not a database ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantCheck(t, check(t, config, "database"), false, "")
+}
+
+// register makes the database with these plugins.
+func register(t *testing.T, config Config, rows ...pluginsdk.PluginInfo) {
+	t.Helper()
+	database, err := OpenStore(context.WithoutCancel(t.Context()), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		if err := database.RegisterPlugin(t.Context(), row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := database.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDoctorLooksAtEachPlugin(t *testing.T) {
+	config := ailing(t)
+	here := filepath.Join(config.Plugins, "time")
+	flat := filepath.Join(config.Plugins, "flat")
+	binary(t, flat, 0o600)
+	row := func(name, path string, enabled bool, state pluginsdk.PluginState) pluginsdk.PluginInfo {
+		return pluginsdk.PluginInfo{Name: name, Path: path, Enabled: enabled, State: state, LastError: "it broke"}
+	}
+	register(t, config,
+		row("serving", here, true, pluginsdk.PluginServing), row("off", "/nowhere", false, pluginsdk.PluginDisabled),
+		row("gone", "/nowhere", true, pluginsdk.PluginServing), row("flat", flat, true, pluginsdk.PluginServing),
+		row("dying", here, true, pluginsdk.PluginBackoff),
+	)
+	wantCheck(t, check(t, config, "plugin directory"), true, config.Plugins+": 1")
+	wantCheck(t, check(t, config, "plugin dying"), true, "starts with the daemon")
+	holdLock(t, config, os.Getpid())
+	wantCheck(t, check(t, config, "plugin serving"), true, "serving")
+	wantCheck(t, check(t, config, "plugin off"), true, "disabled")
+	wantCheck(t, check(t, config, "plugin gone"), false, "no such file")
+	wantCheck(t, check(t, config, "plugin flat"), false, "is not executable")
+	wantCheck(t, check(t, config, "plugin dying"), false, "backoff")
+	broken := checkPlugin(pluginsdk.PluginInfo{Name: "edited", Problem: "enabled: perhaps"}, true)
+	wantCheck(t, broken, false, "enabled: perhaps")
+}

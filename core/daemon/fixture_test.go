@@ -1,0 +1,336 @@
+package daemon_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 60 * time.Second
+
+// each runs a test on every database that there is. database makes an empty
+// one of the (sub)test's own.
+func each(t *testing.T, test func(t *testing.T, database func(*testing.T) string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { test(t, func(*testing.T) string { return "" }) })
+	t.Run("postgres", func(t *testing.T) {
+		test(t, func(t *testing.T) string { return storetest.Postgres(t).URL })
+	})
+}
+
+// installation is a directory with plugins and a configuration.
+type installation struct {
+	t      *testing.T
+	config daemon.Config
+	log    *safeBuffer
+	base   string // of the API
+}
+
+func newInstallation(t *testing.T, databaseURL string, extraPlugins ...string) *installation {
+	t.Helper()
+	in := &installation{t: t, config: daemon.Defaults(), log: &safeBuffer{}}
+	in.config.Data = t.TempDir()
+	in.config.DatabaseURL = databaseURL
+	in.config.Agent = "demo"
+	in.config.Port = freePort(t)
+	in.config.Plugins = filepath.Join(in.config.Data, "plugins")
+	in.config.RetryBase = 10 * time.Millisecond
+	in.config.Log = slog.New(slog.NewTextHandler(in.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	in.base = fmt.Sprintf("http://127.0.0.1:%d", in.config.Port)
+	if err := os.MkdirAll(in.config.Plugins, 0o755); err != nil { //nolint:gosec // plugins are executed
+		t.Fatal(err)
+	}
+	for _, name := range []string{"activity", "context", "time", "web"} {
+		in.link(filepath.Join(pluginDir, name), name)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range extraPlugins {
+		in.link(self, name)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log of the daemon:\n%s", in.log.String())
+		}
+	})
+	return in
+}
+
+func (in *installation) link(target, name string) {
+	in.t.Helper()
+	if err := os.Symlink(target, filepath.Join(in.config.Plugins, name)); err != nil {
+		in.t.Fatal(err)
+	}
+}
+
+// demo scripts the demo agent.
+func (in *installation) demo(rules string) {
+	in.t.Helper()
+	in.config.DemoScript = filepath.Join(in.t.TempDir(), "script.json")
+	if err := os.WriteFile(in.config.DemoScript, []byte(rules), 0o600); err != nil {
+		in.t.Fatal(err)
+	}
+}
+
+// start runs the daemon in this process until stop, or the test's end.
+func (in *installation) start() (stop func()) {
+	in.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	d, err := daemon.New(ctx, in.config)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- d.Run(ctx, func() { close(ready) }) }()
+	select {
+	case <-ready:
+	case err := <-ended:
+		in.t.Fatalf("the daemon did not start: %v", err)
+	}
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			in.t.Errorf("stop of the daemon: %v", err)
+		}
+		if err := d.Close(); err != nil {
+			in.t.Errorf("close of the daemon: %v", err)
+		}
+	})
+	in.t.Cleanup(stop)
+	return stop
+}
+
+// database opens the store beside the daemon, as an operator would.
+func (in *installation) database() *store.Store {
+	in.t.Helper()
+	s, err := daemon.OpenStore(context.Background(), in.config)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	in.t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// call speaks to the API and decodes the answer into out.
+func (in *installation) call(method, path string, body, out any) int {
+	in.t.Helper()
+	var payload io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			in.t.Fatal(err)
+		}
+		payload = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(in.t.Context(), method, in.base+path, payload)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // only read
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	if out != nil {
+		if err := json.Unmarshal(content, out); err != nil {
+			in.t.Fatalf("%s %s: %d %s", method, path, response.StatusCode, content)
+		}
+	}
+	return response.StatusCode
+}
+
+func (in *installation) chat(thread, content string) pluginsdk.Accepted {
+	in.t.Helper()
+	var accepted pluginsdk.Accepted
+	status := in.call(http.MethodPost, "/api/chat", map[string]string{"threadId": thread, "content": content}, &accepted)
+	if status != http.StatusAccepted {
+		in.t.Fatalf("POST /api/chat: %d", status)
+	}
+	return accepted
+}
+
+// thread makes a thread.
+func (in *installation) thread(name string) string {
+	in.t.Helper()
+	var made pluginsdk.Thread
+	if status := in.call(http.MethodPost, "/api/threads", map[string]string{"name": name}, &made); status != http.StatusCreated {
+		in.t.Fatalf("POST /api/threads: %d", status)
+	}
+	return made.ID
+}
+
+func (in *installation) messages(thread string) []pluginsdk.Message {
+	in.t.Helper()
+	var page struct{ Messages []pluginsdk.Message }
+	in.call(http.MethodGet, "/api/threads/"+thread+"/messages?limit=1000", nil, &page)
+	return page.Messages
+}
+
+func (in *installation) run(id string) pluginsdk.Run {
+	in.t.Helper()
+	var run pluginsdk.Run
+	in.call(http.MethodGet, "/api/runs/"+id, nil, &run)
+	return run
+}
+
+// wire is one event as the websocket sends it.
+type wire struct {
+	Event string          `json:"event"`
+	Data  json.RawMessage `json:"data"`
+	Boot  string          `json:"boot"`
+	Seq   uint64          `json:"seq"`
+}
+
+func (e wire) runID() string {
+	var data struct{ RunID string }
+	_ = json.Unmarshal(e.Data, &data)
+	return data.RunID
+}
+
+// watch subscribes to the events of all threads.
+func (in *installation) watch() *watcher {
+	in.t.Helper()
+	u, err := url.Parse(in.base)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	conn, response, err := websocket.DefaultDialer.DialContext(in.t.Context(), "ws://"+u.Host+"/ws", nil)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	in.t.Cleanup(func() { _ = conn.Close() })
+	w := &watcher{t: in.t, conn: conn}
+	if hello := w.next(); hello.Event != "hello" {
+		in.t.Fatalf("first frame %+v", hello)
+	}
+	return w
+}
+
+type watcher struct {
+	t    *testing.T
+	conn *websocket.Conn
+}
+
+func (w *watcher) next() wire {
+	w.t.Helper()
+	var event wire
+	_ = w.conn.SetReadDeadline(time.Now().Add(patience))
+	if err := w.conn.ReadJSON(&event); err != nil {
+		w.t.Fatalf("websocket: %v", err)
+	}
+	return event
+}
+
+// end reads until the run's last event and returns all of the run's.
+func (w *watcher) end(runID string) []wire {
+	w.t.Helper()
+	var events []wire
+	for {
+		event := w.next()
+		if event.runID() != runID {
+			continue
+		}
+		events = append(events, event)
+		if event.Event == string(pluginsdk.EventPipelineComplete) || event.Event == string(pluginsdk.EventPipelineError) {
+			return events
+		}
+	}
+}
+
+// say sends a message and waits until its run is over.
+func (in *installation) say(w *watcher, thread, content string) (pluginsdk.Accepted, []wire) {
+	in.t.Helper()
+	accepted := in.chat(thread, content)
+	return accepted, w.end(accepted.RunID)
+}
+
+// until waits for a condition that another process brings about.
+func (in *installation) until(what string, holds func() bool) {
+	in.t.Helper()
+	deadline := time.Now().Add(patience)
+	for !holds() {
+		if time.Now().After(deadline) {
+			in.t.Fatalf("%s did not come about", what)
+		}
+		select {
+		case <-in.t.Context().Done():
+		case <-time.After(5 * time.Millisecond): // nothing signals across processes
+		}
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close() //nolint:errcheck // only the number is wanted
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// sql changes the database as an operator does: by hand, past the daemon.
+func (in *installation) sql(statement string) {
+	in.t.Helper()
+	driver, source := "sqlite", "file:"+filepath.Join(in.config.Data, "harness.db")+"?_pragma=busy_timeout(10000)"
+	if in.config.DatabaseURL != "" {
+		driver, source = "postgres", in.config.DatabaseURL
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // a test's own
+	result, err := db.ExecContext(in.t.Context(), statement)
+	if err != nil {
+		in.t.Fatalf("%s: %v", statement, err)
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		in.t.Fatalf("%s: changed %d rows, %v", statement, n, err)
+	}
+}

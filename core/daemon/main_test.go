@@ -1,0 +1,42 @@
+package daemon_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// The test binary plays other parts when it is started under their names: the
+// daemon that is killed in mid-run, and the plugin that misbehaves.
+func TestMain(m *testing.M) {
+	switch filepath.Base(os.Args[0]) {
+	case doomedName:
+		runDoomed()
+	case hostileName:
+		runHostile()
+	default:
+		os.Exit(run(m))
+	}
+}
+
+// pluginDir holds the shipped plugins, built once.
+var pluginDir string
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "harness-plugins")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	pluginDir = dir
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
+		"../../plugins/activity", "../../plugins/context", "../../plugins/time", "../../plugins/web")
+	if output, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the plugins: %v\n%s", err, output)
+		return 1
+	}
+	return m.Run()
+}

@@ -1,0 +1,57 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// installation returns the id that marks everything this installation starts.
+// It is made at first start and kept in the data directory.
+func installation(data string) (string, error) {
+	path := filepath.Join(data, "installation-id")
+	content, err := os.ReadFile(path) //nolint:gosec // the operator's own directory
+	if err == nil {
+		if id := strings.TrimSpace(string(content)); id != "" {
+			return id, nil
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the installation's id: %w", err)
+	}
+	id := uuid.NewString()
+	if err := os.WriteFile(path, []byte(id+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("write the installation's id: %w", err)
+	}
+	return id, nil
+}
+
+// makeWorkspace lays the starter files where there are none. What exists is
+// the agent's own and is never overwritten: CLAUDE.md at the top, the memory
+// files under context/.
+func makeWorkspace(starter fs.FS, dir string) error {
+	return fs.WalkDir(starter, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(name) != ".md" {
+			return err
+		}
+		path := filepath.Join(dir, name)
+		if name != "CLAUDE.md" {
+			path = filepath.Join(dir, "context", name)
+		}
+		if _, err := os.Lstat(path); err == nil {
+			return nil
+		}
+		content, err := fs.ReadFile(starter, name)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(path, content, 0o600)
+	})
+}
