@@ -1,0 +1,182 @@
+// Command bench measures an installation from outside and prints a table: boot,
+// memory, idle load, hook hops, warm turns, throughput. Every figure is taken
+// on this machine in this run; compare ratios, not machines.
+//
+// It wants bin/harness and bin/plugins (make build). With HARNESS_TEST_CLAUDE
+// and HARNESS_TEST_POSTGRES (.ci/test-env sets both) it measures the real agent
+// and Postgres as well, and otherwise says what it left out.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+func main() {
+	quick := flag.Bool("quick", false, "fewer repetitions: a look, not a measurement")
+	only := flag.String("only", "", "run just the sections whose name contains this")
+	flag.Parse()
+	b := &bench{claude: os.Getenv("HARNESS_TEST_CLAUDE"), postgres: os.Getenv("HARNESS_TEST_POSTGRES")}
+	b.boots, b.turns, b.load = 15, 400, 6*time.Second
+	if *quick {
+		b.boots, b.turns, b.load = 3, 50, time.Second
+	}
+	if err := b.run(*only); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+type bench struct {
+	claude, postgres string
+	boots, turns     int
+	load             time.Duration
+	table            *tabwriter.Writer
+}
+
+func (b *bench) run(only string) error {
+	b.table = tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, section := range []struct {
+		name    string
+		measure func() error
+	}{
+		{"boot", b.boot},
+		{"memory and idle load", b.idle},
+		{"hook hop", b.hops},
+		{"warm turn, demo agent", b.demoTurns},
+		{"warm turn, real CLI on a fake API", b.claudeTurns},
+		{"throughput, demo agent", b.throughput},
+	} {
+		if !strings.Contains(section.name, only) {
+			continue
+		}
+		fmt.Fprintf(b.table, "\n%s\n", strings.ToUpper(section.name))
+		if err := section.measure(); err != nil {
+			return fmt.Errorf("%s: %w", section.name, err)
+		}
+		if err := b.table.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) row(name, format string, args ...any) {
+	fmt.Fprintf(b.table, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
+}
+
+// boot is from the start of the process to the first healthy answer.
+func (b *bench) boot() error {
+	var times []time.Duration
+	for range b.boots {
+		d, err := start(nil)
+		if err != nil {
+			return err
+		}
+		times = append(times, d.boot)
+		if err := d.stop(); err != nil {
+			return err
+		}
+	}
+	b.row("start to healthy, 4 plugins", "%s", spread(times))
+	return nil
+}
+
+func (b *bench) idle() error {
+	d, err := start(nil)
+	if err != nil {
+		return err
+	}
+	defer d.stop()              //nolint:errcheck // measured already
+	time.Sleep(2 * time.Second) // the boot's garbage is not what is asked for
+	processes, err := d.processes()
+	if err != nil {
+		return err
+	}
+	before := make([]time.Duration, len(processes))
+	for i, p := range processes {
+		before[i] = p.cpu()
+	}
+	const watched = 10 * time.Second
+	time.Sleep(watched)
+	for i, p := range processes {
+		rss, pss := p.memory()
+		b.row(p.name, "RSS %.1f MB, PSS %.1f MB, idle %.2f %% of a core", rss, pss,
+			100*float64(p.cpu()-before[i])/float64(watched))
+	}
+	return nil
+}
+
+// hops takes the figures of the SDK's own benchmarks.
+func (b *bench) hops() error {
+	output, err := exec.Command("go", "test", "-run", "^$", "-bench", "HookHop|BareGRPC", "-benchtime", "2s",
+		"./pluginsdk/launch").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, output)
+	}
+	for line := range strings.SplitSeq(string(output), "\n") {
+		if fields := strings.Fields(line); len(fields) > 3 && strings.HasPrefix(line, "Benchmark") {
+			b.row(strings.TrimPrefix(fields[0], "Benchmark"), "%s", strings.Join(fields[2:], " "))
+		}
+	}
+	return nil
+}
+
+func (b *bench) demoTurns() error {
+	for _, database := range b.databases() {
+		d, err := start(database.env)
+		if err != nil {
+			return err
+		}
+		times, err := d.sequence(b.turns)
+		if err != nil {
+			return err
+		}
+		b.row(database.name+": POST -> 202", "%s", spread(times.accepted))
+		b.row(database.name+": POST -> reply committed", "%s", spread(times.committed))
+		b.row(database.name+": POST -> websocket complete", "%s", spread(times.complete))
+		if err := d.stop(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) throughput() error {
+	for _, database := range b.databases() {
+		d, err := start(append(database.env, "HARNESS_AGENTS=32"))
+		if err != nil {
+			return err
+		}
+		for _, threads := range []int{1, 4, 8, 32} {
+			rate, err := d.flood(threads, b.load)
+			if err != nil {
+				return err
+			}
+			b.row(fmt.Sprintf("%s, %d threads", database.name, threads), "%.0f turns/s", rate)
+		}
+		if err := d.stop(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type database struct {
+	name string
+	env  []string
+}
+
+func (b *bench) databases() []database {
+	databases := []database{{name: "SQLite"}}
+	if b.postgres == "" {
+		b.row("Postgres", "left out: HARNESS_TEST_POSTGRES is not set (.ci/test-env sets it)")
+		return databases
+	}
+	return append(databases, database{"Postgres", []string{"DATABASE_URL=" + b.postgres}})
+}

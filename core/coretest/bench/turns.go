@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// stopwatch is the times of a sequence of turns.
+type stopwatch struct{ accepted, committed, complete []time.Duration }
+
+// client speaks to the API and knows when runs are over.
+type client struct {
+	*installation
+	http   *http.Client
+	socket *websocket.Conn
+	mu     sync.Mutex
+	over   map[string]time.Time
+	waits  map[string]chan struct{}
+}
+
+func (d *installation) connect() (*client, error) {
+	socket, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(d.base, "http")+"/ws", nil)
+	if err != nil {
+		return nil, err
+	}
+	_ = response.Body.Close()
+	c := &client{
+		installation: d, socket: socket, over: make(map[string]time.Time), waits: make(map[string]chan struct{}),
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+	}
+	go c.listen()
+	return c, nil
+}
+
+func (c *client) listen() {
+	for {
+		_, frame, err := c.socket.ReadMessage()
+		if err != nil {
+			return
+		}
+		now := time.Now()
+		if !bytes.Contains(frame, []byte(`"pipeline:complete"`)) && !bytes.Contains(frame, []byte(`"pipeline:error"`)) {
+			continue
+		}
+		var event struct{ Data struct{ RunID string } }
+		if json.Unmarshal(frame, &event) != nil {
+			continue
+		}
+		c.mu.Lock()
+		c.over[event.Data.RunID] = now
+		if wait, ok := c.waits[event.Data.RunID]; ok {
+			close(wait)
+		}
+		c.mu.Unlock()
+	}
+}
+
+// wait returns when the run's last event came.
+func (c *client) wait(runID string) (time.Time, error) {
+	c.mu.Lock()
+	wait, ok := c.waits[runID]
+	if !ok {
+		wait = make(chan struct{})
+		c.waits[runID] = wait
+		if _, over := c.over[runID]; over {
+			close(wait)
+		}
+	}
+	c.mu.Unlock()
+	select {
+	case <-wait:
+	case <-time.After(time.Minute):
+		return time.Time{}, fmt.Errorf("run %s did not end; log:\n%s", runID, c.log.String())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := c.over[runID]
+	delete(c.over, runID)
+	delete(c.waits, runID)
+	return at, nil
+}
+
+func (c *client) post(path string, body, out any) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	response, err := c.http.Post(c.base+path, "application/json", bytes.NewReader(encoded))
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // only read
+	if response.StatusCode >= 300 {
+		return fmt.Errorf("POST %s: %s", path, response.Status)
+	}
+	return json.NewDecoder(response.Body).Decode(out)
+}
+
+func (c *client) run(id string) (run pluginsdk.Run, err error) {
+	response, err := c.http.Get(c.base + "/api/runs/" + id)
+	if err != nil {
+		return run, err
+	}
+	defer response.Body.Close() //nolint:errcheck // only read
+	err = json.NewDecoder(response.Body).Decode(&run)
+	return run, err
+}
+
+func (c *client) thread() (string, error) {
+	var made struct{ ID string }
+	err := c.post("/api/threads", map[string]string{"name": "bench"}, &made)
+	return made.ID, err
+}
+
+// turn takes one message to its reply.
+func (c *client) turn(thread string) (runID string, began, accepted, complete time.Time, err error) {
+	var ids struct{ RunID string }
+	began = time.Now()
+	if err = c.post("/api/chat", map[string]string{"threadId": thread, "content": "hello"}, &ids); err != nil {
+		return
+	}
+	accepted = time.Now()
+	complete, err = c.wait(ids.RunID)
+	return ids.RunID, began, accepted, complete, err
+}
+
+// sequence times turns in one thread, one after the other, once it is warm.
+func (d *installation) sequence(turns int) (stopwatch, error) {
+	var times stopwatch
+	c, err := d.connect()
+	if err != nil {
+		return times, err
+	}
+	defer c.socket.Close() //nolint:errcheck // nothing more is read
+	thread, err := c.thread()
+	if err != nil {
+		return times, err
+	}
+	const warmUp = 10
+	for n := range turns + warmUp {
+		runID, began, accepted, complete, err := c.turn(thread)
+		if err != nil {
+			return times, err
+		}
+		run, err := c.run(runID)
+		if err != nil {
+			return times, err
+		}
+		if run.State != pluginsdk.RunSucceeded {
+			return times, fmt.Errorf("run %s is %s: %s", run.ID, run.State, run.Error)
+		}
+		if n >= warmUp {
+			times.accepted = append(times.accepted, accepted.Sub(began))
+			times.committed = append(times.committed, run.FinishedAt.Sub(began))
+			times.complete = append(times.complete, complete.Sub(began))
+		}
+	}
+	return times, nil
+}
+
+// flood keeps a turn under way on each of the threads and returns the rate.
+func (d *installation) flood(threads int, load time.Duration) (float64, error) {
+	c, err := d.connect()
+	if err != nil {
+		return 0, err
+	}
+	defer c.socket.Close() //nolint:errcheck // nothing more is read
+	var group sync.WaitGroup
+	var done atomic.Int64
+	var failed atomic.Pointer[error]
+	began := time.Now()
+	for range threads {
+		thread, err := c.thread()
+		if err != nil {
+			return 0, err
+		}
+		group.Go(func() {
+			for time.Since(began) < load {
+				if _, _, _, _, err := c.turn(thread); err != nil {
+					failed.Store(&err)
+					return
+				}
+				done.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	if err := failed.Load(); err != nil {
+		return 0, *err
+	}
+	return float64(done.Load()) / time.Since(began).Seconds(), nil
+}
+
+// spread says where times lie.
+func spread(times []time.Duration) string {
+	slices.Sort(times)
+	at := func(q float64) time.Duration { return times[int(q*float64(len(times)-1))].Round(10 * time.Microsecond) }
+	return fmt.Sprintf("p50 %v, p99 %v, max %v (n=%d)", at(0.5), at(0.99), at(1), len(times))
+}
+
+func quantile(times []time.Duration, q float64) time.Duration {
+	slices.Sort(times)
+	return times[int(q*float64(len(times)-1))]
+}
