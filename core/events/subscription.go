@@ -11,8 +11,13 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// maxBatch bounds how many events one call to a subscriber carries.
-const maxBatch = 256
+const (
+	// maxBatch bounds how many events one call to a subscriber carries.
+	maxBatch = 256
+	// linger is how long events wait for others to share a call with. The end
+	// of a run does not wait.
+	linger = 3 * time.Millisecond
+)
 
 // Deliver hands a batch of events to a subscriber, in order. It is called from
 // one goroutine. After an error the subscriber is told that it missed events.
@@ -29,7 +34,8 @@ type Subscription struct {
 
 	mu    sync.Mutex
 	queue []pluginsdk.Event
-	wake  chan struct{}
+	wake  chan struct{} // something is queued
+	now   chan struct{} // something is queued that must not linger
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -45,6 +51,7 @@ func (b *Bus) Subscribe(name string, types []string, deliver Deliver) *Subscript
 		deliver: deliver,
 		log:     b.config.Log.With("subscriber", name),
 		wake:    make(chan struct{}, 1),
+		now:     make(chan struct{}, 1),
 		cancel:  cancel,
 		done:    make(chan struct{}),
 	}
@@ -73,12 +80,24 @@ func (s *Subscription) run(ctx context.Context) {
 			return
 		case <-s.wake:
 		}
+		s.linger(ctx)
 		for batch := s.take(); len(batch) > 0 && ctx.Err() == nil; batch = s.take() {
 			if err := s.deliver(ctx, batch); err != nil && ctx.Err() == nil {
 				s.log.Warn("events could not be delivered", "events", len(batch), "err", err)
 				s.resync(batch[len(batch)-1])
 			}
 		}
+	}
+}
+
+// linger waits a moment for more events.
+func (s *Subscription) linger(ctx context.Context) {
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.now:
+	case <-ctx.Done():
 	}
 }
 
@@ -93,8 +112,16 @@ func (s *Subscription) offer(event pluginsdk.Event) {
 		return
 	}
 	s.queue = append(s.queue, event)
+	signal(s.wake)
+	if event.Type == pluginsdk.EventPipelineComplete || event.Type == pluginsdk.EventPipelineError {
+		signal(s.now)
+	}
+}
+
+// signal leaves word in a channel of capacity 1.
+func signal(channel chan struct{}) {
 	select {
-	case s.wake <- struct{}{}:
+	case channel <- struct{}{}:
 	default:
 	}
 }
@@ -142,10 +169,7 @@ func (s *Subscription) resync(last pluginsdk.Event) {
 	if last.Type == pluginsdk.EventResync {
 		return // do not hammer a subscriber that fails on the resync itself
 	}
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	signal(s.wake)
 }
 
 func resyncAt(event pluginsdk.Event) pluginsdk.Event {

@@ -13,6 +13,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -115,6 +116,7 @@ type Inbox struct {
 	registry Registry
 	events   Events
 	slots    *semaphore.Weighted
+	primary  atomic.Pointer[string] // id of the primary thread, once it was read
 
 	// intake ends when no more runs are to be claimed, work when those under
 	// way must end too.

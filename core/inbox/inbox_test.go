@@ -62,6 +62,9 @@ func (m *memory) ResetSession(context.Context, string) error { return nil }
 func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (pluginsdk.Accepted, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if to := a.Submission.ThreadID; to != "P" && !strings.HasPrefix(to, "T") {
+		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no thread %s", to)
+	}
 	key := a.Submission.Source + "/" + a.Submission.Key
 	if known, ok := m.keys[key]; ok {
 		known.Repeated = true

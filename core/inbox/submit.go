@@ -22,11 +22,13 @@ func (in *Inbox) Submit(ctx context.Context, submission pluginsdk.Submission) (p
 	if err := validate(submission); err != nil {
 		return pluginsdk.Accepted{}, err
 	}
-	thread, err := in.thread(ctx, submission.ThreadID)
-	if err != nil {
-		return pluginsdk.Accepted{}, err
+	if submission.ThreadID == "" {
+		primary, err := in.primaryID(ctx)
+		if err != nil {
+			return pluginsdk.Accepted{}, err
+		}
+		submission.ThreadID = primary
 	}
-	submission.ThreadID = thread.ID
 	id, err := uuid.NewV7()
 	if err != nil {
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "make a run id: %w", err)
@@ -38,6 +40,10 @@ func (in *Inbox) Submit(ctx context.Context, submission pluginsdk.Submission) (p
 	if name, args, ok := ParseCommand(submission.Content); ok {
 		acceptance.Kind = pluginsdk.RunCommand
 		if !in.pluginAnswers(name) {
+			thread, err := in.store.Thread(ctx, submission.ThreadID)
+			if err != nil {
+				return pluginsdk.Accepted{}, err
+			}
 			answer := in.coreCommand(ctx, thread, name, args)
 			acceptance.Answer, acceptance.MaxWaiting = &answer, 0
 		}
@@ -68,11 +74,17 @@ func validate(s pluginsdk.Submission) error {
 	return nil
 }
 
-func (in *Inbox) thread(ctx context.Context, id string) (pluginsdk.Thread, error) {
-	if id == "" {
-		return in.store.Primary(ctx)
+// primaryID returns the id of the primary thread, which never changes.
+func (in *Inbox) primaryID(ctx context.Context) (string, error) {
+	if id := in.primary.Load(); id != nil {
+		return *id, nil
 	}
-	return in.store.Thread(ctx, id)
+	thread, err := in.store.Primary(ctx)
+	if err != nil {
+		return "", err
+	}
+	in.primary.Store(&thread.ID)
+	return thread.ID, nil
 }
 
 // announce publishes what was accepted. It comes before the dispatcher is

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/seed-706843ae/harness/ent"
@@ -30,6 +31,7 @@ type Store struct {
 	back   backend
 	write  writer
 	read   *ent.Client
+	reads  *reads // nil where the database's driver does as well by itself
 }
 
 // Open opens the database, makes it when it is missing, and brings its schema
@@ -52,8 +54,14 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, back.close())
 	}
-	read := ent.NewClient(ent.Driver(entsql.OpenDB(back.dialect(), back.reader())))
-	return &Store{config: config, back: back, write: write, read: read}, nil
+	s := &Store{config: config, back: back, write: write}
+	driver := entsql.OpenDB(back.dialect(), back.reader())
+	if back.dialect() == dialect.SQLite {
+		s.reads = newReads(back.reader())
+		driver = entsql.NewDriver(dialect.SQLite, entsql.Conn{ExecQuerier: s.reads})
+	}
+	s.read = ent.NewClient(ent.Driver(driver))
+	return s, nil
 }
 
 func openBackend(ctx context.Context, config Config) (backend, error) {
@@ -72,7 +80,11 @@ func openBackend(ctx context.Context, config Config) (backend, error) {
 // Close finishes the writes that were handed in and closes the database. Later
 // calls fail with CodeUnavailable.
 func (s *Store) Close() error {
-	return errors.Join(s.write.close(), s.back.close())
+	err := s.write.close()
+	if s.reads != nil {
+		s.reads.close()
+	}
+	return errors.Join(err, s.back.close())
 }
 
 // Dialect returns sqlite3 or postgres.

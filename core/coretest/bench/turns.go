@@ -135,38 +135,45 @@ func (c *client) turn(thread string) (runID string, began, accepted, complete ti
 	return ids.RunID, began, accepted, complete, err
 }
 
-// sequence times turns in one thread, one after the other, once it is warm.
-func (d *installation) sequence(turns int) (stopwatch, error) {
-	var times stopwatch
+// warmUp is how many turns are not counted.
+const warmUp = 10
+
+// sequence times turns in one thread, one after the other.
+type sequence struct {
+	client *client
+	thread string
+	times  stopwatch
+}
+
+func (d *installation) sequence() (*sequence, error) {
 	c, err := d.connect()
 	if err != nil {
-		return times, err
+		return nil, err
 	}
-	defer c.socket.Close() //nolint:errcheck // nothing more is read
 	thread, err := c.thread()
-	if err != nil {
-		return times, err
-	}
-	const warmUp = 10
-	for n := range turns + warmUp {
-		runID, began, accepted, complete, err := c.turn(thread)
+	return &sequence{client: c, thread: thread}, err
+}
+
+func (s *sequence) close() { _ = s.client.socket.Close() }
+
+func (s *sequence) turns(n int) error {
+	for range n {
+		runID, began, accepted, complete, err := s.client.turn(s.thread)
 		if err != nil {
-			return times, err
+			return err
 		}
-		run, err := c.run(runID)
+		run, err := s.client.run(runID)
 		if err != nil {
-			return times, err
+			return err
 		}
 		if run.State != pluginsdk.RunSucceeded {
-			return times, fmt.Errorf("run %s is %s: %s", run.ID, run.State, run.Error)
+			return fmt.Errorf("run %s is %s: %s", run.ID, run.State, run.Error)
 		}
-		if n >= warmUp {
-			times.accepted = append(times.accepted, accepted.Sub(began))
-			times.committed = append(times.committed, run.FinishedAt.Sub(began))
-			times.complete = append(times.complete, complete.Sub(began))
-		}
+		s.times.accepted = append(s.times.accepted, accepted.Sub(began))
+		s.times.committed = append(s.times.committed, run.FinishedAt.Sub(began))
+		s.times.complete = append(s.times.complete, complete.Sub(began))
 	}
-	return times, nil
+	return nil
 }
 
 // flood keeps a turn under way on each of the threads and returns the rate.
