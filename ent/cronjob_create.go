@@ -274,8 +274,11 @@ func (_c *CronJobCreate) check() error {
 	if _, ok := _c.mutation.Target(); !ok {
 		return &ValidationError{Name: "target", err: errors.New(`ent: missing required field "CronJob.target"`)}
 	}
-	if _, ok := _c.mutation.Enabled(); !ok {
-		return &ValidationError{Name: "enabled", err: errors.New(`ent: missing required field "CronJob.enabled"`)}
+	switch _c.driver.Dialect() {
+	case dialect.MySQL, dialect.SQLite:
+		if _, ok := _c.mutation.Enabled(); !ok {
+			return &ValidationError{Name: "enabled", err: errors.New(`ent: missing required field "CronJob.enabled"`)}
+		}
 	}
 	if _, ok := _c.mutation.Missed(); !ok {
 		return &ValidationError{Name: "missed", err: errors.New(`ent: missing required field "CronJob.missed"`)}

@@ -9,7 +9,6 @@ import (
 	"github.com/seed-706843ae/harness/core/pipeline"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/pluginsdk"
-	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
 
 // The rooms do not import each other. Where one's door is a hair off
@@ -38,7 +37,7 @@ func (p plugins) Commands() []inbox.Command {
 type plugin struct{ *pluginhost.Instance }
 
 func (p plugin) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(pipeline.Hooks) error) error {
-	return p.Instance.Do(ctx, hook, callID, func(process *launch.Plugin) error { return fn(process) })
+	return p.Instance.Do(ctx, hook, callID, func(process *pluginhost.Process) error { return fn(process) })
 }
 
 // bus is the event bus as the plugin host sees it.

@@ -153,7 +153,7 @@ func (in *installation) call(method, path string, body, out any) int {
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // only read
+	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
 	if err != nil {
 		in.t.Fatal(err)
@@ -293,7 +293,7 @@ func freePort(t *testing.T) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close() //nolint:errcheck // only the number is wanted
+	defer listener.Close()
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
@@ -325,7 +325,7 @@ func (in *installation) sql(statement string) {
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	defer db.Close() //nolint:errcheck // a test's own
+	defer db.Close()
 	result, err := db.ExecContext(in.t.Context(), statement)
 	if err != nil {
 		in.t.Fatalf("%s: %v", statement, err)

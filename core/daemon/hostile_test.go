@@ -105,7 +105,7 @@ func (h *hostile) OnCommand(ctx context.Context, c pluginsdk.Command) (pluginsdk
 		if err != nil {
 			return pluginsdk.CommandResult{}, err
 		}
-		defer file.Close() //nolint:errcheck // checked by who reads it
+		defer file.Close()
 		_, err = file.WriteString(c.Call.ID + " " + c.Body + "\n")
 		return pluginsdk.CommandResult{Handled: true, Reply: "tallied " + c.Body}, err
 	}

@@ -30,7 +30,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	defer os.RemoveAll(dir)
 	pluginDir = dir
 	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
 		"../../plugins/activity", "../../plugins/context", "../../plugins/time", "../../plugins/web")

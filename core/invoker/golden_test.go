@@ -168,7 +168,7 @@ func TestWhatTheCLIAddsToTheConversationIsNotShown(t *testing.T) {
 func TestASessionThatDoesNotExistIsSaid(t *testing.T) {
 	a := startAgent(t, "plain", nil)
 	result := a.ask("thread", "00000000-0000-4000-8000-000000000000", "say hello")
-	wantFailure(t, result, pluginsdk.FailureUnknownSession, false)
+	_ = wantFailure(t, result, pluginsdk.FailureUnknownSession, false)
 	if a.Holds("thread", "00000000-0000-4000-8000-000000000000") {
 		t.Error("a session that does not exist is held")
 	}
@@ -176,5 +176,5 @@ func TestASessionThatDoesNotExistIsSaid(t *testing.T) {
 
 func TestASessionThatDoesNotExistIsSaidByTheRealCLI(t *testing.T) {
 	_, result, _ := replay(t, "resume-unknown", nil)
-	wantFailure(t, result, pluginsdk.FailureUnknownSession, false)
+	_ = wantFailure(t, result, pluginsdk.FailureUnknownSession, false)
 }

@@ -24,7 +24,7 @@ func TestStopEndsAllSessionsCleanly(t *testing.T) {
 	if closed := a.closedSessions(); len(closed) != 3 {
 		t.Errorf("closed %v, want all three", closed)
 	}
-	wantFailure(t, a.ask("a", "", "say x"), pluginsdk.FailureOther, true)
+	_ = wantFailure(t, a.ask("a", "", "say x"), pluginsdk.FailureOther, true)
 }
 
 func TestStopMakesRunningAndWaitingTurnsRepeatable(t *testing.T) {
@@ -38,8 +38,8 @@ func TestStopMakesRunningAndWaitingTurnsRepeatable(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Nobody stopped these turns: a daemon that restarts runs them again.
-	wantFailure(t, <-results, pluginsdk.FailureOther, true)
-	wantFailure(t, <-results, pluginsdk.FailureOther, true)
+	_ = wantFailure(t, <-results, pluginsdk.FailureOther, true)
+	_ = wantFailure(t, <-results, pluginsdk.FailureOther, true)
 }
 
 func TestADeafProcessIsKilled(t *testing.T) {
@@ -137,7 +137,7 @@ func TestRequestsThatCannotWorkAreRefused(t *testing.T) {
 		"a new session that is no UUID": {pluginsdk.AgentRequest{SessionID: "abc"}, pluginsdk.FailureOther},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantFailure(t, a.Invoke(t.Context(), test.request, nil), test.kind, false)
+			_ = wantFailure(t, a.Invoke(t.Context(), test.request, nil), test.kind, false)
 		})
 	}
 	if n := len(a.starts()); n > 0 {

@@ -121,7 +121,7 @@ func TestWhatTheToolsLeftRunningIsEnded(t *testing.T) {
 func TestWhatACrashedProcessLeftRunningIsEnded(t *testing.T) {
 	a := startAgent(t, "plain", nil)
 	result := a.ask("thread", "", "fork")
-	wantFailure(t, a.ask("thread", result.SessionID, "crash"), pluginsdk.FailureCrashed, true)
+	_ = wantFailure(t, a.ask("thread", result.SessionID, "crash"), pluginsdk.FailureCrashed, true)
 	a.noProcesses()
 }
 
@@ -138,6 +138,6 @@ func TestRealToolsAreEndedWithTheirCLI(t *testing.T) {
 		return false
 	})
 	a.pool.sessions()[0].process.kill()
-	wantFailure(t, <-results, pluginsdk.FailureCrashed, true)
+	_ = wantFailure(t, <-results, pluginsdk.FailureCrashed, true)
 	a.noProcesses()
 }

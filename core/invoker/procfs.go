@@ -50,7 +50,7 @@ func signalProcess(id procID, signal os.Signal) bool {
 	if err != nil {
 		return false
 	}
-	defer process.Release()
+	defer process.Release() //nolint:errcheck // frees nothing but memory
 	if !alive(id) {
 		return false
 	}
@@ -63,7 +63,7 @@ func waitGone(ids []procID, limit time.Duration) {
 	deadline := time.Now().Add(limit)
 	for _, id := range ids {
 		for alive(id) && time.Now().Before(deadline) {
-			time.Sleep(5 * time.Millisecond)
+			<-time.After(5 * time.Millisecond)
 		}
 	}
 }

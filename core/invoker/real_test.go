@@ -178,7 +178,7 @@ func TestRealAPIErrors(t *testing.T) {
 
 func TestRealAPIThatCannotBeReached(t *testing.T) {
 	a := startReal(t, func(c *Config) { c.Env = append(c.Env, "ANTHROPIC_BASE_URL=http://127.0.0.1:1") })
-	wantFailure(t, a.ask("thread", "", "hello"), pluginsdk.FailureAPI, true)
+	_ = wantFailure(t, a.ask("thread", "", "hello"), pluginsdk.FailureAPI, true)
 }
 
 // remembers returns the prompts that the last request to the model had.
@@ -209,7 +209,7 @@ func TestRealResumeOfAnUnknownSession(t *testing.T) {
 	a := startReal(t, nil)
 	id := uuid.NewString()
 	result := a.ask("thread", id, "say:one")
-	wantFailure(t, result, pluginsdk.FailureUnknownSession, false)
+	_ = wantFailure(t, result, pluginsdk.FailureUnknownSession, false)
 	if a.Holds("thread", id) {
 		t.Error("a session that does not exist is held")
 	}
@@ -234,7 +234,7 @@ func TestRealKillInMidTurnThenResume(t *testing.T) {
 	go func() { results <- a.ask("thread", first.SessionID, "block:never two") }()
 	a.api.WaitRequest(t, fakeapi.Saying("block:never"))
 	a.pool.sessions()[0].process.kill()
-	wantFailure(t, <-results, pluginsdk.FailureCrashed, true)
+	_ = wantFailure(t, <-results, pluginsdk.FailureCrashed, true)
 	wantText(t, a.ask("thread", first.SessionID, "say:three"), "three")
 	if !strings.Contains(a.remembers(), "say:one") {
 		t.Error("the session has forgotten its first turn")
@@ -273,7 +273,7 @@ func TestRealBudget(t *testing.T) {
 	r := request("thread", "", "say:one")
 	r.MaxBudgetUSD = 0.001
 	result := a.Invoke(t.Context(), r, nil)
-	wantFailure(t, result, pluginsdk.FailureBudget, false)
+	_ = wantFailure(t, result, pluginsdk.FailureBudget, false)
 	if result.CostUSD == 0 {
 		t.Error("what was spent is lost")
 	}

@@ -31,7 +31,7 @@ func TestACrashInMidTurnSaysWhatTheProcessSaid(t *testing.T) {
 func TestASilentProcessIsEnded(t *testing.T) {
 	a := startAgent(t, "plain", func(c *Config) { c.SilenceTimeout = 50 * time.Millisecond })
 	result := a.ask("thread", "", "silent")
-	wantFailure(t, result, pluginsdk.FailureSilent, true)
+	_ = wantFailure(t, result, pluginsdk.FailureSilent, true)
 	a.noProcesses()
 	if closed := a.closedSessions(); len(closed) > 0 {
 		t.Errorf("OnClosed was called for a turn in flight: %v", closed)
@@ -56,7 +56,7 @@ func TestSilenceIsBorneLongerWhileAToolRuns(t *testing.T) {
 
 func TestATurnThatTakesTooLongIsEnded(t *testing.T) {
 	a := startAgent(t, "plain", func(c *Config) { c.TurnTimeout = 50 * time.Millisecond })
-	wantFailure(t, a.ask("thread", "", "quietly"), pluginsdk.FailureTimeout, false)
+	_ = wantFailure(t, a.ask("thread", "", "quietly"), pluginsdk.FailureTimeout, false)
 	a.noProcesses()
 }
 
@@ -84,7 +84,7 @@ func TestAnInterruptWaitsForItsResponse(t *testing.T) {
 		cancel()
 	}()
 	result := a.Invoke(ctx, request("thread", "", "wait"), nil)
-	wantFailure(t, result, pluginsdk.FailureInterrupted, false)
+	_ = wantFailure(t, result, pluginsdk.FailureInterrupted, false)
 	wantText(t, a.ask("thread", result.SessionID, "say on"), "on")
 	if n := len(a.starts()); n != 1 {
 		t.Errorf("%d processes, want the one kept", n)
@@ -95,7 +95,7 @@ func TestAContextThatHasEndedStartsNothing(t *testing.T) {
 	a := startAgent(t, "plain", nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	wantFailure(t, a.Invoke(ctx, request("thread", "", "say x"), nil), pluginsdk.FailureInterrupted, false)
+	_ = wantFailure(t, a.Invoke(ctx, request("thread", "", "say x"), nil), pluginsdk.FailureInterrupted, false)
 	if n := len(a.starts()); n != 0 {
 		t.Errorf("%d processes were started", n)
 	}
@@ -224,7 +224,7 @@ func TestFailuresByStatus(t *testing.T) {
 		"429": true, "500": true, "502": true, "529": true,
 	} {
 		result := a.ask("thread", session, "fail "+status)
-		wantFailure(t, result, pluginsdk.FailureAPI, retryable)
+		_ = wantFailure(t, result, pluginsdk.FailureAPI, retryable)
 		session = result.SessionID
 	}
 }

@@ -10,10 +10,14 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
 
+// Process is a plugin's process: its hooks, each of which ends with its
+// context.
+type Process = launch.Plugin
+
 // Do calls fn with the plugin's process, after waiting a little for one that
 // is being started, and counts its failures against the plugin. It returns
 // fn's error, or CodeUnavailable when the plugin does not serve.
-func (i *Instance) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(*launch.Plugin) error) error {
+func (i *Instance) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(*Process) error) error {
 	process, err := i.acquire(ctx)
 	if err != nil {
 		return err

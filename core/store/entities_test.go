@@ -157,9 +157,9 @@ func TestCrons(t *testing.T) {
 			t.Errorf("changed %+v", changed)
 		}
 		same(t, changed, only[pluginsdk.CronJob](t)(s.Crons(ctx)))
-		byHand(t, s, "UPDATE cron_jobs SET enabled = 1")
+		byHand(t, s, "UPDATE cron_jobs SET enabled = true")
 		if !only[pluginsdk.CronJob](t)(s.Crons(ctx)).Enabled {
-			t.Error("enabled = 1 is read as off")
+			t.Error("enabled = true is read as off")
 		}
 		for _, bad := range []pluginsdk.CronJob{
 			{Schedule: "x"}, {Name: "neither"}, {Name: "both", Schedule: "x", FireAt: at}, {Name: "missed", Schedule: "x", Missed: "x"},

@@ -46,7 +46,7 @@ func (r *reads) statement(ctx context.Context, query string) *sql.Stmt {
 	if len(r.prepared) >= statementsMax {
 		return nil
 	}
-	statement, err := r.pool.PrepareContext(ctx, query)
+	statement, err := r.pool.PrepareContext(ctx, query) //nolint:sqlclosecheck // kept until close
 	if err != nil {
 		return nil // run directly, it fails with the better error
 	}

@@ -31,6 +31,6 @@ func jsonField(name string, of any) ent.Field {
 // switchField is a Switch, off unless said otherwise.
 func switchField(name string) ent.Field {
 	return field.Other(name, Switch(false)).Default(Switch(false)).
-		SchemaType(map[string]string{dialect.Postgres: "text", dialect.SQLite: "bool"}).
-		Annotations(entsql.Default("0"))
+		SchemaType(map[string]string{dialect.Postgres: "boolean", dialect.SQLite: "bool"}).
+		Annotations(entsql.DefaultExprs(map[string]string{dialect.Postgres: "false", dialect.SQLite: "0"}))
 }

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Switch is a boolean that operators set by hand in SQL. On Postgres its
-// column is text: a boolean column there refuses SET enabled = 1, an integer
-// one SET enabled = true, and text takes both.
+// Switch is a boolean that operators set by hand in SQL. Postgres checks what
+// they write; SQLite takes anything, so that it is checked when read.
 type Switch bool
 
 // Value stores a boolean.

@@ -33,7 +33,7 @@ func (b *bench) claudeTurns() (err error) {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(home) //nolint:errcheck // a temporary directory
+	defer os.RemoveAll(home)
 	env := fakeapi.Env(api.URL(), home)
 	d, err := start(append(env, "HARNESS_AGENT=claude", "HARNESS_CLAUDE="+b.claude))
 	if err != nil {

@@ -63,7 +63,7 @@ func (d *installation) healthy(deadline time.Time) error {
 				return nil
 			}
 		}
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 	}
 	return fmt.Errorf("not healthy in time; its log:\n%s", d.log.String())
 }

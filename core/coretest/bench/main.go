@@ -93,8 +93,8 @@ func (b *bench) idle() error {
 	if err != nil {
 		return err
 	}
-	defer d.stop()              //nolint:errcheck // measured already
-	time.Sleep(2 * time.Second) // the boot's garbage is not what is asked for
+	defer d.stop()                //nolint:errcheck // measured already
+	<-time.After(2 * time.Second) // the boot's garbage is not what is asked for
 	processes, err := d.processes()
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (b *bench) idle() error {
 		before[i] = p.cpu()
 	}
 	const watched = 10 * time.Second
-	time.Sleep(watched)
+	<-time.After(watched)
 	for i, p := range processes {
 		rss, pss := p.memory()
 		b.row(p.name, "RSS %.1f MB, PSS %.1f MB, idle %.2f %% of a core", rss, pss,

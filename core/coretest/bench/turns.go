@@ -100,7 +100,7 @@ func (c *client) post(path string, body, out any) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // only read
+	defer response.Body.Close()
 	if response.StatusCode >= 300 {
 		return fmt.Errorf("POST %s: %s", path, response.Status)
 	}
@@ -112,7 +112,7 @@ func (c *client) run(id string) (run pluginsdk.Run, err error) {
 	if err != nil {
 		return run, err
 	}
-	defer response.Body.Close() //nolint:errcheck // only read
+	defer response.Body.Close()
 	err = json.NewDecoder(response.Body).Decode(&run)
 	return run, err
 }
@@ -182,7 +182,7 @@ func (d *installation) flood(threads int, load time.Duration) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer c.socket.Close() //nolint:errcheck // nothing more is read
+	defer c.socket.Close()
 	var group sync.WaitGroup
 	var done atomic.Int64
 	var failed atomic.Pointer[error]

@@ -1,6 +1,7 @@
 package problem_test
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -29,7 +30,7 @@ func TestPanicInMidAnswerAddsNothing(t *testing.T) {
 // net/http promises that this panic ends the connection in silence.
 func TestAbortGoesOn(t *testing.T) {
 	defer func() {
-		if cause := recover(); cause != http.ErrAbortHandler {
+		if cause, _ := recover().(error); !errors.Is(cause, http.ErrAbortHandler) {
 			t.Errorf("recovered %v", cause)
 		}
 	}()

@@ -331,8 +331,8 @@ func TestDeactivateLetsRequestsEnd(t *testing.T) {
 		_ = conn.Close()
 	}
 	select {
-	case <-deactivated:
-		t.Fatal("it did not wait for the request")
+	case err := <-deactivated:
+		t.Fatalf("it did not wait for the request: %v", err)
 	default:
 	}
 	close(messages.gate)
