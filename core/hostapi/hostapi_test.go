@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -126,7 +127,7 @@ func TestEveryServiceNeedsItsGrant(t *testing.T) {
 func TestTokenEndsWithItsCall(t *testing.T) {
 	f := newFixture(pluginsdk.CapMessagesWrite)
 	fence := ledger.Fence{ThreadID: "T", Epoch: 7}
-	token := f.tokens.Open("p", fence, "R")
+	token := f.tokens.Open("p", fence, time.Now().Add(time.Hour))
 	ctx := pluginsdk.WithCall(t.Context(), pluginsdk.Call{ID: "R:x", RunID: "R", Token: token})
 	if _, err := f.Messages.Append(ctx, "T", "k", rows); err != nil {
 		t.Fatal(err)
@@ -147,6 +148,15 @@ func TestTokenEndsWithItsCall(t *testing.T) {
 	}
 	if _, err := f.Settings.Get(ctx); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
 		t.Errorf("settings after the call: %v", err)
+	}
+}
+
+func TestTokenEndsWithTheDeadline(t *testing.T) {
+	f := newFixture(pluginsdk.CapMessagesWrite)
+	token := f.tokens.Open("p", ledger.Fence{ThreadID: "T"}, time.Now())
+	ctx := pluginsdk.WithCall(t.Context(), pluginsdk.Call{ID: "R:x", Token: token})
+	if _, err := f.Messages.Append(ctx, "T", "k", rows); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
+		t.Errorf("at the deadline: %v", err)
 	}
 }
 
@@ -178,7 +188,7 @@ func TestSourceOfASubmission(t *testing.T) {
 	if want := []string{"p", "p", "cli", "web"}; !slices.Equal(got, want) {
 		t.Errorf("sources %v, want %v", got, want)
 	}
-	ctx := pluginsdk.WithCall(t.Context(), pluginsdk.Call{RunID: "R", Token: f.tokens.Open("p", ledger.Fence{}, "R")})
+	ctx := pluginsdk.WithCall(t.Context(), pluginsdk.Call{RunID: "R", Token: f.tokens.Open("p", ledger.Fence{}, time.Now().Add(time.Hour))})
 	if _, err := f.Messages.Submit(ctx, pluginsdk.Submission{}); err != nil || (*f.inbox)[4].CauseRunID != "R" {
 		t.Errorf("cause %q, %v", (*f.inbox)[4].CauseRunID, err)
 	}

@@ -3,6 +3,7 @@ package hostapi
 import (
 	"crypto/rand"
 	"sync"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 )
@@ -15,20 +16,22 @@ type Tokens struct {
 }
 
 type grant struct {
-	plugin string
-	fence  ledger.Fence
-	runID  string
+	plugin   string
+	fence    ledger.Fence
+	deadline time.Time
 }
 
 // NewTokens returns an empty set.
 func NewTokens() *Tokens { return &Tokens{open: make(map[string]grant)} }
 
-// Open returns a token that is good for the plugin until it is closed.
-func (t *Tokens) Open(plugin string, fence ledger.Fence, runID string) string {
+// Open returns a token that is good for the plugin until it is closed, or
+// until the call's deadline: who closes it may notice that a moment later than
+// the hook does.
+func (t *Tokens) Open(plugin string, fence ledger.Fence, deadline time.Time) string {
 	token := rand.Text()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.open[token] = grant{plugin: plugin, fence: fence, runID: runID}
+	t.open[token] = grant{plugin: plugin, fence: fence, deadline: deadline}
 	return token
 }
 
@@ -43,5 +46,5 @@ func (t *Tokens) lookup(token string) (grant, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g, ok := t.open[token]
-	return g, ok
+	return g, ok && time.Now().Before(g.deadline)
 }

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -56,8 +57,8 @@ type Plugins interface {
 
 // Tokens ties Host calls to the hook call they are made in.
 type Tokens interface {
-	// Open returns a token that is good until it is closed.
-	Open(plugin string, fence ledger.Fence, runID string) string
+	// Open returns a token that is good until it is closed, or the deadline.
+	Open(plugin string, fence ledger.Fence, deadline time.Time) string
 	Close(token string)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -217,7 +218,7 @@ type fakeTokens struct {
 	made int
 }
 
-func (f *fakeTokens) Open(plugin string, _ ledger.Fence, _ string) string {
+func (f *fakeTokens) Open(plugin string, _ ledger.Fence, _ time.Time) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.made++

@@ -110,9 +110,9 @@ func (p *Pipeline) ask(ctx context.Context, t *trip, plugin Plugin, h invocation
 	name := plugin.Info().Name
 	call := t.call(h.call + ":" + name)
 	return plugin.Do(ctx, h.hook, call.ID, func(hooks Hooks) error {
-		call.Token = p.tokens.Open(name, t.fence, t.run.ID)
-		defer p.tokens.Close(call.Token)
 		call.Deadline = time.Now().Add(h.deadline)
+		call.Token = p.tokens.Open(name, t.fence, call.Deadline)
+		defer p.tokens.Close(call.Token)
 		ctx, cancel := context.WithDeadline(ctx, call.Deadline)
 		defer cancel()
 		return do(pluginsdk.WithCall(ctx, call), hooks, call)

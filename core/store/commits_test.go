@@ -101,6 +101,12 @@ func TestResultIsOneCommit(t *testing.T) {
 		if !must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)).SessionOpen {
 			t.Error("the end of another session closed this one")
 		}
+		check(t, s.SaveIntent(ctx, c.Fence, ledger.Intent{RunID: run.ID, SessionID: "session"}))
+		check(t, s.SessionClosed(ctx, thread.ID, "session"))
+		if !must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)).SessionOpen {
+			t.Error("a session that is about to be used again was closed")
+		}
+		check(t, s.Release(ctx, c.Fence, run.ID))
 		check(t, s.SessionClosed(ctx, thread.ID, "session"))
 		if must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)).SessionOpen {
 			t.Error("the session is still open")

@@ -52,11 +52,14 @@ func cleaned(text *string) *string {
 }
 
 // SessionClosed notes that no agent process holds the thread's session any
-// more. Another session of the thread is left alone.
+// more. Another session of the thread is left alone, and so is one that a run
+// is about to call the agent in: it will be open again at once.
 func (s *Store) SessionClosed(ctx context.Context, threadID, sessionID string) error {
 	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
-		return tx.Thread.Update().
-			Where(thread.ID(threadID), thread.SessionID(sessionID)).SetSessionOpen(false).Exec(ctx)
+		_, err := tx.run(ctx, `UPDATE threads SET session_open = false WHERE id = $1 AND session_id = $2
+			AND NOT EXISTS (SELECT 1 FROM runs WHERE state = 'running' AND thread_id = $1 AND step = $3)`,
+			threadID, sessionID, string(pluginsdk.StepInvoking))
+		return err
 	})
 	return wrap("note the end of a session", err)
 }
