@@ -51,6 +51,20 @@ type Event struct {
 	Seq       uint64          `json:"seq"`
 }
 
+// Delta reports whether the event is a fragment of the agent's output that a
+// later event repeats whole: what a slow reader can do without.
+func (e Event) Delta() bool {
+	if e.Type != EventPipelineStream {
+		return false
+	}
+	var payload struct {
+		Event struct {
+			Type StreamEventType `json:"type"`
+		} `json:"event"`
+	}
+	return json.Unmarshal(e.Data, &payload) == nil && StreamEvent{Type: payload.Event.Type}.Delta()
+}
+
 // EventPage is an answer to Events.Since.
 type EventPage struct {
 	Events []Event

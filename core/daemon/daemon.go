@@ -170,10 +170,22 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 			d.log.Info("stopping")
 		case <-d.lost:
 			err = errors.New("the lock on the database was lost: another daemon may take over")
+			return errors.Join(err, d.stop(ended(), started))
 		}
 	}
-	return errors.Join(err, d.stop(started))
+	return errors.Join(err, d.stop(context.Background(), started))
 }
+
+// ended is a context that leaves no time: work stops at once.
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// Alive reports whether the daemon can do its work: whether its database
+// answers.
+func (d *Daemon) Alive(ctx context.Context) error { return d.store.Ping(ctx) }
 
 func (d *Daemon) start(ctx context.Context) (started int, err error) {
 	for i, part := range d.parts {
@@ -184,11 +196,12 @@ func (d *Daemon) start(ctx context.Context) (started int, err error) {
 	return len(d.parts), nil
 }
 
-// stop ends the first n parts in reverse order. Each bounds its own time.
-func (d *Daemon) stop(n int) error {
+// stop ends the first n parts in reverse order. Each bounds its own time; once
+// ctx has ended, turns under way are interrupted without a grace.
+func (d *Daemon) stop(ctx context.Context, n int) error {
 	var errs []error
 	for i := n - 1; i >= 0; i-- {
-		if err := d.parts[i].stop(context.Background()); err != nil {
+		if err := d.parts[i].stop(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("stop the %s: %w", d.parts[i].name, err))
 		}
 	}

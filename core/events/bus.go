@@ -19,6 +19,7 @@ type Config struct {
 	RingEvents int // events kept for Since; default 4096
 	RingBytes  int // payload bytes kept for Since; default 8 MiB
 	QueueLimit int // events a subscriber may be behind; default 1024
+	QueueBytes int // payload bytes a subscriber may be behind; default 16 MiB
 	Log        *slog.Logger
 }
 
@@ -31,6 +32,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.QueueLimit == 0 {
 		c.QueueLimit = 1024
+	}
+	if c.QueueBytes == 0 {
+		c.QueueBytes = 16 << 20
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

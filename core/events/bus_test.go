@@ -132,6 +132,53 @@ func TestSubscriberThatWouldLoseLifecycleEventsGetsResync(t *testing.T) {
 	}
 }
 
+// A subscriber that always fails must not keep a core busy.
+func TestSubscriberThatAlwaysFailsIsLeftAlone(t *testing.T) {
+	bus := New(Config{})
+	calls := make(chan []pluginsdk.Event, 1000)
+	sub := bus.Subscribe("broken", nil, func(_ context.Context, batch []pluginsdk.Event) error {
+		calls <- batch
+		return errors.New("gone")
+	})
+	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
+	<-calls
+	if again := <-calls; again[0].Type != pluginsdk.EventResync {
+		t.Errorf("after a failure came %v", again)
+	}
+	sub.Stop()
+	if len(calls) > 3 {
+		t.Errorf("%d more calls", len(calls))
+	}
+}
+
+func TestBatchesAreBoundedInBytes(t *testing.T) {
+	bus := New(Config{})
+	entered, release, sizes := make(chan struct{}), make(chan struct{}), make(chan int, 10)
+	first := true
+	sub := bus.Subscribe("large", nil, func(_ context.Context, batch []pluginsdk.Event) error {
+		if first {
+			first = false
+			close(entered)
+			<-release
+			return nil
+		}
+		sizes <- len(batch)
+		return nil
+	})
+	defer sub.Stop()
+	bus.Relay(pluginsdk.Event{Type: "x:first"})
+	<-entered
+	for range 5 {
+		bus.Relay(pluginsdk.Event{Type: "x:large", Data: make([]byte, maxBatchBytes/2)})
+	}
+	close(release)
+	for _, want := range []int{2, 2, 1} {
+		if got := <-sizes; got != want {
+			t.Errorf("a batch of %d, want %d", got, want)
+		}
+	}
+}
+
 func TestFailedDeliveryIsFollowedByResync(t *testing.T) {
 	bus := New(Config{})
 	got := make(chan pluginsdk.EventType, 10)

@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"strings"
 	"sync"
@@ -12,8 +11,13 @@ import (
 )
 
 const (
-	// maxBatch bounds how many events one call to a subscriber carries.
-	maxBatch = 256
+	// maxBatch and maxBatchBytes bound what one call to a subscriber carries.
+	maxBatch      = 256
+	maxBatchBytes = 4 << 20
+	// retryBase and retryMax are how long a subscriber that failed is left
+	// alone; the wait doubles with each failure in a row.
+	retryBase = 100 * time.Millisecond
+	retryMax  = 30 * time.Second
 	// linger is how long events wait for others to share a call with. The end
 	// of a run does not wait.
 	linger = 3 * time.Millisecond
@@ -34,6 +38,7 @@ type Subscription struct {
 
 	mu    sync.Mutex
 	queue []pluginsdk.Event
+	bytes int           // of the payloads in queue
 	wake  chan struct{} // something is queued
 	now   chan struct{} // something is queued that must not linger
 
@@ -74,6 +79,7 @@ func (s *Subscription) Stop() {
 
 func (s *Subscription) run(ctx context.Context) {
 	defer close(s.done)
+	failures := 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -82,11 +88,36 @@ func (s *Subscription) run(ctx context.Context) {
 		}
 		s.linger(ctx)
 		for batch := s.take(); len(batch) > 0 && ctx.Err() == nil; batch = s.take() {
-			if err := s.deliver(ctx, batch); err != nil && ctx.Err() == nil {
-				s.log.Warn("events could not be delivered", "events", len(batch), "err", err)
-				s.resync(batch[len(batch)-1])
+			err := s.deliver(ctx, batch)
+			if err == nil {
+				failures = 0
+				continue
 			}
+			if ctx.Err() != nil {
+				return
+			}
+			failures++
+			s.log.Warn("events could not be delivered", "events", len(batch), "failures", failures, "err", err)
+			s.resync(batch[len(batch)-1])
+			s.rest(ctx, failures)
 		}
+	}
+}
+
+// rest leaves a subscriber that failed alone for a while.
+func (s *Subscription) rest(ctx context.Context, failures int) {
+	wait := retryBase
+	for range failures - 1 {
+		if wait *= 2; wait >= retryMax {
+			wait = retryMax
+			break
+		}
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -108,10 +139,11 @@ func (s *Subscription) offer(event pluginsdk.Event) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue) >= s.bus.config.QueueLimit && !s.makeRoom(event) {
+	if s.full(event) && !s.makeRoom(event) {
 		return
 	}
 	s.queue = append(s.queue, event)
+	s.bytes += len(event.Data)
 	signal(s.wake)
 	if event.Type == pluginsdk.EventPipelineComplete || event.Type == pluginsdk.EventPipelineError {
 		signal(s.now)
@@ -126,35 +158,47 @@ func signal(channel chan struct{}) {
 	}
 }
 
+// full reports whether the event is one too many.
+func (s *Subscription) full(event pluginsdk.Event) bool {
+	return len(s.queue) >= s.bus.config.QueueLimit || (len(s.queue) > 0 && s.bytes+len(event.Data) > s.bus.config.QueueBytes)
+}
+
 // makeRoom drops deltas, the offered one included. It reports whether the
 // event is still to be queued.
 func (s *Subscription) makeRoom(event pluginsdk.Event) bool {
-	if isDelta(event) {
+	if event.Delta() {
 		return false
 	}
 	kept := s.queue[:0]
+	s.bytes = 0
 	for _, queued := range s.queue {
-		if !isDelta(queued) {
+		if !queued.Delta() {
 			kept = append(kept, queued)
+			s.bytes += len(queued.Data)
 		}
 	}
 	clear(s.queue[len(kept):])
 	s.queue = kept
-	if len(s.queue) < s.bus.config.QueueLimit {
+	if !s.full(event) {
 		return true
 	}
 	s.log.Warn("subscriber is too slow; it is told to read the database", "lost", len(s.queue))
-	s.queue = append(s.queue[:0], resyncAt(event))
+	s.queue, s.bytes = append(s.queue[:0], resyncAt(event)), 0
 	return true
 }
 
 func (s *Subscription) take() []pluginsdk.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := min(len(s.queue), maxBatch)
+	n, bytes := 0, 0
+	for n < min(len(s.queue), maxBatch) && (n == 0 || bytes+len(s.queue[n].Data) <= maxBatchBytes) {
+		bytes += len(s.queue[n].Data)
+		n++
+	}
 	batch := make([]pluginsdk.Event, n)
 	copy(batch, s.queue)
 	s.queue = append(s.queue[:0], s.queue[n:]...)
+	s.bytes -= bytes
 	return batch
 }
 
@@ -162,12 +206,8 @@ func (s *Subscription) take() []pluginsdk.Event {
 func (s *Subscription) resync(last pluginsdk.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue) > 0 && s.queue[0].Type == pluginsdk.EventResync {
-		return
-	}
-	s.queue = append([]pluginsdk.Event{resyncAt(last)}, s.queue...)
-	if last.Type == pluginsdk.EventResync {
-		return // do not hammer a subscriber that fails on the resync itself
+	if len(s.queue) == 0 || s.queue[0].Type != pluginsdk.EventResync {
+		s.queue = append([]pluginsdk.Event{resyncAt(last)}, s.queue...)
 	}
 	signal(s.wake)
 }
@@ -190,20 +230,4 @@ func (s *Subscription) wants(kind pluginsdk.EventType) bool {
 		}
 	}
 	return false
-}
-
-// isDelta reports whether an event is a fragment that later events repeat.
-func isDelta(event pluginsdk.Event) bool {
-	if event.Type != pluginsdk.EventPipelineStream {
-		return false
-	}
-	var payload struct {
-		Event struct {
-			Type pluginsdk.StreamEventType `json:"type"`
-		} `json:"event"`
-	}
-	if json.Unmarshal(event.Data, &payload) != nil {
-		return false
-	}
-	return pluginsdk.StreamEvent{Type: payload.Event.Type}.Delta()
 }

@@ -2,6 +2,7 @@ package hostapi
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -50,6 +51,9 @@ func (s threads) Update(ctx context.Context, id string, patch pluginsdk.ThreadPa
 
 type messages struct{ *caller }
 
+// reservedKey is the form of the keys of a run's own rows.
+var reservedKey = regexp.MustCompile(`:(reply|error|command:\d+|denied:\d+)$`)
+
 // relays are the sources that a plugin may submit under besides its own name:
 // the terminal has no plugin and comes in through the web's API.
 var relays = map[string]string{"cli": "web"}
@@ -73,6 +77,9 @@ func (s messages) Append(ctx context.Context, threadID, key string, rows []plugi
 	fence, err := s.admit(ctx, pluginsdk.CapMessagesWrite)
 	if err != nil {
 		return nil, err
+	}
+	if reservedKey.MatchString(key) {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "key %q: the core's own rows have keys of this form; choose another", key)
 	}
 	if fence != nil && fence.ThreadID != threadID {
 		fence = nil
@@ -102,7 +109,33 @@ func (s messages) List(ctx context.Context, query pluginsdk.MessageQuery) ([]plu
 	if _, err := s.admit(ctx, pluginsdk.CapMessagesRead); err != nil {
 		return nil, err
 	}
-	return s.store.Messages(ctx, query)
+	rows, err := s.store.Messages(ctx, query)
+	return page(rows, query.Last), err
+}
+
+// maxPage is how much of message rows one answer carries, in bytes: half of
+// what the wire allows.
+const maxPage = 8 << 20
+
+// page cuts rows to what one answer carries, at least one: from the front, or
+// with last from the end.
+func page(rows []pluginsdk.Message, last bool) []pluginsdk.Message {
+	size, n := 0, 0
+	for n < len(rows) {
+		row := rows[n]
+		if last {
+			row = rows[len(rows)-1-n]
+		}
+		size += len(row.Content) + len(row.Metadata)
+		if n > 0 && size > maxPage {
+			break
+		}
+		n++
+	}
+	if last {
+		return rows[len(rows)-n:]
+	}
+	return rows[:n]
 }
 
 type runs struct{ *caller }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -203,6 +204,8 @@ func TestRubbishIsNamed(t *testing.T) {
 	}{
 		"event of another":        {f.Events.Publish(ctx, pluginsdk.Event{Type: "pipeline:complete"}), pluginsdk.CodeDenied},
 		"event not JSON":          {f.Events.Publish(ctx, pluginsdk.Event{Type: "p:x", Data: []byte("{")}), pluginsdk.CodeInvalid},
+		"event too large":         {f.Events.Publish(ctx, pluginsdk.Event{Type: "p:x", Data: []byte(`"` + strings.Repeat("x", maxEventData) + `"`)}), pluginsdk.CodeExhausted},
+		"core's own key":          {second(newFixture(pluginsdk.CapMessagesWrite).Messages.Append(ctx, "T", "R:reply", rows)), pluginsdk.CodeInvalid},
 		"empty state key":         {f.State.Put(ctx, "", nil), pluginsdk.CodeInvalid},
 		"large state":             {f.State.Put(ctx, "k", make([]byte, maxStateValue+1)), pluginsdk.CodeExhausted},
 		"second primary":          {second(f.Threads.Create(ctx, pluginsdk.NewThread{Kind: pluginsdk.ThreadPrimary})), pluginsdk.CodeInvalid},
@@ -212,6 +215,22 @@ func TestRubbishIsNamed(t *testing.T) {
 		if pluginsdk.CodeOf(row.err) != row.code {
 			t.Errorf("%s: %v", name, row.err)
 		}
+	}
+}
+
+func TestPagesAreBoundedInBytes(t *testing.T) {
+	large := func(id int64) pluginsdk.Message {
+		return pluginsdk.Message{ID: id, Content: strings.Repeat("x", maxPage/2-10)}
+	}
+	rows := []pluginsdk.Message{large(1), large(2), large(3)}
+	if got := page(rows, false); len(got) != 2 || got[0].ID != 1 {
+		t.Errorf("%d rows from the front", len(got))
+	}
+	if got := page(rows, true); len(got) != 2 || got[1].ID != 3 {
+		t.Errorf("%d rows from the end", len(got))
+	}
+	if got := page([]pluginsdk.Message{{Content: strings.Repeat("x", 2*maxPage)}}, false); len(got) != 1 {
+		t.Error("a row that is larger than a page is never seen")
 	}
 }
 

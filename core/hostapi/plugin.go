@@ -11,6 +11,7 @@ import (
 const (
 	maxStateKey   = 512
 	maxStateValue = 1 << 20
+	maxEventData  = 256 << 10
 )
 
 type busEvents struct{ *caller }
@@ -25,6 +26,9 @@ func (s busEvents) Publish(ctx context.Context, event pluginsdk.Event) error {
 	}
 	if len(event.Data) > 0 && !json.Valid(event.Data) {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "event %s: its data is not JSON", event.Type)
+	}
+	if len(event.Data) > maxEventData {
+		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "event %s: at most %d bytes, this has %d", event.Type, maxEventData, len(event.Data))
 	}
 	s.events.Relay(event)
 	return nil

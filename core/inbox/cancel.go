@@ -6,18 +6,37 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
+// interrupt stops the run if it executes, and otherwise makes sure that it is
+// stopped should it be claimed at this very moment.
+func (in *Inbox) interrupt(runID string) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	executing, ok := in.running[runID]
+	if ok {
+		executing.cancel(ErrStopped)
+	} else {
+		in.unwanted[runID] = true
+	}
+	return ok
+}
+
+func (in *Inbox) forget(runID string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	delete(in.unwanted, runID)
+}
+
 // Cancel ends a run that waits, or interrupts one that executes. A run that is
 // over is left as it is. The run is returned as it is then known; an
 // interrupted one ends a moment later.
 func (in *Inbox) Cancel(ctx context.Context, runID string) (pluginsdk.Run, error) {
-	in.mu.Lock()
-	executing, ok := in.running[runID]
-	in.mu.Unlock()
-	if ok {
-		executing.cancel(ErrStopped)
+	if in.interrupt(runID) {
 		return in.store.Run(ctx, runID)
 	}
 	run, cancelled, err := in.store.CancelQueued(ctx, runID)
+	if err != nil || cancelled || run.State.Final() {
+		in.forget(runID)
+	}
 	if err != nil {
 		return pluginsdk.Run{}, err
 	}

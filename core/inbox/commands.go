@@ -29,8 +29,7 @@ func isCoreCommand(name string) bool {
 	return false
 }
 
-// coreCommand carries out a command that no plugin answers. Each is harmless
-// when repeated, since it acts before its answer is stored.
+// coreCommand carries out a command that no plugin answers.
 func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, name, args string) ledger.Answer {
 	var text string
 	var err error
@@ -38,7 +37,7 @@ func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, name,
 	case "help":
 		text = in.help()
 	case "stop":
-		text = in.stopThread(thread.ID)
+		text, err = in.stopThread(ctx, thread.ID)
 	case "new":
 		text, err = in.newSession(ctx, thread)
 	case "model":
@@ -76,38 +75,60 @@ func (in *Inbox) help() string {
 	return "Commands:\n" + strings.Join(lines, "\n")
 }
 
-func (in *Inbox) stopThread(threadID string) string {
+// stopThread stops the run that executes, or the one that waits to be tried
+// again.
+func (in *Inbox) stopThread(ctx context.Context, threadID string) (string, error) {
+	if in.eachRunning(threadID, func(r running) { r.cancel(ErrStopped) }) {
+		return "Stopping the turn that is running.", nil
+	}
+	retrying, err := in.retrying(ctx, threadID)
+	if err != nil || retrying == "" {
+		return "Nothing is running in this thread.", err
+	}
+	if _, err := in.Cancel(ctx, retrying); err != nil {
+		return "", err
+	}
+	return "Stopped: the message that waited to be tried again is given up.", nil
+}
+
+// eachRunning calls fn for the runs of the thread that execute, and reports
+// whether there are any.
+func (in *Inbox) eachRunning(threadID string, fn func(running)) (any bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, run := range in.running {
 		if run.threadID == threadID {
-			run.cancel(ErrStopped)
-			return "Stopping the turn that is running."
+			fn(run)
+			any = true
 		}
 	}
-	return "Nothing is running in this thread."
+	return any
+}
+
+// retrying returns the thread's run that was begun and waits for its next
+// attempt, or nothing.
+func (in *Inbox) retrying(ctx context.Context, threadID string) (runID string, err error) {
+	head, err := in.store.Runs(ctx, pluginsdk.RunQuery{
+		ThreadID: threadID, States: []pluginsdk.RunState{pluginsdk.RunQueued}, Limit: 1,
+	})
+	if err != nil || len(head) == 0 || head[0].Attempt == 0 {
+		return "", err
+	}
+	return head[0].ID, nil
 }
 
 func (in *Inbox) newSession(ctx context.Context, thread pluginsdk.Thread) (string, error) {
-	if in.working(thread.ID) {
-		return "", errors.New("a turn is running in this thread; /stop it first")
+	retrying, err := in.retrying(ctx, thread.ID)
+	if err != nil {
+		return "", err
+	}
+	if retrying != "" || in.eachRunning(thread.ID, func(running) {}) {
+		return "", errors.New("a turn is under way in this thread; /stop it first")
 	}
 	if err := in.store.ResetSession(ctx, thread.ID); err != nil {
 		return "", err
 	}
 	return "The next message starts a fresh session.", nil
-}
-
-// working reports whether a run of the thread is executing.
-func (in *Inbox) working(threadID string) bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	for _, run := range in.running {
-		if run.threadID == threadID {
-			return true
-		}
-	}
-	return false
 }
 
 func (in *Inbox) setModel(ctx context.Context, thread pluginsdk.Thread, name string) (string, error) {
@@ -137,15 +158,12 @@ func (in *Inbox) status(ctx context.Context, thread pluginsdk.Thread) (string, e
 	if err != nil {
 		return "", err
 	}
-	in.mu.Lock()
-	busy, others := "idle", 0
-	for _, run := range in.running {
-		if run.threadID == thread.ID {
-			busy = "working"
-		} else {
-			others++
-		}
+	busy, here := "idle", 0
+	if in.eachRunning(thread.ID, func(running) { here++ }) {
+		busy = "working"
 	}
+	in.mu.Lock()
+	others := len(in.running) - here
 	in.mu.Unlock()
 	model, session := thread.Model, thread.SessionID
 	if model == "" {

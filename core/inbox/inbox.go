@@ -35,12 +35,15 @@ type Store interface {
 	Thread(ctx context.Context, id string) (pluginsdk.Thread, error)
 	UpdateThread(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error)
 	ResetSession(ctx context.Context, threadID string) error
+	Known(ctx context.Context, source, key string) (bool, error)
 	Accept(ctx context.Context, acceptance ledger.Acceptance) (pluginsdk.Accepted, error)
 	Claim(ctx context.Context, threadID, owner string) (ledger.Claim, error)
+	Unclaim(ctx context.Context, threadID, owner string) error
 	Recover(ctx context.Context) (threads []string, err error)
 	Retry(ctx context.Context, fence ledger.Fence, runID string, at time.Time, reason string) error
 	Release(ctx context.Context, fence ledger.Fence, runID string) error
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)
+	Runs(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error)
 	CancelQueued(ctx context.Context, runID string) (pluginsdk.Run, bool, error)
 	Waiting(ctx context.Context, threadID string) (int, error)
 }
@@ -76,7 +79,7 @@ type Events interface {
 type Config struct {
 	Owner       string        // who claims runs: this daemon's boot
 	Slots       int           // runs that execute at a time; default 5
-	MaxAttempts int           // attempts of a run before it is failed; default 5
+	MaxAttempts int           // attempts of a run before it is failed; default 5. A run that the daemon keeps dying on gets twice as many
 	MaxWaiting  int           // runs that may wait in one thread; default 1000
 	RetryBase   time.Duration // wait before the second attempt; doubles; default 1 s
 	RetryMax    time.Duration // longest wait between attempts; default 1 min
@@ -124,11 +127,24 @@ type Inbox struct {
 	stopIntake   context.CancelFunc
 	stopWork     context.CancelCauseFunc
 	group        sync.WaitGroup
-	mu           sync.Mutex
-	started      bool
-	workers      map[string]*worker // by thread
-	running      map[string]running // by run
+
+	mu         sync.Mutex
+	stage      stage
+	early      []string                 // threads woken before Start had looked
+	workers    map[string]*worker       // by thread
+	running    map[string]running       // by run
+	announcing map[string]chan struct{} // runs accepted and not yet announced
+	unwanted   map[string]bool          // runs to be stopped as soon as they run
 }
+
+// stage is where an Inbox is in its life.
+type stage int
+
+const (
+	created stage = iota
+	started
+	stopped
+)
 
 type running struct {
 	threadID string
@@ -141,8 +157,8 @@ func New(config Config, store Store, pipeline Pipeline, registry Registry, event
 	in := &Inbox{
 		config: config, store: store, pipeline: pipeline, registry: registry, events: events,
 		slots:   semaphore.NewWeighted(int64(config.Slots)),
-		workers: make(map[string]*worker),
-		running: make(map[string]running),
+		workers: make(map[string]*worker), running: make(map[string]running),
+		announcing: make(map[string]chan struct{}), unwanted: make(map[string]bool),
 	}
 	in.intake, in.stopIntake = context.WithCancel(context.Background())
 	in.work, in.stopWork = context.WithCancelCause(context.Background())
@@ -156,9 +172,11 @@ func (in *Inbox) Start(ctx context.Context) error {
 		return err
 	}
 	in.mu.Lock()
-	in.started = true
+	in.stage = started
+	early := in.early
+	in.early = nil
 	in.mu.Unlock()
-	for _, thread := range threads {
+	for _, thread := range append(threads, early...) {
 		in.wake(thread)
 	}
 	if len(threads) > 0 {
@@ -172,7 +190,7 @@ func (in *Inbox) Start(ctx context.Context) error {
 func (in *Inbox) Stop(ctx context.Context) error {
 	in.stopIntake()
 	in.mu.Lock()
-	in.started = false
+	in.stage = stopped
 	in.mu.Unlock()
 	done := make(chan struct{})
 	go func() {

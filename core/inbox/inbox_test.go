@@ -23,6 +23,8 @@ type memory struct {
 	answers  []string
 	changed  chan struct{}
 	failing  error
+	lost     bool   // the next claim is made, and its answer is lost
+	found    func() // called when Recover has looked
 }
 
 func newMemory() *memory {
@@ -100,12 +102,45 @@ func (m *memory) Claim(_ context.Context, threadID, _ string) (ledger.Claim, err
 		}
 		run.State = pluginsdk.RunRunning
 		run.Attempt++
+		if m.lost {
+			m.lost = false
+			return ledger.Claim{}, errors.New("connection reset")
+		}
 		return ledger.Claim{
 			Found: true, Run: *run, Thread: pluginsdk.Thread{ID: threadID},
 			Message: pluginsdk.Message{ID: run.MessageID, Content: m.contents[run.ID]},
 		}, nil
 	}
 	return ledger.Claim{}, nil
+}
+
+func (m *memory) Known(_ context.Context, source, key string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.keys[source+"/"+key]
+	return ok, nil
+}
+
+func (m *memory) Unclaim(_ context.Context, threadID, _ string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if run.ThreadID == threadID && run.State == pluginsdk.RunRunning {
+			run.State = pluginsdk.RunQueued
+		}
+	}
+	return nil
+}
+
+func (m *memory) Runs(_ context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if run.ThreadID == query.ThreadID && run.State == pluginsdk.RunQueued {
+			return []pluginsdk.Run{*run}, nil
+		}
+	}
+	return nil, nil
 }
 
 func (m *memory) Recover(context.Context) ([]string, error) {
@@ -117,6 +152,11 @@ func (m *memory) Recover(context.Context) ([]string, error) {
 			run.State = pluginsdk.RunQueued
 			threads = append(threads, run.ThreadID)
 		}
+	}
+	if m.found != nil {
+		m.mu.Unlock()
+		m.found()
+		m.mu.Lock()
 	}
 	return threads, nil
 }
@@ -479,10 +519,71 @@ func TestStopCommandStopsTheTurn(t *testing.T) {
 	<-entered
 	f.submit(t, "", "2", "/new")
 	f.submit(t, "", "3", "/stop")
+	f.submit(t, "", "3", "/stop") // told again, it is not carried out again
 	if !strings.Contains(f.store.answers[0], "/stop it first") || !strings.Contains(f.store.answers[1], "Stopping") {
 		t.Error(f.store.answers)
 	}
 	f.store.until(t, "the end of the run", f.store.allFinal)
+}
+
+// A message that comes while Start looks must not be left lying.
+func TestMessageDuringStartIsRun(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.store.found = func() { f.submit(t, "T", "1", "x") }
+	f.begin(t)
+	f.store.until(t, "the end of the run", f.store.allFinal)
+}
+
+// A claim that was made although its answer was lost must not block its thread.
+func TestClaimOfUnknownOutcome(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.store.lost = true
+	f.begin(t)
+	f.submit(t, "T", "1", "x")
+	f.store.until(t, "the end of the run", f.store.allFinal)
+}
+
+func TestPanicEndsItsRunOnly(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.line.handle = func(_ context.Context, claim ledger.Claim) error {
+		if claim.Message.Content == "poison" {
+			panic("on purpose")
+		}
+		return nil
+	}
+	f.begin(t)
+	f.submit(t, "T", "1", "poison")
+	f.submit(t, "T", "2", "fine")
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+	if len(f.line.failed) != 1 || f.store.runs[1].State != pluginsdk.RunSucceeded {
+		t.Errorf("%v %+v", f.line.failed, f.store.runs[1])
+	}
+}
+
+func TestRunThatTheDaemonDiesOnIsGivenUp(t *testing.T) {
+	f := newFixture(t, Config{MaxAttempts: 2})
+	f.submit(t, "T", "1", "poison")
+	f.store.runs[0].Attempt = 4
+	f.begin(t)
+	f.store.until(t, "the end of the run", f.store.allFinal)
+	if len(f.line.order) != 0 || len(f.line.failed) != 1 {
+		t.Errorf("handled %v, failed %v", f.line.order, f.line.failed)
+	}
+}
+
+func TestStopGivesUpWhatWaitsForItsRetry(t *testing.T) {
+	f := newFixture(t, Config{RetryBase: time.Hour, RetryMax: time.Hour})
+	f.line.handle = func(context.Context, ledger.Claim) error {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "529")
+	}
+	f.begin(t)
+	f.submit(t, "", "1", "x")
+	f.store.until(t, "the wait", func() bool { return !f.store.runs[0].NextAttemptAt.IsZero() })
+	f.submit(t, "", "2", "/new")
+	f.submit(t, "", "3", "/stop")
+	if !strings.Contains(f.store.answers[0], "/stop it first") || f.store.runs[0].State != pluginsdk.RunCancelled {
+		t.Errorf("%v %+v", f.store.answers, f.store.runs[0])
+	}
 }
 
 func TestSubmitNamesWhatIsWrong(t *testing.T) {

@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"context"
-	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
@@ -37,17 +36,17 @@ func (in *Inbox) Submit(ctx context.Context, submission pluginsdk.Submission) (p
 		RunID: id.String(), Submission: submission, Kind: pluginsdk.RunMessage,
 		TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), MaxWaiting: in.config.MaxWaiting,
 	}
-	if name, args, ok := ParseCommand(submission.Content); ok {
+	if name, args, ok := pluginsdk.ParseCommand(submission.Content); ok {
 		acceptance.Kind = pluginsdk.RunCommand
 		if !in.pluginAnswers(name) {
-			thread, err := in.store.Thread(ctx, submission.ThreadID)
+			answer, err := in.answer(ctx, submission, name, args)
 			if err != nil {
 				return pluginsdk.Accepted{}, err
 			}
-			answer := in.coreCommand(ctx, thread, name, args)
 			acceptance.Answer, acceptance.MaxWaiting = &answer, 0
 		}
 	}
+	defer in.holdBack(acceptance.RunID)()
 	accepted, err := in.store.Accept(ctx, acceptance)
 	if err != nil {
 		return pluginsdk.Accepted{}, err
@@ -87,8 +86,36 @@ func (in *Inbox) primaryID(ctx context.Context) (string, error) {
 	return thread.ID, nil
 }
 
-// announce publishes what was accepted. It comes before the dispatcher is
-// woken, so that chat:message precedes the run's other events.
+// holdBack keeps the run from being executed before it is announced, so that
+// chat:message precedes its other events.
+func (in *Inbox) holdBack(runID string) (release func()) {
+	announced := make(chan struct{})
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.announcing[runID] = announced
+	return func() {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		delete(in.announcing, runID)
+		close(announced)
+	}
+}
+
+// answer carries out a command of the core, unless it is a repeated one: that
+// has been carried out, and Accept tells what came of it.
+func (in *Inbox) answer(ctx context.Context, s pluginsdk.Submission, name, args string) (ledger.Answer, error) {
+	known, err := in.store.Known(ctx, s.Source, s.Key)
+	if err != nil || known {
+		return ledger.Answer{State: pluginsdk.RunSucceeded}, err
+	}
+	thread, err := in.store.Thread(ctx, s.ThreadID)
+	if err != nil {
+		return ledger.Answer{}, err
+	}
+	return in.coreCommand(ctx, thread, name, args), nil
+}
+
+// announce publishes what was accepted.
 func (in *Inbox) announce(accepted pluginsdk.Accepted, s pluginsdk.Submission, answer *ledger.Answer) {
 	in.events.Publish(pluginsdk.EventChatMessage, accepted.ThreadID, pluginsdk.ChatMessage{
 		ThreadID: accepted.ThreadID, MessageID: accepted.MessageID, RunID: accepted.RunID,
@@ -99,18 +126,6 @@ func (in *Inbox) announce(accepted pluginsdk.Accepted, s pluginsdk.Submission, a
 			ThreadID: accepted.ThreadID, RunID: accepted.RunID, CommandsHandled: 1,
 		})
 	}
-}
-
-var commandPattern = regexp.MustCompile(`^/([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$`)
-
-// ParseCommand reads a message that is a command a person typed: a slash, a
-// name, and what follows it. A path such as /etc/hosts is not one.
-func ParseCommand(content string) (name, args string, ok bool) {
-	match := commandPattern.FindStringSubmatch(strings.TrimSpace(content))
-	if match == nil {
-		return "", "", false
-	}
-	return match[1], strings.TrimSpace(match[2]), true
 }
 
 func (in *Inbox) pluginAnswers(name string) bool {

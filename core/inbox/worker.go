@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime/debug"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -16,16 +17,22 @@ const storeRetry = time.Second
 // worker executes the runs of one thread, one after the other. It exists only
 // while the thread has something to do.
 type worker struct {
-	again bool          // woken while it was looking
-	wake  chan struct{} // cuts a wait short
+	again  bool          // woken while it was looking
+	wake   chan struct{} // cuts a wait short
+	unsure bool          // the last claim may have been made or not
 }
 
 // wake makes sure that somebody looks at the thread's queue.
 func (in *Inbox) wake(threadID string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if !in.started {
+	switch in.stage {
+	case created:
+		in.early = append(in.early, threadID)
 		return
+	case stopped:
+		return // the next start finds it
+	case started:
 	}
 	if w, ok := in.workers[threadID]; ok {
 		w.again = true
@@ -43,7 +50,7 @@ func (in *Inbox) wake(threadID string) {
 // serve is the worker's loop; runOnce its logic.
 func (in *Inbox) serve(threadID string, w *worker) {
 	for in.intake.Err() == nil {
-		wait, more := in.runOnce(threadID)
+		wait, more := in.runOnce(threadID, w)
 		if more {
 			continue
 		}
@@ -81,12 +88,12 @@ func (in *Inbox) retire(threadID string, w *worker) bool {
 // runOnce takes a slot and executes the head of the thread's queue. It reports
 // whether there may be more at once, or else how long to wait (0: nothing
 // queued).
-func (in *Inbox) runOnce(threadID string) (wait time.Duration, more bool) {
+func (in *Inbox) runOnce(threadID string, w *worker) (wait time.Duration, more bool) {
 	if in.slots.Acquire(in.intake, 1) != nil {
 		return 0, false
 	}
 	defer in.slots.Release(1)
-	claim, err := in.store.Claim(in.intake, threadID, in.config.Owner)
+	claim, err := in.claim(threadID, w)
 	switch {
 	case in.intake.Err() != nil && !claim.Found:
 		return 0, false
@@ -102,20 +109,65 @@ func (in *Inbox) runOnce(threadID string) (wait time.Duration, more bool) {
 	return 0, true
 }
 
+// claim takes the head of the thread's queue. After an error nobody knows
+// whether it was taken, so the next try begins with putting it back.
+func (in *Inbox) claim(threadID string, w *worker) (ledger.Claim, error) {
+	if w.unsure {
+		if err := in.store.Unclaim(in.intake, threadID, in.config.Owner); err != nil {
+			return ledger.Claim{}, err
+		}
+	}
+	claim, err := in.store.Claim(in.intake, threadID, in.config.Owner)
+	w.unsure = err != nil
+	return claim, err
+}
+
 // execute takes one claimed run to its end, or back to the queue.
 func (in *Inbox) execute(claim ledger.Claim) {
 	ctx, cancel := context.WithCancelCause(in.work)
 	defer cancel(nil)
-	in.mu.Lock()
-	in.running[claim.Run.ID] = running{threadID: claim.Thread.ID, cancel: cancel}
-	in.mu.Unlock()
-	err := in.pipeline.Handle(ctx, claim)
-	in.mu.Lock()
-	delete(in.running, claim.Run.ID)
-	in.mu.Unlock()
-	if err != nil {
+	announced := in.enter(claim, cancel)
+	defer in.leave(claim)
+	if announced != nil {
+		<-announced
+	}
+	if err := in.handle(ctx, claim); err != nil {
 		in.settle(ctx, claim, err)
 	}
+}
+
+// enter makes the run one that can be stopped. It returns what must be waited
+// for before the run may begin, if anything.
+func (in *Inbox) enter(claim ledger.Claim, cancel context.CancelCauseFunc) (announced chan struct{}) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.running[claim.Run.ID] = running{threadID: claim.Thread.ID, cancel: cancel}
+	if in.unwanted[claim.Run.ID] {
+		cancel(ErrStopped)
+	}
+	return in.announcing[claim.Run.ID]
+}
+
+func (in *Inbox) leave(claim ledger.Claim) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	delete(in.running, claim.Run.ID)
+	delete(in.unwanted, claim.Run.ID)
+}
+
+// handle is the boundary of a run: a panic ends the run and nothing else, and
+// a run that the daemon died on again and again is not tried for ever.
+func (in *Inbox) handle(ctx context.Context, claim ledger.Claim) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			in.config.Log.Error("run panicked", "run", claim.Run.ID, "panic", cause, "stack", string(debug.Stack()))
+			err = pluginsdk.Errorf(pluginsdk.CodeInternal, "a fault of Harness itself: %v", cause)
+		}
+	}()
+	if limit := 2 * in.config.MaxAttempts; claim.Run.Attempt > limit && claim.Run.Step != pluginsdk.StepInvoked {
+		return pluginsdk.Errorf(pluginsdk.CodeInternal, "it was begun %d times and never came to an end", limit)
+	}
+	return in.pipeline.Handle(ctx, claim)
 }
 
 // settle decides what becomes of a run whose attempt failed.
@@ -130,6 +182,8 @@ func (in *Inbox) settle(ctx context.Context, claim ledger.Claim, cause error) {
 	case errors.Is(context.Cause(ctx), ErrStopping):
 		log.Info("run goes back to the queue", "err", cause)
 		err = in.store.Release(clean, claim.Fence, claim.Run.ID)
+	case errors.Is(context.Cause(ctx), ErrStopped):
+		err = in.pipeline.Fail(clean, claim, ErrStopped)
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeUnavailable && claim.Run.Attempt < in.config.MaxAttempts:
 		at := in.config.Now().Add(in.backoff(claim.Run.Attempt))
 		log.Warn("attempt failed; the run is tried again", "err", cause, "at", at)

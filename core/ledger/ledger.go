@@ -69,6 +69,7 @@ type ResultCommit struct {
 	AgentRun pluginsdk.AgentRun
 
 	SessionID     string // the thread's from now on
+	RunSessionID  string // the one that the turn was in; a further attempt resumes it
 	SeenMessageID int64
 
 	Rows    []pluginsdk.NewMessage

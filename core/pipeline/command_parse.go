@@ -17,10 +17,11 @@ type parsedCommand struct {
 }
 
 var (
-	openTag    = regexp.MustCompile(`^\s*\[COMMAND((?:\s+[A-Za-z_][\w-]*\s*=\s*(?:"[^"]*"|'[^']*'|[^\s\]]+))*)\s*\]`)
-	attribute  = regexp.MustCompile(`([A-Za-z_][\w-]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s\]]+))`)
-	slashLine  = regexp.MustCompile(`^/([a-z][a-z0-9_-]*)(?:[ \t]+(.*?))?[ \t\r]*$`)
-	fenceStart = regexp.MustCompile("^ {0,3}(`{3,}|~{3,})")
+	openTag   = regexp.MustCompile(`^\s*\[COMMAND((?:\s+[A-Za-z_][\w-]*\s*=\s*(?:"[^"]*"|'[^']*'|[^\s\]]+))*)\s*\]`)
+	attribute = regexp.MustCompile(`([A-Za-z_][\w-]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s\]]+))`)
+	slashLine = regexp.MustCompile(`^/([a-z][a-z0-9_-]*)(?:[ \t]+(.*?))?[ \t\r]*$`)
+	// A line of backticks with another one behind them is inline code.
+	fenceStart = regexp.MustCompile("^ {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$")
 )
 
 const closeTag = "[/COMMAND]"
@@ -50,7 +51,7 @@ func parseCommands(text string, declared map[string]bool) (commands []parsedComm
 	for at := 0; at < len(text); {
 		line, next := lineAt(text, at)
 		if mark := fenceStart.FindStringSubmatch(line); mark != nil {
-			fence = toggleFence(fence, mark[1], line)
+			fence = toggleFence(fence, mark[1]+mark[2], line)
 			at = next
 			continue
 		}
@@ -107,7 +108,7 @@ func commandAt(text string, at int, line string, next int, declared map[string]b
 func block(text string, at int, tag []int) (_ *parsedCommand, end int, open bool) {
 	body := at + tag[1]
 	length := strings.Index(text[body:], closeTag)
-	if length < 0 {
+	if length < 0 || opensAgain(text[body:body+length]) {
 		return nil, 0, true
 	}
 	end = body + length + len(closeTag)
@@ -121,6 +122,18 @@ func block(text string, at int, tag []int) (_ *parsedCommand, end int, open bool
 	command.name = command.attributes["type"]
 	delete(command.attributes, "type")
 	return command, end, false
+}
+
+// opensAgain reports whether another block begins in what would be a block's
+// body: then the first one was never closed.
+func opensAgain(body string) bool {
+	_, rest, _ := strings.Cut(body, "\n")
+	for line := range strings.SplitSeq(rest, "\n") {
+		if openTag.MatchString(line) {
+			return true
+		}
+	}
+	return false
 }
 
 // cut returns the text without the commands.

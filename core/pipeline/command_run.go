@@ -30,7 +30,9 @@ func (p *Pipeline) runCommands(ctx context.Context, t *trip) error {
 }
 
 func (p *Pipeline) runCommand(ctx context.Context, t *trip, command pluginsdk.Command) error {
-	if slices.ContainsFunc(t.outcomes, func(o pluginsdk.Outcome) bool { return o.Index == command.Index }) {
+	if slices.ContainsFunc(t.outcomes, func(o pluginsdk.Outcome) bool {
+		return o.Index == command.Index && o.Name == command.Name
+	}) {
 		return nil
 	}
 	outcome, err := p.first(ctx, t, command)
@@ -94,7 +96,7 @@ func (p *Pipeline) answerTypedCommand(ctx context.Context, t *trip) error {
 		return err
 	}
 	p.config.Fault("runCommands", t.run.ID)
-	name, body := typedCommand(t.message.Content)
+	name, body, _ := pluginsdk.ParseCommand(t.message.Content)
 	err := p.runCommand(ctx, t, pluginsdk.Command{
 		Thread: t.thread, Message: t.message, Origin: pluginsdk.FromPerson, Name: name, Body: body,
 	})
@@ -102,15 +104,4 @@ func (p *Pipeline) answerTypedCommand(ctx context.Context, t *trip) error {
 		return err
 	}
 	return p.end(ctx, t)
-}
-
-func typedCommand(content string) (name, body string) {
-	line, next := lineAt(content, 0)
-	if match := slashLine.FindStringSubmatch(line); match != nil {
-		name, body = match[1], match[2]
-		if rest := content[next:]; rest != "" {
-			body += "\n" + rest
-		}
-	}
-	return name, body
 }

@@ -59,12 +59,17 @@ func (t *trip) replyRows() []ledger.Row {
 		}
 	}
 	switch {
+	case t.run.Kind == pluginsdk.RunCommand && len(rows) == 0:
+		rows = append(rows, t.row("reply", pluginsdk.NewMessage{
+			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Source: "core", Content: t.message.Content + ": done.",
+		}))
+	case t.run.Kind == pluginsdk.RunCommand:
 	case t.reply != "":
 		rows = append(rows, t.row("reply", pluginsdk.NewMessage{
 			Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Source: "agent",
 			Content: t.reply, Model: t.result.Model,
 		}))
-	case len(rows) == 0:
+	default:
 		rows = append(rows, t.row("reply", statusRow("pipeline_empty", "There is no reply: the agent wrote nothing to show.")))
 	}
 	return rows

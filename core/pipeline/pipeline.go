@@ -125,6 +125,8 @@ func (p *Pipeline) walk(ctx context.Context, t *trip) error {
 			return err
 		}
 	}
+	ctx, release := pastStopping(ctx)
+	defer release()
 	if err := p.afterInvoke(ctx, t); err != nil { // 6
 		return err
 	}
@@ -136,6 +138,18 @@ func (p *Pipeline) walk(ctx context.Context, t *trip) error {
 		return err
 	}
 	return p.end(ctx, t) // 10, 11, 12
+}
+
+// pastStopping is the context of the steps after the answer: it was paid for,
+// so that a person's stop comes too late for it. The daemon's own still counts.
+func pastStopping(ctx context.Context) (_ context.Context, release func()) {
+	past, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if cause := context.Cause(ctx); pluginsdk.CodeOf(cause) != pluginsdk.CodeCancelled {
+			cancel(cause)
+		}
+	})
+	return past, func() { stop(); cancel(nil) }
 }
 
 // begin is steps 1 and 2.

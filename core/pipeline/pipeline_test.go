@@ -253,6 +253,27 @@ func TestEmptyOutputLeavesAStatusAndNoReply(t *testing.T) {
 	}
 }
 
+// A turn may run a thousand tools; its record stays one message long.
+func TestEventsOfARunAreBounded(t *testing.T) {
+	b := newBench("a")
+	b.agent.answer = func(_ context.Context, _ pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+		for range 200 {
+			emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamToolResult, Text: strings.Repeat("x", 1<<20)})
+		}
+		return pluginsdk.InvokeResult{Text: "done"}
+	}
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	size := 0
+	for _, event := range b.plugins[0].done[0].Events {
+		size += len(event.Text)
+	}
+	if events := b.plugins[0].done[0].Events; len(events) != 200 || size > maxRunEvents+200*100 {
+		t.Errorf("%d events of %d bytes", len(events), size)
+	}
+}
+
 func TestDeniedToolsAreShownToThePerson(t *testing.T) {
 	b := newBench()
 	b.agent.answer = func(_ context.Context, _ pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
@@ -323,6 +344,40 @@ func TestDatabaseTroubleIsWorthAnotherAttempt(t *testing.T) {
 	}
 }
 
+// The answer was paid for, and the session knows it: a late stop changes
+// nothing.
+func TestStopAfterTheAnswerStillShowsIt(t *testing.T) {
+	b := newBench("a")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	b.plugins[0].notify = func(hook pluginsdk.Hook) error {
+		if hook == pluginsdk.HookAfterInvoke {
+			cancel(errPerson)
+		}
+		return nil
+	}
+	if err := b.line.Handle(ctx, b.claim); err != nil {
+		t.Fatal(err)
+	}
+	if finish := b.store.finishes[0]; finish.State != pluginsdk.RunSucceeded || finish.Rows[0].Message.Content != "the answer" {
+		t.Errorf("%+v", finish)
+	}
+}
+
+func TestHandledCommandWithoutWordsIsConfirmed(t *testing.T) {
+	b := newBench("a")
+	b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "deploy"}}
+	b.plugins[0].cmd = func(pluginsdk.Command) (pluginsdk.CommandResult, error) {
+		return pluginsdk.CommandResult{Handled: true}, nil
+	}
+	b.claim.Run.Kind, b.claim.Message.Content = pluginsdk.RunCommand, "/deploy"
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if rows := b.store.finishes[0].Rows; len(rows) != 1 || rows[0].Message.Content != "/deploy: done." {
+		t.Errorf("%+v", rows)
+	}
+}
+
 func TestTypedCommandIsAnsweredWithoutTheAgent(t *testing.T) {
 	b := newBench("a")
 	b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "deploy"}}
@@ -330,7 +385,7 @@ func TestTypedCommandIsAnsweredWithoutTheAgent(t *testing.T) {
 		return pluginsdk.CommandResult{Handled: true, Reply: string(c.Origin) + " " + c.Name + " <" + c.Body + ">"}, nil
 	}
 	b.claim.Run.Kind = pluginsdk.RunCommand
-	b.claim.Message.Content = "/deploy now\nand well"
+	b.claim.Message.Content = "  /deploy now\nand well"
 	if err := b.handle(); err != nil {
 		t.Fatal(err)
 	}

@@ -100,9 +100,7 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	}, func(event pluginsdk.StreamEvent) {
 		p.config.Fault("invoking", t.run.ID)
 		event = bounded(event)
-		if !event.Delta() {
-			t.events = append(t.events, event)
-		}
+		t.keep(event)
 		p.events.Publish(pluginsdk.EventPipelineStream, t.thread.ID, pluginsdk.StreamPayload{
 			ThreadID: t.thread.ID, RunID: t.run.ID, Event: event,
 		})
@@ -125,7 +123,7 @@ func (p *Pipeline) commitResult(ctx context.Context, t *trip) error {
 			Usage: t.result.Usage, CostUSD: t.result.CostUSD, Duration: t.result.Duration,
 			Success: failure == nil, StartedAt: t.invokedAt,
 		},
-		SessionID: t.keptSession(), SeenMessageID: t.thread.SeenMessageID,
+		SessionID: t.keptSession(), RunSessionID: t.sessionID, SeenMessageID: t.thread.SeenMessageID,
 		Rows: deniedRows(t), RowsKey: fmt.Sprintf("%s:denied:%d", t.run.ID, t.run.Attempt),
 	}
 	if failure != nil {

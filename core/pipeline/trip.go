@@ -23,11 +23,12 @@ type trip struct {
 	sessionDropped bool
 	seen           int64 // newest message that the prompt tells of
 
-	prompt    string
-	steps     []pluginsdk.PipelineStep
-	events    []pluginsdk.StreamEvent
-	result    *pluginsdk.InvokeResult
-	invokedAt time.Time
+	prompt     string
+	steps      []pluginsdk.PipelineStep
+	events     []pluginsdk.StreamEvent
+	eventBytes int
+	result     *pluginsdk.InvokeResult
+	invokedAt  time.Time
 
 	commands []parsedCommand
 	outcomes []pluginsdk.Outcome
@@ -65,7 +66,7 @@ func (t *trip) takeUpResult() {
 func (t *trip) dropSession() {
 	t.sessionDropped, t.resume, t.sessionID = true, false, ""
 	t.thread.SessionID, t.thread.SessionOpen, t.thread.SeenMessageID = "", false, 0
-	t.events = nil
+	t.events, t.eventBytes = nil, 0
 }
 
 // call returns the identity of a hook call. Its id is the same at every

@@ -24,14 +24,20 @@ func (i *Instance) Do(ctx context.Context, hook pluginsdk.Hook, callID string, f
 	}
 	defer i.release()
 	err = fn(process)
+	i.judge(ctx, process, hook, callID, err)
+	return err
+}
+
+// judge counts a failed call against the plugin and watches one that came too
+// late. A caller that gave up by itself is nobody's failure.
+func (i *Instance) judge(ctx context.Context, process *launch.Plugin, hook pluginsdk.Hook, callID string, err error) {
 	if err == nil || ctx.Err() != nil {
-		return err
+		return
 	}
 	i.count(hook, err)
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeDeadline {
 		i.watches.Go(func() { i.watchLate(process, hook, callID) })
 	}
-	return err
 }
 
 // acquire returns the serving process. It waits for one whose start is due
@@ -133,6 +139,9 @@ func (i *Instance) watchLate(process *launch.Plugin, hook pluginsdk.Hook, callID
 	current := i.process == process
 	i.mu.Unlock()
 	if current {
-		i.askRestart(fmt.Sprintf("%s did not end within %s after its deadline", hook, i.host.config.LateGrace))
+		i.askRestart(ending{
+			why:   fmt.Sprintf("%s did not end within %s after its deadline", hook, i.host.config.LateGrace),
+			fault: true,
+		})
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,7 +41,7 @@ type Config struct {
 	Dir     string            // where the plugin binaries are
 	Owner   string            // installation id, marks every child process
 	Provide map[string]string // environment that plugins may ask for, by name
-	Sockets string            // directory for the plugins' sockets, emptied at start; default the system's
+	Sockets string            // directory for the plugins' sockets; default the system's
 
 	Poll         time.Duration // how often the registry is read; default 1 s
 	StartTimeout time.Duration // from process start to serving; default 10 s
@@ -77,7 +79,10 @@ type Host struct {
 
 	// order is the enabled plugins in the operator's order; it is replaced
 	// whole, so that readers need no lock.
-	order     atomic.Pointer[[]*Instance]
+	order atomic.Pointer[[]*Instance]
+	// current is the newest instance of each name, the one that is ending
+	// included: its calls keep their grants until they are over.
+	current   sync.Map
 	instances map[string]*Instance // the sync loop's own
 	ending    map[string]*Instance // the last one of a name that was retired
 	stop      context.CancelFunc
@@ -121,20 +126,23 @@ func (h *Host) Start(ctx context.Context) error {
 	return nil
 }
 
-// maxSocketDir is the longest directory that leaves room for a socket's name
-// in a unix address (unix(7): 108 bytes).
-const maxSocketDir = 69
-
-// clearSockets removes what a predecessor that was killed left behind.
+// clearSockets removes the sockets that a predecessor that was killed left
+// behind.
 func (h *Host) clearSockets() error {
-	if len(h.config.Sockets) > maxSocketDir {
-		h.config.Sockets = ""
+	if len(h.config.Sockets) > launch.MaxSocketDir {
+		h.config.Sockets = "" // too long for a socket's address: the system's directory
 	}
 	if h.config.Sockets == "" {
 		return nil
 	}
-	if err := os.RemoveAll(h.config.Sockets); err != nil {
-		return fmt.Errorf("empty the directory of plugin sockets: %w", err)
+	left, err := filepath.Glob(filepath.Join(h.config.Sockets, "plugin-dir*"))
+	if err != nil {
+		return fmt.Errorf("look for sockets left behind: %w", err)
+	}
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("remove sockets left behind: %w", err)
+		}
 	}
 	if err := os.MkdirAll(h.config.Sockets, 0o700); err != nil {
 		return fmt.Errorf("make the directory of plugin sockets: %w", err)
@@ -207,8 +215,8 @@ func (h *Host) sync(ctx, run context.Context) error {
 	for _, row := range rows {
 		seen[row.Name] = true
 		instance := h.instances[row.Name]
-		if row.Problem != "" && instance != nil {
-			row.Enabled = true // a row broken by hand keeps the last good values
+		if instance != nil && unreadable(row, "enabled") {
+			row.Enabled = true // the last good value stays in force
 		}
 		switch {
 		case row.Enabled && instance == nil:
@@ -236,6 +244,7 @@ func (h *Host) sync(ctx, run context.Context) error {
 func (h *Host) begin(run context.Context, row pluginsdk.PluginInfo) *Instance {
 	instance := newInstance(h, row)
 	h.instances[row.Name] = instance
+	h.current.Store(row.Name, instance)
 	instance.start(run, h.ending[row.Name])
 	return instance
 }
@@ -272,11 +281,18 @@ func (h *Host) EachCommand(fn func(plugin string, spec pluginsdk.CommandSpec)) {
 	}
 }
 
-// Granted reports whether an operator granted the capability to the plugin.
+// Granted reports whether an operator granted the capability to the plugin. A
+// plugin that was never started has no grants.
 func (h *Host) Granted(plugin string, capability pluginsdk.Capability) bool {
-	for _, instance := range *h.order.Load() {
-		if instance.name == plugin {
-			return slices.Contains(instance.Info().Granted, capability)
+	instance, ok := h.current.Load(plugin)
+	return ok && slices.Contains(instance.(*Instance).Info().Granted, capability)
+}
+
+// unreadable reports whether the row's column was broken by hand.
+func unreadable(row pluginsdk.PluginInfo, column string) bool {
+	for problem := range strings.SplitSeq(row.Problem, "; ") {
+		if strings.HasPrefix(problem, column+":") {
+			return true
 		}
 	}
 	return false

@@ -272,9 +272,33 @@ func TestBrokenRowChangesNothing(t *testing.T) {
 	waitFor(t, func() bool { return h.Granted("first", pluginsdk.CapState) })
 	_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.Granted, p.Problem = nil, "granted: not JSON" })
 	h.Refresh()
+	if unreadable(r.row("first"), "enabled") || !unreadable(pluginsdk.PluginInfo{Problem: "a: b; enabled: \"x\""}, "enabled") {
+		t.Error("the broken column is not told from the others")
+	}
 	if !h.Granted("first", pluginsdk.CapState) || h.Granted("first", pluginsdk.CapMetricsRead) || h.Granted("none", pluginsdk.CapState) {
 		t.Error("grants do not follow the last good row")
 	}
+}
+
+// New settings of a plugin that cannot take them while it runs are no fault of
+// its: it is started anew at once, and nothing is counted.
+func TestNewSettingsRestartWithoutAFault(t *testing.T) {
+	h, r := start(t, "first")
+	_ = r.edit("first", enable(true))
+	r.until(t, "the start", r.is("first", pluginsdk.PluginServing))
+	instance := h.Answering(pluginsdk.HookCommand)[0]
+	pid := func() (pid int) {
+		_ = instance.Do(t.Context(), pluginsdk.HookCommand, "call", func(p *Process) error { pid = p.PID(); return nil })
+		return pid
+	}
+	before := pid()
+	_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.Settings = []byte(`{"a":1}`) })
+	waitFor(t, func() bool { now := pid(); return now != 0 && now != before })
+	if row := r.row("first"); row.Restarts != 0 || row.LastError != "" {
+		t.Errorf("%+v", row)
+	}
+	_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.Settings, p.Problem, p.Enabled = nil, "settings: broken", false })
+	r.until(t, "the end although the row is broken", r.is("first", pluginsdk.PluginDisabled))
 }
 
 // waitFor polls for what only the host's own turn brings about.

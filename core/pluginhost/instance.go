@@ -32,8 +32,9 @@ type Instance struct {
 	cancel  context.CancelFunc
 	done    chan struct{} // the supervisor's loop has ended
 	gone    chan struct{} // and so has everything else of the instance
-	restart chan string   // reasons to end the process and start another
+	restart chan ending   // reasons to end the process and start another
 
+	infoMu   sync.Mutex // held while info is replaced
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced whenever what follows changes
 	process  *launch.Plugin
@@ -47,10 +48,17 @@ type Instance struct {
 	watches  sync.WaitGroup
 }
 
+// ending is why a process is ended. What an operator changed is no fault: the
+// calls under way are let through, and the next process starts at once.
+type ending struct {
+	why   string
+	fault bool
+}
+
 func newInstance(h *Host, row pluginsdk.PluginInfo) *Instance {
 	i := &Instance{
 		host: h, name: row.Name, log: h.config.Log.With("plugin", row.Name),
-		tried: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), restart: make(chan string, 1),
+		tried: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), restart: make(chan ending, 1),
 		changed: make(chan struct{}), state: pluginsdk.PluginStarting, restarts: row.Restarts,
 	}
 	i.info.Store(&row)
@@ -59,6 +67,17 @@ func newInstance(h *Host, row pluginsdk.PluginInfo) *Instance {
 
 // Info returns what the registry says of the plugin. It must not be changed.
 func (i *Instance) Info() *pluginsdk.PluginInfo { return i.info.Load() }
+
+// change replaces the info by a changed copy and returns the old one.
+func (i *Instance) change(edit func(*pluginsdk.PluginInfo)) (old *pluginsdk.PluginInfo) {
+	i.infoMu.Lock()
+	defer i.infoMu.Unlock()
+	old = i.info.Load()
+	changed := *old
+	edit(&changed)
+	i.info.Store(&changed)
+	return old
+}
 
 // start begins to supervise, once the predecessor of the same name is gone:
 // two processes must not hold one port.
@@ -94,6 +113,9 @@ func (i *Instance) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		if err == nil {
+			continue
+		}
 		if time.Since(began) > steady {
 			failures = 0
 		}
@@ -114,8 +136,13 @@ func (i *Instance) run(ctx context.Context) {
 	}
 }
 
-// serve starts the process and returns when it has ended, with the reason.
+// serve starts the process and returns when it has ended, with the fault that
+// ended it, if it was one.
 func (i *Instance) serve(ctx context.Context) error {
+	select {
+	case <-i.restart: // asked of the process before this one
+	default:
+	}
 	i.setState(pluginsdk.PluginStarting, i.lastError(), time.Now())
 	process, err := i.launch(ctx)
 	if err != nil {
@@ -128,8 +155,11 @@ func (i *Instance) serve(ctx context.Context) error {
 	var reason error
 	select {
 	case <-ctx.Done():
-	case why := <-i.restart:
-		reason = errors.New(why)
+	case end := <-i.restart:
+		i.log.Info("plugin is started anew", "why", end.why)
+		if end.fault {
+			reason = errors.New(end.why)
+		}
 	case <-process.Done():
 		reason = deathOf(process)
 	}
@@ -164,13 +194,11 @@ func (i *Instance) ready(ctx context.Context, process *launch.Plugin) error {
 	if manifest.Name != i.name {
 		return fmt.Errorf("describe: the binary says that it is the plugin %q", manifest.Name)
 	}
-	if info := i.Info(); !reflect.DeepEqual(info.Manifest, manifest) {
+	if !reflect.DeepEqual(i.Info().Manifest, manifest) {
 		if err := i.host.store.SavePluginManifest(ctx, i.name, manifest); err != nil {
 			return fmt.Errorf("store the manifest: %w", err)
 		}
-		updated := *info
-		updated.Manifest, updated.Version = manifest, manifest.Version
-		i.info.Store(&updated)
+		i.change(func(info *pluginsdk.PluginInfo) { info.Manifest, info.Version = manifest, manifest.Version })
 	}
 	if err := process.Start(ctx); err != nil {
 		return fmt.Errorf("start: %w", err)
@@ -231,14 +259,29 @@ func (i *Instance) subscribe(process *launch.Plugin) (stop func()) {
 		return func() {}
 	}
 	return i.host.events.Subscribe(i.name, manifest.Events, func(ctx context.Context, events []pluginsdk.Event) error {
-		ctx, cancel := context.WithTimeout(ctx, broadcastTimeout)
-		defer cancel()
-		return process.OnBroadcast(ctx, events)
+		last := events[len(events)-1]
+		call := pluginsdk.Call{ID: fmt.Sprintf("broadcast:%s:%d", last.Boot, last.Seq), Attempt: 1}
+		return i.tell(ctx, process, pluginsdk.HookBroadcast, call, func(ctx context.Context) error {
+			return process.OnBroadcast(ctx, events)
+		})
 	})
 }
 
-// broadcastTimeout bounds one batch of events.
-const broadcastTimeout = 5 * time.Second
+// tellTimeout bounds the calls that the host itself makes.
+const tellTimeout = 5 * time.Second
+
+// tell makes a call outside of any run, with its deadline; a failure counts
+// against the plugin as one in a run does.
+func (i *Instance) tell(ctx context.Context, process *launch.Plugin, hook pluginsdk.Hook, call pluginsdk.Call,
+	fn func(context.Context) error,
+) error {
+	call.Deadline = time.Now().Add(tellTimeout)
+	callCtx, cancel := context.WithDeadline(pluginsdk.WithCall(ctx, call), call.Deadline)
+	defer cancel()
+	err := fn(callCtx)
+	i.judge(ctx, process, hook, call.ID, err)
+	return err
+}
 
 // backoff doubles with the failures in a row and spreads by a quarter.
 func (i *Instance) backoff(failures int) time.Duration {

@@ -62,16 +62,22 @@ func (i *Instance) lastError() string {
 	return i.lastErr
 }
 
-// update takes over what an operator changed in the row.
+// update takes over what an operator changed in the row. Of a row that was
+// broken by hand only the place in the order is; the rest stays as it was.
 func (i *Instance) update(row pluginsdk.PluginInfo) {
-	old := i.Info()
+	old := i.change(func(info *pluginsdk.PluginInfo) {
+		if row.Problem != "" {
+			info.Position, info.Problem = row.Position, row.Problem
+			return
+		}
+		row.Manifest, row.Version = info.Manifest, info.Version // the process knows better
+		*info = row
+	})
 	if row.Problem != "" {
-		return // a row broken by hand keeps the last good values
+		return
 	}
-	row.Manifest, row.Version = old.Manifest, old.Version // the process knows better
-	i.info.Store(&row)
 	if old.Path != row.Path {
-		i.askRestart("its binary is " + row.Path + " now")
+		i.askRestart(ending{why: "its binary is " + row.Path + " now"})
 	}
 	if !sameJSON(old.Settings, row.Settings) {
 		i.tellSettings(row)
@@ -87,25 +93,23 @@ func (i *Instance) tellSettings(row pluginsdk.PluginInfo) {
 		return // it reads them when it starts
 	}
 	if !row.Manifest.Answers(pluginsdk.HookSettingsChange) {
-		i.askRestart("its settings changed")
+		i.askRestart(ending{why: "its settings changed"})
 		return
 	}
 	i.watches.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), i.host.config.StartTimeout)
-		defer cancel()
-		err := process.OnSettingsChange(ctx, pluginsdk.SettingsChange{
-			Call: pluginsdk.Call{ID: "settings:" + i.name, Attempt: 1}, Settings: row.Settings,
+		call := pluginsdk.Call{ID: "settings:" + i.name, Attempt: 1}
+		err := i.tell(context.Background(), process, pluginsdk.HookSettingsChange, call, func(ctx context.Context) error {
+			return process.OnSettingsChange(ctx, pluginsdk.SettingsChange{Call: call, Settings: row.Settings})
 		})
 		if err != nil {
-			i.count(pluginsdk.HookSettingsChange, err)
 			i.log.Warn("plugin refused its new settings", "err", err)
 		}
 	})
 }
 
-func (i *Instance) askRestart(reason string) {
+func (i *Instance) askRestart(end ending) {
 	select {
-	case i.restart <- reason:
+	case i.restart <- end:
 	default: // one is asked for already
 	}
 }

@@ -159,6 +159,12 @@ func (t *tx) answer(ctx context.Context, to pluginsdk.Thread, r pluginsdk.Run, a
 	return t.deliver(ctx, to, r.QueuedAt, messageID)
 }
 
+// Known reports whether a submission with this source and key was accepted.
+func (s *Store) Known(ctx context.Context, source, key string) (bool, error) {
+	known, err := s.read.Run.Query().Where(run.Source(clean(source)), run.Key(clean(key))).Exist(ctx)
+	return known, wrap("look for a message", err)
+}
+
 // repeated returns the ids of the first submission with this source and key.
 func (s *Store) repeated(ctx context.Context, submission pluginsdk.Submission, hash string) (pluginsdk.Accepted, error) {
 	first, err := s.read.Run.Query().

@@ -74,7 +74,7 @@ func (t *tx) saveSession(ctx context.Context, fence ledger.Fence, c ledger.Resul
 func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
 	usage := c.Result.Usage
 	n, err := t.working(fence, c.RunID).
-		SetStep(c.Step).SetSessionID(clean(c.SessionID)).
+		SetStep(c.Step).SetSessionID(clean(c.RunSessionID)).
 		SetResult(&c.Result).SetEvents(cleanEvents(c.Events)).SetSteps(c.Steps).
 		AddInputTokens(usage.InputTokens).AddOutputTokens(usage.OutputTokens).
 		AddCacheReadTokens(usage.CacheReadTokens).AddCacheWriteTokens(usage.CacheWriteTokens).

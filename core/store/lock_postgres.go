@@ -10,9 +10,13 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// lockCheck is how often the connection that holds the lock is tried, and how
-// long it may take to answer.
-const lockCheck = 2 * time.Second
+const (
+	// lockCheck is how often the connection that holds the lock is tried.
+	lockCheck = 2 * time.Second
+	// lockPatience is how long it may take to answer: a server that stalls
+	// has not given the lock to anybody else.
+	lockPatience = 15 * time.Second
+)
 
 // lock holds an advisory lock on a connection of its own: the server drops it
 // with the connection, so the two are lost together.
@@ -84,7 +88,7 @@ func watchConn(conn *sql.Conn, stop <-chan struct{}, lost chan<- struct{}) {
 			return
 		case <-ticker.C:
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), lockCheck)
+		ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
 		_, err := conn.ExecContext(ctx, "SELECT 1")
 		cancel()
 		if err != nil {

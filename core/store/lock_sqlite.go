@@ -15,32 +15,33 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// lock holds a flock on a file beside the database. The kernel drops it with
-// the process, so it cannot be lost and needs no cleaning up. The file's
+// lock needs nothing beside the lock on the directory, which cannot be lost.
+func (b *sqliteBackend) lock(context.Context, string) (<-chan struct{}, func(), error) {
+	return make(chan struct{}), func() {}, nil
+}
+
+// lockDir holds a flock on a file in the data directory. The kernel drops it
+// with the process, so it cannot be lost and needs no cleaning up. The file's
 // content is for the error message of whoever comes second.
-func (b *sqliteBackend) lock(_ context.Context, owner string) (<-chan struct{}, func(), error) {
-	path := filepath.Join(b.dir, "harness.lock")
+func lockDir(dir, owner string) (release func(), err error) {
+	path := filepath.Join(dir, "harness.lock")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		holder, _ := io.ReadAll(io.LimitReader(file, 200)) // for the message only
 		file.Close()                                       // nothing was written
 		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, nil, fmt.Errorf("lock %s: %w", path, err)
+			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		return nil, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable,
-			"the data directory %s is in use by %s; stop that process first", b.dir, holderName(holder))
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable,
+			"the data directory %s is in use by %s; stop that process first", dir, holderName(holder))
 	}
 	if err := errors.Join(file.Truncate(0), writeHolder(file, owner)); err != nil {
-		return nil, nil, fmt.Errorf("write %s: %w", path, errors.Join(err, file.Close()))
+		return nil, fmt.Errorf("write %s: %w", path, errors.Join(err, file.Close()))
 	}
-	var once sync.Once
-	release := func() {
-		once.Do(func() { file.Close() })
-	}
-	return make(chan struct{}), release, nil
+	return sync.OnceFunc(func() { file.Close() }), nil
 }
 
 func writeHolder(file *os.File, owner string) error {

@@ -30,6 +30,17 @@ func (s *Store) Recover(ctx context.Context) (threads []string, err error) {
 	return threads, wrap("list threads with work", err)
 }
 
+// Unclaim puts back what owner has claimed of a thread: for an owner that was
+// not told whether its claim was made. It must not be at work on the thread.
+func (s *Store) Unclaim(ctx context.Context, threadID, owner string) error {
+	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
+		return tx.Run.Update().
+			Where(run.ThreadID(threadID), run.StateEQ(pluginsdk.RunRunning), run.Owner(clean(owner))).
+			SetState(pluginsdk.RunQueued).SetOwner("").ClearLeaseUntil().AddAttempt(-1).Exec(ctx)
+	})
+	return wrap("put a claim back", err)
+}
+
 // Retry puts a claimed run back into the queue, not to be claimed before at.
 func (s *Store) Retry(ctx context.Context, fence ledger.Fence, runID string, at time.Time, reason string) error {
 	return wrap("retry run", s.requeue(ctx, fence, runID, func(update *ent.RunUpdate) {

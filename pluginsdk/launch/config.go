@@ -49,9 +49,9 @@ type Config struct {
 	SocketDir string
 }
 
-// maxSocketDir keeps a socket's path within the 107 bytes that the kernel
+// MaxSocketDir keeps a socket's path within the 107 bytes that the kernel
 // allows (unix(7)): SOCKETDIR/plugin-dirNNNNNNNNNN/pluginNNNNNNNNNN.
-const maxSocketDir = 107 - len("/plugin-dir4294967295/plugin4294967295")
+const MaxSocketDir = 107 - len("/plugin-dir4294967295/plugin4294967295")
 
 func (c Config) check() error {
 	if c.Path == "" {
@@ -60,8 +60,8 @@ func (c Config) check() error {
 	if c.Log == nil {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "launch %s: Log is nil", c.Path)
 	}
-	if len(c.SocketDir) > maxSocketDir {
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "launch %s: SocketDir %s is longer than %d bytes, too long for sockets", c.Path, c.SocketDir, maxSocketDir)
+	if len(c.SocketDir) > MaxSocketDir {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "launch %s: SocketDir %s is longer than %d bytes, too long for sockets", c.Path, c.SocketDir, MaxSocketDir)
 	}
 	if len(c.SHA256) == 0 {
 		return nil

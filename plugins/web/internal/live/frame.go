@@ -29,7 +29,7 @@ func newFrame(event pluginsdk.Event) (frame, error) {
 		kind:     event.Type,
 		threadID: event.ThreadID,
 		position: pluginsdk.Position{Boot: event.Boot, Seq: event.Seq},
-		delta:    isDelta(event),
+		delta:    event.Delta(),
 		text:     text,
 	}, nil
 }
@@ -40,21 +40,6 @@ func markFrame(kind pluginsdk.EventType, at pluginsdk.Position) frame {
 		Type: kind, Timestamp: time.Now().UTC(), Boot: at.Boot, Seq: at.Seq,
 	})
 	return made
-}
-
-func isDelta(event pluginsdk.Event) bool {
-	if event.Type != pluginsdk.EventPipelineStream {
-		return false
-	}
-	var payload struct {
-		Event struct {
-			Type pluginsdk.StreamEventType `json:"type"`
-		} `json:"event"`
-	}
-	if err := json.Unmarshal(event.Data, &payload); err != nil {
-		return false
-	}
-	return pluginsdk.StreamEvent{Type: payload.Event.Type}.Delta()
 }
 
 // reached reports whether an event at position p is behind or at last, so that

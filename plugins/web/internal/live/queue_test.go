@@ -94,11 +94,11 @@ func TestIsDelta(t *testing.T) {
 		``:                                    false,
 		`"text_delta"`:                        false,
 	} {
-		if got := isDelta(pluginsdk.Event{Type: pluginsdk.EventPipelineStream, Data: []byte(data)}); got != want {
+		if got := pluginsdk.Event.Delta(pluginsdk.Event{Type: pluginsdk.EventPipelineStream, Data: []byte(data)}); got != want {
 			t.Errorf("%s: %v", data, got)
 		}
 	}
-	if isDelta(pluginsdk.Event{Type: "discord:x", Data: []byte(`{"event":{"type":"text_delta"}}`)}) {
+	if pluginsdk.Event.Delta(pluginsdk.Event{Type: "discord:x", Data: []byte(`{"event":{"type":"text_delta"}}`)}) {
 		t.Error("another event's payload is taken for a stream's")
 	}
 }
