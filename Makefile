@@ -41,10 +41,10 @@ generated:
 
 # The contract that plugins were built against must go on working. Its image is
 # in the repository, so the answer does not depend on which commits CI fetched. A
-# release writes it anew: buf build -o proto/baseline.binpb
+# release writes it anew: go tool -modfile=.ci/tools.mod buf build -o proto/baseline.binpb
 proto:
 	$(TOOL) buf lint
-	if [ -f proto/baseline.binpb ]; then $(TOOL) buf breaking --against proto/baseline.binpb; fi
+	$(TOOL) buf breaking --against proto/baseline.binpb
 
 tidy:
 	go mod tidy -diff

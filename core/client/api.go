@@ -66,10 +66,10 @@ func (c *Client) Threads(ctx context.Context) ([]pluginsdk.Thread, error) {
 		if err := c.get(ctx, "/api/threads", query, &page); err != nil {
 			return nil, err
 		}
-		all = append(all, page.Threads...)
-		if len(page.Threads) < pageSize {
+		if len(page.Threads) == 0 {
 			return all, nil
 		}
+		all = append(all, page.Threads...)
 		query.Set("after", page.Threads[len(page.Threads)-1].ID)
 	}
 }
@@ -103,10 +103,10 @@ func (c *Client) Messages(ctx context.Context, threadID string, after int64, kin
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, page...)
-		if len(page) < pageSize {
+		if len(page) == 0 {
 			return all, nil
 		}
+		all = append(all, page...)
 		after = page[len(page)-1].ID
 	}
 }

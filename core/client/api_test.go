@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -90,6 +91,24 @@ func TestListsAreReadToTheirEnd(t *testing.T) {
 	threads, err := c.Threads(t.Context())
 	if err != nil || len(threads) != many+1 {
 		t.Errorf("Threads = %d rows, %v; want %d", len(threads), err, many+1)
+	}
+}
+
+// A page is bounded in bytes, so it may be shorter than what was asked for. Who
+// takes that for the end does not see the newest messages.
+func TestAShortPageIsNotTheEnd(t *testing.T) {
+	daemon := clienttest.New(t, func(*clienttest.Turn) {})
+	daemon.Shorten(2)
+	for range 7 {
+		daemon.AddMessage(pluginsdk.Message{ThreadID: clienttest.Primary, Kind: pluginsdk.MessageText})
+		daemon.AddThread(pluginsdk.Thread{ID: "t" + rand.Text()})
+	}
+	c := connect(t, daemon.URL())
+	if messages, err := c.Messages(t.Context(), clienttest.Primary, 0); err != nil || len(messages) != 7 {
+		t.Errorf("Messages = %d rows, %v; want 7", len(messages), err)
+	}
+	if threads, err := c.Threads(t.Context()); err != nil || len(threads) != 8 {
+		t.Errorf("Threads = %d rows, %v; want 8", len(threads), err)
 	}
 }
 

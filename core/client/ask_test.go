@@ -150,6 +150,33 @@ func TestAskTellsAFailureWithItsReason(t *testing.T) {
 	}
 }
 
+// A turn with a great many tools can leave a record that no answer holds. Its
+// reply is stored all the same, and the person must see it.
+func TestAskFindsTheEndingOfARunThatCannotBeRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer func(*clienttest.Turn)
+		state  pluginsdk.RunState
+	}{
+		"reply":     {func(turn *clienttest.Turn) { turn.Reply("done") }, pluginsdk.RunSucceeded},
+		"failure":   {func(turn *clienttest.Turn) { turn.Fail(pluginsdk.RunFailed, "done") }, pluginsdk.RunFailed},
+		"cancelled": {func(turn *clienttest.Turn) { turn.Fail(pluginsdk.RunCancelled, "done") }, pluginsdk.RunCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			daemon := clienttest.New(t, func(turn *clienttest.Turn) {
+				turn.Begin()
+				turn.Row(pluginsdk.RoleAssistant, pluginsdk.MessageText, "a plugin's word in between", "{}")
+				test.answer(turn)
+			})
+			daemon.Swell()
+			ending := ask(t, daemon)
+			rows := ending.Messages
+			if ending.Run.State != test.state || len(rows) != 2 || rows[1].Content != "done" {
+				t.Errorf("ending = %+v; want state %s", ending, test.state)
+			}
+		})
+	}
+}
+
 func TestAskGivesUpOnADaemonThatStaysAway(t *testing.T) {
 	var daemon *clienttest.Daemon
 	daemon = clienttest.New(t, func(*clienttest.Turn) { daemon.Stop() })

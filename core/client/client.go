@@ -23,6 +23,8 @@ const (
 	// maxAnswer bounds an answer, in bytes.
 	maxAnswer = 64 << 20
 	// pageSize is how many rows are asked for at a time; the most the API gives.
+	// A page may be shorter (it is bounded in bytes too): the end of a list is
+	// its first empty page.
 	pageSize = 1000
 )
 

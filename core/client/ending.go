@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -62,6 +65,8 @@ func (c *Client) ending(ctx context.Context, accepted pluginsdk.Accepted) (*Endi
 	for range mergeDepth {
 		run, err := c.Run(ctx, id)
 		switch {
+		case tooLarge(err):
+			return c.endingByRows(ctx, accepted, id)
 		case err != nil:
 			return nil, err
 		case !run.State.Final():
@@ -70,35 +75,91 @@ func (c *Client) ending(ctx context.Context, accepted pluginsdk.Accepted) (*Endi
 			id = run.MergedInto
 			continue
 		}
-		messages, err := c.Messages(ctx, accepted.ThreadID, accepted.MessageID, pluginsdk.MessageText, pluginsdk.MessageStatus)
+		rows, err := c.rows(ctx, accepted, run.ID)
 		if err != nil {
 			return nil, err
 		}
-		return &Ending{Accepted: accepted, Run: run, Messages: readable(messages, run.ID)}, nil
+		return &Ending{Accepted: accepted, Run: run, Messages: readable(rows)}, nil
 	}
 	return nil, errMerged
 }
 
-// readable returns the rows of a run that people read.
-func readable(messages []pluginsdk.Message, runID string) []pluginsdk.Message {
-	var rows []pluginsdk.Message
-	for _, message := range messages {
-		if message.RunID == runID && message.Role != pluginsdk.RoleUser && !marker(message) {
-			rows = append(rows, message)
+// tooLarge reports whether a record is larger than what the daemon can hand
+// to its API.
+func tooLarge(err error) bool {
+	var problem *Problem
+	return errors.As(err, &problem) && problem.Status == http.StatusTooManyRequests
+}
+
+// endingByRows reads how a run ended from the rows that are stored with its
+// end; nil when there are none. It serves when the run itself cannot be read.
+func (c *Client) endingByRows(ctx context.Context, accepted pluginsdk.Accepted, runID string) (*Ending, error) {
+	rows, err := c.rows(ctx, accepted, runID)
+	if err != nil {
+		return nil, err
+	}
+	run := Run{ID: runID, ThreadID: accepted.ThreadID, MessageID: accepted.MessageID}
+	for _, row := range rows {
+		if state := stateOf(row); state != "" {
+			run.State = state
+			return &Ending{Accepted: accepted, Run: run, Messages: readable(rows)}, nil
 		}
 	}
-	return rows
+	return nil, nil //nolint:nilnil // not ended is no error
+}
+
+// stateOf is the state in which a run is when it has this row, or "" when the
+// row may come before the end. Rows of a run's end have its id in their key.
+func stateOf(row pluginsdk.Message) pluginsdk.RunState {
+	key, ours := strings.CutPrefix(row.Key, row.RunID+":")
+	switch {
+	case !ours:
+		return ""
+	case key == "reply", strings.HasPrefix(key, "command:"):
+		return pluginsdk.RunSucceeded
+	case key == "error" && eventOf(row) == "pipeline_cancelled":
+		return pluginsdk.RunCancelled
+	case key == "error":
+		return pluginsdk.RunFailed
+	}
+	return ""
+}
+
+// rows returns the texts and the status rows of a run.
+func (c *Client) rows(ctx context.Context, accepted pluginsdk.Accepted, runID string) ([]pluginsdk.Message, error) {
+	messages, err := c.Messages(ctx, accepted.ThreadID, accepted.MessageID, pluginsdk.MessageText, pluginsdk.MessageStatus)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(messages, func(message pluginsdk.Message) bool { return message.RunID != runID }), nil
+}
+
+// readable returns the rows that people read.
+func readable(rows []pluginsdk.Message) []pluginsdk.Message {
+	var kept []pluginsdk.Message
+	for _, row := range rows {
+		if row.Role != pluginsdk.RoleUser && !marker(row) {
+			kept = append(kept, row)
+		}
+	}
+	return kept
 }
 
 // marker reports whether a row only marks that a run began or ended.
-func marker(message pluginsdk.Message) bool {
+func marker(row pluginsdk.Message) bool {
+	event := eventOf(row)
+	return event == "pipeline_start" || event == "pipeline_complete"
+}
+
+// eventOf is what a status row is about, or "".
+func eventOf(row pluginsdk.Message) string {
 	var metadata struct {
 		Event string `json:"event"`
 	}
-	if message.Kind != pluginsdk.MessageStatus || json.Unmarshal(message.Metadata, &metadata) != nil {
-		return false
+	if row.Kind != pluginsdk.MessageStatus || json.Unmarshal(row.Metadata, &metadata) != nil {
+		return ""
 	}
-	return metadata.Event == "pipeline_start" || metadata.Event == "pipeline_complete"
+	return metadata.Event
 }
 
 // RunOf returns the id of the run that an event is about, or "".

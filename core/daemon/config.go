@@ -232,18 +232,39 @@ func splitList(value string) []string {
 	return list
 }
 
+// firedHooks are the hooks that the pipeline fires: only they have deadlines
+// that can be set.
+func firedHooks() []pluginsdk.Hook {
+	return []pluginsdk.Hook{
+		pluginsdk.HookBeforeRun, pluginsdk.HookPipelineStart, pluginsdk.HookMessage, pluginsdk.HookBeforeInvoke,
+		pluginsdk.HookAfterInvoke, pluginsdk.HookCommand, pluginsdk.HookBeforeReply, pluginsdk.HookPipelineComplete,
+	}
+}
+
 func setHookDeadlines(c *Config, value string) error {
 	c.HookDeadlines = make(map[pluginsdk.Hook]time.Duration)
 	for _, item := range splitList(value) {
-		hook, text, ok := strings.Cut(item, "=")
-		if !ok || !slices.Contains(pluginsdk.AllHooks(), pluginsdk.Hook(hook)) {
+		name, text, ok := strings.Cut(item, "=")
+		if !ok {
 			return fmt.Errorf("%q is not HOOK=DURATION", item)
 		}
+		hook := pluginsdk.Hook(strings.TrimSpace(name))
+		if !slices.Contains(firedHooks(), hook) {
+			return fmt.Errorf("%q is not one of the hooks %s", hook, listed(firedHooks()))
+		}
 		var deadline time.Duration
-		if err := durationInto(&deadline, text); err != nil {
+		if err := durationInto(&deadline, strings.TrimSpace(text)); err != nil {
 			return fmt.Errorf("%q: %w", item, err)
 		}
-		c.HookDeadlines[pluginsdk.Hook(hook)] = deadline
+		c.HookDeadlines[hook] = deadline
 	}
 	return nil
+}
+
+func listed(hooks []pluginsdk.Hook) string {
+	names := make([]string, len(hooks))
+	for n, hook := range hooks {
+		names[n] = string(hook)
+	}
+	return strings.Join(names, ", ")
 }

@@ -37,9 +37,11 @@ type Check struct {
 }
 
 // Doctor looks at what an installation needs, whether its daemon is up or down.
-// It leaves the daemon's lock alone and does not make what is missing.
+// It does not make what is missing, and leaves the daemon alone. It changes one
+// thing: opening a database that an older version made brings its schema up to
+// date, as every command that opens it does.
 func Doctor(ctx context.Context, config Config) []Check {
-	running := Running(ctx, config)
+	running := Running(config)
 	database, rows := checkDatabase(ctx, config)
 	webOff := slices.ContainsFunc(rows, func(row pluginsdk.PluginInfo) bool { return row.Name == "web" && !row.Enabled })
 	checks := []Check{
@@ -56,23 +58,19 @@ func Doctor(ctx context.Context, config Config) []Check {
 	return checks
 }
 
-// Running reports whether the installation's daemon is up. With SQLite it is
-// the process that the lock's file names; with Postgres, whoever answers on the
-// port.
-func Running(ctx context.Context, config Config) bool {
-	if config.DatabaseURL != "" {
-		return apiAnswers(ctx, config)
-	}
-	content, err := os.ReadFile(filepath.Join(config.Data, "harness.lock"))
+// Running reports whether the installation's daemon is up: it holds the lock on
+// the data directory, wherever its database is, until it ends in whatever way.
+// What the lock's file says does not count: a daemon that was killed leaves it
+// behind.
+func Running(config Config) bool {
+	file, err := os.Open(filepath.Join(config.Data, "harness.lock"))
 	if err != nil {
 		return false
 	}
-	var pid int
-	if _, err := fmt.Sscanf(string(content), "pid %d", &pid); err != nil || pid < 1 {
-		return false
-	}
-	err = unix.Kill(pid, 0)
-	return err == nil || errors.Is(err, unix.EPERM)
+	// Closing gives the shared lock back, and at once: a daemon that starts
+	// meanwhile would find it taken.
+	defer file.Close()
+	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
 func apiAnswers(ctx context.Context, config Config) bool {

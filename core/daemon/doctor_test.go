@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -39,12 +41,26 @@ func binary(t *testing.T, path string, mode os.FileMode) {
 	}
 }
 
-// holdLock writes what the daemon with this pid would.
-func holdLock(t *testing.T, config Config, pid int) {
+// holdLock does what a running daemon does, until release is called or the test
+// ends.
+func holdLock(t *testing.T, config Config) (release func()) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(config.Data, "harness.lock"), fmt.Appendf(nil, "pid %d (test)\n", pid), 0o600); err != nil {
+	database, err := OpenStore(context.WithoutCancel(t.Context()), config)
+	if err != nil {
 		t.Fatal(err)
 	}
+	_, unlock, err := database.Lock(context.WithoutCancel(t.Context()), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release = sync.OnceFunc(func() {
+		unlock()
+		if err := database.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(release)
+	return release
 }
 
 // serve answers on the configuration's port.
@@ -131,7 +147,7 @@ func TestDoctorTellsWhoHoldsThePort(t *testing.T) {
 	})
 	t.Run("our daemon", func(t *testing.T) {
 		config := ailing(t)
-		holdLock(t, config, os.Getpid())
+		holdLock(t, config)
 		serve(t, config, healthy)
 		wantCheck(t, check(t, config, "port"), true, "held by the daemon, which answers")
 	})
@@ -147,30 +163,50 @@ func TestDoctorTellsWhoHoldsThePort(t *testing.T) {
 	})
 	t.Run("nobody although the daemon runs", func(t *testing.T) {
 		config := ailing(t)
-		holdLock(t, config, os.Getpid())
+		holdLock(t, config)
 		wantCheck(t, check(t, config, "port"), false, "nothing listens")
 	})
 	t.Run("nobody because the operator turned web off", func(t *testing.T) {
 		config := ailing(t)
-		holdLock(t, config, os.Getpid())
+		holdLock(t, config)
 		register(t, config, pluginsdk.PluginInfo{Name: "web", Path: "/nowhere", State: pluginsdk.PluginDisabled})
 		wantCheck(t, check(t, config, "port"), true, "the plugin web is disabled")
 	})
 }
 
-// A daemon that was killed leaves its name in the lock's file.
-func TestRunningIsAboutALivingProcess(t *testing.T) {
-	config := ailing(t)
-	if Running(t.Context(), config) {
-		t.Error("running without a lock's file")
-	}
-	holdLock(t, config, os.Getpid())
-	if !Running(t.Context(), config) {
-		t.Error("not running although its process lives")
-	}
-	holdLock(t, config, 1<<22+1) // past the largest pid of Linux
-	if Running(t.Context(), config) {
-		t.Error("running although its process is gone")
+// A daemon that was killed leaves its name in the lock's file, and the system
+// gives its number to another process. Who believes the name tells an operator
+// that a dead daemon serves.
+func TestRunningIsAboutTheLock(t *testing.T) {
+	for name, config := range map[string]func(t *testing.T) Config{
+		"sqlite": ailing,
+		"postgres": func(t *testing.T) Config {
+			config := ailing(t)
+			config.DatabaseURL = storetest.Postgres(t).URL
+			return config
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := config(t)
+			if Running(config) {
+				t.Error("running without a lock's file")
+			}
+			release := holdLock(t, config)
+			for range 2 { // looking takes nothing away
+				if !Running(config) {
+					t.Error("not running although the lock is held")
+				}
+			}
+			release()
+			stale := fmt.Appendf(nil, "pid %d (test)\n", os.Getpid())
+			if err := os.WriteFile(filepath.Join(config.Data, "harness.lock"), stale, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if Running(config) {
+				t.Error("running although nobody holds the lock")
+			}
+			holdLock(t, config) // nor does it keep anything
+		})
 	}
 }
 
@@ -217,7 +253,7 @@ func TestDoctorLooksAtEachPlugin(t *testing.T) {
 	)
 	wantCheck(t, check(t, config, "plugin directory"), true, config.Plugins+": 1")
 	wantCheck(t, check(t, config, "plugin dying"), true, "starts with the daemon")
-	holdLock(t, config, os.Getpid())
+	holdLock(t, config)
 	wantCheck(t, check(t, config, "plugin serving"), true, "serving")
 	wantCheck(t, check(t, config, "plugin off"), true, "disabled")
 	wantCheck(t, check(t, config, "plugin gone"), false, "no such file")

@@ -225,6 +225,7 @@ func (h *Host) sync(ctx, run context.Context) error {
 			h.retire(instance)
 			continue
 		case !row.Enabled:
+			h.settleState(ctx, row)
 			continue
 		default:
 			instance.update(row)
@@ -239,6 +240,20 @@ func (h *Host) sync(ctx, run context.Context) error {
 		}
 	}
 	return nil
+}
+
+// settleState corrects what a predecessor that died left in the row of a plugin
+// that is off.
+func (h *Host) settleState(ctx context.Context, row pluginsdk.PluginInfo) {
+	if row.State == pluginsdk.PluginDisabled {
+		return
+	}
+	if last := h.ending[row.Name]; last != nil {
+		return // it writes its own last state
+	}
+	if err := h.store.SavePluginState(ctx, row.Name, pluginsdk.PluginDisabled, row.LastError, row.Restarts); err != nil {
+		h.config.Log.Warn("state of a plugin cannot be stored", "plugin", row.Name, "err", err)
+	}
 }
 
 func (h *Host) begin(run context.Context, row pluginsdk.PluginInfo) *Instance {

@@ -188,6 +188,9 @@ func say(t *testing.T, i *Instance, body string) (reply string, err error) {
 func TestUnknownPluginsStartDisabled(t *testing.T) {
 	h, r := start(t, "first", "second")
 	rows, _ := r.Plugins(t.Context())
+	if rows[0].State != pluginsdk.PluginDisabled {
+		t.Errorf("a plugin that is off is %s", rows[0].State)
+	}
 	if len(rows) != 2 || rows[0].Enabled || len(rows[0].Granted) != 0 || len(rows[0].SHA256) != 64 {
 		t.Errorf("%+v", rows)
 	}

@@ -3,11 +3,10 @@ package store
 import "context"
 
 // Lock makes this process the one daemon of the database, and of the data
-// directory, until release is
-// called. Owner names it for people. It fails (CodeUnavailable, naming the
-// holder) when there is another. Lost is closed when the lock is gone without
-// release: its holder must stop dispatching at once. Commands that only look
-// or change settings need no lock.
+// directory, until release is called. Owner names it for people. It fails
+// (CodeUnavailable, naming the holder) when there is another. Lost is closed
+// when the lock is gone without release: its holder must stop dispatching at
+// once. Commands that only look or change settings need no lock.
 func (s *Store) Lock(ctx context.Context, owner string) (lost <-chan struct{}, release func(), err error) {
 	unlock := func() {}
 	if s.config.Dir != "" { // the directory has one daemon too, wherever the database is

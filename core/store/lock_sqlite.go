@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -29,7 +30,7 @@ func lockDir(dir, owner string) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := flock(file); err != nil {
 		holder, _ := io.ReadAll(io.LimitReader(file, 200)) // for the message only
 		file.Close()                                       // nothing was written
 		if !errors.Is(err, unix.EWOULDBLOCK) {
@@ -42,6 +43,25 @@ func lockDir(dir, owner string) (release func(), err error) {
 		return nil, fmt.Errorf("write %s: %w", path, errors.Join(err, file.Close()))
 	}
 	return sync.OnceFunc(func() { file.Close() }), nil
+}
+
+const (
+	// lockTries is how often, and lockPause how far apart, the lock is asked
+	// for: who only looks whether a daemon runs holds it for an instant.
+	lockTries = 5
+	lockPause = 20 * time.Millisecond
+)
+
+func flock(file *os.File) (err error) {
+	for try := range lockTries {
+		if try > 0 {
+			<-time.After(lockPause)
+		}
+		if err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+			return err
+		}
+	}
+	return err
 }
 
 func writeHolder(file *os.File, owner string) error {

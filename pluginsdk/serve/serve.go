@@ -125,6 +125,7 @@ func introduce(p pluginsdk.Plugin, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "It cannot be installed as it is: %v.\n", err)
 		return 1
 	}
-	fmt.Fprintf(stderr, "Install it with:  harness plugin install %s\nSee its manifest with:  %s %s\n", os.Args[0], os.Args[0], DescribeFlag)
+	fmt.Fprintf(stderr, "To install it, copy it into the daemon's plugin directory as %s, restart the daemon (`harness up` registers it),\n"+
+		"then:  harness plugin enable %s\nSee its manifest with:  %s %s\n", manifest.Name, manifest.Name, os.Args[0], DescribeFlag)
 	return 1
 }

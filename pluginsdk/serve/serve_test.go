@@ -25,7 +25,7 @@ func TestAPluginStartedByHandExplainsItself(t *testing.T) {
 	if code := introduce(good(), &stderr); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	for _, want := range []string{"clock 1.0.0", "a plugin of Harness", "Tells the time.", "harness plugin install " + os.Args[0], DescribeFlag} {
+	for _, want := range []string{"clock 1.0.0", "a plugin of Harness", "Tells the time.", "plugin directory as clock", "harness plugin enable clock", os.Args[0] + " " + DescribeFlag} {
 		if !strings.Contains(stderr.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, stderr.String())
 		}

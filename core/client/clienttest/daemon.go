@@ -37,6 +37,8 @@ type Daemon struct {
 	posts    int
 	refusal  string // posts are refused with this detail
 	failing  int    // this many posts are carried out and their answers lost
+	shortest int    // the most rows of a page; 0 leaves it to the request
+	swollen  bool   // no run can be read by itself
 	boot     int
 	events   []pluginsdk.Event
 	sockets  map[*websocket.Conn]struct{}
@@ -135,6 +137,20 @@ func (d *Daemon) Refuse(detail string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.refusal = detail
+}
+
+// Shorten gives pages of at most this many rows, whatever is asked for.
+func (d *Daemon) Shorten(rows int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shortest = rows
+}
+
+// Swell makes the records of runs too large to be read, one by one.
+func (d *Daemon) Swell() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.swollen = true
 }
 
 // Turn returns the turn of a run that was accepted.

@@ -83,13 +83,17 @@ func (d *Daemon) listThreads(w http.ResponseWriter, r *http.Request) {
 			skip = false
 		}
 	}
-	reply(w, http.StatusOK, map[string]any{"threads": threads[:min(len(threads), limit(r))]})
+	reply(w, http.StatusOK, map[string]any{"threads": threads[:min(len(threads), d.limit(r))]})
 }
 
-func limit(r *http.Request) int {
+// limit is how many rows an answer has at most.
+func (d *Daemon) limit(r *http.Request) int {
 	n, err := strconv.Atoi(r.URL.Query().Get("limit"))
 	if err != nil {
-		return 100
+		n = 100
+	}
+	if d.shortest > 0 {
+		n = min(n, d.shortest)
 	}
 	return n
 }
@@ -118,10 +122,10 @@ func (d *Daemon) listMessages(w http.ResponseWriter, r *http.Request) {
 			found = append(found, message)
 		}
 	}
-	if over := len(found) - limit(r); over > 0 && query.Get("last") == "true" {
+	if over := len(found) - d.limit(r); over > 0 && query.Get("last") == "true" {
 		found = found[over:]
 	} else if over > 0 {
-		found = found[:limit(r)]
+		found = found[:d.limit(r)]
 	}
 	reply(w, http.StatusOK, map[string]any{"messages": found})
 }
@@ -142,6 +146,10 @@ func (d *Daemon) getRun(w http.ResponseWriter, r *http.Request) {
 	d.watched.Do(func() { close(d.reading) })
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.swollen {
+		refuse(w, http.StatusTooManyRequests, "the answer is larger than a message may be")
+		return
+	}
 	for _, run := range d.runs {
 		if run.ID == r.PathValue("id") {
 			reply(w, http.StatusOK, run)

@@ -42,15 +42,23 @@ func (t *Turn) Deltas(pieces ...string) {
 
 // Row stores a row of the run.
 func (t *Turn) Row(role pluginsdk.Role, kind pluginsdk.MessageKind, content, metadata string) int64 {
+	return t.last("", role, kind, content, metadata)
+}
+
+// last stores a row under a key, as the rows of a run's end are.
+func (t *Turn) last(key string, role pluginsdk.Role, kind pluginsdk.MessageKind, content, metadata string) int64 {
+	if key != "" {
+		key = t.Accepted.RunID + ":" + key
+	}
 	return t.daemon.AddMessage(pluginsdk.Message{
-		ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, Role: role, Kind: kind,
+		ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, Key: key, Role: role, Kind: kind,
 		Content: content, Metadata: []byte(metadata),
 	})
 }
 
 // Reply ends the run with the agent's words.
 func (t *Turn) Reply(text string) {
-	row := t.Row(pluginsdk.RoleAssistant, pluginsdk.MessageText, text, "{}")
+	row := t.last("reply", pluginsdk.RoleAssistant, pluginsdk.MessageText, text, "{}")
 	t.End(pluginsdk.RunSucceeded, "")
 	t.Tell(row)
 }
@@ -64,7 +72,11 @@ func (t *Turn) Answer(state pluginsdk.RunState, text string) {
 
 // Fail ends the run with a status row.
 func (t *Turn) Fail(state pluginsdk.RunState, text string) {
-	row := t.Row(pluginsdk.RoleSystem, pluginsdk.MessageStatus, text, `{"event":"pipeline_error"}`)
+	event := "pipeline_error"
+	if state == pluginsdk.RunCancelled {
+		event = "pipeline_cancelled"
+	}
+	row := t.last("error", pluginsdk.RoleSystem, pluginsdk.MessageStatus, text, `{"event":"`+event+`"}`)
 	t.End(state, text)
 	t.publish(pluginsdk.EventPipelineError, pluginsdk.ErrorPayload{
 		ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, MessageID: row, Error: text,

@@ -49,7 +49,7 @@ can hold secrets.`,
 				if err != nil {
 					return err
 				}
-				observed(rows, daemon.Running(ctx, config))
+				observed(rows, daemon.Running(config))
 				if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 					return printJSON(cmd.OutOrStdout(), rows)
 				}
@@ -104,7 +104,7 @@ func toggle(ctx context.Context, out io.Writer, config daemon.Config, database *
 		return err
 	}
 	when := "from the daemon's next start on"
-	if daemon.Running(ctx, config) {
+	if daemon.Running(config) {
 		when = "the daemon follows within about a second"
 	}
 	fmt.Fprintf(out, "%s is %s; %s.\n", name, done, when)

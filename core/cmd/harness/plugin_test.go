@@ -2,9 +2,7 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,13 +43,18 @@ func openStore(t *testing.T, data string) *store.Store {
 	return database
 }
 
-// pretendRunning makes this process the daemon that holds the lock.
+// pretendRunning holds the lock that a daemon holds, until the test ends.
 func pretendRunning(t *testing.T, data string) {
 	t.Helper()
-	holder := fmt.Sprintf("pid %d (test)\n", os.Getpid())
-	if err := os.WriteFile(filepath.Join(data, "harness.lock"), []byte(holder), 0o600); err != nil {
+	database := openStore(t, data)
+	_, release, err := database.Lock(t.Context(), "test")
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		release()
+		_ = database.Close()
+	})
 }
 
 func fields(out, name string) []string {

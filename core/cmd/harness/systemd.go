@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -11,13 +12,17 @@ import (
 // supervisor tells systemd how the daemon is doing (sd_notify(3)); without
 // systemd it does nothing.
 type supervisor struct {
-	log  *slog.Logger
+	log *slog.Logger
+	// alive says whether the daemon can do its work. It must return when its
+	// context ends. Systemd restarts a daemon of which it hears no good word.
+	alive func(ctx context.Context) error
+
 	once sync.Once
-	quit chan struct{}
+	quit context.CancelFunc
 	work sync.WaitGroup
 }
 
-// ready says that the start is over, and keeps the watchdog quiet from then on.
+// ready says that the start is over, and serves the watchdog from then on.
 func (s *supervisor) ready() {
 	s.notify(daemon.SdNotifyReady)
 	interval, err := daemon.SdWatchdogEnabled(false)
@@ -27,8 +32,9 @@ func (s *supervisor) ready() {
 	if err != nil || interval == 0 {
 		return
 	}
-	s.quit = make(chan struct{})
-	s.work.Go(func() { s.feed(interval / 2) })
+	ctx, cancel := context.WithCancel(context.Background())
+	s.quit = cancel
+	s.work.Go(func() { s.feed(ctx, interval/2) })
 }
 
 // stopping says that the daemon is on its way out.
@@ -38,23 +44,38 @@ func (s *supervisor) stopping() { s.notify(daemon.SdNotifyStopping) }
 func (s *supervisor) stop() {
 	s.once.Do(func() {
 		if s.quit != nil {
-			close(s.quit)
+			s.quit()
 		}
 	})
 	s.work.Wait()
 }
 
-func (s *supervisor) feed(interval time.Duration) {
+// feed is the loop that serves the watchdog; reassure its logic.
+func (s *supervisor) feed(ctx context.Context, interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-s.quit:
+		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			s.notify(daemon.SdNotifyWatchdog)
+			s.reassure(ctx, interval/2)
 		}
 	}
+}
+
+// reassure gives the watchdog its good word, unless the daemon cannot say
+// within the deadline that it is alive.
+func (s *supervisor) reassure(ctx context.Context, deadline time.Duration) {
+	check, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	if err := s.alive(check); err != nil {
+		if ctx.Err() == nil {
+			s.log.Error("the daemon is not well, so systemd's watchdog is not told that it is", "err", err)
+		}
+		return
+	}
+	s.notify(daemon.SdNotifyWatchdog)
 }
 
 func (s *supervisor) notify(state string) {

@@ -57,7 +57,11 @@ func up(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
+	defer func() {
+		supervisor.stop() // it asks the daemon how it is
+		err = errors.Join(err, d.Close())
+	}()
+	supervisor.alive = d.Alive
 	return d.Run(ctx, func() {
 		supervisor.ready()
 		welcome(ctx, cmd.OutOrStdout(), d, config, time.Since(began))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +16,8 @@ import (
 // firstFiles come first, in this order; other *.md files follow by name.
 var firstFiles = []string{"memory.md", "world-state.md", "thread-summaries.md", "inbox.md", "system.md"}
 
-// maxSectionBytes bounds the files together; what does not fit is named.
+// maxSectionBytes bounds the files together: the file that passes it is cut to
+// what is left, and those after it are named.
 const maxSectionBytes = 512 << 10
 
 // directory reads the context files. It is safe for concurrent use: hooks of
@@ -25,12 +27,16 @@ type directory struct {
 	maxBytes int64
 	log      *slog.Logger
 
-	mu    sync.Mutex
-	cache map[string]cachedFile // by name
+	mu      sync.Mutex
+	cache   map[string]file   // by name
+	skipped map[string]string // why, by name, as it was logged
 }
 
 func newDirectory(path string, maxBytes int64, log *slog.Logger) *directory {
-	return &directory{path: path, maxBytes: maxBytes, log: log, cache: make(map[string]cachedFile)}
+	return &directory{
+		path: path, maxBytes: maxBytes, log: log,
+		cache: make(map[string]file), skipped: make(map[string]string),
+	}
 }
 
 // section returns `# Context` with a section for each file that is not empty,
@@ -44,10 +50,11 @@ func (d *directory) section() string {
 	var section strings.Builder
 	var leftOut []string
 	for _, name := range d.names() {
-		content := d.read(name)
+		room := maxSectionBytes - section.Len()
+		content := d.read(name).show(name, max(room, 0))
 		switch {
 		case content == "":
-		case section.Len()+len(content) > maxSectionBytes:
+		case room <= 0:
 			leftOut = append(leftOut, name)
 		default:
 			fmt.Fprintf(&section, "\n\n## %s\n\n%s", name, content)
@@ -62,17 +69,16 @@ func (d *directory) section() string {
 	return "# Context" + section.String()
 }
 
-// names lists the regular *.md files in the order of the section and forgets
-// what is cached of files that are gone.
+// names lists the *.md files in the order of the section, links to files
+// included, and forgets what is kept about files that are gone.
 func (d *directory) names() []string {
 	entries, err := os.ReadDir(d.path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.log.Warn("context directory could not be read", "dir", d.path, "err", err)
+	if err != nil {
+		d.skip(".", err)
 	}
 	var names []string
 	for _, entry := range entries {
-		// A link could lead anywhere, and a pipe would block.
-		if entry.Type().IsRegular() && filepath.Ext(entry.Name()) == ".md" && !strings.HasPrefix(entry.Name(), ".") {
+		if filepath.Ext(entry.Name()) == ".md" && !strings.HasPrefix(entry.Name(), ".") {
 			names = append(names, entry.Name())
 		}
 	}
@@ -82,12 +88,22 @@ func (d *directory) names() []string {
 		}
 		return strings.Compare(a, b)
 	})
-	for name := range d.cache {
-		if !slices.Contains(names, name) {
-			delete(d.cache, name)
-		}
-	}
+	gone := func(name string) bool { return !slices.Contains(names, name) }
+	maps.DeleteFunc(d.cache, func(name string, _ file) bool { return gone(name) })
+	maps.DeleteFunc(d.skipped, func(name, _ string) bool { return gone(name) && (name != "." || err == nil) })
 	return names
+}
+
+// skip logs, once, why the prompts go without a file, or without all of them.
+func (d *directory) skip(name string, err error) {
+	if name == "." && errors.Is(err, fs.ErrNotExist) {
+		return // an agent without a memory
+	}
+	if d.skipped[name] == err.Error() {
+		return
+	}
+	d.skipped[name] = err.Error()
+	d.log.Warn("context file is skipped; prompts go without it", "file", filepath.Join(d.path, name), "err", err)
 }
 
 // rank is a file's place in firstFiles, or the place after them.

@@ -1,6 +1,7 @@
 package promptcontext
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // age sets a file's time, so that it is long settled.
@@ -67,19 +70,16 @@ func TestFreshFilesAreNotCached(t *testing.T) {
 	}
 }
 
-// A file in the context directory must neither show another one of the machine
-// nor block every prompt.
-func TestOddFilesAreIgnored(t *testing.T) {
+// A pipe in the context directory must not block every prompt, and who wonders
+// why a file is not shown finds the reason in the log, once.
+func TestOddFilesAreSkippedAndNamedOnce(t *testing.T) {
 	f := start(t)
 	f.write("memory.md", "m")
 	f.write(".hidden.md", "an editor's copy")
-	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for _, err := range []error{
-		os.Symlink(secret, filepath.Join(f.dir, "link.md")),
 		os.Symlink("/nowhere", filepath.Join(f.dir, "dangling.md")),
+		os.Symlink("loop.md", filepath.Join(f.dir, "loop.md")),
+		os.Symlink("/dev/zero", filepath.Join(f.dir, "endless.md")),
 		os.Mkdir(filepath.Join(f.dir, "folder.md"), 0o755),
 		syscall.Mkfifo(filepath.Join(f.dir, "pipe.md"), 0o600),
 	} {
@@ -87,8 +87,50 @@ func TestOddFilesAreIgnored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := f.section(); got != "# Context\n\n## memory.md\n\nm" {
-		t.Errorf("section = %q", got)
+	for range 3 {
+		if got := f.section(); got != "# Context\n\n## memory.md\n\nm" {
+			t.Errorf("section = %q", got)
+		}
+	}
+	for _, name := range []string{"dangling.md", "loop.md", "endless.md", "folder.md", "pipe.md"} {
+		if n := strings.Count(f.log.String(), filepath.Join(f.dir, name)+" "); n != 1 {
+			t.Errorf("%s is named %d times in the log; want once:\n%s", name, n, f.log)
+		}
+	}
+	if strings.Contains(f.log.String(), "hidden") {
+		t.Errorf("an editor's copy is worth no word: %s", f.log)
+	}
+}
+
+// Notes that live elsewhere, in a folder that is synchronized, are linked.
+func TestLinksToFilesAreFollowed(t *testing.T) {
+	f := start(t)
+	f.write("memory.md", "m")
+	elsewhere := t.TempDir()
+	old := time.Now().Add(-time.Hour)
+	for name, content := range map[string]string{"one": strings.Repeat("1", defaultFileBytes+1), "two": strings.Repeat("2", defaultFileBytes+1)} {
+		path := filepath.Join(elsewhere, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(f.dir, "notes.md")
+	for _, target := range []string{"one", "two"} { // of the same time and size
+		_ = os.Remove(link)
+		if err := os.Symlink(filepath.Join(elsewhere, target), link); err != nil {
+			t.Fatal(err)
+		}
+		content := strings.Repeat(map[string]string{"one": "1", "two": "2"}[target], defaultFileBytes)
+		want := "# Context\n\n## memory.md\n\nm\n\n## notes.md\n\n" + content + "\n\n[cut: the first 65536 of 65537 bytes of notes.md]"
+		if got := f.section(); got != want {
+			t.Errorf("section of %d bytes ends %q", len(got), got[len(got)-80:])
+		}
+	}
+	if f.log.Len() > 0 {
+		t.Errorf("log = %s", f.log)
 	}
 }
 
@@ -109,18 +151,38 @@ func TestLongFileIsCutVisibly(t *testing.T) {
 	}
 }
 
+// The file that passes the bound is shown as far as there is room, and what is
+// missing is said.
 func TestFilesTogetherAreBounded(t *testing.T) {
 	f := start(t)
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"} {
 		f.write(name+".md", strings.Repeat("x", defaultFileBytes))
 	}
-	f.write("small.md", "still fits")
+	f.write("last.md", "no room")
+	f.write("none.md", " ")
 	got := f.section()
-	if len(got) > maxSectionBytes+1024 || !strings.Contains(got, "still fits") {
+	if len(got) < maxSectionBytes || len(got) > maxSectionBytes+1024 {
 		t.Errorf("section has %d bytes", len(got))
 	}
-	if !strings.HasSuffix(got, "[left out, because the files together are too long: h.md, i.md]") {
-		t.Errorf("section ends %q", got[len(got)-80:])
+	const end = "xx\n\n[cut: the first 65459 of 65536 bytes of h.md]" +
+		"\n\n[left out, because the files together are too long: i.md, last.md]"
+	if !strings.HasSuffix(got, end) {
+		t.Errorf("section ends %q", got[len(got)-160:])
+	}
+}
+
+// One file may be as long as all of them together: it is cut, not dropped.
+func TestAFileLongerThanTheBoundIsCutToIt(t *testing.T) {
+	f := start(t)
+	f.write("memory.md", strings.Repeat("é", maxSectionBytes))
+	change := pluginsdk.SettingsChange{Settings: json.RawMessage(`{"maxFileBytes":1048576}`)}
+	if err := f.plugin.OnSettingsChange(t.Context(), change); err != nil {
+		t.Fatal(err)
+	}
+	want := "# Context\n\n## memory.md\n\n" + strings.Repeat("é", maxSectionBytes/2) +
+		"\n\n[cut: the first 524288 of 1048576 bytes of memory.md]"
+	if got := f.section(); got != want {
+		t.Errorf("section of %d bytes ends %q", len(got), got[len(got)-80:])
 	}
 }
 

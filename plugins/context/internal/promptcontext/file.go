@@ -17,71 +17,84 @@ import (
 // the same time and could have the same size.
 const settleTime = 2 * time.Second
 
-// cachedFile is what a file held when it had this time and size.
-type cachedFile struct {
-	modified time.Time
-	size     int64
-	content  string
+// file is what is kept of a context file: the beginning of it, clean.
+type file struct {
+	stat    fs.FileInfo // of when it was read
+	content string
+	kept    int // bytes of the file that content was made from
+	cut     bool
 }
 
-// read returns a file's content, trimmed and cut to the limit; the empty string
-// when it is empty or cannot be read. Reads of an unchanged file are cached.
-func (d *directory) read(name string) string {
-	path := filepath.Join(d.path, name)
-	stat, err := os.Lstat(path)
-	if err != nil {
-		d.unreadable(path, err)
-		return ""
+// show returns the content, cut to room bytes, with a mark when something of
+// the file is missing; the empty string when there is nothing in the file.
+func (f file) show(name string, room int) string {
+	content, kept, cut := f.content, f.kept, f.cut
+	if len(content) > room {
+		content, cut = clean(cutAt(content, room)), true
+		kept = min(kept, len(content))
 	}
-	if kept, ok := d.cache[name]; ok && kept.modified.Equal(stat.ModTime()) && kept.size == stat.Size() {
-		return kept.content
+	if !cut {
+		return content
+	}
+	mark := fmt.Sprintf("[cut: the first %d of %d bytes of %s]", kept, max(f.stat.Size(), int64(kept)+1), name)
+	return strings.TrimLeft(content+"\n\n"+mark, "\n")
+}
+
+// read returns a file, cut to the limit. What cannot be read is an empty file.
+// Reads of an unchanged file are cached.
+func (d *directory) read(name string) file {
+	path := filepath.Join(d.path, name)
+	stat, err := os.Stat(path)
+	if err != nil {
+		d.skip(name, err)
+		return file{}
+	}
+	if kept, ok := d.cache[name]; ok && unchanged(kept.stat, stat) {
+		return kept
 	}
 	now := time.Now()
-	content, err := readRegular(path, stat, d.maxBytes)
+	read, err := readRegular(path, stat, d.maxBytes)
 	if err != nil {
-		d.unreadable(path, err)
-		return ""
+		d.skip(name, err)
+		return file{}
 	}
+	delete(d.skipped, name)
 	delete(d.cache, name)
 	if now.Sub(stat.ModTime()) > settleTime {
-		d.cache[name] = cachedFile{modified: stat.ModTime(), size: stat.Size(), content: content}
+		d.cache[name] = read
 	}
-	return content
+	return read
 }
 
-func (d *directory) unreadable(path string, err error) {
-	if !errors.Is(err, fs.ErrNotExist) { // gone since the directory was listed
-		d.log.Warn("context file could not be read; the prompt goes without it", "file", path, "err", err)
-	}
+// unchanged reports whether a path leads to the same file as before, which has
+// the same time and size.
+func unchanged(before, now fs.FileInfo) bool {
+	return os.SameFile(before, now) && before.ModTime().Equal(now.ModTime()) && before.Size() == now.Size()
 }
 
 // readRegular reads at most limit bytes of the regular file that stat is of.
-func readRegular(path string, stat fs.FileInfo, limit int64) (string, error) {
+func readRegular(path string, stat fs.FileInfo, limit int64) (file, error) {
 	if !stat.Mode().IsRegular() {
-		return "", fmt.Errorf("not a regular file: %s", stat.Mode().Type())
+		return file{}, fmt.Errorf("not a regular file but %s", stat.Mode().Type())
 	}
-	file, err := os.Open(path)
+	opened, err := os.Open(path)
 	if err != nil {
-		return "", err
+		return file{}, err
 	}
-	defer file.Close()
-	opened, err := file.Stat()
+	defer opened.Close()
+	now, err := opened.Stat()
 	if err != nil {
-		return "", err
+		return file{}, err
 	}
-	if !os.SameFile(stat, opened) {
-		return "", errors.New("replaced while it was read")
+	if !os.SameFile(stat, now) {
+		return file{}, errors.New("replaced while it was read")
 	}
-	raw, err := io.ReadAll(io.LimitReader(file, limit+1))
+	raw, err := io.ReadAll(io.LimitReader(opened, limit+1))
 	if err != nil {
-		return "", err
-	}
-	if int64(len(raw)) <= limit {
-		return clean(string(raw)), nil
+		return file{}, err
 	}
 	kept := cutAt(string(raw), int(limit))
-	mark := fmt.Sprintf("[cut: the first %d of %d bytes of %s]", len(kept), max(opened.Size(), limit+1), stat.Name())
-	return strings.TrimLeft(clean(kept)+"\n\n"+mark, "\n"), nil
+	return file{stat: stat, content: clean(kept), kept: len(kept), cut: len(kept) < len(raw)}, nil
 }
 
 // cutAt returns the first limit bytes of s, whole characters only.

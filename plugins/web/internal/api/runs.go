@@ -56,7 +56,7 @@ type runOutput struct {
 type runsInput struct {
 	ID     string               `path:"id" maxLength:"100"`
 	After  string               `query:"after" maxLength:"100" doc:"Id of the last run of the page before"`
-	Limit  int                  `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Limit  int                  `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"The most of a page. A page may be shorter although more follow: the end is an empty page"`
 	States []pluginsdk.RunState `query:"state,explode" enum:"queued,running,waiting,succeeded,failed,cancelled,merged" doc:"Only these states"`
 }
 

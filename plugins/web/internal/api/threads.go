@@ -37,7 +37,7 @@ type idInput struct {
 
 type threadsInput struct {
 	After    string                 `query:"after" maxLength:"100" doc:"Id of the last thread of the page before"`
-	Limit    int                    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Limit    int                    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"The most of a page. A page may be shorter although more follow: the end is an empty page"`
 	Source   string                 `query:"source" maxLength:"100"`
 	SourceID string                 `query:"sourceId" maxLength:"200"`
 	Kind     pluginsdk.ThreadKind   `query:"kind" enum:"primary,task,cron,general"`
