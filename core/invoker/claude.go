@@ -75,7 +75,9 @@ func writeMCPConfig(config []byte) (string, error) {
 }
 
 // Holds reports whether a living process of this thread has that session open,
-// so that the next turn goes on in it.
+// so that the next turn goes on in it. It is false from the moment in which the
+// process is chosen to be ended. A turn that comes later, also one that was told
+// true before, waits until that process has ended.
 func (c *Claude) Holds(threadID, sessionID string) bool {
 	return c.pool.holds(threadID, sessionID)
 }
@@ -169,7 +171,7 @@ func (c *Claude) firstTurn(ctx context.Context, at *place, w want, resume bool, 
 // turn runs a turn in a session and does with its process what the turn's end
 // calls for.
 func (c *Claude) turn(ctx context.Context, at *place, s *session, in *inbox, w want, t turn) pluginsdk.InvokeResult {
-	s.threadID = w.threadID
+	s.threadID, s.key = w.threadID, w.key
 	t.session, t.config, t.tools = s, &c.config, map[string]string{}
 	after := discard // what a panic of emit leaves behind
 	defer func() {
@@ -181,8 +183,9 @@ func (c *Claude) turn(ctx context.Context, at *place, s *session, in *inbox, w w
 		case retire:
 			c.endSession(at, "")
 		case discard:
-			c.pool.seat(at, nil)
+			c.pool.dismiss(at)
 			s.process.terminate(c.config.CloseGrace)
+			c.pool.clear(at)
 		case keep:
 		}
 	}()
@@ -204,11 +207,11 @@ func (c *Claude) Stop(ctx context.Context) error {
 	}
 	c.pool.close()
 	c.stop(errStopping)
-	c.reaper.Wait()
 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		c.reaper.Wait()
 		c.turns.Wait()
 		c.endPlaces(c.pool.takeIdle(time.Now()))
 	}()

@@ -48,7 +48,8 @@ type Config struct {
 	// was observed, so the transcript on disk is complete. Never called after
 	// any other end, nor when the same session goes on at once in another
 	// process. It may run while a next turn for the thread is already waiting:
-	// a thread with a turn on its way is not closed. It must not call back.
+	// a thread with a turn on its way is not closed. No process opens the
+	// session before it has returned. It must not call back.
 	OnClosed func(threadID, sessionID string)
 
 	maxLine int // bound of a line in bytes; tests make it small

@@ -41,7 +41,7 @@ func runFakeCLI(mode string) {
 			f.turn(message)
 		}
 	}
-	if mode != "plain" { // deaf, lasting: do not end with stdin
+	if f.mode != "plain" { // deaf, lasting, staying: do not end with stdin
 		linger()
 	}
 	f.endSession(0)
@@ -193,6 +193,13 @@ func (f *fakeCLI) act(verb, rest string) {
 			}
 		}
 		f.say("of my own")
+	case "stay": // end only when told to by tellEnd
+		signal.Ignore(syscall.SIGTERM)
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, syscall.SIGUSR2)
+		go func() { <-told; f.endSession(0) }()
+		f.mode = "staying"
+		f.say(rest)
 	case "asking":
 		f.say("done")
 		f.write(map[string]any{"type": "control_request", "request_id": "r1", "request": map[string]any{

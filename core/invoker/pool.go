@@ -11,7 +11,8 @@ import (
 // time. Who finds none waits, in order.
 //
 // A place is handed over with the session that is in it: a taker whose session
-// that is not ends it and starts its own in the place. So there are never more
+// that is not ends it and starts its own in the place. Until the process has
+// ended, the place counts as that of both sessions. So there are never more
 // processes than places, and none is started for a session before the one that
 // held it has ended.
 type pool struct {
@@ -29,7 +30,8 @@ type place struct {
 	key      string
 	threadID string
 	reserved string // id of the session that is, or will be, in it
-	holding  string // id of the session that a process has open
+	holding  string // id of the session that a process has open, until it has ended
+	leaving  bool   // session is not the one that goes on: it is to be ended
 	taken    bool
 	freed    time.Time
 	session  *session
@@ -99,15 +101,18 @@ func (p *pool) dispatch() {
 		}
 		found.taken = true
 		found.key, found.threadID, found.reserved = w.want.key, w.want.threadID, w.want.session
+		found.leaving = !found.session.fits(w.want)
 		w.place <- found
 		return true
 	})
 }
 
 // own returns the place that a request must have, or that it is to wait for it.
+// A place that was taken for another session is its until what it wants has
+// left: the CLI completes the transcript as it ends.
 func (p *pool) own(w want) (found *place, wait bool) {
 	for _, candidate := range p.places {
-		if w.session != "" && candidate.reserved == w.session {
+		if w.session != "" && (candidate.reserved == w.session || candidate.holding == w.session) {
 			found = candidate
 			break
 		}
@@ -143,7 +148,10 @@ func (p *pool) release(given *place) {
 	defer p.mu.Unlock()
 	given.taken = false
 	given.freed = time.Now()
+	given.leaving = false
 	if given.session.alive() {
+		// The taker may have given up before it did anything.
+		given.key, given.threadID = given.session.key, given.session.threadID
 		given.reserved, given.holding = given.session.id, given.session.id
 	} else {
 		p.remove(given)
@@ -151,14 +159,29 @@ func (p *pool) release(given *place) {
 	p.dispatch()
 }
 
-// seat puts a session into a place that the caller has taken; nil clears it.
+// seat puts a session into a place that the caller has taken.
 func (p *pool) seat(taken *place, s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	taken.session, taken.holding = s, ""
-	if s != nil {
-		taken.reserved, taken.holding = s.id, s.id
-	}
+	taken.session, taken.leaving = s, false
+	taken.reserved, taken.holding = s.id, s.id
+}
+
+// dismiss says that the session in a place that the caller has taken is being
+// ended.
+func (p *pool) dismiss(taken *place) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken.leaving = true
+}
+
+// clear empties a place that the caller has taken, now that the process in it
+// has ended. Who waits for its session need wait no longer.
+func (p *pool) clear(taken *place) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken.session, taken.holding = nil, ""
+	p.dispatch()
 }
 
 // remove takes a place out. Called with the lock held.
@@ -188,7 +211,7 @@ func (p *pool) takeIdle(before time.Time) []*place {
 	var idle []*place
 	for _, one := range p.places {
 		if !one.taken && !one.freed.After(before) {
-			one.taken = true
+			one.taken, one.leaving = true, true
 			idle = append(idle, one)
 		}
 	}
@@ -206,7 +229,8 @@ func (p *pool) close() {
 	p.queue = nil
 }
 
-// sessions returns the sessions there are, in places taken or not.
+// sessions returns the sessions there are, in places taken or not, also those
+// that are being ended.
 func (p *pool) sessions() []*session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -226,7 +250,8 @@ func (p *pool) wanted(sessionID string) bool {
 	return slices.ContainsFunc(p.queue, func(w *waiter) bool { return w.want.session == sessionID })
 }
 
-// holds reports whether a living process of the thread has that session open.
+// holds reports whether a living process of the thread has that session open
+// and has not been chosen to be ended.
 func (p *pool) holds(threadID, sessionID string) bool {
 	if sessionID == "" {
 		return false
@@ -234,6 +259,6 @@ func (p *pool) holds(threadID, sessionID string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.ContainsFunc(p.places, func(one *place) bool {
-		return one.threadID == threadID && one.holding == sessionID && one.session.alive()
+		return one.threadID == threadID && one.holding == sessionID && !one.leaving && one.session.alive()
 	})
 }

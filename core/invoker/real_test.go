@@ -205,6 +205,24 @@ func TestRealResumeAfterACleanEnd(t *testing.T) {
 	}
 }
 
+func TestRealResumeWhileTheProcessMakesRoom(t *testing.T) {
+	a := startReal(t, func(c *Config) { c.MaxSessions = 2 })
+	first := a.ask("one", "", "say:one")
+	own := a.pool.sessions()[0]
+	wantText(t, a.ask("two", "", "say:two"), "two")
+	evicting := make(chan pluginsdk.InvokeResult, 1)
+	go func() { evicting <- a.ask("three", "", "say:three") }()
+	awaitEnding(t, own.process)
+	next := a.ask("one", first.SessionID, "say:four")
+	wantText(t, next, "four")
+	wantText(t, <-evicting, "three")
+	// Another turn, so that the last request is this thread's.
+	wantText(t, a.ask("one", first.SessionID, "say:five"), "five")
+	if said := a.remembers(); !strings.Contains(said, "say:one") || !strings.Contains(said, "say:four") {
+		t.Error("the session has forgotten a turn")
+	}
+}
+
 func TestRealResumeOfAnUnknownSession(t *testing.T) {
 	a := startReal(t, nil)
 	id := uuid.NewString()

@@ -17,6 +17,7 @@ type session struct {
 
 	// Of the turns, and so touched by one goroutine at a time.
 	threadID string // of the last turn
+	key      string // of the last turn
 	id       string // the session's id, as the last result had it
 	turns    int    // turns that ended with a result
 	spentUSD float64

@@ -58,12 +58,13 @@ func (c *Claude) startSession(w want, resume bool) (*session, *inbox, *pluginsdk
 // session that goes on in the place.
 func (c *Claude) endSession(at *place, next string) {
 	s := at.session
-	c.pool.seat(at, nil)
+	c.pool.dismiss(at)
 	how := s.process.end(c.config.CloseGrace)
 	s.log.Debug("agent process ended", "clean", how == endedClean)
 	if how == endedClean && s.turns > 0 && s.id != next && !c.pool.wanted(s.id) {
 		c.config.OnClosed(s.threadID, s.id)
 	}
+	c.pool.clear(at) // not before OnClosed: the session would be open again
 }
 
 // endPlaces ends the sessions in places that the caller has taken, in parallel,
