@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -17,10 +18,13 @@ import (
 )
 
 // The test binary is a plugin when it is started under a name of this list.
-var parts = []string{"first", "second", "dies"}
+var parts = []string{"first", "second", "dies", "listens"}
 
 func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); slices.Contains(parts, name) {
+		if name == "listens" {
+			serve.Main(&listener{part{name: name}})
+		}
 		serve.Main(&part{name: name})
 		return
 	}
@@ -48,6 +52,34 @@ func (p *part) OnCommand(_ context.Context, c pluginsdk.Command) (pluginsdk.Comm
 		select {}
 	}
 	return pluginsdk.CommandResult{Handled: true, Reply: p.name}, nil
+}
+
+// listener answers what the host itself asks, as the event or the setting says.
+type listener struct{ part }
+
+func (*listener) OnBroadcast(_ context.Context, events []pluginsdk.Event) error {
+	return misbehave(string(events[0].Type))
+}
+
+func (*listener) OnSettingsChange(_ context.Context, change pluginsdk.SettingsChange) error {
+	return misbehave(string(change.Settings))
+}
+
+func misbehave(how string) error {
+	switch {
+	case strings.Contains(how, "error"):
+		return errors.New("hostile on purpose")
+	case strings.Contains(how, "panic"):
+		panic("hostile on purpose")
+	case strings.Contains(how, "exit"):
+		os.Exit(3)
+	case strings.Contains(how, "kill"):
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	case strings.Contains(how, "hang"):
+		select {}
+	}
+	return nil
 }
 
 // registry is a Store in memory that wakes who waits for a change.
@@ -133,14 +165,34 @@ func (r *registry) is(name string, state pluginsdk.PluginState) func() bool {
 	return func() bool { return r.row(name).State == state }
 }
 
-type silent struct{}
+// bus is an event bus whose events the test delivers itself.
+type bus struct {
+	mu      sync.Mutex
+	deliver func(context.Context, []pluginsdk.Event) error
+}
 
-func (silent) Publish(pluginsdk.EventType, string, any) {}
-func (silent) Subscribe(string, []string, func(context.Context, []pluginsdk.Event) error) func() {
+func (*bus) Publish(pluginsdk.EventType, string, any) {}
+
+func (b *bus) Subscribe(_ string, _ []string, deliver func(context.Context, []pluginsdk.Event) error) func() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.deliver = deliver
 	return func() {}
 }
 
+func (b *bus) send(t *testing.T, kind string) error {
+	b.mu.Lock()
+	deliver := b.deliver
+	b.mu.Unlock()
+	return deliver(t.Context(), []pluginsdk.Event{{Type: pluginsdk.EventType(kind), Boot: "b", Seq: 1}})
+}
+
 func start(t *testing.T, names ...string) (*Host, *registry) {
+	t.Helper()
+	return startOn(t, &bus{}, names...)
+}
+
+func startOn(t *testing.T, events *bus, names ...string) (*Host, *registry) {
 	t.Helper()
 	dir := t.TempDir()
 	self, err := os.Executable()
@@ -158,7 +210,8 @@ func start(t *testing.T, names ...string) (*Host, *registry) {
 	r := newRegistry()
 	h := New(Config{
 		Dir: dir, Owner: "test", Poll: 5 * time.Millisecond, BackoffBase: 5 * time.Millisecond, BackoffMax: 20 * time.Millisecond,
-	}, r, silent{}, func(string) pluginsdk.Host { return pluginsdk.Host{} })
+		LateGrace: 20 * time.Millisecond,
+	}, r, events, func(string) pluginsdk.Host { return pluginsdk.Host{} })
 	if err := h.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -302,6 +355,34 @@ func TestNewSettingsRestartWithoutAFault(t *testing.T) {
 	}
 	_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.Settings, p.Problem, p.Enabled = nil, "settings: broken", false })
 	r.until(t, "the end although the row is broken", r.is("first", pluginsdk.PluginDisabled))
+}
+
+// What the host asks by itself is supervised as the hooks of a run are.
+func TestHostsOwnCallsAreSupervised(t *testing.T) {
+	events := &bus{}
+	_, r := startOn(t, events, "listens")
+	_ = r.edit("listens", enable(true))
+	r.until(t, "the start", r.is("listens", pluginsdk.PluginServing))
+	for _, how := range []string{"error", "panic", "exit", "kill", "hang"} {
+		before := r.row("listens")
+		if err := events.send(t, "x:"+how); err == nil {
+			t.Errorf("%s in OnBroadcast is not told", how)
+		}
+		died := how == "exit" || how == "kill" || how == "hang"
+		r.until(t, how+" in OnBroadcast: record and return", func() bool {
+			row := r.row("listens")
+			return row.State == pluginsdk.PluginServing && row.Failures > before.Failures && (!died || row.Restarts > before.Restarts)
+		})
+		before = r.row("listens")
+		_ = r.edit("listens", func(p *pluginsdk.PluginInfo) { p.Settings = []byte(`{"how":"` + how + `"}`) })
+		r.until(t, how+" in OnSettingsChange: record and return", func() bool {
+			row := r.row("listens")
+			return row.State == pluginsdk.PluginServing && row.Failures > before.Failures && (!died || row.Restarts > before.Restarts)
+		})
+	}
+	if err := events.send(t, "x:fine"); err != nil {
+		t.Error(err)
+	}
 }
 
 // waitFor polls for what only the host's own turn brings about.
