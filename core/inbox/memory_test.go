@@ -1,0 +1,233 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// memory is a Store that keeps runs in the order of acceptance.
+type memory struct {
+	mu       sync.Mutex
+	threads  map[string]pluginsdk.Thread
+	runs     []*pluginsdk.Run
+	contents map[string]string
+	keys     map[string]pluginsdk.Accepted
+	answers  []string
+	changed  chan struct{}
+	failing  error
+	lost     bool   // the next claim is made, and its answer is lost
+	found    func() // called when Recover has looked
+}
+
+func newMemory() *memory {
+	return &memory{
+		threads:  map[string]pluginsdk.Thread{"P": {ID: "P", Kind: pluginsdk.ThreadPrimary}},
+		contents: map[string]string{}, keys: map[string]pluginsdk.Accepted{}, changed: make(chan struct{}),
+	}
+}
+
+func (m *memory) signal() { close(m.changed); m.changed = make(chan struct{}) }
+
+func (m *memory) Primary(ctx context.Context) (pluginsdk.Thread, error) { return m.Thread(ctx, "P") }
+
+func (m *memory) Thread(_ context.Context, id string) (pluginsdk.Thread, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if thread, ok := m.threads[id]; ok {
+		return thread, nil
+	}
+	if strings.HasPrefix(id, "T") {
+		return pluginsdk.Thread{ID: id}, nil
+	}
+	return pluginsdk.Thread{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no thread %s", id)
+}
+
+func (m *memory) UpdateThread(_ context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	thread := m.threads[id]
+	thread.Model = *patch.Model
+	m.threads[id] = thread
+	return thread, nil
+}
+
+func (m *memory) ResetSession(context.Context, string) error { return nil }
+
+func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (pluginsdk.Accepted, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if to := a.Submission.ThreadID; to != "P" && !strings.HasPrefix(to, "T") {
+		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no thread %s", to)
+	}
+	key := a.Submission.Source + "/" + a.Submission.Key
+	if known, ok := m.keys[key]; ok {
+		known.Repeated = true
+		return known, nil
+	}
+	run := &pluginsdk.Run{ID: a.RunID, ThreadID: a.Submission.ThreadID, MessageID: int64(len(m.runs) + 1), Kind: a.Kind, State: pluginsdk.RunQueued}
+	if a.Answer != nil {
+		run.State = a.Answer.State
+		m.answers = append(m.answers, a.Answer.Text)
+	}
+	m.runs = append(m.runs, run)
+	m.contents[run.ID] = a.Submission.Content
+	m.keys[key] = pluginsdk.Accepted{ThreadID: run.ThreadID, MessageID: run.MessageID, RunID: run.ID}
+	return m.keys[key], nil
+}
+
+func (m *memory) Claim(_ context.Context, threadID, _ string) (ledger.Claim, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.failing; err != nil {
+		m.failing = nil
+		return ledger.Claim{}, err
+	}
+	for _, run := range m.runs {
+		if run.ThreadID != threadID || run.State.Final() {
+			continue
+		}
+		if run.State == pluginsdk.RunRunning {
+			panic("two runs of a thread at a time")
+		}
+		if run.NextAttemptAt.After(time.Now()) {
+			return ledger.Claim{NotBefore: run.NextAttemptAt}, nil
+		}
+		run.State = pluginsdk.RunRunning
+		run.Attempt++
+		if m.lost {
+			m.lost = false
+			return ledger.Claim{}, errors.New("connection reset")
+		}
+		return ledger.Claim{
+			Found: true, Run: *run, Thread: pluginsdk.Thread{ID: threadID},
+			Message: pluginsdk.Message{ID: run.MessageID, Content: m.contents[run.ID]},
+		}, nil
+	}
+	return ledger.Claim{}, nil
+}
+
+func (m *memory) Known(_ context.Context, source, key string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.keys[source+"/"+key]
+	return ok, nil
+}
+
+func (m *memory) Unclaim(_ context.Context, threadID, _ string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if run.ThreadID == threadID && run.State == pluginsdk.RunRunning {
+			run.State = pluginsdk.RunQueued
+		}
+	}
+	return nil
+}
+
+func (m *memory) Runs(_ context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if run.ThreadID == query.ThreadID && run.State == pluginsdk.RunQueued {
+			return []pluginsdk.Run{*run}, nil
+		}
+	}
+	return nil, nil
+}
+
+func (m *memory) Recover(context.Context) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var threads []string
+	for _, run := range m.runs {
+		if !run.State.Final() {
+			run.State = pluginsdk.RunQueued
+			threads = append(threads, run.ThreadID)
+		}
+	}
+	if m.found != nil {
+		m.mu.Unlock()
+		m.found()
+		m.mu.Lock()
+	}
+	return threads, nil
+}
+
+func (m *memory) set(id string, state pluginsdk.RunState, at time.Time, attempts int) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if run.ID == id {
+			run.State, run.NextAttemptAt = state, at
+			run.Attempt += attempts
+		}
+	}
+	m.signal()
+	return nil
+}
+
+func (m *memory) Retry(_ context.Context, _ ledger.Fence, id string, at time.Time, _ string) error {
+	return m.set(id, pluginsdk.RunQueued, at, 0)
+}
+
+func (m *memory) Release(_ context.Context, _ ledger.Fence, id string) error {
+	return m.set(id, pluginsdk.RunQueued, time.Time{}, -1)
+}
+
+func (m *memory) Run(_ context.Context, id string) (pluginsdk.Run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if run.ID == id {
+			return *run, nil
+		}
+	}
+	return pluginsdk.Run{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no run %s", id)
+}
+
+func (m *memory) CancelQueued(ctx context.Context, id string) (pluginsdk.Run, bool, error) {
+	run, err := m.Run(ctx, id)
+	if err != nil || run.State != pluginsdk.RunQueued {
+		return run, false, err
+	}
+	_ = m.set(id, pluginsdk.RunCancelled, time.Time{}, 0)
+	run, err = m.Run(ctx, id)
+	return run, true, err
+}
+
+func (m *memory) Waiting(context.Context, string) (int, error) { return 0, nil }
+
+// until waits for a condition on the store.
+func (m *memory) until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		m.mu.Lock()
+		ok, changed := holds(), m.changed
+		m.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("%s did not come about", what)
+		}
+	}
+}
+
+func (m *memory) allFinal() bool {
+	for _, run := range m.runs {
+		if !run.State.Final() {
+			return false
+		}
+	}
+	return true
+}
