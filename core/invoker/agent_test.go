@@ -222,3 +222,6 @@ func wantFailure(t testing.TB, result pluginsdk.InvokeResult, kind pluginsdk.Fai
 	}
 	return result.Failure
 }
+
+// farFuture is when everything has been idle for too long.
+func farFuture() time.Time { return time.Now().Add(time.Hour) }

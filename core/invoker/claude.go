@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -17,14 +18,17 @@ type Claude struct {
 	config Config
 	pool   *pool
 
-	mu        sync.Mutex
-	running   bool
-	stopping  context.Context         // ends when Stop begins
-	stop      context.CancelCauseFunc // ends stopping
-	turns     sync.WaitGroup          // of Invoke
-	reaper    sync.WaitGroup
-	forker    *forker
-	mcpConfig string // path of the file with Config.MCPConfig, or empty
+	mu       sync.Mutex
+	running  bool
+	stopping context.Context         // ends when Stop begins
+	stop     context.CancelCauseFunc // ends stopping
+	turns    sync.WaitGroup          // of Invoke
+	reaper   sync.WaitGroup
+	forker   *forker
+	memory   *memory // nil without a budget
+
+	startedOnce atomic.Bool // the CLI has been there
+	mcpConfig   string      // path of the file with Config.MCPConfig, or empty
 }
 
 // New returns a Claude. The error names the field of config that is wrong. The
@@ -52,6 +56,10 @@ func (c *Claude) Start(context.Context) error {
 	c.forker = newForker()
 	c.stopping, c.stop = context.WithCancelCause(context.Background())
 	c.running = true
+	c.memory = newMemory(c.config)
+	if c.memory != nil {
+		c.reaper.Go(c.keepMemory)
+	}
 	c.reaper.Go(c.reap)
 	return nil
 }
@@ -120,6 +128,7 @@ func (c *Claude) invoke(ctx context.Context, request pluginsdk.AgentRequest, emi
 		cancel(err)
 		return pluginsdk.InvokeResult{Failure: stopped(ctx)}
 	}
+	defer c.memory.look() // once it is released
 	defer c.pool.release(at)
 	return c.turnAt(ctx, at, w, turn{prompt: request.Prompt, emit: emit})
 }
@@ -159,23 +168,30 @@ func (c *Claude) turnAt(ctx context.Context, at *place, w want, t turn) pluginsd
 // firstTurn starts a process and runs a turn in it. again says that the turn
 // did not begin because the session that was to be begun exists.
 func (c *Claude) firstTurn(ctx context.Context, at *place, w want, resume bool, t turn) (result pluginsdk.InvokeResult, again bool) {
+	started, err := c.admit(ctx)
+	if err != nil {
+		return pluginsdk.InvokeResult{Failure: stopped(ctx)}, false
+	}
 	s, in, failure := c.startSession(w, resume)
 	if failure != nil {
+		started()
 		return pluginsdk.InvokeResult{Failure: failure}, false
 	}
 	c.pool.seat(at, s)
+	started()
 	result = c.turn(ctx, at, s, in, w, t)
 	return result, !resume && result.Failure != nil && s.process.gone() && saysInUse(s.process)
 }
 
 // turn runs a turn in a session and does with its process what the turn's end
 // calls for.
-func (c *Claude) turn(ctx context.Context, at *place, s *session, in *inbox, w want, t turn) pluginsdk.InvokeResult {
+func (c *Claude) turn(ctx context.Context, at *place, s *session, in *inbox, w want, t turn) (result pluginsdk.InvokeResult) {
 	s.threadID, s.key = w.threadID, w.key
 	t.session, t.config, t.tools = s, &c.config, map[string]string{}
 	after := discard // what a panic of emit leaves behind
 	defer func() {
 		s.close(in)
+		s.grown.Store(true)
 		if after == keep && w.key == "" {
 			after = retire // nothing leads back to it
 		}
@@ -186,11 +202,11 @@ func (c *Claude) turn(ctx context.Context, at *place, s *session, in *inbox, w w
 			c.pool.dismiss(at)
 			s.process.terminate(c.config.CloseGrace)
 			c.pool.clear(at)
+			addLastWords(result.Failure, s.process)
 		case keep:
 		}
 	}()
-	result, verdict := t.run(ctx, in)
-	after = verdict
+	result, after = t.run(ctx, in)
 	return result
 }
 

@@ -35,7 +35,13 @@ type Config struct {
 	// to. Default: no servers.
 	MCPConfig json.RawMessage
 
-	MaxSessions    int           // processes at once, default 5
+	MaxSessions int // processes at once, default 5
+	// MemoryBudget bounds the resident memory, in bytes, of all processes with
+	// their descendants; 0: no bound. Idle sessions are ended for it, the least
+	// recently used first, and go on in a new process with their next turn; a turn
+	// that needs a new process waits until it fits. A busy process is left alone,
+	// and one is always possible. Without /proc the budget is ignored.
+	MemoryBudget   int64
 	IdleTimeout    time.Duration // an idle process is ended after this, default 8m
 	SilenceTimeout time.Duration // longest time without a line in a turn, default 5m
 	TurnTimeout    time.Duration // longest turn, default 60m
@@ -52,7 +58,9 @@ type Config struct {
 	// session before it has returned. It must not call back.
 	OnClosed func(threadID, sessionID string)
 
-	maxLine int // bound of a line in bytes; tests make it small
+	// Tests replace these.
+	maxLine int // bound of a line in bytes
+	measure func(pids []int) map[int]footprint
 }
 
 // withDefaults returns the configuration with its defaults filled in, or an
@@ -72,6 +80,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.maxLine == 0 {
 		c.maxLine = maxLine
+	}
+	if c.measure == nil {
+		c.measure = footprints
 	}
 	setDefault(&c.IdleTimeout, 8*time.Minute)
 	setDefault(&c.SilenceTimeout, 5*time.Minute)
@@ -101,6 +112,9 @@ func (c Config) validate() error {
 	}
 	if c.MaxSessions < 1 {
 		return fmt.Errorf("agent configuration: MaxSessions is %d; want 1 or more", c.MaxSessions)
+	}
+	if c.MemoryBudget < 0 {
+		return fmt.Errorf("agent configuration: MemoryBudget is %d; want bytes, 0 (no budget) or more", c.MemoryBudget)
 	}
 	for name, value := range map[string]time.Duration{
 		"IdleTimeout": c.IdleTimeout, "SilenceTimeout": c.SilenceTimeout, "TurnTimeout": c.TurnTimeout,

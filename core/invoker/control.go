@@ -1,12 +1,17 @@
 package invoker
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // The lines that are written to the CLI.
 
 type userLine struct {
 	Type    string      `json:"type"`
 	Message userMessage `json:"message"`
+	// UUID names the line in the CLI's echo of it, and in a request to drop it.
+	UUID string `json:"uuid,omitempty"`
 }
 
 type userMessage struct {
@@ -18,6 +23,16 @@ func promptLine(prompt string) []byte {
 	return encode(userLine{Type: "user", Message: userMessage{Role: "user", Content: prompt}})
 }
 
+// steerLine is a further message for the running turn. The CLI takes a line that
+// begins with a slash for a command of its own ("/clear"); one that begins with
+// a line break it does not.
+func steerLine(id, text string) []byte {
+	if strings.HasPrefix(strings.TrimSpace(text), "/") {
+		text = "\n" + text
+	}
+	return encode(userLine{Type: "user", Message: userMessage{Role: "user", Content: text}, UUID: id})
+}
+
 type outRequest struct {
 	Type      string     `json:"type"`
 	RequestID string     `json:"request_id"`
@@ -25,11 +40,19 @@ type outRequest struct {
 }
 
 type outSubtype struct {
-	Subtype string `json:"subtype"`
+	Subtype     string `json:"subtype"`
+	MessageUUID string `json:"message_uuid,omitempty"`
 }
 
 func interruptLine(requestID string) []byte {
 	return encode(outRequest{Type: "control_request", RequestID: requestID, Request: outSubtype{Subtype: "interrupt"}})
+}
+
+// withdrawLine takes back a user line that the CLI has not taken up.
+func withdrawLine(requestID, id string) []byte {
+	return encode(outRequest{
+		Type: "control_request", RequestID: requestID, Request: outSubtype{Subtype: "cancel_async_message", MessageUUID: id},
+	})
 }
 
 type outResponse struct {

@@ -37,7 +37,8 @@ type Demo struct {
 	config DemoConfig
 
 	mu       sync.Mutex
-	sessions map[string]string // thread -> the session it has now
+	sessions map[string]string    // thread -> the session it has now
+	running  map[string]*demoTurn // thread -> the turn that Steer reaches
 }
 
 // NewDemo returns a demo agent.
@@ -45,7 +46,7 @@ func NewDemo(config DemoConfig) *Demo {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Demo{config: config, sessions: map[string]string{}}
+	return &Demo{config: config, sessions: map[string]string{}, running: map[string]*demoTurn{}}
 }
 
 // Start says in the log that replies will not come from a model.
@@ -75,16 +76,13 @@ func (d *Demo) Holds(threadID, sessionID string) bool {
 // delay the turn fails as interrupted.
 func (d *Demo) Invoke(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 	started := time.Now()
+	turn := &demoTurn{request: request, emit: emit, offsets: map[pluginsdk.StreamEventType]int{}}
+	d.enter(turn)
+	defer d.leave(turn)
 	if d.config.OnInvoke != nil {
 		d.config.OnInvoke(request)
 	}
-	turn := demoTurn{request: request, emit: emit}
-	if rule, ok := d.config.Script.next(request.Prompt); ok {
-		turn.rule = rule
-	} else {
-		turn.rule = Rule{Text: demoAnswer(request.Prompt)}
-	}
-	result := turn.run(ctx)
+	result := d.converse(ctx, turn)
 	result.Model = demoModel
 	result.SessionID = request.SessionID
 	if result.SessionID == "" {
@@ -108,9 +106,12 @@ type demoTurn struct {
 	request pluginsdk.AgentRequest
 	rule    Rule
 	emit    func(pluginsdk.StreamEvent)
+	offsets map[pluginsdk.StreamEventType]int // bytes of deltas so far
+	steered []string                          // not answered yet; under Demo's lock
 }
 
-func (t *demoTurn) run(ctx context.Context) pluginsdk.InvokeResult {
+// run answers one prompt of the turn: the request's, or a steered message.
+func (t *demoTurn) run(ctx context.Context, prompt string) pluginsdk.InvokeResult {
 	if failure := t.wait(ctx); failure != nil {
 		return pluginsdk.InvokeResult{Failure: failure}
 	}
@@ -118,7 +119,7 @@ func (t *demoTurn) run(ctx context.Context) pluginsdk.InvokeResult {
 	t.callTool()
 	if t.rule.Failure != nil {
 		failure := *t.rule.Failure
-		return pluginsdk.InvokeResult{Failure: &failure}
+		return pluginsdk.InvokeResult{Failure: &failure, CostUSD: t.rule.CostUSD}
 	}
 	var text string
 	if !t.rule.Empty {
@@ -131,7 +132,7 @@ func (t *demoTurn) run(ctx context.Context) pluginsdk.InvokeResult {
 		CostUSD:          t.rule.CostUSD,
 		StructuredOutput: t.rule.StructuredOutput,
 		Usage: pluginsdk.Usage{
-			InputTokens:  countTokens(t.request.Prompt),
+			InputTokens:  countTokens(prompt),
 			OutputTokens: countTokens(text),
 		},
 	}
@@ -187,13 +188,12 @@ func (t *demoTurn) say(text string) {
 
 // stream emits text in fragments of one word each, as a model's would come.
 func (t *demoTurn) stream(kind pluginsdk.StreamEventType, text string) {
-	offset := 0
 	for _, word := range strings.SplitAfter(text, " ") {
 		if word == "" {
 			continue
 		}
-		t.event(pluginsdk.StreamEvent{Type: kind, Text: word, Offset: offset})
-		offset += len(word)
+		t.event(pluginsdk.StreamEvent{Type: kind, Text: word, Offset: t.offsets[kind]})
+		t.offsets[kind] += len(word)
 	}
 }
 

@@ -43,7 +43,7 @@ func (t *turn) failureOf(ctx context.Context, line resultLine) *pluginsdk.Failur
 	switch {
 	case !line.IsError:
 		return nil
-	case strings.Contains(words, saysUnknownSession):
+	case line.unknownSession():
 		return &pluginsdk.Failure{Kind: pluginsdk.FailureUnknownSession, Message: words}
 	case t.interrupt != "":
 		return stopped(ctx)
@@ -95,6 +95,17 @@ func failureOfExit(p *process) *pluginsdk.Failure {
 		message += ": " + said
 	}
 	return &pluginsdk.Failure{Kind: pluginsdk.FailureCrashed, Message: message, Retryable: true}
+}
+
+// addLastWords puts what a process last wrote to stderr into the failure that
+// it was ended for. It may not have ended only when it cannot be killed.
+func addLastWords(failure *pluginsdk.Failure, p *process) {
+	if failure == nil || (failure.Kind != pluginsdk.FailureSilent && failure.Kind != pluginsdk.FailureTimeout) {
+		return
+	}
+	if said := p.stderr.String(); said != "" {
+		failure.Message += "; its last words: " + said
+	}
 }
 
 func exitOf(p *process) string {

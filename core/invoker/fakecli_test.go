@@ -41,7 +41,7 @@ func runFakeCLI(mode string) {
 			f.turn(message)
 		}
 	}
-	if f.mode != "plain" { // deaf, lasting, staying: do not end with stdin
+	if f.mode != "plain" && f.mode != "hasty" { // deaf, lasting, staying: do not end with stdin
 		linger()
 	}
 	f.endSession(0)
@@ -141,13 +141,51 @@ func (f *fakeCLI) turn(message map[string]any) {
 	lines := strings.Split(prompt, "\n")
 	verb, rest, _ := strings.Cut(lines[len(lines)-1], " ")
 	f.write(map[string]any{"type": "system", "subtype": "init", "session_id": f.session, "model": "fake-model"})
+	if message["uuid"] != nil { // steered, and too late for the turn that ran
+		f.echo(message)
+	}
 	f.act(verb, rest)
+}
+
+func (f *fakeCLI) echo(message map[string]any) {
+	f.write(map[string]any{"type": "user", "message": message["message"], "uuid": message["uuid"], "isReplay": true})
+}
+
+// announce shows that the turn is running.
+func (f *fakeCLI) announce() {
+	f.write(map[string]any{"type": "assistant", "message": map[string]any{
+		"content": []any{map[string]any{"type": "text", "text": "working"}}}})
 }
 
 func (f *fakeCLI) act(verb, rest string) {
 	switch verb {
 	case "say":
 		f.say(rest)
+	case "taken": // with what people say meanwhile
+		f.announce()
+		steered := f.read()
+		f.echo(steered)
+		f.say(rest + " " + fmt.Sprint(steered["message"].(map[string]any)["content"]))
+	case "late": // people say something before the end that is not taken up
+		f.announce()
+		_, _ = f.in.Peek(1)
+		f.say(rest)
+	case "latefail":
+		f.announce()
+		_, _ = f.in.Peek(1)
+		f.act("fail", rest)
+	case "version":
+		f.say(os.Getenv("INVOKER_TEST_VERSION"))
+	case "chatter": // never ends and is never silent
+		for {
+			f.announce()
+		}
+	case "mumble": // words on stderr, then nothing
+		fmt.Fprintln(os.Stderr, rest)
+		linger()
+	case "spend": // half of an API call, then the end
+		f.spend()
+		f.endSession(3)
 	case "crash":
 		fmt.Fprintln(os.Stderr, strings.Repeat("x", 3*tailSize)+" "+rest)
 		f.endSession(3)
@@ -156,8 +194,7 @@ func (f *fakeCLI) act(verb, rest string) {
 	case "wait":
 		f.awaitInterrupt()
 	case "ignore": // goes on in spite of an interrupt
-		f.write(map[string]any{"type": "assistant", "message": map[string]any{
-			"content": []any{map[string]any{"type": "text", "text": "working"}}}})
+		f.announce()
 		linger()
 	case "huge":
 		size, _ := strconv.Atoi(rest)
@@ -229,13 +266,38 @@ func (f *fakeCLI) result(fields map[string]any) {
 	f.write(line)
 }
 
+// drop answers a request to take back a steered message. In the mode "hasty" it
+// is too late for that.
+func (f *fakeCLI) drop(message map[string]any) bool {
+	request, _ := message["request"].(map[string]any)
+	if request["subtype"] != "cancel_async_message" {
+		return false
+	}
+	f.write(map[string]any{"type": "control_response", "response": map[string]any{
+		"subtype": "success", "request_id": message["request_id"],
+		"response": map[string]any{"cancelled": !strings.Contains(f.mode, "hasty")}}})
+	return true
+}
+
+// spend streams an API call up to its last tokens.
+func (f *fakeCLI) spend() {
+	for _, event := range []map[string]any{
+		{"type": "message_start", "message": map[string]any{"usage": map[string]any{
+			"input_tokens": 700, "output_tokens": 1, "cache_read_input_tokens": 50, "cache_creation_input_tokens": 5}}},
+		{"type": "message_delta", "usage": map[string]any{"output_tokens": 30}},
+	} {
+		f.write(map[string]any{"type": "stream_event", "event": event})
+	}
+}
+
 func (f *fakeCLI) awaitInterrupt() {
+	f.announce()
 	for {
 		message := f.read()
 		if message == nil {
 			f.endSession(0)
 		}
-		if message["type"] != "control_request" {
+		if f.drop(message) || message["type"] != "control_request" {
 			continue
 		}
 		f.result(map[string]any{"subtype": "error_during_execution", "is_error": true})

@@ -16,6 +16,10 @@ type head struct {
 	SessionID string `json:"session_id"`
 	// ParentToolUseID is set on lines of a sub-agent.
 	ParentToolUseID string `json:"parent_tool_use_id"`
+	// IsReplay marks the echo of a line that the CLI was sent, and UUID is that
+	// line's.
+	IsReplay bool   `json:"isReplay"`
+	UUID     string `json:"uuid"`
 }
 
 type initLine struct {
@@ -37,7 +41,11 @@ type retryLine struct {
 
 type streamLine struct {
 	Event struct {
-		Type  string `json:"type"`
+		Type    string `json:"type"`
+		Message struct {
+			Usage usage `json:"usage"`
+		} `json:"message"`
+		Usage usage `json:"usage"`
 		Delta struct {
 			Type     string `json:"type"`
 			Text     string `json:"text"`
@@ -118,6 +126,9 @@ type controlRequest struct {
 type controlResponse struct {
 	Response struct {
 		RequestID string `json:"request_id"`
+		Response  struct {
+			Cancelled bool `json:"cancelled"`
+		} `json:"response"`
 	} `json:"response"`
 }
 
@@ -148,6 +159,12 @@ type resultLine struct {
 	TotalCostUSD     float64               `json:"total_cost_usd"`
 	StructuredOutput json.RawMessage       `json:"structured_output"`
 	Errors           []string              `json:"errors"`
+}
+
+// unknownSession reports whether the session to resume was not there. The id on
+// such a line is of no session.
+func (r resultLine) unknownSession() bool {
+	return r.IsError && strings.Contains(r.words(), saysUnknownSession)
 }
 
 // words returns what the result says about its error.

@@ -97,10 +97,13 @@ func (c Config) fill(request pluginsdk.AgentRequest) (want, error) {
 	if request.ThreadID != "" {
 		// Turns of other purposes (a summary, a review) do not push the
 		// conversation's own process out.
-		w.key = request.ThreadID + "\x00" + request.Purpose
+		w.key = warmKey(request.ThreadID, request.Purpose)
 	}
 	return w, nil
 }
+
+// warmKey is the key of the warm process of a thread's turns of one purpose.
+func warmKey(threadID, purpose string) string { return threadID + "\x00" + purpose }
 
 func (o options) rules() []string { return lines(o.allowed) }
 
@@ -121,6 +124,7 @@ func (o options) arguments(session string, resume bool, mcpConfig string) []stri
 		"--output-format=stream-json",
 		"--verbose",
 		"--include-partial-messages",
+		"--replay-user-messages", // says when a steered message is taken up
 		"--permission-prompt-tool=stdio",
 		"--strict-mcp-config",
 		"--permission-mode=" + o.permissionMode,

@@ -125,6 +125,24 @@ func TestWhatACrashedProcessLeftRunningIsEnded(t *testing.T) {
 	a.noProcesses()
 }
 
+func TestAToolInAGroupOfItsOwnIsKilledWithTheTurn(t *testing.T) {
+	a := startAgent(t, "plain", func(c *Config) { c.SilenceTimeout = time.Second })
+	forked := a.ask("thread", "", "fork")
+	tool, err := strconv.Atoi(forked.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat, ok := readStat(tool)
+	if !ok {
+		t.Fatal("the tool does not run")
+	}
+	_ = wantFailure(t, a.ask("thread", forked.SessionID, "silent"), pluginsdk.FailureSilent, true)
+	if alive(stat.id) {
+		t.Error("the tool outlived its turn")
+	}
+	a.noProcesses()
+}
+
 func TestRealToolsAreEndedWithTheirCLI(t *testing.T) {
 	a := startReal(t, func(c *Config) { c.AllowedTools = []string{"Bash"} })
 	results := make(chan pluginsdk.InvokeResult, 1)

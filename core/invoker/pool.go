@@ -133,13 +133,7 @@ func (p *pool) room() *place {
 		p.places = append(p.places, fresh)
 		return fresh
 	}
-	var oldest *place
-	for _, candidate := range p.places {
-		if !candidate.taken && (oldest == nil || candidate.freed.Before(oldest.freed)) {
-			oldest = candidate
-		}
-	}
-	return oldest
+	return p.oldestFree()
 }
 
 // release gives a place back. One without a living session ceases to be.
@@ -216,6 +210,30 @@ func (p *pool) takeIdle(before time.Time) []*place {
 		}
 	}
 	return idle
+}
+
+// takeOldest takes the free place that has been so longest, to end the session in
+// it; nil when there is none.
+func (p *pool) takeOldest() *place {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	oldest := p.oldestFree()
+	if oldest != nil {
+		oldest.taken, oldest.leaving = true, true
+	}
+	return oldest
+}
+
+// oldestFree returns the place that has been free longest, or nil. Called with
+// the lock held.
+func (p *pool) oldestFree() *place {
+	var oldest *place
+	for _, candidate := range p.places {
+		if !candidate.taken && (oldest == nil || candidate.freed.Before(oldest.freed)) {
+			oldest = candidate
+		}
+	}
+	return oldest
 }
 
 // close turns everybody away who waits or comes.

@@ -11,6 +11,7 @@ type procStat struct {
 	id     procID
 	parent int
 	zombie bool
+	rss    int64 // resident memory in bytes
 }
 
 func readStat(pid int) (procStat, bool) {
@@ -21,14 +22,19 @@ func readStat(pid int) (procStat, bool) {
 	// The second field, the name, may hold anything: the rest is after its
 	// last parenthesis, beginning with the third field.
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	if len(fields) < 20 {
+	if len(fields) < 22 {
 		return procStat{}, false
 	}
 	parent, err := strconv.Atoi(string(fields[1]))
 	if err != nil {
 		return procStat{}, false
 	}
+	pages, err := strconv.ParseInt(string(fields[21]), 10, 64)
+	if err != nil {
+		return procStat{}, false
+	}
 	return procStat{
+		rss:    pages * int64(os.Getpagesize()),
 		id:     procID{pid: pid, start: string(fields[19])},
 		parent: parent,
 		zombie: string(fields[0]) == "Z" || string(fields[0]) == "X",
@@ -57,22 +63,57 @@ func allProcesses() []int {
 
 // descendants returns the processes below pid, as far as their parents live.
 func descendants(pid int) []procID {
-	children := map[int][]procStat{}
-	for _, other := range allProcesses() {
-		if stat, ok := readStat(other); ok {
+	var found []procID
+	for _, stat := range readFamilies().below(pid) {
+		found = append(found, stat.id)
+	}
+	return found
+}
+
+// families are the processes there are, by the number of their parent.
+type families map[int][]procStat
+
+func readFamilies() families {
+	children := families{}
+	for _, pid := range allProcesses() {
+		if stat, ok := readStat(pid); ok {
 			children[stat.parent] = append(children[stat.parent], stat)
 		}
 	}
-	var found []procID
+	return children
+}
+
+// below returns the processes below pid.
+func (f families) below(pid int) []procStat {
+	var found []procStat
 	queue := []int{pid}
 	for len(queue) > 0 {
-		for _, child := range children[queue[0]] {
-			found = append(found, child.id)
+		for _, child := range f[queue[0]] {
+			found = append(found, child)
 			queue = append(queue, child.id.pid)
 		}
 		queue = queue[1:]
 	}
 	return found
+}
+
+// footprints returns the resident memory of those of the processes that are
+// there.
+func footprints(pids []int) map[int]footprint {
+	sizes := map[int]footprint{}
+	children := readFamilies()
+	for _, pid := range pids {
+		stat, ok := readStat(pid)
+		if !ok {
+			continue
+		}
+		size := footprint{own: stat.rss, tree: stat.rss}
+		for _, below := range children.below(pid) {
+			size.tree += below.rss
+		}
+		sizes[pid] = size
+	}
+	return sizes
 }
 
 // ancestors returns the processes above pid.

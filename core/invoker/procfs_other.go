@@ -12,3 +12,5 @@ func descendants(int) []procID { return nil }
 func ancestors(int) map[int]bool { return nil }
 
 func marked(string) []procID { return nil }
+
+func footprints([]int) map[int]footprint { return nil }

@@ -151,7 +151,7 @@ func TestRealInterruptKeepsTheProcess(t *testing.T) {
 		t.Fatal("the process is gone after an interrupt")
 	}
 	wantText(t, a.ask("thread", result.SessionID, "say:go on"), "go on")
-	if now := a.pool.sessions(); len(now) != 1 || now[0] != own[0] {
+	if now := a.pool.sessions(); len(now) != 1 || now[0].process.cmd.Process.Pid != own[0].process.cmd.Process.Pid {
 		t.Error("the next turn did not take the warm process")
 	}
 }

@@ -34,7 +34,8 @@ type Rule struct {
 	Text string `json:"text,omitempty"`
 	// Empty makes the reply empty, without even the mark.
 	Empty bool `json:"empty,omitempty"`
-	// StructuredOutput and CostUSD are reported as they are.
+	// StructuredOutput and CostUSD are reported as they are; a failure has the
+	// cost only.
 	StructuredOutput json.RawMessage `json:"structuredOutput,omitempty"`
 	CostUSD          float64         `json:"costUsd,omitempty"`
 }

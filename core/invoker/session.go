@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -22,6 +23,9 @@ type session struct {
 	turns    int    // turns that ended with a result
 	spentUSD float64
 	tokens   pluginsdk.Usage // of all models, over the process's life
+
+	steering steering
+	grown    atomic.Bool // a turn has ended in it
 
 	mu    sync.Mutex
 	inbox *inbox // of the running turn; nil between turns
@@ -48,6 +52,7 @@ func (s *session) open() *inbox {
 
 // close ends what open began.
 func (s *session) close(in *inbox) {
+	s.steering.reset()
 	s.mu.Lock()
 	s.inbox = nil
 	s.mu.Unlock()

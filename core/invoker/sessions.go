@@ -14,12 +14,14 @@ import (
 
 // How sessions begin and end.
 
-// startSession starts a process for what is wanted. The inbox has its lines
+// startSession starts a process for what is wanted. The binary is looked up each
+// time: after an upgrade of the CLI the next process is of the new one, while
+// those that run go on as they are. The inbox has its lines
 // from the first one on.
 func (c *Claude) startSession(w want, resume bool) (*session, *inbox, *pluginsdk.Failure) {
 	path, err := c.config.lookPath()
 	if err != nil {
-		return nil, nil, failureOfStart(c.config.Binary, err)
+		return nil, nil, c.cannotStart(err)
 	}
 	if info, err := os.Stat(w.cwd); err != nil || !info.IsDir() {
 		return nil, nil, otherFailure(fmt.Errorf("the working directory %s is not there", w.cwd))
@@ -44,14 +46,23 @@ func (c *Claude) startSession(w want, resume bool) (*session, *inbox, *pluginsdk
 		log:  s.log,
 	}, c.forker)
 	if err != nil {
-		return nil, nil, failureOfStart(c.config.Binary, err)
+		return nil, nil, c.cannotStart(err)
 	}
+	c.startedOnce.Store(true)
 	s.log.Debug("agent process started", "pid", s.process.cmd.Process.Pid, "resume", resume)
 	go func() {
 		<-s.process.exited
 		c.pool.drop(s)
 	}()
 	return s, in, nil
+}
+
+// cannotStart is the failure of a turn whose process could not be started. A CLI
+// that could be before is probably being upgraded.
+func (c *Claude) cannotStart(err error) *pluginsdk.Failure {
+	failure := failureOfStart(c.config.Binary, err)
+	failure.Retryable = c.startedOnce.Load()
+	return failure
 }
 
 // endSession ends the session in a place that the caller has taken. next is the
@@ -90,6 +101,7 @@ func (c *Claude) reap() {
 			return
 		case now := <-ticker.C:
 			c.reapOnce(now)
+			c.memory.look()
 		}
 	}
 }

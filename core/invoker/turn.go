@@ -29,10 +29,23 @@ type turn struct {
 	tools         map[string]string // id -> name of the tools that have no result yet
 	apiError      string            // the CLI's name for an API error
 	retryDelay    time.Duration     // of the API call that is being repeated
-	result        *resultLine
+	result        *resultLine       // the one that ended the turn
 
-	interrupt string // request id of our interrupt; empty: none was sent
-	answered  bool   // the interrupt has its response
+	// Of the results so far: one, and one more each time the CLI goes on with
+	// messages of Steer.
+	texts  []string
+	output json.RawMessage // structured
+	spent  pluginsdk.InvokeResult
+	idle   bool // the CLI has begun nothing since the last result
+
+	// What the stream says of API calls for which there is no result yet.
+	streamed  pluginsdk.Usage
+	streaming pluginsdk.Usage // of the one that is being streamed
+
+	interrupt   string            // request id of our interrupt; empty: none was sent
+	answered    bool              // the interrupt has its response
+	withdrawing map[string]string // request id -> message that is being taken back
+	withdrawn   bool              // a message was taken back
 }
 
 // verdict says what becomes of the process after a turn.
@@ -88,23 +101,17 @@ func (t *turn) loop(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, ver
 			}
 			silence.Reset(t.patience())
 		case <-process.exited:
-			if t.result != nil {
+			if t.result != nil || t.interrupt != "" {
 				result, _ := t.finish(ctx)
 				return result, discard
-			}
-			if t.interrupt != "" {
-				return t.failed(stopped(ctx)), discard
 			}
 			return t.crashed(), discard
 		case <-cancelled:
 			cancelled = nil
 			grace = t.stop()
 		case <-grace:
-			if t.result != nil {
-				result, _ := t.finish(ctx)
-				return result, discard
-			}
-			return t.failed(stopped(ctx)), discard
+			result, _ := t.finish(ctx)
+			return result, discard
 		case <-silence.C:
 			return t.failed(&pluginsdk.Failure{
 				Kind: pluginsdk.FailureSilent, Retryable: true,
@@ -158,79 +165,69 @@ func (t *turn) patience() time.Duration {
 
 // stop asks the CLI to end the turn and returns when to give up on it.
 func (t *turn) stop() <-chan time.Time {
+	t.withdraw()
 	t.interrupt = uuid.NewString()
 	t.session.process.send(interruptLine(t.interrupt))
 	return time.After(t.config.InterruptGrace)
 }
 
 // over reports whether the turn has its result and, when it was interrupted,
-// the interrupt its response: one still on its way would hit the next turn.
+// the answers to what the CLI was asked: one still on its way would hit the next
+// turn.
 func (t *turn) over() bool {
-	return t.result != nil && (t.interrupt == "" || t.answered)
+	if t.interrupt == "" {
+		return t.result != nil
+	}
+	return (t.result != nil || t.idle) && t.answered && len(t.withdrawing) == 0
 }
 
-// finish turns the result line into the result.
+// finish turns the result line into the result. There is none when the turn was
+// stopped in the moment between the CLI's answer and what it would have gone on
+// with.
 func (t *turn) finish(ctx context.Context) (pluginsdk.InvokeResult, verdict) {
-	line, s := *t.result, t.session
-	result := pluginsdk.InvokeResult{
-		Model:   t.model,
-		Turns:   line.Turns,
-		CostUSD: max(0, line.TotalCostUSD-s.spentUSD),
-		Usage:   t.usage(line),
+	if t.result == nil {
+		return t.failed(stopped(ctx)), t.afterStop()
 	}
-	s.spentUSD = line.TotalCostUSD
-	s.turns++
-	result.Failure = t.failureOf(ctx, line)
-	if result.Failure == nil {
-		result.Text = line.Result
-		if output := line.StructuredOutput; len(output) > 0 && string(output) != "null" {
-			result.StructuredOutput = output
-		}
+	if failure := t.failureOf(ctx, *t.result); failure != nil {
+		return t.failed(failure), t.afterFailure(failure)
 	}
-	unknown := result.Failure != nil && result.Failure.Kind == pluginsdk.FailureUnknownSession
-	if line.SessionID != "" && !unknown {
-		s.id = line.SessionID
+	if t.uncovered() {
+		return t.failed(stopped(ctx)), t.afterStop()
 	}
-	result.SessionID = s.id
-	switch {
-	case unknown:
-		return result, discard
-	case result.Failure != nil && result.Failure.Kind == pluginsdk.FailureAPI && authStatus(result.Failure.APIStatus):
-		// The next process reads the credentials anew.
-		return result, retire
-	}
+	result := t.failed(nil)
+	result.Text, result.StructuredOutput = t.joined(), t.output
 	return result, keep
 }
 
-// usage is the turn's. On some errors the CLI leaves it at zero although
-// tokens were spent; the totals by model, which grow over the process's life,
-// have them.
-func (t *turn) usage(line resultLine) pluginsdk.Usage {
-	var total pluginsdk.Usage
-	for _, m := range line.ModelUsage {
-		total.InputTokens += m.Input
-		total.OutputTokens += m.Output
-		total.CacheReadTokens += m.CacheRead
-		total.CacheWriteTokens += m.CacheWrite
+// afterFailure says what becomes of the process after a result that is an error.
+func (t *turn) afterFailure(failure *pluginsdk.Failure) verdict {
+	switch {
+	case failure.Kind == pluginsdk.FailureUnknownSession:
+		return discard
+	case failure.Kind == pluginsdk.FailureAPI && authStatus(failure.APIStatus) && t.afterStop() == keep:
+		// The next process reads the credentials anew.
+		return retire
 	}
-	before := t.session.tokens
-	t.session.tokens = total
-	if line.Usage != (usage{}) {
-		return pluginsdk.Usage{
-			InputTokens: line.Usage.Input, OutputTokens: line.Usage.Output,
-			CacheReadTokens: line.Usage.CacheRead, CacheWriteTokens: line.Usage.CacheWrite,
-		}
-	}
-	return pluginsdk.Usage{
-		InputTokens:      max(0, total.InputTokens-before.InputTokens),
-		OutputTokens:     max(0, total.OutputTokens-before.OutputTokens),
-		CacheReadTokens:  max(0, total.CacheReadTokens-before.CacheReadTokens),
-		CacheWriteTokens: max(0, total.CacheWriteTokens-before.CacheWriteTokens),
-	}
+	return t.afterStop()
 }
 
+// afterStop says what becomes of the process after a turn without an answer. One
+// that may be about to go on with a message of Steer has to be ended.
+func (t *turn) afterStop() verdict {
+	if len(t.session.steering.refuse()) > 0 {
+		return discard
+	}
+	return keep
+}
+
+// failed is the result of a turn that failed, with what it has cost as far as
+// the CLI has said so.
 func (t *turn) failed(failure *pluginsdk.Failure) pluginsdk.InvokeResult {
-	return pluginsdk.InvokeResult{SessionID: t.session.id, Model: t.model, Failure: failure}
+	result := t.spent
+	addUsage(&result.Usage, t.streamed)
+	addUsage(&result.Usage, t.streaming)
+	result.SessionID, result.Model, result.Failure = t.session.id, t.model, failure
+	return result
 }
 
 // crashed is the result of a turn whose process has ended without one.

@@ -32,18 +32,22 @@ func (t *turn) line(line []byte) {
 	case "assistant":
 		t.assistant(line, sub)
 	case "user":
+		if h.IsReplay {
+			t.took(h.UUID)
+			return
+		}
 		t.user(line)
 	case "control_request":
 		t.control(line)
 	case "control_response":
 		var response controlResponse
-		if t.decode(line, &response) && response.Response.RequestID == t.interrupt {
-			t.answered = true
+		if t.decode(line, &response) {
+			t.answeredControl(response)
 		}
 	case "result":
 		var result resultLine
 		if t.decode(line, &result) {
-			t.result = &result
+			t.ended(result)
 		}
 	}
 }
@@ -56,6 +60,7 @@ func (t *turn) system(subtype string, line []byte) {
 			return
 		}
 		t.model = start.Model
+		t.began()
 		for _, server := range start.Servers {
 			if server.Status != "connected" {
 				t.session.log.Warn("an MCP server is not connected", "server", server.Name, "status", server.Status)
@@ -81,7 +86,11 @@ func (t *turn) retry(retry retryLine) {
 
 func (t *turn) delta(line []byte) {
 	var stream streamLine
-	if !t.decode(line, &stream) || stream.Event.Type != "content_block_delta" {
+	if !t.decode(line, &stream) {
+		return
+	}
+	if stream.Event.Type != "content_block_delta" {
+		t.meter(stream)
 		return
 	}
 	t.retryDelay = 0

@@ -1,0 +1,171 @@
+package invoker
+
+import (
+	"context"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// remeasure is how often memory is looked at while a process waits to be
+// started: what a tool frees nobody announces.
+const remeasure = 100 * time.Millisecond
+
+// footprint is the resident memory of a process, in bytes. Pages that processes
+// share count in each of them.
+type footprint struct {
+	own  int64
+	tree int64 // own and that of its descendants
+}
+
+// memory keeps what the CLI's processes use within Config.MemoryBudget, as far
+// as idle ones can be ended for it. A nil one keeps nothing.
+type memory struct {
+	budget  int64
+	measure func(pids []int) map[int]footprint
+	check   chan struct{} // asks for a look; holds at most one
+	gate    chan struct{} // holds a value while somebody measures and decides
+
+	estimate int64        // of a process to be started; whoever has the gate may use it
+	starting atomic.Int64 // processes that are let in and not yet in the pool
+}
+
+// newMemory returns nil when there is no budget, or no way to keep one.
+func newMemory(c Config) *memory {
+	if c.MemoryBudget == 0 {
+		return nil
+	}
+	if self := os.Getpid(); c.measure([]int{self})[self].own == 0 {
+		c.Log.Warn("the agent's memory budget is ignored: it needs /proc, which is not there", "budget", c.MemoryBudget)
+		return nil
+	}
+	return &memory{
+		budget: c.MemoryBudget, measure: c.measure,
+		check: make(chan struct{}, 1), gate: make(chan struct{}, 1),
+	}
+}
+
+// look asks for a look at the memory soon. It does not wait for it.
+func (m *memory) look() {
+	if m == nil {
+		return
+	}
+	select {
+	case m.check <- struct{}{}:
+	default:
+	}
+}
+
+// keepMemory looks when it is asked to, until Stop.
+func (c *Claude) keepMemory() {
+	for {
+		select {
+		case <-c.stopping.Done():
+			return
+		case <-c.memory.check:
+			c.trim()
+		}
+	}
+}
+
+// trim ends idle sessions, the least recently used first, while the processes
+// use more than the budget.
+func (c *Claude) trim() {
+	m := c.memory
+	m.gate <- struct{}{}
+	defer func() { <-m.gate }()
+	for {
+		if used, _ := c.used(); used <= m.budget || !c.evict(used) {
+			return
+		}
+	}
+}
+
+// admit waits until a process more is likely to fit into the budget, for which
+// it ends idle sessions. While there is no other process it need not fit. The
+// caller calls started once the process is in the pool, or was not started.
+func (c *Claude) admit(ctx context.Context) (started func(), err error) {
+	m := c.memory
+	if m == nil {
+		return func() {}, nil
+	}
+	for said := false; ; said = true {
+		if c.makeRoom(ctx) {
+			return func() { m.starting.Add(-1); m.look() }, nil
+		}
+		if !said {
+			c.config.Log.Info("a turn waits: its process would not fit into the memory budget", "budget", m.budget)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(remeasure):
+		}
+	}
+}
+
+// makeRoom reports whether a process more may be started, and counts it then.
+func (c *Claude) makeRoom(ctx context.Context) bool {
+	m := c.memory
+	select {
+	case m.gate <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	defer func() { <-m.gate }()
+	for {
+		used, processes := c.used()
+		if processes == 0 || used+m.estimate <= m.budget {
+			m.starting.Add(1)
+			return true
+		}
+		if !c.evict(used) {
+			return false
+		}
+	}
+}
+
+// used returns what the processes use, and how many there are. One that has not
+// ended a turn yet is still growing and counts as much as a grown one at least:
+// the largest of them.
+func (c *Claude) used() (bytes int64, processes int) {
+	m := c.memory
+	starting := int(m.starting.Load()) // before the sessions: one may move over
+	var pids []int
+	var grown []bool
+	for _, s := range c.pool.sessions() {
+		if s.alive() {
+			pids = append(pids, s.process.cmd.Process.Pid)
+			grown = append(grown, s.grown.Load())
+		}
+	}
+	sizes := m.measure(pids)
+	var largest int64
+	for i, pid := range pids {
+		if grown[i] {
+			largest = max(largest, sizes[pid].own)
+		}
+	}
+	if largest > 0 {
+		m.estimate = largest
+	}
+	for i, pid := range pids {
+		size := sizes[pid].tree
+		if !grown[i] {
+			size = max(size, m.estimate)
+		}
+		bytes += size
+	}
+	return bytes + int64(starting)*m.estimate, len(pids) + starting
+}
+
+// evict ends the session that has been idle longest; false: none is idle.
+func (c *Claude) evict(used int64) bool {
+	at := c.pool.takeOldest()
+	if at == nil {
+		return false
+	}
+	at.session.log.Info("ending an idle session to stay within the memory budget", "used", used, "budget", c.memory.budget)
+	c.endPlaces([]*place{at})
+	return true
+}
