@@ -19,39 +19,55 @@ import (
 type installation struct {
 	base    string
 	dir     string
+	began   time.Time // the newest start of the process
 	boot    time.Duration
 	command *exec.Cmd
 	log     bytes.Buffer
 }
 
-// start runs bin/harness with the demo agent, unless env says otherwise, and
-// returns once it is healthy.
+// start runs bin/harness on a new directory with the demo agent, unless env says
+// otherwise, and returns once it is healthy.
 func start(env []string) (*installation, error) {
 	dir, err := os.MkdirTemp("", "harness-bench")
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	d := &installation{dir: dir}
+	if err := d.up(env); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return d, nil
+}
+
+// up starts the daemon on the installation's directory, which may have seen one
+// before, and returns once it is healthy.
+func (d *installation) up(env []string) error {
+	port, err := freePort()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
-		return nil, err
-	}
-	d := &installation{base: fmt.Sprintf("http://127.0.0.1:%d", port), dir: dir}
-	d.command = exec.Command(filepath.Join("bin", "harness"), "up", "--data", dir, "--port", strconv.Itoa(port))
+	d.base = fmt.Sprintf("http://127.0.0.1:%d", port)
+	d.log.Reset()
+	d.command = exec.Command(filepath.Join("bin", "harness"), "up", "--data", d.dir, "--port", strconv.Itoa(port))
 	d.command.Env = append(append(os.Environ(), "HARNESS_AGENT=demo", "HARNESS_LOG_LEVEL=warn"), env...)
 	d.command.Stderr = &d.log
-	began := time.Now()
+	d.began = time.Now()
 	if err := d.command.Start(); err != nil {
-		return nil, err
+		return err
 	}
-	if err := d.healthy(began.Add(30 * time.Second)); err != nil {
-		return nil, errors.Join(err, d.stop())
+	if err := d.healthy(d.began.Add(30 * time.Second)); err != nil {
+		return errors.Join(err, d.kill())
 	}
-	d.boot = time.Since(began)
-	return d, nil
+	d.boot = time.Since(d.began)
+	return nil
+}
+
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
 
 func (d *installation) healthy(deadline time.Time) error {
@@ -68,15 +84,29 @@ func (d *installation) healthy(deadline time.Time) error {
 	return fmt.Errorf("not healthy in time; its log:\n%s", d.log.String())
 }
 
+// stop ends the daemon and removes its directory.
 func (d *installation) stop() error {
+	return errors.Join(d.down(), os.RemoveAll(d.dir))
+}
+
+// down ends the daemon as an operator does; up may follow.
+func (d *installation) down() error {
 	if err := d.command.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	err := d.command.Wait()
-	if err != nil {
-		err = fmt.Errorf("stop: %w; its log:\n%s", err, d.log.String())
+	if err := d.command.Wait(); err != nil {
+		return fmt.Errorf("stop: %w; its log:\n%s", err, d.log.String())
 	}
-	return errors.Join(err, os.RemoveAll(d.dir))
+	return nil
+}
+
+// kill ends the daemon as a power cut does; up may follow.
+func (d *installation) kill() error {
+	if err := d.command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	_ = d.command.Wait() // it says that the process was killed
+	return nil
 }
 
 // process is the daemon or one of its plugins.
@@ -153,4 +183,23 @@ func (p process) memory() (rss, pss float64) {
 		}
 	}
 	return rss, pss
+}
+
+// agent returns the id of the one warm process of the Claude CLI.
+func (d *installation) agent() (int, error) {
+	children, err := d.processes()
+	if err != nil {
+		return 0, err
+	}
+	var found []int
+	for _, child := range children {
+		arguments, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child.pid))
+		if err == nil && bytes.Contains(arguments, []byte("--input-format")) {
+			found = append(found, child.pid)
+		}
+	}
+	if len(found) != 1 {
+		return 0, fmt.Errorf("%d processes of the Claude CLI are alive; want 1", len(found))
+	}
+	return found[0], nil
 }

@@ -1,6 +1,7 @@
 // Command bench measures an installation from outside and prints a table: boot,
-// memory, idle load, hook hops, warm turns, throughput. Every figure is taken
-// on this machine in this run; compare ratios, not machines.
+// memory, idle load, hook hops, warm turns, throughput, cancelling, recovery,
+// and what a full database changes. Every figure is taken on this machine in
+// this run; compare ratios, not machines.
 //
 // It wants bin/harness and bin/plugins (make build). With HARNESS_TEST_CLAUDE
 // and HARNESS_TEST_POSTGRES (.ci/test-env sets both) it measures the real agent
@@ -24,8 +25,10 @@ func main() {
 	flag.Parse()
 	b := &bench{claude: os.Getenv("HARNESS_TEST_CLAUDE"), postgres: os.Getenv("HARNESS_TEST_POSTGRES")}
 	b.boots, b.turns, b.load = 15, 400, 6*time.Second
+	b.cancels, b.kills, b.pages, b.volume, b.busy = 100, 10, 200, million(), 2000
 	if *quick {
 		b.boots, b.turns, b.load = 3, 50, time.Second
+		b.cancels, b.kills, b.pages, b.volume, b.busy = 20, 3, 50, million().part(10), 400
 	}
 	if err := b.run(*only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -37,6 +40,10 @@ type bench struct {
 	claude, postgres string
 	boots, turns     int
 	load             time.Duration
+	cancels, kills   int
+	pages            int    // requests of each kind in the section scale
+	volume           volume // of the full database there
+	busy             int    // turns of the section memory under load
 	table            *tabwriter.Writer
 }
 
@@ -52,6 +59,10 @@ func (b *bench) run(only string) error {
 		{"warm turn, demo agent", b.demoTurns},
 		{"warm turn, real CLI on a fake API", b.claudeTurns},
 		{"throughput, demo agent", b.throughput},
+		{"cancel, real CLI on a fake API", b.cancel},
+		{"recovery after kill -9, demo agent", b.recovery},
+		{"memory under load, demo agent", b.memoryUnderLoad},
+		{"scale, demo agent", b.scale},
 	} {
 		if !strings.Contains(section.name, only) {
 			continue
@@ -168,7 +179,8 @@ func (b *bench) throughput() error {
 			return err
 		}
 		for _, threads := range []int{1, 4, 8, 32} {
-			rate, err := d.flood(threads, b.load)
+			began := time.Now()
+			rate, err := d.flood(threads, func() bool { return time.Since(began) < b.load })
 			if err != nil {
 				return err
 			}
@@ -179,18 +191,4 @@ func (b *bench) throughput() error {
 		}
 	}
 	return nil
-}
-
-type database struct {
-	name string
-	env  []string
-}
-
-func (b *bench) databases() []database {
-	databases := []database{{name: "SQLite"}}
-	if b.postgres == "" {
-		b.row("Postgres", "left out: HARNESS_TEST_POSTGRES is not set (.ci/test-env sets it)")
-		return databases
-	}
-	return append(databases, database{"Postgres", []string{"DATABASE_URL=" + b.postgres}})
 }

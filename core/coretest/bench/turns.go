@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -107,14 +108,26 @@ func (c *client) post(path string, body, out any) error {
 	return json.NewDecoder(response.Body).Decode(out)
 }
 
+// get reads all of an answer.
+func (c *client) get(path string) ([]byte, error) {
+	response, err := c.http.Get(c.base + path)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("GET %s: %s: %s", path, response.Status, body)
+	}
+	return body, err
+}
+
 func (c *client) run(id string) (run pluginsdk.Run, err error) {
-	response, err := c.http.Get(c.base + "/api/runs/" + id)
+	body, err := c.get("/api/runs/" + id)
 	if err != nil {
 		return run, err
 	}
-	defer response.Body.Close()
-	err = json.NewDecoder(response.Body).Decode(&run)
-	return run, err
+	return run, json.Unmarshal(body, &run)
 }
 
 func (c *client) thread() (string, error) {
@@ -125,14 +138,20 @@ func (c *client) thread() (string, error) {
 
 // turn takes one message to its reply.
 func (c *client) turn(thread string) (runID string, began, accepted, complete time.Time, err error) {
-	var ids struct{ RunID string }
 	began = time.Now()
-	if err = c.post("/api/chat", map[string]string{"threadId": thread, "content": "hello"}, &ids); err != nil {
+	if runID, err = c.say(thread, "hello"); err != nil {
 		return
 	}
 	accepted = time.Now()
-	complete, err = c.wait(ids.RunID)
-	return ids.RunID, began, accepted, complete, err
+	complete, err = c.wait(runID)
+	return runID, began, accepted, complete, err
+}
+
+// say submits a message and returns its run.
+func (c *client) say(thread, content string) (runID string, err error) {
+	var ids struct{ RunID string }
+	err = c.post("/api/chat", map[string]string{"threadId": thread, "content": content}, &ids)
+	return ids.RunID, err
 }
 
 // warmUp is how many turns are not counted.
@@ -176,8 +195,9 @@ func (s *sequence) turns(n int) error {
 	return nil
 }
 
-// flood keeps a turn under way on each of the threads and returns the rate.
-func (d *installation) flood(threads int, load time.Duration) (float64, error) {
+// flood keeps a turn under way on each of the threads as long as more says so,
+// and returns the rate. more is asked before every turn, by all threads at once.
+func (d *installation) flood(threads int, more func() bool) (float64, error) {
 	c, err := d.connect()
 	if err != nil {
 		return 0, err
@@ -193,7 +213,7 @@ func (d *installation) flood(threads int, load time.Duration) (float64, error) {
 			return 0, err
 		}
 		group.Go(func() {
-			for time.Since(began) < load {
+			for more() {
 				if _, _, _, _, err := c.turn(thread); err != nil {
 					failed.Store(&err)
 					return
