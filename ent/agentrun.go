@@ -44,7 +44,9 @@ type AgentRun struct {
 	// Error holds the value of the "error" field.
 	Error string `json:"error,omitempty"`
 	// StartedAt holds the value of the "started_at" field.
-	StartedAt    time.Time `json:"started_at,omitempty"`
+	StartedAt time.Time `json:"started_at,omitempty"`
+	// Key holds the value of the "key" field.
+	Key          *string `json:"key,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -59,7 +61,7 @@ func (*AgentRun) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullFloat64)
 		case agentrun.FieldID, agentrun.FieldInputTokens, agentrun.FieldOutputTokens, agentrun.FieldCacheReadTokens, agentrun.FieldCacheWriteTokens, agentrun.FieldDurationNs:
 			values[i] = new(sql.NullInt64)
-		case agentrun.FieldRunID, agentrun.FieldTaskID, agentrun.FieldThreadID, agentrun.FieldPurpose, agentrun.FieldModel, agentrun.FieldError:
+		case agentrun.FieldRunID, agentrun.FieldTaskID, agentrun.FieldThreadID, agentrun.FieldPurpose, agentrun.FieldModel, agentrun.FieldError, agentrun.FieldKey:
 			values[i] = new(sql.NullString)
 		case agentrun.FieldStartedAt:
 			values[i] = new(sql.NullTime)
@@ -168,6 +170,13 @@ func (_m *AgentRun) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.StartedAt = value.Time
 			}
+		case agentrun.FieldKey:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field key", values[i])
+			} else if value.Valid {
+				_m.Key = new(string)
+				*_m.Key = value.String
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -245,6 +254,11 @@ func (_m *AgentRun) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("started_at=")
 	builder.WriteString(_m.StartedAt.Format(time.ANSIC))
+	builder.WriteString(", ")
+	if v := _m.Key; v != nil {
+		builder.WriteString("key=")
+		builder.WriteString(*v)
+	}
 	builder.WriteByte(')')
 	return builder.String()
 }

@@ -202,6 +202,20 @@ func (_c *AgentRunCreate) SetStartedAt(v time.Time) *AgentRunCreate {
 	return _c
 }
 
+// SetKey sets the "key" field.
+func (_c *AgentRunCreate) SetKey(v string) *AgentRunCreate {
+	_c.mutation.SetKey(v)
+	return _c
+}
+
+// SetNillableKey sets the "key" field if the given value is not nil.
+func (_c *AgentRunCreate) SetNillableKey(v *string) *AgentRunCreate {
+	if v != nil {
+		_c.SetKey(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *AgentRunCreate) SetID(v int64) *AgentRunCreate {
 	_c.mutation.SetID(v)
@@ -425,6 +439,10 @@ func (_c *AgentRunCreate) createSpec() (*AgentRun, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.StartedAt(); ok {
 		_spec.SetField(agentrun.FieldStartedAt, field.TypeTime, value)
 		_node.StartedAt = value
+	}
+	if value, ok := _c.mutation.Key(); ok {
+		_spec.SetField(agentrun.FieldKey, field.TypeString, value)
+		_node.Key = &value
 	}
 	return _node, _spec
 }
@@ -689,6 +707,9 @@ func (u *AgentRunUpsertOne) UpdateNewValues() *AgentRunUpsertOne {
 		}
 		if _, exists := u.create.mutation.StartedAt(); exists {
 			s.SetIgnore(agentrun.FieldStartedAt)
+		}
+		if _, exists := u.create.mutation.Key(); exists {
+			s.SetIgnore(agentrun.FieldKey)
 		}
 	}))
 	return u
@@ -1129,6 +1150,9 @@ func (u *AgentRunUpsertBulk) UpdateNewValues() *AgentRunUpsertBulk {
 			}
 			if _, exists := b.mutation.StartedAt(); exists {
 				s.SetIgnore(agentrun.FieldStartedAt)
+			}
+			if _, exists := b.mutation.Key(); exists {
+				s.SetIgnore(agentrun.FieldKey)
 			}
 		}
 	}))

@@ -356,6 +356,9 @@ func (_u *AgentRunUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Error(); ok {
 		_spec.SetField(agentrun.FieldError, field.TypeString, value)
 	}
+	if _u.mutation.KeyCleared() {
+		_spec.ClearField(agentrun.FieldKey, field.TypeString)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -735,6 +738,9 @@ func (_u *AgentRunUpdateOne) sqlSave(ctx context.Context) (_node *AgentRun, err 
 	}
 	if value, ok := _u.mutation.Error(); ok {
 		_spec.SetField(agentrun.FieldError, field.TypeString, value)
+	}
+	if _u.mutation.KeyCleared() {
+		_spec.ClearField(agentrun.FieldKey, field.TypeString)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &AgentRun{config: _u.config}

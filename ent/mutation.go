@@ -76,6 +76,7 @@ type AgentRunMutation struct {
 	success               *bool
 	error                 *string
 	started_at            *time.Time
+	key                   *string
 	clearedFields         map[string]struct{}
 	done                  bool
 	oldValue              func(context.Context) (*AgentRun, error)
@@ -810,6 +811,55 @@ func (m *AgentRunMutation) ResetStartedAt() {
 	m.started_at = nil
 }
 
+// SetKey sets the "key" field.
+func (m *AgentRunMutation) SetKey(s string) {
+	m.key = &s
+}
+
+// Key returns the value of the "key" field in the mutation.
+func (m *AgentRunMutation) Key() (r string, exists bool) {
+	v := m.key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKey returns the old "key" field's value of the AgentRun entity.
+// If the AgentRun object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentRunMutation) OldKey(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKey: %w", err)
+	}
+	return oldValue.Key, nil
+}
+
+// ClearKey clears the value of the "key" field.
+func (m *AgentRunMutation) ClearKey() {
+	m.key = nil
+	m.clearedFields[agentrun.FieldKey] = struct{}{}
+}
+
+// KeyCleared returns if the "key" field was cleared in this mutation.
+func (m *AgentRunMutation) KeyCleared() bool {
+	_, ok := m.clearedFields[agentrun.FieldKey]
+	return ok
+}
+
+// ResetKey resets all changes to the "key" field.
+func (m *AgentRunMutation) ResetKey() {
+	m.key = nil
+	delete(m.clearedFields, agentrun.FieldKey)
+}
+
 // Where appends a list predicates to the AgentRunMutation builder.
 func (m *AgentRunMutation) Where(ps ...predicate.AgentRun) {
 	m.predicates = append(m.predicates, ps...)
@@ -844,7 +894,7 @@ func (m *AgentRunMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AgentRunMutation) Fields() []string {
-	fields := make([]string, 0, 14)
+	fields := make([]string, 0, 15)
 	if m.run_id != nil {
 		fields = append(fields, agentrun.FieldRunID)
 	}
@@ -887,6 +937,9 @@ func (m *AgentRunMutation) Fields() []string {
 	if m.started_at != nil {
 		fields = append(fields, agentrun.FieldStartedAt)
 	}
+	if m.key != nil {
+		fields = append(fields, agentrun.FieldKey)
+	}
 	return fields
 }
 
@@ -923,6 +976,8 @@ func (m *AgentRunMutation) Field(name string) (ent.Value, bool) {
 		return m.Error()
 	case agentrun.FieldStartedAt:
 		return m.StartedAt()
+	case agentrun.FieldKey:
+		return m.Key()
 	}
 	return nil, false
 }
@@ -960,6 +1015,8 @@ func (m *AgentRunMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldError(ctx)
 	case agentrun.FieldStartedAt:
 		return m.OldStartedAt(ctx)
+	case agentrun.FieldKey:
+		return m.OldKey(ctx)
 	}
 	return nil, fmt.Errorf("unknown AgentRun field %s", name)
 }
@@ -1067,6 +1124,13 @@ func (m *AgentRunMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetStartedAt(v)
 		return nil
+	case agentrun.FieldKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKey(v)
+		return nil
 	}
 	return fmt.Errorf("unknown AgentRun field %s", name)
 }
@@ -1171,7 +1235,11 @@ func (m *AgentRunMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *AgentRunMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(agentrun.FieldKey) {
+		fields = append(fields, agentrun.FieldKey)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -1184,6 +1252,11 @@ func (m *AgentRunMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *AgentRunMutation) ClearField(name string) error {
+	switch name {
+	case agentrun.FieldKey:
+		m.ClearKey()
+		return nil
+	}
 	return fmt.Errorf("unknown AgentRun nullable field %s", name)
 }
 
@@ -1232,6 +1305,9 @@ func (m *AgentRunMutation) ResetField(name string) error {
 		return nil
 	case agentrun.FieldStartedAt:
 		m.ResetStartedAt()
+		return nil
+	case agentrun.FieldKey:
+		m.ResetKey()
 		return nil
 	}
 	return fmt.Errorf("unknown AgentRun field %s", name)
@@ -7145,6 +7221,8 @@ type RunMutation struct {
 	kind                  *pluginsdk.RunKind
 	state                 *pluginsdk.RunState
 	merged_into           *string
+	absorbed              *[]int64
+	appendabsorbed        []int64
 	cause_run_id          *string
 	depth                 *int
 	adddepth              *int
@@ -7164,6 +7242,8 @@ type RunMutation struct {
 	appendsteps           []pluginsdk.PipelineStep
 	outcomes              *[]pluginsdk.Outcome
 	appendoutcomes        []pluginsdk.Outcome
+	failures              *[]pluginsdk.Failed
+	appendfailures        []pluginsdk.Failed
 	error                 *string
 	input_tokens          *int64
 	addinput_tokens       *int64
@@ -7489,6 +7569,71 @@ func (m *RunMutation) OldMergedInto(ctx context.Context) (v string, err error) {
 // ResetMergedInto resets all changes to the "merged_into" field.
 func (m *RunMutation) ResetMergedInto() {
 	m.merged_into = nil
+}
+
+// SetAbsorbed sets the "absorbed" field.
+func (m *RunMutation) SetAbsorbed(i []int64) {
+	m.absorbed = &i
+	m.appendabsorbed = nil
+}
+
+// Absorbed returns the value of the "absorbed" field in the mutation.
+func (m *RunMutation) Absorbed() (r []int64, exists bool) {
+	v := m.absorbed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAbsorbed returns the old "absorbed" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldAbsorbed(ctx context.Context) (v []int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAbsorbed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAbsorbed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAbsorbed: %w", err)
+	}
+	return oldValue.Absorbed, nil
+}
+
+// AppendAbsorbed adds i to the "absorbed" field.
+func (m *RunMutation) AppendAbsorbed(i []int64) {
+	m.appendabsorbed = append(m.appendabsorbed, i...)
+}
+
+// AppendedAbsorbed returns the list of values that were appended to the "absorbed" field in this mutation.
+func (m *RunMutation) AppendedAbsorbed() ([]int64, bool) {
+	if len(m.appendabsorbed) == 0 {
+		return nil, false
+	}
+	return m.appendabsorbed, true
+}
+
+// ClearAbsorbed clears the value of the "absorbed" field.
+func (m *RunMutation) ClearAbsorbed() {
+	m.absorbed = nil
+	m.appendabsorbed = nil
+	m.clearedFields[run.FieldAbsorbed] = struct{}{}
+}
+
+// AbsorbedCleared returns if the "absorbed" field was cleared in this mutation.
+func (m *RunMutation) AbsorbedCleared() bool {
+	_, ok := m.clearedFields[run.FieldAbsorbed]
+	return ok
+}
+
+// ResetAbsorbed resets all changes to the "absorbed" field.
+func (m *RunMutation) ResetAbsorbed() {
+	m.absorbed = nil
+	m.appendabsorbed = nil
+	delete(m.clearedFields, run.FieldAbsorbed)
 }
 
 // SetCauseRunID sets the "cause_run_id" field.
@@ -8161,6 +8306,71 @@ func (m *RunMutation) ResetOutcomes() {
 	delete(m.clearedFields, run.FieldOutcomes)
 }
 
+// SetFailures sets the "failures" field.
+func (m *RunMutation) SetFailures(pl []pluginsdk.Failed) {
+	m.failures = &pl
+	m.appendfailures = nil
+}
+
+// Failures returns the value of the "failures" field in the mutation.
+func (m *RunMutation) Failures() (r []pluginsdk.Failed, exists bool) {
+	v := m.failures
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFailures returns the old "failures" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldFailures(ctx context.Context) (v []pluginsdk.Failed, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFailures is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFailures requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFailures: %w", err)
+	}
+	return oldValue.Failures, nil
+}
+
+// AppendFailures adds pl to the "failures" field.
+func (m *RunMutation) AppendFailures(pl []pluginsdk.Failed) {
+	m.appendfailures = append(m.appendfailures, pl...)
+}
+
+// AppendedFailures returns the list of values that were appended to the "failures" field in this mutation.
+func (m *RunMutation) AppendedFailures() ([]pluginsdk.Failed, bool) {
+	if len(m.appendfailures) == 0 {
+		return nil, false
+	}
+	return m.appendfailures, true
+}
+
+// ClearFailures clears the value of the "failures" field.
+func (m *RunMutation) ClearFailures() {
+	m.failures = nil
+	m.appendfailures = nil
+	m.clearedFields[run.FieldFailures] = struct{}{}
+}
+
+// FailuresCleared returns if the "failures" field was cleared in this mutation.
+func (m *RunMutation) FailuresCleared() bool {
+	_, ok := m.clearedFields[run.FieldFailures]
+	return ok
+}
+
+// ResetFailures resets all changes to the "failures" field.
+func (m *RunMutation) ResetFailures() {
+	m.failures = nil
+	m.appendfailures = nil
+	delete(m.clearedFields, run.FieldFailures)
+}
+
 // SetError sets the "error" field.
 func (m *RunMutation) SetError(s string) {
 	m.error = &s
@@ -8766,7 +8976,7 @@ func (m *RunMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *RunMutation) Fields() []string {
-	fields := make([]string, 0, 31)
+	fields := make([]string, 0, 33)
 	if m.thread_id != nil {
 		fields = append(fields, run.FieldThreadID)
 	}
@@ -8781,6 +8991,9 @@ func (m *RunMutation) Fields() []string {
 	}
 	if m.merged_into != nil {
 		fields = append(fields, run.FieldMergedInto)
+	}
+	if m.absorbed != nil {
+		fields = append(fields, run.FieldAbsorbed)
 	}
 	if m.cause_run_id != nil {
 		fields = append(fields, run.FieldCauseRunID)
@@ -8823,6 +9036,9 @@ func (m *RunMutation) Fields() []string {
 	}
 	if m.outcomes != nil {
 		fields = append(fields, run.FieldOutcomes)
+	}
+	if m.failures != nil {
+		fields = append(fields, run.FieldFailures)
 	}
 	if m.error != nil {
 		fields = append(fields, run.FieldError)
@@ -8878,6 +9094,8 @@ func (m *RunMutation) Field(name string) (ent.Value, bool) {
 		return m.State()
 	case run.FieldMergedInto:
 		return m.MergedInto()
+	case run.FieldAbsorbed:
+		return m.Absorbed()
 	case run.FieldCauseRunID:
 		return m.CauseRunID()
 	case run.FieldDepth:
@@ -8906,6 +9124,8 @@ func (m *RunMutation) Field(name string) (ent.Value, bool) {
 		return m.Steps()
 	case run.FieldOutcomes:
 		return m.Outcomes()
+	case run.FieldFailures:
+		return m.Failures()
 	case run.FieldError:
 		return m.Error()
 	case run.FieldInputTokens:
@@ -8949,6 +9169,8 @@ func (m *RunMutation) OldField(ctx context.Context, name string) (ent.Value, err
 		return m.OldState(ctx)
 	case run.FieldMergedInto:
 		return m.OldMergedInto(ctx)
+	case run.FieldAbsorbed:
+		return m.OldAbsorbed(ctx)
 	case run.FieldCauseRunID:
 		return m.OldCauseRunID(ctx)
 	case run.FieldDepth:
@@ -8977,6 +9199,8 @@ func (m *RunMutation) OldField(ctx context.Context, name string) (ent.Value, err
 		return m.OldSteps(ctx)
 	case run.FieldOutcomes:
 		return m.OldOutcomes(ctx)
+	case run.FieldFailures:
+		return m.OldFailures(ctx)
 	case run.FieldError:
 		return m.OldError(ctx)
 	case run.FieldInputTokens:
@@ -9044,6 +9268,13 @@ func (m *RunMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetMergedInto(v)
+		return nil
+	case run.FieldAbsorbed:
+		v, ok := value.([]int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAbsorbed(v)
 		return nil
 	case run.FieldCauseRunID:
 		v, ok := value.(string)
@@ -9142,6 +9373,13 @@ func (m *RunMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetOutcomes(v)
+		return nil
+	case run.FieldFailures:
+		v, ok := value.([]pluginsdk.Failed)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFailures(v)
 		return nil
 	case run.FieldError:
 		v, ok := value.(string)
@@ -9356,6 +9594,9 @@ func (m *RunMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *RunMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(run.FieldAbsorbed) {
+		fields = append(fields, run.FieldAbsorbed)
+	}
 	if m.FieldCleared(run.FieldNextAttemptAt) {
 		fields = append(fields, run.FieldNextAttemptAt)
 	}
@@ -9373,6 +9614,9 @@ func (m *RunMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(run.FieldOutcomes) {
 		fields = append(fields, run.FieldOutcomes)
+	}
+	if m.FieldCleared(run.FieldFailures) {
+		fields = append(fields, run.FieldFailures)
 	}
 	if m.FieldCleared(run.FieldStartedAt) {
 		fields = append(fields, run.FieldStartedAt)
@@ -9397,6 +9641,9 @@ func (m *RunMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *RunMutation) ClearField(name string) error {
 	switch name {
+	case run.FieldAbsorbed:
+		m.ClearAbsorbed()
+		return nil
 	case run.FieldNextAttemptAt:
 		m.ClearNextAttemptAt()
 		return nil
@@ -9414,6 +9661,9 @@ func (m *RunMutation) ClearField(name string) error {
 		return nil
 	case run.FieldOutcomes:
 		m.ClearOutcomes()
+		return nil
+	case run.FieldFailures:
+		m.ClearFailures()
 		return nil
 	case run.FieldStartedAt:
 		m.ClearStartedAt()
@@ -9446,6 +9696,9 @@ func (m *RunMutation) ResetField(name string) error {
 		return nil
 	case run.FieldMergedInto:
 		m.ResetMergedInto()
+		return nil
+	case run.FieldAbsorbed:
+		m.ResetAbsorbed()
 		return nil
 	case run.FieldCauseRunID:
 		m.ResetCauseRunID()
@@ -9488,6 +9741,9 @@ func (m *RunMutation) ResetField(name string) error {
 		return nil
 	case run.FieldOutcomes:
 		m.ResetOutcomes()
+		return nil
+	case run.FieldFailures:
+		m.ResetFailures()
 		return nil
 	case run.FieldError:
 		m.ResetError()

@@ -29,6 +29,8 @@ type Run struct {
 	State pluginsdk.RunState `json:"state,omitempty"`
 	// MergedInto holds the value of the "merged_into" field.
 	MergedInto string `json:"merged_into,omitempty"`
+	// Absorbed holds the value of the "absorbed" field.
+	Absorbed []int64 `json:"absorbed,omitempty"`
 	// CauseRunID holds the value of the "cause_run_id" field.
 	CauseRunID string `json:"cause_run_id,omitempty"`
 	// Depth holds the value of the "depth" field.
@@ -57,6 +59,8 @@ type Run struct {
 	Steps []pluginsdk.PipelineStep `json:"steps,omitempty"`
 	// Outcomes holds the value of the "outcomes" field.
 	Outcomes []pluginsdk.Outcome `json:"outcomes,omitempty"`
+	// Failures holds the value of the "failures" field.
+	Failures []pluginsdk.Failed `json:"failures,omitempty"`
 	// Error holds the value of the "error" field.
 	Error string `json:"error,omitempty"`
 	// InputTokens holds the value of the "input_tokens" field.
@@ -89,7 +93,7 @@ func (*Run) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case run.FieldResult, run.FieldEvents, run.FieldSteps, run.FieldOutcomes:
+		case run.FieldAbsorbed, run.FieldResult, run.FieldEvents, run.FieldSteps, run.FieldOutcomes, run.FieldFailures:
 			values[i] = new([]byte)
 		case run.FieldCostUsd:
 			values[i] = new(sql.NullFloat64)
@@ -149,6 +153,14 @@ func (_m *Run) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field merged_into", values[i])
 			} else if value.Valid {
 				_m.MergedInto = value.String
+			}
+		case run.FieldAbsorbed:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field absorbed", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Absorbed); err != nil {
+					return fmt.Errorf("unmarshal field absorbed: %w", err)
+				}
 			}
 		case run.FieldCauseRunID:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -242,6 +254,14 @@ func (_m *Run) assignValues(columns []string, values []any) error {
 			} else if value != nil && len(*value) > 0 {
 				if err := json.Unmarshal(*value, &_m.Outcomes); err != nil {
 					return fmt.Errorf("unmarshal field outcomes: %w", err)
+				}
+			}
+		case run.FieldFailures:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field failures", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Failures); err != nil {
+					return fmt.Errorf("unmarshal field failures: %w", err)
 				}
 			}
 		case run.FieldError:
@@ -370,6 +390,9 @@ func (_m *Run) String() string {
 	builder.WriteString("merged_into=")
 	builder.WriteString(_m.MergedInto)
 	builder.WriteString(", ")
+	builder.WriteString("absorbed=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Absorbed))
+	builder.WriteString(", ")
 	builder.WriteString("cause_run_id=")
 	builder.WriteString(_m.CauseRunID)
 	builder.WriteString(", ")
@@ -415,6 +438,9 @@ func (_m *Run) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("outcomes=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Outcomes))
+	builder.WriteString(", ")
+	builder.WriteString("failures=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Failures))
 	builder.WriteString(", ")
 	builder.WriteString("error=")
 	builder.WriteString(_m.Error)

@@ -62,6 +62,12 @@ func (_c *RunCreate) SetNillableMergedInto(v *string) *RunCreate {
 	return _c
 }
 
+// SetAbsorbed sets the "absorbed" field.
+func (_c *RunCreate) SetAbsorbed(v []int64) *RunCreate {
+	_c.mutation.SetAbsorbed(v)
+	return _c
+}
+
 // SetCauseRunID sets the "cause_run_id" field.
 func (_c *RunCreate) SetCauseRunID(v string) *RunCreate {
 	_c.mutation.SetCauseRunID(v)
@@ -223,6 +229,12 @@ func (_c *RunCreate) SetSteps(v []pluginsdk.PipelineStep) *RunCreate {
 // SetOutcomes sets the "outcomes" field.
 func (_c *RunCreate) SetOutcomes(v []pluginsdk.Outcome) *RunCreate {
 	_c.mutation.SetOutcomes(v)
+	return _c
+}
+
+// SetFailures sets the "failures" field.
+func (_c *RunCreate) SetFailures(v []pluginsdk.Failed) *RunCreate {
+	_c.mutation.SetFailures(v)
 	return _c
 }
 
@@ -621,6 +633,10 @@ func (_c *RunCreate) createSpec() (*Run, *sqlgraph.CreateSpec) {
 		_spec.SetField(run.FieldMergedInto, field.TypeString, value)
 		_node.MergedInto = value
 	}
+	if value, ok := _c.mutation.Absorbed(); ok {
+		_spec.SetField(run.FieldAbsorbed, field.TypeJSON, value)
+		_node.Absorbed = value
+	}
 	if value, ok := _c.mutation.CauseRunID(); ok {
 		_spec.SetField(run.FieldCauseRunID, field.TypeString, value)
 		_node.CauseRunID = value
@@ -676,6 +692,10 @@ func (_c *RunCreate) createSpec() (*Run, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Outcomes(); ok {
 		_spec.SetField(run.FieldOutcomes, field.TypeJSON, value)
 		_node.Outcomes = value
+	}
+	if value, ok := _c.mutation.Failures(); ok {
+		_spec.SetField(run.FieldFailures, field.TypeJSON, value)
+		_node.Failures = value
 	}
 	if value, ok := _c.mutation.Error(); ok {
 		_spec.SetField(run.FieldError, field.TypeString, value)
@@ -798,6 +818,24 @@ func (u *RunUpsert) SetMergedInto(v string) *RunUpsert {
 // UpdateMergedInto sets the "merged_into" field to the value that was provided on create.
 func (u *RunUpsert) UpdateMergedInto() *RunUpsert {
 	u.SetExcluded(run.FieldMergedInto)
+	return u
+}
+
+// SetAbsorbed sets the "absorbed" field.
+func (u *RunUpsert) SetAbsorbed(v []int64) *RunUpsert {
+	u.Set(run.FieldAbsorbed, v)
+	return u
+}
+
+// UpdateAbsorbed sets the "absorbed" field to the value that was provided on create.
+func (u *RunUpsert) UpdateAbsorbed() *RunUpsert {
+	u.SetExcluded(run.FieldAbsorbed)
+	return u
+}
+
+// ClearAbsorbed clears the value of the "absorbed" field.
+func (u *RunUpsert) ClearAbsorbed() *RunUpsert {
+	u.SetNull(run.FieldAbsorbed)
 	return u
 }
 
@@ -1014,6 +1052,24 @@ func (u *RunUpsert) UpdateOutcomes() *RunUpsert {
 // ClearOutcomes clears the value of the "outcomes" field.
 func (u *RunUpsert) ClearOutcomes() *RunUpsert {
 	u.SetNull(run.FieldOutcomes)
+	return u
+}
+
+// SetFailures sets the "failures" field.
+func (u *RunUpsert) SetFailures(v []pluginsdk.Failed) *RunUpsert {
+	u.Set(run.FieldFailures, v)
+	return u
+}
+
+// UpdateFailures sets the "failures" field to the value that was provided on create.
+func (u *RunUpsert) UpdateFailures() *RunUpsert {
+	u.SetExcluded(run.FieldFailures)
+	return u
+}
+
+// ClearFailures clears the value of the "failures" field.
+func (u *RunUpsert) ClearFailures() *RunUpsert {
+	u.SetNull(run.FieldFailures)
 	return u
 }
 
@@ -1249,6 +1305,27 @@ func (u *RunUpsertOne) SetMergedInto(v string) *RunUpsertOne {
 func (u *RunUpsertOne) UpdateMergedInto() *RunUpsertOne {
 	return u.Update(func(s *RunUpsert) {
 		s.UpdateMergedInto()
+	})
+}
+
+// SetAbsorbed sets the "absorbed" field.
+func (u *RunUpsertOne) SetAbsorbed(v []int64) *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.SetAbsorbed(v)
+	})
+}
+
+// UpdateAbsorbed sets the "absorbed" field to the value that was provided on create.
+func (u *RunUpsertOne) UpdateAbsorbed() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateAbsorbed()
+	})
+}
+
+// ClearAbsorbed clears the value of the "absorbed" field.
+func (u *RunUpsertOne) ClearAbsorbed() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.ClearAbsorbed()
 	})
 }
 
@@ -1501,6 +1578,27 @@ func (u *RunUpsertOne) UpdateOutcomes() *RunUpsertOne {
 func (u *RunUpsertOne) ClearOutcomes() *RunUpsertOne {
 	return u.Update(func(s *RunUpsert) {
 		s.ClearOutcomes()
+	})
+}
+
+// SetFailures sets the "failures" field.
+func (u *RunUpsertOne) SetFailures(v []pluginsdk.Failed) *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.SetFailures(v)
+	})
+}
+
+// UpdateFailures sets the "failures" field to the value that was provided on create.
+func (u *RunUpsertOne) UpdateFailures() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateFailures()
+	})
+}
+
+// ClearFailures clears the value of the "failures" field.
+func (u *RunUpsertOne) ClearFailures() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.ClearFailures()
 	})
 }
 
@@ -1929,6 +2027,27 @@ func (u *RunUpsertBulk) UpdateMergedInto() *RunUpsertBulk {
 	})
 }
 
+// SetAbsorbed sets the "absorbed" field.
+func (u *RunUpsertBulk) SetAbsorbed(v []int64) *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.SetAbsorbed(v)
+	})
+}
+
+// UpdateAbsorbed sets the "absorbed" field to the value that was provided on create.
+func (u *RunUpsertBulk) UpdateAbsorbed() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateAbsorbed()
+	})
+}
+
+// ClearAbsorbed clears the value of the "absorbed" field.
+func (u *RunUpsertBulk) ClearAbsorbed() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.ClearAbsorbed()
+	})
+}
+
 // SetCauseRunID sets the "cause_run_id" field.
 func (u *RunUpsertBulk) SetCauseRunID(v string) *RunUpsertBulk {
 	return u.Update(func(s *RunUpsert) {
@@ -2178,6 +2297,27 @@ func (u *RunUpsertBulk) UpdateOutcomes() *RunUpsertBulk {
 func (u *RunUpsertBulk) ClearOutcomes() *RunUpsertBulk {
 	return u.Update(func(s *RunUpsert) {
 		s.ClearOutcomes()
+	})
+}
+
+// SetFailures sets the "failures" field.
+func (u *RunUpsertBulk) SetFailures(v []pluginsdk.Failed) *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.SetFailures(v)
+	})
+}
+
+// UpdateFailures sets the "failures" field to the value that was provided on create.
+func (u *RunUpsertBulk) UpdateFailures() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateFailures()
+	})
+}
+
+// ClearFailures clears the value of the "failures" field.
+func (u *RunUpsertBulk) ClearFailures() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.ClearFailures()
 	})
 }
 

@@ -59,6 +59,24 @@ func (_u *RunUpdate) SetNillableMergedInto(v *string) *RunUpdate {
 	return _u
 }
 
+// SetAbsorbed sets the "absorbed" field.
+func (_u *RunUpdate) SetAbsorbed(v []int64) *RunUpdate {
+	_u.mutation.SetAbsorbed(v)
+	return _u
+}
+
+// AppendAbsorbed appends value to the "absorbed" field.
+func (_u *RunUpdate) AppendAbsorbed(v []int64) *RunUpdate {
+	_u.mutation.AppendAbsorbed(v)
+	return _u
+}
+
+// ClearAbsorbed clears the value of the "absorbed" field.
+func (_u *RunUpdate) ClearAbsorbed() *RunUpdate {
+	_u.mutation.ClearAbsorbed()
+	return _u
+}
+
 // SetCauseRunID sets the "cause_run_id" field.
 func (_u *RunUpdate) SetCauseRunID(v string) *RunUpdate {
 	_u.mutation.SetCauseRunID(v)
@@ -291,6 +309,24 @@ func (_u *RunUpdate) ClearOutcomes() *RunUpdate {
 	return _u
 }
 
+// SetFailures sets the "failures" field.
+func (_u *RunUpdate) SetFailures(v []pluginsdk.Failed) *RunUpdate {
+	_u.mutation.SetFailures(v)
+	return _u
+}
+
+// AppendFailures appends value to the "failures" field.
+func (_u *RunUpdate) AppendFailures(v []pluginsdk.Failed) *RunUpdate {
+	_u.mutation.AppendFailures(v)
+	return _u
+}
+
+// ClearFailures clears the value of the "failures" field.
+func (_u *RunUpdate) ClearFailures() *RunUpdate {
+	_u.mutation.ClearFailures()
+	return _u
+}
+
 // SetError sets the "error" field.
 func (_u *RunUpdate) SetError(v string) *RunUpdate {
 	_u.mutation.SetError(v)
@@ -503,6 +539,17 @@ func (_u *RunUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.MergedInto(); ok {
 		_spec.SetField(run.FieldMergedInto, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Absorbed(); ok {
+		_spec.SetField(run.FieldAbsorbed, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedAbsorbed(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, run.FieldAbsorbed, value)
+		})
+	}
+	if _u.mutation.AbsorbedCleared() {
+		_spec.ClearField(run.FieldAbsorbed, field.TypeJSON)
+	}
 	if value, ok := _u.mutation.CauseRunID(); ok {
 		_spec.SetField(run.FieldCauseRunID, field.TypeString, value)
 	}
@@ -583,6 +630,17 @@ func (_u *RunUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.OutcomesCleared() {
 		_spec.ClearField(run.FieldOutcomes, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Failures(); ok {
+		_spec.SetField(run.FieldFailures, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedFailures(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, run.FieldFailures, value)
+		})
+	}
+	if _u.mutation.FailuresCleared() {
+		_spec.ClearField(run.FieldFailures, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.Error(); ok {
 		_spec.SetField(run.FieldError, field.TypeString, value)
@@ -679,6 +737,24 @@ func (_u *RunUpdateOne) SetNillableMergedInto(v *string) *RunUpdateOne {
 	if v != nil {
 		_u.SetMergedInto(*v)
 	}
+	return _u
+}
+
+// SetAbsorbed sets the "absorbed" field.
+func (_u *RunUpdateOne) SetAbsorbed(v []int64) *RunUpdateOne {
+	_u.mutation.SetAbsorbed(v)
+	return _u
+}
+
+// AppendAbsorbed appends value to the "absorbed" field.
+func (_u *RunUpdateOne) AppendAbsorbed(v []int64) *RunUpdateOne {
+	_u.mutation.AppendAbsorbed(v)
+	return _u
+}
+
+// ClearAbsorbed clears the value of the "absorbed" field.
+func (_u *RunUpdateOne) ClearAbsorbed() *RunUpdateOne {
+	_u.mutation.ClearAbsorbed()
 	return _u
 }
 
@@ -911,6 +987,24 @@ func (_u *RunUpdateOne) AppendOutcomes(v []pluginsdk.Outcome) *RunUpdateOne {
 // ClearOutcomes clears the value of the "outcomes" field.
 func (_u *RunUpdateOne) ClearOutcomes() *RunUpdateOne {
 	_u.mutation.ClearOutcomes()
+	return _u
+}
+
+// SetFailures sets the "failures" field.
+func (_u *RunUpdateOne) SetFailures(v []pluginsdk.Failed) *RunUpdateOne {
+	_u.mutation.SetFailures(v)
+	return _u
+}
+
+// AppendFailures appends value to the "failures" field.
+func (_u *RunUpdateOne) AppendFailures(v []pluginsdk.Failed) *RunUpdateOne {
+	_u.mutation.AppendFailures(v)
+	return _u
+}
+
+// ClearFailures clears the value of the "failures" field.
+func (_u *RunUpdateOne) ClearFailures() *RunUpdateOne {
+	_u.mutation.ClearFailures()
 	return _u
 }
 
@@ -1156,6 +1250,17 @@ func (_u *RunUpdateOne) sqlSave(ctx context.Context) (_node *Run, err error) {
 	if value, ok := _u.mutation.MergedInto(); ok {
 		_spec.SetField(run.FieldMergedInto, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Absorbed(); ok {
+		_spec.SetField(run.FieldAbsorbed, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedAbsorbed(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, run.FieldAbsorbed, value)
+		})
+	}
+	if _u.mutation.AbsorbedCleared() {
+		_spec.ClearField(run.FieldAbsorbed, field.TypeJSON)
+	}
 	if value, ok := _u.mutation.CauseRunID(); ok {
 		_spec.SetField(run.FieldCauseRunID, field.TypeString, value)
 	}
@@ -1236,6 +1341,17 @@ func (_u *RunUpdateOne) sqlSave(ctx context.Context) (_node *Run, err error) {
 	}
 	if _u.mutation.OutcomesCleared() {
 		_spec.ClearField(run.FieldOutcomes, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Failures(); ok {
+		_spec.SetField(run.FieldFailures, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedFailures(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, run.FieldFailures, value)
+		})
+	}
+	if _u.mutation.FailuresCleared() {
+		_spec.ClearField(run.FieldFailures, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.Error(); ok {
 		_spec.SetField(run.FieldError, field.TypeString, value)

@@ -198,67 +198,67 @@ func init() {
 	// run.DefaultMergedInto holds the default value on creation for the merged_into field.
 	run.DefaultMergedInto = runDescMergedInto.Default.(string)
 	// runDescCauseRunID is the schema descriptor for cause_run_id field.
-	runDescCauseRunID := runFields[6].Descriptor()
+	runDescCauseRunID := runFields[7].Descriptor()
 	// run.DefaultCauseRunID holds the default value on creation for the cause_run_id field.
 	run.DefaultCauseRunID = runDescCauseRunID.Default.(string)
 	// runDescDepth is the schema descriptor for depth field.
-	runDescDepth := runFields[7].Descriptor()
+	runDescDepth := runFields[8].Descriptor()
 	// run.DefaultDepth holds the default value on creation for the depth field.
 	run.DefaultDepth = runDescDepth.Default.(int)
 	// runDescStep is the schema descriptor for step field.
-	runDescStep := runFields[8].Descriptor()
+	runDescStep := runFields[9].Descriptor()
 	// run.DefaultStep holds the default value on creation for the step field.
 	run.DefaultStep = pluginsdk.RunStep(runDescStep.Default.(string))
 	// runDescAttempt is the schema descriptor for attempt field.
-	runDescAttempt := runFields[9].Descriptor()
+	runDescAttempt := runFields[10].Descriptor()
 	// run.DefaultAttempt holds the default value on creation for the attempt field.
 	run.DefaultAttempt = runDescAttempt.Default.(int)
 	// runDescOwner is the schema descriptor for owner field.
-	runDescOwner := runFields[11].Descriptor()
+	runDescOwner := runFields[12].Descriptor()
 	// run.DefaultOwner holds the default value on creation for the owner field.
 	run.DefaultOwner = runDescOwner.Default.(string)
 	// runDescTraceID is the schema descriptor for trace_id field.
-	runDescTraceID := runFields[13].Descriptor()
+	runDescTraceID := runFields[14].Descriptor()
 	// run.DefaultTraceID holds the default value on creation for the trace_id field.
 	run.DefaultTraceID = runDescTraceID.Default.(string)
 	// runDescSessionID is the schema descriptor for session_id field.
-	runDescSessionID := runFields[14].Descriptor()
+	runDescSessionID := runFields[15].Descriptor()
 	// run.DefaultSessionID holds the default value on creation for the session_id field.
 	run.DefaultSessionID = runDescSessionID.Default.(string)
 	// runDescPromptHash is the schema descriptor for prompt_hash field.
-	runDescPromptHash := runFields[15].Descriptor()
+	runDescPromptHash := runFields[16].Descriptor()
 	// run.DefaultPromptHash holds the default value on creation for the prompt_hash field.
 	run.DefaultPromptHash = runDescPromptHash.Default.(string)
 	// runDescError is the schema descriptor for error field.
-	runDescError := runFields[20].Descriptor()
+	runDescError := runFields[22].Descriptor()
 	// run.DefaultError holds the default value on creation for the error field.
 	run.DefaultError = runDescError.Default.(string)
 	// runDescInputTokens is the schema descriptor for input_tokens field.
-	runDescInputTokens := runFields[21].Descriptor()
+	runDescInputTokens := runFields[23].Descriptor()
 	// run.DefaultInputTokens holds the default value on creation for the input_tokens field.
 	run.DefaultInputTokens = runDescInputTokens.Default.(int64)
 	// runDescOutputTokens is the schema descriptor for output_tokens field.
-	runDescOutputTokens := runFields[22].Descriptor()
+	runDescOutputTokens := runFields[24].Descriptor()
 	// run.DefaultOutputTokens holds the default value on creation for the output_tokens field.
 	run.DefaultOutputTokens = runDescOutputTokens.Default.(int64)
 	// runDescCacheReadTokens is the schema descriptor for cache_read_tokens field.
-	runDescCacheReadTokens := runFields[23].Descriptor()
+	runDescCacheReadTokens := runFields[25].Descriptor()
 	// run.DefaultCacheReadTokens holds the default value on creation for the cache_read_tokens field.
 	run.DefaultCacheReadTokens = runDescCacheReadTokens.Default.(int64)
 	// runDescCacheWriteTokens is the schema descriptor for cache_write_tokens field.
-	runDescCacheWriteTokens := runFields[24].Descriptor()
+	runDescCacheWriteTokens := runFields[26].Descriptor()
 	// run.DefaultCacheWriteTokens holds the default value on creation for the cache_write_tokens field.
 	run.DefaultCacheWriteTokens = runDescCacheWriteTokens.Default.(int64)
 	// runDescCostUsd is the schema descriptor for cost_usd field.
-	runDescCostUsd := runFields[25].Descriptor()
+	runDescCostUsd := runFields[27].Descriptor()
 	// run.DefaultCostUsd holds the default value on creation for the cost_usd field.
 	run.DefaultCostUsd = runDescCostUsd.Default.(float64)
 	// runDescSource is the schema descriptor for source field.
-	runDescSource := runFields[29].Descriptor()
+	runDescSource := runFields[31].Descriptor()
 	// run.DefaultSource holds the default value on creation for the source field.
 	run.DefaultSource = runDescSource.Default.(string)
 	// runDescContentHash is the schema descriptor for content_hash field.
-	runDescContentHash := runFields[31].Descriptor()
+	runDescContentHash := runFields[33].Descriptor()
 	// run.DefaultContentHash holds the default value on creation for the content_hash field.
 	run.DefaultContentHash = runDescContentHash.Default.(string)
 	taskFields := schema.Task{}.Fields()

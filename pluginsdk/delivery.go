@@ -32,6 +32,15 @@ type Delivery struct {
 	CreatedAt     time.Time     `json:"createdAt"`
 }
 
+// DeliveryQuery selects deliveries, oldest first. Zero fields do not restrict.
+type DeliveryQuery struct {
+	State  DeliveryState `json:"state,omitempty"`
+	Plugin string        `json:"plugin,omitempty"`
+	Target string        `json:"target,omitempty"`
+	After  string        `json:"after,omitempty"` // id of the last delivery of the page before
+	Limit  int           `json:"limit,omitempty"` // default 100, at most 1000
+}
+
 // DeliveryRequest is a Delivery with what it carries.
 type DeliveryRequest struct {
 	Call     Call

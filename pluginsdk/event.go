@@ -18,6 +18,8 @@ const (
 	EventPipelineComplete EventType = "pipeline:complete" // CompletePayload
 	EventPipelineError    EventType = "pipeline:error"    // ErrorPayload
 	EventPipelineRetry    EventType = "pipeline:retry"    // RetryPayload
+	EventPipelineMerged   EventType = "pipeline:merged"   // MergedPayload
+	EventDelivery         EventType = "delivery:state"    // DeliveryPayload
 	EventThreadCreated    EventType = "thread:created"    // ThreadPayload
 	EventThreadUpdated    EventType = "thread:updated"    // ThreadPayload
 	EventMessageAppended  EventType = "thread:message"    // MessagePayload
@@ -135,6 +137,26 @@ type RetryPayload struct {
 	Attempt  int       `json:"attempt"`
 	Error    string    `json:"error"`
 	NextAt   time.Time `json:"nextAt"`
+}
+
+// MergedPayload is the payload of EventPipelineMerged: the run's message is
+// answered by another run.
+type MergedPayload struct {
+	ThreadID string `json:"threadId"`
+	RunID    string `json:"runId"`
+	Into     string `json:"into"`
+}
+
+// DeliveryPayload is the payload of EventDelivery: a delivery has reached the
+// person, waits for another attempt, or is dead.
+type DeliveryPayload struct {
+	DeliveryID string        `json:"deliveryId"`
+	ThreadID   string        `json:"threadId"`
+	MessageID  int64         `json:"messageId"`
+	Plugin     string        `json:"plugin"`
+	State      DeliveryState `json:"state"`
+	Attempt    int           `json:"attempt"`
+	Error      string        `json:"error,omitempty"`
 }
 
 // ThreadPayload is the payload of the thread events.

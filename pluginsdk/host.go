@@ -11,18 +11,19 @@ import (
 // Called with a hook's context, a method is refused (CodeStale) once that
 // hook's call has ended or its run is over.
 type Host struct {
-	Threads  Threads
-	Messages Messages
-	Runs     Runs
-	Tasks    Tasks
-	Agent    Agent
-	Events   Events
-	Settings Settings
-	State    State
-	Crons    Crons
-	Metrics  Metrics
-	Tools    Tools
-	Plugins  Plugins
+	Threads    Threads
+	Messages   Messages
+	Runs       Runs
+	Deliveries Deliveries
+	Tasks      Tasks
+	Agent      Agent
+	Events     Events
+	Settings   Settings
+	State      State
+	Crons      Crons
+	Metrics    Metrics
+	Tools      Tools
+	Plugins    Plugins
 	// Log goes to the daemon's log with the plugin's name and keeps its level.
 	Log *slog.Logger
 }
@@ -62,6 +63,24 @@ type Runs interface {
 	// Cancel ends a run that waits, or interrupts one that executes. A run
 	// that is over is left as it is. Needs runs.control.
 	Cancel(ctx context.Context, id string) (Run, error)
+	// Retry gives the message of a run that failed or was cancelled once more,
+	// as a new message that names the run. Repeated, it returns the first
+	// retry's ids. A run that is not over, or was answered, is CodeInvalid.
+	// Needs runs.control.
+	Retry(ctx context.Context, id string) (Accepted, error)
+	// Stop interrupts what a thread is doing, and keeps or drops what waits in
+	// it. Needs runs.control.
+	Stop(ctx context.Context, threadID string, queue Queue) (Stopped, error)
+}
+
+// Deliveries reads and controls what is on its way to people.
+type Deliveries interface {
+	// List returns the selected deliveries, oldest first. Needs
+	// deliveries.read.
+	List(ctx context.Context, query DeliveryQuery) ([]Delivery, error)
+	// Retry makes a dead delivery pending again; one that is pending is tried
+	// at once. One that was delivered is CodeInvalid. Needs deliveries.control.
+	Retry(ctx context.Context, id string) (Delivery, error)
 }
 
 // Tasks reads and writes tasks.

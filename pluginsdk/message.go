@@ -69,6 +69,21 @@ type NewMessage struct {
 	RunID       string          `json:"runId,omitempty"`
 }
 
+// Retry says which run a message is given again for.
+type Retry struct {
+	Of    string `json:"retryOf,omitempty"`    // the run that did not answer it
+	Begun bool   `json:"retryBegun,omitempty"` // the agent may have acted on it in that run
+}
+
+// Retry returns what the message's metadata says of the run that it is given
+// again for; nothing when it is not.
+func (m Message) Retry() (r Retry) {
+	if len(m.Metadata) > 0 {
+		_ = json.Unmarshal(m.Metadata, &r) // metadata of others has other fields
+	}
+	return r
+}
+
 // MessageQuery selects messages of a thread, in the order of their ids.
 // Zero fields do not restrict.
 type MessageQuery struct {

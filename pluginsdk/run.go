@@ -56,7 +56,8 @@ type Run struct {
 	MessageID     int64          `json:"messageId"`
 	Kind          RunKind        `json:"kind"`
 	State         RunState       `json:"state"`
-	MergedInto    string         `json:"mergedInto,omitempty"`
+	MergedInto    string         `json:"mergedInto,omitempty"` // the run that answers this one's message too
+	Absorbed      []int64        `json:"absorbed,omitempty"`   // ids of the messages of the runs merged into this one, in order
 	CauseRunID    string         `json:"causeRunId,omitempty"`
 	Depth         int            `json:"depth"`
 	Step          RunStep        `json:"step"`
@@ -71,6 +72,7 @@ type Run struct {
 	Events        []StreamEvent  `json:"events,omitempty"`
 	Steps         []PipelineStep `json:"steps,omitempty"`
 	Outcomes      []Outcome      `json:"outcomes,omitempty"` // of the commands in the result, by index
+	Failures      []Failed       `json:"failures,omitempty"` // the attempts that failed, the last few
 	Error         string         `json:"error,omitempty"`
 	Usage         Usage          `json:"usage"`
 	CostUSD       float64        `json:"costUsd"`
@@ -94,6 +96,32 @@ type Outcome struct {
 	Handled bool   `json:"handled"`
 	Reply   string `json:"reply,omitempty"`
 	Error   string `json:"error,omitempty"`
+}
+
+// Failed is an attempt of a run that failed and was followed by another.
+type Failed struct {
+	Attempt int       `json:"attempt"`
+	Error   string    `json:"error"`
+	At      time.Time `json:"at"`
+}
+
+// Queue says what becomes of the messages that wait in a thread when it is
+// stopped.
+type Queue string
+
+// What Runs.Stop does with what waits.
+const (
+	KeepQueue Queue = "keep" // it is answered next
+	DropQueue Queue = "drop" // it is cancelled
+)
+
+// Stopped is what Runs.Stop did.
+type Stopped struct {
+	// RunID is the run that was interrupted, or that waited to be tried again
+	// and was given up; empty when there was none. An interrupted one ends a
+	// moment later.
+	RunID   string   `json:"runId,omitempty"`
+	Dropped []string `json:"dropped,omitempty"` // ids of the runs that were cancelled in the queue
 }
 
 // RunQuery selects runs, oldest first. Zero fields do not restrict.

@@ -155,11 +155,3 @@ func (c *Client) Ahead(ctx context.Context, threadID, runID string) (int, error)
 	}
 	return 0, nil
 }
-
-// Cancel ends a run that waits, or interrupts one that executes; a run that is
-// over is left as it is.
-func (c *Client) Cancel(ctx context.Context, id string) (Run, error) {
-	var run Run
-	err := c.post(ctx, "/api/runs/"+url.PathEscape(id)+"/cancel", struct{}{}, &run)
-	return run, err
-}

@@ -5,40 +5,77 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
+// Waiting says how an ending is waited for.
+type Waiting struct {
+	// Patience is how long a daemon that has gone away is waited for, 0 for ever.
+	Patience time.Duration
+	// Event, when set, is called with the events of the run, and of the one it
+	// was merged into, one at a time.
+	Event func(pluginsdk.Event)
+}
+
 // Ask says something in a thread and waits for its ending. It listens before
-// it speaks, so that no event is missed. Patience is how long a daemon that
-// has gone away is waited for, 0 for ever. When ctx ends first the run goes on,
+// it speaks, so that no event is missed. When ctx ends first the run goes on,
 // and the error names it.
-func (c *Client) Ask(ctx context.Context, threadID, content string, patience time.Duration) (*Ending, error) {
-	talk := c.Converse(threadID, patience)
+func (c *Client) Ask(ctx context.Context, threadID, content string, waiting Waiting) (*Ending, error) {
+	talk := c.Converse(threadID, waiting.Patience)
 	defer talk.Close()
 	if err := talk.Tried(ctx); err != nil {
 		return nil, fmt.Errorf("gave up before anything was sent: %w", err)
 	}
 	accepted, err := talk.Say(ctx, content)
 	if err != nil {
-		if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-			return nil, fmt.Errorf("gave up while handing the message in; it may have been accepted (%w)", err)
-		}
-		return nil, err
+		return nil, unsure(ctx, err)
 	}
-	talk.Track(accepted)
+	return talk.await(ctx, accepted, waiting.Event)
+}
+
+// AskAgain hands the message of a run that failed or was cancelled in once
+// more and waits for its ending, as Ask does.
+func (c *Client) AskAgain(ctx context.Context, runID string, waiting Waiting) (*Ending, error) {
+	accepted, err := c.insist(ctx, waiting.Patience, func() (pluginsdk.Accepted, error) { return c.Retry(ctx, runID) })
+	if err != nil {
+		return nil, unsure(ctx, err)
+	}
+	talk := c.Converse(accepted.ThreadID, waiting.Patience)
+	defer talk.Close()
+	return talk.await(ctx, accepted, waiting.Event)
+}
+
+// unsure is the error of a message whose answer was not waited for.
+func unsure(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return fmt.Errorf("gave up while handing the message in; it may have been accepted (%w)", err)
+	}
+	return err
+}
+
+// await waits for the ending of a run that was accepted.
+func (v *Conversation) await(ctx context.Context, accepted pluginsdk.Accepted, heard func(pluginsdk.Event)) (*Ending, error) {
+	v.Track(accepted)
+	by := accepted.RunID
 	for {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("gave up waiting (%w); run %s goes on, and its answer will be in thread %s",
-				context.Cause(ctx), accepted.RunID, accepted.ThreadID)
-		case notice := <-talk.Notices():
-			if notice.Final == nil {
-				continue
-			}
-			if err := notice.Final.Err; err != nil {
+				context.Cause(ctx), by, accepted.ThreadID)
+		case notice := <-v.Notices():
+			switch {
+			case notice.Event != nil && RunOf(*notice.Event) == by:
+				by = Answering(*notice.Event)
+				if heard != nil {
+					heard(*notice.Event)
+				}
+			case notice.Final != nil && notice.Final.Err != nil:
 				return nil, fmt.Errorf("run %s was accepted in thread %s, and its ending cannot be read: %w",
-					accepted.RunID, accepted.ThreadID, err)
+					accepted.RunID, accepted.ThreadID, notice.Final.Err)
+			case notice.Final != nil:
+				return notice.Final, nil
 			}
-			return notice.Final, nil
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 func ask(t *testing.T, daemon *clienttest.Daemon) *client.Ending {
 	t.Helper()
-	ending, err := connect(t, daemon.URL()).Ask(t.Context(), clienttest.Primary, "hello", 0)
+	ending, err := connect(t, daemon.URL()).Ask(t.Context(), clienttest.Primary, "hello", client.Waiting{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestAskFindsTheEndingOfARunThatCannotBeRead(t *testing.T) {
 func TestAskGivesUpOnADaemonThatStaysAway(t *testing.T) {
 	var daemon *clienttest.Daemon
 	daemon = clienttest.New(t, func(*clienttest.Turn) { daemon.Stop() })
-	_, err := connect(t, daemon.URL()).Ask(t.Context(), clienttest.Primary, "hello", time.Nanosecond)
+	_, err := connect(t, daemon.URL()).Ask(t.Context(), clienttest.Primary, "hello", client.Waiting{Patience: time.Nanosecond})
 	var away *client.Unreachable
 	if !errors.As(err, &away) {
 		t.Errorf("err = %v; want Unreachable", err)
@@ -195,7 +195,7 @@ func TestAskThatIsGivenUpNamesTheRun(t *testing.T) {
 		<-daemon.Watched() // the message is accepted, and its run waited for
 		cancel()
 	}()
-	_, err := connect(t, daemon.URL()).Ask(ctx, clienttest.Primary, "hello", 0)
+	_, err := connect(t, daemon.URL()).Ask(ctx, clienttest.Primary, "hello", client.Waiting{})
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "run run-1 goes on") {
 		t.Errorf("err = %v; want one that names the run", err)
 	}
@@ -204,7 +204,7 @@ func TestAskThatIsGivenUpNamesTheRun(t *testing.T) {
 func TestAProblemWithTheMessageIsNotTriedAgain(t *testing.T) {
 	daemon := clienttest.New(t, func(*clienttest.Turn) {})
 	daemon.Refuse("content: a message needs text")
-	_, err := connect(t, daemon.URL()).Ask(t.Context(), clienttest.Primary, "hello", 0)
+	_, err := connect(t, daemon.URL()).Ask(t.Context(), clienttest.Primary, "hello", client.Waiting{})
 	var problem *client.Problem
 	if !errors.As(err, &problem) || problem.Detail != "content: a message needs text" || daemon.Posts() != 1 {
 		t.Errorf("err = %v after %d posts; want the Problem after 1", err, daemon.Posts())

@@ -37,13 +37,19 @@ type Conversation struct {
 	work    sync.WaitGroup
 
 	mu   sync.Mutex
-	open map[string]pluginsdk.Accepted // runs that are tracked, by id
+	open map[string]awaited // runs that are tracked, by id
 
 	// Of the goroutine that follows.
 	down      bool
 	stood     bool
 	attempted bool
 	awaySince time.Time // zero while the daemon can be reached
+}
+
+// awaited is a run whose ending is asked for.
+type awaited struct {
+	pluginsdk.Accepted
+	by string // the run that answers it, as far as is known: itself, or the one it was merged into
 }
 
 // Converse begins to follow a thread. Patience is how long a daemon that
@@ -54,7 +60,7 @@ func (c *Client) Converse(threadID string, patience time.Duration) *Conversation
 		client: c, threadID: threadID, patience: patience,
 		notices: make(chan Notice), watched: make(chan Notice),
 		wake: make(chan struct{}, 1), tried: make(chan struct{}), cancel: cancel,
-		open: make(map[string]pluginsdk.Accepted),
+		open: make(map[string]awaited),
 	}
 	v.work.Go(func() { v.watch(ctx) })
 	v.work.Go(func() { v.follow(ctx) })
@@ -87,23 +93,29 @@ func (v *Conversation) Say(ctx context.Context, content string) (pluginsdk.Accep
 	request := ChatRequest{
 		ThreadID: v.threadID, Content: content, Source: "cli", IdempotencyKey: uuid.NewString(),
 	}
-	began, pause := time.Now(), v.client.firstPause
+	return v.client.insist(ctx, v.patience, func() (pluginsdk.Accepted, error) { return v.client.Chat(ctx, request) })
+}
+
+// insist makes a request that is safe to repeat until the daemon has answered
+// it, or patience is over; 0 waits for ever.
+func (c *Client) insist(ctx context.Context, patience time.Duration, request func() (pluginsdk.Accepted, error)) (pluginsdk.Accepted, error) {
+	began, pause := time.Now(), c.firstPause
 	for {
-		accepted, err := v.client.Chat(ctx, request)
-		if err == nil || !passing(err) || (v.patience > 0 && time.Since(began) > v.patience) {
+		accepted, err := request()
+		if err == nil || !passing(err) || (patience > 0 && time.Since(began) > patience) {
 			return accepted, err
 		}
 		if err := rest(ctx, pause); err != nil {
 			return accepted, err
 		}
-		pause = min(2*pause, v.client.longestPause)
+		pause = min(2*pause, c.longestPause)
 	}
 }
 
 // Track asks for a Final notice of a run.
 func (v *Conversation) Track(run pluginsdk.Accepted) {
 	v.mu.Lock()
-	v.open[run.RunID] = run
+	v.open[run.RunID] = awaited{Accepted: run, by: run.RunID}
 	v.mu.Unlock()
 	select {
 	case v.wake <- struct{}{}:
@@ -192,24 +204,25 @@ func (v *Conversation) heed(ctx context.Context, notice Notice) {
 	}
 }
 
-// settleAfter reads the runs that an event says have ended.
+// settleAfter reads the runs that an event says have ended, or are answered by
+// another.
 func (v *Conversation) settleAfter(ctx context.Context, event pluginsdk.Event) {
 	switch event.Type { //nolint:exhaustive // the others end nothing
-	case pluginsdk.EventPipelineComplete, pluginsdk.EventPipelineError:
+	case pluginsdk.EventPipelineComplete, pluginsdk.EventPipelineError, pluginsdk.EventPipelineMerged:
 		v.settle(ctx, RunOf(event))
 	case pluginsdk.EventResync:
 		v.settle(ctx, "")
 	}
 }
 
-// settle reads the tracked run, or all of them, and tells about those that
-// have ended.
+// settle reads the tracked runs that a run answers, or all of them, and tells
+// about those that have ended.
 func (v *Conversation) settle(ctx context.Context, only string) {
 	for _, run := range v.tracked() {
-		if only != "" && run.RunID != only {
+		if only != "" && run.RunID != only && run.by != only {
 			continue
 		}
-		ending, err := v.client.ending(ctx, run)
+		ending, by, err := v.client.ending(ctx, run.Accepted)
 		if ctx.Err() != nil {
 			return
 		}
@@ -219,12 +232,14 @@ func (v *Conversation) settle(ctx context.Context, only string) {
 		}
 		v.awaySince = time.Time{}
 		if err != nil {
-			ending = &Ending{Accepted: run, Err: err}
+			ending = &Ending{Accepted: run.Accepted, Err: err}
 		}
-		if ending != nil {
-			v.forget(run.RunID)
-			v.tell(ctx, Notice{Final: ending})
+		if ending == nil {
+			v.answeredBy(run.RunID, by)
+			continue
 		}
+		v.forget(run.RunID)
+		v.tell(ctx, Notice{Final: ending})
 	}
 }
 
@@ -239,18 +254,29 @@ func (v *Conversation) away(ctx context.Context, err error) {
 	}
 	for _, run := range v.tracked() {
 		v.forget(run.RunID)
-		v.tell(ctx, Notice{Final: &Ending{Accepted: run, Err: err}})
+		v.tell(ctx, Notice{Final: &Ending{Accepted: run.Accepted, Err: err}})
 	}
 }
 
-func (v *Conversation) tracked() []pluginsdk.Accepted {
+func (v *Conversation) tracked() []awaited {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	runs := make([]pluginsdk.Accepted, 0, len(v.open))
+	runs := make([]awaited, 0, len(v.open))
 	for _, run := range v.open {
 		runs = append(runs, run)
 	}
 	return runs
+}
+
+// answeredBy keeps who answers a tracked run, so that the end of that one is
+// known to be the end of this one.
+func (v *Conversation) answeredBy(runID, by string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if run, ok := v.open[runID]; ok {
+		run.by = by
+		v.open[runID] = run
+	}
 }
 
 func (v *Conversation) forget(runID string) {

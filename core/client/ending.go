@@ -26,6 +26,9 @@ type Ending struct {
 // Succeeded reports whether the run did what was asked.
 func (e *Ending) Succeeded() bool { return e.Err == nil && e.Run.State == pluginsdk.RunSucceeded }
 
+// Merged reports whether another run answered the message.
+func (e *Ending) Merged() bool { return e.Err == nil && e.Run.ID != e.Accepted.RunID }
+
 // Texts returns the replies and the answers of commands.
 func (e *Ending) Texts() []pluginsdk.Message { return e.of(pluginsdk.MessageText) }
 
@@ -59,29 +62,31 @@ const mergeDepth = 10
 
 var errMerged = errors.New("the message was handed from run to run without end; see `harness doctor` and the daemon's log")
 
-// ending reads how a run ended; nil when it has not.
-func (c *Client) ending(ctx context.Context, accepted pluginsdk.Accepted) (*Ending, error) {
+// ending reads how a run ended; nil when it has not. It also returns the id of
+// the run that answers: the same, or the one it was merged into.
+func (c *Client) ending(ctx context.Context, accepted pluginsdk.Accepted) (ending *Ending, by string, err error) {
 	id := accepted.RunID
 	for range mergeDepth {
 		run, err := c.Run(ctx, id)
 		switch {
 		case tooLarge(err):
-			return c.endingByRows(ctx, accepted, id)
+			ending, err := c.endingByRows(ctx, accepted, id)
+			return ending, id, err
 		case err != nil:
-			return nil, err
+			return nil, id, err
 		case !run.State.Final():
-			return nil, nil //nolint:nilnil // not ended is no error
+			return nil, id, nil
 		case run.State == pluginsdk.RunMerged && run.MergedInto != "":
 			id = run.MergedInto
 			continue
 		}
 		rows, err := c.rows(ctx, accepted, run.ID)
 		if err != nil {
-			return nil, err
+			return nil, id, err
 		}
-		return &Ending{Accepted: accepted, Run: run, Messages: readable(rows)}, nil
+		return &Ending{Accepted: accepted, Run: run, Messages: readable(rows)}, id, nil
 	}
-	return nil, errMerged
+	return nil, id, errMerged
 }
 
 // tooLarge reports whether a record is larger than what the daemon can hand
@@ -171,4 +176,14 @@ func RunOf(event pluginsdk.Event) string {
 		return ""
 	}
 	return about.RunID
+}
+
+// Answering returns the id of the run that goes on after an event of a run: of
+// the one it was merged into, when the event says so, else the same.
+func Answering(event pluginsdk.Event) string {
+	var merged pluginsdk.MergedPayload
+	if event.Type == pluginsdk.EventPipelineMerged && json.Unmarshal(event.Data, &merged) == nil && merged.Into != "" {
+		return merged.Into
+	}
+	return RunOf(event)
 }

@@ -6,8 +6,10 @@ import (
 	"github.com/seed-706843ae/harness/core/events"
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/inbox"
+	"github.com/seed-706843ae/harness/core/outbox"
 	"github.com/seed-706843ae/harness/core/pipeline"
 	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -40,8 +42,35 @@ func (p plugin) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn f
 	return p.Instance.Do(ctx, hook, callID, func(process *pluginhost.Process) error { return fn(process) })
 }
 
-// bus is the event bus as the plugin host sees it.
-type bus struct{ *events.Bus }
+func (p plugins) Do(ctx context.Context, name, callID string, fn func(pluginsdk.DeliverHook) error) error {
+	return p.host.Do(ctx, name, pluginsdk.HookDeliver, callID, func(process *pluginhost.Process) error { return fn(process) })
+}
+
+// post is the outbox as the rooms see it that store what it carries.
+type post struct{ *outbox.Outbox }
+
+func (p post) Wake(thread pluginsdk.Thread) {
+	if lane, carried := store.LaneOf(thread); carried {
+		p.Outbox.Wake(lane.Plugin, lane.Target)
+	}
+}
+
+// bus is the event bus as the plugin host sees it. What it publishes of a
+// plugin's state is told to changed as well.
+type bus struct {
+	*events.Bus
+	changed func(plugin string)
+}
+
+func (b bus) Publish(kind pluginsdk.EventType, threadID string, payload any) {
+	b.Bus.Publish(kind, threadID, payload)
+	if state, ok := payload.(pluginsdk.PluginStatePayload); ok {
+		b.changed(state.Name)
+	}
+}
+
+// pluginChanged lets deliveries go on that wait for a plugin.
+func (d *Daemon) pluginChanged(name string) { d.outbox.PluginChanged(name) }
 
 func (b bus) Subscribe(name string, types []string, deliver func(context.Context, []pluginsdk.Event) error) (stop func()) {
 	return b.Bus.Subscribe(name, types, deliver).Stop

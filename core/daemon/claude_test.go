@@ -305,3 +305,30 @@ func TestKilledDaemonLeavesNoAgentBehind(t *testing.T) {
 		}
 	})
 }
+
+// A message that comes during a turn goes into it: one reply for both, and one
+// CLI process.
+func TestMessageIsSteeredIntoTheRunningTurn(t *testing.T) {
+	each(t, func(t *testing.T, database func(*testing.T) string) {
+		in := newInstallation(t, database(t))
+		api := in.claude()
+		in.config.AllowedTools = []string{"Bash(sleep:*)"}
+		in.start()
+		watch := in.watch()
+		thread := in.busyThread(pluginsdk.BusySteer)
+		running := in.chat(thread, `usetool:Bash {"command":"sleep 2"}`)
+		for event := watch.next(); !strings.Contains(string(event.Data), string(pluginsdk.StreamToolCall)); event = watch.next() {
+		}
+		steered := in.chat(thread, "Use the blue one.")
+		watch.end(running.RunID)
+		if run := in.run(steered.RunID); run.State != pluginsdk.RunMerged || run.MergedInto != running.RunID {
+			t.Errorf("the steered run %+v", run)
+		}
+		if n := len(api.Requests(fakeapi.Main, fakeapi.Seeing("Use the blue one."))); n == 0 {
+			t.Error("the model never saw the message")
+		}
+		if in.replyTo(thread, running.RunID) == "" {
+			t.Error("there is no reply")
+		}
+	})
+}

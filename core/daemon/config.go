@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/joho/godotenv"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -43,7 +45,12 @@ type Config struct {
 	IdleTimeout    time.Duration
 	MaxAttempts    int
 	RetryBase      time.Duration
+	RetryMax       time.Duration
+	RetryJitter    float64
 	MaxWaiting     int
+	AgentMemory    int64 // bytes that all agent processes together may hold; 0: no limit
+	Deliveries     int   // attempts of a delivery before it is dead
+	RetentionDays  int   // activity and metrics older than this are deleted; 0: kept for ever
 	DrainGrace     time.Duration
 	HookDeadlines  map[pluginsdk.Hook]time.Duration
 	HookGrace      time.Duration // a plugin is restarted when a call goes on this long past its deadline
@@ -66,7 +73,7 @@ func Defaults() Config {
 		Data: "data", Port: 3001, Agent: "auto", Plugins: defaultPluginDir(),
 		Model: "claude-sonnet-4-6", ClaudeBinary: "claude", Agents: 5,
 		SilenceTimeout: 5 * time.Minute, TurnTimeout: time.Hour, IdleTimeout: 8 * time.Minute,
-		MaxAttempts: 5, RetryBase: time.Second, MaxWaiting: 1000, DrainGrace: 10 * time.Second,
+		MaxAttempts: 5, RetryBase: time.Second, RetryMax: time.Minute, RetryJitter: 0.25, Deliveries: 20, MaxWaiting: 1000, DrainGrace: 10 * time.Second,
 		HookGrace: 5 * time.Second, PluginBackoff: time.Second,
 		LogLevel: slog.LevelInfo,
 	}
@@ -114,6 +121,11 @@ var variables = []variable{
 	{"HARNESS_IDLE_TIMEOUT", "a duration such as 8m", func(c *Config, v string) error { return durationInto(&c.IdleTimeout, v) }},
 	{"HARNESS_MAX_ATTEMPTS", "a number from 1 to 100", func(c *Config, v string) error { return intInto(&c.MaxAttempts, v, 1, 100) }},
 	{"HARNESS_RETRY_BASE", "a duration such as 1s", func(c *Config, v string) error { return durationInto(&c.RetryBase, v) }},
+	{"HARNESS_RETRY_MAX", "a duration such as 1m", func(c *Config, v string) error { return durationInto(&c.RetryMax, v) }},
+	{"HARNESS_RETRY_JITTER", "a number from 0.01 to 1", setJitter},
+	{"HARNESS_AGENT_MEMORY", "a size such as 2GiB, or 0 for no limit", setAgentMemory},
+	{"HARNESS_DELIVERY_ATTEMPTS", "a number from 1 to 1000", func(c *Config, v string) error { return intInto(&c.Deliveries, v, 1, 1000) }},
+	{"HARNESS_RETENTION_DAYS", "a number from 0 (keep for ever) to 36500", func(c *Config, v string) error { return intInto(&c.RetentionDays, v, 0, 36500) }},
 	{"HARNESS_MAX_WAITING", "a number from 1 to 1000000", func(c *Config, v string) error { return intInto(&c.MaxWaiting, v, 1, 1000000) }},
 	{"HARNESS_DRAIN_GRACE", "a duration such as 10s", func(c *Config, v string) error { return durationInto(&c.DrainGrace, v) }},
 	{"HARNESS_HOOK_DEADLINES", "HOOK=DURATION separated by commas, such as OnBeforeInvoke=20s", setHookDeadlines},
@@ -198,6 +210,24 @@ func setMCPConfig(c *Config, path string) error {
 		return errors.New("not a JSON object with mcpServers")
 	}
 	c.MCPConfig = content
+	return nil
+}
+
+func setJitter(c *Config, value string) error {
+	part, err := strconv.ParseFloat(value, 64)
+	if err != nil || part < 0.01 || part > 1 {
+		return errors.New("not a number in that range")
+	}
+	c.RetryJitter = part
+	return nil
+}
+
+func setAgentMemory(c *Config, value string) error {
+	size, err := humanize.ParseBytes(value)
+	if err != nil || size > math.MaxInt64 {
+		return errors.New("not a size")
+	}
+	c.AgentMemory = int64(size)
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/inbox"
 	"github.com/seed-706843ae/harness/core/invoker"
+	"github.com/seed-706843ae/harness/core/outbox"
 	"github.com/seed-706843ae/harness/core/pipeline"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/store"
@@ -33,13 +34,13 @@ type Daemon struct {
 	addr   string
 
 	store   *store.Store
-	release func() // the lock on the database
-	lost    <-chan struct{}
+	lease   *store.Lease // the right to be this database's daemon
 	owner   string
 	events  *events.Bus
 	agent   agent
 	plugins *pluginhost.Host
 	inbox   *inbox.Inbox
+	outbox  *outbox.Outbox
 	parts   []part // in the order in which they are started
 }
 
@@ -72,6 +73,9 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	}
 	config = d.config // its paths are absolute now
 	workspace := filepath.Join(config.Data, "workspace")
+	if err := d.store.SettleRestore(ctx, workspace); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
 	if err := makeWorkspace(starter.FS, workspace); err != nil {
 		return nil, errors.Join(fmt.Errorf("make the workspace: %w", err), d.Close())
 	}
@@ -87,20 +91,27 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		Dir: config.Plugins, Owner: d.owner, Log: d.room("pluginhost"),
 		Sockets: filepath.Join(config.Data, "run"), BackoffBase: config.PluginBackoff, LateGrace: config.HookGrace,
 		Provide: map[string]string{"HARNESS_WORKSPACE": workspace, "HARNESS_HTTP_ADDR": d.addr},
-	}, d.store, bus{d.events}, hostFor(&api))
+	}, d.store, bus{d.events, d.pluginChanged}, hostFor(&api))
+	d.outbox = outbox.New(outbox.Config{
+		MaxAttempts: config.Deliveries, RetryBase: config.RetryBase, Jitter: config.RetryJitter, Log: d.room("outbox"),
+	}, d.store, plugins{d.plugins}, d.events)
 	line := pipeline.New(pipeline.Config{
 		Hook: config.HookDeadlines, Model: config.Model, Fault: config.Fault, Log: d.room("pipeline"),
-	}, d.store, d.agent, plugins{d.plugins}, tokens, d.events)
+	}, d.store, d.agent, plugins{d.plugins}, tokens, post{d.outbox}, d.events)
 	d.inbox = inbox.New(inbox.Config{
 		Owner: d.events.Position().Boot, Slots: config.Agents, MaxAttempts: config.MaxAttempts,
-		RetryBase: config.RetryBase, MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Log: d.room("inbox"),
-	}, d.store, line, plugins{d.plugins}, d.events)
-	api = hostapi.New(d.store, d.inbox, d.events, d.plugins, tokens, d.room("plugins"))
+		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter,
+		MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Log: d.room("inbox"),
+	}, d.store, line, plugins{d.plugins}, post{d.outbox}, d.events)
+	api = hostapi.New(d.store, d.inbox, d.outbox, d.events, d.plugins, tokens, d.room("plugins"))
 
+	retention := newRetention(d.store, config.RetentionDays, d.room("retention"))
 	d.parts = []part{
 		{"agent", d.agent.Start, d.agent.Stop},
 		{"plugins", d.startPlugins, d.plugins.Stop},
+		{"outbox", d.outbox.Start, d.outbox.Stop},
 		{"inbox", d.inbox.Start, d.inbox.Stop},
+		{"retention", retention.Start, retention.Stop},
 	}
 	return d, nil
 }
@@ -116,10 +127,8 @@ func (d *Daemon) open(ctx context.Context) (err error) {
 	if d.owner, err = installation(d.config.Data); err != nil {
 		return err
 	}
-	if d.store, err = OpenStore(ctx, d.config); err != nil {
-		return err
-	}
-	if d.lost, d.release, err = d.store.Lock(ctx, fmt.Sprintf("pid %d", os.Getpid())); err != nil {
+	d.store, d.lease, err = store.OpenLocked(ctx, d.config.storeConfig(), fmt.Sprintf("pid %d, installation %s", os.Getpid(), d.owner))
+	if err != nil {
 		return err
 	}
 	// Only now is it certain that whoever carries our mark has no daemon.
@@ -136,12 +145,6 @@ func (d *Daemon) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// OpenStore opens the database that the configuration names, for the daemon
-// and for commands that work on it directly.
-func OpenStore(ctx context.Context, config Config) (*store.Store, error) {
-	return store.Open(ctx, store.Config{URL: config.DatabaseURL, Dir: config.Data, Log: config.Log})
-}
-
 // startPlugins also waits until they serve, for a while: the first runs should
 // not miss them.
 func (d *Daemon) startPlugins(ctx context.Context) error {
@@ -156,27 +159,27 @@ func (d *Daemon) startPlugins(ctx context.Context) error {
 	return nil
 }
 
-// Run starts every part, calls ready, and returns when ctx ends or the
-// database's lock is lost, after everything was stopped in reverse order.
-func (d *Daemon) Run(ctx context.Context, ready func()) error {
+// Run starts every part, calls ready, and returns when ctx ends or another
+// daemon has taken the database over, after everything was stopped in reverse
+// order. Once hurry ends as well, the stop interrupts running turns at once
+// instead of giving them their grace; they go on at the next start.
+func (d *Daemon) Run(ctx, hurry context.Context, ready func()) error {
 	started, err := d.start(ctx)
 	switch {
 	case ctx.Err() != nil:
 		err = nil // told to stop before it had started: what failed did so for that
 	case err == nil:
 		ready()
-		select {
-		case <-ctx.Done():
+		if err = d.hold(ctx); err != nil {
+			hurry = ended() // what runs may be somebody else's by now
+		} else {
 			d.log.Info("stopping")
-		case <-d.lost:
-			err = errors.New("the lock on the database was lost: another daemon may take over")
-			return errors.Join(err, d.stop(ended(), started))
 		}
 	}
-	return errors.Join(err, d.stop(context.Background(), started))
+	return errors.Join(err, d.stop(hurry, started))
 }
 
-// ended is a context that leaves no time: work stops at once.
+// ended is a context that leaves no time.
 func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -210,8 +213,8 @@ func (d *Daemon) stop(ctx context.Context, n int) error {
 
 // Close gives the database back.
 func (d *Daemon) Close() error {
-	if d.release != nil {
-		d.release()
+	if d.lease != nil {
+		d.lease.Release()
 	}
 	if d.store != nil {
 		return d.store.Close()
@@ -275,7 +278,7 @@ func (c Config) invoker(workspace, owner string, log *slog.Logger) invoker.Confi
 	return invoker.Config{
 		Binary: c.ClaudeBinary, Workspace: workspace, Env: []string{"HARNESS_OWNER=" + owner},
 		Model: c.Model, PermissionMode: c.PermissionMode, AllowedTools: c.AllowedTools,
-		MCPConfig: c.MCPConfig, MaxSessions: c.Agents, IdleTimeout: c.IdleTimeout, SilenceTimeout: c.SilenceTimeout,
+		MCPConfig: c.MCPConfig, MaxSessions: c.Agents, MemoryBudget: c.AgentMemory, IdleTimeout: c.IdleTimeout, SilenceTimeout: c.SilenceTimeout,
 		TurnTimeout: c.TurnTimeout, Log: log,
 	}
 }

@@ -37,21 +37,18 @@ type Check struct {
 }
 
 // Doctor looks at what an installation needs, whether its daemon is up or down.
-// It does not make what is missing, and leaves the daemon alone. It changes one
-// thing: opening a database that an older version made brings its schema up to
-// date, as every command that opens it does.
+// It makes nothing and changes nothing, and leaves the daemon alone.
 func Doctor(ctx context.Context, config Config) []Check {
 	running := Running(config)
-	database, rows := checkDatabase(ctx, config)
+	found, rows := checkDatabase(ctx, config)
 	webOff := slices.ContainsFunc(rows, func(row pluginsdk.PluginInfo) bool { return row.Name == "web" && !row.Enabled })
 	checks := []Check{
 		checkAgent(ctx, config),
 		checkData(config.Data),
 		checkDisk(config.Data),
-		database,
-		checkPort(ctx, config, running, webOff),
-		checkPluginDir(config.Plugins),
 	}
+	checks = append(checks, found...)
+	checks = append(checks, checkPort(ctx, config, running, webOff), checkPluginDir(config.Plugins))
 	for _, row := range rows {
 		checks = append(checks, checkPlugin(row, running))
 	}
@@ -197,58 +194,82 @@ func checkPort(ctx context.Context, config Config, running, webOff bool) Check {
 	return check
 }
 
-// OpenExisting opens the installation's database, and fails where OpenStore
-// would make a new one: commands that find nothing have been given the wrong
-// directory.
+// OpenExisting opens the installation's database for a command that works on
+// its rows. It makes nothing and does not migrate: a database that is not there,
+// or whose schema is not this program's, is refused with what to do.
 func OpenExisting(ctx context.Context, config Config) (*store.Store, error) {
-	if !made(config) {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound,
-			"there is no database in %s yet: start the daemon once with `harness up`, or name its directory with --data", config.Data)
-	}
-	return OpenStore(ctx, config)
+	return openExisting(ctx, config, store.SchemaCurrent)
 }
 
-// made reports whether there is a database; of Postgres only its server can
-// tell.
-func made(config Config) bool {
-	if config.DatabaseURL != "" {
-		return true
-	}
-	_, err := os.Stat(filepath.Join(config.Data, "harness.db"))
-	return !errors.Is(err, fs.ErrNotExist)
+// OpenAsItIs is OpenExisting for commands that look at the schema itself, or
+// save it: its version does not matter.
+func OpenAsItIs(ctx context.Context, config Config) (*store.Store, error) {
+	return openExisting(ctx, config, store.SchemaAny)
+}
+
+// OpenStore opens the database as the daemon does, without the daemon's lock:
+// it makes what is not there and brings the schema up to date.
+func OpenStore(ctx context.Context, config Config) (*store.Store, error) {
+	return store.Open(ctx, config.storeConfig())
+}
+
+func openExisting(ctx context.Context, config Config, schema store.SchemaPolicy) (*store.Store, error) {
+	settings := config.storeConfig()
+	settings.Schema = schema
+	return store.Open(ctx, settings)
+}
+
+func (c Config) storeConfig() store.Config {
+	return store.Config{URL: c.DatabaseURL, Dir: c.Data, Log: c.Log}
 }
 
 // checkDatabase also returns the rows of the plugins.
-func checkDatabase(ctx context.Context, config Config) (Check, []pluginsdk.PluginInfo) {
+func checkDatabase(ctx context.Context, config Config) ([]Check, []pluginsdk.PluginInfo) {
 	check := Check{Name: "database", Remedy: "see \"When the database cannot be opened\" in docs/operating.md"}
-	if !made(config) {
-		check.OK, check.Detail = true, "there is none yet in "+config.Data+"; `harness up` makes it"
-		return check, nil
-	}
 	database, err := OpenExisting(ctx, config)
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		check.OK, check.Detail = true, "there is none yet in "+config.Data+"; `harness up` makes it"
+		return []Check{check}, nil
+	}
 	if err != nil {
 		check.Detail = err.Error()
-		return check, nil
+		return []Check{check}, nil
 	}
 	defer database.Close()
 	check.Detail = database.Describe() + "; "
 	rows, err := database.Plugins(ctx)
 	if err != nil {
 		check.Detail += err.Error()
-		return check, nil
+		return []Check{check}, nil
 	}
 	problems, err := database.Integrity(ctx)
 	switch {
 	case err != nil:
 		check.Detail += err.Error()
 	case len(problems) > 0:
-		check.Detail += fmt.Sprintf("%d faults in the file, the first: %s", len(problems), problems[0])
+		check.Detail += fmt.Sprintf("%d faults in the data, the first: %s", len(problems), problems[0])
 		check.Remedy = "stop the daemon and restore a backup; see \"When the database is damaged\" in docs/operating.md"
 	default:
 		check.OK = true
 		check.Detail += "schema current, no faults"
 	}
-	return check, rows
+	return append([]Check{check}, checkDeliveries(ctx, database)...), rows
+}
+
+// checkDeliveries is silent unless something did not reach its people.
+func checkDeliveries(ctx context.Context, database *store.Store) []Check {
+	check := Check{Name: "deliveries", Optional: true}
+	dead, err := database.DeadDeliveries(ctx)
+	switch {
+	case err != nil:
+		check.Detail, check.Remedy = err.Error(), "see the line of the database"
+	case dead == 0:
+		return nil
+	default:
+		check.Detail = fmt.Sprintf("given up, so that somebody has not got what they carry: %d", dead)
+		check.Remedy = "`harness delivery list --state dead` says why; `harness delivery retry ID` tries one again"
+	}
+	return []Check{check}
 }
 
 func checkPluginDir(dir string) Check {

@@ -49,12 +49,12 @@ func holdLock(t *testing.T, config Config) (release func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, unlock, err := database.Lock(context.WithoutCancel(t.Context()), "test")
+	lease, err := database.Lock(context.WithoutCancel(t.Context()), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
 	release = sync.OnceFunc(func() {
-		unlock()
+		lease.Release()
 		if err := database.Close(); err != nil {
 			t.Error(err)
 		}

@@ -63,7 +63,7 @@ func runDoomed() {
 	defer stop()
 	instance, err := daemon.New(ctx, config)
 	if err == nil {
-		err = instance.Run(ctx, func() { appendLine(d.path("ready.log"), fmt.Sprint(os.Getpid())) })
+		err = instance.Run(ctx, context.Background(), func() { appendLine(d.path("ready.log"), fmt.Sprint(os.Getpid())) })
 		_ = instance.Close()
 	}
 	if err != nil {

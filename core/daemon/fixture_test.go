@@ -103,7 +103,7 @@ func (in *installation) start() (stop func()) {
 		in.t.Fatal(err)
 	}
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- d.Run(ctx, func() { close(ready) }) }()
+	go func() { ended <- d.Run(ctx, context.Background(), func() { close(ready) }) }()
 	select {
 	case <-ready:
 	case err := <-ended:

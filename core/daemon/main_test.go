@@ -9,13 +9,16 @@ import (
 )
 
 // The test binary plays other parts when it is started under their names: the
-// daemon that is killed in mid-run, and the plugin that misbehaves.
+// daemon that is killed in mid-run, the plugin that misbehaves, and the one that
+// carries messages.
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case doomedName:
 		runDoomed()
 	case hostileName:
 		runHostile()
+	case courierName:
+		runCourier()
 	default:
 		os.Exit(run(m))
 	}

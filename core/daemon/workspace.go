@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // installation returns the id that marks everything this installation starts.
@@ -38,10 +41,7 @@ func makeWorkspace(starter fs.FS, dir string) error {
 		if err != nil || entry.IsDir() || filepath.Ext(name) != ".md" {
 			return err
 		}
-		path := filepath.Join(dir, name)
-		if name != "CLAUDE.md" {
-			path = filepath.Join(dir, "context", name)
-		}
+		path := filepath.Join(dir, starterPath(name))
 		if _, err := os.Lstat(path); err == nil {
 			return nil
 		}
@@ -53,5 +53,38 @@ func makeWorkspace(starter fs.FS, dir string) error {
 			return err
 		}
 		return os.WriteFile(path, content, 0o600)
+	})
+}
+
+// starterPath is where in the workspace a starter file lies.
+func starterPath(name string) string {
+	if name == "CLAUDE.md" {
+		return name
+	}
+	return filepath.Join("context", name)
+}
+
+// checkUntouched refuses a workspace that holds anything but starter files as
+// they were laid: it is somebody's.
+func checkUntouched(starter fs.FS, dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && path == dir {
+			return nil
+		}
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if entry.Type().IsRegular() {
+			content, err := os.ReadFile(path) //nolint:gosec // the operator's own directory
+			if err != nil {
+				return err
+			}
+			laid, err := fs.ReadFile(starter, filepath.Base(path))
+			if err == nil && bytes.Equal(laid, content) && path == filepath.Join(dir, starterPath(filepath.Base(path))) {
+				return nil
+			}
+		}
+		return pluginsdk.Errorf(pluginsdk.CodeConflict, "the workspace is not empty, it has %s: a backup is restored into a new "+
+			"installation only; move the data directory away first", path)
 	})
 }

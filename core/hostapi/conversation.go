@@ -137,26 +137,3 @@ func page(rows []pluginsdk.Message, last bool) []pluginsdk.Message {
 	}
 	return rows[:n]
 }
-
-type runs struct{ *caller }
-
-func (s runs) Get(ctx context.Context, id string) (pluginsdk.Run, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapRunsRead); err != nil {
-		return pluginsdk.Run{}, err
-	}
-	return s.store.Run(ctx, id)
-}
-
-func (s runs) List(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapRunsRead); err != nil {
-		return nil, err
-	}
-	return s.store.Runs(ctx, query)
-}
-
-func (s runs) Cancel(ctx context.Context, id string) (pluginsdk.Run, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapRunsControl); err != nil {
-		return pluginsdk.Run{}, err
-	}
-	return s.inbox.Cancel(ctx, id)
-}

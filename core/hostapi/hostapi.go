@@ -27,6 +27,8 @@ type Store interface {
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)
 	Runs(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error)
 
+	Deliveries(ctx context.Context, query pluginsdk.DeliveryQuery) ([]pluginsdk.Delivery, error)
+
 	CreateTask(ctx context.Context, key string, task pluginsdk.NewTask) (t pluginsdk.Task, created bool, err error)
 	Task(ctx context.Context, id string) (pluginsdk.Task, error)
 	Tasks(ctx context.Context, query pluginsdk.TaskQuery) ([]pluginsdk.Task, error)
@@ -50,10 +52,17 @@ type Store interface {
 	Audit(ctx context.Context, who, action, target, detail string) error
 }
 
-// Inbox accepts messages and ends runs.
+// Inbox accepts messages and controls runs.
 type Inbox interface {
 	Submit(ctx context.Context, submission pluginsdk.Submission) (pluginsdk.Accepted, error)
 	Cancel(ctx context.Context, runID string) (pluginsdk.Run, error)
+	Retry(ctx context.Context, runID string) (pluginsdk.Accepted, error)
+	StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue) (pluginsdk.Stopped, error)
+}
+
+// Outbox carries deliveries.
+type Outbox interface {
+	Retry(ctx context.Context, id string) (pluginsdk.Delivery, error)
 }
 
 // Events is the event bus.
@@ -72,6 +81,7 @@ type Grants interface {
 type API struct {
 	store  Store
 	inbox  Inbox
+	outbox Outbox
 	events Events
 	grants Grants
 	tokens *Tokens
@@ -79,8 +89,8 @@ type API struct {
 }
 
 // New returns an API. Tokens must be the ones that the pipeline opens.
-func New(store Store, inbox Inbox, events Events, grants Grants, tokens *Tokens, log *slog.Logger) *API {
-	return &API{store: store, inbox: inbox, events: events, grants: grants, tokens: tokens, log: log}
+func New(store Store, inbox Inbox, outbox Outbox, events Events, grants Grants, tokens *Tokens, log *slog.Logger) *API {
+	return &API{store: store, inbox: inbox, outbox: outbox, events: events, grants: grants, tokens: tokens, log: log}
 }
 
 // For returns the Host of one plugin. Agent and Tools answer
@@ -88,8 +98,8 @@ func New(store Store, inbox Inbox, events Events, grants Grants, tokens *Tokens,
 func (a *API) For(plugin string) pluginsdk.Host {
 	c := &caller{API: a, plugin: plugin}
 	return pluginsdk.Host{
-		Threads: threads{c}, Messages: messages{c}, Runs: runs{c}, Tasks: tasks{c}, Agent: agent{},
-		Events: busEvents{c}, Settings: settings{c}, State: state{c}, Crons: crons{c}, Metrics: metrics{c},
+		Threads: threads{c}, Messages: messages{c}, Runs: runs{c}, Deliveries: deliveries{c},
+		Tasks: tasks{c}, Agent: agent{}, Events: busEvents{c}, Settings: settings{c}, State: state{c}, Crons: crons{c}, Metrics: metrics{c},
 		Tools: tools{}, Plugins: plugins{c},
 		Log: a.log.With("plugin", plugin),
 	}

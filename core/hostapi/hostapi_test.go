@@ -26,6 +26,10 @@ func (s *stub) Append(_ context.Context, fence *ledger.Fence, threadID, _, sourc
 	return make([]pluginsdk.Message, len(rows)), nil
 }
 
+func (s *stub) Deliveries(_ context.Context, query pluginsdk.DeliveryQuery) ([]pluginsdk.Delivery, error) {
+	return []pluginsdk.Delivery{{ID: "D", State: query.State}}, nil
+}
+
 func (s *stub) PutState(context.Context, string, string, []byte) error { return nil }
 
 func (s *stub) SetPluginEnabled(context.Context, string, bool) error { return nil }
@@ -48,6 +52,20 @@ func (s *submissions) Submit(_ context.Context, submission pluginsdk.Submission)
 
 func (*submissions) Cancel(context.Context, string) (pluginsdk.Run, error) {
 	return pluginsdk.Run{}, nil
+}
+
+func (*submissions) Retry(_ context.Context, runID string) (pluginsdk.Accepted, error) {
+	return pluginsdk.Accepted{RunID: "again " + runID}, nil
+}
+
+func (*submissions) StopThread(_ context.Context, threadID string, queue pluginsdk.Queue) (pluginsdk.Stopped, error) {
+	return pluginsdk.Stopped{RunID: threadID + " " + string(queue)}, nil
+}
+
+type outbox struct{}
+
+func (outbox) Retry(_ context.Context, id string) (pluginsdk.Delivery, error) {
+	return pluginsdk.Delivery{ID: id, State: pluginsdk.DeliveryPending}, nil
 }
 
 type recorded struct{ kinds []pluginsdk.EventType }
@@ -77,7 +95,7 @@ type fixture struct {
 
 func newFixture(granted ...pluginsdk.Capability) *fixture {
 	f := &fixture{store: &stub{}, inbox: &submissions{}, events: &recorded{}, tokens: NewTokens()}
-	f.api = New(f.store, f.inbox, f.events, grants(granted), f.tokens, slog.New(slog.DiscardHandler))
+	f.api = New(f.store, f.inbox, outbox{}, f.events, grants(granted), f.tokens, slog.New(slog.DiscardHandler))
 	f.Host = f.api.For("p")
 	return f
 }
@@ -99,6 +117,10 @@ func TestEveryServiceNeedsItsGrant(t *testing.T) {
 		"Runs.Get":           func() error { _, err := f.Runs.Get(ctx, "R"); return err },
 		"Runs.List":          func() error { _, err := f.Runs.List(ctx, pluginsdk.RunQuery{}); return err },
 		"Runs.Cancel":        func() error { _, err := f.Runs.Cancel(ctx, "R"); return err },
+		"Runs.Retry":         func() error { _, err := f.Runs.Retry(ctx, "R"); return err },
+		"Runs.Stop":          func() error { _, err := f.Runs.Stop(ctx, "T", pluginsdk.KeepQueue); return err },
+		"Deliveries.List":    func() error { _, err := f.Deliveries.List(ctx, pluginsdk.DeliveryQuery{}); return err },
+		"Deliveries.Retry":   func() error { _, err := f.Deliveries.Retry(ctx, "D"); return err },
 		"Tasks.Create":       func() error { _, err := f.Tasks.Create(ctx, "k", pluginsdk.NewTask{}); return err },
 		"Tasks.Get":          func() error { _, err := f.Tasks.Get(ctx, "k"); return err },
 		"Tasks.List":         func() error { _, err := f.Tasks.List(ctx, pluginsdk.TaskQuery{}); return err },

@@ -41,10 +41,15 @@ func (in *Inbox) Cancel(ctx context.Context, runID string) (pluginsdk.Run, error
 		return pluginsdk.Run{}, err
 	}
 	if cancelled {
-		in.events.Publish(pluginsdk.EventPipelineError, run.ThreadID, pluginsdk.ErrorPayload{
-			ThreadID: run.ThreadID, RunID: run.ID, Error: ErrStopped.Error(),
-		})
+		in.announceCancelled(run.ThreadID, run.ID)
 		in.wake(run.ThreadID)
 	}
 	return run, nil
+}
+
+// announceCancelled publishes the end of a run that was cancelled in the queue.
+func (in *Inbox) announceCancelled(threadID, runID string) {
+	in.events.Publish(pluginsdk.EventPipelineError, threadID, pluginsdk.ErrorPayload{
+		ThreadID: threadID, RunID: runID, Error: ErrStopped.Error(),
+	})
 }

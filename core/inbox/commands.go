@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -13,11 +14,14 @@ import (
 
 // coreCommands are answered by the core at once, outside the queue.
 var coreCommands = []pluginsdk.CommandSpec{
+	{Name: "busy", Usage: "/busy [MODE]", Description: "show or set what a message does that comes during a turn: " +
+		"queue (wait), steer (go into the turn), collect (wait, then all as one), interrupt (stop the turn)"},
 	{Name: "help", Description: "list the commands"},
 	{Name: "model", Usage: "/model [NAME]", Description: "show or set the thread's model; `/model default` clears it"},
 	{Name: "new", Description: "forget the agent's session: the next message starts a fresh one"},
 	{Name: "status", Description: "show what this thread is doing"},
-	{Name: "stop", Description: "stop the turn that is running; what waits behind it stays"},
+	{Name: "retry", Description: "give the last message that was not answered once more"},
+	{Name: "stop", Usage: "/stop [all]", Description: "stop the turn that is running; what waits behind it stays, with `all` it is dropped"},
 }
 
 func isCoreCommand(name string) bool {
@@ -36,8 +40,12 @@ func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, name,
 	switch name {
 	case "help":
 		text = in.help()
+	case "busy":
+		text, err = in.setBusyMode(ctx, thread, args)
+	case "retry":
+		text, err = in.retryLast(ctx, thread.ID)
 	case "stop":
-		text, err = in.stopThread(ctx, thread.ID)
+		text, err = in.stopCommand(ctx, thread.ID, args)
 	case "new":
 		text, err = in.newSession(ctx, thread)
 	case "model":
@@ -75,54 +83,12 @@ func (in *Inbox) help() string {
 	return "Commands:\n" + strings.Join(lines, "\n")
 }
 
-// stopThread stops the run that executes, or the one that waits to be tried
-// again.
-func (in *Inbox) stopThread(ctx context.Context, threadID string) (string, error) {
-	if in.eachRunning(threadID, func(r running) { r.cancel(ErrStopped) }) {
-		return "Stopping the turn that is running.", nil
-	}
-	retrying, err := in.retrying(ctx, threadID)
-	if err != nil || retrying == "" {
-		return "Nothing is running in this thread.", err
-	}
-	if _, err := in.Cancel(ctx, retrying); err != nil {
-		return "", err
-	}
-	return "Stopped: the message that waited to be tried again is given up.", nil
-}
-
-// eachRunning calls fn for the runs of the thread that execute, and reports
-// whether there are any.
-func (in *Inbox) eachRunning(threadID string, fn func(running)) (any bool) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	for _, run := range in.running {
-		if run.threadID == threadID {
-			fn(run)
-			any = true
-		}
-	}
-	return any
-}
-
-// retrying returns the thread's run that was begun and waits for its next
-// attempt, or nothing.
-func (in *Inbox) retrying(ctx context.Context, threadID string) (runID string, err error) {
-	head, err := in.store.Runs(ctx, pluginsdk.RunQuery{
-		ThreadID: threadID, States: []pluginsdk.RunState{pluginsdk.RunQueued}, Limit: 1,
-	})
-	if err != nil || len(head) == 0 || head[0].Attempt == 0 {
-		return "", err
-	}
-	return head[0].ID, nil
-}
-
 func (in *Inbox) newSession(ctx context.Context, thread pluginsdk.Thread) (string, error) {
 	retrying, err := in.retrying(ctx, thread.ID)
 	if err != nil {
 		return "", err
 	}
-	if retrying != "" || in.eachRunning(thread.ID, func(running) {}) {
+	if retrying.ID != "" || in.eachRunning(thread.ID, func(running) {}) {
 		return "", errors.New("a turn is under way in this thread; /stop it first")
 	}
 	if err := in.store.ResetSession(ctx, thread.ID); err != nil {
@@ -172,6 +138,23 @@ func (in *Inbox) status(ctx context.Context, thread pluginsdk.Thread) (string, e
 	if session == "" {
 		session = "none yet"
 	}
-	return fmt.Sprintf("Thread %s (%s): %s, %d waiting. Model: %s. Session: %s. Other threads working: %d.",
-		thread.ID, thread.Kind, busy, waiting, model, session, others), nil
+	text := fmt.Sprintf("Thread %s (%s): %s, %d waiting. When busy: %s. Model: %s. Session: %s. Other threads working: %d.",
+		thread.ID, thread.Kind, busy, waiting, thread.BusyMode, model, session, others)
+	retrying, err := in.retrying(ctx, thread.ID)
+	if err != nil || retrying.ID == "" {
+		return text, err
+	}
+	return text + fmt.Sprintf(" Attempt %d of %d failed: %s. The next one is due at %s.",
+		retrying.Attempt, in.config.MaxAttempts, retrying.Error, retrying.NextAttemptAt.Format(time.TimeOnly+" MST")), nil
+}
+
+func (in *Inbox) setBusyMode(ctx context.Context, thread pluginsdk.Thread, name string) (string, error) {
+	if name == "" {
+		return fmt.Sprintf("When this thread is busy, a message takes the way %q.", thread.BusyMode), nil
+	}
+	mode := pluginsdk.BusyMode(name)
+	if _, err := in.store.UpdateThread(ctx, thread.ID, pluginsdk.ThreadPatch{BusyMode: &mode}); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("From now on, a message that comes while this thread is busy takes the way %q.", mode), nil
 }

@@ -26,6 +26,10 @@ import (
 // daemon stops. Their runs go back to the queue.
 var ErrStopping = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "harness is stopping")
 
+// ErrSuperseded is the cause with which a turn is cancelled when a newer
+// message of its thread interrupts it.
+var ErrSuperseded = pluginsdk.Errorf(pluginsdk.CodeCancelled, "interrupted by a newer message")
+
 // ErrStopped is the cause with which a turn is cancelled on a person's word.
 var ErrStopped = pluginsdk.Errorf(pluginsdk.CodeCancelled, "stopped by a person")
 
@@ -36,15 +40,18 @@ type Store interface {
 	UpdateThread(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error)
 	ResetSession(ctx context.Context, threadID string) error
 	Known(ctx context.Context, source, key string) (bool, error)
-	Accept(ctx context.Context, acceptance ledger.Acceptance) (pluginsdk.Accepted, error)
+	Accept(ctx context.Context, acceptance ledger.Acceptance) (ledger.Accepted, error)
 	Claim(ctx context.Context, threadID, owner string) (ledger.Claim, error)
 	Unclaim(ctx context.Context, threadID, owner string) error
-	Recover(ctx context.Context) (threads []string, err error)
+	Recover(ctx context.Context, owner string) (threads []string, err error)
 	Retry(ctx context.Context, fence ledger.Fence, runID string, at time.Time, reason string) error
 	Release(ctx context.Context, fence ledger.Fence, runID string) error
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)
 	Runs(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error)
+	Message(ctx context.Context, id int64) (pluginsdk.Message, error)
+	LastUnanswered(ctx context.Context, threadID string) (pluginsdk.Run, error)
 	CancelQueued(ctx context.Context, runID string) (pluginsdk.Run, bool, error)
+	CancelAllQueued(ctx context.Context, threadID string) (ids []string, err error)
 	Waiting(ctx context.Context, threadID string) (int, error)
 }
 
@@ -57,6 +64,9 @@ type Pipeline interface {
 	Handle(ctx context.Context, claim ledger.Claim) error
 	// Fail ends a run that will not be attempted again and tells the person.
 	Fail(ctx context.Context, claim ledger.Claim, cause error) error
+	// Steer puts what waits in the thread of a run that executes into its
+	// turn, if that can still be.
+	Steer(ctx context.Context, runID string)
 }
 
 // Registry knows the commands that plugins answer.
@@ -68,6 +78,12 @@ type Registry interface {
 type Command struct {
 	Plugin string
 	Spec   pluginsdk.CommandSpec
+}
+
+// Outbox carries what was stored for people.
+type Outbox interface {
+	// Wake says that a delivery of the thread may have been made.
+	Wake(thread pluginsdk.Thread)
 }
 
 // Events is where the inbox publishes.
@@ -83,6 +99,7 @@ type Config struct {
 	MaxWaiting  int           // runs that may wait in one thread; default 1000
 	RetryBase   time.Duration // wait before the second attempt; doubles; default 1 s
 	RetryMax    time.Duration // longest wait between attempts; default 1 min
+	Jitter      float64       // by which part of itself a wait may be shorter or longer; default 0.25
 	DrainGrace  time.Duration // how long Stop lets turns run on; default 10 s
 	Log         *slog.Logger
 	Now         func() time.Time
@@ -94,6 +111,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxWaiting, 1000)
 	setDefault(&c.RetryBase, time.Second)
 	setDefault(&c.RetryMax, time.Minute)
+	setDefault(&c.Jitter, 0.25)
 	setDefault(&c.DrainGrace, 10*time.Second)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -117,6 +135,7 @@ type Inbox struct {
 	store    Store
 	pipeline Pipeline
 	registry Registry
+	outbox   Outbox
 	events   Events
 	slots    *semaphore.Weighted
 	primary  atomic.Pointer[string] // id of the primary thread, once it was read
@@ -130,7 +149,7 @@ type Inbox struct {
 
 	mu         sync.Mutex
 	stage      stage
-	early      []string                 // threads woken before Start had looked
+	early      []string                 // threads woken while nothing may be claimed
 	workers    map[string]*worker       // by thread
 	running    map[string]running       // by run
 	announcing map[string]chan struct{} // runs accepted and not yet announced
@@ -143,19 +162,21 @@ type stage int
 const (
 	created stage = iota
 	started
+	paused
 	stopped
 )
 
 type running struct {
-	threadID string
-	cancel   context.CancelCauseFunc
+	id, threadID string
+	newest       int64 // id of the newest message that it answers
+	cancel       context.CancelCauseFunc
 }
 
 // New returns an Inbox. Submit works at once; runs are executed from Start on.
-func New(config Config, store Store, pipeline Pipeline, registry Registry, events Events) *Inbox {
+func New(config Config, store Store, pipeline Pipeline, registry Registry, outbox Outbox, events Events) *Inbox {
 	config = config.withDefaults()
 	in := &Inbox{
-		config: config, store: store, pipeline: pipeline, registry: registry, events: events,
+		config: config, store: store, pipeline: pipeline, registry: registry, outbox: outbox, events: events,
 		slots:   semaphore.NewWeighted(int64(config.Slots)),
 		workers: make(map[string]*worker), running: make(map[string]running),
 		announcing: make(map[string]chan struct{}), unwanted: make(map[string]bool),
@@ -166,13 +187,32 @@ func New(config Config, store Store, pipeline Pipeline, registry Registry, event
 }
 
 // Start finds what a predecessor left open and begins to dispatch.
-func (in *Inbox) Start(ctx context.Context) error {
-	threads, err := in.store.Recover(ctx)
+func (in *Inbox) Start(ctx context.Context) error { return in.dispatch(ctx) }
+
+// Pause claims nothing and accepts nothing until Resume: the right to this
+// database was lost. Runs under way go on; what they write holds only if nobody
+// else has taken their threads.
+func (in *Inbox) Pause() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.stage == started {
+		in.stage = paused
+	}
+}
+
+// Resume ends a Pause. Runs that somebody else has left open meanwhile are
+// found.
+func (in *Inbox) Resume(ctx context.Context) error { return in.dispatch(ctx) }
+
+func (in *Inbox) dispatch(ctx context.Context) error {
+	threads, err := in.store.Recover(ctx, in.config.Owner)
 	if err != nil {
 		return err
 	}
 	in.mu.Lock()
-	in.stage = started
+	if in.stage != stopped {
+		in.stage = started
+	}
 	early := in.early
 	in.early = nil
 	in.mu.Unlock()
@@ -185,8 +225,8 @@ func (in *Inbox) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop claims nothing more, lets turns run on for DrainGrace (or until ctx
-// ends), then interrupts what is left, which goes back to the queue.
+// Stop accepts and claims nothing more, lets turns run on for DrainGrace (or
+// until ctx ends), then interrupts what is left, which goes back to the queue.
 func (in *Inbox) Stop(ctx context.Context) error {
 	in.stopIntake()
 	in.mu.Lock()

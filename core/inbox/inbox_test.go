@@ -20,7 +20,10 @@ type scripted struct {
 	order  []string
 	failed []error
 	handle func(ctx context.Context, claim ledger.Claim) error
+	steers chan string // runs that were to be steered
 }
+
+func (s *scripted) Steer(_ context.Context, runID string) { s.steers <- runID }
 
 func (s *scripted) Handle(ctx context.Context, claim ledger.Claim) error {
 	s.mu.Lock()
@@ -31,6 +34,9 @@ func (s *scripted) Handle(ctx context.Context, claim ledger.Claim) error {
 			return err
 		}
 	}
+	if pluginsdk.CodeOf(context.Cause(ctx)) == pluginsdk.CodeCancelled {
+		return s.store.set(claim.Run.ID, pluginsdk.RunCancelled, time.Time{}, 0)
+	}
 	return s.store.set(claim.Run.ID, pluginsdk.RunSucceeded, time.Time{}, 0)
 }
 
@@ -40,6 +46,11 @@ func (s *scripted) Fail(_ context.Context, claim ledger.Claim, cause error) erro
 	s.mu.Unlock()
 	return s.store.set(claim.Run.ID, pluginsdk.RunFailed, time.Time{}, 0)
 }
+
+// asleep is an Outbox for tests that deliver nothing.
+type asleep struct{}
+
+func (asleep) Wake(pluginsdk.Thread) {}
 
 type commands []Command
 
@@ -66,11 +77,11 @@ type fixture struct {
 func newFixture(t *testing.T, config Config, known ...Command) *fixture {
 	t.Helper()
 	store := newMemory()
-	f := &fixture{store: store, line: &scripted{store: store}, events: &published{}}
+	f := &fixture{store: store, line: &scripted{store: store, steers: make(chan string, 100)}, events: &published{}}
 	if config.RetryBase == 0 {
 		config.RetryBase, config.RetryMax = time.Millisecond, 2*time.Millisecond
 	}
-	f.Inbox = New(config, store, f.line, commands(known), f.events)
+	f.Inbox = New(config, store, f.line, commands(known), asleep{}, f.events)
 	return f
 }
 
@@ -256,7 +267,7 @@ func TestCancel(t *testing.T) {
 	if got := strings.Join(f.line.order, " "); got != "long last" {
 		t.Error(got)
 	}
-	if run, err := f.Cancel(t.Context(), running.RunID); err != nil || run.State != pluginsdk.RunSucceeded {
+	if run, err := f.Cancel(t.Context(), running.RunID); err != nil || run.State != pluginsdk.RunCancelled {
 		t.Errorf("cancel of a run that is over: %+v %v", run, err)
 	}
 }

@@ -2,7 +2,9 @@ package inbox
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +20,7 @@ type memory struct {
 	threads  map[string]pluginsdk.Thread
 	runs     []*pluginsdk.Run
 	contents map[string]string
+	metadata map[string]json.RawMessage
 	keys     map[string]pluginsdk.Accepted
 	answers  []string
 	changed  chan struct{}
@@ -29,7 +32,7 @@ type memory struct {
 func newMemory() *memory {
 	return &memory{
 		threads:  map[string]pluginsdk.Thread{"P": {ID: "P", Kind: pluginsdk.ThreadPrimary}},
-		contents: map[string]string{}, keys: map[string]pluginsdk.Accepted{}, changed: make(chan struct{}),
+		contents: map[string]string{}, metadata: map[string]json.RawMessage{}, keys: map[string]pluginsdk.Accepted{}, changed: make(chan struct{}),
 	}
 }
 
@@ -53,23 +56,28 @@ func (m *memory) UpdateThread(_ context.Context, id string, patch pluginsdk.Thre
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	thread := m.threads[id]
-	thread.Model = *patch.Model
+	if patch.Model != nil {
+		thread.Model = *patch.Model
+	}
+	if patch.BusyMode != nil {
+		thread.BusyMode = *patch.BusyMode
+	}
 	m.threads[id] = thread
 	return thread, nil
 }
 
 func (m *memory) ResetSession(context.Context, string) error { return nil }
 
-func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (pluginsdk.Accepted, error) {
+func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if to := a.Submission.ThreadID; to != "P" && !strings.HasPrefix(to, "T") {
-		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no thread %s", to)
+		return ledger.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no thread %s", to)
 	}
 	key := a.Submission.Source + "/" + a.Submission.Key
 	if known, ok := m.keys[key]; ok {
 		known.Repeated = true
-		return known, nil
+		return ledger.Accepted{Accepted: known}, nil
 	}
 	run := &pluginsdk.Run{ID: a.RunID, ThreadID: a.Submission.ThreadID, MessageID: int64(len(m.runs) + 1), Kind: a.Kind, State: pluginsdk.RunQueued}
 	if a.Answer != nil {
@@ -77,9 +85,9 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (pluginsdk.Accep
 		m.answers = append(m.answers, a.Answer.Text)
 	}
 	m.runs = append(m.runs, run)
-	m.contents[run.ID] = a.Submission.Content
+	m.contents[run.ID], m.metadata[run.ID] = a.Submission.Content, a.Submission.Metadata
 	m.keys[key] = pluginsdk.Accepted{ThreadID: run.ThreadID, MessageID: run.MessageID, RunID: run.ID}
-	return m.keys[key], nil
+	return ledger.Accepted{Accepted: m.keys[key], BusyMode: m.threads[run.ThreadID].BusyMode}, nil
 }
 
 func (m *memory) Claim(_ context.Context, threadID, _ string) (ledger.Claim, error) {
@@ -105,12 +113,70 @@ func (m *memory) Claim(_ context.Context, threadID, _ string) (ledger.Claim, err
 			m.lost = false
 			return ledger.Claim{}, errors.New("connection reset")
 		}
+		if mode := m.threads[threadID].BusyMode; mode != "" && mode != pluginsdk.BusyQueue && run.Kind == pluginsdk.RunMessage {
+			m.absorb(run)
+		}
 		return ledger.Claim{
 			Found: true, Run: *run, Thread: pluginsdk.Thread{ID: threadID},
-			Message: pluginsdk.Message{ID: run.MessageID, Content: m.contents[run.ID]},
+			Message: m.message(run.MessageID), Absorbed: m.absorbed(run),
 		}, nil
 	}
 	return ledger.Claim{}, nil
+}
+
+// absorb merges what waits behind a run into it.
+func (m *memory) absorb(into *pluginsdk.Run) {
+	for _, run := range m.runs {
+		if run.ThreadID != into.ThreadID || run.State != pluginsdk.RunQueued {
+			continue
+		}
+		if run.Kind != pluginsdk.RunMessage || run.Attempt > 0 {
+			return
+		}
+		run.State, run.MergedInto = pluginsdk.RunMerged, into.ID
+		into.Absorbed = append(into.Absorbed, run.MessageID)
+	}
+}
+
+func (m *memory) absorbed(run *pluginsdk.Run) (messages []pluginsdk.Message) {
+	for _, id := range run.Absorbed {
+		messages = append(messages, m.message(id))
+	}
+	return messages
+}
+
+func (m *memory) message(id int64) pluginsdk.Message {
+	run := m.runs[id-1]
+	return pluginsdk.Message{ID: id, RunID: run.ID, Source: "web", Content: m.contents[run.ID], Metadata: m.metadata[run.ID]}
+}
+
+func (m *memory) Message(_ context.Context, id int64) (pluginsdk.Message, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.message(id), nil
+}
+
+func (m *memory) LastUnanswered(_ context.Context, threadID string) (pluginsdk.Run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range slices.Backward(m.runs) {
+		if run.ThreadID == threadID && run.Kind == pluginsdk.RunMessage && run.State == pluginsdk.RunFailed {
+			return *run, nil
+		}
+	}
+	return pluginsdk.Run{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "none")
+}
+
+func (m *memory) CancelAllQueued(_ context.Context, threadID string) (ids []string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if run.ThreadID == threadID && run.State == pluginsdk.RunQueued {
+			run.State = pluginsdk.RunCancelled
+			ids = append(ids, run.ID)
+		}
+	}
+	return ids, nil
 }
 
 func (m *memory) Known(_ context.Context, source, key string) (bool, error) {
@@ -142,7 +208,7 @@ func (m *memory) Runs(_ context.Context, query pluginsdk.RunQuery) ([]pluginsdk.
 	return nil, nil
 }
 
-func (m *memory) Recover(context.Context) ([]string, error) {
+func (m *memory) Recover(context.Context, string) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var threads []string

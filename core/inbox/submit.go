@@ -21,6 +21,13 @@ func (in *Inbox) Submit(ctx context.Context, submission pluginsdk.Submission) (p
 	if err := validate(submission); err != nil {
 		return pluginsdk.Accepted{}, err
 	}
+	return in.submit(ctx, submission)
+}
+
+func (in *Inbox) submit(ctx context.Context, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
+	if err := in.open(); err != nil {
+		return pluginsdk.Accepted{}, err
+	}
 	if submission.ThreadID == "" {
 		primary, err := in.primaryID(ctx)
 		if err != nil {
@@ -39,11 +46,12 @@ func (in *Inbox) Submit(ctx context.Context, submission pluginsdk.Submission) (p
 	if name, args, ok := pluginsdk.ParseCommand(submission.Content); ok {
 		acceptance.Kind = pluginsdk.RunCommand
 		if !in.pluginAnswers(name) {
-			answer, err := in.answer(ctx, submission, name, args)
+			thread, answer, err := in.answer(ctx, submission, name, args)
 			if err != nil {
 				return pluginsdk.Accepted{}, err
 			}
 			acceptance.Answer, acceptance.MaxWaiting = &answer, 0
+			defer in.outbox.Wake(thread) // once it is stored
 		}
 	}
 	defer in.holdBack(acceptance.RunID)()
@@ -52,10 +60,27 @@ func (in *Inbox) Submit(ctx context.Context, submission pluginsdk.Submission) (p
 		return pluginsdk.Accepted{}, err
 	}
 	if !accepted.Repeated {
-		in.announce(accepted, submission, acceptance.Answer)
+		in.announce(accepted.Accepted, submission, acceptance.Answer)
+	}
+	if acceptance.Kind == pluginsdk.RunMessage {
+		in.joinIn(ctx, accepted)
 	}
 	in.wake(accepted.ThreadID)
-	return accepted, nil
+	return accepted.Accepted, nil
+}
+
+// open refuses what would be kept for nobody knows how long.
+func (in *Inbox) open() error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	switch in.stage {
+	case paused:
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the connection to the database was lost; send the message again in a moment")
+	case stopped:
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "harness is stopping; send the message again when it is back")
+	case created, started:
+	}
+	return nil
 }
 
 func validate(s pluginsdk.Submission) error {
@@ -103,16 +128,16 @@ func (in *Inbox) holdBack(runID string) (release func()) {
 
 // answer carries out a command of the core, unless it is a repeated one: that
 // has been carried out, and Accept tells what came of it.
-func (in *Inbox) answer(ctx context.Context, s pluginsdk.Submission, name, args string) (ledger.Answer, error) {
-	known, err := in.store.Known(ctx, s.Source, s.Key)
-	if err != nil || known {
-		return ledger.Answer{State: pluginsdk.RunSucceeded}, err
-	}
+func (in *Inbox) answer(ctx context.Context, s pluginsdk.Submission, name, args string) (pluginsdk.Thread, ledger.Answer, error) {
 	thread, err := in.store.Thread(ctx, s.ThreadID)
 	if err != nil {
-		return ledger.Answer{}, err
+		return thread, ledger.Answer{}, err
 	}
-	return in.coreCommand(ctx, thread, name, args), nil
+	known, err := in.store.Known(ctx, s.Source, s.Key)
+	if err != nil || known {
+		return thread, ledger.Answer{State: pluginsdk.RunSucceeded}, err
+	}
+	return thread, in.coreCommand(ctx, thread, name, args), nil
 }
 
 // announce publishes what was accepted.

@@ -27,7 +27,7 @@ func (in *Inbox) wake(threadID string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch in.stage {
-	case created:
+	case created, paused:
 		in.early = append(in.early, threadID)
 		return
 	case stopped:
@@ -93,6 +93,9 @@ func (in *Inbox) runOnce(threadID string, w *worker) (wait time.Duration, more b
 		return 0, false
 	}
 	defer in.slots.Release(1)
+	if in.putOff(threadID) {
+		return 0, false
+	}
 	claim, err := in.claim(threadID, w)
 	switch {
 	case in.intake.Err() != nil && !claim.Found:
@@ -107,6 +110,16 @@ func (in *Inbox) runOnce(threadID string, w *worker) (wait time.Duration, more b
 	}
 	in.execute(claim)
 	return 0, true
+}
+
+// putOff leaves the thread for Resume while nothing may be claimed.
+func (in *Inbox) putOff(threadID string) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.stage == paused {
+		in.early = append(in.early, threadID)
+	}
+	return in.stage == paused
 }
 
 // claim takes the head of the thread's queue. After an error nobody knows
@@ -141,7 +154,11 @@ func (in *Inbox) execute(claim ledger.Claim) {
 func (in *Inbox) enter(claim ledger.Claim, cancel context.CancelCauseFunc) (announced chan struct{}) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.running[claim.Run.ID] = running{threadID: claim.Thread.ID, cancel: cancel}
+	newest := claim.Message.ID
+	for _, message := range claim.Absorbed {
+		newest = max(newest, message.ID)
+	}
+	in.running[claim.Run.ID] = running{id: claim.Run.ID, threadID: claim.Thread.ID, newest: newest, cancel: cancel}
 	if in.unwanted[claim.Run.ID] {
 		cancel(ErrStopped)
 	}
@@ -182,8 +199,8 @@ func (in *Inbox) settle(ctx context.Context, claim ledger.Claim, cause error) {
 	case errors.Is(context.Cause(ctx), ErrStopping):
 		log.Info("run goes back to the queue", "err", cause)
 		err = in.store.Release(clean, claim.Fence, claim.Run.ID)
-	case errors.Is(context.Cause(ctx), ErrStopped):
-		err = in.pipeline.Fail(clean, claim, ErrStopped)
+	case pluginsdk.CodeOf(context.Cause(ctx)) == pluginsdk.CodeCancelled:
+		err = in.pipeline.Fail(in.work, claim, context.Cause(ctx))
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeUnavailable && claim.Run.Attempt < in.config.MaxAttempts:
 		at := in.config.Now().Add(in.backoff(claim.Run.Attempt))
 		log.Warn("attempt failed; the run is tried again", "err", cause, "at", at)
@@ -195,7 +212,7 @@ func (in *Inbox) settle(ctx context.Context, claim ledger.Claim, cause error) {
 		}
 	default:
 		log.Error("run failed", "err", cause)
-		err = in.pipeline.Fail(clean, claim, cause)
+		err = in.pipeline.Fail(in.work, claim, cause)
 	}
 	if err != nil {
 		in.reopen(clean, claim, err)
@@ -220,7 +237,7 @@ func (in *Inbox) reopen(ctx context.Context, claim ledger.Claim, cause error) {
 	}
 }
 
-// backoff doubles with the attempt and spreads by a quarter either way.
+// backoff doubles with the attempt and spreads by Config.Jitter either way.
 func (in *Inbox) backoff(attempt int) time.Duration {
 	wait := in.config.RetryBase
 	for range attempt - 1 {
@@ -229,5 +246,6 @@ func (in *Inbox) backoff(attempt int) time.Duration {
 			break
 		}
 	}
-	return time.Duration(float64(wait) * (0.75 + 0.5*rand.Float64())) //nolint:gosec // jitter, not a secret
+	spread := in.config.Jitter * (2*rand.Float64() - 1) //nolint:gosec // jitter, not a secret
+	return time.Duration(float64(wait) * (1 + spread))
 }

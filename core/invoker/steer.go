@@ -53,6 +53,13 @@ func (s *session) steer(key, text string) bool {
 	return true
 }
 
+// pending reports whether there are messages that the CLI has not taken up.
+func (s *steering) pending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sent) > 0
+}
+
 // accept lets messages in for the turn of that key.
 func (s *steering) accept(key string) {
 	s.mu.Lock()

@@ -1,6 +1,7 @@
 package invoker
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -13,9 +14,15 @@ import (
 // text of an API error.
 const synthetic = "<synthetic>"
 
+// echoEnd is how an echo of what the CLI was sent ends. No other object ends so.
+var echoEnd = []byte(`"isReplay":true}`)
+
 // line takes one line of the CLI. A line that is no JSON object, or of a type
 // that is not known, is ignored.
 func (t *turn) line(line []byte) {
+	if bytes.HasSuffix(line, echoEnd) && !t.session.steering.pending() {
+		return // the echo of the prompt, which may be long
+	}
 	var h head
 	if err := json.Unmarshal(line, &h); err != nil && h.Type == "" {
 		t.session.log.Debug("the agent wrote a line that is not JSON", "bytes", len(line))

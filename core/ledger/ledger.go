@@ -31,6 +31,12 @@ type Acceptance struct {
 	MaxWaiting int
 }
 
+// Accepted is what Accept answers, with what the inbox must know of the thread.
+type Accepted struct {
+	pluginsdk.Accepted
+	BusyMode pluginsdk.BusyMode // empty when the submission was known
+}
+
 // Answer is the core's own reply to a command.
 type Answer struct {
 	Text  string
@@ -47,8 +53,11 @@ type Claim struct {
 
 	Thread  pluginsdk.Thread
 	Message pluginsdk.Message
-	Run     pluginsdk.Run
-	Fence   Fence
+	// Absorbed are the messages of the runs that were merged into this one, in
+	// their order: it answers them too.
+	Absorbed []pluginsdk.Message
+	Run      pluginsdk.Run
+	Fence    Fence
 }
 
 // Intent is committed (step 5a) before the agent gets a byte.
@@ -61,7 +70,10 @@ type Intent struct {
 
 // ResultCommit is committed (step 5b) when the agent's turn has ended.
 type ResultCommit struct {
-	RunID    string
+	RunID string
+	// Key is the same when, and only when, this commit is repeated: its first
+	// COMMIT may have had no known outcome.
+	Key      string
 	Step     pluginsdk.RunStep // StepInvoked when the turn has an answer
 	Result   pluginsdk.InvokeResult
 	Events   []pluginsdk.StreamEvent // whole blocks only
@@ -74,6 +86,10 @@ type ResultCommit struct {
 
 	Rows    []pluginsdk.NewMessage
 	RowsKey string
+
+	// GiveBack are messages that the run has absorbed and that the agent was
+	// not told: their runs go back to the queue.
+	GiveBack []int64
 }
 
 // Finish ends a run (step 11).

@@ -41,7 +41,7 @@ func (p *Pipeline) assemble(ctx context.Context, t *trip) error {
 	if t.interrupted {
 		parts = append(parts, interruptedNote)
 	}
-	t.prompt = strings.Join(parts, "\n\n") + "\n\n---\n\n" + messageText(t.message)
+	t.prompt = strings.Join(parts, "\n\n") + "\n\n---\n\n" + messagesText(t)
 	return nil
 }
 
@@ -55,6 +55,15 @@ func threadHeader(thread pluginsdk.Thread) string {
 		header += "\n\n" + thread.Instructions
 	}
 	return header
+}
+
+// messagesText is what people said that the run answers.
+func messagesText(t *trip) string {
+	text := messageText(t.message)
+	for _, further := range t.absorbed {
+		text += "\n\n" + messageText(further)
+	}
+	return text
 }
 
 func messageText(message pluginsdk.Message) string {

@@ -39,8 +39,11 @@ func (p *Pipeline) runCommand(ctx context.Context, t *trip, command pluginsdk.Co
 	if err != nil {
 		return err
 	}
-	if err := p.store.SaveOutcome(ctx, t.fence, t.run.ID, outcome); err != nil {
-		return storeError("commit the outcome of a command", err)
+	err = p.insist(ctx, "commit the outcome of a command", func(ctx context.Context) error {
+		return p.store.SaveOutcome(ctx, t.fence, t.run.ID, outcome)
+	})
+	if err != nil {
+		return err
 	}
 	t.outcomes = append(t.outcomes, outcome)
 	return nil

@@ -16,6 +16,7 @@ type Store interface {
 	SaveResult(ctx context.Context, fence ledger.Fence, commit ledger.ResultCommit) error
 	DropSession(ctx context.Context, fence ledger.Fence, runID string) error
 	SaveOutcome(ctx context.Context, fence ledger.Fence, runID string, outcome pluginsdk.Outcome) error
+	Absorb(ctx context.Context, fence ledger.Fence, runID string) ([]pluginsdk.Message, error)
 	Finish(ctx context.Context, fence ledger.Fence, finish ledger.Finish) (messageIDs []int64, err error)
 }
 
@@ -24,6 +25,9 @@ type Agent interface {
 	// Invoke runs one turn and calls emit, in order, for what happens in it.
 	// It fails only through InvokeResult.Failure.
 	Invoke(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult
+	// Steer puts a further message into the turn that runs for the thread. True
+	// means that the turn's result covers it; false that nothing was sent.
+	Steer(threadID, text string) bool
 	// Holds reports whether a live process of the thread holds the session.
 	Holds(threadID, sessionID string) bool
 }
@@ -60,6 +64,12 @@ type Tokens interface {
 	// Open returns a token that is good until it is closed, or the deadline.
 	Open(plugin string, fence ledger.Fence, deadline time.Time) string
 	Close(token string)
+}
+
+// Outbox carries what was stored for people.
+type Outbox interface {
+	// Wake says that a delivery of the thread may have been made.
+	Wake(thread pluginsdk.Thread)
 }
 
 // Events is where the pipeline broadcasts.

@@ -33,6 +33,14 @@ type fakeStore struct {
 	finishes []ledger.Finish
 	dropped  int
 	fail     map[string]error
+	waiting  []pluginsdk.Message // what Absorb returns, once
+}
+
+func (s *fakeStore) Absorb(context.Context, ledger.Fence, string) ([]pluginsdk.Message, error) {
+	s.add("absorb %d", len(s.waiting))
+	waiting := s.waiting
+	s.waiting = nil
+	return waiting, s.fail["Absorb"]
 }
 
 func (s *fakeStore) Messages(_ context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error) {
@@ -85,6 +93,16 @@ type fakeAgent struct {
 	requests []pluginsdk.AgentRequest
 	answer   func(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult
 	holds    bool
+	steered  []string
+	deaf     bool // takes nothing into its turn
+}
+
+func (a *fakeAgent) Steer(_, text string) bool {
+	a.add("steer")
+	if !a.deaf {
+		a.steered = append(a.steered, text)
+	}
+	return !a.deaf
 }
 
 func (a *fakeAgent) Holds(string, string) bool { return a.holds }
@@ -246,6 +264,8 @@ type fakeEvents struct {
 
 func (f *fakeEvents) Publish(kind pluginsdk.EventType, _ string, payload any) {
 	f.add("event %s", kind)
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.payloads = append(f.payloads, payload)
 }
 
@@ -259,6 +279,7 @@ type bench struct {
 	events  *fakeEvents
 	line    *Pipeline
 	claim   ledger.Claim
+	woken   []string // threads of which the outbox was told
 }
 
 func newBench(plugins ...string) *bench {
@@ -279,8 +300,11 @@ func newBench(plugins ...string) *bench {
 			Name: name, Manifest: pluginsdk.Manifest{Name: name, Hooks: pluginsdk.AllHooks()},
 		}})
 	}
-	b.line = New(Config{Model: "m"}, b.store, b.agent, b.plugins, b.tokens, b.events)
+	b.line = New(Config{Model: "m"}, b.store, b.agent, b.plugins, b.tokens, b, b.events)
 	return b
 }
+
+// Wake is the Outbox's.
+func (b *bench) Wake(thread pluginsdk.Thread) { b.woken = append(b.woken, thread.ID) }
 
 func (b *bench) handle() error { return b.line.Handle(context.Background(), b.claim) }

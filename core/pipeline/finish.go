@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -31,16 +32,24 @@ func (p *Pipeline) pipelineComplete(ctx context.Context, t *trip, outcome plugin
 // commitReply is step 11. It returns the id of the last row stored.
 func (p *Pipeline) commitReply(ctx context.Context, t *trip) (int64, error) {
 	p.config.Fault("commitReply", t.run.ID)
-	ids, err := p.store.Finish(ctx, t.fence, ledger.Finish{
+	return p.finish(ctx, t, "commit the reply", ledger.Finish{
 		RunID: t.run.ID, State: pluginsdk.RunSucceeded, Steps: t.steps, Rows: t.replyRows(), Deliver: true,
 	})
-	if err != nil {
-		return 0, storeError("commit the reply", err)
+}
+
+// finish ends the run and returns the id of the last row stored.
+func (p *Pipeline) finish(ctx context.Context, t *trip, doing string, end ledger.Finish) (last int64, err error) {
+	err = p.insist(ctx, doing, func(ctx context.Context) error {
+		ids, err := p.store.Finish(ctx, t.fence, end)
+		if len(ids) > 0 {
+			last = ids[len(ids)-1]
+		}
+		return err
+	})
+	if err == nil {
+		p.outbox.Wake(t.thread)
 	}
-	if len(ids) == 0 {
-		return 0, nil
-	}
-	return ids[len(ids)-1], nil
+	return last, err
 }
 
 // replyRows are what the person will see: a line for each command that has
@@ -117,7 +126,8 @@ func (p *Pipeline) broadcastComplete(t *trip, reply int64) {
 // abandon ends an attempt that failed. Denied and cancelled runs are over;
 // others stay open, with a code that tells the inbox what to do.
 func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
-	clean := context.WithoutCancel(ctx)
+	clean, release := pastStopping(ctx)
+	defer release()
 	var denied *deniedError
 	var failure *pluginsdk.Failure
 	switch cause := context.Cause(ctx); {
@@ -125,7 +135,7 @@ func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
 		return err
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeCancelled:
 		p.complete(clean, t, pluginsdk.OutcomeCancelled, cause.Error())
-		return p.close(clean, t, pluginsdk.RunCancelled, statusRow("pipeline_cancelled", "Stopped."), cause.Error())
+		return p.close(clean, t, pluginsdk.RunCancelled, statusRow("pipeline_cancelled", sentence(cause)), cause.Error())
 	case cause != nil:
 		return err // the daemon stops: as if the attempt had died here
 	case errors.As(err, &denied):
@@ -142,6 +152,12 @@ func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
 	return err
 }
 
+// sentence makes a sentence of an error's text.
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
 // complete fires OnPipelineComplete for an attempt that was started and
 // failed. There is no step left that its own failure could fail.
 func (p *Pipeline) complete(ctx context.Context, t *trip, outcome pluginsdk.PipelineOutcome, reason string) {
@@ -156,21 +172,17 @@ func (p *Pipeline) complete(ctx context.Context, t *trip, outcome pluginsdk.Pipe
 // Fail ends a run that will not be attempted again and tells the person, once.
 func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error) error {
 	t := newTrip(p.config.Now(), claim)
-	text := "I could not answer this message: " + cause.Error()
+	text := "I could not answer this message: " + cause.Error() + "\n\nTo try it again: /retry"
 	return p.close(ctx, t, pluginsdk.RunFailed, statusRow("pipeline_error", text), cause.Error())
 }
 
 func (p *Pipeline) close(ctx context.Context, t *trip, state pluginsdk.RunState, row pluginsdk.NewMessage, reason string) error {
-	ids, err := p.store.Finish(ctx, t.fence, ledger.Finish{
+	id, err := p.finish(ctx, t, "end the run", ledger.Finish{
 		RunID: t.run.ID, State: state, Error: reason, Steps: t.steps,
 		Rows: []ledger.Row{t.row("error", row)}, Deliver: true,
 	})
 	if err != nil {
-		return storeError("end the run", err)
-	}
-	var id int64
-	if len(ids) > 0 {
-		id = ids[0]
+		return err
 	}
 	p.events.Publish(pluginsdk.EventPipelineError, t.thread.ID, pluginsdk.ErrorPayload{
 		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: id, Error: reason,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -67,12 +68,19 @@ type Pipeline struct {
 	agent   Agent
 	plugins Plugins
 	tokens  Tokens
+	outbox  Outbox
 	events  Events
+
+	mu    sync.Mutex
+	trips map[string]*trip // under way, by run
 }
 
 // New returns a Pipeline.
-func New(config Config, store Store, agent Agent, plugins Plugins, tokens Tokens, events Events) *Pipeline {
-	return &Pipeline{config: config.withDefaults(), store: store, agent: agent, plugins: plugins, tokens: tokens, events: events}
+func New(config Config, store Store, agent Agent, plugins Plugins, tokens Tokens, outbox Outbox, events Events) *Pipeline {
+	return &Pipeline{
+		config: config.withDefaults(), store: store, agent: agent, plugins: plugins, tokens: tokens, outbox: outbox, events: events,
+		trips: make(map[string]*trip),
+	}
 }
 
 // FaultPoints are the names that Config.Fault is called with, in the order in
@@ -104,6 +112,7 @@ var FaultPoints = []string{
 //	12  broadcast pipeline:complete
 func (p *Pipeline) Handle(ctx context.Context, claim ledger.Claim) error {
 	t := newTrip(p.config.Now(), claim) // 0
+	defer p.enter(t)()
 	err := p.walk(ctx, t)
 	if err == nil {
 		return nil
@@ -150,6 +159,18 @@ func pastStopping(ctx context.Context) (_ context.Context, release func()) {
 		}
 	})
 	return past, func() { stop(); cancel(nil) }
+}
+
+// enter makes a trip one that can be steered, until leave.
+func (p *Pipeline) enter(t *trip) (leave func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trips[t.run.ID] = t
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.trips, t.run.ID)
+	}
 }
 
 // begin is steps 1 and 2.
@@ -206,13 +227,4 @@ func (p *Pipeline) end(ctx context.Context, t *trip) error {
 	}
 	p.broadcastComplete(t, reply)
 	return nil
-}
-
-// storeError marks an error of the database as worth another attempt, unless
-// it says that the run is somebody else's by now.
-func storeError(doing string, err error) error {
-	if pluginsdk.CodeOf(err) == pluginsdk.CodeStale {
-		return err
-	}
-	return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s: %w", doing, err)
 }

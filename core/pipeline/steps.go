@@ -41,6 +41,7 @@ func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
 	p.events.Publish(pluginsdk.EventPipelineStart, t.thread.ID, pluginsdk.RunRef{
 		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: t.message.ID, Attempt: t.run.Attempt,
 	})
+	p.announceMerged(t, t.absorbed)
 	return p.notify(ctx, t, p.hook(pluginsdk.HookPipelineStart, p.config.Deadlines.Notify),
 		func(ctx context.Context, hooks Hooks, call pluginsdk.Call) error {
 			return hooks.OnPipelineStart(ctx, pluginsdk.PipelineStart{Call: call, Thread: t.thread, Message: t.message})
@@ -51,10 +52,26 @@ func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
 func (p *Pipeline) onMessage(ctx context.Context, t *trip) error {
 	p.config.Fault("onMessage", t.run.ID)
 	p.step(t, "onMessage", "")
-	return p.notify(ctx, t, p.hook(pluginsdk.HookMessage, p.config.Deadlines.Notify),
-		func(ctx context.Context, hooks Hooks, call pluginsdk.Call) error {
-			return hooks.OnMessage(ctx, pluginsdk.IncomingMessage{Call: call, Thread: t.thread, Message: t.message})
-		})
+	if err := p.incoming(ctx, t, t.message); err != nil {
+		return err
+	}
+	for _, further := range t.absorbed {
+		if err := p.incoming(ctx, t, further); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// incoming tells of one message that the run answers.
+func (p *Pipeline) incoming(ctx context.Context, t *trip, message pluginsdk.Message) error {
+	h := p.hook(pluginsdk.HookMessage, p.config.Deadlines.Notify)
+	if message.ID != t.message.ID {
+		h.call = fmt.Sprintf("%s:%d", h.call, message.ID)
+	}
+	return p.notify(ctx, t, h, func(ctx context.Context, hooks Hooks, call pluginsdk.Call) error {
+		return hooks.OnMessage(ctx, pluginsdk.IncomingMessage{Call: call, Thread: t.thread, Message: message})
+	})
 }
 
 // beforeInvoke is step 4.
@@ -99,6 +116,7 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 		PermissionMode: t.thread.PermissionMode, Cwd: t.thread.Cwd,
 	}, func(event pluginsdk.StreamEvent) {
 		p.config.Fault("invoking", t.run.ID)
+		p.turnRuns(ctx, t)
 		event = bounded(event)
 		t.keep(event)
 		p.events.Publish(pluginsdk.EventPipelineStream, t.thread.ID, pluginsdk.StreamPayload{
@@ -106,6 +124,7 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 		})
 	})
 	t.result = &result
+	t.turnOver()
 }
 
 // commitResult is step 5b. A turn without an answer is recorded too, and
@@ -116,15 +135,17 @@ func (p *Pipeline) commitResult(ctx context.Context, t *trip) error {
 	if failure != nil && failure.Kind == pluginsdk.FailureUnknownSession {
 		return failure
 	}
+	claim := fmt.Sprintf("%s:%d", t.run.ID, t.fence.Epoch)
 	commit := ledger.ResultCommit{
-		RunID: t.run.ID, Step: nextStep(failure), Result: *t.result, Events: t.events, Steps: t.steps,
+		RunID: t.run.ID, Key: claim, Step: nextStep(failure), Result: *t.result, Events: t.events, Steps: t.steps,
 		AgentRun: pluginsdk.AgentRun{
 			RunID: t.run.ID, ThreadID: t.thread.ID, Purpose: "pipeline", Model: t.result.Model,
 			Usage: t.result.Usage, CostUSD: t.result.CostUSD, Duration: t.result.Duration,
 			Success: failure == nil, StartedAt: t.invokedAt,
 		},
 		SessionID: t.keptSession(), RunSessionID: t.sessionID, SeenMessageID: t.thread.SeenMessageID,
-		Rows: deniedRows(t), RowsKey: fmt.Sprintf("%s:denied:%d", t.run.ID, t.run.Attempt),
+		GiveBack: t.untold(),
+		Rows:     deniedRows(t), RowsKey: fmt.Sprintf("%s:denied:%d", t.run.ID, t.fence.Epoch),
 	}
 	if failure != nil {
 		commit.AgentRun.Error = failure.Message
@@ -133,8 +154,11 @@ func (p *Pipeline) commitResult(ctx context.Context, t *trip) error {
 	}
 	// The turn has been paid for: its record is written even when the daemon
 	// is stopping or a person gave up on it.
-	if err := p.store.SaveResult(context.WithoutCancel(ctx), t.fence, commit); err != nil {
-		return storeError("commit the result", err)
+	err := p.insist(ctx, "commit the result", func(ctx context.Context) error {
+		return p.store.SaveResult(ctx, t.fence, commit)
+	})
+	if err != nil {
+		return err
 	}
 	if failure != nil {
 		return failure

@@ -14,6 +14,9 @@ type trip struct {
 	run     pluginsdk.Run
 	fence   ledger.Fence
 
+	absorbed []pluginsdk.Message // of the runs merged into this one
+	steering steering
+
 	began       time.Time
 	started     bool // OnPipelineStart was fired, so OnPipelineComplete must be
 	interrupted bool // an earlier attempt may have reached the agent
@@ -38,8 +41,9 @@ type trip struct {
 func newTrip(now time.Time, claim ledger.Claim) *trip {
 	t := &trip{
 		thread: claim.Thread, message: claim.Message, run: claim.Run, fence: claim.Fence,
+		absorbed:    claim.Absorbed,
 		began:       now,
-		interrupted: claim.Run.Step == pluginsdk.StepInvoking,
+		interrupted: claim.Run.Step == pluginsdk.StepInvoking || claim.Message.Retry().Begun,
 		outcomes:    claim.Run.Outcomes,
 		sessionID:   claim.Thread.SessionID,
 		resume:      claim.Thread.SessionID != "",
@@ -67,6 +71,7 @@ func (t *trip) dropSession() {
 	t.sessionDropped, t.resume, t.sessionID = true, false, ""
 	t.thread.SessionID, t.thread.SessionOpen, t.thread.SeenMessageID = "", false, 0
 	t.events, t.eventBytes = nil, 0
+	t.beginAnother()
 }
 
 // call returns the identity of a hook call. Its id is the same at every

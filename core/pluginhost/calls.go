@@ -28,6 +28,16 @@ func (i *Instance) Do(ctx context.Context, hook pluginsdk.Hook, callID string, f
 	return err
 }
 
+// Do calls fn with the process of the plugin of that name, as Instance.Do.
+// CodeUnavailable without a call of fn: there is none that serves.
+func (h *Host) Do(ctx context.Context, plugin string, hook pluginsdk.Hook, callID string, fn func(*Process) error) error {
+	instance, ok := h.current.Load(plugin)
+	if !ok {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is not enabled", plugin)
+	}
+	return instance.(*Instance).Do(ctx, hook, callID, fn)
+}
+
 // judge counts a failed call against the plugin and watches one that came too
 // late. A caller that gave up by itself is nobody's failure.
 func (i *Instance) judge(ctx context.Context, process *launch.Plugin, hook pluginsdk.Hook, callID string, err error) {

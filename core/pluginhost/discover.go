@@ -28,7 +28,8 @@ var shipped = []struct {
 	{"time", nil, nil},
 	{"web", []pluginsdk.Capability{
 		pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesRead, pluginsdk.CapMessagesSend,
-		pluginsdk.CapRunsRead, pluginsdk.CapRunsControl, pluginsdk.CapEventsRead, pluginsdk.CapPluginsRead,
+		pluginsdk.CapRunsRead, pluginsdk.CapRunsControl, pluginsdk.CapDeliveriesRead, pluginsdk.CapDeliveriesControl,
+		pluginsdk.CapEventsRead, pluginsdk.CapPluginsRead,
 	}, []string{"HARNESS_HTTP_ADDR"}},
 }
 

@@ -31,20 +31,20 @@ var errRepeated = errors.New("submission is known")
 // (source, key) returns the first one's ids, or CodeConflict when thread, text
 // or attachments differ. CodeNotFound: no such thread. CodeInvalid: the thread
 // takes no messages from this source. CodeExhausted: too many runs wait.
-func (s *Store) Accept(ctx context.Context, a ledger.Acceptance) (pluginsdk.Accepted, error) {
+func (s *Store) Accept(ctx context.Context, a ledger.Acceptance) (ledger.Accepted, error) {
 	user, err := s.newMessage(a.Submission.ThreadID, a.Submission.Source, pluginsdk.NewMessage{
 		Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Author: a.Submission.Author,
 		Content: a.Submission.Content, Metadata: a.Submission.Metadata,
 		Attachments: a.Submission.Attachments, RunID: a.RunID,
 	})
 	if err != nil {
-		return pluginsdk.Accepted{}, err
+		return ledger.Accepted{}, err
 	}
 	hash, err := contentHash(user)
 	if err != nil {
-		return pluginsdk.Accepted{}, err
+		return ledger.Accepted{}, err
 	}
-	var accepted pluginsdk.Accepted
+	var accepted ledger.Accepted
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) (err error) {
 		accepted, err = tx.accept(ctx, a, user, hash)
 		return err
@@ -52,28 +52,29 @@ func (s *Store) Accept(ctx context.Context, a ledger.Acceptance) (pluginsdk.Acce
 	var uncertain *uncertainError
 	switch {
 	case errors.Is(err, errRepeated):
-		return s.repeated(ctx, a.Submission, hash)
+		first, err := s.repeated(ctx, a.Submission, hash)
+		return ledger.Accepted{Accepted: first}, err
 	case errors.As(err, &uncertain) && s.landed(ctx, a.RunID):
 		return accepted, nil
 	case err != nil:
-		return pluginsdk.Accepted{}, wrap("accept message", err)
+		return ledger.Accepted{}, wrap("accept message", err)
 	}
 	return accepted, nil
 }
 
 // accept writes what one acceptance consists of.
-func (t *tx) accept(ctx context.Context, a ledger.Acceptance, user pluginsdk.Message, hash string) (pluginsdk.Accepted, error) {
+func (t *tx) accept(ctx context.Context, a ledger.Acceptance, user pluginsdk.Message, hash string) (ledger.Accepted, error) {
 	to, err := t.wakeThread(ctx, user.ThreadID, a.Submission.Source, user.CreatedAt)
 	if err != nil {
-		return pluginsdk.Accepted{}, err
+		return ledger.Accepted{}, err
 	}
 	depth, err := t.depthBelow(ctx, a.Submission.CauseRunID)
 	if err != nil {
-		return pluginsdk.Accepted{}, err
+		return ledger.Accepted{}, err
 	}
 	messageID, err := t.insertMessage(ctx, user)
 	if err != nil {
-		return pluginsdk.Accepted{}, err
+		return ledger.Accepted{}, err
 	}
 	r := pluginsdk.Run{
 		ID: a.RunID, ThreadID: user.ThreadID, MessageID: messageID, Kind: a.Kind, State: pluginsdk.RunQueued,
@@ -85,20 +86,22 @@ func (t *tx) accept(ctx context.Context, a ledger.Acceptance, user pluginsdk.Mes
 	err = insertRun(t.Run, r).SetSource(user.Source).
 		SetNillableKey(keyOrNil(clean(a.Submission.Key))).SetContentHash(hash).Exec(ctx)
 	if duplicate(err) {
-		return pluginsdk.Accepted{}, errRepeated
+		return ledger.Accepted{}, errRepeated
 	}
 	if err != nil {
-		return pluginsdk.Accepted{}, err
+		return ledger.Accepted{}, err
 	}
 	if err := t.room(ctx, user.ThreadID, a.MaxWaiting); err != nil {
-		return pluginsdk.Accepted{}, err
+		return ledger.Accepted{}, err
 	}
 	if a.Answer != nil {
 		if err := t.answer(ctx, to, r, *a.Answer); err != nil {
-			return pluginsdk.Accepted{}, err
+			return ledger.Accepted{}, err
 		}
 	}
-	return pluginsdk.Accepted{ThreadID: user.ThreadID, MessageID: messageID, RunID: a.RunID}, nil
+	return ledger.Accepted{
+		Accepted: pluginsdk.Accepted{ThreadID: user.ThreadID, MessageID: messageID, RunID: a.RunID}, BusyMode: to.BusyMode,
+	}, nil
 }
 
 // wakeThread marks the thread active, and so locks it: the ids of its messages
@@ -106,8 +109,8 @@ func (t *tx) accept(ctx context.Context, a ledger.Acceptance, user pluginsdk.Mes
 func (t *tx) wakeThread(ctx context.Context, id, source string, now time.Time) (pluginsdk.Thread, error) {
 	to := pluginsdk.Thread{ID: id}
 	err := t.row(ctx, `UPDATE threads SET last_activity = $1, status = 'active' WHERE id = $2
-		RETURNING kind, source, source_id, report_to`,
-		[]any{now, id}, &to.Kind, &to.Source, &to.SourceID, &to.ReportTo)
+		RETURNING kind, source, source_id, report_to, busy_mode`,
+		[]any{now, id}, &to.Kind, &to.Source, &to.SourceID, &to.ReportTo, &to.BusyMode)
 	if errors.Is(err, sql.ErrNoRows) {
 		return to, notFound("thread", id)
 	}

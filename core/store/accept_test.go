@@ -25,8 +25,8 @@ func TestAcceptStoresMessageAndRun(t *testing.T) {
 		a.TraceID = "trace"
 		a.Submission.Attachments = []pluginsdk.Attachment{{Name: "a.png", Type: "image/png", Size: 3, Where: "https://example.org/a"}}
 		a.Submission.Metadata = []byte(`{"x": "<1>"}`)
-		accepted := must[pluginsdk.Accepted](t)(s.Accept(ctx, a))
-		if want := (pluginsdk.Accepted{ThreadID: thread.ID, MessageID: accepted.MessageID, RunID: a.RunID}); accepted != want || accepted.MessageID == 0 {
+		accepted := must[ledger.Accepted](t)(s.Accept(ctx, a))
+		if want := (pluginsdk.Accepted{ThreadID: thread.ID, MessageID: accepted.MessageID, RunID: a.RunID}); accepted.Accepted != want || accepted.BusyMode != pluginsdk.BusyQueue || accepted.MessageID == 0 {
 			t.Errorf("got %+v, want %+v", accepted, want)
 		}
 		message := must[pluginsdk.Message](t)(s.Message(ctx, accepted.MessageID))
@@ -51,9 +51,9 @@ func TestAcceptIsIdempotent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
 		thread := newThread(t, s, "general")
-		first := must[pluginsdk.Accepted](t)(s.Accept(ctx, acceptance(thread.ID, "key", "hello")))
-		again := must[pluginsdk.Accepted](t)(s.Accept(ctx, acceptance(thread.ID, "key", "hello")))
-		first.Repeated = true
+		first := must[ledger.Accepted](t)(s.Accept(ctx, acceptance(thread.ID, "key", "hello")))
+		again := must[ledger.Accepted](t)(s.Accept(ctx, acceptance(thread.ID, "key", "hello")))
+		first.Repeated, first.BusyMode = true, ""
 		if again != first {
 			t.Errorf("repeated: got %+v, want %+v", again, first)
 		}
@@ -64,7 +64,7 @@ func TestAcceptIsIdempotent(t *testing.T) {
 
 		other := acceptance(thread.ID, "key", "hello")
 		other.Submission.Source = "web"
-		if other := must[pluginsdk.Accepted](t)(s.Accept(ctx, other)); other.Repeated {
+		if other := must[ledger.Accepted](t)(s.Accept(ctx, other)); other.Repeated {
 			t.Error("a key is its source's own")
 		}
 		if n := must[int](t)(s.Waiting(ctx, thread.ID)); n != 2 {
@@ -77,7 +77,7 @@ func TestAcceptIsIdempotent(t *testing.T) {
 func TestAcceptIsIdempotentWhenRacing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		thread := newThread(t, s, "general")
-		results := make([]pluginsdk.Accepted, 16)
+		results := make([]ledger.Accepted, 16)
 		var group sync.WaitGroup
 		for i := range results {
 			group.Go(func() {
@@ -151,7 +151,7 @@ func TestAcceptLimitsTheQueue(t *testing.T) {
 		check(t, second(s.Accept(ctx, limited("2"))))
 		_, err := s.Accept(ctx, limited("3"))
 		wantCode(t, err, pluginsdk.CodeExhausted)
-		if again := must[pluginsdk.Accepted](t)(s.Accept(ctx, limited("2"))); !again.Repeated {
+		if again := must[ledger.Accepted](t)(s.Accept(ctx, limited("2"))); !again.Repeated {
 			t.Error("a repetition was not recognised in a full queue")
 		}
 		finish(t, s, claim(t, s, thread.ID), "hi")
@@ -180,7 +180,7 @@ func TestAcceptAnAnsweredCommand(t *testing.T) {
 		thread := newThread(t, s, "general")
 		a := acceptance(thread.ID, "key", "/status")
 		a.Kind, a.Answer = pluginsdk.RunCommand, &ledger.Answer{Text: "all is well", State: pluginsdk.RunSucceeded}
-		accepted := must[pluginsdk.Accepted](t)(s.Accept(ctx, a))
+		accepted := must[ledger.Accepted](t)(s.Accept(ctx, a))
 		run := must[pluginsdk.Run](t)(s.Run(ctx, accepted.RunID))
 		if run.State != pluginsdk.RunSucceeded || run.FinishedAt.IsZero() || run.Kind != pluginsdk.RunCommand {
 			t.Errorf("run %+v", run)
@@ -190,7 +190,7 @@ func TestAcceptAnAnsweredCommand(t *testing.T) {
 			messages[1].Content != "all is well" || messages[1].RunID != run.ID {
 			t.Errorf("messages %+v", messages)
 		}
-		delivery := only[pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryPending, 0))
+		delivery := only[pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{State: pluginsdk.DeliveryPending}))
 		if delivery.MessageID != messages[1].ID || delivery.Plugin != "discord" || delivery.Target != "general" {
 			t.Errorf("delivery %+v", delivery)
 		}
@@ -209,7 +209,7 @@ func TestAcceptCountsDepth(t *testing.T) {
 		for depth := range 3 {
 			a := acceptance(thread.ID, uuid.NewString(), "again")
 			a.Submission.CauseRunID = cause
-			cause = must[pluginsdk.Accepted](t)(s.Accept(ctx, a)).RunID
+			cause = must[ledger.Accepted](t)(s.Accept(ctx, a)).RunID
 			if run := must[pluginsdk.Run](t)(s.Run(ctx, cause)); run.Depth != depth {
 				t.Errorf("depth %d, want %d", run.Depth, depth)
 			}

@@ -15,7 +15,7 @@ type backend interface {
 	// migrating runs f while no other process can migrate, in a transaction.
 	migrating(ctx context.Context, f func(*sql.Conn) error) error
 	startWriter(ctx context.Context, log *slog.Logger) (writer, error)
-	lock(ctx context.Context, owner string) (lost <-chan struct{}, release func(), err error)
+	lock(ctx context.Context, owner string) (grip, error)
 	// integrity asks the database itself what is wrong with it.
 	integrity(ctx context.Context) ([]string, error)
 	close() error

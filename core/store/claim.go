@@ -18,7 +18,9 @@ const lease = time.Hour
 
 // Claim takes the oldest run of a thread for owner: no other claim of the
 // thread succeeds until the run is final, retried or released. When the head
-// of the queue must wait, or the thread is at work, Found is false.
+// of the queue must wait, or the thread is at work, Found is false. Unless the
+// thread's busy mode is queue, the run absorbs the messages that wait behind
+// it.
 func (s *Store) Claim(ctx context.Context, threadID, owner string) (ledger.Claim, error) {
 	var claim ledger.Claim
 	now := s.now()
@@ -36,7 +38,7 @@ func (t *tx) claim(ctx context.Context, threadID, owner string, now time.Time) (
 	for {
 		id, err := t.takeHead(ctx, threadID, owner, now)
 		if err == nil {
-			return t.claimed(ctx, threadID, id)
+			return t.claimed(ctx, threadID, id, now)
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
 			return ledger.Claim{}, err
@@ -59,15 +61,15 @@ func (t *tx) takeHead(ctx context.Context, threadID, owner string, now time.Time
 			AND NOT EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $4)
 		RETURNING id`,
 		[]any{owner, now.Add(lease), now, threadID}, &id)
-	if err != nil {
-		return "", err
-	}
-	_, err = t.run(ctx, "UPDATE threads SET epoch = epoch + 1 WHERE id = $1", threadID)
 	return id, err
 }
 
-// claimed reads what a claim consists of.
-func (t *tx) claimed(ctx context.Context, threadID, runID string) (ledger.Claim, error) {
+// claimed completes the claim of a run and reads what it consists of.
+func (t *tx) claimed(ctx context.Context, threadID, runID string, now time.Time) (ledger.Claim, error) {
+	mode, err := t.take(ctx, threadID)
+	if err != nil {
+		return ledger.Claim{}, err
+	}
 	r, err := t.Run.Get(ctx, runID)
 	if err != nil {
 		return ledger.Claim{}, err
@@ -80,10 +82,28 @@ func (t *tx) claimed(ctx context.Context, threadID, runID string) (ledger.Claim,
 	if err != nil {
 		return ledger.Claim{}, err
 	}
-	return ledger.Claim{
+	claim := ledger.Claim{
 		Found: true, Thread: threadOf(th), Message: messageOf(m), Run: runOf(r),
 		Fence: ledger.Fence{ThreadID: threadID, Epoch: th.Epoch},
-	}, nil
+	}
+	return claim, t.gather(ctx, &claim, mode, now)
+}
+
+// gather adds to a claim what its run answers besides its own message.
+func (t *tx) gather(ctx context.Context, claim *ledger.Claim, mode pluginsdk.BusyMode, now time.Time) (err error) {
+	r := &claim.Run
+	if claim.Absorbed, err = t.messages(ctx, r.Absorbed); err != nil {
+		return err
+	}
+	if mode == pluginsdk.BusyQueue || r.Kind != pluginsdk.RunMessage || r.Step != pluginsdk.StepAccepted {
+		return nil
+	}
+	more, err := t.absorb(ctx, r.ThreadID, r.ID, r.Absorbed, now)
+	for _, m := range more {
+		r.Absorbed = append(r.Absorbed, m.ID)
+		claim.Absorbed = append(claim.Absorbed, m)
+	}
+	return err
 }
 
 // head says whether a run waits to be claimed that no other is in front of,

@@ -191,7 +191,7 @@ func TestRecoverAtEachStep(t *testing.T) {
 				check(t, s.Close())
 
 				s = storetest.OpenConfig(t, config)
-				if threads := must[[]string](t)(s.Recover(ctx)); !slices.Equal(threads, []string{thread.ID}) {
+				if threads := must[[]string](t)(s.Recover(ctx, "boot 2")); !slices.Equal(threads, []string{thread.ID}) {
 					t.Fatalf("threads with work: %v", threads)
 				}
 				again := claim(t, s, thread.ID)
@@ -216,7 +216,7 @@ func TestRecoverListsThreadsOldestFirst(t *testing.T) {
 		accept(t, s, b, "4")
 		accept(t, s, a, "5")
 		claim(t, s, b)
-		if got := must[[]string](t)(s.Recover(ctx)); !slices.Equal(got, []string{c, b, a}) {
+		if got := must[[]string](t)(s.Recover(ctx, "boot 2")); !slices.Equal(got, []string{c, b, a}) {
 			t.Errorf("got %v, want %v", got, []string{c, b, a})
 		}
 	})

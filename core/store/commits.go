@@ -35,7 +35,8 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 // SaveResult stores, on disk, how the agent's turn ended (step 5b): the run's
 // result, events and steps, what the thread's session is from now on, the
 // AgentRun, and rows for the thread. Tokens and cost add up over the attempts
-// of a run. Rows whose keys are known are not stored again.
+// of a run. Rows whose keys are known are not stored again; a commit whose key
+// is known changes nothing.
 func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
 	rows, err := s.newMessages(fence.ThreadID, c.RowsKey, "core", c.Rows)
 	if err != nil {
@@ -47,18 +48,25 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 		record.StartedAt = s.now().Add(-c.Result.Duration)
 	}
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		// First, because it is what tells a repetition.
+		if err := insertAgentRun(tx.AgentRun, record).SetNillableKey(keyOrNil(c.Key)).Exec(ctx); err != nil {
+			return err
+		}
 		if err := tx.saveSession(ctx, fence, c); err != nil {
 			return err
 		}
 		if err := tx.saveResult(ctx, fence, c); err != nil {
 			return err
 		}
-		if err := insertAgentRun(tx.AgentRun, record).Exec(ctx); err != nil {
+		if err := tx.giveBack(ctx, c.RunID, c.GiveBack); err != nil {
 			return err
 		}
 		_, _, err := tx.insertMissing(ctx, rows)
 		return err
 	})
+	if duplicate(err) {
+		return nil // it was stored before, by a COMMIT that nobody answered
+	}
 	return wrap("commit the agent's result", err)
 }
 

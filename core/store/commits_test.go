@@ -43,7 +43,7 @@ func TestFenceRefusesLateWrites(t *testing.T) {
 		thread := newThread(t, s, "general")
 		accept(t, s, thread.ID, "hello")
 		old := claim(t, s, thread.ID)
-		check(t, second(s.Recover(ctx)))
+		check(t, second(s.Recover(ctx, "boot 2")))
 		current := claim(t, s, thread.ID)
 		for name, write := range writes {
 			if err := write(s, old); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
@@ -197,7 +197,7 @@ func TestFinish(t *testing.T) {
 		if run.State != pluginsdk.RunSucceeded || run.FinishedAt.IsZero() || len(run.Steps) != 1 {
 			t.Errorf("run %+v", run)
 		}
-		deliveries := must[[]pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryPending, 0))
+		deliveries := must[[]pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{State: pluginsdk.DeliveryPending}))
 		if len(deliveries) != 2 || deliveries[0].MessageID != ids[0] || deliveries[1].MessageID != ids[1] {
 			t.Errorf("deliveries %+v", deliveries)
 		}
@@ -237,7 +237,7 @@ func TestFinishDeliversToTheTarget(t *testing.T) {
 				Rows: []ledger.Row{{Key: c.Run.ID, Message: text(pluginsdk.RoleAssistant, "hi", c.Run.ID)}},
 			}))
 			plugin, target := "", ""
-			for _, d := range must[[]pluginsdk.Delivery](t)(s.Deliveries(ctx, "", 0)) {
+			for _, d := range must[[]pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{})) {
 				if d.MessageID == ids[0] {
 					plugin, target = d.Plugin, d.Target
 				}

@@ -48,7 +48,7 @@ func unreachable(err error) bool {
 	var lite *sqlite.Error
 	if errors.As(err, &lite) {
 		switch lite.Code() & 0xff {
-		case sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED, sqlitelib.SQLITE_FULL,
+		case sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED, sqlitelib.SQLITE_FULL, sqlitelib.SQLITE_READONLY,
 			sqlitelib.SQLITE_IOERR, sqlitelib.SQLITE_CANTOPEN:
 			return true
 		}

@@ -130,3 +130,10 @@ func (s *Store) LoseCommits(landed bool) { s.write = losing{s.write, landed} }
 
 // Wrap gives an error of Write the code that callers of the store see.
 func Wrap(operation string, err error) error { return wrap(operation, err) }
+
+// Pragma runs a statement on SQLite's writing connection, outside of any
+// transaction. No write may be under way.
+func (s *Store) Pragma(ctx context.Context, text string) error {
+	_, err := s.write.(*groupWriter).conn.direct(ctx, text)
+	return err
+}

@@ -20,7 +20,7 @@ func newThread(t testing.TB, s *store.Store, sourceID string) pluginsdk.Thread {
 	return th
 }
 
-func accept(t testing.TB, s *store.Store, threadID, content string) pluginsdk.Accepted {
+func accept(t testing.TB, s *store.Store, threadID, content string) ledger.Accepted {
 	t.Helper()
 	accepted, err := s.Accept(context.Background(), acceptance(threadID, uuid.NewString(), content))
 	if err != nil {

@@ -15,6 +15,10 @@ var orphans = []struct{ what, query string }{
 	{"primary threads too many", "SELECT COUNT(*) FROM threads WHERE kind = 'primary' AND NOT (source = 'web' AND source_id = 'primary')"},
 	{"threads with more than one run at work", `SELECT COUNT(*) FROM
 		(SELECT 1 FROM runs WHERE state = 'running' GROUP BY thread_id HAVING COUNT(*) > 1) AS twice`},
+	{"runs merged into no run of their thread", `SELECT COUNT(*) FROM runs r WHERE r.state = 'merged'
+		AND NOT EXISTS (SELECT 1 FROM runs t WHERE t.id = r.merged_into AND t.thread_id = r.thread_id AND t.id <> r.id)`},
+	{"runs that name another one as theirs although they are not merged", `SELECT COUNT(*) FROM runs
+		WHERE merged_into <> '' AND state <> 'merged'`},
 	{"runs whose state and finished_at disagree", `SELECT COUNT(*) FROM runs
 		WHERE (finished_at IS NULL) <> (state IN ('queued', 'running', 'waiting'))`},
 }
@@ -36,4 +40,11 @@ func (s *Store) Integrity(ctx context.Context) ([]string, error) {
 		}
 	}
 	return problems, nil
+}
+
+// DeadDeliveries counts the deliveries that were given up: people have not got
+// what they carry.
+func (s *Store) DeadDeliveries(ctx context.Context) (n int, err error) {
+	err = s.back.reader().QueryRowContext(ctx, "SELECT COUNT(*) FROM deliveries WHERE state = 'dead'").Scan(&n)
+	return n, wrap("count dead deliveries", err)
 }

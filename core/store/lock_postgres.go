@@ -12,70 +12,146 @@ import (
 
 const (
 	// lockCheck is how often the connection that holds the lock is tried.
-	lockCheck = 2 * time.Second
+	lockCheck = time.Second
 	// lockPatience is how long it may take to answer: a server that stalls
 	// has not given the lock to anybody else.
 	lockPatience = 15 * time.Second
 )
 
-// lock holds an advisory lock on a connection of its own: the server drops it
-// with the connection, so the two are lost together.
-func (b *postgresBackend) lock(ctx context.Context, owner string) (<-chan struct{}, func(), error) {
-	pool, err := openPool(b.dsn)
-	if err != nil {
-		return nil, nil, err
-	}
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return nil, nil, errors.Join(err, pool.Close())
-	}
-	if err := takeAdvisory(ctx, conn, owner); err != nil {
-		return nil, nil, errors.Join(err, conn.Close(), pool.Close())
-	}
-	lost, stop, stopped := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		watchConn(conn, stop, lost)
-	}()
-	var once sync.Once
-	release := func() {
-		once.Do(func() {
-			close(stop)
-			<-stopped
-			conn.Close() // the pool is closed next
-			pool.Close() // ends the connection, and the lock with it
-		})
-	}
-	return lost, release, nil
+// advisory is a lock on a connection of its own: the server drops it with the
+// connection, so the two are lost together.
+type advisory struct {
+	pool *sql.DB
+	name string // what the connection is called in the server's list
+
+	mu       sync.Mutex
+	conn     *sql.Conn     // nil once the lock is lost
+	gone     chan struct{} // closed when it is
+	stop     chan struct{} // ends the watch
+	watching sync.WaitGroup
+	released bool
 }
 
-func takeAdvisory(ctx context.Context, conn *sql.Conn, owner string) error {
-	if _, err := conn.ExecContext(ctx, "SELECT set_config('application_name', $1, false)", "harness "+owner); err != nil {
-		return err
+func (b *postgresBackend) lock(ctx context.Context, owner string) (grip, error) {
+	pool, err := openPool(b.dsn)
+	if err != nil {
+		return nil, err
+	}
+	a := &advisory{pool: pool, name: "harness " + owner}
+	holder, err := a.take(ctx)
+	if err == nil && holder != "" {
+		err = inUse(holder)
+	}
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return a, nil
+}
+
+// take connects and asks for the lock. It returns who has it, when that is
+// somebody else.
+func (a *advisory) take(ctx context.Context) (holder string, err error) {
+	conn, err := a.pool.Conn(ctx)
+	if err != nil {
+		return "", err
 	}
 	var taken bool
-	if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock("+lockKey("daemon")+")").Scan(&taken); err != nil {
-		return err
+	_, err = conn.ExecContext(ctx, "SELECT set_config('application_name', $1, false)", a.name)
+	if err == nil {
+		err = conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock("+lockKey("daemon")+")").Scan(&taken)
 	}
-	if !taken {
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable,
-			"the database is in use by %s; stop that daemon first", advisoryHolder(ctx, conn))
+	if err == nil && taken {
+		a.hold(conn)
+		return "", nil
+	}
+	if err == nil {
+		holder = advisoryHolder(ctx, conn, a.name)
+	}
+	return holder, errors.Join(err, conn.Close())
+}
+
+// hold begins to watch the connection that has the lock.
+func (a *advisory) hold(conn *sql.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.conn, a.gone, a.stop = conn, make(chan struct{}), make(chan struct{})
+	gone, stop := a.gone, a.stop
+	a.watching.Go(func() { watchConn(conn, stop, gone) })
+}
+
+func (a *advisory) lost() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.gone
+}
+
+// regain gives the dead connection back and takes the lock on a new one. The
+// server may not have noticed yet that the old one is dead: then it is asked
+// to end it.
+func (a *advisory) regain(ctx context.Context) error {
+	a.drop()
+	holder, err := a.take(ctx)
+	switch {
+	case err != nil:
+		return err
+	case holder == a.name:
+		return errors.Join(a.evict(ctx), pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the server still has the connection that was lost"))
+	case holder != "":
+		return pluginsdk.Errorf(pluginsdk.CodeConflict, "the database is in use by %s now", holder)
 	}
 	return nil
 }
 
-// advisoryHolder names who has the lock, for the error's text.
-func advisoryHolder(ctx context.Context, conn *sql.Conn) string {
-	var holder string
-	err := conn.QueryRowContext(ctx, `SELECT format('%s (from %s, server process %s)', a.application_name,
-			COALESCE(host(a.client_addr), 'this machine'), a.pid)
+// evict ends the connections of this very daemon that still hold the lock.
+func (a *advisory) evict(ctx context.Context) error {
+	_, err := a.pool.ExecContext(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE application_name = $1 AND pid <> pg_backend_pid()`, a.name)
+	return err
+}
+
+// drop ends the watch and closes the connection.
+func (a *advisory) drop() {
+	a.mu.Lock()
+	conn := a.conn
+	a.conn = nil
+	if conn != nil {
+		close(a.stop)
+	}
+	a.mu.Unlock()
+	a.watching.Wait()
+	if conn != nil {
+		conn.Close() // what matters is that the server's end is closed, with the pool at the latest
+	}
+}
+
+func (a *advisory) release() {
+	a.mu.Lock()
+	released := a.released
+	a.released = true
+	a.mu.Unlock()
+	if released {
+		return
+	}
+	a.drop()
+	a.pool.Close() // ends the connection, and the lock with it
+}
+
+// advisoryHolder names who has the lock, for the error's text. Own is what
+// this process would be called.
+func advisoryHolder(ctx context.Context, conn *sql.Conn, own string) string {
+	var name, where string
+	err := conn.QueryRowContext(ctx, `SELECT a.application_name,
+			format('(from %s, server process %s)', COALESCE(host(a.client_addr), 'this machine'), a.pid)
 		FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 		WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-		AND ((l.classid::bigint << 32) | l.objid::bigint) = `+lockKey("daemon")).Scan(&holder)
+		AND ((l.classid::bigint << 32) | l.objid::bigint) = `+lockKey("daemon")).Scan(&name, &where)
 	if err != nil {
 		return "another daemon"
 	}
-	return holder
+	if name == own {
+		return own
+	}
+	return name + " " + where
 }
 
 // watchConn closes lost when the connection no longer answers.
@@ -93,7 +169,6 @@ func watchConn(conn *sql.Conn, stop <-chan struct{}, lost chan<- struct{}) {
 		cancel()
 		if err != nil {
 			close(lost)
-			<-stop
 			return
 		}
 	}

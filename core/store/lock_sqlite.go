@@ -16,10 +16,15 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// lock needs nothing beside the lock on the directory, which cannot be lost.
-func (b *sqliteBackend) lock(context.Context, string) (<-chan struct{}, func(), error) {
-	return make(chan struct{}), func() {}, nil
-}
+// directoryOnly is the grip of a database that needs nothing beside the lock on
+// its directory, which cannot be lost.
+type directoryOnly struct{}
+
+func (directoryOnly) lost() <-chan struct{}        { return nil }
+func (directoryOnly) regain(context.Context) error { return nil }
+func (directoryOnly) release()                     {}
+
+func (b *sqliteBackend) lock(context.Context, string) (grip, error) { return directoryOnly{}, nil }
 
 // lockDir holds a flock on a file in the data directory. The kernel drops it
 // with the process, so it cannot be lost and needs no cleaning up. The file's

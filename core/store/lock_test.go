@@ -17,11 +17,11 @@ func TestOneDaemonADatabase(t *testing.T) {
 	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
 		ctx := context.Background()
 		first, other := storetest.OpenConfig(t, config), storetest.OpenConfig(t, config)
-		lost, release, err := first.Lock(ctx, "boot 1")
+		lease, err := first.Lock(ctx, "boot 1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = other.Lock(ctx, "boot 2")
+		_, err = other.Lock(ctx, "boot 2")
 		wantCode(t, err, pluginsdk.CodeUnavailable)
 		if !strings.Contains(fmt.Sprint(err), "boot 1") {
 			t.Errorf("%q does not name the holder", err)
@@ -30,29 +30,45 @@ func TestOneDaemonADatabase(t *testing.T) {
 			t.Errorf("%q does not name the holder's process", err)
 		}
 		check(t, other.Audit(ctx, "ann", "looks without a lock", "", ""))
-		release()
-		release()
+		lease.Release()
+		lease.Release()
 		select {
-		case <-lost:
+		case <-lease.Lost():
 			t.Error("a lock that was released counts as lost")
 		default:
 		}
-		_, release, err = other.Lock(ctx, "boot 2")
+		lease, err = other.Lock(ctx, "boot 2")
 		check(t, err)
-		release()
+		lease.Release()
 	})
 }
 
-// A daemon whose connection is cut has lost its claim and must know.
+// A daemon whose connection is cut has lost its claim and must know. It gets
+// it back when nobody else was there, and is told when somebody was.
 func TestLockIsLostWithItsConnection(t *testing.T) {
-	s := storetest.OpenConfig(t, storetest.Postgres(t))
+	config := storetest.Postgres(t)
+	s, other := storetest.OpenConfig(t, config), storetest.OpenConfig(t, store.Config{URL: config.URL})
 	ctx := context.Background()
-	lost, release, err := s.Lock(ctx, "cut "+t.Name())
-	if err != nil {
-		t.Fatal(err)
+	name := "cut " + t.Name()
+	lease := must[*store.Lease](t)(s.Lock(ctx, name))
+	defer lease.Release()
+	cut := func() {
+		t.Helper()
+		check(t, second(s.Reader().ExecContext(ctx,
+			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", "harness "+name)))
+		<-lease.Lost()
 	}
-	defer release()
-	_, err = s.Reader().ExecContext(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", "harness cut "+t.Name())
-	check(t, err)
-	<-lost
+	cut()
+	check(t, lease.Regain(ctx))
+	_, err := other.Lock(ctx, "late")
+	wantCode(t, err, pluginsdk.CodeUnavailable)
+
+	cut()
+	taken := must[*store.Lease](t)(other.Lock(ctx, "quick"))
+	defer taken.Release()
+	err = lease.Regain(ctx)
+	wantCode(t, err, pluginsdk.CodeConflict)
+	if !strings.Contains(fmt.Sprint(err), "quick") {
+		t.Errorf("%q does not name the holder", err)
+	}
 }

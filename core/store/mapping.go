@@ -69,7 +69,7 @@ func messageValues(m pluginsdk.Message) ([]any, error) {
 func runOf(row *ent.Run) pluginsdk.Run {
 	return pluginsdk.Run{
 		ID: row.ID, ThreadID: row.ThreadID, MessageID: row.MessageID, Kind: row.Kind, State: row.State,
-		MergedInto: row.MergedInto, CauseRunID: row.CauseRunID, Depth: row.Depth, Step: row.Step,
+		MergedInto: row.MergedInto, Absorbed: row.Absorbed, Failures: row.Failures, CauseRunID: row.CauseRunID, Depth: row.Depth, Step: row.Step,
 		Attempt: row.Attempt, NextAttemptAt: orZero(row.NextAttemptAt), Owner: row.Owner,
 		LeaseUntil: orZero(row.LeaseUntil), TraceID: row.TraceID, SessionID: row.SessionID,
 		PromptHash: row.PromptHash, Result: row.Result, Events: row.Events, Steps: row.Steps,
@@ -105,6 +105,12 @@ func insertRun(into *ent.RunClient, r pluginsdk.Run) *ent.RunCreate {
 	}
 	if r.Outcomes != nil {
 		create.SetOutcomes(r.Outcomes)
+	}
+	if r.Absorbed != nil {
+		create.SetAbsorbed(r.Absorbed)
+	}
+	if r.Failures != nil {
+		create.SetFailures(r.Failures)
 	}
 	return create
 }

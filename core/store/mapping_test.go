@@ -103,7 +103,7 @@ func TestMappingKeepsEveryField(t *testing.T) {
 
 		delivery := filled[pluginsdk.Delivery](t)
 		check(t, s.KeepDelivery(ctx, delivery))
-		same(t, delivery, only[pluginsdk.Delivery](t)(s.Deliveries(ctx, "", 0)))
+		same(t, delivery, only[pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{})))
 
 		agentRun := filled[pluginsdk.AgentRun](t)
 		agentRun.ID = must[int64](t)(s.RecordAgentRun(ctx, agentRun))

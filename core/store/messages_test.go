@@ -202,6 +202,7 @@ func TestRunsSelects(t *testing.T) {
 			"thread": {pluginsdk.RunQuery{ThreadID: a}, []string{first, third}},
 			"states": {pluginsdk.RunQuery{States: []pluginsdk.RunState{pluginsdk.RunQueued}}, []string{other, third}},
 			"after":  {pluginsdk.RunQuery{After: first, Limit: 1}, []string{other}},
+			"page":   {pluginsdk.RunQuery{ThreadID: a, After: first}, []string{third}},
 		} {
 			if got := ids(test.query); !slices.Equal(got, test.want) {
 				t.Errorf("%s: got %v, want %v", name, got, test.want)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -10,12 +11,13 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Recover puts the runs of a daemon that died back into the queue, at the step
-// they are known to have reached, and returns the threads that have work, the
-// one with the oldest message first. Only the holder of the lock may call it.
-func (s *Store) Recover(ctx context.Context) (threads []string, err error) {
+// Recover puts the runs of all owners but this one, who have died, back into
+// the queue, at the step they are known to have reached, and returns the
+// threads that have work, the one with the oldest message first. Only the
+// holder of the lock may call it.
+func (s *Store) Recover(ctx context.Context, owner string) (threads []string, err error) {
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		return tx.Run.Update().Where(run.StateEQ(pluginsdk.RunRunning)).
+		return tx.Run.Update().Where(run.StateEQ(pluginsdk.RunRunning), run.OwnerNEQ(clean(owner))).
 			SetState(pluginsdk.RunQueued).ClearNextAttemptAt().ClearLeaseUntil().SetOwner("").Exec(ctx)
 	})
 	if err != nil {
@@ -41,29 +43,40 @@ func (s *Store) Unclaim(ctx context.Context, threadID, owner string) error {
 	return wrap("put a claim back", err)
 }
 
-// Retry puts a claimed run back into the queue, not to be claimed before at.
+// failuresMax is how many failed attempts a run remembers.
+const failuresMax = 20
+
+// Retry puts a claimed run back into the queue, not to be claimed before at,
+// and notes why its attempt failed.
 func (s *Store) Retry(ctx context.Context, fence ledger.Fence, runID string, at time.Time, reason string) error {
-	return wrap("retry run", s.requeue(ctx, fence, runID, func(update *ent.RunUpdate) {
-		update.SetNextAttemptAt(instant(at)).SetError(clean(reason))
+	now := s.now()
+	return wrap("retry run", s.requeue(ctx, fence, runID, func(r *ent.Run, update *ent.RunUpdate) {
+		failures := append(slices.Clone(r.Failures), pluginsdk.Failed{Attempt: r.Attempt, Error: clean(reason), At: now})
+		update.SetNextAttemptAt(instant(at)).SetError(clean(reason)).
+			SetFailures(failures[max(0, len(failures)-failuresMax):])
 	}))
 }
 
 // Release puts a claimed run back into the queue as if this attempt had not
 // been made: the daemon is stopping.
 func (s *Store) Release(ctx context.Context, fence ledger.Fence, runID string) error {
-	return wrap("release run", s.requeue(ctx, fence, runID, func(update *ent.RunUpdate) {
+	return wrap("release run", s.requeue(ctx, fence, runID, func(_ *ent.Run, update *ent.RunUpdate) {
 		update.ClearNextAttemptAt().AddAttempt(-1)
 	}))
 }
 
-func (s *Store) requeue(ctx context.Context, fence ledger.Fence, runID string, set func(*ent.RunUpdate)) error {
+func (s *Store) requeue(ctx context.Context, fence ledger.Fence, runID string, set func(*ent.Run, *ent.RunUpdate)) error {
 	return s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		if err := tx.check(ctx, fence); err != nil {
 			return err
 		}
+		r, err := tx.Run.Query().Where(run.ID(runID)).Select(run.FieldAttempt, run.FieldFailures).Only(ctx)
+		if err != nil {
+			return err
+		}
 		update := tx.Run.Update().Where(run.ID(runID), run.StateEQ(pluginsdk.RunRunning)).
 			SetState(pluginsdk.RunQueued).SetOwner("").ClearLeaseUntil()
-		set(update)
+		set(r, update)
 		n, err := update.Save(ctx)
 		return atWork(runID, n, err)
 	})

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"slices"
 
+	entsql "entgo.io/ent/dialect/sql"
+
 	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -26,15 +29,14 @@ func (s *Store) Run(ctx context.Context, id string) (pluginsdk.Run, error) {
 // Runs returns the selected runs, oldest first. Their Events are left out:
 // those of a hundred runs are megabytes. Run has them.
 func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run, error) {
-	query := s.read.Run.Query().Order(run.ByID()).Limit(page(q.Limit))
+	query := s.read.Run.Query().Limit(page(q.Limit))
 	if q.ThreadID != "" {
-		query.Where(run.ThreadID(q.ThreadID))
+		query.Where(run.ThreadID(q.ThreadID), afterMessageOf(q.After)).Order(run.ByMessageID())
+	} else {
+		query.Where(run.IDGT(q.After)).Order(run.ByID())
 	}
 	if len(q.States) > 0 {
 		query.Where(run.StateIn(q.States...))
-	}
-	if q.After != "" {
-		query.Where(run.IDGT(q.After))
 	}
 	columns := slices.DeleteFunc(slices.Clone(run.Columns), func(name string) bool { return name == run.FieldEvents })
 	rows, err := query.Select(columns...).All(ctx)
@@ -42,6 +44,33 @@ func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run
 		return nil, wrap("list runs", err)
 	}
 	return all(rows, runOf), nil
+}
+
+// afterMessageOf selects the runs whose messages come after that of a run. The
+// runs of a thread are found in the order of their messages: an index has it.
+func afterMessageOf(runID string) predicate.Run {
+	return func(s *entsql.Selector) {
+		if runID != "" {
+			first := entsql.Select(run.FieldMessageID).From(entsql.Table(run.Table)).Where(entsql.EQ(run.FieldID, runID))
+			s.Where(entsql.GT(s.C(run.FieldMessageID), first))
+		}
+	}
+}
+
+// LastUnanswered returns the newest run of a thread that asked the agent and
+// is over, when it failed or was cancelled; CodeNotFound otherwise.
+func (s *Store) LastUnanswered(ctx context.Context, threadID string) (pluginsdk.Run, error) {
+	row, err := s.read.Run.Query().
+		Where(run.ThreadID(threadID), run.KindEQ(pluginsdk.RunMessage),
+			run.StateIn(pluginsdk.RunFailed, pluginsdk.RunCancelled, pluginsdk.RunSucceeded)).
+		Order(run.ByMessageID(entsql.OrderDesc())).First(ctx)
+	if ent.IsNotFound(err) || err == nil && row.State == pluginsdk.RunSucceeded {
+		return pluginsdk.Run{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "thread %s has no message that was not answered", threadID)
+	}
+	if err != nil {
+		return pluginsdk.Run{}, wrap("find the last run", err)
+	}
+	return runOf(row), nil
 }
 
 // Waiting counts the runs of a thread that are in the queue.

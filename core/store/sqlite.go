@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"entgo.io/ent/dialect"
 	"modernc.org/sqlite" // also the driver "sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 const (
@@ -34,18 +37,12 @@ type sqliteBackend struct {
 	pool   *sql.DB
 }
 
-func openSQLite(ctx context.Context, dir string) (*sqliteBackend, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
-	}
+// openSQLite opens the file, and makes it when it is missing and may be made.
+func openSQLite(ctx context.Context, dir string, may bool) (*sqliteBackend, error) {
 	path := filepath.Join(dir, "harness.db")
-	// Made here for its mode: SQLite gives its side files the same one.
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	err := makeSQLite(dir, path, may)
 	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
-	}
-	if err := file.Close(); err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
+		return nil, err
 	}
 	back := &sqliteBackend{dir: dir}
 	if back.writer, err = sql.Open("sqlite", sqliteDSN(path, url.Values{
@@ -66,6 +63,35 @@ func openSQLite(ctx context.Context, dir string) (*sqliteBackend, error) {
 	back.pool.SetMaxOpenConns(readers)
 	back.pool.SetMaxIdleConns(readers)
 	return back, nil
+}
+
+func makeSQLite(dir, path string, may bool) error {
+	flags := os.O_RDWR
+	if may {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("make the data directory: %w", err)
+		}
+		flags |= os.O_CREATE
+	}
+	// Made here for its mode: SQLite gives its side files the same one.
+	file, err := os.OpenFile(path, flags, 0o600)
+	if errors.Is(err, fs.ErrNotExist) && !may {
+		return noDatabase(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	return nil
+}
+
+// noDatabase is the error of commands that find nothing: they have been given
+// the wrong place.
+func noDatabase(where string) error {
+	return pluginsdk.Errorf(pluginsdk.CodeNotFound,
+		"there is no database in %s yet: start the daemon once with `harness up`, or name its directory with --data", where)
 }
 
 // connect opens the first connection. While another process makes the same

@@ -23,7 +23,25 @@ type Config struct {
 	Log *slog.Logger
 	// Now is the clock; default time.Now.
 	Now func() time.Time
+	// Schema says what becomes of a schema that is not this binary's.
+	Schema SchemaPolicy
 }
+
+// SchemaPolicy says what Open does about the schema that it finds.
+type SchemaPolicy int
+
+// The policies of Open.
+const (
+	// SchemaMigrate makes what is missing and brings the schema up to date; it
+	// refuses a newer one. It is for the daemon.
+	SchemaMigrate SchemaPolicy = iota
+	// SchemaCurrent refuses a database that is not there, and every schema but
+	// this binary's. It is for commands that work on the rows.
+	SchemaCurrent
+	// SchemaAny refuses a database that is not there, and nothing else. Only
+	// Status and Backup work on a schema of another version.
+	SchemaAny
+)
 
 // Store is an open database. Its methods may be called concurrently.
 type Store struct {
@@ -34,9 +52,28 @@ type Store struct {
 	reads  *reads // nil where the database's driver does as well by itself
 }
 
-// Open opens the database, makes it when it is missing, and brings its schema
-// up to date. A database that is newer than this binary is refused.
+// Open opens the database, as config.Schema says. Whoever only looks makes
+// nothing: a database that is not there is CodeNotFound.
 func Open(ctx context.Context, config Config) (*Store, error) {
+	return open(ctx, config, func(*Store) error { return nil })
+}
+
+// OpenLocked opens the database under the lock of Store.Lock, taken before
+// anything is changed: a newer daemon that is refused must not have migrated
+// the database of the one that runs.
+func OpenLocked(ctx context.Context, config Config, owner string) (s *Store, lease *Lease, err error) {
+	s, err = open(ctx, config, func(s *Store) (err error) {
+		lease, err = s.Lock(ctx, owner)
+		return err
+	})
+	if err != nil && lease != nil {
+		lease.Release()
+	}
+	return s, lease, err
+}
+
+// open calls first once the database can be reached.
+func open(ctx context.Context, config Config, first func(*Store) error) (*Store, error) {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
@@ -47,14 +84,16 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, back); err != nil {
+	s := &Store{config: config, back: back}
+	if err := first(s); err != nil {
 		return nil, errors.Join(err, back.close())
 	}
-	write, err := back.startWriter(ctx, config.Log)
-	if err != nil {
+	if err := prepareSchema(ctx, back, config.Schema); err != nil {
 		return nil, errors.Join(err, back.close())
 	}
-	s := &Store{config: config, back: back, write: write}
+	if s.write, err = back.startWriter(ctx, config.Log); err != nil {
+		return nil, errors.Join(err, back.close())
+	}
 	driver := entsql.OpenDB(back.dialect(), back.reader())
 	if back.dialect() == dialect.SQLite {
 		s.reads = newReads(back.reader())
@@ -69,7 +108,7 @@ func openBackend(ctx context.Context, config Config) (backend, error) {
 	case config.URL == "" && config.Dir == "":
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "open database: neither a data directory nor DATABASE_URL is set")
 	case config.URL == "":
-		return openSQLite(ctx, config.Dir)
+		return openSQLite(ctx, config.Dir, config.Schema == SchemaMigrate)
 	case strings.HasPrefix(config.URL, "postgres://"), strings.HasPrefix(config.URL, "postgresql://"):
 		return openPostgres(ctx, config.URL)
 	}

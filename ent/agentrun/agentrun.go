@@ -39,6 +39,8 @@ const (
 	FieldError = "error"
 	// FieldStartedAt holds the string denoting the started_at field in the database.
 	FieldStartedAt = "started_at"
+	// FieldKey holds the string denoting the key field in the database.
+	FieldKey = "key"
 	// Table holds the table name of the agentrun in the database.
 	Table = "agent_runs"
 )
@@ -60,6 +62,7 @@ var Columns = []string{
 	FieldSuccess,
 	FieldError,
 	FieldStartedAt,
+	FieldKey,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -175,4 +178,9 @@ func ByError(opts ...sql.OrderTermOption) OrderOption {
 // ByStartedAt orders the results by the started_at field.
 func ByStartedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldStartedAt, opts...).ToFunc()
+}
+
+// ByKey orders the results by the key field.
+func ByKey(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldKey, opts...).ToFunc()
 }

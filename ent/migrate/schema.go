@@ -25,6 +25,7 @@ var (
 		{Name: "success", Type: field.TypeBool, Default: false},
 		{Name: "error", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "started_at", Type: field.TypeTime},
+		{Name: "key", Type: field.TypeString, Nullable: true},
 	}
 	// AgentRunsTable holds the schema information for the "agent_runs" table.
 	AgentRunsTable = &schema.Table{
@@ -36,6 +37,11 @@ var (
 				Name:    "agentrun_thread_id_id",
 				Unique:  false,
 				Columns: []*schema.Column{AgentRunsColumns[3], AgentRunsColumns[0]},
+			},
+			{
+				Name:    "agentrun_key",
+				Unique:  true,
+				Columns: []*schema.Column{AgentRunsColumns[15]},
 			},
 		},
 	}
@@ -100,6 +106,11 @@ var (
 				Name:    "delivery_state_id",
 				Unique:  false,
 				Columns: []*schema.Column{DeliveriesColumns[4], DeliveriesColumns[0]},
+			},
+			{
+				Name:    "delivery_state_plugin_target_message_id",
+				Unique:  false,
+				Columns: []*schema.Column{DeliveriesColumns[4], DeliveriesColumns[2], DeliveriesColumns[3], DeliveriesColumns[1]},
 			},
 		},
 	}
@@ -217,6 +228,7 @@ var (
 		{Name: "kind", Type: field.TypeString},
 		{Name: "state", Type: field.TypeString},
 		{Name: "merged_into", Type: field.TypeString, Default: ""},
+		{Name: "absorbed", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "cause_run_id", Type: field.TypeString, Default: ""},
 		{Name: "depth", Type: field.TypeInt, Default: 0},
 		{Name: "step", Type: field.TypeString, Default: ""},
@@ -231,6 +243,7 @@ var (
 		{Name: "events", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "steps", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "outcomes", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "failures", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "error", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "input_tokens", Type: field.TypeInt64, Default: 0},
 		{Name: "output_tokens", Type: field.TypeInt64, Default: 0},
@@ -253,7 +266,7 @@ var (
 			{
 				Name:    "run_source_key",
 				Unique:  true,
-				Columns: []*schema.Column{RunsColumns[29], RunsColumns[30]},
+				Columns: []*schema.Column{RunsColumns[31], RunsColumns[32]},
 			},
 			{
 				Name:    "run_thread_id_message_id",

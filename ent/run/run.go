@@ -22,6 +22,8 @@ const (
 	FieldState = "state"
 	// FieldMergedInto holds the string denoting the merged_into field in the database.
 	FieldMergedInto = "merged_into"
+	// FieldAbsorbed holds the string denoting the absorbed field in the database.
+	FieldAbsorbed = "absorbed"
 	// FieldCauseRunID holds the string denoting the cause_run_id field in the database.
 	FieldCauseRunID = "cause_run_id"
 	// FieldDepth holds the string denoting the depth field in the database.
@@ -50,6 +52,8 @@ const (
 	FieldSteps = "steps"
 	// FieldOutcomes holds the string denoting the outcomes field in the database.
 	FieldOutcomes = "outcomes"
+	// FieldFailures holds the string denoting the failures field in the database.
+	FieldFailures = "failures"
 	// FieldError holds the string denoting the error field in the database.
 	FieldError = "error"
 	// FieldInputTokens holds the string denoting the input_tokens field in the database.
@@ -86,6 +90,7 @@ var Columns = []string{
 	FieldKind,
 	FieldState,
 	FieldMergedInto,
+	FieldAbsorbed,
 	FieldCauseRunID,
 	FieldDepth,
 	FieldStep,
@@ -100,6 +105,7 @@ var Columns = []string{
 	FieldEvents,
 	FieldSteps,
 	FieldOutcomes,
+	FieldFailures,
 	FieldError,
 	FieldInputTokens,
 	FieldOutputTokens,

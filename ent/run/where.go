@@ -541,6 +541,16 @@ func MergedIntoContainsFold(v string) predicate.Run {
 	return predicate.Run(sql.FieldContainsFold(FieldMergedInto, v))
 }
 
+// AbsorbedIsNil applies the IsNil predicate on the "absorbed" field.
+func AbsorbedIsNil() predicate.Run {
+	return predicate.Run(sql.FieldIsNull(FieldAbsorbed))
+}
+
+// AbsorbedNotNil applies the NotNil predicate on the "absorbed" field.
+func AbsorbedNotNil() predicate.Run {
+	return predicate.Run(sql.FieldNotNull(FieldAbsorbed))
+}
+
 // CauseRunIDEQ applies the EQ predicate on the "cause_run_id" field.
 func CauseRunIDEQ(v string) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldCauseRunID, v))
@@ -1168,6 +1178,16 @@ func OutcomesIsNil() predicate.Run {
 // OutcomesNotNil applies the NotNil predicate on the "outcomes" field.
 func OutcomesNotNil() predicate.Run {
 	return predicate.Run(sql.FieldNotNull(FieldOutcomes))
+}
+
+// FailuresIsNil applies the IsNil predicate on the "failures" field.
+func FailuresIsNil() predicate.Run {
+	return predicate.Run(sql.FieldIsNull(FieldFailures))
+}
+
+// FailuresNotNil applies the NotNil predicate on the "failures" field.
+func FailuresNotNil() predicate.Run {
+	return predicate.Run(sql.FieldNotNull(FieldFailures))
 }
 
 // ErrorEQ applies the EQ predicate on the "error" field.

@@ -11,7 +11,8 @@ type AgentRun struct {
 	ent.Schema
 }
 
-// Fields of an agent run.
+// Fields of an agent run. The key names the attempt of the run that it was made
+// in, so that a result whose COMMIT nobody answered is not recorded twice.
 func (AgentRun) Fields() []ent.Field {
 	return []ent.Field{
 		serialField(),
@@ -29,6 +30,7 @@ func (AgentRun) Fields() []ent.Field {
 		field.Bool("success").Default(false),
 		field.Text("error").Default(""),
 		field.Time("started_at").Immutable(),
+		field.String("key").Optional().Nillable().Immutable(),
 	}
 }
 
@@ -36,5 +38,6 @@ func (AgentRun) Fields() []ent.Field {
 func (AgentRun) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("thread_id", "id"),
+		index.Fields("key").Unique(),
 	}
 }

@@ -29,9 +29,11 @@ func (Delivery) Fields() []ent.Field {
 	}
 }
 
-// Indexes of deliveries.
+// Indexes of deliveries. The second one finds what waits for a target, in the
+// order of the messages.
 func (Delivery) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("state", "id"),
+		index.Fields("state", "plugin", "target", "message_id"),
 	}
 }

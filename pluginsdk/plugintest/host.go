@@ -36,6 +36,7 @@ type Host struct {
 	messages    []pluginsdk.Message
 	submissions []pluginsdk.Submission
 	runs        []pluginsdk.Run
+	deliveries  []pluginsdk.Delivery
 	tasks       []pluginsdk.Task
 	turns       map[string]pluginsdk.InvokeResult
 	events      []pluginsdk.Event
@@ -74,19 +75,20 @@ func NewHost() *Host {
 // SDK returns the host as plugins see it.
 func (h *Host) SDK() pluginsdk.Host {
 	return pluginsdk.Host{
-		Threads:  threads{h},
-		Messages: messages{h},
-		Runs:     runs{h},
-		Tasks:    tasks{h},
-		Agent:    agent{h},
-		Events:   events{h},
-		Settings: settings{h},
-		State:    state{h},
-		Crons:    crons{h},
-		Metrics:  metrics{h},
-		Tools:    tools{h},
-		Plugins:  plugins{h},
-		Log:      h.Log,
+		Threads:    threads{h},
+		Messages:   messages{h},
+		Runs:       runs{h},
+		Deliveries: deliveries{h},
+		Tasks:      tasks{h},
+		Agent:      agent{h},
+		Events:     events{h},
+		Settings:   settings{h},
+		State:      state{h},
+		Crons:      crons{h},
+		Metrics:    metrics{h},
+		Tools:      tools{h},
+		Plugins:    plugins{h},
+		Log:        h.Log,
 	}
 }
 

@@ -102,6 +102,63 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+func TestRunsThatFailedAreRetriedOnce(t *testing.T) {
+	host, sdk := overTheWire(t)
+	ctx, one := t.Context(), must[pluginsdk.Accepted](t)
+	message := host.AddMessage(pluginsdk.Message{ThreadID: "thread-1", RunID: "run-0", Content: "do it"})
+	host.AddRun(pluginsdk.Run{ID: "run-0", ThreadID: "thread-1", MessageID: message, State: pluginsdk.RunFailed})
+	host.AddRun(pluginsdk.Run{ID: "busy", State: pluginsdk.RunRunning})
+	first, again := one(sdk.Runs.Retry(ctx, "run-0")), one(sdk.Runs.Retry(ctx, "run-0"))
+	if first.RunID == "run-0" || first.Repeated || !again.Repeated || again.RunID != first.RunID {
+		t.Errorf("retried as %+v, then %+v", first, again)
+	}
+	if rows := host.Messages("thread-1"); len(rows) != 2 || rows[1].Content != "do it" || rows[1].ID != first.MessageID || rows[1].Retry().Of != "run-0" {
+		t.Errorf("rows %+v", rows)
+	}
+	for id, code := range map[string]pluginsdk.Code{"busy": pluginsdk.CodeInvalid, "none": pluginsdk.CodeNotFound} {
+		if _, err := sdk.Runs.Retry(ctx, id); pluginsdk.CodeOf(err) != code {
+			t.Errorf("retry of %s: %v", id, err)
+		}
+	}
+}
+
+func TestThreadsAreStopped(t *testing.T) {
+	host, sdk := overTheWire(t)
+	ctx, one := t.Context(), must[pluginsdk.Stopped](t)
+	host.AddRun(pluginsdk.Run{ID: "run-1", ThreadID: "T", State: pluginsdk.RunRunning})
+	host.AddRun(pluginsdk.Run{ID: "run-2", ThreadID: "T", State: pluginsdk.RunQueued})
+	host.AddRun(pluginsdk.Run{ID: "run-3", ThreadID: "other", State: pluginsdk.RunRunning})
+	if got := one(sdk.Runs.Stop(ctx, "T", pluginsdk.KeepQueue)); got.RunID != "run-1" || got.Dropped != nil {
+		t.Errorf("stopped %+v", got)
+	}
+	if got := one(sdk.Runs.Stop(ctx, "T", pluginsdk.DropQueue)); got.RunID != "" || !reflect.DeepEqual(got.Dropped, []string{"run-2"}) {
+		t.Errorf("stopped %+v", got)
+	}
+	if _, err := sdk.Runs.Stop(ctx, "T", "maybe"); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestDeliveries(t *testing.T) {
+	host, sdk := overTheWire(t)
+	ctx, one := t.Context(), must[pluginsdk.Delivery](t)
+	host.AddDelivery(pluginsdk.Delivery{ID: "D1", Plugin: "discord", Target: "c1", State: pluginsdk.DeliveryDead, LastError: "gone"})
+	host.AddDelivery(pluginsdk.Delivery{ID: "D2", Plugin: "discord", Target: "c2", State: pluginsdk.DeliveryDelivered})
+	query := pluginsdk.DeliveryQuery{State: pluginsdk.DeliveryDead, Plugin: "discord", Target: "c1", Limit: 5}
+	got := must[[]pluginsdk.Delivery](t)(sdk.Deliveries.List(ctx, query))
+	if len(got) != 1 || got[0].LastError != "gone" {
+		t.Errorf("listed %+v", got)
+	}
+	if got := one(sdk.Deliveries.Retry(ctx, "D1")); got.State != pluginsdk.DeliveryPending {
+		t.Errorf("retried %+v", got)
+	}
+	for id, code := range map[string]pluginsdk.Code{"D2": pluginsdk.CodeInvalid, "none": pluginsdk.CodeNotFound} {
+		if _, err := sdk.Deliveries.Retry(ctx, id); pluginsdk.CodeOf(err) != code {
+			t.Errorf("retry of %s: %v", id, err)
+		}
+	}
+}
+
 func TestTasks(t *testing.T) {
 	_, sdk := overTheWire(t)
 	ctx, one := t.Context(), must[pluginsdk.Task](t)

@@ -46,6 +46,8 @@ type Daemon struct {
 	reading  chan struct{}
 	cancels  map[string]chan struct{} // by run
 	ended    []string                 // the runs whose end was asked for
+
+	deliveries []pluginsdk.Delivery
 }
 
 // New starts a Daemon that answers every message with answer, on a goroutine of
@@ -214,7 +216,10 @@ func (d *Daemon) accept(request client.ChatRequest) (accepted pluginsdk.Accepted
 	})
 	run := client.Run{
 		ID: "run-" + strconv.Itoa(len(d.runs)+1), ThreadID: request.ThreadID, MessageID: id,
-		State: pluginsdk.RunQueued, Attempt: 1,
+		Kind: pluginsdk.RunMessage, State: pluginsdk.RunQueued, Attempt: 1,
+	}
+	if _, _, ok := pluginsdk.ParseCommand(request.Content); ok {
+		run.Kind = pluginsdk.RunCommand
 	}
 	d.runs = append(d.runs, run)
 	d.messages[id-1].RunID = run.ID

@@ -22,6 +22,10 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("GET /api/threads/{id}/runs", d.listRuns)
 	mux.HandleFunc("GET /api/runs/{id}", d.getRun)
 	mux.HandleFunc("POST /api/runs/{id}/cancel", d.cancelRun)
+	mux.HandleFunc("POST /api/runs/{id}/retry", d.retryRun)
+	mux.HandleFunc("POST /api/threads/{id}/stop", d.stopThread)
+	mux.HandleFunc("GET /api/deliveries", d.listDeliveries)
+	mux.HandleFunc("POST /api/deliveries/{id}/retry", d.retryDelivery)
 	mux.HandleFunc("GET /ws", d.socket)
 	return mux
 }

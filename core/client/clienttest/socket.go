@@ -3,8 +3,8 @@ package clienttest
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -27,7 +27,7 @@ func (d *Daemon) publish(kind pluginsdk.EventType, threadID string, payload any)
 		return
 	}
 	event := d.mark(kind)
-	event.ThreadID, event.Data, event.Seq = threadID, data, event.Seq+1
+	event.ThreadID, event.Data, event.Seq, event.Timestamp = threadID, data, event.Seq+1, time.Now()
 	d.events = append(d.events, event)
 	for conn := range d.sockets {
 		_ = conn.WriteJSON(event)
@@ -77,25 +77,4 @@ func (d *Daemon) drain(conn *websocket.Conn) {
 	defer d.mu.Unlock()
 	delete(d.sockets, conn)
 	_ = conn.Close()
-}
-
-// cancelled returns what is closed when a run's end is asked for.
-func (d *Daemon) cancelled(runID string) chan struct{} {
-	if d.cancels == nil {
-		d.cancels = make(map[string]chan struct{})
-	}
-	if d.cancels[runID] == nil {
-		d.cancels[runID] = make(chan struct{})
-	}
-	return d.cancels[runID]
-}
-
-func (d *Daemon) cancelRun(w http.ResponseWriter, r *http.Request) {
-	d.mu.Lock()
-	if n := slices.Index(d.ended, r.PathValue("id")); n < 0 {
-		d.ended = append(d.ended, r.PathValue("id"))
-		close(d.cancelled(r.PathValue("id")))
-	}
-	d.mu.Unlock()
-	d.getRun(w, r)
 }

@@ -1,6 +1,8 @@
 package clienttest
 
 import (
+	"time"
+
 	"github.com/seed-706843ae/harness/core/client"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -88,9 +90,12 @@ func (t *Turn) End(state pluginsdk.RunState, reason string) {
 	t.change(func(run *client.Run) { run.State, run.Error = state, reason })
 }
 
-// Merge ends the run by handing its message to another.
+// Merge ends the run by handing its message to another, and says so.
 func (t *Turn) Merge(into string) {
 	t.change(func(run *client.Run) { run.State, run.MergedInto = pluginsdk.RunMerged, into })
+	t.publish(pluginsdk.EventPipelineMerged, pluginsdk.MergedPayload{
+		ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, Into: into,
+	})
 }
 
 // Tell broadcasts that the run is complete.
@@ -100,10 +105,11 @@ func (t *Turn) Tell(row int64) {
 	})
 }
 
-// Retry says that an attempt failed and another follows.
-func (t *Turn) Retry(reason string) {
+// Retry says that an attempt failed and another follows after a while.
+func (t *Turn) Retry(attempt int, reason string, wait time.Duration) {
 	t.publish(pluginsdk.EventPipelineRetry, pluginsdk.RetryPayload{
-		ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, Attempt: 1, Error: reason,
+		ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, Attempt: attempt, Error: reason,
+		NextAt: time.Now().Add(wait),
 	})
 }
 

@@ -17,7 +17,7 @@ func newChat() *cobra.Command {
 		Long: `Talk with the agent: its answer appears as it is written, with what it does on
 the way. A line that begins with a slash is a command: /help lists them, /stop
 stops the turn that runs. Lines may be typed while the agent works; they wait
-their turn.
+their turn, unless the thread's busy mode says otherwise.
 
 /quit or Ctrl-D leave. Ctrl-C stops the turn that runs, and leaves when none
 does. When the daemon restarts, the conversation goes on. Lines from a pipe are
@@ -29,7 +29,7 @@ said one after the other, each after the answer to the one before.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return chat(cmd) },
 	}
 	addAddress(cmd)
-	cmd.Flags().String("thread", "", "id of the thread (default the primary one; see `harness threads`)")
+	addThread(cmd)
 	return cmd
 }
 

@@ -15,11 +15,9 @@ func newDoctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check the installation and say what to do about what is wrong",
 		Long: `Check what an installation needs: the agent's CLI, the data directory, the port,
-the database, the plugins. It works with the daemon up or down and changes no
-settings and no data; but a database that an older version made is brought up
-to date when it is opened, so use the doctor of the daemon's version. The exit
-code is 1 when something is wrong that must not be; what Harness can do without
-is marked with ! only.`,
+the database, the plugins. It works with the daemon up or down and changes
+nothing. The exit code is 1 when something is wrong that must not be; what Harness
+can do without is marked with ! only.`,
 		Example: `  harness doctor
   harness doctor --data /var/lib/harness`,
 		Args: cobra.NoArgs,

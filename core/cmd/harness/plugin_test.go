@@ -47,12 +47,12 @@ func openStore(t *testing.T, data string) *store.Store {
 func pretendRunning(t *testing.T, data string) {
 	t.Helper()
 	database := openStore(t, data)
-	_, release, err := database.Lock(t.Context(), "test")
+	lease, err := database.Lock(t.Context(), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		release()
+		lease.Release()
 		_ = database.Close()
 	})
 }

@@ -28,6 +28,7 @@ defaults; docs/operating.md lists them.`,
   harness send "hello"           say something, print the answer
   harness chat                   talk
   harness plugin disable time    turn a plugin off, at once
+  harness backup FILE            save everything, while it runs
   harness doctor                 what is wrong, and what to do`,
 		SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRun: func(*cobra.Command, []string) { *begun = true },
@@ -37,6 +38,8 @@ defaults; docs/operating.md lists them.`,
 	root.SetErr(std.err)
 	root.PersistentFlags().String("data", "", "data directory (HARNESS_DATA; default ./data)")
 	root.AddCommand(newUp(), newSend(), newChat(), newThreads(), newPlugin(), newDoctor(), newVersion())
+	root.AddCommand(newStop(), newRetry(), newDelivery())
+	root.AddCommand(newBackup(), newRestore(), newExport(), newDB())
 	return root, begun
 }
 

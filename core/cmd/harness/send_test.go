@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -36,6 +37,8 @@ func TestSendReadsStdin(t *testing.T) {
 	harness(t, " \n", "send", "-").want(t, exitFailed, "", "nothing to send")
 }
 
+var anyRun = regexp.MustCompile(`run-\d+`)
+
 // A script must be able to tell an answer from a failure.
 func TestSendFailsWithTheRun(t *testing.T) {
 	isolate(t)
@@ -49,6 +52,11 @@ func TestSendFailsWithTheRun(t *testing.T) {
 			turn.Row(pluginsdk.RoleSystem, pluginsdk.MessageStatus, "There is no reply.", `{"event":"pipeline_empty"}`)
 			turn.End(pluginsdk.RunSucceeded, "")
 			turn.Tell(0)
+		case "stopped":
+			turn.Fail(pluginsdk.RunCancelled, "Stopped.")
+		case "dropped":
+			turn.End(pluginsdk.RunCancelled, "dropped from the queue")
+			turn.Tell(0)
 		default:
 			turn.End(pluginsdk.RunFailed, "broken")
 			turn.Tell(0)
@@ -56,12 +64,16 @@ func TestSendFailsWithTheRun(t *testing.T) {
 	})
 	t.Setenv("HARNESS_URL", daemon.URL())
 	for said, want := range map[string]result{
-		"denied":    {exitFailed, "", "Not run: the budget is used up\n"},
+		"denied":    {exitFailed, "", "Not run: the budget is used up\nTo try again: harness retry RUN\n"},
 		"/nonsense": {exitFailed, "", "There is no command /nonsense.\n"},
 		"empty":     {0, "", "There is no reply.\n"},
-		"other":     {exitFailed, "", "harness: broken\n"},
+		"other":     {exitFailed, "", "harness: broken\nTo try again: harness retry RUN\n"},
+		"stopped":   {exitFailed, "", "cancelled: Stopped.\n"},
+		"dropped":   {exitFailed, "", "cancelled: dropped from the queue\n"},
 	} {
-		if got := harness(t, "", "send", said); got != want {
+		got := harness(t, "", "send", said)
+		got.err = anyRun.ReplaceAllString(got.err, "RUN")
+		if got != want {
 			t.Errorf("send %s: %+v; want %+v", said, got, want)
 		}
 	}

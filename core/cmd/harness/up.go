@@ -23,9 +23,10 @@ func newUp() *cobra.Command {
 		Use:   "up",
 		Short: "Run the daemon until it is told to stop",
 		Long: `Run the daemon in this terminal. It logs to stderr. SIGINT (Ctrl-C) or SIGTERM
-stop it: it takes no more messages, lets running turns end for a moment, and
-keeps the rest for its next start. A second signal ends it at once; nothing that
-was accepted is lost then either.`,
+stop it: it takes no more messages, lets running turns end for a moment
+(HARNESS_DRAIN_GRACE), and keeps the rest for its next start. A second signal
+interrupts them at once, a third ends the process; nothing that was accepted is
+lost then either.`,
 		Example: `  harness up
   harness up --data /var/lib/harness --port 3100
   harness up --agent demo        without the Claude CLI, to try things`,
@@ -44,9 +45,8 @@ func up(cmd *cobra.Command) (err error) {
 		return err
 	}
 	config.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: config.LogLevel}))
-	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	ctx, hurry, release := untilTold(cmd.Context())
+	defer release()
 
 	supervisor := &supervisor{log: config.Log}
 	defer supervisor.stop()
@@ -62,10 +62,32 @@ func up(cmd *cobra.Command) (err error) {
 		err = errors.Join(err, d.Close())
 	}()
 	supervisor.alive = d.Alive
-	return d.Run(ctx, func() {
+	return d.Run(ctx, hurry, func() {
 		supervisor.ready()
 		welcome(ctx, cmd.OutOrStdout(), d, config, time.Since(began))
 	})
+}
+
+// untilTold returns a context that ends with the first SIGINT or SIGTERM, and
+// one that ends with the second. A third ends the process.
+func untilTold(parent context.Context) (ctx, hurry context.Context, release func()) {
+	ctx, stop := context.WithCancel(parent)
+	hurry, rush := context.WithCancel(context.WithoutCancel(parent))
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		defer signal.Stop(signals)
+		for _, end := range []func(){stop, rush} {
+			select {
+			case <-signals:
+				end()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ctx, hurry, func() { close(done); stop(); rush() }
 }
 
 // welcome says where the daemon is and what to try.

@@ -1,6 +1,7 @@
 package fakeapi
 
 import (
+	"bytes"
 	"context"
 	"testing"
 	"time"
@@ -47,4 +48,11 @@ func (s *Server) WaitRequests(t testing.TB, n int, filters ...func(Request) bool
 // Saying is a filter for requests whose prompt contains text.
 func Saying(text string) func(Request) bool {
 	return func(r Request) bool { return r.Says(text) }
+}
+
+// Seeing is a filter for requests in which the model sees text anywhere, also in
+// what the CLI wraps it in: a message that it takes into a running turn is a part
+// of a tool's result. The text is plain: nothing that JSON escapes.
+func Seeing(text string) func(Request) bool {
+	return func(r Request) bool { return bytes.Contains(r.Body, []byte(text)) }
 }

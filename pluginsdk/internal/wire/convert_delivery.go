@@ -35,6 +35,26 @@ func deliveryFrom(m *typesv1.Delivery) pluginsdk.Delivery {
 	}
 }
 
+func deliveryQueryTo(v pluginsdk.DeliveryQuery) *typesv1.DeliveryQuery {
+	return &typesv1.DeliveryQuery{
+		State:  string(v.State),
+		Plugin: v.Plugin,
+		Target: v.Target,
+		After:  v.After,
+		Limit:  int64(v.Limit),
+	}
+}
+
+func deliveryQueryFrom(m *typesv1.DeliveryQuery) pluginsdk.DeliveryQuery {
+	return pluginsdk.DeliveryQuery{
+		State:  pluginsdk.DeliveryState(m.GetState()),
+		Plugin: m.GetPlugin(),
+		Target: m.GetTarget(),
+		After:  m.GetAfter(),
+		Limit:  int(m.GetLimit()),
+	}
+}
+
 func deliveryReceiptTo(v pluginsdk.DeliveryReceipt) *typesv1.DeliveryReceipt {
 	return &typesv1.DeliveryReceipt{
 		ExternalId: v.ExternalID,

@@ -13,6 +13,7 @@ func runTo(v pluginsdk.Run) *typesv1.Run {
 		Kind:          string(v.Kind),
 		State:         string(v.State),
 		MergedInto:    v.MergedInto,
+		Absorbed:      v.Absorbed,
 		CauseRunId:    v.CauseRunID,
 		Depth:         int64(v.Depth),
 		Step:          string(v.Step),
@@ -27,6 +28,7 @@ func runTo(v pluginsdk.Run) *typesv1.Run {
 		Events:        listTo(v.Events, streamEventTo),
 		Steps:         listTo(v.Steps, pipelineStepTo),
 		Outcomes:      listTo(v.Outcomes, outcomeTo),
+		Failures:      listTo(v.Failures, failedTo),
 		Error:         v.Error,
 		Usage:         usageTo(v.Usage),
 		CostUsd:       v.CostUSD,
@@ -44,6 +46,7 @@ func runFrom(m *typesv1.Run) pluginsdk.Run {
 		Kind:          pluginsdk.RunKind(m.GetKind()),
 		State:         pluginsdk.RunState(m.GetState()),
 		MergedInto:    m.GetMergedInto(),
+		Absorbed:      m.GetAbsorbed(),
 		CauseRunID:    m.GetCauseRunId(),
 		Depth:         int(m.GetDepth()),
 		Step:          pluginsdk.RunStep(m.GetStep()),
@@ -58,6 +61,7 @@ func runFrom(m *typesv1.Run) pluginsdk.Run {
 		Events:        listFrom(m.GetEvents(), streamEventFrom),
 		Steps:         listFrom(m.GetSteps(), pipelineStepFrom),
 		Outcomes:      listFrom(m.GetOutcomes(), outcomeFrom),
+		Failures:      listFrom(m.GetFailures(), failedFrom),
 		Error:         m.GetError(),
 		Usage:         usageFrom(m.GetUsage()),
 		CostUSD:       m.GetCostUsd(),
@@ -102,6 +106,36 @@ func outcomeFrom(m *typesv1.Outcome) pluginsdk.Outcome {
 		Handled: m.GetHandled(),
 		Reply:   m.GetReply(),
 		Error:   m.GetError(),
+	}
+}
+
+func failedTo(v pluginsdk.Failed) *typesv1.Failed {
+	return &typesv1.Failed{
+		Attempt: int64(v.Attempt),
+		Error:   v.Error,
+		At:      timeTo(v.At),
+	}
+}
+
+func failedFrom(m *typesv1.Failed) pluginsdk.Failed {
+	return pluginsdk.Failed{
+		Attempt: int(m.GetAttempt()),
+		Error:   m.GetError(),
+		At:      timeFrom(m.GetAt()),
+	}
+}
+
+func stoppedTo(v pluginsdk.Stopped) *typesv1.Stopped {
+	return &typesv1.Stopped{
+		RunId:   v.RunID,
+		Dropped: v.Dropped,
+	}
+}
+
+func stoppedFrom(m *typesv1.Stopped) pluginsdk.Stopped {
+	return pluginsdk.Stopped{
+		RunID:   m.GetRunId(),
+		Dropped: m.GetDropped(),
 	}
 }
 

@@ -134,5 +134,14 @@ type codedConn struct {
 
 // Invoke calls a method and converts its error.
 func (c codedConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	return errorFrom(c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...))
+	err := c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+	if status.Code(err) == codes.Canceled && strings.Contains(err.Error(), connectionClosing) {
+		// Our end was closed because the other has died: nobody cancelled the call.
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the other side has ended: %w", err)
+	}
+	return errorFrom(err)
 }
+
+// connectionClosing is what grpc says of a call on a connection that this side
+// has closed. (Its error value is deprecated without a successor.)
+const connectionClosing = "the client connection is closing"

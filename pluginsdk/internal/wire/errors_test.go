@@ -8,7 +8,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -83,5 +85,21 @@ func TestLongAndBrokenMessagesAreClipped(t *testing.T) {
 	}
 	if got := clip("a\xffb"); got != "a\uFFFDb" {
 		t.Errorf("a broken message became %q", got)
+	}
+}
+
+// A call that meets a connection which was closed because the plugin died has
+// not been cancelled by anybody: a gate must not take it for a verdict.
+func TestClosedConnectionIsUnavailable(t *testing.T) {
+	conn, err := grpc.NewClient("passthrough:///nowhere", grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = codedConn{conn}.Invoke(t.Context(), "/harness.Nothing/Nothing", nil, nil)
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+		t.Errorf("got %v (%s)", err, pluginsdk.CodeOf(err))
 	}
 }

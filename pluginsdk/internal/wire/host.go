@@ -41,6 +41,9 @@ func RegisterHost(r grpc.ServiceRegistrar, host pluginsdk.Host) {
 	if host.Runs != nil {
 		hostv1.RegisterRunServiceServer(r, runServer{runs: host.Runs})
 	}
+	if host.Deliveries != nil {
+		hostv1.RegisterDeliveryServiceServer(r, deliveriesServer{deliveries: host.Deliveries})
+	}
 	if host.Tasks != nil {
 		hostv1.RegisterTaskServiceServer(r, taskServer{tasks: host.Tasks})
 	}
@@ -75,18 +78,19 @@ func RegisterHost(r grpc.ServiceRegistrar, host pluginsdk.Host) {
 func NewHost(conn grpc.ClientConnInterface, log *slog.Logger) pluginsdk.Host {
 	conn = codedConn{callConn{conn}}
 	return pluginsdk.Host{
-		Threads:  threadClient{hostv1.NewThreadServiceClient(conn)},
-		Messages: messageClient{hostv1.NewMessageServiceClient(conn)},
-		Runs:     runClient{hostv1.NewRunServiceClient(conn)},
-		Tasks:    taskClient{hostv1.NewTaskServiceClient(conn)},
-		Agent:    agentClient{hostv1.NewAgentServiceClient(conn)},
-		Events:   eventClient{hostv1.NewEventServiceClient(conn)},
-		Settings: settingsClient{hostv1.NewSettingsServiceClient(conn)},
-		State:    stateClient{hostv1.NewStateServiceClient(conn)},
-		Crons:    cronClient{hostv1.NewCronServiceClient(conn)},
-		Metrics:  metricClient{hostv1.NewMetricServiceClient(conn)},
-		Tools:    toolClient{hostv1.NewToolServiceClient(conn)},
-		Plugins:  pluginClient{hostv1.NewPluginServiceClient(conn)},
-		Log:      log,
+		Threads:    threadClient{hostv1.NewThreadServiceClient(conn)},
+		Messages:   messageClient{hostv1.NewMessageServiceClient(conn)},
+		Runs:       runClient{hostv1.NewRunServiceClient(conn)},
+		Deliveries: deliveriesClient{hostv1.NewDeliveryServiceClient(conn)},
+		Tasks:      taskClient{hostv1.NewTaskServiceClient(conn)},
+		Agent:      agentClient{hostv1.NewAgentServiceClient(conn)},
+		Events:     eventClient{hostv1.NewEventServiceClient(conn)},
+		Settings:   settingsClient{hostv1.NewSettingsServiceClient(conn)},
+		State:      stateClient{hostv1.NewStateServiceClient(conn)},
+		Crons:      cronClient{hostv1.NewCronServiceClient(conn)},
+		Metrics:    metricClient{hostv1.NewMetricServiceClient(conn)},
+		Tools:      toolClient{hostv1.NewToolServiceClient(conn)},
+		Plugins:    pluginClient{hostv1.NewPluginServiceClient(conn)},
+		Log:        log,
 	}
 }

@@ -28,6 +28,16 @@ func (s runServer) CancelRun(ctx context.Context, m *hostv1.CancelRunRequest) (*
 	return &hostv1.CancelRunResponse{Run: runTo(run)}, err
 }
 
+func (s runServer) RetryRun(ctx context.Context, m *hostv1.RetryRunRequest) (*hostv1.RetryRunResponse, error) {
+	accepted, err := s.runs.Retry(ctx, m.GetId())
+	return &hostv1.RetryRunResponse{Accepted: acceptedTo(accepted)}, err
+}
+
+func (s runServer) StopThread(ctx context.Context, m *hostv1.StopThreadRequest) (*hostv1.StopThreadResponse, error) {
+	stopped, err := s.runs.Stop(ctx, m.GetThreadId(), pluginsdk.Queue(m.GetQueue()))
+	return &hostv1.StopThreadResponse{Stopped: stoppedTo(stopped)}, err
+}
+
 // runClient is the host's Runs as a plugin sees them.
 type runClient struct {
 	client hostv1.RunServiceClient
@@ -46,4 +56,14 @@ func (c runClient) List(ctx context.Context, query pluginsdk.RunQuery) ([]plugin
 func (c runClient) Cancel(ctx context.Context, id string) (pluginsdk.Run, error) {
 	m, err := c.client.CancelRun(ctx, &hostv1.CancelRunRequest{Id: id})
 	return runFrom(m.GetRun()), err
+}
+
+func (c runClient) Retry(ctx context.Context, id string) (pluginsdk.Accepted, error) {
+	m, err := c.client.RetryRun(ctx, &hostv1.RetryRunRequest{Id: id})
+	return acceptedFrom(m.GetAccepted()), err
+}
+
+func (c runClient) Stop(ctx context.Context, threadID string, queue pluginsdk.Queue) (pluginsdk.Stopped, error) {
+	m, err := c.client.StopThread(ctx, &hostv1.StopThreadRequest{ThreadId: threadID, Queue: string(queue)})
+	return stoppedFrom(m.GetStopped()), err
 }

@@ -54,6 +54,7 @@ func Register(mux *http.ServeMux, config Config) error {
 	h.registerThreads(described)
 	h.registerMessages(described)
 	h.registerRuns(described)
+	h.registerDeliveries(described)
 	h.registerPlugins(described)
 	h.registerHealth(described)
 
@@ -79,6 +80,14 @@ func withDeadline(ctx huma.Context, next func(huma.Context)) {
 func post(id, path, summary string, status int) huma.Operation {
 	return huma.Operation{
 		OperationID: id, Method: http.MethodPost, Path: path, Summary: summary, DefaultStatus: status,
+		MaxBodyBytes: maxBodyBytes, BodyReadTimeout: bodyTimeout,
+	}
+}
+
+// patch describes an operation that changes the fields its body has.
+func patch(id, path, summary string) huma.Operation {
+	return huma.Operation{
+		OperationID: id, Method: http.MethodPatch, Path: path, Summary: summary,
 		MaxBodyBytes: maxBodyBytes, BodyReadTimeout: bodyTimeout,
 	}
 }

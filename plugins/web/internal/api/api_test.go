@@ -74,6 +74,13 @@ func TestWrongRequestsAreProblems(t *testing.T) {
 		{"unknown kind", "GET", "/api/threads/T/messages?kind=poem", ``, 422, "query.kind"},
 		{"unknown state", "GET", "/api/threads/T/runs?state=dead", ``, 422, "query.state"},
 		{"permissions skipped", "POST", "/api/threads", `{"permissionMode":"bypassPermissions"}`, 422, "permissionMode"},
+		{"stop with another queue", "POST", "/api/threads/T/stop", `{"queue":"dorp"}`, 422, "body.queue"},
+		{"stop with an unknown field", "POST", "/api/threads/T/stop", `{"drop":true}`, 422, "drop"},
+		{"change to skip permissions", "PATCH", "/api/threads/T", `{"permissionMode":"bypassPermissions"}`, 422, "permissionMode"},
+		{"change to an unknown busy mode", "PATCH", "/api/threads/T", `{"busyMode":"panic"}`, 422, "busyMode"},
+		{"change of what is fixed", "PATCH", "/api/threads/T", `{"source":"cli"}`, 422, "source"},
+		{"change to a long name", "PATCH", "/api/threads/T", `{"name":"` + long[:201] + `"}`, 422, "name"},
+		{"unknown delivery state", "GET", "/api/deliveries?state=lost", ``, 422, "query.state"},
 		{"unknown thread", "GET", "/api/threads/none", ``, 404, `"none"`},
 		{"messages of an unknown thread", "GET", "/api/threads/none/messages", ``, 404, `"none"`},
 		{"runs of an unknown thread", "GET", "/api/threads/none/runs", ``, 404, `"none"`},
@@ -284,11 +291,15 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 	for path, methods := range map[string][]string{
 		"/api/chat":                  {"post"},
 		"/api/threads":               {"get", "post"},
-		"/api/threads/{id}":          {"get"},
+		"/api/threads/{id}":          {"get", "patch"},
+		"/api/threads/{id}/stop":     {"post"},
 		"/api/threads/{id}/messages": {"get"},
 		"/api/threads/{id}/runs":     {"get"},
 		"/api/runs/{id}":             {"get"},
 		"/api/runs/{id}/cancel":      {"post"},
+		"/api/runs/{id}/retry":       {"post"},
+		"/api/deliveries":            {"get"},
+		"/api/deliveries/{id}/retry": {"post"},
 		"/api/plugins":               {"get"},
 		"/api/health":                {"get"},
 	} {
@@ -299,7 +310,7 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 			}
 		}
 	}
-	if len(paths) != 9 {
+	if len(paths) != 13 {
 		t.Errorf("%d paths are described", len(paths))
 	}
 }

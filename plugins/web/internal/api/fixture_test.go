@@ -22,10 +22,12 @@ type host struct {
 	err   error
 	asked []any
 
-	threads  []pluginsdk.Thread
-	messages []pluginsdk.Message
-	runs     []pluginsdk.Run
-	plugins  []pluginsdk.PluginInfo
+	threads    []pluginsdk.Thread
+	messages   []pluginsdk.Message
+	runs       []pluginsdk.Run
+	deliveries []pluginsdk.Delivery
+	stopped    pluginsdk.Stopped
+	plugins    []pluginsdk.PluginInfo
 }
 
 type (
@@ -34,8 +36,9 @@ type (
 		pluginsdk.Messages
 		*host
 	}
-	runs    struct{ *host }
-	plugins struct {
+	runs       struct{ *host }
+	deliveries struct{ *host }
+	plugins    struct {
 		pluginsdk.Plugins
 		*host
 	}
@@ -63,8 +66,8 @@ func (h threads) Create(_ context.Context, thread pluginsdk.NewThread) (pluginsd
 	return pluginsdk.Thread{ID: "T-new", Name: thread.Name}, h.ask(thread)
 }
 
-func (h threads) Update(context.Context, string, pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
-	panic("nobody updates threads here")
+func (h threads) Update(_ context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
+	return pluginsdk.Thread{ID: id}, h.ask(patch)
 }
 
 func (h messages) Submit(_ context.Context, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
@@ -93,6 +96,22 @@ func (h runs) Cancel(_ context.Context, id string) (pluginsdk.Run, error) {
 	return pluginsdk.Run{ID: id, State: pluginsdk.RunCancelled}, h.ask("cancel " + id)
 }
 
+func (h runs) Retry(_ context.Context, id string) (pluginsdk.Accepted, error) {
+	return pluginsdk.Accepted{ThreadID: "T", MessageID: 8, RunID: "R2"}, h.ask("retry " + id)
+}
+
+func (h runs) Stop(_ context.Context, threadID string, queue pluginsdk.Queue) (pluginsdk.Stopped, error) {
+	return h.stopped, h.ask("stop " + threadID + " " + string(queue))
+}
+
+func (h deliveries) List(_ context.Context, query pluginsdk.DeliveryQuery) ([]pluginsdk.Delivery, error) {
+	return h.deliveries, h.ask(query)
+}
+
+func (h deliveries) Retry(_ context.Context, id string) (pluginsdk.Delivery, error) {
+	return pluginsdk.Delivery{ID: id, State: pluginsdk.DeliveryPending}, h.ask("retry delivery " + id)
+}
+
 func (h plugins) List(context.Context) ([]pluginsdk.PluginInfo, error) {
 	return h.plugins, h.err
 }
@@ -111,7 +130,8 @@ func serve(t *testing.T) fixture {
 	mux := http.NewServeMux()
 	err := api.Register(mux, api.Config{
 		Host: pluginsdk.Host{
-			Threads: threads{f.host}, Messages: messages{host: f.host}, Runs: runs{f.host}, Plugins: plugins{host: f.host},
+			Threads: threads{f.host}, Messages: messages{host: f.host}, Runs: runs{f.host},
+			Deliveries: deliveries{f.host}, Plugins: plugins{host: f.host},
 		},
 		Version: "1.2.3", Started: time.Now(), Log: slog.New(slog.NewTextHandler(f.log, nil)),
 	})

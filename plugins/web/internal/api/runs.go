@@ -20,11 +20,13 @@ type Run struct {
 	Kind          pluginsdk.RunKind        `json:"kind"`
 	State         pluginsdk.RunState       `json:"state" enum:"queued,running,waiting,succeeded,failed,cancelled,merged"`
 	Final         bool                     `json:"final" doc:"Nothing more happens to the run"`
-	MergedInto    string                   `json:"mergedInto,omitempty"`
+	MergedInto    string                   `json:"mergedInto,omitempty" doc:"The run that answers this one's message too"`
+	Absorbed      []int64                  `json:"absorbed,omitempty" nullable:"false" doc:"Ids of the messages of the runs merged into this one, in order"`
 	CauseRunID    string                   `json:"causeRunId,omitempty"`
 	Depth         int                      `json:"depth"`
-	Attempt       int                      `json:"attempt"`
-	NextAttemptAt time.Time                `json:"nextAttemptAt,omitzero"`
+	Attempt       int                      `json:"attempt" doc:"1 for the first"`
+	NextAttemptAt time.Time                `json:"nextAttemptAt,omitzero" doc:"When a run that waits is tried again"`
+	Failures      []pluginsdk.Failed       `json:"failures,omitempty" nullable:"false" doc:"The attempts that failed, the last few"`
 	TraceID       string                   `json:"traceId,omitempty"`
 	SessionID     string                   `json:"sessionId,omitempty"`
 	Error         string                   `json:"error,omitempty"`
@@ -70,6 +72,7 @@ func (h *handlers) registerRuns(api huma.API) {
 	huma.Register(api, get("list-runs", "/api/threads/{id}/runs", "Runs of a thread, oldest first"), h.listRuns)
 	huma.Register(api, get("get-run", "/api/runs/{id}", "A run"), h.getRun)
 	huma.Register(api, post("cancel-run", "/api/runs/{id}/cancel", "End a run that waits, or interrupt one that executes", http.StatusOK), h.cancelRun)
+	huma.Register(api, post("retry-run", "/api/runs/{id}/retry", "Hand the message of a run that failed or was cancelled in once more", http.StatusAccepted), h.retryRun)
 }
 
 func (h *handlers) listRuns(ctx context.Context, input *runsInput) (*runsOutput, error) {
@@ -108,11 +111,22 @@ func (h *handlers) cancelRun(ctx context.Context, input *idInput) (*runOutput, e
 	return &runOutput{Body: whole(run)}, nil
 }
 
+// retryRun answers once the new message and its run are durable, with their
+// ids; repeated, with the same ones.
+func (h *handlers) retryRun(ctx context.Context, input *idInput) (*chatOutput, error) {
+	accepted, err := h.host.Runs.Retry(ctx, input.ID)
+	if err != nil {
+		return nil, h.fail("retry-run", err)
+	}
+	return &chatOutput{Body: accepted}, nil
+}
+
 // summary is a run without what can be long.
 func summary(run pluginsdk.Run) Run {
 	return Run{
 		ID: run.ID, ThreadID: run.ThreadID, MessageID: run.MessageID,
-		Kind: run.Kind, State: run.State, Final: run.State.Final(), MergedInto: run.MergedInto,
+		Kind: run.Kind, State: run.State, Final: run.State.Final(),
+		MergedInto: run.MergedInto, Absorbed: run.Absorbed, Failures: run.Failures,
 		CauseRunID: run.CauseRunID, Depth: run.Depth, Attempt: run.Attempt, NextAttemptAt: run.NextAttemptAt,
 		TraceID: run.TraceID, SessionID: run.SessionID, Error: run.Error, Usage: run.Usage, CostUSD: run.CostUSD,
 		QueuedAt: run.QueuedAt, StartedAt: run.StartedAt, FinishedAt: run.FinishedAt,

@@ -54,6 +54,8 @@ func (h *handlers) registerThreads(api huma.API) {
 	huma.Register(api, post("create-thread", "/api/threads", "Make a thread", http.StatusCreated), h.createThread)
 	huma.Register(api, get("list-threads", "/api/threads", "Threads, oldest first"), h.listThreads)
 	huma.Register(api, get("get-thread", "/api/threads/{id}", "A thread"), h.getThread)
+	huma.Register(api, patch("update-thread", "/api/threads/{id}", "Change a thread"), h.updateThread)
+	huma.Register(api, post("stop-thread", "/api/threads/{id}/stop", "Interrupt what a thread is doing", http.StatusOK), h.stopThread)
 }
 
 func (h *handlers) createThread(ctx context.Context, input *threadInput) (*threadOutput, error) {

@@ -114,7 +114,8 @@ func TestManifest(t *testing.T) {
 		asked[request.Capability] = true
 	}
 	for _, needed := range []pluginsdk.Capability{
-		"messages.submit", "messages.read", "threads.read", "threads.write", "runs.read", "runs.control", "events.read", "plugins.read",
+		"messages.submit", "messages.read", "threads.read", "threads.write", "runs.read", "runs.control",
+		"deliveries.read", "deliveries.control", "events.read", "plugins.read",
 	} {
 		if !asked[needed] {
 			t.Errorf("%s is needed and not asked for", needed)

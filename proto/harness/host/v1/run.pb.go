@@ -286,11 +286,196 @@ func (x *CancelRunResponse) GetRun() *v1.Run {
 	return nil
 }
 
+type RetryRunRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryRunRequest) Reset() {
+	*x = RetryRunRequest{}
+	mi := &file_harness_host_v1_run_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryRunRequest) ProtoMessage() {}
+
+func (x *RetryRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_run_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryRunRequest.ProtoReflect.Descriptor instead.
+func (*RetryRunRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RetryRunRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type RetryRunResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Accepted      *v1.Accepted           `protobuf:"bytes,1,opt,name=accepted,proto3" json:"accepted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryRunResponse) Reset() {
+	*x = RetryRunResponse{}
+	mi := &file_harness_host_v1_run_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryRunResponse) ProtoMessage() {}
+
+func (x *RetryRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_run_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryRunResponse.ProtoReflect.Descriptor instead.
+func (*RetryRunResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RetryRunResponse) GetAccepted() *v1.Accepted {
+	if x != nil {
+		return x.Accepted
+	}
+	return nil
+}
+
+type StopThreadRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	ThreadId string                 `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// keep or drop.
+	Queue         string `protobuf:"bytes,2,opt,name=queue,proto3" json:"queue,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopThreadRequest) Reset() {
+	*x = StopThreadRequest{}
+	mi := &file_harness_host_v1_run_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopThreadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopThreadRequest) ProtoMessage() {}
+
+func (x *StopThreadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_run_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopThreadRequest.ProtoReflect.Descriptor instead.
+func (*StopThreadRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *StopThreadRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *StopThreadRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+type StopThreadResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stopped       *v1.Stopped            `protobuf:"bytes,1,opt,name=stopped,proto3" json:"stopped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopThreadResponse) Reset() {
+	*x = StopThreadResponse{}
+	mi := &file_harness_host_v1_run_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopThreadResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopThreadResponse) ProtoMessage() {}
+
+func (x *StopThreadResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_run_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopThreadResponse.ProtoReflect.Descriptor instead.
+func (*StopThreadResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *StopThreadResponse) GetStopped() *v1.Stopped {
+	if x != nil {
+		return x.Stopped
+	}
+	return nil
+}
+
 var File_harness_host_v1_run_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x19harness/host/v1/run.proto\x12\x0fharness.host.v1\x1a\x1aharness/types/v1/run.proto\"\x1f\n" +
+	"\x19harness/host/v1/run.proto\x12\x0fharness.host.v1\x1a\x1eharness/types/v1/message.proto\x1a\x1aharness/types/v1/run.proto\"\x1f\n" +
 	"\rGetRunRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"9\n" +
 	"\x0eGetRunResponse\x12'\n" +
@@ -302,12 +487,24 @@ const file_harness_host_v1_run_proto_rawDesc = "" +
 	"\x10CancelRunRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"<\n" +
 	"\x11CancelRunResponse\x12'\n" +
-	"\x03run\x18\x01 \x01(\v2\x15.harness.types.v1.RunR\x03run2\xfc\x01\n" +
+	"\x03run\x18\x01 \x01(\v2\x15.harness.types.v1.RunR\x03run\"!\n" +
+	"\x0fRetryRunRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"J\n" +
+	"\x10RetryRunResponse\x126\n" +
+	"\baccepted\x18\x01 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"F\n" +
+	"\x11StopThreadRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x14\n" +
+	"\x05queue\x18\x02 \x01(\tR\x05queue\"I\n" +
+	"\x12StopThreadResponse\x123\n" +
+	"\astopped\x18\x01 \x01(\v2\x19.harness.types.v1.StoppedR\astopped2\xa4\x03\n" +
 	"\n" +
 	"RunService\x12I\n" +
 	"\x06GetRun\x12\x1e.harness.host.v1.GetRunRequest\x1a\x1f.harness.host.v1.GetRunResponse\x12O\n" +
 	"\bListRuns\x12 .harness.host.v1.ListRunsRequest\x1a!.harness.host.v1.ListRunsResponse\x12R\n" +
-	"\tCancelRun\x12!.harness.host.v1.CancelRunRequest\x1a\".harness.host.v1.CancelRunResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\tCancelRun\x12!.harness.host.v1.CancelRunRequest\x1a\".harness.host.v1.CancelRunResponse\x12O\n" +
+	"\bRetryRun\x12 .harness.host.v1.RetryRunRequest\x1a!.harness.host.v1.RetryRunResponse\x12U\n" +
+	"\n" +
+	"StopThread\x12\".harness.host.v1.StopThreadRequest\x1a#.harness.host.v1.StopThreadResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_run_proto_rawDescOnce sync.Once
@@ -321,33 +518,45 @@ func file_harness_host_v1_run_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_run_proto_rawDescData
 }
 
-var file_harness_host_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_harness_host_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_harness_host_v1_run_proto_goTypes = []any{
-	(*GetRunRequest)(nil),     // 0: harness.host.v1.GetRunRequest
-	(*GetRunResponse)(nil),    // 1: harness.host.v1.GetRunResponse
-	(*ListRunsRequest)(nil),   // 2: harness.host.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),  // 3: harness.host.v1.ListRunsResponse
-	(*CancelRunRequest)(nil),  // 4: harness.host.v1.CancelRunRequest
-	(*CancelRunResponse)(nil), // 5: harness.host.v1.CancelRunResponse
-	(*v1.Run)(nil),            // 6: harness.types.v1.Run
-	(*v1.RunQuery)(nil),       // 7: harness.types.v1.RunQuery
+	(*GetRunRequest)(nil),      // 0: harness.host.v1.GetRunRequest
+	(*GetRunResponse)(nil),     // 1: harness.host.v1.GetRunResponse
+	(*ListRunsRequest)(nil),    // 2: harness.host.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),   // 3: harness.host.v1.ListRunsResponse
+	(*CancelRunRequest)(nil),   // 4: harness.host.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),  // 5: harness.host.v1.CancelRunResponse
+	(*RetryRunRequest)(nil),    // 6: harness.host.v1.RetryRunRequest
+	(*RetryRunResponse)(nil),   // 7: harness.host.v1.RetryRunResponse
+	(*StopThreadRequest)(nil),  // 8: harness.host.v1.StopThreadRequest
+	(*StopThreadResponse)(nil), // 9: harness.host.v1.StopThreadResponse
+	(*v1.Run)(nil),             // 10: harness.types.v1.Run
+	(*v1.RunQuery)(nil),        // 11: harness.types.v1.RunQuery
+	(*v1.Accepted)(nil),        // 12: harness.types.v1.Accepted
+	(*v1.Stopped)(nil),         // 13: harness.types.v1.Stopped
 }
 var file_harness_host_v1_run_proto_depIdxs = []int32{
-	6, // 0: harness.host.v1.GetRunResponse.run:type_name -> harness.types.v1.Run
-	7, // 1: harness.host.v1.ListRunsRequest.query:type_name -> harness.types.v1.RunQuery
-	6, // 2: harness.host.v1.ListRunsResponse.runs:type_name -> harness.types.v1.Run
-	6, // 3: harness.host.v1.CancelRunResponse.run:type_name -> harness.types.v1.Run
-	0, // 4: harness.host.v1.RunService.GetRun:input_type -> harness.host.v1.GetRunRequest
-	2, // 5: harness.host.v1.RunService.ListRuns:input_type -> harness.host.v1.ListRunsRequest
-	4, // 6: harness.host.v1.RunService.CancelRun:input_type -> harness.host.v1.CancelRunRequest
-	1, // 7: harness.host.v1.RunService.GetRun:output_type -> harness.host.v1.GetRunResponse
-	3, // 8: harness.host.v1.RunService.ListRuns:output_type -> harness.host.v1.ListRunsResponse
-	5, // 9: harness.host.v1.RunService.CancelRun:output_type -> harness.host.v1.CancelRunResponse
-	7, // [7:10] is the sub-list for method output_type
-	4, // [4:7] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	10, // 0: harness.host.v1.GetRunResponse.run:type_name -> harness.types.v1.Run
+	11, // 1: harness.host.v1.ListRunsRequest.query:type_name -> harness.types.v1.RunQuery
+	10, // 2: harness.host.v1.ListRunsResponse.runs:type_name -> harness.types.v1.Run
+	10, // 3: harness.host.v1.CancelRunResponse.run:type_name -> harness.types.v1.Run
+	12, // 4: harness.host.v1.RetryRunResponse.accepted:type_name -> harness.types.v1.Accepted
+	13, // 5: harness.host.v1.StopThreadResponse.stopped:type_name -> harness.types.v1.Stopped
+	0,  // 6: harness.host.v1.RunService.GetRun:input_type -> harness.host.v1.GetRunRequest
+	2,  // 7: harness.host.v1.RunService.ListRuns:input_type -> harness.host.v1.ListRunsRequest
+	4,  // 8: harness.host.v1.RunService.CancelRun:input_type -> harness.host.v1.CancelRunRequest
+	6,  // 9: harness.host.v1.RunService.RetryRun:input_type -> harness.host.v1.RetryRunRequest
+	8,  // 10: harness.host.v1.RunService.StopThread:input_type -> harness.host.v1.StopThreadRequest
+	1,  // 11: harness.host.v1.RunService.GetRun:output_type -> harness.host.v1.GetRunResponse
+	3,  // 12: harness.host.v1.RunService.ListRuns:output_type -> harness.host.v1.ListRunsResponse
+	5,  // 13: harness.host.v1.RunService.CancelRun:output_type -> harness.host.v1.CancelRunResponse
+	7,  // 14: harness.host.v1.RunService.RetryRun:output_type -> harness.host.v1.RetryRunResponse
+	9,  // 15: harness.host.v1.RunService.StopThread:output_type -> harness.host.v1.StopThreadResponse
+	11, // [11:16] is the sub-list for method output_type
+	6,  // [6:11] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_run_proto_init() }
@@ -361,7 +570,7 @@ func file_harness_host_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_run_proto_rawDesc), len(file_harness_host_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,9 +19,11 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	RunService_GetRun_FullMethodName    = "/harness.host.v1.RunService/GetRun"
-	RunService_ListRuns_FullMethodName  = "/harness.host.v1.RunService/ListRuns"
-	RunService_CancelRun_FullMethodName = "/harness.host.v1.RunService/CancelRun"
+	RunService_GetRun_FullMethodName     = "/harness.host.v1.RunService/GetRun"
+	RunService_ListRuns_FullMethodName   = "/harness.host.v1.RunService/ListRuns"
+	RunService_CancelRun_FullMethodName  = "/harness.host.v1.RunService/CancelRun"
+	RunService_RetryRun_FullMethodName   = "/harness.host.v1.RunService/RetryRun"
+	RunService_StopThread_FullMethodName = "/harness.host.v1.RunService/StopThread"
 )
 
 // RunServiceClient is the client API for RunService service.
@@ -37,6 +39,12 @@ type RunServiceClient interface {
 	// CancelRun ends a run that waits, or interrupts one that executes. Needs
 	// runs.control.
 	CancelRun(ctx context.Context, in *CancelRunRequest, opts ...grpc.CallOption) (*CancelRunResponse, error)
+	// RetryRun gives the message of a run that failed or was cancelled once more, as a
+	// new message; idempotent by the run. Needs runs.control.
+	RetryRun(ctx context.Context, in *RetryRunRequest, opts ...grpc.CallOption) (*RetryRunResponse, error)
+	// StopThread interrupts what a thread is doing, and keeps or drops what waits in it.
+	// Needs runs.control.
+	StopThread(ctx context.Context, in *StopThreadRequest, opts ...grpc.CallOption) (*StopThreadResponse, error)
 }
 
 type runServiceClient struct {
@@ -77,6 +85,26 @@ func (c *runServiceClient) CancelRun(ctx context.Context, in *CancelRunRequest, 
 	return out, nil
 }
 
+func (c *runServiceClient) RetryRun(ctx context.Context, in *RetryRunRequest, opts ...grpc.CallOption) (*RetryRunResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RetryRunResponse)
+	err := c.cc.Invoke(ctx, RunService_RetryRun_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *runServiceClient) StopThread(ctx context.Context, in *StopThreadRequest, opts ...grpc.CallOption) (*StopThreadResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StopThreadResponse)
+	err := c.cc.Invoke(ctx, RunService_StopThread_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // RunServiceServer is the server API for RunService service.
 // All implementations must embed UnimplementedRunServiceServer
 // for forward compatibility.
@@ -90,6 +118,12 @@ type RunServiceServer interface {
 	// CancelRun ends a run that waits, or interrupts one that executes. Needs
 	// runs.control.
 	CancelRun(context.Context, *CancelRunRequest) (*CancelRunResponse, error)
+	// RetryRun gives the message of a run that failed or was cancelled once more, as a
+	// new message; idempotent by the run. Needs runs.control.
+	RetryRun(context.Context, *RetryRunRequest) (*RetryRunResponse, error)
+	// StopThread interrupts what a thread is doing, and keeps or drops what waits in it.
+	// Needs runs.control.
+	StopThread(context.Context, *StopThreadRequest) (*StopThreadResponse, error)
 	mustEmbedUnimplementedRunServiceServer()
 }
 
@@ -108,6 +142,12 @@ func (UnimplementedRunServiceServer) ListRuns(context.Context, *ListRunsRequest)
 }
 func (UnimplementedRunServiceServer) CancelRun(context.Context, *CancelRunRequest) (*CancelRunResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CancelRun not implemented")
+}
+func (UnimplementedRunServiceServer) RetryRun(context.Context, *RetryRunRequest) (*RetryRunResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RetryRun not implemented")
+}
+func (UnimplementedRunServiceServer) StopThread(context.Context, *StopThreadRequest) (*StopThreadResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method StopThread not implemented")
 }
 func (UnimplementedRunServiceServer) mustEmbedUnimplementedRunServiceServer() {}
 func (UnimplementedRunServiceServer) testEmbeddedByValue()                    {}
@@ -184,6 +224,42 @@ func _RunService_CancelRun_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _RunService_RetryRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RetryRunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RunServiceServer).RetryRun(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RunService_RetryRun_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RunServiceServer).RetryRun(ctx, req.(*RetryRunRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _RunService_StopThread_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StopThreadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RunServiceServer).StopThread(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RunService_StopThread_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RunServiceServer).StopThread(ctx, req.(*StopThreadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // RunService_ServiceDesc is the grpc.ServiceDesc for RunService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -202,6 +278,14 @@ var RunService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CancelRun",
 			Handler:    _RunService_CancelRun_Handler,
+		},
+		{
+			MethodName: "RetryRun",
+			Handler:    _RunService_RetryRun_Handler,
+		},
+		{
+			MethodName: "StopThread",
+			Handler:    _RunService_StopThread_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -139,6 +139,85 @@ func (x *Delivery) GetCreatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+// Selects deliveries, oldest first. Empty fields do not restrict.
+type DeliveryQuery struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	State  string                 `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	Plugin string                 `protobuf:"bytes,2,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	Target string                 `protobuf:"bytes,3,opt,name=target,proto3" json:"target,omitempty"`
+	// Id of the last delivery of the page before.
+	After string `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
+	// 0: 100; at most 1000.
+	Limit         int64 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeliveryQuery) Reset() {
+	*x = DeliveryQuery{}
+	mi := &file_harness_types_v1_delivery_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeliveryQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeliveryQuery) ProtoMessage() {}
+
+func (x *DeliveryQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_delivery_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeliveryQuery.ProtoReflect.Descriptor instead.
+func (*DeliveryQuery) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_delivery_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *DeliveryQuery) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *DeliveryQuery) GetPlugin() string {
+	if x != nil {
+		return x.Plugin
+	}
+	return ""
+}
+
+func (x *DeliveryQuery) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *DeliveryQuery) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *DeliveryQuery) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
 // Acknowledges a delivery.
 type DeliveryReceipt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -150,7 +229,7 @@ type DeliveryReceipt struct {
 
 func (x *DeliveryReceipt) Reset() {
 	*x = DeliveryReceipt{}
-	mi := &file_harness_types_v1_delivery_proto_msgTypes[1]
+	mi := &file_harness_types_v1_delivery_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -162,7 +241,7 @@ func (x *DeliveryReceipt) String() string {
 func (*DeliveryReceipt) ProtoMessage() {}
 
 func (x *DeliveryReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_delivery_proto_msgTypes[1]
+	mi := &file_harness_types_v1_delivery_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -175,7 +254,7 @@ func (x *DeliveryReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveryReceipt.ProtoReflect.Descriptor instead.
 func (*DeliveryReceipt) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_delivery_proto_rawDescGZIP(), []int{1}
+	return file_harness_types_v1_delivery_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *DeliveryReceipt) GetExternalId() string {
@@ -205,7 +284,13 @@ const file_harness_types_v1_delivery_proto_rawDesc = "" +
 	"externalId\x129\n" +
 	"\n" +
 	"created_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"2\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\x81\x01\n" +
+	"\rDeliveryQuery\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\tR\x05state\x12\x16\n" +
+	"\x06plugin\x18\x02 \x01(\tR\x06plugin\x12\x16\n" +
+	"\x06target\x18\x03 \x01(\tR\x06target\x12\x14\n" +
+	"\x05after\x18\x04 \x01(\tR\x05after\x12\x14\n" +
+	"\x05limit\x18\x05 \x01(\x03R\x05limit\"2\n" +
 	"\x0fDeliveryReceipt\x12\x1f\n" +
 	"\vexternal_id\x18\x01 \x01(\tR\n" +
 	"externalIdBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
@@ -222,15 +307,16 @@ func file_harness_types_v1_delivery_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_delivery_proto_rawDescData
 }
 
-var file_harness_types_v1_delivery_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_harness_types_v1_delivery_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_harness_types_v1_delivery_proto_goTypes = []any{
 	(*Delivery)(nil),              // 0: harness.types.v1.Delivery
-	(*DeliveryReceipt)(nil),       // 1: harness.types.v1.DeliveryReceipt
-	(*timestamppb.Timestamp)(nil), // 2: google.protobuf.Timestamp
+	(*DeliveryQuery)(nil),         // 1: harness.types.v1.DeliveryQuery
+	(*DeliveryReceipt)(nil),       // 2: harness.types.v1.DeliveryReceipt
+	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
 }
 var file_harness_types_v1_delivery_proto_depIdxs = []int32{
-	2, // 0: harness.types.v1.Delivery.next_attempt_at:type_name -> google.protobuf.Timestamp
-	2, // 1: harness.types.v1.Delivery.created_at:type_name -> google.protobuf.Timestamp
+	3, // 0: harness.types.v1.Delivery.next_attempt_at:type_name -> google.protobuf.Timestamp
+	3, // 1: harness.types.v1.Delivery.created_at:type_name -> google.protobuf.Timestamp
 	2, // [2:2] is the sub-list for method output_type
 	2, // [2:2] is the sub-list for method input_type
 	2, // [2:2] is the sub-list for extension type_name
@@ -249,7 +335,7 @@ func file_harness_types_v1_delivery_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_delivery_proto_rawDesc), len(file_harness_types_v1_delivery_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

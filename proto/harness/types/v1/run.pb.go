@@ -42,17 +42,21 @@ type Run struct {
 	TraceId       string                 `protobuf:"bytes,14,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	SessionId     string                 `protobuf:"bytes,15,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// SHA-256 of the prompt, hex.
-	PromptHash    string                 `protobuf:"bytes,16,opt,name=prompt_hash,json=promptHash,proto3" json:"prompt_hash,omitempty"`
-	Result        *InvokeResult          `protobuf:"bytes,17,opt,name=result,proto3" json:"result,omitempty"`
-	Events        []*StreamEvent         `protobuf:"bytes,18,rep,name=events,proto3" json:"events,omitempty"`
-	Steps         []*PipelineStep        `protobuf:"bytes,19,rep,name=steps,proto3" json:"steps,omitempty"`
-	Outcomes      []*Outcome             `protobuf:"bytes,20,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
-	Error         string                 `protobuf:"bytes,21,opt,name=error,proto3" json:"error,omitempty"`
-	Usage         *Usage                 `protobuf:"bytes,22,opt,name=usage,proto3" json:"usage,omitempty"`
-	CostUsd       float64                `protobuf:"fixed64,23,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
-	QueuedAt      *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
-	StartedAt     *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	FinishedAt    *timestamppb.Timestamp `protobuf:"bytes,26,opt,name=finished_at,json=finishedAt,proto3" json:"finished_at,omitempty"`
+	PromptHash string                 `protobuf:"bytes,16,opt,name=prompt_hash,json=promptHash,proto3" json:"prompt_hash,omitempty"`
+	Result     *InvokeResult          `protobuf:"bytes,17,opt,name=result,proto3" json:"result,omitempty"`
+	Events     []*StreamEvent         `protobuf:"bytes,18,rep,name=events,proto3" json:"events,omitempty"`
+	Steps      []*PipelineStep        `protobuf:"bytes,19,rep,name=steps,proto3" json:"steps,omitempty"`
+	Outcomes   []*Outcome             `protobuf:"bytes,20,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	Error      string                 `protobuf:"bytes,21,opt,name=error,proto3" json:"error,omitempty"`
+	Usage      *Usage                 `protobuf:"bytes,22,opt,name=usage,proto3" json:"usage,omitempty"`
+	CostUsd    float64                `protobuf:"fixed64,23,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
+	QueuedAt   *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
+	StartedAt  *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	FinishedAt *timestamppb.Timestamp `protobuf:"bytes,26,opt,name=finished_at,json=finishedAt,proto3" json:"finished_at,omitempty"`
+	// Ids of the messages of the runs merged into this one, in order.
+	Absorbed []int64 `protobuf:"varint,27,rep,packed,name=absorbed,proto3" json:"absorbed,omitempty"`
+	// The attempts that failed, the last few.
+	Failures      []*Failed `protobuf:"bytes,28,rep,name=failures,proto3" json:"failures,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -269,6 +273,136 @@ func (x *Run) GetFinishedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Run) GetAbsorbed() []int64 {
+	if x != nil {
+		return x.Absorbed
+	}
+	return nil
+}
+
+func (x *Run) GetFailures() []*Failed {
+	if x != nil {
+		return x.Failures
+	}
+	return nil
+}
+
+// An attempt that failed and was followed by another.
+type Failed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       int64                  `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Error         string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Failed) Reset() {
+	*x = Failed{}
+	mi := &file_harness_types_v1_run_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Failed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Failed) ProtoMessage() {}
+
+func (x *Failed) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_run_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Failed.ProtoReflect.Descriptor instead.
+func (*Failed) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Failed) GetAttempt() int64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *Failed) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *Failed) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+// What stopping a thread did.
+type Stopped struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The run that was interrupted or given up; empty when there was none.
+	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Ids of the runs that were cancelled in the queue.
+	Dropped       []string `protobuf:"bytes,2,rep,name=dropped,proto3" json:"dropped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Stopped) Reset() {
+	*x = Stopped{}
+	mi := &file_harness_types_v1_run_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stopped) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stopped) ProtoMessage() {}
+
+func (x *Stopped) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_run_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Stopped.ProtoReflect.Descriptor instead.
+func (*Stopped) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Stopped) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *Stopped) GetDropped() []string {
+	if x != nil {
+		return x.Dropped
+	}
+	return nil
+}
+
 // A run came past a step.
 type PipelineStep struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -281,7 +415,7 @@ type PipelineStep struct {
 
 func (x *PipelineStep) Reset() {
 	*x = PipelineStep{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[1]
+	mi := &file_harness_types_v1_run_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -293,7 +427,7 @@ func (x *PipelineStep) String() string {
 func (*PipelineStep) ProtoMessage() {}
 
 func (x *PipelineStep) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[1]
+	mi := &file_harness_types_v1_run_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -306,7 +440,7 @@ func (x *PipelineStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineStep.ProtoReflect.Descriptor instead.
 func (*PipelineStep) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{1}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PipelineStep) GetStep() string {
@@ -346,7 +480,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[2]
+	mi := &file_harness_types_v1_run_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -358,7 +492,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[2]
+	mi := &file_harness_types_v1_run_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -371,7 +505,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{2}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Outcome) GetIndex() int64 {
@@ -430,7 +564,7 @@ type RunQuery struct {
 
 func (x *RunQuery) Reset() {
 	*x = RunQuery{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[3]
+	mi := &file_harness_types_v1_run_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -442,7 +576,7 @@ func (x *RunQuery) String() string {
 func (*RunQuery) ProtoMessage() {}
 
 func (x *RunQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[3]
+	mi := &file_harness_types_v1_run_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -455,7 +589,7 @@ func (x *RunQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunQuery.ProtoReflect.Descriptor instead.
 func (*RunQuery) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{3}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RunQuery) GetThreadId() string {
@@ -490,7 +624,7 @@ var File_harness_types_v1_run_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\xe1\a\n" +
+	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\xb3\b\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x1d\n" +
@@ -526,7 +660,16 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"started_at\x18\x19 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12;\n" +
 	"\vfinished_at\x18\x1a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"finishedAt\"t\n" +
+	"finishedAt\x12\x1a\n" +
+	"\babsorbed\x18\x1b \x03(\x03R\babsorbed\x124\n" +
+	"\bfailures\x18\x1c \x03(\v2\x18.harness.types.v1.FailedR\bfailures\"d\n" +
+	"\x06Failed\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\x03R\aattempt\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\x12*\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\":\n" +
+	"\aStopped\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x18\n" +
+	"\adropped\x18\x02 \x03(\tR\adropped\"t\n" +
 	"\fPipelineStep\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\tR\x04step\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x128\n" +
@@ -556,34 +699,38 @@ func file_harness_types_v1_run_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_run_proto_rawDescData
 }
 
-var file_harness_types_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_harness_types_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_harness_types_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: harness.types.v1.Run
-	(*PipelineStep)(nil),          // 1: harness.types.v1.PipelineStep
-	(*Outcome)(nil),               // 2: harness.types.v1.Outcome
-	(*RunQuery)(nil),              // 3: harness.types.v1.RunQuery
-	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
-	(*InvokeResult)(nil),          // 5: harness.types.v1.InvokeResult
-	(*StreamEvent)(nil),           // 6: harness.types.v1.StreamEvent
-	(*Usage)(nil),                 // 7: harness.types.v1.Usage
+	(*Failed)(nil),                // 1: harness.types.v1.Failed
+	(*Stopped)(nil),               // 2: harness.types.v1.Stopped
+	(*PipelineStep)(nil),          // 3: harness.types.v1.PipelineStep
+	(*Outcome)(nil),               // 4: harness.types.v1.Outcome
+	(*RunQuery)(nil),              // 5: harness.types.v1.RunQuery
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*InvokeResult)(nil),          // 7: harness.types.v1.InvokeResult
+	(*StreamEvent)(nil),           // 8: harness.types.v1.StreamEvent
+	(*Usage)(nil),                 // 9: harness.types.v1.Usage
 }
 var file_harness_types_v1_run_proto_depIdxs = []int32{
-	4,  // 0: harness.types.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
-	4,  // 1: harness.types.v1.Run.lease_until:type_name -> google.protobuf.Timestamp
-	5,  // 2: harness.types.v1.Run.result:type_name -> harness.types.v1.InvokeResult
-	6,  // 3: harness.types.v1.Run.events:type_name -> harness.types.v1.StreamEvent
-	1,  // 4: harness.types.v1.Run.steps:type_name -> harness.types.v1.PipelineStep
-	2,  // 5: harness.types.v1.Run.outcomes:type_name -> harness.types.v1.Outcome
-	7,  // 6: harness.types.v1.Run.usage:type_name -> harness.types.v1.Usage
-	4,  // 7: harness.types.v1.Run.queued_at:type_name -> google.protobuf.Timestamp
-	4,  // 8: harness.types.v1.Run.started_at:type_name -> google.protobuf.Timestamp
-	4,  // 9: harness.types.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
-	4,  // 10: harness.types.v1.PipelineStep.timestamp:type_name -> google.protobuf.Timestamp
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	6,  // 0: harness.types.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
+	6,  // 1: harness.types.v1.Run.lease_until:type_name -> google.protobuf.Timestamp
+	7,  // 2: harness.types.v1.Run.result:type_name -> harness.types.v1.InvokeResult
+	8,  // 3: harness.types.v1.Run.events:type_name -> harness.types.v1.StreamEvent
+	3,  // 4: harness.types.v1.Run.steps:type_name -> harness.types.v1.PipelineStep
+	4,  // 5: harness.types.v1.Run.outcomes:type_name -> harness.types.v1.Outcome
+	9,  // 6: harness.types.v1.Run.usage:type_name -> harness.types.v1.Usage
+	6,  // 7: harness.types.v1.Run.queued_at:type_name -> google.protobuf.Timestamp
+	6,  // 8: harness.types.v1.Run.started_at:type_name -> google.protobuf.Timestamp
+	6,  // 9: harness.types.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
+	1,  // 10: harness.types.v1.Run.failures:type_name -> harness.types.v1.Failed
+	6,  // 11: harness.types.v1.Failed.at:type_name -> google.protobuf.Timestamp
+	6,  // 12: harness.types.v1.PipelineStep.timestamp:type_name -> google.protobuf.Timestamp
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_run_proto_init() }
@@ -598,7 +745,7 @@ func file_harness_types_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_run_proto_rawDesc), len(file_harness_types_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

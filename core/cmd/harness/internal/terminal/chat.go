@@ -37,7 +37,7 @@ type Chat struct {
 	talk     *client.Conversation
 	lines    <-chan string
 	turns    map[string]*turn // by run, those that have not ended
-	order    []string         // the runs of turns, as they were accepted
+	order    []string         // the runs that answer turns, as they were accepted
 	mine     map[string]bool  // every run that was asked for here
 	answered map[string]bool  // every run whose ending was shown
 	posting  *posting         // the message that is being handed in

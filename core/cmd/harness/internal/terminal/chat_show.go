@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/seed-706843ae/harness/core/client"
@@ -56,7 +57,7 @@ func (c *Chat) leave() {
 func (c *Chat) heed(notice client.Notice) {
 	switch {
 	case notice.Event != nil:
-		if c.posting != nil && c.turns[client.RunOf(*notice.Event)] == nil {
+		if c.posting != nil && !c.knows(*notice.Event) {
 			c.deferred = append(c.deferred, *notice.Event) // it may be of this very message
 			return
 		}
@@ -68,6 +69,11 @@ func (c *Chat) heed(notice client.Notice) {
 	case notice.Final != nil:
 		c.final(notice.Final)
 	}
+}
+
+// knows reports whether the runs that an event is about are followed.
+func (c *Chat) knows(event pluginsdk.Event) bool {
+	return c.turns[client.RunOf(event)] != nil && c.turns[client.Answering(event)] != nil
 }
 
 func (c *Chat) aside(text string) {
@@ -92,10 +98,35 @@ func (c *Chat) event(event pluginsdk.Event) {
 	case pluginsdk.EventPipelineStream:
 		turn.stream(c.Screen, payload[pluginsdk.StreamPayload](event).Event)
 	case pluginsdk.EventPipelineRetry:
-		retry := payload[pluginsdk.RetryPayload](event)
-		c.Screen.Line(c.Screen.Yellow("· that attempt failed: " + Short(retry.Error, detailLimit) +
-			"; the next one is at " + retry.NextAt.Local().Format("15:04:05")))
+		c.Screen.Line(c.Screen.Yellow("· " + FailedAttempt(event)))
+	case pluginsdk.EventPipelineMerged:
+		c.merge(client.RunOf(event), client.Answering(event))
 	}
+}
+
+// merge goes on with the run that answers a turn's message too. When that one
+// is followed already, this turn is part of it.
+func (c *Chat) merge(id, into string) {
+	turn, other := c.turns[id], c.turns[into]
+	if turn == other {
+		return
+	}
+	c.Screen.Line(c.Screen.Dim("(answered together with another message: " + Short(turn.said, detailLimit) + ")"))
+	if other == nil {
+		c.turns[into] = turn
+		if n := slices.Index(c.order, id); n >= 0 {
+			c.order[n] = into
+		}
+		return
+	}
+	other.foreign = other.foreign && turn.foreign
+	c.drop(turn)
+}
+
+// drop forgets a turn under all the runs that it has been.
+func (c *Chat) drop(gone *turn) {
+	c.order = slices.DeleteFunc(c.order, func(run string) bool { return c.turns[run] == gone })
+	maps.DeleteFunc(c.turns, func(_ string, turn *turn) bool { return turn == gone })
 }
 
 // overhear shows a message that was said elsewhere, and follows its turn.
@@ -115,13 +146,11 @@ func (c *Chat) overhear(message pluginsdk.ChatMessage) {
 
 // final ends a turn with what the database says.
 func (c *Chat) final(ending *client.Ending) {
-	id := ending.Accepted.RunID
-	turn := c.turns[id]
+	turn := c.turns[ending.Accepted.RunID]
 	if turn == nil {
 		return
 	}
-	delete(c.turns, id)
-	c.order = slices.DeleteFunc(c.order, func(run string) bool { return run == id })
+	c.drop(turn)
 	c.prompted = false
 	if ending.Err == nil && c.answered[ending.Run.ID] {
 		return // several messages were answered by one run

@@ -141,8 +141,12 @@ func (t *turn) end(screen *Screen, ending *client.Ending) {
 		}
 	}
 	screen.Fresh()
+	if ending.Run.State == pluginsdk.RunCancelled {
+		screen.Line(screen.Yellow(Cancelled(ending)))
+		return
+	}
 	for _, message := range ending.Statuses() {
-		if ending.Succeeded() || ending.Run.State == pluginsdk.RunCancelled {
+		if ending.Succeeded() {
 			screen.Line(screen.Dim(Clean(message.Content)))
 		} else {
 			screen.Line(screen.Red("✗ " + Clean(message.Content)))
@@ -150,6 +154,9 @@ func (t *turn) end(screen *Screen, ending *client.Ending) {
 	}
 	if len(ending.Messages) == 0 && !ending.Succeeded() {
 		screen.Line(screen.Red("✗ " + Clean(ending.Reason())))
+	}
+	if again := Again(ending.Run); again != "" {
+		screen.Line(screen.Dim(again))
 	}
 }
 

@@ -95,8 +95,15 @@ func TestTurnShowsWhatHappened(t *testing.T) {
 			[]pluginsdk.StreamEvent{delta("I wi", 0)},
 			failed(pluginsdk.RunFailed, "x", system(pluginsdk.MessageStatus, "I could not answer: x")), "I wi\n✗ I could not answer: x\n",
 		},
-		"failed without a row": {nil, failed(pluginsdk.RunFailed, "it broke"), "✗ it broke\n"},
-		"cancelled":            {nil, failed(pluginsdk.RunCancelled, "", system(pluginsdk.MessageStatus, "Stopped.")), "Stopped.\n"},
+		"failed without a row":      {nil, failed(pluginsdk.RunFailed, "it broke"), "✗ it broke\n"},
+		"cancelled":                 {nil, failed(pluginsdk.RunCancelled, "", system(pluginsdk.MessageStatus, "Stopped.")), "cancelled: Stopped.\n"},
+		"cancelled while it waited": {nil, failed(pluginsdk.RunCancelled, "dropped from the queue"), "cancelled: dropped from the queue\n"},
+		"failed, and how to go on": {
+			nil, &client.Ending{Run: client.Run{ID: "R", State: pluginsdk.RunFailed, Error: "529"}}, "✗ 529\nTo try again: harness retry R\n",
+		},
+		"a command that failed": {
+			nil, &client.Ending{Run: client.Run{ID: "R", Kind: pluginsdk.RunCommand, State: pluginsdk.RunFailed, Error: "no"}}, "✗ no\n",
+		},
 		"control characters": {
 			[]pluginsdk.StreamEvent{delta("a\x1b[2Jb\u009b31m\r\x07", 0)}, succeeded(reply("a\x1b[2Jb\u009b31m\r\x07")), "a[2Jb31m\n",
 		},

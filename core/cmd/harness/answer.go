@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// patience is how long a daemon that has gone away is waited for.
+const patience = time.Minute
+
+// addThread adds the flag of commands that are about one thread.
+func addThread(cmd *cobra.Command) {
+	cmd.Flags().String("thread", "", "id of the thread (default the primary one; see `harness threads`)")
+}
+
+// addTimeout adds the flag of commands that wait for an answer.
+func addTimeout(cmd *cobra.Command) {
+	cmd.Flags().Duration("timeout", 0, "how long to wait for the answer, such as 5m (default as long as it takes)")
+}
+
+// answer asks, waits for the ending and prints it. Attempts that fail on the
+// way are told on stderr.
+func answer(cmd *cobra.Command, ask func(context.Context, *client.Client, client.Waiting) (*client.Ending, error)) error {
+	api, err := newClient(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if timeout, err := cmd.Flags().GetDuration("timeout"); err == nil && timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	ending, err := ask(ctx, api, client.Waiting{Patience: patience, Event: func(event pluginsdk.Event) {
+		if event.Type == pluginsdk.EventPipelineRetry {
+			fmt.Fprintln(cmd.ErrOrStderr(), terminal.FailedAttempt(event))
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	return printEnding(cmd, ending)
+}
+
+// printEnding prints the answer on stdout and everything else on stderr.
+func printEnding(cmd *cobra.Command, ending *client.Ending) error {
+	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if !ending.Succeeded() {
+		out = errs
+	}
+	show := func(text string) string { return text }
+	if terminal.IsTerminal(out) {
+		show = terminal.Clean
+	}
+	if ending.Merged() {
+		fmt.Fprintf(errs, "answered together with another message, by run %s\n", ending.Run.ID)
+	}
+	for _, message := range ending.Texts() {
+		fmt.Fprintln(out, show(strings.TrimRight(message.Content, "\n")))
+	}
+	if ending.Run.State == pluginsdk.RunCancelled {
+		fmt.Fprintln(errs, terminal.Cancelled(ending))
+		return errSilent
+	}
+	for _, message := range ending.Statuses() {
+		fmt.Fprintln(errs, show(message.Content))
+	}
+	if ending.Succeeded() {
+		return nil
+	}
+	if len(ending.Messages) == 0 {
+		fmt.Fprintln(errs, "harness: "+terminal.Clean(ending.Reason()))
+	}
+	if again := terminal.Again(ending.Run); again != "" {
+		fmt.Fprintln(errs, again)
+	}
+	return errSilent
+}

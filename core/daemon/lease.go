@@ -1,0 +1,56 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// regainPause is how long to wait between the tries to take a lost lock again.
+const regainPause = 500 * time.Millisecond
+
+// hold returns nil when ctx ends. While the lock on the database is lost (the
+// server was restarted, the connection cut), nothing new is accepted or begun;
+// when it is ours again, everything goes on. When another daemon has it, that
+// is the error.
+func (d *Daemon) hold(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.lease.Lost():
+		}
+		d.log.Error("the connection that holds the lock on the database was lost; nothing is begun until it is back")
+		d.inbox.Pause()
+		if err := d.regain(ctx); err != nil || ctx.Err() != nil {
+			return err
+		}
+		d.log.Info("the database is back; going on")
+	}
+}
+
+// regain tries to take the lock again and to resume until it succeeds, until
+// another daemon turns out to have it, or until ctx ends.
+func (d *Daemon) regain(ctx context.Context) error {
+	pause := time.NewTicker(regainPause)
+	defer pause.Stop()
+	for {
+		err := d.lease.Regain(ctx)
+		if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict {
+			return fmt.Errorf("another daemon has taken over: %w", err)
+		}
+		if err == nil {
+			if err = d.inbox.Resume(ctx); err == nil {
+				return nil
+			}
+		}
+		d.log.Warn("the database is still away", "err", err)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// busyFixture has a thread of a busy mode in which a turn runs that the test
+// ends, or that ends when it is interrupted.
+func busyFixture(t *testing.T, mode pluginsdk.BusyMode) (f *fixture, end chan struct{}, causes *[]error) {
+	t.Helper()
+	f = newFixture(t, Config{})
+	f.store.threads["T"] = pluginsdk.Thread{ID: "T", BusyMode: mode}
+	entered, end, causes := make(chan struct{}), make(chan struct{}), new([]error)
+	f.line.handle = func(ctx context.Context, claim ledger.Claim) error {
+		if claim.Message.Content != "first" {
+			return nil
+		}
+		close(entered)
+		select {
+		case <-end:
+		case <-ctx.Done():
+			f.line.mu.Lock()
+			*causes = append(*causes, context.Cause(ctx))
+			f.line.mu.Unlock()
+		}
+		return nil
+	}
+	f.begin(t)
+	f.submit(t, "T", "first", "first")
+	<-entered
+	return f, end, causes
+}
+
+func (f *fixture) states() string {
+	f.store.mu.Lock()
+	defer f.store.mu.Unlock()
+	var states []string
+	for _, run := range f.store.runs {
+		states = append(states, string(run.State))
+	}
+	return strings.Join(states, " ")
+}
+
+// The default: each message is answered by itself, in its turn.
+func TestBusyModeQueue(t *testing.T) {
+	f, end, _ := busyFixture(t, pluginsdk.BusyQueue)
+	f.submit(t, "T", "2", "second")
+	f.submit(t, "T", "3", "third")
+	close(end)
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+	if got := strings.Join(f.line.order, " "); got != "first second third" {
+		t.Error(got)
+	}
+}
+
+// What waited becomes one message; a command in between is not swallowed.
+func TestBusyModeCollect(t *testing.T) {
+	f, end, _ := busyFixture(t, pluginsdk.BusyCollect)
+	f.registry = commands{{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "buy"}}}
+	f.submit(t, "T", "2", "second")
+	f.submit(t, "T", "3", "third")
+	f.submit(t, "T", "4", "/buy milk")
+	f.submit(t, "T", "5", "fifth")
+	close(end)
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+	if got := strings.Join(f.line.order, " "); got != "first second /buy milk fifth" {
+		t.Error(got)
+	}
+	if got := f.states(); got != "succeeded succeeded merged succeeded succeeded" {
+		t.Error(got)
+	}
+	if run := f.store.runs[2]; run.MergedInto != f.store.runs[1].ID || !slices.Equal(f.store.runs[1].Absorbed, []int64{3}) {
+		t.Errorf("%+v", run)
+	}
+}
+
+// A message that comes during a turn is offered to that turn.
+func TestBusyModeSteer(t *testing.T) {
+	f, end, _ := busyFixture(t, pluginsdk.BusySteer)
+	f.submit(t, "T", "2", "second")
+	if got := <-f.line.steers; got != f.store.runs[0].ID {
+		t.Errorf("steered into %q", got)
+	}
+	close(end)
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+}
+
+// A newer message ends the turn, which counts as cancelled, and is next.
+func TestBusyModeInterrupt(t *testing.T) {
+	f, _, causes := busyFixture(t, pluginsdk.BusyInterrupt)
+	f.submit(t, "T", "2", "second")
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+	if got := f.states(); !strings.HasPrefix(got, "cancelled succeeded") {
+		t.Error(got)
+	}
+	if len(*causes) != 1 || !errors.Is((*causes)[0], ErrSuperseded) {
+		t.Errorf("causes %v", *causes)
+	}
+}
+
+// A message must not interrupt the very run that has absorbed it.
+func TestMessageDoesNotInterruptItself(t *testing.T) {
+	f, _, causes := busyFixture(t, pluginsdk.BusyInterrupt)
+	f.joinIn(t.Context(), ledger.Accepted{
+		Accepted: pluginsdk.Accepted{ThreadID: "T", MessageID: 1, RunID: "another"}, BusyMode: pluginsdk.BusyInterrupt,
+	})
+	f.mu.Lock()
+	for _, r := range f.running {
+		if r.newest != 1 {
+			t.Errorf("newest message %d", r.newest)
+		}
+	}
+	f.mu.Unlock()
+	if _, err := f.StopThread(t.Context(), "T", pluginsdk.KeepQueue); err != nil {
+		t.Fatal(err)
+	}
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+	if len(*causes) != 1 || !errors.Is((*causes)[0], ErrStopped) {
+		t.Errorf("causes %v", *causes)
+	}
+}
+
+// Stop keeps what waits, or drops it, as asked.
+func TestStopKeepsOrDropsTheQueue(t *testing.T) {
+	for queue, want := range map[pluginsdk.Queue]string{
+		pluginsdk.KeepQueue: "cancelled succeeded succeeded",
+		pluginsdk.DropQueue: "cancelled cancelled cancelled",
+	} {
+		t.Run(string(queue), func(t *testing.T) {
+			f, _, _ := busyFixture(t, pluginsdk.BusyQueue)
+			f.submit(t, "T", "2", "second")
+			f.submit(t, "T", "3", "third")
+			stopped, err := f.StopThread(t.Context(), "T", queue)
+			if err != nil || stopped.RunID != f.store.runs[0].ID {
+				t.Errorf("%+v, %v", stopped, err)
+			}
+			f.store.until(t, "the end of all runs", f.store.allFinal)
+			if got := f.states(); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
+	}
+	f, end, _ := busyFixture(t, pluginsdk.BusyQueue)
+	if _, err := f.StopThread(t.Context(), "T", "forget"); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+		t.Error(err)
+	}
+	close(end)
+}
+
+// What failed can be given again, once, and says what it is given again for.
+func TestRetryGivesTheMessageAgain(t *testing.T) {
+	f := newFixture(t, Config{MaxAttempts: 1})
+	f.line.handle = func(_ context.Context, claim ledger.Claim) error {
+		if claim.Message.Retry().Of == "" {
+			return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "not now")
+		}
+		return nil
+	}
+	f.begin(t)
+	failed := f.submit(t, "T", "1", "hello")
+	f.store.until(t, "the failure", f.store.allFinal)
+
+	again, err := f.Retry(t.Context(), failed.RunID)
+	if err != nil || again.Repeated || again.RunID == failed.RunID {
+		t.Fatal(again, err)
+	}
+	f.store.until(t, "the answer", f.store.allFinal)
+	if got := f.states(); got != "failed succeeded" || f.line.order[1] != "hello" {
+		t.Error(got, f.line.order)
+	}
+	if twice, err := f.Retry(t.Context(), failed.RunID); err != nil || !twice.Repeated || twice.RunID != again.RunID {
+		t.Error(twice, err)
+	}
+	if _, err := f.Retry(t.Context(), again.RunID); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+		t.Error(err)
+	}
+	f.submit(t, "T", "2", "/retry")
+	if got := f.store.answers[0]; !strings.Contains(got, "Trying it again") {
+		t.Error(got)
+	}
+}
+
+// A daemon that stops, or has lost its database, accepts nothing that it might
+// keep for nobody knows how long, and says so.
+func TestSubmitIsRefusedWhileNothingIsDispatched(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.begin(t)
+	submission := pluginsdk.Submission{ThreadID: "T", Source: "web", Key: "1", Content: "x"}
+	f.Pause()
+	if _, err := f.Submit(t.Context(), submission); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+		t.Error(err)
+	}
+	if err := f.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.submit(t, "T", "1", "x")
+	f.store.until(t, "the answer", f.store.allFinal)
+	if err := f.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	submission.Key = "2"
+	if _, err := f.Submit(t.Context(), submission); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable ||
+		!strings.Contains(err.Error(), "stopping") {
+		t.Error(err)
+	}
+}
+
+// While the right to the database is lost, nothing is claimed; what waits is
+// found when it is back.
+func TestPauseHoldsTheQueue(t *testing.T) {
+	f, end, _ := busyFixture(t, pluginsdk.BusyQueue)
+	f.submit(t, "T", "2", "second")
+	f.Pause()
+	close(end)
+	f.store.until(t, "the end of the first run", func() bool { return f.store.runs[0].State.Final() })
+	f.mu.Lock()
+	claimed := len(f.line.order)
+	f.mu.Unlock()
+	if claimed != 1 {
+		t.Errorf("%d runs were claimed", claimed)
+	}
+	if err := f.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+}

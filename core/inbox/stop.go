@@ -1,0 +1,98 @@
+package inbox
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// StopThread interrupts the turn that runs in a thread, or gives up the run
+// that waits to be tried again, and keeps or drops what waits behind it. The
+// agent's session stays warm.
+func (in *Inbox) StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue) (pluginsdk.Stopped, error) {
+	var stopped pluginsdk.Stopped
+	if _, err := in.store.Thread(ctx, threadID); err != nil {
+		return stopped, err
+	}
+	switch queue {
+	case pluginsdk.KeepQueue, "":
+	case pluginsdk.DropQueue: // first, so that nothing moves up behind what is stopped
+		dropped, err := in.store.CancelAllQueued(ctx, threadID)
+		if err != nil {
+			return stopped, err
+		}
+		stopped.Dropped = dropped
+		for _, runID := range dropped {
+			in.announceCancelled(threadID, runID)
+		}
+	default:
+		return stopped, pluginsdk.Errorf(pluginsdk.CodeInvalid, "queue: %q is not one of keep, drop", queue)
+	}
+	var err error
+	stopped.RunID, err = in.stopHead(ctx, threadID, ErrStopped)
+	return stopped, err
+}
+
+// stopHead cancels the thread's run that executes, or the one that waits to be
+// tried again, and returns its id.
+func (in *Inbox) stopHead(ctx context.Context, threadID string, cause error) (runID string, err error) {
+	if in.eachRunning(threadID, func(r running) { r.cancel(cause); runID = r.id }) {
+		return runID, nil
+	}
+	retrying, err := in.retrying(ctx, threadID)
+	if err != nil || retrying.ID == "" {
+		return "", err
+	}
+	_, err = in.Cancel(ctx, retrying.ID)
+	return retrying.ID, err
+}
+
+// eachRunning calls fn for the runs of the thread that execute, and reports
+// whether there are any.
+func (in *Inbox) eachRunning(threadID string, fn func(running)) (any bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, run := range in.running {
+		if run.threadID == threadID {
+			fn(run)
+			any = true
+		}
+	}
+	return any
+}
+
+// retrying returns the thread's run that was begun and waits for its next
+// attempt, or the zero Run.
+func (in *Inbox) retrying(ctx context.Context, threadID string) (pluginsdk.Run, error) {
+	head, err := in.store.Runs(ctx, pluginsdk.RunQuery{
+		ThreadID: threadID, States: []pluginsdk.RunState{pluginsdk.RunQueued}, Limit: 1,
+	})
+	if err != nil || len(head) == 0 || head[0].Attempt == 0 {
+		return pluginsdk.Run{}, err
+	}
+	return head[0], nil
+}
+
+func (in *Inbox) stopCommand(ctx context.Context, threadID, args string) (string, error) {
+	queue := pluginsdk.KeepQueue
+	switch args {
+	case "":
+	case "all":
+		queue = pluginsdk.DropQueue
+	default:
+		return "", fmt.Errorf("%q is not understood; say /stop, or /stop all to drop what waits as well", args)
+	}
+	stopped, err := in.StopThread(ctx, threadID, queue)
+	if err != nil {
+		return "", err
+	}
+	text := "Nothing is running in this thread."
+	if stopped.RunID != "" {
+		text = "Stopping the turn that is running."
+	}
+	if n := len(stopped.Dropped); n > 0 {
+		text += fmt.Sprintf(" Dropped from the queue: %d.", n)
+	}
+	return text, nil
+}

@@ -1,0 +1,275 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// A disabled plugin loses nothing: what is meant for it is kept, in its order
+// and with no attempt counted, and is carried when it is back.
+func TestKeptWhileThePluginIsAway(t *testing.T) {
+	bubble(t, Config{MaxAttempts: 2}, func(t *testing.T, f *fixture) {
+		f.people.set("chat", true)
+		f.start()
+		f.send(1, "chat", "room")
+		f.send(2, "chat", "room")
+		f.send(3, "chat", "other")
+		f.send(4, "mail", "room")
+		f.want("4", pluginsdk.DeliveryDelivered, 1)
+		pass(24 * time.Hour)
+		f.want("1", pluginsdk.DeliveryPending, 0)
+		f.wantWrites("recover, begin 4, done 4") // a plugin that is off costs the disk nothing
+		if len(f.lanes) != 0 {
+			t.Errorf("%d lanes wait in memory", len(f.lanes))
+		}
+		f.people.set("chat", false)
+		f.PluginChanged("chat")
+		synctest.Wait()
+		for _, id := range []string{"1", "2", "3"} {
+			f.want(id, pluginsdk.DeliveryDelivered, 1)
+		}
+		if first, second := f.people.got[1].Delivery, f.people.got[2].Delivery; first.Target == second.Target && first.MessageID > second.MessageID {
+			t.Errorf("out of order: %s", f.people.calls())
+		}
+	})
+}
+
+// One of another name is not the one that is waited for, and one that nobody
+// waits for is nothing special.
+func TestPluginChangedOfOthers(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		f.PluginChanged("chat") // before the start
+		f.people.set("chat", true)
+		f.start()
+		f.send(1, "chat", "room")
+		asked := f.people.asked
+		f.PluginChanged("mail")
+		synctest.Wait()
+		if f.people.asked != asked {
+			t.Error("the plugin was asked again although nothing of it changed")
+		}
+		f.PluginChanged("chat") // changed, and still away
+		synctest.Wait()
+		if f.people.asked != asked+1 {
+			t.Errorf("the plugin was asked %d times after it changed, want once", f.people.asked-asked)
+		}
+	})
+}
+
+// A plugin that comes back in the very moment in which it was found away is
+// not waited for.
+func TestPluginChangesWhileItIsAsked(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		f.plugins = changing{f}
+		f.start()
+		f.people.set("chat", true)
+		f.send(1, "chat", "room")
+		f.want("1", pluginsdk.DeliveryDelivered, 1)
+	})
+}
+
+// changing brings the plugin back between the refusal and its answer.
+type changing struct{ f *fixture }
+
+func (c changing) Do(ctx context.Context, plugin, callID string, fn func(pluginsdk.DeliverHook) error) error {
+	err := c.f.people.Do(ctx, plugin, callID, fn)
+	if err != nil {
+		c.f.people.set(plugin, false)
+		c.f.PluginChanged(plugin)
+	}
+	return err
+}
+
+// When nobody says that the plugin is back, the sweep finds out.
+func TestSweepFindsAPluginThatIsBack(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		f.people.set("chat", true)
+		f.start()
+		f.send(1, "chat", "room")
+		f.people.set("chat", false)
+		synctest.Wait()
+		f.want("1", pluginsdk.DeliveryPending, 0)
+		pass(15 * time.Second)
+		f.want("1", pluginsdk.DeliveryDelivered, 1)
+	})
+}
+
+// The database goes away between the plugin's receipt and its storing: the
+// person is not told twice, and what comes next waits until it is known.
+func TestDatabaseAwayAtTheAcknowledgement(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		away := true
+		f.store.fail = func(operation, _ string) (bool, error) {
+			if operation == "done" && away {
+				return false, errAway
+			}
+			return false, nil
+		}
+		f.start()
+		f.store.add(1, "chat", "room")
+		f.send(2, "chat", "room")
+		pass(time.Minute)
+		f.wantCalls("1/1")
+		f.want("1", pluginsdk.DeliverySending, 1)
+		f.store.mu.Lock()
+		away = false
+		f.store.mu.Unlock()
+		pass(time.Second)
+		f.wantCalls("1/1 2/1")
+		f.want("1", pluginsdk.DeliveryDelivered, 1)
+		f.want("2", pluginsdk.DeliveryDelivered, 1)
+	})
+}
+
+// COMMITs whose outcome nobody knows neither repeat a call nor count it twice.
+func TestUnknownCommits(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		lost := make(map[string]bool)
+		f.store.fail = func(operation, id string) (bool, error) {
+			if id == "" || lost[operation+id] {
+				return false, nil
+			}
+			lost[operation+id] = true
+			return true, errors.New("connection lost")
+		}
+		f.people.deliver = failing("1", 1, errAway)
+		f.start()
+		f.store.add(1, "chat", "room")
+		f.send(2, "chat", "room")
+		pass(time.Minute)
+		f.wantCalls("1/1 1/2 2/1")
+		f.want("1", pluginsdk.DeliveryDelivered, 2)
+		f.want("2", pluginsdk.DeliveryDelivered, 1)
+	})
+}
+
+// A database that cannot be read is asked again until it answers.
+func TestDatabaseAwayAtTheLook(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		f.start()
+		var away error = errAway
+		f.store.find = func() error { return away }
+		f.send(1, "chat", "room")
+		pass(time.Minute)
+		f.wantCalls("")
+		f.store.mu.Lock()
+		away = nil
+		f.store.mu.Unlock()
+		pass(time.Second)
+		f.want("1", pluginsdk.DeliveryDelivered, 1)
+	})
+}
+
+// A start that cannot read the database says so instead of carrying nothing.
+func TestStartWithoutADatabase(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		f.store.find = func() error { return errAway }
+		if err := f.Start(t.Context()); !errors.Is(err, errAway) {
+			t.Errorf("started with %v", err)
+		}
+		f.store.fail = func(string, string) (bool, error) { return false, errAway }
+		if err := f.Start(t.Context()); !errors.Is(err, errAway) {
+			t.Errorf("started with %v", err)
+		}
+	})
+}
+
+// A stop waits for the call that is under way, and begins no other.
+func TestStopWaitsForTheCallUnderWay(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		f.people.deliver = func(context.Context, pluginsdk.DeliveryRequest) error {
+			<-time.After(3 * time.Second)
+			return nil
+		}
+		f.start()
+		f.store.add(1, "chat", "room")
+		f.send(2, "chat", "room")
+		f.stop()
+		f.want("1", pluginsdk.DeliveryDelivered, 1)
+		f.want("2", pluginsdk.DeliveryPending, 0)
+		f.send(3, "chat", "other") // the next start finds it
+		f.PluginChanged("chat")
+		f.wantCalls("1/1")
+		f.restart()
+		pass(time.Minute)
+		for _, id := range []string{"1", "2", "3"} {
+			f.want(id, pluginsdk.DeliveryDelivered, 1)
+		}
+	})
+}
+
+// A call that does not end within the grace is ended, and carried again by the
+// next daemon under the same id, its attempts counted on.
+func TestStopInterruptsWhatDoesNotEnd(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		f.people.deliver = hang
+		f.start()
+		f.send(1, "chat", "room")
+		began := time.Now()
+		f.stop()
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("stopped after %s, want the grace", took)
+		}
+		f.want("1", pluginsdk.DeliverySending, 1)
+		f.people.deliver = nil
+		f.restart()
+		f.wantCalls("1/1 1/2")
+		f.want("1", pluginsdk.DeliveryDelivered, 2)
+		if got := f.told.String(); got != "1 delivered 2" {
+			t.Errorf("told %q", got)
+		}
+	})
+}
+
+// A stop in a hurry has no grace.
+func TestStopInAHurry(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		f.people.deliver = hang
+		f.start()
+		f.send(1, "chat", "room")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		if err := f.Stop(ctx); err != nil || time.Since(began) != 0 {
+			t.Errorf("stopped after %s: %v", time.Since(began), err)
+		}
+		f.want("1", pluginsdk.DeliverySending, 1)
+	})
+}
+
+// A receipt that cannot be stored does not keep the daemon from stopping; the
+// message is carried again, under its id.
+func TestStopWithoutADatabase(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		f.store.fail = func(operation, _ string) (bool, error) {
+			if operation == "done" {
+				return false, errAway
+			}
+			return false, nil
+		}
+		f.start()
+		f.send(1, "chat", "room")
+		f.stop()
+		f.want("1", pluginsdk.DeliverySending, 1)
+		f.store.fail = nil
+		f.restart()
+		f.wantCalls("1/1 1/2")
+		f.want("1", pluginsdk.DeliveryDelivered, 2)
+	})
+}
+
+// A daemon that was killed while it carried a message carries it again.
+func TestStartCarriesWhatWasInterrupted(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		f.store.add(1, "chat", "room")
+		f.store.add(2, "chat", "room")
+		f.store.edit("1", func(d *pluginsdk.Delivery) { d.State, d.Attempt = pluginsdk.DeliverySending, 1 })
+		f.start()
+		f.wantCalls("1/2 2/1")
+	})
+}

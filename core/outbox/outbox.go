@@ -1,0 +1,189 @@
+// Package outbox carries messages to people, through the plugin of their
+// target.
+//
+// What is promised: a delivery that is stored is attempted until its plugin
+// acknowledges it, or until it is dead: the plugin refused it for good, or the
+// attempts are used up. Every attempt carries the delivery's id, and is counted
+// on disk before the plugin is called; what was carried and could not be
+// acknowledged in time is carried again, under the same id. One target gets its
+// deliveries one at a time, in the order of their messages; one target never
+// waits for another, as long as the plugin has a call to spare. While a plugin
+// does not serve, what is meant for it is kept, and no attempt is counted.
+package outbox
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Store is what the outbox needs of the database.
+type Store interface {
+	RecoverDeliveries(ctx context.Context) (n int, err error)
+	Lanes(ctx context.Context) ([]ledger.Lane, error)
+	NextDelivery(ctx context.Context, plugin, target string) (ledger.Due, error)
+	BeginDelivery(ctx context.Context, id string) (ledger.Outgoing, error)
+	DeliveryDone(ctx context.Context, id, externalID string) error
+	DeliveryRetry(ctx context.Context, id string, at time.Time, reason string) error
+	DeliveryDead(ctx context.Context, id, reason string) error
+	RetryDelivery(ctx context.Context, id string) (pluginsdk.Delivery, error)
+}
+
+// Plugins reaches the plugins' processes.
+type Plugins interface {
+	// Do calls fn with the process of the plugin and returns fn's error. An
+	// error without a call of fn means that the plugin does not serve: it is
+	// unknown, disabled, down or about to start. callID is the one that fn's
+	// call carries.
+	Do(ctx context.Context, plugin, callID string, fn func(pluginsdk.DeliverHook) error) error
+}
+
+// Events is where the outbox publishes.
+type Events interface {
+	Publish(kind pluginsdk.EventType, threadID string, payload any)
+}
+
+// Config holds what an operator can set. Zero fields get defaults.
+type Config struct {
+	Slots       int           // deliveries under way at a time, for each plugin: one that hangs holds up no other; default 8
+	Deadline    time.Duration // of one attempt; default 30 s
+	MaxAttempts int           // before a delivery is dead; default 20. One that the daemon keeps dying on gets twice as many
+	RetryBase   time.Duration // wait before the second attempt; doubles; default 1 s
+	RetryMax    time.Duration // longest wait between attempts; default 5 min
+	Jitter      float64       // how far a wait is spread, either way, as a part of it; default 0.25
+	Sweep       time.Duration // how often the database is searched for work that nobody announced; default 15 s
+	DrainGrace  time.Duration // how long Stop lets calls go on; default 5 s
+	Log         *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.Slots, 8)
+	setDefault(&c.Deadline, 30*time.Second)
+	setDefault(&c.MaxAttempts, 20)
+	setDefault(&c.RetryBase, time.Second)
+	setDefault(&c.RetryMax, 5*time.Minute)
+	setDefault(&c.Jitter, 0.25)
+	setDefault(&c.Sweep, 15*time.Second)
+	setDefault(&c.DrainGrace, 5*time.Second)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Outbox carries deliveries.
+type Outbox struct {
+	config  Config
+	store   Store
+	plugins Plugins
+	events  Events
+
+	// intake ends when no more attempts are to be made, work when those under
+	// way must end too.
+	intake, work         context.Context
+	stopIntake, stopWork context.CancelFunc
+	group                sync.WaitGroup
+
+	mu       sync.Mutex
+	stage    stage
+	early    map[address]bool    // woken before Start had looked
+	lanes    map[address]*lane   // those that have something to do
+	carriers map[string]*carrier // by plugin, one for each name that deliveries were for
+}
+
+// stage is where an Outbox is in its life.
+type stage int
+
+const (
+	created stage = iota
+	started
+	stopped
+)
+
+// New returns an Outbox. Deliveries are carried from Start on.
+func New(config Config, store Store, plugins Plugins, events Events) *Outbox {
+	o := &Outbox{
+		config: config.withDefaults(), store: store, plugins: plugins, events: events,
+		early: make(map[address]bool), lanes: make(map[address]*lane), carriers: make(map[string]*carrier),
+	}
+	o.intake, o.stopIntake = context.WithCancel(context.Background())
+	o.work, o.stopWork = context.WithCancel(context.Background())
+	return o
+}
+
+// Start finds what a predecessor left open and begins to carry.
+func (o *Outbox) Start(ctx context.Context) error {
+	interrupted, err := o.store.RecoverDeliveries(ctx)
+	if err != nil {
+		return err
+	}
+	lanes, err := o.store.Lanes(ctx)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stage = started
+	for _, lane := range lanes {
+		o.look(address{lane.Plugin, lane.Target})
+	}
+	for to := range o.early {
+		o.look(to)
+	}
+	o.early = nil
+	o.group.Go(o.sweepAlways)
+	if len(lanes) > 0 {
+		o.config.Log.Info("open deliveries found", "targets", len(lanes), "interrupted", interrupted)
+	}
+	return nil
+}
+
+// Stop makes no more attempts, lets those under way go on for DrainGrace (or
+// until ctx ends), then ends their calls. What has no known end by then is
+// carried again by the next Start.
+func (o *Outbox) Stop(ctx context.Context) error {
+	o.stopIntake()
+	o.mu.Lock()
+	o.stage = stopped
+	o.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		o.group.Wait()
+		close(done)
+	}()
+	grace := time.NewTimer(o.config.DrainGrace)
+	defer grace.Stop()
+	select {
+	case <-done:
+	case <-grace.C:
+	case <-ctx.Done():
+	}
+	o.stopWork()
+	<-done
+	return nil
+}
+
+// Retry makes a dead delivery pending again, its attempts counted anew; one
+// that is pending is tried as soon as it is the first of its target. One that
+// is being attempted is left as it is; one that was delivered is CodeInvalid.
+func (o *Outbox) Retry(ctx context.Context, id string) (pluginsdk.Delivery, error) {
+	delivery, err := o.store.RetryDelivery(ctx, id)
+	if err != nil {
+		return pluginsdk.Delivery{}, err
+	}
+	o.config.Log.Info("delivery is tried again on a person's word",
+		"delivery", id, "plugin", delivery.Plugin, "target", delivery.Target)
+	o.Wake(delivery.Plugin, delivery.Target)
+	return delivery, nil
+}

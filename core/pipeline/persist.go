@@ -1,0 +1,45 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// The waits between the tries of a commit that must be made.
+const (
+	insistFirst = 50 * time.Millisecond
+	insistMax   = 2 * time.Second
+)
+
+// insist makes a commit that holds what cannot be had again (an answer that was
+// paid for, what a command did): while the database does not answer, it is
+// tried again, until the daemon stops. Commits that are repeated change nothing.
+func (p *Pipeline) insist(ctx context.Context, doing string, commit func(context.Context) error) error {
+	ctx, release := pastStopping(ctx)
+	defer release()
+	for wait := insistFirst; ; wait = min(2*wait, insistMax) {
+		err := commit(context.WithoutCancel(ctx))
+		if err == nil || pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+			return storeError(doing, err)
+		}
+		p.config.Log.Warn("the database does not answer; trying again", "doing", doing, "err", err, "in", wait)
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return storeError(doing, err)
+		}
+	}
+}
+
+// storeError marks an error of the database as worth another attempt, unless
+// it says that the run is somebody else's by now.
+func storeError(doing string, err error) error {
+	if err == nil || pluginsdk.CodeOf(err) == pluginsdk.CodeStale {
+		return err
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s: %w", doing, err)
+}

@@ -1,0 +1,187 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func waiting(ids ...int64) (messages []pluginsdk.Message) {
+	for _, id := range ids {
+		messages = append(messages, pluginsdk.Message{
+			ID: id, ThreadID: "T", RunID: "R" + string(rune('0'+id-10)), Content: "further " + string(rune('0'+id-10)),
+		})
+	}
+	return messages
+}
+
+// duringTurn runs do in the middle of the agent's turn.
+func (b *bench) duringTurn(do func()) {
+	b.agent.answer = func(_ context.Context, r pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+		emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamThinking, Text: "hm"})
+		do()
+		return pluginsdk.InvokeResult{Text: "x", SessionID: r.SessionID}
+	}
+}
+
+// A message that comes during the turn is merged into the run before the agent
+// hears of it, and the turn's result covers it.
+func TestSteerPutsMessagesIntoTheRunningTurn(t *testing.T) {
+	b := newBench("a")
+	b.duringTurn(func() {
+		b.store.waiting = waiting(11, 12)
+		b.line.Steer(context.Background(), "R")
+	})
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(b.agent.steered, ", "); got != "further 1, further 2" {
+		t.Errorf("the agent was told %q", got)
+	}
+	lines := strings.Join(b.journal.lines, "\n")
+	if !strings.Contains(lines, "absorb 2\nsteer\nsteer\nevent pipeline:merged\nevent pipeline:merged\nOnMessage a\nOnMessage a\n5b") {
+		t.Errorf("order was\n%s", lines)
+	}
+	if commit := b.store.results[0]; len(commit.GiveBack) != 0 {
+		t.Errorf("given back: %v", commit.GiveBack)
+	}
+}
+
+// What the agent takes no more goes back to the queue with the result, and what
+// came behind it is not told before it.
+func TestSteerGivesBackWhatTheAgentDidNotTake(t *testing.T) {
+	b := newBench()
+	b.duringTurn(func() {
+		b.store.waiting = waiting(11)
+		b.line.Steer(context.Background(), "R")
+		b.agent.deaf = true
+		b.store.waiting = waiting(12, 13)
+		b.line.Steer(context.Background(), "R")
+	})
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.store.results[0].GiveBack; !slices.Equal(got, []int64{12, 13}) {
+		t.Errorf("given back: %v", got)
+	}
+}
+
+// A message that came before the turn ran is put into it once it does.
+func TestSteerBeforeTheTurnIsDoneWhenItRuns(t *testing.T) {
+	b := newBench()
+	b.line.config.Fault = func(step, _ string) {
+		if step == "beforeInvoke" {
+			b.store.waiting = waiting(11)
+			b.line.Steer(context.Background(), "R")
+		}
+	}
+	b.duringTurn(func() {})
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.agent.steered) != 1 {
+		t.Errorf("the agent was told %q", b.agent.steered)
+	}
+}
+
+// After the turn, and for a run that is not there, nothing is taken from the
+// queue.
+func TestSteerAfterTheTurnLeavesTheQueue(t *testing.T) {
+	b := newBench()
+	b.line.config.Fault = func(step, _ string) {
+		if step == "afterInvoke" {
+			b.store.waiting = waiting(11)
+			b.line.Steer(context.Background(), "R")
+		}
+	}
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	b.line.Steer(context.Background(), "R")
+	if slices.Contains(b.journal.lines, "absorb 1") {
+		t.Errorf("order was\n%s", strings.Join(b.journal.lines, "\n"))
+	}
+}
+
+// A run answers all the messages that were merged into it, in any attempt.
+func TestMergedMessagesArePartOfThePrompt(t *testing.T) {
+	b := newBench("a")
+	b.claim.Absorbed = waiting(11, 12)
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.agent.requests[0].Prompt; !strings.HasSuffix(got, "hello\n\nfurther 1\n\nfurther 2)") {
+		t.Errorf("prompt %q", got)
+	}
+	calls := 0
+	for _, line := range b.journal.lines {
+		if line == "OnMessage a" {
+			calls++
+		}
+	}
+	if calls != 3 {
+		t.Errorf("OnMessage was fired %d times, want once a message", calls)
+	}
+}
+
+// A retried message that the agent may have acted on says so.
+func TestRetriedMessageSaysThatItMayHaveBeenActedOn(t *testing.T) {
+	b := newBench()
+	b.claim.Message.Metadata = []byte(`{"retryOf":"R0","retryBegun":true}`)
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.agent.requests[0].Prompt; !strings.Contains(got, interruptedNote) {
+		t.Errorf("prompt %q", got)
+	}
+}
+
+// An answer that was paid for is not thrown away because the database is away
+// for a moment: each commit after it is made again until it holds.
+func TestAnswerWaitsForTheDatabase(t *testing.T) {
+	b := newBench()
+	away := &flaky{fakeStore: b.store, left: 2}
+	b.line = New(Config{}, away, b.agent, b.plugins, b.tokens, b, b.events)
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.agent.requests) != 1 || len(b.store.results) != 1 || len(b.store.finishes) != 1 {
+		t.Errorf("%d invocations, %d results, %d ends", len(b.agent.requests), len(b.store.results), len(b.store.finishes))
+	}
+}
+
+// flaky fails each kind of commit a few times before it holds.
+type flaky struct {
+	*fakeStore
+	left   int
+	failed map[string]int
+}
+
+func (f *flaky) fails(kind string) error {
+	if f.failed == nil {
+		f.failed = map[string]int{}
+	}
+	if f.failed[kind]++; f.failed[kind] <= f.left {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database is away: %w", errors.ErrUnsupported)
+	}
+	return nil
+}
+
+func (f *flaky) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
+	if err := f.fails("result"); err != nil {
+		return err
+	}
+	return f.fakeStore.SaveResult(ctx, fence, c)
+}
+
+func (f *flaky) Finish(ctx context.Context, fence ledger.Fence, end ledger.Finish) ([]int64, error) {
+	if err := f.fails("finish"); err != nil {
+		return nil, err
+	}
+	return f.fakeStore.Finish(ctx, fence, end)
+}

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"archive/tar"
+	"bufio"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// archive is a backup that is being written. What goes into it is written to a
+// spool file first: tar wants to know sizes beforehand, and what is saved may
+// change meanwhile.
+type archive struct {
+	file  *os.File
+	spool *os.File
+	gzip  *gzip.Writer
+	tar   *tar.Writer
+}
+
+func newArchive(file, spool *os.File) *archive {
+	zip := gzip.NewWriter(file)
+	return &archive{file: file, spool: spool, gzip: zip, tar: tar.NewWriter(zip)}
+}
+
+// add saves what fill writes as a regular file.
+func (a *archive) add(header tar.Header, fill func(io.Writer) error) (size int64, sum string, err error) {
+	if err := a.rewind(true); err != nil {
+		return 0, "", err
+	}
+	hash := sha256.New()
+	spool := bufio.NewWriterSize(a.spool, 1<<16)
+	if err := fill(io.MultiWriter(spool, hash)); err != nil {
+		return 0, "", err
+	}
+	if err := spool.Flush(); err != nil {
+		return 0, "", err
+	}
+	if size, err = a.spool.Seek(0, io.SeekCurrent); err != nil {
+		return 0, "", err
+	}
+	if err := a.rewind(false); err != nil {
+		return 0, "", err
+	}
+	header.Typeflag, header.Size = tar.TypeReg, size
+	if err := a.tar.WriteHeader(&header); err != nil {
+		return 0, "", err
+	}
+	_, err = io.Copy(a.tar, a.spool)
+	return size, hex.EncodeToString(hash.Sum(nil)), err
+}
+
+// rewind goes to the spool's beginning, and empties it.
+func (a *archive) rewind(empty bool) error {
+	_, err := a.spool.Seek(0, io.SeekStart)
+	if err == nil && empty {
+		err = a.spool.Truncate(0)
+	}
+	return err
+}
+
+// finish writes what is pending, to the disk.
+func (a *archive) finish() error {
+	if err := a.tar.Close(); err != nil {
+		return err
+	}
+	if err := a.gzip.Close(); err != nil {
+		return err
+	}
+	return a.file.Sync()
+}
+
+// plainHeader is the header of a file that is made for the archive.
+func plainHeader(name string, at time.Time) tar.Header {
+	return tar.Header{Name: name, Mode: 0o600, ModTime: at}
+}
+
+// replaceFile makes path what write writes, wholly or not at all, readable for
+// its owner only. Spool is a file beside it that is gone afterwards.
+func replaceFile(path string, force bool, write func(file, spool *os.File) error) (err error) {
+	if err := mayWrite(path, force); err != nil {
+		return err
+	}
+	file, err := scratch(path + ".tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if file != nil {
+			err = errors.Join(err, file.Close(), os.Remove(file.Name()))
+		}
+	}()
+	spool, err := scratch(path + ".spool")
+	if err != nil {
+		return err
+	}
+	defer spool.Close()                             // nobody reads it any more
+	if err := os.Remove(spool.Name()); err != nil { // goes with the process, however that ends
+		return err
+	}
+	if err := write(file, spool); err != nil {
+		return err
+	}
+	if err := mayWrite(path, force); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return err
+	}
+	err, file = file.Close(), nil
+	return errors.Join(err, syncDir(filepath.Dir(path)))
+}
+
+func mayWrite(path string, force bool) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory; name a file", path)
+	case !force:
+		return fmt.Errorf("%s exists already; name another file, or overwrite it with --force", path)
+	}
+	return nil
+}
+
+// scratch makes a file anew; one that an earlier attempt left is removed.
+func scratch(path string) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+}
+
+// syncDir makes the names in a directory survive a power failure.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

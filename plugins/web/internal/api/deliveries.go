@@ -1,0 +1,53 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+type deliveriesInput struct {
+	After  string                  `query:"after" maxLength:"100" doc:"Id of the last delivery of the page before"`
+	Limit  int                     `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"The most of a page. A page may be shorter although more follow: the end is an empty page"`
+	State  pluginsdk.DeliveryState `query:"state" enum:"pending,sending,delivered,dead" doc:"Only this state"`
+	Plugin string                  `query:"plugin" maxLength:"100" doc:"Only those that this plugin carries"`
+	Target string                  `query:"target" maxLength:"200" doc:"Only those to this target"`
+}
+
+type deliveriesOutput struct {
+	Body struct {
+		Deliveries []pluginsdk.Delivery `json:"deliveries" nullable:"false"`
+	}
+}
+
+type deliveryOutput struct {
+	Body pluginsdk.Delivery
+}
+
+func (h *handlers) registerDeliveries(api huma.API) {
+	huma.Register(api, get("list-deliveries", "/api/deliveries", "What is on its way to people, oldest first"), h.listDeliveries)
+	huma.Register(api, post("retry-delivery", "/api/deliveries/{id}/retry", "Try a delivery that is dead or waits at once", http.StatusOK), h.retryDelivery)
+}
+
+func (h *handlers) listDeliveries(ctx context.Context, input *deliveriesInput) (*deliveriesOutput, error) {
+	deliveries, err := h.host.Deliveries.List(ctx, pluginsdk.DeliveryQuery{
+		State: input.State, Plugin: input.Plugin, Target: input.Target, After: input.After, Limit: input.Limit,
+	})
+	if err != nil {
+		return nil, h.fail("list-deliveries", err)
+	}
+	output := &deliveriesOutput{}
+	output.Body.Deliveries = list(deliveries)
+	return output, nil
+}
+
+func (h *handlers) retryDelivery(ctx context.Context, input *idInput) (*deliveryOutput, error) {
+	delivery, err := h.host.Deliveries.Retry(ctx, input.ID)
+	if err != nil {
+		return nil, h.fail("retry-delivery", err)
+	}
+	return &deliveryOutput{Body: delivery}, nil
+}
