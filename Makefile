@@ -12,7 +12,7 @@ PLUGINS  = $(patsubst %/main.go,./%,$(wildcard plugins/*/main.go))
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test generate check lint generated proto tidy bench clean
+.PHONY: help build run test generate check lint generated proto tidy bench chaos clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,10 @@ tidy:
 
 bench: build ## measure boot, memory, turns (ARGS=-quick)
 	HARNESS_TEST_FSYNC=on .ci/test-env go run ./core/coretest/bench $(ARGS)
+
+chaos: build ## kill everything at random, lose nothing (KILLS=500 SEED=1 DB=both THREADS=12)
+	.ci/test-env go run ./core/coretest/chaos $(if $(KILLS),-kills $(KILLS)) $(if $(SEED),-seed $(SEED)) \
+		$(if $(DB),-db $(DB)) $(if $(THREADS),-threads $(THREADS)) $(ARGS)
 
 clean: ## remove what build and test left (never ./data)
 	rm -rf bin .cache

@@ -48,9 +48,10 @@ type Config struct {
 	RetryMax       time.Duration
 	RetryJitter    float64
 	MaxWaiting     int
-	AgentMemory    int64 // bytes that all agent processes together may hold; 0: no limit
-	Deliveries     int   // attempts of a delivery before it is dead
-	RetentionDays  int   // activity and metrics older than this are deleted; 0: kept for ever
+	AgentMemory    int64         // bytes that all agent processes together may hold; 0: no limit
+	Deliveries     int           // attempts of a delivery before it is dead
+	DeliveryMax    time.Duration // longest wait between two of them
+	RetentionDays  int           // activity and metrics older than this are deleted; 0: kept for ever
 	DrainGrace     time.Duration
 	HookDeadlines  map[pluginsdk.Hook]time.Duration
 	HookGrace      time.Duration // a plugin is restarted when a call goes on this long past its deadline
@@ -73,7 +74,7 @@ func Defaults() Config {
 		Data: "data", Port: 3001, Agent: "auto", Plugins: defaultPluginDir(),
 		Model: "claude-sonnet-4-6", ClaudeBinary: "claude", Agents: 5,
 		SilenceTimeout: 5 * time.Minute, TurnTimeout: time.Hour, IdleTimeout: 8 * time.Minute,
-		MaxAttempts: 5, RetryBase: time.Second, RetryMax: time.Minute, RetryJitter: 0.25, Deliveries: 20, MaxWaiting: 1000, DrainGrace: 10 * time.Second,
+		MaxAttempts: 5, RetryBase: time.Second, RetryMax: time.Minute, RetryJitter: 0.25, Deliveries: 20, DeliveryMax: 5 * time.Minute, MaxWaiting: 1000, DrainGrace: 10 * time.Second,
 		HookGrace: 5 * time.Second, PluginBackoff: time.Second,
 		LogLevel: slog.LevelInfo,
 	}
@@ -125,6 +126,7 @@ var variables = []variable{
 	{"HARNESS_RETRY_JITTER", "a number from 0.01 to 1", setJitter},
 	{"HARNESS_AGENT_MEMORY", "a size such as 2GiB, or 0 for no limit", setAgentMemory},
 	{"HARNESS_DELIVERY_ATTEMPTS", "a number from 1 to 1000", func(c *Config, v string) error { return intInto(&c.Deliveries, v, 1, 1000) }},
+	{"HARNESS_DELIVERY_RETRY_MAX", "a duration such as 5m", func(c *Config, v string) error { return durationInto(&c.DeliveryMax, v) }},
 	{"HARNESS_RETENTION_DAYS", "a number from 0 (keep for ever) to 36500", func(c *Config, v string) error { return intInto(&c.RetentionDays, v, 0, 36500) }},
 	{"HARNESS_MAX_WAITING", "a number from 1 to 1000000", func(c *Config, v string) error { return intInto(&c.MaxWaiting, v, 1, 1000000) }},
 	{"HARNESS_DRAIN_GRACE", "a duration such as 10s", func(c *Config, v string) error { return durationInto(&c.DrainGrace, v) }},
@@ -262,12 +264,13 @@ func splitList(value string) []string {
 	return list
 }
 
-// firedHooks are the hooks that the pipeline fires: only they have deadlines
-// that can be set.
+// firedHooks are the hooks of a run, and the one that carries messages to
+// people: only they have deadlines that can be set.
 func firedHooks() []pluginsdk.Hook {
 	return []pluginsdk.Hook{
 		pluginsdk.HookBeforeRun, pluginsdk.HookPipelineStart, pluginsdk.HookMessage, pluginsdk.HookBeforeInvoke,
 		pluginsdk.HookAfterInvoke, pluginsdk.HookCommand, pluginsdk.HookBeforeReply, pluginsdk.HookPipelineComplete,
+		pluginsdk.HookDeliver,
 	}
 }
 

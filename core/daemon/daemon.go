@@ -22,6 +22,7 @@ import (
 	"github.com/seed-706843ae/harness/core/pipeline"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // readyPatience is how long the dispatch of runs waits for plugins at start.
@@ -93,7 +94,8 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		Provide: map[string]string{"HARNESS_WORKSPACE": workspace, "HARNESS_HTTP_ADDR": d.addr},
 	}, d.store, bus{d.events, d.pluginChanged}, hostFor(&api))
 	d.outbox = outbox.New(outbox.Config{
-		MaxAttempts: config.Deliveries, RetryBase: config.RetryBase, Jitter: config.RetryJitter, Log: d.room("outbox"),
+		Deadline: config.HookDeadlines[pluginsdk.HookDeliver], MaxAttempts: config.Deliveries,
+		RetryBase: config.RetryBase, RetryMax: config.DeliveryMax, Jitter: config.RetryJitter, Log: d.room("outbox"),
 	}, d.store, plugins{d.plugins}, d.events)
 	line := pipeline.New(pipeline.Config{
 		Hook: config.HookDeadlines, Model: config.Model, Fault: config.Fault, Log: d.room("pipeline"),

@@ -19,6 +19,7 @@ type Server struct {
 	mu       sync.Mutex
 	handler  func(Request) Reply
 	requests []Request
+	keep     int           // how many of them; 0: all
 	arrived  chan struct{} // closed and replaced with every request
 	released map[string]chan struct{}
 	messages int // made so far; numbers their ids
@@ -61,6 +62,14 @@ func (s *Server) Handle(handler func(Request) Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.handler = handler
+}
+
+// Keep bounds how many of the requests received are kept, from now on: the
+// newest n. 0, as at the start, keeps all.
+func (s *Server) Keep(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep = n
 }
 
 // Release lets every reply go on that waits, or will wait, for block:name.
@@ -125,6 +134,9 @@ func (s *Server) record(r Request) (handler func(Request) Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, r)
+	if s.keep > 0 && len(s.requests) > s.keep {
+		s.requests = slices.Delete(s.requests, 0, len(s.requests)-s.keep)
+	}
 	close(s.arrived)
 	s.arrived = make(chan struct{})
 	if s.handler != nil {

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/coretest/chaos/check"
+	"github.com/seed-706843ae/harness/core/coretest/chaos/courier"
+)
+
+const (
+	reportEvery = 10 * time.Second
+	// patience is how long, after the last kill, nothing at all may move while
+	// work is left; a courier that hangs does so for half a minute.
+	// idlePatience is the same when nothing was ever carried.
+	patience     = 90 * time.Second
+	idlePatience = 15 * time.Second
+	drainPause   = 200 * time.Millisecond
+)
+
+// campaign runs one load with one schedule on one database, and prints the
+// table. It reports whether every promise was kept.
+func campaign(ctx context.Context, o options, name string) (clean bool, err error) {
+	w, err := newWorld(ctx, o, name)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	began := time.Now()
+	fmt.Fprintf(o.out, "%s: %d kills, seed %d, %d threads, in %s\n", name, o.kills, o.seed, o.threads, w.dir)
+	records, err := w.wage(ctx, o)
+	if err != nil {
+		return false, fmt.Errorf("%w (data: %s)", err, w.dir)
+	}
+	report := check.Judge(records)
+	print(o, name, report, time.Since(began))
+	if !report.Clean() || o.keep {
+		fmt.Fprintf(o.out, "%s: seed %d; data, diary.log and daemon.log are kept in %s\n", name, o.seed, w.dir)
+		return report.Clean(), writeViolations(o, name, report, filepath.Join(w.dir, "violations.log"))
+	}
+	return true, os.RemoveAll(w.dir)
+}
+
+// wage lets people talk while the schedule is carried out, waits until the
+// system is at rest, stops it and gathers the evidence.
+func (w *world) wage(ctx context.Context, o options) (records check.Records, err error) {
+	if err := w.start(ctx); err != nil {
+		return records, errors.Join(err, w.daemon.stop())
+	}
+	k, guard := &killer{world: w}, &warden{world: w}
+	watching, stopWatching := context.WithCancel(ctx)
+	var watchers sync.WaitGroup
+	watchers.Go(func() { guard.run(watching) })
+	watchers.Go(func() { w.tell(watching, o, k) })
+	talkers, err := w.fight(ctx, o, k)
+	if err == nil {
+		err = w.drain(ctx)
+	}
+	stopWatching()
+	watchers.Wait()
+	if stopped := w.daemon.stop(); stopped != nil {
+		w.daemon.exits = append(w.daemon.exits, check.Exit{At: time.Now(), Why: stopped.Error()})
+	}
+	if err != nil {
+		return records, err
+	}
+	records = check.Records{
+		Strikes: k.strikes, Strays: guard.last(ctx), Exits: w.exits(), Asked: w.model.log(), AskedUnknown: !w.agents,
+	}
+	for _, t := range talkers {
+		records.Threads = append(records.Threads, t.thread)
+		records.Sent = append(records.Sent, t.sent...)
+	}
+	calls, err := courier.Log(w.courierDir)
+	if err != nil {
+		return records, err
+	}
+	for _, call := range calls {
+		if call.Carried() {
+			records.Carried = append(records.Carried, check.Carried{
+				DeliveryID: call.DeliveryID, MessageID: call.MessageID, Target: call.Target, Attempt: call.Attempt,
+			})
+		}
+	}
+	return records, w.database.evidence(ctx, &records)
+}
+
+// fight is the load with the kills. It ends with the schedule, and when
+// everything that was begun to be said has been accepted.
+func (w *world) fight(ctx context.Context, o options, k *killer) ([]*talker, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	quiet, silence := context.WithCancel(ctx)
+	defer silence()
+	talkers := make([]*talker, o.threads)
+	for i := range talkers {
+		var err error
+		if talkers[i], err = newTalker(ctx, w, i+1); err != nil {
+			return nil, err
+		}
+	}
+	var talking sync.WaitGroup
+	for _, t := range talkers {
+		talking.Go(func() {
+			if err := t.talk(ctx, quiet); err != nil {
+				cancel(fmt.Errorf("thread %s: %w", t.thread.Name, err))
+			}
+		})
+	}
+	err := k.run(ctx, schedule(o.seed, o.kills))
+	silence()
+	said := make(chan struct{})
+	go func() { talking.Wait(); close(said) }()
+	select {
+	case <-said:
+	case <-time.After(patience):
+		// What they could not get accepted shows in the table.
+		cancel(errSilenced)
+		<-said
+		err = nil
+	}
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, errSilenced) {
+		err = cause
+	}
+	return talkers, err
+}
+
+var errSilenced = errors.New("nothing is accepted any more")
+
+// drain waits until nothing is left to do, or nothing moves any more: then the
+// table tells what is left.
+func (w *world) drain(ctx context.Context) error {
+	moved, left := time.Now(), [2]int{}
+	for {
+		runs, deliveries, err := w.database.load(ctx)
+		if err == nil {
+			now := [2]int{runs, deliveries}
+			switch stuck := time.Since(moved); {
+			case now == [2]int{}:
+				w.note("at rest")
+				return nil
+			case now != left:
+				moved, left = time.Now(), now
+			case stuck > patience, runs == 0 && stuck > idlePatience && !w.anythingCarried():
+				w.note("%d runs and %d deliveries are left, and nothing moves", runs, deliveries)
+				return nil
+			}
+		} else if time.Since(moved) > patience {
+			return fmt.Errorf("read the database: %w", err)
+		}
+		if err := pause(ctx, drainPause); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *world) anythingCarried() bool {
+	calls, err := courier.Log(w.courierDir)
+	return err != nil || len(calls) > 0
+}
+
+// exits returns the ends of the daemon that nobody had asked for.
+func (w *world) exits() []check.Exit {
+	exits := slices.Clone(w.daemon.exits)
+	for _, exit := range exits {
+		w.note("the daemon ended by itself: %s", exit.Why)
+	}
+	return exits
+}
+
+// tell prints how far the campaign is.
+func (w *world) tell(ctx context.Context, o options, k *killer) {
+	for pause(ctx, reportEvery) == nil {
+		runs, deliveries, err := w.database.load(ctx)
+		if err != nil {
+			continue
+		}
+		fmt.Fprintf(o.out, "%s: %d of %d kills, %d messages accepted, %d runs and %d deliveries open, %d asks, daemon started %d times\n",
+			w.database.name, k.done.Load(), o.kills, w.accepted.Load(), runs, deliveries, len(w.model.log()), w.daemon.count())
+	}
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/coretest/chaos/courier"
+	"github.com/seed-706843ae/harness/pluginsdk/serve"
+)
+
+// The test binary is the courier when the daemon starts it under that name.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == courier.Name {
+		serve.Main(new(courier.Plugin))
+	}
+	os.Exit(m.Run())
+}
+
+// A handful of kills on SQLite with the demo agent: that nothing is lost, and
+// that the campaign itself still works. The real one is make chaos.
+func TestChaosShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out: -short, and this builds the daemon and its plugins and kills them for some seconds")
+	}
+	bin := t.TempDir()
+	for target, packages := range map[string][]string{
+		bin: {"../../cmd/harness"},
+		filepath.Join(bin, "plugins"): {
+			"../../../plugins/activity", "../../../plugins/context", "../../../plugins/time", "../../../plugins/web",
+		},
+	} {
+		build := exec.CommandContext(t.Context(), "go", append([]string{"build", "-o", target + string(filepath.Separator)}, packages...)...)
+		if output, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build: %v\n%s", err, output)
+		}
+	}
+	var out bytes.Buffer
+	clean, err := campaign(t.Context(), options{kills: 6, seed: 5, threads: 6, bin: bin, out: &out}, sqliteName)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	if !clean {
+		t.Errorf("promises were broken:\n%s", out.String())
+	}
+}

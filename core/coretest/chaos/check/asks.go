@@ -1,0 +1,75 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+const clock = "15:04:05.000"
+
+// askedAgain finds messages that the agent was given twice without a reason:
+// without being told, while nothing had died, or although it had answered.
+func (j *judge) askedAgain() (violations []string) {
+	asks := map[string][]Ask{}
+	for _, ask := range j.Asked {
+		asks[ask.Marker] = append(asks[ask.Marker], ask)
+	}
+	ends, answers := j.ends()
+	for marker, list := range ordered(asks) {
+		for i, ask := range list {
+			if problem := j.unwarranted(list[:i], ask); problem != "" {
+				violations = append(violations, fmt.Sprintf("%s: asked %d times, at %s %s", j.name(marker), len(list), ask.At.Format(clock), problem))
+			}
+			last, _, problem := j.follow(j.marked[marker].RunID)
+			if end, ended := ends[last.ID]; problem == "" && ended && ask.At.After(end) {
+				violations = append(violations, fmt.Sprintf("%s: asked at %s, after its answer was known at %s",
+					j.name(marker), ask.At.Format(clock), end.Format(clock)))
+			}
+		}
+	}
+	for run, n := range ordered(answers) {
+		if n > 1 {
+			violations = append(violations, fmt.Sprintf("run %s (thread %s): the agent answered %d times", run, j.thread(j.runs[run].ThreadID), n))
+		}
+	}
+	return violations
+}
+
+// ends is when the agent's answer to a run was first known, and how often it
+// was.
+func (j *judge) ends() (ends map[string]time.Time, answers map[string]int) {
+	ends, answers = map[string]time.Time{}, map[string]int{}
+	for _, turn := range j.Turns {
+		if !turn.Success {
+			continue
+		}
+		answers[turn.RunID]++
+		if end, ok := ends[turn.RunID]; !ok || turn.Ended.Before(end) {
+			ends[turn.RunID] = turn.Ended
+		}
+	}
+	return ends, answers
+}
+
+// unwarranted says what is wrong with an ask that has predecessors.
+func (j *judge) unwarranted(before []Ask, ask Ask) string {
+	if len(before) == 0 {
+		return ""
+	}
+	previous := before[len(before)-1]
+	switch {
+	case !ask.Interrupted:
+		return "without being told that it was given before"
+	case !j.struckBetween(previous.At, ask.At):
+		return fmt.Sprintf("although nothing was killed since %s", previous.At.Format(clock))
+	}
+	return ""
+}
+
+// struckBetween reports whether something that a turn depends on was hit.
+func (j *judge) struckBetween(from, to time.Time) bool {
+	return slices.ContainsFunc(j.Strikes, func(s Strike) bool {
+		return s.Kind != Plugin && !s.To.Before(from) && !s.From.After(to)
+	}) || slices.ContainsFunc(j.Exits, func(e Exit) bool { return !e.At.Before(from) && !e.At.After(to) })
+}

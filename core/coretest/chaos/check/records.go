@@ -1,0 +1,150 @@
+// Package check judges what a campaign of kills left behind. It takes plain
+// records, of what clients were promised, what the agent was asked, what a
+// plugin carried and what the database holds, and counts every broken promise.
+// It knows nothing of a living system, nor of how the product stores things.
+package check
+
+import (
+	"regexp"
+	"time"
+)
+
+// Marker is the form of what identifies a message in everything that is
+// recorded: each message of a campaign carries one of its own, and every
+// answer repeats it.
+var Marker = regexp.MustCompile(`m-T\d{2,}-\d{4,}`)
+
+// Records is everything that is known of one campaign on one database.
+type Records struct {
+	Strikes []Strike
+	Threads []Thread
+	Sent    []Sent
+	// Asked is what the agent was asked, in order. AskedUnknown says that the
+	// agent keeps no log: the column is then left out.
+	Asked        []Ask
+	AskedUnknown bool
+	Carried      []Carried // by the plugin that delivers, in order
+
+	Messages   []Message // in the order of their ids
+	Runs       []Run
+	Turns      []Turn
+	Deliveries []Delivery
+	OpenTasks  []string
+
+	Strays []Stray
+	Exits  []Exit
+}
+
+// Kind says what a strike hits.
+type Kind string
+
+// The kinds of strike.
+const (
+	Daemon   Kind = "daemon"
+	Plugin   Kind = "plugin"
+	Agent    Kind = "agent"
+	Database Kind = "database"
+)
+
+// Kinds returns all kinds in the order in which they are shown.
+func Kinds() []Kind { return []Kind{Daemon, Plugin, Agent, Database} }
+
+// Strike is one act of violence and how long it lasted.
+type Strike struct {
+	Kind     Kind
+	What     string // for people
+	From, To time.Time
+}
+
+// Thread is a conversation of the campaign.
+type Thread struct {
+	ID         string
+	Name       string
+	Delivered  bool // its replies are carried by a plugin
+	Interrupts bool // a newer message may cancel an older one
+}
+
+// Sent is a message that a client handed in until it was accepted.
+type Sent struct {
+	Marker   string
+	ThreadID string
+	Accepted []Acceptance // one for each time that it was promised
+	Refused  []string     // answers that no client should get
+}
+
+// Acceptance is the ids that a promise named.
+type Acceptance struct {
+	ThreadID  string
+	MessageID int64
+	RunID     string
+}
+
+// Ask is one marker in one request that reached the agent's model and began a
+// turn or joined one. What a turn only repeats while it goes on is none.
+type Ask struct {
+	Marker      string
+	At          time.Time
+	Interrupted bool // the prompt says that it was given before
+}
+
+// Carried is one attempt of a delivery that reached the person.
+type Carried struct {
+	DeliveryID string
+	MessageID  int64
+	Target     string
+	Attempt    int
+}
+
+// Message is a row of the table of that name.
+type Message struct {
+	ID       int64
+	ThreadID string
+	RunID    string
+	Role     string
+	Kind     string
+	Content  string
+	Event    string // the field of this name in its metadata
+	Outcome  string // likewise
+}
+
+// Run is a row of the table of that name.
+type Run struct {
+	ID         string
+	ThreadID   string
+	MessageID  int64
+	State      string
+	MergedInto string
+	Error      string
+	Attempt    int
+	Source     string
+	Key        string
+	Finished   bool
+}
+
+// Turn is a turn of the agent whose end was recorded.
+type Turn struct {
+	RunID   string
+	Success bool
+	Ended   time.Time
+}
+
+// Delivery is a row of the table of that name.
+type Delivery struct {
+	ID        string
+	MessageID int64
+	Target    string
+	State     string
+	Error     string
+}
+
+// Stray is a process of the installation that no living daemon has.
+type Stray struct {
+	PID  int
+	What string
+}
+
+// Exit is an end of the daemon that nobody had asked for.
+type Exit struct {
+	At  time.Time
+	Why string
+}

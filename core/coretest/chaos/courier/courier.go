@@ -1,0 +1,91 @@
+// Package courier is a plugin that carries messages, for campaigns of kills.
+// It writes down what it carries before it acknowledges it, and by a seeded
+// schedule it refuses, hangs past its deadline, or dies with the message
+// delivered and not acknowledged. Its door for people is a directory: a file
+// there is a message, and a file beside it says that it was accepted.
+package courier
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Name is the plugin's.
+const Name = "courier"
+
+// Settings are what an operator writes into the plugin's row.
+type Settings struct {
+	Dir  string `json:"dir"`  // absolute; asks/, acks/ and the log are in it
+	Seed uint64 `json:"seed"` // of its misbehaviour
+}
+
+// Grants is what the plugin needs, as its row has it.
+func Grants() []pluginsdk.Capability {
+	return []pluginsdk.Capability{pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesSend}
+}
+
+// Plugin is the courier.
+type Plugin struct {
+	host     pluginsdk.Host
+	settings Settings
+
+	mu    sync.Mutex
+	tries map[string]int // calls so far, by what they carried
+	stop  context.CancelFunc
+	ended sync.WaitGroup
+}
+
+// Manifest describes the plugin.
+func (*Plugin) Manifest() pluginsdk.Manifest {
+	return pluginsdk.Manifest{
+		Name: Name, Version: "1.0.0", Description: "Carries messages to a file, badly",
+		Capabilities: []pluginsdk.CapabilityRequest{
+			{Capability: pluginsdk.CapThreadsWrite, Reason: "make the threads of its people"},
+			{Capability: pluginsdk.CapMessagesSend, Reason: "hand in what they say"},
+		},
+	}
+}
+
+// Start reads the settings and what earlier lives of the plugin did.
+func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
+	p.host = host
+	raw, err := host.Settings.Get(ctx)
+	if err != nil {
+		return fmt.Errorf("read the settings: %w", err)
+	}
+	if err := json.Unmarshal(raw, &p.settings); err != nil || p.settings.Dir == "" {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: want a dir, got %s", raw)
+	}
+	p.tries = map[string]int{}
+	calls, err := Log(p.settings.Dir)
+	if err != nil {
+		return err
+	}
+	for _, call := range calls {
+		p.tries[call.about()]++
+	}
+	return nil
+}
+
+// Activate opens the door.
+func (p *Plugin) Activate(context.Context) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	p.stop = cancel
+	p.ended.Go(func() { p.attend(ctx) })
+	return nil
+}
+
+// Deactivate closes it.
+func (p *Plugin) Deactivate(context.Context) error {
+	p.stop()
+	p.ended.Wait()
+	return nil
+}
+
+func asks(dir string) string { return filepath.Join(dir, "asks") }
+func acks(dir string) string { return filepath.Join(dir, "acks") }

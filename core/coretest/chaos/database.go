@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	_ "github.com/lib/pq"  // the driver "postgres"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// database is where the daemon keeps everything, seen from beside it. It does
+// not go through the store on purpose: what is checked must not be read by
+// what is checked.
+type database struct {
+	name  string
+	url   string  // DATABASE_URL of the daemon; empty on SQLite
+	db    *sql.DB // the daemon's tables
+	admin *sql.DB // Postgres: another database of the same server
+	own   string  // Postgres: name of the daemon's database
+}
+
+// openDatabase makes an empty database for a daemon with that data directory.
+func openDatabase(ctx context.Context, name, data, server string) (*database, error) {
+	if name == sqliteName {
+		path := (&url.URL{Scheme: "file", OmitHost: true, Path: filepath.Join(data, "harness.db"), RawQuery: "_pragma=busy_timeout(20000)"}).String()
+		db, err := sql.Open("sqlite", path)
+		return &database{name: name, db: db}, err
+	}
+	suffix := make([]byte, 6)
+	_, _ = rand.Read(suffix) // never fails
+	d := &database{name: name, own: "chaos_" + hex.EncodeToString(suffix)}
+	address, err := url.Parse(server)
+	if err != nil {
+		return nil, errors.New("HARNESS_TEST_POSTGRES is not a URL")
+	}
+	if d.admin, err = sql.Open("postgres", server); err != nil {
+		return nil, err
+	}
+	if _, err := d.admin.ExecContext(ctx, "CREATE DATABASE "+d.own); err != nil {
+		return nil, errors.Join(fmt.Errorf("make a database: %w", err), d.admin.Close())
+	}
+	address.Path = "/" + d.own
+	d.url = address.String()
+	if d.db, err = sql.Open("postgres", d.url); err != nil {
+		return nil, errors.Join(err, d.admin.Close())
+	}
+	// Ours must not be among the connections that are cut.
+	d.db.SetMaxIdleConns(0)
+	return d, nil
+}
+
+// close drops the database when it lies on a server.
+func (d *database) close() error {
+	err := d.db.Close()
+	if d.admin == nil {
+		return err
+	}
+	_, dropped := d.admin.Exec("DROP DATABASE " + d.own + " WITH (FORCE)")
+	return errors.Join(err, dropped, d.admin.Close())
+}
+
+// enable lets a plugin of somebody else work, as an operator does by SQL.
+func (d *database) enable(ctx context.Context, plugin, settings, granted string) error {
+	result, err := d.db.ExecContext(ctx, "UPDATE plugins SET enabled = true, settings = $1, granted = $2 WHERE name = $3",
+		settings, granted, plugin)
+	if err != nil {
+		return fmt.Errorf("enable the plugin %s: %w", plugin, err)
+	}
+	if n, err := result.RowsAffected(); err != nil || n != 1 {
+		return fmt.Errorf("enable the plugin %s: %d rows, %w", plugin, n, err)
+	}
+	return nil
+}
+
+// hold keeps the database's write lock for a while, as another process that
+// writes does (SQLite).
+func (d *database) hold(ctx context.Context, length time.Duration) error {
+	conn, err := d.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() // it goes back to the pool
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(length):
+	case <-ctx.Done():
+	}
+	_, err = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	return err
+}
+
+// cut is connections of the daemon that are ended on the server's side.
+type cut struct{ name, condition string }
+
+var cuts = []cut{
+	{"in use", "a.state <> 'idle'"},
+	{"all but the lock's", "NOT a.pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')"},
+	{"all", "true"},
+	{"the lock's", "a.pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')"},
+	{"in use", "a.state <> 'idle'"},
+	{"one", "a.pid = (SELECT max(pid) FROM pg_stat_activity WHERE datname = $1)"},
+}
+
+// cut carries one out (Postgres) and returns how many connections it hit.
+func (d *database) cut(ctx context.Context, which cut) (n int, err error) {
+	err = d.admin.QueryRowContext(ctx, `SELECT count(pg_terminate_backend(a.pid))
+		FROM pg_stat_activity a WHERE a.datname = $1 AND `+which.condition, d.own).Scan(&n)
+	return n, err
+}
+
+// load counts what the system still has to do.
+func (d *database) load(ctx context.Context) (runs, deliveries int, err error) {
+	err = d.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM runs WHERE finished_at IS NULL").Scan(&runs)
+	if err == nil {
+		err = d.db.QueryRowContext(ctx,
+			"SELECT COUNT(*) FROM deliveries WHERE state NOT IN ('delivered', 'dead')").Scan(&deliveries)
+	}
+	return runs, deliveries, err
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/coretest/chaos/check"
+)
+
+// evidence reads every table that a promise is about.
+func (d *database) evidence(ctx context.Context, records *check.Records) error {
+	for _, table := range []struct {
+		name, query string
+		take        func(*sql.Rows) error
+	}{
+		{"messages", `SELECT id, thread_id, run_id, role, kind, content, CAST(metadata AS TEXT) FROM messages ORDER BY id`,
+			func(rows *sql.Rows) error {
+				var m check.Message
+				var metadata sql.NullString
+				err := rows.Scan(&m.ID, &m.ThreadID, &m.RunID, &m.Role, &m.Kind, &m.Content, &metadata)
+				var fields struct{ Event, Outcome string }
+				_ = json.Unmarshal([]byte(metadata.String), &fields) // other rows have other metadata
+				m.Event, m.Outcome = fields.Event, fields.Outcome
+				records.Messages = append(records.Messages, m)
+				return err
+			}},
+		{"runs", `SELECT id, thread_id, message_id, state, merged_into, error, attempt, source, COALESCE(key, ''),
+				finished_at IS NOT NULL FROM runs ORDER BY message_id`,
+			func(rows *sql.Rows) error {
+				var r check.Run
+				err := rows.Scan(&r.ID, &r.ThreadID, &r.MessageID, &r.State, &r.MergedInto, &r.Error, &r.Attempt,
+					&r.Source, &r.Key, &r.Finished)
+				records.Runs = append(records.Runs, r)
+				return err
+			}},
+		{"agent_runs", `SELECT run_id, success, started_at, duration_ns FROM agent_runs WHERE run_id <> '' ORDER BY id`,
+			func(rows *sql.Rows) error {
+				var t check.Turn
+				var began time.Time
+				var length int64
+				err := rows.Scan(&t.RunID, &t.Success, &began, &length)
+				t.Ended = began.Add(time.Duration(length))
+				records.Turns = append(records.Turns, t)
+				return err
+			}},
+		{"deliveries", `SELECT id, message_id, target, state, last_error FROM deliveries ORDER BY message_id`,
+			func(rows *sql.Rows) error {
+				var delivery check.Delivery
+				err := rows.Scan(&delivery.ID, &delivery.MessageID, &delivery.Target, &delivery.State, &delivery.Error)
+				records.Deliveries = append(records.Deliveries, delivery)
+				return err
+			}},
+		{"tasks", `SELECT id FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled') ORDER BY id`,
+			func(rows *sql.Rows) error {
+				var id string
+				err := rows.Scan(&id)
+				records.OpenTasks = append(records.OpenTasks, id)
+				return err
+			}},
+	} {
+		if err := d.each(ctx, table.query, table.take); err != nil {
+			return fmt.Errorf("read the table %s: %w", table.name, err)
+		}
+	}
+	return nil
+}
+
+func (d *database) each(ctx context.Context, query string, take func(*sql.Rows) error) error {
+	rows, err := d.db.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() // Err is asked below
+	for rows.Next() {
+		if err := take(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

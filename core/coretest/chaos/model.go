@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/coretest/chaos/check"
+	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
+)
+
+const (
+	// wordSlow and wordTool in a message make its turn long, and make it use a
+	// tool: kills then hit it in the middle.
+	wordSlow = "slowly"
+	wordTool = "with a tool"
+
+	slowTurn = time.Second
+	// interruptedNote begins what the pipeline says to an agent that may have
+	// acted already.
+	interruptedNote = "Note: you were given this message before and were interrupted"
+)
+
+// turnHead is how the core begins what it says about a thread: once in each
+// prompt.
+var turnHead = regexp.MustCompile(`\[thread [0-9a-f-]{36}, kind `)
+
+// model is the fake model: it answers every message with its marker, and
+// writes down what it was asked. It outlives the daemon.
+type model struct {
+	api   *fakeapi.Server
+	onAsk func() // called for every request
+
+	mu    sync.Mutex
+	asked []check.Ask
+}
+
+func startModel(onAsk func()) (*model, error) {
+	m := &model{api: fakeapi.New(), onAsk: onAsk}
+	m.api.Keep(1)
+	m.api.Handle(m.answer)
+	return m, m.api.Listen("127.0.0.1:0")
+}
+
+// answer echoes every marker of the turn that the request belongs to.
+func (m *model) answer(r fakeapi.Request) fakeapi.Reply {
+	if !fakeapi.Main(r) {
+		return fakeapi.Reply{Text: "aside"}
+	}
+	m.onAsk()
+	turn := turnOf(r)
+	m.mu.Lock()
+	for _, marker := range turn.fresh {
+		m.asked = append(m.asked, check.Ask{Marker: marker, At: time.Now(), Interrupted: turn.interrupted})
+	}
+	m.mu.Unlock()
+	if strings.Contains(turn.newest, wordTool) && len(r.ToolResults()) == 0 {
+		return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: "Bash", Input: json.RawMessage(`{"command":"sleep 0.5"}`)}}}
+	}
+	reply := fakeapi.Reply{Text: "I have read " + strings.Join(turn.markers, " and ") + "."}
+	if strings.Contains(turn.newest, wordSlow) {
+		reply.Delay = slowTurn
+	}
+	return reply
+}
+
+func (m *model) log() []check.Ask {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]check.Ask(nil), m.asked...)
+}
+
+// said is what a person may have said in a block. What joins a turn while a
+// tool runs, the CLI puts into the tool's result or into a reminder.
+func said(block fakeapi.Block) string {
+	reminder := strings.HasPrefix(strings.TrimSpace(block.Text), "<system-reminder>")
+	switch {
+	case block.Type == "tool_result":
+		return string(block.Content)
+	case block.Type != "text", reminder && !strings.Contains(block.Text, "The user sent a new message"):
+		return ""
+	}
+	return block.Text
+}
+
+// turn is what a request says about the turn it belongs to.
+type turn struct {
+	markers     []string // of the messages that the turn is to answer
+	fresh       []string // those of them that this request is the first to bring
+	newest      string   // the text of the newest message
+	interrupted bool
+}
+
+// turnOf reads the texts of the request from the newest head on: what stands
+// before belongs to turns that are over.
+func turnOf(r fakeapi.Request) turn {
+	var t turn
+	for _, message := range r.Messages {
+		if message.Role != "user" {
+			t.fresh = nil // said before the model's last words
+			continue
+		}
+		for _, block := range message.Content {
+			text := said(block)
+			if turnHead.MatchString(text) {
+				t = turn{interrupted: strings.Contains(text, interruptedNote)}
+				text = text[strings.LastIndex(text, "\n\n---\n\n")+1:]
+			}
+			markers := check.Marker.FindAllString(text, -1)
+			t.markers, t.fresh = append(t.markers, markers...), append(t.fresh, markers...)
+			if len(markers) > 0 {
+				t.newest = text
+			}
+		}
+	}
+	return t
+}

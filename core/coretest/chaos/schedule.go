@@ -1,0 +1,76 @@
+package main
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/coretest/chaos/check"
+)
+
+// strike is one entry of the schedule.
+type strike struct {
+	kind  check.Kind
+	pick  int           // which of the victims there are
+	pause time.Duration // before it
+	// rash strikes a daemon that is still starting; others wait until it
+	// answers.
+	rash bool
+	hold time.Duration // SQLite: how long the write lock is held
+	// calm lets the system alone for a moment before: long enough for orphans
+	// to show.
+	calm bool
+	// progress is how often something has to go forward (a question reaches the
+	// agent, a run ends) before: a campaign in which nothing happens proves
+	// nothing, and one that strikes at rest proves little.
+	progress int
+}
+
+const (
+	calmEvery = 25
+	calmPause = 5 * time.Second
+)
+
+// schedule is drawn from the seed alone: clusters of strikes in quick
+// succession, random pauses between them.
+func schedule(seed uint64, kills int) []strike {
+	random := rand.New(rand.NewPCG(seed, 0xc4a05)) //nolint:gosec // a schedule, not a secret
+	strikes := make([]strike, 0, kills)
+	for len(strikes) < kills {
+		size := 1
+		if random.IntN(4) == 0 {
+			size += 1 + random.IntN(3)
+		}
+		for i := range min(size, kills-len(strikes)) {
+			s := strike{
+				kind: kindOf(random.IntN(100)), pick: random.IntN(1 << 20), pause: between(random, 20, 400),
+				rash: random.IntN(4) == 0, hold: between(random, 50, 1500), progress: random.IntN(6),
+			}
+			if i > 0 {
+				s.pause, s.progress = between(random, 0, 40), 0
+			}
+			if s.pick%40 == 0 {
+				s.hold = 11 * time.Second // longer than SQLite's clients wait
+			}
+			n := len(strikes)
+			s.calm = n > 0 && n%calmEvery == 0
+			strikes = append(strikes, s)
+		}
+	}
+	return strikes
+}
+
+func kindOf(n int) check.Kind {
+	switch {
+	case n < 35:
+		return check.Daemon
+	case n < 60:
+		return check.Plugin
+	case n < 85:
+		return check.Agent
+	}
+	return check.Database
+}
+
+func between(random *rand.Rand, low, high int) time.Duration {
+	return time.Duration(low+random.IntN(high-low)) * time.Millisecond
+}

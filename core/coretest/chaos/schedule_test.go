@@ -1,0 +1,31 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/coretest/chaos/check"
+)
+
+// A violation is only worth its seed when the seed brings it back.
+func TestTheScheduleIsTheSeeds(t *testing.T) {
+	if !slices.Equal(schedule(7, 100), schedule(7, 100)) {
+		t.Error("the same seed gives two schedules")
+	}
+	if slices.Equal(schedule(7, 100), schedule(8, 100)) {
+		t.Error("two seeds give the same schedule")
+	}
+}
+
+// The short campaign of CI, too, must hit everything there is.
+func TestTheShortScheduleHitsEveryKind(t *testing.T) {
+	seen := map[check.Kind]int{}
+	for _, s := range schedule(defaultSeed, defaultKills) {
+		seen[s.kind]++
+	}
+	for _, kind := range check.Kinds() {
+		if seen[kind] < 2 {
+			t.Errorf("%s: %d strikes", kind, seen[kind])
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/coretest/chaos/check"
+)
+
+// print shows the table, then each violation on a line of its own.
+func print(o options, name string, report check.Report, took time.Duration) {
+	table := tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "\n%s\t\n", name)
+	for _, kind := range check.Kinds() {
+		fmt.Fprintf(table, "  kills: %s\t%d\n", kind, report.Strikes[kind])
+	}
+	fmt.Fprintf(table, "  accepted\t%d\n  answered\t%d\n  merged\t%d\n  cancelled\t%d\n  carried\t%d\n",
+		report.Accepted, report.Answered, report.Merged, report.Cancelled, report.Carried)
+	for _, column := range report.Columns {
+		if column.LeftOut != "" {
+			fmt.Fprintf(table, "  %s\t-  (%s)\n", column.Name, column.LeftOut)
+			continue
+		}
+		fmt.Fprintf(table, "  %s\t%d\n", column.Name, len(column.Violations))
+	}
+	fmt.Fprintf(table, "  took\t%s\n", took.Round(time.Second))
+	_ = table.Flush()
+	fmt.Fprintln(o.out)
+	for _, column := range report.Columns {
+		for i, violation := range column.Violations {
+			if i == mostShown {
+				fmt.Fprintf(o.out, "%s, seed %d: %s: and %d more, in violations.log\n", name, o.seed, column.Name, len(column.Violations)-i)
+				break
+			}
+			fmt.Fprintln(o.out, line(o, name, column, violation))
+		}
+	}
+}
+
+// mostShown is how many violations of a column are printed.
+const mostShown = 15
+
+func line(o options, name string, column check.Column, violation string) string {
+	return fmt.Sprintf("%s, seed %d: %s: %s", name, o.seed, column.Name, violation)
+}
+
+// writeViolations keeps all of them in a file.
+func writeViolations(o options, name string, report check.Report, path string) error {
+	var lines []string
+	for _, column := range report.Columns {
+		for _, violation := range column.Violations {
+			lines = append(lines, line(o, name, column, violation))
+		}
+	}
+	return os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
+}
