@@ -50,6 +50,7 @@ type part struct {
 	name  string
 	start func(context.Context) error
 	stop  func(context.Context) error
+	grace bool // stop lets work go on until its context ends
 }
 
 // agent is what both agents are.
@@ -74,7 +75,8 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	}
 	config = d.config // its paths are absolute now
 	workspace := filepath.Join(config.Data, "workspace")
-	if err := d.store.SettleRestore(ctx, workspace); err != nil {
+	settle := func() error { return d.store.SettleRestore(ctx, workspace) }
+	if err := d.patiently(ctx, settle); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	if err := makeWorkspace(starter.FS, workspace); err != nil {
@@ -109,11 +111,11 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 
 	retention := newRetention(d.store, config.RetentionDays, d.room("retention"))
 	d.parts = []part{
-		{"agent", d.agent.Start, d.agent.Stop},
-		{"plugins", d.startPlugins, d.plugins.Stop},
-		{"outbox", d.outbox.Start, d.outbox.Stop},
-		{"inbox", d.inbox.Start, d.inbox.Stop},
-		{"retention", retention.Start, retention.Stop},
+		{name: "agent", start: d.agent.Start, stop: d.agent.Stop},
+		{name: "plugins", start: d.startPlugins, stop: d.plugins.Stop},
+		{name: "outbox", start: d.outbox.Start, stop: d.outbox.Stop, grace: true},
+		{name: "inbox", start: d.inbox.Start, stop: d.inbox.Stop, grace: true},
+		{name: "retention", start: retention.Start, stop: retention.Stop},
 	}
 	return d, nil
 }
@@ -129,7 +131,11 @@ func (d *Daemon) open(ctx context.Context) (err error) {
 	if d.owner, err = installation(d.config.Data); err != nil {
 		return err
 	}
-	d.store, d.lease, err = store.OpenLocked(ctx, d.config.storeConfig(), fmt.Sprintf("pid %d, installation %s", os.Getpid(), d.owner))
+	owner := fmt.Sprintf("pid %d, installation %s", os.Getpid(), d.owner)
+	err = d.patiently(ctx, func() (err error) {
+		d.store, d.lease, err = store.OpenLocked(ctx, d.config.storeConfig(), owner)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -141,7 +147,11 @@ func (d *Daemon) open(ctx context.Context) (err error) {
 	if ended > 0 {
 		d.log.Info("ended what a daemon that died left running", "processes", ended)
 	}
-	if _, err := d.store.EnsurePrimary(ctx); err != nil {
+	err = d.patiently(ctx, func() error {
+		_, err := d.store.EnsurePrimary(ctx)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("make the primary thread: %w", err)
 	}
 	return nil
@@ -188,24 +198,40 @@ func ended() context.Context {
 	return ctx
 }
 
-// Alive reports whether the daemon can do its work: whether its database
-// answers.
-func (d *Daemon) Alive(ctx context.Context) error { return d.store.Ping(ctx) }
+// Alive reports whether the daemon can do its work. A database that is away does
+// not count against it: it waits for that one, with what it must not forget.
+func (d *Daemon) Alive(ctx context.Context) error {
+	err := d.store.Ping(ctx)
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeUnavailable {
+		return nil
+	}
+	return err
+}
 
 func (d *Daemon) start(ctx context.Context) (started int, err error) {
 	for i, part := range d.parts {
-		if err := part.start(ctx); err != nil {
+		if err := d.patiently(ctx, func() error { return part.start(ctx) }); err != nil {
 			return i, fmt.Errorf("start the %s: %w", part.name, err)
 		}
 	}
 	return len(d.parts), nil
 }
 
-// stop ends the first n parts in reverse order. Each bounds its own time; once
-// ctx has ended, turns under way are interrupted without a grace.
-func (d *Daemon) stop(ctx context.Context, n int) error {
+// stopPatience is how long the end of a part may take that has no grace to give:
+// agent processes that are to end cleanly take their time.
+const stopPatience = 15 * time.Second
+
+// stop ends the first n parts in reverse order. Once hurry has ended, those that
+// let work go on (inbox, outbox) give it no grace.
+func (d *Daemon) stop(hurry context.Context, n int) error {
 	var errs []error
 	for i := n - 1; i >= 0; i-- {
+		ctx := hurry
+		if !d.parts[i].grace {
+			bounded, cancel := context.WithTimeout(context.WithoutCancel(hurry), stopPatience)
+			defer cancel()
+			ctx = bounded
+		}
 		if err := d.parts[i].stop(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("stop the %s: %w", d.parts[i].name, err))
 		}

@@ -54,3 +54,28 @@ func (d *Daemon) regain(ctx context.Context) error {
 		}
 	}
 }
+
+// openPatience is how long a start waits for a database that does not answer:
+// after a boot the server may be the later one.
+const openPatience = 10 * time.Second
+
+// patiently does something of the start again while the database does not
+// answer, within openPatience.
+func (d *Daemon) patiently(ctx context.Context, do func() error) error {
+	patience, cancel := context.WithTimeout(ctx, openPatience)
+	defer cancel()
+	pause := time.NewTicker(regainPause)
+	defer pause.Stop()
+	for {
+		err := do()
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+			return err
+		}
+		d.log.Warn("the database does not answer; trying again", "err", err)
+		select {
+		case <-pause.C:
+		case <-patience.Done():
+			return err
+		}
+	}
+}

@@ -30,7 +30,7 @@ func TestHookDeadlinesAreOfHooksThatAreFired(t *testing.T) {
 			t.Errorf("%s: %v", hook, err)
 		}
 	}
-	for _, hook := range []pluginsdk.Hook{pluginsdk.HookTaskComplete, pluginsdk.HookBroadcast, pluginsdk.HookDeliver, "OnNothing"} {
+	for _, hook := range []pluginsdk.Hook{pluginsdk.HookTaskComplete, pluginsdk.HookBroadcast, "OnNothing"} {
 		_, err := loadDeadlines(t, string(hook)+"=1s")
 		if err == nil {
 			t.Errorf("a deadline of %s is accepted", hook)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -110,7 +111,7 @@ func TestMessageDoesNotInterruptItself(t *testing.T) {
 	f, _, causes := busyFixture(t, pluginsdk.BusyInterrupt)
 	f.joinIn(t.Context(), ledger.Accepted{
 		Accepted: pluginsdk.Accepted{ThreadID: "T", MessageID: 1, RunID: "another"}, BusyMode: pluginsdk.BusyInterrupt,
-	})
+	}, true)
 	f.mu.Lock()
 	for _, r := range f.running {
 		if r.newest != 1 {
@@ -230,4 +231,67 @@ func TestPauseHoldsTheQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.store.until(t, "the end of all runs", f.store.allFinal)
+}
+
+// A stop that comes between a claim and the run's first instant counts.
+func TestStopBetweenClaimAndRunCounts(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.begin(t)
+	f.store.threads["T"] = pluginsdk.Thread{ID: "T"}
+	f.store.mu.Lock()
+	f.store.runs = append(f.store.runs, &pluginsdk.Run{
+		ID: "R", ThreadID: "T", MessageID: 1, Kind: pluginsdk.RunMessage, State: pluginsdk.RunRunning, Attempt: 1,
+	})
+	f.store.mu.Unlock()
+	stopped, err := f.StopThread(t.Context(), "T", pluginsdk.KeepQueue)
+	if err != nil || stopped.RunID != "R" {
+		t.Fatal(stopped, err)
+	}
+	f.execute(ledger.Claim{Found: true, Run: *f.store.runs[0], Thread: f.store.threads["T"], Message: f.store.message(1)})
+	if got := f.states(); got != "cancelled" {
+		t.Errorf("the run is %s", got)
+	}
+}
+
+// A message that is refused leaves nothing behind that looks for it for ever.
+func TestRefusedSubmitLeavesNoWorker(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.begin(t)
+	_, err := f.Submit(t.Context(), pluginsdk.Submission{ThreadID: "nowhere", Source: "web", Key: "1", Content: "x"})
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+		t.Fatal(err)
+	}
+	f.submit(t, "T", "2", "x") // the slot is free
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+	if f.inDoubt("nowhere") {
+		t.Error("the refused message counts as one that may have been accepted")
+	}
+}
+
+// A claim whose answer was lost together with the lock on the database is found
+// when the lock is back.
+func TestClaimOfUnknownOutcomeBeforeAPause(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.store.lost = true
+	f.store.claimed = f.Pause
+	f.begin(t)
+	f.submit(t, "T", "1", "x")
+	f.store.until(t, "the lost claim", func() bool { return f.store.runs[0].State == pluginsdk.RunRunning })
+	if err := f.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.store.until(t, "the end of the run", f.store.allFinal)
+}
+
+// What another daemon has left open that had the database for a moment is found
+// without a restart.
+func TestSweepFindsWhatNobodyAnnounced(t *testing.T) {
+	f := newFixture(t, Config{Sweep: time.Millisecond})
+	f.begin(t)
+	f.store.mu.Lock()
+	f.store.runs = append(f.store.runs, &pluginsdk.Run{
+		ID: "R", ThreadID: "T", MessageID: 1, Kind: pluginsdk.RunMessage, State: pluginsdk.RunRunning, Owner: "another daemon",
+	})
+	f.store.mu.Unlock()
+	f.store.until(t, "the end of the run", f.store.allFinal)
 }

@@ -8,14 +8,14 @@ import (
 
 // interrupt stops the run if it executes, and otherwise makes sure that it is
 // stopped should it be claimed at this very moment.
-func (in *Inbox) interrupt(runID string) bool {
+func (in *Inbox) interrupt(runID string, cause error) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	executing, ok := in.running[runID]
 	if ok {
-		executing.cancel(ErrStopped)
+		executing.cancel(cause)
 	} else {
-		in.unwanted[runID] = true
+		in.unwanted[runID] = cause
 	}
 	return ok
 }
@@ -30,26 +30,30 @@ func (in *Inbox) forget(runID string) {
 // over is left as it is. The run is returned as it is then known; an
 // interrupted one ends a moment later.
 func (in *Inbox) Cancel(ctx context.Context, runID string) (pluginsdk.Run, error) {
-	if in.interrupt(runID) {
-		return in.store.Run(ctx, runID)
+	if err := in.cancel(ctx, runID, ErrStopped); err != nil {
+		return pluginsdk.Run{}, err
+	}
+	return in.store.Run(ctx, runID)
+}
+
+func (in *Inbox) cancel(ctx context.Context, runID string, cause error) error {
+	if in.interrupt(runID, cause) {
+		return nil
 	}
 	run, cancelled, err := in.store.CancelQueued(ctx, runID)
 	if err != nil || cancelled || run.State.Final() {
 		in.forget(runID)
 	}
-	if err != nil {
-		return pluginsdk.Run{}, err
-	}
 	if cancelled {
-		in.announceCancelled(run.ThreadID, run.ID)
+		in.announceCancelled(run.ThreadID, run.ID, cause)
 		in.wake(run.ThreadID)
 	}
-	return run, nil
+	return err
 }
 
 // announceCancelled publishes the end of a run that was cancelled in the queue.
-func (in *Inbox) announceCancelled(threadID, runID string) {
+func (in *Inbox) announceCancelled(threadID, runID string, cause error) {
 	in.events.Publish(pluginsdk.EventPipelineError, threadID, pluginsdk.ErrorPayload{
-		ThreadID: threadID, RunID: runID, Error: ErrStopped.Error(),
+		ThreadID: threadID, RunID: runID, Error: cause.Error(),
 	})
 }

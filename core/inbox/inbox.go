@@ -60,9 +60,11 @@ type Pipeline interface {
 	// Handle takes one run through the pipeline. Nil means that the run is
 	// over. An error leaves it open: CodeUnavailable is worth another attempt,
 	// CodeStale means that the run is somebody else's by now, any other is
-	// hopeless.
-	Handle(ctx context.Context, claim ledger.Claim) error
-	// Fail ends a run that will not be attempted again and tells the person.
+	// hopeless. ctx ends also when a person stops the run, work only when the
+	// daemon stops.
+	Handle(work, ctx context.Context, claim ledger.Claim) error
+	// Fail ends a run that will not be attempted again and tells the person:
+	// as cancelled when the cause is CodeCancelled, else as failed.
 	Fail(ctx context.Context, claim ledger.Claim, cause error) error
 	// Steer puts what waits in the thread of a run that executes into its
 	// turn, if that can still be.
@@ -101,6 +103,7 @@ type Config struct {
 	RetryMax    time.Duration // longest wait between attempts; default 1 min
 	Jitter      float64       // by which part of itself a wait may be shorter or longer; default 0.25
 	DrainGrace  time.Duration // how long Stop lets turns run on; default 10 s
+	Sweep       time.Duration // how often work is looked for that nobody announced; default 15 s
 	Log         *slog.Logger
 	Now         func() time.Time
 }
@@ -113,6 +116,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.RetryMax, time.Minute)
 	setDefault(&c.Jitter, 0.25)
 	setDefault(&c.DrainGrace, 10*time.Second)
+	setDefault(&c.Sweep, 15*time.Second)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -153,7 +157,8 @@ type Inbox struct {
 	workers    map[string]*worker       // by thread
 	running    map[string]running       // by run
 	announcing map[string]chan struct{} // runs accepted and not yet announced
-	unwanted   map[string]bool          // runs to be stopped as soon as they run
+	unwanted   map[string]error         // runs to be stopped as soon as they run, and why
+	unsure     map[string]bool          // threads whose last claim may have been made or not
 }
 
 // stage is where an Inbox is in its life.
@@ -168,6 +173,7 @@ const (
 
 type running struct {
 	id, threadID string
+	kind         pluginsdk.RunKind
 	newest       int64 // id of the newest message that it answers
 	cancel       context.CancelCauseFunc
 }
@@ -179,7 +185,7 @@ func New(config Config, store Store, pipeline Pipeline, registry Registry, outbo
 		config: config, store: store, pipeline: pipeline, registry: registry, outbox: outbox, events: events,
 		slots:   semaphore.NewWeighted(int64(config.Slots)),
 		workers: make(map[string]*worker), running: make(map[string]running),
-		announcing: make(map[string]chan struct{}), unwanted: make(map[string]bool),
+		announcing: make(map[string]chan struct{}), unwanted: make(map[string]error), unsure: make(map[string]bool),
 	}
 	in.intake, in.stopIntake = context.WithCancel(context.Background())
 	in.work, in.stopWork = context.WithCancelCause(context.Background())
@@ -187,7 +193,13 @@ func New(config Config, store Store, pipeline Pipeline, registry Registry, outbo
 }
 
 // Start finds what a predecessor left open and begins to dispatch.
-func (in *Inbox) Start(ctx context.Context) error { return in.dispatch(ctx) }
+func (in *Inbox) Start(ctx context.Context) error {
+	if err := in.dispatch(ctx); err != nil {
+		return err
+	}
+	in.group.Go(in.sweepAlways)
+	return nil
+}
 
 // Pause claims nothing and accepts nothing until Resume: the right to this
 // database was lost. Runs under way go on; what they write holds only if nobody
@@ -220,9 +232,40 @@ func (in *Inbox) dispatch(ctx context.Context) error {
 		in.wake(thread)
 	}
 	if len(threads) > 0 {
-		in.config.Log.Info("open runs found", "threads", len(threads))
+		in.config.Log.Debug("open runs found", "threads", len(threads))
 	}
 	return nil
+}
+
+// sweepAlways looks for what nobody announced: runs that another daemon left
+// which had this database for a moment, or that an operator made wait again.
+func (in *Inbox) sweepAlways() {
+	ticker := time.NewTicker(in.config.Sweep)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-in.intake.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := in.sweep(); err != nil && in.intake.Err() == nil {
+			in.config.Log.Warn("open runs cannot be looked for; trying again", "err", err)
+		}
+	}
+}
+
+func (in *Inbox) sweep() error {
+	in.mu.Lock()
+	at := in.stage
+	in.mu.Unlock()
+	if at != started {
+		return nil
+	}
+	threads, err := in.store.Recover(in.intake, in.config.Owner)
+	for _, thread := range threads {
+		in.wake(thread)
+	}
+	return err
 }
 
 // Stop accepts and claims nothing more, lets turns run on for DrainGrace (or

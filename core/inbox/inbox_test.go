@@ -21,14 +21,26 @@ type scripted struct {
 	failed []error
 	handle func(ctx context.Context, claim ledger.Claim) error
 	steers chan string // runs that were to be steered
+	atWork map[string]bool
+	twice  bool // a thread was at work twice at a time
 }
 
 func (s *scripted) Steer(_ context.Context, runID string) { s.steers <- runID }
 
-func (s *scripted) Handle(ctx context.Context, claim ledger.Claim) error {
+func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) error {
 	s.mu.Lock()
 	s.order = append(s.order, claim.Message.Content)
+	s.twice = s.twice || s.atWork[claim.Thread.ID]
+	if s.atWork == nil {
+		s.atWork = map[string]bool{}
+	}
+	s.atWork[claim.Thread.ID] = true
 	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.atWork, claim.Thread.ID)
+	}()
 	if s.handle != nil {
 		if err := s.handle(ctx, claim); err != nil {
 			return err
@@ -44,6 +56,9 @@ func (s *scripted) Fail(_ context.Context, claim ledger.Claim, cause error) erro
 	s.mu.Lock()
 	s.failed = append(s.failed, cause)
 	s.mu.Unlock()
+	if pluginsdk.CodeOf(cause) == pluginsdk.CodeCancelled {
+		return s.store.set(claim.Run.ID, pluginsdk.RunCancelled, time.Time{}, 0)
+	}
 	return s.store.set(claim.Run.ID, pluginsdk.RunFailed, time.Time{}, 0)
 }
 
@@ -78,6 +93,7 @@ func newFixture(t *testing.T, config Config, known ...Command) *fixture {
 	t.Helper()
 	store := newMemory()
 	f := &fixture{store: store, line: &scripted{store: store, steers: make(chan string, 100)}, events: &published{}}
+	config.Owner = "this boot"
 	if config.RetryBase == 0 {
 		config.RetryBase, config.RetryMax = time.Millisecond, 2*time.Millisecond
 	}
@@ -102,6 +118,9 @@ func (f *fixture) begin(t *testing.T) {
 	t.Cleanup(func() {
 		if err := f.Stop(context.Background()); err != nil {
 			t.Error(err)
+		}
+		if f.line.twice {
+			t.Error("two runs of a thread at a time")
 		}
 	})
 }

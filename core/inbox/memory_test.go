@@ -26,6 +26,7 @@ type memory struct {
 	changed  chan struct{}
 	failing  error
 	lost     bool   // the next claim is made, and its answer is lost
+	claimed  func() // called when the answer of a claim was lost
 	found    func() // called when Recover has looked
 }
 
@@ -84,13 +85,24 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted
 		run.State = a.Answer.State
 		m.answers = append(m.answers, a.Answer.Text)
 	}
+	idle := a.Claimer != "" && m.failing == nil && !m.lost
+	for _, other := range m.runs {
+		idle = idle && (other.ThreadID != run.ThreadID || other.State.Final())
+	}
 	m.runs = append(m.runs, run)
 	m.contents[run.ID], m.metadata[run.ID] = a.Submission.Content, a.Submission.Metadata
 	m.keys[key] = pluginsdk.Accepted{ThreadID: run.ThreadID, MessageID: run.MessageID, RunID: run.ID}
-	return ledger.Accepted{Accepted: m.keys[key], BusyMode: m.threads[run.ThreadID].BusyMode}, nil
+	accepted := ledger.Accepted{Accepted: m.keys[key], BusyMode: m.threads[run.ThreadID].BusyMode}
+	if idle {
+		run.State, run.Attempt, run.Owner = pluginsdk.RunRunning, 1, a.Claimer
+		accepted.Claim = ledger.Claim{
+			Found: true, Run: *run, Thread: pluginsdk.Thread{ID: run.ThreadID}, Message: m.message(run.MessageID),
+		}
+	}
+	return accepted, nil
 }
 
-func (m *memory) Claim(_ context.Context, threadID, _ string) (ledger.Claim, error) {
+func (m *memory) Claim(_ context.Context, threadID, owner string) (ledger.Claim, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.failing; err != nil {
@@ -102,15 +114,19 @@ func (m *memory) Claim(_ context.Context, threadID, _ string) (ledger.Claim, err
 			continue
 		}
 		if run.State == pluginsdk.RunRunning {
-			panic("two runs of a thread at a time")
+			return ledger.Claim{}, nil
 		}
 		if run.NextAttemptAt.After(time.Now()) {
 			return ledger.Claim{NotBefore: run.NextAttemptAt}, nil
 		}
-		run.State = pluginsdk.RunRunning
+		run.State, run.Owner = pluginsdk.RunRunning, owner
 		run.Attempt++
 		if m.lost {
 			m.lost = false
+			m.signal()
+			if m.claimed != nil {
+				m.claimed()
+			}
 			return ledger.Claim{}, errors.New("connection reset")
 		}
 		if mode := m.threads[threadID].BusyMode; mode != "" && mode != pluginsdk.BusyQueue && run.Kind == pluginsdk.RunMessage {
@@ -201,20 +217,22 @@ func (m *memory) Runs(_ context.Context, query pluginsdk.RunQuery) ([]pluginsdk.
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, run := range m.runs {
-		if run.ThreadID == query.ThreadID && run.State == pluginsdk.RunQueued {
+		if run.ThreadID == query.ThreadID && slices.Contains(query.States, run.State) {
 			return []pluginsdk.Run{*run}, nil
 		}
 	}
 	return nil, nil
 }
 
-func (m *memory) Recover(context.Context, string) ([]string, error) {
+func (m *memory) Recover(_ context.Context, owner string) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var threads []string
 	for _, run := range m.runs {
-		if !run.State.Final() {
+		if run.State == pluginsdk.RunRunning && run.Owner != owner {
 			run.State = pluginsdk.RunQueued
+		}
+		if run.State == pluginsdk.RunQueued {
 			threads = append(threads, run.ThreadID)
 		}
 	}
@@ -268,7 +286,16 @@ func (m *memory) CancelQueued(ctx context.Context, id string) (pluginsdk.Run, bo
 	return run, true, err
 }
 
-func (m *memory) Waiting(context.Context, string) (int, error) { return 0, nil }
+func (m *memory) Waiting(_ context.Context, threadID string) (n int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if run.ThreadID == threadID && run.State == pluginsdk.RunQueued {
+			n++
+		}
+	}
+	return n, nil
+}
 
 // until waits for a condition on the store.
 func (m *memory) until(t *testing.T, what string, holds func() bool) {

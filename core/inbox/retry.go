@@ -20,7 +20,7 @@ func (in *Inbox) Retry(ctx context.Context, runID string) (pluginsdk.Accepted, e
 	if err := retryable(run); err != nil {
 		return pluginsdk.Accepted{}, err
 	}
-	metadata, err := json.Marshal(pluginsdk.Retry{Of: run.ID, Begun: run.Step == pluginsdk.StepInvoking})
+	metadata, err := json.Marshal(pluginsdk.Retry{Of: run.ID, Begun: run.Step != pluginsdk.StepAccepted})
 	if err != nil {
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "retry a run: %w", err)
 	}

@@ -24,28 +24,30 @@ func (in *Inbox) StopThread(ctx context.Context, threadID string, queue pluginsd
 		}
 		stopped.Dropped = dropped
 		for _, runID := range dropped {
-			in.announceCancelled(threadID, runID)
+			in.announceCancelled(threadID, runID, ErrStopped)
 		}
 	default:
 		return stopped, pluginsdk.Errorf(pluginsdk.CodeInvalid, "queue: %q is not one of keep, drop", queue)
 	}
 	var err error
-	stopped.RunID, err = in.stopHead(ctx, threadID, ErrStopped)
+	stopped.RunID, err = in.stopHead(ctx, threadID)
 	return stopped, err
 }
 
 // stopHead cancels the thread's run that executes, or the one that waits to be
 // tried again, and returns its id.
-func (in *Inbox) stopHead(ctx context.Context, threadID string, cause error) (runID string, err error) {
-	if in.eachRunning(threadID, func(r running) { r.cancel(cause); runID = r.id }) {
+func (in *Inbox) stopHead(ctx context.Context, threadID string) (runID string, err error) {
+	if in.eachRunning(threadID, func(r running) { r.cancel(ErrStopped); runID = r.id }) {
 		return runID, nil
 	}
-	retrying, err := in.retrying(ctx, threadID)
-	if err != nil || retrying.ID == "" {
+	head, err := in.claimed(ctx, threadID) // in this very instant
+	if err == nil && head.ID == "" {
+		head, err = in.retrying(ctx, threadID)
+	}
+	if err != nil || head.ID == "" {
 		return "", err
 	}
-	_, err = in.Cancel(ctx, retrying.ID)
-	return retrying.ID, err
+	return head.ID, in.cancel(ctx, head.ID, ErrStopped)
 }
 
 // eachRunning calls fn for the runs of the thread that execute, and reports

@@ -55,18 +55,48 @@ func (in *Inbox) submit(ctx context.Context, submission pluginsdk.Submission) (p
 		}
 	}
 	defer in.holdBack(acceptance.RunID)()
-	accepted, err := in.store.Accept(ctx, acceptance)
+	accepted, err := in.accept(ctx, acceptance)
 	if err != nil {
 		return pluginsdk.Accepted{}, err
 	}
 	if !accepted.Repeated {
 		in.announce(accepted.Accepted, submission, acceptance.Answer)
 	}
-	if acceptance.Kind == pluginsdk.RunMessage {
-		in.joinIn(ctx, accepted)
+	if !accepted.Claim.Found {
+		if acceptance.Kind == pluginsdk.RunMessage {
+			in.joinIn(ctx, accepted, submission.CauseRunID == "")
+		}
+		in.wake(accepted.ThreadID)
 	}
-	in.wake(accepted.ThreadID)
 	return accepted.Accepted, nil
+}
+
+// accept stores the run. When nobody is at work on its thread and a slot is
+// free, it is claimed in the same transaction, and executed from there.
+func (in *Inbox) accept(ctx context.Context, acceptance ledger.Acceptance) (accepted ledger.Accepted, err error) {
+	threadID := acceptance.Submission.ThreadID
+	if acceptance.Answer != nil {
+		return in.store.Accept(ctx, acceptance)
+	}
+	w := in.reserve(threadID)
+	if w == nil {
+		return in.store.Accept(ctx, acceptance)
+	}
+	defer func() {
+		go func() {
+			defer in.group.Done()
+			if accepted.Claim.Found {
+				in.execute(accepted.Claim)
+				w.served = true
+			}
+			in.slots.Release(1)
+			in.serve(threadID, w)
+		}()
+	}()
+	acceptance.Claimer = in.config.Owner
+	accepted, err = in.store.Accept(ctx, acceptance)
+	in.doubt(threadID, err)
+	return accepted, err
 }
 
 // open refuses what would be kept for nobody knows how long.

@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
 	"time"
@@ -11,15 +12,19 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// storeRetry is how long a worker waits when the database does not answer.
-const storeRetry = time.Second
+// storeRetry is how long a worker waits when the database does not answer, at
+// first and at most.
+const (
+	storeRetry    = time.Second
+	storeRetryMax = time.Minute
+)
 
 // worker executes the runs of one thread, one after the other. It exists only
 // while the thread has something to do.
 type worker struct {
 	again  bool          // woken while it was looking
 	wake   chan struct{} // cuts a wait short
-	unsure bool          // the last claim may have been made or not
+	served bool          // it has executed a run
 }
 
 // wake makes sure that somebody looks at the thread's queue.
@@ -45,6 +50,21 @@ func (in *Inbox) wake(threadID string) {
 	w := &worker{wake: make(chan struct{}, 1)}
 	in.workers[threadID] = w
 	in.group.Go(func() { in.serve(threadID, w) })
+}
+
+// reserve makes the caller the worker of a thread that has none, with a slot in
+// its hand; nil when it has one, or there is no slot. It must go on as serve
+// does, and count itself out of the group.
+func (in *Inbox) reserve(threadID string) *worker {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.stage != started || in.workers[threadID] != nil || !in.slots.TryAcquire(1) {
+		return nil
+	}
+	w := &worker{wake: make(chan struct{}, 1)}
+	in.workers[threadID] = w
+	in.group.Add(1)
+	return w
 }
 
 // serve is the worker's loop; runOnce its logic.
@@ -100,6 +120,8 @@ func (in *Inbox) runOnce(threadID string, w *worker) (wait time.Duration, more b
 	switch {
 	case in.intake.Err() != nil && !claim.Found:
 		return 0, false
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound:
+		return 0, false // there is no such thread
 	case err != nil:
 		in.config.Log.Error("queue cannot be read; trying again", "thread", threadID, "err", err)
 		return storeRetry, false
@@ -109,6 +131,7 @@ func (in *Inbox) runOnce(threadID string, w *worker) (wait time.Duration, more b
 		return max(claim.NotBefore.Sub(in.config.Now()), time.Millisecond), false
 	}
 	in.execute(claim)
+	w.served = true
 	return 0, true
 }
 
@@ -123,16 +146,48 @@ func (in *Inbox) putOff(threadID string) bool {
 }
 
 // claim takes the head of the thread's queue. After an error nobody knows
-// whether it was taken, so the next try begins with putting it back.
+// whether it was taken, so the next try, by whichever worker, begins with
+// putting it back.
 func (in *Inbox) claim(threadID string, w *worker) (ledger.Claim, error) {
-	if w.unsure {
+	switch {
+	case in.inDoubt(threadID):
 		if err := in.store.Unclaim(in.intake, threadID, in.config.Owner); err != nil {
+			return ledger.Claim{}, err
+		}
+		in.settleDoubt(threadID)
+	case w.served:
+		// Most often nothing waits, which costs less to read than to claim.
+		if n, err := in.store.Waiting(in.intake, threadID); err != nil || n == 0 {
 			return ledger.Claim{}, err
 		}
 	}
 	claim, err := in.store.Claim(in.intake, threadID, in.config.Owner)
-	w.unsure = err != nil
+	in.doubt(threadID, err)
 	return claim, err
+}
+
+// doubt remembers that a claim, or an acceptance with one, ended with an error
+// that leaves open whether it was made. What was refused was not.
+func (in *Inbox) doubt(threadID string, err error) {
+	switch pluginsdk.CodeOf(err) {
+	case "", pluginsdk.CodeNotFound, pluginsdk.CodeInvalid, pluginsdk.CodeExhausted, pluginsdk.CodeConflict, pluginsdk.CodeDenied:
+		return
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.unsure[threadID] = true
+}
+
+func (in *Inbox) inDoubt(threadID string) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.unsure[threadID]
+}
+
+func (in *Inbox) settleDoubt(threadID string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	delete(in.unsure, threadID)
 }
 
 // execute takes one claimed run to its end, or back to the queue.
@@ -141,8 +196,8 @@ func (in *Inbox) execute(claim ledger.Claim) {
 	defer cancel(nil)
 	announced := in.enter(claim, cancel)
 	defer in.leave(claim)
-	if announced != nil {
-		<-announced
+	for _, one := range announced {
+		<-one
 	}
 	if err := in.handle(ctx, claim); err != nil {
 		in.settle(ctx, claim, err)
@@ -150,19 +205,28 @@ func (in *Inbox) execute(claim ledger.Claim) {
 }
 
 // enter makes the run one that can be stopped. It returns what must be waited
-// for before the run may begin, if anything.
-func (in *Inbox) enter(claim ledger.Claim, cancel context.CancelCauseFunc) (announced chan struct{}) {
+// for before the run may begin: the announcements of what it answers.
+func (in *Inbox) enter(claim ledger.Claim, cancel context.CancelCauseFunc) (announced []chan struct{}) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	newest := claim.Message.ID
+	entry := running{
+		id: claim.Run.ID, threadID: claim.Thread.ID, kind: claim.Run.Kind, newest: claim.Message.ID, cancel: cancel,
+	}
+	if cause := in.unwanted[claim.Run.ID]; cause != nil {
+		cancel(cause)
+	}
+	waitFor := func(runID string) {
+		if one := in.announcing[runID]; one != nil {
+			announced = append(announced, one)
+		}
+	}
+	waitFor(claim.Run.ID)
 	for _, message := range claim.Absorbed {
-		newest = max(newest, message.ID)
+		entry.newest = max(entry.newest, message.ID)
+		waitFor(message.RunID)
 	}
-	in.running[claim.Run.ID] = running{id: claim.Run.ID, threadID: claim.Thread.ID, newest: newest, cancel: cancel}
-	if in.unwanted[claim.Run.ID] {
-		cancel(ErrStopped)
-	}
-	return in.announcing[claim.Run.ID]
+	in.running[claim.Run.ID] = entry
+	return announced
 }
 
 func (in *Inbox) leave(claim ledger.Claim) {
@@ -181,57 +245,59 @@ func (in *Inbox) handle(ctx context.Context, claim ledger.Claim) (err error) {
 			err = pluginsdk.Errorf(pluginsdk.CodeInternal, "a fault of Harness itself: %v", cause)
 		}
 	}()
-	if limit := 2 * in.config.MaxAttempts; claim.Run.Attempt > limit && claim.Run.Step != pluginsdk.StepInvoked {
+	limit := 2 * in.config.MaxAttempts
+	if claim.Run.Step == pluginsdk.StepInvoked {
+		limit *= 2 // its answer is there, and deserves more
+	}
+	if claim.Run.Attempt > limit {
 		return pluginsdk.Errorf(pluginsdk.CodeInternal, "it was begun %d times and never came to an end", limit)
 	}
-	return in.pipeline.Handle(ctx, claim)
+	return in.pipeline.Handle(in.work, ctx, claim)
 }
 
-// settle decides what becomes of a run whose attempt failed.
+// settle decides what becomes of a run whose attempt failed, and sees to it
+// until the database has it.
 func (in *Inbox) settle(ctx context.Context, claim ledger.Claim, cause error) {
 	log := in.config.Log.With("thread", claim.Thread.ID, "run", claim.Run.ID, "attempt", claim.Run.Attempt)
 	clean := context.WithoutCancel(ctx)
-	var err error
+	runID := claim.Run.ID
 	switch {
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeStale:
 		log.Warn("run was taken over", "err", cause)
-		return
 	case errors.Is(context.Cause(ctx), ErrStopping):
 		log.Info("run goes back to the queue", "err", cause)
-		err = in.store.Release(clean, claim.Fence, claim.Run.ID)
+		in.conclude(log, func() error { return in.store.Release(clean, claim.Fence, runID) })
 	case pluginsdk.CodeOf(context.Cause(ctx)) == pluginsdk.CodeCancelled:
-		err = in.pipeline.Fail(in.work, claim, context.Cause(ctx))
+		in.conclude(log, func() error { return in.pipeline.Fail(in.work, claim, context.Cause(ctx)) })
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeUnavailable && claim.Run.Attempt < in.config.MaxAttempts:
 		at := in.config.Now().Add(in.backoff(claim.Run.Attempt))
 		log.Warn("attempt failed; the run is tried again", "err", cause, "at", at)
-		if err = in.store.Retry(clean, claim.Fence, claim.Run.ID, at, cause.Error()); err == nil {
-			in.events.Publish(pluginsdk.EventPipelineRetry, claim.Thread.ID, pluginsdk.RetryPayload{
-				ThreadID: claim.Thread.ID, RunID: claim.Run.ID, Attempt: claim.Run.Attempt,
-				Error: cause.Error(), NextAt: at,
-			})
+		in.conclude(log, func() error { return in.store.Retry(clean, claim.Fence, runID, at, cause.Error()) })
+		in.events.Publish(pluginsdk.EventPipelineRetry, claim.Thread.ID, pluginsdk.RetryPayload{
+			ThreadID: claim.Thread.ID, RunID: runID, Attempt: claim.Run.Attempt, Error: cause.Error(), NextAt: at,
+		})
+		if stopped := context.Cause(ctx); pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled { // in this very instant
+			in.conclude(log, func() error { return in.cancel(clean, runID, stopped) })
 		}
 	default:
 		log.Error("run failed", "err", cause)
-		err = in.pipeline.Fail(in.work, claim, cause)
-	}
-	if err != nil {
-		in.reopen(clean, claim, err)
+		in.conclude(log, func() error { return in.pipeline.Fail(in.work, claim, cause) })
 	}
 }
 
-// reopen is the last resort when the database refuses even to record that an
-// attempt failed: the run stays claimed there, so it is released once the
-// database answers again.
-func (in *Inbox) reopen(ctx context.Context, claim ledger.Claim, cause error) {
-	for in.intake.Err() == nil {
-		in.config.Log.Error("outcome of a run cannot be stored; trying again", "run", claim.Run.ID, "err", cause)
-		select {
-		case <-time.After(storeRetry):
-		case <-in.intake.Done():
+// conclude makes one write of a run's end, again and again until the database has
+// it or says that the run is somebody else's. When the daemon stops first, the
+// run stays claimed there, and the next start finds it.
+func (in *Inbox) conclude(log *slog.Logger, write func() error) {
+	for wait := storeRetry; ; wait = min(2*wait, storeRetryMax) {
+		err := write()
+		if err == nil || pluginsdk.CodeOf(err) == pluginsdk.CodeStale {
 			return
 		}
-		if cause = in.store.Release(ctx, claim.Fence, claim.Run.ID); cause == nil ||
-			pluginsdk.CodeOf(cause) == pluginsdk.CodeStale {
+		log.Error("outcome of a run cannot be stored; trying again", "err", err, "in", wait)
+		select {
+		case <-time.After(wait):
+		case <-in.intake.Done():
 			return
 		}
 	}

@@ -29,12 +29,16 @@ type Acceptance struct {
 	// MaxWaiting, when greater than 0, refuses (CodeExhausted) a message for a
 	// thread that has that many runs waiting.
 	MaxWaiting int
+	// Claimer, when set, claims the run in the same transaction if its thread
+	// is idle: nothing is in front of it.
+	Claimer string
 }
 
 // Accepted is what Accept answers, with what the inbox must know of the thread.
 type Accepted struct {
 	pluginsdk.Accepted
 	BusyMode pluginsdk.BusyMode // empty when the submission was known
+	Claim    Claim              // of the Claimer; Found is false when the run waits
 }
 
 // Answer is the core's own reply to a command.
@@ -87,9 +91,9 @@ type ResultCommit struct {
 	Rows    []pluginsdk.NewMessage
 	RowsKey string
 
-	// GiveBack are messages that the run has absorbed and that the agent was
-	// not told: their runs go back to the queue.
-	GiveBack []int64
+	// Absorbed are the messages besides its own that the run's turn covers.
+	// Whatever else was merged into the run goes back to the queue.
+	Absorbed []int64
 }
 
 // Finish ends a run (step 11).

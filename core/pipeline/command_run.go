@@ -39,7 +39,7 @@ func (p *Pipeline) runCommand(ctx context.Context, t *trip, command pluginsdk.Co
 	if err != nil {
 		return err
 	}
-	err = p.insist(ctx, "commit the outcome of a command", func(ctx context.Context) error {
+	err = p.insist(t, "commit the outcome of a command", func(ctx context.Context) error {
 		return p.store.SaveOutcome(ctx, t.fence, t.run.ID, outcome)
 	})
 	if err != nil {

@@ -307,4 +307,6 @@ func newBench(plugins ...string) *bench {
 // Wake is the Outbox's.
 func (b *bench) Wake(thread pluginsdk.Thread) { b.woken = append(b.woken, thread.ID) }
 
-func (b *bench) handle() error { return b.line.Handle(context.Background(), b.claim) }
+func (b *bench) handle() error {
+	return b.line.Handle(context.Background(), context.Background(), b.claim)
+}

@@ -30,16 +30,16 @@ func (p *Pipeline) pipelineComplete(ctx context.Context, t *trip, outcome plugin
 }
 
 // commitReply is step 11. It returns the id of the last row stored.
-func (p *Pipeline) commitReply(ctx context.Context, t *trip) (int64, error) {
+func (p *Pipeline) commitReply(t *trip) (int64, error) {
 	p.config.Fault("commitReply", t.run.ID)
-	return p.finish(ctx, t, "commit the reply", ledger.Finish{
+	return p.finish(t, "commit the reply", ledger.Finish{
 		RunID: t.run.ID, State: pluginsdk.RunSucceeded, Steps: t.steps, Rows: t.replyRows(), Deliver: true,
 	})
 }
 
 // finish ends the run and returns the id of the last row stored.
-func (p *Pipeline) finish(ctx context.Context, t *trip, doing string, end ledger.Finish) (last int64, err error) {
-	err = p.insist(ctx, doing, func(ctx context.Context) error {
+func (p *Pipeline) finish(t *trip, doing string, end ledger.Finish) (last int64, err error) {
+	err = p.insist(t, doing, func(ctx context.Context) error {
 		ids, err := p.store.Finish(ctx, t.fence, end)
 		if len(ids) > 0 {
 			last = ids[len(ids)-1]
@@ -126,30 +126,33 @@ func (p *Pipeline) broadcastComplete(t *trip, reply int64) {
 // abandon ends an attempt that failed. Denied and cancelled runs are over;
 // others stay open, with a code that tells the inbox what to do.
 func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
-	clean, release := pastStopping(ctx)
-	defer release()
 	var denied *deniedError
 	var failure *pluginsdk.Failure
 	switch cause := context.Cause(ctx); {
 	case pluginsdk.CodeOf(err) == pluginsdk.CodeStale:
 		return err
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeCancelled:
-		p.complete(clean, t, pluginsdk.OutcomeCancelled, cause.Error())
-		return p.close(clean, t, pluginsdk.RunCancelled, statusRow("pipeline_cancelled", sentence(cause)), cause.Error())
+		p.complete(t, pluginsdk.OutcomeCancelled, cause.Error())
+		return p.cancelled(t, cause)
 	case cause != nil:
 		return err // the daemon stops: as if the attempt had died here
 	case errors.As(err, &denied):
-		p.complete(clean, t, pluginsdk.OutcomeDenied, denied.reason)
-		return p.close(clean, t, pluginsdk.RunFailed, statusRow("pipeline_error", "Not run: "+denied.reason), denied.reason)
+		p.complete(t, pluginsdk.OutcomeDenied, denied.reason)
+		return p.close(t, pluginsdk.RunFailed, statusRow("pipeline_error", "Not run: "+denied.reason), denied.reason)
 	case errors.As(err, &failure):
-		p.complete(clean, t, pluginsdk.OutcomeFailed, failure.Message)
+		p.complete(t, pluginsdk.OutcomeFailed, failure.Message)
 		if failure.Retryable {
 			return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%w", failure)
 		}
 		return pluginsdk.Errorf(pluginsdk.CodeInternal, "%w", failure)
 	}
-	p.complete(clean, t, pluginsdk.OutcomeFailed, err.Error())
+	p.complete(t, pluginsdk.OutcomeFailed, err.Error())
 	return err
+}
+
+// cancelled ends a run that a person does not want any more.
+func (p *Pipeline) cancelled(t *trip, cause error) error {
+	return p.close(t, pluginsdk.RunCancelled, statusRow("pipeline_cancelled", sentence(cause)), cause.Error())
 }
 
 // sentence makes a sentence of an error's text.
@@ -160,24 +163,28 @@ func sentence(err error) string {
 
 // complete fires OnPipelineComplete for an attempt that was started and
 // failed. There is no step left that its own failure could fail.
-func (p *Pipeline) complete(ctx context.Context, t *trip, outcome pluginsdk.PipelineOutcome, reason string) {
+func (p *Pipeline) complete(t *trip, outcome pluginsdk.PipelineOutcome, reason string) {
 	if !t.started {
 		return
 	}
-	if err := p.pipelineComplete(ctx, t, outcome, reason); err != nil {
+	if err := p.pipelineComplete(t.work, t, outcome, reason); err != nil {
 		p.config.Log.Warn("end of a failed attempt could not be told", "run", t.run.ID, "err", err)
 	}
 }
 
-// Fail ends a run that will not be attempted again and tells the person, once.
+// Fail ends a run that will not be attempted again and tells the person, once:
+// as cancelled when the cause is CodeCancelled, else as failed.
 func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error) error {
-	t := newTrip(p.config.Now(), claim)
+	t := newTrip(ctx, p.config.Now(), claim)
+	if pluginsdk.CodeOf(cause) == pluginsdk.CodeCancelled {
+		return p.cancelled(t, cause)
+	}
 	text := "I could not answer this message: " + cause.Error() + "\n\nTo try it again: /retry"
-	return p.close(ctx, t, pluginsdk.RunFailed, statusRow("pipeline_error", text), cause.Error())
+	return p.close(t, pluginsdk.RunFailed, statusRow("pipeline_error", text), cause.Error())
 }
 
-func (p *Pipeline) close(ctx context.Context, t *trip, state pluginsdk.RunState, row pluginsdk.NewMessage, reason string) error {
-	id, err := p.finish(ctx, t, "end the run", ledger.Finish{
+func (p *Pipeline) close(t *trip, state pluginsdk.RunState, row pluginsdk.NewMessage, reason string) error {
+	id, err := p.finish(t, "end the run", ledger.Finish{
 		RunID: t.run.ID, State: state, Error: reason, Steps: t.steps,
 		Rows: []ledger.Row{t.row("error", row)}, Deliver: true,
 	})

@@ -16,11 +16,9 @@ const (
 // insist makes a commit that holds what cannot be had again (an answer that was
 // paid for, what a command did): while the database does not answer, it is
 // tried again, until the daemon stops. Commits that are repeated change nothing.
-func (p *Pipeline) insist(ctx context.Context, doing string, commit func(context.Context) error) error {
-	ctx, release := pastStopping(ctx)
-	defer release()
+func (p *Pipeline) insist(t *trip, doing string, commit func(context.Context) error) error {
 	for wait := insistFirst; ; wait = min(2*wait, insistMax) {
-		err := commit(context.WithoutCancel(ctx))
+		err := commit(context.WithoutCancel(t.work))
 		if err == nil || pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 			return storeError(doing, err)
 		}
@@ -28,7 +26,7 @@ func (p *Pipeline) insist(ctx context.Context, doing string, commit func(context
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
-		case <-ctx.Done():
+		case <-t.work.Done():
 			timer.Stop()
 			return storeError(doing, err)
 		}

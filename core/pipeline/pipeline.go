@@ -92,7 +92,9 @@ var FaultPoints = []string{
 }
 
 // Handle takes a claimed run through its steps. Nil means that the run is
-// over; any error leaves it open, for the inbox to decide by its code.
+// over; any error leaves it open, for the inbox to decide by its code. ctx ends
+// also when a person stops the run, work only when the daemon stops: the steps
+// after the agent's answer, which was paid for, know only work.
 //
 //	 0  the claim holds the thread, its message and the run
 //	 1  OnBeforeRun         gate    may this run at all
@@ -110,13 +112,14 @@ var FaultPoints = []string{
 //	10  OnPipelineComplete  notify  before the reply is stored
 //	11  commit reply, thread, run, delivery
 //	12  broadcast pipeline:complete
-func (p *Pipeline) Handle(ctx context.Context, claim ledger.Claim) error {
-	t := newTrip(p.config.Now(), claim) // 0
+func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) error {
+	t := newTrip(work, p.config.Now(), claim) // 0
 	defer p.enter(t)()
 	err := p.walk(ctx, t)
 	if err == nil {
 		return nil
 	}
+	t.steering.telling.Wait()
 	return p.abandon(ctx, t, err)
 }
 
@@ -134,8 +137,8 @@ func (p *Pipeline) walk(ctx context.Context, t *trip) error {
 			return err
 		}
 	}
-	ctx, release := pastStopping(ctx)
-	defer release()
+	ctx = t.work
+	t.steering.telling.Wait()
 	if err := p.afterInvoke(ctx, t); err != nil { // 6
 		return err
 	}
@@ -147,18 +150,6 @@ func (p *Pipeline) walk(ctx context.Context, t *trip) error {
 		return err
 	}
 	return p.end(ctx, t) // 10, 11, 12
-}
-
-// pastStopping is the context of the steps after the answer: it was paid for,
-// so that a person's stop comes too late for it. The daemon's own still counts.
-func pastStopping(ctx context.Context) (_ context.Context, release func()) {
-	past, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		if cause := context.Cause(ctx); pluginsdk.CodeOf(cause) != pluginsdk.CodeCancelled {
-			cancel(cause)
-		}
-	})
-	return past, func() { stop(); cancel(nil) }
 }
 
 // enter makes a trip one that can be steered, until leave.
@@ -212,8 +203,8 @@ func (p *Pipeline) exchange(ctx context.Context, t *trip) error {
 	if err := p.commitIntent(ctx, t); err != nil { // 5a
 		return err
 	}
-	p.invoke(ctx, t)              // 5
-	return p.commitResult(ctx, t) // 5b
+	p.invoke(ctx, t)         // 5
+	return p.commitResult(t) // 5b
 }
 
 // end is steps 10 to 12.
@@ -221,7 +212,7 @@ func (p *Pipeline) end(ctx context.Context, t *trip) error {
 	if err := p.pipelineComplete(ctx, t, pluginsdk.OutcomeSucceeded, ""); err != nil {
 		return err
 	}
-	reply, err := p.commitReply(ctx, t)
+	reply, err := p.commitReply(t)
 	if err != nil {
 		return err
 	}

@@ -297,7 +297,7 @@ func TestStopByAPersonEndsTheRun(t *testing.T) {
 		cancel(errPerson)
 		return pluginsdk.InvokeResult{SessionID: r.SessionID, Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureInterrupted, Message: "interrupted"}}
 	}
-	if err := b.line.Handle(ctx, b.claim); err != nil {
+	if err := b.line.Handle(context.Background(), ctx, b.claim); err != nil {
 		t.Fatal(err)
 	}
 	if b.store.finishes[0].State != pluginsdk.RunCancelled || b.plugins[0].done[0].Outcome != pluginsdk.OutcomeCancelled {
@@ -315,7 +315,7 @@ func TestStopOfTheDaemonLeavesTheRunOpen(t *testing.T) {
 		cancel(pluginsdk.Errorf(pluginsdk.CodeUnavailable, "harness is stopping"))
 		return pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureInterrupted, Message: "interrupted"}}
 	}
-	if err := b.line.Handle(ctx, b.claim); err == nil {
+	if err := b.line.Handle(ctx, ctx, b.claim); err == nil {
 		t.Fatal("the run is said to be over")
 	}
 	if len(b.store.finishes) != 0 || len(b.plugins[0].done) != 0 || b.store.results[0].Step != pluginsdk.StepInvoking {
@@ -355,7 +355,7 @@ func TestStopAfterTheAnswerStillShowsIt(t *testing.T) {
 		}
 		return nil
 	}
-	if err := b.line.Handle(ctx, b.claim); err != nil {
+	if err := b.line.Handle(context.Background(), ctx, b.claim); err != nil {
 		t.Fatal(err)
 	}
 	if finish := b.store.finishes[0]; finish.State != pluginsdk.RunSucceeded || finish.Rows[0].Message.Content != "the answer" {

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -9,12 +10,13 @@ import (
 
 // steering is how messages that come during a trip get into its turn.
 type steering struct {
-	mu     sync.Mutex
-	state  turnState
-	wanted bool           // somebody asked before the turn ran
-	work   sync.WaitGroup // of those who steer
+	mu      sync.Mutex
+	state   turnState
+	wanted  bool           // somebody asked before the turn ran
+	work    sync.WaitGroup // of those who put messages into the turn: its result waits for them
+	telling sync.WaitGroup // of those who tell the plugins of it: step 6 waits for them
 
-	order sync.Mutex // held by the one who does, so that messages reach the agent in order
+	order sync.Mutex // held by the one who steers, so that messages reach the agent in order
 	// absorbed by the run in this turn. Those from told on have not reached the
 	// agent.
 	absorbed []pluginsdk.Message
@@ -41,19 +43,23 @@ func (p *Pipeline) Steer(ctx context.Context, runID string) {
 	}
 	s := &t.steering
 	s.mu.Lock()
-	switch s.state {
-	case turnAhead:
-		s.wanted = true
-	case turnRunning:
-		s.work.Add(1)
-		defer s.work.Done()
-	case turnPast:
-	}
 	running := s.state == turnRunning
+	if s.state == turnAhead {
+		s.wanted = true
+	}
+	if running {
+		s.begin()
+	}
 	s.mu.Unlock()
 	if running {
 		p.steer(ctx, t)
 	}
+}
+
+// begin announces a steer. The lock is held.
+func (s *steering) begin() {
+	s.work.Add(1)
+	s.telling.Add(1)
 }
 
 // turnRuns says that the agent is at work on the trip's turn. It is called with
@@ -66,8 +72,11 @@ func (p *Pipeline) turnRuns(ctx context.Context, t *trip) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state = turnRunning
-	if s.wanted {
-		s.work.Go(func() { p.steer(ctx, t) })
+	// In a thread whose messages are to be steered, some may have come before
+	// the run could be asked.
+	if s.wanted || t.thread.BusyMode == pluginsdk.BusySteer {
+		s.begin()
+		go p.steer(ctx, t)
 	}
 }
 
@@ -84,6 +93,7 @@ func (t *trip) turnOver() {
 // attempt's prompt has it. What the agent takes no more is given back to the
 // queue with the turn's result.
 func (p *Pipeline) steer(ctx context.Context, t *trip) {
+	defer t.steering.telling.Done()
 	merged := p.absorb(ctx, t)
 	p.announceMerged(t, merged)
 	for _, message := range merged {
@@ -103,8 +113,17 @@ func (p *Pipeline) announceMerged(t *trip, merged []pluginsdk.Message) {
 }
 
 // absorb merges what waits and tells the agent, and returns what it was told.
-func (p *Pipeline) absorb(ctx context.Context, t *trip) []pluginsdk.Message {
+func (p *Pipeline) absorb(ctx context.Context, t *trip) (told []pluginsdk.Message) {
 	s := &t.steering
+	defer s.work.Done()
+	defer func() {
+		if cause := recover(); cause != nil {
+			p.config.Log.Error("steering panicked", "run", t.run.ID, "panic", cause, "stack", string(debug.Stack()))
+		}
+	}()
+	if p.mustBeAsked() {
+		return nil
+	}
 	s.order.Lock()
 	defer s.order.Unlock()
 	merged, err := p.store.Absorb(ctx, t.fence, t.run.ID)
@@ -120,11 +139,27 @@ func (p *Pipeline) absorb(ctx context.Context, t *trip) []pluginsdk.Message {
 	return s.absorbed[first:s.told]
 }
 
-// untold are the ids of the messages that were merged and never reached the
-// agent. It is asked when the turn is over.
-func (t *trip) untold() []int64 {
+// mustBeAsked reports whether a plugin has a say in what reaches the agent: a
+// message that is put into a running turn passes neither the gate nor the chain
+// before the agent, so it has to wait for a turn of its own.
+func (p *Pipeline) mustBeAsked() bool {
+	if len(p.plugins.Answering(pluginsdk.HookBeforeRun)) > 0 {
+		return true
+	}
+	for _, plugin := range p.plugins.Answering(pluginsdk.HookBeforeInvoke) {
+		if plugin.Info().FailureMode(pluginsdk.HookBeforeInvoke) == pluginsdk.FailClosed {
+			return true
+		}
+	}
+	return false
+}
+
+// covered are the ids of the messages besides its own that the run's turn has
+// had: those of its prompt, and those that the agent was told of. It is asked
+// when the turn is over.
+func (t *trip) covered() []int64 {
 	var ids []int64
-	for _, message := range t.steering.absorbed[t.steering.told:] {
+	for _, message := range append(t.absorbed[:len(t.absorbed):len(t.absorbed)], t.steering.absorbed[:t.steering.told]...) {
 		ids = append(ids, message.ID)
 	}
 	return ids

@@ -20,6 +20,9 @@ func waiting(ids ...int64) (messages []pluginsdk.Message) {
 	return messages
 }
 
+// answers makes the first plugin one that answers only these hooks.
+func (b *bench) answers(hooks ...pluginsdk.Hook) { b.plugins[0].info.Manifest.Hooks = hooks }
+
 // duringTurn runs do in the middle of the agent's turn.
 func (b *bench) duringTurn(do func()) {
 	b.agent.answer = func(_ context.Context, r pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
@@ -33,6 +36,7 @@ func (b *bench) duringTurn(do func()) {
 // hears of it, and the turn's result covers it.
 func TestSteerPutsMessagesIntoTheRunningTurn(t *testing.T) {
 	b := newBench("a")
+	b.answers(pluginsdk.HookMessage)
 	b.duringTurn(func() {
 		b.store.waiting = waiting(11, 12)
 		b.line.Steer(context.Background(), "R")
@@ -47,8 +51,8 @@ func TestSteerPutsMessagesIntoTheRunningTurn(t *testing.T) {
 	if !strings.Contains(lines, "absorb 2\nsteer\nsteer\nevent pipeline:merged\nevent pipeline:merged\nOnMessage a\nOnMessage a\n5b") {
 		t.Errorf("order was\n%s", lines)
 	}
-	if commit := b.store.results[0]; len(commit.GiveBack) != 0 {
-		t.Errorf("given back: %v", commit.GiveBack)
+	if commit := b.store.results[0]; !slices.Equal(commit.Absorbed, []int64{11, 12}) {
+		t.Errorf("covered: %v", commit.Absorbed)
 	}
 }
 
@@ -66,8 +70,105 @@ func TestSteerGivesBackWhatTheAgentDidNotTake(t *testing.T) {
 	if err := b.handle(); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.store.results[0].GiveBack; !slices.Equal(got, []int64{12, 13}) {
-		t.Errorf("given back: %v", got)
+	if got := b.store.results[0].Absorbed; !slices.Equal(got, []int64{11}) {
+		t.Errorf("covered: %v, so that the rest is given back", got)
+	}
+}
+
+// A merge whose COMMIT nobody answered may have been made: the messages that
+// the agent never had go back to the queue all the same.
+func TestSteerOfUnknownOutcomeLosesNothing(t *testing.T) {
+	b := newBench()
+	b.claim.Absorbed = waiting(11)
+	b.duringTurn(func() {
+		b.store.fail["Absorb"] = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "connection reset")
+		b.line.Steer(context.Background(), "R")
+	})
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.store.results[0].Absorbed; !slices.Equal(got, []int64{11}) {
+		t.Errorf("covered: %v", got)
+	}
+}
+
+// A plugin that has a say in what reaches the agent is not passed over: the
+// message waits for a turn of its own.
+func TestSteerDoesNotPassOverWhoMustBeAsked(t *testing.T) {
+	for name, ask := range map[string]func(b *bench){
+		"gate": func(b *bench) { b.answers(pluginsdk.HookBeforeRun) },
+		"closed chain": func(b *bench) {
+			b.answers(pluginsdk.HookBeforeInvoke)
+			b.plugins[0].info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookBeforeInvoke: pluginsdk.FailClosed}
+		},
+	} {
+		b := newBench("a")
+		ask(b)
+		b.duringTurn(func() {
+			b.store.waiting = waiting(11)
+			b.line.Steer(context.Background(), "R")
+		})
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		if len(b.agent.steered) != 0 || len(b.store.waiting) != 1 {
+			t.Errorf("%s: the agent was told %q", name, b.agent.steered)
+		}
+	}
+}
+
+// Each message that was merged into a run passes the gate.
+func TestGateIsAskedAboutEveryMergedMessage(t *testing.T) {
+	b := newBench("a")
+	b.claim.Absorbed = waiting(11, 12)
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	for _, line := range b.journal.lines {
+		if line == "OnBeforeRun a" {
+			asked++
+		}
+	}
+	if asked != 3 {
+		t.Errorf("the gate was asked %d times, want once a message", asked)
+	}
+}
+
+// An agent that failed after it had used a tool may have acted: the next
+// attempt must say so, although an API error is otherwise begun anew.
+func TestFailureAfterAToolSaysSoToTheNextAttempt(t *testing.T) {
+	b := newBench()
+	b.agent.answer = func(_ context.Context, r pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+		emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamToolCall, ToolName: "Bash", ToolUseID: "1"})
+		return pluginsdk.InvokeResult{SessionID: r.SessionID, Failure: &pluginsdk.Failure{
+			Kind: pluginsdk.FailureAPI, APIStatus: 529, Message: "overloaded", Retryable: true,
+		}}
+	}
+	if err := b.handle(); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+		t.Fatal(err)
+	}
+	commit := b.store.results[0]
+	if commit.Step != pluginsdk.StepInvoking || commit.RunSessionID == "" {
+		t.Errorf("step %q, session %q", commit.Step, commit.RunSessionID)
+	}
+}
+
+// The daemon's own stop ends the wait for a database that is away, also for a
+// run that a person has stopped before.
+func TestStopOfTheDaemonEndsTheWaitForTheDatabase(t *testing.T) {
+	b := newBench()
+	for _, commit := range []string{"SaveResult", "Finish"} {
+		b.store.fail[commit] = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "away")
+	}
+	work, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(work)
+	b.duringTurn(func() {
+		cancel(pluginsdk.Errorf(pluginsdk.CodeCancelled, "stopped by a person"))
+		stop()
+	})
+	if err := b.line.Handle(work, ctx, b.claim); err == nil {
+		t.Error("the run counts as over")
 	}
 }
 

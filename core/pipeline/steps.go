@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -14,12 +16,24 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// beforeRun is step 1's gate.
+// beforeRun is step 1's gate, asked about every message that the run answers.
 func (p *Pipeline) beforeRun(ctx context.Context, t *trip) error {
 	p.config.Fault("beforeRun", t.run.ID)
-	verdict, err := p.gate(ctx, t, p.hook(pluginsdk.HookBeforeRun, p.config.Deadlines.Gate),
+	if err := p.mayRun(ctx, t, t.message); err != nil {
+		return err
+	}
+	for _, further := range t.absorbed {
+		if err := p.mayRun(ctx, t, further); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Pipeline) mayRun(ctx context.Context, t *trip, message pluginsdk.Message) error {
+	verdict, err := p.gate(ctx, t, p.hookOf(pluginsdk.HookBeforeRun, p.config.Deadlines.Gate, t, message),
 		func(ctx context.Context, hooks Hooks, call pluginsdk.Call) (pluginsdk.Verdict, error) {
-			return hooks.OnBeforeRun(ctx, pluginsdk.RunStart{Call: call, Thread: t.thread, Message: t.message, Run: t.run})
+			return hooks.OnBeforeRun(ctx, pluginsdk.RunStart{Call: call, Thread: t.thread, Message: message, Run: t.run})
 		})
 	if err != nil {
 		return err
@@ -28,6 +42,15 @@ func (p *Pipeline) beforeRun(ctx context.Context, t *trip) error {
 		return &deniedError{reason: verdict.Reason}
 	}
 	return nil
+}
+
+// hookOf is a hook that is fired for each message that a run answers.
+func (p *Pipeline) hookOf(hook pluginsdk.Hook, deadline time.Duration, t *trip, message pluginsdk.Message) invocation {
+	h := p.hook(hook, deadline)
+	if message.ID != t.message.ID {
+		h.call = fmt.Sprintf("%s:%d", h.call, message.ID)
+	}
+	return h
 }
 
 // deniedError is a gate's word that a run may not happen.
@@ -65,10 +88,7 @@ func (p *Pipeline) onMessage(ctx context.Context, t *trip) error {
 
 // incoming tells of one message that the run answers.
 func (p *Pipeline) incoming(ctx context.Context, t *trip, message pluginsdk.Message) error {
-	h := p.hook(pluginsdk.HookMessage, p.config.Deadlines.Notify)
-	if message.ID != t.message.ID {
-		h.call = fmt.Sprintf("%s:%d", h.call, message.ID)
-	}
+	h := p.hookOf(pluginsdk.HookMessage, p.config.Deadlines.Notify, t, message)
 	return p.notify(ctx, t, h, func(ctx context.Context, hooks Hooks, call pluginsdk.Call) error {
 		return hooks.OnMessage(ctx, pluginsdk.IncomingMessage{Call: call, Thread: t.thread, Message: message})
 	})
@@ -110,6 +130,7 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	}
 	p.step(t, "invoking", model)
 	t.invokedAt = p.config.Now()
+	defer t.turnOver()
 	result := p.agent.Invoke(ctx, pluginsdk.AgentRequest{
 		ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
 		Purpose: "pipeline", Model: model, Effort: t.thread.Effort,
@@ -124,12 +145,11 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 		})
 	})
 	t.result = &result
-	t.turnOver()
 }
 
 // commitResult is step 5b. A turn without an answer is recorded too, and
 // becomes the error that it is.
-func (p *Pipeline) commitResult(ctx context.Context, t *trip) error {
+func (p *Pipeline) commitResult(t *trip) error {
 	p.config.Fault("commitResult", t.run.ID)
 	failure := t.result.Failure
 	if failure != nil && failure.Kind == pluginsdk.FailureUnknownSession {
@@ -137,14 +157,14 @@ func (p *Pipeline) commitResult(ctx context.Context, t *trip) error {
 	}
 	claim := fmt.Sprintf("%s:%d", t.run.ID, t.fence.Epoch)
 	commit := ledger.ResultCommit{
-		RunID: t.run.ID, Key: claim, Step: nextStep(failure), Result: *t.result, Events: t.events, Steps: t.steps,
+		RunID: t.run.ID, Key: claim, Step: t.nextStep(failure), Result: *t.result, Events: t.events, Steps: t.steps,
 		AgentRun: pluginsdk.AgentRun{
 			RunID: t.run.ID, ThreadID: t.thread.ID, Purpose: "pipeline", Model: t.result.Model,
 			Usage: t.result.Usage, CostUSD: t.result.CostUSD, Duration: t.result.Duration,
 			Success: failure == nil, StartedAt: t.invokedAt,
 		},
 		SessionID: t.keptSession(), RunSessionID: t.sessionID, SeenMessageID: t.thread.SeenMessageID,
-		GiveBack: t.untold(),
+		Absorbed: t.covered(),
 		Rows:     deniedRows(t), RowsKey: fmt.Sprintf("%s:denied:%d", t.run.ID, t.fence.Epoch),
 	}
 	if failure != nil {
@@ -154,7 +174,7 @@ func (p *Pipeline) commitResult(ctx context.Context, t *trip) error {
 	}
 	// The turn has been paid for: its record is written even when the daemon
 	// is stopping or a person gave up on it.
-	err := p.insist(ctx, "commit the result", func(ctx context.Context) error {
+	err := p.insist(t, "commit the result", func(ctx context.Context) error {
 		return p.store.SaveResult(ctx, t.fence, commit)
 	})
 	if err != nil {
@@ -167,12 +187,15 @@ func (p *Pipeline) commitResult(ctx context.Context, t *trip) error {
 	return nil
 }
 
-// nextStep says where a run stands after a turn. An agent whose process ended
-// in mid-turn may have acted: the run stays at StepInvoking, and the next
-// attempt says so to the agent.
-func nextStep(failure *pluginsdk.Failure) pluginsdk.RunStep {
+// nextStep says where a run stands after a turn. An agent that has used a tool,
+// or whose process ended in mid-turn, may have acted: the run stays at
+// StepInvoking, and the next attempt resumes the session and says so.
+func (t *trip) nextStep(failure *pluginsdk.Failure) pluginsdk.RunStep {
 	if failure == nil {
 		return pluginsdk.StepInvoked
+	}
+	if slices.ContainsFunc(t.events, func(e pluginsdk.StreamEvent) bool { return e.Type == pluginsdk.StreamToolCall }) {
+		return pluginsdk.StepInvoking
 	}
 	switch failure.Kind {
 	case pluginsdk.FailureCrashed, pluginsdk.FailureSilent, pluginsdk.FailureTimeout, pluginsdk.FailureInterrupted:

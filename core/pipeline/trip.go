@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -13,6 +14,7 @@ type trip struct {
 	message pluginsdk.Message
 	run     pluginsdk.Run
 	fence   ledger.Fence
+	work    context.Context // ends when the daemon stops
 
 	absorbed []pluginsdk.Message // of the runs merged into this one
 	steering steering
@@ -38,9 +40,9 @@ type trip struct {
 	reply    string
 }
 
-func newTrip(now time.Time, claim ledger.Claim) *trip {
+func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	t := &trip{
-		thread: claim.Thread, message: claim.Message, run: claim.Run, fence: claim.Fence,
+		thread: claim.Thread, message: claim.Message, run: claim.Run, fence: claim.Fence, work: work,
 		absorbed:    claim.Absorbed,
 		began:       now,
 		interrupted: claim.Run.Step == pluginsdk.StepInvoking || claim.Message.Retry().Begun,

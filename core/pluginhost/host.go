@@ -106,7 +106,8 @@ func New(config Config, store Store, events Events, hostFor func(plugin string) 
 
 // Start registers the binaries of Config.Dir, starts every enabled plugin in
 // parallel and follows the registry from then on. It does not wait for the
-// plugins; Ready does.
+// plugins; Ready does. After an error nothing was started, and it may be called
+// again.
 func (h *Host) Start(ctx context.Context) error {
 	if err := h.discover(ctx); err != nil {
 		return err
@@ -114,13 +115,14 @@ func (h *Host) Start(ctx context.Context) error {
 	if err := h.clearSockets(); err != nil {
 		return err
 	}
+	if _, err := h.store.Plugins(ctx); err != nil {
+		return fmt.Errorf("read the plugin registry: %w", err)
+	}
 	h.launcher.Start()
 	run, stop := context.WithCancel(context.Background())
 	h.stop = stop
-	if err := h.sync(ctx, run); err != nil {
-		stop()
-		h.launcher.Stop()
-		return fmt.Errorf("read the plugin registry: %w", err)
+	if err := h.sync(ctx, run); err != nil { // follow tries again
+		h.config.Log.Warn("plugin registry cannot be read; trying again", "err", err)
 	}
 	go h.follow(run)
 	return nil

@@ -84,7 +84,7 @@ func TestResultGivesBackWhatWasNotTold(t *testing.T) {
 		accept(t, s, thread, "3")
 		absorbed := must[[]pluginsdk.Message](t)(s.Absorb(ctx, c.Fence, c.Run.ID))
 		commit := result(c)
-		commit.GiveBack = []int64{absorbed[1].ID}
+		commit.Absorbed = []int64{absorbed[0].ID}
 		check(t, s.SaveResult(ctx, c.Fence, commit))
 		finish(t, s, c, "one and two")
 		if run := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID)); !slices.Equal(run.Absorbed, []int64{absorbed[0].ID}) {

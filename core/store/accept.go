@@ -30,7 +30,9 @@ var errRepeated = errors.New("submission is known")
 // Accept stores a message and its run in one durable transaction. A known
 // (source, key) returns the first one's ids, or CodeConflict when thread, text
 // or attachments differ. CodeNotFound: no such thread. CodeInvalid: the thread
-// takes no messages from this source. CodeExhausted: too many runs wait.
+// takes no messages from this source. CodeExhausted: too many runs wait. When
+// the COMMIT's outcome could not be found out (CodeUnavailable), the run may have
+// been accepted, and claimed.
 func (s *Store) Accept(ctx context.Context, a ledger.Acceptance) (ledger.Accepted, error) {
 	user, err := s.newMessage(a.Submission.ThreadID, a.Submission.Source, pluginsdk.NewMessage{
 		Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Author: a.Submission.Author,
@@ -72,16 +74,23 @@ func (t *tx) accept(ctx context.Context, a ledger.Acceptance, user pluginsdk.Mes
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
-	messageID, err := t.insertMessage(ctx, user)
+	idle, err := t.room(ctx, a)
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
+	if user.ID, err = t.insertMessage(ctx, user); err != nil {
+		return ledger.Accepted{}, err
+	}
 	r := pluginsdk.Run{
-		ID: a.RunID, ThreadID: user.ThreadID, MessageID: messageID, Kind: a.Kind, State: pluginsdk.RunQueued,
+		ID: a.RunID, ThreadID: user.ThreadID, MessageID: user.ID, Kind: a.Kind, State: pluginsdk.RunQueued,
 		CauseRunID: a.Submission.CauseRunID, Depth: depth, TraceID: a.TraceID, QueuedAt: user.CreatedAt,
 	}
-	if a.Answer != nil {
+	switch {
+	case a.Answer != nil:
 		r.State, r.Attempt, r.StartedAt, r.FinishedAt = a.Answer.State, 1, r.QueuedAt, r.QueuedAt
+	case idle:
+		r.State, r.Attempt, r.StartedAt = pluginsdk.RunRunning, 1, r.QueuedAt
+		r.Owner, r.LeaseUntil = clean(a.Claimer), r.QueuedAt.Add(lease)
 	}
 	err = insertRun(t.Run, r).SetSource(user.Source).
 		SetNillableKey(keyOrNil(clean(a.Submission.Key))).SetContentHash(hash).Exec(ctx)
@@ -91,16 +100,30 @@ func (t *tx) accept(ctx context.Context, a ledger.Acceptance, user pluginsdk.Mes
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
-	if err := t.room(ctx, user.ThreadID, a.MaxWaiting); err != nil {
-		return ledger.Accepted{}, err
+	accepted := ledger.Accepted{
+		Accepted: pluginsdk.Accepted{ThreadID: user.ThreadID, MessageID: user.ID, RunID: a.RunID}, BusyMode: to.BusyMode,
 	}
-	if a.Answer != nil {
-		if err := t.answer(ctx, to, r, *a.Answer); err != nil {
-			return ledger.Accepted{}, err
-		}
+	switch {
+	case a.Answer != nil:
+		err = t.answer(ctx, to, r, *a.Answer)
+	case idle:
+		accepted.Claim, err = t.claimedAtOnce(ctx, user, r)
 	}
-	return ledger.Accepted{
-		Accepted: pluginsdk.Accepted{ThreadID: user.ThreadID, MessageID: messageID, RunID: a.RunID}, BusyMode: to.BusyMode,
+	return accepted, err
+}
+
+// claimedAtOnce completes the claim of a run that was claimed as it was stored.
+func (t *tx) claimedAtOnce(ctx context.Context, message pluginsdk.Message, r pluginsdk.Run) (ledger.Claim, error) {
+	if _, err := t.take(ctx, r.ThreadID); err != nil {
+		return ledger.Claim{}, err
+	}
+	th, err := t.Thread.Get(ctx, r.ThreadID)
+	if err != nil {
+		return ledger.Claim{}, err
+	}
+	return ledger.Claim{
+		Found: true, Thread: threadOf(th), Message: message, Run: r,
+		Fence: ledger.Fence{ThreadID: r.ThreadID, Epoch: th.Epoch},
 	}, nil
 }
 
@@ -133,21 +156,34 @@ func (t *tx) depthBelow(ctx context.Context, cause string) (int, error) {
 	return depth + 1, err
 }
 
-// room refuses the run that was just inserted when too many wait.
-func (t *tx) room(ctx context.Context, threadID string, limit int) error {
-	if limit <= 0 {
-		return nil
+// room refuses a run when too many wait, and otherwise reports whether it may be
+// claimed as it is stored: somebody wants it, and nothing is in front of it.
+func (t *tx) room(ctx context.Context, a ledger.Acceptance) (idle bool, err error) {
+	if a.Answer != nil || a.MaxWaiting <= 0 && a.Claimer == "" {
+		return false, nil
 	}
 	var waiting int
+	var working bool
 	// The limit is part of the text: as a parameter, SQLite prepares anew each time.
-	query := fmt.Sprintf(`SELECT COUNT(*) FROM
-		(SELECT 1 FROM runs WHERE state = 'queued' AND thread_id = $1 LIMIT %d) AS head`, limit+1)
-	err := t.row(ctx, query, []any{threadID}, &waiting)
-	if err == nil && waiting > limit {
-		return pluginsdk.Errorf(pluginsdk.CodeExhausted,
-			"%d messages already wait in this thread; try again when some are answered", limit)
+	query := fmt.Sprintf(`SELECT
+		(SELECT COUNT(*) FROM (SELECT 1 FROM runs WHERE state = 'queued' AND thread_id = $1 LIMIT %d) AS head),
+		EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $1)`, max(a.MaxWaiting, 1))
+	if err := t.row(ctx, query, []any{a.Submission.ThreadID}, &waiting, &working); err != nil {
+		return false, err
 	}
-	return err
+	if a.MaxWaiting <= 0 || waiting < a.MaxWaiting {
+		return a.Claimer != "" && waiting == 0 && !working, nil
+	}
+	known, err := t.Run.Query().
+		Where(run.Source(clean(a.Submission.Source)), run.Key(clean(a.Submission.Key))).Exist(ctx)
+	if err == nil && known {
+		err = errRepeated
+	}
+	if err == nil {
+		err = pluginsdk.Errorf(pluginsdk.CodeExhausted,
+			"%d messages already wait in this thread; try again when some are answered", waiting)
+	}
+	return false, err
 }
 
 // answer stores the core's own reply to a command, and its delivery.

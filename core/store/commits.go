@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/agentrun"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -58,14 +59,18 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 		if err := tx.saveResult(ctx, fence, c); err != nil {
 			return err
 		}
-		if err := tx.giveBack(ctx, c.RunID, c.GiveBack); err != nil {
+		if err := tx.giveBack(ctx, c.RunID, c.Absorbed); err != nil {
 			return err
 		}
 		_, _, err := tx.insertMissing(ctx, rows)
 		return err
 	})
-	if duplicate(err) {
-		return nil // it was stored before, by a COMMIT that nobody answered
+	if duplicate(err) && c.Key != "" {
+		// It was stored before, by a COMMIT that nobody answered?
+		known, lookErr := s.read.AgentRun.Query().Where(agentrun.Key(c.Key)).Exist(ctx)
+		if known || lookErr != nil {
+			return wrap("commit the agent's result", lookErr)
+		}
 	}
 	return wrap("commit the agent's result", err)
 }

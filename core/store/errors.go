@@ -60,7 +60,7 @@ func unreachable(err error) bool {
 		case "08", "40", "53", "57", "58": // connection, rollback, resources, intervention, system
 			return true
 		}
-		return false
+		return server.Code == "25006" || server.Code == "55P03" // read-only (a standby), lock not available
 	}
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) ||

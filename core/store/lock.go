@@ -24,7 +24,7 @@ type grip interface {
 
 // Lock makes this process the one daemon of the database, and of the data
 // directory, until the Lease is released. Owner names it for people. It fails
-// (CodeUnavailable, naming the holder) when there is another. Commands that
+// (CodeConflict, naming the holder) when there is another. Commands that
 // only look or change settings need no lock.
 func (s *Store) Lock(ctx context.Context, owner string) (lease *Lease, err error) {
 	lease = &Lease{unlock: func() {}}
@@ -58,5 +58,5 @@ func (l *Lease) Release() {
 
 // inUse is the refusal of a lock that another daemon holds.
 func inUse(holder string) error {
-	return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database is in use by %s; stop that daemon first", holder)
+	return pluginsdk.Errorf(pluginsdk.CodeConflict, "the database is in use by %s; stop that daemon first", holder)
 }

@@ -37,7 +37,7 @@ func (b *postgresBackend) lock(ctx context.Context, owner string) (grip, error) 
 	if err != nil {
 		return nil, err
 	}
-	a := &advisory{pool: pool, name: "harness " + owner}
+	a := &advisory{pool: pool, name: connectionName("harness " + owner)}
 	holder, err := a.take(ctx)
 	if err == nil && holder != "" {
 		err = inUse(holder)
@@ -46,6 +46,12 @@ func (b *postgresBackend) lock(ctx context.Context, owner string) (grip, error) 
 		return nil, errors.Join(err, pool.Close())
 	}
 	return a, nil
+}
+
+// connectionName is as much of a name as the server keeps.
+func connectionName(name string) string {
+	const most = 63 // NAMEDATALEN - 1
+	return name[:min(len(name), most)]
 }
 
 // take connects and asks for the lock. It returns who has it, when that is

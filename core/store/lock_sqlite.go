@@ -41,7 +41,7 @@ func lockDir(dir, owner string) (release func(), err error) {
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable,
+		return nil, pluginsdk.Errorf(pluginsdk.CodeConflict,
 			"the data directory %s is in use by %s; stop that process first", dir, holderName(holder))
 	}
 	if err := errors.Join(file.Truncate(0), writeHolder(file, owner)); err != nil {

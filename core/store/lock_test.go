@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -22,7 +24,7 @@ func TestOneDaemonADatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = other.Lock(ctx, "boot 2")
-		wantCode(t, err, pluginsdk.CodeUnavailable)
+		wantCode(t, err, pluginsdk.CodeConflict)
 		if !strings.Contains(fmt.Sprint(err), "boot 1") {
 			t.Errorf("%q does not name the holder", err)
 		}
@@ -49,19 +51,28 @@ func TestLockIsLostWithItsConnection(t *testing.T) {
 	config := storetest.Postgres(t)
 	s, other := storetest.OpenConfig(t, config), storetest.OpenConfig(t, store.Config{URL: config.URL})
 	ctx := context.Background()
-	name := "cut " + t.Name()
+	// As long as the daemon's own, and longer than what the server keeps of it.
+	name := "pid 12345, installation " + uuid.NewString() + " cut"
 	lease := must[*store.Lease](t)(s.Lock(ctx, name))
 	defer lease.Release()
 	cut := func() {
 		t.Helper()
 		check(t, second(s.Reader().ExecContext(ctx,
-			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", "harness "+name)))
+			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", ("harness "+name)[:63])))
 		<-lease.Lost()
 	}
 	cut()
 	check(t, lease.Regain(ctx))
 	_, err := other.Lock(ctx, "late")
-	wantCode(t, err, pluginsdk.CodeUnavailable)
+	wantCode(t, err, pluginsdk.CodeConflict)
+
+	// The server has not noticed yet that the old connection is dead.
+	cut()
+	ghost := must[*store.Lease](t)(other.Lock(ctx, name))
+	defer ghost.Release()
+	wantCode(t, lease.Regain(ctx), pluginsdk.CodeUnavailable)
+	<-ghost.Lost()
+	check(t, lease.Regain(ctx))
 
 	cut()
 	taken := must[*store.Lease](t)(other.Lock(ctx, "quick"))

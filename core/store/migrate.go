@@ -162,7 +162,7 @@ type Migrated struct {
 }
 
 // Migrate brings the schema of a database that exists up to date. It holds the
-// lock meanwhile, and is refused (CodeUnavailable, naming the holder) while a
+// lock meanwhile, and is refused (CodeConflict, naming the holder) while a
 // daemon has it.
 func Migrate(ctx context.Context, config Config, owner string) (done Migrated, err error) {
 	config.Schema = SchemaAny

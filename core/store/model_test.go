@@ -139,10 +139,21 @@ func (m *machine) accept(r *rapid.T) {
 	}
 	a := acceptance(thread.id, one.key, one.content)
 	a.Kind = one.kind
+	if rapid.Bool().Draw(r, "claim at once") {
+		a.Claimer = m.owner()
+	}
+	idle := a.Claimer != "" && thread.claim == nil && len(thread.queued()) == 0
 	accepted, err := m.s.Accept(m.ctx, a)
 	m.must(r, err)
 	one.id, one.messageID = accepted.RunID, accepted.MessageID
 	thread.runs = append(thread.runs, one)
+	if accepted.Claim.Found != idle {
+		r.Fatalf("claimed at once: %v, want %v", accepted.Claim.Found, idle)
+	}
+	if idle {
+		one.state, one.attempt = pluginsdk.RunRunning, 1
+		thread.claim, thread.stored = &accepted.Claim, false
+	}
 }
 
 func (m *machine) acceptTwice(r *rapid.T) {
@@ -204,8 +215,9 @@ func (m *machine) result(r *rapid.T) {
 	giveBack := 0
 	if !thread.stored && len(one.absorbed) > 0 {
 		giveBack = rapid.IntRange(0, len(one.absorbed)).Draw(r, "give back")
-		commit.GiveBack = slices.Clone(one.absorbed[len(one.absorbed)-giveBack:])
 	}
+	given := slices.Clone(one.absorbed[len(one.absorbed)-giveBack:])
+	commit.Absorbed = slices.Clone(one.absorbed[:len(one.absorbed)-giveBack])
 	m.must(r, m.s.SaveResult(m.ctx, thread.claim.Fence, commit))
 	if thread.stored {
 		return // a repetition changes nothing
@@ -214,7 +226,7 @@ func (m *machine) result(r *rapid.T) {
 	one.step = commit.Step
 	one.absorbed = one.absorbed[:len(one.absorbed)-giveBack]
 	for _, other := range thread.runs {
-		if slices.Contains(commit.GiveBack, other.messageID) {
+		if slices.Contains(given, other.messageID) {
 			other.state, other.mergedInto = pluginsdk.RunQueued, ""
 		}
 	}

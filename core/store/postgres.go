@@ -33,11 +33,12 @@ func openPostgres(ctx context.Context, address string) (*postgresBackend, error)
 	}
 	back := &postgresBackend{where: describePostgres(parsed)}
 	// One message there and back for a query with parameters, instead of two.
-	back.dsn = withParameter(parsed, "binary_parameters", "yes")
-	if back.pool, err = openPool(withParameter(parsed, "binary_parameters", "yes")); err != nil {
+	// A server that does not even refuse must not be waited for as long as TCP does.
+	back.dsn = withParameter(parsed, "binary_parameters", "yes", "connect_timeout", "10")
+	if back.pool, err = openPool(back.dsn); err != nil {
 		return nil, err
 	}
-	if back.lazy, err = openPool(withParameter(parsed, "binary_parameters", "yes", "synchronous_commit", "off")); err != nil {
+	if back.lazy, err = openPool(withParameter(parsed, "binary_parameters", "yes", "connect_timeout", "10", "synchronous_commit", "off")); err != nil {
 		return nil, errors.Join(err, back.pool.Close())
 	}
 	if err := back.pool.PingContext(ctx); err != nil {

@@ -144,5 +144,5 @@ func TestVacuumIsRefusedUnderADaemon(t *testing.T) {
 	s := storetest.Open(t)
 	lease := must[*store.Lease](t)(s.Lock(context.Background(), "a daemon"))
 	defer lease.Release()
-	wantCode(t, s.Vacuum(context.Background(), "test"), pluginsdk.CodeUnavailable)
+	wantCode(t, s.Vacuum(context.Background(), "test"), pluginsdk.CodeConflict)
 }

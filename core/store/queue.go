@@ -16,10 +16,14 @@ import (
 // threads that have work, the one with the oldest message first. Only the
 // holder of the lock may call it.
 func (s *Store) Recover(ctx context.Context, owner string) (threads []string, err error) {
-	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		return tx.Run.Update().Where(run.StateEQ(pluginsdk.RunRunning), run.OwnerNEQ(clean(owner))).
-			SetState(pluginsdk.RunQueued).ClearNextAttemptAt().ClearLeaseUntil().SetOwner("").Exec(ctx)
-	})
+	left := run.And(run.StateEQ(pluginsdk.RunRunning), run.OwnerNEQ(clean(owner)))
+	some, err := s.read.Run.Query().Where(left).Exist(ctx)
+	if err == nil && some {
+		err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+			return tx.Run.Update().Where(left).
+				SetState(pluginsdk.RunQueued).ClearNextAttemptAt().ClearLeaseUntil().SetOwner("").Exec(ctx)
+		})
+	}
 	if err != nil {
 		return nil, wrap("recover runs", err)
 	}
@@ -36,6 +40,10 @@ func (s *Store) Recover(ctx context.Context, owner string) (threads []string, er
 // not told whether its claim was made. It must not be at work on the thread.
 func (s *Store) Unclaim(ctx context.Context, threadID, owner string) error {
 	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
+		// The claim's transaction holds the thread: its COMMIT may be on its way yet.
+		if _, err := tx.epoch(ctx, threadID); err != nil {
+			return err
+		}
 		return tx.Run.Update().
 			Where(run.ThreadID(threadID), run.StateEQ(pluginsdk.RunRunning), run.Owner(clean(owner))).
 			SetState(pluginsdk.RunQueued).SetOwner("").ClearLeaseUntil().AddAttempt(-1).Exec(ctx)
