@@ -113,6 +113,13 @@ func (b *postgresBackend) startWriter(_ context.Context, log *slog.Logger) (writ
 // integrity has nothing to ask: Postgres checks its pages as it reads them.
 func (b *postgresBackend) integrity(context.Context) ([]string, error) { return nil, nil }
 
+// close ends the connections. One that is dead already ends all the same.
 func (b *postgresBackend) close() error {
-	return errors.Join(b.lazy.Close(), b.pool.Close())
+	var errs []error
+	for _, pool := range []*sql.DB{b.pool, b.lazy} {
+		if err := pool.Close(); err != nil && !unreachable(err) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -67,8 +67,15 @@ func (j *judge) unwarranted(before []Ask, ask Ask) string {
 	return ""
 }
 
-// struckBetween reports whether something that a turn depends on was hit.
+// lastBreath is how long a process that has lost its parent may go on: an agent
+// is told to end and finishes its line, and what it leaves running is ended by
+// the next daemon.
+const lastBreath = 2 * time.Second
+
+// struckBetween reports whether something that a turn depends on was hit, or had
+// been a moment before.
 func (j *judge) struckBetween(from, to time.Time) bool {
+	from = from.Add(-lastBreath)
 	return slices.ContainsFunc(j.Strikes, func(s Strike) bool {
 		return s.Kind != Plugin && !s.To.Before(from) && !s.From.After(to)
 	}) || slices.ContainsFunc(j.Exits, func(e Exit) bool { return !e.At.Before(from) && !e.At.After(to) })
