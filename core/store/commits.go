@@ -95,15 +95,15 @@ func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.Result
 	return atWork(c.RunID, n, err)
 }
 
-// DropSession forgets the thread's session, and that the run was at work in
-// it: the session does not exist any more.
+// DropSession forgets the thread's session, which does not exist any more. That
+// the run may have been at work in it is not forgotten.
 func (s *Store) DropSession(ctx context.Context, fence ledger.Fence, runID string) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		n, err := tx.fenced(fence).SetSessionID("").SetSessionOpen(false).SetSeenMessageID(0).Save(ctx)
 		if err = changed(fence, n, err); err != nil {
 			return err
 		}
-		n, err = tx.working(fence, runID).SetSessionID("").SetStep(pluginsdk.StepAccepted).Save(ctx)
+		n, err = tx.working(fence, runID).SetSessionID("").Save(ctx)
 		return atWork(runID, n, err)
 	})
 	return wrap("drop the session", err)

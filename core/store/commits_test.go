@@ -149,7 +149,7 @@ func TestDropSession(t *testing.T) {
 		saveIntent(t, s, c)
 		check(t, s.DropSession(ctx, c.Fence, c.Run.ID))
 		run, after := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID)), must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID))
-		if run.SessionID != "" || run.Step != pluginsdk.StepAccepted || after.SessionID != "" || after.SessionOpen {
+		if run.SessionID != "" || run.Step != pluginsdk.StepInvoking || after.SessionID != "" || after.SessionOpen {
 			t.Errorf("run %+v, thread %+v", run, after)
 		}
 	})
