@@ -40,7 +40,7 @@ func (in *Inbox) cancel(ctx context.Context, runID string, cause error) error {
 	if in.interrupt(runID, cause) {
 		return nil
 	}
-	run, cancelled, err := in.store.CancelQueued(ctx, runID)
+	run, cancelled, err := in.store.CancelQueued(ctx, runID, cause.Error())
 	if err != nil || cancelled || run.State.Final() {
 		in.forget(runID)
 	}

@@ -50,8 +50,8 @@ type Store interface {
 	Runs(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error)
 	Message(ctx context.Context, id int64) (pluginsdk.Message, error)
 	LastUnanswered(ctx context.Context, threadID string) (pluginsdk.Run, error)
-	CancelQueued(ctx context.Context, runID string) (pluginsdk.Run, bool, error)
-	CancelAllQueued(ctx context.Context, threadID string) (ids []string, err error)
+	CancelQueued(ctx context.Context, runID, reason string) (pluginsdk.Run, bool, error)
+	CancelAllQueued(ctx context.Context, threadID, reason string) (ids []string, err error)
 	Waiting(ctx context.Context, threadID string) (int, error)
 }
 

@@ -183,7 +183,7 @@ func (m *memory) LastUnanswered(_ context.Context, threadID string) (pluginsdk.R
 	return pluginsdk.Run{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "none")
 }
 
-func (m *memory) CancelAllQueued(_ context.Context, threadID string) (ids []string, err error) {
+func (m *memory) CancelAllQueued(_ context.Context, threadID, _ string) (ids []string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, run := range m.runs {
@@ -276,7 +276,7 @@ func (m *memory) Run(_ context.Context, id string) (pluginsdk.Run, error) {
 	return pluginsdk.Run{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no run %s", id)
 }
 
-func (m *memory) CancelQueued(ctx context.Context, id string) (pluginsdk.Run, bool, error) {
+func (m *memory) CancelQueued(ctx context.Context, id, _ string) (pluginsdk.Run, bool, error) {
 	run, err := m.Run(ctx, id)
 	if err != nil || run.State != pluginsdk.RunQueued {
 		return run, false, err

@@ -18,7 +18,7 @@ func (in *Inbox) StopThread(ctx context.Context, threadID string, queue pluginsd
 	switch queue {
 	case pluginsdk.KeepQueue, "":
 	case pluginsdk.DropQueue: // first, so that nothing moves up behind what is stopped
-		dropped, err := in.store.CancelAllQueued(ctx, threadID)
+		dropped, err := in.store.CancelAllQueued(ctx, threadID, ErrStopped.Error())
 		if err != nil {
 			return stopped, err
 		}

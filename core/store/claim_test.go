@@ -122,22 +122,22 @@ func TestCancelQueued(t *testing.T) {
 		queued := accept(t, s, thread.ID, "two").RunID
 		rest := []string{accept(t, s, thread.ID, "three").RunID, accept(t, s, thread.ID, "four").RunID}
 
-		run, cancelled, err := s.CancelQueued(ctx, working)
+		run, cancelled, err := s.CancelQueued(ctx, working, "stopped")
 		if err != nil || cancelled || run.State != pluginsdk.RunRunning {
 			t.Errorf("a run at work: %v %v %s", err, cancelled, run.State)
 		}
-		run, cancelled, err = s.CancelQueued(ctx, queued)
+		run, cancelled, err = s.CancelQueued(ctx, queued, "stopped")
 		if err != nil || !cancelled || run.State != pluginsdk.RunCancelled || run.FinishedAt.IsZero() {
 			t.Errorf("a queued run: %v %v %+v", err, cancelled, run)
 		}
-		_, cancelled, err = s.CancelQueued(ctx, queued)
+		_, cancelled, err = s.CancelQueued(ctx, queued, "stopped")
 		if err != nil || cancelled {
 			t.Errorf("twice: %v %v", err, cancelled)
 		}
-		_, _, err = s.CancelQueued(ctx, "nope")
+		_, _, err = s.CancelQueued(ctx, "nope", "stopped")
 		wantCode(t, err, pluginsdk.CodeNotFound)
 
-		ids := must[[]string](t)(s.CancelAllQueued(ctx, thread.ID))
+		ids := must[[]string](t)(s.CancelAllQueued(ctx, thread.ID, "stopped"))
 		slices.Sort(ids)
 		slices.Sort(rest)
 		if !slices.Equal(ids, rest) {
@@ -263,7 +263,7 @@ func TestClaimWhileTheHeadIsCancelled(t *testing.T) {
 			accept(t, s, thread.ID, "next")
 			var group sync.WaitGroup
 			group.Go(func() {
-				_, _, err := s.CancelQueued(ctx, head)
+				_, _, err := s.CancelQueued(ctx, head, "stopped")
 				check(t, err)
 			})
 			c := claim(t, s, thread.ID)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"entgo.io/ent/dialect"
@@ -186,9 +187,10 @@ func (w *groupWriter) jobs(ctx context.Context, batch []*job) error {
 	return nil
 }
 
-// abandon ends the transaction and returns why.
+// abandon ends the transaction and returns why. SQLite has ended it itself after
+// some errors: a full disk, say.
 func (w *groupWriter) abandon(ctx context.Context, cause error) error {
-	if _, err := w.conn.ExecContext(ctx, "ROLLBACK"); err != nil {
+	if _, err := w.conn.ExecContext(ctx, "ROLLBACK"); err != nil && !strings.Contains(err.Error(), "no transaction is active") {
 		w.log.Error("transaction could not be rolled back", "err", err, "cause", cause)
 	}
 	return cause

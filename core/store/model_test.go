@@ -276,7 +276,7 @@ func (m *machine) cancelQueued(r *rapid.T) {
 		r.Skip("nothing was accepted")
 	}
 	one := rapid.SampledFrom(thread.runs).Draw(r, "run")
-	_, cancelled, err := m.s.CancelQueued(m.ctx, one.id)
+	_, cancelled, err := m.s.CancelQueued(m.ctx, one.id, "stopped")
 	m.must(r, err)
 	if cancelled != (one.state == pluginsdk.RunQueued) {
 		r.Fatalf("cancelled: %v, the run was %s", cancelled, one.state)
@@ -288,7 +288,7 @@ func (m *machine) cancelQueued(r *rapid.T) {
 
 func (m *machine) cancelAll(r *rapid.T) {
 	thread := m.thread(r)
-	ids, err := m.s.CancelAllQueued(m.ctx, thread.id)
+	ids, err := m.s.CancelAllQueued(m.ctx, thread.id, "stopped")
 	m.must(r, err)
 	queued := thread.queued()
 	if len(ids) != len(queued) {

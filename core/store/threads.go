@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"path/filepath"
 	"slices"
 
 	"github.com/seed-706843ae/harness/ent"
@@ -97,7 +99,7 @@ func (s *Store) newThread(n pluginsdk.NewThread) (pluginsdk.Thread, error) {
 	case !slices.Contains([]pluginsdk.ThreadKind{pluginsdk.ThreadGeneral, pluginsdk.ThreadTask, pluginsdk.ThreadCron}, n.Kind):
 		return pluginsdk.Thread{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "kind: %q is not one of general, task, cron", n.Kind)
 	}
-	if err := checkBusyMode(n.BusyMode); err != nil {
+	if err := errors.Join(checkBusyMode(n.BusyMode), checkCwd(n.Cwd)); err != nil {
 		return pluginsdk.Thread{}, err
 	}
 	id, err := newID()
@@ -119,6 +121,15 @@ func checkBusyMode(mode pluginsdk.BusyMode) error {
 		return nil
 	}
 	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "busyMode: %q is not one of queue, steer, collect, interrupt", mode)
+}
+
+// checkCwd refuses a working directory that would depend on where the daemon was
+// started. Whether it exists is found out when a session begins in it.
+func checkCwd(dir string) error {
+	if dir != "" && !filepath.IsAbs(dir) {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "cwd: %q is not an absolute path", dir)
+	}
+	return nil
 }
 
 func checkThreadStatus(status pluginsdk.ThreadStatus) error {

@@ -23,6 +23,11 @@ func (s *Store) UpdateThread(ctx context.Context, id string, p pluginsdk.ThreadP
 			return pluginsdk.Thread{}, err
 		}
 	}
+	if p.Cwd != nil {
+		if err := checkCwd(*p.Cwd); err != nil {
+			return pluginsdk.Thread{}, err
+		}
+	}
 	var out pluginsdk.Thread
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		row, err := tx.Thread.UpdateOneID(id).

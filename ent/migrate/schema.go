@@ -112,6 +112,11 @@ var (
 				Unique:  false,
 				Columns: []*schema.Column{DeliveriesColumns[4], DeliveriesColumns[2], DeliveriesColumns[3], DeliveriesColumns[1]},
 			},
+			{
+				Name:    "delivery_message_id",
+				Unique:  false,
+				Columns: []*schema.Column{DeliveriesColumns[1]},
+			},
 		},
 	}
 	// MessagesColumns holds the columns for the "messages" table.

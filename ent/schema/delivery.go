@@ -35,5 +35,6 @@ func (Delivery) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("state", "id"),
 		index.Fields("state", "plugin", "target", "message_id"),
+		index.Fields("message_id"),
 	}
 }
