@@ -40,8 +40,8 @@ func TestHurriedStopInterruptsAndTheNextStartResumes(t *testing.T) {
 			return strings.Contains(problem.Detail, "harness is stopping")
 		})
 		select {
-		case <-ended:
-			t.Fatal("the running turn was given no grace")
+		case err := <-ended:
+			t.Fatalf("the running turn was given no grace: %v", err)
 		default:
 		}
 		rush()

@@ -38,7 +38,8 @@ type BackupReport struct {
 // one file that Restore takes on either database. It is made while others read
 // and write, in memory that does not depend on how much there is; on SQLite the
 // write-ahead log grows meanwhile. Until it has succeeded there is no such
-// file. A schema that is older than this binary's is saved as it is.
+// file, only .NAME.*.tmp beside it, which a process that is killed leaves. A
+// schema that is older than this binary's is saved as it is.
 func (s *Store) Backup(ctx context.Context, b Backup) (report BackupReport, err error) {
 	err = replaceFile(b.File, b.Force, func(file, spool *os.File) (err error) {
 		report, err = s.backupInto(ctx, b, file, spool)

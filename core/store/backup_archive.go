@@ -82,12 +82,13 @@ func plainHeader(name string, at time.Time) tar.Header {
 }
 
 // replaceFile makes path what write writes, wholly or not at all, readable for
-// its owner only. Spool is a file beside it that is gone afterwards.
+// its owner only. Several may do so at once: each writes files of its own beside
+// path, .NAME.*.tmp, of which only a process that is killed leaves one.
 func replaceFile(path string, force bool, write func(file, spool *os.File) error) (err error) {
 	if err := mayWrite(path, force); err != nil {
 		return err
 	}
-	file, err := scratch(path + ".tmp")
+	file, err := scratch(path)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func replaceFile(path string, force bool, write func(file, spool *os.File) error
 			err = errors.Join(err, file.Close(), os.Remove(file.Name()))
 		}
 	}()
-	spool, err := scratch(path + ".spool")
+	spool, err := scratch(path)
 	if err != nil {
 		return err
 	}
@@ -107,10 +108,7 @@ func replaceFile(path string, force bool, write func(file, spool *os.File) error
 	if err := write(file, spool); err != nil {
 		return err
 	}
-	if err := mayWrite(path, force); err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), path); err != nil {
+	if err := place(file.Name(), path, force); err != nil {
 		return err
 	}
 	err, file = file.Close(), nil
@@ -132,12 +130,23 @@ func mayWrite(path string, force bool) error {
 	return nil
 }
 
-// scratch makes a file anew; one that an earlier attempt left is removed.
+// scratch makes a file beside path that nobody else has, of mode 0600.
 func scratch(path string) (*os.File, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+	dir, name := filepath.Split(path)
+	return os.CreateTemp(filepath.Clean(dir), "."+name+".*.tmp")
+}
+
+// place gives a scratch file its name. Without force, a file that came there
+// meanwhile stays: of a link, unlike of a rename, the system itself sees to it.
+func place(from, path string, force bool) error {
+	if !force && os.Link(from, path) == nil {
+		return os.Remove(from)
 	}
-	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	// It exists, or it is forced, or the file system has no hard links.
+	if err := mayWrite(path, force); err != nil {
+		return err
+	}
+	return os.Rename(from, path)
 }
 
 // syncDir makes the names in a directory survive a power failure.

@@ -57,6 +57,11 @@ func (s *Store) BackupInto(ctx context.Context, b Backup, file, spool *os.File) 
 	return err
 }
 
+// ReplaceFile is what a backup makes its file with.
+func ReplaceFile(path string, force bool, write func(file, spool *os.File) error) error {
+	return replaceFile(path, force, write)
+}
+
 // MigrateTo makes a database whose schema is at a version.
 func MigrateTo(ctx context.Context, config Config, version int) (err error) {
 	back, err := openBackend(ctx, config)

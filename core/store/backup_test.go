@@ -2,7 +2,9 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -261,6 +263,67 @@ func TestBackupDoesNotOverwrite(t *testing.T) {
 	_, err = s.Backup(context.Background(), store.Backup{File: t.TempDir(), Force: true})
 	if err == nil || !strings.Contains(err.Error(), "is a directory") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Two timers that fire at once, or an impatient operator, must not make one
+// another's backup half a file; nor may a backup take files that are not its own.
+func TestBackupsOfOneNameDoNotMix(t *testing.T) {
+	for _, force := range []bool{true, false} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "notes")
+		for _, name := range []string{"notes.tmp", "notes.spool"} {
+			check(t, os.WriteFile(filepath.Join(dir, name), []byte("my own"), 0o600))
+		}
+		write := func(text string, meanwhile func()) error {
+			return store.ReplaceFile(path, force, func(file, spool *os.File) error {
+				check(t, second(file.WriteString(text[:1])))
+				check(t, second(spool.WriteString(text)))
+				meanwhile()
+				check(t, second(spool.Seek(0, io.SeekStart)))
+				if got := must[[]byte](t)(io.ReadAll(spool)); string(got) != text {
+					t.Errorf("spooled %q, got %q", text, got)
+				}
+				return second(file.WriteString(text[1:]))
+			})
+		}
+		err := write("first", func() {
+			check(t, write("second", func() {}))
+			if got := must[[]byte](t)(os.ReadFile(path)); string(got) != "second" {
+				t.Errorf("force %t: the one that ended has %q", force, got)
+			}
+		})
+		want := "first"
+		if !force {
+			want = "second"
+			if err == nil || !strings.Contains(err.Error(), "exists already") {
+				t.Errorf("the slower one overwrote the other: %v", err)
+			}
+		} else {
+			check(t, err)
+		}
+		broken := errors.New("broken")
+		if err := store.ReplaceFile(path, true, func(_, _ *os.File) error { return broken }); !errors.Is(err, broken) {
+			t.Errorf("got %v", err)
+		}
+		left := make(map[string]string)
+		for _, entry := range must[[]os.DirEntry](t)(os.ReadDir(dir)) {
+			left[entry.Name()] = string(must[[]byte](t)(os.ReadFile(filepath.Join(dir, entry.Name()))))
+		}
+		if !maps.Equal(left, map[string]string{"notes": want, "notes.tmp": "my own", "notes.spool": "my own"}) {
+			t.Errorf("force %t: left %q", force, left)
+		}
+	}
+}
+
+// With Postgres, a wrong --data finds the database all the same.
+func TestBackupOfAMissingWorkspaceSaysSo(t *testing.T) {
+	s := storetest.Open(t)
+	missing := filepath.Join(t.TempDir(), "workspace")
+	report, err := s.Backup(context.Background(), store.Backup{File: filepath.Join(t.TempDir(), "it.backup"), Workspace: missing})
+	check(t, err)
+	if want := missing + ": there is no workspace here; is --data right?"; !slices.Equal(report.Skipped, []string{want}) {
+		t.Errorf("skipped %q, want %q", report.Skipped, want)
 	}
 }
 

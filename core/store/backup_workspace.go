@@ -20,8 +20,11 @@ type workspaceSaver struct {
 func (w *workspaceSaver) save(ctx context.Context) error {
 	return filepath.WalkDir(w.root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
+		case errors.Is(err, fs.ErrNotExist) && path == w.root:
+			w.report.Skipped = append(w.report.Skipped, path+": there is no workspace here; is --data right?")
+			return nil
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // gone meanwhile, or never made
+			return nil // gone meanwhile
 		case err != nil:
 			return err
 		case ctx.Err() != nil:

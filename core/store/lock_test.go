@@ -58,7 +58,7 @@ func TestLockIsLostWithItsConnection(t *testing.T) {
 	cut := func() {
 		t.Helper()
 		check(t, second(s.Reader().ExecContext(ctx,
-			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", ("harness "+name)[:63])))
+			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", ("harness " + name)[:63])))
 		<-lease.Lost()
 	}
 	cut()

@@ -39,12 +39,12 @@ const oldActivity = `created_at < $1 AND kind IN ('status', 'pipeline_step', 'th
 		OR COALESCE(key, '') IN (run_id || ':reply', run_id || ':error')
 		OR COALESCE(key, '') LIKE run_id || ':command:%'))
 	AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = messages.run_id AND r.finished_at IS NULL)
-	AND id NOT IN (SELECT d.message_id FROM deliveries d`
+	AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.message_id = messages.id`
 
 func prunings(dry bool) []pruning {
 	activity := oldActivity + ")"
 	if dry { // when it is their turn, these deliveries are gone
-		activity = oldActivity + " WHERE NOT (d.state = 'delivered' AND d.created_at < $1))"
+		activity = oldActivity + " AND NOT (d.state = 'delivered' AND d.created_at < $1))"
 	}
 	return []pruning{
 		{"deliveries", "state = 'delivered' AND created_at < $1", "DELETE FROM deliveries", true,
@@ -130,6 +130,20 @@ func parameters(first, n int) string {
 		list[i] = fmt.Sprintf("$%d", first+i)
 	}
 	return strings.Join(list, ", ")
+}
+
+// MayVacuum fails when Vacuum would be refused the lock now, for who wants to
+// know that before deleting anything.
+func (s *Store) MayVacuum(ctx context.Context, owner string) error {
+	if s.Dialect() == dialect.Postgres {
+		return nil
+	}
+	lease, err := s.Lock(ctx, owner)
+	if err != nil {
+		return err
+	}
+	lease.Release()
+	return nil
 }
 
 // Vacuum gives the disk back what deleted rows took. On SQLite it writes the

@@ -145,4 +145,8 @@ func TestVacuumIsRefusedUnderADaemon(t *testing.T) {
 	lease := must[*store.Lease](t)(s.Lock(context.Background(), "a daemon"))
 	defer lease.Release()
 	wantCode(t, s.Vacuum(context.Background(), "test"), pluginsdk.CodeConflict)
+	wantCode(t, s.MayVacuum(context.Background(), "test"), pluginsdk.CodeConflict)
+	lease.Release()
+	check(t, s.MayVacuum(context.Background(), "test"))
+	check(t, s.Vacuum(context.Background(), "test")) // to ask does not keep the lock
 }

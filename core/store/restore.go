@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,6 +91,12 @@ func checkVersions(config Config, name string, m Manifest) (newest int, err erro
 		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid,
 			"%s was made by a newer program (harness %s): its schema is at version %d, this program knows versions up to %d; restore it with that one",
 			name, m.Harness, m.Schema, newest)
+	}
+	for _, table := range m.Tables {
+		if !slices.Contains(knownTables(), table.Name) {
+			return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid,
+				"%s has a table %q, which Harness has not; it was not made by `harness backup`; nothing was changed", name, table.Name)
+		}
 	}
 	return newest, nil
 }

@@ -96,6 +96,8 @@ func (m Manifest) compare(found map[string]savedEntry) error {
 			return fmt.Errorf("%s is not what was saved: its checksum differs", name)
 		case entry.rows != table.Rows:
 			return fmt.Errorf("%s has %d rows instead of %d", name, entry.rows, table.Rows)
+		case len(table.Columns) == 0:
+			return fmt.Errorf("%s has no columns", name)
 		}
 		delete(rest, name)
 	}

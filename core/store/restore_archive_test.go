@@ -135,6 +135,28 @@ func TestForgedBackupIsRefused(t *testing.T) {
 		entries[end].content = bytes.Replace(entries[end].content, []byte(old), []byte(now), 1)
 		return entries
 	}
+	remade := func(change func(*store.Manifest)) []entry {
+		entries := slices.Clone(plain)
+		var manifest store.Manifest
+		check(t, json.Unmarshal(entries[end].content, &manifest))
+		change(&manifest)
+		entries[end].content = must[[]byte](t)(json.Marshal(manifest))
+		return entries
+	}
+	unknown := func(name string) []entry {
+		entries := remade(func(m *store.Manifest) {
+			sum := sha256.Sum256([]byte("x\n"))
+			m.Tables = append(m.Tables, store.SavedTable{
+				Name: name, Rows: 1, SHA256: hex.EncodeToString(sum[:]), Columns: m.Tables[0].Columns,
+			})
+		})
+		return slices.Insert(entries, 1, regular("tables/"+name+".jsonl"))
+	}
+	none := func(m *store.Manifest) {
+		for i := range m.Tables {
+			m.Tables[i].Columns, m.Tables[i].Sequence = m.Tables[i].Columns[:0], new(int64)
+		}
+	}
 	for name, forged := range map[string]struct {
 		entries []entry
 		part    string
@@ -156,6 +178,9 @@ func TestForgedBackupIsRefused(t *testing.T) {
 		"link elsewhere":     {with(link("tables/l.jsonl", "runs.jsonl")), "leads out"},
 		"device":             {with(entry{tar.Header{Name: "workspace/d", Typeflag: tar.TypeChar}, nil}), "neither a file"},
 		"hard link":          {with(entry{tar.Header{Name: "workspace/d", Linkname: "x", Typeflag: tar.TypeLink}, nil}), "neither a file"},
+		"unknown table":      {unknown("users"), `a table "users", which Harness has not`},
+		"table of versions":  {unknown("schema_migrations"), `a table "schema_migrations", which Harness has not`},
+		"no columns":         {remade(none), "has no columns"},
 		"fewer rows":         {said(`"rows": 250`, `"rows": 249`), "has 250 rows instead of 249"},
 		"newer schema":       {said(`"schema": `, `"schema": 9`), "made by a newer program"},
 		"newer format":       {said(`"format": 1`, `"format": 2`), "has the format 2"},

@@ -22,7 +22,8 @@ into Postgres, whichever it was made from. A database that an older version
 made is saved as it is.
 
 It is readable for its owner only: all conversations are in it, and what plugins
-keep in their settings. NOT in it are the credentials of the Claude CLI and what
+keep in their settings. Until it is complete it is .FILE.*.tmp beside FILE, which a
+command that is killed leaves there. NOT in it are the credentials of the Claude CLI and what
 the CLI itself remembers of its sessions, DATA/harness.env (unless --with-settings,
 it can hold secrets), the plugins' binaries and what they keep in files of their own,
 and links that lead out of the workspace.`,

@@ -156,9 +156,17 @@ The daemon does the same every day when HARNESS_RETENTION_DAYS is above 0.`,
 	return cmd
 }
 
+// pruneOwner names the command for who finds the database locked by it.
+const pruneOwner = "harness db prune"
+
 func prune(ctx context.Context, cmd *cobra.Command, database *store.Store, days int) error {
 	dry, _ := cmd.Flags().GetBool("dry-run")
 	vacuum, _ := cmd.Flags().GetBool("vacuum")
+	if vacuum && !dry { // refused before anything is deleted
+		if err := database.MayVacuum(ctx, pruneOwner); err != nil {
+			return fmt.Errorf("--vacuum: %w; nothing was deleted", err)
+		}
+	}
 	before := time.Now().AddDate(0, 0, -days)
 	done, err := database.Prune(ctx, before, dry)
 	verb := "deleted"
@@ -175,13 +183,13 @@ func prune(ctx context.Context, cmd *cobra.Command, database *store.Store, days 
 		return err
 	}
 	if err := database.Audit(ctx, "operator", "database.prune", "database", fmt.Sprintf("older than %d days", days)); err != nil {
-		return err
+		return fmt.Errorf("what is named above was deleted, but the audit log does not say so: %w", err)
 	}
 	if !vacuum {
 		return nil
 	}
-	if err := database.Vacuum(ctx, "harness db prune"); err != nil {
-		return err
+	if err := database.Vacuum(ctx, pruneOwner); err != nil {
+		return fmt.Errorf("what is named above was deleted, but its disk space was not given back: %w", err)
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), "The disk space was given back.")
 	return nil

@@ -46,6 +46,7 @@ when; thinking, tool calls and statuses only with --all.`,
 	cmd.Flags().String("thread", "", "id of the thread to write; default all")
 	cmd.Flags().String("format", "jsonl", "jsonl or markdown")
 	cmd.Flags().StringP("output", "o", "", "file to write; default the terminal")
+	cmd.Flags().Bool("force", false, "overwrite the file")
 	cmd.Flags().Bool("all", false, "with markdown: thinking, tool calls and statuses too")
 	return cmd
 }
@@ -63,7 +64,11 @@ func export(ctx context.Context, cmd *cobra.Command, database *store.Store, form
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, done()) }()
+	defer func() {
+		if ended := done(); err == nil { // what did not get written is told once
+			err = ended
+		}
+	}()
 	e := exporter{database: database, wanted: func(pluginsdk.Message) bool { return true }}
 	if e.to = transcript.Writer(transcript.NewJSONLines(out)); format == "markdown" {
 		e.to = transcript.NewMarkdown(out)
@@ -77,7 +82,7 @@ func export(ctx context.Context, cmd *cobra.Command, database *store.Store, form
 	return e.threads(ctx)
 }
 
-// exportTo returns where to write, and what ends it. The file is readable for
+// exportTo returns where to write, and what ends it. A new file is readable for
 // its owner only.
 func exportTo(cmd *cobra.Command) (out *bufio.Writer, done func() error, err error) {
 	name, _ := cmd.Flags().GetString("output")
@@ -85,12 +90,27 @@ func exportTo(cmd *cobra.Command) (out *bufio.Writer, done func() error, err err
 		out = bufio.NewWriter(cmd.OutOrStdout())
 		return out, out.Flush, nil
 	}
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	force, _ := cmd.Flags().GetBool("force")
+	file, err := createFile(name, force)
 	if err != nil {
 		return nil, nil, err
 	}
 	out = bufio.NewWriter(file)
 	return out, func() error { return errors.Join(out.Flush(), file.Close()) }, nil
+}
+
+// createFile opens a file to write. What exists is overwritten with force only,
+// unless it is a device or a pipe.
+func createFile(name string, force bool) (*os.File, error) {
+	flags := os.O_CREATE | os.O_TRUNC | os.O_WRONLY
+	if info, err := os.Stat(name); !force && (err != nil || info.Mode().IsRegular()) {
+		flags |= os.O_EXCL
+	}
+	file, err := os.OpenFile(name, flags, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("%s exists already; name another file, or overwrite it with --force", name)
+	}
+	return file, err
 }
 
 // exporter writes threads page by page.

@@ -2,12 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/transcript"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 func TestExportAsJSONLines(t *testing.T) {
@@ -47,4 +49,38 @@ func TestExportAsMarkdown(t *testing.T) {
 	}
 	harness(t, "", "export", "--format", "markdown", "--all").want(t, 0, "**assistant** (thinking), ", "")
 	harness(t, "", "export", "-o", t.TempDir()).want(t, exitFailed, "", "is a directory")
+}
+
+// Whoever types the name of another file must not lose it.
+func TestExportDoesNotOverwrite(t *testing.T) {
+	inUse(t)
+	file := filepath.Join(t.TempDir(), "notes")
+	write(t, file, "my own")
+	harness(t, "", "export", "-o", file).want(t, exitFailed, "", file+" exists already; name another file, or overwrite it with --force")
+	if content, err := os.ReadFile(file); err != nil || string(content) != "my own" {
+		t.Errorf("%q, %v", content, err)
+	}
+	harness(t, "", "export", "-o", file, "--force").want(t, 0, "", "")
+	if content, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(content), `{"threadId":`) {
+		t.Errorf("%q, %v", content, err)
+	}
+	harness(t, "", "export", "-o", os.DevNull).want(t, 0, "", "") // a device has nothing to lose
+}
+
+// A full disk is one error, said once, however late it shows.
+func TestExportToAFullDisk(t *testing.T) {
+	data, thread := inUse(t)
+	for _, more := range []int{0, 1 << 20} { // found when it is flushed, and before
+		database := openStore(t, data)
+		_, err := database.Append(t.Context(), nil, thread, "", "web", []pluginsdk.NewMessage{
+			{Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Content: strings.Repeat("x", more)},
+		})
+		if err := errors.Join(err, database.Close()); err != nil {
+			t.Fatal(err)
+		}
+		got := harness(t, "", "export", "-o", "/dev/full")
+		if got.code != exitFailed || strings.Count(got.err, "no space left") != 1 {
+			t.Errorf("exit %d: %s", got.code, got.err)
+		}
+	}
 }
