@@ -18,6 +18,10 @@ type workspaceSaver struct {
 }
 
 func (w *workspaceSaver) save(ctx context.Context) error {
+	// The workspace may be a link to where it really lies.
+	if real, err := filepath.EvalSymlinks(w.root); err == nil {
+		w.root = real
+	}
 	return filepath.WalkDir(w.root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && path == w.root:

@@ -71,7 +71,8 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 		return records, err
 	}
 	records = check.Records{
-		Strikes: k.strikes, Strays: guard.last(ctx), Exits: w.exits(), Asked: w.model.log(), AskedUnknown: !w.agents,
+		Wanted: wanted(schedule(o.seed, o.kills), w.agents), Strikes: k.strikes,
+		Sightings: guard.sightings, Strays: guard.last(ctx), Exits: w.exits(), Asked: w.model.log(), AskedUnknown: !w.agents,
 	}
 	for _, t := range talkers {
 		records.Threads = append(records.Threads, t.thread)

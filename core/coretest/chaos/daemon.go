@@ -36,7 +36,7 @@ type daemon struct {
 
 	mu       sync.Mutex
 	command  *exec.Cmd // nil: there is none now
-	doomed   bool      // its end will be ours
+	doomed   bool      // it was sent SIGKILL
 	stopping bool
 	began    time.Time
 	healthy  time.Time // when the one there is now first answered; zero: not yet
@@ -99,7 +99,10 @@ func (d *daemon) supervise(command *exec.Cmd) {
 	d.mu.Lock()
 	d.command = nil
 	stopping := d.stopping
-	if !d.doomed && !stopping {
+	// One that ended by itself in the instant of our strike was not killed.
+	status, ok := command.ProcessState.Sys().(syscall.WaitStatus)
+	killed := d.doomed && ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+	if !killed && !stopping {
 		d.exits = append(d.exits, check.Exit{At: time.Now(), Why: fmt.Sprintf("%v: %s", err, d.lastWords())})
 	}
 	d.announce()
@@ -199,12 +202,12 @@ func (d *daemon) kill() (string, bool) {
 	if d.command == nil || d.doomed {
 		return "", false
 	}
-	d.doomed = true
 	what := "daemon " + strconv.Itoa(d.command.Process.Pid)
 	if d.healthy.IsZero() {
 		what += ", while it started"
 	}
-	return what, d.command.Process.Kill() == nil
+	d.doomed = d.command.Process.Kill() == nil
+	return what, d.doomed
 }
 
 // stop ends the daemon in order, for good.

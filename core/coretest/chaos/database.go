@@ -112,7 +112,7 @@ var cuts = []cut{
 
 // cut carries one out (Postgres) and returns how many connections it hit.
 func (d *database) cut(ctx context.Context, which cut) (n int, err error) {
-	err = d.admin.QueryRowContext(ctx, `SELECT count(pg_terminate_backend(a.pid))
+	err = d.admin.QueryRowContext(ctx, `SELECT count(*) FILTER (WHERE pg_terminate_backend(a.pid))
 		FROM pg_stat_activity a WHERE a.datname = $1 AND `+which.condition, d.own).Scan(&n)
 	return n, err
 }

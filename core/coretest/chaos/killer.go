@@ -68,10 +68,14 @@ func (k *killer) wait(ctx context.Context, s strike) error {
 	return pause(ctx, s.pause)
 }
 
-// strike hits one victim. When there is none of the kind, a daemon is hit.
+// strike hits one victim. When none of the kind can be hit, a daemon is.
 func (k *killer) strike(ctx context.Context, s strike) error {
 	if s.kind == check.Agent && !k.world.agents {
 		s.kind = check.Plugin
+	}
+	if s.kind == check.Database && k.world.database.name == sqliteName {
+		k.holds.Go(func() { k.hold(ctx, s) })
+		return nil
 	}
 	record := check.Strike{Kind: s.kind, From: time.Now()}
 	var err error
@@ -79,85 +83,112 @@ func (k *killer) strike(ctx context.Context, s strike) error {
 	case check.Plugin, check.Agent:
 		record.What, err = k.killChild(ctx, s)
 	case check.Database:
-		record.What, err = k.strikeDatabase(ctx, s)
-		if err == nil && k.world.database.name == sqliteName {
-			return nil // recorded when it ends
-		}
+		record.What, err = k.cut(ctx, s)
 	case check.Daemon:
+		return k.killDaemon(ctx, "")
 	}
 	if err != nil {
 		return err
 	}
 	if record.What == "" {
-		record.Kind = check.Daemon
-		if _, err := until(ctx, bootPatience, func() (done bool) {
-			record.What, done = k.world.daemon.kill()
-			return done
-		}); err != nil {
-			return err
-		}
+		return k.killDaemon(ctx, s.kind)
 	}
 	record.To = time.Now()
 	k.record(record)
 	return nil
 }
 
+// record keeps what was hit.
 func (k *killer) record(s check.Strike) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.strikes = append(k.strikes, s)
+	if s.Meant != "" {
+		s.What += fmt.Sprintf(" (meant for: %s, and there was none)", s.Meant)
+	}
 	k.world.note("struck %s", s.What)
 }
 
-// killChild kills a plugin or an agent of the living daemon. The agent's tools
-// are left alone: who ends them is what is to be seen.
+// killDaemon kills the daemon as soon as there is one; meant is what could not
+// be hit, if anything.
+func (k *killer) killDaemon(ctx context.Context, meant check.Kind) error {
+	record := check.Strike{Kind: check.Daemon, Meant: meant, From: time.Now()}
+	hit, err := until(ctx, bootPatience, func() (hit bool) {
+		record.What, hit = k.world.daemon.kill()
+		return hit
+	})
+	if err != nil {
+		return err
+	}
+	if !hit {
+		return fmt.Errorf("there was no daemon for %v", bootPatience)
+	}
+	record.To = time.Now()
+	k.record(record)
+	return nil
+}
+
+// killChild kills a plugin or an agent of the living daemon; what is empty when
+// there is none. The agent's tools are left alone: who ends them is what is to
+// be seen.
 func (k *killer) killChild(ctx context.Context, s strike) (what string, err error) {
 	_, err = until(ctx, victimPatience, func() bool {
 		pid, _ := k.world.daemon.now()
-		victims := slices.DeleteFunc(k.world.marked(), func(p process) bool {
+		victims := slices.DeleteFunc(k.world.processes(), func(p process) bool {
 			stat, ok := readStat(p.pid)
-			return !ok || stat.parent != pid || (s.kind == check.Plugin) != slices.Contains(k.world.plugins, p.name)
+			return !p.marked || !ok || stat.parent != pid || (s.kind == check.Plugin) != slices.Contains(k.world.plugins, p.name)
 		})
 		if len(victims) == 0 {
 			return false
 		}
 		victim := victims[s.pick%len(victims)]
+		if syscall.Kill(victim.pid, syscall.SIGKILL) != nil {
+			return false
+		}
 		what = fmt.Sprintf("%s %s %d", s.kind, victim.name, victim.pid)
-		return syscall.Kill(victim.pid, syscall.SIGKILL) == nil
+		return true
 	})
 	return what, err
 }
 
-// strikeDatabase cuts connections, or keeps the daemon from writing.
-func (k *killer) strikeDatabase(ctx context.Context, s strike) (what string, err error) {
-	database := k.world.database
-	if database.name == sqliteName {
-		k.holds.Go(func() { k.hold(ctx, s) })
-		return "", nil
-	}
-	which := cuts[s.pick%len(cuts)]
-	total := 0
+// cut ends connections of the daemon (Postgres); what is empty when none was
+// ended.
+func (k *killer) cut(ctx context.Context, s strike) (what string, err error) {
+	which, total := cuts[s.pick%len(cuts)], 0
 	for range 1 + s.pick/len(cuts)%3 {
 		var n int
-		_, err := until(ctx, cutPatience, func() bool {
-			n, err = database.cut(ctx, which)
-			return n > 0 || err != nil
-		})
-		if err != nil {
+		var failed error
+		if _, err := until(ctx, cutPatience, func() bool {
+			n, failed = k.world.database.cut(ctx, which)
+			return failed == nil && n > 0
+		}); err != nil {
 			return "", err
 		}
+		if failed != nil {
+			k.world.note("cannot cut connections (%s): %v", which.name, failed)
+			continue
+		}
 		total += n
+	}
+	if total == 0 {
+		return "", nil
 	}
 	return fmt.Sprintf("database: cut %d of its connections (%s)", total, which.name), nil
 }
 
+// hold keeps the daemon from writing (SQLite). It is recorded when it ends.
 func (k *killer) hold(ctx context.Context, s strike) {
 	record := check.Strike{Kind: check.Database, From: time.Now(), What: fmt.Sprintf("database: held its write lock for %v", s.hold)}
-	if err := k.world.database.hold(ctx, s.hold); err != nil {
-		record.What += ": " + err.Error()
+	err := k.world.database.hold(ctx, s.hold)
+	if err == nil {
+		record.To = time.Now()
+		k.record(record)
+		return
 	}
-	record.To = time.Now()
-	k.record(record)
+	k.world.note("cannot hold the write lock: %v", err)
+	if err := k.killDaemon(ctx, check.Database); err != nil {
+		k.world.note("nor strike the daemon instead: %v", err)
+	}
 }
 
 func pause(ctx context.Context, length time.Duration) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,31 +20,37 @@ const (
 type warden struct {
 	world *world
 
-	mu     sync.Mutex
-	strays map[process]time.Time // when first seen under the present daemon
-	known  []check.Stray
+	mu        sync.Mutex
+	sightings int                   // of marked plugins that their daemon has
+	strays    map[process]time.Time // when first seen under the present daemon
+	known     []check.Stray
 }
 
-// run looks until ctx ends.
+// run looks until ctx ends, and once more then.
 func (w *warden) run(ctx context.Context) {
 	w.strays = map[process]time.Time{}
 	daemon := 0
-	for pause(ctx, orphanPause) == nil {
+	for ended := false; !ended; {
+		ended = pause(ctx, orphanPause) != nil
 		pid, healthy := w.world.daemon.now()
 		if pid != daemon || healthy.IsZero() {
 			clear(w.strays)
 			daemon = pid
-			continue
 		}
-		w.look(pid)
+		if !healthy.IsZero() {
+			w.look(pid)
+		}
 	}
 }
 
 // look keeps what is astray now, with the time since when it is.
 func (w *warden) look(daemon int) {
 	now, still := time.Now(), map[process]time.Time{}
-	for _, p := range w.world.marked() {
+	for _, p := range w.world.processes() {
 		if descends(p.pid, daemon) {
+			if p.marked && slices.Contains(w.world.plugins, p.name) {
+				w.sightings++
+			}
 			continue
 		}
 		since, seen := w.strays[p]
@@ -51,7 +58,7 @@ func (w *warden) look(daemon int) {
 			since = now
 		}
 		still[p] = since
-		if age := now.Sub(since); seen && age >= orphanPatience && age < orphanPatience+2*orphanPause {
+		if now.Sub(since) >= orphanPatience {
 			w.add(p)
 		}
 	}
@@ -73,8 +80,8 @@ func (w *warden) add(p process) {
 // last looks once more when there is no daemon any more: then nothing may be
 // left.
 func (w *warden) last(ctx context.Context) []check.Stray {
-	_, _ = until(ctx, orphanPatience, func() bool { return len(w.world.marked()) == 0 }) // what is left is looked at
-	for _, p := range w.world.marked() {
+	_, _ = until(ctx, orphanPatience, func() bool { return len(w.world.processes()) == 0 }) // what is left is looked at
+	for _, p := range w.world.processes() {
 		w.add(p)
 	}
 	w.mu.Lock()

@@ -9,36 +9,47 @@ import (
 	"strings"
 )
 
-// process is an entry of /proc that carries the installation's mark.
+// process is an entry of /proc that belongs to the installation.
 type process struct {
 	pid     int
 	started string // tells two processes of one id apart
 	command string
 	name    string // base of argv[0]
+	marked  bool   // its environment holds the installation's mark
 }
 
-// marked returns the processes whose environment holds mark (NAME=VALUE).
-// Those that have ended and were not yet waited for have none.
-func marked(mark string) (found []process) {
-	environs, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well formed
-	for _, path := range environs {
-		environ, err := os.ReadFile(path)
-		if err != nil || !slices.Contains(strings.Split(string(environ), "\x00"), mark) {
-			continue
-		}
-		pid, err := strconv.Atoi(strings.Split(path, "/")[2])
+// processesOf returns the processes whose environment holds mark (NAME=VALUE;
+// empty: none does yet), and those without it that run a program of dir or work
+// there. Those that have ended and were not yet waited for are left out.
+func processesOf(mark, dir string) (found []process) {
+	entries, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well formed
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(filepath.Base(entry))
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
+		environ, _ := os.ReadFile(filepath.Join(entry, "environ")) // somebody else's, or gone
+		marked := mark != "" && slices.Contains(strings.Split(string(environ), "\x00"), mark)
+		if !marked && !within(filepath.Join(entry, "exe"), dir) && !within(filepath.Join(entry, "cwd"), dir) {
+			continue
+		}
 		stat, ok := readStat(pid)
-		command, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+		command, err := os.ReadFile(filepath.Join(entry, "cmdline"))
 		if !ok || err != nil || stat.state == "Z" {
 			continue
 		}
 		args := strings.Split(strings.TrimRight(string(command), "\x00"), "\x00")
-		found = append(found, process{pid: pid, started: stat.started, command: strings.Join(args, " "), name: filepath.Base(args[0])})
+		found = append(found, process{
+			pid: pid, started: stat.started, command: strings.Join(args, " "), name: filepath.Base(args[0]), marked: marked,
+		})
 	}
 	return found
+}
+
+// within reports whether a symbolic link points to dir or into it.
+func within(link, dir string) bool {
+	target, err := os.Readlink(link)
+	return err == nil && strings.HasPrefix(target+"/", dir+"/")
 }
 
 type stat struct {

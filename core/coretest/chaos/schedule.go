@@ -2,6 +2,7 @@ package main
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/chaos/check"
@@ -26,8 +27,11 @@ type strike struct {
 }
 
 const (
-	calmEvery = 25
+	calmEvery = 25 // or half of the schedule, when that is less
 	calmPause = 5 * time.Second
+	// enough is how many strikes a schedule must have for each of its kinds to
+	// be sure to find a victim.
+	enough = 10
 )
 
 // schedule is drawn from the seed alone: clusters of strikes in quick
@@ -35,6 +39,7 @@ const (
 func schedule(seed uint64, kills int) []strike {
 	random := rand.New(rand.NewPCG(seed, 0xc4a05)) //nolint:gosec // a schedule, not a secret
 	strikes := make([]strike, 0, kills)
+	calm := max(1, min(calmEvery, kills/2))
 	for len(strikes) < kills {
 		size := 1
 		if random.IntN(4) == 0 {
@@ -52,11 +57,25 @@ func schedule(seed uint64, kills int) []strike {
 				s.hold = 11 * time.Second // longer than SQLite's clients wait
 			}
 			n := len(strikes)
-			s.calm = n > 0 && n%calmEvery == 0
+			s.calm = n > 0 && n%calm == 0
 			strikes = append(strikes, s)
 		}
 	}
 	return strikes
+}
+
+// wanted returns the kinds that a schedule has to hit at least once.
+func wanted(strikes []strike, agents bool) (kinds []check.Kind) {
+	if len(strikes) < enough {
+		return nil
+	}
+	for _, kind := range check.Kinds() {
+		has := slices.ContainsFunc(strikes, func(s strike) bool { return s.kind == kind })
+		if has && (agents || kind != check.Agent) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 func kindOf(n int) check.Kind {

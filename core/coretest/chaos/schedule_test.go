@@ -17,6 +17,15 @@ func TestTheScheduleIsTheSeeds(t *testing.T) {
 	}
 }
 
+// Orphans show only while the system is let alone for a moment.
+func TestEveryScheduleOfMoreThanOneStrikeHasACalm(t *testing.T) {
+	for _, kills := range []int{2, 6, defaultKills, 60} {
+		if !slices.ContainsFunc(schedule(defaultSeed, kills), func(s strike) bool { return s.calm }) {
+			t.Errorf("%d strikes: none of them waits", kills)
+		}
+	}
+}
+
 // The short campaign of CI, too, must hit everything there is.
 func TestTheShortScheduleHitsEveryKind(t *testing.T) {
 	seen := map[check.Kind]int{}

@@ -15,7 +15,11 @@ func print(o options, name string, report check.Report, took time.Duration) {
 	table := tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "\n%s\t\n", name)
 	for _, kind := range check.Kinds() {
-		fmt.Fprintf(table, "  kills: %s\t%d\n", kind, report.Strikes[kind])
+		missed := ""
+		if n := report.Missed[kind]; n > 0 {
+			missed = fmt.Sprintf("  (%d more hit a daemon instead)", n)
+		}
+		fmt.Fprintf(table, "  kills: %s\t%d%s\n", kind, report.Strikes[kind], missed)
 	}
 	fmt.Fprintf(table, "  accepted\t%d\n  answered\t%d\n  merged\t%d\n  cancelled\t%d\n  carried\t%d\n",
 		report.Accepted, report.Answered, report.Merged, report.Cancelled, report.Carried)

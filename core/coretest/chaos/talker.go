@@ -71,14 +71,14 @@ func newTalker(ctx context.Context, w *world, n int) (*talker, error) {
 	return t, nil
 }
 
-// talk goes on until quiet ends. What was begun to be said by then is still
+// talk goes on until quiet ends, and says one thing at least. What was begun to be said by then is still
 // said to its end, unless ctx ends too.
 func (t *talker) talk(ctx, quiet context.Context) error {
 	limit := 1 + t.random.IntN(mostAhead)
 	if t.part.mode != pluginsdk.BusyQueue {
 		limit = mostAhead // what is special about them happens when they are busy
 	}
-	for n := 1; quiet.Err() == nil; n++ {
+	for n := 1; n == 1 || quiet.Err() == nil; n++ {
 		if err := t.say(ctx, t.next(n)); err != nil {
 			return err
 		}

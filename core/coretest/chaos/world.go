@@ -25,7 +25,6 @@ type world struct {
 	seed       uint64
 	url        string // of the HTTP API
 	agents     bool   // there is a real agent
-	long       bool   // what takes its time may be done too
 	courierDir string
 	plugins    []string // names
 
@@ -51,6 +50,9 @@ func newWorld(ctx context.Context, o options, name string) (w *world, err error)
 		Timeout: clientPatience, Transport: &http.Transport{MaxIdleConnsPerHost: o.threads},
 	}}
 	if w.dir, err = os.MkdirTemp("", "harness-chaos-"+name+"-"); err != nil {
+		return nil, err
+	}
+	if w.dir, err = filepath.EvalSymlinks(w.dir); err != nil { // as /proc names it
 		return nil, err
 	}
 	w.courierDir = filepath.Join(w.dir, "courier")
@@ -123,7 +125,7 @@ func (w *world) install(bin string) error {
 	if err != nil {
 		return err
 	}
-	return os.Symlink(self, filepath.Join(plugins, courier.Name))
+	return copyFile(self, filepath.Join(plugins, courier.Name))
 }
 
 func copyFile(from, to string) error {
@@ -156,19 +158,20 @@ func (w *world) start(ctx context.Context) error {
 	return w.database.enable(ctx, courier.Name, string(settings), string(granted))
 }
 
-// marked returns the processes of the installation.
-func (w *world) marked() []process {
-	mark := w.mark.Load()
-	if mark == nil {
-		id, err := os.ReadFile(filepath.Join(w.data(), "installation-id"))
-		if err != nil {
-			return nil // the daemon has not made it yet
+// processes returns those of the installation, by its mark or by where they
+// are. The mark is not known before the first daemon has made it.
+func (w *world) processes() []process {
+	if w.mark.Load() == nil {
+		if id, err := os.ReadFile(filepath.Join(w.data(), "installation-id")); err == nil {
+			mark := "HARNESS_OWNER=" + strings.TrimSpace(string(id))
+			w.mark.Store(&mark)
 		}
-		text := "HARNESS_OWNER=" + strings.TrimSpace(string(id))
-		mark = &text
-		w.mark.Store(mark)
 	}
-	return marked(*mark)
+	mark := ""
+	if known := w.mark.Load(); known != nil {
+		mark = *known
+	}
+	return processesOf(mark, w.dir)
 }
 
 // note writes a line into the diary.

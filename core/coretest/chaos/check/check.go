@@ -14,7 +14,8 @@ type Column struct {
 
 // Report is the verdict on one campaign.
 type Report struct {
-	Strikes   map[Kind]int
+	Strikes   map[Kind]int // by what was hit
+	Missed    map[Kind]int // those that hit something else, by what they were meant for
 	Accepted  int
 	Answered  int
 	Merged    int
@@ -23,7 +24,7 @@ type Report struct {
 	Columns   []Column
 }
 
-// Clean reports whether no promise was broken.
+// Clean reports whether no promise was broken, and whether they were tried.
 func (r Report) Clean() bool {
 	return !slices.ContainsFunc(r.Columns, func(c Column) bool { return len(c.Violations) > 0 })
 }
@@ -31,9 +32,12 @@ func (r Report) Clean() bool {
 // Judge counts.
 func Judge(records Records) Report {
 	j := newJudge(records)
-	report := Report{Strikes: map[Kind]int{}, Carried: len(records.Carried)}
+	report := Report{Strikes: map[Kind]int{}, Missed: map[Kind]int{}, Carried: len(records.Carried)}
 	for _, strike := range records.Strikes {
 		report.Strikes[strike.Kind]++
+		if strike.Meant != "" {
+			report.Missed[strike.Meant]++
+		}
 	}
 	unanswered := j.fates(&report)
 	asked := Column{Name: "asked again", Violations: j.askedAgain()}
@@ -41,6 +45,10 @@ func Judge(records Records) Report {
 		asked = Column{Name: asked.Name, LeftOut: "the demo agent keeps no log of what it was asked"}
 	}
 	lost, doubled, disordered := j.deliveries()
+	uncarried := ""
+	if !j.delivers() {
+		uncarried = "no thread of this load is delivered"
+	}
 	report.Columns = []Column{
 		{Name: "never answered", Violations: unanswered},
 		{Name: "answered twice", Violations: j.answeredTwice()},
@@ -49,13 +57,14 @@ func Judge(records Records) Report {
 		{Name: "promised, not stored", Violations: j.notStored()},
 		{Name: "run doubled", Violations: j.doubledRuns()},
 		asked,
-		{Name: "delivery lost", Violations: lost},
-		{Name: "delivery doubled", Violations: doubled},
-		{Name: "delivery out of order", Violations: disordered},
+		{Name: "delivery lost", Violations: lost, LeftOut: uncarried},
+		{Name: "delivery doubled", Violations: doubled, LeftOut: uncarried},
+		{Name: "delivery out of order", Violations: disordered, LeftOut: uncarried},
 		{Name: "orphaned process", Violations: j.strays()},
 		{Name: "row left open", Violations: j.open()},
 		{Name: "activity doubled", Violations: j.doubledActivity()},
 		{Name: "daemon gave up", Violations: j.exits()},
+		{Name: "nothing proved", Violations: j.untried(report)},
 	}
 	return report
 }
@@ -113,6 +122,9 @@ func (j *judge) about(question Message) string {
 }
 
 func (j *judge) strays() (violations []string) {
+	if j.Sightings == 0 {
+		violations = append(violations, "no process was ever seen with the mark")
+	}
 	for _, stray := range j.Strays {
 		violations = append(violations, fmt.Sprintf("process %d belongs to no living daemon: %s", stray.PID, stray.What))
 	}

@@ -32,6 +32,7 @@ func sound() check.Records {
 	merged := run("r5", "merging", 5, "merged")
 	merged.MergedInto = "r6"
 	return check.Records{
+		Wanted: []check.Kind{check.Daemon, check.Plugin}, Sightings: 1,
 		Strikes: []check.Strike{
 			{Kind: check.Daemon, What: "daemon 7", From: at(15), To: at(15)},
 			{Kind: check.Plugin, What: "plugin web 8", From: at(50), To: at(50)},
@@ -109,6 +110,7 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 		"a reply of a run that was given up": "out of order",
 		"the message was stored twice":       "never answered",
 		"a delivery":                         "delivery lost",
+		"nothing was carried":                "delivery lost",
 	}
 	covered := map[string]bool{}
 	for _, broken := range []struct {
@@ -195,6 +197,16 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 			r.Carried = []check.Carried{r.Carried[2], r.Carried[0]}
 		}, "message 13"},
 		{"orphaned process", "left behind", func(r *check.Records) { r.Strays = []check.Stray{{4711, "claude -p"}} }, "4711"},
+		{"orphaned process", "nobody could have seen one", func(r *check.Records) { r.Sightings = 0 }, "ever seen with the mark"},
+		{"nothing proved", "nothing was accepted", func(r *check.Records) { *r = check.Records{Sightings: 1} }, "accepted"},
+		{"nothing proved", "nothing was answered", func(r *check.Records) { *r = check.Records{Sightings: 1} }, "answered"},
+		{"nothing proved", "nothing was carried", func(r *check.Records) { r.Deliveries, r.Carried = nil, nil }, "carried"},
+		{"nothing proved", "the agent was asked nothing", func(r *check.Records) { r.Asked = nil }, "asked"},
+		{"nothing proved", "the agent had no turn", func(r *check.Records) { r.Turns = nil }, "turn"},
+		{"nothing proved", "no agent was there to be hit", func(r *check.Records) {
+			r.Wanted = check.Kinds()[:3]
+			r.Strikes[1].Meant = check.Agent
+		}, "agent (1 hit"},
 		{"row left open", "a delivery", func(r *check.Records) {
 			r.Deliveries = append(r.Deliveries, check.Delivery{ID: "d3", MessageID: 2, State: "pending"})
 		}, "d3"},
@@ -239,6 +251,21 @@ func TestWhatTheAgentWasAskedCanBeLeftOut(t *testing.T) {
 	records.Asked, records.AskedUnknown = nil, true
 	for _, column := range check.Judge(records).Columns {
 		if (column.LeftOut != "") != (column.Name == "asked again") {
+			t.Errorf("%s: left out: %q", column.Name, column.LeftOut)
+		}
+	}
+}
+
+// A load without a courier has nothing to deliver: no zero is claimed there.
+func TestDeliveriesThatNobodyAskedForAreLeftOut(t *testing.T) {
+	records := sound()
+	records.Threads[1].Delivered, records.Deliveries, records.Carried = false, nil, nil
+	report := check.Judge(records)
+	if !report.Clean() {
+		t.Error("the report is not clean")
+	}
+	for _, column := range report.Columns {
+		if (column.LeftOut != "") != strings.HasPrefix(column.Name, "delivery ") {
 			t.Errorf("%s: left out: %q", column.Name, column.LeftOut)
 		}
 	}

@@ -16,6 +16,8 @@ var Marker = regexp.MustCompile(`m-T\d{2,}-\d{4,}`)
 
 // Records is everything that is known of one campaign on one database.
 type Records struct {
+	// Wanted is the kinds of which a strike has to be among Strikes.
+	Wanted  []Kind
 	Strikes []Strike
 	Threads []Thread
 	Sent    []Sent
@@ -31,8 +33,11 @@ type Records struct {
 	Deliveries []Delivery
 	OpenTasks  []string
 
-	Strays []Stray
-	Exits  []Exit
+	// Sightings is how often a plugin of a living daemon was recognised by the
+	// mark by which Strays are found: with none, their absence says nothing.
+	Sightings int
+	Strays    []Stray
+	Exits     []Exit
 }
 
 // Kind says what a strike hits.
@@ -51,7 +56,8 @@ func Kinds() []Kind { return []Kind{Daemon, Plugin, Agent, Database} }
 
 // Strike is one act of violence and how long it lasted.
 type Strike struct {
-	Kind     Kind
+	Kind     Kind   // what was hit
+	Meant    Kind   // what it was meant for, when none of that could be hit
 	What     string // for people
 	From, To time.Time
 }

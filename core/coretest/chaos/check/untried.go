@@ -1,0 +1,40 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+)
+
+// untried names what has to happen in a campaign and did not: a promise that
+// nobody made cannot be broken.
+func (j *judge) untried(report Report) (violations []string) {
+	for _, part := range []struct {
+		missing bool
+		what    string
+	}{
+		{report.Accepted == 0, "no message was accepted"},
+		{report.Answered == 0, "no message was answered"},
+		{report.Carried == 0 && j.anyDelivered(), "nothing was carried, although a thread is delivered"},
+		{len(j.Asked) == 0 && !j.AskedUnknown, "the agent's log has nothing that it was asked"},
+		{len(j.Turns) == 0, "no turn of the agent was recorded"},
+	} {
+		if part.missing {
+			violations = append(violations, part.what)
+		}
+	}
+	for _, kind := range j.Wanted {
+		if report.Strikes[kind] == 0 {
+			violations = append(violations, fmt.Sprintf("no strike hit what it was meant for: %s (%d hit a daemon instead)", kind, report.Missed[kind]))
+		}
+	}
+	return violations
+}
+
+func (j *judge) anyDelivered() bool {
+	return slices.ContainsFunc(j.Threads, func(t Thread) bool { return t.Delivered })
+}
+
+// delivers reports whether there is anything by which deliveries can be judged.
+func (j *judge) delivers() bool {
+	return j.anyDelivered() || len(j.Deliveries)+len(j.Carried) > 0
+}
