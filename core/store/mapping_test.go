@@ -150,6 +150,7 @@ func TestNewThingsKeepWhatWasAsked(t *testing.T) {
 
 		wanted := filled[pluginsdk.NewThread](t)
 		wanted.Kind, wanted.BusyMode, wanted.ParentThreadID = pluginsdk.ThreadCron, pluginsdk.BusySteer, parent.ID
+		wanted.Cwd = "/srv/garden"
 		thread, _, err := s.CreateThread(ctx, wanted)
 		check(t, err)
 		sameNames(t, wanted, thread)
@@ -179,7 +180,8 @@ func TestPatchesApplyEveryField(t *testing.T) {
 		thread := newThread(t, s, "patched")
 		threadPatch := filled[pluginsdk.ThreadPatch](t)
 		status, mode := pluginsdk.ThreadArchived, pluginsdk.BusyCollect
-		threadPatch.Status, threadPatch.BusyMode = &status, &mode
+		cwd := "/srv/garden"
+		threadPatch.Status, threadPatch.BusyMode, threadPatch.Cwd = &status, &mode, &cwd
 		updated := must[pluginsdk.Thread](t)(s.UpdateThread(ctx, thread.ID, threadPatch))
 		sameNames(t, threadPatch, updated)
 		same(t, updated, must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)))
@@ -225,4 +227,15 @@ func only[T any](t *testing.T) func(list []T, err error) T {
 		}
 		return list[0]
 	}
+}
+
+// A working directory that depends on where the daemon was started is a mistake.
+func TestWorkingDirectoryIsAbsolute(t *testing.T) {
+	s := storetest.OpenConfig(t, storetest.SQLite(t))
+	ctx := context.Background()
+	_, _, err := s.CreateThread(ctx, pluginsdk.NewThread{Source: "web", SourceID: "1", Cwd: "relative/../x"})
+	wantCode(t, err, pluginsdk.CodeInvalid)
+	cwd := "relative"
+	_, err = s.UpdateThread(ctx, newThread(t, s, "general").ID, pluginsdk.ThreadPatch{Cwd: &cwd})
+	wantCode(t, err, pluginsdk.CodeInvalid)
 }

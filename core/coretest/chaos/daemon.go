@@ -228,8 +228,15 @@ func (d *daemon) stop() error {
 		_ = command.Process.Kill()
 	}
 	d.ended.Wait()
-	if code := command.ProcessState.ExitCode(); err == nil && code != 0 {
+	if code := command.ProcessState.ExitCode(); err == nil && code != 0 && !endedBySIGTERM(command.ProcessState) {
 		err = fmt.Errorf("the daemon ended with code %d after SIGTERM: %s", code, d.lastWords())
 	}
 	return err
+}
+
+// endedBySIGTERM reports an end by the signal itself: it came before the process,
+// just born, had said that it would take it.
+func endedBySIGTERM(state *os.ProcessState) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
