@@ -26,7 +26,9 @@ const (
 	RunMerged    RunState = "merged"
 )
 
-// Final reports whether nothing more happens to a run in this state.
+// Final reports whether nothing more happens to a run in this state, but for one
+// case: a merged run whose message the other run's agent was never told is queued
+// again.
 func (s RunState) Final() bool {
 	switch s {
 	case RunSucceeded, RunFailed, RunCancelled, RunMerged:
