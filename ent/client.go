@@ -21,6 +21,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
 	"github.com/seed-706843ae/harness/ent/plugin"
+	"github.com/seed-706843ae/harness/ent/pluginsecret"
 	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/task"
@@ -46,6 +47,8 @@ type Client struct {
 	Metric *MetricClient
 	// Plugin is the client for interacting with the Plugin builders.
 	Plugin *PluginClient
+	// PluginSecret is the client for interacting with the PluginSecret builders.
+	PluginSecret *PluginSecretClient
 	// PluginState is the client for interacting with the PluginState builders.
 	PluginState *PluginStateClient
 	// Run is the client for interacting with the Run builders.
@@ -72,6 +75,7 @@ func (c *Client) init() {
 	c.Message = NewMessageClient(c.config)
 	c.Metric = NewMetricClient(c.config)
 	c.Plugin = NewPluginClient(c.config)
+	c.PluginSecret = NewPluginSecretClient(c.config)
 	c.PluginState = NewPluginStateClient(c.config)
 	c.Run = NewRunClient(c.config)
 	c.Task = NewTaskClient(c.config)
@@ -166,19 +170,20 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	cfg := c.config
 	cfg.driver = tx
 	return &Tx{
-		ctx:         ctx,
-		config:      cfg,
-		AgentRun:    NewAgentRunClient(cfg),
-		AuditEntry:  NewAuditEntryClient(cfg),
-		CronJob:     NewCronJobClient(cfg),
-		Delivery:    NewDeliveryClient(cfg),
-		Message:     NewMessageClient(cfg),
-		Metric:      NewMetricClient(cfg),
-		Plugin:      NewPluginClient(cfg),
-		PluginState: NewPluginStateClient(cfg),
-		Run:         NewRunClient(cfg),
-		Task:        NewTaskClient(cfg),
-		Thread:      NewThreadClient(cfg),
+		ctx:          ctx,
+		config:       cfg,
+		AgentRun:     NewAgentRunClient(cfg),
+		AuditEntry:   NewAuditEntryClient(cfg),
+		CronJob:      NewCronJobClient(cfg),
+		Delivery:     NewDeliveryClient(cfg),
+		Message:      NewMessageClient(cfg),
+		Metric:       NewMetricClient(cfg),
+		Plugin:       NewPluginClient(cfg),
+		PluginSecret: NewPluginSecretClient(cfg),
+		PluginState:  NewPluginStateClient(cfg),
+		Run:          NewRunClient(cfg),
+		Task:         NewTaskClient(cfg),
+		Thread:       NewThreadClient(cfg),
 	}, nil
 }
 
@@ -196,19 +201,20 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	cfg := c.config
 	cfg.driver = &txDriver{tx: tx, drv: c.driver}
 	return &Tx{
-		ctx:         ctx,
-		config:      cfg,
-		AgentRun:    NewAgentRunClient(cfg),
-		AuditEntry:  NewAuditEntryClient(cfg),
-		CronJob:     NewCronJobClient(cfg),
-		Delivery:    NewDeliveryClient(cfg),
-		Message:     NewMessageClient(cfg),
-		Metric:      NewMetricClient(cfg),
-		Plugin:      NewPluginClient(cfg),
-		PluginState: NewPluginStateClient(cfg),
-		Run:         NewRunClient(cfg),
-		Task:        NewTaskClient(cfg),
-		Thread:      NewThreadClient(cfg),
+		ctx:          ctx,
+		config:       cfg,
+		AgentRun:     NewAgentRunClient(cfg),
+		AuditEntry:   NewAuditEntryClient(cfg),
+		CronJob:      NewCronJobClient(cfg),
+		Delivery:     NewDeliveryClient(cfg),
+		Message:      NewMessageClient(cfg),
+		Metric:       NewMetricClient(cfg),
+		Plugin:       NewPluginClient(cfg),
+		PluginSecret: NewPluginSecretClient(cfg),
+		PluginState:  NewPluginStateClient(cfg),
+		Run:          NewRunClient(cfg),
+		Task:         NewTaskClient(cfg),
+		Thread:       NewThreadClient(cfg),
 	}, nil
 }
 
@@ -239,7 +245,7 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Message, c.Metric, c.Plugin,
-		c.PluginState, c.Run, c.Task, c.Thread,
+		c.PluginSecret, c.PluginState, c.Run, c.Task, c.Thread,
 	} {
 		n.Use(hooks...)
 	}
@@ -250,7 +256,7 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Message, c.Metric, c.Plugin,
-		c.PluginState, c.Run, c.Task, c.Thread,
+		c.PluginSecret, c.PluginState, c.Run, c.Task, c.Thread,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -273,6 +279,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Metric.mutate(ctx, m)
 	case *PluginMutation:
 		return c.Plugin.mutate(ctx, m)
+	case *PluginSecretMutation:
+		return c.PluginSecret.mutate(ctx, m)
 	case *PluginStateMutation:
 		return c.PluginState.mutate(ctx, m)
 	case *RunMutation:
@@ -1217,6 +1225,139 @@ func (c *PluginClient) mutate(ctx context.Context, m *PluginMutation) (Value, er
 	}
 }
 
+// PluginSecretClient is a client for the PluginSecret schema.
+type PluginSecretClient struct {
+	config
+}
+
+// NewPluginSecretClient returns a client for the PluginSecret from the given config.
+func NewPluginSecretClient(c config) *PluginSecretClient {
+	return &PluginSecretClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `pluginsecret.Hooks(f(g(h())))`.
+func (c *PluginSecretClient) Use(hooks ...Hook) {
+	c.hooks.PluginSecret = append(c.hooks.PluginSecret, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `pluginsecret.Intercept(f(g(h())))`.
+func (c *PluginSecretClient) Intercept(interceptors ...Interceptor) {
+	c.inters.PluginSecret = append(c.inters.PluginSecret, interceptors...)
+}
+
+// Create returns a builder for creating a PluginSecret entity.
+func (c *PluginSecretClient) Create() *PluginSecretCreate {
+	mutation := newPluginSecretMutation(c.config, OpCreate)
+	return &PluginSecretCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of PluginSecret entities.
+func (c *PluginSecretClient) CreateBulk(builders ...*PluginSecretCreate) *PluginSecretCreateBulk {
+	return &PluginSecretCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *PluginSecretClient) MapCreateBulk(slice any, setFunc func(*PluginSecretCreate, int)) *PluginSecretCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &PluginSecretCreateBulk{err: fmt.Errorf("calling to PluginSecretClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*PluginSecretCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &PluginSecretCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for PluginSecret.
+func (c *PluginSecretClient) Update() *PluginSecretUpdate {
+	mutation := newPluginSecretMutation(c.config, OpUpdate)
+	return &PluginSecretUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *PluginSecretClient) UpdateOne(_m *PluginSecret) *PluginSecretUpdateOne {
+	mutation := newPluginSecretMutation(c.config, OpUpdateOne, withPluginSecret(_m))
+	return &PluginSecretUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *PluginSecretClient) UpdateOneID(id string) *PluginSecretUpdateOne {
+	mutation := newPluginSecretMutation(c.config, OpUpdateOne, withPluginSecretID(id))
+	return &PluginSecretUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for PluginSecret.
+func (c *PluginSecretClient) Delete() *PluginSecretDelete {
+	mutation := newPluginSecretMutation(c.config, OpDelete)
+	return &PluginSecretDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *PluginSecretClient) DeleteOne(_m *PluginSecret) *PluginSecretDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *PluginSecretClient) DeleteOneID(id string) *PluginSecretDeleteOne {
+	builder := c.Delete().Where(pluginsecret.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &PluginSecretDeleteOne{builder}
+}
+
+// Query returns a query builder for PluginSecret.
+func (c *PluginSecretClient) Query() *PluginSecretQuery {
+	return &PluginSecretQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypePluginSecret},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a PluginSecret entity by its id.
+func (c *PluginSecretClient) Get(ctx context.Context, id string) (*PluginSecret, error) {
+	return c.Query().Where(pluginsecret.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *PluginSecretClient) GetX(ctx context.Context, id string) *PluginSecret {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *PluginSecretClient) Hooks() []Hook {
+	return c.hooks.PluginSecret
+}
+
+// Interceptors returns the client interceptors.
+func (c *PluginSecretClient) Interceptors() []Interceptor {
+	return c.inters.PluginSecret
+}
+
+func (c *PluginSecretClient) mutate(ctx context.Context, m *PluginSecretMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&PluginSecretCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&PluginSecretUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&PluginSecretUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&PluginSecretDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown PluginSecret mutation op: %q", m.Op())
+	}
+}
+
 // PluginStateClient is a client for the PluginState schema.
 type PluginStateClient struct {
 	config
@@ -1752,11 +1893,11 @@ func (c *ThreadClient) mutate(ctx context.Context, m *ThreadMutation) (Value, er
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		AgentRun, AuditEntry, CronJob, Delivery, Message, Metric, Plugin, PluginState,
-		Run, Task, Thread []ent.Hook
+		AgentRun, AuditEntry, CronJob, Delivery, Message, Metric, Plugin, PluginSecret,
+		PluginState, Run, Task, Thread []ent.Hook
 	}
 	inters struct {
-		AgentRun, AuditEntry, CronJob, Delivery, Message, Metric, Plugin, PluginState,
-		Run, Task, Thread []ent.Interceptor
+		AgentRun, AuditEntry, CronJob, Delivery, Message, Metric, Plugin, PluginSecret,
+		PluginState, Run, Task, Thread []ent.Interceptor
 	}
 )

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
 	"github.com/seed-706843ae/harness/ent/plugin"
+	"github.com/seed-706843ae/harness/ent/pluginsecret"
 	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/task"
@@ -83,17 +84,18 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
-			agentrun.Table:    agentrun.ValidColumn,
-			auditentry.Table:  auditentry.ValidColumn,
-			cronjob.Table:     cronjob.ValidColumn,
-			delivery.Table:    delivery.ValidColumn,
-			message.Table:     message.ValidColumn,
-			metric.Table:      metric.ValidColumn,
-			plugin.Table:      plugin.ValidColumn,
-			pluginstate.Table: pluginstate.ValidColumn,
-			run.Table:         run.ValidColumn,
-			task.Table:        task.ValidColumn,
-			thread.Table:      thread.ValidColumn,
+			agentrun.Table:     agentrun.ValidColumn,
+			auditentry.Table:   auditentry.ValidColumn,
+			cronjob.Table:      cronjob.ValidColumn,
+			delivery.Table:     delivery.ValidColumn,
+			message.Table:      message.ValidColumn,
+			metric.Table:       metric.ValidColumn,
+			plugin.Table:       plugin.ValidColumn,
+			pluginsecret.Table: pluginsecret.ValidColumn,
+			pluginstate.Table:  pluginstate.ValidColumn,
+			run.Table:          run.ValidColumn,
+			task.Table:         task.ValidColumn,
+			thread.Table:       thread.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
 	"github.com/seed-706843ae/harness/ent/plugin"
+	"github.com/seed-706843ae/harness/ent/pluginsecret"
 	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/run"
@@ -37,17 +38,18 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
-	TypeAgentRun    = "AgentRun"
-	TypeAuditEntry  = "AuditEntry"
-	TypeCronJob     = "CronJob"
-	TypeDelivery    = "Delivery"
-	TypeMessage     = "Message"
-	TypeMetric      = "Metric"
-	TypePlugin      = "Plugin"
-	TypePluginState = "PluginState"
-	TypeRun         = "Run"
-	TypeTask        = "Task"
-	TypeThread      = "Thread"
+	TypeAgentRun     = "AgentRun"
+	TypeAuditEntry   = "AuditEntry"
+	TypeCronJob      = "CronJob"
+	TypeDelivery     = "Delivery"
+	TypeMessage      = "Message"
+	TypeMetric       = "Metric"
+	TypePlugin       = "Plugin"
+	TypePluginSecret = "PluginSecret"
+	TypePluginState  = "PluginState"
+	TypeRun          = "Run"
+	TypeTask         = "Task"
+	TypeThread       = "Thread"
 )
 
 // AgentRunMutation represents an operation that mutates the AgentRun nodes in the graph.
@@ -5433,33 +5435,45 @@ func (m *MetricMutation) ResetEdge(name string) error {
 // PluginMutation represents an operation that mutates the Plugin nodes in the graph.
 type PluginMutation struct {
 	config
-	op             Op
-	typ            string
-	id             *string
-	_path          *string
-	sha256         *string
-	version        *string
-	manifest       *json.RawMessage
-	appendmanifest json.RawMessage
-	enabled        *schema.Switch
-	position       *int
-	addposition    *int
-	settings       *json.RawMessage
-	appendsettings json.RawMessage
-	granted        *[]pluginsdk.Capability
-	appendgranted  []pluginsdk.Capability
-	on_failure     *map[pluginsdk.Hook]pluginsdk.OnFailure
-	state          *pluginsdk.PluginState
-	last_error     *string
-	restarts       *int
-	addrestarts    *int
-	failures       *int64
-	addfailures    *int64
-	updated_at     *time.Time
-	clearedFields  map[string]struct{}
-	done           bool
-	oldValue       func(context.Context) (*Plugin, error)
-	predicates     []predicate.Plugin
+	op                   Op
+	typ                  string
+	id                   *string
+	_path                *string
+	sha256               *string
+	version              *string
+	manifest             *json.RawMessage
+	appendmanifest       json.RawMessage
+	enabled              *schema.Switch
+	position             *int
+	addposition          *int
+	settings             *json.RawMessage
+	appendsettings       json.RawMessage
+	granted              *[]pluginsdk.Capability
+	appendgranted        []pluginsdk.Capability
+	on_failure           *map[pluginsdk.Hook]pluginsdk.OnFailure
+	state                *pluginsdk.PluginState
+	last_error           *string
+	restarts             *int
+	addrestarts          *int
+	failures             *int64
+	addfailures          *int64
+	origin               *pluginsdk.PluginOrigin
+	publisher            *string
+	previous             *[]pluginsdk.PluginVersion
+	appendprevious       []pluginsdk.PluginVersion
+	granted_env          *[]string
+	appendgranted_env    []string
+	limits               *pluginsdk.PluginLimits
+	quarantine           *string
+	ledger               *pluginsdk.PluginLedger
+	attach               *string
+	settings_revision    *int64
+	addsettings_revision *int64
+	updated_at           *time.Time
+	clearedFields        map[string]struct{}
+	done                 bool
+	oldValue             func(context.Context) (*Plugin, error)
+	predicates           []predicate.Plugin
 }
 
 var _ ent.Mutation = (*PluginMutation)(nil)
@@ -6194,6 +6208,434 @@ func (m *PluginMutation) ResetFailures() {
 	m.addfailures = nil
 }
 
+// SetOrigin sets the "origin" field.
+func (m *PluginMutation) SetOrigin(po pluginsdk.PluginOrigin) {
+	m.origin = &po
+}
+
+// Origin returns the value of the "origin" field in the mutation.
+func (m *PluginMutation) Origin() (r pluginsdk.PluginOrigin, exists bool) {
+	v := m.origin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrigin returns the old "origin" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldOrigin(ctx context.Context) (v pluginsdk.PluginOrigin, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrigin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrigin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrigin: %w", err)
+	}
+	return oldValue.Origin, nil
+}
+
+// ResetOrigin resets all changes to the "origin" field.
+func (m *PluginMutation) ResetOrigin() {
+	m.origin = nil
+}
+
+// SetPublisher sets the "publisher" field.
+func (m *PluginMutation) SetPublisher(s string) {
+	m.publisher = &s
+}
+
+// Publisher returns the value of the "publisher" field in the mutation.
+func (m *PluginMutation) Publisher() (r string, exists bool) {
+	v := m.publisher
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPublisher returns the old "publisher" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldPublisher(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPublisher is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPublisher requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPublisher: %w", err)
+	}
+	return oldValue.Publisher, nil
+}
+
+// ResetPublisher resets all changes to the "publisher" field.
+func (m *PluginMutation) ResetPublisher() {
+	m.publisher = nil
+}
+
+// SetPrevious sets the "previous" field.
+func (m *PluginMutation) SetPrevious(pv []pluginsdk.PluginVersion) {
+	m.previous = &pv
+	m.appendprevious = nil
+}
+
+// Previous returns the value of the "previous" field in the mutation.
+func (m *PluginMutation) Previous() (r []pluginsdk.PluginVersion, exists bool) {
+	v := m.previous
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPrevious returns the old "previous" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldPrevious(ctx context.Context) (v []pluginsdk.PluginVersion, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPrevious is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPrevious requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPrevious: %w", err)
+	}
+	return oldValue.Previous, nil
+}
+
+// AppendPrevious adds pv to the "previous" field.
+func (m *PluginMutation) AppendPrevious(pv []pluginsdk.PluginVersion) {
+	m.appendprevious = append(m.appendprevious, pv...)
+}
+
+// AppendedPrevious returns the list of values that were appended to the "previous" field in this mutation.
+func (m *PluginMutation) AppendedPrevious() ([]pluginsdk.PluginVersion, bool) {
+	if len(m.appendprevious) == 0 {
+		return nil, false
+	}
+	return m.appendprevious, true
+}
+
+// ClearPrevious clears the value of the "previous" field.
+func (m *PluginMutation) ClearPrevious() {
+	m.previous = nil
+	m.appendprevious = nil
+	m.clearedFields[plugin.FieldPrevious] = struct{}{}
+}
+
+// PreviousCleared returns if the "previous" field was cleared in this mutation.
+func (m *PluginMutation) PreviousCleared() bool {
+	_, ok := m.clearedFields[plugin.FieldPrevious]
+	return ok
+}
+
+// ResetPrevious resets all changes to the "previous" field.
+func (m *PluginMutation) ResetPrevious() {
+	m.previous = nil
+	m.appendprevious = nil
+	delete(m.clearedFields, plugin.FieldPrevious)
+}
+
+// SetGrantedEnv sets the "granted_env" field.
+func (m *PluginMutation) SetGrantedEnv(s []string) {
+	m.granted_env = &s
+	m.appendgranted_env = nil
+}
+
+// GrantedEnv returns the value of the "granted_env" field in the mutation.
+func (m *PluginMutation) GrantedEnv() (r []string, exists bool) {
+	v := m.granted_env
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGrantedEnv returns the old "granted_env" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldGrantedEnv(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGrantedEnv is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGrantedEnv requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGrantedEnv: %w", err)
+	}
+	return oldValue.GrantedEnv, nil
+}
+
+// AppendGrantedEnv adds s to the "granted_env" field.
+func (m *PluginMutation) AppendGrantedEnv(s []string) {
+	m.appendgranted_env = append(m.appendgranted_env, s...)
+}
+
+// AppendedGrantedEnv returns the list of values that were appended to the "granted_env" field in this mutation.
+func (m *PluginMutation) AppendedGrantedEnv() ([]string, bool) {
+	if len(m.appendgranted_env) == 0 {
+		return nil, false
+	}
+	return m.appendgranted_env, true
+}
+
+// ClearGrantedEnv clears the value of the "granted_env" field.
+func (m *PluginMutation) ClearGrantedEnv() {
+	m.granted_env = nil
+	m.appendgranted_env = nil
+	m.clearedFields[plugin.FieldGrantedEnv] = struct{}{}
+}
+
+// GrantedEnvCleared returns if the "granted_env" field was cleared in this mutation.
+func (m *PluginMutation) GrantedEnvCleared() bool {
+	_, ok := m.clearedFields[plugin.FieldGrantedEnv]
+	return ok
+}
+
+// ResetGrantedEnv resets all changes to the "granted_env" field.
+func (m *PluginMutation) ResetGrantedEnv() {
+	m.granted_env = nil
+	m.appendgranted_env = nil
+	delete(m.clearedFields, plugin.FieldGrantedEnv)
+}
+
+// SetLimits sets the "limits" field.
+func (m *PluginMutation) SetLimits(pl pluginsdk.PluginLimits) {
+	m.limits = &pl
+}
+
+// Limits returns the value of the "limits" field in the mutation.
+func (m *PluginMutation) Limits() (r pluginsdk.PluginLimits, exists bool) {
+	v := m.limits
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLimits returns the old "limits" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldLimits(ctx context.Context) (v pluginsdk.PluginLimits, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLimits is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLimits requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLimits: %w", err)
+	}
+	return oldValue.Limits, nil
+}
+
+// ClearLimits clears the value of the "limits" field.
+func (m *PluginMutation) ClearLimits() {
+	m.limits = nil
+	m.clearedFields[plugin.FieldLimits] = struct{}{}
+}
+
+// LimitsCleared returns if the "limits" field was cleared in this mutation.
+func (m *PluginMutation) LimitsCleared() bool {
+	_, ok := m.clearedFields[plugin.FieldLimits]
+	return ok
+}
+
+// ResetLimits resets all changes to the "limits" field.
+func (m *PluginMutation) ResetLimits() {
+	m.limits = nil
+	delete(m.clearedFields, plugin.FieldLimits)
+}
+
+// SetQuarantine sets the "quarantine" field.
+func (m *PluginMutation) SetQuarantine(s string) {
+	m.quarantine = &s
+}
+
+// Quarantine returns the value of the "quarantine" field in the mutation.
+func (m *PluginMutation) Quarantine() (r string, exists bool) {
+	v := m.quarantine
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldQuarantine returns the old "quarantine" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldQuarantine(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldQuarantine is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldQuarantine requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldQuarantine: %w", err)
+	}
+	return oldValue.Quarantine, nil
+}
+
+// ResetQuarantine resets all changes to the "quarantine" field.
+func (m *PluginMutation) ResetQuarantine() {
+	m.quarantine = nil
+}
+
+// SetLedger sets the "ledger" field.
+func (m *PluginMutation) SetLedger(pl pluginsdk.PluginLedger) {
+	m.ledger = &pl
+}
+
+// Ledger returns the value of the "ledger" field in the mutation.
+func (m *PluginMutation) Ledger() (r pluginsdk.PluginLedger, exists bool) {
+	v := m.ledger
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLedger returns the old "ledger" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldLedger(ctx context.Context) (v pluginsdk.PluginLedger, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLedger is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLedger requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLedger: %w", err)
+	}
+	return oldValue.Ledger, nil
+}
+
+// ClearLedger clears the value of the "ledger" field.
+func (m *PluginMutation) ClearLedger() {
+	m.ledger = nil
+	m.clearedFields[plugin.FieldLedger] = struct{}{}
+}
+
+// LedgerCleared returns if the "ledger" field was cleared in this mutation.
+func (m *PluginMutation) LedgerCleared() bool {
+	_, ok := m.clearedFields[plugin.FieldLedger]
+	return ok
+}
+
+// ResetLedger resets all changes to the "ledger" field.
+func (m *PluginMutation) ResetLedger() {
+	m.ledger = nil
+	delete(m.clearedFields, plugin.FieldLedger)
+}
+
+// SetAttach sets the "attach" field.
+func (m *PluginMutation) SetAttach(s string) {
+	m.attach = &s
+}
+
+// Attach returns the value of the "attach" field in the mutation.
+func (m *PluginMutation) Attach() (r string, exists bool) {
+	v := m.attach
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAttach returns the old "attach" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldAttach(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAttach is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAttach requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAttach: %w", err)
+	}
+	return oldValue.Attach, nil
+}
+
+// ResetAttach resets all changes to the "attach" field.
+func (m *PluginMutation) ResetAttach() {
+	m.attach = nil
+}
+
+// SetSettingsRevision sets the "settings_revision" field.
+func (m *PluginMutation) SetSettingsRevision(i int64) {
+	m.settings_revision = &i
+	m.addsettings_revision = nil
+}
+
+// SettingsRevision returns the value of the "settings_revision" field in the mutation.
+func (m *PluginMutation) SettingsRevision() (r int64, exists bool) {
+	v := m.settings_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSettingsRevision returns the old "settings_revision" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldSettingsRevision(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSettingsRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSettingsRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSettingsRevision: %w", err)
+	}
+	return oldValue.SettingsRevision, nil
+}
+
+// AddSettingsRevision adds i to the "settings_revision" field.
+func (m *PluginMutation) AddSettingsRevision(i int64) {
+	if m.addsettings_revision != nil {
+		*m.addsettings_revision += i
+	} else {
+		m.addsettings_revision = &i
+	}
+}
+
+// AddedSettingsRevision returns the value that was added to the "settings_revision" field in this mutation.
+func (m *PluginMutation) AddedSettingsRevision() (r int64, exists bool) {
+	v := m.addsettings_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSettingsRevision resets all changes to the "settings_revision" field.
+func (m *PluginMutation) ResetSettingsRevision() {
+	m.settings_revision = nil
+	m.addsettings_revision = nil
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (m *PluginMutation) SetUpdatedAt(t time.Time) {
 	m.updated_at = &t
@@ -6277,7 +6719,7 @@ func (m *PluginMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *PluginMutation) Fields() []string {
-	fields := make([]string, 0, 14)
+	fields := make([]string, 0, 23)
 	if m._path != nil {
 		fields = append(fields, plugin.FieldPath)
 	}
@@ -6317,6 +6759,33 @@ func (m *PluginMutation) Fields() []string {
 	if m.failures != nil {
 		fields = append(fields, plugin.FieldFailures)
 	}
+	if m.origin != nil {
+		fields = append(fields, plugin.FieldOrigin)
+	}
+	if m.publisher != nil {
+		fields = append(fields, plugin.FieldPublisher)
+	}
+	if m.previous != nil {
+		fields = append(fields, plugin.FieldPrevious)
+	}
+	if m.granted_env != nil {
+		fields = append(fields, plugin.FieldGrantedEnv)
+	}
+	if m.limits != nil {
+		fields = append(fields, plugin.FieldLimits)
+	}
+	if m.quarantine != nil {
+		fields = append(fields, plugin.FieldQuarantine)
+	}
+	if m.ledger != nil {
+		fields = append(fields, plugin.FieldLedger)
+	}
+	if m.attach != nil {
+		fields = append(fields, plugin.FieldAttach)
+	}
+	if m.settings_revision != nil {
+		fields = append(fields, plugin.FieldSettingsRevision)
+	}
 	if m.updated_at != nil {
 		fields = append(fields, plugin.FieldUpdatedAt)
 	}
@@ -6354,6 +6823,24 @@ func (m *PluginMutation) Field(name string) (ent.Value, bool) {
 		return m.Restarts()
 	case plugin.FieldFailures:
 		return m.Failures()
+	case plugin.FieldOrigin:
+		return m.Origin()
+	case plugin.FieldPublisher:
+		return m.Publisher()
+	case plugin.FieldPrevious:
+		return m.Previous()
+	case plugin.FieldGrantedEnv:
+		return m.GrantedEnv()
+	case plugin.FieldLimits:
+		return m.Limits()
+	case plugin.FieldQuarantine:
+		return m.Quarantine()
+	case plugin.FieldLedger:
+		return m.Ledger()
+	case plugin.FieldAttach:
+		return m.Attach()
+	case plugin.FieldSettingsRevision:
+		return m.SettingsRevision()
 	case plugin.FieldUpdatedAt:
 		return m.UpdatedAt()
 	}
@@ -6391,6 +6878,24 @@ func (m *PluginMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldRestarts(ctx)
 	case plugin.FieldFailures:
 		return m.OldFailures(ctx)
+	case plugin.FieldOrigin:
+		return m.OldOrigin(ctx)
+	case plugin.FieldPublisher:
+		return m.OldPublisher(ctx)
+	case plugin.FieldPrevious:
+		return m.OldPrevious(ctx)
+	case plugin.FieldGrantedEnv:
+		return m.OldGrantedEnv(ctx)
+	case plugin.FieldLimits:
+		return m.OldLimits(ctx)
+	case plugin.FieldQuarantine:
+		return m.OldQuarantine(ctx)
+	case plugin.FieldLedger:
+		return m.OldLedger(ctx)
+	case plugin.FieldAttach:
+		return m.OldAttach(ctx)
+	case plugin.FieldSettingsRevision:
+		return m.OldSettingsRevision(ctx)
 	case plugin.FieldUpdatedAt:
 		return m.OldUpdatedAt(ctx)
 	}
@@ -6493,6 +6998,69 @@ func (m *PluginMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetFailures(v)
 		return nil
+	case plugin.FieldOrigin:
+		v, ok := value.(pluginsdk.PluginOrigin)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrigin(v)
+		return nil
+	case plugin.FieldPublisher:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPublisher(v)
+		return nil
+	case plugin.FieldPrevious:
+		v, ok := value.([]pluginsdk.PluginVersion)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPrevious(v)
+		return nil
+	case plugin.FieldGrantedEnv:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGrantedEnv(v)
+		return nil
+	case plugin.FieldLimits:
+		v, ok := value.(pluginsdk.PluginLimits)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLimits(v)
+		return nil
+	case plugin.FieldQuarantine:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetQuarantine(v)
+		return nil
+	case plugin.FieldLedger:
+		v, ok := value.(pluginsdk.PluginLedger)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLedger(v)
+		return nil
+	case plugin.FieldAttach:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAttach(v)
+		return nil
+	case plugin.FieldSettingsRevision:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSettingsRevision(v)
+		return nil
 	case plugin.FieldUpdatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -6517,6 +7085,9 @@ func (m *PluginMutation) AddedFields() []string {
 	if m.addfailures != nil {
 		fields = append(fields, plugin.FieldFailures)
 	}
+	if m.addsettings_revision != nil {
+		fields = append(fields, plugin.FieldSettingsRevision)
+	}
 	return fields
 }
 
@@ -6531,6 +7102,8 @@ func (m *PluginMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedRestarts()
 	case plugin.FieldFailures:
 		return m.AddedFailures()
+	case plugin.FieldSettingsRevision:
+		return m.AddedSettingsRevision()
 	}
 	return nil, false
 }
@@ -6561,6 +7134,13 @@ func (m *PluginMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddFailures(v)
 		return nil
+	case plugin.FieldSettingsRevision:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSettingsRevision(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Plugin numeric field %s", name)
 }
@@ -6580,6 +7160,18 @@ func (m *PluginMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(plugin.FieldOnFailure) {
 		fields = append(fields, plugin.FieldOnFailure)
+	}
+	if m.FieldCleared(plugin.FieldPrevious) {
+		fields = append(fields, plugin.FieldPrevious)
+	}
+	if m.FieldCleared(plugin.FieldGrantedEnv) {
+		fields = append(fields, plugin.FieldGrantedEnv)
+	}
+	if m.FieldCleared(plugin.FieldLimits) {
+		fields = append(fields, plugin.FieldLimits)
+	}
+	if m.FieldCleared(plugin.FieldLedger) {
+		fields = append(fields, plugin.FieldLedger)
 	}
 	if m.FieldCleared(plugin.FieldUpdatedAt) {
 		fields = append(fields, plugin.FieldUpdatedAt)
@@ -6609,6 +7201,18 @@ func (m *PluginMutation) ClearField(name string) error {
 		return nil
 	case plugin.FieldOnFailure:
 		m.ClearOnFailure()
+		return nil
+	case plugin.FieldPrevious:
+		m.ClearPrevious()
+		return nil
+	case plugin.FieldGrantedEnv:
+		m.ClearGrantedEnv()
+		return nil
+	case plugin.FieldLimits:
+		m.ClearLimits()
+		return nil
+	case plugin.FieldLedger:
+		m.ClearLedger()
 		return nil
 	case plugin.FieldUpdatedAt:
 		m.ClearUpdatedAt()
@@ -6659,6 +7263,33 @@ func (m *PluginMutation) ResetField(name string) error {
 		return nil
 	case plugin.FieldFailures:
 		m.ResetFailures()
+		return nil
+	case plugin.FieldOrigin:
+		m.ResetOrigin()
+		return nil
+	case plugin.FieldPublisher:
+		m.ResetPublisher()
+		return nil
+	case plugin.FieldPrevious:
+		m.ResetPrevious()
+		return nil
+	case plugin.FieldGrantedEnv:
+		m.ResetGrantedEnv()
+		return nil
+	case plugin.FieldLimits:
+		m.ResetLimits()
+		return nil
+	case plugin.FieldQuarantine:
+		m.ResetQuarantine()
+		return nil
+	case plugin.FieldLedger:
+		m.ResetLedger()
+		return nil
+	case plugin.FieldAttach:
+		m.ResetAttach()
+		return nil
+	case plugin.FieldSettingsRevision:
+		m.ResetSettingsRevision()
 		return nil
 	case plugin.FieldUpdatedAt:
 		m.ResetUpdatedAt()
@@ -6713,6 +7344,500 @@ func (m *PluginMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *PluginMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Plugin edge %s", name)
+}
+
+// PluginSecretMutation represents an operation that mutates the PluginSecret nodes in the graph.
+type PluginSecretMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *string
+	plugin        *string
+	name          *string
+	value         *[]byte
+	updated_at    *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*PluginSecret, error)
+	predicates    []predicate.PluginSecret
+}
+
+var _ ent.Mutation = (*PluginSecretMutation)(nil)
+
+// pluginsecretOption allows management of the mutation configuration using functional options.
+type pluginsecretOption func(*PluginSecretMutation)
+
+// newPluginSecretMutation creates new mutation for the PluginSecret entity.
+func newPluginSecretMutation(c config, op Op, opts ...pluginsecretOption) *PluginSecretMutation {
+	m := &PluginSecretMutation{
+		config:        c,
+		op:            op,
+		typ:           TypePluginSecret,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withPluginSecretID sets the ID field of the mutation.
+func withPluginSecretID(id string) pluginsecretOption {
+	return func(m *PluginSecretMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *PluginSecret
+		)
+		m.oldValue = func(ctx context.Context) (*PluginSecret, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().PluginSecret.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withPluginSecret sets the old PluginSecret of the mutation.
+func withPluginSecret(node *PluginSecret) pluginsecretOption {
+	return func(m *PluginSecretMutation) {
+		m.oldValue = func(context.Context) (*PluginSecret, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m PluginSecretMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m PluginSecretMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of PluginSecret entities.
+func (m *PluginSecretMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *PluginSecretMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *PluginSecretMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().PluginSecret.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetPlugin sets the "plugin" field.
+func (m *PluginSecretMutation) SetPlugin(s string) {
+	m.plugin = &s
+}
+
+// Plugin returns the value of the "plugin" field in the mutation.
+func (m *PluginSecretMutation) Plugin() (r string, exists bool) {
+	v := m.plugin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPlugin returns the old "plugin" field's value of the PluginSecret entity.
+// If the PluginSecret object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginSecretMutation) OldPlugin(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPlugin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPlugin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPlugin: %w", err)
+	}
+	return oldValue.Plugin, nil
+}
+
+// ResetPlugin resets all changes to the "plugin" field.
+func (m *PluginSecretMutation) ResetPlugin() {
+	m.plugin = nil
+}
+
+// SetName sets the "name" field.
+func (m *PluginSecretMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *PluginSecretMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the PluginSecret entity.
+// If the PluginSecret object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginSecretMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *PluginSecretMutation) ResetName() {
+	m.name = nil
+}
+
+// SetValue sets the "value" field.
+func (m *PluginSecretMutation) SetValue(b []byte) {
+	m.value = &b
+}
+
+// Value returns the value of the "value" field in the mutation.
+func (m *PluginSecretMutation) Value() (r []byte, exists bool) {
+	v := m.value
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldValue returns the old "value" field's value of the PluginSecret entity.
+// If the PluginSecret object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginSecretMutation) OldValue(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldValue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldValue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldValue: %w", err)
+	}
+	return oldValue.Value, nil
+}
+
+// ResetValue resets all changes to the "value" field.
+func (m *PluginSecretMutation) ResetValue() {
+	m.value = nil
+}
+
+// SetUpdatedAt sets the "updated_at" field.
+func (m *PluginSecretMutation) SetUpdatedAt(t time.Time) {
+	m.updated_at = &t
+}
+
+// UpdatedAt returns the value of the "updated_at" field in the mutation.
+func (m *PluginSecretMutation) UpdatedAt() (r time.Time, exists bool) {
+	v := m.updated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUpdatedAt returns the old "updated_at" field's value of the PluginSecret entity.
+// If the PluginSecret object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginSecretMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
+	}
+	return oldValue.UpdatedAt, nil
+}
+
+// ResetUpdatedAt resets all changes to the "updated_at" field.
+func (m *PluginSecretMutation) ResetUpdatedAt() {
+	m.updated_at = nil
+}
+
+// Where appends a list predicates to the PluginSecretMutation builder.
+func (m *PluginSecretMutation) Where(ps ...predicate.PluginSecret) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the PluginSecretMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *PluginSecretMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.PluginSecret, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *PluginSecretMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *PluginSecretMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (PluginSecret).
+func (m *PluginSecretMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *PluginSecretMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.plugin != nil {
+		fields = append(fields, pluginsecret.FieldPlugin)
+	}
+	if m.name != nil {
+		fields = append(fields, pluginsecret.FieldName)
+	}
+	if m.value != nil {
+		fields = append(fields, pluginsecret.FieldValue)
+	}
+	if m.updated_at != nil {
+		fields = append(fields, pluginsecret.FieldUpdatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *PluginSecretMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case pluginsecret.FieldPlugin:
+		return m.Plugin()
+	case pluginsecret.FieldName:
+		return m.Name()
+	case pluginsecret.FieldValue:
+		return m.Value()
+	case pluginsecret.FieldUpdatedAt:
+		return m.UpdatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *PluginSecretMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case pluginsecret.FieldPlugin:
+		return m.OldPlugin(ctx)
+	case pluginsecret.FieldName:
+		return m.OldName(ctx)
+	case pluginsecret.FieldValue:
+		return m.OldValue(ctx)
+	case pluginsecret.FieldUpdatedAt:
+		return m.OldUpdatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown PluginSecret field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PluginSecretMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case pluginsecret.FieldPlugin:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPlugin(v)
+		return nil
+	case pluginsecret.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case pluginsecret.FieldValue:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetValue(v)
+		return nil
+	case pluginsecret.FieldUpdatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUpdatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown PluginSecret field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *PluginSecretMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *PluginSecretMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PluginSecretMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown PluginSecret numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *PluginSecretMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *PluginSecretMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *PluginSecretMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown PluginSecret nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *PluginSecretMutation) ResetField(name string) error {
+	switch name {
+	case pluginsecret.FieldPlugin:
+		m.ResetPlugin()
+		return nil
+	case pluginsecret.FieldName:
+		m.ResetName()
+		return nil
+	case pluginsecret.FieldValue:
+		m.ResetValue()
+		return nil
+	case pluginsecret.FieldUpdatedAt:
+		m.ResetUpdatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown PluginSecret field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *PluginSecretMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *PluginSecretMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *PluginSecretMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *PluginSecretMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *PluginSecretMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *PluginSecretMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *PluginSecretMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown PluginSecret unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *PluginSecretMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown PluginSecret edge %s", name)
 }
 
 // PluginStateMutation represents an operation that mutates the PluginState nodes in the graph.

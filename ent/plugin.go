@@ -46,6 +46,24 @@ type Plugin struct {
 	Restarts int `json:"restarts,omitempty"`
 	// Failures holds the value of the "failures" field.
 	Failures int64 `json:"failures,omitempty"`
+	// Origin holds the value of the "origin" field.
+	Origin pluginsdk.PluginOrigin `json:"origin,omitempty"`
+	// Publisher holds the value of the "publisher" field.
+	Publisher string `json:"publisher,omitempty"`
+	// Previous holds the value of the "previous" field.
+	Previous []pluginsdk.PluginVersion `json:"previous,omitempty"`
+	// GrantedEnv holds the value of the "granted_env" field.
+	GrantedEnv []string `json:"granted_env,omitempty"`
+	// Limits holds the value of the "limits" field.
+	Limits pluginsdk.PluginLimits `json:"limits,omitempty"`
+	// Quarantine holds the value of the "quarantine" field.
+	Quarantine string `json:"quarantine,omitempty"`
+	// Ledger holds the value of the "ledger" field.
+	Ledger pluginsdk.PluginLedger `json:"ledger,omitempty"`
+	// Attach holds the value of the "attach" field.
+	Attach string `json:"attach,omitempty"`
+	// SettingsRevision holds the value of the "settings_revision" field.
+	SettingsRevision int64 `json:"settings_revision,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
 	UpdatedAt    *time.Time `json:"updated_at,omitempty"`
 	selectValues sql.SelectValues
@@ -56,13 +74,13 @@ func (*Plugin) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case plugin.FieldManifest, plugin.FieldSettings, plugin.FieldGranted, plugin.FieldOnFailure:
+		case plugin.FieldManifest, plugin.FieldSettings, plugin.FieldGranted, plugin.FieldOnFailure, plugin.FieldPrevious, plugin.FieldGrantedEnv, plugin.FieldLimits, plugin.FieldLedger:
 			values[i] = new([]byte)
 		case plugin.FieldEnabled:
 			values[i] = new(schema.Switch)
-		case plugin.FieldPosition, plugin.FieldRestarts, plugin.FieldFailures:
+		case plugin.FieldPosition, plugin.FieldRestarts, plugin.FieldFailures, plugin.FieldSettingsRevision:
 			values[i] = new(sql.NullInt64)
-		case plugin.FieldID, plugin.FieldPath, plugin.FieldSha256, plugin.FieldVersion, plugin.FieldState, plugin.FieldLastError:
+		case plugin.FieldID, plugin.FieldPath, plugin.FieldSha256, plugin.FieldVersion, plugin.FieldState, plugin.FieldLastError, plugin.FieldOrigin, plugin.FieldPublisher, plugin.FieldQuarantine, plugin.FieldAttach:
 			values[i] = new(sql.NullString)
 		case plugin.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -173,6 +191,68 @@ func (_m *Plugin) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Failures = value.Int64
 			}
+		case plugin.FieldOrigin:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field origin", values[i])
+			} else if value.Valid {
+				_m.Origin = pluginsdk.PluginOrigin(value.String)
+			}
+		case plugin.FieldPublisher:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field publisher", values[i])
+			} else if value.Valid {
+				_m.Publisher = value.String
+			}
+		case plugin.FieldPrevious:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field previous", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Previous); err != nil {
+					return fmt.Errorf("unmarshal field previous: %w", err)
+				}
+			}
+		case plugin.FieldGrantedEnv:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field granted_env", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.GrantedEnv); err != nil {
+					return fmt.Errorf("unmarshal field granted_env: %w", err)
+				}
+			}
+		case plugin.FieldLimits:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field limits", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Limits); err != nil {
+					return fmt.Errorf("unmarshal field limits: %w", err)
+				}
+			}
+		case plugin.FieldQuarantine:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field quarantine", values[i])
+			} else if value.Valid {
+				_m.Quarantine = value.String
+			}
+		case plugin.FieldLedger:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field ledger", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Ledger); err != nil {
+					return fmt.Errorf("unmarshal field ledger: %w", err)
+				}
+			}
+		case plugin.FieldAttach:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field attach", values[i])
+			} else if value.Valid {
+				_m.Attach = value.String
+			}
+		case plugin.FieldSettingsRevision:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field settings_revision", values[i])
+			} else if value.Valid {
+				_m.SettingsRevision = value.Int64
+			}
 		case plugin.FieldUpdatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field updated_at", values[i])
@@ -254,6 +334,33 @@ func (_m *Plugin) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("failures=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Failures))
+	builder.WriteString(", ")
+	builder.WriteString("origin=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Origin))
+	builder.WriteString(", ")
+	builder.WriteString("publisher=")
+	builder.WriteString(_m.Publisher)
+	builder.WriteString(", ")
+	builder.WriteString("previous=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Previous))
+	builder.WriteString(", ")
+	builder.WriteString("granted_env=")
+	builder.WriteString(fmt.Sprintf("%v", _m.GrantedEnv))
+	builder.WriteString(", ")
+	builder.WriteString("limits=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Limits))
+	builder.WriteString(", ")
+	builder.WriteString("quarantine=")
+	builder.WriteString(_m.Quarantine)
+	builder.WriteString(", ")
+	builder.WriteString("ledger=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Ledger))
+	builder.WriteString(", ")
+	builder.WriteString("attach=")
+	builder.WriteString(_m.Attach)
+	builder.WriteString(", ")
+	builder.WriteString("settings_revision=")
+	builder.WriteString(fmt.Sprintf("%v", _m.SettingsRevision))
 	builder.WriteString(", ")
 	if v := _m.UpdatedAt; v != nil {
 		builder.WriteString("updated_at=")

@@ -176,6 +176,116 @@ func (_c *PluginCreate) SetNillableFailures(v *int64) *PluginCreate {
 	return _c
 }
 
+// SetOrigin sets the "origin" field.
+func (_c *PluginCreate) SetOrigin(v pluginsdk.PluginOrigin) *PluginCreate {
+	_c.mutation.SetOrigin(v)
+	return _c
+}
+
+// SetNillableOrigin sets the "origin" field if the given value is not nil.
+func (_c *PluginCreate) SetNillableOrigin(v *pluginsdk.PluginOrigin) *PluginCreate {
+	if v != nil {
+		_c.SetOrigin(*v)
+	}
+	return _c
+}
+
+// SetPublisher sets the "publisher" field.
+func (_c *PluginCreate) SetPublisher(v string) *PluginCreate {
+	_c.mutation.SetPublisher(v)
+	return _c
+}
+
+// SetNillablePublisher sets the "publisher" field if the given value is not nil.
+func (_c *PluginCreate) SetNillablePublisher(v *string) *PluginCreate {
+	if v != nil {
+		_c.SetPublisher(*v)
+	}
+	return _c
+}
+
+// SetPrevious sets the "previous" field.
+func (_c *PluginCreate) SetPrevious(v []pluginsdk.PluginVersion) *PluginCreate {
+	_c.mutation.SetPrevious(v)
+	return _c
+}
+
+// SetGrantedEnv sets the "granted_env" field.
+func (_c *PluginCreate) SetGrantedEnv(v []string) *PluginCreate {
+	_c.mutation.SetGrantedEnv(v)
+	return _c
+}
+
+// SetLimits sets the "limits" field.
+func (_c *PluginCreate) SetLimits(v pluginsdk.PluginLimits) *PluginCreate {
+	_c.mutation.SetLimits(v)
+	return _c
+}
+
+// SetNillableLimits sets the "limits" field if the given value is not nil.
+func (_c *PluginCreate) SetNillableLimits(v *pluginsdk.PluginLimits) *PluginCreate {
+	if v != nil {
+		_c.SetLimits(*v)
+	}
+	return _c
+}
+
+// SetQuarantine sets the "quarantine" field.
+func (_c *PluginCreate) SetQuarantine(v string) *PluginCreate {
+	_c.mutation.SetQuarantine(v)
+	return _c
+}
+
+// SetNillableQuarantine sets the "quarantine" field if the given value is not nil.
+func (_c *PluginCreate) SetNillableQuarantine(v *string) *PluginCreate {
+	if v != nil {
+		_c.SetQuarantine(*v)
+	}
+	return _c
+}
+
+// SetLedger sets the "ledger" field.
+func (_c *PluginCreate) SetLedger(v pluginsdk.PluginLedger) *PluginCreate {
+	_c.mutation.SetLedger(v)
+	return _c
+}
+
+// SetNillableLedger sets the "ledger" field if the given value is not nil.
+func (_c *PluginCreate) SetNillableLedger(v *pluginsdk.PluginLedger) *PluginCreate {
+	if v != nil {
+		_c.SetLedger(*v)
+	}
+	return _c
+}
+
+// SetAttach sets the "attach" field.
+func (_c *PluginCreate) SetAttach(v string) *PluginCreate {
+	_c.mutation.SetAttach(v)
+	return _c
+}
+
+// SetNillableAttach sets the "attach" field if the given value is not nil.
+func (_c *PluginCreate) SetNillableAttach(v *string) *PluginCreate {
+	if v != nil {
+		_c.SetAttach(*v)
+	}
+	return _c
+}
+
+// SetSettingsRevision sets the "settings_revision" field.
+func (_c *PluginCreate) SetSettingsRevision(v int64) *PluginCreate {
+	_c.mutation.SetSettingsRevision(v)
+	return _c
+}
+
+// SetNillableSettingsRevision sets the "settings_revision" field if the given value is not nil.
+func (_c *PluginCreate) SetNillableSettingsRevision(v *int64) *PluginCreate {
+	if v != nil {
+		_c.SetSettingsRevision(*v)
+	}
+	return _c
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_c *PluginCreate) SetUpdatedAt(v time.Time) *PluginCreate {
 	_c.mutation.SetUpdatedAt(v)
@@ -267,6 +377,26 @@ func (_c *PluginCreate) defaults() {
 		v := plugin.DefaultFailures
 		_c.mutation.SetFailures(v)
 	}
+	if _, ok := _c.mutation.Origin(); !ok {
+		v := plugin.DefaultOrigin
+		_c.mutation.SetOrigin(v)
+	}
+	if _, ok := _c.mutation.Publisher(); !ok {
+		v := plugin.DefaultPublisher
+		_c.mutation.SetPublisher(v)
+	}
+	if _, ok := _c.mutation.Quarantine(); !ok {
+		v := plugin.DefaultQuarantine
+		_c.mutation.SetQuarantine(v)
+	}
+	if _, ok := _c.mutation.Attach(); !ok {
+		v := plugin.DefaultAttach
+		_c.mutation.SetAttach(v)
+	}
+	if _, ok := _c.mutation.SettingsRevision(); !ok {
+		v := plugin.DefaultSettingsRevision
+		_c.mutation.SetSettingsRevision(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -300,6 +430,21 @@ func (_c *PluginCreate) check() error {
 	}
 	if _, ok := _c.mutation.Failures(); !ok {
 		return &ValidationError{Name: "failures", err: errors.New(`ent: missing required field "Plugin.failures"`)}
+	}
+	if _, ok := _c.mutation.Origin(); !ok {
+		return &ValidationError{Name: "origin", err: errors.New(`ent: missing required field "Plugin.origin"`)}
+	}
+	if _, ok := _c.mutation.Publisher(); !ok {
+		return &ValidationError{Name: "publisher", err: errors.New(`ent: missing required field "Plugin.publisher"`)}
+	}
+	if _, ok := _c.mutation.Quarantine(); !ok {
+		return &ValidationError{Name: "quarantine", err: errors.New(`ent: missing required field "Plugin.quarantine"`)}
+	}
+	if _, ok := _c.mutation.Attach(); !ok {
+		return &ValidationError{Name: "attach", err: errors.New(`ent: missing required field "Plugin.attach"`)}
+	}
+	if _, ok := _c.mutation.SettingsRevision(); !ok {
+		return &ValidationError{Name: "settings_revision", err: errors.New(`ent: missing required field "Plugin.settings_revision"`)}
 	}
 	return nil
 }
@@ -388,6 +533,42 @@ func (_c *PluginCreate) createSpec() (*Plugin, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Failures(); ok {
 		_spec.SetField(plugin.FieldFailures, field.TypeInt64, value)
 		_node.Failures = value
+	}
+	if value, ok := _c.mutation.Origin(); ok {
+		_spec.SetField(plugin.FieldOrigin, field.TypeString, value)
+		_node.Origin = value
+	}
+	if value, ok := _c.mutation.Publisher(); ok {
+		_spec.SetField(plugin.FieldPublisher, field.TypeString, value)
+		_node.Publisher = value
+	}
+	if value, ok := _c.mutation.Previous(); ok {
+		_spec.SetField(plugin.FieldPrevious, field.TypeJSON, value)
+		_node.Previous = value
+	}
+	if value, ok := _c.mutation.GrantedEnv(); ok {
+		_spec.SetField(plugin.FieldGrantedEnv, field.TypeJSON, value)
+		_node.GrantedEnv = value
+	}
+	if value, ok := _c.mutation.Limits(); ok {
+		_spec.SetField(plugin.FieldLimits, field.TypeJSON, value)
+		_node.Limits = value
+	}
+	if value, ok := _c.mutation.Quarantine(); ok {
+		_spec.SetField(plugin.FieldQuarantine, field.TypeString, value)
+		_node.Quarantine = value
+	}
+	if value, ok := _c.mutation.Ledger(); ok {
+		_spec.SetField(plugin.FieldLedger, field.TypeJSON, value)
+		_node.Ledger = value
+	}
+	if value, ok := _c.mutation.Attach(); ok {
+		_spec.SetField(plugin.FieldAttach, field.TypeString, value)
+		_node.Attach = value
+	}
+	if value, ok := _c.mutation.SettingsRevision(); ok {
+		_spec.SetField(plugin.FieldSettingsRevision, field.TypeInt64, value)
+		_node.SettingsRevision = value
 	}
 	if value, ok := _c.mutation.UpdatedAt(); ok {
 		_spec.SetField(plugin.FieldUpdatedAt, field.TypeTime, value)
@@ -640,6 +821,144 @@ func (u *PluginUpsert) UpdateFailures() *PluginUpsert {
 // AddFailures adds v to the "failures" field.
 func (u *PluginUpsert) AddFailures(v int64) *PluginUpsert {
 	u.Add(plugin.FieldFailures, v)
+	return u
+}
+
+// SetOrigin sets the "origin" field.
+func (u *PluginUpsert) SetOrigin(v pluginsdk.PluginOrigin) *PluginUpsert {
+	u.Set(plugin.FieldOrigin, v)
+	return u
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateOrigin() *PluginUpsert {
+	u.SetExcluded(plugin.FieldOrigin)
+	return u
+}
+
+// SetPublisher sets the "publisher" field.
+func (u *PluginUpsert) SetPublisher(v string) *PluginUpsert {
+	u.Set(plugin.FieldPublisher, v)
+	return u
+}
+
+// UpdatePublisher sets the "publisher" field to the value that was provided on create.
+func (u *PluginUpsert) UpdatePublisher() *PluginUpsert {
+	u.SetExcluded(plugin.FieldPublisher)
+	return u
+}
+
+// SetPrevious sets the "previous" field.
+func (u *PluginUpsert) SetPrevious(v []pluginsdk.PluginVersion) *PluginUpsert {
+	u.Set(plugin.FieldPrevious, v)
+	return u
+}
+
+// UpdatePrevious sets the "previous" field to the value that was provided on create.
+func (u *PluginUpsert) UpdatePrevious() *PluginUpsert {
+	u.SetExcluded(plugin.FieldPrevious)
+	return u
+}
+
+// ClearPrevious clears the value of the "previous" field.
+func (u *PluginUpsert) ClearPrevious() *PluginUpsert {
+	u.SetNull(plugin.FieldPrevious)
+	return u
+}
+
+// SetGrantedEnv sets the "granted_env" field.
+func (u *PluginUpsert) SetGrantedEnv(v []string) *PluginUpsert {
+	u.Set(plugin.FieldGrantedEnv, v)
+	return u
+}
+
+// UpdateGrantedEnv sets the "granted_env" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateGrantedEnv() *PluginUpsert {
+	u.SetExcluded(plugin.FieldGrantedEnv)
+	return u
+}
+
+// ClearGrantedEnv clears the value of the "granted_env" field.
+func (u *PluginUpsert) ClearGrantedEnv() *PluginUpsert {
+	u.SetNull(plugin.FieldGrantedEnv)
+	return u
+}
+
+// SetLimits sets the "limits" field.
+func (u *PluginUpsert) SetLimits(v pluginsdk.PluginLimits) *PluginUpsert {
+	u.Set(plugin.FieldLimits, v)
+	return u
+}
+
+// UpdateLimits sets the "limits" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateLimits() *PluginUpsert {
+	u.SetExcluded(plugin.FieldLimits)
+	return u
+}
+
+// ClearLimits clears the value of the "limits" field.
+func (u *PluginUpsert) ClearLimits() *PluginUpsert {
+	u.SetNull(plugin.FieldLimits)
+	return u
+}
+
+// SetQuarantine sets the "quarantine" field.
+func (u *PluginUpsert) SetQuarantine(v string) *PluginUpsert {
+	u.Set(plugin.FieldQuarantine, v)
+	return u
+}
+
+// UpdateQuarantine sets the "quarantine" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateQuarantine() *PluginUpsert {
+	u.SetExcluded(plugin.FieldQuarantine)
+	return u
+}
+
+// SetLedger sets the "ledger" field.
+func (u *PluginUpsert) SetLedger(v pluginsdk.PluginLedger) *PluginUpsert {
+	u.Set(plugin.FieldLedger, v)
+	return u
+}
+
+// UpdateLedger sets the "ledger" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateLedger() *PluginUpsert {
+	u.SetExcluded(plugin.FieldLedger)
+	return u
+}
+
+// ClearLedger clears the value of the "ledger" field.
+func (u *PluginUpsert) ClearLedger() *PluginUpsert {
+	u.SetNull(plugin.FieldLedger)
+	return u
+}
+
+// SetAttach sets the "attach" field.
+func (u *PluginUpsert) SetAttach(v string) *PluginUpsert {
+	u.Set(plugin.FieldAttach, v)
+	return u
+}
+
+// UpdateAttach sets the "attach" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateAttach() *PluginUpsert {
+	u.SetExcluded(plugin.FieldAttach)
+	return u
+}
+
+// SetSettingsRevision sets the "settings_revision" field.
+func (u *PluginUpsert) SetSettingsRevision(v int64) *PluginUpsert {
+	u.Set(plugin.FieldSettingsRevision, v)
+	return u
+}
+
+// UpdateSettingsRevision sets the "settings_revision" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateSettingsRevision() *PluginUpsert {
+	u.SetExcluded(plugin.FieldSettingsRevision)
+	return u
+}
+
+// AddSettingsRevision adds v to the "settings_revision" field.
+func (u *PluginUpsert) AddSettingsRevision(v int64) *PluginUpsert {
+	u.Add(plugin.FieldSettingsRevision, v)
 	return u
 }
 
@@ -937,6 +1256,167 @@ func (u *PluginUpsertOne) AddFailures(v int64) *PluginUpsertOne {
 func (u *PluginUpsertOne) UpdateFailures() *PluginUpsertOne {
 	return u.Update(func(s *PluginUpsert) {
 		s.UpdateFailures()
+	})
+}
+
+// SetOrigin sets the "origin" field.
+func (u *PluginUpsertOne) SetOrigin(v pluginsdk.PluginOrigin) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetOrigin(v)
+	})
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateOrigin() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateOrigin()
+	})
+}
+
+// SetPublisher sets the "publisher" field.
+func (u *PluginUpsertOne) SetPublisher(v string) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetPublisher(v)
+	})
+}
+
+// UpdatePublisher sets the "publisher" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdatePublisher() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdatePublisher()
+	})
+}
+
+// SetPrevious sets the "previous" field.
+func (u *PluginUpsertOne) SetPrevious(v []pluginsdk.PluginVersion) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetPrevious(v)
+	})
+}
+
+// UpdatePrevious sets the "previous" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdatePrevious() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdatePrevious()
+	})
+}
+
+// ClearPrevious clears the value of the "previous" field.
+func (u *PluginUpsertOne) ClearPrevious() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearPrevious()
+	})
+}
+
+// SetGrantedEnv sets the "granted_env" field.
+func (u *PluginUpsertOne) SetGrantedEnv(v []string) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetGrantedEnv(v)
+	})
+}
+
+// UpdateGrantedEnv sets the "granted_env" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateGrantedEnv() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateGrantedEnv()
+	})
+}
+
+// ClearGrantedEnv clears the value of the "granted_env" field.
+func (u *PluginUpsertOne) ClearGrantedEnv() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearGrantedEnv()
+	})
+}
+
+// SetLimits sets the "limits" field.
+func (u *PluginUpsertOne) SetLimits(v pluginsdk.PluginLimits) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetLimits(v)
+	})
+}
+
+// UpdateLimits sets the "limits" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateLimits() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateLimits()
+	})
+}
+
+// ClearLimits clears the value of the "limits" field.
+func (u *PluginUpsertOne) ClearLimits() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearLimits()
+	})
+}
+
+// SetQuarantine sets the "quarantine" field.
+func (u *PluginUpsertOne) SetQuarantine(v string) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetQuarantine(v)
+	})
+}
+
+// UpdateQuarantine sets the "quarantine" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateQuarantine() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateQuarantine()
+	})
+}
+
+// SetLedger sets the "ledger" field.
+func (u *PluginUpsertOne) SetLedger(v pluginsdk.PluginLedger) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetLedger(v)
+	})
+}
+
+// UpdateLedger sets the "ledger" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateLedger() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateLedger()
+	})
+}
+
+// ClearLedger clears the value of the "ledger" field.
+func (u *PluginUpsertOne) ClearLedger() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearLedger()
+	})
+}
+
+// SetAttach sets the "attach" field.
+func (u *PluginUpsertOne) SetAttach(v string) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetAttach(v)
+	})
+}
+
+// UpdateAttach sets the "attach" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateAttach() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateAttach()
+	})
+}
+
+// SetSettingsRevision sets the "settings_revision" field.
+func (u *PluginUpsertOne) SetSettingsRevision(v int64) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetSettingsRevision(v)
+	})
+}
+
+// AddSettingsRevision adds v to the "settings_revision" field.
+func (u *PluginUpsertOne) AddSettingsRevision(v int64) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.AddSettingsRevision(v)
+	})
+}
+
+// UpdateSettingsRevision sets the "settings_revision" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateSettingsRevision() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateSettingsRevision()
 	})
 }
 
@@ -1404,6 +1884,167 @@ func (u *PluginUpsertBulk) AddFailures(v int64) *PluginUpsertBulk {
 func (u *PluginUpsertBulk) UpdateFailures() *PluginUpsertBulk {
 	return u.Update(func(s *PluginUpsert) {
 		s.UpdateFailures()
+	})
+}
+
+// SetOrigin sets the "origin" field.
+func (u *PluginUpsertBulk) SetOrigin(v pluginsdk.PluginOrigin) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetOrigin(v)
+	})
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateOrigin() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateOrigin()
+	})
+}
+
+// SetPublisher sets the "publisher" field.
+func (u *PluginUpsertBulk) SetPublisher(v string) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetPublisher(v)
+	})
+}
+
+// UpdatePublisher sets the "publisher" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdatePublisher() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdatePublisher()
+	})
+}
+
+// SetPrevious sets the "previous" field.
+func (u *PluginUpsertBulk) SetPrevious(v []pluginsdk.PluginVersion) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetPrevious(v)
+	})
+}
+
+// UpdatePrevious sets the "previous" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdatePrevious() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdatePrevious()
+	})
+}
+
+// ClearPrevious clears the value of the "previous" field.
+func (u *PluginUpsertBulk) ClearPrevious() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearPrevious()
+	})
+}
+
+// SetGrantedEnv sets the "granted_env" field.
+func (u *PluginUpsertBulk) SetGrantedEnv(v []string) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetGrantedEnv(v)
+	})
+}
+
+// UpdateGrantedEnv sets the "granted_env" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateGrantedEnv() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateGrantedEnv()
+	})
+}
+
+// ClearGrantedEnv clears the value of the "granted_env" field.
+func (u *PluginUpsertBulk) ClearGrantedEnv() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearGrantedEnv()
+	})
+}
+
+// SetLimits sets the "limits" field.
+func (u *PluginUpsertBulk) SetLimits(v pluginsdk.PluginLimits) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetLimits(v)
+	})
+}
+
+// UpdateLimits sets the "limits" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateLimits() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateLimits()
+	})
+}
+
+// ClearLimits clears the value of the "limits" field.
+func (u *PluginUpsertBulk) ClearLimits() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearLimits()
+	})
+}
+
+// SetQuarantine sets the "quarantine" field.
+func (u *PluginUpsertBulk) SetQuarantine(v string) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetQuarantine(v)
+	})
+}
+
+// UpdateQuarantine sets the "quarantine" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateQuarantine() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateQuarantine()
+	})
+}
+
+// SetLedger sets the "ledger" field.
+func (u *PluginUpsertBulk) SetLedger(v pluginsdk.PluginLedger) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetLedger(v)
+	})
+}
+
+// UpdateLedger sets the "ledger" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateLedger() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateLedger()
+	})
+}
+
+// ClearLedger clears the value of the "ledger" field.
+func (u *PluginUpsertBulk) ClearLedger() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearLedger()
+	})
+}
+
+// SetAttach sets the "attach" field.
+func (u *PluginUpsertBulk) SetAttach(v string) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetAttach(v)
+	})
+}
+
+// UpdateAttach sets the "attach" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateAttach() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateAttach()
+	})
+}
+
+// SetSettingsRevision sets the "settings_revision" field.
+func (u *PluginUpsertBulk) SetSettingsRevision(v int64) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetSettingsRevision(v)
+	})
+}
+
+// AddSettingsRevision adds v to the "settings_revision" field.
+func (u *PluginUpsertBulk) AddSettingsRevision(v int64) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.AddSettingsRevision(v)
+	})
+}
+
+// UpdateSettingsRevision sets the "settings_revision" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateSettingsRevision() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateSettingsRevision()
 	})
 }
 

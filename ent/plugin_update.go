@@ -246,6 +246,159 @@ func (_u *PluginUpdate) AddFailures(v int64) *PluginUpdate {
 	return _u
 }
 
+// SetOrigin sets the "origin" field.
+func (_u *PluginUpdate) SetOrigin(v pluginsdk.PluginOrigin) *PluginUpdate {
+	_u.mutation.SetOrigin(v)
+	return _u
+}
+
+// SetNillableOrigin sets the "origin" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillableOrigin(v *pluginsdk.PluginOrigin) *PluginUpdate {
+	if v != nil {
+		_u.SetOrigin(*v)
+	}
+	return _u
+}
+
+// SetPublisher sets the "publisher" field.
+func (_u *PluginUpdate) SetPublisher(v string) *PluginUpdate {
+	_u.mutation.SetPublisher(v)
+	return _u
+}
+
+// SetNillablePublisher sets the "publisher" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillablePublisher(v *string) *PluginUpdate {
+	if v != nil {
+		_u.SetPublisher(*v)
+	}
+	return _u
+}
+
+// SetPrevious sets the "previous" field.
+func (_u *PluginUpdate) SetPrevious(v []pluginsdk.PluginVersion) *PluginUpdate {
+	_u.mutation.SetPrevious(v)
+	return _u
+}
+
+// AppendPrevious appends value to the "previous" field.
+func (_u *PluginUpdate) AppendPrevious(v []pluginsdk.PluginVersion) *PluginUpdate {
+	_u.mutation.AppendPrevious(v)
+	return _u
+}
+
+// ClearPrevious clears the value of the "previous" field.
+func (_u *PluginUpdate) ClearPrevious() *PluginUpdate {
+	_u.mutation.ClearPrevious()
+	return _u
+}
+
+// SetGrantedEnv sets the "granted_env" field.
+func (_u *PluginUpdate) SetGrantedEnv(v []string) *PluginUpdate {
+	_u.mutation.SetGrantedEnv(v)
+	return _u
+}
+
+// AppendGrantedEnv appends value to the "granted_env" field.
+func (_u *PluginUpdate) AppendGrantedEnv(v []string) *PluginUpdate {
+	_u.mutation.AppendGrantedEnv(v)
+	return _u
+}
+
+// ClearGrantedEnv clears the value of the "granted_env" field.
+func (_u *PluginUpdate) ClearGrantedEnv() *PluginUpdate {
+	_u.mutation.ClearGrantedEnv()
+	return _u
+}
+
+// SetLimits sets the "limits" field.
+func (_u *PluginUpdate) SetLimits(v pluginsdk.PluginLimits) *PluginUpdate {
+	_u.mutation.SetLimits(v)
+	return _u
+}
+
+// SetNillableLimits sets the "limits" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillableLimits(v *pluginsdk.PluginLimits) *PluginUpdate {
+	if v != nil {
+		_u.SetLimits(*v)
+	}
+	return _u
+}
+
+// ClearLimits clears the value of the "limits" field.
+func (_u *PluginUpdate) ClearLimits() *PluginUpdate {
+	_u.mutation.ClearLimits()
+	return _u
+}
+
+// SetQuarantine sets the "quarantine" field.
+func (_u *PluginUpdate) SetQuarantine(v string) *PluginUpdate {
+	_u.mutation.SetQuarantine(v)
+	return _u
+}
+
+// SetNillableQuarantine sets the "quarantine" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillableQuarantine(v *string) *PluginUpdate {
+	if v != nil {
+		_u.SetQuarantine(*v)
+	}
+	return _u
+}
+
+// SetLedger sets the "ledger" field.
+func (_u *PluginUpdate) SetLedger(v pluginsdk.PluginLedger) *PluginUpdate {
+	_u.mutation.SetLedger(v)
+	return _u
+}
+
+// SetNillableLedger sets the "ledger" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillableLedger(v *pluginsdk.PluginLedger) *PluginUpdate {
+	if v != nil {
+		_u.SetLedger(*v)
+	}
+	return _u
+}
+
+// ClearLedger clears the value of the "ledger" field.
+func (_u *PluginUpdate) ClearLedger() *PluginUpdate {
+	_u.mutation.ClearLedger()
+	return _u
+}
+
+// SetAttach sets the "attach" field.
+func (_u *PluginUpdate) SetAttach(v string) *PluginUpdate {
+	_u.mutation.SetAttach(v)
+	return _u
+}
+
+// SetNillableAttach sets the "attach" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillableAttach(v *string) *PluginUpdate {
+	if v != nil {
+		_u.SetAttach(*v)
+	}
+	return _u
+}
+
+// SetSettingsRevision sets the "settings_revision" field.
+func (_u *PluginUpdate) SetSettingsRevision(v int64) *PluginUpdate {
+	_u.mutation.ResetSettingsRevision()
+	_u.mutation.SetSettingsRevision(v)
+	return _u
+}
+
+// SetNillableSettingsRevision sets the "settings_revision" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillableSettingsRevision(v *int64) *PluginUpdate {
+	if v != nil {
+		_u.SetSettingsRevision(*v)
+	}
+	return _u
+}
+
+// AddSettingsRevision adds value to the "settings_revision" field.
+func (_u *PluginUpdate) AddSettingsRevision(v int64) *PluginUpdate {
+	_u.mutation.AddSettingsRevision(v)
+	return _u
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_u *PluginUpdate) SetUpdatedAt(v time.Time) *PluginUpdate {
 	_u.mutation.SetUpdatedAt(v)
@@ -387,6 +540,58 @@ func (_u *PluginUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedFailures(); ok {
 		_spec.AddField(plugin.FieldFailures, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Origin(); ok {
+		_spec.SetField(plugin.FieldOrigin, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Publisher(); ok {
+		_spec.SetField(plugin.FieldPublisher, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Previous(); ok {
+		_spec.SetField(plugin.FieldPrevious, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedPrevious(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, plugin.FieldPrevious, value)
+		})
+	}
+	if _u.mutation.PreviousCleared() {
+		_spec.ClearField(plugin.FieldPrevious, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.GrantedEnv(); ok {
+		_spec.SetField(plugin.FieldGrantedEnv, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedGrantedEnv(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, plugin.FieldGrantedEnv, value)
+		})
+	}
+	if _u.mutation.GrantedEnvCleared() {
+		_spec.ClearField(plugin.FieldGrantedEnv, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Limits(); ok {
+		_spec.SetField(plugin.FieldLimits, field.TypeJSON, value)
+	}
+	if _u.mutation.LimitsCleared() {
+		_spec.ClearField(plugin.FieldLimits, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Quarantine(); ok {
+		_spec.SetField(plugin.FieldQuarantine, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Ledger(); ok {
+		_spec.SetField(plugin.FieldLedger, field.TypeJSON, value)
+	}
+	if _u.mutation.LedgerCleared() {
+		_spec.ClearField(plugin.FieldLedger, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Attach(); ok {
+		_spec.SetField(plugin.FieldAttach, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.SettingsRevision(); ok {
+		_spec.SetField(plugin.FieldSettingsRevision, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedSettingsRevision(); ok {
+		_spec.AddField(plugin.FieldSettingsRevision, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(plugin.FieldUpdatedAt, field.TypeTime, value)
@@ -629,6 +834,159 @@ func (_u *PluginUpdateOne) AddFailures(v int64) *PluginUpdateOne {
 	return _u
 }
 
+// SetOrigin sets the "origin" field.
+func (_u *PluginUpdateOne) SetOrigin(v pluginsdk.PluginOrigin) *PluginUpdateOne {
+	_u.mutation.SetOrigin(v)
+	return _u
+}
+
+// SetNillableOrigin sets the "origin" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillableOrigin(v *pluginsdk.PluginOrigin) *PluginUpdateOne {
+	if v != nil {
+		_u.SetOrigin(*v)
+	}
+	return _u
+}
+
+// SetPublisher sets the "publisher" field.
+func (_u *PluginUpdateOne) SetPublisher(v string) *PluginUpdateOne {
+	_u.mutation.SetPublisher(v)
+	return _u
+}
+
+// SetNillablePublisher sets the "publisher" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillablePublisher(v *string) *PluginUpdateOne {
+	if v != nil {
+		_u.SetPublisher(*v)
+	}
+	return _u
+}
+
+// SetPrevious sets the "previous" field.
+func (_u *PluginUpdateOne) SetPrevious(v []pluginsdk.PluginVersion) *PluginUpdateOne {
+	_u.mutation.SetPrevious(v)
+	return _u
+}
+
+// AppendPrevious appends value to the "previous" field.
+func (_u *PluginUpdateOne) AppendPrevious(v []pluginsdk.PluginVersion) *PluginUpdateOne {
+	_u.mutation.AppendPrevious(v)
+	return _u
+}
+
+// ClearPrevious clears the value of the "previous" field.
+func (_u *PluginUpdateOne) ClearPrevious() *PluginUpdateOne {
+	_u.mutation.ClearPrevious()
+	return _u
+}
+
+// SetGrantedEnv sets the "granted_env" field.
+func (_u *PluginUpdateOne) SetGrantedEnv(v []string) *PluginUpdateOne {
+	_u.mutation.SetGrantedEnv(v)
+	return _u
+}
+
+// AppendGrantedEnv appends value to the "granted_env" field.
+func (_u *PluginUpdateOne) AppendGrantedEnv(v []string) *PluginUpdateOne {
+	_u.mutation.AppendGrantedEnv(v)
+	return _u
+}
+
+// ClearGrantedEnv clears the value of the "granted_env" field.
+func (_u *PluginUpdateOne) ClearGrantedEnv() *PluginUpdateOne {
+	_u.mutation.ClearGrantedEnv()
+	return _u
+}
+
+// SetLimits sets the "limits" field.
+func (_u *PluginUpdateOne) SetLimits(v pluginsdk.PluginLimits) *PluginUpdateOne {
+	_u.mutation.SetLimits(v)
+	return _u
+}
+
+// SetNillableLimits sets the "limits" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillableLimits(v *pluginsdk.PluginLimits) *PluginUpdateOne {
+	if v != nil {
+		_u.SetLimits(*v)
+	}
+	return _u
+}
+
+// ClearLimits clears the value of the "limits" field.
+func (_u *PluginUpdateOne) ClearLimits() *PluginUpdateOne {
+	_u.mutation.ClearLimits()
+	return _u
+}
+
+// SetQuarantine sets the "quarantine" field.
+func (_u *PluginUpdateOne) SetQuarantine(v string) *PluginUpdateOne {
+	_u.mutation.SetQuarantine(v)
+	return _u
+}
+
+// SetNillableQuarantine sets the "quarantine" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillableQuarantine(v *string) *PluginUpdateOne {
+	if v != nil {
+		_u.SetQuarantine(*v)
+	}
+	return _u
+}
+
+// SetLedger sets the "ledger" field.
+func (_u *PluginUpdateOne) SetLedger(v pluginsdk.PluginLedger) *PluginUpdateOne {
+	_u.mutation.SetLedger(v)
+	return _u
+}
+
+// SetNillableLedger sets the "ledger" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillableLedger(v *pluginsdk.PluginLedger) *PluginUpdateOne {
+	if v != nil {
+		_u.SetLedger(*v)
+	}
+	return _u
+}
+
+// ClearLedger clears the value of the "ledger" field.
+func (_u *PluginUpdateOne) ClearLedger() *PluginUpdateOne {
+	_u.mutation.ClearLedger()
+	return _u
+}
+
+// SetAttach sets the "attach" field.
+func (_u *PluginUpdateOne) SetAttach(v string) *PluginUpdateOne {
+	_u.mutation.SetAttach(v)
+	return _u
+}
+
+// SetNillableAttach sets the "attach" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillableAttach(v *string) *PluginUpdateOne {
+	if v != nil {
+		_u.SetAttach(*v)
+	}
+	return _u
+}
+
+// SetSettingsRevision sets the "settings_revision" field.
+func (_u *PluginUpdateOne) SetSettingsRevision(v int64) *PluginUpdateOne {
+	_u.mutation.ResetSettingsRevision()
+	_u.mutation.SetSettingsRevision(v)
+	return _u
+}
+
+// SetNillableSettingsRevision sets the "settings_revision" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillableSettingsRevision(v *int64) *PluginUpdateOne {
+	if v != nil {
+		_u.SetSettingsRevision(*v)
+	}
+	return _u
+}
+
+// AddSettingsRevision adds value to the "settings_revision" field.
+func (_u *PluginUpdateOne) AddSettingsRevision(v int64) *PluginUpdateOne {
+	_u.mutation.AddSettingsRevision(v)
+	return _u
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_u *PluginUpdateOne) SetUpdatedAt(v time.Time) *PluginUpdateOne {
 	_u.mutation.SetUpdatedAt(v)
@@ -800,6 +1158,58 @@ func (_u *PluginUpdateOne) sqlSave(ctx context.Context) (_node *Plugin, err erro
 	}
 	if value, ok := _u.mutation.AddedFailures(); ok {
 		_spec.AddField(plugin.FieldFailures, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Origin(); ok {
+		_spec.SetField(plugin.FieldOrigin, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Publisher(); ok {
+		_spec.SetField(plugin.FieldPublisher, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Previous(); ok {
+		_spec.SetField(plugin.FieldPrevious, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedPrevious(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, plugin.FieldPrevious, value)
+		})
+	}
+	if _u.mutation.PreviousCleared() {
+		_spec.ClearField(plugin.FieldPrevious, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.GrantedEnv(); ok {
+		_spec.SetField(plugin.FieldGrantedEnv, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedGrantedEnv(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, plugin.FieldGrantedEnv, value)
+		})
+	}
+	if _u.mutation.GrantedEnvCleared() {
+		_spec.ClearField(plugin.FieldGrantedEnv, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Limits(); ok {
+		_spec.SetField(plugin.FieldLimits, field.TypeJSON, value)
+	}
+	if _u.mutation.LimitsCleared() {
+		_spec.ClearField(plugin.FieldLimits, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Quarantine(); ok {
+		_spec.SetField(plugin.FieldQuarantine, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Ledger(); ok {
+		_spec.SetField(plugin.FieldLedger, field.TypeJSON, value)
+	}
+	if _u.mutation.LedgerCleared() {
+		_spec.ClearField(plugin.FieldLedger, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Attach(); ok {
+		_spec.SetField(plugin.FieldAttach, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.SettingsRevision(); ok {
+		_spec.SetField(plugin.FieldSettingsRevision, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedSettingsRevision(); ok {
+		_spec.AddField(plugin.FieldSettingsRevision, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(plugin.FieldUpdatedAt, field.TypeTime, value)

@@ -191,6 +191,26 @@ func init() {
 	pluginDescFailures := pluginFields[13].Descriptor()
 	// plugin.DefaultFailures holds the default value on creation for the failures field.
 	plugin.DefaultFailures = pluginDescFailures.Default.(int64)
+	// pluginDescOrigin is the schema descriptor for origin field.
+	pluginDescOrigin := pluginFields[14].Descriptor()
+	// plugin.DefaultOrigin holds the default value on creation for the origin field.
+	plugin.DefaultOrigin = pluginsdk.PluginOrigin(pluginDescOrigin.Default.(string))
+	// pluginDescPublisher is the schema descriptor for publisher field.
+	pluginDescPublisher := pluginFields[15].Descriptor()
+	// plugin.DefaultPublisher holds the default value on creation for the publisher field.
+	plugin.DefaultPublisher = pluginDescPublisher.Default.(string)
+	// pluginDescQuarantine is the schema descriptor for quarantine field.
+	pluginDescQuarantine := pluginFields[19].Descriptor()
+	// plugin.DefaultQuarantine holds the default value on creation for the quarantine field.
+	plugin.DefaultQuarantine = pluginDescQuarantine.Default.(string)
+	// pluginDescAttach is the schema descriptor for attach field.
+	pluginDescAttach := pluginFields[21].Descriptor()
+	// plugin.DefaultAttach holds the default value on creation for the attach field.
+	plugin.DefaultAttach = pluginDescAttach.Default.(string)
+	// pluginDescSettingsRevision is the schema descriptor for settings_revision field.
+	pluginDescSettingsRevision := pluginFields[22].Descriptor()
+	// plugin.DefaultSettingsRevision holds the default value on creation for the settings_revision field.
+	plugin.DefaultSettingsRevision = pluginDescSettingsRevision.Default.(int64)
 	runFields := schema.Run{}.Fields()
 	_ = runFields
 	// runDescMergedInto is the schema descriptor for merged_into field.

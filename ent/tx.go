@@ -26,6 +26,8 @@ type Tx struct {
 	Metric *MetricClient
 	// Plugin is the client for interacting with the Plugin builders.
 	Plugin *PluginClient
+	// PluginSecret is the client for interacting with the PluginSecret builders.
+	PluginSecret *PluginSecretClient
 	// PluginState is the client for interacting with the PluginState builders.
 	PluginState *PluginStateClient
 	// Run is the client for interacting with the Run builders.
@@ -172,6 +174,7 @@ func (tx *Tx) init() {
 	tx.Message = NewMessageClient(tx.config)
 	tx.Metric = NewMetricClient(tx.config)
 	tx.Plugin = NewPluginClient(tx.config)
+	tx.PluginSecret = NewPluginSecretClient(tx.config)
 	tx.PluginState = NewPluginStateClient(tx.config)
 	tx.Run = NewRunClient(tx.config)
 	tx.Task = NewTaskClient(tx.config)

@@ -163,10 +163,23 @@ type Tools interface {
 	Call(ctx context.Context, name string, input json.RawMessage) (ToolResult, error)
 }
 
-// Plugins reads the registry.
+// Plugins reads and changes the registry.
 type Plugins interface {
-	// List returns the registry in the operator's order. Needs plugins.read.
+	// List returns the registry in the operator's order, without settings.
+	// Needs plugins.read.
 	List(ctx context.Context) ([]PluginInfo, error)
-	// SetEnabled turns a plugin on or off. Needs plugins.admin.
+	// Logs returns the newest lines of a plugin's log, the oldest first, at
+	// most limit (0: 200). Needs plugins.read.
+	Logs(ctx context.Context, name string, limit int) ([]LogLine, error)
+	// SetEnabled turns a plugin on or off. Turning on clears a quarantine.
+	// CodeConflict when another plugin has one of its commands. Needs
+	// plugins.admin.
 	SetEnabled(ctx context.Context, name string, enabled bool) error
+	// Settings returns a plugin's settings without its secrets. Needs
+	// plugins.admin.
+	Settings(ctx context.Context, name string) (SettingsView, error)
+	// SetSettings changes the properties that patch, a JSON object, names; null
+	// takes one back. Secrets are set in the same way. CodeInvalid when the
+	// outcome does not fit the plugin's schema. Needs plugins.admin.
+	SetSettings(ctx context.Context, name string, patch json.RawMessage) error
 }

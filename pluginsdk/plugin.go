@@ -3,7 +3,6 @@ package pluginsdk
 import (
 	"context"
 	"encoding/json"
-	"time"
 )
 
 // Hook names one bend of the pipeline (or of the life of tasks, settings,
@@ -153,6 +152,15 @@ const (
 	CapPluginsAdmin      Capability = "plugins.admin"
 )
 
+// AllCapabilities returns every capability of the contract.
+func AllCapabilities() []Capability {
+	return []Capability{
+		CapThreadsRead, CapThreadsWrite, CapMessagesRead, CapMessagesWrite, CapMessagesSend, CapTasksRead, CapTasksWrite,
+		CapRunsRead, CapRunsControl, CapDeliveriesRead, CapDeliveriesControl, CapAgentInvoke, CapEventsRead, CapEventsPublish,
+		CapState, CapCronsRead, CapCronsWrite, CapMetricsRead, CapMetricsWrite, CapToolsCall, CapPluginsRead, CapPluginsAdmin,
+	}
+}
+
 // CapabilityRequest is a capability a plugin wants, and why.
 type CapabilityRequest struct {
 	Capability Capability `json:"capability"`
@@ -163,52 +171,4 @@ type CapabilityRequest struct {
 type EnvironmentRequest struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
-}
-
-// PluginState is what the supervisor sees of a plugin.
-type PluginState string
-
-// The observed states of a plugin.
-const (
-	PluginDisabled PluginState = "disabled"
-	PluginStarting PluginState = "starting"
-	PluginServing  PluginState = "serving"
-	PluginBackoff  PluginState = "backoff" // ended by itself; will be started again
-	PluginFailed   PluginState = "failed"  // cannot be started; needs an operator
-	PluginStopping PluginState = "stopping"
-	PluginStopped  PluginState = "stopped" // enabled, but the daemon is down
-)
-
-// PluginInfo is the registry's row of a plugin.
-type PluginInfo struct {
-	Name      string             `json:"name"`
-	Path      string             `json:"path"`
-	SHA256    string             `json:"sha256,omitempty"` // hex
-	Version   string             `json:"version,omitempty"`
-	Manifest  Manifest           `json:"manifest"` // the last seen
-	Enabled   bool               `json:"enabled"`
-	Position  int                `json:"position"`
-	Settings  json.RawMessage    `json:"settings,omitempty"`
-	Granted   []Capability       `json:"granted,omitempty"`
-	OnFailure map[Hook]OnFailure `json:"onFailure,omitempty"` // the operator's overrides
-	State     PluginState        `json:"state"`
-	LastError string             `json:"lastError,omitempty"`
-	Restarts  int                `json:"restarts"`
-	Failures  int64              `json:"failures"` // hooks that failed since the row was made
-	// Problem says what is wrong with a row that was edited by hand; the last
-	// good values stay in force.
-	Problem   string    `json:"problem,omitempty"`
-	UpdatedAt time.Time `json:"updatedAt"`
-}
-
-// FailureMode returns what a failing hook of the plugin does: the operator's
-// word, else the manifest's, else the hook's default.
-func (p PluginInfo) FailureMode(h Hook) OnFailure {
-	if mode, ok := p.OnFailure[h]; ok {
-		return mode
-	}
-	if mode, ok := p.Manifest.OnFailure[h]; ok {
-		return mode
-	}
-	return DefaultOnFailure(h)
 }

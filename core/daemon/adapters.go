@@ -28,6 +28,8 @@ func (p plugins) Answering(hook pluginsdk.Hook) []pipeline.Plugin {
 	return answering
 }
 
+func (p plugins) Release(run string) { p.host.Release(run) }
+
 func (p plugins) Commands() []inbox.Command {
 	var commands []inbox.Command
 	p.host.EachCommand(func(plugin string, spec pluginsdk.CommandSpec) {
@@ -38,8 +40,8 @@ func (p plugins) Commands() []inbox.Command {
 
 type plugin struct{ *pluginhost.Instance }
 
-func (p plugin) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(pipeline.Hooks) error) error {
-	return p.Instance.Do(ctx, hook, callID, func(process *pluginhost.Process) error { return fn(process) })
+func (p plugin) Do(ctx context.Context, run string, hook pluginsdk.Hook, callID string, fn func(pipeline.Hooks) error) error {
+	return p.Instance.Do(ctx, run, hook, callID, func(process *pluginhost.Process) error { return fn(process) })
 }
 
 func (p plugins) Do(ctx context.Context, name, callID string, fn func(pluginsdk.DeliverHook) error) error {
@@ -76,8 +78,13 @@ func (b bus) Subscribe(name string, types []string, deliver func(context.Context
 	return b.Bus.Subscribe(name, types, deliver).Stop
 }
 
-// hostFor makes the services of a plugin. The API is filled in once the parts
-// that it speaks for exist, which is before the first plugin starts.
-func hostFor(api **hostapi.API) func(plugin string) pluginsdk.Host {
-	return func(plugin string) pluginsdk.Host { return (*api).For(plugin) }
+// services are what plugins may ask of the core, as the plugin host sees them.
+// The API is filled in once the parts that it speaks for exist, which is before
+// the first plugin starts.
+type services struct{ api **hostapi.API }
+
+func (s services) For(plugin string) pluginsdk.Host { return (*s.api).For(plugin) }
+
+func (s services) Admit(ctx context.Context, plugin string, capability pluginsdk.Capability) error {
+	return (*s.api).Admit(ctx, plugin, capability)
 }

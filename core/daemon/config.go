@@ -18,6 +18,8 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/joho/godotenv"
 
+	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -33,6 +35,7 @@ type Config struct {
 	Agent       string // auto, claude or demo
 	Plugins     string // directory of the plugin binaries
 	DatabaseURL string // postgres://...; empty means SQLite in Data
+	SecretsKey  string // opens the plugins' secrets; empty means the key in Data
 
 	Model          string
 	ClaudeBinary   string
@@ -56,12 +59,20 @@ type Config struct {
 	HookDeadlines  map[pluginsdk.Hook]time.Duration
 	HookGrace      time.Duration // a plugin is restarted when a call goes on this long past its deadline
 	PluginBackoff  time.Duration // wait before a plugin's first restart; doubles
-	DemoScript     string        // JSON file of rules for the demo agent
-	LogLevel       slog.Level
+	// PluginPublishers are minisign public keys whose signatures are trusted,
+	// besides those of the files in DATA/publishers.
+	PluginPublishers []string
+	PluginSignatures string // optional or required, of plugins that are installed
+	Dev              bool   // plugins may run under a debugger
+	DemoScript       string // JSON file of rules for the demo agent
+	LogLevel         slog.Level
 
 	// Fault is called before every step of the pipeline with its name and the
 	// run's id. Tests end the process there.
 	Fault func(step, runID string)
+	// Supervise changes how plugins are looked after. Tests shorten times there
+	// that no operator has to set.
+	Supervise func(*pluginhost.Config)
 	// Version is what the binary calls itself.
 	Version string
 	// Log is where the daemon logs; nil discards.
@@ -75,7 +86,7 @@ func Defaults() Config {
 		Model: "claude-sonnet-4-6", ClaudeBinary: "claude", Agents: 5,
 		SilenceTimeout: 5 * time.Minute, TurnTimeout: time.Hour, IdleTimeout: 8 * time.Minute,
 		MaxAttempts: 5, RetryBase: time.Second, RetryMax: time.Minute, RetryJitter: 0.25, Deliveries: 20, DeliveryMax: 5 * time.Minute, MaxWaiting: 1000, DrainGrace: 10 * time.Second,
-		HookGrace: 5 * time.Second, PluginBackoff: time.Second,
+		HookGrace: 5 * time.Second, PluginBackoff: time.Second, PluginSignatures: "optional",
 		LogLevel: slog.LevelInfo,
 	}
 }
@@ -105,6 +116,10 @@ var variables = []variable{
 		return nil
 	}},
 	{"PORT", "a number from 1 to 65535", func(c *Config, v string) error { return intInto(&c.Port, v, 1, 65535) }},
+	{secretsKeyVariable, "a key that begins with AGE-SECRET-KEY-1", func(c *Config, v string) error {
+		c.SecretsKey = v
+		return settings.CheckKey(v)
+	}},
 	{"CLAUDE_MODEL_DEFAULT", "a model's name", func(c *Config, v string) error { c.Model = v; return nil }},
 	{"HARNESS_DATA", "a directory", func(c *Config, v string) error { c.Data = v; return nil }},
 	{"HARNESS_PLUGINS", "a directory", func(c *Config, v string) error { c.Plugins = v; return nil }},
@@ -133,6 +148,9 @@ var variables = []variable{
 	{"HARNESS_HOOK_DEADLINES", "HOOK=DURATION separated by commas, such as OnBeforeInvoke=20s", setHookDeadlines},
 	{"HARNESS_HOOK_GRACE", "a duration such as 5s", func(c *Config, v string) error { return durationInto(&c.HookGrace, v) }},
 	{"HARNESS_PLUGIN_BACKOFF", "a duration such as 1s", func(c *Config, v string) error { return durationInto(&c.PluginBackoff, v) }},
+	{"HARNESS_PLUGIN_PUBLISHERS", "minisign public keys separated by commas", setPublishers},
+	{"HARNESS_PLUGIN_SIGNATURES", "optional or required", func(c *Config, v string) error { c.PluginSignatures = v; return nil }},
+	{"HARNESS_DEV", "true or false", func(c *Config, v string) (err error) { c.Dev, err = strconv.ParseBool(v); return err }},
 	{"HARNESS_DEMO_SCRIPT", "a JSON file", func(c *Config, v string) error { c.DemoScript = v; return nil }},
 	{"HARNESS_LOG_LEVEL", "debug, info, warn or error", func(c *Config, v string) error { return c.LogLevel.UnmarshalText([]byte(v)) }},
 }
@@ -154,6 +172,9 @@ func Load(data string, lookup func(string) (string, bool)) (Config, error) {
 	for _, name := range slices.Sorted(maps.Keys(file)) {
 		if name == "HARNESS_DATA" {
 			return Config{}, fmt.Errorf("%s: HARNESS_DATA says where this file is; set it in the environment", ConfigFile)
+		}
+		if name == secretsKeyVariable {
+			return Config{}, fmt.Errorf("%s: %s may not be here, because the file can be in a backup; set it in the environment", ConfigFile, name)
 		}
 		if !slices.ContainsFunc(variables, func(v variable) bool { return v.name == name }) {
 			return Config{}, fmt.Errorf("%s: there is no setting %s", ConfigFile, name)
@@ -177,9 +198,12 @@ func Load(data string, lookup func(string) (string, bool)) (Config, error) {
 	return config, nil
 }
 
+// secretsKeyVariable comes from the environment only.
+const secretsKeyVariable = "HARNESS_SECRETS_KEY"
+
 // shown is the value as it may be printed: a database URL holds a password.
 func (v variable) shown(value string) string {
-	if v.name == "DATABASE_URL" {
+	if v.name == "DATABASE_URL" || v.name == secretsKeyVariable {
 		return "..."
 	}
 	return value
@@ -194,6 +218,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("--agent (HARNESS_AGENT): %q is not accepted; it takes auto, claude or demo", c.Agent)
 	case !slices.Contains([]string{"", "default", "acceptEdits", "plan"}, c.PermissionMode):
 		return fmt.Errorf("HARNESS_PERMISSION_MODE: %q is not accepted; it takes default, acceptEdits or plan", c.PermissionMode)
+	case !slices.Contains([]string{"", "optional", "required"}, c.PluginSignatures):
+		return fmt.Errorf("HARNESS_PLUGIN_SIGNATURES: %q is not accepted; it takes optional or required", c.PluginSignatures)
 	case c.Port < 1 || c.Port > 65535:
 		return fmt.Errorf("--port (PORT): %d is not accepted; it takes a number from 1 to 65535", c.Port)
 	}
@@ -264,13 +290,13 @@ func splitList(value string) []string {
 	return list
 }
 
-// firedHooks are the hooks of a run, and the one that carries messages to
-// people: only they have deadlines that can be set.
+// firedHooks are the hooks of a run, the one that carries messages to people,
+// and the call of a tool: only they have deadlines that can be set.
 func firedHooks() []pluginsdk.Hook {
 	return []pluginsdk.Hook{
 		pluginsdk.HookBeforeRun, pluginsdk.HookPipelineStart, pluginsdk.HookMessage, pluginsdk.HookBeforeInvoke,
 		pluginsdk.HookAfterInvoke, pluginsdk.HookCommand, pluginsdk.HookBeforeReply, pluginsdk.HookPipelineComplete,
-		pluginsdk.HookDeliver,
+		pluginsdk.HookDeliver, pluginsdk.HookCallTool,
 	}
 }
 

@@ -21,7 +21,9 @@ import (
 	"github.com/seed-706843ae/harness/core/outbox"
 	"github.com/seed-706843ae/harness/core/pipeline"
 	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -34,15 +36,16 @@ type Daemon struct {
 	log    *slog.Logger
 	addr   string
 
-	store   *store.Store
-	lease   *store.Lease // the right to be this database's daemon
-	owner   string
-	events  *events.Bus
-	agent   agent
-	plugins *pluginhost.Host
-	inbox   *inbox.Inbox
-	outbox  *outbox.Outbox
-	parts   []part // in the order in which they are started
+	store    *store.Store
+	settings *settings.Settings
+	lease    *store.Lease // the right to be this database's daemon
+	owner    string
+	events   *events.Bus
+	agent    agent
+	plugins  *pluginhost.Host
+	inbox    *inbox.Inbox
+	outbox   *outbox.Outbox
+	parts    []part // in the order in which they are started
 }
 
 // part is something long-lived.
@@ -82,35 +85,47 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	if err := makeWorkspace(starter.FS, workspace); err != nil {
 		return nil, errors.Join(fmt.Errorf("make the workspace: %w", err), d.Close())
 	}
-	var err error
-	if d.agent, err = d.chooseAgent(ctx, workspace); err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
-
+	d.settings = NewSettings(config, d.store)
 	d.events = events.New(events.Config{Log: d.room("events")})
 	tokens := hostapi.NewTokens()
 	var api *hostapi.API // made last: it speaks for all the others
-	d.plugins = pluginhost.New(pluginhost.Config{
-		Dir: config.Plugins, Owner: d.owner, Log: d.room("pluginhost"),
+	packages, err := config.Depot()
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	supervision := pluginhost.Config{
+		Dir: config.Plugins, Owner: d.owner, Log: d.room("pluginhost"), Logs: config.PluginLogs(), Dev: config.Dev,
 		Sockets: filepath.Join(config.Data, "run"), BackoffBase: config.PluginBackoff, LateGrace: config.HookGrace,
 		Provide: map[string]string{"HARNESS_WORKSPACE": workspace, "HARNESS_HTTP_ADDR": d.addr},
-	}, d.store, bus{d.events, d.pluginChanged}, hostFor(&api))
+		Verify:  packages.Verify, Settings: d.pluginSettings, Reserved: inbox.Reserved(),
+	}
+	if config.Supervise != nil {
+		config.Supervise(&supervision)
+	}
+	d.plugins = pluginhost.New(supervision, d.store, bus{d.events, d.pluginChanged}, services{&api})
+	tools := toolserver.New(toolserver.Config{
+		Deadline: config.HookDeadlines[pluginsdk.HookCallTool], Log: d.room("tools"),
+	}, toolPlugins{d.plugins, d.store}, tokens)
+	if d.agent, err = d.chooseAgent(ctx, workspace, tools); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
 	d.outbox = outbox.New(outbox.Config{
 		Deadline: config.HookDeadlines[pluginsdk.HookDeliver], MaxAttempts: config.Deliveries,
 		RetryBase: config.RetryBase, RetryMax: config.DeliveryMax, Jitter: config.RetryJitter, Log: d.room("outbox"),
 	}, d.store, plugins{d.plugins}, d.events)
 	line := pipeline.New(pipeline.Config{
 		Hook: config.HookDeadlines, Model: config.Model, Fault: config.Fault, Log: d.room("pipeline"),
-	}, d.store, d.agent, plugins{d.plugins}, tokens, post{d.outbox}, d.events)
+	}, d.store, d.agent, plugins{d.plugins}, tokens, tools, post{d.outbox}, d.events)
 	d.inbox = inbox.New(inbox.Config{
 		Owner: d.events.Position().Boot, Slots: config.Agents, MaxAttempts: config.MaxAttempts,
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter,
 		MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Log: d.room("inbox"),
 	}, d.store, line, plugins{d.plugins}, post{d.outbox}, d.events)
-	api = hostapi.New(d.store, d.inbox, d.outbox, d.events, d.plugins, tokens, d.room("plugins"))
+	api = hostapi.New(d.store, d.inbox, d.outbox, d.events, d.plugins, tokens, d.settings, tools, d.room("plugins"))
 
 	retention := newRetention(d.store, config.RetentionDays, d.room("retention"))
 	d.parts = []part{
+		{name: "tools", start: tools.Start, stop: tools.Stop},
 		{name: "agent", start: d.agent.Start, stop: d.agent.Stop},
 		{name: "plugins", start: d.startPlugins, stop: d.plugins.Stop},
 		{name: "outbox", start: d.outbox.Start, stop: d.outbox.Stop, grace: true},
@@ -266,8 +281,9 @@ func (d *Daemon) room(name string) *slog.Logger { return d.log.With("room", name
 // chooseAgent returns the agent that the configuration asks for. Auto takes
 // Claude when its CLI is there and can authenticate, else the demo agent, with
 // a loud line; an explicit claude never falls back.
-func (d *Daemon) chooseAgent(ctx context.Context, workspace string) (agent, error) {
+func (d *Daemon) chooseAgent(ctx context.Context, workspace string, tools *toolserver.Server) (agent, error) {
 	config := d.config.invoker(workspace, d.owner, d.room("invoker"))
+	config.Tools, config.Private = agentTools{tools}, filepath.Join(d.config.Data, "run")
 	config.OnClosed = func(threadID, sessionID string) {
 		ctx, cancel := context.WithTimeout(context.Background(), readyPatience)
 		defer cancel()
@@ -287,11 +303,11 @@ func (d *Daemon) chooseAgent(ctx context.Context, workspace string) (agent, erro
 	if choice == "claude" {
 		return invoker.New(config)
 	}
-	return d.demo()
+	return d.demo(tools)
 }
 
-func (d *Daemon) demo() (agent, error) {
-	config := invoker.DemoConfig{Log: d.room("invoker")}
+func (d *Daemon) demo(tools *toolserver.Server) (agent, error) {
+	config := invoker.DemoConfig{Tools: tools, Log: d.room("invoker")}
 	if d.config.DemoScript != "" {
 		script, err := invoker.LoadScript(d.config.DemoScript)
 		if err != nil {

@@ -11,23 +11,14 @@ import (
 type threads struct{ *caller }
 
 func (s threads) Get(ctx context.Context, id string) (pluginsdk.Thread, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapThreadsRead); err != nil {
-		return pluginsdk.Thread{}, err
-	}
 	return s.store.Thread(ctx, id)
 }
 
 func (s threads) List(ctx context.Context, query pluginsdk.ThreadQuery) ([]pluginsdk.Thread, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapThreadsRead); err != nil {
-		return nil, err
-	}
 	return s.store.Threads(ctx, query)
 }
 
 func (s threads) Create(ctx context.Context, thread pluginsdk.NewThread) (pluginsdk.Thread, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapThreadsWrite); err != nil {
-		return pluginsdk.Thread{}, err
-	}
 	if thread.Kind == pluginsdk.ThreadPrimary {
 		return pluginsdk.Thread{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "kind: there is one primary thread, and it exists")
 	}
@@ -39,9 +30,6 @@ func (s threads) Create(ctx context.Context, thread pluginsdk.NewThread) (plugin
 }
 
 func (s threads) Update(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapThreadsWrite); err != nil {
-		return pluginsdk.Thread{}, err
-	}
 	thread, err := s.store.UpdateThread(ctx, id, patch)
 	if err == nil {
 		s.events.Publish(pluginsdk.EventThreadUpdated, thread.ID, pluginsdk.ThreadPayload{ThreadID: thread.ID, Name: thread.Name})
@@ -59,14 +47,15 @@ var reservedKey = regexp.MustCompile(`:(reply|error|command:\d+|denied:\d+)$`)
 var relays = map[string]string{"cli": "web"}
 
 func (s messages) Submit(ctx context.Context, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapMessagesSend); err != nil {
-		return pluginsdk.Accepted{}, err
-	}
 	if relays[submission.Source] != s.plugin {
 		submission.Source = s.plugin
 	}
-	if call, ok := pluginsdk.CallFrom(ctx); ok && submission.CauseRunID == "" {
-		submission.CauseRunID = call.RunID
+	in, err := s.granted(ctx, s.plugin)
+	if err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	if in.origin.RunID != "" { // what the run causes is not for the plugin to say
+		submission.CauseRunID = in.origin.RunID
 	}
 	return s.inbox.Submit(ctx, submission)
 }
@@ -74,7 +63,7 @@ func (s messages) Submit(ctx context.Context, submission pluginsdk.Submission) (
 // Append stores the rows and broadcasts them. A call made inside a hook writes
 // under the fence of the hook's run when it writes to that run's thread.
 func (s messages) Append(ctx context.Context, threadID, key string, rows []pluginsdk.NewMessage) ([]pluginsdk.Message, error) {
-	fence, err := s.admit(ctx, pluginsdk.CapMessagesWrite)
+	fence, err := s.fence(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,9 +95,6 @@ func (s messages) announce(fence *ledger.Fence, made []pluginsdk.Message) {
 }
 
 func (s messages) List(ctx context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapMessagesRead); err != nil {
-		return nil, err
-	}
 	rows, err := s.store.Messages(ctx, query)
 	return page(rows, query.Last), err
 }

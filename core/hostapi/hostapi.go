@@ -46,7 +46,6 @@ type Store interface {
 	DeleteState(ctx context.Context, plugin, key string) error
 	StateKeys(ctx context.Context, plugin, prefix string) ([]string, error)
 
-	PluginSettings(ctx context.Context, plugin string) (json.RawMessage, error)
 	Plugins(ctx context.Context) ([]pluginsdk.PluginInfo, error)
 	SetPluginEnabled(ctx context.Context, name string, enabled bool) error
 	Audit(ctx context.Context, who, action, target, detail string) error
@@ -72,35 +71,53 @@ type Events interface {
 	Since(after pluginsdk.Position, limit int) pluginsdk.EventPage
 }
 
-// Grants knows what an operator has granted.
+// Grants is the plugin host: what an operator has granted, and what plugins
+// did with it.
 type Grants interface {
 	Granted(plugin string, capability pluginsdk.Capability) bool
+	// Logs returns the newest lines of a plugin's log, the oldest first.
+	Logs(ctx context.Context, plugin string, limit int) ([]pluginsdk.LogLine, error)
+	// Conflict says which commands of the plugin others among rows have
+	// (CodeConflict).
+	Conflict(plugin pluginsdk.PluginInfo, rows []pluginsdk.PluginInfo) error
+	// SettingsOf returns the settings that hold for a plugin that is running;
+	// false: it has none in force.
+	SettingsOf(plugin string) (json.RawMessage, bool)
+	// Live puts what is known of the plugin at this moment into its row.
+	Live(row pluginsdk.PluginInfo) pluginsdk.PluginInfo
 }
 
 // API makes a Host for each plugin.
 type API struct {
-	store  Store
-	inbox  Inbox
-	outbox Outbox
-	events Events
-	grants Grants
-	tokens *Tokens
-	log    *slog.Logger
+	store   Store
+	inbox   Inbox
+	outbox  Outbox
+	events  Events
+	grants  Grants
+	tokens  *Tokens
+	set     Settings // what is set for plugins
+	toolbox Toolbox
+	log     *slog.Logger
 }
 
 // New returns an API. Tokens must be the ones that the pipeline opens.
-func New(store Store, inbox Inbox, outbox Outbox, events Events, grants Grants, tokens *Tokens, log *slog.Logger) *API {
-	return &API{store: store, inbox: inbox, outbox: outbox, events: events, grants: grants, tokens: tokens, log: log}
+func New(store Store, inbox Inbox, outbox Outbox, events Events, grants Grants, tokens *Tokens,
+	set Settings, toolbox Toolbox, log *slog.Logger,
+) *API {
+	return &API{
+		store: store, inbox: inbox, outbox: outbox, events: events, grants: grants, tokens: tokens,
+		set: set, toolbox: toolbox, log: log,
+	}
 }
 
-// For returns the Host of one plugin. Agent and Tools answer
-// CodeUnimplemented: this version of the core does not serve them yet.
+// For returns the Host of one plugin. Agent answers CodeUnimplemented: this
+// version of the core does not serve it yet.
 func (a *API) For(plugin string) pluginsdk.Host {
 	c := &caller{API: a, plugin: plugin}
 	return pluginsdk.Host{
 		Threads: threads{c}, Messages: messages{c}, Runs: runs{c}, Deliveries: deliveries{c},
 		Tasks: tasks{c}, Agent: agent{}, Events: busEvents{c}, Settings: settings{c}, State: state{c}, Crons: crons{c}, Metrics: metrics{c},
-		Tools: tools{}, Plugins: plugins{c},
+		Tools: tools{c}, Plugins: plugins{c},
 		Log: a.log.With("plugin", plugin),
 	}
 }
@@ -111,24 +128,44 @@ type caller struct {
 	plugin string
 }
 
-// admit checks a call: that its token, if it carries one, is still good, and
-// that the plugin was granted the capability. It returns the fence that the
-// call's writes must carry, nil outside of runs.
-func (c *caller) admit(ctx context.Context, capability pluginsdk.Capability) (*ledger.Fence, error) {
-	var fence *ledger.Fence
-	if call, ok := pluginsdk.CallFrom(ctx); ok && call.Token != "" {
-		grant, ok := c.tokens.lookup(call.Token)
-		if !ok || grant.plugin != c.plugin {
-			return nil, pluginsdk.Errorf(pluginsdk.CodeStale,
-				"the hook call %s has ended; what it asks for now is refused", call.ID)
-		}
-		fence = &grant.fence
+// Admit says whether a plugin may make a call: the token that it carries, if it
+// carries one, must still be good (CodeStale), and the plugin must have been
+// granted the capability that the call needs (CodeDenied); an empty one is
+// needed for what every plugin may do. It is asked once, before each call that
+// comes over the plugin's connection.
+func (a *API) Admit(ctx context.Context, plugin string, capability pluginsdk.Capability) error {
+	if _, err := a.granted(ctx, plugin); err != nil {
+		return err
 	}
-	if capability != "" && !c.grants.Granted(c.plugin, capability) {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied,
-			"the plugin %s lacks the capability %s; an operator can add it to the plugin's grants", c.plugin, capability)
+	if capability != "" && !a.grants.Granted(plugin, capability) {
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "the plugin %s lacks the capability %s; an operator can grant it: harness plugin grant %s %s",
+			plugin, capability, plugin, capability)
 	}
-	return fence, nil
+	return nil
+}
+
+// granted returns what the token that a call carries stands for; the zero grant
+// when it carries none.
+func (a *API) granted(ctx context.Context, plugin string) (grant, error) {
+	call, ok := pluginsdk.CallFrom(ctx)
+	if !ok || call.Token == "" {
+		return grant{}, nil
+	}
+	found, ok := a.tokens.lookup(call.Token)
+	if !ok || found.plugin != plugin {
+		return grant{}, pluginsdk.Errorf(pluginsdk.CodeStale,
+			"the hook call %s has ended; what it asks for now is refused", call.ID)
+	}
+	return found, nil
+}
+
+// fence returns what the writes of a call must carry; nil outside of runs.
+func (c *caller) fence(ctx context.Context) (*ledger.Fence, error) {
+	found, err := c.granted(ctx, c.plugin)
+	if err != nil || found.origin.Fence == (ledger.Fence{}) {
+		return nil, err
+	}
+	return &found.origin.Fence, nil
 }
 
 func unimplemented(what string) error {

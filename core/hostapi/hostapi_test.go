@@ -2,6 +2,7 @@ package hostapi
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func (s *stub) Audit(_ context.Context, who, action, target, _ string) error {
 }
 
 func (s *stub) Plugins(context.Context) ([]pluginsdk.PluginInfo, error) {
-	return []pluginsdk.PluginInfo{{Name: "other", Settings: []byte(`{"token":"secret"}`)}}, nil
+	return []pluginsdk.PluginInfo{{Name: "other", Settings: []byte(`{"token":"secret"}`)}, {Name: "rival"}}, nil
 }
 
 type submissions []pluginsdk.Submission
@@ -84,64 +85,58 @@ func (g grants) Granted(_ string, capability pluginsdk.Capability) bool {
 	return slices.Contains(g, capability)
 }
 
+func (grants) Logs(context.Context, string, int) ([]pluginsdk.LogLine, error) { return nil, nil }
+
+func (grants) Conflict(plugin pluginsdk.PluginInfo, _ []pluginsdk.PluginInfo) error {
+	if plugin.Name == "rival" {
+		return pluginsdk.Errorf(pluginsdk.CodeConflict, "/x is another's")
+	}
+	return nil
+}
+
+func (grants) SettingsOf(string) (json.RawMessage, bool) { return nil, false }
+
+func (grants) Live(row pluginsdk.PluginInfo) pluginsdk.PluginInfo { return row }
+
 type fixture struct {
 	pluginsdk.Host
 	store  *stub
 	inbox  *submissions
 	events *recorded
 	tokens *Tokens
+	set    *set
 	api    *API
 }
 
 func newFixture(granted ...pluginsdk.Capability) *fixture {
-	f := &fixture{store: &stub{}, inbox: &submissions{}, events: &recorded{}, tokens: NewTokens()}
-	f.api = New(f.store, f.inbox, outbox{}, f.events, grants(granted), f.tokens, slog.New(slog.DiscardHandler))
+	f := &fixture{store: &stub{}, inbox: &submissions{}, events: &recorded{}, tokens: NewTokens(), set: &set{}}
+	f.api = New(f.store, f.inbox, outbox{}, f.events, grants(granted), f.tokens, f.set, nil, slog.New(slog.DiscardHandler))
 	f.Host = f.api.For("p")
 	return f
 }
 
 var rows = []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Content: "x"}}
 
-// Default deny: without a grant nothing is read, written or sent.
-func TestEveryServiceNeedsItsGrant(t *testing.T) {
-	f := newFixture()
+// Default deny: a capability opens what needs it, and nothing else; who refuses
+// says what would help.
+func TestEachCapabilityIsGrantedOnItsOwn(t *testing.T) {
 	ctx := t.Context()
-	for name, call := range map[string]func() error{
-		"Threads.Get":        func() error { _, err := f.Threads.Get(ctx, "T"); return err },
-		"Threads.List":       func() error { _, err := f.Threads.List(ctx, pluginsdk.ThreadQuery{}); return err },
-		"Threads.Create":     func() error { _, err := f.Threads.Create(ctx, pluginsdk.NewThread{}); return err },
-		"Threads.Update":     func() error { _, err := f.Threads.Update(ctx, "T", pluginsdk.ThreadPatch{}); return err },
-		"Messages.Submit":    func() error { _, err := f.Messages.Submit(ctx, pluginsdk.Submission{}); return err },
-		"Messages.Append":    func() error { _, err := f.Messages.Append(ctx, "T", "k", rows); return err },
-		"Messages.List":      func() error { _, err := f.Messages.List(ctx, pluginsdk.MessageQuery{}); return err },
-		"Runs.Get":           func() error { _, err := f.Runs.Get(ctx, "R"); return err },
-		"Runs.List":          func() error { _, err := f.Runs.List(ctx, pluginsdk.RunQuery{}); return err },
-		"Runs.Cancel":        func() error { _, err := f.Runs.Cancel(ctx, "R"); return err },
-		"Runs.Retry":         func() error { _, err := f.Runs.Retry(ctx, "R"); return err },
-		"Runs.Stop":          func() error { _, err := f.Runs.Stop(ctx, "T", pluginsdk.KeepQueue); return err },
-		"Deliveries.List":    func() error { _, err := f.Deliveries.List(ctx, pluginsdk.DeliveryQuery{}); return err },
-		"Deliveries.Retry":   func() error { _, err := f.Deliveries.Retry(ctx, "D"); return err },
-		"Tasks.Create":       func() error { _, err := f.Tasks.Create(ctx, "k", pluginsdk.NewTask{}); return err },
-		"Tasks.Get":          func() error { _, err := f.Tasks.Get(ctx, "k"); return err },
-		"Tasks.List":         func() error { _, err := f.Tasks.List(ctx, pluginsdk.TaskQuery{}); return err },
-		"Tasks.Update":       func() error { _, err := f.Tasks.Update(ctx, "k", pluginsdk.TaskPatch{}); return err },
-		"Events.Publish":     func() error { return f.Events.Publish(ctx, pluginsdk.Event{Type: "p:x"}) },
-		"Events.Since":       func() error { _, err := f.Events.Since(ctx, pluginsdk.Position{}, 0); return err },
-		"State.Get":          func() error { _, err := f.State.Get(ctx, "k"); return err },
-		"State.Put":          func() error { return f.State.Put(ctx, "k", nil) },
-		"State.Delete":       func() error { return f.State.Delete(ctx, "k") },
-		"State.Keys":         func() error { _, err := f.State.Keys(ctx, ""); return err },
-		"Crons.Save":         func() error { _, err := f.Crons.Save(ctx, pluginsdk.CronJob{}); return err },
-		"Crons.List":         func() error { _, err := f.Crons.List(ctx); return err },
-		"Crons.Delete":       func() error { return f.Crons.Delete(ctx, "x") },
-		"Metrics.Record":     func() error { return f.Metrics.Record(ctx, nil) },
-		"Metrics.Query":      func() error { _, err := f.Metrics.Query(ctx, pluginsdk.MetricQuery{}); return err },
-		"Plugins.List":       func() error { _, err := f.Plugins.List(ctx); return err },
-		"Plugins.SetEnabled": func() error { return f.Plugins.SetEnabled(ctx, "x", true) },
-	} {
-		if err := call(); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied {
-			t.Errorf("%s: %v", name, err)
+	for _, granted := range pluginsdk.AllCapabilities() {
+		f := newFixture(granted)
+		for _, needed := range pluginsdk.AllCapabilities() {
+			err := f.api.Admit(ctx, "p", needed)
+			switch {
+			case needed == granted && err != nil:
+				t.Errorf("%s was granted: %v", granted, err)
+			case needed != granted && pluginsdk.CodeOf(err) != pluginsdk.CodeDenied:
+				t.Errorf("%s was granted, %s is allowed: %v", granted, needed, err)
+			case err != nil && !strings.Contains(err.Error(), "harness plugin grant p "+string(needed)):
+				t.Errorf("the refusal does not help: %v", err)
+			}
 		}
+	}
+	if err := newFixture().api.Admit(ctx, "p", ""); err != nil {
+		t.Errorf("what every plugin may do: %v", err)
 	}
 }
 
@@ -150,7 +145,7 @@ func TestEveryServiceNeedsItsGrant(t *testing.T) {
 func TestTokenEndsWithItsCall(t *testing.T) {
 	f := newFixture(pluginsdk.CapMessagesWrite)
 	fence := ledger.Fence{ThreadID: "T", Epoch: 7}
-	token := f.tokens.Open("p", fence, time.Now().Add(time.Hour))
+	token := f.tokens.Open("p", ledger.Origin{Fence: fence}, time.Now().Add(time.Hour))
 	ctx := pluginsdk.WithCall(t.Context(), pluginsdk.Call{ID: "R:x", RunID: "R", Token: token})
 	if _, err := f.Messages.Append(ctx, "T", "k", rows); err != nil {
 		t.Fatal(err)
@@ -169,14 +164,14 @@ func TestTokenEndsWithItsCall(t *testing.T) {
 	if _, err := f.Messages.Append(ctx, "T", "k", rows); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
 		t.Errorf("after the call: %v", err)
 	}
-	if _, err := f.Settings.Get(ctx); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
-		t.Errorf("settings after the call: %v", err)
+	if err := f.api.Admit(ctx, "p", ""); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
+		t.Errorf("what every plugin may do, after the call: %v", err)
 	}
 }
 
 func TestTokenEndsWithTheDeadline(t *testing.T) {
 	f := newFixture(pluginsdk.CapMessagesWrite)
-	token := f.tokens.Open("p", ledger.Fence{ThreadID: "T"}, time.Now())
+	token := f.tokens.Open("p", ledger.Origin{Fence: ledger.Fence{ThreadID: "T"}}, time.Now())
 	ctx := pluginsdk.WithCall(t.Context(), pluginsdk.Call{ID: "R:x", Token: token})
 	if _, err := f.Messages.Append(ctx, "T", "k", rows); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
 		t.Errorf("at the deadline: %v", err)
@@ -211,7 +206,7 @@ func TestSourceOfASubmission(t *testing.T) {
 	if want := []string{"p", "p", "cli", "web"}; !slices.Equal(got, want) {
 		t.Errorf("sources %v, want %v", got, want)
 	}
-	ctx := pluginsdk.WithCall(t.Context(), pluginsdk.Call{RunID: "R", Token: f.tokens.Open("p", ledger.Fence{}, time.Now().Add(time.Hour))})
+	ctx := pluginsdk.WithCall(t.Context(), pluginsdk.Call{RunID: "R", Token: f.tokens.Open("p", ledger.Origin{RunID: "R"}, time.Now().Add(time.Hour))})
 	if _, err := f.Messages.Submit(ctx, pluginsdk.Submission{}); err != nil || (*f.inbox)[4].CauseRunID != "R" {
 		t.Errorf("cause %q, %v", (*f.inbox)[4].CauseRunID, err)
 	}
@@ -266,6 +261,9 @@ func TestRegistryShowsNoSettingsAndTogglesAreAudited(t *testing.T) {
 	}
 	if err := f.Plugins.SetEnabled(t.Context(), "other", false); err != nil {
 		t.Fatal(err)
+	}
+	if err := f.Plugins.SetEnabled(t.Context(), "rival", true); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict {
+		t.Errorf("a plugin with another's command: %v", err)
 	}
 	if !slices.Equal(f.store.audits, []string{"plugin:p plugin.disable other"}) {
 		t.Error(f.store.audits)

@@ -10,9 +10,6 @@ import (
 type tasks struct{ *caller }
 
 func (s tasks) Create(ctx context.Context, key string, task pluginsdk.NewTask) (pluginsdk.Task, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapTasksWrite); err != nil {
-		return pluginsdk.Task{}, err
-	}
 	made, created, err := s.store.CreateTask(ctx, key, task)
 	if err == nil && created {
 		s.events.Publish(pluginsdk.EventTaskCreated, made.ThreadID, pluginsdk.TaskPayload{
@@ -23,32 +20,20 @@ func (s tasks) Create(ctx context.Context, key string, task pluginsdk.NewTask) (
 }
 
 func (s tasks) Get(ctx context.Context, id string) (pluginsdk.Task, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapTasksRead); err != nil {
-		return pluginsdk.Task{}, err
-	}
 	return s.store.Task(ctx, id)
 }
 
 func (s tasks) List(ctx context.Context, query pluginsdk.TaskQuery) ([]pluginsdk.Task, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapTasksRead); err != nil {
-		return nil, err
-	}
 	return s.store.Tasks(ctx, query)
 }
 
 func (s tasks) Update(ctx context.Context, id string, patch pluginsdk.TaskPatch) (pluginsdk.Task, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapTasksWrite); err != nil {
-		return pluginsdk.Task{}, err
-	}
 	return s.store.UpdateTask(ctx, id, patch)
 }
 
 type crons struct{ *caller }
 
 func (s crons) Save(ctx context.Context, job pluginsdk.CronJob) (pluginsdk.CronJob, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapCronsWrite); err != nil {
-		return pluginsdk.CronJob{}, err
-	}
 	switch {
 	case job.Name == "":
 		return pluginsdk.CronJob{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a job needs one")
@@ -63,31 +48,19 @@ func (s crons) Save(ctx context.Context, job pluginsdk.CronJob) (pluginsdk.CronJ
 }
 
 func (s crons) List(ctx context.Context) ([]pluginsdk.CronJob, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapCronsRead); err != nil {
-		return nil, err
-	}
 	return s.store.Crons(ctx)
 }
 
 func (s crons) Delete(ctx context.Context, name string) error {
-	if _, err := s.admit(ctx, pluginsdk.CapCronsWrite); err != nil {
-		return err
-	}
 	return s.store.DeleteCron(ctx, name)
 }
 
 type metrics struct{ *caller }
 
 func (s metrics) Record(ctx context.Context, values []pluginsdk.Metric) error {
-	if _, err := s.admit(ctx, pluginsdk.CapMetricsWrite); err != nil {
-		return err
-	}
 	return s.store.RecordMetrics(ctx, values)
 }
 
 func (s metrics) Query(ctx context.Context, query pluginsdk.MetricQuery) ([]pluginsdk.Metric, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapMetricsRead); err != nil {
-		return nil, err
-	}
 	return s.store.QueryMetrics(ctx, query)
 }

@@ -9,37 +9,22 @@ import (
 type runs struct{ *caller }
 
 func (s runs) Get(ctx context.Context, id string) (pluginsdk.Run, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapRunsRead); err != nil {
-		return pluginsdk.Run{}, err
-	}
 	return s.store.Run(ctx, id)
 }
 
 func (s runs) List(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapRunsRead); err != nil {
-		return nil, err
-	}
 	return s.store.Runs(ctx, query)
 }
 
 func (s runs) Cancel(ctx context.Context, id string) (pluginsdk.Run, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapRunsControl); err != nil {
-		return pluginsdk.Run{}, err
-	}
 	return s.inbox.Cancel(ctx, id)
 }
 
 func (s runs) Retry(ctx context.Context, id string) (pluginsdk.Accepted, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapRunsControl); err != nil {
-		return pluginsdk.Accepted{}, err
-	}
 	return s.inbox.Retry(ctx, id)
 }
 
 func (s runs) Stop(ctx context.Context, threadID string, queue pluginsdk.Queue) (pluginsdk.Stopped, error) {
-	if _, err := s.admit(ctx, pluginsdk.CapRunsControl); err != nil {
-		return pluginsdk.Stopped{}, err
-	}
 	switch queue {
 	case pluginsdk.KeepQueue, pluginsdk.DropQueue:
 		return s.inbox.StopThread(ctx, threadID, queue)

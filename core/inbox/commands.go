@@ -33,6 +33,15 @@ func isCoreCommand(name string) bool {
 	return false
 }
 
+// Reserved returns the names of the core's commands, which no plugin can have.
+func Reserved() []string {
+	names := make([]string, len(coreCommands))
+	for n, spec := range coreCommands {
+		names[n] = spec.Name
+	}
+	return names
+}
+
 // coreCommand carries out a command that no plugin answers.
 func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, name, args string) ledger.Answer {
 	var text string

@@ -99,6 +99,7 @@ type Config struct {
 	Slots       int           // runs that execute at a time; default 5
 	MaxAttempts int           // attempts of a run before it is failed; default 5. A run that the daemon keeps dying on gets twice as many
 	MaxWaiting  int           // runs that may wait in one thread; default 1000
+	MaxDepth    int           // runs that may cause one another; default 8
 	RetryBase   time.Duration // wait before the second attempt; doubles; default 1 s
 	RetryMax    time.Duration // longest wait between attempts; default 1 min
 	Jitter      float64       // by which part of itself a wait may be shorter or longer; default 0.25
@@ -112,6 +113,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Slots, 5)
 	setDefault(&c.MaxAttempts, 5)
 	setDefault(&c.MaxWaiting, 1000)
+	setDefault(&c.MaxDepth, 8)
 	setDefault(&c.RetryBase, time.Second)
 	setDefault(&c.RetryMax, time.Minute)
 	setDefault(&c.Jitter, 0.25)

@@ -41,7 +41,7 @@ func (in *Inbox) submit(ctx context.Context, submission pluginsdk.Submission) (p
 	}
 	acceptance := ledger.Acceptance{
 		RunID: id.String(), Submission: submission, Kind: pluginsdk.RunMessage,
-		TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), MaxWaiting: in.config.MaxWaiting,
+		TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), MaxWaiting: in.config.MaxWaiting, MaxDepth: in.config.MaxDepth,
 	}
 	if name, args, ok := pluginsdk.ParseCommand(submission.Content); ok {
 		acceptance.Kind = pluginsdk.RunCommand

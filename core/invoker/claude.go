@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,11 +23,11 @@ type Claude struct {
 	stop     context.CancelCauseFunc // ends stopping
 	turns    sync.WaitGroup          // of Invoke
 	reaper   sync.WaitGroup
+	endings  sync.WaitGroup // of what is done when a process has ended
 	forker   *forker
 	memory   *memory // nil without a budget
 
 	startedOnce atomic.Bool // the CLI has been there
-	mcpConfig   string      // path of the file with Config.MCPConfig, or empty
 }
 
 // New returns a Claude. The error names the field of config that is wrong. The
@@ -48,11 +47,9 @@ func (c *Claude) Start(context.Context) error {
 	if c.running || c.stopping != nil {
 		return errors.New("start the agent: it was started before")
 	}
-	path, err := writeMCPConfig(c.config.MCPConfig)
-	if err != nil {
+	if err := clearPrivate(c.config.Private); err != nil {
 		return fmt.Errorf("start the agent: %w", err)
 	}
-	c.mcpConfig = path
 	c.forker = newForker()
 	c.stopping, c.stop = context.WithCancelCause(context.Background())
 	c.running = true
@@ -62,24 +59,6 @@ func (c *Claude) Start(context.Context) error {
 	}
 	c.reaper.Go(c.reap)
 	return nil
-}
-
-// writeMCPConfig puts the configuration into a file that only this user can
-// read: on a command line its secrets would be in everybody's process list.
-func writeMCPConfig(config []byte) (string, error) {
-	if len(config) == 0 {
-		return "", nil
-	}
-	file, err := os.CreateTemp("", "harness-mcp-*.json")
-	if err != nil {
-		return "", fmt.Errorf("write the MCP configuration: %w", err)
-	}
-	_, err = file.Write(config)
-	if err := errors.Join(err, file.Close()); err != nil {
-		os.Remove(file.Name())
-		return "", fmt.Errorf("write the MCP configuration: %w", err)
-	}
-	return file.Name(), nil
 }
 
 // Holds reports whether a living process of this thread has that session open,
@@ -188,8 +167,10 @@ func (c *Claude) firstTurn(ctx context.Context, at *place, w want, resume bool, 
 func (c *Claude) turn(ctx context.Context, at *place, s *session, in *inbox, w want, t turn) (result pluginsdk.InvokeResult) {
 	s.threadID, s.key = w.threadID, w.key
 	t.session, t.config, t.tools = s, &c.config, map[string]string{}
+	t.offered, t.news = s.tools.Begin(w.threadID, w.purpose)
 	after := discard // what a panic of emit leaves behind
 	defer func() {
+		s.tools.End()
 		s.close(in)
 		s.grown.Store(true)
 		if after == keep && w.key == "" {
@@ -230,6 +211,7 @@ func (c *Claude) Stop(ctx context.Context) error {
 		c.reaper.Wait()
 		c.turns.Wait()
 		c.endPlaces(c.pool.takeIdle(time.Now()))
+		c.endings.Wait()
 	}()
 	var err error
 	select {
@@ -239,9 +221,6 @@ func (c *Claude) Stop(ctx context.Context) error {
 		c.killAll()
 	}
 	c.forker.close()
-	if c.mcpConfig != "" {
-		err = errors.Join(err, os.Remove(c.mcpConfig))
-	}
 	return err
 }
 

@@ -32,8 +32,15 @@ type Config struct {
 	// a prefix ending in * (mcp__harness__*), or Bash(prefix:*).
 	AllowedTools []string
 	// MCPConfig is a JSON object with mcpServers: what every session connects
-	// to. Default: no servers.
+	// to. Default: no servers. With Tools, the name harness is taken.
 	MCPConfig json.RawMessage
+	// Tools are the plugins' tools, which every session gets and may use.
+	// Default: none.
+	Tools Tools
+	// Private is a directory, made at Start, for files with secrets, one a
+	// process. It must be no other Claude's. Default: the system's for temporary
+	// files.
+	Private string
 
 	MaxSessions int // processes at once, default 5
 	// MemoryBudget bounds the resident memory, in bytes, of all processes with
@@ -59,8 +66,9 @@ type Config struct {
 	OnClosed func(threadID, sessionID string)
 
 	// Tests replace these.
-	maxLine int // bound of a line in bytes
-	measure func(pids []int) map[int]footprint
+	maxLine       int // bound of a line in bytes
+	measure       func(pids []int) map[int]footprint
+	toolsPatience time.Duration
 }
 
 // withDefaults returns the configuration with its defaults filled in, or an
@@ -89,6 +97,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.TurnTimeout, time.Hour)
 	setDefault(&c.InterruptGrace, 2*time.Second)
 	setDefault(&c.CloseGrace, 3*time.Second)
+	setDefault(&c.toolsPatience, toolsPatience)
 	if err := c.validate(); err != nil {
 		return Config{}, err
 	}
@@ -135,7 +144,7 @@ func (c Config) validate() error {
 	if err := checkRules(c.AllowedTools); err != nil {
 		return fmt.Errorf("agent configuration: AllowedTools: %w", err)
 	}
-	return checkMCPConfig(c.MCPConfig)
+	return c.checkMCPConfig()
 }
 
 // checkPermissionMode refuses the mode that asks nobody. Others are the CLI's
@@ -147,18 +156,21 @@ func checkPermissionMode(mode string) error {
 	return nil
 }
 
-func checkMCPConfig(config json.RawMessage) error {
-	if len(config) == 0 {
+func (c Config) checkMCPConfig() error {
+	if len(c.MCPConfig) == 0 {
 		return nil
 	}
 	var shape struct {
 		Servers map[string]json.RawMessage `json:"mcpServers"`
 	}
-	if err := json.Unmarshal(config, &shape); err != nil {
+	if err := json.Unmarshal(c.MCPConfig, &shape); err != nil {
 		return fmt.Errorf("agent configuration: MCPConfig is not a JSON object with mcpServers: %w", err)
 	}
 	if shape.Servers == nil {
 		return fmt.Errorf(`agent configuration: MCPConfig has no mcpServers; want {"mcpServers":{"NAME":{...}}}`)
+	}
+	if _, taken := shape.Servers[toolServer]; taken && c.Tools != nil {
+		return fmt.Errorf("agent configuration: MCPConfig has a server %q, which is the name of the plugins' tools; give it another", toolServer)
 	}
 	return nil
 }

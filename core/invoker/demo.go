@@ -2,7 +2,6 @@ package invoker
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"strings"
 	"sync"
@@ -27,12 +26,16 @@ type DemoConfig struct {
 	// OnInvoke, when not nil, is called at the start of every turn, on the
 	// goroutine of Invoke. It may block.
 	OnInvoke func(pluginsdk.AgentRequest)
+	// Tools, when not nil, are called by rules that name a plugin's tool and no
+	// result of it.
+	Tools DemoTools
 	// Log gets one line at Start. Default: discarded.
 	Log *slog.Logger
 }
 
 // Demo is an agent for a machine with no CLI or no account, and for tests. It
-// answers at once, from its script or with what it was told, and never acts.
+// answers at once, from its script or with what it was told, and does nothing
+// but call the plugins' tools that its script names.
 type Demo struct {
 	config DemoConfig
 
@@ -76,7 +79,7 @@ func (d *Demo) Holds(threadID, sessionID string) bool {
 // delay the turn fails as interrupted.
 func (d *Demo) Invoke(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 	started := time.Now()
-	turn := &demoTurn{request: request, emit: emit, offsets: map[pluginsdk.StreamEventType]int{}}
+	turn := &demoTurn{request: request, tools: d.config.Tools, emit: emit, offsets: map[pluginsdk.StreamEventType]int{}}
 	d.enter(turn)
 	defer d.leave(turn)
 	if d.config.OnInvoke != nil {
@@ -104,6 +107,7 @@ func (d *Demo) remember(threadID, sessionID string) {
 // demoTurn is one turn of the demo agent on its way through a rule.
 type demoTurn struct {
 	request pluginsdk.AgentRequest
+	tools   DemoTools
 	rule    Rule
 	emit    func(pluginsdk.StreamEvent)
 	offsets map[pluginsdk.StreamEventType]int // bytes of deltas so far
@@ -116,7 +120,10 @@ func (t *demoTurn) run(ctx context.Context, prompt string) pluginsdk.InvokeResul
 		return pluginsdk.InvokeResult{Failure: failure}
 	}
 	t.think()
-	t.callTool()
+	t.callTool(ctx)
+	if ctx.Err() != nil {
+		return pluginsdk.InvokeResult{Failure: stopped(ctx)}
+	}
 	if t.rule.Failure != nil {
 		failure := *t.rule.Failure
 		return pluginsdk.InvokeResult{Failure: &failure, CostUSD: t.rule.CostUSD}
@@ -161,24 +168,6 @@ func (t *demoTurn) think() {
 	}
 	t.stream(pluginsdk.StreamThinkingDelta, t.rule.Think)
 	t.event(pluginsdk.StreamEvent{Type: pluginsdk.StreamThinking, Text: t.rule.Think})
-}
-
-func (t *demoTurn) callTool() {
-	if t.rule.ToolName == "" {
-		return
-	}
-	input := t.rule.ToolInput
-	if len(input) == 0 {
-		input = json.RawMessage("{}")
-	}
-	id := "demo_" + uuid.NewString()
-	t.event(pluginsdk.StreamEvent{
-		Type: pluginsdk.StreamToolCall, ToolName: t.rule.ToolName, ToolUseID: id, Input: input,
-	})
-	t.event(pluginsdk.StreamEvent{
-		Type: pluginsdk.StreamToolResult, ToolName: t.rule.ToolName, ToolUseID: id,
-		Text: t.rule.ToolResult, IsError: t.rule.ToolError,
-	})
 }
 
 func (t *demoTurn) say(text string) {

@@ -2,6 +2,7 @@ package invoker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -161,5 +162,41 @@ func BenchmarkDemo(b *testing.B) {
 	demo := NewDemo(DemoConfig{})
 	for b.Loop() {
 		demo.Invoke(b.Context(), request("thread", "", "hello"), func(pluginsdk.StreamEvent) {})
+	}
+}
+
+// demoTools answers every call with what it was called with.
+type demoTools struct{ asked []string }
+
+func (d *demoTools) Answer(_ context.Context, threadID, purpose, name string, input json.RawMessage) pluginsdk.ToolResult {
+	d.asked = append(d.asked, threadID+" "+purpose+" "+name+" "+string(input))
+	return pluginsdk.ToolResult{Text: "really called", Structured: json.RawMessage(`{"a":1}`), IsError: name == "time__never"}
+}
+
+// A plugin's tool in a script is really called, whichever way it is written;
+// whatever else is in one is played.
+func TestTheDemoAgentCallsPluginsTools(t *testing.T) {
+	for name, row := range map[string]struct {
+		rule   Rule
+		shown  string // name of the tool
+		asked  string // nothing: it is played
+		result string
+		failed bool
+	}{
+		"a plugin's":          {Rule{ToolName: "time__now"}, "mcp__harness__time__now", "thread pipeline time__now {}", "really called\n{\"a\":1}", false},
+		"as the agent has it": {Rule{ToolName: "mcp__harness__time__never", ToolInput: []byte(`{"x":1}`)}, "mcp__harness__time__never", `thread pipeline time__never {"x":1}`, "really called\n{\"a\":1}", true},
+		"with a result":       {Rule{ToolName: "time__now", ToolResult: "noon"}, "time__now", "", "noon", false},
+		"with an error":       {Rule{ToolName: "time__now", ToolError: true}, "time__now", "", "", true},
+		"the agent's own":     {Rule{ToolName: "Read", ToolResult: "text"}, "Read", "", "text", false},
+		"another server's":    {Rule{ToolName: "mcp__other__tool"}, "mcp__other__tool", "", "", false},
+	} {
+		tools := &demoTools{}
+		demo := NewDemo(DemoConfig{Tools: tools, Script: NewScript(row.rule)})
+		_, rec := demoReply(t, demo, talk("thread", "", "go"))
+		calls, results := rec.of(pluginsdk.StreamToolCall), rec.of(pluginsdk.StreamToolResult)
+		if len(calls) != 1 || len(results) != 1 || calls[0].ToolName != row.shown || results[0].Text != row.result || results[0].IsError != row.failed ||
+			strings.Join(tools.asked, ", ") != row.asked {
+			t.Errorf("%s: events %+v, asked %q", name, rec.events, tools.asked)
+		}
 	}
 }

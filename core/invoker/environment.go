@@ -2,6 +2,7 @@ package invoker
 
 import (
 	"maps"
+	"os"
 	"slices"
 	"strings"
 )
@@ -42,7 +43,7 @@ var inherited = []string{
 	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS",
 	"CLAUDE_CODE_EAGER_FLUSH",
 	"API_TIMEOUT_MS", "MAX_THINKING_TOKENS",
-	"BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT",
+	"BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT",
 }
 
 // inheritedPrefixes are the beginnings of names that are passed on.
@@ -94,6 +95,29 @@ func buildEnvironment(environ, added []string) []string {
 	}
 	slices.Sort(built)
 	return built
+}
+
+// environment is the whole environment of a process of the CLI.
+func (c *Claude) environment() []string {
+	env := buildEnvironment(os.Environ(), c.config.Env)
+	if c.config.Tools != nil {
+		env = pastProxy(env)
+	}
+	return env
+}
+
+// pastProxy lets the CLI reach the plugins' tools where the network has a
+// proxy, which could not, and would get to see the session's token.
+func pastProxy(env []string) []string {
+	const loopback = "127.0.0.1"
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		if past := lookup(env, name); past == "" {
+			env = append(env, name+"="+loopback)
+		} else if !slices.Contains(strings.Split(past, ","), loopback) && past != "*" {
+			env = append(env, name+"="+past+","+loopback)
+		}
+	}
+	return env
 }
 
 func hasAnyPrefix(name string, prefixes []string) bool {

@@ -37,8 +37,11 @@ func runFakeCLI(mode string) {
 		if message == nil {
 			break
 		}
-		if message["type"] == "user" {
+		switch message["type"] {
+		case "user":
 			f.turn(message)
+		case "control_request":
+			f.status(message)
 		}
 	}
 	if f.mode != "plain" && f.mode != "hasty" { // deaf, lasting, staying: do not end with stdin
@@ -277,6 +280,22 @@ func (f *fakeCLI) drop(message map[string]any) bool {
 		"subtype": "success", "request_id": message["request_id"],
 		"response": map[string]any{"cancelled": !strings.Contains(f.mode, "hasty")}}})
 	return true
+}
+
+// status answers the question for the MCP servers with the first line of a file,
+// which it takes off unless it is the last; without the file it does not.
+func (f *fakeCLI) status(message map[string]any) {
+	request, _ := message["request"].(map[string]any)
+	path := filepath.Join(os.Getenv("INVOKER_TEST_SESSIONS"), "tools")
+	content, err := os.ReadFile(path)
+	if request["subtype"] != "mcp_status" || err != nil {
+		return
+	}
+	line, rest, more := strings.Cut(string(content), "\n")
+	if more {
+		writeWhole(path, []byte(rest))
+	}
+	f.writeRaw([]byte(strings.ReplaceAll(line, "ID", message["request_id"].(string))))
 }
 
 // spend streams an API call up to its last tokens.

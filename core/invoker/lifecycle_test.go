@@ -163,23 +163,33 @@ func TestConfigurationErrorsNameTheField(t *testing.T) {
 
 func TestTheMCPConfigurationIsNotOnTheCommandLine(t *testing.T) {
 	const secret = "s3cret"
+	private := t.TempDir()
+	killed := filepath.Join(private, "harness-mcp-1.json") // of one that was killed
+	if err := os.WriteFile(killed, []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	a := startAgent(t, "plain", func(c *Config) {
+		c.Private = private
 		c.MCPConfig = []byte(`{"mcpServers":{"x":{"type":"http","url":"http://127.0.0.1:1","headers":{"Authorization":"` + secret + `"}}}}`)
 	})
 	wantText(t, a.ask("thread", "", "say x"), "x")
 	line := strings.Join(a.starts()[0], " ")
-	if strings.Contains(line, secret) || !strings.Contains(line, "--mcp-config="+a.mcpConfig) {
+	left, err := filepath.Glob(filepath.Join(private, "*"))
+	if err != nil || len(left) != 1 {
+		t.Fatalf("files with secrets: %v, %v", left, err)
+	}
+	if strings.Contains(line, secret) || !strings.Contains(line, "--mcp-config="+left[0]) {
 		t.Errorf("command line %s", line)
 	}
-	info, err := os.Stat(a.mcpConfig)
+	info, err := os.Stat(left[0])
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file with the secrets: %v, %v", info, err)
 	}
 	if err := a.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(a.mcpConfig); !os.IsNotExist(err) {
-		t.Errorf("the file with the secrets is left behind: %v", err)
+	if left, _ := filepath.Glob(filepath.Join(private, "*")); len(left) != 0 {
+		t.Errorf("files with secrets are left behind: %v", left)
 	}
 }
 

@@ -31,6 +31,7 @@ type want struct {
 	options
 	key      string // which warm process is the request's; empty: none is
 	threadID string
+	purpose  string
 	session  string // the session id to use; empty: a new one
 	resume   bool
 }
@@ -69,6 +70,9 @@ func (c Config) fill(request pluginsdk.AgentRequest) (want, error) {
 		return want{}, err
 	}
 	allowed := append(append([]string{}, c.AllowedTools...), request.AllowedTools...)
+	if c.Tools != nil {
+		allowed = append(allowed, toolRule)
+	}
 	if err := checkRules(allowed); err != nil {
 		return want{}, fmt.Errorf("allowed tools: %w", err)
 	}
@@ -88,6 +92,7 @@ func (c Config) fill(request pluginsdk.AgentRequest) (want, error) {
 			budgetUSD:      request.MaxBudgetUSD,
 		},
 		threadID: request.ThreadID,
+		purpose:  request.Purpose,
 		session:  request.SessionID,
 		resume:   request.Resume,
 	}

@@ -22,8 +22,9 @@ type Rule struct {
 	Delay int `json:"delay,omitempty"`
 	// Think is emitted as thinking when not empty.
 	Think string `json:"think,omitempty"`
-	// ToolName, when not empty, is emitted as a tool call with its result. No
-	// tool is really called.
+	// ToolName, when not empty, is emitted as a tool call with its result. A
+	// plugin's tool, PLUGIN__TOOL, is really called unless the rule has a result
+	// for it; no other is.
 	ToolName   string          `json:"toolName,omitempty"`
 	ToolInput  json.RawMessage `json:"toolInput,omitempty"` // default {}
 	ToolResult string          `json:"toolResult,omitempty"`

@@ -15,6 +15,7 @@ type session struct {
 	options
 	log     *slog.Logger
 	process *process
+	tools   ToolSession
 
 	// Of the turns, and so touched by one goroutine at a time.
 	threadID string // of the last turn

@@ -30,30 +30,37 @@ func (c *Claude) startSession(w want, resume bool) (*session, *inbox, *pluginsdk
 	if id == "" {
 		id = uuid.NewString()
 	}
+	tools, mcpConfig, err := c.openTools()
+	if err != nil {
+		return nil, nil, otherFailure(err)
+	}
 	s := &session{
 		options: w.options,
 		id:      id,
+		tools:   tools,
 		log:     c.config.Log.With("thread", w.threadID, "session", id),
 	}
 	in := s.open()
 	s.process, err = startProcess(command{
 		path: path,
-		args: w.arguments(id, resume, c.mcpConfig),
-		env:  buildEnvironment(os.Environ(), c.config.Env),
+		args: w.arguments(id, resume, mcpConfig),
+		env:  c.environment(),
 		dir:  w.cwd,
 		line: s.deliver,
 		max:  c.config.maxLine,
 		log:  s.log,
 	}, c.forker)
 	if err != nil {
+		c.closeTools(tools, mcpConfig)
 		return nil, nil, c.cannotStart(err)
 	}
 	c.startedOnce.Store(true)
 	s.log.Debug("agent process started", "pid", s.process.cmd.Process.Pid, "resume", resume)
-	go func() {
+	c.endings.Go(func() {
 		<-s.process.exited
+		c.closeTools(tools, mcpConfig)
 		c.pool.drop(s)
-	}()
+	})
 	return s, in, nil
 }
 

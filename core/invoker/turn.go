@@ -22,6 +22,8 @@ type turn struct {
 	config  *Config
 	emit    func(pluginsdk.StreamEvent)
 	prompt  string
+	offered []string // the plugins' tools, sorted
+	news    bool     // they are others than the CLI was told of before
 
 	model         string
 	textBytes     int
@@ -66,6 +68,7 @@ func (t *turn) run(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, verd
 	if failure := t.awaitQuiet(ctx, in); failure != nil {
 		return t.failed(failure), discard
 	}
+	t.awaitTools(ctx, in)
 	if !t.session.process.send(promptLine(t.prompt)) {
 		return t.deaf(), discard
 	}

@@ -29,6 +29,9 @@ type Acceptance struct {
 	// MaxWaiting, when greater than 0, refuses (CodeExhausted) a message for a
 	// thread that has that many runs waiting.
 	MaxWaiting int
+	// MaxDepth, when greater than 0, refuses (CodeExhausted) a message that is
+	// more runs away from one that nothing caused.
+	MaxDepth int
 	// Claimer, when set, claims the run in the same transaction if its thread
 	// is idle: nothing is in front of it.
 	Claimer string

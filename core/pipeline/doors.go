@@ -47,23 +47,35 @@ type Hooks interface {
 // Plugin is one enabled plugin as the pipeline sees it.
 type Plugin interface {
 	Info() *pluginsdk.PluginInfo
-	// Do calls fn with the plugin's hooks, after waiting a little for one that
-	// is being started, and records how it ended. It returns fn's error, or
-	// CodeUnavailable when the plugin does not serve.
-	Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(Hooks) error) error
+	// Do calls fn with the plugin's hooks and records how it ended; all calls of
+	// a run go to the same version of the plugin. It returns fn's error, or
+	// CodeUnavailable when the plugin does not serve: after waiting a little
+	// for one that is being started and must not be passed over.
+	Do(ctx context.Context, run string, hook pluginsdk.Hook, callID string, fn func(Hooks) error) error
 }
 
 // Plugins are the enabled plugins.
 type Plugins interface {
 	// Answering returns those that declare the hook, in the operator's order.
 	Answering(hook pluginsdk.Hook) []Plugin
+	// Release says that a trip of the run is over: it no longer keeps to the
+	// versions of the plugins that it began with.
+	Release(run string)
 }
 
 // Tokens ties Host calls to the hook call they are made in.
 type Tokens interface {
 	// Open returns a token that is good until it is closed, or the deadline.
-	Open(plugin string, fence ledger.Fence, deadline time.Time) string
+	Open(plugin string, origin ledger.Origin, deadline time.Time) string
 	Close(token string)
+}
+
+// Tools are the plugins' tools, as the agent has them in a turn.
+type Tools interface {
+	// Begin opens them to the turn that is about to run in the origin's thread
+	// for a purpose. Once end has returned, no call of the turn is under way,
+	// and what a plugin still asks for on its behalf is refused.
+	Begin(purpose string, origin ledger.Origin) (end func())
 }
 
 // Outbox carries what was stored for people.

@@ -150,7 +150,7 @@ type fakePlugin struct {
 
 func (f *fakePlugin) Info() *pluginsdk.PluginInfo { return &f.info }
 
-func (f *fakePlugin) Do(_ context.Context, _ pluginsdk.Hook, _ string, fn func(Hooks) error) error {
+func (f *fakePlugin) Do(_ context.Context, _ string, _ pluginsdk.Hook, _ string, fn func(Hooks) error) error {
 	if f.down {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is backoff", f.info.Name)
 	}
@@ -220,6 +220,8 @@ func (f *fakePlugin) OnPipelineComplete(_ context.Context, complete pluginsdk.Pi
 
 type fakePlugins []*fakePlugin
 
+func (f fakePlugins) Release(string) {}
+
 func (f fakePlugins) Answering(hook pluginsdk.Hook) []Plugin {
 	var answering []Plugin
 	for _, plugin := range f {
@@ -234,12 +236,15 @@ type fakeTokens struct {
 	mu   sync.Mutex
 	open map[string]bool
 	made int
+
+	origins []ledger.Origin
 }
 
-func (f *fakeTokens) Open(plugin string, _ ledger.Fence, _ time.Time) string {
+func (f *fakeTokens) Open(plugin string, origin ledger.Origin, _ time.Time) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.made++
+	f.origins = append(f.origins, origin)
 	token := fmt.Sprintf("%s-%d", plugin, f.made)
 	f.open[token] = true
 	return token
@@ -255,6 +260,18 @@ func (f *fakeTokens) good(token string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.open[token]
+}
+
+// fakeTools are open to a turn between Begin and end.
+type fakeTools struct {
+	*journal
+	origins []ledger.Origin
+}
+
+func (f *fakeTools) Begin(purpose string, origin ledger.Origin) (end func()) {
+	f.add("tools for %s", purpose)
+	f.origins = append(f.origins, origin)
+	return func() { f.add("no tools") }
 }
 
 type fakeEvents struct {
@@ -276,6 +293,7 @@ type bench struct {
 	agent   *fakeAgent
 	plugins fakePlugins
 	tokens  *fakeTokens
+	tools   *fakeTools
 	events  *fakeEvents
 	line    *Pipeline
 	claim   ledger.Claim
@@ -286,7 +304,7 @@ func newBench(plugins ...string) *bench {
 	j := &journal{}
 	b := &bench{
 		journal: j, store: &fakeStore{journal: j, fail: map[string]error{}}, agent: &fakeAgent{journal: j},
-		tokens: &fakeTokens{open: map[string]bool{}}, events: &fakeEvents{journal: j},
+		tokens: &fakeTokens{open: map[string]bool{}}, tools: &fakeTools{journal: j}, events: &fakeEvents{journal: j},
 		claim: ledger.Claim{
 			Found:   true,
 			Thread:  pluginsdk.Thread{ID: "T", Kind: pluginsdk.ThreadGeneral, Name: "a thread", SeenMessageID: 5},
@@ -300,7 +318,7 @@ func newBench(plugins ...string) *bench {
 			Name: name, Manifest: pluginsdk.Manifest{Name: name, Hooks: pluginsdk.AllHooks()},
 		}})
 	}
-	b.line = New(Config{Model: "m"}, b.store, b.agent, b.plugins, b.tokens, b, b.events)
+	b.line = New(Config{Model: "m"}, b.store, b.agent, b.plugins, b.tokens, b.tools, b, b.events)
 	return b
 }
 

@@ -109,9 +109,9 @@ func (p *Pipeline) ask(ctx context.Context, t *trip, plugin Plugin, h invocation
 ) error {
 	name := plugin.Info().Name
 	call := t.call(h.call + ":" + name)
-	return plugin.Do(ctx, h.hook, call.ID, func(hooks Hooks) error {
+	return plugin.Do(ctx, t.run.ID, h.hook, call.ID, func(hooks Hooks) error {
 		call.Deadline = time.Now().Add(h.deadline)
-		call.Token = p.tokens.Open(name, t.fence, call.Deadline)
+		call.Token = p.tokens.Open(name, t.origin(), call.Deadline)
 		defer p.tokens.Close(call.Token)
 		ctx, cancel := context.WithDeadline(ctx, call.Deadline)
 		defer cancel()

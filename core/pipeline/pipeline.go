@@ -68,6 +68,7 @@ type Pipeline struct {
 	agent   Agent
 	plugins Plugins
 	tokens  Tokens
+	tools   Tools
 	outbox  Outbox
 	events  Events
 
@@ -76,9 +77,9 @@ type Pipeline struct {
 }
 
 // New returns a Pipeline.
-func New(config Config, store Store, agent Agent, plugins Plugins, tokens Tokens, outbox Outbox, events Events) *Pipeline {
+func New(config Config, store Store, agent Agent, plugins Plugins, tokens Tokens, tools Tools, outbox Outbox, events Events) *Pipeline {
 	return &Pipeline{
-		config: config.withDefaults(), store: store, agent: agent, plugins: plugins, tokens: tokens, outbox: outbox, events: events,
+		config: config.withDefaults(), store: store, agent: agent, plugins: plugins, tokens: tokens, tools: tools, outbox: outbox, events: events,
 		trips: make(map[string]*trip),
 	}
 }
@@ -115,6 +116,7 @@ var FaultPoints = []string{
 func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) error {
 	t := newTrip(work, p.config.Now(), claim) // 0
 	defer p.enter(t)()
+	defer p.plugins.Release(t.run.ID)
 	err := p.walk(ctx, t)
 	if err == nil {
 		return nil

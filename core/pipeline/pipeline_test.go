@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -34,9 +35,11 @@ OnBeforeInvoke a
 OnBeforeInvoke b
 5a
 event pipeline:step
+tools for pipeline
 invoke
 event pipeline:stream
 event pipeline:stream
+no tools
 5b
 event pipeline:step
 OnAfterInvoke a
@@ -63,6 +66,12 @@ event pipeline:complete`
 	}
 	if len(b.tokens.open) != 0 {
 		t.Errorf("tokens still good after the run: %v", b.tokens.open)
+	}
+	origin := ledger.Origin{RunID: "R", Attempt: 1, Fence: b.claim.Fence}
+	for _, got := range append(b.tokens.origins, b.tools.origins...) {
+		if got != origin {
+			t.Errorf("a plugin is called on behalf of %+v, want %+v", got, origin)
+		}
 	}
 }
 

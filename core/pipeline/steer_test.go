@@ -48,7 +48,7 @@ func TestSteerPutsMessagesIntoTheRunningTurn(t *testing.T) {
 		t.Errorf("the agent was told %q", got)
 	}
 	lines := strings.Join(b.journal.lines, "\n")
-	if !strings.Contains(lines, "absorb 2\nsteer\nsteer\nevent pipeline:merged\nevent pipeline:merged\nOnMessage a\nOnMessage a\n5b") {
+	if !strings.Contains(lines, "absorb 2\nsteer\nsteer\nevent pipeline:merged\nevent pipeline:merged\nOnMessage a\nOnMessage a\nno tools\n5b") {
 		t.Errorf("order was\n%s", lines)
 	}
 	if commit := b.store.results[0]; !slices.Equal(commit.Absorbed, []int64{11, 12}) {
@@ -247,7 +247,7 @@ func TestRetriedMessageSaysThatItMayHaveBeenActedOn(t *testing.T) {
 func TestAnswerWaitsForTheDatabase(t *testing.T) {
 	b := newBench()
 	away := &flaky{fakeStore: b.store, left: 2}
-	b.line = New(Config{}, away, b.agent, b.plugins, b.tokens, b, b.events)
+	b.line = New(Config{}, away, b.agent, b.plugins, b.tokens, b.tools, b, b.events)
 	if err := b.handle(); err != nil {
 		t.Fatal(err)
 	}

@@ -121,6 +121,9 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 	return nil
 }
 
+// purpose is what the pipeline's turns of the agent are for.
+const purpose = "pipeline"
+
 // invoke is step 5.
 func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	p.config.Fault("invoke", t.run.ID)
@@ -131,9 +134,10 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	p.step(t, "invoking", model)
 	t.invokedAt = p.config.Now()
 	defer t.turnOver()
+	defer p.tools.Begin(purpose, t.origin())()
 	result := p.agent.Invoke(ctx, pluginsdk.AgentRequest{
 		ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
-		Purpose: "pipeline", Model: model, Effort: t.thread.Effort,
+		Purpose: purpose, Model: model, Effort: t.thread.Effort,
 		PermissionMode: t.thread.PermissionMode, Cwd: t.thread.Cwd,
 	}, func(event pluginsdk.StreamEvent) {
 		p.config.Fault("invoking", t.run.ID)
@@ -159,7 +163,7 @@ func (p *Pipeline) commitResult(t *trip) error {
 	commit := ledger.ResultCommit{
 		RunID: t.run.ID, Key: claim, Step: t.nextStep(failure), Result: *t.result, Events: t.events, Steps: t.steps,
 		AgentRun: pluginsdk.AgentRun{
-			RunID: t.run.ID, ThreadID: t.thread.ID, Purpose: "pipeline", Model: t.result.Model,
+			RunID: t.run.ID, ThreadID: t.thread.ID, Purpose: purpose, Model: t.result.Model,
 			Usage: t.result.Usage, CostUSD: t.result.CostUSD, Duration: t.result.Duration,
 			Success: failure == nil, StartedAt: t.invokedAt,
 		},

@@ -81,3 +81,8 @@ func (t *trip) dropSession() {
 func (t *trip) call(name string) pluginsdk.Call {
 	return pluginsdk.Call{ID: t.run.ID + ":" + name, RunID: t.run.ID, Attempt: t.run.Attempt}
 }
+
+// origin is on whose behalf plugins are called.
+func (t *trip) origin() ledger.Origin {
+	return ledger.Origin{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence}
+}

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -29,15 +28,15 @@ var shipped = []struct {
 	{"web", []pluginsdk.Capability{
 		pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesRead, pluginsdk.CapMessagesSend,
 		pluginsdk.CapRunsRead, pluginsdk.CapRunsControl, pluginsdk.CapDeliveriesRead, pluginsdk.CapDeliveriesControl,
-		pluginsdk.CapEventsRead, pluginsdk.CapPluginsRead,
+		pluginsdk.CapEventsRead, pluginsdk.CapPluginsRead, pluginsdk.CapPluginsAdmin, pluginsdk.CapToolsCall,
 	}, []string{"HARNESS_HTTP_ADDR"}},
 }
 
 // positionStep leaves room between two plugins for an operator's own.
 const positionStep = 10
 
-// discover registers the executables of the plugin directory. Rows that exist
-// keep what an operator set.
+// discover registers the executables of the plugin directory, and pins them as
+// they are now. Rows that exist keep what an operator set.
 func (h *Host) discover(ctx context.Context) error {
 	entries, err := os.ReadDir(h.config.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,29 +45,73 @@ func (h *Host) discover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the plugin directory: %w", err)
 	}
+	rows, err := h.store.Plugins(ctx)
+	if err != nil {
+		return fmt.Errorf("read the plugin registry: %w", err)
+	}
+	known := make(map[string]pluginsdk.PluginInfo, len(rows))
+	for _, row := range rows {
+		known[row.Name] = row
+	}
 	others := (len(shipped) + 1) * positionStep
 	for _, entry := range entries {
-		path := filepath.Join(h.config.Dir, entry.Name())
+		path, err := filepath.Abs(filepath.Join(h.config.Dir, entry.Name()))
+		if err != nil {
+			return fmt.Errorf("path of plugin %s: %w", entry.Name(), err)
+		}
 		info, err := os.Stat(path)
 		if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 			continue
 		}
-		row := pluginsdk.PluginInfo{Name: entry.Name(), State: pluginsdk.PluginStopped, Position: others}
+		if err := h.register(ctx, known[entry.Name()], found(entry.Name(), path, others)); err != nil {
+			return err
+		}
 		others += positionStep
-		for n, known := range shipped {
-			if known.name == row.Name {
-				row.Enabled, row.Granted, row.Position = true, known.grants, (n+1)*positionStep
-			}
+	}
+	return nil
+}
+
+// found is the row of a plugin that was seen for the first time.
+func found(name, path string, position int) pluginsdk.PluginInfo {
+	row := pluginsdk.PluginInfo{
+		Name: name, Path: path, Origin: pluginsdk.OriginDirectory, State: pluginsdk.PluginStopped, Position: position,
+	}
+	for n, known := range shipped {
+		if known.name == name {
+			row.Enabled, row.Granted, row.GrantedEnv, row.Position = true, known.grants, known.env, (n+1)*positionStep
 		}
-		if row.Path, err = filepath.Abs(path); err != nil {
-			return fmt.Errorf("path of plugin %s: %w", row.Name, err)
+	}
+	return row
+}
+
+// register pins what lies in the directory. What an operator installed or is
+// working on has precedence over it.
+func (h *Host) register(ctx context.Context, known, row pluginsdk.PluginInfo) (err error) {
+	if known.Origin == pluginsdk.OriginStore || known.Origin == pluginsdk.OriginDev {
+		h.config.Log.Warn("a plugin of the directory is not used: one of the same name was installed",
+			"plugin", row.Name, "unused", row.Path, "used", known.Path)
+		return nil
+	}
+	if row.SHA256, err = hashFile(row.Path); err != nil {
+		return fmt.Errorf("hash plugin %s: %w", row.Name, err)
+	}
+	if err := h.store.RegisterPlugin(ctx, row); err != nil {
+		return fmt.Errorf("register plugin %s: %w", row.Name, err)
+	}
+	if known.Name == "" {
+		return nil
+	}
+	if known.GrantedEnv == nil && row.GrantedEnv != nil { // a row of before there were such grants
+		if err := h.store.SetPluginGrants(ctx, row.Name, known.Granted, row.GrantedEnv); err != nil {
+			return fmt.Errorf("grant %s its environment: %w", row.Name, err)
 		}
-		if row.SHA256, err = hashFile(path); err != nil {
-			return fmt.Errorf("hash plugin %s: %w", row.Name, err)
-		}
-		if err := h.store.RegisterPlugin(ctx, row); err != nil {
-			return fmt.Errorf("register plugin %s: %w", row.Name, err)
-		}
+	}
+	if known.SHA256 == row.SHA256 {
+		return nil
+	}
+	detail := fmt.Sprintf("%s has changed in the plugin directory: sha256 %s, before %s", row.Path, row.SHA256, known.SHA256)
+	if err := h.store.Audit(ctx, "daemon", "plugin.pin", row.Name, detail); err != nil {
+		return fmt.Errorf("note the new pin of %s: %w", row.Name, err)
 	}
 	return nil
 }
@@ -84,29 +127,4 @@ func hashFile(path string) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil
-}
-
-// passed are the variables of the daemon's own environment that every plugin
-// gets. Everything else is withheld.
-var passed = []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"}
-
-// environment returns the whole environment of a plugin's process.
-func (h *Host) environment(plugin string) []string {
-	env := []string{"HARNESS_OWNER=" + h.config.Owner}
-	for _, name := range passed {
-		if value, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+value)
-		}
-	}
-	for _, known := range shipped {
-		if known.name != plugin {
-			continue
-		}
-		for name, value := range h.config.Provide {
-			if slices.Contains(known.env, name) {
-				env = append(env, name+"="+value)
-			}
-		}
-	}
-	return env
 }

@@ -4,10 +4,12 @@
 package pluginhost
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +26,10 @@ import (
 type Store interface {
 	Plugins(ctx context.Context) ([]pluginsdk.PluginInfo, error)
 	RegisterPlugin(ctx context.Context, info pluginsdk.PluginInfo) error
+	SetPluginQuarantine(ctx context.Context, name, reason string) error
+	SetPluginGrants(ctx context.Context, name string, granted []pluginsdk.Capability, env []string) error
+	SavePluginLedger(ctx context.Context, name string, ledger pluginsdk.PluginLedger) error
+	Audit(ctx context.Context, who, action, target, detail string) error
 	SavePluginManifest(ctx context.Context, name string, manifest pluginsdk.Manifest) error
 	SavePluginState(ctx context.Context, name string, state pluginsdk.PluginState, lastError string, restarts int) error
 	AddPluginFailures(ctx context.Context, name string, failures int64, lastError string) error
@@ -36,31 +42,82 @@ type Events interface {
 	Subscribe(name string, types []string, deliver func(context.Context, []pluginsdk.Event) error) (stop func())
 }
 
+// API makes the services that plugins may call.
+type API interface {
+	// For returns the services of one plugin.
+	For(plugin string) pluginsdk.Host
+	// Admit says whether the plugin may make a call that needs the capability.
+	Admit(ctx context.Context, plugin string, capability pluginsdk.Capability) error
+}
+
 // Config holds what an operator can set. Zero fields get defaults.
 type Config struct {
 	Dir     string            // where the plugin binaries are
 	Owner   string            // installation id, marks every child process
 	Provide map[string]string // environment that plugins may ask for, by name
 	Sockets string            // directory for the plugins' sockets; default the system's
+	Logs    string            // directory for the plugins' logs; empty keeps none
+	Dev     bool              // plugins may run under a debugger
+
+	// Verify is asked before each start whether the executable is the one that
+	// was pinned. Nil accepts any.
+	Verify func(row pluginsdk.PluginInfo) error
+	// Settings returns what a plugin is given for its row. Nil gives the row's.
+	Settings func(ctx context.Context, row pluginsdk.PluginInfo) (Settings, error)
+	// Reserved are the commands of the core, which no plugin can have.
+	Reserved []string
 
 	Poll         time.Duration // how often the registry is read; default 1 s
 	StartTimeout time.Duration // from process start to serving; default 10 s
 	StopTimeout  time.Duration // drain, deactivate and end; default 5 s
 	BackoffBase  time.Duration // wait before the first restart; doubles; default 1 s
 	BackoffMax   time.Duration // default 1 min
-	Patience     time.Duration // how long a hook waits for a plugin being started; default 5 s
+	Patience     time.Duration // how long a hook that must not be passed over waits for its plugin; default 5 s
 	LateGrace    time.Duration // how long past its deadline a call may go on; default 5 s
-	Log          *slog.Logger
+	// Handover is how long runs that began with a version keep to it once it
+	// was replaced; default 5 min.
+	Handover time.Duration
+	// Watch is how often a plugin's processes are looked at; default 1 s. Its
+	// health is asked for at every fifth look.
+	Watch time.Duration
+	// A plugin that failed Failures times within Window is put in quarantine;
+	// default 5 in 10 min.
+	Failures int
+	Window   time.Duration
+	// Limits of a plugin whose row sets none; default 1 GiB, 64 processes,
+	// 1024 open files, all of the CPU.
+	Limits pluginsdk.PluginLimits
+	Log    *slog.Logger
+}
+
+// Settings are what a plugin is configured with.
+type Settings struct {
+	Values json.RawMessage // defaults and secrets filled in
+	// Redact takes the secrets out of a text; nil: there are none.
+	Redact func(text string) string
+	// Problem says what is wrong with the row's settings; the last good ones
+	// stay in force.
+	Problem string
 }
 
 func (c Config) withDefaults() Config {
 	for field, value := range map[*time.Duration]time.Duration{
 		&c.Poll: time.Second, &c.StartTimeout: 10 * time.Second, &c.StopTimeout: 5 * time.Second,
 		&c.BackoffBase: time.Second, &c.BackoffMax: time.Minute,
-		&c.Patience: 5 * time.Second, &c.LateGrace: 5 * time.Second,
+		&c.Patience: 5 * time.Second, &c.LateGrace: 5 * time.Second, &c.Handover: 5 * time.Minute,
+		&c.Watch: time.Second, &c.Window: 10 * time.Minute,
 	} {
 		if *field == 0 {
 			*field = value
+		}
+	}
+	if c.Failures == 0 {
+		c.Failures = 5
+	}
+	c.Limits = limitsOf(c.Limits, pluginsdk.PluginLimits{MemoryBytes: 1 << 30, Processes: 64, OpenFiles: 1024})
+	if c.Settings == nil {
+		c.Settings = func(_ context.Context, row pluginsdk.PluginInfo) (Settings, error) {
+			return Settings{Values: row.Settings}, nil
 		}
 	}
 	if c.Log == nil {
@@ -74,8 +131,9 @@ type Host struct {
 	config   Config
 	store    Store
 	events   Events
-	hostFor  func(plugin string) pluginsdk.Host
+	api      API
 	launcher *launch.Launcher
+	logs     *logs
 
 	// order is the enabled plugins in the operator's order; it is replaced
 	// whole, so that readers need no lock.
@@ -84,6 +142,8 @@ type Host struct {
 	// included: its calls keep their grants until they are over.
 	current   sync.Map
 	instances map[string]*Instance // the sync loop's own
+	starting  []*Instance          // those of the daemon's start, for Ready
+	readings  atomic.Int64         // of the registry, begun
 	ending    map[string]*Instance // the last one of a name that was retired
 	stop      context.CancelFunc
 	done      chan struct{}
@@ -91,12 +151,11 @@ type Host struct {
 	endings   sync.WaitGroup
 }
 
-// New returns a Host. hostFor makes the services that a plugin may call; it is
-// called once for each start of a plugin's process.
-func New(config Config, store Store, events Events, hostFor func(plugin string) pluginsdk.Host) *Host {
+// New returns a Host. The API is first asked when a plugin is started.
+func New(config Config, store Store, events Events, api API) *Host {
 	h := &Host{
-		config: config.withDefaults(), store: store, events: events, hostFor: hostFor,
-		launcher:  launch.NewLauncher(),
+		config: config.withDefaults(), store: store, events: events, api: api,
+		launcher: launch.NewLauncher(), logs: newLogs(config.Logs),
 		instances: make(map[string]*Instance), ending: make(map[string]*Instance),
 		done: make(chan struct{}), kick: make(chan struct{}, 1),
 	}
@@ -124,6 +183,7 @@ func (h *Host) Start(ctx context.Context) error {
 	if err := h.sync(ctx, run); err != nil { // follow tries again
 		h.config.Log.Warn("plugin registry cannot be read; trying again", "err", err)
 	}
+	h.starting = slices.AppendSeq([]*Instance{}, maps.Values(h.instances))
 	go h.follow(run)
 	return nil
 }
@@ -155,7 +215,7 @@ func (h *Host) clearSockets() error {
 // Ready waits until every enabled plugin serves or has failed to start once,
 // or until ctx ends.
 func (h *Host) Ready(ctx context.Context) error {
-	for _, instance := range *h.order.Load() {
+	for _, instance := range h.starting {
 		select {
 		case <-instance.tried:
 		case <-ctx.Done():
@@ -177,6 +237,7 @@ func (h *Host) Stop(context.Context) error {
 	}
 	h.endings.Wait()
 	h.launcher.Stop()
+	h.logs.close()
 	return nil
 }
 
@@ -208,11 +269,12 @@ func (h *Host) follow(ctx context.Context) {
 
 // sync makes what runs follow the rows. run is the life of what it starts.
 func (h *Host) sync(ctx, run context.Context) error {
+	h.readings.Add(1)
 	rows, err := h.store.Plugins(ctx)
 	if err != nil {
 		return err
 	}
-	order := make([]*Instance, 0, len(rows))
+	running := make([]*Instance, 0, len(rows))
 	seen := make(map[string]bool, len(rows))
 	for _, row := range rows {
 		seen[row.Name] = true
@@ -230,18 +292,30 @@ func (h *Host) sync(ctx, run context.Context) error {
 			h.settleState(ctx, row)
 			continue
 		default:
-			instance.update(row)
+			instance.update(ctx, row)
 		}
-		order = append(order, instance)
+		if instance.joined() {
+			running = append(running, instance)
+		}
 		instance.flush(ctx)
 	}
-	h.order.Store(&order)
+	h.order.Store(h.lineup(running))
 	for name, instance := range h.instances {
 		if !seen[name] {
 			h.retire(instance)
 		}
 	}
 	return nil
+}
+
+// lineup puts instances into the operator's order, and notes on each which of
+// its commands another one has.
+func (h *Host) lineup(instances []*Instance) *[]*Instance {
+	slices.SortFunc(instances, func(a, b *Instance) int {
+		return cmp.Or(cmp.Compare(a.Info().Position, b.Info().Position), cmp.Compare(a.name, b.name))
+	})
+	markConflicts(instances, h.config.Reserved)
+	return &instances
 }
 
 // settleState corrects what a predecessor that died left in the row of a plugin
@@ -260,6 +334,7 @@ func (h *Host) settleState(ctx context.Context, row pluginsdk.PluginInfo) {
 
 func (h *Host) begin(run context.Context, row pluginsdk.PluginInfo) *Instance {
 	instance := newInstance(h, row)
+	instance.first = h.starting == nil
 	h.instances[row.Name] = instance
 	h.current.Store(row.Name, instance)
 	instance.start(run, h.ending[row.Name])
@@ -276,24 +351,61 @@ func (h *Host) retire(instance *Instance) {
 }
 
 // Answering returns the enabled plugins that declare the hook, in the
-// operator's order.
+// operator's order. One that cannot be started is left out where its hook may
+// be passed over.
 func (h *Host) Answering(hook pluginsdk.Hook) []*Instance {
 	order := *h.order.Load()
 	answering := make([]*Instance, 0, len(order))
 	for _, instance := range order {
-		if instance.Info().Manifest.Answers(hook) {
+		info := instance.Info()
+		passed := instance.out() && mayBePassedOver(info, hook)
+		if !passed && info.Manifest.Answers(hook) {
 			answering = append(answering, instance)
 		}
 	}
 	return answering
 }
 
+// Release says that a run is over: it no longer keeps to the versions of the
+// plugins that it began with.
+func (h *Host) Release(run string) {
+	h.current.Range(func(_, instance any) bool {
+		instance.(*Instance).unpin(run)
+		return true
+	})
+}
+
+// Live puts what is known of a plugin at this moment into its row.
+func (h *Host) Live(row pluginsdk.PluginInfo) pluginsdk.PluginInfo {
+	if instance, ok := h.current.Load(row.Name); ok {
+		instance.(*Instance).live(&row)
+	}
+	return row
+}
+
+// SettingsOf returns the settings in force of a plugin that was started.
+func (h *Host) SettingsOf(plugin string) (json.RawMessage, bool) {
+	instance, ok := h.current.Load(plugin)
+	if !ok {
+		return nil, false
+	}
+	settings := instance.(*Instance).settings.Load()
+	if settings == nil || settings.Values == nil {
+		return nil, false
+	}
+	return settings.Values, true
+}
+
 // EachCommand calls fn for every command that an enabled plugin declares, in
-// the operator's order.
+// the operator's order; of a command that several declare, for the first one's.
 func (h *Host) EachCommand(fn func(plugin string, spec pluginsdk.CommandSpec)) {
+	seen := make(map[string]bool)
 	for _, instance := range h.Answering(pluginsdk.HookCommand) {
 		for _, spec := range instance.Info().Manifest.Commands {
-			fn(instance.name, spec)
+			if !seen[spec.Name] {
+				seen[spec.Name] = spec.Name != "*"
+				fn(instance.name, spec)
+			}
 		}
 	}
 }
@@ -313,8 +425,4 @@ func unreadable(row pluginsdk.PluginInfo, column string) bool {
 		}
 	}
 	return false
-}
-
-func sameJSON(a, b json.RawMessage) bool {
-	return string(a) == string(b)
 }

@@ -74,6 +74,10 @@ func (t *tx) accept(ctx context.Context, a ledger.Acceptance, user pluginsdk.Mes
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
+	if a.MaxDepth > 0 && depth > a.MaxDepth {
+		return ledger.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeExhausted,
+			"run %s was caused by a run that was caused by a run, %d deep, and may cause no further one", a.Submission.CauseRunID, a.MaxDepth)
+	}
 	idle, err := t.room(ctx, a)
 	if err != nil {
 		return ledger.Accepted{}, err

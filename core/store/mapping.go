@@ -218,7 +218,15 @@ func insertPlugin(into *ent.PluginClient, p pluginsdk.PluginInfo) (*ent.PluginCr
 		SetID(p.Name).SetPath(clean(p.Path)).SetSha256(p.SHA256).SetVersion(clean(p.Version)).
 		SetManifest(manifest).SetEnabled(schema.Switch(p.Enabled)).SetPosition(p.Position).SetState(p.State).
 		SetLastError(clean(p.LastError)).SetRestarts(p.Restarts).SetFailures(p.Failures).
+		SetOrigin(p.Origin).SetPublisher(p.Publisher).SetLimits(p.Limits).SetQuarantine(clean(p.Quarantine)).
+		SetLedger(p.Ledger).SetAttach(clean(p.Attach)).SetSettingsRevision(p.SettingsRevision).
 		SetUpdatedAt(instant(p.UpdatedAt))
+	if p.Previous != nil {
+		create.SetPrevious(p.Previous)
+	}
+	if p.GrantedEnv != nil {
+		create.SetGrantedEnv(p.GrantedEnv)
+	}
 	if p.Settings != nil {
 		create.SetSettings(p.Settings)
 	}

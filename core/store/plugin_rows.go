@@ -18,7 +18,8 @@ import (
 // pluginColumns are read without ent: operators edit this table by SQL, and a
 // value that cannot be read must not hide the other rows.
 const pluginColumns = `SELECT name, path, sha256, version, manifest, enabled, position, settings, granted,
-	on_failure, state, last_error, restarts, failures, updated_at FROM plugins`
+	on_failure, state, last_error, restarts, failures, origin, publisher, previous, granted_env, limits, quarantine,
+	ledger, attach, settings_revision, updated_at FROM plugins`
 
 // Plugins returns the registry in the operator's order: by position, then by
 // name. A row with a value that makes no sense comes without it, and says so in
@@ -118,13 +119,20 @@ func (r *pluginRow) info() pluginsdk.PluginInfo {
 	p := pluginsdk.PluginInfo{
 		Name: r.text("name"), Path: r.text("path"), SHA256: r.text("sha256"), Version: r.text("version"),
 		State: pluginsdk.PluginState(r.text("state")), LastError: r.text("last_error"),
+		Origin: pluginsdk.PluginOrigin(r.text("origin")), Publisher: r.text("publisher"),
+		Quarantine: r.text("quarantine"), Attach: r.text("attach"),
 	}
 	r.read("enabled", (*schema.Switch)(&p.Enabled))
 	r.number("position", func(n int64) { p.Position = int(n) })
 	r.number("restarts", func(n int64) { p.Restarts = int(n) })
 	r.number("failures", func(n int64) { p.Failures = n })
 	parse(r, "manifest", &p.Manifest)
+	r.number("settings_revision", func(n int64) { p.SettingsRevision = n })
 	parse(r, "granted", &p.Granted)
+	parse(r, "granted_env", &p.GrantedEnv)
+	parse(r, "limits", &p.Limits)
+	parse(r, "previous", &p.Previous)
+	parse(r, "ledger", &p.Ledger)
 	parse(r, "on_failure", &p.OnFailure)
 	settings, err := document("settings", json.RawMessage(r.text("settings")))
 	if err != nil {

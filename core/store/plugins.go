@@ -10,8 +10,46 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
+// InstallPlugin makes a version of a plugin the one that is started: path, pin,
+// version, manifest, origin, publisher and previous versions are replaced, and
+// a quarantine ends. The rest of a row that exists is the operator's; a new one
+// is off, without grants, and last in the order.
+func (s *Store) InstallPlugin(ctx context.Context, p pluginsdk.PluginInfo) error {
+	if p.Name == "" {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a plugin needs one")
+	}
+	manifest, err := json.Marshal(p.Manifest)
+	if err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "manifest: %w", err)
+	}
+	p.Enabled, p.Granted, p.GrantedEnv, p.Quarantine = false, nil, nil, ""
+	p.State, p.UpdatedAt = pluginsdk.PluginDisabled, s.now()
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		known, err := tx.Plugin.Update().Where(plugin.ID(p.Name)).
+			SetPath(clean(p.Path)).SetSha256(p.SHA256).SetVersion(clean(p.Version)).SetManifest(manifest).
+			SetOrigin(p.Origin).SetPublisher(p.Publisher).SetPrevious(p.Previous).SetQuarantine("").SetUpdatedAt(p.UpdatedAt).
+			Save(ctx)
+		if err != nil || known > 0 {
+			return err
+		}
+		if err := tx.row(ctx, "SELECT COALESCE(MAX(position), 0) FROM plugins", nil, &p.Position); err != nil {
+			return err
+		}
+		p.Position += positionStep
+		insert, err := insertPlugin(tx.Plugin, p)
+		if err != nil {
+			return err
+		}
+		return insert.Exec(ctx)
+	})
+	return wrap("install plugin", err)
+}
+
+// positionStep leaves room between two plugins for an operator's own.
+const positionStep = 10
+
 // RegisterPlugin makes a plugin known. A new name gets the row as it is given;
-// of a known one only path and sha256 change: the rest is the operator's.
+// of a known one only origin, path and sha256 change: the rest is the operator's.
 func (s *Store) RegisterPlugin(ctx context.Context, p pluginsdk.PluginInfo) error {
 	if p.Name == "" {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a plugin needs one")
@@ -30,14 +68,19 @@ func (s *Store) RegisterPlugin(ctx context.Context, p pluginsdk.PluginInfo) erro
 			return err
 		}
 		return insert.OnConflictColumns(plugin.FieldID).
-			Update(func(u *ent.PluginUpsert) { u.SetPath(clean(p.Path)).SetSha256(p.SHA256) }).Exec(ctx)
+			Update(func(u *ent.PluginUpsert) { u.SetPath(clean(p.Path)).SetSha256(p.SHA256).SetOrigin(p.Origin) }).Exec(ctx)
 	})
 	return wrap("register plugin", err)
 }
 
-// SetPluginEnabled turns a plugin on or off.
+// SetPluginEnabled turns a plugin on or off. Turning on ends a quarantine.
 func (s *Store) SetPluginEnabled(ctx context.Context, name string, enabled bool) error {
-	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetEnabled(schema.Switch(enabled)) })
+	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) {
+		u.SetEnabled(schema.Switch(enabled))
+		if enabled {
+			u.SetQuarantine("")
+		}
+	})
 }
 
 // SetPluginPosition moves a plugin in the order of hooks: lower comes earlier,
@@ -64,6 +107,33 @@ func (s *Store) SetPluginSettings(ctx context.Context, name string, settings jso
 // SetPluginGranted replaces the capabilities a plugin has.
 func (s *Store) SetPluginGranted(ctx context.Context, name string, granted []pluginsdk.Capability) error {
 	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetGranted(granted) })
+}
+
+// SetPluginGrants replaces the capabilities and the environment variables a
+// plugin has.
+func (s *Store) SetPluginGrants(ctx context.Context, name string, granted []pluginsdk.Capability, env []string) error {
+	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetGranted(granted).SetGrantedEnv(env) })
+}
+
+// SetPluginLimits replaces what a plugin's processes may use.
+func (s *Store) SetPluginLimits(ctx context.Context, name string, limits pluginsdk.PluginLimits) error {
+	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetLimits(limits) })
+}
+
+// SetPluginQuarantine says why a plugin is not to be started any more; an empty
+// reason lets it be started again.
+func (s *Store) SetPluginQuarantine(ctx context.Context, name, reason string) error {
+	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetQuarantine(clean(reason)) })
+}
+
+// SetPluginAttach names where a plugin under a debugger serves; empty: nowhere.
+func (s *Store) SetPluginAttach(ctx context.Context, name, attach string) error {
+	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetAttach(clean(attach)) })
+}
+
+// SavePluginLedger keeps a plugin's figures for who looks when it is down.
+func (s *Store) SavePluginLedger(ctx context.Context, name string, ledger pluginsdk.PluginLedger) error {
+	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) { u.SetLedger(ledger) })
 }
 
 // SetPluginOnFailure replaces the operator's word on failing hooks.
@@ -96,15 +166,17 @@ func (s *Store) AddPluginFailures(ctx context.Context, name string, n int64, las
 	})
 }
 
-// DeletePlugin removes a plugin's row and all of its state.
+// DeletePlugin removes a plugin's row, all of its state and its secrets.
 func (s *Store) DeletePlugin(ctx context.Context, name string) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		n, err := tx.run(ctx, "DELETE FROM plugins WHERE name = $1", name)
 		if err == nil && n == 0 {
 			return noPlugin(name)
 		}
-		if err == nil {
-			_, err = tx.run(ctx, "DELETE FROM plugin_states WHERE plugin = $1", name)
+		for _, table := range []string{"plugin_states", "plugin_secrets"} {
+			if err == nil {
+				_, err = tx.run(ctx, "DELETE FROM "+table+" WHERE plugin = $1", name)
+			}
 		}
 		return err
 	})

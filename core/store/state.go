@@ -23,7 +23,14 @@ func (s *Store) GetState(ctx context.Context, plugin, key string) ([]byte, error
 	return row.Value, nil
 }
 
-// PutState sets the value of a plugin's key.
+// What a plugin may keep: keys, and bytes of keys and values together.
+const (
+	MaxStateKeys  = 10_000
+	MaxStateBytes = 64 << 20
+)
+
+// PutState sets the value of a plugin's key. CodeExhausted: the plugin would
+// keep more than MaxStateKeys or MaxStateBytes.
 func (s *Store) PutState(ctx context.Context, plugin, key string, value []byte) error {
 	id, err := newID()
 	if err != nil {
@@ -34,11 +41,29 @@ func (s *Store) PutState(ctx context.Context, plugin, key string, value []byte) 
 	}
 	now := s.now()
 	err = s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
+		if err := tx.stateRoom(ctx, plugin, clean(key), len(value)); err != nil {
+			return err
+		}
 		return tx.PluginState.Create().SetID(id).SetPlugin(plugin).SetKey(clean(key)).SetValue(value).SetUpdatedAt(now).
 			OnConflictColumns(pluginstate.FieldPlugin, pluginstate.FieldKey).
 			Update(func(u *ent.PluginStateUpsert) { u.SetValue(value).SetUpdatedAt(now) }).Exec(ctx)
 	})
 	return wrap("write plugin state", err)
+}
+
+// stateRoom refuses a value that is more than the plugin may keep.
+func (t *tx) stateRoom(ctx context.Context, plugin, key string, size int) error {
+	var keys, bytes int
+	err := t.row(ctx, "SELECT COUNT(*), COALESCE(SUM(LENGTH(key) + LENGTH(value)), 0) FROM plugin_states WHERE plugin = $1 AND key <> $2",
+		[]any{plugin, key}, &keys, &bytes)
+	if err != nil {
+		return err
+	}
+	if bytes += len(key) + size; keys >= MaxStateKeys || bytes > MaxStateBytes {
+		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "%s would keep %d keys and %d bytes; at most %d keys and %d bytes are allowed: delete some",
+			plugin, keys+1, bytes, MaxStateKeys, MaxStateBytes)
+	}
+	return nil
 }
 
 // DeleteState removes a plugin's key; an absent one is no error.

@@ -93,6 +93,18 @@ func (f PluginFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, erro
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PluginMutation", m)
 }
 
+// The PluginSecretFunc type is an adapter to allow the use of ordinary
+// function as PluginSecret mutator.
+type PluginSecretFunc func(context.Context, *ent.PluginSecretMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f PluginSecretFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.PluginSecretMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PluginSecretMutation", m)
+}
+
 // The PluginStateFunc type is an adapter to allow the use of ordinary
 // function as PluginState mutator.
 type PluginStateFunc func(context.Context, *ent.PluginStateMutation) (ent.Value, error)

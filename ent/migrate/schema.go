@@ -196,6 +196,15 @@ var (
 		{Name: "last_error", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "restarts", Type: field.TypeInt, Default: 0},
 		{Name: "failures", Type: field.TypeInt64, Default: 0},
+		{Name: "origin", Type: field.TypeString, Default: ""},
+		{Name: "publisher", Type: field.TypeString, Default: ""},
+		{Name: "previous", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "granted_env", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "limits", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "quarantine", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "ledger", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "attach", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "settings_revision", Type: field.TypeInt64, Default: 0},
 		{Name: "updated_at", Type: field.TypeTime, Nullable: true},
 	}
 	// PluginsTable holds the schema information for the "plugins" table.
@@ -203,6 +212,27 @@ var (
 		Name:       "plugins",
 		Columns:    PluginsColumns,
 		PrimaryKey: []*schema.Column{PluginsColumns[0]},
+	}
+	// PluginSecretsColumns holds the columns for the "plugin_secrets" table.
+	PluginSecretsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString},
+		{Name: "plugin", Type: field.TypeString},
+		{Name: "name", Type: field.TypeString},
+		{Name: "value", Type: field.TypeBytes},
+		{Name: "updated_at", Type: field.TypeTime},
+	}
+	// PluginSecretsTable holds the schema information for the "plugin_secrets" table.
+	PluginSecretsTable = &schema.Table{
+		Name:       "plugin_secrets",
+		Columns:    PluginSecretsColumns,
+		PrimaryKey: []*schema.Column{PluginSecretsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "pluginsecret_plugin_name",
+				Unique:  true,
+				Columns: []*schema.Column{PluginSecretsColumns[1], PluginSecretsColumns[2]},
+			},
+		},
 	}
 	// PluginStatesColumns holds the columns for the "plugin_states" table.
 	PluginStatesColumns = []*schema.Column{
@@ -376,6 +406,7 @@ var (
 		MessagesTable,
 		MetricsTable,
 		PluginsTable,
+		PluginSecretsTable,
 		PluginStatesTable,
 		RunsTable,
 		TasksTable,

@@ -39,6 +39,24 @@ const (
 	FieldRestarts = "restarts"
 	// FieldFailures holds the string denoting the failures field in the database.
 	FieldFailures = "failures"
+	// FieldOrigin holds the string denoting the origin field in the database.
+	FieldOrigin = "origin"
+	// FieldPublisher holds the string denoting the publisher field in the database.
+	FieldPublisher = "publisher"
+	// FieldPrevious holds the string denoting the previous field in the database.
+	FieldPrevious = "previous"
+	// FieldGrantedEnv holds the string denoting the granted_env field in the database.
+	FieldGrantedEnv = "granted_env"
+	// FieldLimits holds the string denoting the limits field in the database.
+	FieldLimits = "limits"
+	// FieldQuarantine holds the string denoting the quarantine field in the database.
+	FieldQuarantine = "quarantine"
+	// FieldLedger holds the string denoting the ledger field in the database.
+	FieldLedger = "ledger"
+	// FieldAttach holds the string denoting the attach field in the database.
+	FieldAttach = "attach"
+	// FieldSettingsRevision holds the string denoting the settings_revision field in the database.
+	FieldSettingsRevision = "settings_revision"
 	// FieldUpdatedAt holds the string denoting the updated_at field in the database.
 	FieldUpdatedAt = "updated_at"
 	// Table holds the table name of the plugin in the database.
@@ -61,6 +79,15 @@ var Columns = []string{
 	FieldLastError,
 	FieldRestarts,
 	FieldFailures,
+	FieldOrigin,
+	FieldPublisher,
+	FieldPrevious,
+	FieldGrantedEnv,
+	FieldLimits,
+	FieldQuarantine,
+	FieldLedger,
+	FieldAttach,
+	FieldSettingsRevision,
 	FieldUpdatedAt,
 }
 
@@ -93,6 +120,16 @@ var (
 	DefaultRestarts int
 	// DefaultFailures holds the default value on creation for the "failures" field.
 	DefaultFailures int64
+	// DefaultOrigin holds the default value on creation for the "origin" field.
+	DefaultOrigin pluginsdk.PluginOrigin
+	// DefaultPublisher holds the default value on creation for the "publisher" field.
+	DefaultPublisher string
+	// DefaultQuarantine holds the default value on creation for the "quarantine" field.
+	DefaultQuarantine string
+	// DefaultAttach holds the default value on creation for the "attach" field.
+	DefaultAttach string
+	// DefaultSettingsRevision holds the default value on creation for the "settings_revision" field.
+	DefaultSettingsRevision int64
 )
 
 // OrderOption defines the ordering options for the Plugin queries.
@@ -146,6 +183,31 @@ func ByRestarts(opts ...sql.OrderTermOption) OrderOption {
 // ByFailures orders the results by the failures field.
 func ByFailures(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldFailures, opts...).ToFunc()
+}
+
+// ByOrigin orders the results by the origin field.
+func ByOrigin(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldOrigin, opts...).ToFunc()
+}
+
+// ByPublisher orders the results by the publisher field.
+func ByPublisher(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPublisher, opts...).ToFunc()
+}
+
+// ByQuarantine orders the results by the quarantine field.
+func ByQuarantine(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldQuarantine, opts...).ToFunc()
+}
+
+// ByAttach orders the results by the attach field.
+func ByAttach(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAttach, opts...).ToFunc()
+}
+
+// BySettingsRevision orders the results by the settings_revision field.
+func BySettingsRevision(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSettingsRevision, opts...).ToFunc()
 }
 
 // ByUpdatedAt orders the results by the updated_at field.

@@ -112,6 +112,32 @@ func Failures(v int64) predicate.Plugin {
 	return predicate.Plugin(sql.FieldEQ(FieldFailures, v))
 }
 
+// Origin applies equality check predicate on the "origin" field. It's identical to OriginEQ.
+func Origin(v pluginsdk.PluginOrigin) predicate.Plugin {
+	vc := string(v)
+	return predicate.Plugin(sql.FieldEQ(FieldOrigin, vc))
+}
+
+// Publisher applies equality check predicate on the "publisher" field. It's identical to PublisherEQ.
+func Publisher(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldPublisher, v))
+}
+
+// Quarantine applies equality check predicate on the "quarantine" field. It's identical to QuarantineEQ.
+func Quarantine(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldQuarantine, v))
+}
+
+// Attach applies equality check predicate on the "attach" field. It's identical to AttachEQ.
+func Attach(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldAttach, v))
+}
+
+// SettingsRevision applies equality check predicate on the "settings_revision" field. It's identical to SettingsRevisionEQ.
+func SettingsRevision(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldSettingsRevision, v))
+}
+
 // UpdatedAt applies equality check predicate on the "updated_at" field. It's identical to UpdatedAtEQ.
 func UpdatedAt(v time.Time) predicate.Plugin {
 	return predicate.Plugin(sql.FieldEQ(FieldUpdatedAt, v))
@@ -659,6 +685,365 @@ func FailuresLT(v int64) predicate.Plugin {
 // FailuresLTE applies the LTE predicate on the "failures" field.
 func FailuresLTE(v int64) predicate.Plugin {
 	return predicate.Plugin(sql.FieldLTE(FieldFailures, v))
+}
+
+// OriginEQ applies the EQ predicate on the "origin" field.
+func OriginEQ(v pluginsdk.PluginOrigin) predicate.Plugin {
+	vc := string(v)
+	return predicate.Plugin(sql.FieldEQ(FieldOrigin, vc))
+}
+
+// OriginNEQ applies the NEQ predicate on the "origin" field.
+func OriginNEQ(v pluginsdk.PluginOrigin) predicate.Plugin {
+	vc := string(v)
+	return predicate.Plugin(sql.FieldNEQ(FieldOrigin, vc))
+}
+
+// OriginIn applies the In predicate on the "origin" field.
+func OriginIn(vs ...pluginsdk.PluginOrigin) predicate.Plugin {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = string(vs[i])
+	}
+	return predicate.Plugin(sql.FieldIn(FieldOrigin, v...))
+}
+
+// OriginNotIn applies the NotIn predicate on the "origin" field.
+func OriginNotIn(vs ...pluginsdk.PluginOrigin) predicate.Plugin {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = string(vs[i])
+	}
+	return predicate.Plugin(sql.FieldNotIn(FieldOrigin, v...))
+}
+
+// OriginGT applies the GT predicate on the "origin" field.
+func OriginGT(v pluginsdk.PluginOrigin) predicate.Plugin {
+	vc := string(v)
+	return predicate.Plugin(sql.FieldGT(FieldOrigin, vc))
+}
+
+// OriginGTE applies the GTE predicate on the "origin" field.
+func OriginGTE(v pluginsdk.PluginOrigin) predicate.Plugin {
+	vc := string(v)
+	return predicate.Plugin(sql.FieldGTE(FieldOrigin, vc))
+}
+
+// OriginLT applies the LT predicate on the "origin" field.
+func OriginLT(v pluginsdk.PluginOrigin) predicate.Plugin {
+	vc := string(v)
+	return predicate.Plugin(sql.FieldLT(FieldOrigin, vc))
+}
+
+// OriginLTE applies the LTE predicate on the "origin" field.
+func OriginLTE(v pluginsdk.PluginOrigin) predicate.Plugin {
+	vc := string(v)
+	return predicate.Plugin(sql.FieldLTE(FieldOrigin, vc))
+}
+
+// OriginContains applies the Contains predicate on the "origin" field.
+func OriginContains(v pluginsdk.PluginOrigin) predicate.Plugin {
+	vc := string(v)
+	return predicate.Plugin(sql.FieldContains(FieldOrigin, vc))
+}
+
+// OriginHasPrefix applies the HasPrefix predicate on the "origin" field.
+func OriginHasPrefix(v pluginsdk.PluginOrigin) predicate.Plugin {
+	vc := string(v)
+	return predicate.Plugin(sql.FieldHasPrefix(FieldOrigin, vc))
+}
+
+// OriginHasSuffix applies the HasSuffix predicate on the "origin" field.
+func OriginHasSuffix(v pluginsdk.PluginOrigin) predicate.Plugin {
+	vc := string(v)
+	return predicate.Plugin(sql.FieldHasSuffix(FieldOrigin, vc))
+}
+
+// OriginEqualFold applies the EqualFold predicate on the "origin" field.
+func OriginEqualFold(v pluginsdk.PluginOrigin) predicate.Plugin {
+	vc := string(v)
+	return predicate.Plugin(sql.FieldEqualFold(FieldOrigin, vc))
+}
+
+// OriginContainsFold applies the ContainsFold predicate on the "origin" field.
+func OriginContainsFold(v pluginsdk.PluginOrigin) predicate.Plugin {
+	vc := string(v)
+	return predicate.Plugin(sql.FieldContainsFold(FieldOrigin, vc))
+}
+
+// PublisherEQ applies the EQ predicate on the "publisher" field.
+func PublisherEQ(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldPublisher, v))
+}
+
+// PublisherNEQ applies the NEQ predicate on the "publisher" field.
+func PublisherNEQ(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNEQ(FieldPublisher, v))
+}
+
+// PublisherIn applies the In predicate on the "publisher" field.
+func PublisherIn(vs ...string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldIn(FieldPublisher, vs...))
+}
+
+// PublisherNotIn applies the NotIn predicate on the "publisher" field.
+func PublisherNotIn(vs ...string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotIn(FieldPublisher, vs...))
+}
+
+// PublisherGT applies the GT predicate on the "publisher" field.
+func PublisherGT(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGT(FieldPublisher, v))
+}
+
+// PublisherGTE applies the GTE predicate on the "publisher" field.
+func PublisherGTE(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGTE(FieldPublisher, v))
+}
+
+// PublisherLT applies the LT predicate on the "publisher" field.
+func PublisherLT(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLT(FieldPublisher, v))
+}
+
+// PublisherLTE applies the LTE predicate on the "publisher" field.
+func PublisherLTE(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLTE(FieldPublisher, v))
+}
+
+// PublisherContains applies the Contains predicate on the "publisher" field.
+func PublisherContains(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldContains(FieldPublisher, v))
+}
+
+// PublisherHasPrefix applies the HasPrefix predicate on the "publisher" field.
+func PublisherHasPrefix(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldHasPrefix(FieldPublisher, v))
+}
+
+// PublisherHasSuffix applies the HasSuffix predicate on the "publisher" field.
+func PublisherHasSuffix(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldHasSuffix(FieldPublisher, v))
+}
+
+// PublisherEqualFold applies the EqualFold predicate on the "publisher" field.
+func PublisherEqualFold(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEqualFold(FieldPublisher, v))
+}
+
+// PublisherContainsFold applies the ContainsFold predicate on the "publisher" field.
+func PublisherContainsFold(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldContainsFold(FieldPublisher, v))
+}
+
+// PreviousIsNil applies the IsNil predicate on the "previous" field.
+func PreviousIsNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldIsNull(FieldPrevious))
+}
+
+// PreviousNotNil applies the NotNil predicate on the "previous" field.
+func PreviousNotNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotNull(FieldPrevious))
+}
+
+// GrantedEnvIsNil applies the IsNil predicate on the "granted_env" field.
+func GrantedEnvIsNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldIsNull(FieldGrantedEnv))
+}
+
+// GrantedEnvNotNil applies the NotNil predicate on the "granted_env" field.
+func GrantedEnvNotNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotNull(FieldGrantedEnv))
+}
+
+// LimitsIsNil applies the IsNil predicate on the "limits" field.
+func LimitsIsNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldIsNull(FieldLimits))
+}
+
+// LimitsNotNil applies the NotNil predicate on the "limits" field.
+func LimitsNotNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotNull(FieldLimits))
+}
+
+// QuarantineEQ applies the EQ predicate on the "quarantine" field.
+func QuarantineEQ(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldQuarantine, v))
+}
+
+// QuarantineNEQ applies the NEQ predicate on the "quarantine" field.
+func QuarantineNEQ(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNEQ(FieldQuarantine, v))
+}
+
+// QuarantineIn applies the In predicate on the "quarantine" field.
+func QuarantineIn(vs ...string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldIn(FieldQuarantine, vs...))
+}
+
+// QuarantineNotIn applies the NotIn predicate on the "quarantine" field.
+func QuarantineNotIn(vs ...string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotIn(FieldQuarantine, vs...))
+}
+
+// QuarantineGT applies the GT predicate on the "quarantine" field.
+func QuarantineGT(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGT(FieldQuarantine, v))
+}
+
+// QuarantineGTE applies the GTE predicate on the "quarantine" field.
+func QuarantineGTE(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGTE(FieldQuarantine, v))
+}
+
+// QuarantineLT applies the LT predicate on the "quarantine" field.
+func QuarantineLT(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLT(FieldQuarantine, v))
+}
+
+// QuarantineLTE applies the LTE predicate on the "quarantine" field.
+func QuarantineLTE(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLTE(FieldQuarantine, v))
+}
+
+// QuarantineContains applies the Contains predicate on the "quarantine" field.
+func QuarantineContains(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldContains(FieldQuarantine, v))
+}
+
+// QuarantineHasPrefix applies the HasPrefix predicate on the "quarantine" field.
+func QuarantineHasPrefix(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldHasPrefix(FieldQuarantine, v))
+}
+
+// QuarantineHasSuffix applies the HasSuffix predicate on the "quarantine" field.
+func QuarantineHasSuffix(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldHasSuffix(FieldQuarantine, v))
+}
+
+// QuarantineEqualFold applies the EqualFold predicate on the "quarantine" field.
+func QuarantineEqualFold(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEqualFold(FieldQuarantine, v))
+}
+
+// QuarantineContainsFold applies the ContainsFold predicate on the "quarantine" field.
+func QuarantineContainsFold(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldContainsFold(FieldQuarantine, v))
+}
+
+// LedgerIsNil applies the IsNil predicate on the "ledger" field.
+func LedgerIsNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldIsNull(FieldLedger))
+}
+
+// LedgerNotNil applies the NotNil predicate on the "ledger" field.
+func LedgerNotNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotNull(FieldLedger))
+}
+
+// AttachEQ applies the EQ predicate on the "attach" field.
+func AttachEQ(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldAttach, v))
+}
+
+// AttachNEQ applies the NEQ predicate on the "attach" field.
+func AttachNEQ(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNEQ(FieldAttach, v))
+}
+
+// AttachIn applies the In predicate on the "attach" field.
+func AttachIn(vs ...string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldIn(FieldAttach, vs...))
+}
+
+// AttachNotIn applies the NotIn predicate on the "attach" field.
+func AttachNotIn(vs ...string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotIn(FieldAttach, vs...))
+}
+
+// AttachGT applies the GT predicate on the "attach" field.
+func AttachGT(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGT(FieldAttach, v))
+}
+
+// AttachGTE applies the GTE predicate on the "attach" field.
+func AttachGTE(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGTE(FieldAttach, v))
+}
+
+// AttachLT applies the LT predicate on the "attach" field.
+func AttachLT(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLT(FieldAttach, v))
+}
+
+// AttachLTE applies the LTE predicate on the "attach" field.
+func AttachLTE(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLTE(FieldAttach, v))
+}
+
+// AttachContains applies the Contains predicate on the "attach" field.
+func AttachContains(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldContains(FieldAttach, v))
+}
+
+// AttachHasPrefix applies the HasPrefix predicate on the "attach" field.
+func AttachHasPrefix(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldHasPrefix(FieldAttach, v))
+}
+
+// AttachHasSuffix applies the HasSuffix predicate on the "attach" field.
+func AttachHasSuffix(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldHasSuffix(FieldAttach, v))
+}
+
+// AttachEqualFold applies the EqualFold predicate on the "attach" field.
+func AttachEqualFold(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEqualFold(FieldAttach, v))
+}
+
+// AttachContainsFold applies the ContainsFold predicate on the "attach" field.
+func AttachContainsFold(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldContainsFold(FieldAttach, v))
+}
+
+// SettingsRevisionEQ applies the EQ predicate on the "settings_revision" field.
+func SettingsRevisionEQ(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldSettingsRevision, v))
+}
+
+// SettingsRevisionNEQ applies the NEQ predicate on the "settings_revision" field.
+func SettingsRevisionNEQ(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNEQ(FieldSettingsRevision, v))
+}
+
+// SettingsRevisionIn applies the In predicate on the "settings_revision" field.
+func SettingsRevisionIn(vs ...int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldIn(FieldSettingsRevision, vs...))
+}
+
+// SettingsRevisionNotIn applies the NotIn predicate on the "settings_revision" field.
+func SettingsRevisionNotIn(vs ...int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotIn(FieldSettingsRevision, vs...))
+}
+
+// SettingsRevisionGT applies the GT predicate on the "settings_revision" field.
+func SettingsRevisionGT(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGT(FieldSettingsRevision, v))
+}
+
+// SettingsRevisionGTE applies the GTE predicate on the "settings_revision" field.
+func SettingsRevisionGTE(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGTE(FieldSettingsRevision, v))
+}
+
+// SettingsRevisionLT applies the LT predicate on the "settings_revision" field.
+func SettingsRevisionLT(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLT(FieldSettingsRevision, v))
+}
+
+// SettingsRevisionLTE applies the LTE predicate on the "settings_revision" field.
+func SettingsRevisionLTE(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLTE(FieldSettingsRevision, v))
 }
 
 // UpdatedAtEQ applies the EQ predicate on the "updated_at" field.

@@ -27,6 +27,9 @@ type Metric func(*sql.Selector)
 // Plugin is the predicate function for plugin builders.
 type Plugin func(*sql.Selector)
 
+// PluginSecret is the predicate function for pluginsecret builders.
+type PluginSecret func(*sql.Selector)
+
 // PluginState is the predicate function for pluginstate builders.
 type PluginState func(*sql.Selector)
 

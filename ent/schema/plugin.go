@@ -33,6 +33,15 @@ func (Plugin) Fields() []ent.Field {
 		field.Text("last_error").Default(""),
 		field.Int("restarts").Default(0),
 		field.Int64("failures").Default(0),
+		field.String("origin").GoType(pluginsdk.PluginOrigin("")).Default(""),
+		field.String("publisher").Default(""),
+		jsonField("previous", []pluginsdk.PluginVersion{}),
+		jsonField("granted_env", []string{}),
+		jsonField("limits", pluginsdk.PluginLimits{}),
+		field.Text("quarantine").Default(""),
+		jsonField("ledger", pluginsdk.PluginLedger{}),
+		field.Text("attach").Default(""),
+		field.Int64("settings_revision").Default(0),
 		field.Time("updated_at").Optional().Nillable(),
 	}
 }

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/internal/wire"
 )
 
 // DefaultStartTimeout is how long a plugin may take from its fork to its
@@ -31,12 +33,29 @@ type Config struct {
 	Env []string
 	// Host is served to this plugin only, so it may know whom it serves.
 	Host pluginsdk.Host
-	// Log receives what the plugin logs, with the attribute plugin. It must
-	// not be nil.
+	// Admit is asked before each call that the plugin makes to Host, with the
+	// capability that it needs; empty for what every plugin may do. Nil admits
+	// everything.
+	Admit func(ctx context.Context, capability pluginsdk.Capability) error
+	// Log receives what the plugin logs and prints, with the attribute plugin:
+	// 200 lines a second (1000 at once), of 64 KiB at most. It must not be nil.
 	Log *slog.Logger
 	// Stderr, when not nil, is called with every line of stderr as it was
-	// written, one at a time.
+	// written, one at a time, also with those that are too many for Log.
 	Stderr func(line string)
+	// Ended, when not nil, is called once when the process has ended, and before
+	// what is left of its process group is killed. It is for examinations of
+	// what a plugin leaves behind: the plugin's end waits for it.
+	Ended func(group int)
+	// Limits of the plugin's process.
+	Limits Limits
+	// Cgroups enforce Limits and keep the plugin's descendants together. Nil:
+	// see Limits.
+	Cgroups *Cgroups
+	// Fault, when not nil, is called when the plugin does to the host what no
+	// honest plugin does, such as leaking connections; at most once, on a
+	// goroutine of its own. It may stop the plugin; the host is safe without.
+	Fault func(error)
 	// StartTimeout bounds the time from the fork to the manifest; 0 means
 	// DefaultStartTimeout.
 	StartTimeout time.Duration
@@ -59,6 +78,9 @@ func (c Config) check() error {
 	}
 	if c.Log == nil {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "launch %s: Log is nil", c.Path)
+	}
+	if err := c.Limits.check(); err != nil {
+		return err
 	}
 	if len(c.SocketDir) > MaxSocketDir {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "launch %s: SocketDir %s is longer than %d bytes, too long for sockets", c.Path, c.SocketDir, MaxSocketDir)
@@ -101,4 +123,11 @@ func (c Config) startTimeout() time.Duration {
 		return c.StartTimeout
 	}
 	return DefaultStartTimeout
+}
+
+func (c Config) admit() wire.Admit {
+	if c.Admit != nil {
+		return c.Admit
+	}
+	return func(context.Context, pluginsdk.Capability) error { return nil }
 }

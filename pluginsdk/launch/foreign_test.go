@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -64,6 +65,9 @@ func serveForeign(mode string) {
 
 func answerForeign(mode string, stream grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(stream)
+	if strings.HasSuffix(method, floodedBy[mode]) {
+		return floodStream(mode, stream)
+	}
 	switch method {
 	case "/plugin.GRPCStdio/StreamStdio", "/plugin.GRPCBroker/StartStream":
 		<-stream.Context().Done() // held open
@@ -76,6 +80,28 @@ func answerForeign(mode string, stream grpc.ServerStream) error {
 		return stream.SendMsg(describeResponse(mode))
 	}
 	return stream.SendMsg(raw{})
+}
+
+// floodedBy is the stream that a mode writes to as fast as it can.
+var floodedBy = map[string]string{
+	"foreign": "none", "stubborn": "none", "oversized": "none",
+	"floods-broker": "/StartStream", "floods-stdio": "/StreamStdio",
+}
+
+// floodStream sends addresses to go-plugin's broker, each with an id of its
+// own, or output that is of no known channel.
+func floodStream(mode string, stream grpc.ServerStream) error {
+	for id := uint64(1); ; id++ {
+		message := protowire.AppendTag(nil, 1, protowire.VarintType)
+		if mode == "floods-broker" {
+			message = protowire.AppendVarint(message, id)
+		} else {
+			message = protowire.AppendVarint(message, 7)
+		}
+		if err := stream.SendMsg(raw(message)); err != nil {
+			return err
+		}
+	}
 }
 
 // describeResponse is a serialised harness.plugin.v1.DescribeResponse.

@@ -45,11 +45,14 @@ func (l *Launcher) newPlugin(cfg Config) *Plugin {
 	p := &Plugin{
 		name:    cfg.label(),
 		host:    cfg.Host,
+		admit:   cfg.admit(),
+		fault:   cfg.Fault,
 		log:     log,
-		process: newProcess(l, cmd, newOutput(log, cfg.Stderr)),
+		process: newProcess(l, cmd, newOutput(log, cfg.Stderr), cfg.Ended),
 		cleaned: make(chan struct{}),
 	}
-	p.client = plugin.NewClient(&plugin.ClientConfig{
+	p.process.confine = newConfinement(cfg)
+	p.config = &plugin.ClientConfig{
 		HandshakeConfig: plugin.HandshakeConfig{
 			ProtocolVersion:  wire.ProtocolVersion,
 			MagicCookieKey:   wire.CookieKey,
@@ -59,7 +62,7 @@ func (l *Launcher) newPlugin(cfg Config) *Plugin {
 		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
 			// go-plugin's own variables come last: they win.
 			cmd.Env = append(append([]string(nil), cfg.Env...), spec.Env...)
-			cmd.Env = append(cmd.Env, wire.HostPIDKey+"="+strconv.Itoa(os.Getpid()))
+			cmd.Env = append(cmd.Env, wire.HostPIDKey+"="+strconv.Itoa(os.Getpid()), p.process.confine.mark)
 			return processRunner{p.process}, nil
 		},
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: cfg.SocketDir},
@@ -67,12 +70,13 @@ func (l *Launcher) newPlugin(cfg Config) *Plugin {
 		AutoMTLS:         true,
 		SkipHostEnv:      true,
 		StartTimeout:     cfg.startTimeout(),
-		GRPCDialOptions:  wire.DialOptions(),
+		GRPCDialOptions:  p.dialOptions(),
 		// What a plugin prints through os.Stdout and os.Stderr once it is served.
-		SyncStdout: &lineWriter{each: func(line string) { log.Info(line, "stream", "stdout") }},
-		SyncStderr: &lineWriter{each: func(line string) { p.process.output.stderrLine(line) }},
+		SyncStdout: &lineWriter{each: p.process.output.stdoutLine},
+		SyncStderr: &lineWriter{each: p.process.output.stderrLine},
 		Logger:     hclog.NewNullLogger(),
-	})
+	}
+	p.client = plugin.NewClient(p.config)
 	return p
 }
 

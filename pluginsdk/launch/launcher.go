@@ -3,7 +3,6 @@ package launch
 import (
 	"context"
 	"errors"
-	"os/exec"
 	"runtime"
 	"sync"
 )
@@ -22,12 +21,13 @@ type Launcher struct {
 	mu      sync.Mutex
 	stopped bool
 	running map[*process]struct{}
+	strays  strays
 	group   sync.WaitGroup // processes being started or running
 }
 
-// fork asks the thread to start a command.
+// fork asks the thread to start a process.
 type fork struct {
-	cmd    *exec.Cmd
+	start  func() error
 	result chan error
 }
 
@@ -69,7 +69,7 @@ func (l *Launcher) loop() {
 	for {
 		select {
 		case f := <-l.forks:
-			f.result <- f.cmd.Start()
+			f.result <- f.start()
 		case <-l.quit:
 			return
 		}
@@ -97,9 +97,9 @@ func (l *Launcher) leave(p *process) {
 	l.group.Done()
 }
 
-// fork starts a command on the thread.
-func (l *Launcher) fork(ctx context.Context, cmd *exec.Cmd) error {
-	f := fork{cmd: cmd, result: make(chan error, 1)}
+// fork calls start on the thread.
+func (l *Launcher) fork(ctx context.Context, start func() error) error {
+	f := fork{start: start, result: make(chan error, 1)}
 	select {
 	case l.forks <- f:
 		return <-f.result

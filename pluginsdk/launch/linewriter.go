@@ -13,7 +13,7 @@ type lineWriter struct {
 	pending []byte
 }
 
-// Write never fails. A line past maxLine is handed on in pieces.
+// Write never fails. What is past maxLine of a line is lost, or a line of its own.
 func (w *lineWriter) Write(chunk []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -22,10 +22,10 @@ func (w *lineWriter) Write(chunk []byte) (int, error) {
 		end := bytes.IndexByte(w.pending, '\n')
 		switch {
 		case end >= 0:
-			w.each(string(w.pending[:end]))
+			w.each(cut(string(w.pending[:end]), maxLine))
 			w.pending = w.pending[end+1:]
 		case len(w.pending) >= maxLine:
-			w.each(string(w.pending))
+			w.each(cut(string(w.pending), maxLine))
 			w.pending = nil
 		default:
 			return len(chunk), nil

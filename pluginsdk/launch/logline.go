@@ -23,17 +23,27 @@ func (p *logParser) write(line string) string {
 		if handler := p.log.Handler(); handler.Enabled(context.Background(), record.Level) {
 			_ = handler.Handle(context.Background(), record)
 		}
-		return record.Level.String() + " " + record.Message + attrText(record)
+		return recordText(record)
 	}
-	if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") {
-		p.crashed = true
-	}
+	p.notice(line)
 	level := slog.LevelInfo
 	if p.crashed {
 		level = slog.LevelError
 	}
 	p.log.Log(context.Background(), level, line, "stream", "stderr")
 	return line
+}
+
+// notice sees where the trace of a crash begins.
+func (p *logParser) notice(line string) {
+	if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") {
+		p.crashed = true
+	}
+}
+
+// recordText is a record as a person would read it.
+func recordText(record slog.Record) string {
+	return record.Level.String() + " " + record.Message + attrText(record)
 }
 
 // parseLine reads a line in hclog's JSON form.

@@ -47,7 +47,8 @@ func config(t testing.TB, mode string) launch.Config {
 	}
 	return launch.Config{
 		Path: path,
-		Env:  []string{modeKey + "=" + mode},
+		// The race detector sleeps for a second at every exit otherwise.
+		Env:  []string{modeKey + "=" + mode, "GORACE=atexit_sleep_ms=0"},
 		Host: plugintest.NewHost().SDK(),
 		Log:  slog.New(slog.DiscardHandler),
 

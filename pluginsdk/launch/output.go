@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -15,6 +16,9 @@ const (
 	// keptLines and keptLine bound what LastStderr holds.
 	keptLines = 20
 	keptLine  = 4 << 10
+	// maxHandshake bounds the first line: a certificate takes 2 KiB of it, and
+	// go-plugin stops reading at 64.
+	maxHandshake = 8 << 10
 )
 
 // output reads what a process writes: the first line of stdout is go-plugin's
@@ -22,6 +26,7 @@ const (
 type output struct {
 	log       *slog.Logger
 	each      func(line string) // may be nil
+	flood     *flood
 	handshake *io.PipeReader
 	line      *io.PipeWriter // the other end of handshake
 
@@ -34,7 +39,7 @@ type output struct {
 }
 
 func newOutput(log *slog.Logger, each func(line string)) *output {
-	o := &output{log: log, each: each, parser: logParser{log: log}}
+	o := &output{log: log, each: each, flood: newFlood(log), parser: logParser{log: log}}
 	o.handshake, o.line = io.Pipe()
 	return o
 }
@@ -46,8 +51,11 @@ func (o *output) read(stdout, stderr *os.File) {
 	o.readers.Go(func() { o.readStderr(stderr) })
 }
 
-// drain waits for the end of both pipes, at most until the deadline.
+// drain waits for the end of both pipes, at most until the deadline. It may be
+// called once, when the process has ended.
 func (o *output) drain(deadline time.Time) {
+	close(o.flood.ended)
+	_ = o.handshake.Close() // nobody is waiting for the first line any more
 	for _, file := range o.files {
 		_ = file.SetReadDeadline(deadline)
 	}
@@ -55,41 +63,54 @@ func (o *output) drain(deadline time.Time) {
 	for _, file := range o.files {
 		_ = file.Close()
 	}
+	o.flood.tell()
 }
 
 func (o *output) readStdout(r io.Reader) {
 	first := true
-	eachLine(r, func(line string) {
+	eachLine(o.flood.reader(r), func(line string) {
 		if first {
 			first = false
-			_, _ = io.WriteString(o.line, line+"\n")
+			_, _ = io.WriteString(o.line, cut(line, maxHandshake)+"\n")
 			_ = o.line.Close()
 			return
 		}
-		o.log.Info(line, "stream", "stdout")
+		o.stdoutLine(line)
 	})
 	_ = o.line.Close()
 }
 
 func (o *output) readStderr(r io.Reader) {
-	eachLine(r, o.stderrLine)
+	eachLine(o.flood.reader(r), o.stderrLine)
+}
+
+// stdoutLine takes a line of stdout, from the pipe or through go-plugin.
+func (o *output) stdoutLine(line string) {
+	o.flood.slow(lineCost)
+	if o.flood.admit() {
+		o.log.Info(line, "stream", "stdout")
+	}
 }
 
 // stderrLine takes a line of stderr, from the pipe or through go-plugin.
 func (o *output) stderrLine(line string) {
+	o.flood.slow(lineCost)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.each != nil {
 		o.each(line)
 	}
-	o.keep(o.parser.write(line))
+	if o.flood.admit() {
+		line = o.parser.write(line)
+	} else {
+		o.parser.notice(line)
+	}
+	o.keep(line)
 }
 
 // keep remembers a line for LastStderr.
 func (o *output) keep(line string) {
-	if len(line) > keptLine {
-		line = line[:keptLine]
-	}
+	line = cut(line, keptLine)
 	if len(o.last) == keptLines {
 		o.last = append(o.last[:0], o.last[1:]...)
 	}
@@ -99,7 +120,22 @@ func (o *output) keep(line string) {
 func (o *output) lastLines() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return append([]string(nil), o.last...)
+	lines := make([]string, 0, len(o.last))
+	for _, line := range o.last {
+		if record, ok := parseLine(line); ok { // one that was not logged
+			line = cut(recordText(record), keptLine)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// cut bounds a line, without holding on to the rest of it.
+func cut(line string, size int) string {
+	if len(line) <= size {
+		return line
+	}
+	return strings.Clone(line[:size])
 }
 
 // eachLine calls do with every line until r ends or its deadline has passed.

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 
@@ -22,16 +23,23 @@ type Plugin struct {
 
 	name     string
 	host     pluginsdk.Host
+	admit    wire.Admit
+	fault    func(error) // may be nil
 	log      *slog.Logger
 	process  *process
+	config   *plugin.ClientConfig
 	client   *plugin.Client
 	link     link
 	manifest pluginsdk.Manifest
 
 	mu         sync.Mutex
+	conns      []*grpc.ClientConn // that go-plugin has made
+	stopped    bool
+	door       *door // nil before Start, as the next two
 	hostServer *grpc.Server
-	hostEnded  chan struct{} // closed when the host is no longer served; nil before Start
+	hostEnded  chan struct{} // closed when the host is no longer served
 
+	faultOnce sync.Once
 	cleanOnce sync.Once
 	cleaned   chan struct{} // closed when nothing of the plugin is left
 }
@@ -40,7 +48,12 @@ type Plugin struct {
 func (p *Plugin) Manifest() pluginsdk.Manifest { return p.manifest }
 
 // PID returns the id of the process, which is also that of its group.
-func (p *Plugin) PID() int { return p.process.cmd.Process.Pid }
+func (p *Plugin) PID() int {
+	if p.process.attached != nil {
+		return p.process.attached.pid
+	}
+	return p.process.cmd.Process.Pid
+}
 
 // Done is closed when the process has ended and its last output is logged.
 func (p *Plugin) Done() <-chan struct{} { return p.process.done }
@@ -70,22 +83,20 @@ func (p *Plugin) Start(ctx context.Context) error {
 	if again {
 		return pluginsdk.Errorf(pluginsdk.CodeStale, "plugin %s was started before", p.name)
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	id := p.link.broker.NextId()
 	go func() {
 		defer close(ended)
-		p.link.broker.AcceptAndServe(id, p.newHostServer)
+		if err := p.serveHost(id); err != nil {
+			cancel(err)
+		}
 	}()
-	return p.StartWith(ctx, id)
-}
-
-func (p *Plugin) newHostServer(opts []grpc.ServerOption) *grpc.Server {
-	opts = append(opts, wire.HostOptions(p.log)...)
-	server := grpc.NewServer(append(opts, grpc.WaitForHandlers(true))...)
-	wire.RegisterHost(server, p.host)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.hostServer = server
-	return server
+	err := p.StartWith(ctx, id)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, ctx.Err()) {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%w", cause)
+	}
+	return err
 }
 
 // Ping asks the plugin whether it is there.

@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
@@ -31,12 +33,30 @@ func become(mode string) {
 	case "not-a-plugin":
 		fmt.Println("hello, I am a web server")
 		ignoreEverything()
-	case "foreign", "stubborn", "oversized":
+	case "foreign", "stubborn", "oversized", "floods-broker", "floods-stdio":
 		serveForeign(mode)
 	case "daemon":
 		beDaemon()
 	case "bare":
 		serveBare()
+	case "hostile":
+		serve.Main(&hostilePlugin{})
+	case "garbage":
+		fmt.Println(strings.Repeat("|", 100<<10))
+		ignoreEverything()
+	case "stops-itself":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case "ends-after-handshake":
+		fmt.Printf("1|1|unix|%s|grpc|\n", unixSocket(filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "s")).Addr())
+	case "names-elsewhere":
+		fmt.Println("1|1|tcp|192.0.2.1:443|grpc|")
+		ignoreEverything()
+	case "bequeaths":
+		bequeath()
+	case "lingers":
+		<-time.After(time.Second)
+	case "escapes-twice":
+		escapeAgain()
 	default:
 		fmt.Fprintln(os.Stderr, "unknown mode", mode)
 		os.Exit(2)

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,8 +21,11 @@ type process struct {
 	launcher *Launcher
 	cmd      *exec.Cmd
 	output   *output
-	done     chan struct{} // closed when the process has ended and its output is read
-	err      error         // how it ended; set before done is closed
+	confine  confinement
+	attached *attachment     // of a process that another has started; nil of a child
+	left     func(group int) // told before what is left of the group is killed; may be nil
+	done     chan struct{}   // closed when the process has ended and its output is read
+	err      error           // how it ended; set before done is closed
 
 	mu      sync.Mutex
 	started bool // the group exists
@@ -30,9 +34,9 @@ type process struct {
 }
 
 // newProcess makes a process that is not started.
-func newProcess(l *Launcher, cmd *exec.Cmd, out *output) *process {
+func newProcess(l *Launcher, cmd *exec.Cmd, out *output, left func(group int)) *process {
 	cmd.SysProcAttr = groupAttr()
-	return &process{launcher: l, cmd: cmd, output: out, done: make(chan struct{})}
+	return &process{launcher: l, cmd: cmd, output: out, left: left, done: make(chan struct{})}
 }
 
 // start forks the process and reads its output until it ends.
@@ -54,6 +58,7 @@ func (p *process) start(ctx context.Context) error {
 	go func() {
 		defer p.launcher.leave(p)
 		p.awaitEnd()
+		p.sweep()
 		p.output.drain(time.Now().Add(drainTime))
 		close(p.done)
 	}()
@@ -73,7 +78,7 @@ func (p *process) fork(ctx context.Context) error {
 	}
 	defer func() { _ = stderrEnd.Close() }()
 	p.cmd.Stdout, p.cmd.Stderr = stdoutEnd, stderrEnd
-	if err := p.launcher.fork(ctx, p.cmd); err != nil {
+	if err := p.launcher.fork(ctx, p.startConfined); err != nil {
 		_ = stdout.Close()
 		_ = stderr.Close()
 		return err
@@ -88,6 +93,9 @@ func (p *process) kill() {
 	p.mu.Lock()
 	p.killed = true
 	p.mu.Unlock()
+	if p.attached != nil {
+		p.attached.letGo()
+	}
 	p.signal(syscall.SIGKILL)
 }
 
@@ -112,8 +120,12 @@ func (p *process) ended() bool {
 
 // endedByItself reports whether the process has ended otherwise than by kill.
 func (p *process) endedByItself() bool {
-	if !p.ended() {
+	if !p.ended() || p.attached != nil {
 		return false
+	}
+	var outOfMemory *outOfMemoryError
+	if errors.As(p.err, &outOfMemory) {
+		return true
 	}
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL

@@ -23,6 +23,9 @@ func (p *process) awaitEnd() {
 			break
 		}
 	}
+	if p.left != nil {
+		p.left(pid)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = syscall.Kill(-pid, syscall.SIGKILL)

@@ -13,6 +13,9 @@ func groupAttr() *syscall.SysProcAttr {
 // awaitEnd waits for the process and kills what is left of its group.
 func (p *process) awaitEnd() {
 	err := p.cmd.Wait()
+	if p.left != nil {
+		p.left(p.cmd.Process.Pid)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)

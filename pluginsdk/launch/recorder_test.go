@@ -3,6 +3,7 @@ package launch_test
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 )
 
@@ -51,4 +52,17 @@ func (r recorder) find(message string) (level slog.Level, attrs map[string]strin
 		return record.Level, attrs, true
 	}
 	return 0, nil, false
+}
+
+// matching counts the records whose message has a part.
+func (r recorder) matching(part string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, record := range *r.records {
+		if strings.Contains(record.Message, part) {
+			n++
+		}
+	}
+	return n
 }

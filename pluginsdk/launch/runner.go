@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-plugin/runner"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 var _ runner.Runner = processRunner{}
@@ -47,8 +49,12 @@ func (r processRunner) ID() string { return r.cmd.Path }
 // Diagnose adds nothing: the launcher says what it knows of the process.
 func (r processRunner) Diagnose(context.Context) string { return "" }
 
-// PluginToHost leaves an address as it is: both see the same file system.
+// PluginToHost leaves an address as it is: both see the same file system. The
+// host dials no address elsewhere that a plugin may name.
 func (r processRunner) PluginToHost(network, address string) (string, string, error) {
+	if network != "unix" {
+		return "", "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "its handshake names an address of the network %.20q; it must be unix", network)
+	}
 	return network, address, nil
 }
 

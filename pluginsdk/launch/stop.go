@@ -12,6 +12,8 @@ import (
 const (
 	// stopTime is the time to end for a Stop whose context has no deadline.
 	stopTime = 5 * time.Second
+	// leastStopTime is the time below which asking is not worth it.
+	leastStopTime = 50 * time.Millisecond
 	// killTime bounds the wait for what certainly ends: a killed process, and
 	// what hung on it.
 	killTime = 5 * time.Second
@@ -21,10 +23,14 @@ const (
 
 // Stop ends the plugin: it is asked to, then sent SIGTERM at half of the time
 // that ctx leaves (5 s without a deadline), and at its end SIGKILL, with its
-// whole process group. Then nothing of it is left, unless the error says so.
-// The error is nil when the plugin ended by itself. Deactivate comes first: a
-// plugin that is stopped while active is just cut off.
+// whole process group; with less than 50 ms left that is done at once. Then
+// nothing of it is left, unless the error says so. The error is nil when the
+// plugin ended by itself. Deactivate comes first: a plugin that is stopped while
+// active is just cut off. One that was attached to is asked only.
 func (p *Plugin) Stop(ctx context.Context) error {
+	if p.process.attached != nil {
+		return p.detach(ctx)
+	}
 	killed := p.end(ctx)
 	cleanCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTime)
 	defer cancel()
@@ -44,6 +50,11 @@ func (p *Plugin) end(ctx context.Context) (killed bool) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		deadline = time.Now().Add(stopTime)
+	}
+	if ctx.Err() != nil || time.Until(deadline) < leastStopTime {
+		ended := p.process.ended()
+		p.process.kill()
+		return !ended
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -99,13 +110,6 @@ func (p *Plugin) clean(ctx context.Context) bool {
 func (p *Plugin) free() {
 	defer close(p.cleaned)
 	p.client.Kill()
-	p.mu.Lock()
-	server, ended := p.hostServer, p.hostEnded
-	p.mu.Unlock()
-	if server != nil {
-		server.Stop()
-	}
-	if ended != nil {
-		<-ended
-	}
+	p.closeConns()
+	p.stopHost()
 }

@@ -46,6 +46,8 @@ type Host struct {
 	metrics     []pluginsdk.Metric
 	tools       []pluginsdk.ToolSpec
 	plugins     []pluginsdk.PluginInfo
+	pluginLogs  map[string][]pluginsdk.LogLine
+	pluginViews map[string]pluginsdk.SettingsView
 }
 
 // HostCall is one call that a plugin made to the host.
@@ -69,6 +71,9 @@ func NewHost() *Host {
 		turns:    make(map[string]pluginsdk.InvokeResult),
 		settings: json.RawMessage(`{}`),
 		state:    make(map[string][]byte),
+
+		pluginLogs:  make(map[string][]pluginsdk.LogLine),
+		pluginViews: make(map[string]pluginsdk.SettingsView),
 	}
 }
 

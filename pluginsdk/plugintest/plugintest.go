@@ -65,7 +65,7 @@ func New(t testing.TB, plugin pluginsdk.Plugin, host pluginsdk.Host) (*Plugin, e
 	if host.Log == nil {
 		host.Log = slog.New(slog.DiscardHandler)
 	}
-	hostConn := serve(t, wire.HostOptions(host.Log), func(r grpc.ServiceRegistrar) { wire.RegisterHost(r, host) })
+	hostConn := serve(t, wire.HostOptions(host.Log, admitAll), func(r grpc.ServiceRegistrar) { wire.RegisterHost(r, host) })
 	dial := func(uint32) (grpc.ClientConnInterface, error) { return hostConn, nil }
 	server, err := wire.NewPluginServer(plugin, dial, host.Log)
 	if err != nil {
@@ -102,3 +102,6 @@ func serve(t testing.TB, opts []grpc.ServerOption, register func(grpc.ServiceReg
 	})
 	return conn
 }
+
+// admitAll grants every capability.
+func admitAll(context.Context, pluginsdk.Capability) error { return nil }

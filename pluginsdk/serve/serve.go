@@ -35,6 +35,9 @@ func Main(p pluginsdk.Plugin) {
 	if len(os.Args) == 2 && os.Args[1] == DescribeFlag {
 		os.Exit(describe(p, os.Stdout, stderr))
 	}
+	if len(os.Args) == 2 && os.Args[1] == DebugFlag {
+		os.Exit(debug(p, stderr))
+	}
 	if os.Getenv(wire.CookieKey) != wire.CookieValue {
 		os.Exit(introduce(p, stderr))
 	}

@@ -48,6 +48,7 @@ type Daemon struct {
 	ended    []string                 // the runs whose end was asked for
 
 	deliveries []pluginsdk.Delivery
+	tools      []tool
 }
 
 // New starts a Daemon that answers every message with answer, on a goroutine of

@@ -26,6 +26,8 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("POST /api/threads/{id}/stop", d.stopThread)
 	mux.HandleFunc("GET /api/deliveries", d.listDeliveries)
 	mux.HandleFunc("POST /api/deliveries/{id}/retry", d.retryDelivery)
+	mux.HandleFunc("GET /api/tools", d.listTools)
+	mux.HandleFunc("POST /api/tools/{name}", d.callTool)
 	mux.HandleFunc("GET /ws", d.socket)
 	return mux
 }

@@ -48,6 +48,12 @@ func roundTrip[V any, M proto.Message](to func(V) M, from func(M) V) trip {
 func trips() []trip {
 	return []trip{
 		roundTrip(callTo, callFrom),
+		roundTrip(pluginVersionTo, pluginVersionFrom),
+		roundTrip(pluginLimitsTo, pluginLimitsFrom),
+		roundTrip(pluginLedgerTo, pluginLedgerFrom),
+		roundTrip(hookFiguresTo, hookFiguresFrom),
+		roundTrip(settingsViewTo, settingsViewFrom),
+		roundTrip(logLineTo, logLineFrom),
 		roundTrip(threadTo, threadFrom),
 		roundTrip(newThreadTo, newThreadFrom),
 		roundTrip(threadPatchTo, threadPatchFrom),

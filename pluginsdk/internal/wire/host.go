@@ -12,8 +12,9 @@ import (
 )
 
 // HostOptions are what a grpc.Server that serves a host must be made with. log
-// gets the stacks of panics.
-func HostOptions(log *slog.Logger) []grpc.ServerOption {
+// gets the stacks of panics; admit is asked before each call.
+func HostOptions(log *slog.Logger, admit Admit) []grpc.ServerOption {
+	admitted := admission(admit)
 	return append(serverLimits(), grpc.ChainUnaryInterceptor(
 		func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
 			err = recovered(log, path.Base(info.FullMethod), func() error {
@@ -21,7 +22,7 @@ func HostOptions(log *slog.Logger) []grpc.ServerOption {
 				if err != nil {
 					return err
 				}
-				resp, err = next(ctx, req)
+				resp, err = admitted(ctx, req, info, next)
 				return err
 			})
 			return resp, statusFrom(err)

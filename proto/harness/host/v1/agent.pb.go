@@ -290,7 +290,7 @@ var File_harness_host_v1_agent_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/host/v1/agent.proto\x12\x0fharness.host.v1\x1a\x1dharness/types/v1/invoke.proto\"_\n" +
+	"\x1bharness/host/v1/agent.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1dharness/types/v1/invoke.proto\"_\n" +
 	"\x11StartAgentRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
 	"\arequest\x18\x02 \x01(\v2\x1e.harness.types.v1.AgentRequestR\arequest\"$\n" +
@@ -302,12 +302,12 @@ const file_harness_host_v1_agent_proto_rawDesc = "" +
 	"\x06result\x18\x01 \x01(\v2\x1e.harness.types.v1.InvokeResultR\x06result\"$\n" +
 	"\x12CancelAgentRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x15\n" +
-	"\x13CancelAgentResponse2\x93\x02\n" +
-	"\fAgentService\x12U\n" +
+	"\x13CancelAgentResponse2\xc9\x02\n" +
+	"\fAgentService\x12g\n" +
 	"\n" +
-	"StartAgent\x12\".harness.host.v1.StartAgentRequest\x1a#.harness.host.v1.StartAgentResponse\x12R\n" +
-	"\tWaitAgent\x12!.harness.host.v1.WaitAgentRequest\x1a\".harness.host.v1.WaitAgentResponse\x12X\n" +
-	"\vCancelAgent\x12#.harness.host.v1.CancelAgentRequest\x1a$.harness.host.v1.CancelAgentResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"StartAgent\x12\".harness.host.v1.StartAgentRequest\x1a#.harness.host.v1.StartAgentResponse\"\x10\x92\xe1\x18\fagent.invoke\x12d\n" +
+	"\tWaitAgent\x12!.harness.host.v1.WaitAgentRequest\x1a\".harness.host.v1.WaitAgentResponse\"\x10\x92\xe1\x18\fagent.invoke\x12j\n" +
+	"\vCancelAgent\x12#.harness.host.v1.CancelAgentRequest\x1a$.harness.host.v1.CancelAgentResponse\"\x10\x92\xe1\x18\fagent.invokeB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_agent_proto_rawDescOnce sync.Once
@@ -353,6 +353,7 @@ func file_harness_host_v1_agent_proto_init() {
 	if File_harness_host_v1_agent_proto != nil {
 		return
 	}
+	file_harness_host_v1_capability_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

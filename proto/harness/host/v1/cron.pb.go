@@ -274,7 +274,7 @@ var File_harness_host_v1_cron_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_cron_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/host/v1/cron.proto\x12\x0fharness.host.v1\x1a\x1bharness/types/v1/cron.proto\">\n" +
+	"\x1aharness/host/v1/cron.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1bharness/types/v1/cron.proto\">\n" +
 	"\x0fSaveCronRequest\x12+\n" +
 	"\x03job\x18\x01 \x01(\v2\x19.harness.types.v1.CronJobR\x03job\"?\n" +
 	"\x10SaveCronResponse\x12+\n" +
@@ -284,12 +284,13 @@ const file_harness_host_v1_cron_proto_rawDesc = "" +
 	"\x04jobs\x18\x01 \x03(\v2\x19.harness.types.v1.CronJobR\x04jobs\"'\n" +
 	"\x11DeleteCronRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
-	"\x12DeleteCronResponse2\x89\x02\n" +
-	"\vCronService\x12O\n" +
-	"\bSaveCron\x12 .harness.host.v1.SaveCronRequest\x1a!.harness.host.v1.SaveCronResponse\x12R\n" +
-	"\tListCrons\x12!.harness.host.v1.ListCronsRequest\x1a\".harness.host.v1.ListCronsResponse\x12U\n" +
+	"\x12DeleteCronResponse2\xbb\x02\n" +
+	"\vCronService\x12`\n" +
+	"\bSaveCron\x12 .harness.host.v1.SaveCronRequest\x1a!.harness.host.v1.SaveCronResponse\"\x0f\x92\xe1\x18\vcrons.write\x12b\n" +
+	"\tListCrons\x12!.harness.host.v1.ListCronsRequest\x1a\".harness.host.v1.ListCronsResponse\"\x0e\x92\xe1\x18\n" +
+	"crons.read\x12f\n" +
 	"\n" +
-	"DeleteCron\x12\".harness.host.v1.DeleteCronRequest\x1a#.harness.host.v1.DeleteCronResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"DeleteCron\x12\".harness.host.v1.DeleteCronRequest\x1a#.harness.host.v1.DeleteCronResponse\"\x0f\x92\xe1\x18\vcrons.writeB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_cron_proto_rawDescOnce sync.Once
@@ -335,6 +336,7 @@ func file_harness_host_v1_cron_proto_init() {
 	if File_harness_host_v1_cron_proto != nil {
 		return
 	}
+	file_harness_host_v1_capability_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

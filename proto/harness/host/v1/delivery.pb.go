@@ -202,7 +202,7 @@ var File_harness_host_v1_delivery_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_delivery_proto_rawDesc = "" +
 	"\n" +
-	"\x1eharness/host/v1/delivery.proto\x12\x0fharness.host.v1\x1a\x1fharness/types/v1/delivery.proto\"N\n" +
+	"\x1eharness/host/v1/delivery.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1fharness/types/v1/delivery.proto\"N\n" +
 	"\x15ListDeliveriesRequest\x125\n" +
 	"\x05query\x18\x01 \x01(\v2\x1f.harness.types.v1.DeliveryQueryR\x05query\"T\n" +
 	"\x16ListDeliveriesResponse\x12:\n" +
@@ -212,10 +212,10 @@ const file_harness_host_v1_delivery_proto_rawDesc = "" +
 	"\x14RetryDeliveryRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"O\n" +
 	"\x15RetryDeliveryResponse\x126\n" +
-	"\bdelivery\x18\x01 \x01(\v2\x1a.harness.types.v1.DeliveryR\bdelivery2\xd4\x01\n" +
-	"\x0fDeliveryService\x12a\n" +
-	"\x0eListDeliveries\x12&.harness.host.v1.ListDeliveriesRequest\x1a'.harness.host.v1.ListDeliveriesResponse\x12^\n" +
-	"\rRetryDelivery\x12%.harness.host.v1.RetryDeliveryRequest\x1a&.harness.host.v1.RetryDeliveryResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\bdelivery\x18\x01 \x01(\v2\x1a.harness.types.v1.DeliveryR\bdelivery2\x81\x02\n" +
+	"\x0fDeliveryService\x12v\n" +
+	"\x0eListDeliveries\x12&.harness.host.v1.ListDeliveriesRequest\x1a'.harness.host.v1.ListDeliveriesResponse\"\x13\x92\xe1\x18\x0fdeliveries.read\x12v\n" +
+	"\rRetryDelivery\x12%.harness.host.v1.RetryDeliveryRequest\x1a&.harness.host.v1.RetryDeliveryResponse\"\x16\x92\xe1\x18\x12deliveries.controlB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_delivery_proto_rawDescOnce sync.Once
@@ -258,6 +258,7 @@ func file_harness_host_v1_delivery_proto_init() {
 	if File_harness_host_v1_delivery_proto != nil {
 		return
 	}
+	file_harness_host_v1_capability_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -202,7 +202,7 @@ var File_harness_host_v1_event_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/host/v1/event.proto\x12\x0fharness.host.v1\x1a\x1charness/types/v1/event.proto\"D\n" +
+	"\x1bharness/host/v1/event.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1charness/types/v1/event.proto\"D\n" +
 	"\x13PublishEventRequest\x12-\n" +
 	"\x05event\x18\x01 \x01(\v2\x17.harness.types.v1.EventR\x05event\"\x16\n" +
 	"\x14PublishEventResponse\"[\n" +
@@ -210,11 +210,11 @@ const file_harness_host_v1_event_proto_rawDesc = "" +
 	"\x05after\x18\x01 \x01(\v2\x1a.harness.types.v1.PositionR\x05after\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\"E\n" +
 	"\x12ListEventsResponse\x12/\n" +
-	"\x04page\x18\x01 \x01(\v2\x1b.harness.types.v1.EventPageR\x04page2\xc2\x01\n" +
-	"\fEventService\x12[\n" +
-	"\fPublishEvent\x12$.harness.host.v1.PublishEventRequest\x1a%.harness.host.v1.PublishEventResponse\x12U\n" +
+	"\x04page\x18\x01 \x01(\v2\x1b.harness.types.v1.EventPageR\x04page2\xe7\x01\n" +
+	"\fEventService\x12o\n" +
+	"\fPublishEvent\x12$.harness.host.v1.PublishEventRequest\x1a%.harness.host.v1.PublishEventResponse\"\x12\x92\xe1\x18\x0eevents.publish\x12f\n" +
 	"\n" +
-	"ListEvents\x12\".harness.host.v1.ListEventsRequest\x1a#.harness.host.v1.ListEventsResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"ListEvents\x12\".harness.host.v1.ListEventsRequest\x1a#.harness.host.v1.ListEventsResponse\"\x0f\x92\xe1\x18\vevents.readB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_event_proto_rawDescOnce sync.Once
@@ -258,6 +258,7 @@ func file_harness_host_v1_event_proto_init() {
 	if File_harness_host_v1_event_proto != nil {
 		return
 	}
+	file_harness_host_v1_capability_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

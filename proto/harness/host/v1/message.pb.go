@@ -306,7 +306,7 @@ var File_harness_host_v1_message_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_message_proto_rawDesc = "" +
 	"\n" +
-	"\x1dharness/host/v1/message.proto\x12\x0fharness.host.v1\x1a\x1eharness/types/v1/message.proto\"T\n" +
+	"\x1dharness/host/v1/message.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1eharness/types/v1/message.proto\"T\n" +
 	"\x14SubmitMessageRequest\x12<\n" +
 	"\n" +
 	"submission\x18\x01 \x01(\v2\x1c.harness.types.v1.SubmissionR\n" +
@@ -322,11 +322,11 @@ const file_harness_host_v1_message_proto_rawDesc = "" +
 	"\x13ListMessagesRequest\x124\n" +
 	"\x05query\x18\x01 \x01(\v2\x1e.harness.types.v1.MessageQueryR\x05query\"M\n" +
 	"\x14ListMessagesResponse\x125\n" +
-	"\bmessages\x18\x01 \x03(\v2\x19.harness.types.v1.MessageR\bmessages2\xb0\x02\n" +
-	"\x0eMessageService\x12^\n" +
-	"\rSubmitMessage\x12%.harness.host.v1.SubmitMessageRequest\x1a&.harness.host.v1.SubmitMessageResponse\x12a\n" +
-	"\x0eAppendMessages\x12&.harness.host.v1.AppendMessagesRequest\x1a'.harness.host.v1.AppendMessagesResponse\x12[\n" +
-	"\fListMessages\x12$.harness.host.v1.ListMessagesRequest\x1a%.harness.host.v1.ListMessagesResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\bmessages\x18\x01 \x03(\v2\x19.harness.types.v1.MessageR\bmessages2\xec\x02\n" +
+	"\x0eMessageService\x12s\n" +
+	"\rSubmitMessage\x12%.harness.host.v1.SubmitMessageRequest\x1a&.harness.host.v1.SubmitMessageResponse\"\x13\x92\xe1\x18\x0fmessages.submit\x12u\n" +
+	"\x0eAppendMessages\x12&.harness.host.v1.AppendMessagesRequest\x1a'.harness.host.v1.AppendMessagesResponse\"\x12\x92\xe1\x18\x0emessages.write\x12n\n" +
+	"\fListMessages\x12$.harness.host.v1.ListMessagesRequest\x1a%.harness.host.v1.ListMessagesResponse\"\x11\x92\xe1\x18\rmessages.readB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_message_proto_rawDescOnce sync.Once
@@ -379,6 +379,7 @@ func file_harness_host_v1_message_proto_init() {
 	if File_harness_host_v1_message_proto != nil {
 		return
 	}
+	file_harness_host_v1_capability_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

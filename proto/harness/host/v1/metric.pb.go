@@ -194,17 +194,17 @@ var File_harness_host_v1_metric_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_metric_proto_rawDesc = "" +
 	"\n" +
-	"\x1charness/host/v1/metric.proto\x12\x0fharness.host.v1\x1a\x1dharness/types/v1/metric.proto\"J\n" +
+	"\x1charness/host/v1/metric.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1dharness/types/v1/metric.proto\"J\n" +
 	"\x14RecordMetricsRequest\x122\n" +
 	"\ametrics\x18\x01 \x03(\v2\x18.harness.types.v1.MetricR\ametrics\"\x17\n" +
 	"\x15RecordMetricsResponse\"J\n" +
 	"\x13QueryMetricsRequest\x123\n" +
 	"\x05query\x18\x01 \x01(\v2\x1d.harness.types.v1.MetricQueryR\x05query\"J\n" +
 	"\x14QueryMetricsResponse\x122\n" +
-	"\ametrics\x18\x01 \x03(\v2\x18.harness.types.v1.MetricR\ametrics2\xcc\x01\n" +
-	"\rMetricService\x12^\n" +
-	"\rRecordMetrics\x12%.harness.host.v1.RecordMetricsRequest\x1a&.harness.host.v1.RecordMetricsResponse\x12[\n" +
-	"\fQueryMetrics\x12$.harness.host.v1.QueryMetricsRequest\x1a%.harness.host.v1.QueryMetricsResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\ametrics\x18\x01 \x03(\v2\x18.harness.types.v1.MetricR\ametrics2\xf1\x01\n" +
+	"\rMetricService\x12q\n" +
+	"\rRecordMetrics\x12%.harness.host.v1.RecordMetricsRequest\x1a&.harness.host.v1.RecordMetricsResponse\"\x11\x92\xe1\x18\rmetrics.write\x12m\n" +
+	"\fQueryMetrics\x12$.harness.host.v1.QueryMetricsRequest\x1a%.harness.host.v1.QueryMetricsResponse\"\x10\x92\xe1\x18\fmetrics.readB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_metric_proto_rawDescOnce sync.Once
@@ -247,6 +247,7 @@ func file_harness_host_v1_metric_proto_init() {
 	if File_harness_host_v1_metric_proto != nil {
 		return
 	}
+	file_harness_host_v1_capability_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -190,21 +190,311 @@ func (*SetPluginEnabledResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{3}
 }
 
+type ListPluginLogsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// 0: 200.
+	Limit         int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPluginLogsRequest) Reset() {
+	*x = ListPluginLogsRequest{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPluginLogsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPluginLogsRequest) ProtoMessage() {}
+
+func (x *ListPluginLogsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPluginLogsRequest.ProtoReflect.Descriptor instead.
+func (*ListPluginLogsRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ListPluginLogsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ListPluginLogsRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type ListPluginLogsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lines         []*v1.LogLine          `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPluginLogsResponse) Reset() {
+	*x = ListPluginLogsResponse{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPluginLogsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPluginLogsResponse) ProtoMessage() {}
+
+func (x *ListPluginLogsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPluginLogsResponse.ProtoReflect.Descriptor instead.
+func (*ListPluginLogsResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ListPluginLogsResponse) GetLines() []*v1.LogLine {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+type GetPluginSettingsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetPluginSettingsRequest) Reset() {
+	*x = GetPluginSettingsRequest{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetPluginSettingsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetPluginSettingsRequest) ProtoMessage() {}
+
+func (x *GetPluginSettingsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetPluginSettingsRequest.ProtoReflect.Descriptor instead.
+func (*GetPluginSettingsRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *GetPluginSettingsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type GetPluginSettingsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	View          *v1.SettingsView       `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetPluginSettingsResponse) Reset() {
+	*x = GetPluginSettingsResponse{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetPluginSettingsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetPluginSettingsResponse) ProtoMessage() {}
+
+func (x *GetPluginSettingsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetPluginSettingsResponse.ProtoReflect.Descriptor instead.
+func (*GetPluginSettingsResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *GetPluginSettingsResponse) GetView() *v1.SettingsView {
+	if x != nil {
+		return x.View
+	}
+	return nil
+}
+
+type SetPluginSettingsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// A JSON object; null takes a property back.
+	Patch         []byte `protobuf:"bytes,2,opt,name=patch,proto3" json:"patch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetPluginSettingsRequest) Reset() {
+	*x = SetPluginSettingsRequest{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetPluginSettingsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetPluginSettingsRequest) ProtoMessage() {}
+
+func (x *SetPluginSettingsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetPluginSettingsRequest.ProtoReflect.Descriptor instead.
+func (*SetPluginSettingsRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SetPluginSettingsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SetPluginSettingsRequest) GetPatch() []byte {
+	if x != nil {
+		return x.Patch
+	}
+	return nil
+}
+
+type SetPluginSettingsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetPluginSettingsResponse) Reset() {
+	*x = SetPluginSettingsResponse{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetPluginSettingsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetPluginSettingsResponse) ProtoMessage() {}
+
+func (x *SetPluginSettingsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetPluginSettingsResponse.ProtoReflect.Descriptor instead.
+func (*SetPluginSettingsResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{9}
+}
+
 var File_harness_host_v1_plugin_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_plugin_proto_rawDesc = "" +
 	"\n" +
-	"\x1charness/host/v1/plugin.proto\x12\x0fharness.host.v1\x1a\x1dharness/types/v1/plugin.proto\"\x14\n" +
+	"\x1charness/host/v1/plugin.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1dharness/types/v1/plugin.proto\"\x14\n" +
 	"\x12ListPluginsRequest\"M\n" +
 	"\x13ListPluginsResponse\x126\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1c.harness.types.v1.PluginInfoR\aplugins\"G\n" +
 	"\x17SetPluginEnabledRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aenabled\x18\x02 \x01(\bR\aenabled\"\x1a\n" +
-	"\x18SetPluginEnabledResponse2\xd2\x01\n" +
-	"\rPluginService\x12X\n" +
-	"\vListPlugins\x12#.harness.host.v1.ListPluginsRequest\x1a$.harness.host.v1.ListPluginsResponse\x12g\n" +
-	"\x10SetPluginEnabled\x12(.harness.host.v1.SetPluginEnabledRequest\x1a).harness.host.v1.SetPluginEnabledResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\x18SetPluginEnabledResponse\"A\n" +
+	"\x15ListPluginLogsRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x03R\x05limit\"I\n" +
+	"\x16ListPluginLogsResponse\x12/\n" +
+	"\x05lines\x18\x01 \x03(\v2\x19.harness.types.v1.LogLineR\x05lines\".\n" +
+	"\x18GetPluginSettingsRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"O\n" +
+	"\x19GetPluginSettingsResponse\x122\n" +
+	"\x04view\x18\x01 \x01(\v2\x1e.harness.types.v1.SettingsViewR\x04view\"D\n" +
+	"\x18SetPluginSettingsRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05patch\x18\x02 \x01(\fR\x05patch\"\x1b\n" +
+	"\x19SetPluginSettingsResponse2\xea\x04\n" +
+	"\rPluginService\x12j\n" +
+	"\vListPlugins\x12#.harness.host.v1.ListPluginsRequest\x1a$.harness.host.v1.ListPluginsResponse\"\x10\x92\xe1\x18\fplugins.read\x12s\n" +
+	"\x0eListPluginLogs\x12&.harness.host.v1.ListPluginLogsRequest\x1a'.harness.host.v1.ListPluginLogsResponse\"\x10\x92\xe1\x18\fplugins.read\x12z\n" +
+	"\x10SetPluginEnabled\x12(.harness.host.v1.SetPluginEnabledRequest\x1a).harness.host.v1.SetPluginEnabledResponse\"\x11\x92\xe1\x18\rplugins.admin\x12}\n" +
+	"\x11GetPluginSettings\x12).harness.host.v1.GetPluginSettingsRequest\x1a*.harness.host.v1.GetPluginSettingsResponse\"\x11\x92\xe1\x18\rplugins.admin\x12}\n" +
+	"\x11SetPluginSettings\x12).harness.host.v1.SetPluginSettingsRequest\x1a*.harness.host.v1.SetPluginSettingsResponse\"\x11\x92\xe1\x18\rplugins.adminB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_plugin_proto_rawDescOnce sync.Once
@@ -218,25 +508,41 @@ func file_harness_host_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_plugin_proto_rawDescData
 }
 
-var file_harness_host_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_harness_host_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_harness_host_v1_plugin_proto_goTypes = []any{
-	(*ListPluginsRequest)(nil),       // 0: harness.host.v1.ListPluginsRequest
-	(*ListPluginsResponse)(nil),      // 1: harness.host.v1.ListPluginsResponse
-	(*SetPluginEnabledRequest)(nil),  // 2: harness.host.v1.SetPluginEnabledRequest
-	(*SetPluginEnabledResponse)(nil), // 3: harness.host.v1.SetPluginEnabledResponse
-	(*v1.PluginInfo)(nil),            // 4: harness.types.v1.PluginInfo
+	(*ListPluginsRequest)(nil),        // 0: harness.host.v1.ListPluginsRequest
+	(*ListPluginsResponse)(nil),       // 1: harness.host.v1.ListPluginsResponse
+	(*SetPluginEnabledRequest)(nil),   // 2: harness.host.v1.SetPluginEnabledRequest
+	(*SetPluginEnabledResponse)(nil),  // 3: harness.host.v1.SetPluginEnabledResponse
+	(*ListPluginLogsRequest)(nil),     // 4: harness.host.v1.ListPluginLogsRequest
+	(*ListPluginLogsResponse)(nil),    // 5: harness.host.v1.ListPluginLogsResponse
+	(*GetPluginSettingsRequest)(nil),  // 6: harness.host.v1.GetPluginSettingsRequest
+	(*GetPluginSettingsResponse)(nil), // 7: harness.host.v1.GetPluginSettingsResponse
+	(*SetPluginSettingsRequest)(nil),  // 8: harness.host.v1.SetPluginSettingsRequest
+	(*SetPluginSettingsResponse)(nil), // 9: harness.host.v1.SetPluginSettingsResponse
+	(*v1.PluginInfo)(nil),             // 10: harness.types.v1.PluginInfo
+	(*v1.LogLine)(nil),                // 11: harness.types.v1.LogLine
+	(*v1.SettingsView)(nil),           // 12: harness.types.v1.SettingsView
 }
 var file_harness_host_v1_plugin_proto_depIdxs = []int32{
-	4, // 0: harness.host.v1.ListPluginsResponse.plugins:type_name -> harness.types.v1.PluginInfo
-	0, // 1: harness.host.v1.PluginService.ListPlugins:input_type -> harness.host.v1.ListPluginsRequest
-	2, // 2: harness.host.v1.PluginService.SetPluginEnabled:input_type -> harness.host.v1.SetPluginEnabledRequest
-	1, // 3: harness.host.v1.PluginService.ListPlugins:output_type -> harness.host.v1.ListPluginsResponse
-	3, // 4: harness.host.v1.PluginService.SetPluginEnabled:output_type -> harness.host.v1.SetPluginEnabledResponse
-	3, // [3:5] is the sub-list for method output_type
-	1, // [1:3] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	10, // 0: harness.host.v1.ListPluginsResponse.plugins:type_name -> harness.types.v1.PluginInfo
+	11, // 1: harness.host.v1.ListPluginLogsResponse.lines:type_name -> harness.types.v1.LogLine
+	12, // 2: harness.host.v1.GetPluginSettingsResponse.view:type_name -> harness.types.v1.SettingsView
+	0,  // 3: harness.host.v1.PluginService.ListPlugins:input_type -> harness.host.v1.ListPluginsRequest
+	4,  // 4: harness.host.v1.PluginService.ListPluginLogs:input_type -> harness.host.v1.ListPluginLogsRequest
+	2,  // 5: harness.host.v1.PluginService.SetPluginEnabled:input_type -> harness.host.v1.SetPluginEnabledRequest
+	6,  // 6: harness.host.v1.PluginService.GetPluginSettings:input_type -> harness.host.v1.GetPluginSettingsRequest
+	8,  // 7: harness.host.v1.PluginService.SetPluginSettings:input_type -> harness.host.v1.SetPluginSettingsRequest
+	1,  // 8: harness.host.v1.PluginService.ListPlugins:output_type -> harness.host.v1.ListPluginsResponse
+	5,  // 9: harness.host.v1.PluginService.ListPluginLogs:output_type -> harness.host.v1.ListPluginLogsResponse
+	3,  // 10: harness.host.v1.PluginService.SetPluginEnabled:output_type -> harness.host.v1.SetPluginEnabledResponse
+	7,  // 11: harness.host.v1.PluginService.GetPluginSettings:output_type -> harness.host.v1.GetPluginSettingsResponse
+	9,  // 12: harness.host.v1.PluginService.SetPluginSettings:output_type -> harness.host.v1.SetPluginSettingsResponse
+	8,  // [8:13] is the sub-list for method output_type
+	3,  // [3:8] is the sub-list for method input_type
+	3,  // [3:3] is the sub-list for extension type_name
+	3,  // [3:3] is the sub-list for extension extendee
+	0,  // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_plugin_proto_init() }
@@ -244,13 +550,14 @@ func file_harness_host_v1_plugin_proto_init() {
 	if File_harness_host_v1_plugin_proto != nil {
 		return
 	}
+	file_harness_host_v1_capability_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_plugin_proto_rawDesc), len(file_harness_host_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,8 +19,11 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	PluginService_ListPlugins_FullMethodName      = "/harness.host.v1.PluginService/ListPlugins"
-	PluginService_SetPluginEnabled_FullMethodName = "/harness.host.v1.PluginService/SetPluginEnabled"
+	PluginService_ListPlugins_FullMethodName       = "/harness.host.v1.PluginService/ListPlugins"
+	PluginService_ListPluginLogs_FullMethodName    = "/harness.host.v1.PluginService/ListPluginLogs"
+	PluginService_SetPluginEnabled_FullMethodName  = "/harness.host.v1.PluginService/SetPluginEnabled"
+	PluginService_GetPluginSettings_FullMethodName = "/harness.host.v1.PluginService/GetPluginSettings"
+	PluginService_SetPluginSettings_FullMethodName = "/harness.host.v1.PluginService/SetPluginSettings"
 )
 
 // PluginServiceClient is the client API for PluginService service.
@@ -31,8 +34,16 @@ const (
 type PluginServiceClient interface {
 	// ListPlugins returns the registry in the operator's order. Needs plugins.read.
 	ListPlugins(ctx context.Context, in *ListPluginsRequest, opts ...grpc.CallOption) (*ListPluginsResponse, error)
+	// ListPluginLogs returns the newest lines of a plugin's log. Needs plugins.read.
+	ListPluginLogs(ctx context.Context, in *ListPluginLogsRequest, opts ...grpc.CallOption) (*ListPluginLogsResponse, error)
 	// SetPluginEnabled turns a plugin on or off. Needs plugins.admin.
 	SetPluginEnabled(ctx context.Context, in *SetPluginEnabledRequest, opts ...grpc.CallOption) (*SetPluginEnabledResponse, error)
+	// GetPluginSettings returns a plugin's settings without its secrets. Needs
+	// plugins.admin.
+	GetPluginSettings(ctx context.Context, in *GetPluginSettingsRequest, opts ...grpc.CallOption) (*GetPluginSettingsResponse, error)
+	// SetPluginSettings changes the properties that the patch names. Needs
+	// plugins.admin.
+	SetPluginSettings(ctx context.Context, in *SetPluginSettingsRequest, opts ...grpc.CallOption) (*SetPluginSettingsResponse, error)
 }
 
 type pluginServiceClient struct {
@@ -53,10 +64,40 @@ func (c *pluginServiceClient) ListPlugins(ctx context.Context, in *ListPluginsRe
 	return out, nil
 }
 
+func (c *pluginServiceClient) ListPluginLogs(ctx context.Context, in *ListPluginLogsRequest, opts ...grpc.CallOption) (*ListPluginLogsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListPluginLogsResponse)
+	err := c.cc.Invoke(ctx, PluginService_ListPluginLogs_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *pluginServiceClient) SetPluginEnabled(ctx context.Context, in *SetPluginEnabledRequest, opts ...grpc.CallOption) (*SetPluginEnabledResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SetPluginEnabledResponse)
 	err := c.cc.Invoke(ctx, PluginService_SetPluginEnabled_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *pluginServiceClient) GetPluginSettings(ctx context.Context, in *GetPluginSettingsRequest, opts ...grpc.CallOption) (*GetPluginSettingsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetPluginSettingsResponse)
+	err := c.cc.Invoke(ctx, PluginService_GetPluginSettings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *pluginServiceClient) SetPluginSettings(ctx context.Context, in *SetPluginSettingsRequest, opts ...grpc.CallOption) (*SetPluginSettingsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetPluginSettingsResponse)
+	err := c.cc.Invoke(ctx, PluginService_SetPluginSettings_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +112,16 @@ func (c *pluginServiceClient) SetPluginEnabled(ctx context.Context, in *SetPlugi
 type PluginServiceServer interface {
 	// ListPlugins returns the registry in the operator's order. Needs plugins.read.
 	ListPlugins(context.Context, *ListPluginsRequest) (*ListPluginsResponse, error)
+	// ListPluginLogs returns the newest lines of a plugin's log. Needs plugins.read.
+	ListPluginLogs(context.Context, *ListPluginLogsRequest) (*ListPluginLogsResponse, error)
 	// SetPluginEnabled turns a plugin on or off. Needs plugins.admin.
 	SetPluginEnabled(context.Context, *SetPluginEnabledRequest) (*SetPluginEnabledResponse, error)
+	// GetPluginSettings returns a plugin's settings without its secrets. Needs
+	// plugins.admin.
+	GetPluginSettings(context.Context, *GetPluginSettingsRequest) (*GetPluginSettingsResponse, error)
+	// SetPluginSettings changes the properties that the patch names. Needs
+	// plugins.admin.
+	SetPluginSettings(context.Context, *SetPluginSettingsRequest) (*SetPluginSettingsResponse, error)
 	mustEmbedUnimplementedPluginServiceServer()
 }
 
@@ -86,8 +135,17 @@ type UnimplementedPluginServiceServer struct{}
 func (UnimplementedPluginServiceServer) ListPlugins(context.Context, *ListPluginsRequest) (*ListPluginsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListPlugins not implemented")
 }
+func (UnimplementedPluginServiceServer) ListPluginLogs(context.Context, *ListPluginLogsRequest) (*ListPluginLogsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListPluginLogs not implemented")
+}
 func (UnimplementedPluginServiceServer) SetPluginEnabled(context.Context, *SetPluginEnabledRequest) (*SetPluginEnabledResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetPluginEnabled not implemented")
+}
+func (UnimplementedPluginServiceServer) GetPluginSettings(context.Context, *GetPluginSettingsRequest) (*GetPluginSettingsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetPluginSettings not implemented")
+}
+func (UnimplementedPluginServiceServer) SetPluginSettings(context.Context, *SetPluginSettingsRequest) (*SetPluginSettingsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetPluginSettings not implemented")
 }
 func (UnimplementedPluginServiceServer) mustEmbedUnimplementedPluginServiceServer() {}
 func (UnimplementedPluginServiceServer) testEmbeddedByValue()                       {}
@@ -128,6 +186,24 @@ func _PluginService_ListPlugins_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PluginService_ListPluginLogs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListPluginLogsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServiceServer).ListPluginLogs(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PluginService_ListPluginLogs_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServiceServer).ListPluginLogs(ctx, req.(*ListPluginLogsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PluginService_SetPluginEnabled_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SetPluginEnabledRequest)
 	if err := dec(in); err != nil {
@@ -146,6 +222,42 @@ func _PluginService_SetPluginEnabled_Handler(srv interface{}, ctx context.Contex
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PluginService_GetPluginSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetPluginSettingsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServiceServer).GetPluginSettings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PluginService_GetPluginSettings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServiceServer).GetPluginSettings(ctx, req.(*GetPluginSettingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PluginService_SetPluginSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetPluginSettingsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServiceServer).SetPluginSettings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PluginService_SetPluginSettings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServiceServer).SetPluginSettings(ctx, req.(*SetPluginSettingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // PluginService_ServiceDesc is the grpc.ServiceDesc for PluginService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -158,8 +270,20 @@ var PluginService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _PluginService_ListPlugins_Handler,
 		},
 		{
+			MethodName: "ListPluginLogs",
+			Handler:    _PluginService_ListPluginLogs_Handler,
+		},
+		{
 			MethodName: "SetPluginEnabled",
 			Handler:    _PluginService_SetPluginEnabled_Handler,
+		},
+		{
+			MethodName: "GetPluginSettings",
+			Handler:    _PluginService_GetPluginSettings_Handler,
+		},
+		{
+			MethodName: "SetPluginSettings",
+			Handler:    _PluginService_SetPluginSettings_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

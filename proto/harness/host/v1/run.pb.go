@@ -475,7 +475,7 @@ var File_harness_host_v1_run_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x19harness/host/v1/run.proto\x12\x0fharness.host.v1\x1a\x1eharness/types/v1/message.proto\x1a\x1aharness/types/v1/run.proto\"\x1f\n" +
+	"\x19harness/host/v1/run.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1eharness/types/v1/message.proto\x1a\x1aharness/types/v1/run.proto\"\x1f\n" +
 	"\rGetRunRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"9\n" +
 	"\x0eGetRunResponse\x12'\n" +
@@ -496,15 +496,15 @@ const file_harness_host_v1_run_proto_rawDesc = "" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\"I\n" +
 	"\x12StopThreadResponse\x123\n" +
-	"\astopped\x18\x01 \x01(\v2\x19.harness.types.v1.StoppedR\astopped2\xa4\x03\n" +
+	"\astopped\x18\x01 \x01(\v2\x19.harness.types.v1.StoppedR\astopped2\xf8\x03\n" +
 	"\n" +
-	"RunService\x12I\n" +
-	"\x06GetRun\x12\x1e.harness.host.v1.GetRunRequest\x1a\x1f.harness.host.v1.GetRunResponse\x12O\n" +
-	"\bListRuns\x12 .harness.host.v1.ListRunsRequest\x1a!.harness.host.v1.ListRunsResponse\x12R\n" +
-	"\tCancelRun\x12!.harness.host.v1.CancelRunRequest\x1a\".harness.host.v1.CancelRunResponse\x12O\n" +
-	"\bRetryRun\x12 .harness.host.v1.RetryRunRequest\x1a!.harness.host.v1.RetryRunResponse\x12U\n" +
+	"RunService\x12X\n" +
+	"\x06GetRun\x12\x1e.harness.host.v1.GetRunRequest\x1a\x1f.harness.host.v1.GetRunResponse\"\r\x92\xe1\x18\truns.read\x12^\n" +
+	"\bListRuns\x12 .harness.host.v1.ListRunsRequest\x1a!.harness.host.v1.ListRunsResponse\"\r\x92\xe1\x18\truns.read\x12d\n" +
+	"\tCancelRun\x12!.harness.host.v1.CancelRunRequest\x1a\".harness.host.v1.CancelRunResponse\"\x10\x92\xe1\x18\fruns.control\x12a\n" +
+	"\bRetryRun\x12 .harness.host.v1.RetryRunRequest\x1a!.harness.host.v1.RetryRunResponse\"\x10\x92\xe1\x18\fruns.control\x12g\n" +
 	"\n" +
-	"StopThread\x12\".harness.host.v1.StopThreadRequest\x1a#.harness.host.v1.StopThreadResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"StopThread\x12\".harness.host.v1.StopThreadRequest\x1a#.harness.host.v1.StopThreadResponse\"\x10\x92\xe1\x18\fruns.controlB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_run_proto_rawDescOnce sync.Once
@@ -564,6 +564,7 @@ func file_harness_host_v1_run_proto_init() {
 	if File_harness_host_v1_run_proto != nil {
 		return
 	}
+	file_harness_host_v1_capability_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

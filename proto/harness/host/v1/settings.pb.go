@@ -105,12 +105,12 @@ var File_harness_host_v1_settings_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_settings_proto_rawDesc = "" +
 	"\n" +
-	"\x1eharness/host/v1/settings.proto\x12\x0fharness.host.v1\"\x14\n" +
+	"\x1eharness/host/v1/settings.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\"\x14\n" +
 	"\x12GetSettingsRequest\"1\n" +
 	"\x13GetSettingsResponse\x12\x1a\n" +
-	"\bsettings\x18\x01 \x01(\fR\bsettings2k\n" +
-	"\x0fSettingsService\x12X\n" +
-	"\vGetSettings\x12#.harness.host.v1.GetSettingsRequest\x1a$.harness.host.v1.GetSettingsResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\bsettings\x18\x01 \x01(\fR\bsettings2u\n" +
+	"\x0fSettingsService\x12b\n" +
+	"\vGetSettings\x12#.harness.host.v1.GetSettingsRequest\x1a$.harness.host.v1.GetSettingsResponse\"\b\x92\xe1\x18\x04noneB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_settings_proto_rawDescOnce sync.Once
@@ -144,6 +144,7 @@ func file_harness_host_v1_settings_proto_init() {
 	if File_harness_host_v1_settings_proto != nil {
 		return
 	}
+	file_harness_host_v1_capability_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -369,7 +369,7 @@ var File_harness_host_v1_state_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/host/v1/state.proto\x12\x0fharness.host.v1\"#\n" +
+	"\x1bharness/host/v1/state.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\"#\n" +
 	"\x0fGetStateRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\"(\n" +
 	"\x10GetStateResponse\x12\x14\n" +
@@ -384,12 +384,12 @@ const file_harness_host_v1_state_proto_rawDesc = "" +
 	"\x14ListStateKeysRequest\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\"+\n" +
 	"\x15ListStateKeysResponse\x12\x12\n" +
-	"\x04keys\x18\x01 \x03(\tR\x04keys2\xea\x02\n" +
-	"\fStateService\x12O\n" +
-	"\bGetState\x12 .harness.host.v1.GetStateRequest\x1a!.harness.host.v1.GetStateResponse\x12O\n" +
-	"\bPutState\x12 .harness.host.v1.PutStateRequest\x1a!.harness.host.v1.PutStateResponse\x12X\n" +
-	"\vDeleteState\x12#.harness.host.v1.DeleteStateRequest\x1a$.harness.host.v1.DeleteStateResponse\x12^\n" +
-	"\rListStateKeys\x12%.harness.host.v1.ListStateKeysRequest\x1a&.harness.host.v1.ListStateKeysResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\x04keys\x18\x01 \x03(\tR\x04keys2\x96\x03\n" +
+	"\fStateService\x12Z\n" +
+	"\bGetState\x12 .harness.host.v1.GetStateRequest\x1a!.harness.host.v1.GetStateResponse\"\t\x92\xe1\x18\x05state\x12Z\n" +
+	"\bPutState\x12 .harness.host.v1.PutStateRequest\x1a!.harness.host.v1.PutStateResponse\"\t\x92\xe1\x18\x05state\x12c\n" +
+	"\vDeleteState\x12#.harness.host.v1.DeleteStateRequest\x1a$.harness.host.v1.DeleteStateResponse\"\t\x92\xe1\x18\x05state\x12i\n" +
+	"\rListStateKeys\x12%.harness.host.v1.ListStateKeysRequest\x1a&.harness.host.v1.ListStateKeysResponse\"\t\x92\xe1\x18\x05stateB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_state_proto_rawDescOnce sync.Once
@@ -435,6 +435,7 @@ func file_harness_host_v1_state_proto_init() {
 	if File_harness_host_v1_state_proto != nil {
 		return
 	}
+	file_harness_host_v1_capability_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

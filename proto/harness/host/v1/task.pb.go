@@ -394,7 +394,7 @@ var File_harness_host_v1_task_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/host/v1/task.proto\x12\x0fharness.host.v1\x1a\x1bharness/types/v1/task.proto\"T\n" +
+	"\x1aharness/host/v1/task.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1bharness/types/v1/task.proto\"T\n" +
 	"\x11CreateTaskRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
 	"\x04task\x18\x02 \x01(\v2\x19.harness.types.v1.NewTaskR\x04task\"@\n" +
@@ -412,14 +412,16 @@ const file_harness_host_v1_task_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x121\n" +
 	"\x05patch\x18\x02 \x01(\v2\x1b.harness.types.v1.TaskPatchR\x05patch\"@\n" +
 	"\x12UpdateTaskResponse\x12*\n" +
-	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task2\xdd\x02\n" +
-	"\vTaskService\x12U\n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task2\x9f\x03\n" +
+	"\vTaskService\x12f\n" +
 	"\n" +
-	"CreateTask\x12\".harness.host.v1.CreateTaskRequest\x1a#.harness.host.v1.CreateTaskResponse\x12L\n" +
-	"\aGetTask\x12\x1f.harness.host.v1.GetTaskRequest\x1a .harness.host.v1.GetTaskResponse\x12R\n" +
-	"\tListTasks\x12!.harness.host.v1.ListTasksRequest\x1a\".harness.host.v1.ListTasksResponse\x12U\n" +
+	"CreateTask\x12\".harness.host.v1.CreateTaskRequest\x1a#.harness.host.v1.CreateTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12\\\n" +
+	"\aGetTask\x12\x1f.harness.host.v1.GetTaskRequest\x1a .harness.host.v1.GetTaskResponse\"\x0e\x92\xe1\x18\n" +
+	"tasks.read\x12b\n" +
+	"\tListTasks\x12!.harness.host.v1.ListTasksRequest\x1a\".harness.host.v1.ListTasksResponse\"\x0e\x92\xe1\x18\n" +
+	"tasks.read\x12f\n" +
 	"\n" +
-	"UpdateTask\x12\".harness.host.v1.UpdateTaskRequest\x1a#.harness.host.v1.UpdateTaskResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"UpdateTask\x12\".harness.host.v1.UpdateTaskRequest\x1a#.harness.host.v1.UpdateTaskResponse\"\x0f\x92\xe1\x18\vtasks.writeB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_task_proto_rawDescOnce sync.Once
@@ -476,6 +478,7 @@ func file_harness_host_v1_task_proto_init() {
 	if File_harness_host_v1_task_proto != nil {
 		return
 	}
+	file_harness_host_v1_capability_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -394,7 +394,7 @@ var File_harness_host_v1_thread_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_thread_proto_rawDesc = "" +
 	"\n" +
-	"\x1charness/host/v1/thread.proto\x12\x0fharness.host.v1\x1a\x1dharness/types/v1/thread.proto\"\"\n" +
+	"\x1charness/host/v1/thread.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1dharness/types/v1/thread.proto\"\"\n" +
 	"\x10GetThreadRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"E\n" +
 	"\x11GetThreadResponse\x120\n" +
@@ -411,12 +411,12 @@ const file_harness_host_v1_thread_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\x05patch\x18\x02 \x01(\v2\x1d.harness.types.v1.ThreadPatchR\x05patch\"H\n" +
 	"\x14UpdateThreadResponse\x120\n" +
-	"\x06thread\x18\x01 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread2\xf7\x02\n" +
-	"\rThreadService\x12R\n" +
-	"\tGetThread\x12!.harness.host.v1.GetThreadRequest\x1a\".harness.host.v1.GetThreadResponse\x12X\n" +
-	"\vListThreads\x12#.harness.host.v1.ListThreadsRequest\x1a$.harness.host.v1.ListThreadsResponse\x12[\n" +
-	"\fCreateThread\x12$.harness.host.v1.CreateThreadRequest\x1a%.harness.host.v1.CreateThreadResponse\x12[\n" +
-	"\fUpdateThread\x12$.harness.host.v1.UpdateThreadRequest\x1a%.harness.host.v1.UpdateThreadResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\x06thread\x18\x01 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread2\xc1\x03\n" +
+	"\rThreadService\x12d\n" +
+	"\tGetThread\x12!.harness.host.v1.GetThreadRequest\x1a\".harness.host.v1.GetThreadResponse\"\x10\x92\xe1\x18\fthreads.read\x12j\n" +
+	"\vListThreads\x12#.harness.host.v1.ListThreadsRequest\x1a$.harness.host.v1.ListThreadsResponse\"\x10\x92\xe1\x18\fthreads.read\x12n\n" +
+	"\fCreateThread\x12$.harness.host.v1.CreateThreadRequest\x1a%.harness.host.v1.CreateThreadResponse\"\x11\x92\xe1\x18\rthreads.write\x12n\n" +
+	"\fUpdateThread\x12$.harness.host.v1.UpdateThreadRequest\x1a%.harness.host.v1.UpdateThreadResponse\"\x11\x92\xe1\x18\rthreads.writeB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_thread_proto_rawDescOnce sync.Once
@@ -473,6 +473,7 @@ func file_harness_host_v1_thread_proto_init() {
 	if File_harness_host_v1_thread_proto != nil {
 		return
 	}
+	file_harness_host_v1_capability_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -202,7 +202,7 @@ var File_harness_host_v1_tool_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_tool_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/host/v1/tool.proto\x12\x0fharness.host.v1\x1a\x1bharness/types/v1/tool.proto\"\x12\n" +
+	"\x1aharness/host/v1/tool.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1bharness/types/v1/tool.proto\"\x12\n" +
 	"\x10ListToolsRequest\"E\n" +
 	"\x11ListToolsResponse\x120\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1a.harness.types.v1.ToolSpecR\x05tools\";\n" +
@@ -210,10 +210,12 @@ const file_harness_host_v1_tool_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\fR\x05input\"H\n" +
 	"\x10CallToolResponse\x124\n" +
-	"\x06result\x18\x01 \x01(\v2\x1c.harness.types.v1.ToolResultR\x06result2\xb2\x01\n" +
-	"\vToolService\x12R\n" +
-	"\tListTools\x12!.harness.host.v1.ListToolsRequest\x1a\".harness.host.v1.ListToolsResponse\x12O\n" +
-	"\bCallTool\x12 .harness.host.v1.CallToolRequest\x1a!.harness.host.v1.CallToolResponseB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\x06result\x18\x01 \x01(\v2\x1c.harness.types.v1.ToolResultR\x06result2\xd2\x01\n" +
+	"\vToolService\x12b\n" +
+	"\tListTools\x12!.harness.host.v1.ListToolsRequest\x1a\".harness.host.v1.ListToolsResponse\"\x0e\x92\xe1\x18\n" +
+	"tools.call\x12_\n" +
+	"\bCallTool\x12 .harness.host.v1.CallToolRequest\x1a!.harness.host.v1.CallToolResponse\"\x0e\x92\xe1\x18\n" +
+	"tools.callB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_tool_proto_rawDescOnce sync.Once
@@ -255,6 +257,7 @@ func file_harness_host_v1_tool_proto_init() {
 	if File_harness_host_v1_tool_proto != nil {
 		return
 	}
+	file_harness_host_v1_capability_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

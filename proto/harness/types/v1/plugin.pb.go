@@ -9,6 +9,7 @@ package typesv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -350,10 +351,21 @@ type PluginInfo struct {
 	Restarts  int64             `protobuf:"varint,13,opt,name=restarts,proto3" json:"restarts,omitempty"`
 	Failures  int64             `protobuf:"varint,14,opt,name=failures,proto3" json:"failures,omitempty"`
 	// What is wrong with a row that was edited by hand.
-	Problem       string                 `protobuf:"bytes,15,opt,name=problem,proto3" json:"problem,omitempty"`
-	UpdatedAt     *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Problem   string                 `protobuf:"bytes,15,opt,name=problem,proto3" json:"problem,omitempty"`
+	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	// Where the executable came from: directory, store or dev.
+	Origin string `protobuf:"bytes,17,opt,name=origin,proto3" json:"origin,omitempty"`
+	// Key id of the package's signature.
+	Publisher        string           `protobuf:"bytes,18,opt,name=publisher,proto3" json:"publisher,omitempty"`
+	Previous         []*PluginVersion `protobuf:"bytes,19,rep,name=previous,proto3" json:"previous,omitempty"`
+	GrantedEnv       []string         `protobuf:"bytes,20,rep,name=granted_env,json=grantedEnv,proto3" json:"granted_env,omitempty"`
+	Limits           *PluginLimits    `protobuf:"bytes,21,opt,name=limits,proto3" json:"limits,omitempty"`
+	Quarantine       string           `protobuf:"bytes,22,opt,name=quarantine,proto3" json:"quarantine,omitempty"`
+	Ledger           *PluginLedger    `protobuf:"bytes,23,opt,name=ledger,proto3" json:"ledger,omitempty"`
+	Attach           string           `protobuf:"bytes,24,opt,name=attach,proto3" json:"attach,omitempty"`
+	SettingsRevision int64            `protobuf:"varint,25,opt,name=settings_revision,json=settingsRevision,proto3" json:"settings_revision,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *PluginInfo) Reset() {
@@ -498,11 +510,545 @@ func (x *PluginInfo) GetUpdatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *PluginInfo) GetOrigin() string {
+	if x != nil {
+		return x.Origin
+	}
+	return ""
+}
+
+func (x *PluginInfo) GetPublisher() string {
+	if x != nil {
+		return x.Publisher
+	}
+	return ""
+}
+
+func (x *PluginInfo) GetPrevious() []*PluginVersion {
+	if x != nil {
+		return x.Previous
+	}
+	return nil
+}
+
+func (x *PluginInfo) GetGrantedEnv() []string {
+	if x != nil {
+		return x.GrantedEnv
+	}
+	return nil
+}
+
+func (x *PluginInfo) GetLimits() *PluginLimits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *PluginInfo) GetQuarantine() string {
+	if x != nil {
+		return x.Quarantine
+	}
+	return ""
+}
+
+func (x *PluginInfo) GetLedger() *PluginLedger {
+	if x != nil {
+		return x.Ledger
+	}
+	return nil
+}
+
+func (x *PluginInfo) GetAttach() string {
+	if x != nil {
+		return x.Attach
+	}
+	return ""
+}
+
+func (x *PluginInfo) GetSettingsRevision() int64 {
+	if x != nil {
+		return x.SettingsRevision
+	}
+	return 0
+}
+
+// A version that was installed before.
+type PluginVersion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	Path          string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	Sha256        string                 `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Publisher     string                 `protobuf:"bytes,4,opt,name=publisher,proto3" json:"publisher,omitempty"`
+	Manifest      *Manifest              `protobuf:"bytes,5,opt,name=manifest,proto3" json:"manifest,omitempty"`
+	InstalledAt   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=installed_at,json=installedAt,proto3" json:"installed_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PluginVersion) Reset() {
+	*x = PluginVersion{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PluginVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PluginVersion) ProtoMessage() {}
+
+func (x *PluginVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PluginVersion.ProtoReflect.Descriptor instead.
+func (*PluginVersion) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *PluginVersion) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *PluginVersion) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *PluginVersion) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *PluginVersion) GetPublisher() string {
+	if x != nil {
+		return x.Publisher
+	}
+	return ""
+}
+
+func (x *PluginVersion) GetManifest() *Manifest {
+	if x != nil {
+		return x.Manifest
+	}
+	return nil
+}
+
+func (x *PluginVersion) GetInstalledAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.InstalledAt
+	}
+	return nil
+}
+
+// What a plugin's processes may use. 0: the default; negative: no limit.
+type PluginLimits struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	MemoryBytes int64                  `protobuf:"varint,1,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	// Of one core.
+	CpuPercent    int64 `protobuf:"varint,2,opt,name=cpu_percent,json=cpuPercent,proto3" json:"cpu_percent,omitempty"`
+	Processes     int64 `protobuf:"varint,3,opt,name=processes,proto3" json:"processes,omitempty"`
+	OpenFiles     int64 `protobuf:"varint,4,opt,name=open_files,json=openFiles,proto3" json:"open_files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PluginLimits) Reset() {
+	*x = PluginLimits{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PluginLimits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PluginLimits) ProtoMessage() {}
+
+func (x *PluginLimits) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PluginLimits.ProtoReflect.Descriptor instead.
+func (*PluginLimits) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PluginLimits) GetMemoryBytes() int64 {
+	if x != nil {
+		return x.MemoryBytes
+	}
+	return 0
+}
+
+func (x *PluginLimits) GetCpuPercent() int64 {
+	if x != nil {
+		return x.CpuPercent
+	}
+	return 0
+}
+
+func (x *PluginLimits) GetProcesses() int64 {
+	if x != nil {
+		return x.Processes
+	}
+	return 0
+}
+
+func (x *PluginLimits) GetOpenFiles() int64 {
+	if x != nil {
+		return x.OpenFiles
+	}
+	return 0
+}
+
+// What a plugin has done and used since the daemon's start.
+type PluginLedger struct {
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Calls         int64                   `protobuf:"varint,1,opt,name=calls,proto3" json:"calls,omitempty"`
+	Errors        int64                   `protobuf:"varint,2,opt,name=errors,proto3" json:"errors,omitempty"`
+	Timeouts      int64                   `protobuf:"varint,3,opt,name=timeouts,proto3" json:"timeouts,omitempty"`
+	Hooks         map[string]*HookFigures `protobuf:"bytes,4,rep,name=hooks,proto3" json:"hooks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	RssBytes      int64                   `protobuf:"varint,5,opt,name=rss_bytes,json=rssBytes,proto3" json:"rss_bytes,omitempty"`
+	CpuSeconds    float64                 `protobuf:"fixed64,6,opt,name=cpu_seconds,json=cpuSeconds,proto3" json:"cpu_seconds,omitempty"`
+	Processes     int64                   `protobuf:"varint,7,opt,name=processes,proto3" json:"processes,omitempty"`
+	Restarts      int64                   `protobuf:"varint,8,opt,name=restarts,proto3" json:"restarts,omitempty"`
+	Since         *timestamppb.Timestamp  `protobuf:"bytes,9,opt,name=since,proto3" json:"since,omitempty"`
+	At            *timestamppb.Timestamp  `protobuf:"bytes,10,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PluginLedger) Reset() {
+	*x = PluginLedger{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PluginLedger) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PluginLedger) ProtoMessage() {}
+
+func (x *PluginLedger) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PluginLedger.ProtoReflect.Descriptor instead.
+func (*PluginLedger) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *PluginLedger) GetCalls() int64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+func (x *PluginLedger) GetErrors() int64 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
+func (x *PluginLedger) GetTimeouts() int64 {
+	if x != nil {
+		return x.Timeouts
+	}
+	return 0
+}
+
+func (x *PluginLedger) GetHooks() map[string]*HookFigures {
+	if x != nil {
+		return x.Hooks
+	}
+	return nil
+}
+
+func (x *PluginLedger) GetRssBytes() int64 {
+	if x != nil {
+		return x.RssBytes
+	}
+	return 0
+}
+
+func (x *PluginLedger) GetCpuSeconds() float64 {
+	if x != nil {
+		return x.CpuSeconds
+	}
+	return 0
+}
+
+func (x *PluginLedger) GetProcesses() int64 {
+	if x != nil {
+		return x.Processes
+	}
+	return 0
+}
+
+func (x *PluginLedger) GetRestarts() int64 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
+}
+
+func (x *PluginLedger) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *PluginLedger) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+// The calls of one hook.
+type HookFigures struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Calls         int64                  `protobuf:"varint,1,opt,name=calls,proto3" json:"calls,omitempty"`
+	Errors        int64                  `protobuf:"varint,2,opt,name=errors,proto3" json:"errors,omitempty"`
+	Timeouts      int64                  `protobuf:"varint,3,opt,name=timeouts,proto3" json:"timeouts,omitempty"`
+	P50           *durationpb.Duration   `protobuf:"bytes,4,opt,name=p50,proto3" json:"p50,omitempty"`
+	P99           *durationpb.Duration   `protobuf:"bytes,5,opt,name=p99,proto3" json:"p99,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HookFigures) Reset() {
+	*x = HookFigures{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HookFigures) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HookFigures) ProtoMessage() {}
+
+func (x *HookFigures) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HookFigures.ProtoReflect.Descriptor instead.
+func (*HookFigures) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *HookFigures) GetCalls() int64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+func (x *HookFigures) GetErrors() int64 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
+func (x *HookFigures) GetTimeouts() int64 {
+	if x != nil {
+		return x.Timeouts
+	}
+	return 0
+}
+
+func (x *HookFigures) GetP50() *durationpb.Duration {
+	if x != nil {
+		return x.P50
+	}
+	return nil
+}
+
+func (x *HookFigures) GetP99() *durationpb.Duration {
+	if x != nil {
+		return x.P99
+	}
+	return nil
+}
+
+// A plugin's settings without its secrets.
+type SettingsView struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Schema        []byte                 `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
+	Values        []byte                 `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
+	SecretsSet    []string               `protobuf:"bytes,3,rep,name=secrets_set,json=secretsSet,proto3" json:"secrets_set,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettingsView) Reset() {
+	*x = SettingsView{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettingsView) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettingsView) ProtoMessage() {}
+
+func (x *SettingsView) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettingsView.ProtoReflect.Descriptor instead.
+func (*SettingsView) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *SettingsView) GetSchema() []byte {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
+func (x *SettingsView) GetValues() []byte {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *SettingsView) GetSecretsSet() []string {
+	if x != nil {
+		return x.SecretsSet
+	}
+	return nil
+}
+
+// A line of a plugin's log.
+type LogLine struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Time          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	Level         string                 `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"`
+	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogLine) Reset() {
+	*x = LogLine{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogLine) ProtoMessage() {}
+
+func (x *LogLine) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
+func (*LogLine) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *LogLine) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *LogLine) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+func (x *LogLine) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 var File_harness_types_v1_plugin_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\n" +
-	"\x1dharness/types/v1/plugin.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bharness/types/v1/tool.proto\"\xd5\x04\n" +
+	"\x1dharness/types/v1/plugin.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bharness/types/v1/tool.proto\"\xd5\x04\n" +
 	"\bManifest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12 \n" +
@@ -532,7 +1078,7 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"@\n" +
 	"\x12EnvironmentRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xd6\x04\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xbf\a\n" +
 	"\n" +
 	"PluginInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -554,10 +1100,68 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\bfailures\x18\x0e \x01(\x03R\bfailures\x12\x18\n" +
 	"\aproblem\x18\x0f \x01(\tR\aproblem\x129\n" +
 	"\n" +
-	"updated_at\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x1a<\n" +
+	"updated_at\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12\x16\n" +
+	"\x06origin\x18\x11 \x01(\tR\x06origin\x12\x1c\n" +
+	"\tpublisher\x18\x12 \x01(\tR\tpublisher\x12;\n" +
+	"\bprevious\x18\x13 \x03(\v2\x1f.harness.types.v1.PluginVersionR\bprevious\x12\x1f\n" +
+	"\vgranted_env\x18\x14 \x03(\tR\n" +
+	"grantedEnv\x126\n" +
+	"\x06limits\x18\x15 \x01(\v2\x1e.harness.types.v1.PluginLimitsR\x06limits\x12\x1e\n" +
+	"\n" +
+	"quarantine\x18\x16 \x01(\tR\n" +
+	"quarantine\x126\n" +
+	"\x06ledger\x18\x17 \x01(\v2\x1e.harness.types.v1.PluginLedgerR\x06ledger\x12\x16\n" +
+	"\x06attach\x18\x18 \x01(\tR\x06attach\x12+\n" +
+	"\x11settings_revision\x18\x19 \x01(\x03R\x10settingsRevision\x1a<\n" +
 	"\x0eOnFailureEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01BAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xea\x01\n" +
+	"\rPluginVersion\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x12\x1c\n" +
+	"\tpublisher\x18\x04 \x01(\tR\tpublisher\x126\n" +
+	"\bmanifest\x18\x05 \x01(\v2\x1a.harness.types.v1.ManifestR\bmanifest\x12=\n" +
+	"\finstalled_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vinstalledAt\"\x8f\x01\n" +
+	"\fPluginLimits\x12!\n" +
+	"\fmemory_bytes\x18\x01 \x01(\x03R\vmemoryBytes\x12\x1f\n" +
+	"\vcpu_percent\x18\x02 \x01(\x03R\n" +
+	"cpuPercent\x12\x1c\n" +
+	"\tprocesses\x18\x03 \x01(\x03R\tprocesses\x12\x1d\n" +
+	"\n" +
+	"open_files\x18\x04 \x01(\x03R\topenFiles\"\xc8\x03\n" +
+	"\fPluginLedger\x12\x14\n" +
+	"\x05calls\x18\x01 \x01(\x03R\x05calls\x12\x16\n" +
+	"\x06errors\x18\x02 \x01(\x03R\x06errors\x12\x1a\n" +
+	"\btimeouts\x18\x03 \x01(\x03R\btimeouts\x12?\n" +
+	"\x05hooks\x18\x04 \x03(\v2).harness.types.v1.PluginLedger.HooksEntryR\x05hooks\x12\x1b\n" +
+	"\trss_bytes\x18\x05 \x01(\x03R\brssBytes\x12\x1f\n" +
+	"\vcpu_seconds\x18\x06 \x01(\x01R\n" +
+	"cpuSeconds\x12\x1c\n" +
+	"\tprocesses\x18\a \x01(\x03R\tprocesses\x12\x1a\n" +
+	"\brestarts\x18\b \x01(\x03R\brestarts\x120\n" +
+	"\x05since\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12*\n" +
+	"\x02at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x1aW\n" +
+	"\n" +
+	"HooksEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.harness.types.v1.HookFiguresR\x05value:\x028\x01\"\xb1\x01\n" +
+	"\vHookFigures\x12\x14\n" +
+	"\x05calls\x18\x01 \x01(\x03R\x05calls\x12\x16\n" +
+	"\x06errors\x18\x02 \x01(\x03R\x06errors\x12\x1a\n" +
+	"\btimeouts\x18\x03 \x01(\x03R\btimeouts\x12+\n" +
+	"\x03p50\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03p50\x12+\n" +
+	"\x03p99\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03p99\"_\n" +
+	"\fSettingsView\x12\x16\n" +
+	"\x06schema\x18\x01 \x01(\fR\x06schema\x12\x16\n" +
+	"\x06values\x18\x02 \x01(\fR\x06values\x12\x1f\n" +
+	"\vsecrets_set\x18\x03 \x03(\tR\n" +
+	"secretsSet\"c\n" +
+	"\aLogLine\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
+	"\x05level\x18\x02 \x01(\tR\x05level\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04textBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_plugin_proto_rawDescOnce sync.Once
@@ -571,32 +1175,52 @@ func file_harness_types_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_plugin_proto_rawDescData
 }
 
-var file_harness_types_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_harness_types_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_harness_types_v1_plugin_proto_goTypes = []any{
 	(*Manifest)(nil),              // 0: harness.types.v1.Manifest
 	(*CommandSpec)(nil),           // 1: harness.types.v1.CommandSpec
 	(*CapabilityRequest)(nil),     // 2: harness.types.v1.CapabilityRequest
 	(*EnvironmentRequest)(nil),    // 3: harness.types.v1.EnvironmentRequest
 	(*PluginInfo)(nil),            // 4: harness.types.v1.PluginInfo
-	nil,                           // 5: harness.types.v1.Manifest.OnFailureEntry
-	nil,                           // 6: harness.types.v1.PluginInfo.OnFailureEntry
-	(*ToolSpec)(nil),              // 7: harness.types.v1.ToolSpec
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*PluginVersion)(nil),         // 5: harness.types.v1.PluginVersion
+	(*PluginLimits)(nil),          // 6: harness.types.v1.PluginLimits
+	(*PluginLedger)(nil),          // 7: harness.types.v1.PluginLedger
+	(*HookFigures)(nil),           // 8: harness.types.v1.HookFigures
+	(*SettingsView)(nil),          // 9: harness.types.v1.SettingsView
+	(*LogLine)(nil),               // 10: harness.types.v1.LogLine
+	nil,                           // 11: harness.types.v1.Manifest.OnFailureEntry
+	nil,                           // 12: harness.types.v1.PluginInfo.OnFailureEntry
+	nil,                           // 13: harness.types.v1.PluginLedger.HooksEntry
+	(*ToolSpec)(nil),              // 14: harness.types.v1.ToolSpec
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
 }
 var file_harness_types_v1_plugin_proto_depIdxs = []int32{
-	5, // 0: harness.types.v1.Manifest.on_failure:type_name -> harness.types.v1.Manifest.OnFailureEntry
-	1, // 1: harness.types.v1.Manifest.commands:type_name -> harness.types.v1.CommandSpec
-	7, // 2: harness.types.v1.Manifest.tools:type_name -> harness.types.v1.ToolSpec
-	2, // 3: harness.types.v1.Manifest.capabilities:type_name -> harness.types.v1.CapabilityRequest
-	3, // 4: harness.types.v1.Manifest.environment:type_name -> harness.types.v1.EnvironmentRequest
-	0, // 5: harness.types.v1.PluginInfo.manifest:type_name -> harness.types.v1.Manifest
-	6, // 6: harness.types.v1.PluginInfo.on_failure:type_name -> harness.types.v1.PluginInfo.OnFailureEntry
-	8, // 7: harness.types.v1.PluginInfo.updated_at:type_name -> google.protobuf.Timestamp
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	11, // 0: harness.types.v1.Manifest.on_failure:type_name -> harness.types.v1.Manifest.OnFailureEntry
+	1,  // 1: harness.types.v1.Manifest.commands:type_name -> harness.types.v1.CommandSpec
+	14, // 2: harness.types.v1.Manifest.tools:type_name -> harness.types.v1.ToolSpec
+	2,  // 3: harness.types.v1.Manifest.capabilities:type_name -> harness.types.v1.CapabilityRequest
+	3,  // 4: harness.types.v1.Manifest.environment:type_name -> harness.types.v1.EnvironmentRequest
+	0,  // 5: harness.types.v1.PluginInfo.manifest:type_name -> harness.types.v1.Manifest
+	12, // 6: harness.types.v1.PluginInfo.on_failure:type_name -> harness.types.v1.PluginInfo.OnFailureEntry
+	15, // 7: harness.types.v1.PluginInfo.updated_at:type_name -> google.protobuf.Timestamp
+	5,  // 8: harness.types.v1.PluginInfo.previous:type_name -> harness.types.v1.PluginVersion
+	6,  // 9: harness.types.v1.PluginInfo.limits:type_name -> harness.types.v1.PluginLimits
+	7,  // 10: harness.types.v1.PluginInfo.ledger:type_name -> harness.types.v1.PluginLedger
+	0,  // 11: harness.types.v1.PluginVersion.manifest:type_name -> harness.types.v1.Manifest
+	15, // 12: harness.types.v1.PluginVersion.installed_at:type_name -> google.protobuf.Timestamp
+	13, // 13: harness.types.v1.PluginLedger.hooks:type_name -> harness.types.v1.PluginLedger.HooksEntry
+	15, // 14: harness.types.v1.PluginLedger.since:type_name -> google.protobuf.Timestamp
+	15, // 15: harness.types.v1.PluginLedger.at:type_name -> google.protobuf.Timestamp
+	16, // 16: harness.types.v1.HookFigures.p50:type_name -> google.protobuf.Duration
+	16, // 17: harness.types.v1.HookFigures.p99:type_name -> google.protobuf.Duration
+	15, // 18: harness.types.v1.LogLine.time:type_name -> google.protobuf.Timestamp
+	8,  // 19: harness.types.v1.PluginLedger.HooksEntry.value:type_name -> harness.types.v1.HookFigures
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_plugin_proto_init() }
@@ -611,7 +1235,7 @@ func file_harness_types_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_plugin_proto_rawDesc), len(file_harness_types_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,26 @@
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/core/settings"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// SecretsKeyFile is the file of the data directory with the key that opens the
+// plugins' secrets. It is made with the first secret, and is in no backup.
+const SecretsKeyFile = "secrets.key"
+
+// NewSettings returns the plugins' settings in an installation's database.
+func NewSettings(config Config, database *store.Store) *settings.Settings {
+	return settings.New(database, settings.NewVault(config.SecretsKey, filepath.Join(config.Data, SecretsKeyFile)))
+}
+
+// pluginSettings is what the plugin host configures a plugin with.
+func (d *Daemon) pluginSettings(ctx context.Context, row pluginsdk.PluginInfo) (pluginhost.Settings, error) {
+	values, secrets, problem, err := d.settings.Of(ctx, row)
+	return pluginhost.Settings{Values: values, Redact: settings.Redactor(secrets), Problem: problem}, err
+}

@@ -1,0 +1,108 @@
+package invoker
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// A CLI that is told that there are other tools now reads the list of them, and
+// some milliseconds later its turns have them. Verified with 2.1.197: it does so
+// between turns as well, so that a warm process need not be started anew; and a
+// prompt that comes in those milliseconds is still answered with the old tools.
+// So the prompt waits until the CLI says that it knows the new ones.
+
+// toolsPoll is the pause before the CLI is asked again.
+const toolsPoll = 5 * time.Millisecond
+
+// toolsPatience is how long a prompt waits. A tool that is gone is refused when
+// it is called.
+const toolsPatience = 2 * time.Second
+
+// statusLine asks the CLI for its MCP servers and their tools.
+func statusLine(requestID string) []byte {
+	return encode(outRequest{Type: "control_request", RequestID: requestID, Request: outSubtype{Subtype: "mcp_status"}})
+}
+
+type statusResponse struct {
+	Response struct {
+		Subtype   string `json:"subtype"`
+		RequestID string `json:"request_id"`
+		Response  struct {
+			Servers []struct {
+				Name  string `json:"name"`
+				Tools []struct {
+					Name string `json:"name"`
+				} `json:"tools"`
+			} `json:"mcpServers"`
+		} `json:"response"`
+	} `json:"response"`
+}
+
+// names returns the plugins' tools, sorted.
+func (r statusResponse) names() []string {
+	var names []string
+	for _, server := range r.Response.Response.Servers {
+		if server.Name != toolServer {
+			continue
+		}
+		for _, tool := range server.Tools {
+			names = append(names, tool.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// awaitTools waits until the CLI knows the tools that are news to it, if any
+// are.
+func (t *turn) awaitTools(ctx context.Context, in *inbox) {
+	if !t.news {
+		return
+	}
+	patience := time.NewTimer(t.config.toolsPatience)
+	defer patience.Stop()
+	poll := time.NewTicker(toolsPoll)
+	defer poll.Stop()
+	for {
+		known, ok := t.knownTools(ctx, in, patience.C)
+		if !ok || slices.Equal(known, t.offered) {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// knownTools asks the CLI which of the plugins' tools it knows. It is not ok
+// when no answer is to be had, or none before enough.
+func (t *turn) knownTools(ctx context.Context, in *inbox, enough <-chan time.Time) (names []string, ok bool) {
+	id := uuid.NewString()
+	if !t.session.process.send(statusLine(id)) {
+		return nil, false
+	}
+	for {
+		select {
+		case line := <-in.lines:
+			var status statusResponse
+			if json.Unmarshal(line, &status) != nil || status.Response.RequestID != id {
+				t.session.between(line)
+				continue
+			}
+			return status.names(), status.Response.Subtype == "success"
+		case <-t.session.process.exited:
+			return nil, false
+		case <-ctx.Done():
+			return nil, false
+		case <-enough:
+			t.session.log.Warn("the agent may not know yet which tools there are now; a call of one that is gone is refused")
+			return nil, false
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package pluginhost
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/launch"
+)
+
+// recentCalls is how many calls of a hook its quantiles are taken from.
+const recentCalls = 512
+
+// figures are what an instance counts of its plugin.
+type figures struct {
+	mu    sync.Mutex
+	since time.Time
+	hooks map[pluginsdk.Hook]*hookFigures
+	usage launch.Usage
+	spent float64 // CPU seconds of the processes that are gone
+	dirty bool    // calls were counted since the last snapshot that was stored
+	saved time.Time
+}
+
+type hookFigures struct {
+	calls, errors, timeouts int64
+	recent                  [recentCalls]time.Duration
+}
+
+func newFigures() *figures {
+	now := time.Now()
+	return &figures{since: now, saved: now, hooks: make(map[pluginsdk.Hook]*hookFigures)}
+}
+
+// record counts a call. A caller that gave up counts as no error.
+func (f *figures) record(hook pluginsdk.Hook, took time.Duration, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.hooks[hook]
+	if h == nil {
+		h = &hookFigures{}
+		f.hooks[hook] = h
+	}
+	h.recent[h.calls%recentCalls] = took
+	h.calls++
+	f.dirty = true
+	if err == nil {
+		return
+	}
+	h.errors++
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeDeadline {
+		h.timeouts++
+	}
+}
+
+// measured takes the latest reading of the plugin's processes.
+func (f *figures) measured(usage launch.Usage) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.usage = usage
+}
+
+// ended takes over what a process that is gone has spent.
+func (f *figures) ended() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.spent += f.usage.CPUSeconds
+	f.usage = launch.Usage{}
+}
+
+// ledger returns the figures as they are now.
+func (f *figures) ledger(restarts int) pluginsdk.PluginLedger {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ledger := pluginsdk.PluginLedger{
+		Hooks:    make(map[pluginsdk.Hook]pluginsdk.HookFigures, len(f.hooks)),
+		RSSBytes: f.usage.RSSBytes, CPUSeconds: f.spent + f.usage.CPUSeconds, Processes: f.usage.Processes,
+		Restarts: restarts, Since: f.since, At: time.Now(),
+	}
+	for hook, h := range f.hooks {
+		ledger.Calls += h.calls
+		ledger.Errors += h.errors
+		ledger.Timeouts += h.timeouts
+		ledger.Hooks[hook] = h.summary()
+	}
+	return ledger
+}
+
+func (h *hookFigures) summary() pluginsdk.HookFigures {
+	recent := slices.Sorted(slices.Values(h.recent[:min(h.calls, recentCalls)]))
+	return pluginsdk.HookFigures{
+		Calls: h.calls, Errors: h.errors, Timeouts: h.timeouts,
+		P50: quantile(recent, 0.50), P99: quantile(recent, 0.99),
+	}
+}
+
+// quantile is the nearest rank; sorted must be, and not empty.
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	return sorted[int(q*float64(len(sorted)-1)+0.5)]
+}
+
+// The ledger is stored for who asks while the daemon is down or has no web:
+// soon after calls, seldom without.
+const (
+	saveBusy = 5 * time.Second
+	saveIdle = 15 * time.Second
+)
+
+// due reports whether the ledger is to be stored now, and notes that it is.
+func (f *figures) due(now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wait := saveIdle
+	if f.dirty {
+		wait = saveBusy
+	}
+	if now.Sub(f.saved) < wait {
+		return false
+	}
+	f.dirty, f.saved = false, now
+	return true
+}

@@ -1,0 +1,365 @@
+package pluginhost
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/launch"
+	"github.com/seed-706843ae/harness/pluginsdk/serve"
+)
+
+// The test binary is a plugin when it is started under a name of this list.
+var parts = []string{"first", "second", "dies", "listens", "alone", "gate", "chatty"}
+
+func TestMain(m *testing.M) {
+	if name := filepath.Base(os.Args[0]); slices.Contains(parts, name) {
+		version := strings.TrimPrefix(filepath.Base(filepath.Dir(os.Args[0])), "version-")
+		p := part{name: name, version: version}
+		switch name {
+		case "listens":
+			serve.Main(&listener{p})
+		case "gate":
+			serve.Main(&gate{p})
+		}
+		serve.Main(&p)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// part is a plugin whose version is that of the directory it lies in.
+type part struct{ name, version string }
+
+func (p *part) Manifest() pluginsdk.Manifest {
+	manifest := pluginsdk.Manifest{
+		Name: p.name, Version: p.version, Exclusive: p.name == "alone",
+		Commands:    []pluginsdk.CommandSpec{{Name: "say-" + p.name}},
+		Environment: []pluginsdk.EnvironmentRequest{{Name: "PLUGINHOST_TEST_ASKED", Reason: "test"}, {Name: "HARNESS_SECRETS_KEY", Reason: "test"}, {Name: "PLUGINHOST_TEST_REFUSED", Reason: "test"}},
+	}
+	if p.name == "second" {
+		manifest.Commands = append(manifest.Commands, pluginsdk.CommandSpec{Name: "say-first"}, pluginsdk.CommandSpec{Name: "stop"})
+	}
+	return manifest
+}
+
+func (p *part) Activate(context.Context) error {
+	if p.name == "dies" || p.version == "broken" {
+		return errors.New("no port to be had")
+	}
+	if p.name == "alone" { // it holds what only one can
+		return os.Mkdir(filepath.Join(filepath.Dir(filepath.Dir(os.Args[0])), "held"), 0o700)
+	}
+	return nil
+}
+
+func (p *part) Deactivate(context.Context) error {
+	if p.name == "alone" {
+		return os.Remove(filepath.Join(filepath.Dir(filepath.Dir(os.Args[0])), "held"))
+	}
+	return nil
+}
+
+func (p *part) OnCommand(_ context.Context, c pluginsdk.Command) (pluginsdk.CommandResult, error) {
+	word, rest, _ := strings.Cut(c.Body, " ")
+	switch word {
+	case "die":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	case "stop":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case "eat":
+		p.eat()
+	case "environment":
+		return pluginsdk.CommandResult{Handled: true, Reply: strings.Join(os.Environ(), "\n")}, nil
+	case "version":
+		return pluginsdk.CommandResult{Handled: true, Reply: p.version}, nil
+	case "log":
+		slog.Warn(rest, "key", rest)
+	}
+	return pluginsdk.CommandResult{Handled: true, Reply: p.name}, nil
+}
+
+var eaten []byte
+
+// eat takes 64 MiB of memory and keeps it.
+func (p *part) eat() {
+	eaten = make([]byte, 64<<20)
+	for n := range eaten {
+		eaten[n] = 1
+	}
+}
+
+// gate is a plugin that a run must not go on without.
+type gate struct{ part }
+
+func (*gate) OnBeforeRun(context.Context, pluginsdk.RunStart) (pluginsdk.Verdict, error) {
+	return pluginsdk.Verdict{Allow: true}, nil
+}
+
+// listener answers what the host itself asks, as the event or the setting says.
+type listener struct{ part }
+
+func (*listener) OnBroadcast(_ context.Context, events []pluginsdk.Event) error {
+	return misbehave(string(events[0].Type))
+}
+
+func (*listener) OnSettingsChange(_ context.Context, change pluginsdk.SettingsChange) error {
+	return misbehave(string(change.Settings))
+}
+
+func misbehave(how string) error {
+	switch {
+	case strings.Contains(how, "error"):
+		return errors.New("hostile on purpose")
+	case strings.Contains(how, "panic"):
+		panic("hostile on purpose")
+	case strings.Contains(how, "exit"):
+		os.Exit(3)
+	case strings.Contains(how, "kill"):
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	case strings.Contains(how, "hang"):
+		select {}
+	}
+	return nil
+}
+
+// registry is a Store in memory that wakes who waits for a change.
+type registry struct {
+	mu      sync.Mutex
+	rows    []pluginsdk.PluginInfo
+	audit   []string
+	changed chan struct{}
+}
+
+func newRegistry() *registry { return &registry{changed: make(chan struct{})} }
+
+func (r *registry) Plugins(context.Context) ([]pluginsdk.PluginInfo, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rows := slices.Clone(r.rows)
+	slices.SortFunc(rows, func(a, b pluginsdk.PluginInfo) int { return a.Position - b.Position })
+	return rows, nil
+}
+
+func (r *registry) RegisterPlugin(_ context.Context, info pluginsdk.PluginInfo) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rows = append(r.rows, info)
+	return nil
+}
+
+// edit changes a row as an operator, or the host, does.
+func (r *registry) edit(name string, change func(*pluginsdk.PluginInfo)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.rows {
+		if r.rows[i].Name == name {
+			change(&r.rows[i])
+		}
+	}
+	close(r.changed)
+	r.changed = make(chan struct{})
+	return nil
+}
+
+func (r *registry) SavePluginManifest(_ context.Context, name string, m pluginsdk.Manifest) error {
+	return r.edit(name, func(p *pluginsdk.PluginInfo) { p.Manifest = m })
+}
+
+func (r *registry) SavePluginState(_ context.Context, name string, s pluginsdk.PluginState, lastError string, restarts int) error {
+	return r.edit(name, func(p *pluginsdk.PluginInfo) { p.State, p.LastError, p.Restarts = s, lastError, restarts })
+}
+
+func (r *registry) SetPluginQuarantine(_ context.Context, name, reason string) error {
+	return r.edit(name, func(p *pluginsdk.PluginInfo) { p.Quarantine = reason })
+}
+
+func (r *registry) SetPluginGrants(_ context.Context, name string, granted []pluginsdk.Capability, env []string) error {
+	return r.edit(name, func(p *pluginsdk.PluginInfo) { p.Granted, p.GrantedEnv = granted, env })
+}
+
+func (r *registry) SavePluginLedger(_ context.Context, name string, ledger pluginsdk.PluginLedger) error {
+	return r.edit(name, func(p *pluginsdk.PluginInfo) { p.Ledger = ledger })
+}
+
+func (r *registry) Audit(_ context.Context, who, action, target, detail string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.audit = append(r.audit, strings.Join([]string{who, action, target, detail}, " "))
+	return nil
+}
+
+func (r *registry) AddPluginFailures(_ context.Context, name string, n int64, lastError string) error {
+	return r.edit(name, func(p *pluginsdk.PluginInfo) { p.Failures += n; p.LastError = lastError })
+}
+
+func (r *registry) row(name string) pluginsdk.PluginInfo {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, row := range r.rows {
+		if row.Name == name {
+			return row
+		}
+	}
+	return pluginsdk.PluginInfo{}
+}
+
+func (r *registry) until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		r.mu.Lock()
+		changed := r.changed
+		r.mu.Unlock()
+		if holds() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("%s did not come about: %+v", what, r.rows)
+		}
+	}
+}
+
+func (r *registry) is(name string, state pluginsdk.PluginState) func() bool {
+	return func() bool { return r.row(name).State == state }
+}
+
+// bus is an event bus whose events the test delivers itself.
+type bus struct {
+	mu      sync.Mutex
+	deliver func(context.Context, []pluginsdk.Event) error
+}
+
+func (*bus) Publish(pluginsdk.EventType, string, any) {}
+
+func (b *bus) Subscribe(_ string, _ []string, deliver func(context.Context, []pluginsdk.Event) error) func() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.deliver = deliver
+	return func() {}
+}
+
+func (b *bus) send(t *testing.T, kind string) error {
+	b.mu.Lock()
+	deliver := b.deliver
+	b.mu.Unlock()
+	return deliver(t.Context(), []pluginsdk.Event{{Type: pluginsdk.EventType(kind), Boot: "b", Seq: 1}})
+}
+
+// nobody is an API without services that admits everything.
+type nobody struct{}
+
+func (nobody) For(string) pluginsdk.Host { return pluginsdk.Host{} }
+
+func (nobody) Admit(context.Context, string, pluginsdk.Capability) error { return nil }
+
+func start(t *testing.T, names ...string) (*Host, *registry) {
+	t.Helper()
+	return startOn(t, Config{}, &bus{}, names...)
+}
+
+// startOn starts a host whose directory has the named plugins, in the version
+// 1.0.0.
+func startOn(t *testing.T, config Config, events *bus, names ...string) (*Host, *registry) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "version-1.0.0")
+	for _, name := range names {
+		binary(t, dir, name)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "README"), []byte("not a plugin"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := newRegistry()
+	config.Dir, config.Owner, config.Logs = dir, "test", filepath.Join(filepath.Dir(dir), "logs")
+	config.Poll, config.BackoffBase, config.BackoffMax = 5*time.Millisecond, 5*time.Millisecond, 20*time.Millisecond
+	config.LateGrace, config.Watch = 20*time.Millisecond, 20*time.Millisecond
+	if config.Failures == 0 {
+		config.Failures = 1000
+	}
+	h := New(config, r, events, nobody{})
+	if err := h.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return h, r
+}
+
+// binary makes a plugin's executable in a directory.
+func binary(t *testing.T, dir, name string) (path string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, name)
+	if err := os.Symlink(self, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// serving enables a plugin and returns its instance once it serves.
+func serving(t *testing.T, h *Host, r *registry, name string) *Instance {
+	t.Helper()
+	_ = r.edit(name, enable(true))
+	r.until(t, "the start of "+name, r.is(name, pluginsdk.PluginServing))
+	waitFor(t, func() bool {
+		return slices.ContainsFunc(h.Answering(pluginsdk.HookCommand), func(i *Instance) bool { return i.name == name })
+	})
+	instance, _ := h.current.Load(name)
+	return instance.(*Instance)
+}
+
+func enable(on bool) func(*pluginsdk.PluginInfo) {
+	return func(p *pluginsdk.PluginInfo) { p.Enabled = on }
+}
+
+func say(t *testing.T, i *Instance, body string) (reply string, err error) {
+	t.Helper()
+	return sayIn(t, i, "", body)
+}
+
+func sayIn(t *testing.T, i *Instance, run, body string) (reply string, err error) {
+	t.Helper()
+	err = i.Do(t.Context(), run, pluginsdk.HookCommand, "call", func(p *launch.Plugin) error {
+		result, err := p.OnCommand(t.Context(), pluginsdk.Command{Name: "say-" + i.name, Body: body})
+		reply = result.Reply
+		return err
+	})
+	return reply, err
+}
+
+// waitFor polls for what only the host's own turn brings about.
+func waitFor(t *testing.T, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not come about")
+		}
+		<-time.After(time.Millisecond)
+	}
+}

@@ -1,0 +1,41 @@
+package pluginhost
+
+import (
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/launch"
+)
+
+// limitsOf fills in what a row leaves to the defaults. A negative value, which
+// is no limit, becomes 0.
+func limitsOf(row, defaults pluginsdk.PluginLimits) pluginsdk.PluginLimits {
+	return pluginsdk.PluginLimits{
+		MemoryBytes: limitOf(row.MemoryBytes, defaults.MemoryBytes),
+		CPUPercent:  limitOf(row.CPUPercent, defaults.CPUPercent),
+		Processes:   limitOf(row.Processes, defaults.Processes),
+		OpenFiles:   limitOf(row.OpenFiles, defaults.OpenFiles),
+	}
+}
+
+func limitOf[N int | int64](row, standard N) N {
+	if row == 0 {
+		row = standard
+	}
+	return max(row, 0)
+}
+
+// exceeded says which limit the plugin's processes are over; empty: none. The
+// kernel holds the others, where it can.
+func exceeded(usage launch.Usage, limits pluginsdk.PluginLimits) string {
+	switch {
+	case limits.MemoryBytes > 0 && usage.RSSBytes > limits.MemoryBytes:
+		return fmt.Sprintf("it uses %s of memory, its limit is %s",
+			humanize.IBytes(uint64(usage.RSSBytes)), humanize.IBytes(uint64(limits.MemoryBytes))) //nolint:gosec // neither is negative
+	case limits.Processes > 0 && usage.Processes > limits.Processes:
+		return fmt.Sprintf("it has %d processes, its limit is %d", usage.Processes, limits.Processes)
+	}
+	return ""
+}

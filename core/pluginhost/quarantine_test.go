@@ -1,0 +1,58 @@
+package pluginhost
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// A plugin that crashes for ever must not be started for ever, and the operator
+// must be able to read why without having watched.
+func TestFiveFailuresAreAQuarantine(t *testing.T) {
+	h, r := startOn(t, Config{Failures: 5}, &bus{}, "first", "dies")
+	good := serving(t, h, r, "first")
+	_ = r.edit("dies", enable(true))
+	r.until(t, "the quarantine", r.is("dies", pluginsdk.PluginQuarantined))
+	row := r.row("dies")
+	if row.Restarts != 5 || !strings.Contains(row.Quarantine, "5 times") || !strings.Contains(row.Quarantine, "no port to be had") {
+		t.Errorf("after %d restarts: %s", row.Restarts, row.Quarantine)
+	}
+	if err := h.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if reply, err := say(t, good, ""); reply != "first" || err != nil {
+		t.Errorf("the other plugin: %q %v", reply, err)
+	}
+
+	_ = r.edit("dies", func(p *pluginsdk.PluginInfo) { p.Quarantine = "" })
+	r.until(t, "another try", func() bool { return r.row("dies").Restarts > 5 })
+
+	r.until(t, "the second quarantine", r.is("dies", pluginsdk.PluginQuarantined))
+	_ = r.edit("dies", enable(false))
+	r.until(t, "the end", r.is("dies", pluginsdk.PluginDisabled))
+}
+
+// What a run must not go on without stays a reason to fail; what may be passed
+// over is, at once.
+func TestQuarantineOfWhatMayBePassedOver(t *testing.T) {
+	h, r := startOn(t, Config{Failures: 1}, &bus{}, "listens", "gate")
+	for _, name := range []string{"listens", "gate"} {
+		i := serving(t, h, r, name)
+		if _, err := say(t, i, "die"); err == nil {
+			t.Fatal("it survived")
+		}
+		r.until(t, "the quarantine", r.is(name, pluginsdk.PluginQuarantined))
+	}
+	if open := h.Answering(pluginsdk.HookBroadcast); len(open) != 0 {
+		t.Errorf("%d plugins in quarantine are asked what may be passed over", len(open))
+	}
+	closed := h.Answering(pluginsdk.HookBeforeRun)
+	if len(closed) != 1 {
+		t.Fatalf("%d gates are asked", len(closed))
+	}
+	err := closed[0].Do(t.Context(), "R", pluginsdk.HookBeforeRun, "call", func(*Process) error { return nil })
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), "quarantined") {
+		t.Errorf("the gate says %v", err)
+	}
+}

@@ -1,0 +1,118 @@
+package pluginhost
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// upgraded puts another version of a plugin into its row.
+func upgraded(t *testing.T, r *registry, name, version string) {
+	t.Helper()
+	dir := filepath.Dir(filepath.Dir(r.row(name).Path))
+	path := binary(t, filepath.Join(dir, "version-"+version), name)
+	_ = r.edit(name, func(p *pluginsdk.PluginInfo) { p.Path = path })
+}
+
+func is(t *testing.T, i *Instance, run, version string) func() bool {
+	t.Helper()
+	return func() bool {
+		reply, err := sayIn(t, i, run, "version")
+		return err == nil && reply == version
+	}
+}
+
+// A run that began with one version must not be finished by another: what the
+// old one prepared is not the new one's.
+func TestRunsKeepToTheVersionTheyBeganWith(t *testing.T) {
+	h, r := start(t, "first")
+	i := serving(t, h, r, "first")
+	if !is(t, i, "R1", "1.0.0")() {
+		t.Fatal("the first version does not answer")
+	}
+	upgraded(t, r, "first", "2.0.0")
+	waitFor(t, is(t, i, "", "2.0.0"))
+	if !is(t, i, "R2", "2.0.0")() {
+		t.Error("a new run does not go to the new version")
+	}
+	if !is(t, i, "R1", "1.0.0")() {
+		t.Error("the run that began with the old version was moved")
+	}
+	old := i.pins["R1"].process
+	h.Release("R1")
+	<-old.Done()
+	if !is(t, i, "R1", "2.0.0")() {
+		t.Error("nobody answers once the old version has ended")
+	}
+	if row := r.row("first"); row.Restarts != 0 || row.Failures != 0 || row.State != pluginsdk.PluginServing {
+		t.Errorf("an upgrade counted as a fault: %+v", row)
+	}
+}
+
+// An upgrade is for the operator to start and nobody to notice.
+func TestNoCallIsLostInAnUpgrade(t *testing.T) {
+	h, r := start(t, "first")
+	i := serving(t, h, r, "first")
+	stop := make(chan struct{})
+	var callers sync.WaitGroup
+	for caller := range 4 {
+		callers.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				run := fmt.Sprintf("R-%d-%d", caller, n)
+				if _, err := sayIn(t, i, run, "version"); err != nil {
+					t.Errorf("a call in mid-upgrade: %s", err)
+				}
+				h.Release(run)
+			}
+		})
+	}
+	for _, version := range []string{"2.0.0", "3.0.0", "4.0.0"} {
+		upgraded(t, r, "first", version)
+		waitFor(t, is(t, i, "", version))
+	}
+	close(stop)
+	callers.Wait()
+}
+
+// A new version that cannot work must not cost the old one.
+func TestAVersionThatFailsNeverGetsACall(t *testing.T) {
+	for _, name := range []string{"first", "alone"} {
+		t.Run(name, func(t *testing.T) {
+			h, r := start(t, name)
+			i := serving(t, h, r, name)
+			upgraded(t, r, name, "broken")
+			r.until(t, "the failure", func() bool { return strings.Contains(r.row(name).LastError, "no port to be had") })
+			if !is(t, i, "", "1.0.0")() {
+				t.Error("the old version does not go on")
+			}
+			if row := r.row(name); row.State != pluginsdk.PluginServing || row.Restarts != 0 {
+				t.Errorf("%+v", row)
+			}
+			upgraded(t, r, name, "2.0.0")
+			waitFor(t, is(t, i, "", "2.0.0"))
+		})
+	}
+}
+
+// Two versions of a bot must not both be connected: the directory that only one
+// can make stands for the connection.
+func TestExclusivePluginsAreActiveOneAfterTheOther(t *testing.T) {
+	h, r := start(t, "alone")
+	i := serving(t, h, r, "alone")
+	for _, version := range []string{"2.0.0", "3.0.0"} {
+		upgraded(t, r, "alone", version)
+		waitFor(t, is(t, i, "", version))
+	}
+	if row := r.row("alone"); row.Restarts != 0 || row.LastError != "" {
+		t.Errorf("%+v", row)
+	}
+}

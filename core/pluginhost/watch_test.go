@@ -1,0 +1,60 @@
+package pluginhost
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// A plugin that eats memory, or stands still, is ended for it and comes back;
+// the operator reads which it was.
+func TestAFaultThatOnlyShowsFromOutsideEndsThePlugin(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what a process uses is read from /proc, which only Linux has")
+	}
+	limits := pluginsdk.PluginLimits{MemoryBytes: 48 << 20}
+	h, r := startOn(t, Config{Limits: limits}, &bus{}, "first")
+	i := serving(t, h, r, "first")
+	for how, want := range map[string]string{"eat": "its limit is 48 MiB", "stop": "SIGSTOP"} {
+		before := r.row("first").Restarts
+		_, _ = say(t, i, how)
+		r.until(t, how+": end and return", func() bool {
+			row := r.row("first")
+			return row.Restarts > before && row.State == pluginsdk.PluginServing
+		})
+		if row := r.row("first"); !strings.Contains(row.LastError, want) {
+			t.Errorf("%s: the last error is %q, want %q", how, row.LastError, want)
+		}
+		if reply, err := say(t, i, ""); reply != "first" || err != nil {
+			t.Errorf("after %s: %q %v", how, reply, err)
+		}
+	}
+}
+
+func TestLedgerCountsWhatAPluginDid(t *testing.T) {
+	events := &bus{}
+	h, r := startOn(t, Config{}, events, "listens")
+	i := serving(t, h, r, "listens")
+	for range 10 {
+		if _, err := say(t, i, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := events.send(t, "x:error"); err == nil {
+		t.Fatal("no error")
+	}
+	if runtime.GOOS == "linux" {
+		waitFor(t, func() bool { return h.Live(r.row("listens")).Ledger.RSSBytes > 0 })
+	}
+	ledger := h.Live(r.row("listens")).Ledger
+	command, broadcast := ledger.Hooks[pluginsdk.HookCommand], ledger.Hooks[pluginsdk.HookBroadcast]
+	if ledger.Calls != 11 || ledger.Errors != 1 || ledger.Timeouts != 0 || command.Calls != 10 || broadcast.Errors != 1 {
+		t.Errorf("%+v", ledger)
+	}
+	if command.P50 <= 0 || command.P99 < command.P50 {
+		t.Errorf("p50 %s, p99 %s", command.P50, command.P99)
+	}
+	r.until(t, "the ledger in the row", func() bool { return r.row("listens").Ledger.Calls > 0 })
+}

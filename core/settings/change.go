@@ -1,0 +1,180 @@
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Change changes the settings that patch, a JSON object, names; null takes one
+// back. Secrets are sealed. who is for the audit log, which gets names and never
+// values.
+//
+// The error has CodeInvalid, and nothing is changed, when a value does not fit
+// the plugin's schema, or when settings that are complete would not be any more.
+// What is not complete yet may be completed step by step.
+func (s *Settings) Change(ctx context.Context, who, plugin string, patch json.RawMessage) error {
+	return s.edit(ctx, who, plugin, patch, false)
+}
+
+// Replace makes whole, a JSON object, the plugin's settings: plain settings that
+// it does not name are taken back. Secrets that it does not name stay, because
+// who reads settings does not see them.
+func (s *Settings) Replace(ctx context.Context, who, plugin string, whole json.RawMessage) error {
+	return s.edit(ctx, who, plugin, whole, true)
+}
+
+func (s *Settings) edit(ctx context.Context, who, plugin string, raw json.RawMessage, replace bool) error {
+	patch, err := object(raw)
+	if err != nil {
+		return err
+	}
+	info, err := s.store.Plugin(ctx, plugin)
+	if err != nil {
+		return err
+	}
+	if info.Manifest.Name == "" {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid,
+			"nobody knows yet which settings %[1]s has, and which of them are secret: it says so when it is started for the first time "+
+				"(harness plugin enable %[1]s)", plugin)
+	}
+	schema, err := s.schema(info)
+	if err != nil {
+		return err
+	}
+	c := change{settings: s, plugin: plugin, schema: schema, replace: replace, set: make(map[string]json.RawMessage)}
+	for name, value := range patch {
+		if isNothing(value) {
+			c.unset = append(c.unset, name)
+		} else {
+			c.set[name] = value
+		}
+	}
+	slices.Sort(c.unset)
+	if err := asError(schema.wrongValues(c.set)); err != nil {
+		return err
+	}
+	c.secrets = takeSecrets(schema, c.set)
+	if err := c.seal(ctx); err != nil {
+		return err
+	}
+	return s.store.EditPluginSettings(ctx, plugin, who, c.apply)
+}
+
+// change is one change on its way into the database.
+type change struct {
+	settings *Settings
+	plugin   string
+	schema   *Schema
+	replace  bool
+	set      map[string]json.RawMessage // plain
+	secrets  map[string]json.RawMessage
+	unset    []string
+	sealed   map[string][]byte // secrets
+}
+
+// seal seals the new secrets, unless there are some under a key that is not
+// there: then they would be of two keys.
+func (c *change) seal(ctx context.Context) error {
+	if len(c.secrets) == 0 {
+		return nil
+	}
+	vault := c.settings.vault
+	plugin, name, other, err := c.settings.store.SomePluginSecret(ctx)
+	if err != nil {
+		return err
+	}
+	if other != nil {
+		if _, err := vault.Open(plugin, name, other); pluginsdk.CodeOf(err) == pluginsdk.CodeUnavailable {
+			return err
+		}
+	}
+	c.sealed = make(map[string][]byte, len(c.secrets))
+	for _, name := range slices.Sorted(maps.Keys(c.secrets)) {
+		if c.sealed[name], err = vault.Seal(c.plugin, name, c.secrets[name], other != nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply is an Edit.
+func (c *change) apply(column json.RawMessage, sealed map[string][]byte) (json.RawMessage, map[string][]byte, string, error) {
+	before, err := object(column)
+	switch {
+	case err != nil && !c.replace:
+		return nil, nil, "", pluginsdk.Errorf(pluginsdk.CodeInvalid,
+			"the row's settings are not a JSON object; replace them as a whole: harness plugin settings set %s --json FILE", c.plugin)
+	case err != nil:
+		before = make(map[string]json.RawMessage)
+	}
+	// A secret that was written in plain text is never written back.
+	exposed := takeSecrets(c.schema, before)
+	after, newSealed := maps.Clone(before), maps.Clone(sealed)
+	if c.replace {
+		clear(after)
+	}
+	maps.Copy(after, c.set)
+	if newSealed == nil {
+		newSealed = make(map[string][]byte)
+	}
+	maps.Copy(newSealed, c.sealed)
+	for _, name := range c.unset {
+		delete(after, name)
+		delete(newSealed, name)
+	}
+	if err := c.check(before, after, sealed, newSealed); err != nil {
+		return nil, nil, "", err
+	}
+	return encode(after), newSealed, c.detail(before, after, exposed), nil
+}
+
+// check refuses what is wrong, and what breaks settings that were whole.
+func (c *change) check(before, after map[string]json.RawMessage, sealedBefore, sealedAfter map[string][]byte) error {
+	if err := asError(c.schema.wrongValues(after)); err != nil {
+		return err
+	}
+	secretsBefore, err := c.settings.openAll(c.plugin, c.schema, sealedBefore)
+	if err != nil {
+		return nil // not whole: there is a secret that cannot be opened
+	}
+	if _, err := together(c.schema, before, secretsBefore); err != nil {
+		return nil
+	}
+	secretsAfter, err := c.settings.openAll(c.plugin, c.schema, sealedAfter)
+	if err == nil {
+		_, err = together(c.schema, after, secretsAfter)
+	}
+	return err
+}
+
+// detail names what was changed.
+func (c *change) detail(before, after, exposed map[string]json.RawMessage) string {
+	set := slices.Collect(maps.Keys(c.set))
+	set = append(set, slices.Collect(maps.Keys(c.secrets))...)
+	unset := slices.Clone(c.unset)
+	for name := range before {
+		if _, kept := after[name]; !kept && !slices.Contains(unset, name) {
+			unset = append(unset, name)
+		}
+	}
+	var parts []string
+	for _, part := range []struct {
+		verb  string
+		names []string
+	}{
+		{"set", set},
+		{"unset", unset},
+		{"took out of the row, where they stood in plain text,", slices.Collect(maps.Keys(exposed))},
+	} {
+		if len(part.names) > 0 {
+			slices.Sort(part.names)
+			parts = append(parts, part.verb+" "+strings.Join(part.names, ", "))
+		}
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,218 @@
+// Package settings is what operators set for plugins: it checks settings
+// against the schema that a plugin declares, keeps those that are secret sealed,
+// and gives each plugin its own, and nobody else the secrets.
+//
+// Plain settings are the column settings of the plugin's row; an operator may
+// edit it by SQL, so it is checked whenever it is read. Secrets are rows of their
+// own, sealed by a Vault.
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Store is what Settings needs of the database.
+type Store interface {
+	// Plugin returns a row of the registry, or CodeNotFound.
+	Plugin(ctx context.Context, name string) (pluginsdk.PluginInfo, error)
+	// PluginSecrets returns the sealed secrets of a plugin by name.
+	PluginSecrets(ctx context.Context, plugin string) (map[string][]byte, error)
+	// SomePluginSecret returns one secret of any plugin; sealed is nil when
+	// there is none.
+	SomePluginSecret(ctx context.Context) (plugin, name string, sealed []byte, err error)
+	// EditPluginSettings replaces settings and secrets of a plugin by what edit
+	// makes of them, and notes who did it with the detail that edit returns: all
+	// or, when edit fails, nothing. Edits of a plugin follow each other; edit may
+	// be called more than once.
+	EditPluginSettings(ctx context.Context, plugin, who string, edit Edit) error
+}
+
+// Edit makes new settings of the present ones: the column as it is, and the
+// sealed secrets by name. detail is for the audit log.
+type Edit = func(plain json.RawMessage, sealed map[string][]byte) (
+	newPlain json.RawMessage, newSealed map[string][]byte, detail string, err error)
+
+// Settings knows what each plugin's settings are. Its methods may be called
+// concurrently.
+type Settings struct {
+	store Store
+	vault *Vault
+
+	mu       sync.Mutex
+	good     map[string]json.RawMessage // the last plain settings of a plugin that were good
+	seen     map[string][]string        // values of its secrets, the newest last
+	compiled map[string]compiled        // by plugin
+}
+
+type compiled struct {
+	raw    string
+	schema *Schema
+	err    error
+}
+
+// New returns Settings that remember nothing yet.
+func New(store Store, vault *Vault) *Settings {
+	return &Settings{
+		store: store, vault: vault,
+		good: make(map[string]json.RawMessage), seen: make(map[string][]string), compiled: make(map[string]compiled),
+	}
+}
+
+// schema returns the schema of the plugin's manifest.
+func (s *Settings) schema(info pluginsdk.PluginInfo) (*Schema, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	raw := string(info.Manifest.SettingsSchema)
+	known, ok := s.compiled[info.Name]
+	if !ok || known.raw != raw {
+		known.raw = raw
+		known.schema, known.err = Compile(info.Manifest.SettingsSchema)
+		s.compiled[info.Name] = known
+	}
+	return known.schema, known.err
+}
+
+// Of returns the settings that hold for a plugin, whose row and manifest info
+// has: the defaults of its schema, its plain settings and its secrets. They are
+// for that plugin only.
+//
+// secrets are the values that must not appear anywhere else; see Redactor. Those
+// that they replaced since the start of this process are among them, because the
+// plugin may still have them. They are returned with an error too, as far as they
+// are known.
+//
+// problem says for people what is wrong with what is stored; then the last plain
+// settings hold that were good since the start of the process. When there are
+// none, or a secret cannot be opened, or something required is not set, there are
+// no settings, and err says why. Neither has the value of a secret.
+func (s *Settings) Of(ctx context.Context, info pluginsdk.PluginInfo) (
+	merged json.RawMessage, secrets []string, problem string, err error,
+) {
+	schema, err := s.schema(info)
+	if err != nil {
+		return nil, s.remember(info.Name, nil), plainWords(err), err
+	}
+	stored := readColumn(schema, info)
+	opened, err := s.open(ctx, info.Name, schema)
+	secrets = s.remember(info.Name, append(texts(opened), texts(stored.exposed)...))
+	if err != nil {
+		return nil, secrets, plainWords(err), err
+	}
+	merged, err = s.hold(info.Name, schema, stored, opened)
+	problems := stored.problems
+	if err != nil {
+		problems = append(problems, err.Error())
+		if last, ok := s.lastGood(info.Name, schema, opened); ok {
+			merged, err = last, nil
+		} else {
+			merged = nil
+			err = pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings of %s: %s", info.Name, strings.Join(problems, "; "))
+		}
+	}
+	if len(problems) == 0 {
+		return merged, secrets, "", err
+	}
+	return merged, secrets, oneLine("settings: " + strings.Join(problems, ", ")), err
+}
+
+// maxSeen is how many values of a plugin's secrets are remembered.
+const maxSeen = 64
+
+// remember adds values of a plugin's secrets and returns all that are known.
+func (s *Settings) remember(plugin string, values []string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := slices.DeleteFunc(slices.Clone(s.seen[plugin]), func(old string) bool { return slices.Contains(values, old) })
+	seen = append(seen, values...)
+	s.seen[plugin] = seen[max(0, len(seen)-max(maxSeen, len(values))):]
+	return slices.Clone(s.seen[plugin])
+}
+
+// hold merges what is stored and remembers it when it is good.
+func (s *Settings) hold(plugin string, schema *Schema, stored column, opened map[string]json.RawMessage) (json.RawMessage, error) {
+	if stored.err != nil {
+		return nil, stored.err
+	}
+	merged, err := together(schema, stored.values, opened)
+	if err == nil {
+		s.mu.Lock()
+		s.good[plugin] = encode(stored.values)
+		s.mu.Unlock()
+	}
+	return merged, err
+}
+
+func (s *Settings) lastGood(plugin string, schema *Schema, opened map[string]json.RawMessage) (json.RawMessage, bool) {
+	s.mu.Lock()
+	last, ok := s.good[plugin]
+	s.mu.Unlock()
+	if !ok {
+		return nil, false
+	}
+	values, err := object(last)
+	if err != nil {
+		return nil, false
+	}
+	merged, err := together(schema, values, opened)
+	return merged, err == nil
+}
+
+// together merges plain settings, secrets and defaults and checks them.
+func together(schema *Schema, plain, secrets map[string]json.RawMessage) (json.RawMessage, error) {
+	values := maps.Clone(plain)
+	maps.Copy(values, secrets)
+	values = schema.fill(values)
+	return encode(values), asError(schema.faults(values))
+}
+
+// open opens the secrets that the schema declares; others that are stored are
+// left alone.
+func (s *Settings) open(ctx context.Context, plugin string, schema *Schema) (map[string]json.RawMessage, error) {
+	if len(schema.secrets) == 0 {
+		return nil, nil
+	}
+	sealed, err := s.store.PluginSecrets(ctx, plugin)
+	if err != nil {
+		return nil, err
+	}
+	return s.openAll(plugin, schema, sealed)
+}
+
+func (s *Settings) openAll(plugin string, schema *Schema, sealed map[string][]byte) (map[string]json.RawMessage, error) {
+	opened := make(map[string]json.RawMessage, len(sealed))
+	for _, name := range schema.Secrets() {
+		if sealed[name] == nil {
+			continue
+		}
+		value, err := s.vault.Open(plugin, name, sealed[name])
+		if err != nil {
+			return opened, err
+		}
+		opened[name] = value
+	}
+	return opened, nil
+}
+
+// Get returns the settings that hold for a registered plugin. See Of.
+func (s *Settings) Get(ctx context.Context, plugin string) (json.RawMessage, error) {
+	info, err := s.store.Plugin(ctx, plugin)
+	if err != nil {
+		return nil, err
+	}
+	merged, _, _, err := s.Of(ctx, info)
+	return merged, err
+}
+
+// Problem says what is wrong with a plugin's stored settings, empty when they
+// are good. It has no value of a secret.
+func (s *Settings) Problem(ctx context.Context, info pluginsdk.PluginInfo) string {
+	_, _, problem, _ := s.Of(ctx, info)
+	return problem
+}

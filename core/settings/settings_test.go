@@ -1,0 +1,362 @@
+package settings_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/settings"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// memory is a Store of one plugin's rows.
+type memory struct {
+	info   pluginsdk.PluginInfo
+	sealed map[string][]byte
+	audit  []string
+}
+
+func (m *memory) Plugin(_ context.Context, name string) (pluginsdk.PluginInfo, error) {
+	if name != m.info.Name {
+		return pluginsdk.PluginInfo{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no plugin %s", name)
+	}
+	return m.info, nil
+}
+
+func (m *memory) PluginSecrets(context.Context, string) (map[string][]byte, error) {
+	return m.sealed, nil
+}
+
+func (m *memory) SomePluginSecret(context.Context) (plugin, name string, sealed []byte, err error) {
+	for name, sealed := range m.sealed {
+		return m.info.Name, name, sealed, nil
+	}
+	return "", "", nil, nil
+}
+
+func (m *memory) EditPluginSettings(_ context.Context, _, who string, edit settings.Edit) error {
+	plain, sealed, detail, err := edit(m.info.Settings, m.sealed)
+	if err != nil {
+		return err
+	}
+	m.info.Settings, m.sealed = plain, sealed
+	m.audit = append(m.audit, who+": "+detail)
+	return nil
+}
+
+type world struct {
+	*testing.T
+	store *memory
+	key   string
+	*settings.Settings
+}
+
+func newWorld(t *testing.T, schema string) *world {
+	t.Helper()
+	w := &world{T: t, store: &memory{info: pluginsdk.PluginInfo{
+		Name: "p", Manifest: pluginsdk.Manifest{Name: "p", SettingsSchema: json.RawMessage(schema)},
+	}}, key: filepath.Join(t.TempDir(), "secrets.key")}
+	w.restart()
+	return w
+}
+
+// restart forgets what a process knows.
+func (w *world) restart() {
+	w.Settings = settings.New(w.store, settings.NewVault("", w.key))
+}
+
+func (w *world) change(patch string) {
+	w.Helper()
+	if err := w.Change(w.Context(), "ann", "p", json.RawMessage(patch)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) refused(patch, words string) {
+	w.Helper()
+	before := string(w.store.info.Settings)
+	err := w.Change(w.Context(), "ann", "p", json.RawMessage(patch))
+	if err == nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "hunter") {
+		w.Errorf("%s: %v; want %q and no secret", patch, err, words)
+	}
+	if string(w.store.info.Settings) != before {
+		w.Errorf("%s: refused, and yet the row is %s", patch, w.store.info.Settings)
+	}
+}
+
+// gets checks what the plugin is given, and what people are told.
+func (w *world) gets(want, problem string) (secrets []string) {
+	w.Helper()
+	got, secrets, told, err := w.Of(w.Context(), w.store.info)
+	if err != nil || string(got) != want {
+		w.Errorf("the plugin gets %s, %v; want %s", got, err, want)
+	}
+	w.told(told, problem)
+	return secrets
+}
+
+func (w *world) told(got, want string) {
+	w.Helper()
+	if want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, "hunter") || strings.Contains(got, "; ") {
+		w.Errorf("problem %q, want %q", got, want)
+	}
+}
+
+// getsNothing checks that the plugin is given no settings, and why.
+func (w *world) getsNothing(words string) {
+	w.Helper()
+	got, _, told, err := w.Of(w.Context(), w.store.info)
+	if err == nil || got != nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "hunter") {
+		w.Errorf("the plugin gets %s, %v; want an error with %q", got, err, words)
+	}
+	w.told(told, strings.ReplaceAll(words, "; ", ", "))
+}
+
+const defaults = `"channel":"general","mode":"quiet"`
+
+func TestAPluginGetsDefaultsSettingsAndSecrets(t *testing.T) {
+	w := newWorld(t, courier)
+	w.getsNothing("token: it is required and not set")
+	w.change(`{"port":80,"limits":{"more":1}}`)
+	w.getsNothing("token: it is required and not set")
+	w.change(`{"token":"hunter2hunter2","account":{"user":"hunter5"}}`)
+	secrets := w.gets(`{"account":{"user":"hunter5"},"channel":"general","limits":{"more":1,"size":5},"mode":"quiet","port":80,"token":"hunter2hunter2"}`, "")
+	if !slices.Contains(secrets, "hunter2hunter2") || !slices.Contains(secrets, "hunter5") {
+		t.Errorf("the secrets to be kept out of logs are %d", len(secrets))
+	}
+	if row := string(w.store.info.Settings); strings.Contains(row, "hunter") || row != `{"limits":{"more":1},"port":80}` {
+		t.Errorf("the row has %s", row)
+	}
+	w.change(`{"account":null,"port":null,"limits":null}`)
+	w.gets(`{`+defaults+`,"token":"hunter2hunter2"}`, "")
+	want := []string{"ann: set limits, port", "ann: set account, token", "ann: unset account, limits, port"}
+	if !slices.Equal(w.store.audit, want) {
+		t.Errorf("audit %q", w.store.audit)
+	}
+	if got, err := w.Get(t.Context(), "p"); err != nil || !strings.Contains(string(got), "hunter2hunter2") {
+		t.Errorf("Get: %v", err)
+	}
+	if _, err := w.Get(t.Context(), "q"); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+		t.Errorf("Get of another: %v", err)
+	}
+}
+
+// A slip in SQL must not take a plugin down, nor give it what makes no sense.
+func TestABadRowKeepsTheLastGoodSettings(t *testing.T) {
+	w := newWorld(t, courier)
+	w.change(`{"token":"hunter2hunter2","port":80}`)
+	good := `{` + defaults + `,"port":80,"token":"hunter2hunter2"}`
+	w.gets(good, "")
+	for row, words := range map[string]string{
+		`{"port":"http"}`: `settings: port: "http" is not accepted, it takes a whole number`,
+		`{"prot":80}`:     "prot: there is no such setting",
+		`[1]`:             "must be a JSON object",
+	} {
+		w.store.info.Settings = json.RawMessage(row)
+		w.gets(good, words)
+	}
+	w.store.info.Settings, w.store.info.Problem = nil, "position: 3x is not a number; settings: must be a JSON object"
+	w.gets(good, "must be a JSON object")
+
+	// A new secret holds all the same.
+	w.store.info.Settings, w.store.info.Problem = json.RawMessage(`{"port":80}`), ""
+	w.change(`{"token":"hunter3hunter3"}`)
+	w.store.info.Settings = json.RawMessage(`{"port":0}`)
+	w.gets(`{`+defaults+`,"port":80,"token":"hunter3hunter3"}`, "port: 0")
+
+	// What was good before the process began is not known.
+	w.restart()
+	w.getsNothing("port: 0 is not accepted")
+	w.store.info.Settings = json.RawMessage(`{"port":81}`)
+	w.gets(`{`+defaults+`,"port":81,"token":"hunter3hunter3"}`, "")
+	w.store.info.Settings = nil
+	w.gets(`{`+defaults+`,"token":"hunter3hunter3"}`, "")
+}
+
+// The plugin's process may hold a secret for a while that was replaced: it must
+// not reach a log then either.
+func TestAReplacedSecretIsStillKeptOutOfLogs(t *testing.T) {
+	w := newWorld(t, courier)
+	for _, value := range []string{"hunter2hunter2", "hunter3hunter3"} {
+		w.change(`{"token":"` + value + `"}`)
+		w.gets(`{`+defaults+`,"token":"`+value+`"}`, "")
+	}
+	if err := os.Remove(w.key); err != nil {
+		t.Fatal(err)
+	}
+	_, secrets, _, err := w.Of(t.Context(), w.store.info)
+	if err == nil || !slices.Equal(secrets, []string{"hunter2hunter2", "hunter3hunter3"}) {
+		t.Errorf("%d secrets are known, %v", len(secrets), err)
+	}
+}
+
+// A secret in the column has been in a shell's history; it is neither used nor
+// shown, and goes away with the next change.
+func TestASecretInPlainTextIsAProblem(t *testing.T) {
+	w := newWorld(t, courier)
+	w.store.info.Settings = json.RawMessage(`{"token":"hunter2hunter2","port":80}`)
+	w.getsNothing("token: a secret stands in the row in plain text")
+	w.change(`{"token":"hunter3hunter3"}`)
+	w.gets(`{`+defaults+`,"port":80,"token":"hunter3hunter3"}`, "")
+
+	w.store.info.Settings = json.RawMessage(`{"token":"hunter2hunter2","port":80}`)
+	secrets := w.gets(`{`+defaults+`,"port":80,"token":"hunter3hunter3"}`, "harness plugin settings set p token")
+	if !slices.Contains(secrets, "hunter2hunter2") {
+		t.Error("what stands in plain text is not kept out of logs")
+	}
+	view, err := w.View(t.Context(), "p")
+	if err != nil || strings.Contains(string(view.Values), "hunter") || !slices.Equal(view.SecretsSet, []string{"token"}) {
+		t.Errorf("shown %s, %v, %v", view.Values, view.SecretsSet, err)
+	}
+	w.change(`{"port":81}`)
+	if row := string(w.store.info.Settings); row != `{"port":81}` || !strings.Contains(w.store.audit[1], "plain text, token") {
+		t.Errorf("row %s, audit %q", row, w.store.audit)
+	}
+}
+
+func TestWhatDoesNotFitIsNotStored(t *testing.T) {
+	w := newWorld(t, courier)
+	w.refused(`{"port":"http"}`, "port:")
+	w.refused(`{"tokn":"hunter2"}`, "no such setting")
+	w.refused(`{"token":"hunter2"}`, "token: the value is not accepted")
+	w.refused(`[]`, "must be a JSON object")
+	w.change(`{"token":"hunter2hunter2"}`)
+	w.refused(`{"token":null}`, "token: it is required and not set")
+	if err := w.Change(t.Context(), "ann", "q", json.RawMessage(`{}`)); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+		t.Errorf("unknown plugin: %v", err)
+	}
+	w.store.info.Settings = json.RawMessage(`[1]`)
+	w.refused(`{"port":1}`, "replace them as a whole")
+	if err := w.Replace(t.Context(), "ann", "p", json.RawMessage(`{"port":1}`)); err != nil {
+		t.Error(err)
+	}
+	w.gets(`{`+defaults+`,"port":1,"token":"hunter2hunter2"}`, "")
+	if err := w.Replace(t.Context(), "ann", "p", json.RawMessage(`{"mode":"loud","token":"hunter9hunter9"}`)); err != nil {
+		t.Error(err)
+	}
+	w.gets(`{"channel":"general","mode":"loud","token":"hunter9hunter9"}`, "")
+	if last := w.store.audit[len(w.store.audit)-1]; last != "ann: set mode, token; unset port" {
+		t.Errorf("audit %q", last)
+	}
+}
+
+func TestALostKeyIsSaidAndRecoveredFrom(t *testing.T) {
+	w := newWorld(t, courier)
+	w.change(`{"token":"hunter2hunter2"}`)
+	if err := os.Rename(w.key, w.key+".away"); err != nil {
+		t.Fatal(err)
+	}
+	w.getsNothing("restore " + w.key)
+	w.refused(`{"token":"hunter3hunter3"}`, "restore "+w.key)
+	w.change(`{"port":80}`) // no business of the key
+	if err := os.Rename(w.key+".away", w.key); err != nil {
+		t.Fatal(err)
+	}
+	w.gets(`{`+defaults+`,"port":80,"token":"hunter2hunter2"}`, "")
+
+	// Lost for good: the secrets are unset, and a new key is made.
+	if err := os.Remove(w.key); err != nil {
+		t.Fatal(err)
+	}
+	w.change(`{"token":null}`)
+	w.change(`{"token":"hunter3hunter3"}`)
+	w.gets(`{`+defaults+`,"port":80,"token":"hunter3hunter3"}`, "")
+}
+
+func TestAViewHasEverythingButSecrets(t *testing.T) {
+	w := newWorld(t, courier)
+	w.change(`{"token":"hunter2hunter2","port":80}`)
+	view, err := w.View(t.Context(), "p")
+	if err != nil || string(view.Values) != `{`+defaults+`,"port":80}` || string(view.Schema) != courier || !slices.Equal(view.SecretsSet, []string{"token"}) {
+		t.Errorf("view %s %v, %v", view.Values, view.SecretsSet, err)
+	}
+	rows, problem, err := w.Rows(t.Context(), "p")
+	if err != nil || problem != "" {
+		t.Errorf("problem %q, %v", problem, err)
+	}
+	from := make(map[string]settings.From)
+	for _, row := range rows {
+		from[row.Name] = row.From
+		if row.Secret && row.Value != nil {
+			t.Errorf("%s is shown", row.Name)
+		}
+	}
+	for name, want := range map[string]settings.From{
+		"token": settings.FromOperator, "port": settings.FromOperator, "channel": settings.FromDefault, "account": "", "hosts": "",
+	} {
+		if from[name] != want {
+			t.Errorf("%s is from %q, want %q", name, from[name], want)
+		}
+	}
+}
+
+// A plugin without a schema takes what it is given, and nobody can say what of it
+// is a secret.
+func TestWithoutASchemaNothingIsChecked(t *testing.T) {
+	w := newWorld(t, "")
+	w.change(`{"any":"hunter2","thing":null}`)
+	w.gets(`{"any":"hunter2"}`, "")
+	view, err := w.View(t.Context(), "p")
+	if err != nil || string(view.Values) != "{}" {
+		t.Errorf("view %s, %v", view.Values, err)
+	}
+	rows, _, err := w.Rows(t.Context(), "p")
+	if err != nil || len(rows) != 1 || !rows[0].Undeclared || rows[0].Value != nil {
+		t.Errorf("rows %+v, %v", rows, err)
+	}
+}
+
+// A new version may stop calling something a secret; it must not become public by
+// that, and it can be taken away.
+func TestASecretThatIsNoLongerDeclaredStaysSealed(t *testing.T) {
+	w := newWorld(t, courier)
+	w.change(`{"token":"hunter2hunter2"}`)
+	w.store.info.Manifest.SettingsSchema = json.RawMessage(`{"properties":{"token":{"type":"string"}}}`)
+	w.gets(`{}`, "")
+	if view, err := w.View(t.Context(), "p"); err != nil || strings.Contains(string(view.Values), "hunter") {
+		t.Errorf("view %s, %v", view.Values, err)
+	}
+	w.change(`{"token":null}`)
+	if len(w.store.sealed) != 0 {
+		t.Error("it cannot be taken away")
+	}
+}
+
+// Before a plugin has said what is secret, a secret would be stored as it is.
+func TestNothingIsSetBeforeThePluginIsKnown(t *testing.T) {
+	w := newWorld(t, "")
+	w.store.info.Manifest = pluginsdk.Manifest{}
+	w.refused(`{"token":"hunter2"}`, "harness plugin enable p")
+}
+
+func TestABrokenSchemaGivesNothingAndShowsNothing(t *testing.T) {
+	w := newWorld(t, `{"type":"array"}`)
+	w.store.info.Settings = json.RawMessage(`{"token":"hunter2"}`)
+	w.getsNothing(`settingsSchema: type: want "object"`)
+	if _, err := w.View(t.Context(), "p"); err == nil {
+		t.Error("it is shown")
+	}
+	if err := w.Change(t.Context(), "ann", "p", json.RawMessage(`{}`)); err == nil {
+		t.Error("it can be changed")
+	}
+}
+
+// broken is a database that does not answer.
+type broken struct{ memory }
+
+func (*broken) PluginSecrets(context.Context, string) (map[string][]byte, error) {
+	return nil, errors.New("the database is away")
+}
+
+func TestADatabaseThatIsAwayIsNoReasonToGoWithoutSecrets(t *testing.T) {
+	s := settings.New(&broken{}, settings.NewVault("", filepath.Join(t.TempDir(), "secrets.key")))
+	info := pluginsdk.PluginInfo{Name: "p", Manifest: pluginsdk.Manifest{SettingsSchema: json.RawMessage(courier)}}
+	if got, _, _, err := s.Of(t.Context(), info); err == nil || got != nil {
+		t.Errorf("got %s, %v", got, err)
+	}
+}

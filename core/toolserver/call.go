@@ -1,0 +1,192 @@
+package toolserver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// invocation is one call of a tool, whoever makes it.
+type invocation struct {
+	origin   ledger.Origin
+	name     string // PLUGIN__TOOL
+	input    json.RawMessage
+	progress func(pluginsdk.ToolProgress) // may be nil
+}
+
+// Call calls a tool for a plugin, on behalf of origin. What goes wrong is an
+// error with its code: CodeNotFound, CodeInvalid (the input), CodeUnavailable,
+// CodeDeadline, CodeExhausted (too deep, too many), or the plugin's own.
+func (s *Server) Call(ctx context.Context, caller string, origin ledger.Origin, name string, input json.RawMessage) (pluginsdk.ToolResult, error) {
+	if origin.Token == "" {
+		leave, err := s.stray(caller)
+		if err != nil {
+			return pluginsdk.ToolResult{}, err
+		}
+		defer leave()
+	}
+	return s.call(ctx, invocation{origin: origin, name: name, input: input})
+}
+
+// stray counts a call that a plugin makes of its own accord. One that calls
+// itself so, again and again, is told by their number.
+func (s *Server) stray(caller string) (leave func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.strays[caller] >= s.config.Strays {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted,
+			"the plugin %s has %d calls of tools under way, as many as it may", caller, s.config.Strays)
+	}
+	s.strays[caller]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.strays[caller]--; s.strays[caller] == 0 {
+			delete(s.strays, caller)
+		}
+	}, nil
+}
+
+// Answer calls a tool in the turn that runs for a purpose in a thread, as a
+// session does, and returns what the agent would be told.
+func (s *Server) Answer(ctx context.Context, threadID, purpose, name string, input json.RawMessage) pluginsdk.ToolResult {
+	result, err := s.callIn(ctx, s.turnOf(threadID, purpose), invocation{name: name, input: input})
+	if err != nil {
+		return told(err)
+	}
+	return result
+}
+
+// callIn makes a call in a turn, and on its behalf.
+func (s *Server) callIn(ctx context.Context, in *turn, call invocation) (pluginsdk.ToolResult, error) {
+	if in == nil {
+		return pluginsdk.ToolResult{}, errNoTurn
+	}
+	ctx, leave, err := in.enter(ctx)
+	if err != nil {
+		return pluginsdk.ToolResult{}, err
+	}
+	defer leave()
+	call.origin = in.origin
+	result, err := s.call(ctx, call)
+	if in.ended(err) {
+		err = errTurnOver
+	}
+	return result, err
+}
+
+func (s *Server) call(ctx context.Context, call invocation) (pluginsdk.ToolResult, error) {
+	if call.origin.Depth >= s.config.Depth {
+		return pluginsdk.ToolResult{}, pluginsdk.Errorf(pluginsdk.CodeExhausted,
+			"%s is not called: tools may call each other %d deep, and this would be deeper", call.name, s.config.Depth)
+	}
+	tool, err := s.find(ctx, call.name)
+	if err != nil {
+		return pluginsdk.ToolResult{}, err
+	}
+	if call.input, err = tool.check(call.input); err != nil {
+		return pluginsdk.ToolResult{}, err
+	}
+	result, err := s.ask(ctx, tool, call)
+	if err != nil {
+		return pluginsdk.ToolResult{}, s.explain(ctx, tool, err)
+	}
+	return tidy(tool, result)
+}
+
+// find returns a tool that can be called, or why it cannot.
+func (s *Server) find(ctx context.Context, name string) (*tool, error) {
+	if tool := s.catalog.find(s.plugins.Offering(), name); tool != nil {
+		return tool, nil
+	}
+	plugin, local, _ := strings.Cut(name, separator)
+	info, registered := s.registered(ctx, plugin)
+	declared := slices.ContainsFunc(info.Manifest.Tools, func(t pluginsdk.ToolSpec) bool { return t.Name == local })
+	switch {
+	case !registered:
+		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no tool %q", name)
+	case !info.Enabled:
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s, whose tool %s is, is disabled", plugin, name)
+	case !declared:
+		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "the plugin %s has no tool %q", plugin, local)
+	}
+	return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the tool %s cannot be used: its plugin declares an input schema that is wrong, or is not up yet", name)
+}
+
+// registered looks a plugin up. A registry that cannot be read knows none.
+func (s *Server) registered(ctx context.Context, plugin string) (pluginsdk.PluginInfo, bool) {
+	rows, err := s.plugins.Registered(ctx)
+	if err != nil {
+		s.config.Log.Warn("the plugin registry cannot be read", "err", err)
+	}
+	for _, row := range rows {
+		if row.Name == plugin {
+			return row, true
+		}
+	}
+	return pluginsdk.PluginInfo{}, false
+}
+
+// ask makes the call, with its deadline and its token.
+func (s *Server) ask(ctx context.Context, tool *tool, call invocation) (result pluginsdk.ToolResult, err error) {
+	id := callID(call.origin, tool)
+	err = s.plugins.Do(ctx, call.origin.RunID, tool.plugin, id, func(provider pluginsdk.ToolProvider) error {
+		hook := pluginsdk.Call{ID: id, RunID: call.origin.RunID, Attempt: max(call.origin.Attempt, 1), Deadline: s.deadline(ctx)}
+		inner := call.origin
+		inner.Depth++
+		hook.Token = s.tokens.Open(tool.plugin, inner, hook.Deadline)
+		defer s.tokens.Close(hook.Token)
+		ctx, cancel := context.WithDeadline(pluginsdk.WithCall(ctx, hook), hook.Deadline)
+		defer cancel()
+		var err error
+		result, err = provider.CallTool(ctx, pluginsdk.ToolCall{
+			Call: hook, Name: tool.local, Input: call.input,
+			ThreadID: call.origin.Fence.ThreadID, TaskID: call.origin.TaskID, Progress: call.progress,
+		})
+		return err
+	})
+	return result, err
+}
+
+// deadline is the end of a call that begins now: the caller's, if it is sooner.
+func (s *Server) deadline(ctx context.Context) time.Time {
+	deadline := time.Now().Add(s.config.Deadline)
+	if sooner, ok := ctx.Deadline(); ok && sooner.Before(deadline) {
+		return sooner
+	}
+	return deadline
+}
+
+// callID names a call. No call is the repetition of another: an agent that
+// begins anew decides anew what it calls.
+func callID(origin ledger.Origin, tool *tool) string {
+	id := string(pluginsdk.HookCallTool) + ":" + tool.spec.Name + ":" + rand.Text()
+	if origin.RunID == "" {
+		return id
+	}
+	return origin.RunID + ":" + id
+}
+
+// explain makes what a call failed with the words for the caller.
+func (s *Server) explain(ctx context.Context, tool *tool, err error) error {
+	if ctx.Err() != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeCancelled, "the call of %s was cancelled: %w", tool.spec.Name, context.Cause(ctx))
+	}
+	code := pluginsdk.CodeOf(err)
+	switch code { //nolint:exhaustive // the others are the plugin's word
+	case pluginsdk.CodeUnavailable:
+		if s.catalog.find(s.plugins.Offering(), tool.spec.Name) == nil {
+			return pluginsdk.Errorf(code, "the plugin %s was disabled while its tool %s was called", tool.plugin, tool.spec.Name)
+		}
+		return pluginsdk.Errorf(code, "%s cannot be called: %w", tool.spec.Name, err)
+	case pluginsdk.CodeDeadline:
+		return pluginsdk.Errorf(code, "%s did not come to an end within %s", tool.spec.Name, s.config.Deadline)
+	}
+	return pluginsdk.Errorf(code, "the plugin %s failed in %s: %w", tool.plugin, tool.spec.Name, err)
+}

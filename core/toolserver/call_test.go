@@ -1,0 +1,307 @@
+package toolserver
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// The main job: the agent sees the tool, calls it, and the plugin knows on whose
+// behalf; what it asks of the host while it works counts, and not afterwards.
+func TestTheAgentCallsATool(t *testing.T) {
+	f := start(t, nil)
+	var during bool
+	f.plugins.has("time", "now", `{"properties":{"zone":{"type":"string"}}}`, func(ctx context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+		inside, ok := pluginsdk.CallFrom(ctx)
+		during = ok && f.tokens.good(inside.Token)
+		return echo(ctx, call)
+	})
+	client := f.open()
+	defer f.begin(origin)()
+	list, err := client.ListTools(t.Context(), nil)
+	if err != nil || len(list.Tools) != 1 {
+		t.Fatalf("tools %v, %v", list, err)
+	}
+	shown, _ := json.Marshal(list.Tools[0])
+	if want := `{"description":"now of time","inputSchema":{"properties":{"zone":{"type":"string"}},"type":"object"},"name":"time__now"}`; string(shown) != want {
+		t.Errorf("the agent sees %s", shown)
+	}
+	if result := f.call(client, "time__now", `{"zone":"UTC"}`); result.IsError || text(result) != `echo {"zone":"UTC"}` {
+		t.Errorf("result %q", text(result))
+	}
+	call := f.plugins.calls()[0]
+	if call.Name != "now" || call.ThreadID != "T" || call.Call.RunID != "R" || call.Call.Attempt != 2 || call.Call.Deadline.IsZero() ||
+		!strings.HasPrefix(call.Call.ID, "R:CallTool:time__now:") || f.plugins.runs[0] != "R" {
+		t.Errorf("the plugin was asked %+v", call)
+	}
+	if !during || f.tokens.good(call.Call.Token) {
+		t.Errorf("the token was good during the call: %v, afterwards: %v", during, f.tokens.good(call.Call.Token))
+	}
+	if inside := f.tokens.origins[0]; inside.Depth != 1 || inside.Fence != origin.Fence || inside.RunID != "R" {
+		t.Errorf("origin of what the tool asks for: %+v", inside)
+	}
+	f.call(client, "time__now", "")
+	if calls := f.plugins.calls(); string(calls[1].Input) != "{}" || calls[0].Call.ID == calls[1].Call.ID {
+		t.Errorf("second call %+v", calls[1])
+	}
+}
+
+// Whatever goes wrong is something that the agent reads and can act on.
+func TestFailuresAreResultsWithACode(t *testing.T) {
+	f := start(t, func(c *Config) { c.Deadline = time.Millisecond })
+	say := func(err error) provider {
+		return func(context.Context, pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+			return pluginsdk.ToolResult{}, err
+		}
+	}
+	f.plugins.has("good", "work", `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`, echo)
+	f.plugins.has("gone", "work", anyObject, nil)
+	f.plugins.has("off", "work", anyObject, echo)
+	f.plugins.has("bad", "work", `{"type":"string"}`, echo)
+	f.plugins.has("faulty", "work", anyObject, say(pluginsdk.Errorf(pluginsdk.CodeInternal, "CallTool panicked: at the disco")))
+	f.plugins.has("picky", "work", anyObject, say(pluginsdk.Errorf(pluginsdk.CodeDenied, "not on Sundays")))
+	f.plugins.has("slow", "work", anyObject, func(ctx context.Context, _ pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+		<-ctx.Done()
+		return pluginsdk.ToolResult{}, pluginsdk.Errorf(pluginsdk.CodeDeadline, "%w", ctx.Err())
+	})
+	f.plugins.has("odd", "work", anyObject, func(context.Context, pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+		return pluginsdk.ToolResult{Structured: json.RawMessage(`[1`)}, nil
+	})
+	f.plugins.has("honest", "work", anyObject, func(context.Context, pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+		return pluginsdk.ToolResult{Text: "the door is locked", IsError: true}, nil
+	})
+	f.plugins.has("broken", "work", anyObject, func(context.Context, pluginsdk.ToolCall) (pluginsdk.ToolResult, error) { panic("in the daemon") })
+	f.plugins.enable("off", false)
+	client := f.open()
+	defer f.begin(origin)()
+	for _, row := range []struct{ name, input, says string }{
+		{"good__work", `{}`, "invalid_argument: the input of good__work does not fit its schema"},
+		{"good__work", `{"n":"x"}`, "Correct the input"},
+		{"good__work", `{"n":1,"m":2}`, "invalid_argument"},
+		{"good__work", `[1]`, "invalid_argument: the input of good__work has to be a JSON object"},
+		{"good__play", `{}`, `not_found: the plugin good has no tool "play"`},
+		{"nobody__work", `{}`, `not_found: there is no tool "nobody__work"`},
+		{"", `{}`, "not_found"},
+		{"off__work", `{}`, "unavailable: the plugin off, whose tool off__work is, is disabled"},
+		{"bad__work", `{}`, "unavailable: the tool bad__work cannot be used"},
+		{"gone__work", `{}`, "unavailable: gone__work cannot be called: the plugin gone is backoff: it fell over"},
+		{"faulty__work", `{}`, "internal: the plugin faulty failed in faulty__work: CallTool panicked: at the disco"},
+		{"picky__work", `{}`, "permission_denied: the plugin picky failed in picky__work: not on Sundays"},
+		{"slow__work", `{}`, "deadline_exceeded: slow__work did not come to an end within 1ms"},
+		{"odd__work", `{}`, "internal: the plugin odd answered odd__work with structured content that is not a JSON object"},
+		{"honest__work", `{}`, "the door is locked"},
+		{"broken__work", `{}`, "internal: the call of the tool failed inside the daemon"},
+	} {
+		result := f.call(client, row.name, row.input)
+		if !result.IsError || !strings.Contains(text(result), row.says) {
+			t.Errorf("%s %s: %v %q, want %q", row.name, row.input, result.IsError, text(result), row.says)
+		}
+	}
+	for _, call := range f.plugins.calls() {
+		if call.Name == "work" && string(call.Input) != "{}" {
+			t.Errorf("a plugin was asked with input that does not fit: %s", call.Input)
+		}
+	}
+	if n := strings.Count(f.log.String(), "a tool is left out"); n != 1 || !strings.Contains(f.log.String(), "bad__work") {
+		t.Errorf("%d warnings of a schema that cannot be used in:\n%s", n, f.log)
+	}
+	if len(f.tokens.open) != 0 {
+		t.Errorf("tokens still good: %v", f.tokens.open)
+	}
+	f.call(client, "good__work", `{"n":"hunter2"}`)
+	if strings.Contains(f.log.String(), "hunter2") {
+		t.Error("what the agent called a tool with is in the log")
+	}
+}
+
+// A schema that cannot be used costs that tool and no other.
+func TestSchemas(t *testing.T) {
+	for schema, usable := range map[string]bool{
+		`{}`:                              true,
+		`{"type":"object","x-of-mine":1}`: true,
+		`{"$ref":"#/$defs/a","$defs":{"a":{"type":"object"}}}`:                  true,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}`: true,
+		`{"type":"array"}`:           false,
+		`{"type":["object","null"]}`: false,
+		`{"type":"thing"}`:           false,
+		`{"type":"object","properties":{"a":{"pattern":"("}}}`: false,
+		`{"$ref":"http://127.0.0.1:1/schema.json"}`:            false,
+		`{"type":"object","properties":7}`:                     false,
+		`null`:                                                 false,
+	} {
+		_, compiled, err := compile("p__t", schema)
+		if (err == nil) != usable || (compiled != nil) != usable {
+			t.Errorf("%s: usable %v, %v", schema, err == nil, err)
+		}
+	}
+}
+
+func TestResultsAsTheAgentGetsThem(t *testing.T) {
+	for name, row := range map[string]struct {
+		result pluginsdk.ToolResult
+		want   string
+	}{
+		"text":       {pluginsdk.ToolResult{Text: "a"}, `{"content":[{"type":"text","text":"a"}]}`},
+		"structured": {pluginsdk.ToolResult{Structured: json.RawMessage(`{"a":1}`)}, `{"content":[{"type":"text","text":"{\"a\":1}"}],"structuredContent":{"a":1}}`},
+		"both": {pluginsdk.ToolResult{Text: "a", Structured: json.RawMessage(`{"a":1}`)},
+			`{"content":[{"type":"text","text":"a"},{"type":"text","text":"{\"a\":1}"}]}`},
+		"nothing": {pluginsdk.ToolResult{}, `{"content":[]}`},
+		"error":   {pluginsdk.ToolResult{Text: "a", IsError: true}, `{"content":[{"type":"text","text":"a"}],"isError":true}`},
+	} {
+		got, err := json.Marshal(mcpResult(row.result))
+		if err != nil || string(got) != row.want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
+// Progress reaches the agent that asks for it, growing all the time, and a tool
+// that says nothing for long is spoken for.
+func TestProgress(t *testing.T) {
+	f := start(t, func(c *Config) { c.Beat = time.Millisecond })
+	f.plugins.has("p", "work", anyObject, func(_ context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+		call.Progress(pluginsdk.ToolProgress{Done: 1, Total: 3, Message: "digging"})
+		for seen := 0; seen < 3; { // the plugin's, and two beats
+			if got := <-f.progress; got.Message == "digging" && got.Total == 3 {
+				seen++
+			}
+		}
+		call.Progress(pluginsdk.ToolProgress{Done: 1, Message: "still digging"})
+		return pluginsdk.ToolResult{Text: "dug"}, nil
+	})
+	client := f.open()
+	defer f.begin(origin)()
+	params := &mcp.CallToolParams{Name: "p__work", Arguments: map[string]any{}}
+	params.SetProgressToken("P")
+	result, err := client.CallTool(t.Context(), params)
+	if err != nil || text(result) != "dug" {
+		t.Fatalf("%v %v", result, err)
+	}
+	last := 0.0
+	for got := (mcp.ProgressNotificationParams{}); got.Message != "still digging"; last = got.Progress {
+		if got = <-f.progress; got.Progress <= last || got.ProgressToken != "P" {
+			t.Errorf("progress %+v after %v", got, last)
+		}
+	}
+	f.plugins.has("q", "work", anyObject, func(_ context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+		if call.Progress != nil {
+			t.Error("progress is asked for that nobody asked for")
+		}
+		return pluginsdk.ToolResult{}, nil
+	})
+	f.call(client, "q__work", `{}`)
+}
+
+// A turn that is over takes its calls along: the plugin is told to stop, what it
+// asks for is refused from then on, and the next turn's calls are its own.
+func TestACallThatOutlivesItsTurn(t *testing.T) {
+	f := start(t, nil)
+	working, stopped := make(chan string, 1), make(chan error, 1)
+	f.plugins.has("p", "work", anyObject, func(ctx context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+		if call.Call.RunID != "R" {
+			return echo(ctx, call)
+		}
+		working <- call.Call.Token
+		<-ctx.Done()
+		stopped <- context.Cause(ctx)
+		return pluginsdk.ToolResult{Text: "too late"}, ctx.Err()
+	})
+	client := f.open()
+	end := f.begin(origin)
+	var result *mcp.CallToolResult
+	var calling sync.WaitGroup
+	calling.Go(func() { result = f.call(client, "p__work", `{}`) })
+	token := <-working
+	end()
+	if f.tokens.good(token) {
+		t.Error("once the turn is over, what its tool asks for is still served")
+	}
+	if err := <-stopped; pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
+		t.Errorf("the tool was stopped with %v", err)
+	}
+	calling.Wait()
+	if !result.IsError || !strings.Contains(text(result), "failed_precondition: the turn that the call belongs to is over") {
+		t.Errorf("result %q", text(result))
+	}
+	if result := f.call(client, "p__work", `{}`); !result.IsError || !strings.Contains(text(result), "no turn is running") {
+		t.Errorf("between turns: %q", text(result))
+	}
+	next := origin
+	next.RunID, next.Fence.Epoch = "R2", 8
+	defer f.begin(next)()
+	if result := f.call(client, "p__work", `{}`); result.IsError {
+		t.Errorf("the next turn: %q", text(result))
+	}
+	if calls := f.plugins.calls(); calls[len(calls)-1].Call.RunID != "R2" {
+		t.Errorf("calls %+v", calls)
+	}
+}
+
+// A tool that calls tools is stopped at some depth, one that does so behind the
+// back of its own call by their number.
+func TestToolsCallToolsOnlySoDeep(t *testing.T) {
+	f := start(t, func(c *Config) { c.Strays = 5 })
+	var depths []int
+	again := func(ctx context.Context, _ pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+		inside := f.tokens.origins[len(f.tokens.origins)-1] // as the host looks it up
+		inside.Token = "the call's"
+		depths = append(depths, inside.Depth)
+		return f.server.Call(ctx, "p", inside, "p__work", nil)
+	}
+	f.plugins.has("p", "work", anyObject, again)
+	_, err := f.server.Call(t.Context(), "web", ledger.Origin{}, "p__work", nil)
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted || len(depths) != 8 || depths[7] != 8 {
+		t.Errorf("depths %v, then %v", depths, err)
+	}
+
+	stray := 0
+	f.plugins.has("q", "work", anyObject, func(ctx context.Context, _ pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+		stray++
+		return f.server.Call(ctx, "q", ledger.Origin{}, "q__work", nil)
+	})
+	_, err = f.server.Call(t.Context(), "q", ledger.Origin{}, "q__work", nil)
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted || stray != 5 || len(f.server.strays) != 0 {
+		t.Errorf("after %d calls: %v; under way %v", stray, err, f.server.strays)
+	}
+}
+
+// Outside of any run a call has no fence and no thread, and works.
+func TestACallOfNobodysRun(t *testing.T) {
+	f := start(t, nil)
+	f.plugins.has("p", "work", anyObject, echo)
+	result, err := f.server.Call(t.Context(), "web", ledger.Origin{}, "p__work", json.RawMessage(`{"a":1}`))
+	call := f.plugins.calls()[0]
+	if err != nil || result.Text != `echo {"a":1}` || call.ThreadID != "" || call.Call.RunID != "" || call.Call.Attempt != 1 {
+		t.Errorf("%+v, %v; asked %+v", result, err, call)
+	}
+	if _, err := f.server.Call(t.Context(), "web", ledger.Origin{}, "p__play", nil); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+		t.Errorf("unknown tool: %v", err)
+	}
+}
+
+// The demo agent goes the same way as the CLI.
+func TestAnswer(t *testing.T) {
+	f := start(t, nil)
+	f.plugins.has("p", "work", anyObject, echo)
+	if got := f.server.Answer(t.Context(), "T", "pipeline", "p__work", nil); !got.IsError || !strings.Contains(got.Text, "no turn") {
+		t.Errorf("without a turn: %+v", got)
+	}
+	defer f.server.Begin("pipeline", origin)()
+	if got := f.server.Answer(t.Context(), "T", "pipeline", "p__work", nil); got.IsError || got.Text != "echo {}" {
+		t.Errorf("in its turn: %+v", got)
+	}
+	if got := f.server.Answer(t.Context(), "T", "summary", "p__work", nil); !got.IsError {
+		t.Errorf("in a turn of another purpose: %+v", got)
+	}
+	if call := f.plugins.calls()[0]; call.Call.RunID != "R" || call.ThreadID != "T" {
+		t.Errorf("asked %+v", call)
+	}
+}

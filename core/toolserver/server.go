@@ -1,0 +1,179 @@
+package toolserver
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Name is what the MCP server is called: the agent sees a tool as
+// mcp__harness__PLUGIN__TOOL.
+const Name = "harness"
+
+// Config holds what an operator can set. Zero fields get defaults.
+type Config struct {
+	Deadline time.Duration // of one call; default 10 min
+	Depth    int           // how deep tools may call tools; default 8
+	// Strays is how many calls a plugin may have under way that it makes of its
+	// own accord, outside of any hook; default 64. Depth does not see those.
+	Strays int
+	Beat   time.Duration // the agent hears of a call at least so often; default 30 s
+	Ping   time.Duration // and from the server at all; default 1 min
+	Log    *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	c.Deadline = cmp.Or(c.Deadline, 10*time.Minute)
+	c.Depth = cmp.Or(c.Depth, 8)
+	c.Strays = cmp.Or(c.Strays, 64)
+	c.Beat = cmp.Or(c.Beat, 30*time.Second)
+	c.Ping = cmp.Or(c.Ping, time.Minute)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Plugins are the plugins, as far as they have tools.
+type Plugins interface {
+	// Offering returns the enabled plugins that declare tools, in the
+	// operator's order.
+	Offering() []*pluginsdk.PluginInfo
+	// Registered returns all plugins, enabled or not.
+	Registered(ctx context.Context) ([]pluginsdk.PluginInfo, error)
+	// Do calls fn with the tools of an enabled plugin, after waiting a little
+	// for one that is being started, and counts its failures against the
+	// plugin. All calls of a run (empty: none) go to the same version of it. It
+	// returns fn's error, or CodeUnavailable when the plugin does not serve.
+	Do(ctx context.Context, run, plugin, callID string, fn func(pluginsdk.ToolProvider) error) error
+}
+
+// Tokens ties Host calls to the call of a tool that they are made in.
+type Tokens interface {
+	// Open returns a token that is good until it is closed, or the deadline, or
+	// the end of the call that origin.Token is of.
+	Open(plugin string, origin ledger.Origin, deadline time.Time) string
+	Close(token string)
+}
+
+// Server serves the plugins' tools. Open, Begin, Call and List may be called at
+// any time; sessions are reached from Start to Stop.
+type Server struct {
+	config  Config
+	plugins Plugins
+	tokens  Tokens
+	catalog catalog
+
+	http     *http.Server
+	listener net.Listener
+	serving  sync.WaitGroup
+
+	mu       sync.Mutex
+	sessions map[[sha256.Size]byte]*Session // by the hash of their token
+	turns    map[turnKey]*turn
+	strays   map[string]int // calls under way, by the plugin that made them
+}
+
+// New returns a Server. Tokens must be the ones that the Host calls of plugins
+// are checked against.
+func New(config Config, plugins Plugins, tokens Tokens) *Server {
+	config = config.withDefaults()
+	return &Server{
+		config: config, plugins: plugins, tokens: tokens,
+		catalog:  catalog{log: config.Log, compiled: make(map[string]compiled)},
+		sessions: make(map[[sha256.Size]byte]*Session), turns: make(map[turnKey]*turn), strays: make(map[string]int),
+	}
+}
+
+// Start listens on a port of loopback that the system chooses.
+func (s *Server) Start(context.Context) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen for the agent's tool calls: %w", err)
+	}
+	s.listener = listener
+	s.http = &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
+	}
+	s.serving.Go(func() {
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.config.Log.Error("the agent's tool calls are not served any more", "err", err)
+		}
+	})
+	return nil
+}
+
+// Stop ends the sessions, with the calls under way in them, and listens no
+// more.
+func (s *Server) Stop(context.Context) error {
+	if s.http == nil {
+		return nil
+	}
+	s.mu.Lock()
+	open := make([]*Session, 0, len(s.sessions))
+	for _, session := range s.sessions {
+		open = append(open, session)
+	}
+	s.mu.Unlock()
+	var closing sync.WaitGroup
+	for _, session := range open {
+		closing.Go(session.Close)
+	}
+	closing.Wait()
+	err := s.http.Close()
+	s.serving.Wait()
+	if err != nil {
+		return fmt.Errorf("close the tool server: %w", err)
+	}
+	return nil
+}
+
+// ServeHTTP hands a request to the session whose token it carries. The SDK
+// behind it refuses a Host header that is not loopback's; a browser, which
+// always says where its page comes from, has no business here at all.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Origin") != "" {
+		http.Error(w, "this server is not for browsers", http.StatusForbidden)
+		return
+	}
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	session := s.session(token)
+	if !ok || session == nil {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="harness"`)
+		http.Error(w, "the token is missing, or of a session that is over", http.StatusUnauthorized)
+		return
+	}
+	session.handler.ServeHTTP(w, r)
+}
+
+// session returns the session of a token, or nil. What is looked up is a hash:
+// how long it takes says nothing about the tokens that there are.
+func (s *Server) session(token string) *Session {
+	key := sha256.Sum256([]byte(token))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[key]
+}
+
+// List returns the tools that can be called, named PLUGIN__TOOL, in the
+// operator's order of the plugins.
+func (s *Server) List() []pluginsdk.ToolSpec {
+	tools := s.catalog.of(s.plugins.Offering())
+	specs := make([]pluginsdk.ToolSpec, len(tools))
+	for n, tool := range tools {
+		specs[n] = tool.spec
+	}
+	return specs
+}

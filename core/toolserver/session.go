@@ -1,0 +1,182 @@
+package toolserver
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Session is the tools as one process of the agent's CLI has them.
+type Session struct {
+	server  *Server
+	token   string
+	mcp     *mcp.Server
+	handler http.Handler
+	life    context.Context
+	end     context.CancelCauseFunc
+
+	mu      sync.Mutex
+	turn    *turn             // that runs in the process; nil between turns
+	offered map[string]string // what the agent is told of each tool, by name
+	listed  bool              // it has read the list
+}
+
+// Open makes a session for a process that is about to be started. Close ends
+// it.
+func (s *Server) Open() *Session {
+	session := &Session{server: s, token: rand.Text(), offered: make(map[string]string)}
+	session.life, session.end = context.WithCancelCause(context.Background())
+	session.mcp = mcp.NewServer(&mcp.Implementation{Name: Name, Title: "Harness", Version: "1"}, &mcp.ServerOptions{
+		Instructions: "Tools of Harness, the daemon that this conversation runs in, and of its plugins.",
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+		// The CLI's connection for what it is told between calls is closed after
+		// 5 min of silence, and the news of another list must not meet the moment
+		// in which it connects anew. One that misses a ping is not given up for
+		// that: the session ends with its process.
+		KeepAlive: s.config.Ping, KeepAliveFailureThreshold: math.MaxInt,
+	})
+	session.mcp.AddReceivingMiddleware(session.receive)
+	session.handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return session.mcp }, nil)
+	session.offer(s.catalog.of(s.plugins.Offering())) // nobody else has it yet
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessions[sha256.Sum256([]byte(session.token))] = session
+	return session
+}
+
+// Config is the session's entry in the mcpServers of a CLI's MCP configuration.
+// It holds the token: it belongs in a file that only the user can read.
+func (s *Session) Config() json.RawMessage {
+	entry, err := json.Marshal(map[string]any{
+		"type": "http", "url": "http://" + s.server.listener.Addr().String() + "/mcp",
+		"headers": map[string]string{"Authorization": "Bearer " + s.token},
+	})
+	if err != nil {
+		panic("toolserver: encode strings: " + err.Error())
+	}
+	return entry
+}
+
+// Begin is called before a turn that runs for a purpose in a thread begins in
+// the process: its calls are of the turn that the server knows under these. It
+// returns the names of the tools that there are, sorted, and whether the agent
+// was told of others before: it is told of these now, by
+// notifications/tools/list_changed.
+func (s *Session) Begin(threadID, purpose string) (names []string, news bool) {
+	turn := s.server.turnOf(threadID, purpose)
+	tools := s.server.catalog.of(s.server.plugins.Offering())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn = turn
+	news = s.offer(tools) && s.listed
+	return slices.Sorted(maps.Keys(s.offered)), news
+}
+
+// End is called when the turn in the process is over.
+func (s *Session) End() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn = nil
+}
+
+// Close makes the token worthless, and cancels the calls under way in the
+// session. It may be called more than once.
+func (s *Session) Close() {
+	s.server.mu.Lock()
+	delete(s.server.sessions, sha256.Sum256([]byte(s.token)))
+	s.server.mu.Unlock()
+	s.end(pluginsdk.Errorf(pluginsdk.CodeCancelled, "the agent's process has ended"))
+	for connected := range s.mcp.Sessions() {
+		_ = connected.Close() // of a peer that is gone
+	}
+}
+
+// offer makes the tools those that the agent is told of, and reports whether
+// anything changed for it. The lock is held.
+func (s *Session) offer(tools []*tool) (changed bool) {
+	left := s.offered
+	s.offered = make(map[string]string, len(tools))
+	for _, tool := range tools {
+		name, shown := tool.spec.Name, tool.spec.Description+"\x00"+string(tool.spec.InputSchema)
+		if left[name] != shown {
+			changed = true
+			s.mcp.AddTool(tool.mcp(), unreached)
+		}
+		s.offered[name] = shown
+		delete(left, name)
+	}
+	for name := range left {
+		changed = true
+		s.mcp.RemoveTools(name)
+	}
+	return changed
+}
+
+// unreached is the SDK's handler of the tools; receive answers before it.
+func unreached(_ context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return nil, fmt.Errorf("tool %s: not answered here", request.Params.Name)
+}
+
+// receive is in front of the SDK's own handling of what the agent sends.
+func (s *Session) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+		if call, ok := request.(*mcp.CallToolRequest); ok {
+			return s.answer(ctx, call), nil
+		}
+		if method == "tools/list" {
+			s.mu.Lock()
+			s.listed = true
+			s.mu.Unlock()
+		}
+		return next(ctx, method, request)
+	}
+}
+
+// answer answers a call: what goes wrong is a result, which the agent reads.
+func (s *Session) answer(ctx context.Context, request *mcp.CallToolRequest) (result *mcp.CallToolResult) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.server.config.Log.Error("panic", "in", "tool call", "panic", fault, "stack", string(debug.Stack()))
+			result = mcpResult(told(pluginsdk.Errorf(pluginsdk.CodeInternal, "the call of the tool failed inside the daemon")))
+		}
+	}()
+	s.mu.Lock()
+	turn := s.turn
+	s.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.life, func() { cancel(context.Cause(s.life)) })()
+
+	progress := report(ctx, request, s.server.config.Beat)
+	defer progress.finish() // before the result is sent
+	made, err := s.server.callIn(ctx, turn, invocation{
+		name: request.Params.Name, input: request.Params.Arguments, progress: progress.take(),
+	})
+	if err != nil {
+		s.note(request.Params.Name, err)
+		return mcpResult(told(err))
+	}
+	return mcpResult(made)
+}
+
+// note logs a call that failed. What is wrong with an input is between the agent
+// and the tool: the words for it repeat parts of the input.
+func (s *Session) note(tool string, err error) {
+	log, code := s.server.config.Log.With("tool", tool), pluginsdk.CodeOf(err)
+	if code != pluginsdk.CodeInvalid {
+		log = log.With("err", err)
+	}
+	log.Info("the agent's call of a tool failed", "code", code)
+}

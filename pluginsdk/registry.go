@@ -1,0 +1,168 @@
+package pluginsdk
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// PluginState is what the supervisor sees of a plugin.
+type PluginState string
+
+// The observed states of a plugin.
+const (
+	PluginDisabled    PluginState = "disabled"
+	PluginStarting    PluginState = "starting"
+	PluginServing     PluginState = "serving"
+	PluginBackoff     PluginState = "backoff"     // ended by itself; will be started again
+	PluginFailed      PluginState = "failed"      // may not be started as it is; needs an operator
+	PluginQuarantined PluginState = "quarantined" // failed too often; needs an operator or a new version
+	PluginStopping    PluginState = "stopping"
+	PluginStopped     PluginState = "stopped" // enabled, but the daemon is down
+)
+
+// PluginOrigin says where a plugin's executable came from.
+type PluginOrigin string
+
+// The origins of a plugin.
+const (
+	// OriginDirectory is the daemon's own --plugins directory; what lies there
+	// is pinned anew at each start of the daemon.
+	OriginDirectory PluginOrigin = "directory"
+	// OriginStore is a package that an operator installed; it starts only as
+	// it was pinned, and only if it describes itself as its plugin.json does.
+	OriginStore PluginOrigin = "store"
+	// OriginDev is a binary that its author is working on.
+	OriginDev PluginOrigin = "dev"
+)
+
+// PluginInfo is the registry's row of a plugin.
+type PluginInfo struct {
+	Name   string       `json:"name"`
+	Path   string       `json:"path"` // of the executable
+	Origin PluginOrigin `json:"origin,omitempty"`
+	// SHA256 is the pin, hex: of the executable, or of the whole package when
+	// the origin is the store.
+	SHA256    string             `json:"sha256,omitempty"`
+	Version   string             `json:"version,omitempty"`
+	Publisher string             `json:"publisher,omitempty"` // key id of the signature; empty: unsigned
+	Manifest  Manifest           `json:"manifest"`            // the last seen
+	Previous  []PluginVersion    `json:"previous,omitempty"`  // for a rollback, newest first
+	Enabled   bool               `json:"enabled"`
+	Position  int                `json:"position"`
+	Settings  json.RawMessage    `json:"settings,omitempty"` // without secrets
+	Granted   []Capability       `json:"granted,omitempty"`
+	OnFailure map[Hook]OnFailure `json:"onFailure,omitempty"` // the operator's overrides
+	// GrantedEnv are the daemon's environment variables that the plugin is
+	// given, of those that its manifest asks for.
+	GrantedEnv []string     `json:"grantedEnv,omitempty"`
+	Limits     PluginLimits `json:"limits"`
+
+	State     PluginState `json:"state"`
+	LastError string      `json:"lastError,omitempty"`
+	Restarts  int         `json:"restarts"`
+	Failures  int64       `json:"failures"` // hooks that failed since the row was made
+	// Quarantine says why the plugin is not started any more, with the last
+	// lines it wrote; empty: it is not in quarantine.
+	Quarantine string       `json:"quarantine,omitempty"`
+	Ledger     PluginLedger `json:"ledger"`
+	// Attach is where a plugin that runs under a debugger serves (JSON, see
+	// package launch); empty: the daemon starts the plugin itself.
+	Attach string `json:"attach,omitempty"`
+	// SettingsRevision counts the changes of settings and secrets that were
+	// made other than by SQL.
+	SettingsRevision int64 `json:"settingsRevision,omitempty"`
+	// Problem says what is wrong with a row that was edited by hand; the last
+	// good values stay in force.
+	Problem   string    `json:"problem,omitempty"`
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// FailureMode returns what a failing hook of the plugin does: the operator's
+// word, else the manifest's, else the hook's default.
+func (p PluginInfo) FailureMode(h Hook) OnFailure {
+	if mode, ok := p.OnFailure[h]; ok {
+		return mode
+	}
+	if mode, ok := p.Manifest.OnFailure[h]; ok {
+		return mode
+	}
+	return DefaultOnFailure(h)
+}
+
+// Lacking returns the capabilities and environment variables that the plugin
+// asks for and was not granted.
+func (p PluginInfo) Lacking() (names []string) {
+	for _, request := range p.Manifest.Capabilities {
+		if !slices.Contains(p.Granted, request.Capability) {
+			names = append(names, string(request.Capability))
+		}
+	}
+	for _, request := range p.Manifest.Environment {
+		if !slices.Contains(p.GrantedEnv, request.Name) {
+			names = append(names, "$"+request.Name)
+		}
+	}
+	return names
+}
+
+// PluginVersion is a version of a plugin that was installed before.
+type PluginVersion struct {
+	Version     string    `json:"version"`
+	Path        string    `json:"path"`
+	SHA256      string    `json:"sha256"`
+	Publisher   string    `json:"publisher,omitempty"`
+	Manifest    Manifest  `json:"manifest"`
+	InstalledAt time.Time `json:"installedAt"`
+}
+
+// PluginLimits bound what a plugin's processes may use. A zero field is the
+// daemon's default; a negative one is no limit.
+type PluginLimits struct {
+	MemoryBytes int64 `json:"memoryBytes,omitempty"` // resident, of all its processes together
+	CPUPercent  int   `json:"cpuPercent,omitempty"`  // of one core
+	Processes   int   `json:"processes,omitempty"`
+	OpenFiles   int   `json:"openFiles,omitempty"` // a process
+}
+
+// PluginLedger is what a plugin has done and used since the daemon's start.
+type PluginLedger struct {
+	Calls    int64                `json:"calls"`
+	Errors   int64                `json:"errors"`   // timeouts included
+	Timeouts int64                `json:"timeouts"` // calls given up at their deadline
+	Hooks    map[Hook]HookFigures `json:"hooks,omitempty"`
+	// RSSBytes, CPUSeconds and Processes are of all the plugin's processes,
+	// the latest reading.
+	RSSBytes   int64     `json:"rssBytes"`
+	CPUSeconds float64   `json:"cpuSeconds"`
+	Processes  int       `json:"processes"`
+	Restarts   int       `json:"restarts"`
+	Since      time.Time `json:"since"`
+	At         time.Time `json:"at"` // when these figures were taken
+}
+
+// HookFigures are the calls of one hook. The quantiles are of its latest
+// calls.
+type HookFigures struct {
+	Calls    int64         `json:"calls"`
+	Errors   int64         `json:"errors"`
+	Timeouts int64         `json:"timeouts"`
+	P50      time.Duration `json:"p50"` // nanoseconds in JSON
+	P99      time.Duration `json:"p99"`
+}
+
+// SettingsView is a plugin's settings as an administrator may see them.
+type SettingsView struct {
+	Schema json.RawMessage `json:"schema,omitempty"`
+	// Values is a JSON object with the defaults filled in and without secrets.
+	Values json.RawMessage `json:"values"`
+	// SecretsSet names the secrets that have a value.
+	SecretsSet []string `json:"secretsSet,omitempty"`
+}
+
+// LogLine is a line of a plugin's log.
+type LogLine struct {
+	Time  time.Time `json:"time"`
+	Level string    `json:"level"` // debug, info, warn or error
+	Text  string    `json:"text"`
+}
