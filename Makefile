@@ -12,10 +12,10 @@ PLUGINS  = $(patsubst %/main.go,./%,$(wildcard plugins/*/main.go))
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test generate check lint generated proto tidy bench chaos clean
+.PHONY: help build run test generate check lint generated proto tidy conformance bench chaos clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/harness and bin/plugins/*
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./core/cmd/...
@@ -48,6 +48,9 @@ proto:
 
 tidy:
 	go mod tidy -diff
+
+conformance: build ## examine every plugin and example from the outside (JUnit files in bin/conformance)
+	.ci/conformance
 
 bench: build ## measure boot, memory, turns (ARGS=-quick)
 	HARNESS_TEST_FSYNC=on .ci/test-env go run ./core/coretest/bench $(ARGS)

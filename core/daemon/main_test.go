@@ -9,8 +9,8 @@ import (
 )
 
 // The test binary plays other parts when it is started under their names: the
-// daemon that is killed in mid-run, the plugin that misbehaves, and the one that
-// carries messages.
+// daemon that is killed in mid-run, the plugin that misbehaves, the one that
+// carries messages, the one with tools, and the one that is upgraded.
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case doomedName:
@@ -19,12 +19,18 @@ func TestMain(m *testing.M) {
 		runHostile()
 	case courierName:
 		runCourier()
+	case leakyName:
+		runLeaky()
+	case workbenchName:
+		runWorkbench()
+	case ferryName:
+		runFerry()
 	default:
 		os.Exit(run(m))
 	}
 }
 
-// pluginDir holds the shipped plugins, built once.
+// pluginDir holds the shipped plugins and the gallery of hostile ones, built once.
 var pluginDir string
 
 func run(m *testing.M) int {
@@ -36,7 +42,7 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	pluginDir = dir
 	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator),
-		"../../plugins/activity", "../../plugins/context", "../../plugins/time", "../../plugins/web")
+		"../../plugins/activity", "../../plugins/context", "../../plugins/time", "../../plugins/web", "../coretest/gallery")
 	if output, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the plugins: %v\n%s", err, output)
 		return 1

@@ -1,78 +1,45 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/inbox"
 	"github.com/seed-706843ae/harness/core/store"
-	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 func newPlugin() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
-		Short: "List plugins and turn them on and off",
-		Long: `List plugins and turn them on and off. These commands work on the database,
-with the daemon up or down. A running daemon follows within about a second,
-without a restart; a plugin that is turned off ends after the calls under way.`,
+		Short: "Install plugins, say what they may do, turn them on and off, see how they are",
+		Long: `Install plugins, say what they may do, turn them on and off, see how they are. These
+commands work on the database and the files, with the daemon up or down. A running
+daemon follows within about a second, without a restart; a plugin that is turned
+off ends after the calls under way.`,
 		Example: `  harness plugin list
-  harness plugin disable time
-  harness plugin enable time`,
+  harness plugin install greeter-1.0.0.tar.gz
+  harness plugin grant greeter messages.read
+  harness plugin enable greeter
+  harness plugin info greeter
+  harness plugin disable time`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().Int("port", 0, "port of the daemon on this machine (PORT; default 3001)")
-	cmd.AddCommand(newPluginList(), newPluginToggle("enable", true), newPluginToggle("disable", false))
+	cmd.AddCommand(newPluginList(), newPluginInfo(), newPluginLogs(), newPluginEnable(), newPluginDisable(), newPluginOrder())
+	cmd.AddCommand(newPluginInstall(), newPluginUpgrade(), newPluginRollback(), newPluginTrust(), newPluginRemove())
+	cmd.AddCommand(newPluginGrant(), newPluginRevoke(), newPluginLimits())
+	cmd.AddCommand(newPluginSettings())
+	cmd.AddCommand(newPluginNew(), newPluginDev(), newPluginTest(), newPluginAttach(), newPluginDetach())
 	return cmd
-}
-
-func newPluginList() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List plugins in the order of their hooks",
-		Long: `List plugins in the order of their hooks, with what the daemon has seen of them.
-With the daemon down, enabled plugins are stopped. Settings are never shown: they
-can hold secrets.`,
-		Example: `  harness plugin list
-  harness plugin list --json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
-				rows, err := database.Plugins(ctx)
-				if err != nil {
-					return err
-				}
-				observed(rows, daemon.Running(config))
-				if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-					return printJSON(cmd.OutOrStdout(), rows)
-				}
-				return printPlugins(cmd.OutOrStdout(), rows)
-			})
-		},
-	}
-	cmd.Flags().Bool("json", false, "print all fields but settings as JSON")
-	return cmd
-}
-
-func newPluginToggle(name string, enabled bool) *cobra.Command {
-	return &cobra.Command{
-		Use:     name + " NAME",
-		Short:   strings.ToUpper(name[:1]) + name[1:] + " a plugin",
-		Example: "  harness plugin " + name + " time",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
-				return toggle(ctx, cmd.OutOrStdout(), config, database, args[0], enabled)
-			})
-		},
-	}
 }
 
 // withStore opens the database that the configuration names.
@@ -89,78 +56,43 @@ func withStore(cmd *cobra.Command, do func(context.Context, daemon.Config, *stor
 	return do(cmd.Context(), config, database)
 }
 
-func toggle(ctx context.Context, out io.Writer, config daemon.Config, database *store.Store, name string, enabled bool) error {
-	if err := database.SetPluginEnabled(ctx, name, enabled); err != nil {
-		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-			return unknownPlugin(ctx, database, name)
+// withOperator readies what changes the registry.
+func withOperator(cmd *cobra.Command, do func(context.Context, *operate.Operator) error) error {
+	return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
+		packages, err := config.Depot()
+		if err != nil {
+			return err
 		}
-		return err
+		return do(ctx, &operate.Operator{
+			Store: database, Depot: packages, PluginDir: config.Plugins, Reserved: inbox.Reserved(),
+			Running: func() bool { return daemon.Running(config) }, Out: cmd.OutOrStdout(), Ask: asker(cmd),
+		})
+	})
+}
+
+// addYes adds the flag of commands that ask.
+func addYes(cmd *cobra.Command) {
+	cmd.Flags().BoolP("yes", "y", false, "do not ask")
+}
+
+// asker asks a person, unless --yes has answered already.
+func asker(cmd *cobra.Command) func(string) (bool, error) {
+	return func(question string) (bool, error) {
+		if yes, err := cmd.Flags().GetBool("yes"); err == nil && yes {
+			return true, nil
+		}
+		if !terminal.IsTerminal(cmd.InOrStdin()) {
+			return false, errors.New("this asks first, and there is no terminal to ask on: say --yes")
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s [y/N] ", question)
+		answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n') // no answer is no
+		answer = strings.ToLower(strings.TrimSpace(answer))
+		return answer == "y" || answer == "yes", nil
 	}
-	action, done := "plugin.disable", "disabled"
-	if enabled {
-		action, done = "plugin.enable", "enabled"
-	}
-	if err := database.Audit(ctx, "operator", action, name, "harness plugin"); err != nil {
-		return err
-	}
-	when := "from the daemon's next start on"
-	if daemon.Running(config) {
-		when = "the daemon follows within about a second"
-	}
-	fmt.Fprintf(out, "%s is %s; %s.\n", name, done, when)
-	return nil
 }
 
 func unknownPlugin(ctx context.Context, database *store.Store, name string) error {
-	rows, err := database.Plugins(ctx)
-	if err != nil {
-		return err
-	}
-	known := make([]string, len(rows))
-	for n, row := range rows {
-		known[n] = row.Name
-	}
-	if len(known) == 0 {
-		return fmt.Errorf("there is no plugin %q: none are known yet; the daemon registers them when it starts", name)
-	}
-	return fmt.Errorf("there is no plugin %q; there are: %s", name, strings.Join(known, ", "))
-}
-
-// observed makes rows say what holds now: with the daemon down nothing serves.
-// Settings are taken out.
-func observed(rows []pluginsdk.PluginInfo, running bool) {
-	for n := range rows {
-		rows[n].Settings = nil
-		switch {
-		case running:
-		case rows[n].Enabled:
-			rows[n].State = pluginsdk.PluginStopped
-		default:
-			rows[n].State = pluginsdk.PluginDisabled
-		}
-	}
-}
-
-func printPlugins(out io.Writer, rows []pluginsdk.PluginInfo) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tSTATE\tENABLED\tPOSITION\tVERSION\tRESTARTS\tFAILURES\tLAST ERROR")
-	for _, row := range rows {
-		enabled := "no"
-		if row.Enabled {
-			enabled = "yes"
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%d\t%d\t%s\n", row.Name, row.State, enabled, row.Position,
-			dash(row.Version), row.Restarts, row.Failures, dash(terminal.Short(row.LastError, 60)))
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	for _, row := range rows {
-		if row.Problem != "" {
-			fmt.Fprintf(out, "! the row of %s is wrong, its last good values hold: %s\n", row.Name, terminal.Short(row.Problem, 200))
-		}
-	}
-	return nil
+	return operate.Unknown(ctx, database, name)
 }
 
 func dash(text string) string {

@@ -38,7 +38,7 @@ defaults; docs/operating.md lists them.`,
 	root.SetErr(std.err)
 	root.PersistentFlags().String("data", "", "data directory (HARNESS_DATA; default ./data)")
 	root.AddCommand(newUp(), newSend(), newChat(), newThreads(), newPlugin(), newDoctor(), newVersion())
-	root.AddCommand(newStop(), newRetry(), newDelivery())
+	root.AddCommand(newStop(), newRetry(), newDelivery(), newTools())
 	root.AddCommand(newBackup(), newRestore(), newExport(), newDB())
 	return root, begun
 }
@@ -63,6 +63,9 @@ func loadConfig(cmd *cobra.Command) (daemon.Config, error) {
 	}
 	if flags.Changed("agent") {
 		config.Agent, _ = flags.GetString("agent")
+	}
+	if flags.Changed("dev") {
+		config.Dev, _ = flags.GetBool("dev")
 	}
 	if flags.Changed("plugins") {
 		config.Plugins, _ = flags.GetString("plugins")

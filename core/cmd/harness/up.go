@@ -36,6 +36,7 @@ lost then either.`,
 	addPort(cmd)
 	cmd.Flags().String("agent", "auto", "who answers: auto, claude or demo (HARNESS_AGENT)")
 	cmd.Flags().String("plugins", "", "directory of the plugin binaries (HARNESS_PLUGINS; default the directory plugins beside this program)")
+	cmd.Flags().Bool("dev", false, "let plugins run under a debugger (HARNESS_DEV); see `harness plugin attach`")
 	return cmd
 }
 

@@ -14,10 +14,11 @@ import (
 
 const defaultTimezone = "America/Phoenix"
 
-// Plugin answers OnBeforeInvoke with one line that says the date, weekday, time
-// and timezone, at the very front of the prompt it is given. Because it comes
-// after the context plugin in the order of the chain, a prompt reads: the
-// time, the context, the history, then the core's header and the message.
+// Plugin has the tool current_time, and answers OnBeforeInvoke with one line
+// that says the date, weekday, time and timezone, at the very front of the
+// prompt it is given. Because it comes after the context plugin in the order of
+// the chain, a prompt reads: the time, the context, the history, then the
+// core's header and the message.
 type Plugin struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -30,7 +31,8 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{
 		Name:        "time",
 		Version:     "0.1.0",
-		Description: "Puts the current time in front of prompts",
+		Description: "Puts the current time in front of prompts, and tells it on request",
+		Tools:       []pluginsdk.ToolSpec{tool()},
 		SettingsSchema: json.RawMessage(`{
   "type": "object",
   "additionalProperties": false,
@@ -66,8 +68,8 @@ func (p *Plugin) configure(raw json.RawMessage) error {
 	if config.Timezone == "" {
 		config.Timezone = defaultTimezone
 	}
-	zone, err := time.LoadLocation(config.Timezone)
-	if err != nil || config.Timezone == "Local" { // Local says nothing to the agent
+	zone, known := location(config.Timezone)
+	if !known {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid,
 			"settings: timezone %q is not known; use an IANA name such as %s or Europe/Berlin", config.Timezone, defaultTimezone)
 	}
@@ -77,15 +79,18 @@ func (p *Plugin) configure(raw json.RawMessage) error {
 
 // OnBeforeInvoke returns the prompt with the line in front.
 func (p *Plugin) OnBeforeInvoke(_ context.Context, prompt pluginsdk.Prompt) (string, error) {
-	now := p.Now
-	if now == nil {
-		now = time.Now
-	}
-	line := timeLine(now().In(p.zone.Load()))
+	line := timeLine(p.now().In(p.zone.Load()))
 	if prompt.Text == "" {
 		return line, nil
 	}
 	return line + "\n\n---\n\n" + prompt.Text, nil
+}
+
+func (p *Plugin) now() time.Time {
+	if p.Now != nil {
+		return p.Now()
+	}
+	return time.Now()
 }
 
 // timeLine says a time so that neither the date, the weekday nor the offset

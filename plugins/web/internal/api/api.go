@@ -56,6 +56,8 @@ func Register(mux *http.ServeMux, config Config) error {
 	h.registerRuns(described)
 	h.registerDeliveries(described)
 	h.registerPlugins(described)
+	h.registerSettings(described)
+	h.registerTools(described)
 	h.registerHealth(described)
 
 	description, err := json.Marshal(described.OpenAPI())
@@ -71,7 +73,11 @@ func Register(mux *http.ServeMux, config Config) error {
 
 // withDeadline bounds the host calls of a request.
 func withDeadline(ctx huma.Context, next func(huma.Context)) {
-	bounded, cancel := context.WithTimeout(ctx.Context(), requestDeadline)
+	limit := requestDeadline
+	if ctx.Operation().OperationID == callTool {
+		limit = toolDeadline
+	}
+	bounded, cancel := context.WithTimeout(ctx.Context(), limit)
 	defer cancel()
 	next(huma.WithContext(ctx, bounded))
 }

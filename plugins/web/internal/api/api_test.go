@@ -289,19 +289,22 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 	}
 	paths := got.body["paths"].(map[string]any)
 	for path, methods := range map[string][]string{
-		"/api/chat":                  {"post"},
-		"/api/threads":               {"get", "post"},
-		"/api/threads/{id}":          {"get", "patch"},
-		"/api/threads/{id}/stop":     {"post"},
-		"/api/threads/{id}/messages": {"get"},
-		"/api/threads/{id}/runs":     {"get"},
-		"/api/runs/{id}":             {"get"},
-		"/api/runs/{id}/cancel":      {"post"},
-		"/api/runs/{id}/retry":       {"post"},
-		"/api/deliveries":            {"get"},
-		"/api/deliveries/{id}/retry": {"post"},
-		"/api/plugins":               {"get"},
-		"/api/health":                {"get"},
+		"/api/chat":                    {"post"},
+		"/api/threads":                 {"get", "post"},
+		"/api/threads/{id}":            {"get", "patch"},
+		"/api/threads/{id}/stop":       {"post"},
+		"/api/threads/{id}/messages":   {"get"},
+		"/api/threads/{id}/runs":       {"get"},
+		"/api/runs/{id}":               {"get"},
+		"/api/runs/{id}/cancel":        {"post"},
+		"/api/runs/{id}/retry":         {"post"},
+		"/api/deliveries":              {"get"},
+		"/api/deliveries/{id}/retry":   {"post"},
+		"/api/plugins":                 {"get"},
+		"/api/plugins/{name}/settings": {"get", "patch"},
+		"/api/tools":                   {"get"},
+		"/api/tools/{name}":            {"post"},
+		"/api/health":                  {"get"},
 	} {
 		described, _ := paths[path].(map[string]any)
 		for _, method := range methods {
@@ -310,7 +313,7 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 			}
 		}
 	}
-	if len(paths) != 13 {
+	if len(paths) != 16 {
 		t.Errorf("%d paths are described", len(paths))
 	}
 }

@@ -28,6 +28,10 @@ type host struct {
 	deliveries []pluginsdk.Delivery
 	stopped    pluginsdk.Stopped
 	plugins    []pluginsdk.PluginInfo
+	view       pluginsdk.SettingsView
+	tools      []pluginsdk.ToolSpec
+	result     pluginsdk.ToolResult
+	deadline   time.Time // of the last call of a tool
 }
 
 type (
@@ -38,6 +42,7 @@ type (
 	}
 	runs       struct{ *host }
 	deliveries struct{ *host }
+	tools      struct{ *host }
 	plugins    struct {
 		pluginsdk.Plugins
 		*host
@@ -112,8 +117,24 @@ func (h deliveries) Retry(_ context.Context, id string) (pluginsdk.Delivery, err
 	return pluginsdk.Delivery{ID: id, State: pluginsdk.DeliveryPending}, h.ask("retry delivery " + id)
 }
 
+func (h plugins) Settings(_ context.Context, name string) (pluginsdk.SettingsView, error) {
+	return h.view, h.ask("settings of " + name)
+}
+
+func (h plugins) SetSettings(_ context.Context, name string, patch json.RawMessage) error {
+	return h.ask("set " + name + " " + string(patch))
+}
+
 func (h plugins) List(context.Context) ([]pluginsdk.PluginInfo, error) {
 	return h.plugins, h.err
+}
+
+func (h tools) List(context.Context) ([]pluginsdk.ToolSpec, error) { return h.tools, h.err }
+
+func (h tools) Call(ctx context.Context, name string, input json.RawMessage) (pluginsdk.ToolResult, error) {
+	deadline, _ := ctx.Deadline()
+	h.deadline = deadline
+	return h.result, h.ask("call " + name + " " + string(input))
 }
 
 // fixture is the API as it is served, without the guard.
@@ -131,7 +152,7 @@ func serve(t *testing.T) fixture {
 	err := api.Register(mux, api.Config{
 		Host: pluginsdk.Host{
 			Threads: threads{f.host}, Messages: messages{host: f.host}, Runs: runs{f.host},
-			Deliveries: deliveries{f.host}, Plugins: plugins{host: f.host},
+			Deliveries: deliveries{f.host}, Plugins: plugins{host: f.host}, Tools: tools{f.host},
 		},
 		Version: "1.2.3", Started: time.Now(), Log: slog.New(slog.NewTextHandler(f.log, nil)),
 	})

@@ -51,6 +51,8 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapDeliveriesControl, Reason: "try deliveries again"},
 			{Capability: pluginsdk.CapEventsRead, Reason: "replay events to clients that reconnect"},
 			{Capability: pluginsdk.CapPluginsRead, Reason: "show plugins and their state"},
+			{Capability: pluginsdk.CapPluginsAdmin, Reason: "show and change plugins' settings"},
+			{Capability: pluginsdk.CapToolsCall, Reason: "list and call plugins' tools for an operator"},
 		},
 		Environment: []pluginsdk.EnvironmentRequest{{
 			Name:   addressVariable,

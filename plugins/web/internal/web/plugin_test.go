@@ -115,7 +115,7 @@ func TestManifest(t *testing.T) {
 	}
 	for _, needed := range []pluginsdk.Capability{
 		"messages.submit", "messages.read", "threads.read", "threads.write", "runs.read", "runs.control",
-		"deliveries.read", "deliveries.control", "events.read", "plugins.read",
+		"deliveries.read", "deliveries.control", "events.read", "plugins.read", "plugins.admin", "tools.call",
 	} {
 		if !asked[needed] {
 			t.Errorf("%s is needed and not asked for", needed)

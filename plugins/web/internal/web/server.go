@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-706843ae/harness/plugins/web/internal/api"
 	"github.com/seed-706843ae/harness/plugins/web/internal/live"
+	"github.com/seed-706843ae/harness/plugins/web/internal/metrics"
 	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
 )
 
@@ -55,6 +56,7 @@ func (p *Plugin) serve(ctx context.Context, listener net.Listener) (*server, err
 func (p *Plugin) handler() (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+socketPath, p.hub)
+	mux.Handle("GET /metrics", metrics.Handler(p.host.Plugins, p.log))
 	err := api.Register(mux, api.Config{Host: p.host, Version: version, Started: time.Now(), Log: p.log})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,43 @@
+package devloop
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// WatchState tells the author how the daemon fares with the plugin, until ctx
+// ends: each state that is another than the one before. A tick is when the row
+// is looked at.
+func WatchState(ctx context.Context, store Store, name string, out io.Writer, tick <-chan time.Time) {
+	var told string
+	for {
+		if row, err := rowNamed(ctx, store, name); err == nil {
+			if now := stateOf(row); now != told {
+				told = now
+				fmt.Fprintf(out, "%s is %s\n", name, now)
+			}
+		}
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func stateOf(row pluginsdk.PluginInfo) string {
+	text := string(row.State)
+	if !row.Enabled {
+		text = "disabled"
+	}
+	for _, more := range []string{row.LastError, row.Quarantine, row.Problem} {
+		if more != "" {
+			text += "; " + more
+		}
+	}
+	return text
+}

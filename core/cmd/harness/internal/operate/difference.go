@@ -1,0 +1,112 @@
+package operate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// part is something that a manifest declares: what it is called, and what it is.
+type part struct{ name, content string }
+
+// difference says, a line a kind, what a manifest declares and wants other than
+// the one before it: + is new, - is gone, ~ has the same name and is another. What
+// a tool is described as is what the agent goes by, so that counts.
+func difference(was, is pluginsdk.Manifest) []string {
+	var lines []string
+	note := func(what string, before, after []part) {
+		if changes := changed(before, after); changes != "" {
+			lines = append(lines, what+": "+changes)
+		}
+	}
+	if was.Version != is.Version {
+		lines = append(lines, fmt.Sprintf("version: %s, was %s", plain(is.Version, shortText), dash(plain(was.Version, shortText))))
+	}
+	hooks := func(m pluginsdk.Manifest) []part {
+		return parts(m.Hooks, func(h pluginsdk.Hook) part { return part{string(h), string(m.OnFailure[h])} })
+	}
+	note("hooks", hooks(was), hooks(is))
+	note("commands", parts(was.Commands, commandPart), parts(is.Commands, commandPart))
+	note("tools", parts(was.Tools, toolPart), parts(is.Tools, toolPart))
+	note("wants", parts(was.Capabilities, capabilityPart), parts(is.Capabilities, capabilityPart))
+	note("environment", parts(was.Environment, variablePart), parts(is.Environment, variablePart))
+	if was.Exclusive != is.Exclusive {
+		lines = append(lines, fmt.Sprintf("exclusive: %t, was %t", is.Exclusive, was.Exclusive))
+	}
+	if compact(was.SettingsSchema) != compact(is.SettingsSchema) {
+		lines = append(lines, "settings: the schema is another")
+	}
+	return lines
+}
+
+func changed(before, after []part) string {
+	var added, other, gone []string
+	had := make(map[string]string, len(before))
+	for _, one := range before {
+		had[one.name] = one.content
+	}
+	for _, one := range after {
+		content, ok := had[one.name]
+		delete(had, one.name)
+		switch {
+		case !ok:
+			added = append(added, "+"+plain(one.name, shortText))
+		case content != one.content:
+			other = append(other, "~"+plain(one.name, shortText))
+		}
+	}
+	for _, one := range before {
+		if _, ok := had[one.name]; ok {
+			gone = append(gone, "-"+plain(one.name, shortText))
+		}
+	}
+	return strings.Join(append(append(added, other...), gone...), " ")
+}
+
+func parts[T any](all []T, of func(T) part) []part {
+	out := make([]part, len(all))
+	for n, one := range all {
+		out[n] = of(one)
+	}
+	return out
+}
+
+func commandPart(c pluginsdk.CommandSpec) part {
+	return part{"/" + c.Name, c.Usage + "\x00" + c.Description}
+}
+
+func toolPart(t pluginsdk.ToolSpec) part {
+	return part{t.Name, t.Description + "\x00" + compact(t.InputSchema)}
+}
+
+func capabilityPart(c pluginsdk.CapabilityRequest) part {
+	return part{string(c.Capability), c.Reason}
+}
+
+func variablePart(e pluginsdk.EnvironmentRequest) part { return part{e.Name, e.Reason} }
+
+// compact is JSON without the white space that a file may have and a database
+// does not keep.
+func compact(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Compact(&out, raw) != nil {
+		return string(raw)
+	}
+	return out.String()
+}
+
+// showDifference prints what changes between two versions.
+func (o *Operator) showDifference(was, is pluginsdk.Manifest) {
+	lines := difference(was, is)
+	if len(lines) == 0 {
+		o.say("The manifest is the same.")
+		return
+	}
+	o.say("What changes (+ new, - gone, ~ another):")
+	for _, line := range lines {
+		o.say("  %s", line)
+	}
+}

@@ -1,0 +1,108 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Enable turns a plugin on and ends its quarantine. Two plugins that have a
+// command of the same name need force: the one earlier in the order answers it.
+func (o *Operator) Enable(ctx context.Context, name string, force bool) error {
+	row, err := o.plugin(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := o.mayEnable(ctx, row, force); err != nil {
+		return err
+	}
+	if err := o.Store.SetPluginEnabled(ctx, name, true); err != nil {
+		return err
+	}
+	detail := "harness plugin"
+	if row.Quarantine != "" {
+		detail += ", out of quarantine"
+	}
+	if err := o.audit(ctx, "plugin.enable", name, detail); err != nil {
+		return err
+	}
+	o.say("%s is enabled; %s.", name, o.when())
+	if left := missing(row); !left.none() {
+		o.say("It lacks what it wants. To grant it: %s", hint(name, left))
+	}
+	return nil
+}
+
+// Disable turns a plugin off.
+func (o *Operator) Disable(ctx context.Context, name string) error {
+	if _, err := o.plugin(ctx, name); err != nil {
+		return err
+	}
+	if err := o.Store.SetPluginEnabled(ctx, name, false); err != nil {
+		return err
+	}
+	if err := o.audit(ctx, "plugin.disable", name, "harness plugin"); err != nil {
+		return err
+	}
+	o.say("%s is disabled; %s.", name, o.when())
+	return nil
+}
+
+// conflicts are the commands of a plugin that the core, or another enabled plugin,
+// has.
+func (o *Operator) conflicts(ctx context.Context, row pluginsdk.PluginInfo) ([]pluginhost.Conflict, error) {
+	rows, err := o.Store.Plugins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return pluginhost.Conflicts(row, rows, o.Reserved), nil
+}
+
+// mayEnable refuses a plugin whose commands are somebody else's.
+func (o *Operator) mayEnable(ctx context.Context, row pluginsdk.PluginInfo, force bool) error {
+	found, err := o.conflicts(ctx, row)
+	if err != nil {
+		return err
+	}
+	var cores, plugins []string
+	for _, conflict := range found {
+		if o.reserved(conflict.Command) {
+			cores = append(cores, "/"+conflict.Command)
+		} else {
+			plugins = append(plugins, fmt.Sprintf("/%s, which %s has", conflict.Command, conflict.Owner))
+		}
+	}
+	switch {
+	case len(cores) > 0:
+		return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s declares %s, which the core answers itself: its author has to give that another name",
+			row.Name, strings.Join(cores, ", "))
+	case len(plugins) > 0 && !force:
+		return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s declares %s: disable the other, or `harness plugin enable %s --force`: "+
+			"then the one that is earlier in the order answers (`harness plugin order`)", row.Name, strings.Join(plugins, ", "), row.Name)
+	}
+	return nil
+}
+
+func (o *Operator) reserved(command string) bool {
+	for _, name := range o.Reserved {
+		if name == command {
+			return true
+		}
+	}
+	return false
+}
+
+// warnOfConflicts says which commands of an enabled plugin are somebody else's.
+func (o *Operator) warnOfConflicts(ctx context.Context, row pluginsdk.PluginInfo) error {
+	if !row.Enabled {
+		return nil
+	}
+	found, err := o.conflicts(ctx, row)
+	for _, conflict := range found {
+		o.say("! %s; the one that is earlier in the order answers it", conflict)
+	}
+	return err
+}

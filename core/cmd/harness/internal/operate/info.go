@@ -1,0 +1,193 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Report is all that there is to know of a plugin.
+type Report struct {
+	pluginsdk.PluginInfo
+	// Missing is what it wants and was not granted.
+	Missing    []pluginsdk.Capability `json:"missing"`
+	MissingEnv []string               `json:"missingEnv"`
+	// Damage says what differs from its pin; empty: nothing.
+	Damage string `json:"damage,omitempty"`
+	// Conflicts are its commands that somebody else has.
+	Conflicts []string `json:"conflicts"`
+}
+
+// Report returns what is known of a plugin now.
+func (o *Operator) Report(ctx context.Context, name string) (Report, error) {
+	row, err := o.plugin(ctx, name)
+	if err != nil {
+		return Report{}, err
+	}
+	observed(&row, o.Running())
+	left := missing(row)
+	report := Report{
+		PluginInfo: row, Missing: append([]pluginsdk.Capability{}, left.capabilities...), MissingEnv: append([]string{}, left.env...),
+		Conflicts: []string{},
+	}
+	if err := o.Depot.Verify(row); err != nil && row.Attach == "" {
+		report.Damage = err.Error()
+	}
+	found, err := o.conflicts(ctx, row)
+	for _, conflict := range found {
+		report.Conflicts = append(report.Conflicts, conflict.String())
+	}
+	return report, err
+}
+
+// Info prints a report for people.
+func (o *Operator) Info(r Report) error {
+	table := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "plugin\t%s %s\n", plain(r.Name, shortText), dash(plain(r.Version, shortText)))
+	fmt.Fprintf(table, "\t%s\n", dash(plain(r.Manifest.Description, longText)))
+	fmt.Fprintf(table, "state\t%s\n", stateText(r.PluginInfo))
+	fmt.Fprintf(table, "position\t%d\n", r.Position)
+	fmt.Fprintf(table, "origin\t%s\n", originText(r.PluginInfo))
+	fmt.Fprintf(table, "path\t%s\n", r.Path)
+	fmt.Fprintf(table, "sha256\t%s\n", dash(r.SHA256))
+	if r.Attach != "" {
+		fmt.Fprintf(table, "attached\tto a process that runs under a debugger\n")
+	}
+	fmt.Fprintf(table, "granted\t%s\n", rightsOf(r.PluginInfo))
+	if left := (rights{r.Missing, r.MissingEnv}); !left.none() {
+		fmt.Fprintf(table, "lacks\t%s; %s\n", left, hint(r.Name, left))
+	}
+	fmt.Fprintf(table, "limits\t%s\n", limitsText(r.Limits))
+	showManifest(table, r.Manifest)
+	for n, version := range r.Previous {
+		fmt.Fprintf(table, "%s\t%s (%s%s), %s\n", only(n == 0, "earlier"), plain(version.Version, shortText), short(version.SHA256),
+			added(version.InstalledAt), signedText(version.Publisher))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	o.trouble(r)
+	return o.ledger(r)
+}
+
+func added(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return ", added " + at.Local().Format("2006-01-02 15:04")
+}
+
+func signedText(publisher string) string {
+	if publisher == "" {
+		return "not signed"
+	}
+	return "signed by " + publisher
+}
+
+func originText(row pluginsdk.PluginInfo) string {
+	switch row.Origin {
+	case pluginsdk.OriginStore:
+		return "installed, " + signedText(row.Publisher)
+	case pluginsdk.OriginDev:
+		return "worked on by its author"
+	case pluginsdk.OriginDirectory:
+		return "the daemon's own directory"
+	}
+	return dash(plain(string(row.Origin), shortText))
+}
+
+func stateText(row pluginsdk.PluginInfo) string {
+	enabled := "disabled"
+	if row.Enabled {
+		enabled = "enabled"
+	}
+	if string(row.State) == enabled {
+		return enabled
+	}
+	return fmt.Sprintf("%s, %s", row.State, enabled)
+}
+
+// trouble prints what is wrong with the plugin, and what to do.
+func (o *Operator) trouble(r Report) {
+	if r.Damage != "" {
+		o.say("\n! It may not start: %s", plain(r.Damage, 2000))
+	}
+	for _, conflict := range r.Conflicts {
+		o.say("\n! %s; the one that is earlier in the order answers it", plain(conflict, longText))
+	}
+	if r.Problem != "" {
+		o.say("\n! Its row is wrong, the last good values hold: %s", plain(r.Problem, 2000))
+	}
+	if r.LastError != "" {
+		o.say("\nlast error: %s", plain(r.LastError, 2000))
+	}
+	if r.Quarantine == "" {
+		return
+	}
+	o.say("\n! It is in quarantine and is not started. `harness plugin enable %s`, or another version, ends that. The reason:", r.Name)
+	for line := range strings.Lines(r.Quarantine) {
+		o.say("  %s", strings.TrimRight(visible(line), " "))
+	}
+}
+
+// ledger prints what the plugin has done and used.
+func (o *Operator) ledger(r Report) error {
+	l := r.Ledger
+	if l.Since.IsZero() {
+		o.say("\nIt has not been called yet.")
+		return nil
+	}
+	o.say("\nSince %s, as of %s: %s of memory and %.1f s of CPU in %s, %d restarts",
+		l.Since.Local().Format("2006-01-02 15:04:05"), l.At.Local().Format("15:04:05"),
+		humanize.IBytes(uint64(max(l.RSSBytes, 0))), l.CPUSeconds, processes(l.Processes), l.Restarts) //nolint:gosec // not negative
+	table := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "HOOK\tCALLS\tERRORS\tTIMEOUTS\tP50\tP99")
+	row := func(out io.Writer, name string, calls, errors, timeouts int64, p50, p99 string) {
+		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%s\t%s\n", name, calls, errors, timeouts, p50, p99)
+	}
+	hooks := slices.SortedFunc(maps.Keys(l.Hooks), func(a, b pluginsdk.Hook) int {
+		return cmp.Compare(hookPlace(a), hookPlace(b))
+	})
+	for _, hook := range hooks {
+		h := l.Hooks[hook]
+		row(table, plain(string(hook), shortText), h.Calls, h.Errors, h.Timeouts, figure(h.P50), figure(h.P99))
+	}
+	row(table, "all", l.Calls, l.Errors, l.Timeouts, "", "")
+	return table.Flush()
+}
+
+// hookPlace sorts hooks as the contract lists them; others come last.
+func hookPlace(hook pluginsdk.Hook) int {
+	if place := slices.Index(pluginsdk.AllHooks(), hook); place >= 0 {
+		return place
+	}
+	return len(pluginsdk.AllHooks())
+}
+
+func processes(n int) string {
+	if n == 1 {
+		return "1 process"
+	}
+	return fmt.Sprintf("%d processes", n)
+}
+
+// figure is a duration with the digits that matter.
+func figure(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(time.Microsecond).String()
+}

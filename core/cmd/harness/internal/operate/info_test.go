@@ -1,0 +1,57 @@
+package operate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func TestInfoShowsWhatAPluginHasDone(t *testing.T) {
+	d := newDesk(t)
+	d.install(greeter("1"), operate.Install{Grants: operate.Grants{Capabilities: []string{"messages.read"}}})
+	d.upgrade(greeter("2"), operate.Grants{})
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	err := d.Store.SavePluginLedger(t.Context(), "greeter", pluginsdk.PluginLedger{
+		Calls: 1200, Errors: 7, Timeouts: 2, RSSBytes: 20 << 20, CPUSeconds: 1.25, Processes: 1, Restarts: 3, Since: at, At: at,
+		Hooks: map[pluginsdk.Hook]pluginsdk.HookFigures{
+			pluginsdk.HookCommand: {Calls: 200, Errors: 7, Timeouts: 2, P50: 1500 * time.Microsecond, P99: 2 * time.Second},
+			pluginsdk.HookMessage: {Calls: 1000, P50: 120 * time.Microsecond, P99: 900 * time.Microsecond},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.damage("greeter", "evil")
+	report, err := d.Report(t.Context(), "greeter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.out.Reset()
+	if err := d.Info(report); err != nil {
+		t.Fatal(err)
+	}
+	d.said("greeter 2", "granted      messages.read\n", "lacks        messages.write, env GREETER_TOKEN; `harness plugin grant greeter messages.write --env GREETER_TOKEN`",
+		"earlier      1 (", "20 MiB of memory and 1.2 s of CPU in 1 process, 3 restarts",
+		"OnMessage  1000   0       0         120µs  900µs\nOnCommand  200    7       2         1.5ms  2s\nall        1200   7       2",
+		`! It may not start: the package of greeter was changed after it was installed: "greeter" has other content`)
+}
+
+func TestListShowsWhatPluginsNeed(t *testing.T) {
+	d := newDesk(t)
+	d.install(greeter("1"), operate.Install{Enable: true})
+	if err := d.Store.SetPluginSettings(t.Context(), "greeter", []byte(`{"word":"hunter2"}`)); err != nil {
+		t.Fatal(err)
+	}
+	d.register(pluginsdk.PluginInfo{Name: "time", Path: "/opt/time", Position: 20})
+	rows, err := d.Rows(t.Context())
+	if err != nil || rows[0].Settings != nil || rows[0].State != pluginsdk.PluginStopped {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	d.out.Reset()
+	if err := d.Overview(rows); err != nil {
+		t.Fatal(err)
+	}
+	d.said("greeter  stopped   yes      10        1        0         0         messages.read, messages…  -")
+}

@@ -1,0 +1,152 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Install is what an operator says when a plugin is installed.
+type Install struct {
+	Source string // an executable with a plugin.json beside it, a directory, or an archive
+	Grants Grants
+	Enable bool
+}
+
+// Install shows what a plugin says about itself, asks, and makes it known, turned
+// off unless the operator wants it on.
+func (o *Operator) Install(ctx context.Context, want Install) (err error) {
+	p, err := o.Depot.Stage(ctx, want.Source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Discard()) }()
+	name := p.Manifest.Name
+	if err := o.free(ctx, name, want.Source); err != nil {
+		return err
+	}
+	given, err := want.Grants.resolve(p.Manifest)
+	if err != nil {
+		return err
+	}
+	row := pluginsdk.PluginInfo{
+		Name: name, Origin: pluginsdk.OriginStore, SHA256: p.SHA256, Version: p.Manifest.Version,
+		Publisher: p.Signature.Publisher(), Manifest: p.Manifest,
+	}
+	if want.Enable {
+		if err := o.mayEnable(ctx, row, false); err != nil {
+			return err
+		}
+	}
+	if err := o.show(p); err != nil {
+		return err
+	}
+	o.say("\nIt will run as the daemon's user, and will be granted: %s.", given)
+	if err := o.confirm("Install %s %s?", name, plain(p.Manifest.Version, shortText)); err != nil {
+		return err
+	}
+	err = p.Keep(ctx, func(path string) error {
+		row.Path = path
+		if err := o.free(ctx, name, want.Source); err != nil { // another operator may have been faster
+			return err
+		}
+		return o.register(ctx, row, given, want.Enable)
+	})
+	if err != nil {
+		return err
+	}
+	return o.installed(ctx, name)
+}
+
+// free refuses a name that is taken.
+func (o *Operator) free(ctx context.Context, name, source string) error {
+	if file := filepath.Join(o.PluginDir, name); isFile(file) {
+		return pluginsdk.Errorf(pluginsdk.CodeConflict,
+			"%s is the name of a plugin in the daemon's own directory (%s); a plugin that is installed needs another one", name, file)
+	}
+	row, err := o.Store.Plugin(ctx, name)
+	switch {
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound:
+		return nil
+	case err != nil:
+		return err
+	case row.Origin == pluginsdk.OriginDirectory:
+		return pluginsdk.Errorf(pluginsdk.CodeConflict,
+			"%s came with the daemon's own directory (%s), which does not have it any more; `harness plugin remove %s` forgets it", name, row.Path, name)
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s is installed already (version %s); `harness plugin upgrade %s %s` replaces it",
+		name, dash(plain(row.Version, shortText)), name, source)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// register makes the row of a plugin that is new.
+func (o *Operator) register(ctx context.Context, row pluginsdk.PluginInfo, given rights, enable bool) error {
+	if err := o.Store.InstallPlugin(ctx, row); err != nil {
+		return err
+	}
+	if err := o.audit(ctx, "plugin.install", row.Name, versionOf(row)); err != nil {
+		return err
+	}
+	if !given.none() {
+		if err := o.setRights(ctx, row, given); err != nil {
+			return err
+		}
+		if err := o.audit(ctx, "plugin.grant", row.Name, given.String()); err != nil {
+			return err
+		}
+	}
+	if !enable {
+		return nil
+	}
+	if err := o.Store.SetPluginEnabled(ctx, row.Name, true); err != nil {
+		return err
+	}
+	return o.audit(ctx, "plugin.enable", row.Name, "when it was installed")
+}
+
+// versionOf names a version for the audit log.
+func versionOf(row pluginsdk.PluginInfo) string {
+	signed := "unsigned"
+	if row.Publisher != "" {
+		signed = "signed by " + row.Publisher
+	}
+	return "version " + plain(row.Version, shortText) + ", sha256 " + row.SHA256 + ", " + signed
+}
+
+// installed says what there is now, and what to do next.
+func (o *Operator) installed(ctx context.Context, name string) error {
+	row, err := o.Store.Plugin(ctx, name)
+	if err != nil {
+		return err
+	}
+	if row.Enabled {
+		o.say("%s is installed and enabled; %s.", name, o.when())
+	} else {
+		o.say("%s is installed, and disabled.", name)
+	}
+	if left := missing(row); !left.none() {
+		o.say("It lacks what it wants. To grant it: %s", hint(name, left))
+	}
+	if len(row.Manifest.SettingsSchema) > 0 {
+		o.say("To see and change its settings: `harness plugin settings %s`", name)
+	}
+	if !row.Enabled {
+		o.say("To turn it on: `harness plugin enable %s`", name)
+	}
+	return nil
+}
+
+// adopt returns the row that has the package as its version.
+func adopt(row pluginsdk.PluginInfo, p *depot.Package) pluginsdk.PluginInfo {
+	row.Origin, row.SHA256, row.Version = pluginsdk.OriginStore, p.SHA256, p.Manifest.Version
+	row.Publisher, row.Manifest = p.Signature.Publisher(), p.Manifest
+	return row
+}

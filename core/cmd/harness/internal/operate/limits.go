@@ -1,0 +1,108 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Limits are what an operator says about limits: a number or a size, 0 for no
+// limit, "default" for the daemon's, or nothing for what it was.
+type Limits struct{ Memory, CPU, Processes, OpenFiles string }
+
+// SetLimits bounds what a plugin's processes may use.
+func (o *Operator) SetLimits(ctx context.Context, name string, want Limits) error {
+	row, err := o.plugin(ctx, name)
+	if err != nil {
+		return err
+	}
+	if want == (Limits{}) {
+		o.say("%s: %s", name, limitsText(row.Limits))
+		return nil
+	}
+	limits := row.Limits
+	if err := readSize(&limits.MemoryBytes, "--memory", want.Memory); err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		into       *int
+		flag, text string
+	}{
+		{&limits.CPUPercent, "--cpu", want.CPU}, {&limits.Processes, "--processes", want.Processes}, {&limits.OpenFiles, "--open-files", want.OpenFiles},
+	} {
+		if err := readLimit(one.into, one.flag, one.text); err != nil {
+			return err
+		}
+	}
+	if err := o.Store.SetPluginLimits(ctx, name, limits); err != nil {
+		return err
+	}
+	if err := o.audit(ctx, "plugin.limits", name, limitsText(limits)); err != nil {
+		return err
+	}
+	o.say("%s: %s; %s.", name, limitsText(limits), o.when())
+	return nil
+}
+
+// noLimit is how a row says that there is no limit; 0 in it is the default.
+const noLimit = -1
+
+func readLimit(into *int, flag, text string) error {
+	switch text {
+	case "":
+		return nil
+	case "default":
+		*into = 0
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > 1_000_000 {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %q is not accepted; it takes a number, 0 for no limit, or default", flag, text)
+	}
+	if *into = n; n == 0 {
+		*into = noLimit
+	}
+	return nil
+}
+
+func readSize(into *int64, flag, text string) error {
+	switch text {
+	case "":
+		return nil
+	case "default":
+		*into = 0
+		return nil
+	}
+	size, err := humanize.ParseBytes(text)
+	if err != nil || size > math.MaxInt64 {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %q is not accepted; it takes a size such as 200MB, 0 for no limit, or default", flag, text)
+	}
+	if *into = int64(size); size == 0 {
+		*into = noLimit
+	}
+	return nil
+}
+
+// limitsText shows limits as an operator reads them.
+func limitsText(limits pluginsdk.PluginLimits) string {
+	number := func(n int, unit string) string {
+		switch {
+		case n == 0:
+			return "default"
+		case n < 0:
+			return "no limit"
+		}
+		return strconv.Itoa(n) + unit
+	}
+	memory := number(int(min(limits.MemoryBytes, 0)), "")
+	if limits.MemoryBytes > 0 {
+		memory = humanize.Bytes(uint64(limits.MemoryBytes))
+	}
+	return fmt.Sprintf("memory %s, CPU %s, processes %s, open files %s",
+		memory, number(limits.CPUPercent, " % of a core"), number(limits.Processes, ""), number(limits.OpenFiles, ""))
+}

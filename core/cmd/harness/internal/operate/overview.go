@@ -1,0 +1,72 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Rows returns the registry as it holds now, without settings, which can hold
+// secrets.
+func (o *Operator) Rows(ctx context.Context) ([]pluginsdk.PluginInfo, error) {
+	rows, err := o.Store.Plugins(ctx)
+	running := o.Running()
+	for n := range rows {
+		observed(&rows[n], running)
+	}
+	return rows, err
+}
+
+// observed makes a row say what holds now: with the daemon down nothing serves.
+func observed(row *pluginsdk.PluginInfo, running bool) {
+	row.Settings = nil
+	switch {
+	case row.Enabled && row.Quarantine != "":
+		row.State = pluginsdk.PluginQuarantined
+	case running:
+	case row.Enabled:
+		row.State = pluginsdk.PluginStopped
+	default:
+		row.State = pluginsdk.PluginDisabled
+	}
+}
+
+// Overview prints a line a plugin.
+func (o *Operator) Overview(rows []pluginsdk.PluginInfo) error {
+	table := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSTATE\tENABLED\tPOSITION\tVERSION\tRESTARTS\tFAILURES\tNEEDS\tLAST ERROR")
+	for _, row := range rows {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", plain(row.Name, shortText), row.State, yes(row.Enabled), row.Position,
+			dash(plain(row.Version, 16)), row.Restarts, row.Failures, needs(row), dash(plain(row.LastError, 50)))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.Problem != "" {
+			o.say("! the row of %s is wrong, its last good values hold: %s", plain(row.Name, shortText), plain(row.Problem, 200))
+		}
+		if row.State == pluginsdk.PluginQuarantined {
+			o.say("! %s is in quarantine: `harness plugin info %s` says why", row.Name, row.Name)
+		}
+	}
+	return nil
+}
+
+// needs names what was not granted, as far as there is room.
+func needs(row pluginsdk.PluginInfo) string {
+	left := missing(row)
+	if left.none() {
+		return "-"
+	}
+	return plain(left.String(), 24)
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}

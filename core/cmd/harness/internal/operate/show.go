@@ -1,0 +1,113 @@
+package operate
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/settings"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// show prints what a package says about itself, and what is known of it. All of
+// it is a stranger's words.
+func (o *Operator) show(p *depot.Package) error {
+	m := p.Manifest
+	schema, err := settings.Compile(m.SettingsSchema)
+	if err != nil {
+		return fmt.Errorf("settingsSchema of %s: %w", m.Name, err)
+	}
+	table := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "plugin\t%s %s\n", m.Name, plain(m.Version, shortText))
+	fmt.Fprintf(table, "\t%s\n", dash(plain(m.Description, longText)))
+	fmt.Fprintf(table, "publisher\t%s\n", publisher(p.Signature))
+	fmt.Fprintf(table, "package\t%s, %s; runs %s\n", files(p.Files), humanize.IBytes(uint64(max(p.Bytes, 0))), plain(p.Executable, longText)) //nolint:gosec // not negative
+	fmt.Fprintf(table, "sha256\t%s\n", p.SHA256)
+	showManifest(table, m)
+	for n, property := range schema.Properties() {
+		fmt.Fprintf(table, "%s\t%s%s%s\n", only(n == 0, "settings"), plain(property.Name, shortText), marks(property), reason(property.Description))
+	}
+	return table.Flush()
+}
+
+func files(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
+}
+
+func publisher(s depot.Signature) string {
+	switch {
+	case s.Trusted:
+		return fmt.Sprintf("%s, trusted (%s)", s.KeyID, dash(plain(s.Comment, shortText)))
+	case s.Signed:
+		return fmt.Sprintf("signed by unknown key %s: that proves nothing", s.KeyID)
+	}
+	return "not signed"
+}
+
+func marks(property settings.Property) string {
+	switch {
+	case property.Secret && property.Required:
+		return " (secret, required)"
+	case property.Secret:
+		return " (secret)"
+	case property.Required:
+		return " (required)"
+	}
+	return ""
+}
+
+// only is the heading of the first of several lines.
+func only(first bool, heading string) string {
+	if first {
+		return heading
+	}
+	return ""
+}
+
+func reason(text string) string {
+	if text = plain(text, longText); text != "" {
+		return ": " + text
+	}
+	return ""
+}
+
+// showManifest prints what a manifest declares and wants.
+func showManifest(out io.Writer, m pluginsdk.Manifest) {
+	hooks := make([]string, len(m.Hooks))
+	for n, hook := range m.Hooks {
+		hooks[n] = plain(string(hook), shortText)
+		if !slices.Contains(pluginsdk.AllHooks(), hook) {
+			hooks[n] += " (unknown to this version)"
+		}
+		if mode, ok := m.OnFailure[hook]; ok {
+			hooks[n] += fmt.Sprintf(" (fails %s)", plain(string(mode), shortText))
+		}
+	}
+	fmt.Fprintf(out, "hooks\t%s\n", list(hooks))
+	for n, command := range m.Commands {
+		fmt.Fprintf(out, "%s\t/%s%s\n", only(n == 0, "commands"), plain(command.Name, shortText), reason(command.Description))
+	}
+	for n, tool := range m.Tools {
+		fmt.Fprintf(out, "%s\t%s__%s%s\n", only(n == 0, "tools"), m.Name, plain(tool.Name, shortText), reason(tool.Description))
+	}
+	for n, wanted := range m.Capabilities {
+		fmt.Fprintf(out, "%s\t%s%s%s\n", only(n == 0, "wants"), plain(string(wanted.Capability), shortText), unknown(wanted.Capability), reason(wanted.Reason))
+	}
+	for n, wanted := range m.Environment {
+		fmt.Fprintf(out, "%s\t%s%s\n", only(n == 0, "environment"), plain(wanted.Name, shortText), reason(wanted.Reason))
+	}
+}
+
+func unknown(capability pluginsdk.Capability) string {
+	if slices.Contains(pluginsdk.AllCapabilities(), capability) {
+		return ""
+	}
+	return " (unknown to this version)"
+}

@@ -1,0 +1,289 @@
+package operate_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
+	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// damage overwrites the executable of an installed plugin.
+func (d *desk) damage(name, content string) {
+	d.t.Helper()
+	path := d.row(name).Path
+	for _, err := range []error{
+		os.Chmod(filepath.Dir(path), 0o700), //nolint:gosec // a directory of the test
+		os.Chmod(path, 0o700),               //nolint:gosec // an executable of the test
+		os.WriteFile(path, []byte(content), 0o600),
+	} {
+		if err != nil {
+			d.t.Fatal(err)
+		}
+	}
+}
+
+func (d *desk) upgrade(m pluginsdk.Manifest, grants operate.Grants) {
+	d.t.Helper()
+	if err := d.Upgrade(d.t.Context(), m.Name, d.source(m, m.Version), grants); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// An upgrade must not be the way to more rights.
+func TestAnUpgradeKeepsWhatTheOperatorSetAndGrantsNothing(t *testing.T) {
+	d := newDesk(t)
+	d.install(greeter("1.0.0"), operate.Install{Grants: operate.Grants{AllCapabilities: true}, Enable: true})
+	if err := d.Store.SetPluginQuarantine(t.Context(), "greeter", "it broke"); err != nil {
+		t.Fatal(err)
+	}
+	before := d.row("greeter")
+	next := greeter("1.1.0")
+	next.Commands = append(next.Commands, pluginsdk.CommandSpec{Name: "wave"})
+	next.Commands[0].Description = "something else"
+	next.Capabilities = append(next.Capabilities[1:], pluginsdk.CapabilityRequest{Capability: pluginsdk.CapPluginsAdmin, Reason: "trust me"})
+	d.out.Reset()
+	d.upgrade(next, operate.Grants{})
+	row := d.row("greeter")
+	if row.Version != "1.1.0" || row.SHA256 == before.SHA256 || !row.Enabled || row.Position != before.Position || row.Quarantine != "" {
+		t.Errorf("row: %+v", row)
+	}
+	same(t, "granted", row.Granted, before.Granted)
+	if len(row.Previous) != 1 || row.Previous[0].Version != "1.0.0" || row.Previous[0].SHA256 != before.SHA256 || row.Previous[0].InstalledAt.IsZero() {
+		t.Errorf("previous: %+v", row.Previous)
+	}
+	d.said("version: 1.1.0, was 1.0.0", "commands: +/wave ~/greet", "wants: +plugins.admin -messages.read",
+		"`harness plugin grant greeter plugins.admin --env GREETER_TOKEN`", "harness plugin rollback greeter")
+	if strings.Contains(d.out.String(), "settings: the schema") {
+		t.Error("white space in a schema was taken for a change")
+	}
+	if err := d.Depot.Verify(row); err != nil {
+		t.Error(err)
+	}
+	d.upgrade(greeter("1.2.0"), operate.Grants{Env: []string{"GREETER_TOKEN"}})
+	same(t, "environment", d.row("greeter").GrantedEnv, []string{"GREETER_TOKEN"})
+}
+
+func TestUpgradeIsRefusedForWhatItIsNot(t *testing.T) {
+	d := newDesk(t)
+	d.install(greeter("1"), operate.Install{})
+	other := greeter("2")
+	other.Name = "other"
+	refused(t, d.Upgrade(t.Context(), "greeter", d.source(other, "x"), operate.Grants{}), "is the plugin other, not greeter")
+	refused(t, d.Upgrade(t.Context(), "gretter", d.source(greeter("2"), "x"), operate.Grants{}), `there is no plugin "gretter"; there are: greeter`)
+	d.register(pluginsdk.PluginInfo{Name: "time", Path: "/opt/time"})
+	own := greeter("2")
+	own.Name = "time"
+	refused(t, d.Upgrade(t.Context(), "time", d.source(own, "x"), operate.Grants{}), "daemon's own directory", "/opt/time")
+	if d.packages() != 1 {
+		t.Errorf("%d packages", d.packages())
+	}
+}
+
+// The version that is there, installed again, is how an operator puts right what
+// somebody changed.
+func TestUpgradeToTheSameVersionRepairsIt(t *testing.T) {
+	d := newDesk(t)
+	source := d.source(greeter("1"), "x")
+	if err := d.Install(t.Context(), operate.Install{Source: source}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Upgrade(t.Context(), "greeter", source, operate.Grants{}); err != nil {
+		t.Fatal(err)
+	}
+	d.said("is this version already")
+	d.damage("greeter", "evil")
+	if err := d.Upgrade(t.Context(), "greeter", source, operate.Grants{}); err != nil {
+		t.Fatal(err)
+	}
+	d.said("as it was installed again")
+	row := d.row("greeter")
+	if err := d.Depot.Verify(row); err != nil || len(row.Previous) != 0 {
+		t.Errorf("%v; previous %v", err, row.Previous)
+	}
+	same(t, "audit", d.actions(), []string{"plugin.install", "plugin.repair"})
+}
+
+func TestRollbackGoesBackAndForth(t *testing.T) {
+	d := newDesk(t)
+	d.install(greeter("1"), operate.Install{Enable: true})
+	refused(t, d.Rollback(t.Context(), "greeter", ""), "no earlier version")
+	d.upgrade(greeter("2"), operate.Grants{})
+	d.upgrade(greeter("3"), operate.Grants{})
+	for _, step := range []struct {
+		to, want string
+		previous []string
+	}{{"", "2", []string{"3", "1"}}, {"1", "1", []string{"2", "3"}}, {"", "2", []string{"1", "3"}}, {"3", "3", []string{"2", "1"}}} {
+		if err := d.Rollback(t.Context(), "greeter", step.to); err != nil {
+			t.Fatal(err)
+		}
+		row := d.row("greeter")
+		var previous []string
+		for _, version := range row.Previous {
+			previous = append(previous, version.Version)
+		}
+		same(t, "previous", previous, step.previous)
+		if row.Version != step.want || row.Manifest.Version != step.want || !row.Enabled {
+			t.Errorf("to %q: %s, want %s", step.to, row.Version, step.want)
+		}
+		if err := d.Depot.Verify(row); err != nil {
+			t.Error(err)
+		}
+	}
+	if sum := d.row("greeter").Previous[1].SHA256; sum == "" {
+		t.Error("a version has no pin")
+	} else if err := d.Rollback(t.Context(), "greeter", sum[:8]); err != nil || d.row("greeter").Version != "1" {
+		t.Errorf("by its pin: %v, %s", err, d.row("greeter").Version)
+	}
+	refused(t, d.Rollback(t.Context(), "greeter", "9"), `no earlier version "9"`, "there are: ")
+}
+
+// Going back to what was changed meanwhile would run it.
+func TestRollbackVerifiesWhatItGoesBackTo(t *testing.T) {
+	d := newDesk(t)
+	d.install(greeter("1"), operate.Install{})
+	d.damage("greeter", "evil")
+	d.upgrade(greeter("2"), operate.Grants{})
+	refused(t, d.Rollback(t.Context(), "greeter", ""), `"greeter" has other content`)
+	if got := d.row("greeter").Version; got != "2" {
+		t.Errorf("version %s", got)
+	}
+}
+
+func TestOnlyFiveVersionsAreKept(t *testing.T) {
+	d := newDesk(t)
+	d.install(greeter("0"), operate.Install{})
+	for n := 1; n <= 8; n++ {
+		d.upgrade(greeter(strconv.Itoa(n)), operate.Grants{})
+	}
+	row := d.row("greeter")
+	if len(row.Previous) != 5 || row.Previous[0].Version != "7" || row.Previous[4].Version != "3" {
+		t.Errorf("previous: %v", row.Previous)
+	}
+	if d.packages() != 6 {
+		t.Errorf("%d packages, want 6", d.packages())
+	}
+}
+
+func TestTrustTakesAChangeThatWasMeant(t *testing.T) {
+	d := newDesk(t)
+	d.install(greeter("1"), operate.Install{Enable: true})
+	before := d.row("greeter")
+	if err := d.Trust(t.Context(), "greeter"); err != nil {
+		t.Fatal(err)
+	}
+	d.said("nothing to trust")
+	d.damage("greeter", "fixed")
+	d.answer = false
+	refused(t, d.Trust(t.Context(), "greeter"), "nothing was changed")
+	d.answer = true
+	if err := d.Trust(t.Context(), "greeter"); err != nil {
+		t.Fatal(err)
+	}
+	row := d.row("greeter")
+	d.said(before.SHA256, row.SHA256, "The manifest is the same.")
+	if err := d.Depot.Verify(row); err != nil || row.SHA256 == before.SHA256 || !row.Enabled {
+		t.Errorf("%v; %+v", err, row)
+	}
+	same(t, "audit", d.actions(), []string{"plugin.install", "plugin.enable", "plugin.trust"})
+	if d.packages() != 1 {
+		t.Errorf("%d packages, want 1", d.packages())
+	}
+}
+
+func TestTrustPinsAFileOfTheDaemonsDirectory(t *testing.T) {
+	d := newDesk(t)
+	path := filepath.Join(t.TempDir(), "time")
+	if err := os.WriteFile(path, []byte("two"), 0o700); err != nil { //nolint:gosec // it is an executable
+		t.Fatal(err)
+	}
+	d.register(pluginsdk.PluginInfo{Name: "time", Path: path, SHA256: strings.Repeat("0", 64), Enabled: true, Granted: []pluginsdk.Capability{"state"}})
+	if err := d.Trust(t.Context(), "time"); err != nil {
+		t.Fatal(err)
+	}
+	row, want := d.row("time"), ""
+	want, err := depot.SumFile(path)
+	if err != nil || row.SHA256 != want || row.Origin != pluginsdk.OriginDirectory || !row.Enabled || len(row.Granted) != 1 {
+		t.Errorf("%v; %+v", err, row)
+	}
+}
+
+// What is removed must not come back, and leave nothing that a plugin of the same
+// name would find.
+func TestRemoveForgetsEverything(t *testing.T) {
+	for name, keep := range map[string]bool{"with its state": false, "but its state": true} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.install(greeter("1"), operate.Install{Enable: true})
+			d.upgrade(greeter("2"), operate.Grants{})
+			if err := d.Store.PutState(t.Context(), "greeter", "key", []byte("value")); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Remove(t.Context(), "greeter", keep); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Store.Plugin(t.Context(), "greeter"); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+				t.Errorf("the row: %v", err)
+			}
+			if _, err := d.Store.GetState(t.Context(), "greeter", "key"); (err == nil) != keep {
+				t.Errorf("its state: %v", err)
+			}
+			if d.packages() != 0 {
+				t.Errorf("%d packages", d.packages())
+			}
+			if actions := d.actions(); actions[len(actions)-1] != "plugin.remove" {
+				t.Errorf("audit: %v", actions)
+			}
+		})
+	}
+}
+
+// Files that a process still runs from are not pulled away under it.
+func TestRemoveWaitsForTheDaemonToLetGo(t *testing.T) {
+	d := newDesk(t)
+	d.install(greeter("1"), operate.Install{Enable: true})
+	if err := d.Store.SavePluginState(t.Context(), "greeter", pluginsdk.PluginServing, "", 0); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	d.Running = func() bool { // asked at each look: the daemon lets go after the third
+		if asked++; asked == 3 {
+			if d.packages() != 1 {
+				t.Error("its files were removed while it served")
+			}
+			if row := d.row("greeter"); row.Enabled {
+				t.Error("it was not disabled")
+			}
+			if err := d.Store.SavePluginState(t.Context(), "greeter", pluginsdk.PluginDisabled, "", 0); err != nil {
+				t.Error(err)
+			}
+		}
+		return true
+	}
+	if err := d.Remove(t.Context(), "greeter", false); err != nil || asked < 3 {
+		t.Errorf("%v, after %d looks", err, asked)
+	}
+}
+
+func TestAPluginOfTheDaemonsDirectoryIsNotRemoved(t *testing.T) {
+	d := newDesk(t)
+	path := filepath.Join(t.TempDir(), "time")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.register(pluginsdk.PluginInfo{Name: "time", Path: path, Enabled: true})
+	refused(t, d.Remove(t.Context(), "time", false), "register it again", "harness plugin disable time", path)
+	if !d.row("time").Enabled {
+		t.Error("it was disabled")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Remove(t.Context(), "time", false); err != nil {
+		t.Error(err)
+	}
+}

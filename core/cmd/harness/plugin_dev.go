@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/devloop"
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
+	"github.com/seed-706843ae/harness/core/daemon"
+)
+
+func newPluginDev() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dev DIR",
+		Short: "Build a plugin and use it, again at each save",
+		Long: `Build the plugin in a directory, make the running daemon use it, and do both again
+whenever a file is saved, until Ctrl-C. It is built with ` + "`make build`" + ` where the Makefile
+has that, else with ` + "`go build`" + `; a plugin without a build is used as it is. The daemon changes
+to a new build between runs, without losing one. A build that fails leaves the last one
+running. What the plugin logs is shown.
+
+What its manifest asks for is granted after asking, or with --grant-all.`,
+		Example: `  harness plugin dev .
+  harness plugin dev ~/src/greeter --grant-all`,
+		Args: cobra.ExactArgs(1),
+		RunE: runPluginDev,
+	}
+	cmd.Flags().Bool("grant-all", false, "grant what the manifest asks for without asking")
+	cmd.Flags().String("binary", "", "what the build makes, relative to DIR (default: the executable in bin)")
+	return cmd
+}
+
+func runPluginDev(cmd *cobra.Command, args []string) error {
+	config, err := loadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
+		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		out := &sharedWriter{to: o.Out}
+		o.Out = out
+		if !o.Running() {
+			fmt.Fprintln(out, "No daemon runs with this data directory; it takes the plugin when it starts (`harness up`).")
+		}
+		return develop(ctx, cmd, config, o, args[0])
+	})
+}
+
+func develop(ctx context.Context, cmd *cobra.Command, config daemon.Config, o *operate.Operator, dir string) error {
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var name string
+	grantAll, _ := cmd.Flags().GetBool("grant-all")
+	registrar := &devloop.Registrar{
+		Store: o.Store, Ask: o.Ask, GrantAll: grantAll, Out: o.Out,
+		Enable: func(ctx context.Context, name string) error { return o.Enable(ctx, name, false) },
+		Grant: func(ctx context.Context, name string) error {
+			return o.Grant(ctx, name, operate.Grants{AllCapabilities: true, AllEnv: true})
+		},
+		Began: func(plugin string) {
+			name = plugin
+			watching.Go(func() { followLog(ctx, o, config, plugin) })
+			watching.Go(func() { watchState(ctx, o, plugin) })
+		},
+	}
+	binary, _ := cmd.Flags().GetString("binary")
+	loop := devloop.Loop{Dir: dir, Binary: binary, Home: filepath.Join(config.Data, "dev"), Out: o.Out, Use: registrar.Use}
+	if err := loop.Run(ctx); err != nil {
+		return err
+	}
+	if name != "" {
+		fmt.Fprintf(o.Out, "\n%[1]s stays as it was built last. To turn it off: harness plugin disable %[1]s\n", name)
+	}
+	return nil
+}
+
+// followLog shows what the plugin logs from now on.
+func followLog(ctx context.Context, o *operate.Operator, config daemon.Config, name string) {
+	ticker := time.NewTicker(logPoll)
+	defer ticker.Stop()
+	if err := o.Logs(ctx, name, config.PluginLog(name), 0, true, ticker.C); err != nil {
+		fmt.Fprintf(o.Out, "the plugin's log cannot be shown: %v\n", err)
+	}
+}
+
+// watchState shows how the daemon fares with the plugin.
+func watchState(ctx context.Context, o *operate.Operator, name string) {
+	ticker := time.NewTicker(logPoll)
+	defer ticker.Stop()
+	devloop.WatchState(ctx, o.Store, name, o.Out, ticker.C)
+}
+
+// sharedWriter lets several write, one at a time.
+type sharedWriter struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (w *sharedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(p)
+}

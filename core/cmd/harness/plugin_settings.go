@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
+	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/settings"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// maxInput bounds what is read from a file or from stdin.
+const maxInput = 1 << 20
+
+func newPluginSettings() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "settings NAME",
+		Short: "Show a plugin's settings, set them, take them back",
+		Long: `Show a plugin's settings: each with where its value comes from, what it takes and
+what it is for. Of secrets it is shown only whether they are set.
+
+Settings are checked against what the plugin declares. A running daemon applies them
+within about a second, without a restart. What the plugin does not declare is not
+shown: nothing says that it is no secret.`,
+		Example: `  harness plugin settings time
+  harness plugin settings set time timezone=Europe/Berlin
+  harness plugin settings set discord token          asks for the value
+  harness plugin settings unset time timezone`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withSettings(cmd, args[0], func(ctx context.Context, of *settings.Settings, _ daemon.Config) error {
+				if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+					view, err := of.View(ctx, args[0])
+					if err != nil {
+						return err
+					}
+					return printJSONValue(cmd.OutOrStdout(), view)
+				}
+				rows, problem, err := of.Rows(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				printSettings(cmd.OutOrStdout(), args[0], rows, problem)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().Bool("json", false, "print the schema, the values and which secrets are set as JSON")
+	cmd.AddCommand(newSettingsSet(), newSettingsUnset())
+	return cmd
+}
+
+// withSettings opens the database that the configuration names.
+func withSettings(cmd *cobra.Command, plugin string, do func(context.Context, *settings.Settings, daemon.Config) error) error {
+	return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
+		err := do(ctx, daemon.NewSettings(config, database), config)
+		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+			return unknownPlugin(ctx, database, plugin)
+		}
+		return err
+	})
+}
+
+func newSettingsSet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set NAME KEY=VALUE... | KEY | --json FILE",
+		Short: "Set settings of a plugin",
+		Long: `Set settings of a plugin. A VALUE is the text itself where the plugin takes a text, and
+JSON otherwise.
+
+A secret is given as KEY alone: its value is asked for without showing it, or read
+from stdin when that is no terminal (the newline at its end does not count). On the
+command line other users of the machine could read it.
+
+With --json an object in a file (- is stdin) becomes the plugin's settings: what it
+does not name is taken back, but for secrets.`,
+		Example: `  harness plugin settings set time timezone=Europe/Berlin
+  harness plugin settings set web 'allowedHosts=["harness.example.org"]'
+  harness plugin settings set discord token
+  pass show discord | harness plugin settings set discord token
+  harness plugin settings set web --json settings.json`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, _ := cmd.Flags().GetString("json")
+			if (file == "") == (len(args) == 1) {
+				return errors.New("want either KEY=VALUE (or KEY, for a secret) or --json FILE")
+			}
+			return withSettings(cmd, args[0], func(ctx context.Context, of *settings.Settings, config daemon.Config) error {
+				if file != "" {
+					return replaceSettings(ctx, cmd, of, config, args[0], file)
+				}
+				return changeSettings(ctx, cmd, of, config, args[0], args[1:])
+			})
+		},
+	}
+	cmd.Flags().String("json", "", "file with all settings as a JSON object; - is stdin")
+	return cmd
+}
+
+func changeSettings(ctx context.Context, cmd *cobra.Command, of *settings.Settings, config daemon.Config, plugin string, args []string) error {
+	schema, err := of.SchemaOf(ctx, plugin)
+	if err != nil {
+		return err
+	}
+	patch, err := schema.Assign(args, secretReader(cmd))
+	if err != nil {
+		return err
+	}
+	if err := of.Change(ctx, operator, plugin, patch); err != nil {
+		return err
+	}
+	return settingsChanged(ctx, cmd, of, config, plugin)
+}
+
+func replaceSettings(ctx context.Context, cmd *cobra.Command, of *settings.Settings, config daemon.Config, plugin, file string) error {
+	whole, err := readInput(cmd.InOrStdin(), file)
+	if err != nil {
+		return err
+	}
+	if err := of.Replace(ctx, operator, plugin, json.RawMessage(whole)); err != nil {
+		return err
+	}
+	return settingsChanged(ctx, cmd, of, config, plugin)
+}
+
+// operator is who uses the command line, in the audit log.
+const operator = "operator"
+
+func newSettingsUnset() *cobra.Command {
+	return &cobra.Command{
+		Use:     "unset NAME KEY...",
+		Short:   "Take settings of a plugin back; defaults hold again",
+		Example: "  harness plugin settings unset time timezone",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			patch := make(map[string]any, len(args))
+			for _, key := range args[1:] {
+				patch[key] = nil
+			}
+			raw, err := json.Marshal(patch)
+			if err != nil {
+				return err
+			}
+			return withSettings(cmd, args[0], func(ctx context.Context, of *settings.Settings, config daemon.Config) error {
+				if err := of.Change(ctx, operator, args[0], raw); err != nil {
+					return err
+				}
+				return settingsChanged(ctx, cmd, of, config, args[0])
+			})
+		},
+	}
+}
+
+// secretReader returns what asks for a secret: the person at a terminal, or all
+// of stdin, which has one.
+func secretReader(cmd *cobra.Command) func(settings.Property) (string, error) {
+	in, read := cmd.InOrStdin(), false
+	return func(property settings.Property) (string, error) {
+		var content []byte
+		var err error
+		if file, ok := in.(*os.File); ok && terminal.IsTerminal(in) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s: ", terminal.Clean(property.Name))
+			content, err = term.ReadPassword(int(file.Fd()))
+			fmt.Fprintln(cmd.ErrOrStderr())
+		} else if read {
+			return "", fmt.Errorf("%s: stdin has been read for another secret; set them one at a time, or all with --json -", property.Name)
+		} else {
+			read = true
+			content, err = io.ReadAll(io.LimitReader(in, maxInput))
+		}
+		if err != nil {
+			return "", fmt.Errorf("%s: read the value: %w", property.Name, err)
+		}
+		value := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
+		if value == "" {
+			return "", fmt.Errorf("%s: no value was given", property.Name)
+		}
+		return value, nil
+	}
+}
+
+func readInput(in io.Reader, file string) ([]byte, error) {
+	if file != "-" {
+		opened, err := os.Open(file) //nolint:gosec // the operator names it
+		if err != nil {
+			return nil, fmt.Errorf("--json: %w", err)
+		}
+		defer opened.Close()
+		in = opened
+	}
+	content, err := io.ReadAll(io.LimitReader(in, maxInput))
+	if err != nil {
+		return nil, fmt.Errorf("--json: %w", err)
+	}
+	return content, nil
+}
+
+// settingsChanged says what holds now.
+func settingsChanged(ctx context.Context, cmd *cobra.Command, of *settings.Settings, config daemon.Config, plugin string) error {
+	rows, problem, err := of.Rows(ctx, plugin)
+	if err != nil {
+		return err
+	}
+	when := "they hold from the daemon's next start on"
+	if daemon.Running(config) {
+		when = "the daemon applies them within about a second"
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "The settings of %s are changed; %s.\n", plugin, when)
+	for _, row := range rows {
+		if row.Secret && row.From == settings.FromOperator && config.SecretsKey == "" {
+			fmt.Fprintf(out, "Its secrets open with the key in %s only. Keep a copy of that apart from the backups.\n",
+				filepath.Join(config.Data, daemon.SecretsKeyFile))
+			break
+		}
+	}
+	printProblem(out, problem)
+	return nil
+}
+
+func printSettings(out io.Writer, plugin string, rows []settings.Row, problem string) {
+	if len(rows) == 0 {
+		fmt.Fprintf(out, "%s has no settings.\n", plugin)
+	}
+	for _, row := range rows {
+		fmt.Fprintf(out, "%s = %s\n", terminal.Clean(row.Name), terminal.Clean(shownValue(row)))
+		if words := explained(row); words != "" {
+			fmt.Fprintf(out, "    %s\n", terminal.Clean(words))
+		}
+	}
+	printProblem(out, problem)
+}
+
+func shownValue(row settings.Row) string {
+	switch {
+	case row.Undeclared:
+		return "(set, not shown: the plugin does not declare it)"
+	case row.Secret && row.From == settings.FromOperator:
+		return "(set)"
+	case row.From == settings.FromNowhere:
+		return "(not set)"
+	case row.From == settings.FromDefault:
+		return string(row.Value) + "   (default)"
+	}
+	return string(row.Value) + "   (set)"
+}
+
+// explained says what a setting is for and what it takes.
+func explained(row settings.Row) string {
+	var words []string
+	if row.Description != "" {
+		words = append(words, strings.TrimSuffix(terminal.Short(row.Description, 200), ".")+".")
+	}
+	if row.Accepts != "" {
+		words = append(words, "It takes "+row.Accepts+".")
+	}
+	if len(row.Default) > 0 && row.From == settings.FromOperator {
+		words = append(words, "The default is "+string(row.Default)+".")
+	}
+	if row.Required {
+		words = append(words, "Required.")
+	}
+	if row.Secret {
+		words = append(words, "Secret.")
+	}
+	return strings.Join(words, " ")
+}
+
+func printProblem(out io.Writer, problem string) {
+	if problem != "" {
+		fmt.Fprintf(out, "! %s\n", terminal.Clean(problem))
+	}
+}

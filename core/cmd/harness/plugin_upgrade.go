@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
+)
+
+func newPluginUpgrade() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "upgrade NAME PATH|DIR|ARCHIVE",
+		Short: "Replace an installed plugin by another version",
+		Long: `Replace an installed plugin by another version, after showing what changes. What the new
+version wants more is not granted unless --grant says so. A running daemon starts the new
+version beside the old one and moves the calls over once it serves; the old version is
+kept for ` + "`harness plugin rollback`" + `. The version that is installed already has its files put right
+when they were changed.`,
+		Example: `  harness plugin upgrade greeter greeter-1.1.0.tar.gz
+  harness plugin upgrade greeter ./bin/greeter --yes --grant messages.write`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
+				return o.Upgrade(ctx, args[0], args[1], grantFlags(cmd))
+			})
+		},
+	}
+	addYes(cmd)
+	addGrantFlags(cmd)
+	return cmd
+}

@@ -1,0 +1,91 @@
+// Package metrics is GET /metrics: what plugins have done and used, in the text
+// format of Prometheus.
+package metrics
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// scrapeTimeout bounds the call of the host that a scrape makes.
+const scrapeTimeout = 5 * time.Second
+
+// Handler answers scrapes. The registry is read anew at each.
+func Handler(plugins pluginsdk.Plugins, log *slog.Logger) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(newCollector(plugins, log))
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})
+}
+
+var _ prometheus.Collector = (*collector)(nil)
+
+// collector turns the ledgers of the plugins into metrics.
+type collector struct {
+	plugins pluginsdk.Plugins
+	log     *slog.Logger
+
+	up, restarts, cpu, memory, processes *prometheus.Desc
+	calls, errors, timeouts, duration    *prometheus.Desc
+}
+
+func newCollector(plugins pluginsdk.Plugins, log *slog.Logger) *collector {
+	of := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("harness_plugin_"+name, help, append([]string{"plugin"}, labels...), nil)
+	}
+	return &collector{
+		plugins: plugins, log: log,
+		up:        of("state", "1 for the state that the plugin is in.", "state"),
+		restarts:  of("restarts_total", "Times that the plugin was started again after a fault."),
+		cpu:       of("cpu_seconds_total", "CPU time of the plugin's processes."),
+		memory:    of("resident_memory_bytes", "Resident memory of the plugin's processes."),
+		processes: of("processes", "Processes of the plugin."),
+		calls:     of("hook_calls_total", "Calls of the hook.", "hook"),
+		errors:    of("hook_errors_total", "Calls of the hook that failed, timeouts included.", "hook"),
+		timeouts:  of("hook_timeouts_total", "Calls of the hook that were given up at their deadline.", "hook"),
+		duration:  of("hook_recent_seconds", "How long the latest calls of the hook took.", "hook", "quantile"),
+	}
+}
+
+// Describe sends nothing: which metrics there are depends on the plugins.
+func (c *collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends the metrics of every plugin.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	infos, err := c.plugins.List(ctx)
+	if err != nil {
+		c.log.Warn("plugins cannot be listed for a scrape", "err", err)
+		out <- prometheus.NewInvalidMetric(c.up, err)
+		return
+	}
+	for _, info := range infos {
+		c.plugin(out, info)
+	}
+}
+
+func (c *collector) plugin(out chan<- prometheus.Metric, info pluginsdk.PluginInfo) {
+	send := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, kind, value, append([]string{info.Name}, labels...)...)
+	}
+	ledger := info.Ledger
+	send(c.up, prometheus.GaugeValue, 1, string(info.State))
+	send(c.restarts, prometheus.CounterValue, float64(info.Restarts))
+	send(c.cpu, prometheus.CounterValue, ledger.CPUSeconds)
+	send(c.memory, prometheus.GaugeValue, float64(ledger.RSSBytes))
+	send(c.processes, prometheus.GaugeValue, float64(ledger.Processes))
+	for hook, figures := range ledger.Hooks {
+		send(c.calls, prometheus.CounterValue, float64(figures.Calls), string(hook))
+		send(c.errors, prometheus.CounterValue, float64(figures.Errors), string(hook))
+		send(c.timeouts, prometheus.CounterValue, float64(figures.Timeouts), string(hook))
+		send(c.duration, prometheus.GaugeValue, figures.P50.Seconds(), string(hook), "0.5")
+		send(c.duration, prometheus.GaugeValue, figures.P99.Seconds(), string(hook), "0.99")
+	}
+}
