@@ -24,7 +24,7 @@ func (i *Instance) Do(ctx context.Context, run string, hook pluginsdk.Hook, call
 	if err != nil {
 		return err
 	}
-	defer i.release(v)
+	defer func() { i.release(v, err) }()
 	began := time.Now()
 	err = i.redacted(fn(v.process))
 	i.judge(ctx, v, hook, callID, time.Since(began), err)
@@ -74,7 +74,8 @@ func (i *Instance) judge(ctx context.Context, v *version, hook pluginsdk.Hook, c
 }
 
 // openPatience is how long a hook that may be passed over waits for a plugin
-// that is being started.
+// that is being started, at its first start or after its first failure. One that
+// has failed again is not waited for.
 const openPatience = 250 * time.Millisecond
 
 // mayBePassedOver reports whether a run goes on without the plugin's answer.
@@ -136,13 +137,16 @@ func (i *Instance) take(run string, open bool, wait time.Duration) (v *version, 
 	switch {
 	case v == nil:
 		why = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is %s: %s", i.name, i.state, i.lastErr)
-		if i.soon(wait) {
+		if i.soon(wait) && (!open || i.inARow < 2 && time.Now().Before(i.nextTry.Add(openPatience))) {
 			changed = i.changed
 		}
 		return nil, changed, why
 	case open && v.late > 0:
 		return nil, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable,
 			"the plugin %s has not answered a call whose deadline has passed; it is passed over until it has", i.name)
+	case open && v.onTrial && v.calls > 0:
+		return nil, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable,
+			"the plugin %s was started again after a failure; it is passed over until it has answered a first call", i.name)
 	}
 	v.calls++
 	return v, nil, nil
@@ -195,9 +199,11 @@ func (i *Instance) soon(wait time.Duration) bool {
 	return false
 }
 
-func (i *Instance) release(v *version) {
+// release takes the call off the version. One that went well ends its trial.
+func (i *Instance) release(v *version, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	v.onTrial = v.onTrial && err != nil
 	if v.calls--; v.calls == 0 && v != i.serving {
 		i.signal()
 	}

@@ -56,6 +56,7 @@ type Config struct {
 	Owner   string            // installation id, marks every child process
 	Provide map[string]string // environment that plugins may ask for, by name
 	Sockets string            // directory for the plugins' sockets; default the system's
+	Cgroups string            // where cgroup v2 is mounted; empty: limits are held by watching alone
 	Logs    string            // directory for the plugins' logs; empty keeps none
 	Dev     bool              // plugins may run under a debugger
 
@@ -133,6 +134,7 @@ type Host struct {
 	events   Events
 	api      API
 	launcher *launch.Launcher
+	cgroups  *launch.Cgroups // nil where the system does not let the daemon have any
 	logs     *logs
 
 	// order is the enabled plugins in the operator's order; it is replaced
@@ -177,6 +179,7 @@ func (h *Host) Start(ctx context.Context) error {
 	if _, err := h.store.Plugins(ctx); err != nil {
 		return fmt.Errorf("read the plugin registry: %w", err)
 	}
+	h.openCgroups()
 	h.launcher.Start()
 	run, stop := context.WithCancel(context.Background())
 	h.stop = stop
@@ -186,6 +189,19 @@ func (h *Host) Start(ctx context.Context) error {
 	h.starting = slices.AppendSeq([]*Instance{}, maps.Values(h.instances))
 	go h.follow(run)
 	return nil
+}
+
+// openCgroups lets the kernel hold the plugins' limits, where it can.
+func (h *Host) openCgroups() {
+	if h.config.Cgroups == "" || h.cgroups != nil {
+		return
+	}
+	cgroups, err := launch.OpenCgroups(h.config.Cgroups, h.config.Owner)
+	if err != nil {
+		h.config.Log.Info("the kernel does not hold the plugins' limits: memory and processes are watched, CPU is not limited", "why", err)
+		return
+	}
+	h.cgroups = cgroups
 }
 
 // clearSockets removes the sockets that a predecessor that was killed left

@@ -57,8 +57,9 @@ type Instance struct {
 	lastErr  string
 	conflict string
 	restarts int
-	nextTry  time.Time
-	failures int64 // not yet stored
+	inARow   int       // failures without a steady life between them
+	nextTry  time.Time // of a start, or when the one under way began
+	failures int64     // not yet stored
 	failure  string
 }
 
@@ -140,7 +141,6 @@ func (i *Instance) end(final pluginsdk.PluginState) {
 func (i *Instance) run(ctx context.Context) {
 	defer close(i.done)
 	defer i.once.Do(func() { close(i.tried) })
-	inARow := 0
 	for ctx.Err() == nil {
 		if i.quarantined(ctx) {
 			continue
@@ -150,10 +150,13 @@ func (i *Instance) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		i.mu.Lock()
 		if time.Since(began) > steady {
-			inARow = 0
+			i.inARow = 0
 		}
-		inARow++
+		i.inARow++
+		inARow := i.inARow
+		i.mu.Unlock()
 		i.afterFailure(ctx, err, inARow)
 	}
 }
@@ -215,6 +218,9 @@ func (i *Instance) serve(ctx context.Context) error {
 		i.kill(current)
 		return err
 	}
+	i.mu.Lock()
+	current.onTrial = i.inARow > 0
+	i.mu.Unlock()
 	i.publish(ctx, current)
 	i.settled()
 	for {

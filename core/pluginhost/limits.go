@@ -27,6 +27,10 @@ func limitOf[N int | int64](row, standard N) N {
 	return max(row, 0)
 }
 
+// threadsPerProcess turns a limit of processes into one of threads, which are
+// what a cgroup counts: room for the runtimes, none for a bomb.
+const threadsPerProcess = 32
+
 // exceeded says which limit the plugin's processes are over; empty: none. The
 // kernel holds the others, where it can.
 func exceeded(usage launch.Usage, limits pluginsdk.PluginLimits) string {

@@ -18,9 +18,10 @@ type version struct {
 	stop    []func()             // ends what was begun for it: events, watch
 
 	// These are guarded by the instance's lock.
-	calls int // under way
-	runs  int // that keep to it
-	late  int // calls past their deadline that have not returned
+	calls   int  // under way
+	runs    int  // that keep to it
+	late    int  // calls past their deadline that have not returned
+	onTrial bool // it was started after a failure and has not answered a call yet
 }
 
 func (v *version) exclusive() bool { return v.process.Manifest().Exclusive }
@@ -32,6 +33,11 @@ func (i *Instance) launch(ctx context.Context) (*version, error) {
 	defer cancel()
 	v := &version{row: *i.wanted.Load()}
 	var err error
+	began := time.Now()
+	if err := i.verify(v); err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
+	verified := time.Now()
 	if v.process, err = i.begin(ctx, v); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
@@ -43,11 +49,14 @@ func (i *Instance) launch(ctx context.Context) (*version, error) {
 		i.kill(v)
 		return nil, fmt.Errorf("settings: %w", err)
 	}
+	described := time.Now()
 	if err := v.process.Start(ctx); err != nil {
 		err = withLastWords("start: "+err.Error(), v)
 		i.kill(v)
 		return nil, err
 	}
+	i.log.Debug("plugin was started", "pid", v.process.PID(), "verify", verified.Sub(began),
+		"launch", described.Sub(verified), "start", time.Since(described))
 	return v, nil
 }
 
@@ -65,12 +74,19 @@ func (i *Instance) begin(ctx context.Context, v *version) (*launch.Plugin, error
 		}
 		return i.host.launcher.Attach(ctx, config, at)
 	}
-	if verify := i.host.config.Verify; verify != nil {
-		if err := verify(v.row); err != nil {
-			return nil, refusal{err}
-		}
-	}
 	return i.host.launcher.Launch(ctx, config)
+}
+
+// verify asks whether the file is the one that was pinned; a process under a
+// debugger has none.
+func (i *Instance) verify(v *version) error {
+	if i.host.config.Verify == nil || v.row.Attach != "" {
+		return nil
+	}
+	if err := i.host.config.Verify(v.row); err != nil {
+		return refusal{err}
+	}
+	return nil
 }
 
 func (i *Instance) launchConfig(v *version) launch.Config {
@@ -83,9 +99,10 @@ func (i *Instance) launchConfig(v *version) launch.Config {
 		Log: i.processLog(), Name: i.name, StartTimeout: i.host.config.StartTimeout, SocketDir: i.host.config.Sockets,
 		Limits: launch.Limits{
 			MemoryBytes: limits.MemoryBytes, CPUPercent: limits.CPUPercent,
-			Processes: limits.Processes, OpenFiles: limits.OpenFiles,
+			Processes: limits.Processes * threadsPerProcess, OpenFiles: limits.OpenFiles,
 		},
-		Fault: func(err error) { i.blame(v, err.Error()) },
+		Cgroups: i.host.cgroups,
+		Fault:   func(err error) { i.blame(v, err.Error()) },
 	}
 }
 

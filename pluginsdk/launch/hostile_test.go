@@ -154,6 +154,7 @@ func (p *hostilePlugin) callHost(ctx context.Context, n int) string {
 			defer mu.Unlock()
 			if errors.As(err, &coded) && coded.Code == pluginsdk.CodeExhausted {
 				refused++
+				p.host.Log.Info("refused")
 			}
 		})
 	}

@@ -17,10 +17,21 @@ func usage(t testing.TB, plugin *launch.Plugin) launch.Usage {
 	return usage
 }
 
+// lonely is the usage of a plugin that has no children. At first it may have
+// one for a moment: the Go runtime tries out what the kernel can.
+func lonely(t *testing.T, plugin *launch.Plugin) (alone launch.Usage) {
+	t.Helper()
+	eventually(t, "it is alone", func() bool {
+		alone = usage(t, plugin)
+		return alone.Processes == 1
+	})
+	return alone
+}
+
 // An operator decides by these figures which plugin is too much.
 func TestUsageIsOfThePluginAndWhatItStarted(t *testing.T) {
 	plugin := started(t, config(t, "hostile"))
-	alone := usage(t, plugin)
+	alone := lonely(t, plugin)
 	if alone.Processes != 1 || alone.RSSBytes < 1<<20 || alone.OpenFiles < 3 || alone.Stopped {
 		t.Errorf("at first it uses %+v", alone)
 	}
@@ -46,9 +57,9 @@ func TestUsageIsOfThePluginAndWhatItStarted(t *testing.T) {
 // A plugin must not hide what it takes by disowning it.
 func TestUsageCountsWhatIsInNoLineOfDescent(t *testing.T) {
 	plugin := started(t, config(t, "hostile"))
-	spawned(t, plugin, "escapes-twice")
-	if got := usage(t, plugin); got.Processes != 2 {
-		t.Errorf("it uses %+v", got)
+	pid := spawned(t, plugin, "escapes-twice")
+	if got := usage(t, plugin); got.Processes < 2 {
+		t.Errorf("it uses %+v, without process %d", got, pid)
 	}
 }
 

@@ -34,7 +34,9 @@ func newToolsList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tools of the enabled plugins",
-		Args:  cobra.NoArgs,
+		Example: `  harness tools list
+  harness tools list --json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			api, err := newClient(cmd)
 			if err != nil {

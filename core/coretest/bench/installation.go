@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -22,7 +23,34 @@ type installation struct {
 	began   time.Time // the newest start of the process
 	boot    time.Duration
 	command *exec.Cmd
-	log     bytes.Buffer
+	log     logbook
+}
+
+// logbook is what a process says. It may be read while the process goes on.
+type logbook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write notes what was said.
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String returns what was said so far.
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Reset forgets it.
+func (l *logbook) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
 }
 
 // start runs bin/harness on a new directory with the demo agent, unless env says

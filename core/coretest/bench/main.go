@@ -26,9 +26,11 @@ func main() {
 	b := &bench{claude: os.Getenv("HARNESS_TEST_CLAUDE"), postgres: os.Getenv("HARNESS_TEST_POSTGRES")}
 	b.boots, b.turns, b.load = 15, 400, 6*time.Second
 	b.cancels, b.kills, b.pages, b.volume, b.busy = 100, 10, 200, million(), 2000
+	b.calls, b.changing, b.starts = 20_000, time.Minute, 10
 	if *quick {
 		b.boots, b.turns, b.load = 3, 50, time.Second
 		b.cancels, b.kills, b.pages, b.volume, b.busy = 20, 3, 50, million().part(10), 400
+		b.calls, b.changing, b.starts = 4_000, 15*time.Second, 3
 	}
 	if err := b.run(*only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -41,9 +43,12 @@ type bench struct {
 	boots, turns     int
 	load             time.Duration
 	cancels, kills   int
-	pages            int    // requests of each kind in the section scale
-	volume           volume // of the full database there
-	busy             int    // turns of the section memory under load
+	pages            int           // requests of each kind in the section scale
+	volume           volume        // of the full database there
+	busy             int           // turns of the section memory under load
+	calls            int           // of each kind in the section hop
+	changing         time.Duration // each load of the section upgrade
+	starts           int           // of the section plugins
 	table            *tabwriter.Writer
 }
 
@@ -56,6 +61,9 @@ func (b *bench) run(only string) error {
 		{"boot", b.boot},
 		{"memory and idle load", b.idle},
 		{"hook hop", b.hops},
+		{"hop with grants and ledger", b.hop},
+		{"plugins, start of 12", b.startPlugins},
+		{"upgrade and toggle under load, demo agent", b.upgrade},
 		{"warm turn, demo agent", b.demoTurns},
 		{"warm turn, real CLI on a fake API", b.claudeTurns},
 		{"throughput, demo agent", b.throughput},

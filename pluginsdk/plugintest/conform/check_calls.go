@@ -188,7 +188,6 @@ func (x *exam) checkMemory(ctx context.Context) error {
 	case len(x.askable()) == 0:
 		return skipped("the manifest declares no hooks")
 	}
-	x.giveBack()
 	s, err := x.serve(ctx)
 	if err != nil {
 		return err

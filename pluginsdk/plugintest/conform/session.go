@@ -47,8 +47,10 @@ func (x *exam) launchWith(ctx context.Context, settings []byte) (*session, error
 	return s, nil
 }
 
-// serve returns a session that is started and active.
+// serve returns a session that is started and active. It is the only one: two
+// could want the same port.
 func (x *exam) serve(ctx context.Context) (*session, error) {
+	x.giveBack()
 	s, err := x.launch(ctx)
 	if err != nil {
 		return nil, err
@@ -72,7 +74,6 @@ func (x *exam) borrow(ctx context.Context) (*session, error) {
 	if x.common != nil && x.common.dead() == "" {
 		return x.common, nil
 	}
-	x.giveBack()
 	s, err := x.serve(ctx)
 	if err != nil {
 		return nil, err
@@ -81,8 +82,7 @@ func (x *exam) borrow(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// giveBack ends the shared session, so that it is not taken for what a check
-// looks for.
+// giveBack ends the shared session.
 func (x *exam) giveBack() {
 	if x.common != nil {
 		x.common.discard()

@@ -2,6 +2,7 @@ package operate_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -37,6 +38,7 @@ func newDesk(t *testing.T) *desk {
 	d.Operator = &operate.Operator{
 		Store: database, Depot: depot.New(depot.Config{Dir: filepath.Join(d.data, "plugins")}),
 		PluginDir: filepath.Join(d.data, "bin"), Reserved: []string{"stop", "help"},
+		Problem: func(context.Context, pluginsdk.PluginInfo) string { return "" },
 		Running: func() bool { return d.running }, Out: &d.out,
 		Ask: func(question string) (bool, error) {
 			d.asked = append(d.asked, question)

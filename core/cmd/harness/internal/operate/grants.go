@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -96,7 +97,7 @@ func wanted(m pluginsdk.Manifest) rights {
 		}
 	}
 	for _, request := range m.Environment {
-		if !slices.Contains(r.env, request.Name) {
+		if !slices.Contains(r.env, request.Name) && !pluginhost.Withheld(request.Name) {
 			r.env = append(r.env, request.Name)
 		}
 	}
@@ -119,6 +120,9 @@ func (g Grants) resolve(m pluginsdk.Manifest) (rights, error) {
 		}
 	}
 	for _, name := range g.Env {
+		if pluginhost.Withheld(name) {
+			return rights{}, pluginsdk.Errorf(pluginsdk.CodeDenied, "%s is the daemon's own and is given to no plugin", name)
+		}
 		if !slices.Contains(all.env, name) {
 			return rights{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s does not ask for the environment variable %s; it wants: %s", m.Name, plain(name, shortText), list(all.env))
 		}

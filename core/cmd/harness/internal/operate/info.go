@@ -34,6 +34,7 @@ func (o *Operator) Report(ctx context.Context, name string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	o.judge(ctx, &row)
 	observed(&row, o.Running())
 	left := missing(row)
 	report := Report{

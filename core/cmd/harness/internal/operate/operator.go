@@ -23,6 +23,8 @@ type Operator struct {
 	PluginDir string
 	// Reserved are the commands of the core.
 	Reserved []string
+	// Problem says what is wrong with a plugin's settings; empty: nothing.
+	Problem func(ctx context.Context, row pluginsdk.PluginInfo) string
 	// Running reports whether the daemon is up.
 	Running func() bool
 	Out     io.Writer

@@ -14,9 +14,17 @@ func (o *Operator) Rows(ctx context.Context) ([]pluginsdk.PluginInfo, error) {
 	rows, err := o.Store.Plugins(ctx)
 	running := o.Running()
 	for n := range rows {
+		o.judge(ctx, &rows[n])
 		observed(&rows[n], running)
 	}
 	return rows, err
+}
+
+// judge notes on a row what is wrong with its settings.
+func (o *Operator) judge(ctx context.Context, row *pluginsdk.PluginInfo) {
+	if row.Problem == "" {
+		row.Problem = o.Problem(ctx, *row)
+	}
 }
 
 // observed makes a row say what holds now: with the daemon down nothing serves.

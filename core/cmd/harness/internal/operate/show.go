@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -101,7 +102,7 @@ func showManifest(out io.Writer, m pluginsdk.Manifest) {
 		fmt.Fprintf(out, "%s\t%s%s%s\n", only(n == 0, "wants"), plain(string(wanted.Capability), shortText), unknown(wanted.Capability), reason(wanted.Reason))
 	}
 	for n, wanted := range m.Environment {
-		fmt.Fprintf(out, "%s\t%s%s\n", only(n == 0, "environment"), plain(wanted.Name, shortText), reason(wanted.Reason))
+		fmt.Fprintf(out, "%s\t%s%s%s\n", only(n == 0, "environment"), plain(wanted.Name, shortText), never(wanted.Name), reason(wanted.Reason))
 	}
 }
 
@@ -110,4 +111,11 @@ func unknown(capability pluginsdk.Capability) string {
 		return ""
 	}
 	return " (unknown to this version)"
+}
+
+func never(variable string) string {
+	if pluginhost.Withheld(variable) {
+		return " (the daemon's own, never given)"
+	}
+	return ""
 }
