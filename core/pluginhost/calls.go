@@ -3,6 +3,7 @@ package pluginhost
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -212,6 +213,7 @@ func (i *Instance) release(v *version, err error) {
 // count remembers a failure until flush stores it.
 func (i *Instance) count(hook pluginsdk.Hook, err error) {
 	words := fmt.Sprintf("%s: %s", hook, err)
+	i.host.logs.of(i.name).note(slog.LevelWarn, "hook failed: "+words) // the daemon's log has it from who called
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.failures++

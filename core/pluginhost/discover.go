@@ -2,11 +2,8 @@ package pluginhost
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -54,6 +51,7 @@ func (h *Host) discover(ctx context.Context) error {
 		known[row.Name] = row
 	}
 	others := (len(shipped) + 1) * positionStep
+	var rowsFound []pluginsdk.PluginInfo
 	for _, entry := range entries {
 		path, err := filepath.Abs(filepath.Join(h.config.Dir, entry.Name()))
 		if err != nil {
@@ -63,10 +61,16 @@ func (h *Host) discover(ctx context.Context) error {
 		if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 			continue
 		}
-		if err := h.register(ctx, known[entry.Name()], found(entry.Name(), path, others)); err != nil {
+		rowsFound = append(rowsFound, found(entry.Name(), path, others))
+		others += positionStep
+	}
+	if err := h.pins.take(rowsFound); err != nil {
+		return err
+	}
+	for _, row := range rowsFound {
+		if err := h.register(ctx, known[row.Name], row); err != nil {
 			return err
 		}
-		others += positionStep
 	}
 	return nil
 }
@@ -86,14 +90,11 @@ func found(name, path string, position int) pluginsdk.PluginInfo {
 
 // register pins what lies in the directory. What an operator installed or is
 // working on has precedence over it.
-func (h *Host) register(ctx context.Context, known, row pluginsdk.PluginInfo) (err error) {
+func (h *Host) register(ctx context.Context, known, row pluginsdk.PluginInfo) error {
 	if known.Origin == pluginsdk.OriginStore || known.Origin == pluginsdk.OriginDev {
 		h.config.Log.Warn("a plugin of the directory is not used: one of the same name was installed",
 			"plugin", row.Name, "unused", row.Path, "used", known.Path)
 		return nil
-	}
-	if row.SHA256, err = hashFile(row.Path); err != nil {
-		return fmt.Errorf("hash plugin %s: %w", row.Name, err)
 	}
 	if err := h.store.RegisterPlugin(ctx, row); err != nil {
 		return fmt.Errorf("register plugin %s: %w", row.Name, err)
@@ -114,17 +115,4 @@ func (h *Host) register(ctx context.Context, known, row pluginsdk.PluginInfo) (e
 		return fmt.Errorf("note the new pin of %s: %w", row.Name, err)
 	}
 	return nil
-}
-
-func hashFile(path string) (string, error) {
-	file, err := os.Open(path) //nolint:gosec // an operator named the directory
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
 }

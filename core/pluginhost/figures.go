@@ -29,8 +29,7 @@ type hookFigures struct {
 }
 
 func newFigures() *figures {
-	now := time.Now()
-	return &figures{since: now, saved: now, hooks: make(map[pluginsdk.Hook]*hookFigures)}
+	return &figures{since: time.Now(), hooks: make(map[pluginsdk.Hook]*hookFigures)}
 }
 
 // record counts a call. A caller that gave up counts as no error.
@@ -103,7 +102,7 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 // The ledger is stored for who asks while the daemon is down or has no web:
 // soon after calls, seldom without.
 const (
-	saveBusy = 5 * time.Second
+	saveBusy = 2 * time.Second
 	saveIdle = 15 * time.Second
 )
 

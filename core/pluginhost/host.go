@@ -136,6 +136,7 @@ type Host struct {
 	launcher *launch.Launcher
 	cgroups  *launch.Cgroups // nil where the system does not let the daemon have any
 	logs     *logs
+	pins     pins
 
 	// order is the enabled plugins in the operator's order; it is replaced
 	// whole, so that readers need no lock.

@@ -87,7 +87,7 @@ func newInstance(h *Host, row pluginsdk.PluginInfo) *Instance {
 		changed: make(chan struct{}), pins: make(map[string]*version),
 		state: pluginsdk.PluginStarting, restarts: row.Restarts,
 	}
-	i.log = slog.New(redactHandler{h.config.Log.Handler(), i.redact}).With("plugin", row.Name)
+	i.log = i.processLog().With("plugin", row.Name)
 	i.info.Store(&row)
 	i.wanted.Store(&row)
 	return i

@@ -140,6 +140,12 @@ func (f *logFile) write(line string) {
 	f.size += int64(n)
 }
 
+// note writes what the daemon has to say of the plugin.
+func (f *logFile) note(level slog.Level, text string) {
+	record := slog.NewRecord(time.Now(), level, text, 0)
+	_ = fileHandler{file: f}.Handle(context.Background(), record)
+}
+
 // open opens the file at its end. The lock is held.
 func (f *logFile) open() error {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {

@@ -80,7 +80,7 @@ func (i *Instance) begin(ctx context.Context, v *version) (*launch.Plugin, error
 // verify asks whether the file is the one that was pinned; a process under a
 // debugger has none.
 func (i *Instance) verify(v *version) error {
-	if i.host.config.Verify == nil || v.row.Attach != "" {
+	if i.host.config.Verify == nil || v.row.Attach != "" || i.host.pins.holds(v.row) {
 		return nil
 	}
 	if err := i.host.config.Verify(v.row); err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // InstallPlugin makes a version of a plugin the one that is started: path, pin,
-// version, manifest, origin, publisher and previous versions are replaced, and
-// a quarantine ends. The rest of a row that exists is the operator's; a new one
+// version, manifest, origin, publisher and previous versions are replaced, a
+// quarantine ends and the last error is forgotten. The rest of a row that exists is the operator's; a new one
 // is off, without grants, and last in the order.
 func (s *Store) InstallPlugin(ctx context.Context, p pluginsdk.PluginInfo) error {
 	if p.Name == "" {
@@ -27,7 +27,7 @@ func (s *Store) InstallPlugin(ctx context.Context, p pluginsdk.PluginInfo) error
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		known, err := tx.Plugin.Update().Where(plugin.ID(p.Name)).
 			SetPath(clean(p.Path)).SetSha256(p.SHA256).SetVersion(clean(p.Version)).SetManifest(manifest).
-			SetOrigin(p.Origin).SetPublisher(p.Publisher).SetPrevious(p.Previous).SetQuarantine("").SetUpdatedAt(p.UpdatedAt).
+			SetOrigin(p.Origin).SetPublisher(p.Publisher).SetPrevious(p.Previous).SetQuarantine("").SetLastError("").SetUpdatedAt(p.UpdatedAt).
 			Save(ctx)
 		if err != nil || known > 0 {
 			return err
