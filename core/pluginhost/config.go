@@ -1,0 +1,115 @@
+package pluginhost
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Store is what the host needs of the database.
+type Store interface {
+	Plugins(ctx context.Context) ([]pluginsdk.PluginInfo, error)
+	RegisterPlugin(ctx context.Context, info pluginsdk.PluginInfo) error
+	SetPluginQuarantine(ctx context.Context, name, reason string) error
+	SetPluginGrants(ctx context.Context, name string, granted []pluginsdk.Capability, env []string) error
+	SavePluginLedger(ctx context.Context, name string, ledger pluginsdk.PluginLedger) error
+	Audit(ctx context.Context, who, action, target, detail string) error
+	SavePluginManifest(ctx context.Context, name string, manifest pluginsdk.Manifest) error
+	SavePluginState(ctx context.Context, name string, state pluginsdk.PluginState, lastError string, restarts int) error
+	AddPluginFailures(ctx context.Context, name string, failures int64, lastError string) error
+}
+
+// Events is the event bus.
+type Events interface {
+	Publish(kind pluginsdk.EventType, threadID string, payload any)
+	// Subscribe delivers events of the types until stop is called.
+	Subscribe(name string, types []string, deliver func(context.Context, []pluginsdk.Event) error) (stop func())
+}
+
+// API makes the services that plugins may call.
+type API interface {
+	// For returns the services of one plugin.
+	For(plugin string) pluginsdk.Host
+	// Admit says whether the plugin may make a call that needs the capability.
+	Admit(ctx context.Context, plugin string, capability pluginsdk.Capability) error
+}
+
+// Config holds what an operator can set. Zero fields get defaults.
+type Config struct {
+	Dir     string            // where the plugin binaries are
+	Owner   string            // installation id, marks every child process
+	Provide map[string]string // environment that plugins may ask for, by name
+	Sockets string            // directory for the plugins' sockets; default the system's
+	Cgroups string            // where cgroup v2 is mounted; empty: limits are held by watching alone
+	Logs    string            // directory for the plugins' logs; empty keeps none
+	Dev     bool              // plugins may run under a debugger
+
+	// Verify is asked before each start whether the executable is the one that
+	// was pinned. Nil accepts any.
+	Verify func(row pluginsdk.PluginInfo) error
+	// Settings returns what a plugin is given for its row. Nil gives the row's.
+	Settings func(ctx context.Context, row pluginsdk.PluginInfo) (Settings, error)
+	// Reserved are the commands of the core, which no plugin can have.
+	Reserved []string
+
+	Poll         time.Duration // how often the registry is read; default 1 s
+	StartTimeout time.Duration // from process start to serving; default 10 s
+	StopTimeout  time.Duration // drain, deactivate and end; default 5 s
+	BackoffBase  time.Duration // wait before the first restart; doubles; default 1 s
+	BackoffMax   time.Duration // default 1 min
+	Patience     time.Duration // how long a hook that must not be passed over waits for its plugin; default 5 s
+	LateGrace    time.Duration // how long past its deadline a call may go on; default 5 s
+	// Handover is how long runs that began with a version keep to it once it
+	// was replaced; default 5 min.
+	Handover time.Duration
+	// Watch is how often a plugin's processes are looked at; default 1 s. Its
+	// health is asked for at every fifth look.
+	Watch time.Duration
+	// A plugin that failed Failures times within Window is put in quarantine;
+	// default 5 in 10 min.
+	Failures int
+	Window   time.Duration
+	// Limits of a plugin whose row sets none; default 1 GiB, 64 processes,
+	// 1024 open files, all of the CPU.
+	Limits pluginsdk.PluginLimits
+	Log    *slog.Logger
+}
+
+// Settings are what a plugin is configured with.
+type Settings struct {
+	Values json.RawMessage // defaults and secrets filled in
+	// Redact takes the secrets out of a text; nil: there are none.
+	Redact func(text string) string
+	// Problem says what is wrong with the row's settings; the last good ones
+	// stay in force.
+	Problem string
+}
+
+func (c Config) withDefaults() Config {
+	for field, value := range map[*time.Duration]time.Duration{
+		&c.Poll: time.Second, &c.StartTimeout: 10 * time.Second, &c.StopTimeout: 5 * time.Second,
+		&c.BackoffBase: time.Second, &c.BackoffMax: time.Minute,
+		&c.Patience: 5 * time.Second, &c.LateGrace: 5 * time.Second, &c.Handover: 5 * time.Minute,
+		&c.Watch: time.Second, &c.Window: 10 * time.Minute,
+	} {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	if c.Failures == 0 {
+		c.Failures = 5
+	}
+	c.Limits = limitsOf(c.Limits, pluginsdk.PluginLimits{MemoryBytes: 1 << 30, Processes: 64, OpenFiles: 1024})
+	if c.Settings == nil {
+		c.Settings = func(_ context.Context, row pluginsdk.PluginInfo) (Settings, error) {
+			return Settings{Values: row.Settings}, nil
+		}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
