@@ -15,7 +15,7 @@ func (s *Settings) SchemaOf(ctx context.Context, plugin string) (*Schema, error)
 	if err != nil {
 		return nil, err
 	}
-	return s.schema(info)
+	return s.memory(info).compile()
 }
 
 // Assign makes a patch for Change of what was written on a command line:
@@ -79,7 +79,7 @@ func (s *Schema) types(name string) []string {
 	if _, declared := s.Property(name); !declared {
 		return nil
 	}
-	schema := s.target(s.root.Properties[name])
+	schema := s.bounded.Target(s.root.Properties[name])
 	if schema.Type != "" {
 		return []string{schema.Type}
 	}

@@ -42,7 +42,7 @@ func (s *Settings) edit(ctx context.Context, who, plugin string, raw json.RawMes
 			"nobody knows yet which settings %[1]s has, and which of them are secret: it says so when it is started for the first time "+
 				"(harness plugin enable %[1]s)", plugin)
 	}
-	schema, err := s.schema(info)
+	schema, err := s.memory(info).compile()
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ const maxDescribed = 3
 
 // accepts says in words what a schema accepts.
 func (s *Schema) accepts(schema *jsonschema.Schema, depth int) string {
-	schema = s.target(schema)
+	schema = s.bounded.Target(schema)
 	switch {
 	case depth > maxDescribed:
 		return "what its schema says"
@@ -63,10 +63,10 @@ func (s *Schema) typeAccepts(name string, schema *jsonschema.Schema, depth int) 
 	case "string":
 		words += span(whole(schema.MinLength), whole(schema.MaxLength), " characters")
 		if schema.Pattern != "" {
-			words += fmt.Sprintf(" that matches %s", schema.Pattern)
+			words += fmt.Sprintf(" that matches %s", short(json.RawMessage(schema.Pattern)))
 		}
 		if schema.Format != "" {
-			words += fmt.Sprintf(" (%s)", schema.Format)
+			words += fmt.Sprintf(" (%s)", short(json.RawMessage(schema.Format)))
 		}
 	case "integer", "number":
 		words += span(schema.Minimum, schema.Maximum, "")
@@ -122,5 +122,5 @@ func jsonText(value any) string {
 	if err != nil {
 		return fmt.Sprint(value)
 	}
-	return string(encoded)
+	return short(encoded)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/seed-706843ae/harness/core/schema"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -15,11 +16,15 @@ import (
 // compiled from nothing accepts every object. It does not change, and may be
 // used concurrently.
 type Schema struct {
-	root    *jsonschema.Schema   // nil: there is none
+	bounded *schema.Schema       // nil: there is none
+	root    *jsonschema.Schema   // of bounded
 	whole   *jsonschema.Resolved // all rules
 	shape   *jsonschema.Resolved // the rules of each property by itself
 	secrets map[string]bool
 }
+
+// limits bound the schemas of strangers.
+var limits = schema.Limits{Bytes: 64 << 10, Depth: 40, Steps: 10_000, Work: 50_000_000}
 
 // Property is one setting that a schema declares.
 type Property struct {
@@ -35,30 +40,26 @@ type Property struct {
 // Errors have CodeInvalid and say what is wrong with the schema. The schema is a
 // stranger's: Compile, and what is done with the result, take bounded time
 // whatever it is.
-func Compile(raw json.RawMessage) (s *Schema, err error) {
+func Compile(raw json.RawMessage) (*Schema, error) {
 	if isNothing(raw) {
 		return &Schema{}, nil
 	}
-	defer func() {
-		if cause := recover(); cause != nil {
-			s, err = nil, wrong("the schema cannot be used: %v", cause)
+	bounded, err := schema.Compile(raw, limits)
+	if err != nil {
+		return nil, wrong("%w", err)
+	}
+	s := &Schema{bounded: bounded, root: bounded.Root()}
+	if s.secrets, err = secretsIn(bounded); err != nil {
+		return nil, err
+	}
+	err = schema.Guard(func() (err error) {
+		if s.whole, err = s.root.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true}); err != nil {
+			return err
 		}
-	}()
-	if err := checkSize(raw); err != nil {
-		return nil, err
-	}
-	root := new(jsonschema.Schema)
-	if err := json.Unmarshal(raw, root); err != nil {
-		return nil, wrong("%w", err)
-	}
-	s = &Schema{root: root}
-	if s.secrets, err = checkSchema(root); err != nil {
-		return nil, err
-	}
-	if s.whole, err = root.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true}); err != nil {
-		return nil, wrong("%w", err)
-	}
-	if s.shape, err = shapeOf(root).Resolve(nil); err != nil {
+		s.shape, err = shapeOf(s.root).Resolve(nil)
+		return err
+	})
+	if err != nil {
 		return nil, wrong("%w", err)
 	}
 	return s, nil
@@ -73,9 +74,6 @@ func shapeOf(root *jsonschema.Schema) *jsonschema.Schema {
 		AdditionalProperties: clone.AdditionalProperties,
 	}
 }
-
-// Declared reports whether the plugin declared a schema at all.
-func (s *Schema) Declared() bool { return s.root != nil }
 
 // Secrets returns the names of the properties that are secret, sorted.
 func (s *Schema) Secrets() []string { return slices.Sorted(maps.Keys(s.secrets)) }
@@ -109,7 +107,7 @@ func (s *Schema) property(name string) Property {
 		Name: name, Description: declared.Description, Accepts: s.accepts(declared, 0),
 		Default: declared.Default, Secret: s.secrets[name], Required: slices.Contains(s.root.Required, name),
 	}
-	target := s.target(declared)
+	target := s.bounded.Target(declared)
 	if p.Description == "" {
 		p.Description = target.Description
 	}
@@ -117,35 +115,6 @@ func (s *Schema) property(name string) Property {
 		p.Default = target.Default
 	}
 	return p
-}
-
-// target is where the references of a schema lead.
-func (s *Schema) target(schema *jsonschema.Schema) *jsonschema.Schema {
-	for schema.Ref != "" {
-		schema, _ = definition(s.root, schema.Ref)
-	}
-	return schema
-}
-
-// Redact returns what may be shown of settings: the properties that the schema
-// declares and that are not secret. What is not declared is left out as well,
-// because nothing says that it is no secret.
-func (s *Schema) Redact(settings json.RawMessage) json.RawMessage {
-	values, err := object(settings)
-	if err != nil {
-		return json.RawMessage("{}")
-	}
-	return encode(s.shown(values))
-}
-
-func (s *Schema) shown(values map[string]json.RawMessage) map[string]json.RawMessage {
-	shown := make(map[string]json.RawMessage, len(values))
-	for name, value := range values {
-		if _, declared := s.Property(name); declared && !s.secrets[name] {
-			shown[name] = value
-		}
-	}
-	return shown
 }
 
 // wrong is a fault of a schema.

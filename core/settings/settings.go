@@ -11,7 +11,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 
@@ -45,38 +44,13 @@ type Settings struct {
 	store Store
 	vault *Vault
 
-	mu       sync.Mutex
-	good     map[string]json.RawMessage // the last plain settings of a plugin that were good
-	seen     map[string][]string        // values of its secrets, the newest last
-	compiled map[string]compiled        // by plugin
-}
-
-type compiled struct {
-	raw    string
-	schema *Schema
-	err    error
+	mu      sync.Mutex
+	plugins map[string]*memory
 }
 
 // New returns Settings that remember nothing yet.
 func New(store Store, vault *Vault) *Settings {
-	return &Settings{
-		store: store, vault: vault,
-		good: make(map[string]json.RawMessage), seen: make(map[string][]string), compiled: make(map[string]compiled),
-	}
-}
-
-// schema returns the schema of the plugin's manifest.
-func (s *Settings) schema(info pluginsdk.PluginInfo) (*Schema, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	raw := string(info.Manifest.SettingsSchema)
-	known, ok := s.compiled[info.Name]
-	if !ok || known.raw != raw {
-		known.raw = raw
-		known.schema, known.err = Compile(info.Manifest.SettingsSchema)
-		s.compiled[info.Name] = known
-	}
-	return known.schema, known.err
+	return &Settings{store: store, vault: vault, plugins: make(map[string]*memory)}
 }
 
 // Of returns the settings that hold for a plugin, whose row and manifest info
@@ -95,21 +69,30 @@ func (s *Settings) schema(info pluginsdk.PluginInfo) (*Schema, error) {
 func (s *Settings) Of(ctx context.Context, info pluginsdk.PluginInfo) (
 	merged json.RawMessage, secrets []string, problem string, err error,
 ) {
-	schema, err := s.schema(info)
+	m := s.memory(info)
+	merged, secrets, problem, err = s.of(ctx, m, info)
+	m.found(info, problem, err)
+	return merged, secrets, problem, err
+}
+
+func (s *Settings) of(ctx context.Context, m *memory, info pluginsdk.PluginInfo) (
+	merged json.RawMessage, secrets []string, problem string, err error,
+) {
+	schema, err := m.compile()
 	if err != nil {
-		return nil, s.remember(info.Name, nil), plainWords(err), err
+		return nil, m.remember(nil), plainWords(err), err
 	}
 	stored := readColumn(schema, info)
 	opened, err := s.open(ctx, info.Name, schema)
-	secrets = s.remember(info.Name, append(texts(opened), texts(stored.exposed)...))
+	secrets = m.remember(append(texts(opened), texts(stored.exposed)...))
 	if err != nil {
 		return nil, secrets, plainWords(err), err
 	}
-	merged, err = s.hold(info.Name, schema, stored, opened)
+	merged, err = m.hold(schema, stored, opened)
 	problems := stored.problems
 	if err != nil {
 		problems = append(problems, err.Error())
-		if last, ok := s.lastGood(info.Name, schema, opened); ok {
+		if last, ok := m.lastGood(schema, opened); ok {
 			merged, err = last, nil
 		} else {
 			merged = nil
@@ -120,48 +103,6 @@ func (s *Settings) Of(ctx context.Context, info pluginsdk.PluginInfo) (
 		return merged, secrets, "", err
 	}
 	return merged, secrets, oneLine("settings: " + strings.Join(problems, ", ")), err
-}
-
-// maxSeen is how many values of a plugin's secrets are remembered.
-const maxSeen = 64
-
-// remember adds values of a plugin's secrets and returns all that are known.
-func (s *Settings) remember(plugin string, values []string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	seen := slices.DeleteFunc(slices.Clone(s.seen[plugin]), func(old string) bool { return slices.Contains(values, old) })
-	seen = append(seen, values...)
-	s.seen[plugin] = seen[max(0, len(seen)-max(maxSeen, len(values))):]
-	return slices.Clone(s.seen[plugin])
-}
-
-// hold merges what is stored and remembers it when it is good.
-func (s *Settings) hold(plugin string, schema *Schema, stored column, opened map[string]json.RawMessage) (json.RawMessage, error) {
-	if stored.err != nil {
-		return nil, stored.err
-	}
-	merged, err := together(schema, stored.values, opened)
-	if err == nil {
-		s.mu.Lock()
-		s.good[plugin] = encode(stored.values)
-		s.mu.Unlock()
-	}
-	return merged, err
-}
-
-func (s *Settings) lastGood(plugin string, schema *Schema, opened map[string]json.RawMessage) (json.RawMessage, bool) {
-	s.mu.Lock()
-	last, ok := s.good[plugin]
-	s.mu.Unlock()
-	if !ok {
-		return nil, false
-	}
-	values, err := object(last)
-	if err != nil {
-		return nil, false
-	}
-	merged, err := together(schema, values, opened)
-	return merged, err == nil
 }
 
 // together merges plain settings, secrets and defaults and checks them.
@@ -211,8 +152,14 @@ func (s *Settings) Get(ctx context.Context, plugin string) (json.RawMessage, err
 }
 
 // Problem says what is wrong with a plugin's stored settings, empty when they
-// are good. It has no value of a secret.
+// are good. It has no value of a secret. It is for lists that are read all the
+// time: what was found out of the same row, by Of or by Problem, is not found out
+// again, nor are its secrets opened. So it does not see that the vault's key was
+// lost since.
 func (s *Settings) Problem(ctx context.Context, info pluginsdk.PluginInfo) string {
+	if problem, known := s.memory(info).problemOf(info); known {
+		return problem
+	}
 	_, _, problem, _ := s.Of(ctx, info)
 	return problem
 }

@@ -14,51 +14,54 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// memory is a Store of one plugin's rows.
-type memory struct {
+// oneRow is a Store of one plugin's rows.
+type oneRow struct {
 	info   pluginsdk.PluginInfo
 	sealed map[string][]byte
 	audit  []string
+	reads  int // of secrets
 }
 
-func (m *memory) Plugin(_ context.Context, name string) (pluginsdk.PluginInfo, error) {
+func (m *oneRow) Plugin(_ context.Context, name string) (pluginsdk.PluginInfo, error) {
 	if name != m.info.Name {
 		return pluginsdk.PluginInfo{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no plugin %s", name)
 	}
 	return m.info, nil
 }
 
-func (m *memory) PluginSecrets(context.Context, string) (map[string][]byte, error) {
+func (m *oneRow) PluginSecrets(context.Context, string) (map[string][]byte, error) {
+	m.reads++
 	return m.sealed, nil
 }
 
-func (m *memory) SomePluginSecret(context.Context) (plugin, name string, sealed []byte, err error) {
+func (m *oneRow) SomePluginSecret(context.Context) (plugin, name string, sealed []byte, err error) {
 	for name, sealed := range m.sealed {
 		return m.info.Name, name, sealed, nil
 	}
 	return "", "", nil, nil
 }
 
-func (m *memory) EditPluginSettings(_ context.Context, _, who string, edit settings.Edit) error {
+func (m *oneRow) EditPluginSettings(_ context.Context, _, who string, edit settings.Edit) error {
 	plain, sealed, detail, err := edit(m.info.Settings, m.sealed)
 	if err != nil {
 		return err
 	}
 	m.info.Settings, m.sealed = plain, sealed
+	m.info.SettingsRevision++
 	m.audit = append(m.audit, who+": "+detail)
 	return nil
 }
 
 type world struct {
 	*testing.T
-	store *memory
+	store *oneRow
 	key   string
 	*settings.Settings
 }
 
 func newWorld(t *testing.T, schema string) *world {
 	t.Helper()
-	w := &world{T: t, store: &memory{info: pluginsdk.PluginInfo{
+	w := &world{T: t, store: &oneRow{info: pluginsdk.PluginInfo{
 		Name: "p", Manifest: pluginsdk.Manifest{Name: "p", SettingsSchema: json.RawMessage(schema)},
 	}}, key: filepath.Join(t.TempDir(), "secrets.key")}
 	w.restart()
@@ -193,6 +196,84 @@ func TestAReplacedSecretIsStillKeptOutOfLogs(t *testing.T) {
 	if err == nil || !slices.Equal(secrets, []string{"hunter2hunter2", "hunter3hunter3"}) {
 		t.Errorf("%d secrets are known, %v", len(secrets), err)
 	}
+}
+
+// The list of plugins is read all the time: it must not open secrets, nor check
+// settings, that it has seen before, and must see what has changed.
+func TestAProblemIsFoundOnce(t *testing.T) {
+	w := newWorld(t, courier)
+	problem := func(want string, reads int) {
+		t.Helper()
+		w.store.reads = 0
+		w.told(w.Problem(t.Context(), w.store.info), want)
+		if w.store.reads != reads {
+			t.Errorf("the secrets were read %d times, want %d", w.store.reads, reads)
+		}
+	}
+	problem("token: it is required", 1)
+	problem("token: it is required", 0)
+	w.change(`{"token":"hunter2hunter2"}`)
+	problem("", 1)
+	problem("", 0)
+	w.store.info.Settings = json.RawMessage(`{"port":0}`)
+	problem("port: 0", 1)
+	problem("port: 0", 0)
+	w.store.info.Settings, w.store.info.Problem = nil, "settings: must be a JSON object"
+	problem("must be a JSON object", 1)
+	w.store.info.Problem = ""
+	w.gets(`{`+defaults+`,"token":"hunter2hunter2"}`, "")
+	problem("", 0)
+
+	// A key that is away may be put back at any time.
+	if err := os.Rename(w.key, w.key+".away"); err != nil {
+		t.Fatal(err)
+	}
+	w.getsNothing("restore " + w.key)
+	problem("restore "+w.key, 1)
+	problem("restore "+w.key, 1)
+	if err := os.Rename(w.key+".away", w.key); err != nil {
+		t.Fatal(err)
+	}
+	problem("", 1)
+	problem("", 0)
+}
+
+// A plugin that is installed under the name of one that was removed is a stranger
+// to it.
+func TestWhatAnotherPluginHadIsForgotten(t *testing.T) {
+	before := func(t *testing.T) *world {
+		w := newWorld(t, "")
+		w.change(`{"password":"hunter2hunter2"}`)
+		w.gets(`{"password":"hunter2hunter2"}`, "")
+		w.store.info.Settings = json.RawMessage(`[]`)
+		w.gets(`{"password":"hunter2hunter2"}`, "must be a JSON object")
+		return w
+	}
+	t.Run("its row is gone", func(t *testing.T) {
+		w := before(t)
+		w.Forget("p")
+		w.getsNothing("must be a JSON object")
+	})
+	t.Run("its row is a new one", func(t *testing.T) {
+		w := before(t)
+		w.store.info.SettingsRevision = 0
+		w.getsNothing("must be a JSON object")
+	})
+	t.Run("its schema is another", func(t *testing.T) {
+		w := before(t)
+		w.store.info.Manifest.SettingsSchema = json.RawMessage(`{"properties":{}}`)
+		w.getsNothing("must be a JSON object")
+	})
+	t.Run("its secrets are gone with the row", func(t *testing.T) {
+		w := newWorld(t, courier)
+		w.change(`{"token":"hunter2hunter2"}`)
+		w.gets(`{`+defaults+`,"token":"hunter2hunter2"}`, "")
+		w.Forget("p")
+		w.store.info.Settings, w.store.sealed = nil, nil
+		if _, secrets, _, _ := w.Of(t.Context(), w.store.info); len(secrets) != 0 {
+			t.Errorf("%d secrets are still known", len(secrets))
+		}
+	})
 }
 
 // A secret in the column has been in a shell's history; it is neither used nor
@@ -347,7 +428,7 @@ func TestABrokenSchemaGivesNothingAndShowsNothing(t *testing.T) {
 }
 
 // broken is a database that does not answer.
-type broken struct{ memory }
+type broken struct{ oneRow }
 
 func (*broken) PluginSecrets(context.Context, string) (map[string][]byte, error) {
 	return nil, errors.New("the database is away")

@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/schema"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// maxShown is how much of a wrong value an error repeats.
-const maxShown = 80
+const (
+	maxShown  = 80 // how much of a wrong value an error repeats
+	maxFaults = 20 // how many an error names
+)
 
 // Validate checks settings, with their secrets and their defaults. The error has
 // CodeInvalid and names every property that is wrong, why, and what is accepted;
@@ -43,9 +46,15 @@ func (s *Schema) wrongValues(values map[string]json.RawMessage) (faults []string
 	if s.root == nil {
 		return nil
 	}
+	if err := s.bounded.Affords(encode(values)); err != nil {
+		return []string{err.Error()}
+	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if fault := s.wrongValue(name, values[name]); fault != "" {
 			faults = append(faults, fault)
+		}
+		if len(faults) == maxFaults {
+			break
 		}
 	}
 	return faults
@@ -53,7 +62,7 @@ func (s *Schema) wrongValues(values map[string]json.RawMessage) (faults []string
 
 func (s *Schema) wrongValue(name string, raw json.RawMessage) string {
 	value, err := decode(raw)
-	if err == nil && guarded(func() error { return s.shape.Validate(map[string]any{name: value}) }) == nil {
+	if err == nil && schema.Guard(func() error { return s.shape.Validate(map[string]any{name: value}) }) == nil {
 		return ""
 	}
 	property, declared := s.Property(name)
@@ -93,7 +102,7 @@ func (s *Schema) wrongTogether(values map[string]json.RawMessage) (faults []stri
 		whole[name], _ = decode(raw) // wrongValues has decoded them
 	}
 	// The library's words can hold values, so they are not used.
-	if guarded(func() error { return s.whole.Validate(whole) }) != nil {
+	if schema.Guard(func() error { return s.whole.Validate(whole) }) != nil {
 		return []string{"each setting is accepted by itself, but the plugin's schema does not accept them together (" +
 			s.togetherKeywords() + ")"}
 	}
@@ -124,17 +133,6 @@ func (s *Schema) togetherKeywords() string {
 	}
 	slices.Sort(keywords)
 	return strings.Join(keywords, ", ")
-}
-
-// guarded turns a panic of the library into an error: what it works on comes
-// from strangers.
-func guarded(validate func() error) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = pluginsdk.Errorf(pluginsdk.CodeInternal, "validate: panic: %v", cause)
-		}
-	}()
-	return validate()
 }
 
 func short(raw json.RawMessage) string {

@@ -11,17 +11,6 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Merge adds secrets to plain settings; a secret replaces a plain value of its
-// name. plain must be a JSON object or empty; what is not is taken as empty.
-func Merge(plain json.RawMessage, secrets map[string]json.RawMessage) json.RawMessage {
-	values, err := object(plain)
-	if err != nil {
-		values = make(map[string]json.RawMessage)
-	}
-	maps.Copy(values, secrets)
-	return encode(values)
-}
-
 // fill adds the schema's defaults for what is missing, also inside of objects
 // that are there.
 func (s *Schema) fill(values map[string]json.RawMessage) map[string]json.RawMessage {
@@ -34,7 +23,7 @@ func (s *Schema) fill(values map[string]json.RawMessage) map[string]json.RawMess
 func (s *Schema) fillObject(schema *jsonschema.Schema, values map[string]json.RawMessage) map[string]json.RawMessage {
 	filled := maps.Clone(values)
 	for name, property := range schema.Properties {
-		target := s.target(property)
+		target := s.bounded.Target(property)
 		value, there := values[name]
 		switch {
 		case !there && property.Default != nil:

@@ -65,7 +65,7 @@ func (s *Settings) rows(ctx context.Context, plugin string) ([]Row, pluginsdk.Pl
 	if err != nil {
 		return nil, info, err
 	}
-	schema, err := s.schema(info)
+	schema, err := s.memory(info).compile()
 	if err != nil {
 		return nil, info, err
 	}

@@ -25,7 +25,7 @@ type invocation struct {
 // CodeDeadline, CodeExhausted (too deep, too many), or the plugin's own.
 func (s *Server) Call(ctx context.Context, caller string, origin ledger.Origin, name string, input json.RawMessage) (pluginsdk.ToolResult, error) {
 	if origin.Token == "" {
-		leave, err := s.stray(caller)
+		leave, err := s.stray(caller, name)
 		if err != nil {
 			return pluginsdk.ToolResult{}, err
 		}
@@ -35,22 +35,34 @@ func (s *Server) Call(ctx context.Context, caller string, origin ledger.Origin, 
 }
 
 // stray counts a call that a plugin makes of its own accord. One that calls
-// itself so, again and again, is told by their number.
-func (s *Server) stray(caller string) (leave func(), err error) {
+// itself so, again and again, is told by their number; and one whose tools do
+// not answer does not hold up all who call them.
+func (s *Server) stray(caller, name string) (leave func(), err error) {
+	called, _, _ := strings.Cut(name, separator)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.strays[caller] >= s.config.Strays {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted,
-			"the plugin %s has %d calls of tools under way, as many as it may", caller, s.config.Strays)
+			"the plugin %s has %d calls of tools under way, as many as it may: one has to end first", caller, s.config.Strays)
+	}
+	if s.guests[called] >= s.config.Guests {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted,
+			"the tools of the plugin %s answer %d calls from outside of runs, as many as they may: one has to end first", called, s.config.Guests)
 	}
 	s.strays[caller]++
+	s.guests[called]++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.strays[caller]--; s.strays[caller] == 0 {
-			delete(s.strays, caller)
-		}
+		less(s.strays, caller)
+		less(s.guests, called)
 	}, nil
+}
+
+func less(counts map[string]int, name string) {
+	if counts[name]--; counts[name] == 0 {
+		delete(counts, name)
+	}
 }
 
 // Answer calls a tool in the turn that runs for a purpose in a thread, as a
@@ -102,8 +114,12 @@ func (s *Server) call(ctx context.Context, call invocation) (pluginsdk.ToolResul
 
 // find returns a tool that can be called, or why it cannot.
 func (s *Server) find(ctx context.Context, name string) (*tool, error) {
-	if tool := s.catalog.find(s.plugins.Offering(), name); tool != nil {
+	tool, left := s.catalog.find(s.plugins.Offering(), name)
+	if tool != nil {
 		return tool, nil
+	}
+	if left != nil {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the tool %s cannot be used: %w", name, left)
 	}
 	plugin, local, _ := strings.Cut(name, separator)
 	info, registered := s.registered(ctx, plugin)
@@ -116,7 +132,7 @@ func (s *Server) find(ctx context.Context, name string) (*tool, error) {
 	case !declared:
 		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "the plugin %s has no tool %q", plugin, local)
 	}
-	return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the tool %s cannot be used: its plugin declares an input schema that is wrong, or is not up yet", name)
+	return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the tool %s cannot be used: its plugin is not up yet", name)
 }
 
 // registered looks a plugin up. A registry that cannot be read knows none.
@@ -181,7 +197,7 @@ func (s *Server) explain(ctx context.Context, tool *tool, err error) error {
 	code := pluginsdk.CodeOf(err)
 	switch code { //nolint:exhaustive // the others are the plugin's word
 	case pluginsdk.CodeUnavailable:
-		if s.catalog.find(s.plugins.Offering(), tool.spec.Name) == nil {
+		if still, _ := s.catalog.find(s.plugins.Offering(), tool.spec.Name); still == nil {
 			return pluginsdk.Errorf(code, "the plugin %s was disabled while its tool %s was called", tool.plugin, tool.spec.Name)
 		}
 		return pluginsdk.Errorf(code, "%s cannot be called: %w", tool.spec.Name, err)

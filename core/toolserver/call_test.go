@@ -3,6 +3,8 @@ package toolserver
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -136,11 +138,136 @@ func TestSchemas(t *testing.T) {
 		`{"$ref":"http://127.0.0.1:1/schema.json"}`:            false,
 		`{"type":"object","properties":7}`:                     false,
 		`null`:                                                 false,
+		`{"properties":{"a":{"anyOf":[{"type":"string"}]}}}`:   true,
+		`{"type":"object","allOf":[{"type":"object"}]}`:        false, // the agent's API would refuse the turn
+		`{"type":"object","anyOf":[{"type":"object"}]}`:        false,
+		`{"type":"object","oneOf":[{"type":"object"}]}`:        false,
+		`{"type":"object","not":{"$ref":"#"}}`:                 false, // it has no end
 	} {
-		_, compiled, err := compile("p__t", schema)
+		_, compiled, err := compile("p__t", json.RawMessage(schema))
 		if (err == nil) != usable || (compiled != nil) != usable {
 			t.Errorf("%s: usable %v, %v", schema, err == nil, err)
 		}
+	}
+}
+
+// What one plugin declares must not cost the others their tools, nor the agent its
+// turns: it is left out, and who looks for it is told why.
+func TestAPluginThatDeclaresTooMuch(t *testing.T) {
+	f := start(t, nil)
+	f.plugins.has("p", "work", anyObject, echo)
+	f.plugins.has("greedy", "work", anyObject, echo)
+	declared := &f.plugins.rows[1].Manifest.Tools
+	long := strings.Repeat("x", 64-len("mcp__harness__greedy__"))
+	*declared = append(*declared, pluginsdk.ToolSpec{Name: long, InputSchema: json.RawMessage(anyObject)},
+		pluginsdk.ToolSpec{Name: long + "x", InputSchema: json.RawMessage(anyObject)},
+		pluginsdk.ToolSpec{Name: "vast", InputSchema: json.RawMessage(`{"description":"` + strings.Repeat("x", 70_000) + `"}`)})
+	for n := len(*declared); n <= maxTools; n++ {
+		*declared = append(*declared, pluginsdk.ToolSpec{Name: fmt.Sprintf("t%d", n), InputSchema: json.RawMessage(anyObject)})
+	}
+	client := f.open()
+	defer f.begin(origin)()
+	names := strings.Fields(f.names(client))
+	if len(names) != 1+maxTools-2 || !slices.Contains(names, "p__work") || !slices.Contains(names, "greedy__"+long) {
+		t.Errorf("%d tools: %v", len(names), names)
+	}
+	for name, says := range map[string]string{
+		long + "x": "takes names of 64 characters",
+		"vast":     "at most 65536 bytes",
+		"t128":     "declares 129 tools, and 128 are the most",
+	} {
+		if result := f.call(client, "greedy__"+name, `{}`); !strings.Contains(text(result), says) {
+			t.Errorf("%s: %q, want %q", name, text(result), says)
+		}
+	}
+	if result := f.call(client, "greedy__t100", `{}`); result.IsError {
+		t.Errorf("one that is offered: %q", text(result))
+	}
+	f.plugins.enable("greedy", false)
+	f.server.List()
+	if len(f.server.catalog.plugins) != 1 {
+		t.Error("what is made of a plugin that is gone is kept")
+	}
+}
+
+// A turn waits until the schemas are read, so that there must be an end to them.
+func TestAPluginWhoseSchemasAreManyAndLarge(t *testing.T) {
+	f := start(t, nil)
+	large := `{"description":"` + strings.Repeat("x", 60_000) + `"}`
+	f.plugins.has("p", "t0", large, echo)
+	for n := 1; n < 10; n++ {
+		declared := &f.plugins.rows[0].Manifest.Tools
+		*declared = append(*declared, pluginsdk.ToolSpec{Name: fmt.Sprintf("t%d", n), InputSchema: json.RawMessage(large)})
+	}
+	if got := len(f.server.List()); got != 4 {
+		t.Errorf("%d tools are offered", got)
+	}
+	if _, err := f.server.Call(t.Context(), "web", ledger.Origin{}, "p__t9", nil); err == nil || !strings.Contains(err.Error(), "more than 262144 bytes") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A call from outside is checked in bounded time, whatever the schema and the
+// input have in common.
+func TestAnInputThatIsTooLargeForItsSchema(t *testing.T) {
+	f := start(t, nil)
+	var schema strings.Builder
+	schema.WriteString(`{"properties":{"a":{"items":{"$ref":"#/$defs/d0"}}},"$defs":{"d9":{}`)
+	for n := range 9 {
+		fmt.Fprintf(&schema, `,"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}`, n, n+1, n+1)
+	}
+	f.plugins.has("p", "work", schema.String()+"}}", echo)
+	ask := func(items int) error {
+		input := json.RawMessage(`{"a":[` + strings.Repeat("0,", items) + `0]}`)
+		_, err := f.server.Call(t.Context(), "web", ledger.Origin{}, "p__work", input)
+		return err
+	}
+	if err := ask(10); err != nil {
+		t.Error(err)
+	}
+	if err := ask(100_000); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), "too large to be checked") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Tools that do not answer must not use up what those who call them may have
+// under way: web would answer nobody any more.
+func TestCallsOfNobodysRunAreCounted(t *testing.T) {
+	f := start(t, nil)
+	working, leave := make(chan struct{}), make(chan struct{})
+	wait := func(ctx context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+		working <- struct{}{}
+		<-leave
+		return echo(ctx, call)
+	}
+	f.plugins.has("p", "work", anyObject, wait)
+	f.plugins.has("q", "work", anyObject, echo)
+	var calling sync.WaitGroup
+	for _, caller := range []string{"web", "other"} {
+		for range 16 {
+			calling.Go(func() {
+				if _, err := f.server.Call(t.Context(), caller, ledger.Origin{}, "p__work", nil); err != nil {
+					t.Error(err)
+				}
+			})
+			<-working
+		}
+	}
+	for _, row := range []struct{ caller, tool, says string }{
+		{"web", "q__work", "the plugin web has 16 calls of tools under way"},
+		{"third", "p__work", "the tools of the plugin p answer 32 calls"},
+		{"third", "q__work", ""},
+	} {
+		_, err := f.server.Call(t.Context(), row.caller, ledger.Origin{}, row.tool, nil)
+		if row.says == "" && err != nil ||
+			row.says != "" && (pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted || !strings.Contains(err.Error(), row.says)) {
+			t.Errorf("%s calls %s: %v, want %q", row.caller, row.tool, err, row.says)
+		}
+	}
+	close(leave)
+	calling.Wait()
+	if len(f.server.strays) != 0 || len(f.server.guests) != 0 {
+		t.Errorf("under way: %v, %v", f.server.strays, f.server.guests)
 	}
 }
 

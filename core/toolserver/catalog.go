@@ -1,16 +1,19 @@
 package toolserver
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seed-706843ae/harness/core/schema"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -18,12 +21,24 @@ import (
 // tool's.
 const separator = "__"
 
+const (
+	maxTools   = 128       // of one plugin
+	maxSchemas = 256 << 10 // bytes of all of its schemas: a turn waits until they are read
+	// maxName is how long a tool's name may be as the agent's API gets it, with
+	// what the CLI puts before it (https://docs.claude.com/en/api/messages).
+	maxName = 64
+	prefix  = "mcp__" + Name + separator
+)
+
+// limits bound what plugins declare as schemas, and what they are called with.
+var limits = schema.Limits{Bytes: 64 << 10, Depth: 40, Steps: 10_000, Work: 100_000_000}
+
 // tool is one tool of an enabled plugin.
 type tool struct {
 	plugin string
 	local  string             // its name in the plugin
 	spec   pluginsdk.ToolSpec // Name is PLUGIN__TOOL
-	schema *jsonschema.Resolved
+	schema *schema.Schema
 }
 
 // mcp is the tool as the agent is told of it.
@@ -31,110 +46,153 @@ func (t *tool) mcp() *mcp.Tool {
 	return &mcp.Tool{Name: t.spec.Name, Description: t.spec.Description, InputSchema: t.spec.InputSchema}
 }
 
-// catalog makes tools of what manifests declare. It keeps what it has compiled.
+// catalog makes tools of what manifests declare. It keeps what it has made of
+// those that were enabled when it was asked for all the last time.
 type catalog struct {
 	log *slog.Logger
 
-	mu       sync.Mutex
-	compiled map[string]compiled // by PLUGIN__TOOL
+	mu      sync.Mutex
+	plugins map[string]*offer
 }
 
-// compiled is what came of a tool's schema.
-type compiled struct {
-	source string // the declared schema
-	shown  json.RawMessage
-	schema *jsonschema.Resolved // nil: it cannot be used
+// offer is what came of the tools that a plugin declares.
+type offer struct {
+	declared []pluginsdk.ToolSpec
+	made     func() *shelf
 }
 
-// of returns the tools of plugins, in their order. A tool whose schema cannot
-// be used is left out, with a warning at the first sight of it.
+// shelf has a plugin's tools, and why others are left out.
+type shelf struct {
+	tools []*tool
+	left  map[string]error // by their names in the plugin
+}
+
+// of returns the tools of plugins, in their order. A tool that cannot be used is
+// left out, with a warning at the first sight of it.
 func (c *catalog) of(plugins []*pluginsdk.PluginInfo) []*tool {
 	var tools []*tool
+	there := make(map[string]bool, len(plugins))
 	for _, info := range plugins {
-		for _, spec := range info.Manifest.Tools {
-			if made := c.tool(info.Name, spec); made != nil {
-				tools = append(tools, made)
-			}
-		}
+		there[info.Name] = true
+		tools = append(tools, c.shelf(info).tools...)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.plugins, func(name string, _ *offer) bool { return !there[name] })
 	return tools
 }
 
-// find returns the tool of that name, or nil.
-func (c *catalog) find(plugins []*pluginsdk.PluginInfo, name string) *tool {
+// find returns the tool of that name, or why it is left out; nil: there is none.
+func (c *catalog) find(plugins []*pluginsdk.PluginInfo, name string) (*tool, error) {
 	plugin, local, _ := strings.Cut(name, separator)
 	for _, info := range plugins {
 		if info.Name != plugin {
 			continue
 		}
-		for _, spec := range info.Manifest.Tools {
-			if spec.Name == local {
-				return c.tool(plugin, spec)
+		shelf := c.shelf(info)
+		for _, tool := range shelf.tools {
+			if tool.local == local {
+				return tool, nil
 			}
 		}
+		return nil, shelf.left[local]
 	}
-	return nil
+	return nil, nil
 }
 
-func (c *catalog) tool(plugin string, spec pluginsdk.ToolSpec) *tool {
-	name := plugin + separator + spec.Name
-	schema := c.compile(name, plugin, string(spec.InputSchema))
-	if schema.schema == nil {
-		return nil
-	}
-	local := spec.Name
-	spec.Name, spec.InputSchema = name, schema.shown
-	return &tool{plugin: plugin, local: local, spec: spec, schema: schema.schema}
-}
-
-func (c *catalog) compile(name, plugin, source string) compiled {
+// shelf makes a plugin's tools once, while nobody waits who does not need them.
+func (c *catalog) shelf(info *pluginsdk.PluginInfo) *shelf {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known, ok := c.compiled[name]; ok && known.source == source {
-		return known
+	known := c.plugins[info.Name]
+	if known == nil || !slices.EqualFunc(known.declared, info.Manifest.Tools, sameSpec) {
+		known = &offer{declared: info.Manifest.Tools}
+		known.made = sync.OnceValue(func() *shelf { return c.make(info.Name, known.declared) })
+		c.plugins[info.Name] = known
 	}
-	made := compiled{source: source}
-	var err error
-	if made.shown, made.schema, err = compile(name, source); err != nil {
-		c.log.Warn("a tool is left out: its input schema cannot be used; its plugin has to be corrected",
-			"plugin", plugin, "tool", name, "err", err)
+	c.mu.Unlock()
+	return known.made()
+}
+
+func sameSpec(a, b pluginsdk.ToolSpec) bool {
+	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.InputSchema, b.InputSchema)
+}
+
+func (c *catalog) make(plugin string, declared []pluginsdk.ToolSpec) *shelf {
+	made := &shelf{left: make(map[string]error)}
+	read := 0
+	for n, spec := range declared {
+		if n == maxTools {
+			c.log.Warn("tools are left out: a plugin can have only so many; its plugin has to be corrected",
+				"plugin", plugin, "declared", len(declared), "most", maxTools, "first", spec.Name)
+			for _, spec := range declared[n:] {
+				made.left[spec.Name] = fmt.Errorf("its plugin declares %d tools, and %d are the most that it can have", len(declared), maxTools)
+			}
+			return made
+		}
+		var err error
+		local := spec.Name
+		tool := &tool{plugin: plugin, local: local, spec: spec}
+		tool.spec.Name = plugin + separator + local
+		if read += len(spec.InputSchema); read > maxSchemas {
+			err = fmt.Errorf("the input schemas of its plugin have more than %d bytes up to it", maxSchemas)
+		} else {
+			tool.spec.InputSchema, tool.schema, err = compile(tool.spec.Name, spec.InputSchema)
+		}
+		if err != nil {
+			c.log.Warn("a tool is left out; its plugin has to be corrected", "plugin", plugin, "tool", tool.spec.Name, "err", err)
+			made.left[local] = err
+			continue
+		}
+		made.tools = append(made.tools, tool)
 	}
-	c.compiled[name] = made
 	return made
 }
 
-// compile reads a schema. What a tool takes is an object, whether the schema
-// says so or not; the agent's API wants it said.
-func compile(name, source string) (shown json.RawMessage, schema *jsonschema.Resolved, err error) {
-	defer func() { // of libraries, over what anybody may have written
-		if fault := recover(); fault != nil {
-			shown, schema, err = nil, nil, fmt.Errorf("%v", fault)
-		}
-	}()
+// compile reads a tool's schema. What a tool takes is an object, whether the
+// schema says so or not; the agent's API wants it said. What that API refuses
+// is refused here: it would answer no turn at all any more.
+func compile(name string, source json.RawMessage) (shown json.RawMessage, made *schema.Schema, err error) {
+	if full := prefix + name; len(full) > maxName {
+		return nil, nil, fmt.Errorf("the agent's API takes names of %d characters, and %s has %d: a shorter name is needed, of the tool or its plugin",
+			maxName, full, len(full))
+	}
+	if len(source) > limits.Bytes {
+		return nil, nil, fmt.Errorf("its input schema cannot be used: at most %d bytes, this has %d", limits.Bytes, len(source))
+	}
+	shown, err = whole(source)
+	if err == nil {
+		made, err = schema.Compile(shown, limits)
+	}
+	if err == nil {
+		err = schema.Guard(func() error { // the SDK has demands of its own, and panics when they are not met
+			mcp.NewServer(&mcp.Implementation{Name: Name}, nil).AddTool(&mcp.Tool{Name: name, InputSchema: shown}, nil)
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("its input schema cannot be used: %w", err)
+	}
+	return shown, made, nil
+}
+
+// whole returns a tool's schema as the agent is told of it.
+func whole(source json.RawMessage) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(source), &fields); err != nil {
-		return nil, nil, err
+	if err := json.Unmarshal(source, &fields); err != nil {
+		return nil, err
 	}
 	if fields == nil {
-		return nil, nil, errors.New("it is not a JSON object")
+		return nil, errors.New("it is not a JSON object")
+	}
+	for _, keyword := range []string{"oneOf", "anyOf", "allOf"} {
+		if _, has := fields[keyword]; has {
+			return nil, fmt.Errorf("the agent's API does not take %s at the top of it; say it in a property, or in the description", keyword)
+		}
 	}
 	if _, said := fields["type"]; !said {
 		fields["type"] = json.RawMessage(`"object"`)
 	}
-	if shown, err = json.Marshal(fields); err != nil {
-		return nil, nil, err
-	}
-	var parsed jsonschema.Schema
-	if err := json.Unmarshal(shown, &parsed); err != nil {
-		return nil, nil, err
-	}
-	if schema, err = parsed.Resolve(nil); err != nil {
-		return nil, nil, err
-	}
-	// The SDK has demands of its own, and panics when they are not met.
-	mcp.NewServer(&mcp.Implementation{Name: Name}, nil).
-		AddTool(&mcp.Tool{Name: name, InputSchema: shown}, nil)
-	return shown, schema, nil
+	return json.Marshal(fields)
 }
 
 // check returns the input as an object that fits the schema, or CodeInvalid.
@@ -142,11 +200,10 @@ func (t *tool) check(input json.RawMessage) (json.RawMessage, error) {
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
-	var value map[string]any
-	if err := json.Unmarshal(input, &value); err != nil || value == nil {
+	if trimmed := bytes.TrimSpace(input); !json.Valid(trimmed) || trimmed[0] != '{' {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the input of %s has to be a JSON object", t.spec.Name)
 	}
-	if err := t.schema.Validate(value); err != nil {
+	if err := t.schema.Validate(input); err != nil {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the input of %s does not fit its schema: %w", t.spec.Name, err)
 	}
 	return input, nil

@@ -26,8 +26,13 @@ type Config struct {
 	Deadline time.Duration // of one call; default 10 min
 	Depth    int           // how deep tools may call tools; default 8
 	// Strays is how many calls a plugin may have under way that it makes of its
-	// own accord, outside of any hook; default 64. Depth does not see those.
+	// own accord, outside of any hook; default 16, so that those that wait leave
+	// it most of the Host calls that it may have under way. Depth does not see
+	// them.
 	Strays int
+	// Guests is how many such calls, of all plugins, the tools of one plugin may
+	// have to answer at a time; default 32.
+	Guests int
 	Beat   time.Duration // the agent hears of a call at least so often; default 30 s
 	Ping   time.Duration // and from the server at all; default 1 min
 	Log    *slog.Logger
@@ -36,7 +41,8 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Deadline = cmp.Or(c.Deadline, 10*time.Minute)
 	c.Depth = cmp.Or(c.Depth, 8)
-	c.Strays = cmp.Or(c.Strays, 64)
+	c.Strays = cmp.Or(c.Strays, 16)
+	c.Guests = cmp.Or(c.Guests, 32)
 	c.Beat = cmp.Or(c.Beat, 30*time.Second)
 	c.Ping = cmp.Or(c.Ping, time.Minute)
 	if c.Log == nil {
@@ -82,7 +88,8 @@ type Server struct {
 	mu       sync.Mutex
 	sessions map[[sha256.Size]byte]*Session // by the hash of their token
 	turns    map[turnKey]*turn
-	strays   map[string]int // calls under way, by the plugin that made them
+	strays   map[string]int // calls of nobody's run, by the plugin that made them
+	guests   map[string]int // and by the plugin whose tools they are of
 }
 
 // New returns a Server. Tokens must be the ones that the Host calls of plugins
@@ -91,8 +98,9 @@ func New(config Config, plugins Plugins, tokens Tokens) *Server {
 	config = config.withDefaults()
 	return &Server{
 		config: config, plugins: plugins, tokens: tokens,
-		catalog:  catalog{log: config.Log, compiled: make(map[string]compiled)},
-		sessions: make(map[[sha256.Size]byte]*Session), turns: make(map[turnKey]*turn), strays: make(map[string]int),
+		catalog:  catalog{log: config.Log, plugins: make(map[string]*offer)},
+		sessions: make(map[[sha256.Size]byte]*Session), turns: make(map[turnKey]*turn),
+		strays: make(map[string]int), guests: make(map[string]int),
 	}
 }
 

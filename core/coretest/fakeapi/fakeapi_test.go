@@ -183,6 +183,41 @@ func TestABlockedReplyWaitsForItsRelease(t *testing.T) {
 	}
 }
 
+// A tool that the API refuses costs the whole request.
+func TestToolsThatTheAPIRefuses(t *testing.T) {
+	s := Start(t)
+	long := strings.Repeat("x", 65)
+	for tool, want := range map[string]string{
+		`{"name":"` + long[:64] + `","input_schema":{"type":"object","properties":{"a":{"oneOf":[]}}}}`: "",
+		`{"name":"` + long + `"}`:                    "tools.1.custom.name",
+		`{"name":"a.b"}`:                             "tools.1.custom.name",
+		`{"name":"a","input_schema":{"oneOf":[]}}`:   "oneOf, allOf, or anyOf",
+		`{"name":"a","input_schema":{"anyOf":[]}}`:   "oneOf, allOf, or anyOf",
+		`{"name":"a","input_schema":{"allOf":[{}]}}`: "oneOf, allOf, or anyOf",
+	} {
+		body := `{"model":"m","messages":[{"role":"user","content":"say:x"}],"tools":[{"name":"Bash"},` + tool + `]}`
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+"/v1/messages", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		var answer struct {
+			Error struct{ Type, Message string }
+		}
+		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+			t.Fatal(err)
+		}
+		if want == "" && response.StatusCode != http.StatusOK ||
+			want != "" && (response.StatusCode != http.StatusBadRequest || answer.Error.Type != "invalid_request_error" || !strings.Contains(answer.Error.Message, want)) {
+			t.Errorf("%.100s: %d %+v, want %q", tool, response.StatusCode, answer, want)
+		}
+	}
+}
+
 func TestAHandlerDecides(t *testing.T) {
 	s := Start(t)
 	s.Handle(func(r Request) Reply {

@@ -121,9 +121,7 @@ func parseRequest(body []byte, header http.Header) (Request, error) {
 			Role    string          `json:"role"`
 			Content json.RawMessage `json:"content"`
 		} `json:"messages"`
-		Tools []struct {
-			Name string `json:"name"`
-		} `json:"tools"`
+		Tools []tool `json:"tools"`
 	}
 	if err := json.Unmarshal(body, &wire); err != nil {
 		return Request{}, err
@@ -137,7 +135,10 @@ func parseRequest(body []byte, header http.Header) (Request, error) {
 	for _, message := range wire.Messages {
 		r.Messages = append(r.Messages, Message{Role: message.Role, Content: blocks(message.Content)})
 	}
-	for _, tool := range wire.Tools {
+	for n, tool := range wire.Tools {
+		if err := tool.refused(n); err != nil {
+			return Request{}, err
+		}
 		r.Tools = append(r.Tools, tool.Name)
 	}
 	return r, nil
