@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/serve"
+)
+
+// visit is one call of a hook.
+type visit struct {
+	hook   pluginsdk.Hook
+	call   pluginsdk.Call
+	thread pluginsdk.Thread
+}
+
+// guest is a plugin that answers every hook of the pipeline, and changes
+// nothing.
+type guest struct {
+	manifest pluginsdk.Manifest
+	start    func(host pluginsdk.Host)                // may be nil
+	each     func(ctx context.Context, v visit) error // may be nil
+
+	host pluginsdk.Host
+}
+
+func newGuest(name string) *guest {
+	return &guest{manifest: pluginsdk.Manifest{Name: name, Version: "1.0.0", Description: "An exhibit of the gallery."}}
+}
+
+func (g *guest) serve() { serve.Main(g) }
+
+// Manifest is what the exhibit says about itself.
+func (g *guest) Manifest() pluginsdk.Manifest { return g.manifest }
+
+// Start keeps the host.
+func (g *guest) Start(_ context.Context, host pluginsdk.Host) error {
+	g.host = host
+	if g.start != nil {
+		g.start(host)
+	}
+	return nil
+}
+
+func (g *guest) visit(ctx context.Context, hook pluginsdk.Hook, call pluginsdk.Call, thread pluginsdk.Thread) error {
+	if g.each == nil {
+		return nil
+	}
+	return g.each(ctx, visit{hook: hook, call: call, thread: thread})
+}
+
+// OnBeforeRun allows every run.
+func (g *guest) OnBeforeRun(ctx context.Context, s pluginsdk.RunStart) (pluginsdk.Verdict, error) {
+	return pluginsdk.Verdict{Allow: true}, g.visit(ctx, pluginsdk.HookBeforeRun, s.Call, s.Thread)
+}
+
+// OnPipelineStart is a visit.
+func (g *guest) OnPipelineStart(ctx context.Context, s pluginsdk.PipelineStart) error {
+	return g.visit(ctx, pluginsdk.HookPipelineStart, s.Call, s.Thread)
+}
+
+// OnMessage is a visit.
+func (g *guest) OnMessage(ctx context.Context, m pluginsdk.IncomingMessage) error {
+	return g.visit(ctx, pluginsdk.HookMessage, m.Call, m.Thread)
+}
+
+// OnBeforeInvoke leaves the prompt as it is.
+func (g *guest) OnBeforeInvoke(ctx context.Context, p pluginsdk.Prompt) (string, error) {
+	return p.Text, g.visit(ctx, pluginsdk.HookBeforeInvoke, p.Call, p.Thread)
+}
+
+// OnAfterInvoke is a visit.
+func (g *guest) OnAfterInvoke(ctx context.Context, i pluginsdk.Invocation) error {
+	return g.visit(ctx, pluginsdk.HookAfterInvoke, i.Call, i.Thread)
+}
+
+// OnBeforeReply leaves the reply as it is.
+func (g *guest) OnBeforeReply(ctx context.Context, r pluginsdk.Reply) (string, error) {
+	return r.Text, g.visit(ctx, pluginsdk.HookBeforeReply, r.Call, r.Thread)
+}
+
+// OnPipelineComplete is a visit.
+func (g *guest) OnPipelineComplete(ctx context.Context, c pluginsdk.PipelineComplete) error {
+	return g.visit(ctx, pluginsdk.HookPipelineComplete, c.Call, c.Thread)
+}
+
+// witness is the good neighbour: it writes down every call.
+func witness(name string) {
+	g := newGuest(name)
+	g.each = func(_ context.Context, v visit) error {
+		note("witness.log", v.call.RunID+" "+string(v.hook))
+		return nil
+	}
+	g.serve()
+}

@@ -1,0 +1,92 @@
+package daemon_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// galleryCycles is how often in all the plugins of the gallery are turned on,
+// misbehave and are turned off.
+var galleryCycles = flag.Int("gallery.cycles", 200, "times that hostile plugins are turned on and off")
+
+// cycles is how often each plugin of the gallery has its turn in a round: those
+// that are quick to do their worst more often.
+var cycles = map[string]int{"crasher": 3, "forker": 2, "impostor": 2, "moth": 2}
+
+// A daemon runs for months, and plugins come, misbehave and go: it has the same
+// descriptors, goroutines, processes and sockets afterwards as before.
+func TestGalleryComesAndGoesAndLeavesNothing(t *testing.T) {
+	names := make([]string, len(gallery))
+	for n, e := range gallery {
+		names[n] = e.name
+	}
+	h := openHall(t, func(c *pluginhost.Config) {
+		c.StartTimeout, c.StopTimeout, c.Watch = 1500*time.Millisecond, 200*time.Millisecond, 20*time.Millisecond
+		c.Failures = 2
+	}, names...)
+	hurry(&h.config)
+	h.config.HookGrace, h.config.PluginBackoff = 100*time.Millisecond, 10*time.Millisecond
+	h.open()
+	for _, e := range gallery {
+		h.cycle(e)
+	}
+	h.turns(audience)
+	before := h.rest()
+	done := 0
+	for done < *galleryCycles {
+		for _, e := range gallery {
+			for range max(cycles[e.name], 1) {
+				h.cycle(e)
+				done++
+			}
+		}
+	}
+	h.settle(before)
+	h.turns(audience)
+	t.Logf("gallery: %d cycles; before %s; after %s", done, before, h.count())
+}
+
+// cycle turns a plugin on, lets it misbehave, and turns it off.
+func (h *hall) cycle(e exhibit) {
+	h.t.Helper()
+	h.restore(e.name)
+	before := h.row(e.name)
+	h.adopt(e)
+	if e.name != "mute" && e.name != "impostor" {
+		h.await(e.name, pluginsdk.PluginServing, pluginsdk.PluginBackoff, pluginsdk.PluginQuarantined)
+		h.turns(audience)
+	}
+	h.until("the misbehaviour of "+e.name, func() bool {
+		now := h.row(e.name)
+		switch {
+		case e.state != nil && e.state[0] == pluginsdk.PluginFailed:
+			return now.State == pluginsdk.PluginFailed
+		case e.ends:
+			return now.Restarts > before.Restarts
+		case len(e.lastError) > 0:
+			return now.Failures > before.Failures
+		}
+		return true // it had its chance
+	})
+	h.disable(e.name)
+}
+
+// restore puts a plugin's executable in its place again, and takes away what it
+// has left beside it.
+func (h *hall) restore(name string) {
+	h.t.Helper()
+	for _, mark := range []string{"sulker.known", "greedy.txt", "hole"} {
+		_ = os.Remove(filepath.Join(h.config.Plugins, mark)) // it may not be there
+	}
+	path := filepath.Join(h.config.Plugins, name)
+	if _, err := os.Readlink(path); err != nil {
+		h.must(os.Remove(path))
+		h.link(filepath.Join(pluginDir, "gallery"), name)
+	}
+}

@@ -1,0 +1,208 @@
+package daemon_test
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// galleryTurns is how many turns the gallery's figures are taken from.
+var galleryTurns = flag.Int("gallery.turns", 100, "turns with and without each hostile plugin")
+
+// exhibit is one hostile plugin of the gallery, and what an operator must be
+// able to read about it.
+type exhibit struct {
+	name      string
+	grants    []pluginsdk.Capability
+	limits    pluginsdk.PluginLimits
+	configure func(*daemon.Config)
+	supervise func(*pluginhost.Config)
+	ends      bool                    // its processes end again and again
+	begun     []pluginsdk.PluginState // the turns begin in one of these; none: serving
+	state     []pluginsdk.PluginState // it ends in one of these; none: any
+	lastError []string                // words of the row
+	log       []string                // words of the daemon's log
+	check     func(h *hall)           // may be nil
+}
+
+var down = []pluginsdk.PluginState{pluginsdk.PluginBackoff, pluginsdk.PluginStarting, pluginsdk.PluginQuarantined}
+
+// gallery is the worst plugins in the world.
+var gallery = []exhibit{
+	{
+		name: "mute", ends: true, begun: []pluginsdk.PluginState{pluginsdk.PluginStarting}, state: down,
+		supervise: func(c *pluginhost.Config) { c.StartTimeout = 2 * time.Second },
+		lastError: []string{"no handshake in time"},
+	},
+	{
+		name: "sulker", ends: true, state: down, lastError: []string{"no handshake in time"},
+		supervise: func(c *pluginhost.Config) { c.StartTimeout = 4 * time.Second },
+	},
+	{name: "babbler", log: []string{"lines of output were dropped", "limit="}},
+	{
+		name: "glutton", ends: true, limits: pluginsdk.PluginLimits{MemoryBytes: 256 << 20},
+		lastError: []string{"memory", "256"},
+	},
+	{name: "forker", ends: true, lastError: []string{"the process ended: exit status 1"}},
+	{name: "stubborn", log: []string{"plugin was killed", "did not end in time"}},
+	{name: "sleeper", ends: true, lastError: []string{"its process is stopped (SIGSTOP)"}},
+	{name: "oversized", lastError: []string{"OnMessage", "larger than max"}},
+	{
+		name: "tardy", lastError: []string{"did not answer before the deadline"},
+		configure: hurry,
+	},
+	{
+		name: "impostor", begun: []pluginsdk.PluginState{pluginsdk.PluginFailed}, state: []pluginsdk.PluginState{pluginsdk.PluginFailed},
+		lastError: []string{`its manifest names it "activity"`},
+	},
+	{name: "greedy", check: checkGreedy, log: []string{"greedy lacks the capability plugins.admin"}},
+	{name: "recursive", grants: []pluginsdk.Capability{pluginsdk.CapMessagesSend}, check: checkRecursive, lastError: []string{"8 deep"}},
+	{name: "launderer", grants: []pluginsdk.Capability{pluginsdk.CapMessagesSend}},
+	{name: "nester", grants: []pluginsdk.Capability{pluginsdk.CapToolsCall}, check: checkNester},
+	{name: "leaker", ends: true, lastError: []string{"connections to its host"}},
+	{name: "brokerage", ends: true, lastError: []string{"floods go-plugin's broker"}, begun: append(down, pluginsdk.PluginServing)},
+	{name: "moth", state: []pluginsdk.PluginState{pluginsdk.PluginFailed}, lastError: []string{"was changed", "harness plugin trust moth"}},
+	{name: "crasher", ends: true, lastError: []string{"crashed in"}},
+}
+
+// hurry makes the deadlines of hooks short.
+func hurry(c *daemon.Config) {
+	c.HookGrace = 500 * time.Millisecond
+	c.HookDeadlines = make(map[pluginsdk.Hook]time.Duration)
+	for _, hook := range witnessed {
+		c.HookDeadlines[hook] = time.Second
+	}
+}
+
+// The worst plugins in the world do their worst to an installation, and nothing
+// is lost but the plugin: every turn is answered, the other plugins take part in
+// it, the operator can read what happened, and nothing is left of it when it is
+// turned off.
+func TestGallery(t *testing.T) {
+	var table []string
+	for _, e := range gallery {
+		t.Run(e.name, func(t *testing.T) { table = append(table, show(t, e)) })
+	}
+	t.Logf("turns with and without each plugin, %d at a time:\n%s", audience, strings.Join(table, "\n"))
+}
+
+func show(t *testing.T, e exhibit) (figures string) {
+	h := openHall(t, e.supervise, e.name)
+	if e.configure != nil {
+		e.configure(&h.config)
+	}
+	h.open()
+	h.turns(audience * 5) // what is made once is made now
+	without := h.turns(*galleryTurns)
+	before := h.rest()
+
+	h.adopt(e)
+	if e.begun == nil {
+		e.begun = []pluginsdk.PluginState{pluginsdk.PluginServing}
+	}
+	h.await(e.name, e.begun...)
+	with := h.turns(*galleryTurns)
+	h.operatorSees(e)
+	restarts := h.row(e.name).Restarts
+	h.disable(e.name)
+	h.settle(before)
+	h.saidInLog(e)
+
+	slow := without.at(0.99) + 100*time.Millisecond
+	return fmt.Sprintf("gallery %-10s turns %d  p50 %s -> %s  p99 %s -> %s  max %s -> %s  slow %d  restarts %d",
+		e.name, len(with), ms(without.at(0.5)), ms(with.at(0.5)), ms(without.at(0.99)), ms(with.at(0.99)),
+		ms(without.at(1)), ms(with.at(1)), with.over(slow), restarts)
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
+
+// adopt does what an operator does with a plugin of somebody else's: it comes
+// first in the order, and its hooks may be passed over.
+func (h *hall) adopt(e exhibit) {
+	h.t.Helper()
+	ctx := h.t.Context()
+	h.must(h.store.SetPluginGrants(ctx, e.name, e.grants, nil))
+	h.must(h.store.SetPluginLimits(ctx, e.name, e.limits))
+	h.must(h.store.EditPlugin(ctx, e.name, "test", "plugin.test", func(row *pluginsdk.PluginInfo) (string, error) {
+		row.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookBeforeRun: pluginsdk.FailOpen}
+		return "", nil
+	}))
+	h.must(h.store.SetPluginPosition(ctx, e.name, 1))
+	h.must(h.store.SetPluginEnabled(ctx, e.name, true))
+}
+
+// operatorSees waits for what the row must say.
+func (h *hall) operatorSees(e exhibit) {
+	h.t.Helper()
+	if e.check != nil {
+		e.check(h)
+	}
+	h.until(fmt.Sprintf("the words %q of %s (it says %q)", e.lastError, e.name, h.row(e.name).LastError), func() bool {
+		return containsAll(h.row(e.name).LastError, e.lastError)
+	})
+	if e.state != nil {
+		h.await(e.name, e.state...)
+	}
+}
+
+// saidInLog looks for what the daemon's log must say.
+func (h *hall) saidInLog(e exhibit) {
+	h.t.Helper()
+	for line := range strings.Lines(h.log.String()) {
+		if strings.Contains(line, e.name) && containsAll(line, e.log) {
+			return
+		}
+	}
+	h.t.Errorf("the log has no line with %q", e.log)
+}
+
+func containsAll(text string, words []string) bool {
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkGreedy looks at what the plugin was told when it asked for everything.
+func checkGreedy(h *hall) {
+	h.t.Helper()
+	told := h.file("greedy.txt")
+	for _, capability := range pluginsdk.AllCapabilities() {
+		if !strings.Contains(told, string(capability)+"\tthe plugin greedy lacks the capability "+string(capability)) {
+			h.t.Errorf("it was not refused %s:\n%s", capability, told)
+		}
+	}
+	if !h.row("activity").Enabled {
+		h.t.Error("it has turned another plugin off")
+	}
+}
+
+// checkRecursive looks at how deep the runs went.
+func checkRecursive(h *hall) {
+	h.t.Helper()
+	h.until("the refusal", func() bool { return strings.Contains(h.file("recursive.txt"), "may cause no further one") })
+	runs, err := h.store.Runs(h.t.Context(), pluginsdk.RunQuery{Limit: 1000})
+	h.must(err)
+	for _, run := range runs {
+		if run.Depth > 8 {
+			h.t.Errorf("run %s is %d deep", run.ID, run.Depth)
+		}
+	}
+}
+
+// checkNester looks at what the tools were told that call themselves.
+func checkNester(h *hall) {
+	h.t.Helper()
+	h.until("the refusals", func() bool {
+		return strings.Contains(h.file("nest.txt"), "tools may call each other 8 deep") &&
+			strings.Contains(h.file("stray.txt"), "under way")
+	})
+}
