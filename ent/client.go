@@ -23,6 +23,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/plugin"
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
 	"github.com/seed-706843ae/harness/ent/pluginstate"
+	"github.com/seed-706843ae/harness/ent/pluginusage"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/ent/thread"
@@ -51,6 +52,8 @@ type Client struct {
 	PluginSecret *PluginSecretClient
 	// PluginState is the client for interacting with the PluginState builders.
 	PluginState *PluginStateClient
+	// PluginUsage is the client for interacting with the PluginUsage builders.
+	PluginUsage *PluginUsageClient
 	// Run is the client for interacting with the Run builders.
 	Run *RunClient
 	// Task is the client for interacting with the Task builders.
@@ -77,6 +80,7 @@ func (c *Client) init() {
 	c.Plugin = NewPluginClient(c.config)
 	c.PluginSecret = NewPluginSecretClient(c.config)
 	c.PluginState = NewPluginStateClient(c.config)
+	c.PluginUsage = NewPluginUsageClient(c.config)
 	c.Run = NewRunClient(c.config)
 	c.Task = NewTaskClient(c.config)
 	c.Thread = NewThreadClient(c.config)
@@ -181,6 +185,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Plugin:       NewPluginClient(cfg),
 		PluginSecret: NewPluginSecretClient(cfg),
 		PluginState:  NewPluginStateClient(cfg),
+		PluginUsage:  NewPluginUsageClient(cfg),
 		Run:          NewRunClient(cfg),
 		Task:         NewTaskClient(cfg),
 		Thread:       NewThreadClient(cfg),
@@ -212,6 +217,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Plugin:       NewPluginClient(cfg),
 		PluginSecret: NewPluginSecretClient(cfg),
 		PluginState:  NewPluginStateClient(cfg),
+		PluginUsage:  NewPluginUsageClient(cfg),
 		Run:          NewRunClient(cfg),
 		Task:         NewTaskClient(cfg),
 		Thread:       NewThreadClient(cfg),
@@ -245,7 +251,7 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Message, c.Metric, c.Plugin,
-		c.PluginSecret, c.PluginState, c.Run, c.Task, c.Thread,
+		c.PluginSecret, c.PluginState, c.PluginUsage, c.Run, c.Task, c.Thread,
 	} {
 		n.Use(hooks...)
 	}
@@ -256,7 +262,7 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Message, c.Metric, c.Plugin,
-		c.PluginSecret, c.PluginState, c.Run, c.Task, c.Thread,
+		c.PluginSecret, c.PluginState, c.PluginUsage, c.Run, c.Task, c.Thread,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -283,6 +289,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.PluginSecret.mutate(ctx, m)
 	case *PluginStateMutation:
 		return c.PluginState.mutate(ctx, m)
+	case *PluginUsageMutation:
+		return c.PluginUsage.mutate(ctx, m)
 	case *RunMutation:
 		return c.Run.mutate(ctx, m)
 	case *TaskMutation:
@@ -1491,6 +1499,139 @@ func (c *PluginStateClient) mutate(ctx context.Context, m *PluginStateMutation) 
 	}
 }
 
+// PluginUsageClient is a client for the PluginUsage schema.
+type PluginUsageClient struct {
+	config
+}
+
+// NewPluginUsageClient returns a client for the PluginUsage from the given config.
+func NewPluginUsageClient(c config) *PluginUsageClient {
+	return &PluginUsageClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `pluginusage.Hooks(f(g(h())))`.
+func (c *PluginUsageClient) Use(hooks ...Hook) {
+	c.hooks.PluginUsage = append(c.hooks.PluginUsage, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `pluginusage.Intercept(f(g(h())))`.
+func (c *PluginUsageClient) Intercept(interceptors ...Interceptor) {
+	c.inters.PluginUsage = append(c.inters.PluginUsage, interceptors...)
+}
+
+// Create returns a builder for creating a PluginUsage entity.
+func (c *PluginUsageClient) Create() *PluginUsageCreate {
+	mutation := newPluginUsageMutation(c.config, OpCreate)
+	return &PluginUsageCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of PluginUsage entities.
+func (c *PluginUsageClient) CreateBulk(builders ...*PluginUsageCreate) *PluginUsageCreateBulk {
+	return &PluginUsageCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *PluginUsageClient) MapCreateBulk(slice any, setFunc func(*PluginUsageCreate, int)) *PluginUsageCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &PluginUsageCreateBulk{err: fmt.Errorf("calling to PluginUsageClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*PluginUsageCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &PluginUsageCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for PluginUsage.
+func (c *PluginUsageClient) Update() *PluginUsageUpdate {
+	mutation := newPluginUsageMutation(c.config, OpUpdate)
+	return &PluginUsageUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *PluginUsageClient) UpdateOne(_m *PluginUsage) *PluginUsageUpdateOne {
+	mutation := newPluginUsageMutation(c.config, OpUpdateOne, withPluginUsage(_m))
+	return &PluginUsageUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *PluginUsageClient) UpdateOneID(id string) *PluginUsageUpdateOne {
+	mutation := newPluginUsageMutation(c.config, OpUpdateOne, withPluginUsageID(id))
+	return &PluginUsageUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for PluginUsage.
+func (c *PluginUsageClient) Delete() *PluginUsageDelete {
+	mutation := newPluginUsageMutation(c.config, OpDelete)
+	return &PluginUsageDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *PluginUsageClient) DeleteOne(_m *PluginUsage) *PluginUsageDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *PluginUsageClient) DeleteOneID(id string) *PluginUsageDeleteOne {
+	builder := c.Delete().Where(pluginusage.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &PluginUsageDeleteOne{builder}
+}
+
+// Query returns a query builder for PluginUsage.
+func (c *PluginUsageClient) Query() *PluginUsageQuery {
+	return &PluginUsageQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypePluginUsage},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a PluginUsage entity by its id.
+func (c *PluginUsageClient) Get(ctx context.Context, id string) (*PluginUsage, error) {
+	return c.Query().Where(pluginusage.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *PluginUsageClient) GetX(ctx context.Context, id string) *PluginUsage {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *PluginUsageClient) Hooks() []Hook {
+	return c.hooks.PluginUsage
+}
+
+// Interceptors returns the client interceptors.
+func (c *PluginUsageClient) Interceptors() []Interceptor {
+	return c.inters.PluginUsage
+}
+
+func (c *PluginUsageClient) mutate(ctx context.Context, m *PluginUsageMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&PluginUsageCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&PluginUsageUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&PluginUsageUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&PluginUsageDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown PluginUsage mutation op: %q", m.Op())
+	}
+}
+
 // RunClient is a client for the Run schema.
 type RunClient struct {
 	config
@@ -1894,10 +2035,10 @@ func (c *ThreadClient) mutate(ctx context.Context, m *ThreadMutation) (Value, er
 type (
 	hooks struct {
 		AgentRun, AuditEntry, CronJob, Delivery, Message, Metric, Plugin, PluginSecret,
-		PluginState, Run, Task, Thread []ent.Hook
+		PluginState, PluginUsage, Run, Task, Thread []ent.Hook
 	}
 	inters struct {
 		AgentRun, AuditEntry, CronJob, Delivery, Message, Metric, Plugin, PluginSecret,
-		PluginState, Run, Task, Thread []ent.Interceptor
+		PluginState, PluginUsage, Run, Task, Thread []ent.Interceptor
 	}
 )

@@ -21,6 +21,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/plugin"
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
 	"github.com/seed-706843ae/harness/ent/pluginstate"
+	"github.com/seed-706843ae/harness/ent/pluginusage"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/ent/thread"
@@ -93,6 +94,7 @@ func checkColumn(t, c string) error {
 			plugin.Table:       plugin.ValidColumn,
 			pluginsecret.Table: pluginsecret.ValidColumn,
 			pluginstate.Table:  pluginstate.ValidColumn,
+			pluginusage.Table:  pluginusage.ValidColumn,
 			run.Table:          run.ValidColumn,
 			task.Table:         task.ValidColumn,
 			thread.Table:       thread.ValidColumn,

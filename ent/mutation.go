@@ -21,6 +21,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/plugin"
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
 	"github.com/seed-706843ae/harness/ent/pluginstate"
+	"github.com/seed-706843ae/harness/ent/pluginusage"
 	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/schema"
@@ -47,6 +48,7 @@ const (
 	TypePlugin       = "Plugin"
 	TypePluginSecret = "PluginSecret"
 	TypePluginState  = "PluginState"
+	TypePluginUsage  = "PluginUsage"
 	TypeRun          = "Run"
 	TypeTask         = "Task"
 	TypeThread       = "Thread"
@@ -8332,6 +8334,461 @@ func (m *PluginStateMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *PluginStateMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown PluginState edge %s", name)
+}
+
+// PluginUsageMutation represents an operation that mutates the PluginUsage nodes in the graph.
+type PluginUsageMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *string
+	state_keys     *int64
+	addstate_keys  *int64
+	state_bytes    *int64
+	addstate_bytes *int64
+	clearedFields  map[string]struct{}
+	done           bool
+	oldValue       func(context.Context) (*PluginUsage, error)
+	predicates     []predicate.PluginUsage
+}
+
+var _ ent.Mutation = (*PluginUsageMutation)(nil)
+
+// pluginusageOption allows management of the mutation configuration using functional options.
+type pluginusageOption func(*PluginUsageMutation)
+
+// newPluginUsageMutation creates new mutation for the PluginUsage entity.
+func newPluginUsageMutation(c config, op Op, opts ...pluginusageOption) *PluginUsageMutation {
+	m := &PluginUsageMutation{
+		config:        c,
+		op:            op,
+		typ:           TypePluginUsage,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withPluginUsageID sets the ID field of the mutation.
+func withPluginUsageID(id string) pluginusageOption {
+	return func(m *PluginUsageMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *PluginUsage
+		)
+		m.oldValue = func(ctx context.Context) (*PluginUsage, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().PluginUsage.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withPluginUsage sets the old PluginUsage of the mutation.
+func withPluginUsage(node *PluginUsage) pluginusageOption {
+	return func(m *PluginUsageMutation) {
+		m.oldValue = func(context.Context) (*PluginUsage, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m PluginUsageMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m PluginUsageMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of PluginUsage entities.
+func (m *PluginUsageMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *PluginUsageMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *PluginUsageMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().PluginUsage.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetStateKeys sets the "state_keys" field.
+func (m *PluginUsageMutation) SetStateKeys(i int64) {
+	m.state_keys = &i
+	m.addstate_keys = nil
+}
+
+// StateKeys returns the value of the "state_keys" field in the mutation.
+func (m *PluginUsageMutation) StateKeys() (r int64, exists bool) {
+	v := m.state_keys
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStateKeys returns the old "state_keys" field's value of the PluginUsage entity.
+// If the PluginUsage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginUsageMutation) OldStateKeys(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStateKeys is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStateKeys requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStateKeys: %w", err)
+	}
+	return oldValue.StateKeys, nil
+}
+
+// AddStateKeys adds i to the "state_keys" field.
+func (m *PluginUsageMutation) AddStateKeys(i int64) {
+	if m.addstate_keys != nil {
+		*m.addstate_keys += i
+	} else {
+		m.addstate_keys = &i
+	}
+}
+
+// AddedStateKeys returns the value that was added to the "state_keys" field in this mutation.
+func (m *PluginUsageMutation) AddedStateKeys() (r int64, exists bool) {
+	v := m.addstate_keys
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetStateKeys resets all changes to the "state_keys" field.
+func (m *PluginUsageMutation) ResetStateKeys() {
+	m.state_keys = nil
+	m.addstate_keys = nil
+}
+
+// SetStateBytes sets the "state_bytes" field.
+func (m *PluginUsageMutation) SetStateBytes(i int64) {
+	m.state_bytes = &i
+	m.addstate_bytes = nil
+}
+
+// StateBytes returns the value of the "state_bytes" field in the mutation.
+func (m *PluginUsageMutation) StateBytes() (r int64, exists bool) {
+	v := m.state_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStateBytes returns the old "state_bytes" field's value of the PluginUsage entity.
+// If the PluginUsage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginUsageMutation) OldStateBytes(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStateBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStateBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStateBytes: %w", err)
+	}
+	return oldValue.StateBytes, nil
+}
+
+// AddStateBytes adds i to the "state_bytes" field.
+func (m *PluginUsageMutation) AddStateBytes(i int64) {
+	if m.addstate_bytes != nil {
+		*m.addstate_bytes += i
+	} else {
+		m.addstate_bytes = &i
+	}
+}
+
+// AddedStateBytes returns the value that was added to the "state_bytes" field in this mutation.
+func (m *PluginUsageMutation) AddedStateBytes() (r int64, exists bool) {
+	v := m.addstate_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetStateBytes resets all changes to the "state_bytes" field.
+func (m *PluginUsageMutation) ResetStateBytes() {
+	m.state_bytes = nil
+	m.addstate_bytes = nil
+}
+
+// Where appends a list predicates to the PluginUsageMutation builder.
+func (m *PluginUsageMutation) Where(ps ...predicate.PluginUsage) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the PluginUsageMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *PluginUsageMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.PluginUsage, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *PluginUsageMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *PluginUsageMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (PluginUsage).
+func (m *PluginUsageMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *PluginUsageMutation) Fields() []string {
+	fields := make([]string, 0, 2)
+	if m.state_keys != nil {
+		fields = append(fields, pluginusage.FieldStateKeys)
+	}
+	if m.state_bytes != nil {
+		fields = append(fields, pluginusage.FieldStateBytes)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *PluginUsageMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case pluginusage.FieldStateKeys:
+		return m.StateKeys()
+	case pluginusage.FieldStateBytes:
+		return m.StateBytes()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *PluginUsageMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case pluginusage.FieldStateKeys:
+		return m.OldStateKeys(ctx)
+	case pluginusage.FieldStateBytes:
+		return m.OldStateBytes(ctx)
+	}
+	return nil, fmt.Errorf("unknown PluginUsage field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PluginUsageMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case pluginusage.FieldStateKeys:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStateKeys(v)
+		return nil
+	case pluginusage.FieldStateBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStateBytes(v)
+		return nil
+	}
+	return fmt.Errorf("unknown PluginUsage field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *PluginUsageMutation) AddedFields() []string {
+	var fields []string
+	if m.addstate_keys != nil {
+		fields = append(fields, pluginusage.FieldStateKeys)
+	}
+	if m.addstate_bytes != nil {
+		fields = append(fields, pluginusage.FieldStateBytes)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *PluginUsageMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case pluginusage.FieldStateKeys:
+		return m.AddedStateKeys()
+	case pluginusage.FieldStateBytes:
+		return m.AddedStateBytes()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PluginUsageMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case pluginusage.FieldStateKeys:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddStateKeys(v)
+		return nil
+	case pluginusage.FieldStateBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddStateBytes(v)
+		return nil
+	}
+	return fmt.Errorf("unknown PluginUsage numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *PluginUsageMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *PluginUsageMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *PluginUsageMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown PluginUsage nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *PluginUsageMutation) ResetField(name string) error {
+	switch name {
+	case pluginusage.FieldStateKeys:
+		m.ResetStateKeys()
+		return nil
+	case pluginusage.FieldStateBytes:
+		m.ResetStateBytes()
+		return nil
+	}
+	return fmt.Errorf("unknown PluginUsage field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *PluginUsageMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *PluginUsageMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *PluginUsageMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *PluginUsageMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *PluginUsageMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *PluginUsageMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *PluginUsageMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown PluginUsage unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *PluginUsageMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown PluginUsage edge %s", name)
 }
 
 // RunMutation represents an operation that mutates the Run nodes in the graph.

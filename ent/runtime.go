@@ -10,6 +10,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
 	"github.com/seed-706843ae/harness/ent/plugin"
+	"github.com/seed-706843ae/harness/ent/pluginusage"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/schema"
 	"github.com/seed-706843ae/harness/ent/task"
@@ -211,6 +212,16 @@ func init() {
 	pluginDescSettingsRevision := pluginFields[22].Descriptor()
 	// plugin.DefaultSettingsRevision holds the default value on creation for the settings_revision field.
 	plugin.DefaultSettingsRevision = pluginDescSettingsRevision.Default.(int64)
+	pluginusageFields := schema.PluginUsage{}.Fields()
+	_ = pluginusageFields
+	// pluginusageDescStateKeys is the schema descriptor for state_keys field.
+	pluginusageDescStateKeys := pluginusageFields[1].Descriptor()
+	// pluginusage.DefaultStateKeys holds the default value on creation for the state_keys field.
+	pluginusage.DefaultStateKeys = pluginusageDescStateKeys.Default.(int64)
+	// pluginusageDescStateBytes is the schema descriptor for state_bytes field.
+	pluginusageDescStateBytes := pluginusageFields[2].Descriptor()
+	// pluginusage.DefaultStateBytes holds the default value on creation for the state_bytes field.
+	pluginusage.DefaultStateBytes = pluginusageDescStateBytes.Default.(int64)
 	runFields := schema.Run{}.Fields()
 	_ = runFields
 	// runDescMergedInto is the schema descriptor for merged_into field.

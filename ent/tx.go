@@ -30,6 +30,8 @@ type Tx struct {
 	PluginSecret *PluginSecretClient
 	// PluginState is the client for interacting with the PluginState builders.
 	PluginState *PluginStateClient
+	// PluginUsage is the client for interacting with the PluginUsage builders.
+	PluginUsage *PluginUsageClient
 	// Run is the client for interacting with the Run builders.
 	Run *RunClient
 	// Task is the client for interacting with the Task builders.
@@ -176,6 +178,7 @@ func (tx *Tx) init() {
 	tx.Plugin = NewPluginClient(tx.config)
 	tx.PluginSecret = NewPluginSecretClient(tx.config)
 	tx.PluginState = NewPluginStateClient(tx.config)
+	tx.PluginUsage = NewPluginUsageClient(tx.config)
 	tx.Run = NewRunClient(tx.config)
 	tx.Task = NewTaskClient(tx.config)
 	tx.Thread = NewThreadClient(tx.config)

@@ -13,6 +13,9 @@ type Call struct {
 	Attempt  int    // 1 for the first
 	Token    string // goes back with every Host call made inside the hook
 	Deadline time.Time
+	// TraceID is the run's, 32 hex digits as in W3C Trace Context; empty outside
+	// a run. It is for the plugin's own logs and traces.
+	TraceID string
 }
 
 type callKey struct{}

@@ -15,6 +15,13 @@ var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
+// coresNames are those that the core has in events, as the source of messages, or
+// in tools. A plugin of such a name could speak as the core.
+var coresNames = []string{
+	"agent", "approval", "assistant", "builtin", "chat", "claude", "cli", "core", "daemon", "delivery", "event", "harness", "mcp",
+	"message", "operator", "pipeline", "plugin", "plugins", "resync", "retry", "run", "system", "task", "thread", "user",
+}
+
 // Check reports everything that is wrong with the manifest as one
 // CodeInvalid error, a sentence a fault. Hooks and capabilities that this
 // version does not know are not faults.
@@ -24,6 +31,9 @@ func (m Manifest) Check() error {
 
 	if !pluginName.MatchString(m.Name) {
 		fault("name %q: want a lower case letter, then at most 31 lower case letters, digits and hyphens", m.Name)
+	}
+	if slices.Contains(coresNames, m.Name) {
+		fault("name %q: the core speaks under that name: give the plugin another one", m.Name)
 	}
 	if strings.TrimSpace(m.Version) == "" || strings.ContainsAny(m.Version, " \t\n") {
 		fault("version %q: want a version without spaces, such as 1.0.0", m.Version)

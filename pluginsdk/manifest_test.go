@@ -36,6 +36,7 @@ func TestEveryFaultOfAManifestIsNamed(t *testing.T) {
 		{`name "Clock"`, func(m *pluginsdk.Manifest) { m.Name = "Clock" }},
 		{`name ""`, func(m *pluginsdk.Manifest) { m.Name = "" }},
 		{`name "2clock"`, func(m *pluginsdk.Manifest) { m.Name = "2clock" }},
+		{`name "pipeline": the core speaks under that name`, func(m *pluginsdk.Manifest) { m.Name = "pipeline" }},
 		{`version ""`, func(m *pluginsdk.Manifest) { m.Version = "" }},
 		{"onFailure names OnMessage", func(m *pluginsdk.Manifest) { m.OnFailure[pluginsdk.HookMessage] = pluginsdk.FailOpen }},
 		{`onFailure of OnCommand is "ajar"`, func(m *pluginsdk.Manifest) { m.OnFailure[pluginsdk.HookCommand] = "ajar" }},

@@ -28,6 +28,8 @@ func (p plugins) Answering(hook pluginsdk.Hook) []pipeline.Plugin {
 	return answering
 }
 
+func (p plugins) Hold(run string) { p.host.Hold(run) }
+
 func (p plugins) Release(run string) { p.host.Release(run) }
 
 func (p plugins) Commands() []inbox.Command {

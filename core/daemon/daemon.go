@@ -97,7 +97,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		Dir: config.Plugins, Owner: d.owner, Log: d.room("pluginhost"), Logs: config.PluginLogs(), Dev: config.Dev,
 		Sockets: filepath.Join(config.Data, "run"), Cgroups: "/sys/fs/cgroup", BackoffBase: config.PluginBackoff, LateGrace: config.HookGrace,
 		Provide: map[string]string{"HARNESS_WORKSPACE": workspace, "HARNESS_HTTP_ADDR": d.addr},
-		Verify:  packages.Verify, Settings: d.pluginSettings, Reserved: inbox.Reserved(),
+		Verify:  packages.Verify, Settings: d.pluginSettings, Gone: d.settings.Forget, Reserved: inbox.Reserved(),
 	}
 	if config.Supervise != nil {
 		config.Supervise(&supervision)

@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"context"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/settings"
@@ -22,5 +24,10 @@ func NewSettings(config Config, database *store.Store) *settings.Settings {
 // pluginSettings is what the plugin host configures a plugin with.
 func (d *Daemon) pluginSettings(ctx context.Context, row pluginsdk.PluginInfo) (pluginhost.Settings, error) {
 	values, secrets, problem, err := d.settings.Of(ctx, row)
+	for _, name := range row.GrantedEnv { // what the daemon itself provides is no secret
+		if value := os.Getenv(name); value != "" && !strings.HasPrefix(name, "HARNESS_") {
+			secrets = append(secrets, value)
+		}
+	}
 	return pluginhost.Settings{Values: values, Redact: settings.Redactor(secrets), Problem: problem}, err
 }

@@ -140,7 +140,7 @@ func TestLinksThatStayInsideAreKept(t *testing.T) {
 	if err != nil || string(content) != "x" {
 		t.Errorf("the link leads to %q, %v", content, err)
 	}
-	if err := d.Verify(row); err != nil {
+	if err := d.Verify(t.Context(), row); err != nil {
 		t.Error(err)
 	}
 }

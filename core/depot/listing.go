@@ -2,18 +2,12 @@ package depot
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // listingHead begins every listing, so that its sum can be the sum of nothing
@@ -62,88 +56,9 @@ func sumOf(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// list reads a package as it lies on the disk, its files in parallel. Empty
-// directories are not part of a package.
-func list(ctx context.Context, dir string) ([]entry, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	var entries []*entry
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.NumCPU())
-	err = fs.WalkDir(root.FS(), ".", func(name string, found fs.DirEntry, err error) error {
-		if err != nil || found.IsDir() {
-			return err
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		e := &entry{name: name}
-		entries = append(entries, e)
-		group.Go(func() error { return e.read(root, found.Type()) })
-		return nil
-	})
-	if failed := group.Wait(); failed != nil {
-		return nil, failed
-	}
-	if err != nil {
-		return nil, err
-	}
-	read := make([]entry, len(entries))
-	for n, e := range entries {
-		read[n] = *e
-	}
-	return read, nil
-}
-
-// read fills in what the entry's name leads to.
-func (e *entry) read(root *os.Root, mode fs.FileMode) error {
-	switch {
-	case mode&fs.ModeSymlink != 0:
-		target, err := root.Readlink(e.name)
-		e.kind, e.sum = 'l', sumOf([]byte(target))
-		return err
-	case !mode.IsRegular():
-		return invalid("%s is neither a file nor a directory nor a link", e.name)
-	}
-	file, err := root.Open(e.name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	e.kind = kindOf(info.Mode())
-	e.sum, err = hashOf(file)
-	return err
-}
-
 func kindOf(mode fs.FileMode) byte {
 	if mode&0o111 != 0 {
 		return 'x'
 	}
 	return 'f'
-}
-
-func hashOf(content io.Reader) (string, error) {
-	hash := sha256.New()
-	if _, err := io.Copy(hash, content); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
-}
-
-// SumFile returns the SHA-256 of a file, hex: the pin of a plugin that is not
-// installed from a package.
-func SumFile(path string) (string, error) {
-	file, err := os.Open(path) //nolint:gosec // an operator named it
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	return hashOf(file)
 }

@@ -53,7 +53,7 @@ func (p *Package) place(ctx context.Context) error {
 
 // read lists a package as it lies in the depot.
 func (d *Depot) read(ctx context.Context, sum string) ([]byte, error) {
-	entries, err := list(ctx, d.dir(sum))
+	entries, err := d.list(ctx, d.dir(sum), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (d *Depot) read(ctx context.Context, sum string) ([]byte, error) {
 
 // keepListing puts the listing beside the package, if it is not there.
 func (d *Depot) keepListing(sum string, listing []byte) error {
-	if there, err := os.ReadFile(d.listing(sum)); err == nil && bytes.Equal(there, listing) {
+	if there, err := d.readListing(sum); err == nil && bytes.Equal(there, listing) {
 		return nil
 	}
 	return writeFile(d.listing(sum), listing)

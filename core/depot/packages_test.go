@@ -35,7 +35,7 @@ func TestAddingAPackageAgainRepairsIt(t *testing.T) {
 			if again := keep(t, d, source); again.Path != row.Path {
 				t.Errorf("it lies at %s now", again.Path)
 			}
-			if err := d.Verify(row); err != nil {
+			if err := d.Verify(t.Context(), row); err != nil {
 				t.Error(err)
 			}
 			if got := left(t, dir); !slices.Equal(got, sorted(row.SHA256, row.SHA256+".sum")) {
@@ -100,7 +100,7 @@ func TestSweepLeavesAloneWhatIsBeingAdded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Verify(row); err != nil {
+	if err := d.Verify(t.Context(), row); err != nil {
 		t.Error(err)
 	}
 }
@@ -141,7 +141,7 @@ func TestPackagesCanBeAddedAtTheSameTime(t *testing.T) {
 	}
 	all.Wait()
 	row := keep(t, d, source)
-	if err := d.Verify(row); err != nil {
+	if err := d.Verify(t.Context(), row); err != nil {
 		t.Error(err)
 	}
 	if got := left(t, dir); !slices.Equal(got, sorted(row.SHA256, row.SHA256+".sum")) {

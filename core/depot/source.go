@@ -161,15 +161,11 @@ func (s *stage) copyDir(source string) error {
 }
 
 func (s *stage) copyFrom(root *os.Root, name string) error {
-	file, err := root.Open(name)
+	file, info, err := openRegular(name, root.OpenFile)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
 	return s.file(name, kindOf(info.Mode()) == 'x', file)
 }
 

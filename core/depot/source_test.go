@@ -126,7 +126,7 @@ func TestReadingAPackageRunsNothingOfIt(t *testing.T) {
 	write(t, filepath.Join(dir, "plugin.json"), manifestOf(t, "greeter", "1"), 0o600)
 	write(t, filepath.Join(dir, "greeter"), []byte("#!/bin/sh\ntouch "+mark+"\n"), 0o700)
 	row := keep(t, d, filepath.Join(dir, "greeter"))
-	if err := d.Verify(row); err != nil {
+	if err := d.Verify(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(mark); !errors.Is(err, fs.ErrNotExist) {

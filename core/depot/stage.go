@@ -158,12 +158,7 @@ func (s *stage) file(name string, executable bool, content io.Reader) error {
 	}
 	hash := sha256.New()
 	left := s.config.MaxBytes - s.bytes
-	n, err := io.Copy(io.MultiWriter(file, hash), io.LimitReader(readerFunc(func(p []byte) (int, error) {
-		if s.ctx.Err() != nil {
-			return 0, s.ctx.Err()
-		}
-		return content.Read(p)
-	}), left+1))
+	n, err := io.Copy(io.MultiWriter(file, hash), io.LimitReader(until(s.ctx, content), left+1))
 	err = errors.Join(err, file.Chmod(mode), file.Close())
 	if err != nil {
 		return fmt.Errorf("copy %q: %w", name, err)
@@ -176,10 +171,6 @@ func (s *stage) file(name string, executable bool, content io.Reader) error {
 	s.entries = append(s.entries, e)
 	return nil
 }
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // link notes a symbolic link. Where it leads is known when all is there.
 func (s *stage) link(name, target string) error {

@@ -55,11 +55,11 @@ func TestChangedPackagesAreFoundAndTheFileIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, _ := newDepot(t, depot.Config{})
 			row := keep(t, d, archive(t, t.TempDir(), good(t, "1", file("lib.js", "x"), link("link", "lib.js"))...))
-			if err := d.Verify(row); err != nil {
+			if err := d.Verify(t.Context(), row); err != nil {
 				t.Fatal(err)
 			}
 			tamper(t, row, test.change)
-			wantError(t, d.Verify(row), pluginsdk.CodeDenied, test.want, "harness plugin upgrade greeter PATH")
+			wantError(t, d.Verify(t.Context(), row), pluginsdk.CodeDenied, test.want, "harness plugin upgrade greeter PATH")
 		})
 	}
 }
@@ -72,7 +72,7 @@ func TestAListingThatWasChangedTooIsNotBelieved(t *testing.T) {
 	if err := overwrite(filepath.Join(dir, row.SHA256+".sum"), "harness-package 1\n"); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, d.Verify(row), pluginsdk.CodeDenied, "which file cannot be said", "harness plugin trust greeter")
+	wantError(t, d.Verify(t.Context(), row), pluginsdk.CodeDenied, "which file cannot be said", "harness plugin trust greeter")
 }
 
 // A row that SQL points elsewhere does not make that run.
@@ -87,7 +87,7 @@ func TestOnlyThePinnedPackagesOwnExecutableMayRun(t *testing.T) {
 	} {
 		row := one
 		row.Path = path
-		if err := d.Verify(row); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied {
+		if err := d.Verify(t.Context(), row); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -102,12 +102,12 @@ func TestTheDepotMayBeReachedByAnotherPath(t *testing.T) {
 	if err := os.Symlink(dir, alias); err != nil {
 		t.Fatal(err)
 	}
-	if err := depot.New(depot.Config{Dir: alias}).Verify(row); err != nil {
+	if err := depot.New(depot.Config{Dir: alias}).Verify(t.Context(), row); err != nil {
 		t.Error(err)
 	}
 	moved, _ := newDepot(t, depot.Config{})
 	same := keep(t, moved, archive(t, t.TempDir(), good(t, "1")...))
-	wantError(t, moved.Verify(row), pluginsdk.CodeDenied, "another data directory", "harness plugin trust greeter")
+	wantError(t, moved.Verify(t.Context(), row), pluginsdk.CodeDenied, "another data directory", "harness plugin trust greeter")
 	p, err := moved.StageAgain(t.Context(), row)
 	if err != nil || p.SHA256 != same.SHA256 {
 		t.Fatalf("%+v, %v", p, err)
@@ -127,19 +127,19 @@ func TestAFileIsPinnedByItsContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := pluginsdk.PluginInfo{Name: "time", Path: path, Origin: pluginsdk.OriginDirectory, SHA256: sum}
-	if err := d.Verify(row); err != nil {
+	if err := d.Verify(t.Context(), row); err != nil {
 		t.Error(err)
 	}
 	write(t, path, []byte("two"), 0o700)
-	wantError(t, d.Verify(row), pluginsdk.CodeDenied, path+" was changed", "harness plugin trust time")
+	wantError(t, d.Verify(t.Context(), row), pluginsdk.CodeDenied, path+" was changed", "harness plugin trust time")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, d.Verify(row), pluginsdk.CodeDenied, "is missing")
+	wantError(t, d.Verify(t.Context(), row), pluginsdk.CodeDenied, "is missing")
 	row.SHA256 = ""
-	wantError(t, d.Verify(row), pluginsdk.CodeDenied, "has no pin")
+	wantError(t, d.Verify(t.Context(), row), pluginsdk.CodeDenied, "has no pin")
 	row.Origin = pluginsdk.OriginDev
-	if err := d.Verify(row); err != nil {
+	if err := d.Verify(t.Context(), row); err != nil {
 		t.Error(err)
 	}
 }
@@ -166,8 +166,8 @@ func TestAChangedPackageCanBeTakenAsItIs(t *testing.T) {
 	if trusted.SHA256 == row.SHA256 || filepath.Base(trusted.Path) != "greeter-linux-amd64" {
 		t.Errorf("trusted: %+v", trusted)
 	}
-	if err := d.Verify(trusted); err != nil {
+	if err := d.Verify(t.Context(), trusted); err != nil {
 		t.Error(err)
 	}
-	wantError(t, d.Verify(row), pluginsdk.CodeDenied, "other content")
+	wantError(t, d.Verify(t.Context(), row), pluginsdk.CodeDenied, "other content")
 }

@@ -58,8 +58,10 @@ type Plugin interface {
 type Plugins interface {
 	// Answering returns those that declare the hook, in the operator's order.
 	Answering(hook pluginsdk.Hook) []Plugin
-	// Release says that a trip of the run is over: it no longer keeps to the
-	// versions of the plugins that it began with.
+	// Hold says that a trip of the run begins: it keeps to the versions of the
+	// plugins that answer its first calls.
+	Hold(run string)
+	// Release says that the trip is over.
 	Release(run string)
 }
 

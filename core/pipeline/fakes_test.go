@@ -220,6 +220,8 @@ func (f *fakePlugin) OnPipelineComplete(_ context.Context, complete pluginsdk.Pi
 
 type fakePlugins []*fakePlugin
 
+func (f fakePlugins) Hold(string) {}
+
 func (f fakePlugins) Release(string) {}
 
 func (f fakePlugins) Answering(hook pluginsdk.Hook) []Plugin {

@@ -116,6 +116,7 @@ var FaultPoints = []string{
 func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) error {
 	t := newTrip(work, p.config.Now(), claim) // 0
 	defer p.enter(t)()
+	p.plugins.Hold(t.run.ID)
 	defer p.plugins.Release(t.run.ID)
 	err := p.walk(ctx, t)
 	if err == nil {

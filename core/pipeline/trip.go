@@ -79,7 +79,7 @@ func (t *trip) dropSession() {
 // call returns the identity of a hook call. Its id is the same at every
 // attempt of the run.
 func (t *trip) call(name string) pluginsdk.Call {
-	return pluginsdk.Call{ID: t.run.ID + ":" + name, RunID: t.run.ID, Attempt: t.run.Attempt}
+	return pluginsdk.Call{ID: t.run.ID + ":" + name, RunID: t.run.ID, Attempt: t.run.Attempt, TraceID: t.run.TraceID}
 }
 
 // origin is on whose behalf plugins are called.

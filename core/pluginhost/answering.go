@@ -23,9 +23,14 @@ func (h *Host) Answering(hook pluginsdk.Hook) []*Instance {
 	return answering
 }
 
+// Hold says that a run begins: for all its calls it keeps to the version of a
+// plugin that answers the first.
+func (h *Host) Hold(run string) { h.held.Store(run, true) }
+
 // Release says that a run is over: it no longer keeps to the versions of the
 // plugins that it began with.
 func (h *Host) Release(run string) {
+	h.held.Delete(run)
 	h.current.Range(func(_, instance any) bool {
 		instance.(*Instance).unpin(run)
 		return true

@@ -1,10 +1,11 @@
 package pluginhost
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -21,14 +22,14 @@ type Process = launch.Plugin
 // error, or CodeUnavailable when the plugin does not serve: at once where the
 // hook may be passed over, else after waiting for one that is being started.
 func (i *Instance) Do(ctx context.Context, run string, hook pluginsdk.Hook, callID string, fn func(*Process) error) error {
-	v, err := i.acquire(ctx, run, hook)
+	c, err := i.acquire(ctx, run, hook, callID)
 	if err != nil {
 		return err
 	}
-	defer func() { i.release(v, err) }()
+	defer func() { i.release(c, err) }()
 	began := time.Now()
-	err = i.redacted(fn(v.process))
-	i.judge(ctx, v, hook, callID, time.Since(began), err)
+	err = i.redacted(fn(c.version.process))
+	i.judge(ctx, c.version, hook, callID, time.Since(began), err)
 	return err
 }
 
@@ -48,10 +49,14 @@ func (i *Instance) redacted(err error) error {
 	if err == nil {
 		return nil
 	}
-	if words := i.redact(err.Error()); words != err.Error() {
-		return pluginsdk.Errorf(pluginsdk.CodeOf(err), "%s", words)
+	words := i.redact(err.Error())
+	switch {
+	case words == err.Error():
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return &pluginsdk.Error{Code: pluginsdk.CodeDeadline, Message: words, Cause: context.DeadlineExceeded}
 	}
-	return err
+	return pluginsdk.Errorf(pluginsdk.CodeOf(err), "%s", words)
 }
 
 // judge keeps account of a call, counts a failed one against the plugin and
@@ -65,18 +70,14 @@ func (i *Instance) judge(ctx context.Context, v *version, hook pluginsdk.Hook, c
 	if err == nil {
 		return
 	}
-	i.count(hook, err)
-	if pluginsdk.CodeOf(err) == pluginsdk.CodeDeadline {
-		i.mu.Lock()
-		v.late++
-		i.mu.Unlock()
-		i.watch.Go(func() { i.watchLate(v, hook, callID) })
+	i.count(v, hook, err)
+	if errors.Is(err, context.DeadlineExceeded) { // ours; what a plugin says of a deadline of its own is its answer
+		i.late(v, hook, callID)
 	}
 }
 
-// openPatience is how long a hook that may be passed over waits for a plugin
-// that is being started, at its first start or after its first failure. One that
-// has failed again is not waited for.
+// openPatience is how long after the beginning of a start a hook that may be
+// passed over waits for the plugin. One that has failed again is not waited for.
 const openPatience = 250 * time.Millisecond
 
 // mayBePassedOver reports whether a run goes on without the plugin's answer.
@@ -97,21 +98,25 @@ func (i *Instance) out() bool {
 	return i.state == pluginsdk.PluginFailed || i.state == pluginsdk.PluginQuarantined
 }
 
+// asking is one call that is under way.
+type asking struct {
+	version *version
+	id      string
+	open    bool // it may be passed over
+}
+
 // acquire returns the version that is to answer, with the call noted on it.
-func (i *Instance) acquire(ctx context.Context, run string, hook pluginsdk.Hook) (*version, error) {
-	open := mayBePassedOver(i.Info(), hook)
+func (i *Instance) acquire(ctx context.Context, run string, hook pluginsdk.Hook, callID string) (asking, error) {
+	c := asking{id: callID, open: mayBePassedOver(i.Info(), hook)}
 	wait := i.host.config.Patience
-	if open {
+	if c.open {
 		wait = min(wait, openPatience)
 	}
 	var patience *time.Timer // made when it is needed: most calls do not wait
 	for {
-		v, changed, why := i.take(run, open, wait)
-		if v != nil {
-			return v, nil
-		}
-		if changed == nil {
-			return nil, why
+		changed, why := i.take(&c, run, wait)
+		if why == nil || changed == nil {
+			return c, why
 		}
 		if patience == nil {
 			patience = time.NewTimer(wait)
@@ -120,111 +125,114 @@ func (i *Instance) acquire(ctx context.Context, run string, hook pluginsdk.Hook)
 		select {
 		case <-changed:
 		case <-patience.C:
-			return nil, why
+			return c, why
 		case <-ctx.Done():
-			return nil, pluginsdk.Errorf(pluginsdk.CodeCancelled, "%w", context.Cause(ctx))
+			return c, pluginsdk.Errorf(pluginsdk.CodeCancelled, "%w", context.Cause(ctx))
 		case <-i.done:
-			return nil, why
+			return c, why
 		}
 	}
 }
 
 // take notes a call on the version that is to answer. Without one it says why,
 // and, when waiting may help, what to wait for.
-func (i *Instance) take(run string, open bool, wait time.Duration) (v *version, changed chan struct{}, why error) {
+func (i *Instance) take(c *asking, run string, wait time.Duration) (changed chan struct{}, why error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	v = i.versionFor(run)
-	switch {
-	case v == nil:
-		why = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is %s: %s", i.name, i.state, i.lastErr)
-		if i.soon(wait) && (!open || i.inARow < 2 && time.Now().Before(i.nextTry.Add(openPatience))) {
+	v := i.versionFor(run)
+	if v == nil {
+		if i.soon(c.open, wait) {
 			changed = i.changed
 		}
-		return nil, changed, why
-	case open && v.late > 0:
-		return nil, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable,
-			"the plugin %s has not answered a call whose deadline has passed; it is passed over until it has", i.name)
-	case open && v.onTrial && v.calls > 0:
-		return nil, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable,
-			"the plugin %s was started again after a failure; it is passed over until it has answered a first call", i.name)
+		return changed, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is %s: %s", i.name, i.state, i.lastErr)
 	}
+	if why := v.shuns(i.name); c.open && why != nil {
+		return nil, why
+	}
+	c.version = v
 	v.calls++
-	return v, nil, nil
+	v.asked[c.id]++
+	if c.open {
+		v.open++
+	}
+	return nil, nil
 }
 
-// versionFor returns the version that a run keeps to, from now on the one that
-// serves. The lock is held.
-func (i *Instance) versionFor(run string) *version {
-	if run == "" {
-		return i.serving
+// shuns says why what may be passed over does not ask the version now. The lock
+// is held.
+func (v *version) shuns(name string) error {
+	switch {
+	case v.late > 0:
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable,
+			"the plugin %s has not answered a call whose deadline has passed; it is passed over for a while", name)
+	case v.onTrial && v.open > 0:
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable,
+			"the plugin %s is on trial after a failure; it is passed over until it has answered a call", name)
 	}
-	if pinned := i.pins[run]; pinned != nil {
-		select {
-		case <-pinned.process.Done():
-			pinned.runs--
-			delete(i.pins, run)
-		default:
-			return pinned
-		}
-	}
-	if i.serving != nil {
-		i.pins[run] = i.serving
-		i.serving.runs++
-	}
-	return i.serving
+	return nil
 }
 
-// unpin says that a run is over.
-func (i *Instance) unpin(run string) {
+// release takes the call off the version. One that was answered, with an error
+// or without, ends its trial.
+func (i *Instance) release(c asking, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	v := i.pins[run]
-	if v == nil {
-		return
+	v := c.version
+	switch code := pluginsdk.CodeOf(err); {
+	case err == nil:
+		v.onTrial, v.delays = false, 0
+	case code != pluginsdk.CodeUnavailable && code != pluginsdk.CodeCancelled && !errors.Is(err, context.DeadlineExceeded):
+		v.onTrial = false
 	}
-	delete(i.pins, run)
-	if v.runs--; v.runs == 0 && v != i.serving {
-		i.signal()
+	if v.asked[c.id]--; v.asked[c.id] == 0 {
+		delete(v.asked, c.id)
 	}
-}
-
-// soon reports whether waiting that long may help. The lock is held.
-func (i *Instance) soon(wait time.Duration) bool {
-	switch i.state { //nolint:exhaustive // in the others nothing is about to start
-	case pluginsdk.PluginStarting, pluginsdk.PluginServing:
-		return true
-	case pluginsdk.PluginBackoff:
-		return time.Until(i.nextTry) < wait
+	if c.open {
+		v.open--
 	}
-	return false
-}
-
-// release takes the call off the version. One that went well ends its trial.
-func (i *Instance) release(v *version, err error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	v.onTrial = v.onTrial && err != nil
 	if v.calls--; v.calls == 0 && v != i.serving {
 		i.signal()
 	}
 }
 
-// count remembers a failure until flush stores it.
-func (i *Instance) count(hook pluginsdk.Hook, err error) {
+// soon reports whether waiting that long may help. The lock is held.
+func (i *Instance) soon(open bool, wait time.Duration) bool {
+	switch i.state { //nolint:exhaustive // in the others nothing is about to start
+	case pluginsdk.PluginStarting, pluginsdk.PluginServing:
+		return !open || i.inARow < 2 && time.Since(i.nextTry) < openPatience
+	case pluginsdk.PluginBackoff:
+		return !open && time.Until(i.nextTry) < wait
+	}
+	return false
+}
+
+// noteEvery bounds what failures write into the plugin's own log.
+const noteEvery = 100 * time.Millisecond
+
+// count remembers a failure until flush stores it. Why a process ended is the
+// supervisor's to say: it knows more than the calls that ended with it.
+func (i *Instance) count(v *version, hook pluginsdk.Hook, err error) {
 	words := fmt.Sprintf("%s: %s", hook, err)
-	i.host.logs.of(i.name).note(slog.LevelWarn, "hook failed: "+words) // the daemon's log has it from who called
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.failures++
-	i.failure, i.lastErr = words, words
+	if now := time.Now(); !i.ended && now.Sub(i.noted) > noteEvery {
+		i.noted = now
+		i.host.logs.of(i.name).note(slog.LevelWarn, "hook failed: "+words) // the daemon's log has it from who called
+	}
+	i.failure = words
+	select {
+	case <-v.process.Done():
+	default:
+		i.lastErr = words
+	}
 }
 
 // flush stores the failures counted since the last time, and now and then the
 // ledger.
 func (i *Instance) flush(ctx context.Context) {
 	i.mu.Lock()
-	failures, failure, restarts := i.failures, i.failure, i.restarts
+	failures, failure, restarts := i.failures, cmp.Or(i.lastErr, i.failure), i.restarts
 	i.failures = 0
 	i.mu.Unlock()
 	if i.figures.due(time.Now()) {
@@ -232,6 +240,7 @@ func (i *Instance) flush(ctx context.Context) {
 			i.log.Warn("ledger of a plugin cannot be stored", "err", err)
 		}
 	}
+	i.storeQuarantine(ctx)
 	if failures == 0 {
 		return
 	}
@@ -258,31 +267,4 @@ func (i *Instance) tell(ctx context.Context, v *version, hook pluginsdk.Hook, ca
 	err := i.redacted(fn(callCtx))
 	i.judge(ctx, v, hook, call.ID, time.Since(began), err)
 	return err
-}
-
-// watchLate waits for a call that is past its deadline, and ends a plugin whose
-// call is still going a while later. A plugin that cannot even say so is ended
-// as well.
-func (i *Instance) watchLate(v *version, hook pluginsdk.Hook, callID string) {
-	defer func() {
-		i.mu.Lock()
-		v.late--
-		i.mu.Unlock()
-	}()
-	timer := time.NewTimer(i.host.config.LateGrace)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-v.process.Done():
-		return
-	case <-i.done:
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), i.host.config.LateGrace)
-	defer cancel()
-	calls, err := v.process.InFlight(ctx)
-	if err == nil && !slices.Contains(calls, callID) {
-		return
-	}
-	i.blame(v, fmt.Sprintf("%s did not end within %s after its deadline", hook, i.host.config.LateGrace))
 }

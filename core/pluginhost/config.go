@@ -49,9 +49,11 @@ type Config struct {
 
 	// Verify is asked before each start whether the executable is the one that
 	// was pinned. Nil accepts any.
-	Verify func(row pluginsdk.PluginInfo) error
+	Verify func(ctx context.Context, row pluginsdk.PluginInfo) error
 	// Settings returns what a plugin is given for its row. Nil gives the row's.
 	Settings func(ctx context.Context, row pluginsdk.PluginInfo) (Settings, error)
+	// Gone is told of a plugin whose row was removed. It may be nil.
+	Gone func(plugin string)
 	// Reserved are the commands of the core, which no plugin can have.
 	Reserved []string
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -102,17 +103,43 @@ func (h *Host) register(ctx context.Context, known, row pluginsdk.PluginInfo) er
 	if known.Name == "" {
 		return nil
 	}
-	if known.GrantedEnv == nil && row.GrantedEnv != nil { // a row of before there were such grants
-		if err := h.store.SetPluginGrants(ctx, row.Name, known.Granted, row.GrantedEnv); err != nil {
-			return fmt.Errorf("grant %s its environment: %w", row.Name, err)
-		}
+	if err := h.adopt(ctx, known, row); err != nil {
+		return err
 	}
 	if known.SHA256 == row.SHA256 {
 		return nil
 	}
 	detail := fmt.Sprintf("%s has changed in the plugin directory: sha256 %s, before %s", row.Path, row.SHA256, known.SHA256)
+	if known.Quarantine != "" { // that was another version
+		if err := h.store.SetPluginQuarantine(ctx, row.Name, ""); err != nil {
+			return fmt.Errorf("end the quarantine of %s: %w", row.Name, err)
+		}
+		detail += "; out of quarantine"
+	}
 	if err := h.store.Audit(ctx, "daemon", "plugin.pin", row.Name, detail); err != nil {
 		return fmt.Errorf("note the new pin of %s: %w", row.Name, err)
+	}
+	return nil
+}
+
+// adopt gives a shipped plugin, once, what it has been granted by default since
+// the installation was made: rows of before have no origin.
+func (h *Host) adopt(ctx context.Context, known, row pluginsdk.PluginInfo) error {
+	granted := slices.Clone(known.Granted)
+	for _, capability := range row.Granted {
+		if !slices.Contains(granted, capability) {
+			granted = append(granted, capability)
+		}
+	}
+	if known.Origin != "" || len(granted) == len(known.Granted) && row.GrantedEnv == nil {
+		return nil
+	}
+	if err := h.store.SetPluginGrants(ctx, row.Name, granted, row.GrantedEnv); err != nil {
+		return fmt.Errorf("grant %s what this version needs: %w", row.Name, err)
+	}
+	detail := fmt.Sprintf("this version needs: %s %s", listed(granted[len(known.Granted):]), listed(row.GrantedEnv))
+	if err := h.store.Audit(ctx, "daemon", "plugin.grant", row.Name, detail); err != nil {
+		return fmt.Errorf("note the grants of %s: %w", row.Name, err)
 	}
 	return nil
 }

@@ -17,9 +17,9 @@ type figures struct {
 	mu    sync.Mutex
 	since time.Time
 	hooks map[pluginsdk.Hook]*hookFigures
-	usage launch.Usage
-	spent float64 // CPU seconds of the processes that are gone
-	dirty bool    // calls were counted since the last snapshot that was stored
+	usage map[*version]launch.Usage // of the versions that run
+	spent float64                   // CPU seconds of those that are gone
+	dirty bool                      // calls were counted since the last snapshot that was stored
 	saved time.Time
 }
 
@@ -29,7 +29,9 @@ type hookFigures struct {
 }
 
 func newFigures() *figures {
-	return &figures{since: time.Now(), hooks: make(map[pluginsdk.Hook]*hookFigures)}
+	return &figures{
+		since: time.Now(), hooks: make(map[pluginsdk.Hook]*hookFigures), usage: make(map[*version]launch.Usage),
+	}
 }
 
 // record counts a call. A caller that gave up counts as no error.
@@ -53,19 +55,19 @@ func (f *figures) record(hook pluginsdk.Hook, took time.Duration, err error) {
 	}
 }
 
-// measured takes the latest reading of the plugin's processes.
-func (f *figures) measured(usage launch.Usage) {
+// measured takes the latest reading of a version's processes.
+func (f *figures) measured(v *version, usage launch.Usage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.usage = usage
+	f.usage[v] = usage
 }
 
-// ended takes over what a process that is gone has spent.
-func (f *figures) ended() {
+// ended takes over what a version that is gone has spent.
+func (f *figures) ended(v *version) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.spent += f.usage.CPUSeconds
-	f.usage = launch.Usage{}
+	f.spent += f.usage[v].CPUSeconds
+	delete(f.usage, v)
 }
 
 // ledger returns the figures as they are now.
@@ -73,9 +75,13 @@ func (f *figures) ledger(restarts int) pluginsdk.PluginLedger {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	ledger := pluginsdk.PluginLedger{
-		Hooks:    make(map[pluginsdk.Hook]pluginsdk.HookFigures, len(f.hooks)),
-		RSSBytes: f.usage.RSSBytes, CPUSeconds: f.spent + f.usage.CPUSeconds, Processes: f.usage.Processes,
-		Restarts: restarts, Since: f.since, At: time.Now(),
+		Hooks:      make(map[pluginsdk.Hook]pluginsdk.HookFigures, len(f.hooks)),
+		CPUSeconds: f.spent, Restarts: restarts, Since: f.since, At: time.Now(),
+	}
+	for _, usage := range f.usage {
+		ledger.RSSBytes += usage.RSSBytes
+		ledger.CPUSeconds += usage.CPUSeconds
+		ledger.Processes += usage.Processes
 	}
 	for hook, h := range f.hooks {
 		ledger.Calls += h.calls

@@ -91,9 +91,9 @@ func (p *part) OnCommand(_ context.Context, c pluginsdk.Command) (pluginsdk.Comm
 
 var eaten []byte
 
-// eat takes 64 MiB of memory and keeps it.
+// eat takes 160 MiB of memory and keeps it.
 func (p *part) eat() {
-	eaten = make([]byte, 64<<20)
+	eaten = make([]byte, 160<<20)
 	for n := range eaten {
 		eaten[n] = 1
 	}

@@ -37,9 +37,11 @@ type Host struct {
 	// current is the newest instance of each name, the one that is ending
 	// included: its calls keep their grants until they are over.
 	current   sync.Map
+	held      sync.Map             // the runs that are under way
 	instances map[string]*Instance // the sync loop's own
 	starting  []*Instance          // those of the daemon's start, for Ready
 	readings  atomic.Int64         // of the registry, begun
+	seen      map[string]bool      // the names of the last reading; the sync loop's own
 	ending    map[string]*Instance // the last one of a name that was retired
 	stop      context.CancelFunc
 	done      chan struct{}
@@ -201,7 +203,7 @@ func (h *Host) sync(ctx, run context.Context) error {
 			h.settleState(ctx, row)
 			continue
 		default:
-			instance.update(ctx, row)
+			instance.update(row)
 		}
 		if instance.joined() {
 			running = append(running, instance)
@@ -215,6 +217,12 @@ func (h *Host) sync(ctx, run context.Context) error {
 		}
 		instance.flush(ctx)
 	}
+	for name := range h.seen {
+		if _, there := enabled[name]; !there && h.config.Gone != nil {
+			h.config.Gone(name)
+		}
+	}
+	h.seen = enabled
 	return nil
 }
 
@@ -234,7 +242,7 @@ func (h *Host) settleState(ctx context.Context, row pluginsdk.PluginInfo) {
 	if row.State == pluginsdk.PluginDisabled {
 		return
 	}
-	if last := h.ending[row.Name]; last != nil {
+	if last := h.ending[row.Name]; last != nil && !last.hasGone() {
 		return // it writes its own last state
 	}
 	if err := h.store.SavePluginState(ctx, row.Name, pluginsdk.PluginDisabled, row.LastError, row.Restarts); err != nil {

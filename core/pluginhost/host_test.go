@@ -124,8 +124,10 @@ func TestNewSettingsRestartWithoutAFault(t *testing.T) {
 // What the host asks by itself is supervised as the hooks of a run are.
 func TestHostsOwnCallsAreSupervised(t *testing.T) {
 	events := &bus{}
-	_, r := startOn(t, Config{}, events, "listens")
-	_ = r.edit("listens", enable(true))
+	h, r := startOn(t, Config{}, events, "listens")
+	_ = r.edit("listens", func(p *pluginsdk.PluginInfo) {
+		p.Enabled, p.Granted = true, []pluginsdk.Capability{pluginsdk.CapEventsRead}
+	})
 	r.until(t, "the start", r.is("listens", pluginsdk.PluginServing))
 	for _, how := range []string{"error", "panic", "exit", "kill", "hang"} {
 		before := r.row("listens")
@@ -146,5 +148,16 @@ func TestHostsOwnCallsAreSupervised(t *testing.T) {
 	}
 	if err := events.send(t, "x:fine"); err != nil {
 		t.Error(err)
+	}
+
+	calls := func() int64 { return h.Live(r.row("listens")).Ledger.Hooks[pluginsdk.HookBroadcast].Calls }
+	before := calls()
+	_ = r.edit("listens", func(p *pluginsdk.PluginInfo) { p.Granted = nil })
+	waitFor(t, func() bool { return !h.Granted("listens", pluginsdk.CapEventsRead) })
+	if err := events.send(t, "x:fine"); err != nil || calls() != before {
+		t.Errorf("without events.read it is told of others' events: %v", err)
+	}
+	if err := events.send(t, "listens:fine"); err != nil || calls() != before+1 {
+		t.Errorf("it is not told of its own: %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package pluginhost
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
@@ -31,7 +30,7 @@ type Instance struct {
 	figures  *figures
 	info     atomic.Pointer[pluginsdk.PluginInfo] // the row, with the manifest of the version that serves
 	wanted   atomic.Pointer[pluginsdk.PluginInfo] // the row, as it last made sense
-	settings atomic.Pointer[Settings]
+	settings atomic.Pointer[Settings]             // in force
 
 	first  bool          // it was begun with the daemon, which waits for it
 	tried  chan struct{} // closed once the first start has succeeded or failed
@@ -39,34 +38,29 @@ type Instance struct {
 	cancel context.CancelFunc
 	done   chan struct{} // the supervisor's loop has ended
 	gone   chan struct{} // and so has everything else of the instance
-	faults chan fault    // reasons to end a version and start another
-	renew  chan string   // reasons to replace the version that serves by a new one
-	freed  chan struct{} // the quarantine was ended
-	recent []time.Time   // failures within the window; the loop's own
-	// confinedAt is the reading of the registry at which the plugin was put in
-	// quarantine.
-	confinedAt atomic.Int64
-	watch      sync.WaitGroup // goroutines besides the loop
+	wake   chan struct{} // what the loop follows may have changed
 
-	infoMu   sync.Mutex // held while info is replaced
-	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced whenever what follows changes
-	serving  *version
-	pins     map[string]*version // by run: the version it began with
-	state    pluginsdk.PluginState
-	lastErr  string
-	conflict string
-	restarts int
-	inARow   int       // failures without a steady life between them
-	nextTry  time.Time // of a start, or when the one under way began
-	failures int64     // not yet stored
-	failure  string
-}
+	recent  []time.Time // failures within the window; the loop's own
+	setback setback     // of the last replacement; the loop's own
 
-// fault is a reason to end a version.
-type fault struct {
-	of  *version
-	why string
+	infoMu    sync.Mutex // held while info is replaced
+	mu        sync.Mutex
+	changed   chan struct{} // closed and replaced whenever what follows changes
+	ended     bool          // no goroutine is begun any more
+	tasks     sync.WaitGroup
+	serving   *version
+	pins      map[string]*version // by run: the version it began with
+	state     pluginsdk.PluginState
+	reporting bool // the state is being stored
+	lastErr   string
+	conflict  string
+	confined  confinement
+	restarts  int
+	inARow    int       // failures without a steady life between them
+	nextTry   time.Time // of a start, or when the one under way began
+	failures  int64     // not yet stored
+	noted     time.Time // when a failure was last written into the plugin's log
+	failure   string
 }
 
 // refusal is a reason not to start a plugin until its row, or its file, is
@@ -79,15 +73,21 @@ func refused(format string, args ...any) error {
 	return refusal{pluginsdk.Errorf(pluginsdk.CodeDenied, format, args...)}
 }
 
+// ownTrouble is a failure that is none of the plugin's: the database did not
+// answer.
+type ownTrouble struct{ error }
+
+func (o ownTrouble) Unwrap() error { return o.error }
+
 func newInstance(h *Host, row pluginsdk.PluginInfo) *Instance {
 	i := &Instance{
 		host: h, name: row.Name, figures: newFigures(),
-		tried: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}),
-		faults: make(chan fault, 8), renew: make(chan string, 1), freed: make(chan struct{}, 1),
+		tried: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
 		changed: make(chan struct{}), pins: make(map[string]*version),
 		state: pluginsdk.PluginStarting, restarts: row.Restarts,
 	}
 	i.log = i.processLog().With("plugin", row.Name)
+	i.confined.follow(row.Quarantine, 0)
 	i.info.Store(&row)
 	i.wanted.Store(&row)
 	return i
@@ -113,6 +113,24 @@ func (i *Instance) redact(text string) string {
 	return text
 }
 
+// spawn runs fn as a goroutine that end waits for. An instance that has ended
+// begins none.
+func (i *Instance) spawn(fn func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.ended {
+		i.tasks.Go(fn)
+	}
+}
+
+// nudge makes the loop look at what may have changed.
+func (i *Instance) nudge() {
+	select {
+	case i.wake <- struct{}{}:
+	default: // it is about to look
+	}
+}
+
 // start begins to supervise, once the predecessor of the same name is gone:
 // two processes must not hold one port.
 func (i *Instance) start(run context.Context, predecessor *Instance) {
@@ -130,12 +148,31 @@ func (i *Instance) start(run context.Context, predecessor *Instance) {
 func (i *Instance) end(final pluginsdk.PluginState) {
 	i.cancel()
 	<-i.done
-	i.watch.Wait()
-	i.flush(context.Background())
+	i.mu.Lock()
+	i.ended = true
+	i.mu.Unlock()
+	i.tasks.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), lastWrite)
+	defer cancel()
+	i.flush(ctx)
 	i.setState(final, "", time.Time{})
+	i.saveState(ctx)
 	i.host.logs.of(i.name).close()
 	close(i.gone)
 }
+
+// hasGone reports whether nothing of the instance is left.
+func (i *Instance) hasGone() bool {
+	select {
+	case <-i.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// lastWrite is how long the last words of an instance may take to be stored.
+const lastWrite = 2 * time.Second
 
 // run is the supervisor's loop; serve one life of the plugin.
 func (i *Instance) run(ctx context.Context) {
@@ -165,19 +202,23 @@ func (i *Instance) run(ctx context.Context) {
 func (i *Instance) afterFailure(ctx context.Context, err error, inARow int) {
 	words := i.redact(err.Error())
 	var no refusal
-	if errors.As(err, &no) {
+	var ours ownTrouble
+	switch {
+	case errors.As(err, &no):
 		i.setState(pluginsdk.PluginFailed, words, time.Time{})
 		i.log.Error("plugin may not be started; it waits for an operator", "err", words)
 		i.settled()
 		i.pause(ctx, refusedRetry)
 		return
-	}
-	i.mu.Lock()
-	i.restarts++
-	i.mu.Unlock()
-	if i.quarantine(ctx, words) {
-		i.settled()
-		return
+	case errors.As(err, &ours): // nothing that would count against it
+	default:
+		i.mu.Lock()
+		i.restarts++
+		i.mu.Unlock()
+		if i.quarantine(ctx, words) {
+			i.settled()
+			return
+		}
 	}
 	wait := i.backoff(inARow)
 	i.setState(pluginsdk.PluginBackoff, words, time.Now().Add(wait))
@@ -194,64 +235,65 @@ func (i *Instance) settled() {
 	})
 }
 
-// pause waits, at most until an operator changes the row.
+// pause waits, at most until an operator changes what would be started.
 func (i *Instance) pause(ctx context.Context, wait time.Duration) {
+	before := essence(i.wanted.Load())
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-i.renew:
-	case <-ctx.Done():
+	for {
+		select {
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		case <-i.wake:
+			if essence(i.wanted.Load()) != before {
+				return
+			}
+		}
 	}
 }
 
 // serve starts the plugin, keeps a version of it serving, and returns when one
 // has ended with the fault that ended it, or when ctx ends.
 func (i *Instance) serve(ctx context.Context) error {
-	i.drop(i.renew) // what is started now is what was asked for
 	i.setState(pluginsdk.PluginStarting, i.lastError(), time.Now())
-	current, err := i.launch(ctx)
+	current, err := i.bring(ctx, nil)
 	if err != nil {
-		return err
-	}
-	if err := i.activate(ctx, current); err != nil {
-		i.kill(current)
 		return err
 	}
 	i.mu.Lock()
 	current.onTrial = i.inARow > 0
 	i.mu.Unlock()
-	i.publish(ctx, current)
+	i.publish(current)
 	i.settled()
+	var next *replacement // under way
+	defer func() { i.abandon(next) }()
+	i.nudge() // the row may have changed meanwhile
 	for {
 		select {
 		case <-ctx.Done():
-			i.withdraw(current)
+			i.withdraw(current, pluginsdk.PluginStopping)
 			i.close(current)
 			return nil
 		case <-current.process.Done():
-			i.withdraw(current)
+			i.withdraw(current, pluginsdk.PluginStarting)
 			err := deathOf(current)
 			i.kill(current)
 			return err
-		case found := <-i.faults:
-			if found.of != current {
-				continue // of a version that was replaced
+		case why := <-current.fault:
+			i.log.Warn("plugin is at fault and is ended", "why", why)
+			i.withdraw(current, pluginsdk.PluginStarting)
+			i.killNow(current)
+			return withLastWords(why, current)
+		case made := <-next.result():
+			current, next = i.settle(ctx, current, next, made), nil
+		case <-i.wake:
+			i.keepTold(current)
+			if next == nil {
+				next = i.follow(ctx, current)
 			}
-			i.log.Warn("plugin is at fault and is ended", "why", found.why)
-			i.withdraw(current)
-			i.kill(current)
-			return withLastWords(found.why, current)
-		case why := <-i.renew:
-			current = i.replace(ctx, current, why)
 		}
-	}
-}
-
-func (i *Instance) drop(reasons chan string) {
-	select {
-	case <-reasons:
-	default:
 	}
 }
 
@@ -271,22 +313,6 @@ func withLastWords(reason string, v *version) error {
 		reason += "; last words: " + strings.Join(lines[max(0, len(lines)-lastWords):], " | ")
 	}
 	return errors.New(reason)
-}
-
-// askRenewal asks for a new version of what serves, without an interruption.
-func (i *Instance) askRenewal(format string, args ...any) {
-	select {
-	case i.renew <- fmt.Sprintf(format, args...):
-	default: // one is asked for already
-	}
-}
-
-// blame ends a version for a fault.
-func (i *Instance) blame(of *version, why string) {
-	select {
-	case i.faults <- fault{of: of, why: why}:
-	default: // one is known already
-	}
 }
 
 // backoff doubles with the failures in a row and spreads by a quarter.

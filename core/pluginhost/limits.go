@@ -24,8 +24,11 @@ func limitOf[N int | int64](row, standard N) N {
 	if row == 0 {
 		row = standard
 	}
-	return max(row, 0)
+	return min(max(row, 0), largestLimit)
 }
+
+// largestLimit leaves room to reckon with a limit; no machine reaches it.
+const largestLimit = 1 << 48
 
 // threadsPerProcess turns a limit of processes into one of threads, which are
 // what a cgroup counts: room for the runtimes, none for a bomb.

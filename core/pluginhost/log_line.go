@@ -64,7 +64,7 @@ func (h fileHandler) WithGroup(string) slog.Handler { return h }
 
 func writeAttr(line *strings.Builder, attr slog.Attr) {
 	if attr.Key != "stream" { // where a line was written is of no use in the plugin's own log
-		fmt.Fprintf(line, " %s=%s", attr.Key, oneLine(attr.Value.String()))
+		fmt.Fprintf(line, " %s=%s", oneLine(attr.Key), oneLine(attr.Value.String()))
 	}
 }
 

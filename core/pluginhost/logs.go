@@ -43,12 +43,14 @@ func (l *logs) of(plugin string) *logFile {
 	if file == nil {
 		file = &logFile{}
 		if l.dir != "" {
-			file.path = filepath.Join(l.dir, plugin+".log")
+			file.path = l.path(plugin)
 		}
 		l.files[plugin] = file
 	}
 	return file
 }
+
+func (l *logs) path(plugin string) string { return filepath.Join(l.dir, plugin+".log") }
 
 func (l *logs) close() {
 	l.mu.Lock()
@@ -65,12 +67,12 @@ func (h *Host) Logs(_ context.Context, plugin string, limit int) ([]pluginsdk.Lo
 		limit = defaultLogLines
 	}
 	limit = min(limit, maxLogLines)
-	file := h.logs.of(plugin)
-	if file.path == "" {
+	if h.logs.dir == "" || filepath.Base(plugin) != plugin {
 		return nil, nil
 	}
 	var lines []pluginsdk.LogLine
-	for _, path := range []string{file.path + ".1", file.path} {
+	path := h.logs.path(plugin)
+	for _, path := range []string{path + ".1", path} {
 		part, err := readLog(path)
 		if err != nil {
 			return nil, fmt.Errorf("read the log of %s: %w", plugin, err)

@@ -9,6 +9,25 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
+// confinement is whether a plugin is in quarantine. It is guarded by the
+// instance's lock.
+type confinement struct {
+	reason string // empty: it is not
+	stored bool   // the row says so as well
+	at     int64  // the reading of the registry at which it was stored
+}
+
+// follow takes over what a row of the reading says. A row that was read before
+// the quarantine was stored does not end it.
+func (c *confinement) follow(row string, reading int64) {
+	switch {
+	case row != "":
+		*c = confinement{reason: row, stored: true, at: reading}
+	case c.stored && reading > c.at:
+		*c = confinement{}
+	}
+}
+
 // quarantine counts a failure, and ends the restarts of a plugin that failed
 // too often. It reports whether it did.
 func (i *Instance) quarantine(ctx context.Context, words string) bool {
@@ -26,14 +45,31 @@ func (i *Instance) quarantine(ctx context.Context, words string) bool {
 		reason += "\nIts log ends with:\n" + tail
 	}
 	i.recent = nil
-	if err := i.host.store.SetPluginQuarantine(ctx, i.name, reason); err != nil {
-		i.log.Warn("quarantine of a plugin cannot be stored", "err", err)
-	}
-	i.confinedAt.Store(i.host.readings.Load())
-	i.change(func(info *pluginsdk.PluginInfo) { info.Quarantine = reason })
+	i.mu.Lock()
+	i.confined = confinement{reason: reason}
+	i.mu.Unlock()
+	i.storeQuarantine(ctx)
 	i.log.Error("plugin is in quarantine: it is not started any more until an operator enables it or installs another version",
 		"why", words)
 	return true
+}
+
+// storeQuarantine stores a quarantine that the row does not have yet.
+func (i *Instance) storeQuarantine(ctx context.Context) {
+	i.mu.Lock()
+	confined := i.confined
+	i.mu.Unlock()
+	if confined.reason == "" || confined.stored {
+		return
+	}
+	if err := i.host.store.SetPluginQuarantine(ctx, i.name, confined.reason); err != nil {
+		i.log.Warn("quarantine of a plugin cannot be stored; trying again", "err", err)
+		return
+	}
+	i.mu.Lock()
+	i.confined = confinement{reason: confined.reason, stored: true, at: i.host.readings.Load()}
+	i.mu.Unlock()
+	i.change(func(info *pluginsdk.PluginInfo) { info.Quarantine = confined.reason })
 }
 
 // quarantineLines is how much of a plugin's log is kept with its quarantine.
@@ -51,33 +87,28 @@ func (i *Instance) tail() string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// quarantined waits while the plugin's row says that it is in quarantine, and
-// reports whether it was.
+// quarantined waits while the plugin is in quarantine, and reports whether it
+// was.
 func (i *Instance) quarantined(ctx context.Context) bool {
-	reason := i.Info().Quarantine
-	if reason == "" {
+	confined := i.confinedFor()
+	if confined == "" {
 		return false
 	}
-	first, _, _ := strings.Cut(reason, "\n")
+	first, _, _ := strings.Cut(confined, "\n")
 	i.setState(pluginsdk.PluginQuarantined, first, time.Time{})
 	i.settled()
-	select {
-	case <-i.freed:
-	case <-ctx.Done():
+	for i.confinedFor() != "" {
+		select {
+		case <-i.wake:
+		case <-ctx.Done():
+			return true
+		}
 	}
 	return true
 }
 
-// confined reports whether the plugin stays in quarantine. A row that was read
-// before the quarantine was stored does not end it.
-func (i *Instance) confined(row pluginsdk.PluginInfo) bool {
-	return i.Info().Quarantine != "" && (row.Quarantine != "" || i.host.readings.Load() <= i.confinedAt.Load())
-}
-
-// free ends the quarantine.
-func (i *Instance) free() {
-	select {
-	case i.freed <- struct{}{}:
-	default:
-	}
+func (i *Instance) confinedFor() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.confined.reason
 }

@@ -34,14 +34,15 @@ func (h redactHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 // WithGroup returns a handler with a group.
 func (h redactHandler) WithGroup(name string) slog.Handler {
-	return redactHandler{h.Handler.WithGroup(name), h.redact}
+	return redactHandler{h.Handler.WithGroup(h.redact(name)), h.redact}
 }
 
 func (h redactHandler) attr(attr slog.Attr) slog.Attr {
+	key := h.redact(attr.Key)
 	switch value := attr.Value.Resolve(); value.Kind() {
 	case slog.KindBool, slog.KindDuration, slog.KindFloat64, slog.KindInt64, slog.KindTime, slog.KindUint64:
-		return attr
+		return slog.Attr{Key: key, Value: value}
 	default: // an error, a structure: as a person would read it
-		return slog.String(attr.Key, h.redact(value.String()))
+		return slog.String(key, h.redact(value.String()))
 	}
 }

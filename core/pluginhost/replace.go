@@ -2,87 +2,170 @@ package pluginhost
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// replace puts a new version in the place of the one that serves, and returns
-// the one that serves from then on. The new one starts, describes itself and
-// readies itself beside the old one; runs that began with the old one keep to
-// it. A new one that fails never gets a call.
-func (i *Instance) replace(ctx context.Context, old *version, why string) *version {
+// replacement is a version that is being brought up beside the one that serves.
+type replacement struct {
+	why    string
+	row    *pluginsdk.PluginInfo // what was wanted when it was begun
+	cancel context.CancelFunc
+	made   chan brought
+}
+
+// brought is how bringing up a version has ended.
+type brought struct {
+	version *version
+	err     error
+}
+
+// result is what the loop waits for; nothing without a replacement.
+func (r *replacement) result() <-chan brought {
+	if r == nil {
+		return nil
+	}
+	return r.made
+}
+
+// follow compares what serves with what is wanted, and begins a replacement when
+// only that makes them the same.
+func (i *Instance) follow(ctx context.Context, current *version) *replacement {
+	wanted := i.wanted.Load()
+	why := renewal(&current.row, wanted)
+	if why == "" && !hears(current) && i.hasOldSettings(current, wanted) {
+		why = "its settings changed"
+	}
+	if why == "" || !i.setback.over(wanted) {
+		return nil
+	}
 	i.log.Info("plugin is replaced", "why", why)
-	next, err := i.launch(ctx)
-	if err == nil {
-		err = i.takeOver(ctx, old, next)
-	}
-	if ctx.Err() != nil {
-		if err == nil {
-			return next
-		}
-		return old
-	}
-	if err != nil {
-		words := i.redact(fmt.Sprintf("version %s goes on, the one that was to replace it failed: %s", old.process.Manifest().Version, err))
-		i.setState(pluginsdk.PluginServing, words, time.Time{})
-		i.log.Error("plugin could not be replaced; the one that serves goes on", "why", why, "err", err)
-		return old
-	}
+	ctx, cancel := context.WithCancel(ctx)
+	next := &replacement{why: why, row: wanted, cancel: cancel, made: make(chan brought, 1)}
+	i.spawn(func() {
+		v, err := i.bring(ctx, current)
+		next.made <- brought{v, err}
+	})
 	return next
 }
 
-// takeOver moves calls from the old version to the next.
-func (i *Instance) takeOver(ctx context.Context, old, next *version) error {
-	alone := old.exclusive() || next.exclusive()
+// settle ends a replacement, and returns the version that serves from then on.
+// Runs that began with the old one keep to it; a new one that failed never gets
+// a call.
+func (i *Instance) settle(ctx context.Context, old *version, next *replacement, made brought) *version {
+	next.cancel()
+	if made.err != nil {
+		words := i.redact(fmt.Sprintf("version %s goes on, the one that was to replace it failed: %s", old.process.Manifest().Version, made.err))
+		i.setback.add(next.row, made.err, i.backoff)
+		i.setState(pluginsdk.PluginServing, words, time.Time{})
+		i.log.Error("plugin could not be replaced; the one that serves goes on", "why", next.why, "err", made.err)
+		return old
+	}
+	i.setback = setback{}
+	i.publish(made.version)
+	old.stopEvents()
+	alone := exclusive(old, made.version)
 	if alone {
-		i.deactivate(ctx, old)
+		i.forget(old) // it is not active any more
 	}
-	if err := i.activate(ctx, next); err != nil {
-		i.kill(next)
-		if alone {
-			if again := i.activate(ctx, old); again != nil {
-				i.blame(old, "it could not be activated again: "+again.Error())
-			}
-		}
-		return err
-	}
-	i.publish(ctx, next)
-	old.end()
-	i.watch.Go(func() { i.retire(ctx, old, !alone) })
-	return nil
+	i.spawn(func() { i.retire(ctx, old, !alone) })
+	i.nudge() // the row may have changed meanwhile
+	return made.version
 }
 
-// retire ends a version that was replaced, once nothing keeps to it.
-func (i *Instance) retire(ctx context.Context, old *version, active bool) {
-	ctx, cancel := context.WithTimeout(ctx, i.host.config.Handover)
-	defer cancel()
-	i.drain(ctx, old, true)
-	i.forget(old)
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), i.host.config.StopTimeout)
-	defer cancel()
-	i.drain(stop, old, false)
-	if active {
-		i.deactivate(stop, old)
+// abandon ends a replacement that nobody waits for any more.
+func (i *Instance) abandon(next *replacement) {
+	if next == nil {
+		return
 	}
-	if err := old.process.Stop(stop); err != nil {
-		i.log.Debug("replaced version was killed", "err", err)
+	next.cancel()
+	if made := <-next.made; made.version != nil {
+		i.kill(made.version)
+	}
+}
+
+// retire ends a version that was replaced, once nothing keeps to it, or when it
+// is at fault.
+func (i *Instance) retire(ctx context.Context, old *version, active bool) {
+	over, cancel := context.WithTimeout(ctx, i.host.config.Handover)
+	defer cancel()
+	fault := i.drain(over, old, true)
+	i.forget(old)
+	if fault != "" {
+		i.log.Warn("replaced version is at fault and is ended", "why", fault, "version", old.process.Manifest().Version)
+		i.killNow(old)
+		return
+	}
+	if active {
+		i.close(old)
+	} else {
+		i.kill(old)
 	}
 	i.log.Info("replaced version has ended", "version", old.process.Manifest().Version)
 }
 
-// forget lets the runs that still keep to the version go on with the one that
-// serves, if there is one: from now on the version gets no new calls.
-func (i *Instance) forget(v *version) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for run, pinned := range i.pins {
-		if pinned == v {
-			delete(i.pins, run)
-		}
+// exclusive reports whether only one of two versions may be active.
+func exclusive(a, b *version) bool {
+	return a.process.Manifest().Exclusive || b.process.Manifest().Exclusive
+}
+
+// renewal says which difference between what a version was started from and
+// what is wanted needs another process; empty: none.
+func renewal(from, wanted *pluginsdk.PluginInfo) string {
+	switch {
+	case from.Path != wanted.Path:
+		return "its binary is " + wanted.Path + " now"
+	case from.SHA256 != wanted.SHA256:
+		return "its binary was pinned anew"
+	case from.Attach != wanted.Attach:
+		return "it was attached to a debugger, or detached"
+	case !slices.Equal(from.GrantedEnv, wanted.GrantedEnv):
+		return "its environment changed"
+	case !reflect.DeepEqual(from.Limits, wanted.Limits):
+		return "its limits changed"
 	}
+	return ""
+}
+
+// essence is what of a row decides how a start of the plugin goes.
+func essence(row *pluginsdk.PluginInfo) string {
+	return fmt.Sprintf("%q %q %q %q %v %s", row.Path, row.SHA256, row.Attach, row.GrantedEnv, row.Limits, settingsOf(row))
+}
+
+// settingsOf tells settings from others, without the secrets.
+func settingsOf(row *pluginsdk.PluginInfo) string {
+	return fmt.Sprintf("%d %s", row.SettingsRevision, row.Settings)
+}
+
+// setback is a replacement that failed: it is not tried again at once, nor, when
+// it was refused, before something has changed.
+type setback struct {
+	essence string // of the row that it failed for
+	times   int
+	until   time.Time // zero: for good
+}
+
+func (s *setback) add(row *pluginsdk.PluginInfo, err error, backoff func(int) time.Duration) {
+	if s.essence != essence(row) {
+		*s = setback{essence: essence(row)}
+	}
+	s.times++
+	s.until = time.Now().Add(backoff(s.times))
+	var no refusal
+	if errors.As(err, &no) {
+		s.until = time.Now().Add(refusedRetry)
+	}
+}
+
+// over reports whether a replacement for the row may be tried now.
+func (s *setback) over(row *pluginsdk.PluginInfo) bool {
+	return s.essence != essence(row) || !time.Now().Before(s.until)
 }
 
 func listed[T ~string](names []T) string {

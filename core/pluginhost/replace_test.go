@@ -31,6 +31,8 @@ func is(t *testing.T, i *Instance, run, version string) func() bool {
 func TestRunsKeepToTheVersionTheyBeganWith(t *testing.T) {
 	h, r := start(t, "first")
 	i := serving(t, h, r, "first")
+	h.Hold("R1")
+	h.Hold("R2")
 	if !is(t, i, "R1", "1.0.0")() {
 		t.Fatal("the first version does not answer")
 	}
@@ -68,6 +70,7 @@ func TestNoCallIsLostInAnUpgrade(t *testing.T) {
 				default:
 				}
 				run := fmt.Sprintf("R-%d-%d", caller, n)
+				h.Hold(run)
 				if _, err := sayIn(t, i, run, "version"); err != nil {
 					t.Errorf("a call in mid-upgrade: %s", err)
 				}

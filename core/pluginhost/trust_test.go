@@ -17,7 +17,7 @@ import (
 // the operator says that the change was meant.
 func TestAChangedBinaryIsNotStarted(t *testing.T) {
 	var changed atomic.Bool
-	config := Config{Verify: func(row pluginsdk.PluginInfo) error {
+	config := Config{Verify: func(_ context.Context, row pluginsdk.PluginInfo) error {
 		if changed.Load() && row.SHA256 != "trusted" {
 			return errors.New("the binary has changed since it was installed")
 		}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -15,31 +18,79 @@ import (
 type version struct {
 	process *launch.Plugin
 	row     pluginsdk.PluginInfo // what it was started from
-	stop    []func()             // ends what was begun for it: events, watch
+	fault   chan string          // why it is to be ended; the first one stays
+	denied  sync.Map             // the capabilities of which it was told in the log that it lacks them
+
+	stopEvents, stopWatch func() // end what was begun for it when it was published
 
 	// These are guarded by the instance's lock.
-	calls   int  // under way
-	runs    int  // that keep to it
-	late    int  // calls past their deadline that have not returned
-	onTrial bool // it was started after a failure and has not answered a call yet
+	calls      int            // under way
+	asked      map[string]int // of them, by id
+	open       int            // of them, those that may be passed over
+	runs       int            // that keep to it
+	late       int            // calls past their deadline for which it is passed over
+	delays     int            // how often it was late since it last answered in time
+	onTrial    bool           // it failed and has not answered a call since: it gets one at a time
+	configured string         // settingsOf the row whose settings it was given
+	telling    bool           // it is being given others
 }
 
-func (v *version) exclusive() bool { return v.process.Manifest().Exclusive }
+func newVersion(row pluginsdk.PluginInfo) *version {
+	return &version{
+		row: row, fault: make(chan string, 1), asked: make(map[string]int), configured: settingsOf(&row),
+		stopEvents: func() {}, stopWatch: func() {},
+	}
+}
+
+// blame has the version ended for a fault.
+func (v *version) blame(why string) {
+	select {
+	case v.fault <- why:
+	default: // it is to be ended already
+	}
+}
+
+// bring brings a version to the point where it can serve: ready, and active. Of
+// an exclusive plugin the old one is deactivated for it first, and activated
+// again when the new one fails.
+func (i *Instance) bring(ctx context.Context, old *version) (*version, error) {
+	v, err := i.launch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	alone := old != nil && exclusive(old, v)
+	if alone {
+		i.deactivate(ctx, old)
+	}
+	if err = i.activate(ctx, v); err == nil {
+		return v, nil
+	}
+	i.kill(v)
+	if alone && ctx.Err() == nil {
+		if again := i.activate(ctx, old); again != nil {
+			old.blame("it could not be activated again: " + again.Error())
+		}
+	}
+	return nil, err
+}
 
 // launch brings a process to the point where it stands ready: verified,
 // described, started, not active.
 func (i *Instance) launch(ctx context.Context) (*version, error) {
 	ctx, cancel := context.WithTimeout(ctx, i.host.config.StartTimeout)
 	defer cancel()
-	v := &version{row: *i.wanted.Load()}
+	v := newVersion(*i.wanted.Load())
 	var err error
 	began := time.Now()
-	if err := i.verify(v); err != nil {
+	if err := i.verify(ctx, v); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	verified := time.Now()
 	if v.process, err = i.begin(ctx, v); err != nil {
-		return nil, fmt.Errorf("start: %w", err)
+		if err = fmt.Errorf("start: %w", err); pluginsdk.CodeOf(err) == pluginsdk.CodeInvalid {
+			err = refusal{err} // what it says of itself is wrong: another try would not change it
+		}
+		return nil, err
 	}
 	if err := i.admit(ctx, v); err != nil {
 		i.kill(v)
@@ -63,6 +114,10 @@ func (i *Instance) launch(ctx context.Context) (*version, error) {
 // begin starts the process, or meets the one that runs under a debugger.
 func (i *Instance) begin(ctx context.Context, v *version) (*launch.Plugin, error) {
 	config := i.launchConfig(v)
+	if v.row.Origin == pluginsdk.OriginDev && !i.host.config.Dev {
+		return nil, refused("its author is working on it (`harness plugin dev`), which only a daemon started with --dev runs; " +
+			"`harness plugin install` installs it for good")
+	}
 	if v.row.Attach != "" {
 		if !i.host.config.Dev {
 			return nil, refused("it is to be attached to a debugger, which only a daemon started with --dev does; "+
@@ -79,14 +134,15 @@ func (i *Instance) begin(ctx context.Context, v *version) (*launch.Plugin, error
 
 // verify asks whether the file is the one that was pinned; a process under a
 // debugger has none.
-func (i *Instance) verify(v *version) error {
+func (i *Instance) verify(ctx context.Context, v *version) error {
 	if i.host.config.Verify == nil || v.row.Attach != "" || i.host.pins.holds(v.row) {
 		return nil
 	}
-	if err := i.host.config.Verify(v.row); err != nil {
-		return refusal{err}
+	err := i.host.config.Verify(ctx, v.row)
+	if err == nil || ctx.Err() != nil {
+		return err // too slow is no verdict
 	}
-	return nil
+	return refusal{err}
 }
 
 func (i *Instance) launchConfig(v *version) launch.Config {
@@ -94,7 +150,11 @@ func (i *Instance) launchConfig(v *version) launch.Config {
 	return launch.Config{
 		Path: v.row.Path, Env: i.host.environment(v.row), Host: i.host.api.For(i.name),
 		Admit: func(ctx context.Context, capability pluginsdk.Capability) error {
-			return i.host.api.Admit(ctx, i.name, capability)
+			err := i.host.api.Admit(ctx, i.name, capability)
+			if pluginsdk.CodeOf(err) == pluginsdk.CodeDenied {
+				i.tellDenied(v, capability, err)
+			}
+			return err
 		},
 		Log: i.processLog(), Name: i.name, StartTimeout: i.host.config.StartTimeout, SocketDir: i.host.config.Sockets,
 		Limits: launch.Limits{
@@ -102,7 +162,15 @@ func (i *Instance) launchConfig(v *version) launch.Config {
 			Processes: limits.Processes * threadsPerProcess, OpenFiles: limits.OpenFiles,
 		},
 		Cgroups: i.host.cgroups,
-		Fault:   func(err error) { i.blame(v, err.Error()) },
+		Fault:   func(err error) { v.blame(err.Error()) },
+	}
+}
+
+// tellDenied logs the first call that a process was refused for the want of a
+// capability.
+func (i *Instance) tellDenied(v *version, capability pluginsdk.Capability, err error) {
+	if _, told := v.denied.LoadOrStore(capability, true); !told {
+		i.log.Warn("plugin was refused a call", "err", err)
 	}
 }
 
@@ -126,7 +194,7 @@ func (i *Instance) admit(ctx context.Context, v *version) error {
 	}
 	if len(differences) > 0 {
 		if err := i.host.store.SavePluginManifest(ctx, i.name, manifest); err != nil {
-			return fmt.Errorf("store the manifest: %w", err)
+			return ownTrouble{fmt.Errorf("store the manifest: %w", err)}
 		}
 	}
 	v.row.Manifest = manifest
@@ -143,12 +211,14 @@ func (i *Instance) activate(ctx context.Context, v *version) error {
 }
 
 // publish makes a version the one that answers.
-func (i *Instance) publish(ctx context.Context, v *version) {
-	v.stop = append(v.stop, i.subscribe(v), i.watchOver(v))
+func (i *Instance) publish(v *version) {
+	v.stopEvents, v.stopWatch = i.subscribe(v), i.watchOver(v)
+	i.mu.Lock()
+	i.serving = v
+	i.setStateLocked(pluginsdk.PluginServing, "", time.Time{})
+	i.mu.Unlock()
 	manifest := v.process.Manifest()
 	i.change(func(info *pluginsdk.PluginInfo) { info.Manifest, info.Version = manifest, manifest.Version })
-	i.setServing(v)
-	i.setState(pluginsdk.PluginServing, i.lastError(), time.Time{})
 	i.log.Info("plugin serves", "pid", v.process.PID(), "version", manifest.Version)
 	if lacking := i.Info().Lacking(); len(lacking) > 0 {
 		i.log.Info("plugin asks for more than it was granted", "lacks", listed(lacking))
@@ -157,34 +227,43 @@ func (i *Instance) publish(ctx context.Context, v *version) {
 
 // withdraw takes the version out of service, also of the runs that began with
 // it: it is about to be ended.
-func (i *Instance) withdraw(v *version) {
-	i.setServing(nil)
+func (i *Instance) withdraw(v *version, to pluginsdk.PluginState) {
+	i.mu.Lock()
+	i.serving = nil
+	i.setStateLocked(to, "", time.Now())
+	i.mu.Unlock()
 	i.forget(v)
-	v.end()
+	v.stopEvents()
 }
 
-// end ends what was begun for the version besides its process.
-func (v *version) end() {
-	for _, stop := range v.stop {
-		stop()
-	}
-	v.stop = nil
-}
-
-// close ends a version after the calls under way.
+// close ends a version after the calls under way. They get half of the time:
+// the rest is for the plugin to put down what it holds.
 func (i *Instance) close(v *version) {
 	ctx, cancel := context.WithTimeout(context.Background(), i.host.config.StopTimeout)
 	defer cancel()
-	i.setState(pluginsdk.PluginStopping, i.lastError(), time.Time{})
-	i.drain(ctx, v, false)
+	calls, cancelCalls := context.WithTimeout(ctx, i.host.config.StopTimeout/2)
+	defer cancelCalls()
+	if fault := i.drain(calls, v, false); fault != "" {
+		i.killNow(v)
+		return
+	}
 	i.deactivate(ctx, v)
 	i.stop(ctx, v)
 }
 
-// killTime is how long a process that is at fault gets to end by itself.
+// killTime is how long a process that could not be started gets to end by
+// itself.
 const killTime = time.Second
 
-// kill ends a version that is at fault.
+// killNow ends a version that is at fault: it may be stopped, or eating the
+// machine's memory, and the calls that it has not answered wait for its end.
+func (i *Instance) killNow(v *version) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	i.stop(ctx, v)
+}
+
+// kill ends a version that is of no use.
 func (i *Instance) kill(v *version) {
 	ctx, cancel := context.WithTimeout(context.Background(), killTime)
 	defer cancel()
@@ -195,7 +274,8 @@ func (i *Instance) stop(ctx context.Context, v *version) {
 	if err := v.process.Stop(ctx); err != nil {
 		i.log.Debug("plugin was killed", "err", err)
 	}
-	i.figures.ended()
+	v.stopWatch()
+	i.figures.ended(v)
 }
 
 func (i *Instance) deactivate(ctx context.Context, v *version) {
@@ -205,22 +285,25 @@ func (i *Instance) deactivate(ctx context.Context, v *version) {
 }
 
 // drain waits until the version answers no hook and, with its runs, until no
-// run keeps to it.
-func (i *Instance) drain(ctx context.Context, v *version, withRuns bool) {
+// run keeps to it. It returns at once when the version has ended, and with the
+// fault when it is at fault.
+func (i *Instance) drain(ctx context.Context, v *version, withRuns bool) (fault string) {
 	for {
 		i.mu.Lock()
 		busy := v.calls > 0 || withRuns && v.runs > 0
 		changed := i.changed
 		i.mu.Unlock()
 		if !busy {
-			return
+			return ""
 		}
 		select {
 		case <-changed:
+		case fault = <-v.fault:
+			return fault
 		case <-v.process.Done():
-			return
+			return ""
 		case <-ctx.Done():
-			return
+			return ""
 		}
 	}
 }
@@ -231,10 +314,23 @@ func (i *Instance) subscribe(v *version) (stop func()) {
 		return func() {}
 	}
 	return i.host.events.Subscribe(i.name, manifest.Events, func(ctx context.Context, events []pluginsdk.Event) error {
+		if events = i.visible(events); len(events) == 0 {
+			return nil
+		}
 		last := events[len(events)-1]
 		call := pluginsdk.Call{ID: fmt.Sprintf("broadcast:%s:%d", last.Boot, last.Seq), Attempt: 1}
 		return i.tell(ctx, v, pluginsdk.HookBroadcast, call, func(ctx context.Context) error {
 			return v.process.OnBroadcast(ctx, events)
 		})
 	})
+}
+
+// visible are the events that the plugin may see: its own, and the others' with
+// events.read.
+func (i *Instance) visible(events []pluginsdk.Event) []pluginsdk.Event {
+	if slices.Contains(i.Info().Granted, pluginsdk.CapEventsRead) {
+		return events
+	}
+	own := i.name + ":"
+	return slices.DeleteFunc(slices.Clone(events), func(e pluginsdk.Event) bool { return !strings.HasPrefix(string(e.Type), own) })
 }

@@ -36,7 +36,7 @@ func (i *Instance) watchOver(v *version) (stop func()) {
 				return
 			}
 			if why := watch.look(ctx); why != "" {
-				i.blame(v, why)
+				v.blame(why)
 				return
 			}
 		}
@@ -75,7 +75,7 @@ func (w *watcher) usage() string {
 	if err != nil {
 		return ""
 	}
-	w.instance.figures.measured(usage)
+	w.instance.figures.measured(w.of, usage)
 	if why := exceeded(usage, limitsOf(w.of.row.Limits, w.instance.host.config.Limits)); why != "" {
 		return why
 	}

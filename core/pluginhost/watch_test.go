@@ -14,10 +14,10 @@ func TestAFaultThatOnlyShowsFromOutsideEndsThePlugin(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("what a process uses is read from /proc, which only Linux has")
 	}
-	limits := pluginsdk.PluginLimits{MemoryBytes: 48 << 20}
+	limits := pluginsdk.PluginLimits{MemoryBytes: 120 << 20}
 	h, r := startOn(t, Config{Limits: limits}, &bus{}, "first")
 	i := serving(t, h, r, "first")
-	for how, want := range map[string]string{"eat": "its limit is 48 MiB", "stop": "SIGSTOP"} {
+	for how, want := range map[string]string{"eat": "its limit is 120 MiB", "stop": "SIGSTOP"} {
 		before := r.row("first").Restarts
 		_, _ = say(t, i, how)
 		r.until(t, how+": end and return", func() bool {
@@ -37,6 +37,8 @@ func TestLedgerCountsWhatAPluginDid(t *testing.T) {
 	events := &bus{}
 	h, r := startOn(t, Config{}, events, "listens")
 	i := serving(t, h, r, "listens")
+	_ = r.edit("listens", func(p *pluginsdk.PluginInfo) { p.Granted = []pluginsdk.Capability{pluginsdk.CapEventsRead} })
+	waitFor(t, func() bool { return h.Granted("listens", pluginsdk.CapEventsRead) })
 	for range 10 {
 		if _, err := say(t, i, ""); err != nil {
 			t.Fatal(err)

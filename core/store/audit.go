@@ -22,16 +22,20 @@ type AuditEntry struct {
 
 // Audit notes, on disk, who did what.
 func (s *Store) Audit(ctx context.Context, who, action, target, detail string) error {
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		return s.note(ctx, tx, who, action, target, detail)
+	})
+	return wrap("write the audit log", err)
+}
+
+// note is Audit within a transaction.
+func (s *Store) note(ctx context.Context, tx *tx, who, action, target, detail string) error {
 	id, err := newID()
 	if err != nil {
 		return err
 	}
-	now := s.now()
-	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		return tx.AuditEntry.Create().SetID(id).SetWho(clean(who)).SetAction(clean(action)).
-			SetTarget(clean(target)).SetDetail(clean(detail)).SetCreatedAt(now).Exec(ctx)
-	})
-	return wrap("write the audit log", err)
+	return tx.AuditEntry.Create().SetID(id).SetWho(clean(who)).SetAction(clean(action)).
+		SetTarget(clean(target)).SetDetail(clean(detail)).SetCreatedAt(s.now()).Exec(ctx)
 }
 
 // AuditEntries returns the newest entries, oldest first.

@@ -49,31 +49,6 @@ func (s *Store) Plugin(ctx context.Context, name string) (pluginsdk.PluginInfo, 
 	return plugins[0], nil
 }
 
-// PluginSettings returns a plugin's settings, a JSON object; {} when none are
-// set, CodeInvalid when what is stored is no object.
-func (s *Store) PluginSettings(ctx context.Context, name string) (json.RawMessage, error) {
-	var raw sql.RawBytes
-	rows, err := s.back.reader().QueryContext(ctx, "SELECT settings FROM plugins WHERE name = $1", name)
-	if err != nil {
-		return nil, wrap("read settings", err)
-	}
-	defer rows.Close() // Err is asked below
-	if !rows.Next() {
-		if err := rows.Err(); err != nil {
-			return nil, wrap("read settings", err)
-		}
-		return nil, noPlugin(name)
-	}
-	if err := rows.Scan(&raw); err != nil {
-		return nil, wrap("read settings", err)
-	}
-	settings, err := document("settings of "+name, json.RawMessage(raw))
-	if err == nil && settings == nil {
-		settings = json.RawMessage("{}")
-	}
-	return settings, err
-}
-
 func pluginsOf(rows *sql.Rows) (plugins []pluginsdk.PluginInfo, err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {

@@ -32,15 +32,7 @@ func (s *Store) InstallPlugin(ctx context.Context, p pluginsdk.PluginInfo) error
 		if err != nil || known > 0 {
 			return err
 		}
-		if err := tx.row(ctx, "SELECT COALESCE(MAX(position), 0) FROM plugins", nil, &p.Position); err != nil {
-			return err
-		}
-		p.Position += positionStep
-		insert, err := insertPlugin(tx.Plugin, p)
-		if err != nil {
-			return err
-		}
-		return insert.Exec(ctx)
+		return tx.addPlugin(ctx, p)
 	})
 	return wrap("install plugin", err)
 }
@@ -89,26 +81,6 @@ func (s *Store) SetPluginPosition(ctx context.Context, name string, position int
 	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetPosition(position) })
 }
 
-// SetPluginSettings replaces a plugin's settings, a JSON object.
-func (s *Store) SetPluginSettings(ctx context.Context, name string, settings json.RawMessage) error {
-	settings, err := document("settings", settings)
-	if err != nil {
-		return err
-	}
-	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) {
-		if settings == nil {
-			u.ClearSettings()
-		} else {
-			u.SetSettings(settings)
-		}
-	})
-}
-
-// SetPluginGranted replaces the capabilities a plugin has.
-func (s *Store) SetPluginGranted(ctx context.Context, name string, granted []pluginsdk.Capability) error {
-	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetGranted(granted) })
-}
-
 // SetPluginGrants replaces the capabilities and the environment variables a
 // plugin has.
 func (s *Store) SetPluginGrants(ctx context.Context, name string, granted []pluginsdk.Capability, env []string) error {
@@ -134,11 +106,6 @@ func (s *Store) SetPluginAttach(ctx context.Context, name, attach string) error 
 // SavePluginLedger keeps a plugin's figures for who looks when it is down.
 func (s *Store) SavePluginLedger(ctx context.Context, name string, ledger pluginsdk.PluginLedger) error {
 	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) { u.SetLedger(ledger) })
-}
-
-// SetPluginOnFailure replaces the operator's word on failing hooks.
-func (s *Store) SetPluginOnFailure(ctx context.Context, name string, modes map[pluginsdk.Hook]pluginsdk.OnFailure) error {
-	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetOnFailure(modes) })
 }
 
 // SavePluginManifest keeps what a plugin last said about itself.
@@ -173,7 +140,10 @@ func (s *Store) DeletePlugin(ctx context.Context, name string) error {
 		if err == nil && n == 0 {
 			return noPlugin(name)
 		}
-		for _, table := range []string{"plugin_states", "plugin_secrets"} {
+		if err == nil {
+			_, err = tx.usageOf(ctx, name) // nobody adds to its state meanwhile
+		}
+		for _, table := range []string{"plugin_states", "plugin_usages", "plugin_secrets"} {
 			if err == nil {
 				_, err = tx.run(ctx, "DELETE FROM "+table+" WHERE plugin = $1", name)
 			}

@@ -55,11 +55,7 @@ func (s *Store) SomePluginSecret(ctx context.Context) (plugin, name string, seal
 func (s *Store) EditPluginSettings(ctx context.Context, name, who string,
 	edit func(settings json.RawMessage, sealed map[string][]byte) (json.RawMessage, map[string][]byte, string, error),
 ) error {
-	entry, err := newID()
-	if err != nil {
-		return err
-	}
-	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		// First, because on Postgres it makes another edit wait.
 		n, err := tx.Plugin.Update().Where(plugin.ID(name)).AddSettingsRevision(1).SetQuarantine("").SetUpdatedAt(s.now()).Save(ctx)
 		if err == nil && n == 0 {
@@ -72,8 +68,7 @@ func (s *Store) EditPluginSettings(ctx context.Context, name, who string,
 		if err != nil {
 			return err
 		}
-		return tx.AuditEntry.Create().SetID(entry).SetWho(clean(who)).SetAction("plugin.settings").
-			SetTarget(name).SetDetail(clean(detail)).SetCreatedAt(s.now()).Exec(ctx)
+		return s.note(ctx, tx, who, "plugin.settings", name, detail)
 	})
 	return wrap("change settings", err)
 }

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"slices"
 	"strings"
 
@@ -23,14 +25,8 @@ func (s *Store) GetState(ctx context.Context, plugin, key string) ([]byte, error
 	return row.Value, nil
 }
 
-// What a plugin may keep: keys, and bytes of keys and values together.
-const (
-	MaxStateKeys  = 10_000
-	MaxStateBytes = 64 << 20
-)
-
-// PutState sets the value of a plugin's key. CodeExhausted: the plugin would
-// keep more than MaxStateKeys or MaxStateBytes.
+// PutState sets the value of a plugin's key. CodeExhausted: it would
+// make the plugin keep more than MaxStateKeys or MaxStateBytes.
 func (s *Store) PutState(ctx context.Context, plugin, key string, value []byte) error {
 	id, err := newID()
 	if err != nil {
@@ -39,38 +35,52 @@ func (s *Store) PutState(ctx context.Context, plugin, key string, value []byte) 
 	if value == nil {
 		value = []byte{}
 	}
+	key = clean(key)
 	now := s.now()
 	err = s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
-		if err := tx.stateRoom(ctx, plugin, clean(key), len(value)); err != nil {
+		used, err := tx.usageOf(ctx, plugin)
+		if err != nil {
 			return err
 		}
-		return tx.PluginState.Create().SetID(id).SetPlugin(plugin).SetKey(clean(key)).SetValue(value).SetUpdatedAt(now).
-			OnConflictColumns(pluginstate.FieldPlugin, pluginstate.FieldKey).
-			Update(func(u *ent.PluginStateUpsert) { u.SetValue(value).SetUpdatedAt(now) }).Exec(ctx)
+		var old int64
+		err = tx.row(ctx, "SELECT LENGTH(value) FROM plugin_states WHERE plugin = $1 AND key = $2", []any{plugin, key}, &old)
+		more := usage{bytes: int64(len(value)) - old}
+		if errors.Is(err, sql.ErrNoRows) {
+			more, err = usage{keys: 1, bytes: int64(len(key) + len(value))}, nil
+		}
+		if err == nil {
+			err = used.mayGrow(plugin, more)
+		}
+		if err == nil {
+			err = tx.PluginState.Create().SetID(id).SetPlugin(plugin).SetKey(key).SetValue(value).SetUpdatedAt(now).
+				OnConflictColumns(pluginstate.FieldPlugin, pluginstate.FieldKey).
+				Update(func(u *ent.PluginStateUpsert) { u.SetValue(value).SetUpdatedAt(now) }).Exec(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		return tx.setUsage(ctx, plugin, used.plus(more))
 	})
 	return wrap("write plugin state", err)
 }
 
-// stateRoom refuses a value that is more than the plugin may keep.
-func (t *tx) stateRoom(ctx context.Context, plugin, key string, size int) error {
-	var keys, bytes int
-	err := t.row(ctx, "SELECT COUNT(*), COALESCE(SUM(LENGTH(key) + LENGTH(value)), 0) FROM plugin_states WHERE plugin = $1 AND key <> $2",
-		[]any{plugin, key}, &keys, &bytes)
-	if err != nil {
-		return err
-	}
-	if bytes += len(key) + size; keys >= MaxStateKeys || bytes > MaxStateBytes {
-		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "%s would keep %d keys and %d bytes; at most %d keys and %d bytes are allowed: delete some",
-			plugin, keys+1, bytes, MaxStateKeys, MaxStateBytes)
-	}
-	return nil
-}
-
 // DeleteState removes a plugin's key; an absent one is no error.
 func (s *Store) DeleteState(ctx context.Context, plugin, key string) error {
+	key = clean(key)
 	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
-		_, err := tx.PluginState.Delete().Where(pluginstate.Plugin(plugin), pluginstate.Key(clean(key))).Exec(ctx)
-		return err
+		used, err := tx.usageOf(ctx, plugin)
+		if err != nil {
+			return err
+		}
+		var size int64
+		err = tx.row(ctx, "DELETE FROM plugin_states WHERE plugin = $1 AND key = $2 RETURNING LENGTH(value)", []any{plugin, key}, &size)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return tx.setUsage(ctx, plugin, used.plus(usage{keys: -1, bytes: -size - int64(len(key))}))
 	})
 	return wrap("delete plugin state", err)
 }

@@ -117,6 +117,18 @@ func (f PluginStateFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value,
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PluginStateMutation", m)
 }
 
+// The PluginUsageFunc type is an adapter to allow the use of ordinary
+// function as PluginUsage mutator.
+type PluginUsageFunc func(context.Context, *ent.PluginUsageMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f PluginUsageFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.PluginUsageMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PluginUsageMutation", m)
+}
+
 // The RunFunc type is an adapter to allow the use of ordinary
 // function as Run mutator.
 type RunFunc func(context.Context, *ent.RunMutation) (ent.Value, error)

@@ -255,6 +255,18 @@ var (
 			},
 		},
 	}
+	// PluginUsagesColumns holds the columns for the "plugin_usages" table.
+	PluginUsagesColumns = []*schema.Column{
+		{Name: "plugin", Type: field.TypeString},
+		{Name: "state_keys", Type: field.TypeInt64, Default: 0},
+		{Name: "state_bytes", Type: field.TypeInt64, Default: 0},
+	}
+	// PluginUsagesTable holds the schema information for the "plugin_usages" table.
+	PluginUsagesTable = &schema.Table{
+		Name:       "plugin_usages",
+		Columns:    PluginUsagesColumns,
+		PrimaryKey: []*schema.Column{PluginUsagesColumns[0]},
+	}
 	// RunsColumns holds the columns for the "runs" table.
 	RunsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString},
@@ -408,6 +420,7 @@ var (
 		PluginsTable,
 		PluginSecretsTable,
 		PluginStatesTable,
+		PluginUsagesTable,
 		RunsTable,
 		TasksTable,
 		ThreadsTable,

@@ -33,6 +33,9 @@ type PluginSecret func(*sql.Selector)
 // PluginState is the predicate function for pluginstate builders.
 type PluginState func(*sql.Selector)
 
+// PluginUsage is the predicate function for pluginusage builders.
+type PluginUsage func(*sql.Selector)
+
 // Run is the predicate function for run builders.
 type Run func(*sql.Selector)
 

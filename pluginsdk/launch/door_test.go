@@ -95,23 +95,20 @@ func (s *blockedState) waiting() int {
 	return s.calls
 }
 
-// A plugin that calls and calls must not fill the daemon with goroutines.
+// A plugin that calls and calls must not fill the daemon with goroutines; an
+// honest one under load is made to wait, and not refused.
 func TestHostCallsAtOnceAreBounded(t *testing.T) {
 	cfg, faults := faulted(config(t, "hostile"))
-	log := newRecorder()
-	cfg.Log = log.logger()
 	state := &blockedState{release: make(chan struct{})}
 	cfg.Host = plugintest.NewHost().SDK()
 	cfg.Host.State = state
 	plugin := started(t, cfg)
 	refused := make(chan string, 1)
 	go func() { refused <- do(t, plugin, "call-host 100") }()
-	eventually(t, "64 calls wait and 36 are refused", func() bool {
-		return state.waiting() == 64 && log.matching("refused") == 36
-	})
+	eventually(t, "64 calls are under way", func() bool { return state.waiting() == 64 })
 	close(state.release)
-	if got := <-refused; got != "36" {
-		t.Errorf("%s calls were refused, want 36", got)
+	if got := <-refused; got != "0" || state.waiting() != 100 {
+		t.Errorf("%s calls were refused, %d were made", got, state.waiting())
 	}
 	// The places are free again.
 	for range 3 {

@@ -17,12 +17,13 @@ import (
 )
 
 const (
-	// maxCalls is how many Host calls of a plugin may be under way at once.
-	maxCalls = 64
-	// maxStreams bounds what one connection may have open, and with it the
-	// handlers of calls that were cancelled. It is more than maxCalls, so that
-	// a caller is refused instead of made to wait.
-	maxStreams = 2 * maxCalls
+	// maxStreams is how many Host calls a plugin may have under way at once on
+	// its connection. One more waits on the plugin's side until one has ended:
+	// an honest plugin under load is made to wait, not refused.
+	maxStreams = 64
+	// maxCalls bounds them over all connections, with the handlers of calls that
+	// were cancelled: what comes above it did not wait.
+	maxCalls = 2 * maxStreams
 	// maxHeaderBytes bounds the metadata of a call and of its answer.
 	maxHeaderBytes = 256 << 10
 	// greetTime is how long a connection may take for its handshakes.

@@ -31,7 +31,7 @@ func (p *process) usage() (Usage, error) {
 	if !ok || leader.state == 'Z' || leader.state == 'X' {
 		return Usage{}, errNoProcess()
 	}
-	usage := Usage{OpenFiles: openFiles(pid), Stopped: leader.state == 'T' || leader.state == 't'}
+	usage := Usage{OpenFiles: openFiles(pid), Stopped: leader.state == 'T'} // t is a debugger's
 	var ticks, pages int64
 	for _, stat := range r.tree(leader, p.launcher.strays.of(pid, p.confine.mark)) {
 		usage.Processes++

@@ -74,6 +74,13 @@ func TestPluginDevNeedsAnInstallationAndSources(t *testing.T) {
 	harness(t, "", "plugin", "dev", t.TempDir()).want(t, exitFailed, "No daemon runs", "nothing to build in")
 }
 
+// What an author builds is signed by nobody.
+func TestPluginDevIsRefusedWhereSignaturesAreRequired(t *testing.T) {
+	withPlugins(t)
+	t.Setenv("HARNESS_PLUGIN_SIGNATURES", "required")
+	harness(t, "", "plugin", "dev", t.TempDir()).want(t, exitFailed, "", "signatures are required here")
+}
+
 func TestAPluginIsAttachedToOnlyIfItIsThere(t *testing.T) {
 	data := withPlugins(t)
 	pid := strconv.Itoa(os.Getpid())

@@ -46,6 +46,9 @@ func runPluginDev(cmd *cobra.Command, args []string) error {
 	return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
+		if err := o.MayDevelop(); err != nil {
+			return err
+		}
 		out := &sharedWriter{to: o.Out}
 		o.Out = out
 		if !o.Running() {

@@ -20,15 +20,15 @@ func withPlugins(t *testing.T) (data string) {
 	defer database.Close()
 	for n, name := range []string{"activity", "time"} {
 		info := pluginsdk.PluginInfo{Name: name, Path: "/opt/" + name, Enabled: n == 0, Position: (n + 1) * 10, State: pluginsdk.PluginStopped}
+		if name == "activity" {
+			info.Settings = json.RawMessage(`{"token":"hunter2"}`)
+		}
 		if err := database.RegisterPlugin(t.Context(), info); err != nil {
 			t.Fatal(err)
 		}
 	}
 	long := "start: the thing\nbroke " + strings.Repeat("badly ", 40)
 	if err := database.SavePluginState(t.Context(), "activity", pluginsdk.PluginServing, long, 3); err != nil {
-		t.Fatal(err)
-	}
-	if err := database.SetPluginSettings(t.Context(), "activity", json.RawMessage(`{"token":"hunter2"}`)); err != nil {
 		t.Fatal(err)
 	}
 	return data

@@ -16,17 +16,20 @@ func newPluginUpgrade() *cobra.Command {
 version wants more is not granted unless --grant says so. A running daemon starts the new
 version beside the old one and moves the calls over once it serves; the old version is
 kept for ` + "`harness plugin rollback`" + `. The version that is installed already has its files put right
-when they were changed.`,
+when they were changed. An enabled plugin whose new version has a command of another one
+needs --force, as with ` + "`harness plugin enable`.",
 		Example: `  harness plugin upgrade greeter greeter-1.1.0.tar.gz
   harness plugin upgrade greeter ./bin/greeter --yes --grant messages.write`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			force, _ := cmd.Flags().GetBool("force")
 			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
-				return o.Upgrade(ctx, args[0], args[1], grantFlags(cmd))
+				return o.Upgrade(ctx, args[0], operate.Upgrade{Source: args[1], Grants: grantFlags(cmd), Force: force})
 			})
 		},
 	}
 	addYes(cmd)
 	addGrantFlags(cmd)
+	cmd.Flags().Bool("force", false, "also when another plugin has a command of the same name")
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/client"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 func newTools() *cobra.Command {
@@ -122,23 +123,31 @@ func callTool(cmd *cobra.Command, name string, input json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	out, text := cmd.OutOrStdout(), result.Text
+	out := cmd.OutOrStdout()
 	asJSON, _ := cmd.Flags().GetBool("json")
 	switch {
 	case asJSON:
 		err = printJSONValue(out, result)
 	case result.IsError:
-		fmt.Fprintln(cmd.ErrOrStderr(), terminal.Clean(text))
-	case text == "" && len(result.Structured) > 0:
-		_, err = fmt.Fprintln(out, string(result.Structured))
+		fmt.Fprintln(cmd.ErrOrStderr(), terminal.Clean(result.Text))
 	default:
-		if terminal.IsTerminal(out) {
-			text = terminal.Clean(text)
-		}
-		_, err = fmt.Fprintln(out, text)
+		_, err = fmt.Fprintln(out, shownResult(result, terminal.IsTerminal(out)))
 	}
 	if err == nil && result.IsError {
 		return errSilent
 	}
 	return err
+}
+
+// shownResult is what a tool answered: its text, else what it is structured as. A
+// program gets it as it is.
+func shownResult(result pluginsdk.ToolResult, toTerminal bool) string {
+	text := result.Text
+	if text == "" {
+		text = string(result.Structured)
+	}
+	if toTerminal {
+		return terminal.Clean(text)
+	}
+	return text
 }

@@ -71,3 +71,16 @@ func TestToolsCall(t *testing.T) {
 		}
 	}
 }
+
+// What a tool answers with may not play with the terminal of who called it, also
+// when it is JSON, in which most of that needs no escape.
+func TestWhatAToolAnswersIsCleanedForATerminal(t *testing.T) {
+	for _, result := range []pluginsdk.ToolResult{{Text: "a\u009b31m\u202eb"}, {Structured: json.RawMessage("a\u009b31m\u202eb")}} {
+		if got := shownResult(result, true); got != "a31mb" {
+			t.Errorf("on a terminal: %q", got)
+		}
+		if got := shownResult(result, false); got != "a\u009b31m\u202eb" {
+			t.Errorf("to a program: %q", got)
+		}
+	}
+}

@@ -46,6 +46,11 @@ func up(cmd *cobra.Command) (err error) {
 		return err
 	}
 	config.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: config.LogLevel}))
+	if !config.Dev {
+		if err := daemon.Harden(); err != nil {
+			config.Log.Warn("plugins can read this process's environment", "err", err)
+		}
+	}
 	ctx, hurry, release := untilTold(cmd.Context())
 	defer release()
 

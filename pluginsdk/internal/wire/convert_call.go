@@ -12,6 +12,7 @@ func callTo(v pluginsdk.Call) *typesv1.Call {
 		Attempt:  int64(v.Attempt),
 		Token:    v.Token,
 		Deadline: timeTo(v.Deadline),
+		TraceId:  v.TraceID,
 	}
 }
 
@@ -22,5 +23,6 @@ func callFrom(m *typesv1.Call) pluginsdk.Call {
 		Attempt:  int(m.GetAttempt()),
 		Token:    m.GetToken(),
 		Deadline: timeFrom(m.GetDeadline()),
+		TraceID:  m.GetTraceId(),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"google.golang.org/grpc"
@@ -139,7 +140,26 @@ func (c codedConn) Invoke(ctx context.Context, method string, args, reply any, o
 		// Our end was closed because the other has died: nobody cancelled the call.
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the other side has ended: %w", err)
 	}
-	return errorFrom(err)
+	if code := status.Code(err); (code == codes.DeadlineExceeded || code == codes.Canceled) && expired(ctx) {
+		return pluginsdk.Errorf(pluginsdk.CodeDeadline, "there was no answer before the deadline of the call: %w", context.DeadlineExceeded)
+	}
+	err = errorFrom(err)
+	var answered *pluginsdk.Error
+	if errors.As(err, &answered) && answered.Code == pluginsdk.CodeDeadline {
+		answered.Cause = nil // a deadline of the other side's own, not of this call
+	}
+	return err
+}
+
+// clockSlack is how much earlier than this side the other one may see that the
+// deadline has come.
+const clockSlack = 5 * time.Millisecond
+
+// expired reports whether the deadline of the call has come. The other side may
+// have noticed it first, and then the call looks like one that was cancelled.
+func expired(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) < clockSlack
 }
 
 // connectionClosing is what grpc says of a call on a connection that this side

@@ -43,7 +43,9 @@ type Call struct {
 	// The host's; to be sent back unchanged.
 	Token string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
 	// The call is given up at this time.
-	Deadline      *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Deadline *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// The run's, 32 hex digits; empty outside a run.
+	TraceId       string `protobuf:"bytes,6,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -113,17 +115,25 @@ func (x *Call) GetDeadline() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Call) GetTraceId() string {
+	if x != nil {
+		return x.TraceId
+	}
+	return ""
+}
+
 var File_harness_types_v1_call_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_call_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/types/v1/call.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x95\x01\n" +
+	"\x1bharness/types/v1/call.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb0\x01\n" +
 	"\x04Call\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12\x18\n" +
 	"\aattempt\x18\x03 \x01(\x03R\aattempt\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\tR\x05token\x126\n" +
-	"\bdeadline\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadlineBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\bdeadline\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x19\n" +
+	"\btrace_id\x18\x06 \x01(\tR\atraceIdBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_call_proto_rawDescOnce sync.Once

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -30,6 +31,9 @@ type Loop struct {
 	// differs from the one before.
 	Use func(ctx context.Context, build Build) error
 }
+
+// shown is how much is shown of what a manifest says.
+const shown = 300
 
 // settle is how long the sources must stay as they are to be built: an editor
 // that saves all, or a checkout, changes many files.
@@ -118,7 +122,7 @@ func (l Loop) once(ctx context.Context, used Build) (Build, error) {
 	if err := kept.sweep(used); err != nil {
 		fmt.Fprintln(l.Out, err)
 	}
-	fmt.Fprintf(l.Out, "Built %s %s in %s (%.12s).\n", kept.Manifest.Name, kept.Manifest.Version, took, kept.SHA256)
+	fmt.Fprintf(l.Out, "Built %s %s in %s (%.12s).\n", kept.Manifest.Name, terminal.Short(kept.Manifest.Version, shown), took, kept.SHA256)
 	return kept, nil
 }
 
@@ -136,7 +140,7 @@ func (l Loop) failed(ctx context.Context, used Build, err error) error {
 	if used.Path != "" {
 		what = "The last build goes on running"
 	}
-	fmt.Fprintf(l.Out, "%v\n%s; save a change to try again.\n", err, what)
+	fmt.Fprintf(l.Out, "%s\n%s; save a change to try again.\n", terminal.Clean(err.Error()), what)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -18,7 +19,7 @@ func WatchState(ctx context.Context, store Store, name string, out io.Writer, ti
 		if row, err := rowNamed(ctx, store, name); err == nil {
 			if now := stateOf(row); now != told {
 				told = now
-				fmt.Fprintf(out, "%s is %s\n", name, now)
+				fmt.Fprintf(out, "%s is %s\n", name, terminal.Clean(now))
 			}
 		}
 		select {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -15,6 +16,7 @@ import (
 type Store interface {
 	Plugins(ctx context.Context) ([]pluginsdk.PluginInfo, error)
 	InstallPlugin(ctx context.Context, plugin pluginsdk.PluginInfo) error
+	Audit(ctx context.Context, who, action, target, detail string) error
 	SavePluginState(ctx context.Context, name string, state pluginsdk.PluginState, lastError string, restarts int) error
 }
 
@@ -54,6 +56,10 @@ func (r *Registrar) Use(ctx context.Context, build Build) error {
 	}
 	if err := r.Store.InstallPlugin(ctx, rowOf(before, build)); err != nil {
 		return err
+	}
+	detail := fmt.Sprintf("version %s, sha256 %s, built by its author", terminal.Short(build.Manifest.Version, shown), build.SHA256)
+	if err := r.Store.Audit(ctx, "operator", "plugin.dev", build.Manifest.Name, detail); err != nil {
+		return fmt.Errorf("note the build in the audit log: %w", err)
 	}
 	before.Name = build.Manifest.Name
 	if err := r.grant(ctx, before, build.Manifest); err != nil {
@@ -105,13 +111,13 @@ func (r *Registrar) grant(ctx context.Context, row pluginsdk.PluginInfo, manifes
 	for _, request := range manifest.Capabilities {
 		if !slices.Contains(row.Granted, request.Capability) {
 			wanted = append(wanted, string(request.Capability))
-			lines = append(lines, fmt.Sprintf("  %s: %s", request.Capability, request.Reason))
+			lines = append(lines, fmt.Sprintf("  %s: %s", terminal.Short(string(request.Capability), shown), terminal.Short(request.Reason, shown)))
 		}
 	}
 	for _, request := range manifest.Environment {
 		if !slices.Contains(row.GrantedEnv, request.Name) {
 			wanted = append(wanted, "env "+request.Name)
-			lines = append(lines, fmt.Sprintf("  environment variable %s: %s", request.Name, request.Reason))
+			lines = append(lines, fmt.Sprintf("  environment variable %s: %s", request.Name, terminal.Short(request.Reason, shown)))
 		}
 	}
 	if len(wanted) == 0 || slices.Equal(wanted, r.asked) {

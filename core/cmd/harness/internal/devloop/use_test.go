@@ -16,6 +16,8 @@ import (
 type registry struct {
 	rows []pluginsdk.PluginInfo
 	done []string
+
+	noted []string
 }
 
 func (r *registry) Plugins(context.Context) ([]pluginsdk.PluginInfo, error) { return r.rows, nil }
@@ -26,6 +28,11 @@ func (r *registry) InstallPlugin(_ context.Context, row pluginsdk.PluginInfo) er
 		row.Enabled, row.Granted = r.rows[0].Enabled, r.rows[0].Granted
 	}
 	r.rows = []pluginsdk.PluginInfo{row}
+	return nil
+}
+
+func (r *registry) Audit(_ context.Context, who, action, target, _ string) error {
+	r.noted = append(r.noted, who+" "+action+" "+target)
 	return nil
 }
 
@@ -77,6 +84,9 @@ func TestABuildIsRegisteredTurnedOnAndLaterOnlyReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.requireDone(t, "install", "enable greeter", "began greeter")
+	if !slices.Equal(r.noted, []string{"operator plugin.dev greeter"}) {
+		t.Errorf("audit: %v", r.noted)
+	}
 	if row := r.rows[0]; row.Origin != pluginsdk.OriginDev || row.Path != "/home/a" || row.SHA256 != "a" || row.Version != "1" {
 		t.Errorf("the row is %+v", row)
 	}

@@ -29,6 +29,7 @@ func difference(was, is pluginsdk.Manifest) []string {
 		return parts(m.Hooks, func(h pluginsdk.Hook) part { return part{string(h), string(m.OnFailure[h])} })
 	}
 	note("hooks", hooks(was), hooks(is))
+	note("events", parts(was.Events, eventPart), parts(is.Events, eventPart))
 	note("commands", parts(was.Commands, commandPart), parts(is.Commands, commandPart))
 	note("tools", parts(was.Tools, toolPart), parts(is.Tools, toolPart))
 	note("wants", parts(was.Capabilities, capabilityPart), parts(is.Capabilities, capabilityPart))
@@ -73,6 +74,8 @@ func parts[T any](all []T, of func(T) part) []part {
 	}
 	return out
 }
+
+func eventPart(pattern string) part { return part{name: pattern} }
 
 func commandPart(c pluginsdk.CommandSpec) part {
 	return part{"/" + c.Name, c.Usage + "\x00" + c.Description}

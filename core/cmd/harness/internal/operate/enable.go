@@ -16,17 +16,18 @@ func (o *Operator) Enable(ctx context.Context, name string, force bool) error {
 	if err != nil {
 		return err
 	}
-	if err := o.mayEnable(ctx, row, force); err != nil {
+	if err := o.mayEnable(ctx, row, force, "harness plugin enable "+name); err != nil {
 		return err
 	}
-	if err := o.Store.SetPluginEnabled(ctx, name, true); err != nil {
-		return err
-	}
-	detail := "harness plugin"
-	if row.Quarantine != "" {
-		detail += ", out of quarantine"
-	}
-	if err := o.audit(ctx, "plugin.enable", name, detail); err != nil {
+	err = o.edit(ctx, name, "plugin.enable", func(row *pluginsdk.PluginInfo) (string, error) {
+		detail := "harness plugin"
+		if row.Quarantine != "" {
+			detail += ", out of quarantine"
+		}
+		row.Enabled, row.Quarantine = true, ""
+		return detail, nil
+	})
+	if err != nil {
 		return err
 	}
 	o.say("%s is enabled; %s.", name, o.when())
@@ -41,10 +42,11 @@ func (o *Operator) Disable(ctx context.Context, name string) error {
 	if _, err := o.plugin(ctx, name); err != nil {
 		return err
 	}
-	if err := o.Store.SetPluginEnabled(ctx, name, false); err != nil {
-		return err
-	}
-	if err := o.audit(ctx, "plugin.disable", name, "harness plugin"); err != nil {
+	err := o.edit(ctx, name, "plugin.disable", func(row *pluginsdk.PluginInfo) (string, error) {
+		row.Enabled = false
+		return "harness plugin", nil
+	})
+	if err != nil {
 		return err
 	}
 	o.say("%s is disabled; %s.", name, o.when())
@@ -61,8 +63,9 @@ func (o *Operator) conflicts(ctx context.Context, row pluginsdk.PluginInfo) ([]p
 	return pluginhost.Conflicts(row, rows, o.Reserved), nil
 }
 
-// mayEnable refuses a plugin whose commands are somebody else's.
-func (o *Operator) mayEnable(ctx context.Context, row pluginsdk.PluginInfo, force bool) error {
+// mayEnable refuses a plugin whose commands are somebody else's. Another plugin's
+// can be forced, with the command.
+func (o *Operator) mayEnable(ctx context.Context, row pluginsdk.PluginInfo, force bool, command string) error {
 	found, err := o.conflicts(ctx, row)
 	if err != nil {
 		return err
@@ -80,8 +83,8 @@ func (o *Operator) mayEnable(ctx context.Context, row pluginsdk.PluginInfo, forc
 		return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s declares %s, which the core answers itself: its author has to give that another name",
 			row.Name, strings.Join(cores, ", "))
 	case len(plugins) > 0 && !force:
-		return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s declares %s: disable the other, or `harness plugin enable %s --force`: "+
-			"then the one that is earlier in the order answers (`harness plugin order`)", row.Name, strings.Join(plugins, ", "), row.Name)
+		return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s declares %s: disable the other, or `%s --force`: "+
+			"then the one that is earlier in the order answers (`harness plugin order`)", row.Name, strings.Join(plugins, ", "), command)
 	}
 	return nil
 }
@@ -93,16 +96,4 @@ func (o *Operator) reserved(command string) bool {
 		}
 	}
 	return false
-}
-
-// warnOfConflicts says which commands of an enabled plugin are somebody else's.
-func (o *Operator) warnOfConflicts(ctx context.Context, row pluginsdk.PluginInfo) error {
-	if !row.Enabled {
-		return nil
-	}
-	found, err := o.conflicts(ctx, row)
-	for _, conflict := range found {
-		o.say("! %s; the one that is earlier in the order answers it", conflict)
-	}
-	return err
 }

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -139,25 +140,30 @@ func (o *Operator) Grant(ctx context.Context, name string, grants Grants) error 
 	if grants.empty() {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name what is to be granted, or --all; %s lacks: %s", name, missing(row))
 	}
-	row.Manifest.Name = name
-	given, err := grants.resolve(row.Manifest)
-	if err != nil {
-		return err
-	}
-	added := given.minus(rightsOf(row))
-	if added.none() {
+	var added, left rights
+	err = o.edit(ctx, name, "plugin.grant", func(row *pluginsdk.PluginInfo) (string, error) {
+		asks := row.Manifest
+		asks.Name = name
+		given, err := grants.resolve(asks)
+		if err != nil {
+			return "", err
+		}
+		if added = given.minus(rightsOf(*row)); added.none() {
+			return "", errUnchanged
+		}
+		give(row, rightsOf(*row).plus(added))
+		left = missing(*row)
+		return added.String(), nil
+	})
+	if errors.Is(err, errUnchanged) {
 		o.say("%s has that already. It has: %s.", name, rightsOf(row))
 		return nil
 	}
-	if err := o.setRights(ctx, row, rightsOf(row).plus(added)); err != nil {
-		return err
-	}
-	if err := o.audit(ctx, "plugin.grant", name, added.String()); err != nil {
+	if err != nil {
 		return err
 	}
 	o.say("%s was granted %s; %s.", name, added, o.when())
-	row.Granted, row.GrantedEnv = rightsOf(row).plus(added).capabilities, rightsOf(row).plus(added).env
-	if left := missing(row); !left.none() {
+	if !left.none() {
 		o.say("It also wants, and has not: %s.", left)
 	}
 	return nil
@@ -169,30 +175,36 @@ func (o *Operator) Revoke(ctx context.Context, name string, grants Grants) error
 	if err != nil {
 		return err
 	}
-	has := rightsOf(row)
 	if grants.empty() {
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name what is to be taken back, or --all; %s has: %s", name, has)
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name what is to be taken back, or --all; %s has: %s", name, rightsOf(row))
 	}
-	gone := grants.of(has)
-	if stray := gone.minus(has); !stray.none() {
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s does not have %s; it has: %s", name, stray, has)
-	}
-	if gone.none() {
+	var gone rights
+	err = o.edit(ctx, name, "plugin.revoke", func(row *pluginsdk.PluginInfo) (string, error) {
+		has := rightsOf(*row)
+		gone = grants.of(has)
+		if stray := gone.minus(has); !stray.none() {
+			return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s does not have %s; it has: %s", name, stray, has)
+		}
+		if gone.none() {
+			return "", errUnchanged
+		}
+		give(row, has.minus(gone))
+		return gone.String(), nil
+	})
+	if errors.Is(err, errUnchanged) {
 		o.say("%s has nothing that could be taken back.", name)
 		return nil
 	}
-	if err := o.setRights(ctx, row, has.minus(gone)); err != nil {
-		return err
-	}
-	if err := o.audit(ctx, "plugin.revoke", name, gone.String()); err != nil {
+	if err != nil {
 		return err
 	}
 	o.say("%s was taken from %s; %s.", gone, name, o.when())
 	return nil
 }
 
-func (o *Operator) setRights(ctx context.Context, row pluginsdk.PluginInfo, r rights) error {
-	return o.Store.SetPluginGrants(ctx, row.Name, r.capabilities, r.env)
+// give makes rights those that a plugin has.
+func give(row *pluginsdk.PluginInfo, r rights) {
+	row.Granted, row.GrantedEnv = r.capabilities, r.env
 }
 
 // hint is the command that gives what is missing.

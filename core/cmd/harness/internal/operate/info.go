@@ -41,14 +41,27 @@ func (o *Operator) Report(ctx context.Context, name string) (Report, error) {
 		PluginInfo: row, Missing: append([]pluginsdk.Capability{}, left.capabilities...), MissingEnv: append([]string{}, left.env...),
 		Conflicts: []string{},
 	}
-	if err := o.Depot.Verify(row); err != nil && row.Attach == "" {
-		report.Damage = err.Error()
+	if row.Attach == "" {
+		report.Damage = o.damage(ctx, row)
 	}
 	found, err := o.conflicts(ctx, row)
 	for _, conflict := range found {
 		report.Conflicts = append(report.Conflicts, conflict.String())
 	}
 	return report, err
+}
+
+// comparing is how long somebody waits to be told what is wrong with a plugin's
+// files.
+const comparing = 5 * time.Second
+
+func (o *Operator) damage(ctx context.Context, row pluginsdk.PluginInfo) string {
+	ctx, cancel := context.WithTimeout(ctx, comparing)
+	defer cancel()
+	if err := o.Depot.Verify(ctx, row); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // Info prints a report for people.

@@ -1,6 +1,7 @@
 package operate_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -41,7 +42,10 @@ func TestInfoShowsWhatAPluginHasDone(t *testing.T) {
 func TestListShowsWhatPluginsNeed(t *testing.T) {
 	d := newDesk(t)
 	d.install(greeter("1"), operate.Install{Enable: true})
-	if err := d.Store.SetPluginSettings(t.Context(), "greeter", []byte(`{"word":"hunter2"}`)); err != nil {
+	err := d.Store.EditPluginSettings(t.Context(), "greeter", "test", func(_ json.RawMessage, sealed map[string][]byte) (json.RawMessage, map[string][]byte, string, error) {
+		return json.RawMessage(`{"word":"hunter2"}`), sealed, "", nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	d.register(pluginsdk.PluginInfo{Name: "time", Path: "/opt/time", Position: 20})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/seed-706843ae/harness/core/depot"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -38,11 +39,14 @@ func (o *Operator) Install(ctx context.Context, want Install) (err error) {
 		Publisher: p.Signature.Publisher(), Manifest: p.Manifest,
 	}
 	if want.Enable {
-		if err := o.mayEnable(ctx, row, false); err != nil {
+		if err := o.mayEnable(ctx, row, false, "harness plugin enable "+name); err != nil {
 			return err
 		}
 	}
 	if err := o.show(p); err != nil {
+		return err
+	}
+	if err := o.showRemains(ctx, name); err != nil {
 		return err
 	}
 	o.say("\nIt will run as the daemon's user, and will be granted: %s.", given)
@@ -50,11 +54,9 @@ func (o *Operator) Install(ctx context.Context, want Install) (err error) {
 		return err
 	}
 	err = p.Keep(ctx, func(path string) error {
-		row.Path = path
-		if err := o.free(ctx, name, want.Source); err != nil { // another operator may have been faster
-			return err
-		}
-		return o.register(ctx, row, given, want.Enable)
+		row.Path, row.Enabled = path, want.Enable
+		give(&row, given)
+		return o.Store.AddPlugin(ctx, row, operator, "plugin.install", installDetail(row)) // refuses when another operator was faster
 	})
 	if err != nil {
 		return err
@@ -62,8 +64,18 @@ func (o *Operator) Install(ctx context.Context, want Install) (err error) {
 	return o.installed(ctx, name)
 }
 
+// shipped are the names of the plugins that come with Harness. Those of the
+// daemon's own directory have them, and nothing else: their names are in events,
+// commands and tools that people know.
+var shipped = []string{
+	"activity", "context", "cron", "delegation", "discord", "metrics", "summaries", "time", "validation", "web", "workflow", "worktree",
+}
+
 // free refuses a name that is taken.
 func (o *Operator) free(ctx context.Context, name, source string) error {
+	if slices.Contains(shipped, name) {
+		return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s is the name of a plugin that comes with Harness; a plugin that is installed needs another one", name)
+	}
 	if file := filepath.Join(o.PluginDir, name); isFile(file) {
 		return pluginsdk.Errorf(pluginsdk.CodeConflict,
 			"%s is the name of a plugin in the daemon's own directory (%s); a plugin that is installed needs another one", name, file)
@@ -87,29 +99,32 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// register makes the row of a plugin that is new.
-func (o *Operator) register(ctx context.Context, row pluginsdk.PluginInfo, given rights, enable bool) error {
-	if err := o.Store.InstallPlugin(ctx, row); err != nil {
+// showRemains says what a plugin of that name that was removed has left: whoever
+// has its name gets it.
+func (o *Operator) showRemains(ctx context.Context, name string) error {
+	keys, err := o.Store.StateKeys(ctx, name, "")
+	if err != nil {
 		return err
 	}
-	if err := o.audit(ctx, "plugin.install", row.Name, versionOf(row)); err != nil {
+	secrets, err := o.Store.PluginSecrets(ctx, name)
+	if err != nil || len(keys)+len(secrets) == 0 {
 		return err
 	}
-	if !given.none() {
-		if err := o.setRights(ctx, row, given); err != nil {
-			return err
-		}
-		if err := o.audit(ctx, "plugin.grant", row.Name, given.String()); err != nil {
-			return err
-		}
+	o.say("\n! A plugin of this name that was removed has left its state (%d keys) and secrets (%d): this one will have them.", len(keys), len(secrets))
+	o.say("  If it is not that plugin, install it, remove it at once with `harness plugin remove %s`, which deletes them, and install it again.", name)
+	return nil
+}
+
+// installDetail is what the audit log says of a plugin that is new.
+func installDetail(row pluginsdk.PluginInfo) string {
+	detail := versionOf(row)
+	if given := rightsOf(row); !given.none() {
+		detail += ", granted " + given.String()
 	}
-	if !enable {
-		return nil
+	if row.Enabled {
+		detail += ", enabled"
 	}
-	if err := o.Store.SetPluginEnabled(ctx, row.Name, true); err != nil {
-		return err
-	}
-	return o.audit(ctx, "plugin.enable", row.Name, "when it was installed")
+	return detail
 }
 
 // versionOf names a version for the audit log.

@@ -23,7 +23,7 @@ func TestAnInstalledPluginIsOffAndHasNoGrants(t *testing.T) {
 	if row.Origin != pluginsdk.OriginStore || row.Version != "1.0.0" || !row.Manifest.Answers(pluginsdk.HookMessage) || row.Position == 0 {
 		t.Errorf("row: %+v", row)
 	}
-	if err := d.Depot.Verify(row); err != nil {
+	if err := d.Depot.Verify(d.t.Context(), row); err != nil {
 		t.Error(err)
 	}
 	same(t, "audit", d.actions(), []string{"plugin.install"})
@@ -48,7 +48,7 @@ func TestWhatIsGrantedAtOnceIsWhatWasNamed(t *testing.T) {
 			row := d.row("greeter")
 			same(t, "granted", row.Granted, test.want)
 			same(t, "environment", row.GrantedEnv, test.env)
-			same(t, "audit", d.actions(), []string{"plugin.install", "plugin.grant", "plugin.enable"})
+			same(t, "audit", d.actions(), []string{"plugin.install"})
 			if !row.Enabled {
 				t.Error("it is not enabled")
 			}
@@ -161,14 +161,14 @@ func TestWhatIsUnknownIsShownAsUnknown(t *testing.T) {
 func TestRequiredSignaturesHoldForEveryWayIn(t *testing.T) {
 	d := newDesk(t)
 	d.install(greeter("1"), operate.Install{})
-	if err := d.Upgrade(t.Context(), "greeter", d.source(greeter("2"), "2"), operate.Grants{}); err != nil {
+	if err := d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: d.source(greeter("2"), "2")}); err != nil {
 		t.Fatal(err)
 	}
 	d.Depot = depot.New(depot.Config{Dir: filepath.Join(d.data, "plugins"), RequireSignature: true})
 	other := greeter("1")
 	other.Name = "other"
 	refused(t, d.Install(t.Context(), operate.Install{Source: d.source(other, "x")}), "not signed")
-	refused(t, d.Upgrade(t.Context(), "greeter", d.source(greeter("3"), "3"), operate.Grants{}), "not signed")
+	refused(t, d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: d.source(greeter("3"), "3")}), "not signed")
 	refused(t, d.Rollback(t.Context(), "greeter", ""), "not signed")
 	d.damage("greeter", "evil")
 	refused(t, d.Trust(t.Context(), "greeter"), "not signed")

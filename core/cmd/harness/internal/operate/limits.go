@@ -25,28 +25,33 @@ func (o *Operator) SetLimits(ctx context.Context, name string, want Limits) erro
 		o.say("%s: %s", name, limitsText(row.Limits))
 		return nil
 	}
-	limits := row.Limits
-	if err := readSize(&limits.MemoryBytes, "--memory", want.Memory); err != nil {
+	var limits pluginsdk.PluginLimits
+	err = o.edit(ctx, name, "plugin.limits", func(row *pluginsdk.PluginInfo) (_ string, err error) {
+		limits, err = want.of(row.Limits)
+		row.Limits = limits
+		return limitsText(limits), err
+	})
+	if err != nil {
 		return err
 	}
+	o.say("%s: %s; %s.", name, limitsText(limits), o.when())
+	return nil
+}
+
+// of returns limits with what the operator said changed.
+func (want Limits) of(limits pluginsdk.PluginLimits) (pluginsdk.PluginLimits, error) {
+	err := readSize(&limits.MemoryBytes, "--memory", want.Memory)
 	for _, one := range []struct {
 		into       *int
 		flag, text string
 	}{
 		{&limits.CPUPercent, "--cpu", want.CPU}, {&limits.Processes, "--processes", want.Processes}, {&limits.OpenFiles, "--open-files", want.OpenFiles},
 	} {
-		if err := readLimit(one.into, one.flag, one.text); err != nil {
-			return err
+		if err == nil {
+			err = readLimit(one.into, one.flag, one.text)
 		}
 	}
-	if err := o.Store.SetPluginLimits(ctx, name, limits); err != nil {
-		return err
-	}
-	if err := o.audit(ctx, "plugin.limits", name, limitsText(limits)); err != nil {
-		return err
-	}
-	o.say("%s: %s; %s.", name, limitsText(limits), o.when())
-	return nil
+	return limits, err
 }
 
 // noLimit is how a row says that there is no limit; 0 in it is the default.

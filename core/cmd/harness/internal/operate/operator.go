@@ -46,9 +46,21 @@ func (o *Operator) confirm(format string, args ...any) error {
 
 func (o *Operator) say(format string, args ...any) { fmt.Fprintf(o.Out, format+"\n", args...) }
 
+// operator is who the audit log says that did what the commands do.
+const operator = "operator"
+
+// edit changes a plugin's row as it is by then, whoever else changes it, and notes
+// that in the audit log.
+func (o *Operator) edit(ctx context.Context, name, action string, change func(row *pluginsdk.PluginInfo) (detail string, err error)) error {
+	return o.Store.EditPlugin(ctx, name, operator, action, change)
+}
+
+// errUnchanged ends an edit that has nothing to change.
+var errUnchanged = errors.New("there is nothing to change")
+
 // audit notes what the operator did.
 func (o *Operator) audit(ctx context.Context, action, name, detail string) error {
-	if err := o.Store.Audit(ctx, "operator", action, name, detail); err != nil {
+	if err := o.Store.Audit(ctx, operator, action, name, detail); err != nil {
 		return fmt.Errorf("it was done, but the audit log does not say so: %w", err)
 	}
 	return nil
@@ -75,6 +87,10 @@ func Unknown(ctx context.Context, database *store.Store, name string) error {
 	for n, row := range rows {
 		known[n] = row.Name
 	}
+	return unknownAmong(known, name)
+}
+
+func unknownAmong(known []string, name string) error {
 	if len(known) == 0 {
 		return pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no plugin %q: none are known yet; "+
 			"the daemon registers its own when it starts, `harness plugin install` others", name)

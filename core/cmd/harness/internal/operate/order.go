@@ -8,45 +8,32 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// positionStep leaves room between two plugins for who edits positions by SQL.
-const positionStep = 10
-
 // Order moves plugins in the order in which their hooks are asked. The words are
 // NAME before|after OTHER, or names, which are put into that order in the places
 // that they have; the others stay where they are.
 func (o *Operator) Order(ctx context.Context, words []string) error {
-	rows, err := o.Store.Plugins(ctx)
-	if err != nil {
-		return err
-	}
-	order := make([]string, len(rows))
-	at := make(map[string]int, len(rows))
-	for n, row := range rows {
-		order[n], at[row.Name] = row.Name, row.Position
-	}
 	named := words
 	move := len(words) == 3 && (words[1] == "before" || words[1] == "after")
 	if move {
 		named = []string{words[0], words[2]}
 	}
-	if err := o.allThere(ctx, order, named); err != nil {
-		return err
-	}
-	if move {
-		order = moved(order, words[0], words[2], words[1] == "after")
-	} else {
-		order = arranged(order, words)
-	}
-	for n, name := range order {
-		position := (n + 1) * positionStep
-		if at[name] == position {
-			continue
+	var order []string
+	err := o.Store.ArrangePlugins(ctx, operator, strings.Join(named, " "), func(rows []pluginsdk.PluginInfo) ([]string, string, error) {
+		order = make([]string, len(rows))
+		for n, row := range rows {
+			order[n] = row.Name
 		}
-		if err := o.Store.SetPluginPosition(ctx, name, position); err != nil {
-			return err
+		if err := allThere(order, named); err != nil {
+			return nil, "", err
 		}
-	}
-	if err := o.audit(ctx, "plugin.order", strings.Join(named, " "), strings.Join(order, " ")); err != nil {
+		if move {
+			order = moved(order, words[0], words[2], words[1] == "after")
+		} else {
+			order = arranged(order, words)
+		}
+		return order, strings.Join(order, " "), nil
+	})
+	if err != nil {
 		return err
 	}
 	o.say("The order is: %s; %s.", strings.Join(order, ", "), o.when())
@@ -54,11 +41,10 @@ func (o *Operator) Order(ctx context.Context, words []string) error {
 }
 
 // allThere refuses names that there are not, and those given twice.
-func (o *Operator) allThere(ctx context.Context, order, named []string) error {
+func allThere(order, named []string) error {
 	for n, name := range named {
 		if !slices.Contains(order, name) {
-			_, err := o.plugin(ctx, name)
-			return err
+			return unknownAmong(order, name)
 		}
 		if slices.Contains(named[:n], name) {
 			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s is named twice", name)

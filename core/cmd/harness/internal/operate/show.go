@@ -92,6 +92,12 @@ func showManifest(out io.Writer, m pluginsdk.Manifest) {
 		}
 	}
 	fmt.Fprintf(out, "hooks\t%s\n", list(hooks))
+	if len(m.Events) > 0 {
+		fmt.Fprintf(out, "events\t%s\n", list(m.Events))
+	}
+	if m.Exclusive {
+		fmt.Fprintln(out, "exclusive\tonly one version of it runs at a time: it is down while it is upgraded")
+	}
 	for n, command := range m.Commands {
 		fmt.Fprintf(out, "%s\t/%s%s\n", only(n == 0, "commands"), plain(command.Name, shortText), reason(command.Description))
 	}

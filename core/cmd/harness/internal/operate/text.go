@@ -3,21 +3,23 @@ package operate
 import (
 	"strings"
 	"unicode"
+
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 )
 
 // visible is text of a stranger on one line. What cannot be seen, or changes how
 // the rest is seen, is taken out: terminals obey control characters, and turn text
 // around for others.
 func visible(text string) string {
-	return strings.Map(func(r rune) rune {
+	return terminal.Clean(strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case unicode.IsPrint(r):
-			return r
+		case r == '\u200c' || r == '\u200d': // they join letters, and nobody sees them in a name
+			return -1
 		}
-		return -1
-	}, text)
+		return r
+	}, text))
 }
 
 // plain is visible, with single spaces and of at most limit characters.

@@ -17,6 +17,11 @@ func (o *Operator) Trust(ctx context.Context, name string) error {
 	if row.Origin == pluginsdk.OriginStore {
 		return o.trustPackage(ctx, row)
 	}
+	if row.Origin != pluginsdk.OriginDirectory {
+		if err := o.MayDevelop(); err != nil {
+			return err
+		}
+	}
 	sum, err := depot.SumFile(row.Path)
 	if err != nil {
 		return err
@@ -29,15 +34,23 @@ func (o *Operator) Trust(ctx context.Context, name string) error {
 	if err := o.confirm("Trust %s as it is now?", row.Path); err != nil {
 		return err
 	}
-	row.SHA256 = sum
-	if err := o.Store.InstallPlugin(ctx, row); err != nil {
+	was := row.SHA256
+	err = o.edit(ctx, name, "plugin.trust", func(row *pluginsdk.PluginInfo) (string, error) {
+		if row.SHA256 != was {
+			return "", changedMeanwhile(name)
+		}
+		row.SHA256, row.Quarantine, row.LastError = sum, "", ""
+		return versionOf(*row), nil
+	})
+	if err != nil {
 		return err
 	}
-	return o.trusted(ctx, row)
+	o.say("%s is trusted as it is now; %s.", name, o.when())
+	return nil
 }
 
 func (o *Operator) trustPackage(ctx context.Context, row pluginsdk.PluginInfo) (err error) {
-	if o.Depot.Verify(row) == nil {
+	if o.Depot.Verify(ctx, row) == nil {
 		o.asPinned(row)
 		return nil
 	}
@@ -49,20 +62,33 @@ func (o *Operator) trustPackage(ctx context.Context, row pluginsdk.PluginInfo) (
 	if p.Manifest.Name != row.Name {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "what lies at %s says that it is the plugin %s, not %s", row.Path, p.Manifest.Name, row.Name)
 	}
-	next := adopt(row, p)
+	publisher := p.Signature.Publisher()
 	if p.SHA256 == row.SHA256 {
-		next.Publisher = row.Publisher // it is what that one signed; only the place is another
+		publisher = row.Publisher // it is what that one signed; only the place is another
 	}
 	o.showPins(row, p.SHA256)
 	o.showDifference(row.Manifest, p.Manifest)
-	o.showPublisher(row, next.Publisher)
+	o.showPublisher(row, publisher)
 	if err := o.confirm("Trust %s as it is now?", row.Name); err != nil {
 		return err
 	}
-	if err := o.keep(ctx, "plugin.trust", next, p, rights{}); err != nil {
+	err = o.keep(ctx, "plugin.trust", row, p, func(next *pluginsdk.PluginInfo) string {
+		next.Publisher = publisher
+		return ""
+	})
+	if err != nil {
 		return err
 	}
 	o.say("%s is trusted as it is now; %s.", row.Name, o.when())
+	return nil
+}
+
+// MayDevelop refuses plugins that are worked on, which nobody has signed, where
+// signatures are required.
+func (o *Operator) MayDevelop() error {
+	if err := o.Depot.Accepts(""); err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "a plugin that is worked on may not run here: %w", err)
+	}
 	return nil
 }
 
@@ -74,12 +100,4 @@ func (o *Operator) showPins(row pluginsdk.PluginInfo, now string) {
 	o.say("%s at %s", row.Name, row.Path)
 	o.say("  pinned sha256 %s", dash(row.SHA256))
 	o.say("  now    sha256 %s", now)
-}
-
-func (o *Operator) trusted(ctx context.Context, row pluginsdk.PluginInfo) error {
-	if err := o.audit(ctx, "plugin.trust", row.Name, versionOf(row)); err != nil {
-		return err
-	}
-	o.say("%s is trusted as it is now; %s.", row.Name, o.when())
-	return nil
 }

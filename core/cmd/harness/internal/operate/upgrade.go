@@ -13,9 +13,16 @@ import (
 // keptVersions is how many versions of a plugin can be gone back to.
 const keptVersions = 5
 
-// Upgrade replaces an installed plugin by the version at source, and keeps the
+// Upgrade is what an operator says when a plugin is replaced by another version.
+type Upgrade struct {
+	Source string // as of Install
+	Grants Grants
+	Force  bool // also when another plugin has a command of the same name
+}
+
+// Upgrade replaces an installed plugin by another version, and keeps the
 // one before it.
-func (o *Operator) Upgrade(ctx context.Context, name, source string, grants Grants) (err error) {
+func (o *Operator) Upgrade(ctx context.Context, name string, want Upgrade) (err error) {
 	row, err := o.plugin(ctx, name)
 	if err != nil {
 		return err
@@ -23,20 +30,25 @@ func (o *Operator) Upgrade(ctx context.Context, name, source string, grants Gran
 	if row.Origin == pluginsdk.OriginDirectory {
 		return o.own(row)
 	}
-	p, err := o.Depot.Stage(ctx, source)
+	p, err := o.Depot.Stage(ctx, want.Source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Discard()) }()
 	if p.Manifest.Name != name {
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s is the plugin %s, not %s; `harness plugin install` adds it", source, p.Manifest.Name, name)
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s is the plugin %s, not %s; `harness plugin install` adds it", want.Source, p.Manifest.Name, name)
 	}
-	if row.Origin == pluginsdk.OriginStore && p.SHA256 == row.SHA256 && grants.empty() {
+	if row.Origin == pluginsdk.OriginStore && p.SHA256 == row.SHA256 && want.Grants.empty() {
 		return o.repair(ctx, row, p)
 	}
-	given, err := grants.resolve(p.Manifest)
+	given, err := want.Grants.resolve(p.Manifest)
 	if err != nil {
 		return err
+	}
+	if row.Enabled {
+		if err := o.mayEnable(ctx, adopt(row, p), want.Force, "harness plugin upgrade "+name+" "+want.Source); err != nil {
+			return err
+		}
 	}
 	if err := o.show(p); err != nil {
 		return err
@@ -44,18 +56,22 @@ func (o *Operator) Upgrade(ctx context.Context, name, source string, grants Gran
 	o.say("")
 	o.showDifference(row.Manifest, p.Manifest)
 	o.showPublisher(row, p.Signature.Publisher())
-	if err := o.warnOfConflicts(ctx, adopt(row, p)); err != nil {
-		return err
-	}
 	if added := given.minus(rightsOf(row)); !added.none() {
 		o.say("It will be granted: %s.", added)
 	}
 	if err := o.confirm("Replace %s %s by %s?", name, dash(plain(row.Version, shortText)), plain(p.Manifest.Version, shortText)); err != nil {
 		return err
 	}
-	next := adopt(row, p)
-	next.Previous = o.push(row)
-	if err := o.keep(ctx, "plugin.upgrade", next, p, given); err != nil {
+	err = o.keep(ctx, "plugin.upgrade", row, p, func(next *pluginsdk.PluginInfo) string {
+		next.Previous = o.push(row)
+		added := given.minus(rightsOf(*next))
+		if added.none() {
+			return ""
+		}
+		give(next, rightsOf(*next).plus(added))
+		return ", granted " + added.String()
+	})
+	if err != nil {
 		return err
 	}
 	return o.replaced(ctx, row.Version, name)
@@ -69,43 +85,40 @@ func (o *Operator) own(row pluginsdk.PluginInfo) error {
 
 // repair puts a version that is installed already in its place again.
 func (o *Operator) repair(ctx context.Context, row pluginsdk.PluginInfo, p *depot.Package) error {
-	damage := o.Depot.Verify(row)
-	if damage == nil && row.Quarantine == "" {
+	if o.Depot.Verify(ctx, row) == nil && row.Quarantine == "" {
 		o.say("%s is this version already (%s), and its files are as they were installed.", row.Name, short(row.SHA256))
 		return nil
 	}
-	next := adopt(row, p)
-	next.Previous = row.Previous
-	if err := o.keep(ctx, "plugin.repair", next, p, rights{}); err != nil {
+	if err := o.keep(ctx, "plugin.repair", row, p, func(*pluginsdk.PluginInfo) string { return "" }); err != nil {
 		return err
 	}
 	o.say("%s %s is as it was installed again; %s.", row.Name, plain(row.Version, shortText), o.when())
 	return nil
 }
 
-// keep adds the package and makes the row refer to it.
-func (o *Operator) keep(ctx context.Context, action string, next pluginsdk.PluginInfo, p *depot.Package, given rights) error {
+// keep adds the package and makes the plugin refer to it, as whom the operator was
+// shown. change does the rest, and returns what the audit log is to say of it.
+func (o *Operator) keep(ctx context.Context, action string, shown pluginsdk.PluginInfo, p *depot.Package, change func(next *pluginsdk.PluginInfo) (detail string)) error {
 	err := p.Keep(ctx, func(path string) error {
-		next.Path = path
-		if err := o.Store.InstallPlugin(ctx, next); err != nil {
-			return err
-		}
-		if err := o.audit(ctx, action, next.Name, versionOf(next)); err != nil {
-			return err
-		}
-		added := given.minus(rightsOf(next))
-		if added.none() {
-			return nil
-		}
-		if err := o.setRights(ctx, next, rightsOf(next).plus(added)); err != nil {
-			return err
-		}
-		return o.audit(ctx, "plugin.grant", next.Name, added.String())
+		return o.edit(ctx, shown.Name, action, func(row *pluginsdk.PluginInfo) (string, error) {
+			if row.SHA256 != shown.SHA256 || row.Origin != shown.Origin {
+				return "", changedMeanwhile(shown.Name)
+			}
+			*row = adopt(*row, p)
+			row.Path, row.Quarantine, row.LastError = path, "", ""
+			more := change(row)
+			return versionOf(*row) + more, nil
+		})
 	})
 	if err != nil {
 		return err
 	}
 	return o.sweep(ctx)
+}
+
+// changedMeanwhile is for what is not any more what the operator was shown.
+func changedMeanwhile(name string) error {
+	return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s was changed by somebody else meanwhile; look at `harness plugin info %s` and try again", name, name)
 }
 
 // push returns the versions to go back to once the row's own is replaced.
@@ -163,13 +176,11 @@ func (o *Operator) Rollback(ctx context.Context, name, to string) error {
 	if err != nil {
 		return err
 	}
-	next := row
-	next.Origin, next.Path, next.SHA256, next.Version = pluginsdk.OriginStore, version.Path, version.SHA256, version.Version
-	next.Publisher, next.Manifest = version.Publisher, version.Manifest
+	next := back(row, version)
 	if err := o.Depot.Accepts(version.Publisher); err != nil {
 		return err
 	}
-	if err := o.Depot.Verify(next); err != nil {
+	if err := o.Depot.Verify(ctx, next); err != nil {
 		return err
 	}
 	o.showDifference(row.Manifest, next.Manifest)
@@ -177,15 +188,27 @@ func (o *Operator) Rollback(ctx context.Context, name, to string) error {
 	if err := o.confirm("Go back from %s %s to %s (%s)?", name, dash(plain(row.Version, shortText)), plain(version.Version, shortText), short(version.SHA256)); err != nil {
 		return err
 	}
-	row.Previous = slices.DeleteFunc(slices.Clone(row.Previous), func(v pluginsdk.PluginVersion) bool { return v.SHA256 == version.SHA256 })
-	next.Previous = o.push(row)
-	if err := o.Store.InstallPlugin(ctx, next); err != nil {
-		return err
-	}
-	if err := o.audit(ctx, "plugin.rollback", name, versionOf(next)); err != nil {
+	err = o.edit(ctx, name, "plugin.rollback", func(now *pluginsdk.PluginInfo) (string, error) {
+		if now.SHA256 != row.SHA256 || now.Origin != row.Origin {
+			return "", changedMeanwhile(name)
+		}
+		left := *now
+		left.Previous = slices.DeleteFunc(slices.Clone(now.Previous), func(v pluginsdk.PluginVersion) bool { return v.SHA256 == version.SHA256 })
+		*now = back(*now, version)
+		now.Previous, now.Quarantine, now.LastError = o.push(left), "", ""
+		return versionOf(*now), nil
+	})
+	if err != nil {
 		return err
 	}
 	return o.replaced(ctx, row.Version, name)
+}
+
+// back returns the row that has an earlier version as its version.
+func back(row pluginsdk.PluginInfo, to pluginsdk.PluginVersion) pluginsdk.PluginInfo {
+	row.Origin, row.Path, row.SHA256, row.Version = pluginsdk.OriginStore, to.Path, to.SHA256, to.Version
+	row.Publisher, row.Manifest = to.Publisher, to.Manifest
+	return row
 }
 
 // earlier finds the version to go back to.

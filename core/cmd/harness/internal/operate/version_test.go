@@ -29,7 +29,7 @@ func (d *desk) damage(name, content string) {
 
 func (d *desk) upgrade(m pluginsdk.Manifest, grants operate.Grants) {
 	d.t.Helper()
-	if err := d.Upgrade(d.t.Context(), m.Name, d.source(m, m.Version), grants); err != nil {
+	if err := d.Upgrade(d.t.Context(), m.Name, operate.Upgrade{Source: d.source(m, m.Version), Grants: grants}); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -61,7 +61,7 @@ func TestAnUpgradeKeepsWhatTheOperatorSetAndGrantsNothing(t *testing.T) {
 	if strings.Contains(d.out.String(), "settings: the schema") {
 		t.Error("white space in a schema was taken for a change")
 	}
-	if err := d.Depot.Verify(row); err != nil {
+	if err := d.Depot.Verify(d.t.Context(), row); err != nil {
 		t.Error(err)
 	}
 	d.upgrade(greeter("1.2.0"), operate.Grants{Env: []string{"GREETER_TOKEN"}})
@@ -73,12 +73,12 @@ func TestUpgradeIsRefusedForWhatItIsNot(t *testing.T) {
 	d.install(greeter("1"), operate.Install{})
 	other := greeter("2")
 	other.Name = "other"
-	refused(t, d.Upgrade(t.Context(), "greeter", d.source(other, "x"), operate.Grants{}), "is the plugin other, not greeter")
-	refused(t, d.Upgrade(t.Context(), "gretter", d.source(greeter("2"), "x"), operate.Grants{}), `there is no plugin "gretter"; there are: greeter`)
+	refused(t, d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: d.source(other, "x")}), "is the plugin other, not greeter")
+	refused(t, d.Upgrade(t.Context(), "gretter", operate.Upgrade{Source: d.source(greeter("2"), "x")}), `there is no plugin "gretter"; there are: greeter`)
 	d.register(pluginsdk.PluginInfo{Name: "time", Path: "/opt/time"})
 	own := greeter("2")
 	own.Name = "time"
-	refused(t, d.Upgrade(t.Context(), "time", d.source(own, "x"), operate.Grants{}), "daemon's own directory", "/opt/time")
+	refused(t, d.Upgrade(t.Context(), "time", operate.Upgrade{Source: d.source(own, "x")}), "daemon's own directory", "/opt/time")
 	if d.packages() != 1 {
 		t.Errorf("%d packages", d.packages())
 	}
@@ -92,17 +92,17 @@ func TestUpgradeToTheSameVersionRepairsIt(t *testing.T) {
 	if err := d.Install(t.Context(), operate.Install{Source: source}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Upgrade(t.Context(), "greeter", source, operate.Grants{}); err != nil {
+	if err := d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: source}); err != nil {
 		t.Fatal(err)
 	}
 	d.said("is this version already")
 	d.damage("greeter", "evil")
-	if err := d.Upgrade(t.Context(), "greeter", source, operate.Grants{}); err != nil {
+	if err := d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: source}); err != nil {
 		t.Fatal(err)
 	}
 	d.said("as it was installed again")
 	row := d.row("greeter")
-	if err := d.Depot.Verify(row); err != nil || len(row.Previous) != 0 {
+	if err := d.Depot.Verify(d.t.Context(), row); err != nil || len(row.Previous) != 0 {
 		t.Errorf("%v; previous %v", err, row.Previous)
 	}
 	same(t, "audit", d.actions(), []string{"plugin.install", "plugin.repair"})
@@ -130,7 +130,7 @@ func TestRollbackGoesBackAndForth(t *testing.T) {
 		if row.Version != step.want || row.Manifest.Version != step.want || !row.Enabled {
 			t.Errorf("to %q: %s, want %s", step.to, row.Version, step.want)
 		}
-		if err := d.Depot.Verify(row); err != nil {
+		if err := d.Depot.Verify(d.t.Context(), row); err != nil {
 			t.Error(err)
 		}
 	}
@@ -186,10 +186,10 @@ func TestTrustTakesAChangeThatWasMeant(t *testing.T) {
 	}
 	row := d.row("greeter")
 	d.said(before.SHA256, row.SHA256, "The manifest is the same.")
-	if err := d.Depot.Verify(row); err != nil || row.SHA256 == before.SHA256 || !row.Enabled {
+	if err := d.Depot.Verify(d.t.Context(), row); err != nil || row.SHA256 == before.SHA256 || !row.Enabled {
 		t.Errorf("%v; %+v", err, row)
 	}
-	same(t, "audit", d.actions(), []string{"plugin.install", "plugin.enable", "plugin.trust"})
+	same(t, "audit", d.actions(), []string{"plugin.install", "plugin.trust"})
 	if d.packages() != 1 {
 		t.Errorf("%d packages, want 1", d.packages())
 	}

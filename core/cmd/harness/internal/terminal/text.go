@@ -2,14 +2,18 @@ package terminal
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
-// Clean takes out control characters, with which what an agent or a tool wrote
-// could move the cursor or change the terminal. Line ends and tabs stay.
+// Clean takes out what an agent, a tool or a plugin could play with the terminal
+// by: control characters, which move the cursor and change colors, and characters
+// that cannot be seen, of which some turn text around. Line ends and tabs stay,
+// and what joins letters and emoji.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r >= 0xa0 || (r >= 0x20 && r < 0x7f) {
+		switch {
+		case r == '\n', r == '\t', r == '\u200c', r == '\u200d', unicode.IsGraphic(r):
 			return r
 		}
 		return -1

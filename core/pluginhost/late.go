@@ -1,0 +1,77 @@
+package pluginhost
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// lateLook is how often a plugin is asked whether a late call has ended.
+const lateLook = 100 * time.Millisecond
+
+// late notes a call that was given up at its deadline. Until it has ended, the
+// plugin is passed over.
+func (i *Instance) late(v *version, hook pluginsdk.Hook, callID string) {
+	i.mu.Lock()
+	v.late++
+	i.mu.Unlock()
+	i.spawn(func() { i.watchLate(v, hook, callID) })
+}
+
+// watchLate ends a plugin whose call still goes on a while after its deadline,
+// or that cannot even say whether it does. One that is late again and again is
+// passed over for longer each time.
+func (i *Instance) watchLate(v *version, hook pluginsdk.Hook, callID string) {
+	grace := i.host.config.LateGrace
+	defer func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if v.late--; v.late == 0 {
+			v.delays, v.onTrial = v.delays+1, true
+		}
+	}()
+	for until := time.Now().Add(grace); i.goesOn(v, callID); {
+		if time.Now().After(until) {
+			v.blame(fmt.Sprintf("%s did not end within %s after its deadline", hook, grace))
+			return
+		}
+		if !i.await(v, min(lateLook, grace)) {
+			return
+		}
+	}
+	i.mu.Lock()
+	pause := min(grace<<min(v.delays, 8), i.host.config.BackoffMax) - grace
+	i.mu.Unlock()
+	i.await(v, pause)
+}
+
+// goesOn reports whether the plugin still works on a call that was given up:
+// another attempt of it, under the same id, may be under way.
+func (i *Instance) goesOn(v *version, callID string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), i.host.config.LateGrace)
+	defer cancel()
+	calls, err := v.process.InFlight(ctx)
+	if err != nil {
+		return true
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	n := len(slices.DeleteFunc(calls, func(id string) bool { return id != callID }))
+	return n > v.asked[callID]
+}
+
+// await waits, and reports whether the version is still there.
+func (i *Instance) await(v *version, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-v.process.Done():
+	case <-i.done:
+	}
+	return false
+}
