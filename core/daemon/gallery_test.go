@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,9 @@ type exhibit struct {
 
 var down = []pluginsdk.PluginState{pluginsdk.PluginBackoff, pluginsdk.PluginStarting, pluginsdk.PluginQuarantined}
 
+// up are the states of one that may have served and be down again already.
+var up = append(slices.Clone(down), pluginsdk.PluginServing)
+
 // gallery is the worst plugins in the world.
 var gallery = []exhibit{
 	{
@@ -54,7 +58,7 @@ var gallery = []exhibit{
 	{name: "sleeper", ends: true, lastError: []string{"its process is stopped (SIGSTOP)"}},
 	{name: "oversized", lastError: []string{"OnMessage", "larger than max"}},
 	{
-		name: "tardy", lastError: []string{"did not answer before the deadline"},
+		name: "tardy", lastError: []string{"before the deadline of the call"},
 		configure: hurry,
 	},
 	{
@@ -65,8 +69,8 @@ var gallery = []exhibit{
 	{name: "recursive", grants: []pluginsdk.Capability{pluginsdk.CapMessagesSend}, check: checkRecursive, lastError: []string{"8 deep"}},
 	{name: "launderer", grants: []pluginsdk.Capability{pluginsdk.CapMessagesSend}},
 	{name: "nester", grants: []pluginsdk.Capability{pluginsdk.CapToolsCall}, check: checkNester},
-	{name: "leaker", ends: true, lastError: []string{"connections to its host"}},
-	{name: "brokerage", ends: true, lastError: []string{"floods go-plugin's broker"}, begun: append(down, pluginsdk.PluginServing)},
+	{name: "leaker", ends: true, begun: up, lastError: []string{"connections to its host"}},
+	{name: "brokerage", ends: true, lastError: []string{"floods go-plugin's broker"}, begun: up},
 	{name: "moth", state: []pluginsdk.PluginState{pluginsdk.PluginFailed}, lastError: []string{"was changed", "harness plugin trust moth"}},
 	{name: "crasher", ends: true, lastError: []string{"crashed in"}},
 }

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -135,7 +136,11 @@ func (p *Pipeline) failure(ctx context.Context, plugin Plugin, hook pluginsdk.Ho
 
 func (p *Pipeline) logFailure(plugin Plugin, hook pluginsdk.Hook, err error) {
 	info := plugin.Info()
-	p.config.Log.Warn("hook failed", "plugin", info.Name, "hook", hook, "mode", info.FailureMode(hook), "err", err)
+	level := slog.LevelWarn
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeUnavailable && info.FailureMode(hook) == pluginsdk.FailOpen {
+		level = slog.LevelDebug // it is down, which its host says once
+	}
+	p.config.Log.Log(context.Background(), level, "hook failed", "plugin", info.Name, "hook", hook, "mode", info.FailureMode(hook), "err", err)
 }
 
 // interruption is the error of a trip whose own context has ended.

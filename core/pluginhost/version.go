@@ -50,6 +50,17 @@ func (v *version) blame(why string) {
 	}
 }
 
+// why is the fault that the version has, as the end of a sentence: what else
+// fails with it fails for that.
+func (v *version) why() string {
+	select {
+	case why := <-v.fault:
+		return ": " + why
+	default:
+		return ""
+	}
+}
+
 // bring brings a version to the point where it can serve: ready, and active. Of
 // an exclusive plugin the old one is deactivated for it first, and activated
 // again when the new one fails.
@@ -102,7 +113,7 @@ func (i *Instance) launch(ctx context.Context) (*version, error) {
 	}
 	described := time.Now()
 	if err := v.process.Start(ctx); err != nil {
-		err = withLastWords("start: "+err.Error(), v)
+		err = withLastWords("start: "+err.Error()+v.why(), v)
 		i.kill(v)
 		return nil, err
 	}

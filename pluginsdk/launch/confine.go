@@ -80,7 +80,7 @@ func (p *process) sweep() {
 		}
 	}
 	if p.confine.mark != "" {
-		killEscapees(p.confine.mark)
+		killEscapees(p.confine.mark, p.confine.since)
 	}
 }
 

@@ -57,6 +57,7 @@ type confinement struct {
 	cgroups *Cgroups // may be nil
 	leaf    *leaf    // the process's own cgroup; nil without cgroups
 	mark    string   // NAME=value, in the environment of this start only
+	since   uint64   // when the process was started, in the clock of /proc
 }
 
 func newConfinement(cfg Config) confinement {

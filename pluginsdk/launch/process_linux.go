@@ -26,6 +26,10 @@ func (p *process) awaitEnd() {
 	if p.left != nil {
 		p.left(pid)
 	}
+	var r procReader
+	if stat, ok := r.stat(pid); ok { // as long as it is not reaped
+		p.confine.since = stat.id.start
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = syscall.Kill(-pid, syscall.SIGKILL)
