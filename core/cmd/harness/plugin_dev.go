@@ -52,7 +52,7 @@ func runPluginDev(cmd *cobra.Command, args []string) error {
 		out := &sharedWriter{to: o.Out}
 		o.Out = out
 		if !o.Running() {
-			fmt.Fprintln(out, "No daemon runs with this data directory; it takes the plugin when it starts (`harness up`).")
+			fmt.Fprintln(out, "No daemon runs with this data directory; it takes the plugin when it starts (`harness up --dev`).")
 		}
 		return develop(ctx, cmd, config, o, args[0])
 	})
