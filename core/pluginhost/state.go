@@ -20,11 +20,14 @@ func (i *Instance) signal() {
 // waits for nothing.
 func (i *Instance) setState(state pluginsdk.PluginState, lastError string, nextTry time.Time) {
 	i.mu.Lock()
-	i.setStateLocked(state, lastError, nextTry)
+	announce := i.setStateLocked(state, lastError, nextTry)
 	i.mu.Unlock()
+	announce()
 }
 
-func (i *Instance) setStateLocked(state pluginsdk.PluginState, lastError string, nextTry time.Time) {
+// setStateLocked is setState under the lock. What it returns broadcasts the
+// state, and is to be called once the lock is released.
+func (i *Instance) setStateLocked(state pluginsdk.PluginState, lastError string, nextTry time.Time) (announce func()) {
 	if lastError == "" {
 		lastError = i.lastErr
 	}
@@ -32,15 +35,17 @@ func (i *Instance) setStateLocked(state pluginsdk.PluginState, lastError string,
 	i.state, i.lastErr, i.nextTry = state, lastError, nextTry
 	i.signal()
 	if same && state != pluginsdk.PluginStarting {
-		return
+		return func() {}
 	}
 	if !i.reporting && !i.ended {
 		i.reporting = true
 		i.tasks.Go(i.report)
 	}
-	i.host.events.Publish(pluginsdk.EventPluginState, "", pluginsdk.PluginStatePayload{
-		Name: i.name, State: state, LastError: lastError,
-	})
+	return func() {
+		i.host.events.Publish(pluginsdk.EventPluginState, "", pluginsdk.PluginStatePayload{
+			Name: i.name, State: state, LastError: lastError,
+		})
+	}
 }
 
 // report stores states until the newest one is stored: of several that came

@@ -226,8 +226,9 @@ func (i *Instance) publish(v *version) {
 	v.stopEvents, v.stopWatch = i.subscribe(v), i.watchOver(v)
 	i.mu.Lock()
 	i.serving = v
-	i.setStateLocked(pluginsdk.PluginServing, "", time.Time{})
+	announce := i.setStateLocked(pluginsdk.PluginServing, "", time.Time{})
 	i.mu.Unlock()
+	announce()
 	manifest := v.process.Manifest()
 	i.change(func(info *pluginsdk.PluginInfo) { info.Manifest, info.Version = manifest, manifest.Version })
 	i.log.Info("plugin serves", "pid", v.process.PID(), "version", manifest.Version)
@@ -241,8 +242,9 @@ func (i *Instance) publish(v *version) {
 func (i *Instance) withdraw(v *version, to pluginsdk.PluginState) {
 	i.mu.Lock()
 	i.serving = nil
-	i.setStateLocked(to, "", time.Now())
+	announce := i.setStateLocked(to, "", time.Now())
 	i.mu.Unlock()
+	announce()
 	i.forget(v)
 	v.stopEvents()
 }
