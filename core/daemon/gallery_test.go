@@ -14,7 +14,7 @@ import (
 )
 
 // galleryTurns is how many turns the gallery's figures are taken from.
-var galleryTurns = flag.Int("gallery.turns", 100, "turns with and without each hostile plugin")
+var galleryTurns = flag.Int("gallery.turns", 100/slowdown, "turns with and without each hostile plugin")
 
 // exhibit is one hostile plugin of the gallery, and what an operator must be
 // able to read about it.
