@@ -23,7 +23,11 @@ var firedHooks = []pluginsdk.Hook{
 // and an operator sees what happened.
 func TestHostilePluginInEveryHook(t *testing.T) {
 	each(t, func(t *testing.T, database func(*testing.T) string) {
-		for _, hook := range firedHooks {
+		hooks := firedHooks
+		if strings.HasSuffix(t.Name(), "postgres") { // the database has to do with what is stored: at the gate, before the agent, after the reply
+			hooks = []pluginsdk.Hook{pluginsdk.HookBeforeRun, pluginsdk.HookBeforeInvoke, pluginsdk.HookPipelineComplete}
+		}
+		for _, hook := range hooks {
 			for _, mode := range []pluginsdk.OnFailure{pluginsdk.FailOpen, pluginsdk.FailClosed} {
 				t.Run(string(hook)+"/"+string(mode), func(t *testing.T) {
 					t.Parallel()
