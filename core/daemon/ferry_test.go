@@ -75,9 +75,12 @@ func (f *ferry) Manifest() pluginsdk.Manifest {
 func ferryManifest(name, version string) pluginsdk.Manifest {
 	return pluginsdk.Manifest{
 		Name: name, Version: version, Exclusive: name == lighthouse,
-		Commands:       []pluginsdk.CommandSpec{{Name: name, Description: "says its version"}},
-		Events:         []string{string(pluginsdk.EventPipelineComplete)},
-		Capabilities:   []pluginsdk.CapabilityRequest{{Capability: pluginsdk.CapThreadsRead, Reason: "to know the thread's name"}},
+		Commands: []pluginsdk.CommandSpec{{Name: name, Description: "says its version"}},
+		Events:   []string{string(pluginsdk.EventPipelineComplete)},
+		Capabilities: []pluginsdk.CapabilityRequest{
+			{Capability: pluginsdk.CapThreadsRead, Reason: "to know the thread's name"},
+			{Capability: pluginsdk.CapEventsRead, Reason: "to count events"},
+		},
 		SettingsSchema: json.RawMessage(`{"type":"object","properties":{"tide":{"type":"integer"}}}`),
 		Hooks: []pluginsdk.Hook{
 			pluginsdk.HookPipelineStart, pluginsdk.HookMessage, pluginsdk.HookBeforeInvoke, pluginsdk.HookAfterInvoke,
@@ -249,7 +252,7 @@ func (h *harbour) use(name, version, fault string) {
 	}
 	h.versions[name+version] = row
 	err = errors.Join(
-		h.store.SetPluginGrants(t.Context(), name, []pluginsdk.Capability{pluginsdk.CapThreadsRead}, nil),
+		h.store.SetPluginGrants(t.Context(), name, []pluginsdk.Capability{pluginsdk.CapThreadsRead, pluginsdk.CapEventsRead}, nil),
 		h.store.SetPluginEnabled(t.Context(), name, true))
 	if err != nil {
 		t.Fatal(err)

@@ -70,10 +70,7 @@ func (i *Instance) settle(ctx context.Context, old *version, next *replacement, 
 	i.setback = setback{}
 	i.publish(made.version)
 	old.stopEvents()
-	alone := exclusive(old, made.version)
-	if alone {
-		i.forget(old) // it is not active any more
-	}
+	alone := exclusive(old, made.version) // then the old one is not active any more
 	i.spawn(func() { i.retire(ctx, old, !alone) })
 	i.nudge() // the row may have changed meanwhile
 	return made.version
