@@ -58,19 +58,19 @@ func children() int {
 	return n
 }
 
-// rest waits until the counts stand still, and returns them.
+// rest waits until the counts fall no more, and returns them at their lowest: a
+// daemon that polls is never quite still.
 func (h *hall) rest() tally {
 	h.t.Helper()
-	last, same := h.count(), 0
+	lowest, looks := h.count(), 0
 	h.until("a moment of rest", func() bool {
-		now := h.count()
-		if now != last {
-			last, same = now, 0
+		if now := h.count(); now != lowest && now.within(lowest) {
+			lowest, looks = now, 0
 		}
-		same++
-		return same > 10
+		looks++
+		return looks > 50
 	})
-	return last
+	return lowest
 }
 
 // settle waits until there is no more than before.
