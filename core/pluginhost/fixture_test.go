@@ -84,7 +84,7 @@ func (p *part) OnCommand(_ context.Context, c pluginsdk.Command) (pluginsdk.Comm
 	case "version":
 		return pluginsdk.CommandResult{Handled: true, Reply: p.version}, nil
 	case "log":
-		slog.Warn(rest, "key", rest)
+		slog.Warn(rest, "key", rest, rest, "value")
 	}
 	return pluginsdk.CommandResult{Handled: true, Reply: p.name}, nil
 }

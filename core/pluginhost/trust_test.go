@@ -125,7 +125,7 @@ func TestSecretsAreTakenOutOfLogsAndErrors(t *testing.T) {
 	}
 	waitFor(t, func() bool {
 		lines, err := h.Logs(t.Context(), "first", 1)
-		return err == nil && len(lines) == 1 && lines[0].Level == "warn" && lines[0].Text == "a [secret] sings key=a [secret] sings"
+		return err == nil && len(lines) == 1 && lines[0].Level == "warn" && lines[0].Text == "a [secret] sings a [secret] sings=value key=a [secret] sings"
 	})
 	raw, err := os.ReadFile(filepath.Join(h.config.Logs, "first.log"))
 	if err != nil || strings.Contains(string(raw), "canary") {
