@@ -38,3 +38,33 @@ func TestAMethodWithoutACapabilityIsRefused(t *testing.T) {
 		t.Errorf("refused with %v", err)
 	}
 }
+
+// A refusal keeps the call from the service, and what is asked for is what the
+// contract says that the method needs.
+func TestARefusedCallDoesNotReachTheService(t *testing.T) {
+	var asked []pluginsdk.Capability
+	refuse := true
+	intercept := admission(func(_ context.Context, capability pluginsdk.Capability) error {
+		asked = append(asked, capability)
+		if refuse {
+			return pluginsdk.Errorf(pluginsdk.CodeDenied, "not granted")
+		}
+		return nil
+	})
+	served := 0
+	call := func(method string) error {
+		_, err := intercept(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/harness.host.v1." + method},
+			func(context.Context, any) (any, error) { served++; return nil, nil })
+		return err
+	}
+	if err := call("ThreadService/UpdateThread"); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || served != 0 {
+		t.Errorf("refused: %v, served %d times", err, served)
+	}
+	refuse = false
+	if err := call("SettingsService/GetSettings"); err != nil || served != 1 {
+		t.Errorf("admitted: %v, served %d times", err, served)
+	}
+	if want := []pluginsdk.Capability{pluginsdk.CapThreadsWrite, ""}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+}
