@@ -136,9 +136,9 @@ func (h *harbour) fail(fault string, names ...string) {
 	h.in.t.Helper()
 	h.change("3.0.0-"+fault, fault, "plugin could not be replaced", names)
 	for _, name := range names {
-		if row := plugin(h.in.t, h.store, name); !strings.Contains(row.LastError, "the one that was to replace it failed") {
-			h.in.t.Errorf("%s: the operator reads %q", fault, row.LastError)
-		}
+		h.in.until("what the operator reads of "+fault, func() bool {
+			return strings.Contains(plugin(h.in.t, h.store, name).LastError, "the one that was to replace it failed: ")
+		})
 	}
 }
 
