@@ -140,6 +140,33 @@ func TestAPluginAtABreakpointIsLetGoOf(t *testing.T) {
 	}
 }
 
+// What was asked of a plugin that the daemon lets go of is not answered any
+// more. Nobody cancelled it: a run that took it for that would end, and would
+// not be tried again.
+func TestCallsOfAPluginThatIsLetGoOfAreUnavailable(t *testing.T) {
+	running, to := debugged(t)
+	plugin := attached(t, to, plugintest.NewHost())
+	if err := plugin.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	under, ends := make(chan struct{}), make(chan error, 2)
+	go func() { ends <- plugin.OnMessage(context.Background(), message("hang")) }()
+	go func() {
+		_, err := plugin.CallTool(context.Background(), pluginsdk.ToolCall{Name: "wait", Progress: func(pluginsdk.ToolProgress) { close(under) }})
+		ends <- err
+	}()
+	<-under
+	freeze(t, running.Pid)
+	if err := plugin.Stop(within(t, 200*time.Millisecond)); err == nil {
+		t.Error("it has ended")
+	}
+	for range cap(ends) {
+		if err := <-ends; pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+			t.Errorf("%s: %v", pluginsdk.CodeOf(err), err)
+		}
+	}
+}
+
 func TestTheEndOfAnAttachedPluginIsNoticed(t *testing.T) {
 	running, to := debugged(t)
 	plugin := attached(t, to, plugintest.NewHost())

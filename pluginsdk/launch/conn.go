@@ -36,11 +36,12 @@ func (c watchedConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, metho
 	if err != nil {
 		return nil, c.plugin.explain(ctx, err, nil, nil)
 	}
-	return watchedStream{ClientStream: stream, plugin: c.plugin}, nil
+	return watchedStream{ClientStream: stream, caller: ctx, plugin: c.plugin}, nil
 }
 
 type watchedStream struct {
 	grpc.ClientStream
+	caller context.Context // the stream's own ends with the connection
 	plugin *Plugin
 }
 
@@ -50,14 +51,20 @@ func (s watchedStream) RecvMsg(m any) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
-	return s.plugin.explain(s.Context(), err, nil, s.Trailer())
+	return s.plugin.explain(s.caller, err, nil, s.Trailer())
 }
 
 // explain replaces a broken connection's error by how the process ended. An
 // error that the plugin itself answered comes with a header or a trailer (at
 // least its content type), and is left as it is.
 func (p *Plugin) explain(ctx context.Context, err error, header, trailer metadata.MD) error {
-	if status.Code(err) != codes.Unavailable || len(header)+len(trailer) > 0 {
+	switch code := status.Code(err); {
+	case len(header)+len(trailer) > 0:
+		return err
+	case code == codes.Canceled && ctx.Err() == nil:
+		// Nobody has cancelled it: this side has closed the connection already.
+		err = status.Errorf(codes.Unavailable, "the connection to plugin %s was closed", p.name)
+	case code != codes.Unavailable:
 		return err
 	}
 	notice := time.NewTimer(endNotice)

@@ -19,6 +19,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -28,7 +29,8 @@ import (
 
 // serveForeign is a plugin without this SDK and without go-plugin: what one in
 // another language has to do, written down once. A stubborn one ignores every
-// request to end; an oversized one sends more than the host accepts.
+// request to end; an oversized one sends more than the host accepts; one serves
+// in clear; one names a certificate that is not its own.
 func serveForeign(mode string) {
 	if mode == "stubborn" {
 		signal.Ignore(syscall.SIGTERM)
@@ -42,21 +44,34 @@ func serveForeign(mode string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	named := base64.RawStdEncoding.EncodeToString(certificate.Certificate[0])
 	hosts := x509.NewCertPool()
 	hosts.AppendCertsFromPEM([]byte(os.Getenv("PLUGIN_CLIENT_CERT")))
+	transport := credentials.NewTLS(&tls.Config{
+		Certificates: []tls.Certificate{certificate}, ClientCAs: hosts,
+		ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
+	})
+	switch mode {
+	case "in-clear":
+		transport, named = insecure.NewCredentials(), ""
+	case "names-another":
+		another, err := selfSigned()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		named = base64.RawStdEncoding.EncodeToString(another.Certificate[0])
+	}
 	listener := unixSocket(filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "foreign"))
 	server := grpc.NewServer(
-		grpc.Creds(credentials.NewTLS(&tls.Config{
-			Certificates: []tls.Certificate{certificate}, ClientCAs: hosts,
-			ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
-		})),
+		grpc.Creds(transport),
 		grpc.ForceServerCodecV2(rawCodec{proto: encoding.GetCodecV2("proto")}),
 		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error { return answerForeign(mode, stream) }),
 	)
 	healthServer := health.NewServer()
 	healthServer.SetServingStatus("plugin", grpc_health_v1.HealthCheckResponse_SERVING)
 	grpc_health_v1.RegisterHealthServer(server, healthServer)
-	fmt.Printf("1|1|unix|%s|grpc|%s\n", listener.Addr(), base64.RawStdEncoding.EncodeToString(certificate.Certificate[0]))
+	fmt.Printf("1|1|unix|%s|grpc|%s\n", listener.Addr(), named)
 	if err := server.Serve(listener); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -84,7 +99,7 @@ func answerForeign(mode string, stream grpc.ServerStream) error {
 
 // floodedBy is the stream that a mode writes to as fast as it can.
 var floodedBy = map[string]string{
-	"foreign": "none", "stubborn": "none", "oversized": "none",
+	"foreign": "none", "stubborn": "none", "oversized": "none", "in-clear": "none", "names-another": "none",
 	"floods-broker": "/StartStream", "floods-stdio": "/StreamStdio",
 }
 

@@ -26,7 +26,11 @@ func (l *Launcher) Launch(ctx context.Context, cfg Config) (*Plugin, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cfg.startTimeout())
 	defer cancel()
-	p := l.newPlugin(cfg)
+	self, err := newIdentity()
+	if err != nil {
+		return nil, fmt.Errorf("launch plugin %s: %w", cfg.label(), err)
+	}
+	p := l.newPlugin(cfg, self)
 	if err := p.connect(ctx); err != nil {
 		p.discard()
 		return nil, fmt.Errorf("launch plugin %s: %w", cfg.label(), p.handshakeError(ctx, err))
@@ -38,7 +42,7 @@ func (l *Launcher) Launch(ctx context.Context, cfg Config) (*Plugin, error) {
 	return p, nil
 }
 
-func (l *Launcher) newPlugin(cfg Config) *Plugin {
+func (l *Launcher) newPlugin(cfg Config, self *identity) *Plugin {
 	log := cfg.Log.With("plugin", cfg.label())
 	cmd := exec.Command(cfg.Path, cfg.Args...)
 	cmd.Dir = cfg.Dir
@@ -60,14 +64,14 @@ func (l *Launcher) newPlugin(cfg Config) *Plugin {
 		},
 		Plugins: plugin.PluginSet{wire.DispenseName: (*dispenser)(nil)},
 		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
-			// go-plugin's own variables come last: they win.
+			// The launcher's and go-plugin's own variables come last: they win.
 			cmd.Env = append(append([]string(nil), cfg.Env...), spec.Env...)
-			cmd.Env = append(cmd.Env, wire.HostPIDKey+"="+strconv.Itoa(os.Getpid()), p.process.confine.mark)
+			cmd.Env = append(cmd.Env, self.variable(), wire.HostPIDKey+"="+strconv.Itoa(os.Getpid()), p.process.confine.mark)
 			return processRunner{p.process}, nil
 		},
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: cfg.SocketDir},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		AutoMTLS:         true,
+		TLSConfig:        self.config(),
 		SkipHostEnv:      true,
 		StartTimeout:     cfg.startTimeout(),
 		GRPCDialOptions:  p.dialOptions(),

@@ -35,7 +35,7 @@ func TestAPluginIsLaunchedStartedAndStopped(t *testing.T) {
 	if err := plugin.ExitError(); err != nil {
 		t.Errorf("it ended with %v", err)
 	}
-	if err := plugin.OnMessage(ctx, message("")); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable && pluginsdk.CodeOf(err) != pluginsdk.CodeCancelled {
+	if err := plugin.OnMessage(ctx, message("")); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 		t.Errorf("a call after the stop: %v", err)
 	}
 	if err := plugin.Stop(within(t, patience)); err != nil {
@@ -68,6 +68,8 @@ func TestLaunchesThatFailSayWhy(t *testing.T) {
 		{"it is another", named(config(t, "plugin"), "discord"), pluginsdk.CodeInvalid, `its manifest names it "test"`},
 		{"it is not there", at(config(t, "plugin"), path+".gone"), pluginsdk.CodeInternal, "no such file"},
 		{"it has changed", summed(config(t, "plugin"), []byte("other")), pluginsdk.CodeDenied, "has changed since it was installed"},
+		{"it serves in clear", config(t, "in-clear"), pluginsdk.CodeUnavailable, "first record does not look like a TLS handshake"},
+		{"its certificate is another's", config(t, "names-another"), pluginsdk.CodeUnavailable, "certificate signed by unknown authority"},
 		{"its manifest is too large", config(t, "oversized"), pluginsdk.CodeExhausted, "larger than max"},
 		{"its sockets would have no name", sockets(config(t, "plugin"), "/"+strings.Repeat("x", 100)), pluginsdk.CodeInvalid, "too long for sockets"},
 		{"nothing is asked for", launch.Config{}, pluginsdk.CodeInvalid, "Path is empty"},

@@ -2,6 +2,7 @@ package launch_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -33,7 +34,7 @@ func become(mode string) {
 	case "not-a-plugin":
 		fmt.Println("hello, I am a web server")
 		ignoreEverything()
-	case "foreign", "stubborn", "oversized", "floods-broker", "floods-stdio":
+	case "foreign", "stubborn", "oversized", "in-clear", "names-another", "floods-broker", "floods-stdio":
 		serveForeign(mode)
 	case "daemon":
 		beDaemon()
@@ -95,7 +96,16 @@ type testPlugin struct {
 }
 
 func (*testPlugin) Manifest() pluginsdk.Manifest {
-	return pluginsdk.Manifest{Name: "test", Version: "1.2.3", Description: "for tests"}
+	return pluginsdk.Manifest{
+		Name: "test", Version: "1.2.3", Description: "for tests",
+		Tools: []pluginsdk.ToolSpec{{Name: "wait", Description: "waits for ever", InputSchema: json.RawMessage(`{"type":"object"}`)}},
+	}
+}
+
+// CallTool says that it waits, and does.
+func (*testPlugin) CallTool(_ context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+	call.Progress(pluginsdk.ToolProgress{Message: "waiting"})
+	select {}
 }
 
 func (p *testPlugin) Start(_ context.Context, host pluginsdk.Host) error {

@@ -135,7 +135,13 @@ type codedConn struct {
 
 // Invoke calls a method and converts its error.
 func (c codedConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	err := c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+	return callError(ctx, c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...))
+}
+
+// callError converts the error of a call that was made with ctx. Only the
+// call's own deadline has context.DeadlineExceeded as its cause: what the other
+// side says of one of its own is its answer.
+func callError(ctx context.Context, err error) error {
 	if status.Code(err) == codes.Canceled && strings.Contains(err.Error(), connectionClosing) {
 		// Our end was closed because the other has died: nobody cancelled the call.
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the other side has ended: %w", err)
@@ -146,7 +152,7 @@ func (c codedConn) Invoke(ctx context.Context, method string, args, reply any, o
 	err = errorFrom(err)
 	var answered *pluginsdk.Error
 	if errors.As(err, &answered) && answered.Code == pluginsdk.CodeDeadline {
-		answered.Cause = nil // a deadline of the other side's own, not of this call
+		answered.Cause = nil
 	}
 	return err
 }

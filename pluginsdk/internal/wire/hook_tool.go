@@ -82,12 +82,12 @@ func (c *PluginClient) CallTool(ctx context.Context, call pluginsdk.ToolCall) (p
 	defer cancel()
 	stream, err := c.tool.CallTool(ctx, toolCallTo(call))
 	if err != nil {
-		return pluginsdk.ToolResult{}, errorFrom(err)
+		return pluginsdk.ToolResult{}, callError(ctx, err)
 	}
 	for {
 		m, err := stream.Recv()
 		if err != nil {
-			return pluginsdk.ToolResult{}, toolStreamError(err)
+			return pluginsdk.ToolResult{}, toolStreamError(ctx, err)
 		}
 		if result := m.GetResult(); result != nil {
 			return toolResultFrom(result), nil
@@ -99,9 +99,9 @@ func (c *PluginClient) CallTool(ctx context.Context, call pluginsdk.ToolCall) (p
 }
 
 // toolStreamError converts the error that ended a stream before its result.
-func toolStreamError(err error) error {
+func toolStreamError(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) {
 		return pluginsdk.Errorf(pluginsdk.CodeInternal, "the tool's call ended without a result")
 	}
-	return errorFrom(err)
+	return callError(ctx, err)
 }
