@@ -19,11 +19,11 @@ import (
 // plugins is the plugin host as the pipeline and the inbox see it.
 type plugins struct{ host *pluginhost.Host }
 
-func (p plugins) Answering(hook pluginsdk.Hook) []pipeline.Plugin {
-	instances := p.host.Answering(hook)
+func (p plugins) Answering(run string, hook pluginsdk.Hook) []pipeline.Plugin {
+	instances := p.host.Answering(run, hook)
 	answering := make([]pipeline.Plugin, len(instances))
 	for n, instance := range instances {
-		answering[n] = plugin{instance}
+		answering[n] = plugin{instance, run}
 	}
 	return answering
 }
@@ -40,10 +40,16 @@ func (p plugins) Commands() []inbox.Command {
 	return commands
 }
 
-type plugin struct{ *pluginhost.Instance }
+// plugin is one plugin as a run sees it.
+type plugin struct {
+	*pluginhost.Instance
+	run string
+}
 
-func (p plugin) Do(ctx context.Context, run string, hook pluginsdk.Hook, callID string, fn func(pipeline.Hooks) error) error {
-	return p.Instance.Do(ctx, run, hook, callID, func(process *pluginhost.Process) error { return fn(process) })
+func (p plugin) Info() *pluginsdk.PluginInfo { return p.InfoFor(p.run) }
+
+func (p plugin) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(pipeline.Hooks) error) error {
+	return p.Instance.Do(ctx, p.run, hook, callID, func(process *pluginhost.Process) error { return fn(process) })
 }
 
 func (p plugins) Do(ctx context.Context, name, callID string, fn func(pluginsdk.DeliverHook) error) error {

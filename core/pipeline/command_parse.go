@@ -31,7 +31,7 @@ const closeTag = "[/COMMAND]"
 func (p *Pipeline) parseCommands(t *trip) {
 	p.config.Fault("parseCommands", t.run.ID)
 	declared := make(map[string]bool)
-	for _, plugin := range p.plugins.Answering(pluginsdk.HookCommand) {
+	for _, plugin := range p.plugins.Answering(t.run.ID, pluginsdk.HookCommand) {
 		for _, spec := range plugin.Info().Manifest.Commands {
 			declared[spec.Name] = true
 		}

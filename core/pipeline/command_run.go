@@ -60,7 +60,7 @@ func (p *Pipeline) first(ctx context.Context, t *trip, command pluginsdk.Command
 	}
 	h := p.hook(pluginsdk.HookCommand, p.config.Deadlines.Command)
 	h.call += ":" + strconv.Itoa(command.Index)
-	for _, plugin := range p.plugins.Answering(pluginsdk.HookCommand) {
+	for _, plugin := range p.plugins.Answering(t.run.ID, pluginsdk.HookCommand) {
 		info := plugin.Info()
 		if !declares(info.Manifest, command.Name) {
 			continue

@@ -48,16 +48,18 @@ type Hooks interface {
 type Plugin interface {
 	Info() *pluginsdk.PluginInfo
 	// Do calls fn with the plugin's hooks and records how it ended; all calls of
-	// a run go to the same version of the plugin. It returns fn's error, or
-	// CodeUnavailable when the plugin does not serve: after waiting a little
-	// for one that is being started and must not be passed over.
-	Do(ctx context.Context, run string, hook pluginsdk.Hook, callID string, fn func(Hooks) error) error
+	// the run it was asked for go to the same version of the plugin, which is
+	// the one that Info tells of. It returns fn's error, or CodeUnavailable when
+	// the plugin does not serve: after waiting a little for one that is being
+	// started and must not be passed over.
+	Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(Hooks) error) error
 }
 
 // Plugins are the enabled plugins.
 type Plugins interface {
-	// Answering returns those that declare the hook, in the operator's order.
-	Answering(hook pluginsdk.Hook) []Plugin
+	// Answering returns those that declare the hook, in the operator's order, as
+	// a run (empty: none) sees them.
+	Answering(run string, hook pluginsdk.Hook) []Plugin
 	// Hold says that a trip of the run begins: it keeps to the versions of the
 	// plugins that answer its first calls.
 	Hold(run string)

@@ -150,7 +150,7 @@ type fakePlugin struct {
 
 func (f *fakePlugin) Info() *pluginsdk.PluginInfo { return &f.info }
 
-func (f *fakePlugin) Do(_ context.Context, _ string, _ pluginsdk.Hook, _ string, fn func(Hooks) error) error {
+func (f *fakePlugin) Do(_ context.Context, _ pluginsdk.Hook, _ string, fn func(Hooks) error) error {
 	if f.down {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is backoff", f.info.Name)
 	}
@@ -224,7 +224,7 @@ func (f fakePlugins) Hold(string) {}
 
 func (f fakePlugins) Release(string) {}
 
-func (f fakePlugins) Answering(hook pluginsdk.Hook) []Plugin {
+func (f fakePlugins) Answering(_ string, hook pluginsdk.Hook) []Plugin {
 	var answering []Plugin
 	for _, plugin := range f {
 		if plugin.info.Manifest.Answers(hook) {

@@ -31,7 +31,7 @@ func (p *Pipeline) hook(hook pluginsdk.Hook, deadline time.Duration) invocation 
 func (p *Pipeline) notify(ctx context.Context, t *trip, h invocation,
 	tell func(context.Context, Hooks, pluginsdk.Call) error,
 ) error {
-	for _, plugin := range p.plugins.Answering(h.hook) {
+	for _, plugin := range p.plugins.Answering(t.run.ID, h.hook) {
 		if err := p.ask(ctx, t, plugin, h, tell); err != nil {
 			if err := p.failure(ctx, plugin, h.hook, err); err != nil {
 				return err
@@ -46,7 +46,7 @@ func (p *Pipeline) notify(ctx context.Context, t *trip, h invocation,
 func (p *Pipeline) chain(ctx context.Context, t *trip, h invocation, value string,
 	next func(context.Context, Hooks, pluginsdk.Call, string) (string, error),
 ) (string, error) {
-	for _, plugin := range p.plugins.Answering(h.hook) {
+	for _, plugin := range p.plugins.Answering(t.run.ID, h.hook) {
 		err := p.ask(ctx, t, plugin, h, func(ctx context.Context, hooks Hooks, call pluginsdk.Call) error {
 			got, err := next(ctx, hooks, call, value)
 			if err == nil {
@@ -70,7 +70,7 @@ func (p *Pipeline) chain(ctx context.Context, t *trip, h invocation, value strin
 func (p *Pipeline) gate(ctx context.Context, t *trip, h invocation,
 	judge func(context.Context, Hooks, pluginsdk.Call) (pluginsdk.Verdict, error),
 ) (pluginsdk.Verdict, error) {
-	for _, plugin := range p.plugins.Answering(h.hook) {
+	for _, plugin := range p.plugins.Answering(t.run.ID, h.hook) {
 		var verdict pluginsdk.Verdict
 		err := p.ask(ctx, t, plugin, h, func(ctx context.Context, hooks Hooks, call pluginsdk.Call) (err error) {
 			verdict, err = judge(ctx, hooks, call)
@@ -110,7 +110,7 @@ func (p *Pipeline) ask(ctx context.Context, t *trip, plugin Plugin, h invocation
 ) error {
 	name := plugin.Info().Name
 	call := t.call(h.call + ":" + name)
-	return plugin.Do(ctx, t.run.ID, h.hook, call.ID, func(hooks Hooks) error {
+	return plugin.Do(ctx, h.hook, call.ID, func(hooks Hooks) error {
 		call.Deadline = time.Now().Add(h.deadline)
 		call.Token = p.tokens.Open(name, t.origin(), call.Deadline)
 		defer p.tokens.Close(call.Token)

@@ -143,10 +143,10 @@ func (p *Pipeline) absorb(ctx context.Context, t *trip) (told []pluginsdk.Messag
 // message that is put into a running turn passes neither the gate nor the chain
 // before the agent, so it has to wait for a turn of its own.
 func (p *Pipeline) mustBeAsked() bool {
-	if len(p.plugins.Answering(pluginsdk.HookBeforeRun)) > 0 {
+	if len(p.plugins.Answering("", pluginsdk.HookBeforeRun)) > 0 {
 		return true
 	}
-	for _, plugin := range p.plugins.Answering(pluginsdk.HookBeforeInvoke) {
+	for _, plugin := range p.plugins.Answering("", pluginsdk.HookBeforeInvoke) {
 		if plugin.Info().FailureMode(pluginsdk.HookBeforeInvoke) == pluginsdk.FailClosed {
 			return true
 		}

@@ -8,15 +8,15 @@ import (
 )
 
 // Answering returns the enabled plugins that declare the hook, in the
-// operator's order. One that cannot be started is left out where its hook may
-// be passed over.
-func (h *Host) Answering(hook pluginsdk.Hook) []*Instance {
+// operator's order; for a run (empty: none) those whose version, which the run
+// keeps to, declares it. One that cannot be started is left out where its hook
+// may be passed over.
+func (h *Host) Answering(run string, hook pluginsdk.Hook) []*Instance {
 	order := *h.order.Load()
 	answering := make([]*Instance, 0, len(order))
 	for _, instance := range order {
-		info := instance.Info()
-		passed := instance.out() && mayBePassedOver(info, hook)
-		if !passed && info.Manifest.Answers(hook) {
+		passed := instance.out() && mayBePassedOver(instance.InfoFor(run), hook)
+		if !passed && instance.answers(run, hook) {
 			answering = append(answering, instance)
 		}
 	}
@@ -62,7 +62,7 @@ func (h *Host) SettingsOf(plugin string) (json.RawMessage, bool) {
 // the operator's order; of a command that several declare, for the first one's.
 func (h *Host) EachCommand(fn func(plugin string, spec pluginsdk.CommandSpec)) {
 	seen := make(map[string]bool)
-	for _, instance := range h.Answering(pluginsdk.HookCommand) {
+	for _, instance := range h.Answering("", pluginsdk.HookCommand) {
 		for _, spec := range instance.Info().Manifest.Commands {
 			if !seen[spec.Name] {
 				seen[spec.Name] = spec.Name != "*"

@@ -107,7 +107,7 @@ type asking struct {
 
 // acquire returns the version that is to answer, with the call noted on it.
 func (i *Instance) acquire(ctx context.Context, run string, hook pluginsdk.Hook, callID string) (asking, error) {
-	c := asking{id: callID, open: mayBePassedOver(i.Info(), hook)}
+	c := asking{id: callID, open: mayBePassedOver(i.InfoFor(run), hook)}
 	wait := i.host.config.Patience
 	if c.open {
 		wait = min(wait, openPatience)

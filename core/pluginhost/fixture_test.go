@@ -46,6 +46,9 @@ func (p *part) Manifest() pluginsdk.Manifest {
 		Commands:    []pluginsdk.CommandSpec{{Name: "say-" + p.name}},
 		Environment: []pluginsdk.EnvironmentRequest{{Name: "PLUGINHOST_TEST_ASKED", Reason: "test"}, {Name: "HARNESS_SECRETS_KEY", Reason: "test"}, {Name: "PLUGINHOST_TEST_REFUSED", Reason: "test"}},
 	}
+	if p.version == "3.0.0" {
+		manifest.Commands = append(manifest.Commands, pluginsdk.CommandSpec{Name: "new"})
+	}
 	if p.name == "second" {
 		manifest.Commands = append(manifest.Commands, pluginsdk.CommandSpec{Name: "say-first"}, pluginsdk.CommandSpec{Name: "stop"})
 	}
@@ -327,7 +330,7 @@ func serving(t *testing.T, h *Host, r *registry, name string) *Instance {
 	_ = r.edit(name, enable(true))
 	r.until(t, "the start of "+name, r.is(name, pluginsdk.PluginServing))
 	waitFor(t, func() bool {
-		return slices.ContainsFunc(h.Answering(pluginsdk.HookCommand), func(i *Instance) bool { return i.name == name })
+		return slices.ContainsFunc(h.Answering("", pluginsdk.HookCommand), func(i *Instance) bool { return i.name == name })
 	})
 	instance, _ := h.current.Load(name)
 	return instance.(*Instance)

@@ -17,7 +17,7 @@ func TestUnknownPluginsStartDisabled(t *testing.T) {
 	if len(rows) != 2 || rows[0].Enabled || len(rows[0].Granted) != 0 || len(rows[0].SHA256) != 64 {
 		t.Errorf("%+v", rows)
 	}
-	if got := h.Answering(pluginsdk.HookCommand); len(got) != 0 {
+	if got := h.Answering("", pluginsdk.HookCommand); len(got) != 0 {
 		t.Errorf("%d answer", len(got))
 	}
 }
@@ -29,13 +29,13 @@ func TestRegistryIsFollowed(t *testing.T) {
 		r.until(t, name, r.is(name, pluginsdk.PluginServing))
 	}
 	order := func() (names []string) {
-		for _, i := range h.Answering(pluginsdk.HookCommand) {
+		for _, i := range h.Answering("", pluginsdk.HookCommand) {
 			names = append(names, i.name)
 		}
 		return names
 	}
 	waitFor(t, func() bool { return slices.Equal(order(), []string{"first", "second"}) })
-	if reply, err := say(t, h.Answering(pluginsdk.HookCommand)[1], ""); reply != "second" || err != nil {
+	if reply, err := say(t, h.Answering("", pluginsdk.HookCommand)[1], ""); reply != "second" || err != nil {
 		t.Errorf("%q %v", reply, err)
 	}
 	_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.Position = 1000 })

@@ -44,10 +44,10 @@ func TestQuarantineOfWhatMayBePassedOver(t *testing.T) {
 		}
 		r.until(t, "the quarantine", r.is(name, pluginsdk.PluginQuarantined))
 	}
-	if open := h.Answering(pluginsdk.HookBroadcast); len(open) != 0 {
+	if open := h.Answering("", pluginsdk.HookBroadcast); len(open) != 0 {
 		t.Errorf("%d plugins in quarantine are asked what may be passed over", len(open))
 	}
-	closed := h.Answering(pluginsdk.HookBeforeRun)
+	closed := h.Answering("", pluginsdk.HookBeforeRun)
 	if len(closed) != 1 {
 		t.Fatalf("%d gates are asked", len(closed))
 	}

@@ -55,6 +55,33 @@ func TestRunsKeepToTheVersionTheyBeganWith(t *testing.T) {
 	}
 }
 
+// A run must not ask the old version of a plugin for what only the new one
+// has: a closed hook would fail it.
+func TestRunsSeeTheVersionTheyBeganWith(t *testing.T) {
+	h, r := start(t, "first")
+	i := serving(t, h, r, "first")
+	h.Hold("R1")
+	if answering := h.Answering("R1", pluginsdk.HookCommand); len(answering) != 1 {
+		t.Fatalf("%d plugins answer", len(answering))
+	}
+	upgraded(t, r, "first", "3.0.0")
+	waitFor(t, is(t, i, "", "3.0.0"))
+	for run, want := range map[string]string{"R1": "1.0.0", "R2": "3.0.0", "": "3.0.0"} {
+		info := i.InfoFor(run)
+		commands := len(info.Manifest.Commands)
+		if info.Version != want || info.Manifest.Version != want || commands != map[string]int{"1.0.0": 1, "3.0.0": 2}[want] {
+			t.Errorf("the run %q sees %s, with %d commands; want %s", run, info.Version, commands, want)
+		}
+	}
+	if !is(t, i, "R1", "1.0.0")() {
+		t.Error("the run is answered by another version than it was told of")
+	}
+	h.Release("R1")
+	if info := i.InfoFor("R1"); info.Version != "3.0.0" {
+		t.Errorf("a run that is over sees %s", info.Version)
+	}
+}
+
 // An upgrade is for the operator to start and nobody to notice.
 func TestNoCallIsLostInAnUpgrade(t *testing.T) {
 	h, r := start(t, "first")

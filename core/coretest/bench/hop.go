@@ -120,7 +120,7 @@ func startRig(dir, plugins string) (r *rig, err error) {
 		r.store.SetPluginGrants(ctx, subjectName, []pluginsdk.Capability{pluginsdk.CapThreadsRead}, nil),
 		r.store.SetPluginEnabled(ctx, subjectName, true))
 	r.host.Refresh()
-	for deadline := time.Now().Add(30 * time.Second); err == nil && len(r.host.Answering(pluginsdk.HookBeforeInvoke)) == 0; {
+	for deadline := time.Now().Add(30 * time.Second); err == nil && len(r.host.Answering("", pluginsdk.HookBeforeInvoke)) == 0; {
 		if time.Now().After(deadline) {
 			err = errors.New("the subject does not serve")
 		}
@@ -141,7 +141,7 @@ func (r *rig) hook(ctx context.Context, text string) error {
 	defer r.host.Release(run)
 	thread := pluginsdk.Thread{ID: "0199a1b2-thread", Source: "web"}
 	call := pluginsdk.Call{ID: run + ":OnBeforeInvoke:" + subjectName, RunID: run, Attempt: 1}
-	for _, plugin := range r.host.Answering(pluginsdk.HookBeforeInvoke) {
+	for _, plugin := range r.host.Answering("", pluginsdk.HookBeforeInvoke) {
 		err := plugin.Do(ctx, run, pluginsdk.HookBeforeInvoke, call.ID, func(hooks *pluginhost.Process) error {
 			call.Deadline = time.Now().Add(15 * time.Second)
 			call.Token = r.tokens.Open(subjectName, ledger.Origin{RunID: run, Attempt: 1}, call.Deadline)
