@@ -82,8 +82,10 @@ func (b bus) Publish(kind pluginsdk.EventType, threadID string, payload any) {
 // pluginChanged lets deliveries go on that wait for a plugin.
 func (d *Daemon) pluginChanged(name string) { d.outbox.PluginChanged(name) }
 
-func (b bus) Subscribe(name string, types []string, deliver func(context.Context, []pluginsdk.Event) error) (stop func()) {
-	return b.Bus.Subscribe(name, types, deliver).Stop
+func (b bus) Subscribe(name string, types []string, after pluginsdk.Position,
+	deliver func(context.Context, []pluginsdk.Event) error,
+) (stop func() pluginsdk.Position) {
+	return b.Bus.Subscribe(name, types, after, deliver).Stop
 }
 
 // services are what plugins may ask of the core, as the plugin host sees them.

@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -153,8 +154,14 @@ func (f *ferry) OnPipelineComplete(_ context.Context, c pluginsdk.PipelineComple
 	return f.note("OnPipelineComplete", c.Call.RunID, "")
 }
 
-func (f *ferry) OnBroadcast(context.Context, []pluginsdk.Event) error {
-	return f.note("OnBroadcast", "", "")
+func (f *ferry) OnBroadcast(_ context.Context, events []pluginsdk.Event) error {
+	var heard []string
+	for _, event := range events {
+		var complete pluginsdk.CompletePayload
+		_ = json.Unmarshal(event.Data, &complete) // a resync has none
+		heard = append(heard, cmp.Or(complete.RunID, string(event.Type)))
+	}
+	return f.note("OnBroadcast", "", strings.Join(heard, " "))
 }
 
 func (f *ferry) OnSettingsChange(_ context.Context, c pluginsdk.SettingsChange) error {

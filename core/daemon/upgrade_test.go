@@ -42,6 +42,7 @@ func TestUpgradesUnderLoadLoseNothing(t *testing.T) {
 	}
 	turns := load.end()
 	for _, name := range []string{ferryName, lighthouse} {
+		h.heard(name, turns)
 		h.judge(name, turns, false)
 		h.alone(name)
 	}
@@ -203,6 +204,26 @@ func (h *harbour) alone(name string) {
 	if err := syscall.Kill(newest, 0); err != nil {
 		h.in.t.Errorf("the newest process of %s (%d of them) has ended: %v", name, len(pids), err)
 	}
+}
+
+// heard waits until a plugin was told of the end of every turn, by one version
+// or another.
+func (h *harbour) heard(name string, turns []turn) {
+	h.in.t.Helper()
+	h.in.until("the events of "+name, func() bool {
+		told := make(map[string]bool)
+		for _, entry := range h.journal(name) {
+			if entry.Hook == "OnBroadcast" {
+				for run := range strings.FieldsSeq(entry.Value) {
+					told[run] = true
+				}
+			}
+		}
+		if told[string(pluginsdk.EventResync)] {
+			h.in.t.Fatalf("%s was told that it has missed events", name)
+		}
+		return !slices.ContainsFunc(turns, func(turn turn) bool { return !told[turn.run] })
+	})
 }
 
 // judge compares what a plugin has noted with what people were answered. gaps

@@ -111,7 +111,7 @@ func (b *Bus) Since(after pluginsdk.Position, limit int) pluginsdk.EventPage {
 		return pluginsdk.EventPage{Next: pluginsdk.Position{Boot: b.boot, Seq: b.seq}}
 	}
 	page := pluginsdk.EventPage{}
-	if after.Boot != b.boot || after.Seq > b.seq || after.Seq+1 < b.ring.oldest(b.seq) {
+	if !b.keeps(after) {
 		page.Resync = true
 		after.Seq = b.ring.oldest(b.seq) - 1
 	}
@@ -121,4 +121,10 @@ func (b *Bus) Since(after pluginsdk.Position, limit int) pluginsdk.EventPage {
 		page.Next.Seq = page.Events[n-1].Seq
 	}
 	return page
+}
+
+// keeps reports whether every event after the position is still kept. The lock
+// is held.
+func (b *Bus) keeps(after pluginsdk.Position) bool {
+	return after.Boot == b.boot && after.Seq <= b.seq && after.Seq+1 >= b.ring.oldest(b.seq)
 }

@@ -70,7 +70,7 @@ func TestSlowSubscriberLosesDeltasFirst(t *testing.T) {
 	var got []pluginsdk.Event
 	all := make(chan struct{})
 	first := true
-	sub := bus.Subscribe("slow", []string{"pipeline:*"}, func(_ context.Context, batch []pluginsdk.Event) error {
+	sub := bus.Subscribe("slow", []string{"pipeline:*"}, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
 		if first {
 			first = false
 			close(entered)
@@ -104,7 +104,7 @@ func TestSubscriberThatWouldLoseLifecycleEventsGetsResync(t *testing.T) {
 	var types []pluginsdk.EventType
 	done := make(chan struct{})
 	calls := 0
-	sub := bus.Subscribe("stuck", nil, func(_ context.Context, batch []pluginsdk.Event) error {
+	sub := bus.Subscribe("stuck", nil, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
 		calls++
 		if calls == 1 {
 			close(entered)
@@ -136,7 +136,7 @@ func TestSubscriberThatWouldLoseLifecycleEventsGetsResync(t *testing.T) {
 func TestSubscriberThatAlwaysFailsIsLeftAlone(t *testing.T) {
 	bus := New(Config{})
 	calls := make(chan []pluginsdk.Event, 1000)
-	sub := bus.Subscribe("broken", nil, func(_ context.Context, batch []pluginsdk.Event) error {
+	sub := bus.Subscribe("broken", nil, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
 		calls <- batch
 		return errors.New("gone")
 	})
@@ -155,7 +155,7 @@ func TestBatchesAreBoundedInBytes(t *testing.T) {
 	bus := New(Config{})
 	entered, release, sizes := make(chan struct{}), make(chan struct{}), make(chan int, 10)
 	first := true
-	sub := bus.Subscribe("large", nil, func(_ context.Context, batch []pluginsdk.Event) error {
+	sub := bus.Subscribe("large", nil, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
 		if first {
 			first = false
 			close(entered)
@@ -183,7 +183,7 @@ func TestFailedDeliveryIsFollowedByResync(t *testing.T) {
 	bus := New(Config{})
 	got := make(chan pluginsdk.EventType, 10)
 	calls := 0
-	sub := bus.Subscribe("failing", nil, func(_ context.Context, batch []pluginsdk.Event) error {
+	sub := bus.Subscribe("failing", nil, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
 		calls++
 		if calls == 1 {
 			return errors.New("gone")
@@ -197,5 +197,69 @@ func TestFailedDeliveryIsFollowedByResync(t *testing.T) {
 	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
 	if kind := <-got; kind != pluginsdk.EventResync {
 		t.Fatalf("got %s", kind)
+	}
+}
+
+// An upgrade of a plugin must not lose events between its two processes, nor
+// those that the old one was just being told of.
+func TestASubscriberBeginsWhereAnotherEnded(t *testing.T) {
+	bus := New(Config{RingEvents: 4})
+	entered := make(chan struct{})
+	old := bus.Subscribe("old", nil, pluginsdk.Position{}, func(ctx context.Context, _ []pluginsdk.Event) error {
+		close(entered)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
+	<-entered
+	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
+	end := old.Stop()
+	bus.Publish(pluginsdk.EventCronFired, "t", nil)
+	bus.Publish(pluginsdk.EventPipelineComplete, "t", nil)
+
+	if got := heard(bus, []string{"pipeline:*"}, end, 4); seqs(got) != "1 2 4 " {
+		t.Errorf("after the old one came %s", seqs(got))
+	}
+	if end := bus.Subscribe("idle", nil, pluginsdk.Position{}, nil).Stop(); end != bus.Position() {
+		t.Errorf("one that has had every event ended at %v", end)
+	}
+	bus.Publish(pluginsdk.EventPipelineComplete, "t", nil)
+	if got := heard(bus, nil, end, 5); seqs(got) != "1 2 3 4 5 " || got[0].Type != pluginsdk.EventResync {
+		t.Errorf("from a position that is not kept came %v", got)
+	}
+}
+
+// heard returns what a subscriber gets from a position until an event.
+func heard(bus *Bus, types []string, after pluginsdk.Position, last uint64) (got []pluginsdk.Event) {
+	all := make(chan struct{})
+	sub := bus.Subscribe("new", types, after, func(_ context.Context, batch []pluginsdk.Event) error {
+		if got = append(got, batch...); batch[len(batch)-1].Seq == last {
+			close(all)
+		}
+		return nil
+	})
+	<-all
+	sub.Stop()
+	return got
+}
+
+// One that was yet to be told that it has missed events leaves that to the next.
+func TestAResyncIsHandedOver(t *testing.T) {
+	bus := New(Config{RingEvents: 2})
+	failed := make(chan struct{})
+	calls := 0
+	old := bus.Subscribe("failing", nil, pluginsdk.Position{}, func(ctx context.Context, _ []pluginsdk.Event) error {
+		if calls++; calls > 1 {
+			close(failed)
+			<-ctx.Done()
+		}
+		return errors.New("gone")
+	})
+	for range 3 {
+		bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
+	}
+	<-failed
+	if got := heard(bus, nil, old.Stop(), 3); got[0].Type != pluginsdk.EventResync || seqs(got) != "1 2 3 " {
+		t.Errorf("the next one got %v", got)
 	}
 }

@@ -47,8 +47,10 @@ type Subscription struct {
 }
 
 // Subscribe starts a subscriber for the event types (a trailing * matches any
-// rest; none means all). Stop ends it.
-func (b *Bus) Subscribe(name string, types []string, deliver Deliver) *Subscription {
+// rest; none means all). It begins with the events after a position, as another
+// one's Stop returned it; the zero position is now. One that is no longer kept
+// gets an EventResync first. Stop ends it.
+func (b *Bus) Subscribe(name string, types []string, after pluginsdk.Position, deliver Deliver) *Subscription {
 	ctx, cancel := context.WithCancel(context.Background())
 	sub := &Subscription{
 		bus:     b,
@@ -61,20 +63,49 @@ func (b *Bus) Subscribe(name string, types []string, deliver Deliver) *Subscript
 		done:    make(chan struct{}),
 	}
 	b.mu.Lock()
+	if after != (pluginsdk.Position{}) {
+		sub.begin(after)
+	}
 	b.subs[sub] = struct{}{}
 	b.mu.Unlock()
 	go sub.run(ctx)
 	return sub
 }
 
+// begin queues what has happened since a position. The bus's lock is held.
+func (s *Subscription) begin(after pluginsdk.Position) {
+	b := s.bus
+	if !b.keeps(after) {
+		after.Seq = b.ring.oldest(b.seq) - 1
+		s.resync(pluginsdk.Event{Boot: b.boot, Seq: after.Seq})
+	}
+	for _, event := range b.ring.after(after.Seq, b.config.RingEvents) {
+		s.offer(event)
+	}
+}
+
 // Stop ends the subscriber and waits for the call under way, whose context it
-// cancels. What is queued is dropped.
-func (s *Subscription) Stop() {
+// cancels. It returns the position after which the subscriber has not had every
+// event: another one that begins there misses none, and may get those again
+// whose call was under way.
+func (s *Subscription) Stop() pluginsdk.Position {
 	s.bus.mu.Lock()
 	delete(s.bus.subs, s)
+	end := pluginsdk.Position{Boot: s.bus.boot, Seq: s.bus.seq}
 	s.bus.mu.Unlock()
 	s.cancel()
 	<-s.done
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case len(s.queue) == 0:
+	case s.queue[0].Type == pluginsdk.EventResync:
+		end.Seq = 0 // it has missed something before
+	default:
+		end.Seq = s.queue[0].Seq - 1
+	}
+	return end
 }
 
 func (s *Subscription) run(ctx context.Context) {
@@ -87,13 +118,18 @@ func (s *Subscription) run(ctx context.Context) {
 		case <-s.wake:
 		}
 		s.linger(ctx)
-		for batch := s.take(); len(batch) > 0 && ctx.Err() == nil; batch = s.take() {
+		for batch := s.take(); len(batch) > 0; batch = s.take() {
+			if ctx.Err() != nil {
+				s.putBack(batch)
+				return
+			}
 			err := s.deliver(ctx, batch)
 			if err == nil {
 				failures = 0
 				continue
 			}
 			if ctx.Err() != nil {
+				s.putBack(batch)
 				return
 			}
 			failures++
@@ -200,6 +236,13 @@ func (s *Subscription) take() []pluginsdk.Event {
 	s.queue = append(s.queue[:0], s.queue[n:]...)
 	s.bytes -= bytes
 	return batch
+}
+
+// putBack queues a batch again that was not delivered.
+func (s *Subscription) putBack(batch []pluginsdk.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = append(batch, s.queue...)
 }
 
 // resync puts a resync in front of what is queued.

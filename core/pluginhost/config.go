@@ -25,8 +25,12 @@ type Store interface {
 // Events is the event bus.
 type Events interface {
 	Publish(kind pluginsdk.EventType, threadID string, payload any)
-	// Subscribe delivers events of the types until stop is called.
-	Subscribe(name string, types []string, deliver func(context.Context, []pluginsdk.Event) error) (stop func())
+	// Position is that of the newest event.
+	Position() pluginsdk.Position
+	// Subscribe delivers the events of the types after a position until stop is
+	// called, which returns the position up to which they were delivered.
+	Subscribe(name string, types []string, after pluginsdk.Position,
+		deliver func(context.Context, []pluginsdk.Event) error) (stop func() pluginsdk.Position)
 }
 
 // API makes the services that plugins may call.

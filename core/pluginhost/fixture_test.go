@@ -244,15 +244,38 @@ func (r *registry) is(name string, state pluginsdk.PluginState) func() bool {
 type bus struct {
 	mu      sync.Mutex
 	deliver func(context.Context, []pluginsdk.Event) error
+	at      pluginsdk.Position   // of the newest event
+	ended   pluginsdk.Position   // where a subscriber ends
+	began   []pluginsdk.Position // where they began
 }
 
 func (*bus) Publish(pluginsdk.EventType, string, any) {}
 
-func (b *bus) Subscribe(_ string, _ []string, deliver func(context.Context, []pluginsdk.Event) error) func() {
+func (b *bus) Position() pluginsdk.Position {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.at
+}
+
+func (b *bus) Subscribe(_ string, _ []string, after pluginsdk.Position,
+	deliver func(context.Context, []pluginsdk.Event) error,
+) func() pluginsdk.Position {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.deliver = deliver
-	return func() {}
+	b.began = append(b.began, after)
+	return func() pluginsdk.Position {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.ended
+	}
+}
+
+// stands sets where the stream stands, and where a subscriber ends.
+func (b *bus) stands(at, ended uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.at, b.ended = pluginsdk.Position{Boot: "b", Seq: at}, pluginsdk.Position{Boot: "b", Seq: ended}
 }
 
 func (b *bus) send(t *testing.T, kind string) error {

@@ -68,8 +68,8 @@ func (i *Instance) settle(ctx context.Context, old *version, next *replacement, 
 		return old
 	}
 	i.setback = setback{}
+	made.version.takeOver(old)
 	i.publish(made.version)
-	old.stopEvents()
 	alone := exclusive(old, made.version) // then the old one is not active any more
 	i.spawn(func() { i.retire(ctx, old, !alone) })
 	i.nudge() // the row may have changed meanwhile

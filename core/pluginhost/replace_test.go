@@ -3,6 +3,7 @@ package pluginhost
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -79,6 +80,30 @@ func TestRunsSeeTheVersionTheyBeganWith(t *testing.T) {
 	h.Release("R1")
 	if info := i.InfoFor("R1"); info.Version != "3.0.0" {
 		t.Errorf("a run that is over sees %s", info.Version)
+	}
+}
+
+// What happens while a version starts, and what the old one was not told of any
+// more, the new one is told: in its Start it has read what was before.
+func TestEventsGoOnWithTheNextVersion(t *testing.T) {
+	events := new(bus)
+	events.stands(10, 7)
+	h, r := startOn(t, Config{}, events, "listens")
+	i := serving(t, h, r, "listens")
+	upgrade := func(version string) {
+		upgraded(t, r, "listens", version)
+		waitFor(t, is(t, i, "", version))
+	}
+	events.stands(20, 17) // three are still queued for the old one
+	upgrade("2.0.0")
+	events.stands(30, 35) // it was told of five since the start of the next one
+	upgrade("4.0.0")
+	var began []uint64
+	for _, position := range events.began {
+		began = append(began, position.Seq)
+	}
+	if !slices.Equal(began, []uint64{10, 17, 30}) {
+		t.Errorf("the versions were told of what came after %v", began)
 	}
 }
 

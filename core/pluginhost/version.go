@@ -21,7 +21,9 @@ type version struct {
 	fault   chan string          // why it is to be ended; the first one stays
 	denied  sync.Map             // the capabilities of which it was told in the log that it lacks them
 
-	stopEvents, stopWatch func() // end what was begun for it when it was published
+	heard      pluginsdk.Position // its events begin after this
+	stopEvents func()             // ends them, and sets heard; nothing before it is published
+	stopWatch  func()             // ends watching over it
 
 	// These are guarded by the instance's lock.
 	calls      int            // under way
@@ -112,6 +114,7 @@ func (i *Instance) launch(ctx context.Context) (*version, error) {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
 	described := time.Now()
+	v.heard = i.host.events.Position() // what it reads in Start is no older
 	if err := v.process.Start(ctx); err != nil {
 		err = withLastWords("start: "+err.Error()+v.why(), v)
 		i.kill(v)
@@ -223,7 +226,8 @@ func (i *Instance) activate(ctx context.Context, v *version) error {
 
 // publish makes a version the one that answers.
 func (i *Instance) publish(v *version) {
-	v.stopEvents, v.stopWatch = i.subscribe(v), i.watchOver(v)
+	i.subscribe(v)
+	v.stopWatch = i.watchOver(v)
 	i.mu.Lock()
 	i.serving = v
 	announce := i.setStateLocked(pluginsdk.PluginServing, "", time.Time{})
@@ -321,12 +325,13 @@ func (i *Instance) drain(ctx context.Context, v *version, withRuns bool) (fault 
 	}
 }
 
-func (i *Instance) subscribe(v *version) (stop func()) {
+// subscribe begins the version's events.
+func (i *Instance) subscribe(v *version) {
 	manifest := v.process.Manifest()
 	if !manifest.Answers(pluginsdk.HookBroadcast) {
-		return func() {}
+		return
 	}
-	return i.host.events.Subscribe(i.name, manifest.Events, func(ctx context.Context, events []pluginsdk.Event) error {
+	stop := i.host.events.Subscribe(i.name, manifest.Events, v.heard, func(ctx context.Context, events []pluginsdk.Event) error {
 		if events = i.visible(events); len(events) == 0 {
 			return nil
 		}
@@ -336,14 +341,26 @@ func (i *Instance) subscribe(v *version) (stop func()) {
 			return v.process.OnBroadcast(ctx, events)
 		})
 	})
+	v.stopEvents = sync.OnceFunc(func() { v.heard = stop() })
+}
+
+// takeOver ends a version's events, and has the one that replaces it begin where
+// they ended, unless it begins earlier.
+func (v *version) takeOver(old *version) {
+	old.stopEvents()
+	if old.process.Manifest().Answers(pluginsdk.HookBroadcast) && old.heard.Seq < v.heard.Seq {
+		v.heard = old.heard
+	}
 }
 
 // visible are the events that the plugin may see: its own, and the others' with
-// events.read.
+// events.read. That it has missed some is anyone's to know.
 func (i *Instance) visible(events []pluginsdk.Event) []pluginsdk.Event {
 	if slices.Contains(i.Info().Granted, pluginsdk.CapEventsRead) {
 		return events
 	}
 	own := i.name + ":"
-	return slices.DeleteFunc(slices.Clone(events), func(e pluginsdk.Event) bool { return !strings.HasPrefix(string(e.Type), own) })
+	return slices.DeleteFunc(slices.Clone(events), func(e pluginsdk.Event) bool {
+		return e.Type != pluginsdk.EventResync && !strings.HasPrefix(string(e.Type), own)
+	})
 }

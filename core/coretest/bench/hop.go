@@ -170,8 +170,10 @@ func (rigStore) Thread(_ context.Context, id string) (pluginsdk.Thread, error) {
 
 type rigBus struct{ *events.Bus }
 
-func (b rigBus) Subscribe(name string, types []string, deliver func(context.Context, []pluginsdk.Event) error) (stop func()) {
-	return b.Bus.Subscribe(name, types, deliver).Stop
+func (b rigBus) Subscribe(name string, types []string, after pluginsdk.Position,
+	deliver func(context.Context, []pluginsdk.Event) error,
+) (stop func() pluginsdk.Position) {
+	return b.Bus.Subscribe(name, types, after, deliver).Stop
 }
 
 // rigDoor is the API as the plugin host sees it.
