@@ -81,7 +81,10 @@ func (h *hall) open() (stop func()) {
 	h.t.Helper()
 	h.store = h.database()
 	stop = h.start()
-	h.must(h.store.SetPluginPosition(h.t.Context(), witnessName, 900))
+	h.must(h.store.EditPlugin(h.t.Context(), witnessName, "test", "plugin.test", func(row *pluginsdk.PluginInfo) (string, error) {
+		row.Position = 900
+		return "", nil
+	}))
 	h.enable(witnessName)
 	h.listen()
 	return stop

@@ -132,12 +132,11 @@ func (h *hall) adopt(e exhibit) {
 	h.t.Helper()
 	ctx := h.t.Context()
 	h.must(h.store.SetPluginGrants(ctx, e.name, e.grants, nil))
-	h.must(h.store.SetPluginLimits(ctx, e.name, e.limits))
 	h.must(h.store.EditPlugin(ctx, e.name, "test", "plugin.test", func(row *pluginsdk.PluginInfo) (string, error) {
 		row.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookBeforeRun: pluginsdk.FailOpen}
+		row.Limits, row.Position = e.limits, 1
 		return "", nil
 	}))
-	h.must(h.store.SetPluginPosition(ctx, e.name, 1))
 	h.must(h.store.SetPluginEnabled(ctx, e.name, true))
 }
 

@@ -75,21 +75,10 @@ func (s *Store) SetPluginEnabled(ctx context.Context, name string, enabled bool)
 	})
 }
 
-// SetPluginPosition moves a plugin in the order of hooks: lower comes earlier,
-// equal ones by name.
-func (s *Store) SetPluginPosition(ctx context.Context, name string, position int) error {
-	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetPosition(position) })
-}
-
 // SetPluginGrants replaces the capabilities and the environment variables a
 // plugin has.
 func (s *Store) SetPluginGrants(ctx context.Context, name string, granted []pluginsdk.Capability, env []string) error {
 	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetGranted(granted).SetGrantedEnv(env) })
-}
-
-// SetPluginLimits replaces what a plugin's processes may use.
-func (s *Store) SetPluginLimits(ctx context.Context, name string, limits pluginsdk.PluginLimits) error {
-	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetLimits(limits) })
 }
 
 // SetPluginQuarantine says why a plugin is not to be started any more; an empty

@@ -32,7 +32,7 @@ func TestRegisterKeepsTheOperatorsWord(t *testing.T) {
 		ctx := context.Background()
 		register(t, s, "web", 5)
 		check(t, s.SetPluginEnabled(ctx, "web", false))
-		check(t, s.SetPluginPosition(ctx, "web", 7))
+		byHand(t, s, `UPDATE plugins SET position = 7 WHERE name = 'web'`)
 		byHand(t, s, `UPDATE plugins SET settings = '{"b": 2}' WHERE name = 'web'`)
 		check(t, s.SetPluginGrants(ctx, "web", []pluginsdk.Capability{pluginsdk.CapThreadsRead}, []string{"TZ"}))
 		byHand(t, s, `UPDATE plugins SET on_failure = '{"OnMessage": "closed"}' WHERE name = 'web'`)
