@@ -167,7 +167,7 @@ func TestQuarantineOutlivesTheDaemon(t *testing.T) {
 	stays("while the daemon has not seen the new file", confined.Restarts+3)
 	restart()
 	h.await("reformed", pluginsdk.PluginServing)
-	entries, err := h.store.AuditEntries(t.Context(), 10)
+	entries, err := h.store.AuditEntries(t.Context(), "", 10)
 	h.must(err)
 	if last := entries[len(entries)-1]; last.Action != "plugin.pin" || last.Target != "reformed" || !strings.Contains(last.Detail, "out of quarantine") {
 		t.Errorf("the last entry is %+v", last)

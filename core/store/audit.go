@@ -38,9 +38,14 @@ func (s *Store) note(ctx context.Context, tx *tx, who, action, target, detail st
 		SetTarget(clean(target)).SetDetail(clean(detail)).SetCreatedAt(s.now()).Exec(ctx)
 }
 
-// AuditEntries returns the newest entries, oldest first.
-func (s *Store) AuditEntries(ctx context.Context, limit int) ([]AuditEntry, error) {
-	rows, err := s.read.AuditEntry.Query().Order(auditentry.ByID(entsql.OrderDesc())).Limit(page(limit)).All(ctx)
+// AuditEntries returns the newest entries about a target (empty: about
+// anything), oldest first.
+func (s *Store) AuditEntries(ctx context.Context, target string, limit int) ([]AuditEntry, error) {
+	query := s.read.AuditEntry.Query().Order(auditentry.ByID(entsql.OrderDesc())).Limit(page(limit))
+	if target != "" {
+		query = query.Where(auditentry.Target(target))
+	}
+	rows, err := query.All(ctx)
 	if err != nil {
 		return nil, wrap("read the audit log", err)
 	}

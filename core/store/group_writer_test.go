@@ -44,7 +44,7 @@ func insert(name string, more func() error) func(context.Context, *store.Tx) err
 
 func stored(t *testing.T, s *store.Store) int {
 	t.Helper()
-	return len(must[[]store.AuditEntry](t)(s.AuditEntries(context.Background(), 1000)))
+	return len(must[[]store.AuditEntry](t)(s.AuditEntries(context.Background(), "", 1000)))
 }
 
 // Many writers must not each wait for the disk: they share a COMMIT. And one

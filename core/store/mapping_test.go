@@ -131,7 +131,7 @@ func TestAuditKeepsEveryField(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
 		check(t, s.Audit(ctx, "ann", "plugin.enable", "discord", "by hand"))
-		entry := only[store.AuditEntry](t)(s.AuditEntries(ctx, 0))
+		entry := only[store.AuditEntry](t)(s.AuditEntries(ctx, "", 0))
 		if entry.ID == "" || entry.CreatedAt.IsZero() {
 			t.Errorf("entry %+v has no id or no time", entry)
 		}

@@ -53,7 +53,7 @@ func TestEditsOfAPluginAreNotLost(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("granted %v, want %v", got, want)
 		}
-		if entries := must[[]store.AuditEntry](t)(s.AuditEntries(ctx, 100)); len(entries) != 2*n {
+		if entries := must[[]store.AuditEntry](t)(s.AuditEntries(ctx, "", 100)); len(entries) != 2*n {
 			t.Errorf("%d entries in the audit log, want %d", len(entries), 2*n)
 		}
 	})
@@ -73,7 +73,7 @@ func TestAnEditIsWholeOrNothing(t *testing.T) {
 		if !errors.Is(err, refusal) || !must[pluginsdk.PluginInfo](t)(s.Plugin(ctx, "web")).Enabled {
 			t.Errorf("refused with %v", err)
 		}
-		if entries := must[[]store.AuditEntry](t)(s.AuditEntries(ctx, 100)); len(entries) != 0 {
+		if entries := must[[]store.AuditEntry](t)(s.AuditEntries(ctx, "", 100)); len(entries) != 0 {
 			t.Errorf("noted: %+v", entries)
 		}
 		check(t, s.EditPlugin(ctx, "web", "ann", "plugin.test", func(row *pluginsdk.PluginInfo) (string, error) {
@@ -96,7 +96,7 @@ func TestAnEditIsWholeOrNothing(t *testing.T) {
 		if got.Problem == "" || string(got.Settings) != `{"a":1}` {
 			t.Errorf("what was mistyped is gone: problem %q, settings %s", got.Problem, got.Settings)
 		}
-		entry := only[store.AuditEntry](t)(s.AuditEntries(ctx, 100))
+		entry := only[store.AuditEntry](t)(s.AuditEntries(ctx, "", 100))
 		if entry.Who != "ann" || entry.Action != "plugin.test" || entry.Target != "web" || entry.Detail != "all of it" {
 			t.Errorf("noted: %+v", entry)
 		}
@@ -118,7 +118,7 @@ func TestAPluginIsAddedOnce(t *testing.T) {
 		if got.Path != "/1" || !got.Enabled || len(got.Granted) != 1 || got.Position != 50 || got.State != pluginsdk.PluginDisabled {
 			t.Errorf("added: %+v", got)
 		}
-		if entry := only[store.AuditEntry](t)(s.AuditEntries(ctx, 100)); entry.Who != "ann" {
+		if entry := only[store.AuditEntry](t)(s.AuditEntries(ctx, "", 100)); entry.Who != "ann" {
 			t.Errorf("noted: %+v", entry)
 		}
 	})

@@ -106,7 +106,7 @@ func TestPruneKeepsConversations(t *testing.T) {
 				t.Errorf("run %s: %+v", id, r)
 			}
 		}
-		if len(must[[]store.AuditEntry](t)(s.AuditEntries(ctx, 10))) != 1 {
+		if len(must[[]store.AuditEntry](t)(s.AuditEntries(ctx, "", 10))) != 1 {
 			t.Error("the audit log was pruned")
 		}
 		if got := must[store.Pruned](t)(s.Prune(ctx, pruneBefore, false)); got != (store.Pruned{}) {

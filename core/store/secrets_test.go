@@ -68,7 +68,7 @@ func TestSettingsAndSecretsAreChangedTogether(t *testing.T) {
 		if err != nil || plugin != "mail" || name != "token" || string(sealed) != "new" {
 			t.Errorf("some secret: %s %s %q, %v", plugin, name, sealed, err)
 		}
-		entries, err := s.AuditEntries(t.Context(), 10)
+		entries, err := s.AuditEntries(t.Context(), "mail", 10)
 		if err != nil || len(entries) != 2 || entries[1].Who != "ann" || entries[1].Action != "plugin.settings" ||
 			entries[1].Target != "mail" || entries[1].Detail != "set something" {
 			t.Errorf("audit %+v, %v", entries, err)
@@ -100,7 +100,7 @@ func TestAChangeThatFailsChangesNothing(t *testing.T) {
 			t.Errorf("row %s, revision %d", row.Settings, row.SettingsRevision)
 		}
 		wantSecrets(t, s, "mail", nil)
-		if entries, err := s.AuditEntries(t.Context(), 10); err != nil || len(entries) != 0 {
+		if entries, err := s.AuditEntries(t.Context(), "", 10); err != nil || len(entries) != 0 {
 			t.Errorf("audit %+v, %v", entries, err)
 		}
 	})

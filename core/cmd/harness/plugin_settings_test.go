@@ -102,7 +102,7 @@ func TestSettingsAreSetAndTakenBack(t *testing.T) {
 
 	database := openStore(t, data)
 	defer database.Close()
-	entries, err := database.AuditEntries(t.Context(), 10)
+	entries, err := database.AuditEntries(t.Context(), "", 10)
 	if err != nil || len(entries) != 4 {
 		t.Fatalf("audit: %+v, %v", entries, err)
 	}

@@ -120,7 +120,7 @@ func TestPluginsAreToggledAndItIsNoted(t *testing.T) {
 			t.Errorf("%s: enabled is %t", row.Name, row.Enabled)
 		}
 	}
-	entries, err := database.AuditEntries(t.Context(), 10)
+	entries, err := database.AuditEntries(t.Context(), "", 10)
 	if err != nil || len(entries) != 2 || entries[0].Action != "plugin.enable" || entries[1].Target != "activity" {
 		t.Errorf("audit: %+v, %v", entries, err)
 	}

@@ -117,7 +117,7 @@ func (d *desk) register(row pluginsdk.PluginInfo) {
 // actions lists what the audit log says that was done.
 func (d *desk) actions() []string {
 	d.t.Helper()
-	entries, err := d.Store.AuditEntries(d.t.Context(), 100)
+	entries, err := d.Store.AuditEntries(d.t.Context(), "", 100)
 	if err != nil {
 		d.t.Fatal(err)
 	}

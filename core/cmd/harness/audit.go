@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
+	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/store"
+)
+
+// maxAudit is how many entries are shown at most.
+const maxAudit = 1000
+
+func newAudit() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "audit [NAME]",
+		Short: "Show who did what to the installation",
+		Long: `Show who did what to the installation: plugins installed, upgraded, removed, turned
+on and off, what was granted and set, the newest last; with NAME only what was done
+to that plugin. It works with the daemon up or down.`,
+		Example: `  harness audit
+  harness audit web -n 200
+  harness audit --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			lines, _ := cmd.Flags().GetInt("lines")
+			if lines < 1 || lines > maxAudit {
+				return fmt.Errorf("--lines: %d is not accepted; it is between 1 and %d", lines, maxAudit)
+			}
+			target := ""
+			if len(args) > 0 {
+				target = args[0]
+			}
+			return withStore(cmd, func(ctx context.Context, _ daemon.Config, database *store.Store) error {
+				entries, err := database.AuditEntries(ctx, target, lines)
+				if err != nil {
+					return err
+				}
+				if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+					return printJSON(cmd.OutOrStdout(), entries)
+				}
+				return printAudit(cmd.OutOrStdout(), entries)
+			})
+		},
+	}
+	cmd.Flags().IntP("lines", "n", 50, "how many entries")
+	cmd.Flags().Bool("json", false, "print all fields as JSON")
+	return cmd
+}
+
+func printAudit(out io.Writer, entries []store.AuditEntry) error {
+	if len(entries) == 0 {
+		_, err := fmt.Fprintln(out, "There are no such entries.")
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "WHEN\tWHO\tWHAT\tTO\tDETAIL")
+	for _, entry := range entries {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", entry.CreatedAt.Local().Format(time.DateTime), terminal.Short(entry.Who, 40),
+			entry.Action, dash(terminal.Short(entry.Target, 60)), dash(terminal.Short(entry.Detail, 120)))
+	}
+	return table.Flush()
+}
