@@ -30,11 +30,10 @@ func (o *Operator) Enable(ctx context.Context, name string, force bool) error {
 	if err != nil {
 		return err
 	}
-	o.say("%s is enabled; %s.", name, o.when())
 	if left := missing(row); !left.none() {
 		o.say("It lacks what it wants. To grant it: %s", hint(name, left))
 	}
-	return nil
+	return o.switchedOn(ctx, row, "enabled")
 }
 
 // Disable turns a plugin off.
@@ -49,8 +48,7 @@ func (o *Operator) Disable(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	o.say("%s is disabled; %s.", name, o.when())
-	return nil
+	return o.switchedOff(ctx, name)
 }
 
 // conflicts are the commands of a plugin that the core, or another enabled plugin,

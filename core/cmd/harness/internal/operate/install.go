@@ -142,9 +142,7 @@ func (o *Operator) installed(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if row.Enabled {
-		o.say("%s is installed and enabled; %s.", name, o.when())
-	} else {
+	if !row.Enabled {
 		o.say("%s is installed, and disabled.", name)
 	}
 	if left := missing(row); !left.none() {
@@ -153,9 +151,10 @@ func (o *Operator) installed(ctx context.Context, name string) error {
 	if len(row.Manifest.SettingsSchema) > 0 {
 		o.say("To see and change its settings: `harness plugin settings %s`", name)
 	}
-	if !row.Enabled {
-		o.say("To turn it on: `harness plugin enable %s`", name)
+	if row.Enabled {
+		return o.switchedOn(ctx, row, "installed and enabled")
 	}
+	o.say("To turn it on: `harness plugin enable %s`", name)
 	return nil
 }
 

@@ -2,15 +2,9 @@ package operate
 
 import (
 	"context"
-	"time"
+	"fmt"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
-)
-
-// How long, and how often, the daemon is watched for letting go of a plugin.
-const (
-	letGoPatience = 30 * time.Second
-	letGoPoll     = 100 * time.Millisecond
 )
 
 // Remove turns a plugin off, waits until the daemon has let go of it, and forgets
@@ -35,7 +29,7 @@ func (o *Operator) Remove(ctx context.Context, name string, keepState bool) erro
 		return err
 	}
 	if err := o.letGo(ctx, name); err != nil {
-		return err
+		return fmt.Errorf("%s is disabled, and nothing was removed; try again, or stop the daemon: %w", name, err)
 	}
 	forget := o.Store.DeletePlugin
 	if keepState {
@@ -52,26 +46,4 @@ func (o *Operator) Remove(ctx context.Context, name string, keepState bool) erro
 	}
 	o.say("%s is removed. Its log stays until you delete it.", name)
 	return nil
-}
-
-// letGo waits until no process of the plugin runs any more.
-func (o *Operator) letGo(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, letGoPatience)
-	defer cancel()
-	ticker := time.NewTicker(letGoPoll)
-	defer ticker.Stop()
-	for {
-		row, err := o.Store.Plugin(ctx, name)
-		if err != nil {
-			return err
-		}
-		if row.State == pluginsdk.PluginDisabled || !o.Running() {
-			return nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return pluginsdk.Errorf(pluginsdk.CodeDeadline, "%s is disabled, but the daemon has not let go of it (it is %s): nothing was removed; try again, or stop the daemon", name, row.State)
-		}
-	}
 }
