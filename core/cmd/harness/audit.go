@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -63,7 +64,7 @@ func printAudit(out io.Writer, entries []store.AuditEntry) error {
 	fmt.Fprintln(table, "WHEN\tWHO\tWHAT\tTO\tDETAIL")
 	for _, entry := range entries {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", entry.CreatedAt.Local().Format(time.DateTime), terminal.Short(entry.Who, 40),
-			entry.Action, dash(terminal.Short(entry.Target, 60)), dash(terminal.Short(entry.Detail, 120)))
+			entry.Action, cmp.Or(terminal.Short(entry.Target, 60), "-"), cmp.Or(terminal.Short(entry.Detail, 120), "-"))
 	}
 	return table.Flush()
 }

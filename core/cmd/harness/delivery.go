@@ -111,8 +111,8 @@ func printDeliveries(out io.Writer, rows []pluginsdk.Delivery, now time.Time) er
 	fmt.Fprintln(table, "ID\tSTATE\tPLUGIN\tTARGET\tMESSAGE\tATTEMPTS\tNEXT\tAGE\tLAST ERROR")
 	for _, row := range rows {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", row.ID, row.State, row.Plugin,
-			dash(terminal.Short(row.Target, 40)), row.MessageID, row.Attempt, next(row, now),
-			humanize.RelTime(row.CreatedAt, now, "", ""), dash(terminal.Short(row.LastError, 60)))
+			cmp.Or(terminal.Short(row.Target, 40), "-"), row.MessageID, row.Attempt, next(row, now),
+			humanize.RelTime(row.CreatedAt, now, "", ""), cmp.Or(terminal.Short(row.LastError, 60), "-"))
 	}
 	return table.Flush()
 }

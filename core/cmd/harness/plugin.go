@@ -95,10 +95,3 @@ func asker(cmd *cobra.Command) func(string) (bool, error) {
 func unknownPlugin(ctx context.Context, database *store.Store, name string) error {
 	return operate.Unknown(ctx, database, name)
 }
-
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}

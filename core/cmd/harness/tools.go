@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func printTools(out io.Writer, tools []client.Tool) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "TOOL\tPLUGIN\tDESCRIPTION")
 	for _, tool := range tools {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", tool.Name, tool.Plugin, dash(terminal.Short(tool.Description, 100)))
+		fmt.Fprintf(table, "%s\t%s\t%s\n", tool.Name, tool.Plugin, cmp.Or(terminal.Short(tool.Description, 100), "-"))
 	}
 	return table.Flush()
 }

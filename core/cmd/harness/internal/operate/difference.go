@@ -2,6 +2,7 @@ package operate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -23,7 +24,7 @@ func difference(was, is pluginsdk.Manifest) []string {
 		}
 	}
 	if was.Version != is.Version {
-		lines = append(lines, fmt.Sprintf("version: %s, was %s", plain(is.Version, shortText), dash(plain(was.Version, shortText))))
+		lines = append(lines, fmt.Sprintf("version: %s, was %s", plain(is.Version, shortText), cmp.Or(plain(was.Version, shortText), "-")))
 	}
 	hooks := func(m pluginsdk.Manifest) []part {
 		return parts(m.Hooks, func(h pluginsdk.Hook) part { return part{string(h), string(m.OnFailure[h])} })

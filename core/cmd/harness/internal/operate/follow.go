@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -54,7 +55,7 @@ func (o *Operator) switchedOn(ctx context.Context, before pluginsdk.PluginInfo, 
 		o.say("%s is %s; %s.", row.Name, what, o.when())
 	case row.State != pluginsdk.PluginServing:
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s is %s, but it does not serve (it is %s): %s",
-			row.Name, what, row.State, plain(dash(row.LastError), longText))
+			row.Name, what, row.State, plain(cmp.Or(row.LastError, "-"), longText))
 	default:
 		o.say("%s is %s, and serves.", row.Name, what)
 	}

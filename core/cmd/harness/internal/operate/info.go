@@ -67,13 +67,13 @@ func (o *Operator) damage(ctx context.Context, row pluginsdk.PluginInfo) string 
 // Info prints a report for people.
 func (o *Operator) Info(r Report) error {
 	table := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "plugin\t%s %s\n", plain(r.Name, shortText), dash(plain(r.Version, shortText)))
-	fmt.Fprintf(table, "\t%s\n", dash(plain(r.Manifest.Description, longText)))
+	fmt.Fprintf(table, "plugin\t%s %s\n", plain(r.Name, shortText), cmp.Or(plain(r.Version, shortText), "-"))
+	fmt.Fprintf(table, "\t%s\n", cmp.Or(plain(r.Manifest.Description, longText), "-"))
 	fmt.Fprintf(table, "state\t%s\n", stateText(r.PluginInfo))
 	fmt.Fprintf(table, "position\t%d\n", r.Position)
 	fmt.Fprintf(table, "origin\t%s\n", originText(r.PluginInfo))
 	fmt.Fprintf(table, "path\t%s\n", r.Path)
-	fmt.Fprintf(table, "sha256\t%s\n", dash(r.SHA256))
+	fmt.Fprintf(table, "sha256\t%s\n", cmp.Or(r.SHA256, "-"))
 	if r.Attach != "" {
 		fmt.Fprintf(table, "attached\tto a process that runs under a debugger\n")
 	}
@@ -117,7 +117,7 @@ func originText(row pluginsdk.PluginInfo) string {
 	case pluginsdk.OriginDirectory:
 		return "the daemon's own directory"
 	}
-	return dash(plain(string(row.Origin), shortText))
+	return cmp.Or(plain(string(row.Origin), shortText), "-")
 }
 
 func stateText(row pluginsdk.PluginInfo) string {

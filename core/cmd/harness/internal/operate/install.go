@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -91,7 +92,7 @@ func (o *Operator) free(ctx context.Context, name, source string) error {
 			"%s came with the daemon's own directory (%s), which does not have it any more; `harness plugin remove %s` forgets it", name, row.Path, name)
 	}
 	return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s is installed already (version %s); `harness plugin upgrade %s %s` replaces it",
-		name, dash(plain(row.Version, shortText)), name, source)
+		name, cmp.Or(plain(row.Version, shortText), "-"), name, source)
 }
 
 func isFile(path string) bool {

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"text/tabwriter"
@@ -47,7 +48,7 @@ func (o *Operator) Overview(rows []pluginsdk.PluginInfo) error {
 	fmt.Fprintln(table, "NAME\tSTATE\tENABLED\tPOSITION\tVERSION\tRESTARTS\tFAILURES\tNEEDS\tLAST ERROR")
 	for _, row := range rows {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", plain(row.Name, shortText), row.State, yes(row.Enabled), row.Position,
-			dash(plain(row.Version, 16)), row.Restarts, row.Failures, needs(row), dash(plain(row.LastError, 50)))
+			cmp.Or(plain(row.Version, 16), "-"), row.Restarts, row.Failures, needs(row), cmp.Or(plain(row.LastError, 50), "-"))
 	}
 	if err := table.Flush(); err != nil {
 		return err

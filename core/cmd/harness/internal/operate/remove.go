@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -22,7 +23,7 @@ func (o *Operator) Remove(ctx context.Context, name string, keepState bool) erro
 	if keepState {
 		what = "its settings, but not its state and secrets,"
 	}
-	if err := o.confirm("Remove %s %s with %s for ever?", name, dash(plain(row.Version, shortText)), what); err != nil {
+	if err := o.confirm("Remove %s %s with %s for ever?", name, cmp.Or(plain(row.Version, shortText), "-"), what); err != nil {
 		return err
 	}
 	if err := o.Store.SetPluginEnabled(ctx, name, false); err != nil {

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -24,7 +25,7 @@ func (o *Operator) show(p *depot.Package) error {
 	}
 	table := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "plugin\t%s %s\n", m.Name, plain(m.Version, shortText))
-	fmt.Fprintf(table, "\t%s\n", dash(plain(m.Description, longText)))
+	fmt.Fprintf(table, "\t%s\n", cmp.Or(plain(m.Description, longText), "-"))
 	fmt.Fprintf(table, "publisher\t%s\n", publisher(p.Signature))
 	fmt.Fprintf(table, "package\t%s, %s; runs %s\n", files(p.Files), humanize.IBytes(uint64(max(p.Bytes, 0))), plain(p.Executable, longText)) //nolint:gosec // not negative
 	fmt.Fprintf(table, "sha256\t%s\n", p.SHA256)
@@ -45,7 +46,7 @@ func files(n int) string {
 func publisher(s depot.Signature) string {
 	switch {
 	case s.Trusted:
-		return fmt.Sprintf("%s, trusted (%s)", s.KeyID, dash(plain(s.Comment, shortText)))
+		return fmt.Sprintf("%s, trusted (%s)", s.KeyID, cmp.Or(plain(s.Comment, shortText), "-"))
 	case s.Signed:
 		return fmt.Sprintf("signed by unknown key %s: that proves nothing", s.KeyID)
 	}

@@ -56,10 +56,3 @@ func short(sum string) string {
 	}
 	return sum
 }
-
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -98,6 +99,6 @@ func (o *Operator) asPinned(row pluginsdk.PluginInfo) {
 
 func (o *Operator) showPins(row pluginsdk.PluginInfo, now string) {
 	o.say("%s at %s", row.Name, row.Path)
-	o.say("  pinned sha256 %s", dash(row.SHA256))
+	o.say("  pinned sha256 %s", cmp.Or(row.SHA256, "-"))
 	o.say("  now    sha256 %s", now)
 }

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -59,7 +60,7 @@ func (o *Operator) Upgrade(ctx context.Context, name string, want Upgrade) (err 
 	if added := given.minus(rightsOf(row)); !added.none() {
 		o.say("It will be granted: %s.", added)
 	}
-	if err := o.confirm("Replace %s %s by %s?", name, dash(plain(row.Version, shortText)), plain(p.Manifest.Version, shortText)); err != nil {
+	if err := o.confirm("Replace %s %s by %s?", name, cmp.Or(plain(row.Version, shortText), "-"), plain(p.Manifest.Version, shortText)); err != nil {
 		return err
 	}
 	err = o.keep(ctx, "plugin.upgrade", row, p, func(next *pluginsdk.PluginInfo) string {
@@ -155,7 +156,7 @@ func (o *Operator) replaced(ctx context.Context, was, name string) error {
 	if err != nil {
 		return err
 	}
-	o.say("%s is version %s now, was %s; %s.", name, plain(row.Version, shortText), dash(plain(was, shortText)), o.when())
+	o.say("%s is version %s now, was %s; %s.", name, plain(row.Version, shortText), cmp.Or(plain(was, shortText), "-"), o.when())
 	if left := missing(row); !left.none() {
 		o.say("It lacks what it wants. To grant it: %s", hint(name, left))
 	}
@@ -185,7 +186,7 @@ func (o *Operator) Rollback(ctx context.Context, name, to string) error {
 	}
 	o.showDifference(row.Manifest, next.Manifest)
 	o.showPublisher(row, next.Publisher)
-	if err := o.confirm("Go back from %s %s to %s (%s)?", name, dash(plain(row.Version, shortText)), plain(version.Version, shortText), short(version.SHA256)); err != nil {
+	if err := o.confirm("Go back from %s %s to %s (%s)?", name, cmp.Or(plain(row.Version, shortText), "-"), plain(version.Version, shortText), short(version.SHA256)); err != nil {
 		return err
 	}
 	err = o.edit(ctx, name, "plugin.rollback", func(now *pluginsdk.PluginInfo) (string, error) {

@@ -1,0 +1,51 @@
+package pluginhost
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// subscribe begins the version's events.
+func (i *Instance) subscribe(v *version) {
+	manifest := v.process.Manifest()
+	if !manifest.Answers(pluginsdk.HookBroadcast) {
+		return
+	}
+	stop := i.host.events.Subscribe(i.name, manifest.Events, v.heard, func(ctx context.Context, events []pluginsdk.Event) error {
+		if events = i.visible(events); len(events) == 0 {
+			return nil
+		}
+		last := events[len(events)-1]
+		call := pluginsdk.Call{ID: fmt.Sprintf("broadcast:%s:%d", last.Boot, last.Seq), Attempt: 1}
+		return i.tell(ctx, v, pluginsdk.HookBroadcast, call, func(ctx context.Context) error {
+			return v.process.OnBroadcast(ctx, events)
+		})
+	})
+	v.stopEvents = sync.OnceFunc(func() { v.heard = stop() })
+}
+
+// takeOver ends a version's events, and has the one that replaces it begin where
+// they ended, unless it begins earlier.
+func (v *version) takeOver(old *version) {
+	old.stopEvents()
+	if old.process.Manifest().Answers(pluginsdk.HookBroadcast) && old.heard.Seq < v.heard.Seq {
+		v.heard = old.heard
+	}
+}
+
+// visible are the events that the plugin may see: its own, and the others' with
+// events.read. That it has missed some is anyone's to know.
+func (i *Instance) visible(events []pluginsdk.Event) []pluginsdk.Event {
+	if slices.Contains(i.Info().Granted, pluginsdk.CapEventsRead) {
+		return events
+	}
+	own := i.name + ":"
+	return slices.DeleteFunc(slices.Clone(events), func(e pluginsdk.Event) bool {
+		return e.Type != pluginsdk.EventResync && !strings.HasPrefix(string(e.Type), own)
+	})
+}
