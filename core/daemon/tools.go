@@ -16,11 +16,11 @@ type toolPlugins struct {
 	store *store.Store
 }
 
-func (p toolPlugins) Offering() []*pluginsdk.PluginInfo {
-	instances := p.host.Answering("", pluginsdk.HookCallTool)
+func (p toolPlugins) Offering(run string) []*pluginsdk.PluginInfo {
+	instances := p.host.Answering(run, pluginsdk.HookCallTool)
 	offering := make([]*pluginsdk.PluginInfo, len(instances))
 	for n, instance := range instances {
-		offering[n] = instance.Info()
+		offering[n] = instance.InfoFor(run)
 	}
 	return offering
 }
@@ -30,7 +30,7 @@ func (p toolPlugins) Registered(ctx context.Context) ([]pluginsdk.PluginInfo, er
 }
 
 func (p toolPlugins) Do(ctx context.Context, run, plugin, callID string, fn func(pluginsdk.ToolProvider) error) error {
-	for _, instance := range p.host.Answering("", pluginsdk.HookCallTool) {
+	for _, instance := range p.host.Answering(run, pluginsdk.HookCallTool) {
 		if instance.Info().Name == plugin {
 			return instance.Do(ctx, run, pluginsdk.HookCallTool, callID, func(process *pluginhost.Process) error { return fn(process) })
 		}

@@ -49,7 +49,7 @@ type Subscription struct {
 // Subscribe starts a subscriber for the event types (a trailing * matches any
 // rest; none means all). It begins with the events after a position, as another
 // one's Stop returned it; the zero position is now. One that is no longer kept
-// gets an EventResync first. Stop ends it.
+// gets an EventResync instead, and what comes then. Stop ends it.
 func (b *Bus) Subscribe(name string, types []string, after pluginsdk.Position, deliver Deliver) *Subscription {
 	ctx, cancel := context.WithCancel(context.Background())
 	sub := &Subscription{
@@ -76,13 +76,16 @@ func (b *Bus) Subscribe(name string, types []string, after pluginsdk.Position, d
 func (s *Subscription) begin(after pluginsdk.Position) {
 	b := s.bus
 	if !b.keeps(after) {
-		after.Seq = b.ring.oldest(b.seq) - 1
-		s.resync(pluginsdk.Event{Boot: b.boot, Seq: after.Seq})
+		s.resync(pluginsdk.Event{Boot: b.boot, Seq: b.seq})
+		return
 	}
 	for _, event := range b.ring.after(after.Seq, b.config.RingEvents) {
 		s.offer(event)
 	}
 }
+
+// missed is a position of no boot: who begins there has missed something.
+var missed = pluginsdk.Position{Boot: "-"}
 
 // Stop ends the subscriber and waits for the call under way, whose context it
 // cancels. It returns the position after which the subscriber has not had every
@@ -101,7 +104,7 @@ func (s *Subscription) Stop() pluginsdk.Position {
 	switch {
 	case len(s.queue) == 0:
 	case s.queue[0].Type == pluginsdk.EventResync:
-		end.Seq = 0 // it has missed something before
+		end = missed
 	default:
 		end.Seq = s.queue[0].Seq - 1
 	}

@@ -98,7 +98,7 @@ func (s *Server) call(ctx context.Context, call invocation) (pluginsdk.ToolResul
 		return pluginsdk.ToolResult{}, pluginsdk.Errorf(pluginsdk.CodeExhausted,
 			"%s is not called: tools may call each other %d deep, and this would be deeper", call.name, s.config.Depth)
 	}
-	tool, err := s.find(ctx, call.name)
+	tool, err := s.find(ctx, call.origin.RunID, call.name)
 	if err != nil {
 		return pluginsdk.ToolResult{}, err
 	}
@@ -107,14 +107,14 @@ func (s *Server) call(ctx context.Context, call invocation) (pluginsdk.ToolResul
 	}
 	result, err := s.ask(ctx, tool, call)
 	if err != nil {
-		return pluginsdk.ToolResult{}, s.explain(ctx, tool, err)
+		return pluginsdk.ToolResult{}, s.explain(ctx, call.origin.RunID, tool, err)
 	}
 	return tidy(tool, result)
 }
 
-// find returns a tool that can be called, or why it cannot.
-func (s *Server) find(ctx context.Context, name string) (*tool, error) {
-	tool, left := s.catalog.find(s.plugins.Offering(), name)
+// find returns a tool that a run can call, or why it cannot.
+func (s *Server) find(ctx context.Context, run, name string) (*tool, error) {
+	tool, left := s.catalog.find(s.plugins.Offering(run), name)
 	if tool != nil {
 		return tool, nil
 	}
@@ -190,14 +190,14 @@ func callID(origin ledger.Origin, tool *tool) string {
 }
 
 // explain makes what a call failed with the words for the caller.
-func (s *Server) explain(ctx context.Context, tool *tool, err error) error {
+func (s *Server) explain(ctx context.Context, run string, tool *tool, err error) error {
 	if ctx.Err() != nil {
 		return pluginsdk.Errorf(pluginsdk.CodeCancelled, "the call of %s was cancelled: %w", tool.spec.Name, context.Cause(ctx))
 	}
 	code := pluginsdk.CodeOf(err)
 	switch code { //nolint:exhaustive // the others are the plugin's word
 	case pluginsdk.CodeUnavailable:
-		if still, _ := s.catalog.find(s.plugins.Offering(), tool.spec.Name); still == nil {
+		if still, _ := s.catalog.find(s.plugins.Offering(run), tool.spec.Name); still == nil {
 			return pluginsdk.Errorf(code, "the plugin %s was disabled while its tool %s was called", tool.plugin, tool.spec.Name)
 		}
 		return pluginsdk.Errorf(code, "%s cannot be called: %w", tool.spec.Name, err)

@@ -52,8 +52,11 @@ type catalog struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
-	plugins map[string]*offer
+	plugins map[string][]*offer // the newest versionsKept
 }
+
+// versionsKept is how many versions of a plugin runs see at a time, as a rule.
+const versionsKept = 2
 
 // offer is what came of the tools that a plugin declares.
 type offer struct {
@@ -78,7 +81,7 @@ func (c *catalog) of(plugins []*pluginsdk.PluginInfo) []*tool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(c.plugins, func(name string, _ *offer) bool { return !there[name] })
+	maps.DeleteFunc(c.plugins, func(name string, _ []*offer) bool { return !there[name] })
 	return tools
 }
 
@@ -102,15 +105,23 @@ func (c *catalog) find(plugins []*pluginsdk.PluginInfo, name string) (*tool, err
 
 // shelf makes a plugin's tools once, while nobody waits who does not need them.
 func (c *catalog) shelf(info *pluginsdk.PluginInfo) *shelf {
+	return c.offer(info).made()
+}
+
+func (c *catalog) offer(info *pluginsdk.PluginInfo) *offer {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	known := c.plugins[info.Name]
-	if known == nil || !slices.EqualFunc(known.declared, info.Manifest.Tools, sameSpec) {
-		known = &offer{declared: info.Manifest.Tools}
-		known.made = sync.OnceValue(func() *shelf { return c.make(info.Name, known.declared) })
-		c.plugins[info.Name] = known
+	for _, made := range known {
+		if slices.EqualFunc(made.declared, info.Manifest.Tools, sameSpec) {
+			return made
+		}
 	}
-	c.mu.Unlock()
-	return known.made()
+	next := &offer{declared: info.Manifest.Tools}
+	next.made = sync.OnceValue(func() *shelf { return c.make(info.Name, next.declared) })
+	known = append(known, next)
+	c.plugins[info.Name] = known[max(0, len(known)-versionsKept):]
+	return next
 }
 
 func sameSpec(a, b pluginsdk.ToolSpec) bool {

@@ -22,16 +22,20 @@ import (
 type fakePlugins struct {
 	mu     sync.Mutex
 	rows   []pluginsdk.PluginInfo
+	kept   map[string]pluginsdk.PluginInfo // by run: what it sees of a plugin that was upgraded
 	answer map[string]func(context.Context, pluginsdk.ToolCall) (pluginsdk.ToolResult, error)
 	asked  []pluginsdk.ToolCall
 	runs   []string
 }
 
-func (f *fakePlugins) Offering() []*pluginsdk.PluginInfo {
+func (f *fakePlugins) Offering(run string) []*pluginsdk.PluginInfo {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var offering []*pluginsdk.PluginInfo
 	for _, row := range f.rows {
+		if kept, ok := f.kept[run]; ok && kept.Name == row.Name {
+			row = kept
+		}
 		if row.Enabled {
 			offering = append(offering, &row)
 		}

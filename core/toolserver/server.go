@@ -54,8 +54,8 @@ func (c Config) withDefaults() Config {
 // Plugins are the plugins, as far as they have tools.
 type Plugins interface {
 	// Offering returns the enabled plugins that declare tools, in the
-	// operator's order.
-	Offering() []*pluginsdk.PluginInfo
+	// operator's order, as a run (empty: none) sees them.
+	Offering(run string) []*pluginsdk.PluginInfo
 	// Registered returns all plugins, enabled or not.
 	Registered(ctx context.Context) ([]pluginsdk.PluginInfo, error)
 	// Do calls fn with the tools of an enabled plugin, after waiting a little
@@ -98,7 +98,7 @@ func New(config Config, plugins Plugins, tokens Tokens) *Server {
 	config = config.withDefaults()
 	return &Server{
 		config: config, plugins: plugins, tokens: tokens,
-		catalog:  catalog{log: config.Log, plugins: make(map[string]*offer)},
+		catalog:  catalog{log: config.Log, plugins: make(map[string][]*offer)},
 		sessions: make(map[[sha256.Size]byte]*Session), turns: make(map[turnKey]*turn),
 		strays: make(map[string]int), guests: make(map[string]int),
 	}
@@ -178,7 +178,7 @@ func (s *Server) session(token string) *Session {
 // List returns the tools that can be called, named PLUGIN__TOOL, in the
 // operator's order of the plugins.
 func (s *Server) List() []pluginsdk.ToolSpec {
-	tools := s.catalog.of(s.plugins.Offering())
+	tools := s.catalog.of(s.plugins.Offering(""))
 	specs := make([]pluginsdk.ToolSpec, len(tools))
 	for n, tool := range tools {
 		specs[n] = tool.spec

@@ -49,7 +49,7 @@ func (s *Server) Open() *Session {
 	})
 	session.mcp.AddReceivingMiddleware(session.receive)
 	session.handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return session.mcp }, nil)
-	session.offer(s.catalog.of(s.plugins.Offering())) // nobody else has it yet
+	session.offer(s.catalog.of(s.plugins.Offering(""))) // nobody else has it yet
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions[sha256.Sum256([]byte(session.token))] = session
@@ -76,7 +76,7 @@ func (s *Session) Config() json.RawMessage {
 // notifications/tools/list_changed.
 func (s *Session) Begin(threadID, purpose string) (names []string, news bool) {
 	turn := s.server.turnOf(threadID, purpose)
-	tools := s.server.catalog.of(s.server.plugins.Offering())
+	tools := s.server.catalog.of(s.server.plugins.Offering(turn.run()))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn = turn

@@ -167,3 +167,36 @@ func TestTheEndOfASessionCancelsItsCalls(t *testing.T) {
 		t.Errorf("sessions %v", f.server.sessions)
 	}
 }
+
+// A plugin is upgraded while a turn goes on: the turn goes on with the tools of
+// the old version, which answers it; the next one has the new ones.
+func TestATurnHasTheToolsOfTheVersionThatItsRunKeepsTo(t *testing.T) {
+	f := start(t, nil)
+	f.plugins.has("files", "read", `{"properties":{"path":{"type":"string"}}}`, echo)
+	client := f.open()
+	end := f.begin(origin)
+	f.plugins.kept = map[string]pluginsdk.PluginInfo{"R": f.plugins.rows[0]}
+	f.plugins.rows = nil
+	f.plugins.has("files", "open", `{"required":["path"]}`, echo)
+	for range 2 {
+		if result := f.call(client, "files__read", `{"path":"/x"}`); result.IsError {
+			t.Errorf("the run's own tool: %q", text(result))
+		}
+		if tools := f.server.List(); len(tools) != 1 || tools[0].Name != "files__open" {
+			t.Errorf("offered to others: %v", tools)
+		}
+	}
+	if made := len(f.server.catalog.plugins["files"]); made != 2 {
+		t.Errorf("the schemas of %d versions are kept", made)
+	}
+	end()
+	next := origin
+	next.RunID = "S"
+	defer f.begin(next)()
+	if result := f.call(client, "files__open", `{"path":"/x"}`); result.IsError {
+		t.Errorf("the next run: %q", text(result))
+	}
+	if result := f.call(client, "files__read", `{"path":"/x"}`); !result.IsError {
+		t.Error("the next run has a tool that is gone")
+	}
+}

@@ -56,6 +56,14 @@ func (s *Server) turnOf(threadID, purpose string) *turn {
 	return s.turns[turnKey{threadID, purpose}]
 }
 
+// run is the run that the turn is of; empty: none.
+func (t *turn) run() string {
+	if t == nil {
+		return ""
+	}
+	return t.origin.RunID
+}
+
 func (t *turn) end() {
 	t.mu.Lock()
 	t.over = true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -58,13 +59,7 @@ func (s watchedStream) RecvMsg(m any) error {
 // error that the plugin itself answered comes with a header or a trailer (at
 // least its content type), and is left as it is.
 func (p *Plugin) explain(ctx context.Context, err error, header, trailer metadata.MD) error {
-	switch code := status.Code(err); {
-	case len(header)+len(trailer) > 0:
-		return err
-	case code == codes.Canceled && ctx.Err() == nil:
-		// Nobody has cancelled it: this side has closed the connection already.
-		err = status.Errorf(codes.Unavailable, "the connection to plugin %s was closed", p.name)
-	case code != codes.Unavailable:
+	if len(header)+len(trailer) > 0 || status.Code(err) != codes.Unavailable && !closedHere(ctx, err) {
 		return err
 	}
 	notice := time.NewTimer(endNotice)
@@ -73,7 +68,20 @@ func (p *Plugin) explain(ctx context.Context, err error, header, trailer metadat
 	case <-p.process.done:
 		return status.Errorf(codes.Unavailable, "plugin %s has ended (%s)%s", p.name, p.process.exitText(), p.lastWords())
 	case <-ctx.Done():
+		return err
 	case <-notice.C:
 	}
-	return err
+	return status.Error(codes.Unavailable, status.Convert(err).Message())
+}
+
+// closedHere reports whether a call ended because this side has closed the
+// connection, which it does when the process has ended. Nobody has cancelled it,
+// although that is what grpc says: of a call without a stream in the one way, of
+// one with a stream in the other.
+func closedHere(caller context.Context, err error) bool {
+	if status.Code(err) != codes.Canceled || caller.Err() != nil {
+		return false
+	}
+	says := status.Convert(err).Message()
+	return strings.Contains(says, "the client connection is closing") || says == context.Canceled.Error()
 }
