@@ -5471,6 +5471,8 @@ type PluginMutation struct {
 	attach               *string
 	settings_revision    *int64
 	addsettings_revision *int64
+	serving              *string
+	rejected             *string
 	updated_at           *time.Time
 	clearedFields        map[string]struct{}
 	done                 bool
@@ -6638,6 +6640,78 @@ func (m *PluginMutation) ResetSettingsRevision() {
 	m.addsettings_revision = nil
 }
 
+// SetServing sets the "serving" field.
+func (m *PluginMutation) SetServing(s string) {
+	m.serving = &s
+}
+
+// Serving returns the value of the "serving" field in the mutation.
+func (m *PluginMutation) Serving() (r string, exists bool) {
+	v := m.serving
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldServing returns the old "serving" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldServing(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldServing is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldServing requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldServing: %w", err)
+	}
+	return oldValue.Serving, nil
+}
+
+// ResetServing resets all changes to the "serving" field.
+func (m *PluginMutation) ResetServing() {
+	m.serving = nil
+}
+
+// SetRejected sets the "rejected" field.
+func (m *PluginMutation) SetRejected(s string) {
+	m.rejected = &s
+}
+
+// Rejected returns the value of the "rejected" field in the mutation.
+func (m *PluginMutation) Rejected() (r string, exists bool) {
+	v := m.rejected
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRejected returns the old "rejected" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldRejected(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRejected is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRejected requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRejected: %w", err)
+	}
+	return oldValue.Rejected, nil
+}
+
+// ResetRejected resets all changes to the "rejected" field.
+func (m *PluginMutation) ResetRejected() {
+	m.rejected = nil
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (m *PluginMutation) SetUpdatedAt(t time.Time) {
 	m.updated_at = &t
@@ -6721,7 +6795,7 @@ func (m *PluginMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *PluginMutation) Fields() []string {
-	fields := make([]string, 0, 23)
+	fields := make([]string, 0, 25)
 	if m._path != nil {
 		fields = append(fields, plugin.FieldPath)
 	}
@@ -6788,6 +6862,12 @@ func (m *PluginMutation) Fields() []string {
 	if m.settings_revision != nil {
 		fields = append(fields, plugin.FieldSettingsRevision)
 	}
+	if m.serving != nil {
+		fields = append(fields, plugin.FieldServing)
+	}
+	if m.rejected != nil {
+		fields = append(fields, plugin.FieldRejected)
+	}
 	if m.updated_at != nil {
 		fields = append(fields, plugin.FieldUpdatedAt)
 	}
@@ -6843,6 +6923,10 @@ func (m *PluginMutation) Field(name string) (ent.Value, bool) {
 		return m.Attach()
 	case plugin.FieldSettingsRevision:
 		return m.SettingsRevision()
+	case plugin.FieldServing:
+		return m.Serving()
+	case plugin.FieldRejected:
+		return m.Rejected()
 	case plugin.FieldUpdatedAt:
 		return m.UpdatedAt()
 	}
@@ -6898,6 +6982,10 @@ func (m *PluginMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldAttach(ctx)
 	case plugin.FieldSettingsRevision:
 		return m.OldSettingsRevision(ctx)
+	case plugin.FieldServing:
+		return m.OldServing(ctx)
+	case plugin.FieldRejected:
+		return m.OldRejected(ctx)
 	case plugin.FieldUpdatedAt:
 		return m.OldUpdatedAt(ctx)
 	}
@@ -7062,6 +7150,20 @@ func (m *PluginMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSettingsRevision(v)
+		return nil
+	case plugin.FieldServing:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetServing(v)
+		return nil
+	case plugin.FieldRejected:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRejected(v)
 		return nil
 	case plugin.FieldUpdatedAt:
 		v, ok := value.(time.Time)
@@ -7292,6 +7394,12 @@ func (m *PluginMutation) ResetField(name string) error {
 		return nil
 	case plugin.FieldSettingsRevision:
 		m.ResetSettingsRevision()
+		return nil
+	case plugin.FieldServing:
+		m.ResetServing()
+		return nil
+	case plugin.FieldRejected:
+		m.ResetRejected()
 		return nil
 	case plugin.FieldUpdatedAt:
 		m.ResetUpdatedAt()

@@ -64,6 +64,10 @@ type Plugin struct {
 	Attach string `json:"attach,omitempty"`
 	// SettingsRevision holds the value of the "settings_revision" field.
 	SettingsRevision int64 `json:"settings_revision,omitempty"`
+	// Serving holds the value of the "serving" field.
+	Serving string `json:"serving,omitempty"`
+	// Rejected holds the value of the "rejected" field.
+	Rejected string `json:"rejected,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
 	UpdatedAt    *time.Time `json:"updated_at,omitempty"`
 	selectValues sql.SelectValues
@@ -80,7 +84,7 @@ func (*Plugin) scanValues(columns []string) ([]any, error) {
 			values[i] = new(schema.Switch)
 		case plugin.FieldPosition, plugin.FieldRestarts, plugin.FieldFailures, plugin.FieldSettingsRevision:
 			values[i] = new(sql.NullInt64)
-		case plugin.FieldID, plugin.FieldPath, plugin.FieldSha256, plugin.FieldVersion, plugin.FieldState, plugin.FieldLastError, plugin.FieldOrigin, plugin.FieldPublisher, plugin.FieldQuarantine, plugin.FieldAttach:
+		case plugin.FieldID, plugin.FieldPath, plugin.FieldSha256, plugin.FieldVersion, plugin.FieldState, plugin.FieldLastError, plugin.FieldOrigin, plugin.FieldPublisher, plugin.FieldQuarantine, plugin.FieldAttach, plugin.FieldServing, plugin.FieldRejected:
 			values[i] = new(sql.NullString)
 		case plugin.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -253,6 +257,18 @@ func (_m *Plugin) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.SettingsRevision = value.Int64
 			}
+		case plugin.FieldServing:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field serving", values[i])
+			} else if value.Valid {
+				_m.Serving = value.String
+			}
+		case plugin.FieldRejected:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field rejected", values[i])
+			} else if value.Valid {
+				_m.Rejected = value.String
+			}
 		case plugin.FieldUpdatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field updated_at", values[i])
@@ -361,6 +377,12 @@ func (_m *Plugin) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("settings_revision=")
 	builder.WriteString(fmt.Sprintf("%v", _m.SettingsRevision))
+	builder.WriteString(", ")
+	builder.WriteString("serving=")
+	builder.WriteString(_m.Serving)
+	builder.WriteString(", ")
+	builder.WriteString("rejected=")
+	builder.WriteString(_m.Rejected)
 	builder.WriteString(", ")
 	if v := _m.UpdatedAt; v != nil {
 		builder.WriteString("updated_at=")

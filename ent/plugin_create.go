@@ -286,6 +286,34 @@ func (_c *PluginCreate) SetNillableSettingsRevision(v *int64) *PluginCreate {
 	return _c
 }
 
+// SetServing sets the "serving" field.
+func (_c *PluginCreate) SetServing(v string) *PluginCreate {
+	_c.mutation.SetServing(v)
+	return _c
+}
+
+// SetNillableServing sets the "serving" field if the given value is not nil.
+func (_c *PluginCreate) SetNillableServing(v *string) *PluginCreate {
+	if v != nil {
+		_c.SetServing(*v)
+	}
+	return _c
+}
+
+// SetRejected sets the "rejected" field.
+func (_c *PluginCreate) SetRejected(v string) *PluginCreate {
+	_c.mutation.SetRejected(v)
+	return _c
+}
+
+// SetNillableRejected sets the "rejected" field if the given value is not nil.
+func (_c *PluginCreate) SetNillableRejected(v *string) *PluginCreate {
+	if v != nil {
+		_c.SetRejected(*v)
+	}
+	return _c
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_c *PluginCreate) SetUpdatedAt(v time.Time) *PluginCreate {
 	_c.mutation.SetUpdatedAt(v)
@@ -397,6 +425,14 @@ func (_c *PluginCreate) defaults() {
 		v := plugin.DefaultSettingsRevision
 		_c.mutation.SetSettingsRevision(v)
 	}
+	if _, ok := _c.mutation.Serving(); !ok {
+		v := plugin.DefaultServing
+		_c.mutation.SetServing(v)
+	}
+	if _, ok := _c.mutation.Rejected(); !ok {
+		v := plugin.DefaultRejected
+		_c.mutation.SetRejected(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -445,6 +481,12 @@ func (_c *PluginCreate) check() error {
 	}
 	if _, ok := _c.mutation.SettingsRevision(); !ok {
 		return &ValidationError{Name: "settings_revision", err: errors.New(`ent: missing required field "Plugin.settings_revision"`)}
+	}
+	if _, ok := _c.mutation.Serving(); !ok {
+		return &ValidationError{Name: "serving", err: errors.New(`ent: missing required field "Plugin.serving"`)}
+	}
+	if _, ok := _c.mutation.Rejected(); !ok {
+		return &ValidationError{Name: "rejected", err: errors.New(`ent: missing required field "Plugin.rejected"`)}
 	}
 	return nil
 }
@@ -569,6 +611,14 @@ func (_c *PluginCreate) createSpec() (*Plugin, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.SettingsRevision(); ok {
 		_spec.SetField(plugin.FieldSettingsRevision, field.TypeInt64, value)
 		_node.SettingsRevision = value
+	}
+	if value, ok := _c.mutation.Serving(); ok {
+		_spec.SetField(plugin.FieldServing, field.TypeString, value)
+		_node.Serving = value
+	}
+	if value, ok := _c.mutation.Rejected(); ok {
+		_spec.SetField(plugin.FieldRejected, field.TypeString, value)
+		_node.Rejected = value
 	}
 	if value, ok := _c.mutation.UpdatedAt(); ok {
 		_spec.SetField(plugin.FieldUpdatedAt, field.TypeTime, value)
@@ -959,6 +1009,30 @@ func (u *PluginUpsert) UpdateSettingsRevision() *PluginUpsert {
 // AddSettingsRevision adds v to the "settings_revision" field.
 func (u *PluginUpsert) AddSettingsRevision(v int64) *PluginUpsert {
 	u.Add(plugin.FieldSettingsRevision, v)
+	return u
+}
+
+// SetServing sets the "serving" field.
+func (u *PluginUpsert) SetServing(v string) *PluginUpsert {
+	u.Set(plugin.FieldServing, v)
+	return u
+}
+
+// UpdateServing sets the "serving" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateServing() *PluginUpsert {
+	u.SetExcluded(plugin.FieldServing)
+	return u
+}
+
+// SetRejected sets the "rejected" field.
+func (u *PluginUpsert) SetRejected(v string) *PluginUpsert {
+	u.Set(plugin.FieldRejected, v)
+	return u
+}
+
+// UpdateRejected sets the "rejected" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateRejected() *PluginUpsert {
+	u.SetExcluded(plugin.FieldRejected)
 	return u
 }
 
@@ -1417,6 +1491,34 @@ func (u *PluginUpsertOne) AddSettingsRevision(v int64) *PluginUpsertOne {
 func (u *PluginUpsertOne) UpdateSettingsRevision() *PluginUpsertOne {
 	return u.Update(func(s *PluginUpsert) {
 		s.UpdateSettingsRevision()
+	})
+}
+
+// SetServing sets the "serving" field.
+func (u *PluginUpsertOne) SetServing(v string) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetServing(v)
+	})
+}
+
+// UpdateServing sets the "serving" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateServing() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateServing()
+	})
+}
+
+// SetRejected sets the "rejected" field.
+func (u *PluginUpsertOne) SetRejected(v string) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetRejected(v)
+	})
+}
+
+// UpdateRejected sets the "rejected" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateRejected() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateRejected()
 	})
 }
 
@@ -2045,6 +2147,34 @@ func (u *PluginUpsertBulk) AddSettingsRevision(v int64) *PluginUpsertBulk {
 func (u *PluginUpsertBulk) UpdateSettingsRevision() *PluginUpsertBulk {
 	return u.Update(func(s *PluginUpsert) {
 		s.UpdateSettingsRevision()
+	})
+}
+
+// SetServing sets the "serving" field.
+func (u *PluginUpsertBulk) SetServing(v string) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetServing(v)
+	})
+}
+
+// UpdateServing sets the "serving" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateServing() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateServing()
+	})
+}
+
+// SetRejected sets the "rejected" field.
+func (u *PluginUpsertBulk) SetRejected(v string) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetRejected(v)
+	})
+}
+
+// UpdateRejected sets the "rejected" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateRejected() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateRejected()
 	})
 }
 

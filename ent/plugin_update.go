@@ -399,6 +399,34 @@ func (_u *PluginUpdate) AddSettingsRevision(v int64) *PluginUpdate {
 	return _u
 }
 
+// SetServing sets the "serving" field.
+func (_u *PluginUpdate) SetServing(v string) *PluginUpdate {
+	_u.mutation.SetServing(v)
+	return _u
+}
+
+// SetNillableServing sets the "serving" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillableServing(v *string) *PluginUpdate {
+	if v != nil {
+		_u.SetServing(*v)
+	}
+	return _u
+}
+
+// SetRejected sets the "rejected" field.
+func (_u *PluginUpdate) SetRejected(v string) *PluginUpdate {
+	_u.mutation.SetRejected(v)
+	return _u
+}
+
+// SetNillableRejected sets the "rejected" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillableRejected(v *string) *PluginUpdate {
+	if v != nil {
+		_u.SetRejected(*v)
+	}
+	return _u
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_u *PluginUpdate) SetUpdatedAt(v time.Time) *PluginUpdate {
 	_u.mutation.SetUpdatedAt(v)
@@ -592,6 +620,12 @@ func (_u *PluginUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedSettingsRevision(); ok {
 		_spec.AddField(plugin.FieldSettingsRevision, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Serving(); ok {
+		_spec.SetField(plugin.FieldServing, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Rejected(); ok {
+		_spec.SetField(plugin.FieldRejected, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(plugin.FieldUpdatedAt, field.TypeTime, value)
@@ -987,6 +1021,34 @@ func (_u *PluginUpdateOne) AddSettingsRevision(v int64) *PluginUpdateOne {
 	return _u
 }
 
+// SetServing sets the "serving" field.
+func (_u *PluginUpdateOne) SetServing(v string) *PluginUpdateOne {
+	_u.mutation.SetServing(v)
+	return _u
+}
+
+// SetNillableServing sets the "serving" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillableServing(v *string) *PluginUpdateOne {
+	if v != nil {
+		_u.SetServing(*v)
+	}
+	return _u
+}
+
+// SetRejected sets the "rejected" field.
+func (_u *PluginUpdateOne) SetRejected(v string) *PluginUpdateOne {
+	_u.mutation.SetRejected(v)
+	return _u
+}
+
+// SetNillableRejected sets the "rejected" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillableRejected(v *string) *PluginUpdateOne {
+	if v != nil {
+		_u.SetRejected(*v)
+	}
+	return _u
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_u *PluginUpdateOne) SetUpdatedAt(v time.Time) *PluginUpdateOne {
 	_u.mutation.SetUpdatedAt(v)
@@ -1210,6 +1272,12 @@ func (_u *PluginUpdateOne) sqlSave(ctx context.Context) (_node *Plugin, err erro
 	}
 	if value, ok := _u.mutation.AddedSettingsRevision(); ok {
 		_spec.AddField(plugin.FieldSettingsRevision, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Serving(); ok {
+		_spec.SetField(plugin.FieldServing, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Rejected(); ok {
+		_spec.SetField(plugin.FieldRejected, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(plugin.FieldUpdatedAt, field.TypeTime, value)

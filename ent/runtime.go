@@ -212,6 +212,14 @@ func init() {
 	pluginDescSettingsRevision := pluginFields[22].Descriptor()
 	// plugin.DefaultSettingsRevision holds the default value on creation for the settings_revision field.
 	plugin.DefaultSettingsRevision = pluginDescSettingsRevision.Default.(int64)
+	// pluginDescServing is the schema descriptor for serving field.
+	pluginDescServing := pluginFields[23].Descriptor()
+	// plugin.DefaultServing holds the default value on creation for the serving field.
+	plugin.DefaultServing = pluginDescServing.Default.(string)
+	// pluginDescRejected is the schema descriptor for rejected field.
+	pluginDescRejected := pluginFields[24].Descriptor()
+	// plugin.DefaultRejected holds the default value on creation for the rejected field.
+	plugin.DefaultRejected = pluginDescRejected.Default.(string)
 	pluginusageFields := schema.PluginUsage{}.Fields()
 	_ = pluginusageFields
 	// pluginusageDescStateKeys is the schema descriptor for state_keys field.

@@ -58,10 +58,16 @@ type PluginInfo struct {
 	GrantedEnv []string     `json:"grantedEnv,omitempty"`
 	Limits     PluginLimits `json:"limits"`
 
-	State     PluginState `json:"state"`
-	LastError string      `json:"lastError,omitempty"`
-	Restarts  int         `json:"restarts"`
-	Failures  int64       `json:"failures"` // hooks that failed since the row was made
+	State PluginState `json:"state"`
+	// Serving is the pin of what answers now; empty: nothing does. It is not
+	// SHA256 while another version is about to take over, or could not.
+	Serving string `json:"serving,omitempty"`
+	// Rejected is the pin of what could not be started, or could not take over
+	// from what serves; empty: the last start succeeded.
+	Rejected  string `json:"rejected,omitempty"`
+	LastError string `json:"lastError,omitempty"`
+	Restarts  int    `json:"restarts"`
+	Failures  int64  `json:"failures"` // hooks that failed since the row was made
 	// Quarantine says why the plugin is not started any more, with the last
 	// lines it wrote; empty: it is not in quarantine.
 	Quarantine string       `json:"quarantine,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -18,7 +19,7 @@ type Store interface {
 	SavePluginLedger(ctx context.Context, name string, ledger pluginsdk.PluginLedger) error
 	Audit(ctx context.Context, who, action, target, detail string) error
 	SavePluginManifest(ctx context.Context, name string, manifest pluginsdk.Manifest) error
-	SavePluginState(ctx context.Context, name string, state pluginsdk.PluginState, lastError string, restarts int) error
+	SavePluginState(ctx context.Context, name string, seen ledger.PluginSeen) error
 	AddPluginFailures(ctx context.Context, name string, failures int64, lastError string) error
 }
 

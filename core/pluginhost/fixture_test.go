@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 	"github.com/seed-706843ae/harness/pluginsdk/serve"
@@ -180,8 +181,10 @@ func (r *registry) SavePluginManifest(_ context.Context, name string, m pluginsd
 	return r.edit(name, func(p *pluginsdk.PluginInfo) { p.Manifest = m })
 }
 
-func (r *registry) SavePluginState(_ context.Context, name string, s pluginsdk.PluginState, lastError string, restarts int) error {
-	return r.edit(name, func(p *pluginsdk.PluginInfo) { p.State, p.LastError, p.Restarts = s, lastError, restarts })
+func (r *registry) SavePluginState(_ context.Context, name string, seen ledger.PluginSeen) error {
+	return r.edit(name, func(p *pluginsdk.PluginInfo) {
+		p.State, p.LastError, p.Restarts, p.Serving, p.Rejected = seen.State, seen.LastError, seen.Restarts, seen.Serving, seen.Rejected
+	})
 }
 
 func (r *registry) SetPluginQuarantine(_ context.Context, name, reason string) error {

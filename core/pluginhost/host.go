@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
@@ -239,13 +240,15 @@ func (h *Host) lineup(instances []*Instance) *[]*Instance {
 // settleState corrects what a predecessor that died left in the row of a plugin
 // that is off.
 func (h *Host) settleState(ctx context.Context, row pluginsdk.PluginInfo) {
-	if row.State == pluginsdk.PluginDisabled {
+	if row.State == pluginsdk.PluginDisabled && row.Serving == "" {
 		return
 	}
 	if last := h.ending[row.Name]; last != nil && !last.hasGone() {
 		return // it writes its own last state
 	}
-	if err := h.store.SavePluginState(ctx, row.Name, pluginsdk.PluginDisabled, row.LastError, row.Restarts); err != nil {
+	seen := ledger.SeenOf(row)
+	seen.State, seen.Serving = pluginsdk.PluginDisabled, ""
+	if err := h.store.SavePluginState(ctx, row.Name, seen); err != nil {
 		h.config.Log.Warn("state of a plugin cannot be stored", "plugin", row.Name, "err", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -51,7 +52,9 @@ type Instance struct {
 	serving   *version
 	pins      map[string]*version // by run: the version it began with
 	state     pluginsdk.PluginState
-	reporting bool // the state is being stored
+	recorded  ledger.PluginSeen // what the row says, as far as is known
+	reporting bool              // what is seen is being stored
+	rejected  string            // pin of the version that could not be started last
 	lastErr   string
 	conflict  string
 	confined  confinement
@@ -84,7 +87,7 @@ func newInstance(h *Host, row pluginsdk.PluginInfo) *Instance {
 		host: h, name: row.Name, figures: newFigures(),
 		tried: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
 		changed: make(chan struct{}), pins: make(map[string]*version),
-		state: pluginsdk.PluginStarting, restarts: row.Restarts,
+		state: pluginsdk.PluginStarting, restarts: row.Restarts, recorded: ledger.SeenOf(row),
 	}
 	i.log = i.processLog().With("plugin", row.Name)
 	i.confined.follow(row.Quarantine, 0)
@@ -258,8 +261,10 @@ func (i *Instance) pause(ctx context.Context, wait time.Duration) {
 // has ended with the fault that ended it, or when ctx ends.
 func (i *Instance) serve(ctx context.Context) error {
 	i.setState(pluginsdk.PluginStarting, i.lastError(), time.Now())
+	pin := i.wanted.Load().SHA256
 	current, err := i.bring(ctx, nil)
 	if err != nil {
+		i.reject(pin)
 		return err
 	}
 	i.mu.Lock()

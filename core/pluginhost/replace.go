@@ -42,7 +42,11 @@ func (i *Instance) follow(ctx context.Context, current *version) *replacement {
 	if why == "" && !hears(current) && i.hasOldSettings(current, wanted) {
 		why = "its settings changed"
 	}
-	if why == "" || !i.setback.over(wanted) {
+	if why == "" {
+		i.reject("")
+		return nil
+	}
+	if !i.setback.over(wanted) {
 		return nil
 	}
 	i.log.Info("plugin is replaced", "why", why)
@@ -63,6 +67,7 @@ func (i *Instance) settle(ctx context.Context, old *version, next *replacement, 
 	if made.err != nil {
 		words := i.redact(fmt.Sprintf("version %s goes on, the one that was to replace it failed: %s", old.process.Manifest().Version, made.err))
 		i.setback.add(next.row, made.err, i.backoff)
+		i.reject(next.row.SHA256)
 		i.setState(pluginsdk.PluginServing, words, time.Time{})
 		i.log.Error("plugin could not be replaced; the one that serves goes on", "why", next.why, "err", made.err)
 		return old

@@ -107,6 +107,35 @@ func TestEventsGoOnWithTheNextVersion(t *testing.T) {
 	}
 }
 
+// The row says which version answers: who upgrades must not take one that could
+// not take over for the new one.
+func TestTheRowSaysWhichVersionServes(t *testing.T) {
+	h, r := start(t, "first")
+	serving(t, h, r, "first")
+	old := r.row("first")
+	if old.SHA256 == "" || old.Serving != old.SHA256 || old.Rejected != "" {
+		t.Fatalf("serving %q, rejected %q; the pin is %q", old.Serving, old.Rejected, old.SHA256)
+	}
+	says := func(serving, rejected string) func() bool {
+		return func() bool {
+			row := r.row("first")
+			return row.Serving == serving && row.Rejected == rejected
+		}
+	}
+	pin := func(path, pin string) {
+		_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.Path, p.SHA256 = path, pin })
+	}
+	dir := filepath.Dir(filepath.Dir(old.Path))
+	pin(binary(t, filepath.Join(dir, "version-broken"), "first"), "broken")
+	r.until(t, "the refusal of the broken version", says(old.SHA256, "broken"))
+	pin(old.Path, old.SHA256)
+	r.until(t, "that the refusal is over", says(old.SHA256, ""))
+	pin(binary(t, filepath.Join(dir, "version-2.0.0"), "first"), "second")
+	r.until(t, "the second version", says("second", ""))
+	_ = r.edit("first", enable(false))
+	r.until(t, "that nothing serves", says("", ""))
+}
+
 // An upgrade is for the operator to start and nobody to notice.
 func TestNoCallIsLostInAnUpgrade(t *testing.T) {
 	h, r := start(t, "first")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -34,12 +35,9 @@ func (i *Instance) setStateLocked(state pluginsdk.PluginState, lastError string,
 	same := i.state == state && i.lastErr == lastError
 	i.state, i.lastErr, i.nextTry = state, lastError, nextTry
 	i.signal()
+	i.record()
 	if same && state != pluginsdk.PluginStarting {
 		return func() {}
-	}
-	if !i.reporting && !i.ended {
-		i.reporting = true
-		i.tasks.Go(i.report)
 	}
 	return func() {
 		i.host.events.Publish(pluginsdk.EventPluginState, "", pluginsdk.PluginStatePayload{
@@ -48,15 +46,26 @@ func (i *Instance) setStateLocked(state pluginsdk.PluginState, lastError string,
 	}
 }
 
-// report stores states until the newest one is stored: of several that came
-// meanwhile only the last matters.
+// record has stored what has changed of what is seen of the plugin. The lock is
+// held.
+func (i *Instance) record() {
+	seen := i.seen()
+	if seen == i.recorded || i.reporting || i.ended {
+		return
+	}
+	i.reporting = true
+	i.tasks.Go(i.report)
+}
+
+// report stores what is seen until the newest is stored: of several changes that
+// came meanwhile only the last matters.
 func (i *Instance) report() {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), i.host.config.StopTimeout)
 		stored := i.saveState(ctx)
 		cancel()
 		i.mu.Lock()
-		if stored == i.snapshot() {
+		if stored == i.seen() {
 			i.reporting = false
 			i.mu.Unlock()
 			return
@@ -65,26 +74,35 @@ func (i *Instance) report() {
 	}
 }
 
-// stateRecord is what a row says of the state.
-type stateRecord struct {
-	state     pluginsdk.PluginState
-	lastError string
-	restarts  int
+// seen is what the row should say now. The lock is held.
+func (i *Instance) seen() ledger.PluginSeen {
+	seen := ledger.PluginSeen{State: i.state, LastError: i.lastErr, Restarts: i.restarts, Rejected: i.rejected}
+	if i.serving != nil {
+		seen.Serving = i.serving.row.SHA256
+	}
+	return seen
 }
 
-// snapshot is what the row should say now. The lock is held.
-func (i *Instance) snapshot() stateRecord { return stateRecord{i.state, i.lastErr, i.restarts} }
-
-// saveState stores the state as it is, and returns it. One that cannot be stored
-// is right in memory, and stored with the next.
-func (i *Instance) saveState(ctx context.Context) stateRecord {
+// saveState stores what is seen, and returns it. What cannot be stored is right
+// in memory, and stored with the next.
+func (i *Instance) saveState(ctx context.Context) ledger.PluginSeen {
 	i.mu.Lock()
-	record := i.snapshot()
+	seen := i.seen()
+	i.recorded = seen
 	i.mu.Unlock()
-	if err := i.host.store.SavePluginState(ctx, i.name, record.state, record.lastError, record.restarts); err != nil {
-		i.log.Warn("state of a plugin cannot be stored", "state", record.state, "err", err)
+	if err := i.host.store.SavePluginState(ctx, i.name, seen); err != nil {
+		i.log.Warn("state of a plugin cannot be stored", "state", seen.State, "err", err)
 	}
-	return record
+	return seen
+}
+
+// reject notes the pin of a version that could not be started; empty: what was
+// rejected is wanted no more.
+func (i *Instance) reject(pin string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.rejected = pin
+	i.record()
 }
 
 func (i *Instance) lastError() string {
@@ -105,7 +123,9 @@ func (i *Instance) setConflict(words string) {
 // live puts what is known at this moment into a row of the registry.
 func (i *Instance) live(row *pluginsdk.PluginInfo) {
 	i.mu.Lock()
-	row.State, row.LastError, row.Restarts, row.Quarantine = i.state, i.lastErr, i.restarts, i.confined.reason
+	seen := i.seen()
+	row.State, row.LastError, row.Restarts, row.Quarantine = seen.State, seen.LastError, seen.Restarts, i.confined.reason
+	row.Serving, row.Rejected = seen.Serving, seen.Rejected
 	problems := []string{row.Problem}
 	if i.conflict != "" {
 		problems = append(problems, "commands: "+i.conflict)
@@ -142,6 +162,7 @@ func (i *Instance) joined() bool {
 func (i *Instance) update(row pluginsdk.PluginInfo) {
 	defer i.nudge()
 	i.mu.Lock()
+	i.recorded = ledger.SeenOf(row)
 	i.confined.follow(row.Quarantine, i.host.readings.Load())
 	row.Quarantine = i.confined.reason
 	i.mu.Unlock()

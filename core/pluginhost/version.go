@@ -227,7 +227,7 @@ func (i *Instance) publish(v *version) {
 	i.subscribe(v)
 	v.stopWatch = i.watchOver(v)
 	i.mu.Lock()
-	i.serving = v
+	i.serving, i.rejected = v, ""
 	announce := i.setStateLocked(pluginsdk.PluginServing, "", time.Time{})
 	i.mu.Unlock()
 	announce()

@@ -19,7 +19,7 @@ import (
 // value that cannot be read must not hide the other rows.
 const pluginColumns = `SELECT name, path, sha256, version, manifest, enabled, position, settings, granted,
 	on_failure, state, last_error, restarts, failures, origin, publisher, previous, granted_env, limits, quarantine,
-	ledger, attach, settings_revision, updated_at FROM plugins`
+	ledger, attach, settings_revision, serving, rejected, updated_at FROM plugins`
 
 // Plugins returns the registry in the operator's order: by position, then by
 // name. A row with a value that makes no sense comes without it, and says so in
@@ -96,6 +96,7 @@ func (r *pluginRow) info() pluginsdk.PluginInfo {
 		State: pluginsdk.PluginState(r.text("state")), LastError: r.text("last_error"),
 		Origin: pluginsdk.PluginOrigin(r.text("origin")), Publisher: r.text("publisher"),
 		Quarantine: r.text("quarantine"), Attach: r.text("attach"),
+		Serving: r.text("serving"), Rejected: r.text("rejected"),
 	}
 	r.read("enabled", (*schema.Switch)(&p.Enabled))
 	r.number("position", func(n int64) { p.Position = int(n) })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/plugin"
 	"github.com/seed-706843ae/harness/ent/schema"
@@ -12,8 +13,9 @@ import (
 
 // InstallPlugin makes a version of a plugin the one that is started: path, pin,
 // version, manifest, origin, publisher and previous versions are replaced, a
-// quarantine ends and the last error is forgotten. The rest of a row that exists is the operator's; a new one
-// is off, without grants, and last in the order.
+// quarantine ends, and the last error and what was rejected are forgotten. The
+// rest of a row that exists is the operator's; a new one is off, without grants,
+// and last in the order.
 func (s *Store) InstallPlugin(ctx context.Context, p pluginsdk.PluginInfo) error {
 	if p.Name == "" {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a plugin needs one")
@@ -27,7 +29,7 @@ func (s *Store) InstallPlugin(ctx context.Context, p pluginsdk.PluginInfo) error
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		known, err := tx.Plugin.Update().Where(plugin.ID(p.Name)).
 			SetPath(clean(p.Path)).SetSha256(p.SHA256).SetVersion(clean(p.Version)).SetManifest(manifest).
-			SetOrigin(p.Origin).SetPublisher(p.Publisher).SetPrevious(p.Previous).SetQuarantine("").SetLastError("").SetUpdatedAt(p.UpdatedAt).
+			SetOrigin(p.Origin).SetPublisher(p.Publisher).SetPrevious(p.Previous).SetQuarantine("").SetLastError("").SetRejected("").SetUpdatedAt(p.UpdatedAt).
 			Save(ctx)
 		if err != nil || known > 0 {
 			return err
@@ -93,8 +95,8 @@ func (s *Store) SetPluginAttach(ctx context.Context, name, attach string) error 
 }
 
 // SavePluginLedger keeps a plugin's figures for who looks when it is down.
-func (s *Store) SavePluginLedger(ctx context.Context, name string, ledger pluginsdk.PluginLedger) error {
-	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) { u.SetLedger(ledger) })
+func (s *Store) SavePluginLedger(ctx context.Context, name string, figures pluginsdk.PluginLedger) error {
+	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) { u.SetLedger(figures) })
 }
 
 // SavePluginManifest keeps what a plugin last said about itself.
@@ -109,9 +111,10 @@ func (s *Store) SavePluginManifest(ctx context.Context, name string, manifest pl
 }
 
 // SavePluginState notes what the supervisor sees.
-func (s *Store) SavePluginState(ctx context.Context, name string, state pluginsdk.PluginState, lastError string, restarts int) error {
+func (s *Store) SavePluginState(ctx context.Context, name string, seen ledger.PluginSeen) error {
 	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) {
-		u.SetState(state).SetLastError(clean(lastError)).SetRestarts(restarts)
+		u.SetState(seen.State).SetLastError(clean(seen.LastError)).SetRestarts(seen.Restarts).
+			SetServing(seen.Serving).SetRejected(seen.Rejected)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -37,7 +38,7 @@ func TestRegisterKeepsTheOperatorsWord(t *testing.T) {
 		check(t, s.SetPluginGrants(ctx, "web", []pluginsdk.Capability{pluginsdk.CapThreadsRead}, []string{"TZ"}))
 		byHand(t, s, `UPDATE plugins SET on_failure = '{"OnMessage": "closed"}' WHERE name = 'web'`)
 		check(t, s.SavePluginManifest(ctx, "web", pluginsdk.Manifest{Name: "web", Version: "2"}))
-		check(t, s.SavePluginState(ctx, "web", pluginsdk.PluginBackoff, "it ended", 3))
+		check(t, s.SavePluginState(ctx, "web", ledger.PluginSeen{State: pluginsdk.PluginBackoff, LastError: "it ended", Restarts: 3, Serving: "old", Rejected: "older"}))
 		check(t, s.AddPluginFailures(ctx, "web", 2, "a hook failed"))
 		check(t, s.AddPluginFailures(ctx, "web", 3, "another hook failed"))
 		check(t, s.RegisterPlugin(ctx, pluginsdk.PluginInfo{Name: "web", Path: "/new/web", SHA256: "new", Enabled: true, Position: 1}))
@@ -47,6 +48,7 @@ func TestRegisterKeepsTheOperatorsWord(t *testing.T) {
 			Position: 7, Settings: json.RawMessage(`{"b":2}`), Granted: []pluginsdk.Capability{pluginsdk.CapThreadsRead}, GrantedEnv: []string{"TZ"},
 			OnFailure: map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed},
 			State:     pluginsdk.PluginBackoff, LastError: "another hook failed", Restarts: 3, Failures: 5, UpdatedAt: got.UpdatedAt,
+			Serving: "old", Rejected: "older",
 		}
 		same(t, want, got)
 	})

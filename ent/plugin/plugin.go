@@ -57,6 +57,10 @@ const (
 	FieldAttach = "attach"
 	// FieldSettingsRevision holds the string denoting the settings_revision field in the database.
 	FieldSettingsRevision = "settings_revision"
+	// FieldServing holds the string denoting the serving field in the database.
+	FieldServing = "serving"
+	// FieldRejected holds the string denoting the rejected field in the database.
+	FieldRejected = "rejected"
 	// FieldUpdatedAt holds the string denoting the updated_at field in the database.
 	FieldUpdatedAt = "updated_at"
 	// Table holds the table name of the plugin in the database.
@@ -88,6 +92,8 @@ var Columns = []string{
 	FieldLedger,
 	FieldAttach,
 	FieldSettingsRevision,
+	FieldServing,
+	FieldRejected,
 	FieldUpdatedAt,
 }
 
@@ -130,6 +136,10 @@ var (
 	DefaultAttach string
 	// DefaultSettingsRevision holds the default value on creation for the "settings_revision" field.
 	DefaultSettingsRevision int64
+	// DefaultServing holds the default value on creation for the "serving" field.
+	DefaultServing string
+	// DefaultRejected holds the default value on creation for the "rejected" field.
+	DefaultRejected string
 )
 
 // OrderOption defines the ordering options for the Plugin queries.
@@ -208,6 +218,16 @@ func ByAttach(opts ...sql.OrderTermOption) OrderOption {
 // BySettingsRevision orders the results by the settings_revision field.
 func BySettingsRevision(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSettingsRevision, opts...).ToFunc()
+}
+
+// ByServing orders the results by the serving field.
+func ByServing(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldServing, opts...).ToFunc()
+}
+
+// ByRejected orders the results by the rejected field.
+func ByRejected(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRejected, opts...).ToFunc()
 }
 
 // ByUpdatedAt orders the results by the updated_at field.

@@ -138,6 +138,16 @@ func SettingsRevision(v int64) predicate.Plugin {
 	return predicate.Plugin(sql.FieldEQ(FieldSettingsRevision, v))
 }
 
+// Serving applies equality check predicate on the "serving" field. It's identical to ServingEQ.
+func Serving(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldServing, v))
+}
+
+// Rejected applies equality check predicate on the "rejected" field. It's identical to RejectedEQ.
+func Rejected(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldRejected, v))
+}
+
 // UpdatedAt applies equality check predicate on the "updated_at" field. It's identical to UpdatedAtEQ.
 func UpdatedAt(v time.Time) predicate.Plugin {
 	return predicate.Plugin(sql.FieldEQ(FieldUpdatedAt, v))
@@ -1044,6 +1054,136 @@ func SettingsRevisionLT(v int64) predicate.Plugin {
 // SettingsRevisionLTE applies the LTE predicate on the "settings_revision" field.
 func SettingsRevisionLTE(v int64) predicate.Plugin {
 	return predicate.Plugin(sql.FieldLTE(FieldSettingsRevision, v))
+}
+
+// ServingEQ applies the EQ predicate on the "serving" field.
+func ServingEQ(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldServing, v))
+}
+
+// ServingNEQ applies the NEQ predicate on the "serving" field.
+func ServingNEQ(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNEQ(FieldServing, v))
+}
+
+// ServingIn applies the In predicate on the "serving" field.
+func ServingIn(vs ...string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldIn(FieldServing, vs...))
+}
+
+// ServingNotIn applies the NotIn predicate on the "serving" field.
+func ServingNotIn(vs ...string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotIn(FieldServing, vs...))
+}
+
+// ServingGT applies the GT predicate on the "serving" field.
+func ServingGT(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGT(FieldServing, v))
+}
+
+// ServingGTE applies the GTE predicate on the "serving" field.
+func ServingGTE(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGTE(FieldServing, v))
+}
+
+// ServingLT applies the LT predicate on the "serving" field.
+func ServingLT(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLT(FieldServing, v))
+}
+
+// ServingLTE applies the LTE predicate on the "serving" field.
+func ServingLTE(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLTE(FieldServing, v))
+}
+
+// ServingContains applies the Contains predicate on the "serving" field.
+func ServingContains(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldContains(FieldServing, v))
+}
+
+// ServingHasPrefix applies the HasPrefix predicate on the "serving" field.
+func ServingHasPrefix(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldHasPrefix(FieldServing, v))
+}
+
+// ServingHasSuffix applies the HasSuffix predicate on the "serving" field.
+func ServingHasSuffix(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldHasSuffix(FieldServing, v))
+}
+
+// ServingEqualFold applies the EqualFold predicate on the "serving" field.
+func ServingEqualFold(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEqualFold(FieldServing, v))
+}
+
+// ServingContainsFold applies the ContainsFold predicate on the "serving" field.
+func ServingContainsFold(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldContainsFold(FieldServing, v))
+}
+
+// RejectedEQ applies the EQ predicate on the "rejected" field.
+func RejectedEQ(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldRejected, v))
+}
+
+// RejectedNEQ applies the NEQ predicate on the "rejected" field.
+func RejectedNEQ(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNEQ(FieldRejected, v))
+}
+
+// RejectedIn applies the In predicate on the "rejected" field.
+func RejectedIn(vs ...string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldIn(FieldRejected, vs...))
+}
+
+// RejectedNotIn applies the NotIn predicate on the "rejected" field.
+func RejectedNotIn(vs ...string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotIn(FieldRejected, vs...))
+}
+
+// RejectedGT applies the GT predicate on the "rejected" field.
+func RejectedGT(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGT(FieldRejected, v))
+}
+
+// RejectedGTE applies the GTE predicate on the "rejected" field.
+func RejectedGTE(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGTE(FieldRejected, v))
+}
+
+// RejectedLT applies the LT predicate on the "rejected" field.
+func RejectedLT(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLT(FieldRejected, v))
+}
+
+// RejectedLTE applies the LTE predicate on the "rejected" field.
+func RejectedLTE(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLTE(FieldRejected, v))
+}
+
+// RejectedContains applies the Contains predicate on the "rejected" field.
+func RejectedContains(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldContains(FieldRejected, v))
+}
+
+// RejectedHasPrefix applies the HasPrefix predicate on the "rejected" field.
+func RejectedHasPrefix(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldHasPrefix(FieldRejected, v))
+}
+
+// RejectedHasSuffix applies the HasSuffix predicate on the "rejected" field.
+func RejectedHasSuffix(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldHasSuffix(FieldRejected, v))
+}
+
+// RejectedEqualFold applies the EqualFold predicate on the "rejected" field.
+func RejectedEqualFold(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEqualFold(FieldRejected, v))
+}
+
+// RejectedContainsFold applies the ContainsFold predicate on the "rejected" field.
+func RejectedContainsFold(v string) predicate.Plugin {
+	return predicate.Plugin(sql.FieldContainsFold(FieldRejected, v))
 }
 
 // UpdatedAtEQ applies the EQ predicate on the "updated_at" field.

@@ -67,7 +67,7 @@ func develop(ctx context.Context, cmd *cobra.Command, config daemon.Config, o *o
 	grantAll, _ := cmd.Flags().GetBool("grant-all")
 	registrar := &devloop.Registrar{
 		Store: o.Store, Ask: o.Ask, GrantAll: grantAll, Out: o.Out,
-		Enable: func(ctx context.Context, name string) error { return o.Enable(ctx, name, false) },
+		Enable: func(ctx context.Context, name string) error { return o.TurnOn(ctx, name, false) },
 		Grant: func(ctx context.Context, name string) error {
 			return o.Grant(ctx, name, operate.Grants{AllCapabilities: true, AllEnv: true})
 		},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -28,7 +29,7 @@ func withPlugins(t *testing.T) (data string) {
 		}
 	}
 	long := "start: the thing\nbroke " + strings.Repeat("badly ", 40)
-	if err := database.SavePluginState(t.Context(), "activity", pluginsdk.PluginServing, long, 3); err != nil {
+	if err := database.SavePluginState(t.Context(), "activity", ledger.PluginSeen{State: pluginsdk.PluginServing, LastError: long, Restarts: 3}); err != nil {
 		t.Fatal(err)
 	}
 	return data

@@ -364,8 +364,12 @@ type PluginInfo struct {
 	Ledger           *PluginLedger    `protobuf:"bytes,23,opt,name=ledger,proto3" json:"ledger,omitempty"`
 	Attach           string           `protobuf:"bytes,24,opt,name=attach,proto3" json:"attach,omitempty"`
 	SettingsRevision int64            `protobuf:"varint,25,opt,name=settings_revision,json=settingsRevision,proto3" json:"settings_revision,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// The pin of what answers now.
+	Serving string `protobuf:"bytes,26,opt,name=serving,proto3" json:"serving,omitempty"`
+	// The pin of what could not be started, or could not take over.
+	Rejected      string `protobuf:"bytes,27,opt,name=rejected,proto3" json:"rejected,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PluginInfo) Reset() {
@@ -571,6 +575,20 @@ func (x *PluginInfo) GetSettingsRevision() int64 {
 		return x.SettingsRevision
 	}
 	return 0
+}
+
+func (x *PluginInfo) GetServing() string {
+	if x != nil {
+		return x.Serving
+	}
+	return ""
+}
+
+func (x *PluginInfo) GetRejected() string {
+	if x != nil {
+		return x.Rejected
+	}
+	return ""
 }
 
 // A version that was installed before.
@@ -1078,7 +1096,7 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"@\n" +
 	"\x12EnvironmentRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xbf\a\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf5\a\n" +
 	"\n" +
 	"PluginInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -1112,7 +1130,9 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"quarantine\x126\n" +
 	"\x06ledger\x18\x17 \x01(\v2\x1e.harness.types.v1.PluginLedgerR\x06ledger\x12\x16\n" +
 	"\x06attach\x18\x18 \x01(\tR\x06attach\x12+\n" +
-	"\x11settings_revision\x18\x19 \x01(\x03R\x10settingsRevision\x1a<\n" +
+	"\x11settings_revision\x18\x19 \x01(\x03R\x10settingsRevision\x12\x18\n" +
+	"\aserving\x18\x1a \x01(\tR\aserving\x12\x1a\n" +
+	"\brejected\x18\x1b \x01(\tR\brejected\x1a<\n" +
 	"\x0eOnFailureEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xea\x01\n" +

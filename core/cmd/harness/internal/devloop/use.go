@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -17,7 +18,7 @@ type Store interface {
 	Plugins(ctx context.Context) ([]pluginsdk.PluginInfo, error)
 	InstallPlugin(ctx context.Context, plugin pluginsdk.PluginInfo) error
 	Audit(ctx context.Context, who, action, target, detail string) error
-	SavePluginState(ctx context.Context, name string, state pluginsdk.PluginState, lastError string, restarts int) error
+	SavePluginState(ctx context.Context, name string, seen ledger.PluginSeen) error
 }
 
 // Registrar makes builds the ones that the daemon runs, and asks the author
@@ -50,7 +51,9 @@ func (r *Registrar) Use(ctx context.Context, build Build) error {
 	}
 	if before.LastError != "" {
 		// It is of the build before: the same fault again must be seen to be new.
-		if err := r.Store.SavePluginState(ctx, before.Name, before.State, "", before.Restarts); err != nil {
+		seen := ledger.SeenOf(before)
+		seen.LastError = ""
+		if err := r.Store.SavePluginState(ctx, before.Name, seen); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/devloop"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -36,9 +37,9 @@ func (r *registry) Audit(_ context.Context, who, action, target, _ string) error
 	return nil
 }
 
-func (r *registry) SavePluginState(_ context.Context, _ string, _ pluginsdk.PluginState, lastError string, _ int) error {
+func (r *registry) SavePluginState(_ context.Context, _ string, seen ledger.PluginSeen) error {
 	r.done = append(r.done, "forget error")
-	r.rows[0].LastError = lastError
+	r.rows[0].LastError = seen.LastError
 	return nil
 }
 

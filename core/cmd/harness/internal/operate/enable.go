@@ -9,9 +9,22 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Enable turns a plugin on and ends its quarantine. Two plugins that have a
-// command of the same name need force: the one earlier in the order answers it.
+// Enable is TurnOn, and says how the plugin does once the daemon has followed.
+// CodeUnavailable: it is turned on, and does not serve.
 func (o *Operator) Enable(ctx context.Context, name string, force bool) error {
+	row, err := o.plugin(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := o.TurnOn(ctx, name, force); err != nil {
+		return err
+	}
+	return o.switchedOn(ctx, row, "enabled")
+}
+
+// TurnOn turns a plugin on and ends its quarantine. Two plugins that have a
+// command of the same name need force: the one earlier in the order answers it.
+func (o *Operator) TurnOn(ctx context.Context, name string, force bool) error {
 	row, err := o.plugin(ctx, name)
 	if err != nil {
 		return err
@@ -33,7 +46,7 @@ func (o *Operator) Enable(ctx context.Context, name string, force bool) error {
 	if left := missing(row); !left.none() {
 		o.say("It lacks what it wants. To grant it: %s", hint(name, left))
 	}
-	return o.switchedOn(ctx, row, "enabled")
+	return nil
 }
 
 // Disable turns a plugin off.

@@ -44,10 +44,14 @@ func (o *Operator) await(ctx context.Context, name string, wanted func(row plugi
 // followed. before is its row as it was: a fault from that time says nothing.
 func (o *Operator) switchedOn(ctx context.Context, before pluginsdk.PluginInfo, what string) error {
 	row, _, err := o.await(ctx, before.Name, func(row pluginsdk.PluginInfo) bool {
-		fault := row.State == pluginsdk.PluginBackoff || row.State == pluginsdk.PluginFailed || row.State == pluginsdk.PluginQuarantined
 		same := row.State == before.State && row.LastError == before.LastError && row.Restarts == before.Restarts
-		return row.State == pluginsdk.PluginServing || fault && !same
+		waits := before.Enabled && row.State == pluginsdk.PluginFailed // and it does so still: nothing new is tried
+		return row.State == pluginsdk.PluginServing || atFault(row.State) && (!same || waits)
 	})
+	why := row.LastError
+	if !atFault(row.State) && why == before.LastError {
+		why = "it has not come any further yet"
+	}
 	switch {
 	case err != nil:
 		return err
@@ -55,9 +59,35 @@ func (o *Operator) switchedOn(ctx context.Context, before pluginsdk.PluginInfo, 
 		o.say("%s is %s; %s.", row.Name, what, o.when())
 	case row.State != pluginsdk.PluginServing:
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s is %s, but it does not serve (it is %s): %s",
-			row.Name, what, row.State, plain(cmp.Or(row.LastError, "-"), longText))
+			row.Name, what, row.State, plain(why, longText))
 	default:
 		o.say("%s is %s, and serves.", row.Name, what)
+	}
+	return nil
+}
+
+func atFault(state pluginsdk.PluginState) bool {
+	return state == pluginsdk.PluginBackoff || state == pluginsdk.PluginFailed || state == pluginsdk.PluginQuarantined
+}
+
+// tookOver says how a version does that was put in its place, once the daemon has
+// followed.
+func (o *Operator) tookOver(ctx context.Context, name, what string) error {
+	row, _, err := o.await(ctx, name, func(row pluginsdk.PluginInfo) bool {
+		return !row.Enabled || row.Serving == row.SHA256 || row.Rejected == row.SHA256
+	})
+	switch {
+	case err != nil:
+		return err
+	case !row.Enabled:
+		o.say("%s, and disabled.", what)
+	case !o.Running():
+		o.say("%s; %s.", what, o.when())
+	case row.Serving != row.SHA256:
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but it does not serve (%s is %s): %s",
+			what, name, row.State, plain(cmp.Or(row.LastError, "-"), longText))
+	default:
+		o.say("%s, and serves.", what)
 	}
 	return nil
 }

@@ -74,6 +74,9 @@ func (o *Operator) Info(r Report) error {
 	fmt.Fprintf(table, "origin\t%s\n", originText(r.PluginInfo))
 	fmt.Fprintf(table, "path\t%s\n", r.Path)
 	fmt.Fprintf(table, "sha256\t%s\n", cmp.Or(r.SHA256, "-"))
+	if r.Serving != "" && r.Serving != r.SHA256 {
+		fmt.Fprintf(table, "serves\t%s\n", servingText(r.PluginInfo))
+	}
 	if r.Attach != "" {
 		fmt.Fprintf(table, "attached\tto a process that runs under a debugger\n")
 	}
@@ -99,6 +102,21 @@ func added(at time.Time) string {
 		return ""
 	}
 	return ", added " + at.Local().Format("2006-01-02 15:04")
+}
+
+// servingText names the version that serves although it is not the one that is
+// to.
+func servingText(row pluginsdk.PluginInfo) string {
+	text := "still " + short(row.Serving)
+	for _, version := range row.Previous {
+		if version.SHA256 == row.Serving {
+			text = fmt.Sprintf("still %s (%s)", plain(version.Version, shortText), short(row.Serving))
+		}
+	}
+	if row.Rejected == row.SHA256 {
+		text += "; the one that was to take over could not"
+	}
+	return text
 }
 
 func signedText(publisher string) string {

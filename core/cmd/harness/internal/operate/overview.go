@@ -31,6 +31,9 @@ func (o *Operator) judge(ctx context.Context, row *pluginsdk.PluginInfo) {
 // observed makes a row say what holds now: with the daemon down nothing serves.
 func observed(row *pluginsdk.PluginInfo, running bool) {
 	row.Settings = nil
+	if !running {
+		row.Serving = ""
+	}
 	switch {
 	case row.Enabled && row.Quarantine != "":
 		row.State = pluginsdk.PluginQuarantined

@@ -40,14 +40,13 @@ func (o *Operator) Trust(ctx context.Context, name string) error {
 		if row.SHA256 != was {
 			return "", changedMeanwhile(name)
 		}
-		row.SHA256, row.Quarantine, row.LastError = sum, "", ""
+		row.SHA256, row.Quarantine, row.LastError, row.Rejected = sum, "", "", ""
 		return versionOf(*row), nil
 	})
 	if err != nil {
 		return err
 	}
-	o.say("%s is trusted as it is now; %s.", name, o.when())
-	return nil
+	return o.tookOver(ctx, name, name+" is trusted as it is now")
 }
 
 func (o *Operator) trustPackage(ctx context.Context, row pluginsdk.PluginInfo) (err error) {
@@ -80,8 +79,7 @@ func (o *Operator) trustPackage(ctx context.Context, row pluginsdk.PluginInfo) (
 	if err != nil {
 		return err
 	}
-	o.say("%s is trusted as it is now; %s.", row.Name, o.when())
-	return nil
+	return o.tookOver(ctx, row.Name, row.Name+" is trusted as it is now")
 }
 
 // MayDevelop refuses plugins that are worked on, which nobody has signed, where

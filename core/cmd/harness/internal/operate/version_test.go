@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -246,7 +247,7 @@ func TestRemoveForgetsEverything(t *testing.T) {
 func TestRemoveWaitsForTheDaemonToLetGo(t *testing.T) {
 	d := newDesk(t)
 	d.install(greeter("1"), operate.Install{Enable: true})
-	if err := d.Store.SavePluginState(t.Context(), "greeter", pluginsdk.PluginServing, "", 0); err != nil {
+	if err := d.Store.SavePluginState(t.Context(), "greeter", ledger.PluginSeen{State: pluginsdk.PluginServing}); err != nil {
 		t.Fatal(err)
 	}
 	asked := 0
@@ -258,7 +259,7 @@ func TestRemoveWaitsForTheDaemonToLetGo(t *testing.T) {
 			if row := d.row("greeter"); row.Enabled {
 				t.Error("it was not disabled")
 			}
-			if err := d.Store.SavePluginState(t.Context(), "greeter", pluginsdk.PluginDisabled, "", 0); err != nil {
+			if err := d.Store.SavePluginState(t.Context(), "greeter", ledger.PluginSeen{State: pluginsdk.PluginDisabled}); err != nil {
 				t.Error(err)
 			}
 		}

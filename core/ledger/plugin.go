@@ -1,0 +1,20 @@
+package ledger
+
+import "github.com/seed-706843ae/harness/pluginsdk"
+
+// PluginSeen is what the supervisor sees of a plugin; see the fields of
+// pluginsdk.PluginInfo.
+type PluginSeen struct {
+	State     pluginsdk.PluginState
+	LastError string
+	Restarts  int
+	Serving   string
+	Rejected  string
+}
+
+// SeenOf is what a row says that was last seen.
+func SeenOf(row pluginsdk.PluginInfo) PluginSeen {
+	return PluginSeen{
+		State: row.State, LastError: row.LastError, Restarts: row.Restarts, Serving: row.Serving, Rejected: row.Rejected,
+	}
+}
