@@ -43,7 +43,7 @@ func (i *Instance) follow(ctx context.Context, current *version) *replacement {
 		why = "its settings changed"
 	}
 	if why == "" {
-		i.reject("")
+		i.forgive()
 		return nil
 	}
 	if !i.setback.over(wanted) {
@@ -66,7 +66,7 @@ func (i *Instance) settle(ctx context.Context, old *version, next *replacement, 
 	next.cancel()
 	if made.err != nil {
 		words := i.redact(fmt.Sprintf("version %s goes on, the one that was to replace it failed: %s", old.process.Manifest().Version, made.err))
-		i.setback.add(next.row, made.err, i.backoff)
+		i.setback.add(next.row, made.err, words, i.backoff)
 		i.reject(next.row.SHA256)
 		i.setState(pluginsdk.PluginServing, words, time.Time{})
 		i.log.Error("plugin could not be replaced; the one that serves goes on", "why", next.why, "err", made.err)
@@ -149,15 +149,17 @@ func settingsOf(row *pluginsdk.PluginInfo) string {
 // it was refused, before something has changed.
 type setback struct {
 	essence string // of the row that it failed for
+	words   string // what the operator was told
 	times   int
 	until   time.Time // zero: for good
 }
 
-func (s *setback) add(row *pluginsdk.PluginInfo, err error, backoff func(int) time.Duration) {
+func (s *setback) add(row *pluginsdk.PluginInfo, err error, words string, backoff func(int) time.Duration) {
 	if s.essence != essence(row) {
 		*s = setback{essence: essence(row)}
 	}
 	s.times++
+	s.words = words
 	s.until = time.Now().Add(backoff(s.times))
 	var no refusal
 	if errors.As(err, &no) {

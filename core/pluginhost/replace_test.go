@@ -128,8 +128,14 @@ func TestTheRowSaysWhichVersionServes(t *testing.T) {
 	dir := filepath.Dir(filepath.Dir(old.Path))
 	pin(binary(t, filepath.Join(dir, "version-broken"), "first"), "broken")
 	r.until(t, "the refusal of the broken version", says(old.SHA256, "broken"))
+	if words := r.row("first").LastError; !strings.Contains(words, "no port to be had") {
+		t.Errorf("the operator reads %q", words)
+	}
 	pin(old.Path, old.SHA256)
 	r.until(t, "that the refusal is over", says(old.SHA256, ""))
+	if words := r.row("first").LastError; words != "" {
+		t.Errorf("the operator still reads %q", words)
+	}
 	pin(binary(t, filepath.Join(dir, "version-2.0.0"), "first"), "second")
 	r.until(t, "the second version", says("second", ""))
 	_ = r.edit("first", enable(false))

@@ -96,12 +96,26 @@ func (i *Instance) saveState(ctx context.Context) ledger.PluginSeen {
 	return seen
 }
 
-// reject notes the pin of a version that could not be started; empty: what was
-// rejected is wanted no more.
+// reject notes the pin of a version that could not be started.
 func (i *Instance) reject(pin string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.rejected = pin
+	i.record()
+}
+
+// forgive forgets a version that could not take over and is wanted no more, with
+// what was said of it.
+func (i *Instance) forgive() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.rejected == "" {
+		return
+	}
+	i.rejected = ""
+	if i.lastErr == i.setback.words {
+		i.lastErr = ""
+	}
 	i.record()
 }
 

@@ -83,11 +83,13 @@ func (o *Operator) tookOver(ctx context.Context, name, what string) error {
 		o.say("%s, and disabled.", what)
 	case !o.Running():
 		o.say("%s; %s.", what, o.when())
-	case row.Serving != row.SHA256:
+	case row.Serving == row.SHA256:
+		o.say("%s, and serves.", what)
+	case row.Serving != "":
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but that does not take over: %s", what, plain(cmp.Or(row.LastError, "-"), longText))
+	default:
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but it does not serve (%s is %s): %s",
 			what, name, row.State, plain(cmp.Or(row.LastError, "-"), longText))
-	default:
-		o.say("%s, and serves.", what)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func TestUpgradeSaysWhichVersionServes(t *testing.T) {
 
 	d.followsLate(refuses)
 	err := d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: d.source(greeter("3"), "3")})
-	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || err.Error() != "greeter is version 3 now, was 2, but it does not serve (greeter is serving): no port" {
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || err.Error() != "greeter is version 3 now, was 2, but that does not take over: no port" {
 		t.Errorf("error is %v", err)
 	}
 	d.out.Reset()
