@@ -27,6 +27,7 @@ func (i *Instance) Do(ctx context.Context, run string, hook pluginsdk.Hook, call
 		return err
 	}
 	defer func() { i.release(c, err) }()
+	defer i.attend(c.version)()
 	began := time.Now()
 	err = i.redacted(fn(c.version.process))
 	i.judge(ctx, c.version, hook, callID, time.Since(began), err)

@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -317,7 +318,7 @@ func startOn(t *testing.T, config Config, events *bus, names ...string) (*Host, 
 	r := newRegistry()
 	config.Dir, config.Owner, config.Logs = dir, "test", filepath.Join(filepath.Dir(dir), "logs")
 	config.Poll, config.BackoffBase, config.BackoffMax = 5*time.Millisecond, 5*time.Millisecond, 20*time.Millisecond
-	config.LateGrace, config.Watch = 20*time.Millisecond, 20*time.Millisecond
+	config.LateGrace, config.Watch = 20*time.Millisecond, cmp.Or(config.Watch, 20*time.Millisecond)
 	if config.Failures == 0 {
 		config.Failures = 1000
 	}

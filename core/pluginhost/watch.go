@@ -15,6 +15,13 @@ const (
 	pingMisses  = 2
 	// stoppedLooks is how many looks in a row must find the process stopped.
 	stoppedLooks = 2
+	// slowCall is how long a call goes on until the process is looked at for it:
+	// while people wait, the next look in turn is late. stoppedTwice later it must
+	// still be stopped.
+	slowCall     = 200 * time.Millisecond
+	stoppedTwice = 100 * time.Millisecond
+
+	wordsStopped = "its process is stopped (SIGSTOP)"
 )
 
 // watchOver looks after a version until stop is called: its memory and
@@ -84,9 +91,26 @@ func (w *watcher) usage() string {
 		return ""
 	}
 	if w.stopped++; w.stopped >= stoppedLooks {
-		return "its process is stopped (SIGSTOP)"
+		return wordsStopped
 	}
 	return ""
+}
+
+// attend looks after a call that begins: when it goes on for long because the
+// process is stopped, the version is ended. over says that the call is.
+func (i *Instance) attend(v *version) (over func() bool) {
+	return time.AfterFunc(slowCall, func() {
+		i.spawn(func() {
+			if v.isStopped() && i.await(v, stoppedTwice) && v.isStopped() {
+				v.blame(wordsStopped)
+			}
+		})
+	}).Stop
+}
+
+func (v *version) isStopped() bool {
+	usage, err := v.process.Usage()
+	return err == nil && usage.Stopped && v.row.Attach == ""
 }
 
 func (w *watcher) ping(ctx context.Context) string {

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -30,6 +31,26 @@ func TestAFaultThatOnlyShowsFromOutsideEndsThePlugin(t *testing.T) {
 		if reply, err := say(t, i, ""); reply != "first" || err != nil {
 			t.Errorf("after %s: %q %v", how, reply, err)
 		}
+	}
+}
+
+// People wait for a call of a plugin that was stopped: it is not the next look in
+// turn that ends it.
+func TestAStoppedPluginIsNoticedByItsCalls(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("whether a process is stopped is read from /proc, which only Linux has")
+	}
+	h, r := startOn(t, Config{Watch: time.Hour}, &bus{}, "first")
+	i := serving(t, h, r, "first")
+	if _, err := say(t, i, "stop"); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+		t.Errorf("the call ended with %v", err)
+	}
+	r.until(t, "its return", func() bool {
+		row := r.row("first")
+		return row.Restarts == 1 && row.State == pluginsdk.PluginServing
+	})
+	if row := r.row("first"); !strings.Contains(row.LastError, "SIGSTOP") {
+		t.Errorf("the operator reads %q", row.LastError)
 	}
 }
 
