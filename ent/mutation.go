@@ -5471,6 +5471,10 @@ type PluginMutation struct {
 	attach               *string
 	settings_revision    *int64
 	addsettings_revision *int64
+	generation           *int64
+	addgeneration        *int64
+	settled              *int64
+	addsettled           *int64
 	serving              *string
 	rejected             *string
 	updated_at           *time.Time
@@ -6640,6 +6644,118 @@ func (m *PluginMutation) ResetSettingsRevision() {
 	m.addsettings_revision = nil
 }
 
+// SetGeneration sets the "generation" field.
+func (m *PluginMutation) SetGeneration(i int64) {
+	m.generation = &i
+	m.addgeneration = nil
+}
+
+// Generation returns the value of the "generation" field in the mutation.
+func (m *PluginMutation) Generation() (r int64, exists bool) {
+	v := m.generation
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGeneration returns the old "generation" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldGeneration(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGeneration is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGeneration requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGeneration: %w", err)
+	}
+	return oldValue.Generation, nil
+}
+
+// AddGeneration adds i to the "generation" field.
+func (m *PluginMutation) AddGeneration(i int64) {
+	if m.addgeneration != nil {
+		*m.addgeneration += i
+	} else {
+		m.addgeneration = &i
+	}
+}
+
+// AddedGeneration returns the value that was added to the "generation" field in this mutation.
+func (m *PluginMutation) AddedGeneration() (r int64, exists bool) {
+	v := m.addgeneration
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetGeneration resets all changes to the "generation" field.
+func (m *PluginMutation) ResetGeneration() {
+	m.generation = nil
+	m.addgeneration = nil
+}
+
+// SetSettled sets the "settled" field.
+func (m *PluginMutation) SetSettled(i int64) {
+	m.settled = &i
+	m.addsettled = nil
+}
+
+// Settled returns the value of the "settled" field in the mutation.
+func (m *PluginMutation) Settled() (r int64, exists bool) {
+	v := m.settled
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSettled returns the old "settled" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldSettled(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSettled is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSettled requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSettled: %w", err)
+	}
+	return oldValue.Settled, nil
+}
+
+// AddSettled adds i to the "settled" field.
+func (m *PluginMutation) AddSettled(i int64) {
+	if m.addsettled != nil {
+		*m.addsettled += i
+	} else {
+		m.addsettled = &i
+	}
+}
+
+// AddedSettled returns the value that was added to the "settled" field in this mutation.
+func (m *PluginMutation) AddedSettled() (r int64, exists bool) {
+	v := m.addsettled
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSettled resets all changes to the "settled" field.
+func (m *PluginMutation) ResetSettled() {
+	m.settled = nil
+	m.addsettled = nil
+}
+
 // SetServing sets the "serving" field.
 func (m *PluginMutation) SetServing(s string) {
 	m.serving = &s
@@ -6795,7 +6911,7 @@ func (m *PluginMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *PluginMutation) Fields() []string {
-	fields := make([]string, 0, 25)
+	fields := make([]string, 0, 27)
 	if m._path != nil {
 		fields = append(fields, plugin.FieldPath)
 	}
@@ -6862,6 +6978,12 @@ func (m *PluginMutation) Fields() []string {
 	if m.settings_revision != nil {
 		fields = append(fields, plugin.FieldSettingsRevision)
 	}
+	if m.generation != nil {
+		fields = append(fields, plugin.FieldGeneration)
+	}
+	if m.settled != nil {
+		fields = append(fields, plugin.FieldSettled)
+	}
 	if m.serving != nil {
 		fields = append(fields, plugin.FieldServing)
 	}
@@ -6923,6 +7045,10 @@ func (m *PluginMutation) Field(name string) (ent.Value, bool) {
 		return m.Attach()
 	case plugin.FieldSettingsRevision:
 		return m.SettingsRevision()
+	case plugin.FieldGeneration:
+		return m.Generation()
+	case plugin.FieldSettled:
+		return m.Settled()
 	case plugin.FieldServing:
 		return m.Serving()
 	case plugin.FieldRejected:
@@ -6982,6 +7108,10 @@ func (m *PluginMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldAttach(ctx)
 	case plugin.FieldSettingsRevision:
 		return m.OldSettingsRevision(ctx)
+	case plugin.FieldGeneration:
+		return m.OldGeneration(ctx)
+	case plugin.FieldSettled:
+		return m.OldSettled(ctx)
 	case plugin.FieldServing:
 		return m.OldServing(ctx)
 	case plugin.FieldRejected:
@@ -7151,6 +7281,20 @@ func (m *PluginMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetSettingsRevision(v)
 		return nil
+	case plugin.FieldGeneration:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGeneration(v)
+		return nil
+	case plugin.FieldSettled:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSettled(v)
+		return nil
 	case plugin.FieldServing:
 		v, ok := value.(string)
 		if !ok {
@@ -7192,6 +7336,12 @@ func (m *PluginMutation) AddedFields() []string {
 	if m.addsettings_revision != nil {
 		fields = append(fields, plugin.FieldSettingsRevision)
 	}
+	if m.addgeneration != nil {
+		fields = append(fields, plugin.FieldGeneration)
+	}
+	if m.addsettled != nil {
+		fields = append(fields, plugin.FieldSettled)
+	}
 	return fields
 }
 
@@ -7208,6 +7358,10 @@ func (m *PluginMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedFailures()
 	case plugin.FieldSettingsRevision:
 		return m.AddedSettingsRevision()
+	case plugin.FieldGeneration:
+		return m.AddedGeneration()
+	case plugin.FieldSettled:
+		return m.AddedSettled()
 	}
 	return nil, false
 }
@@ -7244,6 +7398,20 @@ func (m *PluginMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddSettingsRevision(v)
+		return nil
+	case plugin.FieldGeneration:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddGeneration(v)
+		return nil
+	case plugin.FieldSettled:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSettled(v)
 		return nil
 	}
 	return fmt.Errorf("unknown Plugin numeric field %s", name)
@@ -7394,6 +7562,12 @@ func (m *PluginMutation) ResetField(name string) error {
 		return nil
 	case plugin.FieldSettingsRevision:
 		m.ResetSettingsRevision()
+		return nil
+	case plugin.FieldGeneration:
+		m.ResetGeneration()
+		return nil
+	case plugin.FieldSettled:
+		m.ResetSettled()
 		return nil
 	case plugin.FieldServing:
 		m.ResetServing()

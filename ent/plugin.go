@@ -64,6 +64,10 @@ type Plugin struct {
 	Attach string `json:"attach,omitempty"`
 	// SettingsRevision holds the value of the "settings_revision" field.
 	SettingsRevision int64 `json:"settings_revision,omitempty"`
+	// Generation holds the value of the "generation" field.
+	Generation int64 `json:"generation,omitempty"`
+	// Settled holds the value of the "settled" field.
+	Settled int64 `json:"settled,omitempty"`
 	// Serving holds the value of the "serving" field.
 	Serving string `json:"serving,omitempty"`
 	// Rejected holds the value of the "rejected" field.
@@ -82,7 +86,7 @@ func (*Plugin) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case plugin.FieldEnabled:
 			values[i] = new(schema.Switch)
-		case plugin.FieldPosition, plugin.FieldRestarts, plugin.FieldFailures, plugin.FieldSettingsRevision:
+		case plugin.FieldPosition, plugin.FieldRestarts, plugin.FieldFailures, plugin.FieldSettingsRevision, plugin.FieldGeneration, plugin.FieldSettled:
 			values[i] = new(sql.NullInt64)
 		case plugin.FieldID, plugin.FieldPath, plugin.FieldSha256, plugin.FieldVersion, plugin.FieldState, plugin.FieldLastError, plugin.FieldOrigin, plugin.FieldPublisher, plugin.FieldQuarantine, plugin.FieldAttach, plugin.FieldServing, plugin.FieldRejected:
 			values[i] = new(sql.NullString)
@@ -257,6 +261,18 @@ func (_m *Plugin) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.SettingsRevision = value.Int64
 			}
+		case plugin.FieldGeneration:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field generation", values[i])
+			} else if value.Valid {
+				_m.Generation = value.Int64
+			}
+		case plugin.FieldSettled:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field settled", values[i])
+			} else if value.Valid {
+				_m.Settled = value.Int64
+			}
 		case plugin.FieldServing:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field serving", values[i])
@@ -377,6 +393,12 @@ func (_m *Plugin) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("settings_revision=")
 	builder.WriteString(fmt.Sprintf("%v", _m.SettingsRevision))
+	builder.WriteString(", ")
+	builder.WriteString("generation=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Generation))
+	builder.WriteString(", ")
+	builder.WriteString("settled=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Settled))
 	builder.WriteString(", ")
 	builder.WriteString("serving=")
 	builder.WriteString(_m.Serving)

@@ -286,6 +286,34 @@ func (_c *PluginCreate) SetNillableSettingsRevision(v *int64) *PluginCreate {
 	return _c
 }
 
+// SetGeneration sets the "generation" field.
+func (_c *PluginCreate) SetGeneration(v int64) *PluginCreate {
+	_c.mutation.SetGeneration(v)
+	return _c
+}
+
+// SetNillableGeneration sets the "generation" field if the given value is not nil.
+func (_c *PluginCreate) SetNillableGeneration(v *int64) *PluginCreate {
+	if v != nil {
+		_c.SetGeneration(*v)
+	}
+	return _c
+}
+
+// SetSettled sets the "settled" field.
+func (_c *PluginCreate) SetSettled(v int64) *PluginCreate {
+	_c.mutation.SetSettled(v)
+	return _c
+}
+
+// SetNillableSettled sets the "settled" field if the given value is not nil.
+func (_c *PluginCreate) SetNillableSettled(v *int64) *PluginCreate {
+	if v != nil {
+		_c.SetSettled(*v)
+	}
+	return _c
+}
+
 // SetServing sets the "serving" field.
 func (_c *PluginCreate) SetServing(v string) *PluginCreate {
 	_c.mutation.SetServing(v)
@@ -425,6 +453,14 @@ func (_c *PluginCreate) defaults() {
 		v := plugin.DefaultSettingsRevision
 		_c.mutation.SetSettingsRevision(v)
 	}
+	if _, ok := _c.mutation.Generation(); !ok {
+		v := plugin.DefaultGeneration
+		_c.mutation.SetGeneration(v)
+	}
+	if _, ok := _c.mutation.Settled(); !ok {
+		v := plugin.DefaultSettled
+		_c.mutation.SetSettled(v)
+	}
 	if _, ok := _c.mutation.Serving(); !ok {
 		v := plugin.DefaultServing
 		_c.mutation.SetServing(v)
@@ -481,6 +517,12 @@ func (_c *PluginCreate) check() error {
 	}
 	if _, ok := _c.mutation.SettingsRevision(); !ok {
 		return &ValidationError{Name: "settings_revision", err: errors.New(`ent: missing required field "Plugin.settings_revision"`)}
+	}
+	if _, ok := _c.mutation.Generation(); !ok {
+		return &ValidationError{Name: "generation", err: errors.New(`ent: missing required field "Plugin.generation"`)}
+	}
+	if _, ok := _c.mutation.Settled(); !ok {
+		return &ValidationError{Name: "settled", err: errors.New(`ent: missing required field "Plugin.settled"`)}
 	}
 	if _, ok := _c.mutation.Serving(); !ok {
 		return &ValidationError{Name: "serving", err: errors.New(`ent: missing required field "Plugin.serving"`)}
@@ -611,6 +653,14 @@ func (_c *PluginCreate) createSpec() (*Plugin, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.SettingsRevision(); ok {
 		_spec.SetField(plugin.FieldSettingsRevision, field.TypeInt64, value)
 		_node.SettingsRevision = value
+	}
+	if value, ok := _c.mutation.Generation(); ok {
+		_spec.SetField(plugin.FieldGeneration, field.TypeInt64, value)
+		_node.Generation = value
+	}
+	if value, ok := _c.mutation.Settled(); ok {
+		_spec.SetField(plugin.FieldSettled, field.TypeInt64, value)
+		_node.Settled = value
 	}
 	if value, ok := _c.mutation.Serving(); ok {
 		_spec.SetField(plugin.FieldServing, field.TypeString, value)
@@ -1009,6 +1059,42 @@ func (u *PluginUpsert) UpdateSettingsRevision() *PluginUpsert {
 // AddSettingsRevision adds v to the "settings_revision" field.
 func (u *PluginUpsert) AddSettingsRevision(v int64) *PluginUpsert {
 	u.Add(plugin.FieldSettingsRevision, v)
+	return u
+}
+
+// SetGeneration sets the "generation" field.
+func (u *PluginUpsert) SetGeneration(v int64) *PluginUpsert {
+	u.Set(plugin.FieldGeneration, v)
+	return u
+}
+
+// UpdateGeneration sets the "generation" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateGeneration() *PluginUpsert {
+	u.SetExcluded(plugin.FieldGeneration)
+	return u
+}
+
+// AddGeneration adds v to the "generation" field.
+func (u *PluginUpsert) AddGeneration(v int64) *PluginUpsert {
+	u.Add(plugin.FieldGeneration, v)
+	return u
+}
+
+// SetSettled sets the "settled" field.
+func (u *PluginUpsert) SetSettled(v int64) *PluginUpsert {
+	u.Set(plugin.FieldSettled, v)
+	return u
+}
+
+// UpdateSettled sets the "settled" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateSettled() *PluginUpsert {
+	u.SetExcluded(plugin.FieldSettled)
+	return u
+}
+
+// AddSettled adds v to the "settled" field.
+func (u *PluginUpsert) AddSettled(v int64) *PluginUpsert {
+	u.Add(plugin.FieldSettled, v)
 	return u
 }
 
@@ -1491,6 +1577,48 @@ func (u *PluginUpsertOne) AddSettingsRevision(v int64) *PluginUpsertOne {
 func (u *PluginUpsertOne) UpdateSettingsRevision() *PluginUpsertOne {
 	return u.Update(func(s *PluginUpsert) {
 		s.UpdateSettingsRevision()
+	})
+}
+
+// SetGeneration sets the "generation" field.
+func (u *PluginUpsertOne) SetGeneration(v int64) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetGeneration(v)
+	})
+}
+
+// AddGeneration adds v to the "generation" field.
+func (u *PluginUpsertOne) AddGeneration(v int64) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.AddGeneration(v)
+	})
+}
+
+// UpdateGeneration sets the "generation" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateGeneration() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateGeneration()
+	})
+}
+
+// SetSettled sets the "settled" field.
+func (u *PluginUpsertOne) SetSettled(v int64) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetSettled(v)
+	})
+}
+
+// AddSettled adds v to the "settled" field.
+func (u *PluginUpsertOne) AddSettled(v int64) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.AddSettled(v)
+	})
+}
+
+// UpdateSettled sets the "settled" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateSettled() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateSettled()
 	})
 }
 
@@ -2147,6 +2275,48 @@ func (u *PluginUpsertBulk) AddSettingsRevision(v int64) *PluginUpsertBulk {
 func (u *PluginUpsertBulk) UpdateSettingsRevision() *PluginUpsertBulk {
 	return u.Update(func(s *PluginUpsert) {
 		s.UpdateSettingsRevision()
+	})
+}
+
+// SetGeneration sets the "generation" field.
+func (u *PluginUpsertBulk) SetGeneration(v int64) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetGeneration(v)
+	})
+}
+
+// AddGeneration adds v to the "generation" field.
+func (u *PluginUpsertBulk) AddGeneration(v int64) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.AddGeneration(v)
+	})
+}
+
+// UpdateGeneration sets the "generation" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateGeneration() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateGeneration()
+	})
+}
+
+// SetSettled sets the "settled" field.
+func (u *PluginUpsertBulk) SetSettled(v int64) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetSettled(v)
+	})
+}
+
+// AddSettled adds v to the "settled" field.
+func (u *PluginUpsertBulk) AddSettled(v int64) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.AddSettled(v)
+	})
+}
+
+// UpdateSettled sets the "settled" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateSettled() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateSettled()
 	})
 }
 

@@ -399,6 +399,48 @@ func (_u *PluginUpdate) AddSettingsRevision(v int64) *PluginUpdate {
 	return _u
 }
 
+// SetGeneration sets the "generation" field.
+func (_u *PluginUpdate) SetGeneration(v int64) *PluginUpdate {
+	_u.mutation.ResetGeneration()
+	_u.mutation.SetGeneration(v)
+	return _u
+}
+
+// SetNillableGeneration sets the "generation" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillableGeneration(v *int64) *PluginUpdate {
+	if v != nil {
+		_u.SetGeneration(*v)
+	}
+	return _u
+}
+
+// AddGeneration adds value to the "generation" field.
+func (_u *PluginUpdate) AddGeneration(v int64) *PluginUpdate {
+	_u.mutation.AddGeneration(v)
+	return _u
+}
+
+// SetSettled sets the "settled" field.
+func (_u *PluginUpdate) SetSettled(v int64) *PluginUpdate {
+	_u.mutation.ResetSettled()
+	_u.mutation.SetSettled(v)
+	return _u
+}
+
+// SetNillableSettled sets the "settled" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillableSettled(v *int64) *PluginUpdate {
+	if v != nil {
+		_u.SetSettled(*v)
+	}
+	return _u
+}
+
+// AddSettled adds value to the "settled" field.
+func (_u *PluginUpdate) AddSettled(v int64) *PluginUpdate {
+	_u.mutation.AddSettled(v)
+	return _u
+}
+
 // SetServing sets the "serving" field.
 func (_u *PluginUpdate) SetServing(v string) *PluginUpdate {
 	_u.mutation.SetServing(v)
@@ -620,6 +662,18 @@ func (_u *PluginUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedSettingsRevision(); ok {
 		_spec.AddField(plugin.FieldSettingsRevision, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Generation(); ok {
+		_spec.SetField(plugin.FieldGeneration, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedGeneration(); ok {
+		_spec.AddField(plugin.FieldGeneration, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Settled(); ok {
+		_spec.SetField(plugin.FieldSettled, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedSettled(); ok {
+		_spec.AddField(plugin.FieldSettled, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.Serving(); ok {
 		_spec.SetField(plugin.FieldServing, field.TypeString, value)
@@ -1021,6 +1075,48 @@ func (_u *PluginUpdateOne) AddSettingsRevision(v int64) *PluginUpdateOne {
 	return _u
 }
 
+// SetGeneration sets the "generation" field.
+func (_u *PluginUpdateOne) SetGeneration(v int64) *PluginUpdateOne {
+	_u.mutation.ResetGeneration()
+	_u.mutation.SetGeneration(v)
+	return _u
+}
+
+// SetNillableGeneration sets the "generation" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillableGeneration(v *int64) *PluginUpdateOne {
+	if v != nil {
+		_u.SetGeneration(*v)
+	}
+	return _u
+}
+
+// AddGeneration adds value to the "generation" field.
+func (_u *PluginUpdateOne) AddGeneration(v int64) *PluginUpdateOne {
+	_u.mutation.AddGeneration(v)
+	return _u
+}
+
+// SetSettled sets the "settled" field.
+func (_u *PluginUpdateOne) SetSettled(v int64) *PluginUpdateOne {
+	_u.mutation.ResetSettled()
+	_u.mutation.SetSettled(v)
+	return _u
+}
+
+// SetNillableSettled sets the "settled" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillableSettled(v *int64) *PluginUpdateOne {
+	if v != nil {
+		_u.SetSettled(*v)
+	}
+	return _u
+}
+
+// AddSettled adds value to the "settled" field.
+func (_u *PluginUpdateOne) AddSettled(v int64) *PluginUpdateOne {
+	_u.mutation.AddSettled(v)
+	return _u
+}
+
 // SetServing sets the "serving" field.
 func (_u *PluginUpdateOne) SetServing(v string) *PluginUpdateOne {
 	_u.mutation.SetServing(v)
@@ -1272,6 +1368,18 @@ func (_u *PluginUpdateOne) sqlSave(ctx context.Context) (_node *Plugin, err erro
 	}
 	if value, ok := _u.mutation.AddedSettingsRevision(); ok {
 		_spec.AddField(plugin.FieldSettingsRevision, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Generation(); ok {
+		_spec.SetField(plugin.FieldGeneration, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedGeneration(); ok {
+		_spec.AddField(plugin.FieldGeneration, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Settled(); ok {
+		_spec.SetField(plugin.FieldSettled, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedSettled(); ok {
+		_spec.AddField(plugin.FieldSettled, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.Serving(); ok {
 		_spec.SetField(plugin.FieldServing, field.TypeString, value)

@@ -212,12 +212,20 @@ func init() {
 	pluginDescSettingsRevision := pluginFields[22].Descriptor()
 	// plugin.DefaultSettingsRevision holds the default value on creation for the settings_revision field.
 	plugin.DefaultSettingsRevision = pluginDescSettingsRevision.Default.(int64)
+	// pluginDescGeneration is the schema descriptor for generation field.
+	pluginDescGeneration := pluginFields[23].Descriptor()
+	// plugin.DefaultGeneration holds the default value on creation for the generation field.
+	plugin.DefaultGeneration = pluginDescGeneration.Default.(int64)
+	// pluginDescSettled is the schema descriptor for settled field.
+	pluginDescSettled := pluginFields[24].Descriptor()
+	// plugin.DefaultSettled holds the default value on creation for the settled field.
+	plugin.DefaultSettled = pluginDescSettled.Default.(int64)
 	// pluginDescServing is the schema descriptor for serving field.
-	pluginDescServing := pluginFields[23].Descriptor()
+	pluginDescServing := pluginFields[25].Descriptor()
 	// plugin.DefaultServing holds the default value on creation for the serving field.
 	plugin.DefaultServing = pluginDescServing.Default.(string)
 	// pluginDescRejected is the schema descriptor for rejected field.
-	pluginDescRejected := pluginFields[24].Descriptor()
+	pluginDescRejected := pluginFields[26].Descriptor()
 	// plugin.DefaultRejected holds the default value on creation for the rejected field.
 	plugin.DefaultRejected = pluginDescRejected.Default.(string)
 	pluginusageFields := schema.PluginUsage{}.Fields()

@@ -59,11 +59,16 @@ type PluginInfo struct {
 	Limits     PluginLimits `json:"limits"`
 
 	State PluginState `json:"state"`
+	// Generation counts what operators decided of the plugin, other than by
+	// SQL. Settled is that up to which the daemon has carried it out, or has
+	// failed to: Serving and Rejected are then the outcome.
+	Generation int64 `json:"generation,omitempty"`
+	Settled    int64 `json:"settled,omitempty"`
 	// Serving is the pin of what answers now; empty: nothing does. It is not
 	// SHA256 while another version is about to take over, or could not.
 	Serving string `json:"serving,omitempty"`
 	// Rejected is the pin of what could not be started, or could not take over
-	// from what serves; empty: the last start succeeded.
+	// from what serves, when something was started the last time.
 	Rejected  string `json:"rejected,omitempty"`
 	LastError string `json:"lastError,omitempty"`
 	Restarts  int    `json:"restarts"`

@@ -8,6 +8,7 @@ type PluginSeen struct {
 	State     pluginsdk.PluginState
 	LastError string
 	Restarts  int
+	Settled   int64
 	Serving   string
 	Rejected  string
 }
@@ -15,6 +16,7 @@ type PluginSeen struct {
 // SeenOf is what a row says that was last seen.
 func SeenOf(row pluginsdk.PluginInfo) PluginSeen {
 	return PluginSeen{
-		State: row.State, LastError: row.LastError, Restarts: row.Restarts, Serving: row.Serving, Rejected: row.Rejected,
+		State: row.State, LastError: row.LastError, Restarts: row.Restarts,
+		Settled: row.Settled, Serving: row.Serving, Rejected: row.Rejected,
 	}
 }

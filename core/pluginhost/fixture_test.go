@@ -184,7 +184,8 @@ func (r *registry) SavePluginManifest(_ context.Context, name string, m pluginsd
 
 func (r *registry) SavePluginState(_ context.Context, name string, seen ledger.PluginSeen) error {
 	return r.edit(name, func(p *pluginsdk.PluginInfo) {
-		p.State, p.LastError, p.Restarts, p.Serving, p.Rejected = seen.State, seen.LastError, seen.Restarts, seen.Serving, seen.Rejected
+		p.State, p.LastError, p.Restarts = seen.State, seen.LastError, seen.Restarts
+		p.Settled, p.Serving, p.Rejected = seen.Settled, seen.Serving, seen.Rejected
 	})
 }
 

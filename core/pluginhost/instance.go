@@ -55,6 +55,7 @@ type Instance struct {
 	recorded  ledger.PluginSeen // what the row says, as far as is known
 	reporting bool              // what is seen is being stored
 	rejected  string            // pin of the version that could not be started last
+	reached   int64             // the generation that was carried out, or failed, last
 	lastErr   string
 	conflict  string
 	confined  confinement
@@ -81,6 +82,14 @@ func refused(format string, args ...any) error {
 type ownTrouble struct{ error }
 
 func (o ownTrouble) Unwrap() error { return o.error }
+
+// notStarted is how a start failed, of what the row was then.
+type notStarted struct {
+	error
+	row *pluginsdk.PluginInfo
+}
+
+func (n notStarted) Unwrap() error { return n.error }
 
 func newInstance(h *Host, row pluginsdk.PluginInfo) *Instance {
 	i := &Instance{
@@ -204,16 +213,22 @@ func (i *Instance) run(ctx context.Context) {
 // afterFailure waits until the plugin is to be started again.
 func (i *Instance) afterFailure(ctx context.Context, err error, inARow int) {
 	words := i.redact(err.Error())
+	tried := i.wanted.Load()
+	var start notStarted
+	if errors.As(err, &start) {
+		tried = start.row
+	}
 	var no refusal
 	var ours ownTrouble
 	switch {
 	case errors.As(err, &no):
-		i.setState(pluginsdk.PluginFailed, words, time.Time{})
+		i.setOutcome(start.row, pluginsdk.PluginFailed, words, time.Time{})
 		i.log.Error("plugin may not be started; it waits for an operator", "err", words)
 		i.settled()
-		i.pause(ctx, refusedRetry)
+		i.pause(ctx, refusedRetry, tried)
 		return
 	case errors.As(err, &ours): // nothing that would count against it
+		start.row = nil
 	default:
 		i.mu.Lock()
 		i.restarts++
@@ -224,10 +239,10 @@ func (i *Instance) afterFailure(ctx context.Context, err error, inARow int) {
 		}
 	}
 	wait := i.backoff(inARow)
-	i.setState(pluginsdk.PluginBackoff, words, time.Now().Add(wait))
+	i.setOutcome(start.row, pluginsdk.PluginBackoff, words, time.Now().Add(wait))
 	i.log.Warn("plugin ended; it will be started again", "err", words, "in", wait.Round(time.Millisecond))
 	i.settled()
-	i.pause(ctx, wait)
+	i.pause(ctx, wait, tried)
 }
 
 // settled says that the first start has succeeded or failed.
@@ -238,21 +253,19 @@ func (i *Instance) settled() {
 	})
 }
 
-// pause waits, at most until an operator changes what would be started.
-func (i *Instance) pause(ctx context.Context, wait time.Duration) {
-	before := essence(i.wanted.Load())
+// pause waits, at most until something else would be started than what was
+// tried.
+func (i *Instance) pause(ctx context.Context, wait time.Duration, tried *pluginsdk.PluginInfo) {
+	before := essence(tried)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	for {
+	for essence(i.wanted.Load()) == before {
 		select {
 		case <-timer.C:
 			return
 		case <-ctx.Done():
 			return
 		case <-i.wake:
-			if essence(i.wanted.Load()) != before {
-				return
-			}
 		}
 	}
 }
@@ -261,11 +274,10 @@ func (i *Instance) pause(ctx context.Context, wait time.Duration) {
 // has ended with the fault that ended it, or when ctx ends.
 func (i *Instance) serve(ctx context.Context) error {
 	i.setState(pluginsdk.PluginStarting, i.lastError(), time.Now())
-	pin := i.wanted.Load().SHA256
-	current, err := i.bring(ctx, nil)
+	row := i.wanted.Load()
+	current, err := i.bring(ctx, row, nil)
 	if err != nil {
-		i.reject(pin)
-		return err
+		return notStarted{err, row}
 	}
 	i.mu.Lock()
 	current.onTrial = i.inARow > 0

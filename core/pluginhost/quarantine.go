@@ -90,25 +90,33 @@ func (i *Instance) tail() string {
 // quarantined waits while the plugin is in quarantine, and reports whether it
 // was.
 func (i *Instance) quarantined(ctx context.Context) bool {
-	confined := i.confinedFor()
-	if confined == "" {
-		return false
-	}
-	first, _, _ := strings.Cut(confined, "\n")
-	i.setState(pluginsdk.PluginQuarantined, first, time.Time{})
-	i.settled()
-	for i.confinedFor() != "" {
+	was := false
+	for i.confine() {
+		was = true
+		i.settled()
 		select {
 		case <-i.wake:
 		case <-ctx.Done():
 			return true
 		}
 	}
-	return true
+	return was
 }
 
-func (i *Instance) confinedFor() string {
+// confine sets the state of a plugin that is in quarantine, and reports whether
+// it is.
+func (i *Instance) confine() bool {
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.confined.reason
+	if i.confined.reason == "" {
+		i.mu.Unlock()
+		return false
+	}
+	// An operator who lets it out is noticed by confined before wanted changes.
+	row := i.wanted.Load()
+	i.rejected, i.reached = row.SHA256, row.Generation
+	first, _, _ := strings.Cut(i.confined.reason, "\n")
+	announce := i.setStateLocked(pluginsdk.PluginQuarantined, first, time.Time{})
+	i.mu.Unlock()
+	announce()
+	return true
 }

@@ -43,7 +43,8 @@ func (i *Instance) follow(ctx context.Context, current *version) *replacement {
 		why = "its settings changed"
 	}
 	if why == "" {
-		i.forgive()
+		i.carriedOut(wanted)
+		i.setback = setback{}
 		return nil
 	}
 	if !i.setback.over(wanted) {
@@ -53,7 +54,7 @@ func (i *Instance) follow(ctx context.Context, current *version) *replacement {
 	ctx, cancel := context.WithCancel(ctx)
 	next := &replacement{why: why, row: wanted, cancel: cancel, made: make(chan brought, 1)}
 	i.spawn(func() {
-		v, err := i.bring(ctx, current)
+		v, err := i.bring(ctx, wanted, current)
 		next.made <- brought{v, err}
 	})
 	return next
@@ -67,8 +68,7 @@ func (i *Instance) settle(ctx context.Context, old *version, next *replacement, 
 	if made.err != nil {
 		words := i.redact(fmt.Sprintf("version %s goes on, the one that was to replace it failed: %s", old.process.Manifest().Version, made.err))
 		i.setback.add(next.row, made.err, words, i.backoff)
-		i.reject(next.row.SHA256)
-		i.setState(pluginsdk.PluginServing, words, time.Time{})
+		i.setOutcome(next.row, pluginsdk.PluginServing, words, time.Time{})
 		i.log.Error("plugin could not be replaced; the one that serves goes on", "why", next.why, "err", made.err)
 		return old
 	}
@@ -135,9 +135,10 @@ func renewal(from, wanted *pluginsdk.PluginInfo) string {
 	return ""
 }
 
-// essence is what of a row decides how a start of the plugin goes.
+// essence is what of a row decides how a start of the plugin goes, and whether an
+// operator wants another.
 func essence(row *pluginsdk.PluginInfo) string {
-	return fmt.Sprintf("%q %q %q %q %v %s", row.Path, row.SHA256, row.Attach, row.GrantedEnv, row.Limits, settingsOf(row))
+	return fmt.Sprintf("%d %q %q %q %q %v %s", row.Generation, row.Path, row.SHA256, row.Attach, row.GrantedEnv, row.Limits, settingsOf(row))
 }
 
 // settingsOf tells settings from others, without the secrets.

@@ -1,11 +1,14 @@
 package pluginhost
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -140,6 +143,55 @@ func TestTheRowSaysWhichVersionServes(t *testing.T) {
 	r.until(t, "the second version", says("second", ""))
 	_ = r.edit("first", enable(false))
 	r.until(t, "that nothing serves", says("", ""))
+}
+
+// What was refused is tried again as soon as an operator says so, whatever else
+// is the same, and the row says when that is decided: who waits for it must not
+// take the first outcome for the second.
+func TestWhatAnOperatorDecidesIsTriedAtOnceAndSettled(t *testing.T) {
+	var mended atomic.Bool
+	verify := func(_ context.Context, row pluginsdk.PluginInfo) error {
+		if row.SHA256 == "damaged" && !mended.Load() {
+			return errors.New("its file has changed")
+		}
+		return nil
+	}
+	h, r := startOn(t, Config{Verify: verify}, &bus{}, "first")
+	decide := func(change func(*pluginsdk.PluginInfo)) func(serving, rejected string) {
+		_ = r.edit("first", func(p *pluginsdk.PluginInfo) {
+			p.Generation++
+			change(p)
+		})
+		generation := r.row("first").Generation
+		return func(serving, rejected string) {
+			t.Helper()
+			var row pluginsdk.PluginInfo
+			r.until(t, "that it is settled", func() bool {
+				row = r.row("first")
+				return row.Settled == generation
+			})
+			if row.Serving != serving || row.Rejected != rejected ||
+				rejected != "" && !strings.Contains(row.LastError, "its file has changed") {
+				t.Errorf("serving %q, rejected %q: %s; want %q, %q", row.Serving, row.Rejected, row.LastError, serving, rejected)
+			}
+		}
+	}
+	pin := func(pin string) func(*pluginsdk.PluginInfo) {
+		return func(p *pluginsdk.PluginInfo) { p.SHA256 = pin }
+	}
+	decide(func(p *pluginsdk.PluginInfo) { p.Enabled, p.SHA256 = true, "damaged" })("", "damaged")
+	decide(pin("damaged"))("", "damaged")
+	mended.Store(true)
+	decide(pin("damaged"))("damaged", "")
+	waitFor(t, func() bool { return len(h.Answering("", pluginsdk.HookCommand)) == 1 })
+
+	decide(pin("other"))("other", "")
+	mended.Store(false)
+	decide(pin("damaged"))("other", "damaged")
+	decide(pin("other"))("other", "")
+	mended.Store(true)
+	decide(pin("damaged"))("damaged", "")
+	decide(func(p *pluginsdk.PluginInfo) { p.Position = 7 })("damaged", "")
 }
 
 // An upgrade is for the operator to start and nobody to notice.

@@ -76,7 +76,9 @@ func (i *Instance) report() {
 
 // seen is what the row should say now. The lock is held.
 func (i *Instance) seen() ledger.PluginSeen {
-	seen := ledger.PluginSeen{State: i.state, LastError: i.lastErr, Restarts: i.restarts, Rejected: i.rejected}
+	seen := ledger.PluginSeen{
+		State: i.state, LastError: i.lastErr, Restarts: i.restarts, Settled: i.reached, Rejected: i.rejected,
+	}
 	if i.serving != nil {
 		seen.Serving = i.serving.row.SHA256
 	}
@@ -96,26 +98,27 @@ func (i *Instance) saveState(ctx context.Context) ledger.PluginSeen {
 	return seen
 }
 
-// reject notes the pin of a version that could not be started.
-func (i *Instance) reject(pin string) {
+// setOutcome is setState for the end of a start that failed, of what the row was
+// then; nil: it was none.
+func (i *Instance) setOutcome(row *pluginsdk.PluginInfo, state pluginsdk.PluginState, lastError string, nextTry time.Time) {
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.rejected = pin
-	i.record()
+	if row != nil {
+		i.rejected, i.reached = row.SHA256, row.Generation
+	}
+	announce := i.setStateLocked(state, lastError, nextTry)
+	i.mu.Unlock()
+	announce()
 }
 
-// forgive forgets a version that could not take over and is wanted no more, with
-// what was said of it.
-func (i *Instance) forgive() {
+// carriedOut notes that what serves is what the row wants. A version that could
+// not take over is wanted no more, and what was said of it is forgotten.
+func (i *Instance) carriedOut(row *pluginsdk.PluginInfo) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.rejected == "" {
-		return
-	}
-	i.rejected = ""
-	if i.lastErr == i.setback.words {
+	if i.rejected != "" && i.lastErr == i.setback.words {
 		i.lastErr = ""
 	}
+	i.rejected, i.reached = "", row.Generation
 	i.record()
 }
 
@@ -139,7 +142,7 @@ func (i *Instance) live(row *pluginsdk.PluginInfo) {
 	i.mu.Lock()
 	seen := i.seen()
 	row.State, row.LastError, row.Restarts, row.Quarantine = seen.State, seen.LastError, seen.Restarts, i.confined.reason
-	row.Serving, row.Rejected = seen.Serving, seen.Rejected
+	row.Settled, row.Serving, row.Rejected = seen.Settled, seen.Serving, seen.Rejected
 	problems := []string{row.Problem}
 	if i.conflict != "" {
 		problems = append(problems, "commands: "+i.conflict)
@@ -177,6 +180,13 @@ func (i *Instance) update(row pluginsdk.PluginInfo) {
 	defer i.nudge()
 	i.mu.Lock()
 	i.recorded = ledger.SeenOf(row)
+	seen := i.seen()
+	if row.LastError == "" {
+		seen.LastError = "" // an operator may have emptied it
+	}
+	if seen != i.recorded {
+		i.record()
+	}
 	i.confined.follow(row.Quarantine, i.host.readings.Load())
 	row.Quarantine = i.confined.reason
 	i.mu.Unlock()

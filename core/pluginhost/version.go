@@ -61,11 +61,11 @@ func (v *version) why() string {
 	}
 }
 
-// bring brings a version to the point where it can serve: ready, and active. Of
+// bring brings the version of a row to the point where it can serve: ready, and active. Of
 // an exclusive plugin the old one is deactivated for it first, and activated
 // again when the new one fails.
-func (i *Instance) bring(ctx context.Context, old *version) (*version, error) {
-	v, err := i.launch(ctx)
+func (i *Instance) bring(ctx context.Context, row *pluginsdk.PluginInfo, old *version) (*version, error) {
+	v, err := i.launch(ctx, row)
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +87,10 @@ func (i *Instance) bring(ctx context.Context, old *version) (*version, error) {
 
 // launch brings a process to the point where it stands ready: verified,
 // described, started, not active.
-func (i *Instance) launch(ctx context.Context) (*version, error) {
+func (i *Instance) launch(ctx context.Context, row *pluginsdk.PluginInfo) (*version, error) {
 	ctx, cancel := context.WithTimeout(ctx, i.host.config.StartTimeout)
 	defer cancel()
-	v := newVersion(*i.wanted.Load())
+	v := newVersion(*row)
 	var err error
 	began := time.Now()
 	if err := i.verify(ctx, v); err != nil {
@@ -227,7 +227,7 @@ func (i *Instance) publish(v *version) {
 	i.subscribe(v)
 	v.stopWatch = i.watchOver(v)
 	i.mu.Lock()
-	i.serving, i.rejected = v, ""
+	i.serving, i.rejected, i.reached = v, "", v.row.Generation
 	announce := i.setStateLocked(pluginsdk.PluginServing, "", time.Time{})
 	i.mu.Unlock()
 	announce()

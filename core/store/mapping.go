@@ -220,7 +220,7 @@ func insertPlugin(into *ent.PluginClient, p pluginsdk.PluginInfo) (*ent.PluginCr
 		SetLastError(clean(p.LastError)).SetRestarts(p.Restarts).SetFailures(p.Failures).
 		SetOrigin(p.Origin).SetPublisher(p.Publisher).SetLimits(p.Limits).SetQuarantine(clean(p.Quarantine)).
 		SetLedger(p.Ledger).SetAttach(clean(p.Attach)).SetSettingsRevision(p.SettingsRevision).
-		SetServing(p.Serving).SetRejected(p.Rejected).
+		SetGeneration(p.Generation).SetSettled(p.Settled).SetServing(p.Serving).SetRejected(p.Rejected).
 		SetUpdatedAt(instant(p.UpdatedAt))
 	if p.Previous != nil {
 		create.SetPrevious(p.Previous)

@@ -41,6 +41,7 @@ func TestInstallAndUpgrade(t *testing.T) {
 		check(t, s.InstallPlugin(ctx, second))
 		want := second
 		want.Enabled, want.Granted, want.GrantedEnv, want.Quarantine = true, []pluginsdk.Capability{pluginsdk.CapState}, []string{"TZ"}, ""
+		want.Generation = 3 // installed, enabled, installed
 		want.Limits, want.Ledger, want.Position, want.State = pluginsdk.PluginLimits{Processes: 3}, pluginsdk.PluginLedger{Calls: 7}, 50, pluginsdk.PluginDisabled
 		got = must[pluginsdk.PluginInfo](t)(s.Plugin(ctx, "clock"))
 		want.UpdatedAt = got.UpdatedAt

@@ -19,7 +19,7 @@ import (
 // value that cannot be read must not hide the other rows.
 const pluginColumns = `SELECT name, path, sha256, version, manifest, enabled, position, settings, granted,
 	on_failure, state, last_error, restarts, failures, origin, publisher, previous, granted_env, limits, quarantine,
-	ledger, attach, settings_revision, serving, rejected, updated_at FROM plugins`
+	ledger, attach, settings_revision, generation, settled, serving, rejected, updated_at FROM plugins`
 
 // Plugins returns the registry in the operator's order: by position, then by
 // name. A row with a value that makes no sense comes without it, and says so in
@@ -104,6 +104,8 @@ func (r *pluginRow) info() pluginsdk.PluginInfo {
 	r.number("failures", func(n int64) { p.Failures = n })
 	parse(r, "manifest", &p.Manifest)
 	r.number("settings_revision", func(n int64) { p.SettingsRevision = n })
+	r.number("generation", func(n int64) { p.Generation = n })
+	r.number("settled", func(n int64) { p.Settled = n })
 	parse(r, "granted", &p.Granted)
 	parse(r, "granted_env", &p.GrantedEnv)
 	parse(r, "limits", &p.Limits)

@@ -13,9 +13,8 @@ import (
 
 // InstallPlugin makes a version of a plugin the one that is started: path, pin,
 // version, manifest, origin, publisher and previous versions are replaced, a
-// quarantine ends, and the last error and what was rejected are forgotten. The
-// rest of a row that exists is the operator's; a new one is off, without grants,
-// and last in the order.
+// quarantine ends, and the last error is forgotten. The rest of a row that exists
+// is the operator's; a new one is off, without grants, and last in the order.
 func (s *Store) InstallPlugin(ctx context.Context, p pluginsdk.PluginInfo) error {
 	if p.Name == "" {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a plugin needs one")
@@ -29,7 +28,8 @@ func (s *Store) InstallPlugin(ctx context.Context, p pluginsdk.PluginInfo) error
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		known, err := tx.Plugin.Update().Where(plugin.ID(p.Name)).
 			SetPath(clean(p.Path)).SetSha256(p.SHA256).SetVersion(clean(p.Version)).SetManifest(manifest).
-			SetOrigin(p.Origin).SetPublisher(p.Publisher).SetPrevious(p.Previous).SetQuarantine("").SetLastError("").SetRejected("").SetUpdatedAt(p.UpdatedAt).
+			SetOrigin(p.Origin).SetPublisher(p.Publisher).SetPrevious(p.Previous).SetQuarantine("").SetLastError("").
+			AddGeneration(1).SetUpdatedAt(p.UpdatedAt).
 			Save(ctx)
 		if err != nil || known > 0 {
 			return err
@@ -70,7 +70,7 @@ func (s *Store) RegisterPlugin(ctx context.Context, p pluginsdk.PluginInfo) erro
 // SetPluginEnabled turns a plugin on or off. Turning on ends a quarantine.
 func (s *Store) SetPluginEnabled(ctx context.Context, name string, enabled bool) error {
 	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) {
-		u.SetEnabled(schema.Switch(enabled))
+		u.SetEnabled(schema.Switch(enabled)).AddGeneration(1)
 		if enabled {
 			u.SetQuarantine("")
 		}
@@ -114,7 +114,7 @@ func (s *Store) SavePluginManifest(ctx context.Context, name string, manifest pl
 func (s *Store) SavePluginState(ctx context.Context, name string, seen ledger.PluginSeen) error {
 	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) {
 		u.SetState(seen.State).SetLastError(clean(seen.LastError)).SetRestarts(seen.Restarts).
-			SetServing(seen.Serving).SetRejected(seen.Rejected)
+			SetSettled(seen.Settled).SetServing(seen.Serving).SetRejected(seen.Rejected)
 	})
 }
 

@@ -19,8 +19,8 @@ import (
 // overlap. edit may be called more than once. What it can change is what an
 // operator decides: which version is started (path, pin, version, manifest,
 // origin, publisher, previous versions), enabled, position, grants, limits,
-// OnFailure, quarantine, the last error and what was rejected; not the settings
-// (see EditPluginSettings).
+// OnFailure, quarantine and the last error; not the settings (see
+// EditPluginSettings). It is a generation more.
 func (s *Store) EditPlugin(ctx context.Context, name, who, action string, edit func(row *pluginsdk.PluginInfo) (detail string, err error)) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		rows, err := tx.plugins(ctx, " WHERE name = $1", name)
@@ -71,6 +71,7 @@ func (t *tx) addPlugin(ctx context.Context, p pluginsdk.PluginInfo) error {
 		return err
 	}
 	p.Position += positionStep
+	p.Generation = 1
 	insert, err := insertPlugin(t.Plugin, p)
 	if err != nil {
 		return err
@@ -124,7 +125,7 @@ func (s *Store) writePlugin(ctx context.Context, tx *tx, before, after pluginsdk
 	update := tx.Plugin.Update().Where(plugin.ID(before.Name)).SetUpdatedAt(s.now()).
 		SetPath(clean(after.Path)).SetSha256(after.SHA256).SetVersion(clean(after.Version)).SetOrigin(after.Origin).
 		SetPublisher(after.Publisher).SetEnabled(schema.Switch(after.Enabled)).SetPosition(after.Position).
-		SetQuarantine(clean(after.Quarantine)).SetLastError(clean(after.LastError)).SetRejected(after.Rejected)
+		SetQuarantine(clean(after.Quarantine)).SetLastError(clean(after.LastError)).AddGeneration(1)
 	if !reflect.DeepEqual(before.Manifest, after.Manifest) {
 		manifest, err := json.Marshal(after.Manifest)
 		if err != nil {

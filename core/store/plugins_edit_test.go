@@ -90,7 +90,7 @@ func TestAnEditIsWholeOrNothing(t *testing.T) {
 			Origin: pluginsdk.OriginStore, Publisher: "key", Quarantine: "why", LastError: "what", Position: 7, GrantedEnv: []string{"TZ"},
 			Previous: []pluginsdk.PluginVersion{{Version: "1"}}, OnFailure: map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed},
 			Granted: []pluginsdk.Capability{pluginsdk.CapState}, Settings: got.Settings, State: got.State, UpdatedAt: got.UpdatedAt,
-			Problem: got.Problem,
+			Problem: got.Problem, Generation: 1,
 		}
 		same(t, want, got)
 		if got.Problem == "" || string(got.Settings) != `{"a":1}` {

@@ -48,7 +48,7 @@ func TestRegisterKeepsTheOperatorsWord(t *testing.T) {
 			Position: 7, Settings: json.RawMessage(`{"b":2}`), Granted: []pluginsdk.Capability{pluginsdk.CapThreadsRead}, GrantedEnv: []string{"TZ"},
 			OnFailure: map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed},
 			State:     pluginsdk.PluginBackoff, LastError: "another hook failed", Restarts: 3, Failures: 5, UpdatedAt: got.UpdatedAt,
-			Serving: "old", Rejected: "older",
+			Serving: "old", Rejected: "older", Generation: 1,
 		}
 		same(t, want, got)
 	})

@@ -114,7 +114,8 @@ func (s *Server) call(ctx context.Context, call invocation) (pluginsdk.ToolResul
 
 // find returns a tool that a run can call, or why it cannot.
 func (s *Server) find(ctx context.Context, run, name string) (*tool, error) {
-	tool, left := s.catalog.find(s.plugins.Offering(run), name)
+	offering := s.plugins.Offering(run)
+	tool, left := s.catalog.find(offering, name)
 	if tool != nil {
 		return tool, nil
 	}
@@ -129,7 +130,7 @@ func (s *Server) find(ctx context.Context, run, name string) (*tool, error) {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no tool %q", name)
 	case !info.Enabled:
 		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s, whose tool %s is, is disabled", plugin, name)
-	case !declared:
+	case !declared, slices.ContainsFunc(offering, func(info *pluginsdk.PluginInfo) bool { return info.Name == plugin }):
 		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "the plugin %s has no tool %q", plugin, local)
 	}
 	return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the tool %s cannot be used: its plugin is not up yet", name)

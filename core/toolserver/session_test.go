@@ -182,6 +182,9 @@ func TestATurnHasTheToolsOfTheVersionThatItsRunKeepsTo(t *testing.T) {
 		if result := f.call(client, "files__read", `{"path":"/x"}`); result.IsError {
 			t.Errorf("the run's own tool: %q", text(result))
 		}
+		if result := f.call(client, "files__open", `{"path":"/x"}`); !strings.Contains(text(result), `not_found: the plugin files has no tool "open"`) {
+			t.Errorf("a tool of the next version: %q", text(result))
+		}
 		if tools := f.server.List(); len(tools) != 1 || tools[0].Name != "files__open" {
 			t.Errorf("offered to others: %v", tools)
 		}

@@ -205,6 +205,8 @@ var (
 		{Name: "ledger", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "attach", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "settings_revision", Type: field.TypeInt64, Default: 0},
+		{Name: "generation", Type: field.TypeInt64, Default: 0},
+		{Name: "settled", Type: field.TypeInt64, Default: 0},
 		{Name: "serving", Type: field.TypeString, Default: ""},
 		{Name: "rejected", Type: field.TypeString, Default: ""},
 		{Name: "updated_at", Type: field.TypeTime, Nullable: true},

@@ -57,6 +57,10 @@ const (
 	FieldAttach = "attach"
 	// FieldSettingsRevision holds the string denoting the settings_revision field in the database.
 	FieldSettingsRevision = "settings_revision"
+	// FieldGeneration holds the string denoting the generation field in the database.
+	FieldGeneration = "generation"
+	// FieldSettled holds the string denoting the settled field in the database.
+	FieldSettled = "settled"
 	// FieldServing holds the string denoting the serving field in the database.
 	FieldServing = "serving"
 	// FieldRejected holds the string denoting the rejected field in the database.
@@ -92,6 +96,8 @@ var Columns = []string{
 	FieldLedger,
 	FieldAttach,
 	FieldSettingsRevision,
+	FieldGeneration,
+	FieldSettled,
 	FieldServing,
 	FieldRejected,
 	FieldUpdatedAt,
@@ -136,6 +142,10 @@ var (
 	DefaultAttach string
 	// DefaultSettingsRevision holds the default value on creation for the "settings_revision" field.
 	DefaultSettingsRevision int64
+	// DefaultGeneration holds the default value on creation for the "generation" field.
+	DefaultGeneration int64
+	// DefaultSettled holds the default value on creation for the "settled" field.
+	DefaultSettled int64
 	// DefaultServing holds the default value on creation for the "serving" field.
 	DefaultServing string
 	// DefaultRejected holds the default value on creation for the "rejected" field.
@@ -218,6 +228,16 @@ func ByAttach(opts ...sql.OrderTermOption) OrderOption {
 // BySettingsRevision orders the results by the settings_revision field.
 func BySettingsRevision(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSettingsRevision, opts...).ToFunc()
+}
+
+// ByGeneration orders the results by the generation field.
+func ByGeneration(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldGeneration, opts...).ToFunc()
+}
+
+// BySettled orders the results by the settled field.
+func BySettled(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSettled, opts...).ToFunc()
 }
 
 // ByServing orders the results by the serving field.

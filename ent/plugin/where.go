@@ -138,6 +138,16 @@ func SettingsRevision(v int64) predicate.Plugin {
 	return predicate.Plugin(sql.FieldEQ(FieldSettingsRevision, v))
 }
 
+// Generation applies equality check predicate on the "generation" field. It's identical to GenerationEQ.
+func Generation(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldGeneration, v))
+}
+
+// Settled applies equality check predicate on the "settled" field. It's identical to SettledEQ.
+func Settled(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldSettled, v))
+}
+
 // Serving applies equality check predicate on the "serving" field. It's identical to ServingEQ.
 func Serving(v string) predicate.Plugin {
 	return predicate.Plugin(sql.FieldEQ(FieldServing, v))
@@ -1054,6 +1064,86 @@ func SettingsRevisionLT(v int64) predicate.Plugin {
 // SettingsRevisionLTE applies the LTE predicate on the "settings_revision" field.
 func SettingsRevisionLTE(v int64) predicate.Plugin {
 	return predicate.Plugin(sql.FieldLTE(FieldSettingsRevision, v))
+}
+
+// GenerationEQ applies the EQ predicate on the "generation" field.
+func GenerationEQ(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldGeneration, v))
+}
+
+// GenerationNEQ applies the NEQ predicate on the "generation" field.
+func GenerationNEQ(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNEQ(FieldGeneration, v))
+}
+
+// GenerationIn applies the In predicate on the "generation" field.
+func GenerationIn(vs ...int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldIn(FieldGeneration, vs...))
+}
+
+// GenerationNotIn applies the NotIn predicate on the "generation" field.
+func GenerationNotIn(vs ...int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotIn(FieldGeneration, vs...))
+}
+
+// GenerationGT applies the GT predicate on the "generation" field.
+func GenerationGT(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGT(FieldGeneration, v))
+}
+
+// GenerationGTE applies the GTE predicate on the "generation" field.
+func GenerationGTE(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGTE(FieldGeneration, v))
+}
+
+// GenerationLT applies the LT predicate on the "generation" field.
+func GenerationLT(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLT(FieldGeneration, v))
+}
+
+// GenerationLTE applies the LTE predicate on the "generation" field.
+func GenerationLTE(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLTE(FieldGeneration, v))
+}
+
+// SettledEQ applies the EQ predicate on the "settled" field.
+func SettledEQ(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldSettled, v))
+}
+
+// SettledNEQ applies the NEQ predicate on the "settled" field.
+func SettledNEQ(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNEQ(FieldSettled, v))
+}
+
+// SettledIn applies the In predicate on the "settled" field.
+func SettledIn(vs ...int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldIn(FieldSettled, vs...))
+}
+
+// SettledNotIn applies the NotIn predicate on the "settled" field.
+func SettledNotIn(vs ...int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotIn(FieldSettled, vs...))
+}
+
+// SettledGT applies the GT predicate on the "settled" field.
+func SettledGT(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGT(FieldSettled, v))
+}
+
+// SettledGTE applies the GTE predicate on the "settled" field.
+func SettledGTE(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGTE(FieldSettled, v))
+}
+
+// SettledLT applies the LT predicate on the "settled" field.
+func SettledLT(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLT(FieldSettled, v))
+}
+
+// SettledLTE applies the LTE predicate on the "settled" field.
+func SettledLTE(v int64) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLTE(FieldSettled, v))
 }
 
 // ServingEQ applies the EQ predicate on the "serving" field.

@@ -42,6 +42,8 @@ func (Plugin) Fields() []ent.Field {
 		jsonField("ledger", pluginsdk.PluginLedger{}),
 		field.Text("attach").Default(""),
 		field.Int64("settings_revision").Default(0),
+		field.Int64("generation").Default(0),
+		field.Int64("settled").Default(0),
 		field.String("serving").Default(""),
 		field.String("rejected").Default(""),
 		field.Time("updated_at").Optional().Nillable(),

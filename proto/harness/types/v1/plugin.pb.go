@@ -367,7 +367,10 @@ type PluginInfo struct {
 	// The pin of what answers now.
 	Serving string `protobuf:"bytes,26,opt,name=serving,proto3" json:"serving,omitempty"`
 	// The pin of what could not be started, or could not take over.
-	Rejected      string `protobuf:"bytes,27,opt,name=rejected,proto3" json:"rejected,omitempty"`
+	Rejected string `protobuf:"bytes,27,opt,name=rejected,proto3" json:"rejected,omitempty"`
+	// Counts what operators decided; settled is how far that is carried out.
+	Generation    int64 `protobuf:"varint,28,opt,name=generation,proto3" json:"generation,omitempty"`
+	Settled       int64 `protobuf:"varint,29,opt,name=settled,proto3" json:"settled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -589,6 +592,20 @@ func (x *PluginInfo) GetRejected() string {
 		return x.Rejected
 	}
 	return ""
+}
+
+func (x *PluginInfo) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *PluginInfo) GetSettled() int64 {
+	if x != nil {
+		return x.Settled
+	}
+	return 0
 }
 
 // A version that was installed before.
@@ -1096,7 +1113,7 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"@\n" +
 	"\x12EnvironmentRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf5\a\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xaf\b\n" +
 	"\n" +
 	"PluginInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -1132,7 +1149,11 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\x06attach\x18\x18 \x01(\tR\x06attach\x12+\n" +
 	"\x11settings_revision\x18\x19 \x01(\x03R\x10settingsRevision\x12\x18\n" +
 	"\aserving\x18\x1a \x01(\tR\aserving\x12\x1a\n" +
-	"\brejected\x18\x1b \x01(\tR\brejected\x1a<\n" +
+	"\brejected\x18\x1b \x01(\tR\brejected\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x1c \x01(\x03R\n" +
+	"generation\x12\x18\n" +
+	"\asettled\x18\x1d \x01(\x03R\asettled\x1a<\n" +
 	"\x0eOnFailureEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xea\x01\n" +

@@ -12,14 +12,10 @@ import (
 // Enable is TurnOn, and says how the plugin does once the daemon has followed.
 // CodeUnavailable: it is turned on, and does not serve.
 func (o *Operator) Enable(ctx context.Context, name string, force bool) error {
-	row, err := o.plugin(ctx, name)
-	if err != nil {
-		return err
-	}
 	if err := o.TurnOn(ctx, name, force); err != nil {
 		return err
 	}
-	return o.switchedOn(ctx, row, "enabled")
+	return o.carriedOut(ctx, name, name+" is enabled")
 }
 
 // TurnOn turns a plugin on and ends its quarantine. Two plugins that have a

@@ -40,56 +40,30 @@ func (o *Operator) await(ctx context.Context, name string, wanted func(row plugi
 	}
 }
 
-// switchedOn says how a plugin does that was turned on, once the daemon has
-// followed. before is its row as it was: a fault from that time says nothing.
-func (o *Operator) switchedOn(ctx context.Context, before pluginsdk.PluginInfo, what string) error {
-	row, _, err := o.await(ctx, before.Name, func(row pluginsdk.PluginInfo) bool {
-		same := row.State == before.State && row.LastError == before.LastError && row.Restarts == before.Restarts
-		waits := before.Enabled && row.State == pluginsdk.PluginFailed // and it does so still: nothing new is tried
-		return row.State == pluginsdk.PluginServing || atFault(row.State) && (!same || waits)
-	})
-	why := row.LastError
-	if !atFault(row.State) && why == before.LastError {
-		why = "it has not come any further yet"
-	}
-	switch {
-	case err != nil:
-		return err
-	case !o.Running():
-		o.say("%s is %s; %s.", row.Name, what, o.when())
-	case row.State != pluginsdk.PluginServing:
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s is %s, but it does not serve (it is %s): %s",
-			row.Name, what, row.State, plain(why, longText))
-	default:
-		o.say("%s is %s, and serves.", row.Name, what)
-	}
-	return nil
-}
-
-func atFault(state pluginsdk.PluginState) bool {
-	return state == pluginsdk.PluginBackoff || state == pluginsdk.PluginFailed || state == pluginsdk.PluginQuarantined
-}
-
-// tookOver says how a version does that was put in its place, once the daemon has
-// followed.
-func (o *Operator) tookOver(ctx context.Context, name, what string) error {
-	row, _, err := o.await(ctx, name, func(row pluginsdk.PluginInfo) bool {
-		return !row.Enabled || row.Serving == row.SHA256 || row.Rejected == row.SHA256
+// carriedOut says how a plugin does for which something was decided, once the
+// daemon has followed: what was done, and whether it serves. CodeUnavailable: it
+// was done, and does not.
+func (o *Operator) carriedOut(ctx context.Context, name, done string) error {
+	row, settled, err := o.await(ctx, name, func(row pluginsdk.PluginInfo) bool {
+		return !row.Enabled || row.Settled >= row.Generation
 	})
 	switch {
 	case err != nil:
 		return err
 	case !row.Enabled:
-		o.say("%s, and disabled.", what)
+		o.say("%s, and disabled.", done)
 	case !o.Running():
-		o.say("%s; %s.", what, o.when())
+		o.say("%s; %s.", done, o.when())
+	case !settled:
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but the daemon has not come so far yet (%s is %s); `harness plugin list` has what comes of it",
+			done, name, row.State)
 	case row.Serving == row.SHA256:
-		o.say("%s, and serves.", what)
+		o.say("%s, and serves.", done)
 	case row.Serving != "":
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but that does not take over: %s", what, plain(cmp.Or(row.LastError, "-"), longText))
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but that does not take over: %s", done, plain(cmp.Or(row.LastError, "-"), longText))
 	default:
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but it does not serve (%s is %s): %s",
-			what, name, row.State, plain(cmp.Or(row.LastError, "-"), longText))
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but it does not serve (it is %s): %s",
+			done, row.State, plain(cmp.Or(row.LastError, "-"), longText))
 	}
 	return nil
 }

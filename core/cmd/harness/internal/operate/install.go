@@ -153,7 +153,7 @@ func (o *Operator) installed(ctx context.Context, name string) error {
 		o.say("To see and change its settings: `harness plugin settings %s`", name)
 	}
 	if row.Enabled {
-		return o.switchedOn(ctx, row, "installed and enabled")
+		return o.carriedOut(ctx, name, name+" is installed and enabled")
 	}
 	o.say("To turn it on: `harness plugin enable %s`", name)
 	return nil

@@ -40,13 +40,13 @@ func (o *Operator) Trust(ctx context.Context, name string) error {
 		if row.SHA256 != was {
 			return "", changedMeanwhile(name)
 		}
-		row.SHA256, row.Quarantine, row.LastError, row.Rejected = sum, "", "", ""
+		row.SHA256, row.Quarantine, row.LastError = sum, "", ""
 		return versionOf(*row), nil
 	})
 	if err != nil {
 		return err
 	}
-	return o.tookOver(ctx, name, name+" is trusted as it is now")
+	return o.carriedOut(ctx, name, name+" is trusted as it is now")
 }
 
 func (o *Operator) trustPackage(ctx context.Context, row pluginsdk.PluginInfo) (err error) {
@@ -79,7 +79,7 @@ func (o *Operator) trustPackage(ctx context.Context, row pluginsdk.PluginInfo) (
 	if err != nil {
 		return err
 	}
-	return o.tookOver(ctx, row.Name, row.Name+" is trusted as it is now")
+	return o.carriedOut(ctx, row.Name, row.Name+" is trusted as it is now")
 }
 
 // MayDevelop refuses plugins that are worked on, which nobody has signed, where

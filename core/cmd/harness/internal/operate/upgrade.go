@@ -94,7 +94,7 @@ func (o *Operator) repair(ctx context.Context, row pluginsdk.PluginInfo, p *depo
 	if err := o.keep(ctx, "plugin.repair", row, p, func(*pluginsdk.PluginInfo) string { return "" }); err != nil {
 		return err
 	}
-	return o.tookOver(ctx, row.Name, fmt.Sprintf("%s %s is as it was installed again", row.Name, plain(row.Version, shortText)))
+	return o.carriedOut(ctx, row.Name, fmt.Sprintf("%s %s is as it was installed again", row.Name, plain(row.Version, shortText)))
 }
 
 // keep adds the package and makes the plugin refer to it, as whom the operator was
@@ -106,7 +106,7 @@ func (o *Operator) keep(ctx context.Context, action string, shown pluginsdk.Plug
 				return "", changedMeanwhile(shown.Name)
 			}
 			*row = adopt(*row, p)
-			row.Path, row.Quarantine, row.LastError, row.Rejected = path, "", "", ""
+			row.Path, row.Quarantine, row.LastError = path, "", ""
 			more := change(row)
 			return versionOf(*row) + more, nil
 		})
@@ -162,7 +162,7 @@ func (o *Operator) replaced(ctx context.Context, was, name string) error {
 	if len(row.Previous) > 0 {
 		o.say("To go back: `harness plugin rollback %s`", name)
 	}
-	return o.tookOver(ctx, name, fmt.Sprintf("%s is version %s now, was %s", name, plain(row.Version, shortText), cmp.Or(plain(was, shortText), "-")))
+	return o.carriedOut(ctx, name, fmt.Sprintf("%s is version %s now, was %s", name, plain(row.Version, shortText), cmp.Or(plain(was, shortText), "-")))
 }
 
 // Rollback makes a version that was installed before the one that is started;
