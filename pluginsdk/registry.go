@@ -59,9 +59,10 @@ type PluginInfo struct {
 	Limits     PluginLimits `json:"limits"`
 
 	State PluginState `json:"state"`
-	// Generation counts what operators decided of the plugin, other than by
-	// SQL. Settled is that up to which the daemon has carried it out, or has
-	// failed to: Serving and Rejected are then the outcome.
+	// Generation counts what operators decided of the plugin by command or API,
+	// but for its settings and its place in the order. Settled is that up to
+	// which the daemon has carried it out, or has failed to: Serving and Rejected
+	// are then the outcome. Of a plugin that is off it stays behind.
 	Generation int64 `json:"generation,omitempty"`
 	Settled    int64 `json:"settled,omitempty"`
 	// Serving is the pin of what answers now; empty: nothing does. It is not

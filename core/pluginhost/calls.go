@@ -233,8 +233,7 @@ func (i *Instance) count(v *version, hook pluginsdk.Hook, err error) {
 // ledger.
 func (i *Instance) flush(ctx context.Context) {
 	i.mu.Lock()
-	failures, failure, restarts := i.failures, cmp.Or(i.lastErr, i.failure), i.restarts
-	i.failures = 0
+	restarts := i.restarts
 	i.mu.Unlock()
 	if i.figures.due(time.Now()) {
 		if err := i.host.store.SavePluginLedger(ctx, i.name, i.figures.ledger(restarts)); err != nil {
@@ -242,6 +241,10 @@ func (i *Instance) flush(ctx context.Context) {
 		}
 	}
 	i.storeQuarantine(ctx)
+	i.mu.Lock()
+	failures, failure := i.failures, cmp.Or(i.lastErr, i.failure)
+	i.failures = 0
+	i.mu.Unlock()
 	if failures == 0 {
 		return
 	}

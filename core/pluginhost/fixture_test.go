@@ -82,6 +82,7 @@ func (p *part) OnCommand(_ context.Context, c pluginsdk.Command) (pluginsdk.Comm
 		select {}
 	case "stop":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		select {} // it may take a moment to stop
 	case "eat":
 		p.eat()
 	case "environment":

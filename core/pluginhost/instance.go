@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -210,39 +211,52 @@ func (i *Instance) run(ctx context.Context) {
 	}
 }
 
-// afterFailure waits until the plugin is to be started again.
+// afterFailure waits until the plugin is to be started again. When an operator has
+// decided something else meanwhile, that is now: what failed is not what is
+// wanted.
 func (i *Instance) afterFailure(ctx context.Context, err error, inARow int) {
 	words := i.redact(err.Error())
-	tried := i.wanted.Load()
-	var start notStarted
-	if errors.As(err, &start) {
-		tried = start.row
-	}
+	start, overtaken := i.failedFor(err)
 	var no refusal
 	var ours ownTrouble
 	switch {
 	case errors.As(err, &no):
-		i.setOutcome(start.row, pluginsdk.PluginFailed, words, time.Time{})
+		i.setOutcome(start, pluginsdk.PluginFailed, words, time.Time{})
 		i.log.Error("plugin may not be started; it waits for an operator", "err", words)
 		i.settled()
-		i.pause(ctx, refusedRetry, tried)
+		i.pause(ctx, refusedRetry, start)
 		return
 	case errors.As(err, &ours): // nothing that would count against it
-		start.row = nil
 	default:
 		i.mu.Lock()
 		i.restarts++
 		i.mu.Unlock()
-		if i.quarantine(ctx, words) {
+		if !overtaken && i.quarantine(ctx, words) {
 			i.settled()
 			return
 		}
 	}
 	wait := i.backoff(inARow)
-	i.setOutcome(start.row, pluginsdk.PluginBackoff, words, time.Now().Add(wait))
+	if overtaken {
+		wait = 0
+	}
+	i.setOutcome(start, pluginsdk.PluginBackoff, words, time.Now().Add(wait))
 	i.log.Warn("plugin ended; it will be started again", "err", words, "in", wait.Round(time.Millisecond))
 	i.settled()
-	i.pause(ctx, wait, tried)
+	i.pause(ctx, wait, start)
+}
+
+// failedFor returns the row that a start failed for (nil: it was no start), and
+// whether an operator has decided something since what failed.
+func (i *Instance) failedFor(err error) (row *pluginsdk.PluginInfo, overtaken bool) {
+	i.mu.Lock()
+	of := i.reached
+	i.mu.Unlock()
+	var start notStarted
+	if errors.As(err, &start) {
+		row, of = start.row, start.row.Generation
+	}
+	return row, i.wanted.Load().Generation > of
 }
 
 // settled says that the first start has succeeded or failed.
@@ -253,10 +267,10 @@ func (i *Instance) settled() {
 	})
 }
 
-// pause waits, at most until something else would be started than what was
-// tried.
+// pause waits, at most until something else would be started than what was tried
+// (nil: than now).
 func (i *Instance) pause(ctx context.Context, wait time.Duration, tried *pluginsdk.PluginInfo) {
-	before := essence(tried)
+	before := essence(cmp.Or(tried, i.wanted.Load()))
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for essence(i.wanted.Load()) == before {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -192,6 +193,37 @@ func TestWhatAnOperatorDecidesIsTriedAtOnceAndSettled(t *testing.T) {
 	mended.Store(true)
 	decide(pin("damaged"))("damaged", "")
 	decide(func(p *pluginsdk.PluginInfo) { p.Position = 7 })("damaged", "")
+}
+
+// The old version fails once too often while the operator puts another in its
+// place: that one has failed in nothing, and is tried.
+func TestAFailureIsNotChargedToWhatWasDecidedMeanwhile(t *testing.T) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	verify := func(_ context.Context, row pluginsdk.PluginInfo) error {
+		if strings.Contains(row.Path, "broken") {
+			close(entered)
+			<-release
+		}
+		return nil
+	}
+	h, r := startOn(t, Config{Verify: verify, Failures: 1, StartTimeout: time.Minute}, &bus{}, "first")
+	dir := filepath.Dir(filepath.Dir(r.row("first").Path))
+	decide := func(version string) {
+		path := binary(t, filepath.Join(dir, "version-"+version), "first")
+		_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.Enabled, p.Path, p.Generation = true, path, p.Generation+1 })
+	}
+	decide("broken")
+	<-entered
+	decide("2.0.0")
+	waitFor(t, func() bool {
+		i, ok := h.current.Load("first")
+		return ok && i.(*Instance).wanted.Load().Generation == 2
+	})
+	close(release)
+	r.until(t, "the second version", func() bool { return r.row("first").Settled == 2 })
+	if row := r.row("first"); row.Manifest.Version != "2.0.0" || row.State != pluginsdk.PluginServing || row.Quarantine != "" {
+		t.Errorf("%s is %s, in quarantine for %q", row.Manifest.Version, row.State, row.Quarantine)
+	}
 }
 
 // An upgrade is for the operator to start and nobody to notice.

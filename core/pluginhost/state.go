@@ -180,10 +180,11 @@ func (i *Instance) update(row pluginsdk.PluginInfo) {
 	defer i.nudge()
 	i.mu.Lock()
 	i.recorded = ledger.SeenOf(row)
-	seen := i.seen()
-	if row.LastError == "" {
-		seen.LastError = "" // an operator may have emptied it
+	if row.LastError == "" && row.Generation > i.wanted.Load().Generation {
+		i.lastErr = "" // an operator has done with it
 	}
+	seen := i.seen()
+	seen.LastError = i.recorded.LastError // it is stored with the next: one in the row may be shorter, or emptied
 	if seen != i.recorded {
 		i.record()
 	}

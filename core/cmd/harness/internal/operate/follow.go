@@ -45,7 +45,7 @@ func (o *Operator) await(ctx context.Context, name string, wanted func(row plugi
 // was done, and does not.
 func (o *Operator) carriedOut(ctx context.Context, name, done string) error {
 	row, settled, err := o.await(ctx, name, func(row pluginsdk.PluginInfo) bool {
-		return !row.Enabled || row.Settled >= row.Generation
+		return !row.Enabled || row.Problem != "" || row.Settled >= row.Generation
 	})
 	switch {
 	case err != nil:
@@ -54,10 +54,12 @@ func (o *Operator) carriedOut(ctx context.Context, name, done string) error {
 		o.say("%s, and disabled.", done)
 	case !o.Running():
 		o.say("%s; %s.", done, o.when())
+	case row.Problem != "":
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but the daemon does not follow a row that is wrong; mend it first: %s", done, plain(row.Problem, longText))
 	case !settled:
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but the daemon has not come so far yet (%s is %s); `harness plugin list` has what comes of it",
 			done, name, row.State)
-	case row.Serving == row.SHA256:
+	case row.State == pluginsdk.PluginServing && row.Serving == row.SHA256 && row.Rejected == "":
 		o.say("%s, and serves.", done)
 	case row.Serving != "":
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but that does not take over: %s", done, plain(cmp.Or(row.LastError, "-"), longText))

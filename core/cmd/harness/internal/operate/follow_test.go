@@ -122,6 +122,35 @@ func TestUpgradeSaysWhichVersionServes(t *testing.T) {
 	}
 }
 
+// The version is the same, and something else of it could not be carried out.
+func TestServingIsNotYetCarriedOut(t *testing.T) {
+	d := newDesk(t)
+	d.follows(serves)
+	d.install(greeter("1"), operate.Install{Enable: true})
+	d.follows(refuses)
+	if err := d.Enable(t.Context(), "greeter", false); err == nil || err.Error() != "greeter is enabled, but that does not take over: no port to be had" {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// The daemon does not follow a row that was broken by hand: there is nothing to
+// wait for.
+func TestARowThatIsWrongIsNotWaitedFor(t *testing.T) {
+	d := newDesk(t)
+	d.install(greeter("1"), operate.Install{})
+	err := d.Store.EditPlugin(t.Context(), "greeter", "test", "plugin.test", func(row *pluginsdk.PluginInfo) (string, error) {
+		row.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: "perhaps"}
+		return "", nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Running = func() bool { return true }
+	if err := d.Enable(t.Context(), "greeter", false); err == nil || !strings.Contains(err.Error(), "mend it first: on_failure: OnMessage") {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // What was damaged and is put right serves again, and the command that puts it
 // right says so.
 func TestARepairIsCarriedOut(t *testing.T) {
