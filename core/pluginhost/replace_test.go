@@ -226,6 +226,20 @@ func TestAFailureIsNotChargedToWhatWasDecidedMeanwhile(t *testing.T) {
 	}
 }
 
+// Without events.read a plugin is told of its own events only, and of having
+// missed some.
+func TestAResyncIsForEverybody(t *testing.T) {
+	h, r := start(t, "listens")
+	i := serving(t, h, r, "listens")
+	var told []string
+	for _, event := range i.visible([]pluginsdk.Event{{Type: pluginsdk.EventResync}, {Type: "pipeline:start"}, {Type: "listens:own"}}) {
+		told = append(told, string(event.Type))
+	}
+	if !slices.Equal(told, []string{string(pluginsdk.EventResync), "listens:own"}) {
+		t.Errorf("it is told of %v", told)
+	}
+}
+
 // An upgrade is for the operator to start and nobody to notice.
 func TestNoCallIsLostInAnUpgrade(t *testing.T) {
 	h, r := start(t, "first")

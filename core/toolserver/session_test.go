@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -178,6 +179,9 @@ func TestATurnHasTheToolsOfTheVersionThatItsRunKeepsTo(t *testing.T) {
 	f.plugins.kept = map[string]pluginsdk.PluginInfo{"R": f.plugins.rows[0]}
 	f.plugins.rows = nil
 	f.plugins.has("files", "open", `{"required":["path"]}`, echo)
+	if names, news := f.session.Begin(origin.Fence.ThreadID, "pipeline"); news || !slices.Equal(names, []string{"files__read"}) {
+		t.Errorf("the run is offered %v; told of others: %v", names, news)
+	}
 	for range 2 {
 		if result := f.call(client, "files__read", `{"path":"/x"}`); result.IsError {
 			t.Errorf("the run's own tool: %q", text(result))

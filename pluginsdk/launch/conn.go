@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/seed-706843ae/harness/pluginsdk/internal/wire"
 )
 
 // endNotice is how long a failed call waits to learn that the process ended:
@@ -83,5 +85,5 @@ func closedHere(caller context.Context, err error) bool {
 		return false
 	}
 	says := status.Convert(err).Message()
-	return strings.Contains(says, "the client connection is closing") || says == context.Canceled.Error()
+	return strings.Contains(says, wire.ConnectionClosing) || says == context.Canceled.Error()
 }

@@ -142,7 +142,7 @@ func (c codedConn) Invoke(ctx context.Context, method string, args, reply any, o
 // call's own deadline has context.DeadlineExceeded as its cause: what the other
 // side says of one of its own is its answer.
 func callError(ctx context.Context, err error) error {
-	if status.Code(err) == codes.Canceled && strings.Contains(err.Error(), connectionClosing) {
+	if status.Code(err) == codes.Canceled && strings.Contains(err.Error(), ConnectionClosing) {
 		// Our end was closed because the other has died: nobody cancelled the call.
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the other side has ended: %w", err)
 	}
@@ -168,6 +168,6 @@ func expired(ctx context.Context) bool {
 	return ok && time.Until(deadline) < clockSlack
 }
 
-// connectionClosing is what grpc says of a call on a connection that this side
+// ConnectionClosing is what grpc says of a call on a connection that this side
 // has closed. (Its error value is deprecated without a successor.)
-const connectionClosing = "the client connection is closing"
+const ConnectionClosing = "the client connection is closing"
