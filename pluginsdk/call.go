@@ -31,3 +31,29 @@ func CallFrom(ctx context.Context) (Call, bool) {
 	call, ok := ctx.Value(callKey{}).(Call)
 	return call, ok
 }
+
+// Progress reports how far a call has come.
+type Progress struct {
+	Done    float64 `json:"done"`
+	Total   float64 `json:"total,omitempty"` // 0: unknown
+	Message string  `json:"message,omitempty"`
+}
+
+type progressKey struct{}
+
+// WithProgress returns a context whose ReportProgress calls report. The SDK
+// gives one to the hooks whose calls can report: CallTool and the task hooks.
+func WithProgress(ctx context.Context, report func(Progress)) context.Context {
+	return context.WithValue(ctx, progressKey{}, report)
+}
+
+// ReportProgress tells the caller of a hook that the call is alive, and how far
+// it has come. It may be called with the hook's context any number of times, from
+// any goroutine, until the hook returns. Who waits for a tool sees it; a call of
+// the deadline class work is ended when it has reported nothing for 5 minutes.
+// Where nobody listens it does nothing.
+func ReportProgress(ctx context.Context, progress Progress) {
+	if report, ok := ctx.Value(progressKey{}).(func(Progress)); ok {
+		report(progress)
+	}
+}

@@ -23,7 +23,7 @@ type Delivery struct {
 	ID            string        `json:"id"`
 	MessageID     int64         `json:"messageId"`
 	Plugin        string        `json:"plugin"`
-	Target        string        `json:"target"`
+	Target        string        `json:"target"` // a channel, a chat; the plugin gives it its meaning
 	State         DeliveryState `json:"state"`
 	Attempt       int           `json:"attempt"`
 	NextAttemptAt time.Time     `json:"nextAttemptAt,omitzero"`
@@ -37,26 +37,28 @@ type DeliveryQuery struct {
 	State  DeliveryState `json:"state,omitempty"`
 	Plugin string        `json:"plugin,omitempty"`
 	Target string        `json:"target,omitempty"`
-	After  string        `json:"after,omitempty"` // id of the last delivery of the page before
-	Limit  int           `json:"limit,omitempty"` // default 100, at most 1000
+	Newest bool          `json:"newest,omitempty"` // newest first
+	After  string        `json:"after,omitempty"`  // id of the last delivery of the page before
+	Limit  int           `json:"limit,omitempty"`  // default 100, at most 1000
 }
 
-// DeliveryRequest is a Delivery with what it carries.
-type DeliveryRequest struct {
+// DeliverRequest is a Delivery with what it carries.
+type DeliverRequest struct {
 	Call     Call
 	Delivery Delivery
-	Thread   Thread
+	Thread   Thread // whose message it is; what it is delivered to is Delivery.Target
 	Message  Message
 }
 
-// DeliveryReceipt acknowledges a delivery.
-type DeliveryReceipt struct {
+// DeliverResponse acknowledges a delivery.
+type DeliverResponse struct {
 	ExternalID string // the id of the message at the target
 }
 
-// DeliverHook is implemented by plugins that carry messages to people. An
-// error with CodeInvalid, CodeNotFound or CodeDenied is permanent; any other
-// is retried.
+// DeliverHook is implemented by plugins that carry messages to people: the
+// replies in threads of the sources that Manifest.Sources names, and what is
+// addressed to PLUGIN:TARGET. An error with CodeInvalid, CodeNotFound or
+// CodeDenied is permanent; any other is retried.
 type DeliverHook interface {
-	Deliver(ctx context.Context, request DeliveryRequest) (DeliveryReceipt, error)
+	Deliver(ctx context.Context, request *DeliverRequest) (*DeliverResponse, error)
 }

@@ -19,21 +19,19 @@ const (
 	EventPipelineError    EventType = "pipeline:error"    // ErrorPayload
 	EventPipelineRetry    EventType = "pipeline:retry"    // RetryPayload
 	EventPipelineMerged   EventType = "pipeline:merged"   // MergedPayload
+	EventPipelineWaiting  EventType = "pipeline:waiting"  // WaitingPayload
 	EventDelivery         EventType = "delivery:state"    // DeliveryPayload
 	EventThreadCreated    EventType = "thread:created"    // ThreadPayload
 	EventThreadUpdated    EventType = "thread:updated"    // ThreadPayload
-	EventMessageAppended  EventType = "thread:message"    // MessagePayload
+	EventThreadMessage    EventType = "thread:message"    // MessagePayload
 	EventTaskCreated      EventType = "task:created"      // TaskPayload
 	EventTaskProgress     EventType = "task:progress"     // TaskPayload
 	EventTaskEvaluated    EventType = "task:evaluated"    // TaskPayload
 	EventTaskValidated    EventType = "task:validated"    // TaskPayload
 	EventTaskFailed       EventType = "task:failed"       // TaskPayload
 	EventTaskCancelled    EventType = "task:cancelled"    // TaskPayload
-	EventCronFired        EventType = "cron:fired"        // CronPayload
 	EventPluginState      EventType = "plugin:state"      // PluginStatePayload
-	EventApprovalAsked    EventType = "approval:requested"
-	EventApprovalResolved EventType = "approval:resolved"
-	EventResync           EventType = "resync" // no payload: events were missed, read the database
+	EventResync           EventType = "resync"            // no payload: events were missed, read the database
 )
 
 // Position is a place in the stream of events. Positions of different boots
@@ -65,15 +63,6 @@ func (e Event) Delta() bool {
 		} `json:"event"`
 	}
 	return json.Unmarshal(e.Data, &payload) == nil && StreamEvent{Type: payload.Event.Type}.Delta()
-}
-
-// EventPage is an answer to Events.Since.
-type EventPage struct {
-	Events []Event
-	// Resync says that the position asked for is no longer kept: the events
-	// are the oldest still kept, and what lies between is lost.
-	Resync bool
-	Next   Position // where to go on
 }
 
 // ChatMessage is the payload of EventChatMessage.
@@ -147,6 +136,16 @@ type MergedPayload struct {
 	Into     string `json:"into"`
 }
 
+// WaitingPayload is the payload of EventPipelineWaiting: the run waits for a
+// plugin that is slow.
+type WaitingPayload struct {
+	ThreadID string    `json:"threadId"`
+	RunID    string    `json:"runId"`
+	Plugin   string    `json:"plugin"`
+	Hook     Hook      `json:"hook"`
+	Since    time.Time `json:"since"`
+}
+
 // DeliveryPayload is the payload of EventDelivery: a delivery has reached the
 // person, waits for another attempt, or is dead.
 type DeliveryPayload struct {
@@ -165,7 +164,7 @@ type ThreadPayload struct {
 	Name     string `json:"name,omitempty"`
 }
 
-// MessagePayload is the payload of EventMessageAppended.
+// MessagePayload is the payload of EventThreadMessage.
 type MessagePayload struct {
 	ThreadID  string      `json:"threadId"`
 	MessageID int64       `json:"messageId"`
@@ -179,14 +178,6 @@ type TaskPayload struct {
 	ThreadID string     `json:"threadId"`
 	Status   TaskStatus `json:"status"`
 	Detail   string     `json:"detail,omitempty"`
-}
-
-// CronPayload is the payload of EventCronFired.
-type CronPayload struct {
-	JobID    string `json:"jobId"`
-	Name     string `json:"name"`
-	ThreadID string `json:"threadId"`
-	RunID    string `json:"runId"`
 }
 
 // PluginStatePayload is the payload of EventPluginState.

@@ -2,52 +2,119 @@ package pluginsdk
 
 import "context"
 
+// The hooks of a task. Their calls are of the deadline class work: they may take
+// as long as they report progress (ReportProgress), and end with their context
+// when the task is cancelled.
+
 // TaskContext is where and with what a task will be worked on.
 type TaskContext struct {
 	Cwd     string
 	Context string // put before the task's prompt
+	Labels  map[string]string
 }
 
-// TaskCreation is a task about to begin.
-type TaskCreation struct {
+// OnTaskCreateRequest is a task about to begin.
+type OnTaskCreateRequest struct {
 	Call    Call
 	Task    Task
 	Context TaskContext // the previous plugin's
 }
 
+// OnTaskCreateResponse is the next context; nil keeps it.
+type OnTaskCreateResponse struct {
+	Context *TaskContext
+}
+
 // TaskCreateHook is a chain before a task begins: each plugin gets the
 // previous one's context and returns the next.
 type TaskCreateHook interface {
-	OnTaskCreate(ctx context.Context, creation TaskCreation) (TaskContext, error)
+	OnTaskCreate(ctx context.Context, request *OnTaskCreateRequest) (*OnTaskCreateResponse, error)
 }
 
-// TaskReview is a task's work, to be accepted or not.
-type TaskReview struct {
+// Verdict says what a reviewer thinks of a task's work.
+type Verdict string
+
+// The verdicts. The empty one is no opinion: who has none decides nothing.
+const (
+	VerdictAccept Verdict = "accept"
+	VerdictReject Verdict = "reject"
+)
+
+// Evidence is what a verdict rests on.
+type Evidence struct {
+	Kind     string `json:"kind"` // command, file, diff, ...
+	Command  string `json:"command,omitempty"`
+	ExitCode int    `json:"exitCode,omitempty"`
+	Output   string `json:"output,omitempty"` // its end
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Diff     string `json:"diff,omitempty"`
+	Tree     string `json:"tree,omitempty"` // the git tree that was looked at
+}
+
+// OnTaskCompleteRequest is a task's work, to be accepted or not.
+type OnTaskCompleteRequest struct {
 	Call   Call
 	Task   Task
-	Cwd    string
-	Result InvokeResult
+	Result InvokeResult // of its latest iteration
 }
 
-// TaskCompleteHook is the gate that a task's work must pass: every plugin that
-// answers it must accept. An error rejects, with the error as feedback.
+// OnTaskCompleteResponse is a reviewer's verdict.
+type OnTaskCompleteResponse struct {
+	Verdict  Verdict
+	Feedback string // to the worker when rejected
+	Evidence []Evidence
+}
+
+// TaskCompleteHook is the gate that a task's work must pass. Only VerdictReject
+// rejects. An error is no verdict: the plugin is asked again, with backoff, and
+// then the task waits for a person.
 type TaskCompleteHook interface {
-	OnTaskComplete(ctx context.Context, review TaskReview) (Verdict, error)
+	OnTaskComplete(ctx context.Context, request *OnTaskCompleteRequest) (*OnTaskCompleteResponse, error)
 }
 
-// TaskEnd is a task that has ended.
-type TaskEnd struct {
+// OnTaskValidatedRequest is a task whose work was accepted.
+type OnTaskValidatedRequest struct {
+	Call Call
+	Task Task
+	// Evidence is that of the verdicts that accepted it.
+	Evidence []Evidence
+}
+
+// Handover says what became of a task's accepted work.
+type Handover string
+
+// The outcomes of OnTaskValidated; the empty one is HandoverDone.
+const (
+	HandoverDone  Handover = "done"
+	HandoverAgain Handover = "again" // the work has to be evaluated again: what it was made for has moved
+	HandoverWait  Handover = "wait"  // a person has to do something first
+)
+
+// OnTaskValidatedResponse says what became of the work; nil: done.
+type OnTaskValidatedResponse struct {
+	Handover Handover
+	Reason   string
+	Mark     string // put on a task that waits, such as conflict
+}
+
+// TaskValidatedHook hands accepted work over. Only an error is repeated: with
+// backoff, 10 times, and then the task waits for a person.
+type TaskValidatedHook interface {
+	OnTaskValidated(ctx context.Context, request *OnTaskValidatedRequest) (*OnTaskValidatedResponse, error)
+}
+
+// OnTaskFailedRequest is a task that has failed or was cancelled.
+type OnTaskFailedRequest struct {
 	Call   Call
 	Task   Task
-	Reason string // why it failed; empty for a validated task
+	Reason string
 }
 
-// TaskValidatedHook is told that a task's work was accepted.
-type TaskValidatedHook interface {
-	OnTaskValidated(ctx context.Context, end TaskEnd) error
-}
+// OnTaskFailedResponse has nothing to say yet.
+type OnTaskFailedResponse struct{}
 
-// TaskFailedHook is told that a task has failed.
+// TaskFailedHook is told that a task has failed or was cancelled.
 type TaskFailedHook interface {
-	OnTaskFailed(ctx context.Context, end TaskEnd) error
+	OnTaskFailed(ctx context.Context, request *OnTaskFailedRequest) (*OnTaskFailedResponse, error)
 }

@@ -2,14 +2,17 @@ package pluginsdk
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 )
 
-// Host is what a plugin may ask of the core: small services, one a noun.
-// Every method needs a granted capability; a refusal (CodeDenied) names it.
-// Called with a hook's context, a method is refused (CodeStale) once that
-// hook's call has ended or its run is over.
+// Host is what a plugin may ask of the core: small services, one a noun. A
+// method takes one request and returns one response.
+//
+// Every method needs a granted capability; a refusal (CodeDenied) names it. Each
+// plugin has quotas; a refusal (CodeExhausted) names the quota and when to try
+// again. Keys are the plugin's own: two plugins may use the same. Called with a
+// hook's context, a method is refused (CodeStale) once that hook's call has ended
+// or its run is over.
 type Host struct {
 	Threads    Threads
 	Messages   Messages
@@ -31,155 +34,164 @@ type Host struct {
 // Threads reads and writes threads.
 type Threads interface {
 	// Get returns a thread, or CodeNotFound. Needs threads.read.
-	Get(ctx context.Context, id string) (Thread, error)
-	// List returns the selected threads, oldest first. Needs threads.read.
-	List(ctx context.Context, query ThreadQuery) ([]Thread, error)
-	// Create makes a thread, or returns the one that has this Source and
-	// SourceID already. Needs threads.write.
-	Create(ctx context.Context, thread NewThread) (Thread, error)
-	// Update changes the fields that are set. Needs threads.write.
-	Update(ctx context.Context, id string, patch ThreadPatch) (Thread, error)
+	Get(ctx context.Context, request *GetThreadRequest) (*GetThreadResponse, error)
+	// List returns the selected threads. Needs threads.read.
+	List(ctx context.Context, request *ListThreadsRequest) (*ListThreadsResponse, error)
+	// Create makes a thread of one of the plugin's sources, or returns the one that
+	// has this Source and SourceID already. Needs threads.write; with
+	// threads.admin, of any source, and with what a thread may do.
+	Create(ctx context.Context, request *CreateThreadRequest) (*CreateThreadResponse, error)
+	// Update changes the fields that are set, of a thread of one of the plugin's
+	// sources. Needs threads.write; with threads.admin, of any thread, and what it
+	// may do: Cwd, PermissionMode, ReportTo, which is audited.
+	Update(ctx context.Context, request *UpdateThreadRequest) (*UpdateThreadResponse, error)
 }
+
+// GetThreadRequest names a thread.
+type GetThreadRequest struct{ ID string }
+
+// GetThreadResponse has the thread.
+type GetThreadResponse struct{ Thread Thread }
+
+// ListThreadsRequest selects threads.
+type ListThreadsRequest struct{ Query ThreadQuery }
+
+// ListThreadsResponse has a page of threads.
+type ListThreadsResponse struct{ Threads []Thread }
+
+// CreateThreadRequest describes the thread.
+type CreateThreadRequest struct{ Thread NewThread }
+
+// CreateThreadResponse has the thread; Existed says that it was there before.
+type CreateThreadResponse struct {
+	Thread  Thread
+	Existed bool
+}
+
+// UpdateThreadRequest names a thread and what changes.
+type UpdateThreadRequest struct {
+	ID    string
+	Patch ThreadPatch
+}
+
+// UpdateThreadResponse has the thread as it is now.
+type UpdateThreadResponse struct{ Thread Thread }
 
 // Messages reads and writes messages.
 type Messages interface {
 	// Submit stores a message that asks for an answer, with its run. It
-	// returns only after that is durable. Needs messages.submit.
-	Submit(ctx context.Context, submission Submission) (Accepted, error)
+	// returns only after that is durable. Needs messages.submit; for a command that
+	// stops or repeats runs also runs.control, for one that changes what a thread is
+	// (/new, /model, /busy) what Threads.Update of it would need.
+	Submit(ctx context.Context, request *SubmitMessageRequest) (*SubmitMessageResponse, error)
 	// Append stores rows in a thread, all or none. Repeated with the same
 	// key, it returns the rows the first call made; with other content it is
 	// CodeConflict. Needs messages.write.
-	Append(ctx context.Context, threadID, key string, messages []NewMessage) ([]Message, error)
+	Append(ctx context.Context, request *AppendMessagesRequest) (*AppendMessagesResponse, error)
 	// List returns the selected messages, oldest first. Needs messages.read.
-	List(ctx context.Context, query MessageQuery) ([]Message, error)
+	List(ctx context.Context, request *ListMessagesRequest) (*ListMessagesResponse, error)
 }
+
+// SubmitMessageRequest has the message.
+type SubmitMessageRequest struct{ Submission Submission }
+
+// SubmitMessageResponse says what it became.
+type SubmitMessageResponse struct{ Accepted Accepted }
+
+// AppendMessagesRequest has rows for a thread.
+type AppendMessagesRequest struct {
+	ThreadID string
+	Key      string // of the whole call; empty: a repetition stores them again
+	Messages []NewMessage
+	// Deliver has the rows of the kinds text and notification carried to where the
+	// thread's replies go.
+	Deliver bool
+}
+
+// AppendMessagesResponse has the rows as they are stored.
+type AppendMessagesResponse struct{ Messages []Message }
+
+// ListMessagesRequest selects messages.
+type ListMessagesRequest struct{ Query MessageQuery }
+
+// ListMessagesResponse has a page of messages: at most 8 MiB of them.
+type ListMessagesResponse struct{ Messages []Message }
 
 // Runs reads and controls runs.
 type Runs interface {
 	// Get returns a run, or CodeNotFound. Needs runs.read.
-	Get(ctx context.Context, id string) (Run, error)
-	// List returns the selected runs, oldest first. Needs runs.read.
-	List(ctx context.Context, query RunQuery) ([]Run, error)
+	Get(ctx context.Context, request *GetRunRequest) (*GetRunResponse, error)
+	// List returns the selected runs. Needs runs.read.
+	List(ctx context.Context, request *ListRunsRequest) (*ListRunsResponse, error)
 	// Cancel ends a run that waits, or interrupts one that executes. A run
 	// that is over is left as it is. Needs runs.control.
-	Cancel(ctx context.Context, id string) (Run, error)
+	Cancel(ctx context.Context, request *CancelRunRequest) (*CancelRunResponse, error)
 	// Retry gives the message of a run that failed or was cancelled once more,
 	// as a new message that names the run. Repeated, it returns the first
 	// retry's ids. A run that is not over, or was answered, is CodeInvalid.
 	// Needs runs.control.
-	Retry(ctx context.Context, id string) (Accepted, error)
+	Retry(ctx context.Context, request *RetryRunRequest) (*RetryRunResponse, error)
 	// Stop interrupts what a thread is doing, and keeps or drops what waits in
 	// it. Needs runs.control.
-	Stop(ctx context.Context, threadID string, queue Queue) (Stopped, error)
+	Stop(ctx context.Context, request *StopThreadRequest) (*StopThreadResponse, error)
 }
+
+// GetRunRequest names a run.
+type GetRunRequest struct{ ID string }
+
+// GetRunResponse has the run.
+type GetRunResponse struct{ Run Run }
+
+// ListRunsRequest selects runs.
+type ListRunsRequest struct{ Query RunQuery }
+
+// ListRunsResponse has a page of runs.
+type ListRunsResponse struct{ Runs []Run }
+
+// CancelRunRequest names a run, and who wants it cancelled.
+type CancelRunRequest struct {
+	ID string
+	// Author is the person in whose name the plugin asks; empty: the plugin itself.
+	// The run says who it was.
+	Author string
+}
+
+// CancelRunResponse has the run. One that executes ends a moment later.
+type CancelRunResponse struct{ Run Run }
+
+// RetryRunRequest names a run.
+type RetryRunRequest struct{ ID string }
+
+// RetryRunResponse says what the message became.
+type RetryRunResponse struct{ Accepted Accepted }
+
+// StopThreadRequest names a thread, and who wants it stopped.
+type StopThreadRequest struct {
+	ThreadID string
+	Queue    Queue
+	Author   string // as in CancelRunRequest
+}
+
+// StopThreadResponse says what was stopped.
+type StopThreadResponse struct{ Stopped Stopped }
 
 // Deliveries reads and controls what is on its way to people.
 type Deliveries interface {
-	// List returns the selected deliveries, oldest first. Needs
-	// deliveries.read.
-	List(ctx context.Context, query DeliveryQuery) ([]Delivery, error)
+	// List returns the selected deliveries. Needs deliveries.read.
+	List(ctx context.Context, request *ListDeliveriesRequest) (*ListDeliveriesResponse, error)
 	// Retry makes a dead delivery pending again; one that is pending is tried
 	// at once. One that was delivered is CodeInvalid. Needs deliveries.control.
-	Retry(ctx context.Context, id string) (Delivery, error)
+	Retry(ctx context.Context, request *RetryDeliveryRequest) (*RetryDeliveryResponse, error)
 }
 
-// Tasks reads and writes tasks.
-type Tasks interface {
-	// Create makes a task and its thread; repeated with the same key, it
-	// returns the first one. Needs tasks.write.
-	Create(ctx context.Context, key string, task NewTask) (Task, error)
-	// Get returns a task, or CodeNotFound. Needs tasks.read.
-	Get(ctx context.Context, id string) (Task, error)
-	// List returns the selected tasks, oldest first. Needs tasks.read.
-	List(ctx context.Context, query TaskQuery) ([]Task, error)
-	// Update changes the fields that are set. Needs tasks.write.
-	Update(ctx context.Context, id string, patch TaskPatch) (Task, error)
-}
+// ListDeliveriesRequest selects deliveries.
+type ListDeliveriesRequest struct{ Query DeliveryQuery }
 
-// Agent runs turns of the agent on behalf of a plugin. The core stores the
-// result, so it outlives the plugin that asked.
-type Agent interface {
-	// Start begins a turn and returns its id; repeated with the same key, it
-	// returns the first one's. Needs agent.invoke.
-	Start(ctx context.Context, key string, request AgentRequest) (string, error)
-	// Wait returns the result of a turn once it has one. Needs agent.invoke.
-	Wait(ctx context.Context, id string) (InvokeResult, error)
-	// Cancel interrupts a turn. Needs agent.invoke.
-	Cancel(ctx context.Context, id string) error
-}
+// ListDeliveriesResponse has a page of deliveries.
+type ListDeliveriesResponse struct{ Deliveries []Delivery }
 
-// Events reads and publishes events. Live events come through OnBroadcast.
-type Events interface {
-	// Publish broadcasts an event of the plugin's own; its type must begin
-	// with the plugin's name and a colon. Needs events.publish.
-	Publish(ctx context.Context, event Event) error
-	// Since returns the events after a position that are still kept, at most
-	// limit (0: 1000). Needs events.read.
-	Since(ctx context.Context, after Position, limit int) (EventPage, error)
-}
+// RetryDeliveryRequest names a delivery.
+type RetryDeliveryRequest struct{ ID string }
 
-// Settings reads the plugin's own settings. Needs no capability.
-type Settings interface {
-	// Get returns the settings, a JSON object.
-	Get(ctx context.Context) (json.RawMessage, error)
-}
-
-// State is a small store of the plugin's own. Needs state.
-type State interface {
-	// Get returns the value of a key, or CodeNotFound.
-	Get(ctx context.Context, key string) ([]byte, error)
-	// Put sets the value of a key.
-	Put(ctx context.Context, key string, value []byte) error
-	// Delete removes a key; an absent one is no error.
-	Delete(ctx context.Context, key string) error
-	// Keys returns the keys that begin with prefix, sorted.
-	Keys(ctx context.Context, prefix string) ([]string, error)
-}
-
-// Crons reads and writes scheduled jobs.
-type Crons interface {
-	// Save creates or replaces the job of that name. Needs crons.write.
-	Save(ctx context.Context, job CronJob) (CronJob, error)
-	// List returns all jobs by name. Needs crons.read.
-	List(ctx context.Context) ([]CronJob, error)
-	// Delete removes the job of that name; an absent one is CodeNotFound.
-	// Needs crons.write.
-	Delete(ctx context.Context, name string) error
-}
-
-// Metrics records and reads measured values.
-type Metrics interface {
-	// Record stores values. Needs metrics.write.
-	Record(ctx context.Context, metrics []Metric) error
-	// Query returns the selected values, oldest first. Needs metrics.read.
-	Query(ctx context.Context, query MetricQuery) ([]Metric, error)
-}
-
-// Tools lists and calls the tools of all plugins.
-type Tools interface {
-	// List returns the tools, named PLUGIN__TOOL. Needs tools.call.
-	List(ctx context.Context) ([]ToolSpec, error)
-	// Call calls a tool by that name. Needs tools.call.
-	Call(ctx context.Context, name string, input json.RawMessage) (ToolResult, error)
-}
-
-// Plugins reads and changes the registry.
-type Plugins interface {
-	// List returns the registry in the operator's order, without settings.
-	// Needs plugins.read.
-	List(ctx context.Context) ([]PluginInfo, error)
-	// Logs returns the newest lines of a plugin's log, the oldest first, at
-	// most limit (0: 200). Needs plugins.read.
-	Logs(ctx context.Context, name string, limit int) ([]LogLine, error)
-	// SetEnabled turns a plugin on or off. Turning on clears a quarantine.
-	// CodeConflict when another plugin has one of its commands. Needs
-	// plugins.admin.
-	SetEnabled(ctx context.Context, name string, enabled bool) error
-	// Settings returns a plugin's settings without its secrets. Needs
-	// plugins.admin.
-	Settings(ctx context.Context, name string) (SettingsView, error)
-	// SetSettings changes the properties that patch, a JSON object, names; null
-	// takes one back. Secrets are set in the same way. CodeInvalid when the
-	// outcome does not fit the plugin's schema. Needs plugins.admin.
-	SetSettings(ctx context.Context, name string, patch json.RawMessage) error
-}
+// RetryDeliveryResponse has the delivery as it is now.
+type RetryDeliveryResponse struct{ Delivery Delivery }

@@ -47,26 +47,6 @@ type Usage struct {
 	CacheWriteTokens int64 `json:"cacheWriteTokens"`
 }
 
-// AgentRequest is one turn asked of the agent.
-type AgentRequest struct {
-	ThreadID  string `json:"threadId,omitempty"` // keys the warm session
-	SessionID string `json:"sessionId,omitempty"`
-	// Resume continues SessionID; otherwise a new session takes that id (or
-	// one of the agent's choosing when it is empty).
-	Resume             bool            `json:"resume,omitempty"`
-	Prompt             string          `json:"prompt"`
-	Purpose            string          `json:"purpose,omitempty"` // pipeline, task, validation, summary, ...
-	Model              string          `json:"model,omitempty"`
-	Effort             string          `json:"effort,omitempty"`
-	PermissionMode     string          `json:"permissionMode,omitempty"`
-	Cwd                string          `json:"cwd,omitempty"`
-	AppendSystemPrompt string          `json:"appendSystemPrompt,omitempty"`
-	AllowedTools       []string        `json:"allowedTools,omitempty"`
-	DisallowedTools    []string        `json:"disallowedTools,omitempty"`
-	JSONSchema         json.RawMessage `json:"jsonSchema,omitempty"`
-	MaxBudgetUSD       float64         `json:"maxBudgetUsd,omitempty"`
-}
-
 // FailureKind says why a turn failed.
 type FailureKind string
 
@@ -106,20 +86,4 @@ type InvokeResult struct {
 	Turns            int             `json:"turns"`
 	StructuredOutput json.RawMessage `json:"structuredOutput,omitempty"`
 	Failure          *Failure        `json:"failure,omitempty"`
-}
-
-// AgentRun is the record of one invocation of the agent, written by the core.
-type AgentRun struct {
-	ID        int64         `json:"id"`
-	RunID     string        `json:"runId,omitempty"`
-	TaskID    string        `json:"taskId,omitempty"`
-	ThreadID  string        `json:"threadId,omitempty"`
-	Purpose   string        `json:"purpose"`
-	Model     string        `json:"model"`
-	Usage     Usage         `json:"usage"`
-	CostUSD   float64       `json:"costUsd"`
-	Duration  time.Duration `json:"duration"` // nanoseconds
-	Success   bool          `json:"success"`
-	Error     string        `json:"error,omitempty"`
-	StartedAt time.Time     `json:"startedAt"`
 }

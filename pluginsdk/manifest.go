@@ -3,6 +3,7 @@ package pluginsdk
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,6 +40,8 @@ func (m Manifest) Check() error {
 		fault("version %q: want a version without spaces, such as 1.0.0", m.Version)
 	}
 	m.checkOnFailure(fault)
+	m.checkNeeds(fault)
+	m.checkSources(fault)
 	m.checkCommands(fault)
 	m.checkTools(fault)
 	m.checkEvents(fault)
@@ -53,12 +56,52 @@ func (m Manifest) Check() error {
 }
 
 func (m Manifest) checkOnFailure(fault func(string, ...any)) {
-	for _, hook := range sortedKeys(m.OnFailure) {
+	for _, hook := range slices.Sorted(maps.Keys(m.OnFailure)) {
 		if !m.Answers(hook) {
 			fault("onFailure names %s, which the plugin does not answer", hook)
 		}
 		if mode := m.OnFailure[hook]; mode != FailOpen && mode != FailClosed {
 			fault("onFailure of %s is %q: want %q or %q", hook, mode, FailOpen, FailClosed)
+		}
+	}
+}
+
+// checkNeeds leaves parts alone that a newer version may have.
+func (m Manifest) checkNeeds(fault func(string, ...any)) {
+	known := map[Part]bool{PartMessage: true, PartResult: true, PartEvents: true, PartSteps: true}
+	for _, hook := range slices.Sorted(maps.Keys(m.Needs)) {
+		if !m.Answers(hook) {
+			fault("needs names %s, which the plugin does not answer", hook)
+		}
+		spec, _ := hook.Spec()
+		for _, part := range m.Needs[hook] {
+			if known[part] && !slices.Contains(spec.Parts, part) {
+				fault("needs asks for the part %q of %s, which leaves out %s", part, hook, partNames(spec.Parts))
+			}
+		}
+	}
+}
+
+func partNames(parts []Part) string {
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	names := make([]string, len(parts))
+	for i, part := range parts {
+		names[i] = string(part)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (m Manifest) checkSources(fault func(string, ...any)) {
+	for i, source := range m.Sources {
+		switch {
+		case !pluginName.MatchString(source):
+			fault("source %q: want a lower case letter, then at most 31 lower case letters, digits and hyphens", source)
+		case source != "cli" && slices.Contains(coresNames, source):
+			fault("source %q: the core speaks under that name", source)
+		case slices.Contains(m.Sources[:i], source):
+			fault("source %q is named twice", source)
 		}
 	}
 }
@@ -134,13 +177,4 @@ func (m Manifest) checkRequests(fault func(string, ...any)) {
 func isJSONObject(raw json.RawMessage) bool {
 	var object map[string]json.RawMessage
 	return json.Unmarshal(raw, &object) == nil && object != nil
-}
-
-func sortedKeys(modes map[Hook]OnFailure) []Hook {
-	hooks := make([]Hook, 0, len(modes))
-	for hook := range modes {
-		hooks = append(hooks, hook)
-	}
-	slices.Sort(hooks)
-	return hooks
 }

@@ -37,7 +37,8 @@ type Message struct {
 	ThreadID    string          `json:"threadId"`
 	Role        Role            `json:"role"`
 	Kind        MessageKind     `json:"kind"`
-	Source      string          `json:"source"` // plugin it comes from, or builtin, pipeline, core
+	Source      string          `json:"source"`           // who speaks: a plugin, or builtin, pipeline, agent, core
+	Plugin      string          `json:"plugin,omitempty"` // the plugin that wrote the row, as the core knows it; empty: the core
 	Author      string          `json:"author,omitempty"`
 	Content     string          `json:"content"`
 	Model       string          `json:"model,omitempty"`
@@ -56,7 +57,10 @@ type Attachment struct {
 	Where string `json:"where"`
 }
 
-// NewMessage is one row of Messages.Append.
+// NewMessage is one row of Messages.Append or of a hook's Effects. A row that
+// the agent is told of (text, notification, summary) speaks for its plugin alone:
+// its role is system, its source the plugin's name, and it has no author. A row of
+// another kind is a record, and its role and source say what it is a record of.
 type NewMessage struct {
 	Role        Role            `json:"role"`
 	Kind        MessageKind     `json:"kind"`
@@ -66,7 +70,6 @@ type NewMessage struct {
 	Model       string          `json:"model,omitempty"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
 	Attachments []Attachment    `json:"attachments,omitempty"`
-	RunID       string          `json:"runId,omitempty"`
 }
 
 // Retry says which run a message is given again for.
@@ -106,7 +109,7 @@ type MessageQuery struct {
 // idempotent: repeated, the first one's ids are returned.
 type Submission struct {
 	ThreadID    string       `json:"threadId,omitempty"` // empty: the primary thread
-	Source      string       `json:"source"`             // who submits; hostapi sets it to the plugin's name unless the plugin relays for cli
+	Source      string       `json:"source,omitempty"`   // one of the plugin's sources (Manifest.Sources); default the first
 	Key         string       `json:"key"`                // unique for the source
 	Author      string       `json:"author,omitempty"`
 	Content     string       `json:"content"`

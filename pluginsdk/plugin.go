@@ -3,59 +3,8 @@ package pluginsdk
 import (
 	"context"
 	"encoding/json"
+	"slices"
 )
-
-// Hook names one bend of the pipeline (or of the life of tasks, settings,
-// events and deliveries) that a plugin can answer.
-type Hook string
-
-// The hooks. The interface of the same name says what each is asked.
-const (
-	HookBeforeRun        Hook = "OnBeforeRun"
-	HookPipelineStart    Hook = "OnPipelineStart"
-	HookMessage          Hook = "OnMessage"
-	HookBeforeInvoke     Hook = "OnBeforeInvoke"
-	HookAfterInvoke      Hook = "OnAfterInvoke"
-	HookCommand          Hook = "OnCommand"
-	HookBeforeReply      Hook = "OnBeforeReply"
-	HookPipelineComplete Hook = "OnPipelineComplete"
-	HookTaskCreate       Hook = "OnTaskCreate"
-	HookTaskComplete     Hook = "OnTaskComplete"
-	HookTaskValidated    Hook = "OnTaskValidated"
-	HookTaskFailed       Hook = "OnTaskFailed"
-	HookSettingsChange   Hook = "OnSettingsChange"
-	HookBroadcast        Hook = "OnBroadcast"
-	HookDeliver          Hook = "Deliver"
-	HookCallTool         Hook = "CallTool"
-)
-
-// AllHooks returns every hook of the contract.
-func AllHooks() []Hook {
-	return []Hook{
-		HookBeforeRun, HookPipelineStart, HookMessage, HookBeforeInvoke, HookAfterInvoke, HookCommand,
-		HookBeforeReply, HookPipelineComplete, HookTaskCreate, HookTaskComplete, HookTaskValidated,
-		HookTaskFailed, HookSettingsChange, HookBroadcast, HookDeliver, HookCallTool,
-	}
-}
-
-// OnFailure says what a failing hook does to the step that called it.
-type OnFailure string
-
-// FailOpen goes on without the plugin; FailClosed fails the step.
-const (
-	FailOpen   OnFailure = "open"
-	FailClosed OnFailure = "closed"
-)
-
-// DefaultOnFailure returns what a hook does when neither the manifest nor the
-// operator says: closed for gates, OnTaskCreate and OnTaskValidated.
-func DefaultOnFailure(h Hook) OnFailure {
-	switch h { //nolint:exhaustive // the others are open
-	case HookBeforeRun, HookTaskComplete, HookTaskCreate, HookTaskValidated:
-		return FailClosed
-	}
-	return FailOpen
-}
 
 // Plugin is what every plugin is. Which hooks it answers is which of the hook
 // interfaces it also implements.
@@ -90,6 +39,14 @@ type Manifest struct {
 	// OnFailure asks for another failure mode than the hook's default. The
 	// operator decides.
 	OnFailure map[Hook]OnFailure `json:"onFailure,omitempty"`
+	// Needs asks for the parts of hooks' requests that are left out otherwise,
+	// because they can be large: see HookSpec.Parts.
+	Needs map[Hook][]Part `json:"needs,omitempty"`
+	// Sources are the thread sources that the plugin speaks for: it submits under
+	// them, their threads are its own, and when it answers Deliver it carries their
+	// replies. Empty: its name alone. Of a source that several plugins name, the
+	// first one in the operator's order has it.
+	Sources []string `json:"sources,omitempty"`
 
 	Commands []CommandSpec `json:"commands,omitempty"`
 	Tools    []ToolSpec    `json:"tools,omitempty"`
@@ -108,12 +65,20 @@ type Manifest struct {
 
 // Answers reports whether the manifest declares the hook.
 func (m Manifest) Answers(h Hook) bool {
-	for _, declared := range m.Hooks {
-		if declared == h {
-			return true
-		}
+	return slices.Contains(m.Hooks, h)
+}
+
+// Wants reports whether the manifest asks for a part of a hook's request.
+func (m Manifest) Wants(h Hook, part Part) bool {
+	return slices.Contains(m.Needs[h], part)
+}
+
+// SpeaksFor returns the thread sources of the plugin.
+func (m Manifest) SpeaksFor() []string {
+	if len(m.Sources) == 0 {
+		return []string{m.Name}
 	}
-	return false
+	return m.Sources
 }
 
 // CommandSpec declares a command that people and the agent can give.
@@ -128,11 +93,16 @@ type Capability string
 
 // The capabilities. Each method of Host says which one it needs.
 const (
-	CapThreadsRead       Capability = "threads.read"
-	CapThreadsWrite      Capability = "threads.write"
+	CapThreadsRead Capability = "threads.read"
+	// CapThreadsWrite makes and changes threads of the plugin's own sources, but
+	// for what they may do.
+	CapThreadsWrite Capability = "threads.write"
+	// CapThreadsAdmin changes every thread, and what a thread may do: its working
+	// directory, its permission mode, where its replies go.
+	CapThreadsAdmin      Capability = "threads.admin"
 	CapMessagesRead      Capability = "messages.read"
 	CapMessagesWrite     Capability = "messages.write"
-	CapMessagesSend      Capability = "messages.submit"
+	CapMessagesSubmit    Capability = "messages.submit"
 	CapTasksRead         Capability = "tasks.read"
 	CapTasksWrite        Capability = "tasks.write"
 	CapRunsRead          Capability = "runs.read"
@@ -155,7 +125,7 @@ const (
 // AllCapabilities returns every capability of the contract.
 func AllCapabilities() []Capability {
 	return []Capability{
-		CapThreadsRead, CapThreadsWrite, CapMessagesRead, CapMessagesWrite, CapMessagesSend, CapTasksRead, CapTasksWrite,
+		CapThreadsRead, CapThreadsWrite, CapThreadsAdmin, CapMessagesRead, CapMessagesWrite, CapMessagesSubmit, CapTasksRead, CapTasksWrite,
 		CapRunsRead, CapRunsControl, CapDeliveriesRead, CapDeliveriesControl, CapAgentInvoke, CapEventsRead, CapEventsPublish,
 		CapState, CapCronsRead, CapCronsWrite, CapMetricsRead, CapMetricsWrite, CapToolsCall, CapPluginsRead, CapPluginsAdmin,
 	}

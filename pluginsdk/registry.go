@@ -36,10 +36,9 @@ const (
 	OriginDev PluginOrigin = "dev"
 )
 
-// PluginInfo is the registry's row of a plugin.
+// PluginInfo is a plugin as the registry has it.
 type PluginInfo struct {
 	Name   string       `json:"name"`
-	Path   string       `json:"path"` // of the executable
 	Origin PluginOrigin `json:"origin,omitempty"`
 	// SHA256 is the pin, hex: of the executable, or of the whole package when
 	// the origin is the store.
@@ -47,10 +46,8 @@ type PluginInfo struct {
 	Version   string             `json:"version,omitempty"`
 	Publisher string             `json:"publisher,omitempty"` // key id of the signature; empty: unsigned
 	Manifest  Manifest           `json:"manifest"`            // the last seen
-	Previous  []PluginVersion    `json:"previous,omitempty"`  // for a rollback, newest first
 	Enabled   bool               `json:"enabled"`
 	Position  int                `json:"position"`
-	Settings  json.RawMessage    `json:"settings,omitempty"` // without secrets
 	Granted   []Capability       `json:"granted,omitempty"`
 	OnFailure map[Hook]OnFailure `json:"onFailure,omitempty"` // the operator's overrides
 	// GrantedEnv are the daemon's environment variables that the plugin is
@@ -58,34 +55,20 @@ type PluginInfo struct {
 	GrantedEnv []string     `json:"grantedEnv,omitempty"`
 	Limits     PluginLimits `json:"limits"`
 
-	State PluginState `json:"state"`
-	// Generation counts what operators decided of the plugin by command or API,
-	// but for its settings and its place in the order. Settled is that up to
-	// which the daemon has carried it out, or has failed to: Serving and Rejected
-	// are then the outcome. Of a plugin that is off it stays behind.
-	Generation int64 `json:"generation,omitempty"`
-	Settled    int64 `json:"settled,omitempty"`
-	// Serving is the pin of what answers now; empty: nothing does. It is not
-	// SHA256 while another version is about to take over, or could not.
-	Serving string `json:"serving,omitempty"`
-	// Rejected is the pin of what could not be started, or could not take over
-	// from what serves, when something was started the last time.
-	Rejected  string `json:"rejected,omitempty"`
-	LastError string `json:"lastError,omitempty"`
-	Restarts  int    `json:"restarts"`
-	Failures  int64  `json:"failures"` // hooks that failed since the row was made
+	State     PluginState `json:"state"`
+	LastError string      `json:"lastError,omitempty"`
+	Restarts  int         `json:"restarts"`
+	Failures  int64       `json:"failures"` // hooks that failed since the row was made
 	// Quarantine says why the plugin is not started any more, with the last
 	// lines it wrote; empty: it is not in quarantine.
-	Quarantine string       `json:"quarantine,omitempty"`
-	Ledger     PluginLedger `json:"ledger"`
-	// Attach is where a plugin that runs under a debugger serves (JSON, see
-	// package launch); empty: the daemon starts the plugin itself.
-	Attach string `json:"attach,omitempty"`
-	// SettingsRevision counts the changes of settings and secrets that were
-	// made other than by SQL.
-	SettingsRevision int64 `json:"settingsRevision,omitempty"`
-	// Problem says what is wrong with a row that was edited by hand; the last
-	// good values stay in force.
+	Quarantine string        `json:"quarantine,omitempty"`
+	Figures    PluginFigures `json:"figures"`
+	// Checks is what the plugin said of its surroundings when it was asked last
+	// (OnCheck), at CheckedAt.
+	Checks    []Check   `json:"checks,omitempty"`
+	CheckedAt time.Time `json:"checkedAt,omitzero"`
+	// Problem says what is wrong with a row that was edited by hand, or with what
+	// the plugin declares; the last good values stay in force.
 	Problem   string    `json:"problem,omitempty"`
 	UpdatedAt time.Time `json:"updatedAt"`
 }
@@ -99,7 +82,8 @@ func (p PluginInfo) FailureMode(h Hook) OnFailure {
 	if mode, ok := p.Manifest.OnFailure[h]; ok {
 		return mode
 	}
-	return DefaultOnFailure(h)
+	spec, _ := h.Spec()
+	return spec.OnFailure
 }
 
 // Lacking returns the capabilities and environment variables that the plugin
@@ -118,31 +102,37 @@ func (p PluginInfo) Lacking() (names []string) {
 	return names
 }
 
-// PluginVersion is a version of a plugin that was installed before.
-type PluginVersion struct {
-	Version     string    `json:"version"`
-	Path        string    `json:"path"`
-	SHA256      string    `json:"sha256"`
-	Publisher   string    `json:"publisher,omitempty"`
-	Manifest    Manifest  `json:"manifest"`
-	InstalledAt time.Time `json:"installedAt"`
-}
-
-// PluginLimits bound what a plugin's processes may use. A zero field is the
-// daemon's default; a negative one is no limit.
+// PluginLimits bound what a plugin's processes may use, and what it may ask of the
+// host. A zero field is the daemon's default; a negative one is no limit.
 type PluginLimits struct {
 	MemoryBytes int64 `json:"memoryBytes,omitempty"` // resident, of all its processes together
 	CPUPercent  int   `json:"cpuPercent,omitempty"`  // of one core
 	Processes   int   `json:"processes,omitempty"`
 	OpenFiles   int   `json:"openFiles,omitempty"` // a process
+
+	// The quotas. What passes one is refused (CodeExhausted) until the time that
+	// the error names. Messages.Submit is in none of them: the queues bound it.
+	CallsPerMinute int   `json:"callsPerMinute,omitempty"` // of the host
+	RowsPerMinute  int   `json:"rowsPerMinute,omitempty"`  // stored
+	BytesPerMinute int64 `json:"bytesPerMinute,omitempty"` // stored
+	StoredBytes    int64 `json:"storedBytes,omitempty"`    // in all: rows, metrics, state
 }
 
-// PluginLedger is what a plugin has done and used since the daemon's start.
-type PluginLedger struct {
-	Calls    int64                `json:"calls"`
+// PluginFigures are what a plugin has done and used since the daemon's start.
+type PluginFigures struct {
+	Calls    int64                `json:"calls"`    // of its hooks
 	Errors   int64                `json:"errors"`   // timeouts included
 	Timeouts int64                `json:"timeouts"` // calls given up at their deadline
-	Hooks    map[Hook]HookFigures `json:"hooks,omitempty"`
+	Slow     int64                `json:"slow"`     // calls in runs that took longer than a second
+	Hooks    map[Hook]CallFigures `json:"hooks,omitempty"`
+	// Host are the calls that the plugin made of the host, by service and method as
+	// in Messages.Append.
+	Host map[string]CallFigures `json:"host,omitempty"`
+	// HeldBack counts the calls of the host that a quota refused.
+	HeldBack int64 `json:"heldBack"`
+	// RowsDropped counts the rows of effects that were not stored, because they
+	// were not allowed or too much.
+	RowsDropped int64 `json:"rowsDropped"`
 	// RSSBytes, CPUSeconds and Processes are of all the plugin's processes,
 	// the latest reading.
 	RSSBytes   int64     `json:"rssBytes"`
@@ -153,9 +143,9 @@ type PluginLedger struct {
 	At         time.Time `json:"at"` // when these figures were taken
 }
 
-// HookFigures are the calls of one hook. The quantiles are of its latest
-// calls.
-type HookFigures struct {
+// CallFigures are the calls of one hook, or of one method of the host. The
+// quantiles are of its latest calls.
+type CallFigures struct {
 	Calls    int64         `json:"calls"`
 	Errors   int64         `json:"errors"`
 	Timeouts int64         `json:"timeouts"`

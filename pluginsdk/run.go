@@ -65,11 +65,8 @@ type Run struct {
 	Step          RunStep        `json:"step"`
 	Attempt       int            `json:"attempt"` // 1 for the first
 	NextAttemptAt time.Time      `json:"nextAttemptAt,omitzero"`
-	Owner         string         `json:"owner,omitempty"`
-	LeaseUntil    time.Time      `json:"leaseUntil,omitzero"`
 	TraceID       string         `json:"traceId,omitempty"`
 	SessionID     string         `json:"sessionId,omitempty"`
-	PromptHash    string         `json:"promptHash,omitempty"` // SHA-256 of the prompt, hex
 	Result        *InvokeResult  `json:"result,omitempty"`
 	Events        []StreamEvent  `json:"events,omitempty"`
 	Steps         []PipelineStep `json:"steps,omitempty"`
@@ -126,10 +123,12 @@ type Stopped struct {
 	Dropped []string `json:"dropped,omitempty"` // ids of the runs that were cancelled in the queue
 }
 
-// RunQuery selects runs, oldest first. Zero fields do not restrict.
+// RunQuery selects runs, oldest first unless Newest is set. Zero fields do not restrict.
 type RunQuery struct {
-	ThreadID string     `json:"threadId,omitempty"`
-	States   []RunState `json:"states,omitempty"`
-	After    string     `json:"after,omitempty"`
-	Limit    int        `json:"limit,omitempty"` // default 100, at most 1000
+	ThreadID   string     `json:"threadId,omitempty"`
+	States     []RunState `json:"states,omitempty"`
+	CauseRunID string     `json:"causeRunId,omitempty"` // only those that this run caused
+	Newest     bool       `json:"newest,omitempty"`     // newest first
+	After      string     `json:"after,omitempty"`      // id of the last run of the page before
+	Limit      int        `json:"limit,omitempty"`      // default 100, at most 1000
 }

@@ -16,54 +16,71 @@ const (
 	TaskWaiting    TaskStatus = "waiting"
 )
 
-// Task is work that one agent gave to another.
+// Task is work that one agent gave to another. The core makes its transitions,
+// durably, and fires the task hooks; a plugin decides what comes next.
 type Task struct {
-	ID                      string     `json:"id"`
-	ThreadID                string     `json:"threadId"`
-	ParentThreadID          string     `json:"parentThreadId,omitempty"`
-	ParentTaskID            string     `json:"parentTaskId,omitempty"`
-	Depth                   int        `json:"depth"`
-	Key                     string     `json:"key,omitempty"`
-	Status                  TaskStatus `json:"status"`
-	OriginalMessage         string     `json:"originalMessage"`
-	Prompt                  string     `json:"prompt"`
-	Model                   string     `json:"model,omitempty"`
-	CurrentIteration        int        `json:"currentIteration"`
-	MaxIterations           int        `json:"maxIterations"`
-	ValidationIterations    int        `json:"validationIterations"`
-	MaxValidationIterations int        `json:"maxValidationIterations"`
-	CostCapUSD              float64    `json:"costCapUsd"`
-	Result                  string     `json:"result,omitempty"`
-	Feedback                string     `json:"feedback,omitempty"`
-	CreatedAt               time.Time  `json:"createdAt"`
-	CompletedAt             time.Time  `json:"completedAt,omitzero"`
+	ID             string     `json:"id"`
+	ThreadID       string     `json:"threadId"` // its own
+	ParentThreadID string     `json:"parentThreadId,omitempty"`
+	ParentTaskID   string     `json:"parentTaskId,omitempty"`
+	Depth          int        `json:"depth"`
+	Plugin         string     `json:"plugin,omitempty"` // that made it
+	Key            string     `json:"key,omitempty"`    // the plugin's
+	Status         TaskStatus `json:"status"`
+
+	OriginalMessage         string            `json:"originalMessage"`
+	Prompt                  string            `json:"prompt"`
+	Model                   string            `json:"model,omitempty"`
+	PermissionMode          string            `json:"permissionMode,omitempty"`
+	AllowedTools            []string          `json:"allowedTools,omitempty"`
+	Cwd                     string            `json:"cwd,omitempty"`
+	Context                 string            `json:"context,omitempty"`
+	Labels                  map[string]string `json:"labels,omitempty"`
+	RequestedBy             string            `json:"requestedBy,omitempty"`
+	Wake                    bool              `json:"wake,omitempty"` // run the parent's agent when it ends
+	CurrentIteration        int               `json:"currentIteration"`
+	MaxIterations           int               `json:"maxIterations"`
+	ValidationIterations    int               `json:"validationIterations"`
+	MaxValidationIterations int               `json:"maxValidationIterations"`
+	CostCapUSD              float64           `json:"costCapUsd"`
+	CostUSD                 float64           `json:"costUsd"` // so far, its children's included
+
+	Marks       []string  `json:"marks,omitempty"` // unvalidated, conflict, ...
+	Result      string    `json:"result,omitempty"`
+	Feedback    string    `json:"feedback,omitempty"`
+	Error       string    `json:"error,omitempty"`
+	CreatedAt   time.Time `json:"createdAt"`
+	CompletedAt time.Time `json:"completedAt,omitzero"`
 }
 
-// NewTask is what Tasks.Create makes a task from.
+// NewTask is what Tasks.Create makes a task from. Permission mode and tools are
+// never more than the parent's.
 type NewTask struct {
-	ParentThreadID          string  `json:"parentThreadId,omitempty"`
-	ParentTaskID            string  `json:"parentTaskId,omitempty"`
-	OriginalMessage         string  `json:"originalMessage"`
-	Prompt                  string  `json:"prompt"`
-	Model                   string  `json:"model,omitempty"`
-	MaxIterations           int     `json:"maxIterations,omitempty"`           // default 5
-	MaxValidationIterations int     `json:"maxValidationIterations,omitempty"` // default 3
-	CostCapUSD              float64 `json:"costCapUsd,omitempty"`              // default 5
+	ParentThreadID          string            `json:"parentThreadId,omitempty"`
+	ParentTaskID            string            `json:"parentTaskId,omitempty"`
+	OriginalMessage         string            `json:"originalMessage"`
+	Prompt                  string            `json:"prompt"`
+	Model                   string            `json:"model,omitempty"`
+	PermissionMode          string            `json:"permissionMode,omitempty"`
+	AllowedTools            []string          `json:"allowedTools,omitempty"`
+	Cwd                     string            `json:"cwd,omitempty"`
+	Labels                  map[string]string `json:"labels,omitempty"`
+	RequestedBy             string            `json:"requestedBy,omitempty"`
+	Wake                    bool              `json:"wake,omitempty"`
+	MaxIterations           int               `json:"maxIterations,omitempty"`           // default 5
+	MaxValidationIterations int               `json:"maxValidationIterations,omitempty"` // default 3
+	CostCapUSD              float64           `json:"costCapUsd,omitempty"`              // default 5
 }
 
-// TaskPatch changes the fields of a task that are not nil.
-type TaskPatch struct {
-	Status               *TaskStatus `json:"status,omitempty"`
-	CurrentIteration     *int        `json:"currentIteration,omitempty"`
-	ValidationIterations *int        `json:"validationIterations,omitempty"`
-	Result               *string     `json:"result,omitempty"`
-	Feedback             *string     `json:"feedback,omitempty"`
-}
-
-// TaskQuery selects tasks, oldest first. Zero fields do not restrict.
+// TaskQuery selects tasks, oldest first unless Newest is set. Zero fields do not
+// restrict.
 type TaskQuery struct {
+	Plugin         string       `json:"plugin,omitempty"`
 	ParentThreadID string       `json:"parentThreadId,omitempty"`
+	ParentTaskID   string       `json:"parentTaskId,omitempty"`
+	ThreadID       string       `json:"threadId,omitempty"`
 	Statuses       []TaskStatus `json:"statuses,omitempty"`
-	After          string       `json:"after,omitempty"`
+	Newest         bool         `json:"newest,omitempty"`
+	After          string       `json:"after,omitempty"` // id of the last task of the page before
 	Limit          int          `json:"limit,omitempty"` // default 100, at most 1000
 }

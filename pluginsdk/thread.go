@@ -39,18 +39,16 @@ const (
 // Thread is one lasting conversation.
 type Thread struct {
 	ID       string `json:"id"`
-	Source   string `json:"source"`   // name of the plugin it comes from: web, discord, cli, cron, ...
-	SourceID string `json:"sourceId"` // channel, session, job; unique together with Source
-	ReportTo string `json:"reportTo"` // plugin that deliveries go to; empty means Source
+	Source   string `json:"source"`            // name of the plugin it comes from: web, discord, cli, cron, ...
+	SourceID string `json:"sourceId"`          // channel, session, job; unique together with Source
+	ReportTo Target `json:"reportTo,omitzero"` // where replies go; zero: to who carries Source
 	Name     string `json:"name"`
 
 	Kind           ThreadKind   `json:"kind"`
 	ParentThreadID string       `json:"parentThreadId,omitempty"`
 	Status         ThreadStatus `json:"status"`
 
-	SessionID     string `json:"sessionId,omitempty"` // the agent's session; empty before the first turn
-	SessionOpen   bool   `json:"sessionOpen"`         // an agent process holds it, or held it when it died
-	SeenMessageID int64  `json:"seenMessageId"`       // newest message that the session knows
+	SessionID string `json:"sessionId,omitempty"` // the agent's session; empty before the first turn
 
 	Model          string   `json:"model,omitempty"`
 	Effort         string   `json:"effort,omitempty"`
@@ -61,16 +59,10 @@ type Thread struct {
 
 	LastActivity      time.Time `json:"lastActivity"`
 	LastReadMessageID int64     `json:"lastReadMessageId"`
-	Epoch             int64     `json:"epoch"` // counts the runs that have taken the thread
-	CreatedAt         time.Time `json:"createdAt"`
-}
-
-// Target returns the plugin that deliveries of the thread go to.
-func (t Thread) Target() string {
-	if t.ReportTo != "" {
-		return t.ReportTo
-	}
-	return t.Source
+	// Unread counts the text and notifications after LastReadMessageID that no
+	// person wrote, up to 100. It is there only where ThreadQuery.Unread asks for it.
+	Unread    int       `json:"unread,omitempty"`
+	CreatedAt time.Time `json:"createdAt"`
 }
 
 // NewThread is what Threads.Create makes a thread from. Source and SourceID
@@ -78,7 +70,7 @@ func (t Thread) Target() string {
 type NewThread struct {
 	Source         string     `json:"source"`
 	SourceID       string     `json:"sourceId"`
-	ReportTo       string     `json:"reportTo,omitempty"`
+	ReportTo       Target     `json:"reportTo,omitzero"`
 	Name           string     `json:"name,omitempty"`
 	Kind           ThreadKind `json:"kind,omitempty"` // default ThreadGeneral
 	ParentThreadID string     `json:"parentThreadId,omitempty"`
@@ -93,7 +85,7 @@ type NewThread struct {
 // ThreadPatch changes the fields of a thread that are not nil.
 type ThreadPatch struct {
 	Name              *string       `json:"name,omitempty"`
-	ReportTo          *string       `json:"reportTo,omitempty"`
+	ReportTo          *Target       `json:"reportTo,omitempty"`
 	Status            *ThreadStatus `json:"status,omitempty"`
 	Model             *string       `json:"model,omitempty"`
 	Effort            *string       `json:"effort,omitempty"`
@@ -104,12 +96,26 @@ type ThreadPatch struct {
 	LastReadMessageID *int64        `json:"lastReadMessageId,omitempty"`
 }
 
-// ThreadQuery selects threads, oldest first. Zero fields do not restrict.
+// ThreadOrder says in which order threads are listed.
+type ThreadOrder string
+
+// The orders of threads; the empty one is OldestFirst.
+const (
+	OldestFirst   ThreadOrder = "oldest"
+	NewestFirst   ThreadOrder = "newest"
+	ActivityFirst ThreadOrder = "activity" // the latest activity first
+)
+
+// ThreadQuery selects threads, oldest first unless Order says otherwise. Zero
+// fields do not restrict.
 type ThreadQuery struct {
-	Source   string       `json:"source,omitempty"`
-	SourceID string       `json:"sourceId,omitempty"`
-	Kind     ThreadKind   `json:"kind,omitempty"`
-	Status   ThreadStatus `json:"status,omitempty"`
-	After    string       `json:"after,omitempty"` // id of the last thread of the page before
-	Limit    int          `json:"limit,omitempty"` // default 100, at most 1000
+	Source         string       `json:"source,omitempty"`
+	SourceID       string       `json:"sourceId,omitempty"`
+	Kind           ThreadKind   `json:"kind,omitempty"`
+	Status         ThreadStatus `json:"status,omitempty"`
+	ParentThreadID string       `json:"parentThreadId,omitempty"`
+	Order          ThreadOrder  `json:"order,omitempty"`
+	Unread         bool         `json:"unread,omitempty"` // fill in Thread.Unread
+	After          string       `json:"after,omitempty"`  // id of the last thread of the page before
+	Limit          int          `json:"limit,omitempty"`  // default 100, at most 1000
 }

@@ -12,27 +12,22 @@ type ToolSpec struct {
 	InputSchema json.RawMessage `json:"inputSchema"` // JSON Schema of an object
 }
 
-// ToolCall is one call of a tool.
-type ToolCall struct {
-	Call     Call            `json:"-"`
-	Name     string          `json:"name"`
-	Input    json.RawMessage `json:"input"`
-	ThreadID string          `json:"threadId,omitempty"`
-	TaskID   string          `json:"taskId,omitempty"`
-	// Progress, when not nil, may be called any number of times before the
-	// handler returns. It is set by the SDK.
-	Progress func(ToolProgress) `json:"-"`
+// CallToolRequest is one call of a tool.
+type CallToolRequest struct {
+	Call     Call
+	Name     string // without the plugin's name
+	Input    json.RawMessage
+	ThreadID string
+	TaskID   string
 }
 
-// ToolProgress reports how far a tool's call has come.
-type ToolProgress struct {
-	Done    float64 `json:"done"`
-	Total   float64 `json:"total,omitempty"` // 0: unknown
-	Message string  `json:"message,omitempty"`
+// CallToolResponse is what the agent is told.
+type CallToolResponse struct {
+	Result ToolResult
 }
 
-// ToolResult is what the agent is told. A failure of the tool's own work is a
-// result with IsError; an error returned by CallTool is a fault of the plugin.
+// ToolResult is what a tool says. A failure of the tool's own work is a result
+// with IsError; an error returned by CallTool is a fault of the plugin.
 type ToolResult struct {
 	Text       string          `json:"text"`
 	Structured json.RawMessage `json:"structured,omitempty"`
@@ -40,7 +35,8 @@ type ToolResult struct {
 }
 
 // ToolProvider is implemented by plugins that offer tools. The tools
-// themselves are declared in Manifest.Tools.
+// themselves are declared in Manifest.Tools. A call may report progress
+// (ReportProgress).
 type ToolProvider interface {
-	CallTool(ctx context.Context, call ToolCall) (ToolResult, error)
+	CallTool(ctx context.Context, request *CallToolRequest) (*CallToolResponse, error)
 }

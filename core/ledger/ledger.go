@@ -58,12 +58,12 @@ type Claim struct {
 	Found     bool
 	NotBefore time.Time
 
-	Thread  pluginsdk.Thread
+	Thread  Thread
 	Message pluginsdk.Message
 	// Absorbed are the messages of the runs that were merged into this one, in
 	// their order: it answers them too.
 	Absorbed []pluginsdk.Message
-	Run      pluginsdk.Run
+	Run      Run
 	Fence    Fence
 }
 
@@ -73,6 +73,7 @@ type Intent struct {
 	SessionID  string
 	PromptHash string // SHA-256, hex
 	Steps      []pluginsdk.PipelineStep
+	Effects    []Effect
 }
 
 // ResultCommit is committed (step 5b) when the agent's turn has ended.
@@ -85,34 +86,98 @@ type ResultCommit struct {
 	Result   pluginsdk.InvokeResult
 	Events   []pluginsdk.StreamEvent // whole blocks only
 	Steps    []pluginsdk.PipelineStep
-	AgentRun pluginsdk.AgentRun
+	AgentRun AgentRun
+	// Commands are what the agent wrote; see Run.Commands.
+	Commands []Command
+	Effects  []Effect
 
 	SessionID     string // the thread's from now on
 	RunSessionID  string // the one that the turn was in; a further attempt resumes it
 	SeenMessageID int64
 
-	Rows    []pluginsdk.NewMessage
-	RowsKey string
+	Rows []Row
 
 	// Absorbed are the messages besides its own that the run's turn covers.
 	// Whatever else was merged into the run goes back to the queue.
 	Absorbed []int64
 }
 
+// OutcomeCommit is committed (step 8) when a command of a run has been answered.
+type OutcomeCommit struct {
+	RunID   string
+	Outcome pluginsdk.Outcome
+	Effects []Effect
+}
+
 // Finish ends a run (step 11).
 type Finish struct {
-	RunID string
-	State pluginsdk.RunState
-	Error string
-	Steps []pluginsdk.PipelineStep
-	Rows  []Row
-	// Deliver asks for a Delivery of each row to the thread's target, unless
-	// that is one whose readers read the store (web, cli).
+	RunID   string
+	State   pluginsdk.RunState
+	Error   string
+	Steps   []pluginsdk.PipelineStep
+	Effects []Effect // stored before the rows, so that they stand earlier in the thread
+	Rows    []Row
+	// Deliver asks for a Delivery of each row to where the thread's replies go, if
+	// somebody carries them there.
 	Deliver bool
 }
 
-// Row is a message with its key; a repeated key stores nothing again.
+// Finished is what Finish did.
+type Finished struct {
+	MessageIDs []int64 // of Finish.Rows, in their order
+	Lanes      []Lane  // that have something new to carry
+}
+
+// AttemptEnd puts a run back into its queue after an attempt that failed.
+type AttemptEnd struct {
+	RunID   string
+	At      time.Time // it is not claimed before
+	Reason  string
+	Effects []Effect
+}
+
+// Row is a message with its key; a repeated key stores nothing again. The row is
+// the run's whose commit it is in.
 type Row struct {
 	Key     string
 	Message pluginsdk.NewMessage
+}
+
+// Effect is what a hook did to its run: checked and bounded, to be stored with a
+// commit of the run. Its rows have the keys RUN/PLUGIN/KEY, RUN/PLUGIN/KEY#1, ...
+// (its metrics RUN/KEY, RUN/KEY#1, ... among the plugin's), and one whose first key
+// is known stores nothing.
+type Effect struct {
+	Plugin  string
+	Key     string
+	Rows    []pluginsdk.NewMessage
+	Metrics []pluginsdk.NewMetric
+}
+
+// Append is rows that a plugin stores in a thread of its own accord.
+type Append struct {
+	// Fence, when not nil, refuses (CodeStale) the rows once another run has taken
+	// the thread.
+	Fence    *Fence
+	ThreadID string
+	Plugin   string // empty: the core
+	Key      string // among the plugin's of the thread; empty: none
+	RunID    string // whose rows they are; empty: no run's
+	Rows     []pluginsdk.NewMessage
+	Deliver  bool // the rows of the kinds text and notification
+}
+
+// Appended is what Append stored.
+type Appended struct {
+	Messages []pluginsdk.Message
+	Lanes    []Lane // that have something new to carry
+}
+
+// StateWrite is a write of a plugin's own small store; Delete removes the key.
+type StateWrite struct {
+	Plugin string
+	Key    string
+	Value  []byte
+	Delete bool
+	If     *pluginsdk.StateCondition
 }

@@ -14,7 +14,7 @@ type PluginSeen struct {
 }
 
 // SeenOf is what a row says that was last seen.
-func SeenOf(row pluginsdk.PluginInfo) PluginSeen {
+func SeenOf(row Plugin) PluginSeen {
 	return PluginSeen{
 		State: row.State, LastError: row.LastError, Restarts: row.Restarts,
 		Settled: row.Settled, Serving: row.Serving, Rejected: row.Rejected,

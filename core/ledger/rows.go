@@ -1,0 +1,85 @@
+package ledger
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// What the rooms of core know of a thread, a run and a plugin beside what authors
+// of plugins see of them.
+
+// Thread is a thread with what its runs keep in it.
+type Thread struct {
+	pluginsdk.Thread
+
+	SessionOpen   bool  // an agent process holds the session, or held it when it died
+	SeenMessageID int64 // newest message that the session knows
+	Epoch         int64 // counts the runs that have taken the thread
+}
+
+// Run is a run with what the inbox and the pipeline keep in it.
+type Run struct {
+	pluginsdk.Run
+
+	Owner      string
+	LeaseUntil time.Time
+	PromptHash string // SHA-256 of the prompt, hex
+	// Commands are those that the agent wrote in the result, and who was to be asked
+	// about each, as they were when the result was stored.
+	Commands []Command
+}
+
+// Command is one that the agent wrote in a result.
+type Command struct {
+	Index      int               `json:"index"`
+	Name       string            `json:"name"`
+	Body       string            `json:"body,omitempty"`
+	Attributes map[string]string `json:"attributes,omitempty"`
+	// Start and End are where it stands in the result's text, in bytes: what is cut
+	// from the reply.
+	Start int `json:"start"`
+	End   int `json:"end"`
+}
+
+// Plugin is the registry's row of a plugin.
+type Plugin struct {
+	pluginsdk.PluginInfo
+
+	Path     string          // of the executable
+	Previous []PluginVersion // for a rollback, newest first
+	Settings json.RawMessage // without secrets
+	// Generation counts what operators decided of the plugin by command or API,
+	// but for its settings and its place in the order. Settled is that up to
+	// which the daemon has carried it out, or has failed to: Serving and Rejected
+	// are then the outcome. Of a plugin that is off it stays behind.
+	Generation int64
+	Settled    int64
+	// Serving is the pin of what answers now; empty: nothing does. It is not
+	// SHA256 while another version is about to take over, or could not.
+	Serving string
+	// Rejected is the pin of what could not be started, or could not take over
+	// from what serves, when something was started the last time.
+	Rejected string
+	// Attach is where a plugin that runs under a debugger serves (JSON, see
+	// package launch); empty: the daemon starts the plugin itself.
+	Attach string
+	// SettingsRevision counts the changes of settings and secrets that were
+	// made other than by SQL.
+	SettingsRevision int64
+	// GrantsVersion is the version of the release whose default grants a shipped
+	// plugin has been given.
+	GrantsVersion int
+}
+
+// PluginVersion is a version of a plugin that was installed before. It is stored
+// as JSON.
+type PluginVersion struct {
+	Version     string             `json:"version"`
+	Path        string             `json:"path"`
+	SHA256      string             `json:"sha256"`
+	Publisher   string             `json:"publisher,omitempty"`
+	Manifest    pluginsdk.Manifest `json:"manifest"`
+	InstalledAt time.Time          `json:"installedAt"`
+}

@@ -1,0 +1,216 @@
+package pluginsdk
+
+import (
+	"context"
+	"time"
+)
+
+// The hooks of a run, in the order in which it comes to them. A response that is
+// nil changes nothing. What a hook does to its own run (rows for the run's
+// thread, metrics) it returns as Effects.
+
+// OnBeforeRunRequest asks whether a run may happen at all.
+type OnBeforeRunRequest struct {
+	Call    Call
+	Thread  Thread
+	Message Message
+	Run     Run // without what it has come to so far: result, events, steps
+}
+
+// OnBeforeRunResponse is a gate's verdict. The zero value allows the run.
+type OnBeforeRunResponse struct {
+	Deny   bool
+	Reason string // shown to the person when denied
+	// Reservation is taken from an account before the agent is called, and denies
+	// the run when the account's limit would be passed. The run's cost releases it.
+	Reservation *Reservation
+	// CostCapUSD ends the agent's turn when it has cost as much; 0: no cap.
+	CostCapUSD float64
+	Effects    *Effects
+}
+
+// Reservation is money set aside for a run.
+type Reservation struct {
+	Account   string  // such as day:2026-11-22; the plugin's own
+	LimitUSD  float64 // of what is spent from the account and reserved in it
+	AmountUSD float64
+}
+
+// BeforeRunHook is a gate at step 1: every plugin that answers it must allow
+// the run. It is also asked about a message that is about to be put into a
+// running turn; one that is denied there waits for a run of its own. An error
+// denies, with the error as the reason (unless the operator set the hook to open).
+type BeforeRunHook interface {
+	OnBeforeRun(ctx context.Context, request *OnBeforeRunRequest) (*OnBeforeRunResponse, error)
+}
+
+// OnPipelineStartRequest tells that an attempt of a run has begun.
+type OnPipelineStartRequest struct {
+	Call    Call
+	Thread  Thread
+	Message Message // its content only with PartMessage
+}
+
+// OnPipelineStartResponse may have effects.
+type OnPipelineStartResponse struct {
+	Effects *Effects
+}
+
+// PipelineStartHook is told at step 1 that an attempt of a run has begun.
+type PipelineStartHook interface {
+	OnPipelineStart(ctx context.Context, request *OnPipelineStartRequest) (*OnPipelineStartResponse, error)
+}
+
+// OnMessageRequest tells of a message about to be answered.
+type OnMessageRequest struct {
+	Call    Call
+	Thread  Thread
+	Message Message
+	Steered bool // it goes into a turn that is running
+}
+
+// OnMessageResponse may have effects.
+type OnMessageResponse struct {
+	Effects *Effects
+}
+
+// MessageHook is told at step 2 of each message that the run answers, and of
+// each that is put into its turn.
+type MessageHook interface {
+	OnMessage(ctx context.Context, request *OnMessageRequest) (*OnMessageResponse, error)
+}
+
+// OnBeforeInvokeRequest is what the agent is about to be given.
+type OnBeforeInvokeRequest struct {
+	Call    Call
+	Thread  Thread  // SessionID is empty when the agent will start a new session
+	Message Message // its content only with PartMessage; the prompt has it anyway
+	Prompt  string  // the previous plugin's prompt
+}
+
+// OnBeforeInvokeResponse is the next prompt.
+type OnBeforeInvokeResponse struct {
+	// Prompt replaces the prompt; nil keeps it, and an empty one is a value. It may
+	// have 2 MiB: what is longer is cut, with a mark.
+	Prompt  *string
+	Effects *Effects
+}
+
+// BeforeInvokeHook is a chain at step 4: each plugin gets the previous one's
+// prompt and returns the next. An error keeps the previous prompt.
+type BeforeInvokeHook interface {
+	OnBeforeInvoke(ctx context.Context, request *OnBeforeInvokeRequest) (*OnBeforeInvokeResponse, error)
+}
+
+// OnAfterInvokeRequest is a turn of the agent that has ended.
+type OnAfterInvokeRequest struct {
+	Call    Call
+	Thread  Thread
+	Message Message      // its content only with PartMessage
+	Result  InvokeResult // its text and structured output only with PartResult
+}
+
+// OnAfterInvokeResponse may have effects.
+type OnAfterInvokeResponse struct {
+	Effects *Effects
+}
+
+// AfterInvokeHook is told at step 6 how the agent's turn ended.
+type AfterInvokeHook interface {
+	OnAfterInvoke(ctx context.Context, request *OnAfterInvokeRequest) (*OnAfterInvokeResponse, error)
+}
+
+// CommandOrigin says who gave a command.
+type CommandOrigin string
+
+// The origins of a command.
+const (
+	FromPerson CommandOrigin = "person"
+	FromAgent  CommandOrigin = "agent"
+)
+
+// OnCommandRequest is a command that a person typed or the agent wrote.
+type OnCommandRequest struct {
+	Call       Call
+	Thread     Thread
+	Message    Message // the message of the run that the command came up in
+	Origin     CommandOrigin
+	Index      int    // which command of the run, from 0
+	Name       string // without the slash
+	Body       string // what stands in the block, or after the name
+	Attributes map[string]string
+}
+
+// OnCommandResponse is a plugin's answer to a command; nil: not handled.
+type OnCommandResponse struct {
+	Handled bool
+	Reply   string // posted in the thread when not empty; cut at 256 KiB, with a mark
+	Effects *Effects
+}
+
+// CommandHook answers commands. Plugins that declare the name (or *) are asked
+// in the operator's order until one handles it. An error is shown to the
+// person and the command is not handed to another plugin.
+type CommandHook interface {
+	OnCommand(ctx context.Context, request *OnCommandRequest) (*OnCommandResponse, error)
+}
+
+// OnBeforeReplyRequest is what a person is about to see.
+type OnBeforeReplyRequest struct {
+	Call    Call
+	Thread  Thread
+	Message Message // the message that is answered; its content only with PartMessage
+	Text    string  // the previous plugin's text
+}
+
+// OnBeforeReplyResponse is the next text.
+type OnBeforeReplyResponse struct {
+	// Text replaces the text; nil keeps it, and an empty one is a value: nothing is
+	// shown then, and the person is told which plugin took the reply out. It may
+	// have 1 MiB: what is longer is cut, with a mark.
+	Text    *string
+	Effects *Effects
+}
+
+// BeforeReplyHook is a chain at step 9: it rewrites the text a person will
+// see. An error keeps the previous text.
+type BeforeReplyHook interface {
+	OnBeforeReply(ctx context.Context, request *OnBeforeReplyRequest) (*OnBeforeReplyResponse, error)
+}
+
+// PipelineOutcome says how an attempt of a run ended.
+type PipelineOutcome string
+
+// The outcomes of an attempt.
+const (
+	OutcomeSucceeded PipelineOutcome = "succeeded"
+	OutcomeFailed    PipelineOutcome = "failed"
+	OutcomeDenied    PipelineOutcome = "denied"
+	OutcomeCancelled PipelineOutcome = "cancelled"
+)
+
+// OnPipelineCompleteRequest is the record of an attempt, before its reply is
+// stored.
+type OnPipelineCompleteRequest struct {
+	Call     Call
+	Thread   Thread
+	Message  Message // its content only with PartMessage
+	Outcome  PipelineOutcome
+	Error    string
+	Steps    []PipelineStep // only with PartSteps
+	Events   []StreamEvent  // whole blocks only, no deltas; only with PartEvents
+	Usage    *Usage         // nil when the agent was not reached
+	Duration time.Duration
+}
+
+// OnPipelineCompleteResponse may have effects. They are stored with the end of
+// the attempt, those of a failed one too: a key for each attempt tells them apart.
+type OnPipelineCompleteResponse struct {
+	Effects *Effects
+}
+
+// PipelineCompleteHook is told at step 10 how an attempt ended. It is called for
+// every attempt for which OnPipelineStart was, unless the daemon ends before.
+type PipelineCompleteHook interface {
+	OnPipelineComplete(ctx context.Context, request *OnPipelineCompleteRequest) (*OnPipelineCompleteResponse, error)
+}

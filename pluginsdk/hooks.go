@@ -1,0 +1,181 @@
+package pluginsdk
+
+import "time"
+
+// Hook names one bend of the pipeline (or of the life of tasks, settings,
+// events and deliveries) that a plugin can answer.
+type Hook string
+
+// The hooks. The interface of the same name says what each is asked.
+const (
+	HookBeforeRun        Hook = "OnBeforeRun"
+	HookPipelineStart    Hook = "OnPipelineStart"
+	HookMessage          Hook = "OnMessage"
+	HookBeforeInvoke     Hook = "OnBeforeInvoke"
+	HookAfterInvoke      Hook = "OnAfterInvoke"
+	HookCommand          Hook = "OnCommand"
+	HookBeforeReply      Hook = "OnBeforeReply"
+	HookPipelineComplete Hook = "OnPipelineComplete"
+	HookTaskCreate       Hook = "OnTaskCreate"
+	HookTaskComplete     Hook = "OnTaskComplete"
+	HookTaskValidated    Hook = "OnTaskValidated"
+	HookTaskFailed       Hook = "OnTaskFailed"
+	HookSettingsChange   Hook = "OnSettingsChange"
+	HookBroadcast        Hook = "OnBroadcast"
+	HookCheck            Hook = "OnCheck"
+	HookDeliver          Hook = "Deliver"
+	HookCallTool         Hook = "CallTool"
+)
+
+// Runner says in which way the plugins that answer a hook are asked: one after
+// the other, in the operator's order.
+type Runner string
+
+// The runners.
+const (
+	// RunNotify tells every plugin; nobody's failure keeps the next from it.
+	RunNotify Runner = "notify"
+	// RunChain gives each plugin the previous one's value; a failure keeps it.
+	RunChain Runner = "chain"
+	// RunFirst asks until one plugin has handled it; an error is the outcome.
+	RunFirst Runner = "first"
+	// RunGate asks every plugin; the first that says no decides.
+	RunGate Runner = "gate"
+	// RunOne asks the one plugin that it is for.
+	RunOne Runner = "one"
+)
+
+// OnFailure says what a failing hook does to the step that called it.
+type OnFailure string
+
+// FailOpen goes on without the plugin; FailClosed fails the step.
+const (
+	FailOpen   OnFailure = "open"
+	FailClosed OnFailure = "closed"
+)
+
+// DeadlineClass says how long a call of a hook may take.
+type DeadlineClass string
+
+// The deadline classes. The operator may set other times for single hooks.
+const (
+	ClassNotify   DeadlineClass = "notify"   // 5 s
+	ClassChain    DeadlineClass = "chain"    // 15 s
+	ClassCommand  DeadlineClass = "command"  // 30 s
+	ClassGate     DeadlineClass = "gate"     // 10 min
+	ClassDelivery DeadlineClass = "delivery" // 60 s
+	ClassTool     DeadlineClass = "tool"     // 10 min
+	// ClassWork has no end of its own: a call is ended when it has reported no
+	// progress (ReportProgress) for 5 minutes, or when the work is cancelled.
+	ClassWork DeadlineClass = "work"
+)
+
+// Limit returns how long a call of the class may take; for ClassWork how long it
+// may be silent.
+func (c DeadlineClass) Limit() time.Duration {
+	switch c {
+	case ClassNotify:
+		return 5 * time.Second
+	case ClassChain:
+		return 15 * time.Second
+	case ClassCommand:
+		return 30 * time.Second
+	case ClassDelivery:
+		return 60 * time.Second
+	case ClassWork:
+		return 5 * time.Minute
+	case ClassGate, ClassTool:
+		return 10 * time.Minute
+	}
+	return 0
+}
+
+// Part names what a hook's request has only for those who ask for it in
+// Manifest.Needs, because it can be large.
+type Part string
+
+// The parts.
+const (
+	// PartMessage is the content, metadata and attachments of the request's
+	// Message. Without it they are empty.
+	PartMessage Part = "message"
+	// PartResult is the text and the structured output of the request's Result.
+	PartResult Part = "result"
+	// PartEvents is what the agent did in its turn, block by block.
+	PartEvents Part = "events"
+	// PartSteps is the steps that the run came past.
+	PartSteps Part = "steps"
+)
+
+// HookSpec is what the contract says of a hook.
+type HookSpec struct {
+	Hook   Hook
+	Runner Runner
+	// OnFailure holds when neither the manifest nor the operator says otherwise.
+	OnFailure OnFailure
+	Class     DeadlineClass
+	// Parts of its request are empty unless the manifest asks for them.
+	Parts []Part
+	// AnsweredBy reports whether a plugin implements the hook's interface.
+	AnsweredBy func(Plugin) bool
+}
+
+// Hooks is THE table of the hooks, in the order in which a run comes to them.
+// Every other list of hooks is made from it.
+func Hooks() []HookSpec {
+	return []HookSpec{
+		{HookBeforeRun, RunGate, FailClosed, ClassGate, nil, implements[BeforeRunHook]},
+		{HookPipelineStart, RunNotify, FailOpen, ClassNotify, []Part{PartMessage}, implements[PipelineStartHook]},
+		{HookMessage, RunNotify, FailOpen, ClassNotify, nil, implements[MessageHook]},
+		{HookBeforeInvoke, RunChain, FailOpen, ClassChain, []Part{PartMessage}, implements[BeforeInvokeHook]},
+		{HookAfterInvoke, RunNotify, FailOpen, ClassNotify, []Part{PartMessage, PartResult}, implements[AfterInvokeHook]},
+		{HookCommand, RunFirst, FailOpen, ClassCommand, nil, implements[CommandHook]},
+		{HookBeforeReply, RunChain, FailOpen, ClassChain, []Part{PartMessage}, implements[BeforeReplyHook]},
+		{HookPipelineComplete, RunNotify, FailOpen, ClassNotify, []Part{PartMessage, PartEvents, PartSteps}, implements[PipelineCompleteHook]},
+		{HookTaskCreate, RunChain, FailClosed, ClassWork, nil, implements[TaskCreateHook]},
+		{HookTaskComplete, RunGate, FailClosed, ClassWork, nil, implements[TaskCompleteHook]},
+		{HookTaskValidated, RunNotify, FailClosed, ClassWork, nil, implements[TaskValidatedHook]},
+		{HookTaskFailed, RunNotify, FailOpen, ClassWork, nil, implements[TaskFailedHook]},
+		{HookSettingsChange, RunOne, FailOpen, ClassNotify, nil, implements[SettingsChangeHook]},
+		{HookBroadcast, RunOne, FailOpen, ClassNotify, nil, implements[BroadcastHook]},
+		{HookCheck, RunOne, FailOpen, ClassNotify, nil, implements[CheckHook]},
+		{HookDeliver, RunOne, FailOpen, ClassDelivery, nil, implements[DeliverHook]},
+		{HookCallTool, RunOne, FailOpen, ClassTool, nil, implements[ToolProvider]},
+	}
+}
+
+// implements reports whether a plugin implements the interface H.
+func implements[H any](plugin Plugin) bool {
+	_, ok := plugin.(H)
+	return ok
+}
+
+// Spec returns the hook's row of the table; false: the contract has no such hook.
+func (h Hook) Spec() (HookSpec, bool) {
+	for _, spec := range Hooks() {
+		if spec.Hook == h {
+			return spec, true
+		}
+	}
+	return HookSpec{}, false
+}
+
+// AllHooks returns every hook of the contract.
+func AllHooks() []Hook {
+	hooks := make([]Hook, 0, len(Hooks()))
+	for _, spec := range Hooks() {
+		hooks = append(hooks, spec.Hook)
+	}
+	return hooks
+}
+
+// HooksOf returns the hooks that a plugin answers: those whose interfaces it
+// implements.
+func HooksOf(plugin Plugin) (hooks []Hook) {
+	for _, spec := range Hooks() {
+		if spec.AnsweredBy(plugin) {
+			hooks = append(hooks, spec.Hook)
+		}
+	}
+	return hooks
+}

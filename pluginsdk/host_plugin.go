@@ -1,0 +1,220 @@
+package pluginsdk
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// What a plugin keeps, tells and asks of others: events, settings, state,
+// metrics, tools, the registry.
+
+// Events reads and publishes events. Live events come through OnBroadcast.
+type Events interface {
+	// Publish broadcasts an event of the plugin's own; its type must begin
+	// with the plugin's name and a colon. Needs events.publish.
+	Publish(ctx context.Context, request *PublishEventRequest) (*PublishEventResponse, error)
+	// List returns the events after a position that are still kept. Needs
+	// events.read.
+	List(ctx context.Context, request *ListEventsRequest) (*ListEventsResponse, error)
+}
+
+// PublishEventRequest has the event.
+type PublishEventRequest struct{ Event Event }
+
+// PublishEventResponse has nothing to say yet.
+type PublishEventResponse struct{}
+
+// ListEventsRequest says where to begin.
+type ListEventsRequest struct {
+	After Position
+	Limit int // default and at most 1000
+}
+
+// ListEventsResponse has a page of events.
+type ListEventsResponse struct {
+	Events []Event
+	// Resync says that the position asked for is no longer kept: the events
+	// are the oldest still kept, and what lies between is lost.
+	Resync bool
+	Next   Position // where to go on
+}
+
+// Settings reads the plugin's own settings. Needs no capability.
+type Settings interface {
+	// Get returns the settings.
+	Get(ctx context.Context, request *GetSettingsRequest) (*GetSettingsResponse, error)
+}
+
+// GetSettingsRequest asks for the plugin's own settings.
+type GetSettingsRequest struct{}
+
+// GetSettingsResponse has the settings, a JSON object, the plugin's secrets
+// included.
+type GetSettingsResponse struct{ Settings json.RawMessage }
+
+// State is a small store of the plugin's own. Needs state.
+type State interface {
+	// Get returns a key's value, or CodeNotFound.
+	Get(ctx context.Context, request *GetStateRequest) (*GetStateResponse, error)
+	// Put sets the value of a key, if the condition holds: CodeConflict when not.
+	Put(ctx context.Context, request *PutStateRequest) (*PutStateResponse, error)
+	// Delete removes a key, if the condition holds; an absent one is no error.
+	Delete(ctx context.Context, request *DeleteStateRequest) (*DeleteStateResponse, error)
+	// List returns the entries whose keys begin with a prefix, by key.
+	List(ctx context.Context, request *ListStateRequest) (*ListStateResponse, error)
+}
+
+// StateEntry is a key with its value.
+type StateEntry struct {
+	Key   string
+	Value []byte // at most 1 MiB
+	// Revision is greater than any that the key has had before, from 1.
+	Revision int64
+}
+
+// StateCondition says what a key must be for a write to be made: of this
+// revision, or, when it is 0, absent.
+type StateCondition struct{ Revision int64 }
+
+// GetStateRequest names a key.
+type GetStateRequest struct{ Key string }
+
+// GetStateResponse has the entry.
+type GetStateResponse struct{ Entry StateEntry }
+
+// PutStateRequest has a value for a key.
+type PutStateRequest struct {
+	Key   string // 1 to 512 bytes
+	Value []byte
+	If    *StateCondition // nil: in any case
+}
+
+// PutStateResponse has the revision that the key is of now.
+type PutStateResponse struct{ Revision int64 }
+
+// DeleteStateRequest names a key.
+type DeleteStateRequest struct {
+	Key string
+	If  *StateCondition // nil: in any case
+}
+
+// DeleteStateResponse has nothing to say yet.
+type DeleteStateResponse struct{}
+
+// ListStateRequest selects keys.
+type ListStateRequest struct {
+	Prefix   string
+	After    string // the last key of the page before
+	Limit    int    // default 100, at most 1000
+	KeysOnly bool   // without the values
+}
+
+// ListStateResponse has a page of entries: at most 8 MiB of them.
+type ListStateResponse struct {
+	Entries []StateEntry
+	More    bool // there are keys after the last one
+}
+
+// Metrics records and reads measured values.
+type Metrics interface {
+	// Record stores values, all or none, at most 1000; those whose keys are known
+	// are there already. Needs metrics.write.
+	Record(ctx context.Context, request *RecordMetricsRequest) (*RecordMetricsResponse, error)
+	// Query returns the selected values, oldest first. Needs metrics.read.
+	Query(ctx context.Context, request *QueryMetricsRequest) (*QueryMetricsResponse, error)
+}
+
+// RecordMetricsRequest has the values.
+type RecordMetricsRequest struct{ Metrics []NewMetric }
+
+// RecordMetricsResponse has nothing to say yet.
+type RecordMetricsResponse struct{}
+
+// QueryMetricsRequest selects values.
+type QueryMetricsRequest struct{ Query MetricQuery }
+
+// QueryMetricsResponse has a page of values.
+type QueryMetricsResponse struct{ Metrics []Metric }
+
+// Tools lists and calls the tools of all plugins.
+type Tools interface {
+	// List returns the tools, named PLUGIN__TOOL. Needs tools.call.
+	List(ctx context.Context, request *ListToolsRequest) (*ListToolsResponse, error)
+	// Call calls a tool by that name. Needs tools.call.
+	Call(ctx context.Context, request *InvokeToolRequest) (*InvokeToolResponse, error)
+}
+
+// ListToolsRequest asks for all tools.
+type ListToolsRequest struct{}
+
+// ListToolsResponse has all tools.
+type ListToolsResponse struct{ Tools []ToolSpec }
+
+// InvokeToolRequest names a tool, PLUGIN__TOOL, and has its input.
+type InvokeToolRequest struct {
+	Name  string
+	Input json.RawMessage
+}
+
+// InvokeToolResponse is what the tool said.
+type InvokeToolResponse struct{ Result ToolResult }
+
+// Plugins reads and changes the registry.
+type Plugins interface {
+	// List returns the registry in the operator's order. Needs plugins.read.
+	List(ctx context.Context, request *ListPluginsRequest) (*ListPluginsResponse, error)
+	// Logs returns the newest lines of a plugin's log, the oldest first. Needs
+	// plugins.read.
+	Logs(ctx context.Context, request *ReadPluginLogRequest) (*ReadPluginLogResponse, error)
+	// SetEnabled turns a plugin on or off. Turning on clears a quarantine.
+	// CodeConflict when another plugin has one of its commands. Needs
+	// plugins.admin.
+	SetEnabled(ctx context.Context, request *SetPluginEnabledRequest) (*SetPluginEnabledResponse, error)
+	// Settings returns a plugin's settings without its secrets. Needs
+	// plugins.admin.
+	Settings(ctx context.Context, request *GetPluginSettingsRequest) (*GetPluginSettingsResponse, error)
+	// ChangeSettings changes the properties that a patch names; null takes one back.
+	// Secrets are set in the same way. CodeInvalid when the outcome does not fit the
+	// plugin's schema. Needs plugins.admin.
+	ChangeSettings(ctx context.Context, request *ChangePluginSettingsRequest) (*ChangePluginSettingsResponse, error)
+}
+
+// ListPluginsRequest asks for all plugins.
+type ListPluginsRequest struct{}
+
+// ListPluginsResponse has all plugins.
+type ListPluginsResponse struct{ Plugins []PluginInfo }
+
+// ReadPluginLogRequest names a plugin.
+type ReadPluginLogRequest struct {
+	Name  string
+	Limit int // lines; default 200
+}
+
+// ReadPluginLogResponse has lines of the log.
+type ReadPluginLogResponse struct{ Lines []LogLine }
+
+// SetPluginEnabledRequest names a plugin.
+type SetPluginEnabledRequest struct {
+	Name    string
+	Enabled bool
+}
+
+// SetPluginEnabledResponse has nothing to say yet.
+type SetPluginEnabledResponse struct{}
+
+// GetPluginSettingsRequest names a plugin.
+type GetPluginSettingsRequest struct{ Name string }
+
+// GetPluginSettingsResponse has its settings.
+type GetPluginSettingsResponse struct{ Settings SettingsView }
+
+// ChangePluginSettingsRequest names a plugin and has a JSON object of what
+// changes.
+type ChangePluginSettingsRequest struct {
+	Name  string
+	Patch json.RawMessage
+}
+
+// ChangePluginSettingsResponse has nothing to say yet.
+type ChangePluginSettingsResponse struct{}

@@ -1,0 +1,254 @@
+package pluginsdk
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// What a plugin has the core work on: tasks, turns of the agent, schedules.
+
+// Tasks has the core make tasks, and their transitions. A transition that was
+// made before answers what the first did.
+type Tasks interface {
+	// Create makes a task and its thread; repeated with the same key, it returns the
+	// first one. OnTaskCreate is fired, and then the task is running. Needs
+	// tasks.write.
+	Create(ctx context.Context, request *CreateTaskRequest) (*CreateTaskResponse, error)
+	// Get returns a task, or CodeNotFound. Needs tasks.read.
+	Get(ctx context.Context, request *GetTaskRequest) (*GetTaskResponse, error)
+	// List returns the selected tasks. Needs tasks.read.
+	List(ctx context.Context, request *ListTasksRequest) (*ListTasksResponse, error)
+	// Iterate submits a message to the thread of a task that is running: an
+	// ordinary run, once for each iteration. Needs tasks.write.
+	Iterate(ctx context.Context, request *IterateTaskRequest) (*IterateTaskResponse, error)
+	// Evaluate hands the result of an iteration in: OnTaskComplete is asked. Accepted,
+	// the work is handed over (OnTaskValidated) and the task is completed; rejected,
+	// it is running again, with the feedback. Needs tasks.write.
+	Evaluate(ctx context.Context, request *EvaluateTaskRequest) (*EvaluateTaskResponse, error)
+	// Suspend has a task that is running wait for a person. Needs tasks.write.
+	Suspend(ctx context.Context, request *SuspendTaskRequest) (*SuspendTaskResponse, error)
+	// Decide is a person's word on a task that waits. Needs tasks.write.
+	Decide(ctx context.Context, request *DecideTaskRequest) (*DecideTaskResponse, error)
+	// Fail gives a task up. Needs tasks.write.
+	Fail(ctx context.Context, request *FailTaskRequest) (*FailTaskResponse, error)
+	// Cancel ends a task from any state, its agent included. Needs tasks.write.
+	Cancel(ctx context.Context, request *CancelTaskRequest) (*CancelTaskResponse, error)
+}
+
+// CreateTaskRequest describes the task.
+type CreateTaskRequest struct {
+	Key  string // the plugin's; empty: a repetition makes another
+	Task NewTask
+}
+
+// CreateTaskResponse has the task; Existed says that it was there before.
+type CreateTaskResponse struct {
+	Task    Task
+	Existed bool
+}
+
+// GetTaskRequest names a task.
+type GetTaskRequest struct{ ID string }
+
+// GetTaskResponse has the task.
+type GetTaskResponse struct{ Task Task }
+
+// ListTasksRequest selects tasks.
+type ListTasksRequest struct{ Query TaskQuery }
+
+// ListTasksResponse has a page of tasks.
+type ListTasksResponse struct{ Tasks []Task }
+
+// IterateTaskRequest has what the worker is told.
+type IterateTaskRequest struct {
+	ID        string
+	Iteration int // from 1; the key of the message
+	Content   string
+}
+
+// IterateTaskResponse has the task, and the run of the iteration.
+type IterateTaskResponse struct {
+	Task     Task
+	Accepted Accepted
+}
+
+// EvaluateTaskRequest hands in what an iteration came to.
+type EvaluateTaskRequest struct {
+	ID        string
+	Iteration int
+	Result    string
+}
+
+// EvaluateTaskResponse has the task as it is now: the hooks are asked afterwards.
+type EvaluateTaskResponse struct{ Task Task }
+
+// SuspendTaskRequest says what a person has to do.
+type SuspendTaskRequest struct {
+	ID     string
+	Reason string
+	Mark   string
+}
+
+// SuspendTaskResponse has the task as it is now.
+type SuspendTaskResponse struct{ Task Task }
+
+// DecideTaskRequest is a person's verdict.
+type DecideTaskRequest struct {
+	ID       string
+	Verdict  Verdict // empty: go on
+	Feedback string
+	Author   string // the person
+}
+
+// DecideTaskResponse has the task as it is now.
+type DecideTaskResponse struct{ Task Task }
+
+// FailTaskRequest says why.
+type FailTaskRequest struct {
+	ID     string
+	Reason string
+}
+
+// FailTaskResponse has the task as it is now.
+type FailTaskResponse struct{ Task Task }
+
+// CancelTaskRequest says why, and who wants it.
+type CancelTaskRequest struct {
+	ID     string
+	Reason string
+	Author string // as in CancelRunRequest
+}
+
+// CancelTaskResponse has the task as it is now.
+type CancelTaskResponse struct{ Task Task }
+
+// Agent runs turns of the agent on behalf of a plugin, outside a conversation. A
+// turn is a run: its result is stored, and outlives the plugin that asked.
+type Agent interface {
+	// Start begins a turn and returns its run; repeated with the same key, it
+	// returns the first one's. Needs agent.invoke.
+	Start(ctx context.Context, request *StartTurnRequest) (*StartTurnResponse, error)
+	// Wait returns the result of a turn once it has one. Needs agent.invoke.
+	Wait(ctx context.Context, request *WaitTurnRequest) (*WaitTurnResponse, error)
+	// Cancel interrupts a turn. Needs agent.invoke.
+	Cancel(ctx context.Context, request *CancelTurnRequest) (*CancelTurnResponse, error)
+}
+
+// TurnSession says which session a turn of the agent is in.
+type TurnSession string
+
+// The sessions of a turn; the empty one is SessionFresh.
+const (
+	SessionFresh  TurnSession = "fresh"  // one of its own, forgotten afterwards
+	SessionThread TurnSession = "thread" // the thread's: the turn is part of the conversation
+)
+
+// StartTurnRequest asks a turn of the agent.
+type StartTurnRequest struct {
+	Key     string // the plugin's; a repetition returns the first one's run
+	Purpose string // validation, summary, ...: usage is counted under it
+	// ThreadID is where the turn is shown and charged; TaskID the task it is for.
+	ThreadID string
+	TaskID   string
+	Session  TurnSession
+
+	Prompt          string
+	SystemPrompt    string // appended to the agent's own
+	Model           string
+	Effort          string
+	PermissionMode  string
+	Cwd             string
+	AllowedTools    []string
+	DisallowedTools []string
+	JSONSchema      json.RawMessage // of InvokeResult.StructuredOutput
+	CostCapUSD      float64         // the turn is interrupted there; 0: the daemon's
+	Timeout         time.Duration   // 0: the daemon's
+}
+
+// StartTurnResponse names the turn's run.
+type StartTurnResponse struct {
+	RunID   string
+	Existed bool // the key was known
+}
+
+// WaitTurnRequest names a turn by its run.
+type WaitTurnRequest struct{ RunID string }
+
+// WaitTurnResponse says how the turn ended. Result is nil when it was cancelled
+// before the agent was asked.
+type WaitTurnResponse struct {
+	State  RunState
+	Error  string
+	Result *InvokeResult
+}
+
+// CancelTurnRequest names a turn by its run.
+type CancelTurnRequest struct{ RunID string }
+
+// CancelTurnResponse has nothing to say yet.
+type CancelTurnResponse struct{}
+
+// Crons reads and writes scheduled jobs. What a job is, whether it is on, and
+// what became of it are written apart.
+type Crons interface {
+	// Save creates the job of that name, off, or replaces its specification. Needs
+	// crons.write.
+	Save(ctx context.Context, request *SaveCronRequest) (*SaveCronResponse, error)
+	// SetEnabled turns a job on or off; an absent one is CodeNotFound. Needs
+	// crons.write.
+	SetEnabled(ctx context.Context, request *SetCronEnabledRequest) (*SetCronEnabledResponse, error)
+	// Report stores what became of a job; an absent one is CodeNotFound. Needs
+	// crons.write.
+	Report(ctx context.Context, request *ReportCronRequest) (*ReportCronResponse, error)
+	// List returns all jobs by name. Needs crons.read.
+	List(ctx context.Context, request *ListCronsRequest) (*ListCronsResponse, error)
+	// Delete removes the job of that name; an absent one is CodeNotFound.
+	// Needs crons.write.
+	Delete(ctx context.Context, request *DeleteCronRequest) (*DeleteCronResponse, error)
+}
+
+// SaveCronRequest has the specification.
+type SaveCronRequest struct {
+	Spec CronSpec
+	// Enabled is whether a job that is made is on at once. One that exists stays as
+	// it is.
+	Enabled bool
+}
+
+// SaveCronResponse has the job; Existed says that it was there before.
+type SaveCronResponse struct {
+	Job     CronJob
+	Existed bool
+}
+
+// SetCronEnabledRequest names a job.
+type SetCronEnabledRequest struct {
+	Name    string
+	Enabled bool
+}
+
+// SetCronEnabledResponse has the job as it is now.
+type SetCronEnabledResponse struct{ Job CronJob }
+
+// ReportCronRequest names a job and says what became of it. Fields that are zero
+// stay as they are.
+type ReportCronRequest struct {
+	Name   string
+	Status CronStatus
+}
+
+// ReportCronResponse has the job as it is now.
+type ReportCronResponse struct{ Job CronJob }
+
+// ListCronsRequest asks for all jobs.
+type ListCronsRequest struct{}
+
+// ListCronsResponse has all jobs.
+type ListCronsResponse struct{ Jobs []CronJob }
+
+// DeleteCronRequest names a job.
+type DeleteCronRequest struct{ Name string }
+
+// DeleteCronResponse has nothing to say yet.
+type DeleteCronResponse struct{}
