@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -116,7 +117,8 @@ func (s *Server) Start(context.Context) error {
 		ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
 	}
 	s.serving.Go(func() {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		err := guard.Call(s.config.Log, "the tool server", func() error { return s.http.Serve(listener) })
+		if !errors.Is(err, http.ErrServerClosed) {
 			s.config.Log.Error("the agent's tool calls are not served any more", "err", err)
 		}
 	})
@@ -137,7 +139,7 @@ func (s *Server) Stop(context.Context) error {
 	s.mu.Unlock()
 	var closing sync.WaitGroup
 	for _, session := range open {
-		closing.Go(session.Close)
+		closing.Go(func() { guard.Try(s.config.Log, "the end of a session", session.Close) })
 	}
 	closing.Wait()
 	err := s.http.Close()
@@ -163,7 +165,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the token is missing, or of a session that is over", http.StatusUnauthorized)
 		return
 	}
-	session.handler.ServeHTTP(w, r)
+	if guard.Try(s.config.Log, "a request of the agent", func() { session.handler.ServeHTTP(w, r) }) {
+		panic(http.ErrAbortHandler) // the connection is cut: a part of the answer may be out
+	}
 }
 
 // session returns the session of a token, or nil. What is looked up is a hash:
