@@ -34,6 +34,7 @@ type Config struct {
 	// Guests is how many such calls, of all plugins, the tools of one plugin may
 	// have to answer at a time; default 32.
 	Guests int
+	Bounds Bounds        // of what the agent is offered
 	Beat   time.Duration // the agent hears of a call at least so often; default 30 s
 	Ping   time.Duration // and from the server at all; default 1 min
 	Log    *slog.Logger
@@ -80,7 +81,7 @@ type Server struct {
 	config  Config
 	plugins Plugins
 	tokens  Tokens
-	catalog catalog
+	catalog *catalog
 
 	http     *http.Server
 	listener net.Listener
@@ -99,7 +100,7 @@ func New(config Config, plugins Plugins, tokens Tokens) *Server {
 	config = config.withDefaults()
 	return &Server{
 		config: config, plugins: plugins, tokens: tokens,
-		catalog:  catalog{log: config.Log, plugins: make(map[string][]*offer)},
+		catalog:  newCatalog(config.Bounds, config.Log),
 		sessions: make(map[[sha256.Size]byte]*Session), turns: make(map[turnKey]*turn),
 		strays: make(map[string]int), guests: make(map[string]int),
 	}
@@ -179,8 +180,8 @@ func (s *Server) session(token string) *Session {
 	return s.sessions[key]
 }
 
-// List returns the tools that can be called, named PLUGIN__TOOL, in the
-// operator's order of the plugins.
+// List returns the tools that are offered and can be called, named PLUGIN__TOOL,
+// in the operator's order of the plugins.
 func (s *Server) List() []pluginsdk.ToolSpec {
 	tools := s.catalog.of(s.plugins.Offering(""))
 	specs := make([]pluginsdk.ToolSpec, len(tools))

@@ -158,6 +158,7 @@ func (s *Session) receive(next mcp.MethodHandler) mcp.MethodHandler {
 func (s *Session) answer(ctx context.Context, request *mcp.CallToolRequest) *mcp.CallToolResult {
 	s.mu.Lock()
 	turn := s.turn
+	_, known := s.offered[request.Params.Name]
 	s.mu.Unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -166,7 +167,7 @@ func (s *Session) answer(ctx context.Context, request *mcp.CallToolRequest) *mcp
 	progress := report(ctx, s.server.config.Log, request, s.server.config.Beat)
 	defer progress.finish() // before the result is sent
 	made, err := s.server.callIn(ctx, turn, invocation{
-		name: request.Params.Name, input: request.Params.Arguments, progress: progress.take(),
+		name: request.Params.Name, known: known, input: request.Params.Arguments, progress: progress.take(),
 	})
 	if err != nil {
 		s.note(request.Params.Name, err)
