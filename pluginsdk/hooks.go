@@ -1,6 +1,9 @@
 package pluginsdk
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Hook names one bend of the pipeline (or of the life of tasks, settings,
 // events and deliveries) that a plugin can answer.
@@ -120,29 +123,30 @@ type HookSpec struct {
 	AnsweredBy func(Plugin) bool
 }
 
-// Hooks is THE table of the hooks, in the order in which a run comes to them.
+// table is THE table of the hooks, in the order in which a run comes to them.
 // Every other list of hooks is made from it.
-func Hooks() []HookSpec {
-	return []HookSpec{
-		{HookBeforeRun, RunGate, FailClosed, ClassGate, nil, implements[BeforeRunHook]},
-		{HookPipelineStart, RunNotify, FailOpen, ClassNotify, []Part{PartMessage}, implements[PipelineStartHook]},
-		{HookMessage, RunNotify, FailOpen, ClassNotify, nil, implements[MessageHook]},
-		{HookBeforeInvoke, RunChain, FailOpen, ClassChain, []Part{PartMessage}, implements[BeforeInvokeHook]},
-		{HookAfterInvoke, RunNotify, FailOpen, ClassNotify, []Part{PartMessage, PartResult}, implements[AfterInvokeHook]},
-		{HookCommand, RunFirst, FailOpen, ClassCommand, nil, implements[CommandHook]},
-		{HookBeforeReply, RunChain, FailOpen, ClassChain, []Part{PartMessage}, implements[BeforeReplyHook]},
-		{HookPipelineComplete, RunNotify, FailOpen, ClassNotify, []Part{PartMessage, PartEvents, PartSteps}, implements[PipelineCompleteHook]},
-		{HookTaskCreate, RunChain, FailClosed, ClassWork, nil, implements[TaskCreateHook]},
-		{HookTaskComplete, RunGate, FailClosed, ClassWork, nil, implements[TaskCompleteHook]},
-		{HookTaskValidated, RunNotify, FailClosed, ClassWork, nil, implements[TaskValidatedHook]},
-		{HookTaskFailed, RunNotify, FailOpen, ClassWork, nil, implements[TaskFailedHook]},
-		{HookSettingsChange, RunOne, FailOpen, ClassNotify, nil, implements[SettingsChangeHook]},
-		{HookBroadcast, RunOne, FailOpen, ClassNotify, nil, implements[BroadcastHook]},
-		{HookCheck, RunOne, FailOpen, ClassNotify, nil, implements[CheckHook]},
-		{HookDeliver, RunOne, FailOpen, ClassDelivery, nil, implements[DeliverHook]},
-		{HookCallTool, RunOne, FailOpen, ClassTool, nil, implements[ToolProvider]},
-	}
+var table = []HookSpec{
+	{HookBeforeRun, RunGate, FailClosed, ClassGate, nil, implements[BeforeRunHook]},
+	{HookPipelineStart, RunNotify, FailOpen, ClassNotify, []Part{PartMessage}, implements[PipelineStartHook]},
+	{HookMessage, RunNotify, FailOpen, ClassNotify, nil, implements[MessageHook]},
+	{HookBeforeInvoke, RunChain, FailOpen, ClassChain, []Part{PartMessage}, implements[BeforeInvokeHook]},
+	{HookAfterInvoke, RunNotify, FailOpen, ClassNotify, []Part{PartMessage, PartResult}, implements[AfterInvokeHook]},
+	{HookCommand, RunFirst, FailOpen, ClassCommand, nil, implements[CommandHook]},
+	{HookBeforeReply, RunChain, FailOpen, ClassChain, []Part{PartMessage}, implements[BeforeReplyHook]},
+	{HookPipelineComplete, RunNotify, FailOpen, ClassNotify, []Part{PartMessage, PartEvents, PartSteps}, implements[PipelineCompleteHook]},
+	{HookTaskCreate, RunChain, FailClosed, ClassWork, nil, implements[TaskCreateHook]},
+	{HookTaskComplete, RunGate, FailClosed, ClassWork, nil, implements[TaskCompleteHook]},
+	{HookTaskValidated, RunNotify, FailClosed, ClassWork, nil, implements[TaskValidatedHook]},
+	{HookTaskFailed, RunNotify, FailOpen, ClassWork, nil, implements[TaskFailedHook]},
+	{HookSettingsChange, RunOne, FailOpen, ClassNotify, nil, implements[SettingsChangeHook]},
+	{HookBroadcast, RunOne, FailOpen, ClassNotify, nil, implements[BroadcastHook]},
+	{HookCheck, RunOne, FailOpen, ClassNotify, nil, implements[CheckHook]},
+	{HookDeliver, RunOne, FailOpen, ClassDelivery, nil, implements[DeliverHook]},
+	{HookCallTool, RunOne, FailOpen, ClassTool, nil, implements[ToolProvider]},
 }
+
+// Hooks returns the table of the hooks, in the order in which a run comes to them.
+func Hooks() []HookSpec { return slices.Clone(table) }
 
 // implements reports whether a plugin implements the interface H.
 func implements[H any](plugin Plugin) bool {
@@ -152,7 +156,7 @@ func implements[H any](plugin Plugin) bool {
 
 // Spec returns the hook's row of the table; false: the contract has no such hook.
 func (h Hook) Spec() (HookSpec, bool) {
-	for _, spec := range Hooks() {
+	for _, spec := range table {
 		if spec.Hook == h {
 			return spec, true
 		}
@@ -162,8 +166,8 @@ func (h Hook) Spec() (HookSpec, bool) {
 
 // AllHooks returns every hook of the contract.
 func AllHooks() []Hook {
-	hooks := make([]Hook, 0, len(Hooks()))
-	for _, spec := range Hooks() {
+	hooks := make([]Hook, 0, len(table))
+	for _, spec := range table {
 		hooks = append(hooks, spec.Hook)
 	}
 	return hooks
@@ -172,7 +176,7 @@ func AllHooks() []Hook {
 // HooksOf returns the hooks that a plugin answers: those whose interfaces it
 // implements.
 func HooksOf(plugin Plugin) (hooks []Hook) {
-	for _, spec := range Hooks() {
+	for _, spec := range table {
 		if spec.AnsweredBy(plugin) {
 			hooks = append(hooks, spec.Hook)
 		}
