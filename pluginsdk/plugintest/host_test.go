@@ -54,7 +54,7 @@ func TestThreads(t *testing.T) {
 	}
 	list := func(query pluginsdk.ThreadQuery) (names []string) {
 		for _, thread := range must(sdk.Threads.List(ctx, &pluginsdk.ListThreadsRequest{Query: query})).Threads {
-			names = append(names, fmt.Sprint(thread.SourceID, thread.Unread))
+			names = append(names, fmt.Sprintf("%s:%d", thread.SourceID, thread.Unread))
 		}
 		return names
 	}
@@ -67,9 +67,9 @@ func TestThreads(t *testing.T) {
 		want  string
 	}{
 		{pluginsdk.ThreadQuery{Source: "discord"}, "[]"},
-		{pluginsdk.ThreadQuery{Source: "web", Unread: true}, "[1 1 2 0]"},
-		{pluginsdk.ThreadQuery{Order: pluginsdk.ActivityFirst}, "[2 0 1 0]"},
-		{pluginsdk.ThreadQuery{Order: pluginsdk.NewestFirst, Limit: 1}, "[2 0]"},
+		{pluginsdk.ThreadQuery{Source: "web", Unread: true}, "[1:1 2:0]"},
+		{pluginsdk.ThreadQuery{Order: pluginsdk.ActivityFirst}, "[2:0 1:0]"},
+		{pluginsdk.ThreadQuery{Order: pluginsdk.NewestFirst, Limit: 1}, "[2:0]"},
 	} {
 		if got := fmt.Sprint(list(row.query)); got != row.want {
 			t.Errorf("%+v: listed %s, want %s", row.query, got, row.want)
