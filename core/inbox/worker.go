@@ -272,7 +272,12 @@ func (in *Inbox) settle(ctx context.Context, claim ledger.Claim, cause error) {
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeUnavailable && claim.Run.Attempt < in.config.MaxAttempts:
 		at := in.config.Now().Add(in.backoff(claim.Run.Attempt))
 		log.Warn("attempt failed; the run is tried again", "err", cause, "at", at)
-		in.conclude(log, func() error { return in.store.Retry(clean, claim.Fence, runID, at, cause.Error()) })
+		end := ledger.AttemptEnd{RunID: runID, At: at, Reason: cause.Error()}
+		var effective interface{ Effects() []ledger.Effect }
+		if errors.As(cause, &effective) {
+			end.Effects = effective.Effects()
+		}
+		in.conclude(log, func() error { return in.store.EndAttempt(clean, claim.Fence, end) })
 		in.events.Publish(pluginsdk.EventPipelineRetry, claim.Thread.ID, pluginsdk.RetryPayload{
 			ThreadID: claim.Thread.ID, RunID: runID, Attempt: claim.Run.Attempt, Error: cause.Error(), NextAt: at,
 		})
