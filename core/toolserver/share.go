@@ -89,8 +89,8 @@ func (m *menu) lack(n int) string {
 	if taken == len(shelf.tools) {
 		return ""
 	}
-	return fmt.Sprintf("%d of the %d tools of %s are not offered to the agent, %s and what is declared after it: there is room for %s of all plugins together",
-		len(shelf.tools)-taken, len(shelf.tools), shelf.plugin, shelf.tools[taken].local, m.bounds)
+	return fmt.Sprintf("the agent is offered %d of the %d tools of %s, none from %s on: there is room for %s of all plugins together",
+		taken, len(shelf.tools), shelf.plugin, shelf.tools[taken].local, m.bounds)
 }
 
 // Unoffered says, by the rows of the registry, of which enabled plugins the agent

@@ -77,9 +77,8 @@ func TestGreedyPluginsAreCutAndModestOnesAreNot(t *testing.T) {
 	if words := f.server.Unoffered("modest") + f.server.Unoffered("nobody"); words != "" {
 		t.Errorf("said of who is offered all: %q", words)
 	}
-	want := fmt.Sprintf("%d of the 100 tools of verbose are not offered to the agent, t%d and what is declared after it: "+
-		"there is room for 128 tools and 128 KiB of names, descriptions and schemas of all plugins together",
-		100-counts["verbose"], counts["verbose"])
+	want := fmt.Sprintf("the agent is offered %[1]d of the 100 tools of verbose, none from t%[1]d on: "+
+		"there is room for 128 tools and 128 KiB of names, descriptions and schemas of all plugins together", counts["verbose"])
 	if words := f.server.Unoffered("verbose"); words != want {
 		t.Errorf("%q, want %q", words, want)
 	}
@@ -133,7 +132,7 @@ func TestAToolOfTheTurnsListStaysForTheTurn(t *testing.T) {
 	}
 	end()
 	defer f.begin(origin)()
-	if result := f.call(client, "a__t127", `{}`); !strings.Contains(text(result), "64 of the 128 tools of a are not offered") {
+	if result := f.call(client, "a__t127", `{}`); !strings.Contains(text(result), "the agent is offered 64 of the 128 tools of a, none from t64 on") {
 		t.Errorf("in the next turn: %q", text(result))
 	}
 }
