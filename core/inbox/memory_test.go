@@ -30,6 +30,22 @@ type memory struct {
 	lost     bool   // the next claim is made, and its answer is lost
 	claimed  func() // called when the answer of a claim was lost
 	found    func() // called when Recover has looked
+	// fault is asked before and after what the name says, by the pipeline and
+	// the events as well: it returns an error or panics. Nil: nothing is wrong.
+	fault func(name string) error
+}
+
+func (m *memory) ask(name string) error {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	fault := m.fault
+	m.mu.Unlock()
+	if fault == nil {
+		return nil
+	}
+	return fault(name)
 }
 
 func newMemory() *memory {
@@ -111,7 +127,15 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted
 	return accepted, nil
 }
 
-func (m *memory) Claim(_ context.Context, threadID, owner string) (ledger.Claim, error) {
+func (m *memory) Claim(_ context.Context, threadID, owner string) (claim ledger.Claim, err error) {
+	if err := m.ask("claim"); err != nil {
+		return ledger.Claim{}, err
+	}
+	defer func() {
+		if claim.Found {
+			err = m.ask("claimed")
+		}
+	}()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.failing; err != nil {
@@ -234,6 +258,9 @@ func (m *memory) Runs(_ context.Context, query pluginsdk.RunQuery) ([]pluginsdk.
 }
 
 func (m *memory) Recover(_ context.Context, owner string) ([]string, error) {
+	if err := m.ask("recover"); err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var threads []string
@@ -267,6 +294,9 @@ func (m *memory) set(id string, state pluginsdk.RunState, at time.Time, attempts
 }
 
 func (m *memory) EndAttempt(_ context.Context, _ ledger.Fence, end ledger.AttemptEnd) error {
+	if err := m.ask("retry"); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	m.ends = append(m.ends, end)
 	m.mu.Unlock()
