@@ -253,6 +253,7 @@ type fixture struct {
 	clock  time.Time
 	limits pluginsdk.PluginLimits // of every plugin
 	stored map[string]int64
+	reads  int // of stored
 	log    strings.Builder
 	api    *API
 }
@@ -264,6 +265,7 @@ func newFixture(granted ...pluginsdk.Capability) *fixture {
 			"mine":  {ID: "mine", Source: "p", SourceID: "1", PermissionMode: "acceptEdits"},
 			"ann's": {ID: "ann's", Source: "discord", SourceID: "ann"},
 			"loop":  {ID: "loop", Source: "discord", SourceID: "loop", ReportTo: pluginsdk.Target{ThreadID: "mine"}},
+			"ring":  {ID: "ring", Source: "discord", SourceID: "ring", ReportTo: pluginsdk.Target{ThreadID: "ring"}},
 		}},
 		inbox: &asked{}, outbox: &outbox{}, events: &recorded{}, tokens: NewTokens(), set: &operator{},
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), stored: map[string]int64{},
@@ -272,9 +274,12 @@ func newFixture(granted ...pluginsdk.Capability) *fixture {
 	f.api = New(Config{
 		Store: f.store, Inbox: f.inbox, Outbox: f.outbox, Events: f.events, Grants: grants(granted), Settings: f.set, Tokens: f.tokens,
 		Quotas: NewQuotas(QuotaConfig{
-			Limits:      func(string) pluginsdk.PluginLimits { return f.limits },
-			StoredBytes: func(_ context.Context, plugin string) (int64, error) { return f.stored[plugin], nil },
-			Log:         log, Now: func() time.Time { return f.clock },
+			Limits: func(string) pluginsdk.PluginLimits { return f.limits },
+			StoredBytes: func(_ context.Context, plugin string) (int64, error) {
+				f.reads++
+				return f.stored[plugin], nil
+			},
+			Log: log, Now: func() time.Time { return f.clock },
 		}),
 		CheckPermissionMode: func(mode string) error {
 			if !slices.Contains([]string{"", "default", "plan", "acceptEdits"}, mode) {

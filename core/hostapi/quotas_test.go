@@ -96,8 +96,15 @@ func TestBytesInAll(t *testing.T) {
 	if err := put(700); err != nil {
 		t.Fatal(err)
 	}
-	f.stored["p"] += 700 + rowBytes
-	refused(t, "more than is left", put(700), pluginsdk.CodeExhausted, "bytes in all", "1048576", "--stored-bytes N")
+	f.stored["p"] = 2 << 20
+	f.clock = f.clock.Add(storedGood)
+	f.reads = 0
+	for range 10 {
+		refused(t, "more than is left", put(700), pluginsdk.CodeExhausted, "bytes in all", "1048576", "--stored-bytes N")
+	}
+	if f.reads != 1 {
+		t.Errorf("refusals have the database count %d times in an instant", f.reads)
+	}
 	if err := second(f.State.Delete(t.Context(), &pluginsdk.DeleteStateRequest{Key: "k"})); err != nil {
 		t.Errorf("what makes room: %v", err)
 	}

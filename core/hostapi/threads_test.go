@@ -104,6 +104,7 @@ func TestWhatAThreadMayDoIsChecked(t *testing.T) {
 		"nobody's thread":       {pluginsdk.Target{ThreadID: "nowhere"}, pluginsdk.CodeNotFound, "nowhere"},
 		"itself":                {pluginsdk.Target{ThreadID: "mine"}, pluginsdk.CodeInvalid, "never arrive"},
 		"itself over another":   {pluginsdk.Target{ThreadID: "loop"}, pluginsdk.CodeInvalid, "never arrive"},
+		"a ring of others":      {pluginsdk.Target{ThreadID: "ring"}, pluginsdk.CodeInvalid, "never arrive"},
 		"another thread":        {pluginsdk.Target{ThreadID: "ann's"}, "", ""},
 		"nobody any more":       {pluginsdk.Target{}, "", ""},
 	} {

@@ -101,10 +101,19 @@ func TestWhoGivesUpKeepsNoPlace(t *testing.T) {
 	if got := l.next(); got != "c0" {
 		t.Errorf("next was %q", got)
 	}
+	// It comes in the very instant in which it is given up: it goes to the next.
+	l.ask("d", 0)
+	l.turns.leave("d", nil)
+	l.ask("e", 0)
+	refused(t, "when it came", l.turns.await(gone, "d", l.turn["d0"]), pluginsdk.CodeCancelled)
+	if got := l.next(); got != "e0" {
+		t.Errorf("next was %q", got)
+	}
+
 	late, end := context.WithTimeout(t.Context(), 0)
 	defer end()
-	l.ask("d", 0)
-	refused(t, "at its deadline", l.turns.await(late, "d", l.turn["d0"]), pluginsdk.CodeDeadline)
+	l.ask("f", 0)
+	refused(t, "at its deadline", l.turns.await(late, "f", l.turn["f0"]), pluginsdk.CodeDeadline)
 	l.turns.release()
 	if l.turns.free != 1 {
 		t.Errorf("%d places are free", l.turns.free)
