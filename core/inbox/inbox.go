@@ -31,9 +31,6 @@ var ErrStopping = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "harness is stoppi
 // message of its thread interrupts it.
 var ErrSuperseded = pluginsdk.Errorf(pluginsdk.CodeCancelled, "interrupted by a newer message")
 
-// ErrStopped is the cause with which a turn is cancelled on a person's word.
-var ErrStopped = pluginsdk.Errorf(pluginsdk.CodeCancelled, "stopped by a person")
-
 // Store is what the inbox needs of the database.
 type Store interface {
 	Primary(ctx context.Context) (pluginsdk.Thread, error)
@@ -85,8 +82,8 @@ type Command struct {
 
 // Outbox carries what was stored for people.
 type Outbox interface {
-	// Wake says that a delivery of the thread may have been made.
-	Wake(thread pluginsdk.Thread)
+	// Wake says that a plugin's target has something new to carry.
+	Wake(plugin, target string)
 }
 
 // Events is where the inbox publishes.

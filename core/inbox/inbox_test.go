@@ -68,10 +68,10 @@ func (s *scripted) Fail(_ context.Context, claim ledger.Claim, cause error) erro
 	return s.store.set(claim.Run.ID, pluginsdk.RunFailed, time.Time{}, 0)
 }
 
-// asleep is an Outbox for tests that deliver nothing.
-type asleep struct{}
+// woken is an Outbox that remembers which lanes have something to carry.
+type woken struct{ lanes []string }
 
-func (asleep) Wake(pluginsdk.Thread) {}
+func (w *woken) Wake(plugin, target string) { w.lanes = append(w.lanes, plugin+":"+target) }
 
 type commands []Command
 
@@ -94,24 +94,25 @@ type fixture struct {
 	*Inbox
 	store  *memory
 	line   *scripted
+	outbox *woken
 	events *published
 }
 
 func newFixture(t *testing.T, config Config, known ...Command) *fixture {
 	t.Helper()
 	store := newMemory()
-	f := &fixture{store: store, line: &scripted{store: store, steers: make(chan string, 100)}, events: &published{store: store}}
+	f := &fixture{store: store, line: &scripted{store: store, steers: make(chan string, 100)}, outbox: &woken{}, events: &published{store: store}}
 	config.Owner = "this boot"
 	if config.RetryBase == 0 {
 		config.RetryBase, config.RetryMax = time.Millisecond, 2*time.Millisecond
 	}
-	f.Inbox = New(config, store, f.line, commands(known), asleep{}, f.events)
+	f.Inbox = New(config, store, f.line, commands(known), f.outbox, f.events)
 	return f
 }
 
 func (f *fixture) submit(t *testing.T, thread, key, content string) pluginsdk.Accepted {
 	t.Helper()
-	accepted, err := f.Submit(t.Context(), pluginsdk.Submission{ThreadID: thread, Source: "web", Key: key, Content: content})
+	accepted, err := f.Submit(t.Context(), "web", pluginsdk.Submission{ThreadID: thread, Source: "web", Key: key, Content: content})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,8 +274,8 @@ func TestCancel(t *testing.T) {
 		if claim.Message.Content == "long" {
 			close(entered)
 			<-ctx.Done()
-			if !errors.Is(context.Cause(ctx), ErrStopped) {
-				t.Errorf("cause %v", context.Cause(ctx))
+			if got := context.Cause(ctx).Error(); got != "stopped by ann, through discord" {
+				t.Errorf("the turn was %s", got)
 			}
 		}
 		return nil
@@ -284,17 +285,18 @@ func TestCancel(t *testing.T) {
 	queued := f.submit(t, "T", "2", "never runs")
 	f.submit(t, "T", "3", "last")
 	<-entered
-	if run, err := f.Cancel(t.Context(), queued.RunID); err != nil || run.State != pluginsdk.RunCancelled {
+	if run, err := f.Cancel(t.Context(), queued.RunID, ledger.By{Plugin: "night-watch"}); err != nil || run.State != pluginsdk.RunCancelled ||
+		run.Error != "stopped by the plugin night-watch" {
 		t.Fatal(run, err)
 	}
-	if _, err := f.Cancel(t.Context(), running.RunID); err != nil {
+	if _, err := f.Cancel(t.Context(), running.RunID, ledger.By{Plugin: "discord", Author: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	f.store.until(t, "the end of all runs", f.store.allFinal)
 	if got := strings.Join(f.line.order, " "); got != "long last" {
 		t.Error(got)
 	}
-	if run, err := f.Cancel(t.Context(), running.RunID); err != nil || run.State != pluginsdk.RunCancelled {
+	if run, err := f.Cancel(t.Context(), running.RunID, ledger.By{Plugin: "discord", Author: "ann"}); err != nil || run.State != pluginsdk.RunCancelled {
 		t.Errorf("cancel of a run that is over: %+v %v", run, err)
 	}
 }
@@ -413,7 +415,7 @@ func TestSubmitNamesWhatIsWrong(t *testing.T) {
 		"key:":      {Source: "web", Content: "x"},
 		"no thread": {Source: "web", Key: "1", Content: "x", ThreadID: "unknown"},
 	} {
-		if _, err := f.Submit(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := f.Submit(t.Context(), "web", s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}
