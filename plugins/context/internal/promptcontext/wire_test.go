@@ -17,7 +17,7 @@ func TestOverTheWire(t *testing.T) {
 		t.Errorf("hooks = %v", manifest.Hooks)
 	}
 	got, err := plugin.OnBeforeInvoke(t.Context(), pluginsdk.Prompt{
-		Call: pluginsdk.Call{ID: "C", RunID: "R", Token: "token"}, Thread: pluginsdk.Thread{ID: "T"}, Text: "hello",
+		Call: pluginsdk.Call{ID: "C", RunID: "R", Token: "token"}, Thread: pluginsdk.Thread{ID: "T", Kind: pluginsdk.ThreadPrimary}, Text: "hello",
 	})
 	want := "# Context\n\n## memory.md\n\nlikes tea\n\n---\n\n# Conversation History\n\n[user]: hi\n\n---\n\nhello"
 	if err != nil || got != want {
