@@ -102,10 +102,14 @@ type fakeAgent struct {
 	holds    bool
 	steered  []string
 	deaf     bool // takes nothing into its turn
+	steering func()
 }
 
 func (a *fakeAgent) Steer(_, text string) bool {
 	a.add("steer")
+	if a.steering != nil {
+		a.steering()
+	}
 	if !a.deaf {
 		a.steered = append(a.steered, text)
 	}

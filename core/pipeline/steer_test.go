@@ -383,13 +383,8 @@ func TestTellingOfASteeredMessageAndANewSession(t *testing.T) {
 	b := newBench("a")
 	b.answers(pluginsdk.HookMessage)
 	b.claim.Thread.SessionID = "gone"
-	telling := make(chan struct{})
-	b.plugins[0].notify = func(pluginsdk.Hook) error {
-		if len(b.agent.steered) == 1 {
-			close(telling)
-		}
-		return nil
-	}
+	steered := make(chan struct{})
+	b.agent.steering = func() { close(steered) }
 	turns := 0
 	b.agent.answer = func(_ context.Context, r ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 		if turns++; turns > 1 {
@@ -398,7 +393,7 @@ func TestTellingOfASteeredMessageAndANewSession(t *testing.T) {
 		emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamThinking, Text: "hm"})
 		b.store.waiting = waiting(11)
 		go b.line.Steer(context.Background(), "R")
-		<-telling
+		<-steered
 		return pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureUnknownSession, Message: "no such session"}}
 	}
 	if err := b.handle(); err != nil {
