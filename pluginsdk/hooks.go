@@ -66,7 +66,7 @@ const (
 	ClassChain    DeadlineClass = "chain"    // 15 s
 	ClassCommand  DeadlineClass = "command"  // 30 s
 	ClassGate     DeadlineClass = "gate"     // 10 min
-	ClassDelivery DeadlineClass = "delivery" // 60 s
+	ClassDelivery DeadlineClass = "delivery" // 30 s
 	ClassTool     DeadlineClass = "tool"     // 10 min
 	// ClassWork has no end of its own: a call is ended when it has reported no
 	// progress (ReportProgress) for 5 minutes, or when the work is cancelled.
@@ -81,10 +81,8 @@ func (c DeadlineClass) Limit() time.Duration {
 		return 5 * time.Second
 	case ClassChain:
 		return 15 * time.Second
-	case ClassCommand:
+	case ClassCommand, ClassDelivery:
 		return 30 * time.Second
-	case ClassDelivery:
-		return 60 * time.Second
 	case ClassWork:
 		return 5 * time.Minute
 	case ClassGate, ClassTool:

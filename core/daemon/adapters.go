@@ -9,7 +9,9 @@ import (
 	"github.com/seed-706843ae/harness/core/outbox"
 	"github.com/seed-706843ae/harness/core/pipeline"
 	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -86,6 +88,24 @@ func (b bus) Subscribe(name string, types []string, after pluginsdk.Position,
 	deliver func(context.Context, []pluginsdk.Event) error,
 ) (stop func() pluginsdk.Position) {
 	return b.Bus.Subscribe(name, types, after, deliver).Stop
+}
+
+// pluginSet is what is set for plugins as hostapi sees it, which asks there what
+// else is wrong with a row: that the agent is not offered all of its tools is.
+type pluginSet struct {
+	*settings.Settings
+	tools *toolserver.Server
+}
+
+func (p pluginSet) Problem(ctx context.Context, row pluginsdk.PluginInfo) string {
+	problem, lack := p.Settings.Problem(ctx, row), p.tools.Unoffered(row.Name)
+	switch {
+	case lack == "":
+		return problem
+	case problem == "":
+		return "tools: " + lack
+	}
+	return problem + "; tools: " + lack
 }
 
 // services are what plugins may ask of the core, as the plugin host sees them.

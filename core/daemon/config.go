@@ -20,6 +20,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/settings"
+	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -51,10 +52,11 @@ type Config struct {
 	RetryMax       time.Duration
 	RetryJitter    float64
 	MaxWaiting     int
-	AgentMemory    int64         // bytes that all agent processes together may hold; 0: no limit
-	Deliveries     int           // attempts of a delivery before it is dead
-	DeliveryMax    time.Duration // longest wait between two of them
-	RetentionDays  int           // activity and metrics older than this are deleted; 0: kept for ever
+	ToolBounds     toolserver.Bounds // of what plugins offer the agent; zero fields: the default
+	AgentMemory    int64             // bytes that all agent processes together may hold; 0: no limit
+	Deliveries     int               // attempts of a delivery before it is dead
+	DeliveryMax    time.Duration     // longest wait between two of them
+	RetentionDays  int               // activity and metrics older than this are deleted; 0: kept for ever
 	DrainGrace     time.Duration
 	HookDeadlines  map[pluginsdk.Hook]time.Duration
 	HookGrace      time.Duration // a plugin is restarted when a call goes on this long past its deadline
@@ -140,6 +142,8 @@ var variables = []variable{
 	{"HARNESS_RETRY_MAX", "a duration such as 1m", func(c *Config, v string) error { return durationInto(&c.RetryMax, v) }},
 	{"HARNESS_RETRY_JITTER", "a number from 0.01 to 1", setJitter},
 	{"HARNESS_AGENT_MEMORY", "a size such as 2GiB, or 0 for no limit", setAgentMemory},
+	{"HARNESS_TOOLS_MAX", "a number from 1 to 1000", func(c *Config, v string) error { return intInto(&c.ToolBounds.Tools, v, 1, 1000) }},
+	{"HARNESS_TOOLS_BYTES", "a size from 1KiB to 16MiB, such as 128KiB", setToolBytes},
 	{"HARNESS_DELIVERY_ATTEMPTS", "a number from 1 to 1000", func(c *Config, v string) error { return intInto(&c.Deliveries, v, 1, 1000) }},
 	{"HARNESS_DELIVERY_RETRY_MAX", "a duration such as 5m", func(c *Config, v string) error { return durationInto(&c.DeliveryMax, v) }},
 	{"HARNESS_RETENTION_DAYS", "a number from 0 (keep for ever) to 36500", func(c *Config, v string) error { return intInto(&c.RetentionDays, v, 0, 36500) }},
@@ -256,6 +260,15 @@ func setAgentMemory(c *Config, value string) error {
 		return errors.New("not a size")
 	}
 	c.AgentMemory = int64(size)
+	return nil
+}
+
+func setToolBytes(c *Config, value string) error {
+	size, err := humanize.ParseBytes(value)
+	if err != nil || size < 1<<10 || size > 16<<20 {
+		return errors.New("not a size in that range")
+	}
+	c.ToolBounds.Bytes = int(size)
 	return nil
 }
 

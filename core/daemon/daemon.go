@@ -104,7 +104,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	}
 	d.plugins = pluginhost.New(supervision, d.store, bus{d.events, d.pluginChanged}, services{&api})
 	tools := toolserver.New(toolserver.Config{
-		Deadline: config.HookDeadlines[pluginsdk.HookCallTool], Log: d.room("tools"),
+		Deadline: config.HookDeadlines[pluginsdk.HookCallTool], Bounds: config.ToolBounds, Log: d.room("tools"),
 	}, toolPlugins{d.plugins, d.store}, tokens)
 	if d.agent, err = d.chooseAgent(ctx, workspace, tools); err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -121,7 +121,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter,
 		MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Log: d.room("inbox"),
 	}, d.store, line, plugins{d.plugins}, post{d.outbox}, d.events)
-	api = hostapi.New(d.store, d.inbox, d.outbox, d.events, d.plugins, tokens, d.settings, tools, d.room("plugins"))
+	api = hostapi.New(d.store, d.inbox, d.outbox, d.events, d.plugins, tokens, pluginSet{d.settings, tools}, tools, d.room("plugins"))
 
 	retention := newRetention(d.store, config.RetentionDays, d.room("retention"))
 	d.parts = []part{

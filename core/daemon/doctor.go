@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/client"
 	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -52,7 +54,7 @@ func Doctor(ctx context.Context, config Config) []Check {
 	for _, row := range rows {
 		checks = append(checks, checkPlugin(row, running))
 	}
-	return checks
+	return append(checks, checkTools(rows, config)...)
 }
 
 // Running reports whether the installation's daemon is up: it holds the lock on
@@ -301,6 +303,19 @@ func executable(path string) error {
 		return fmt.Errorf("%s is not executable", path)
 	}
 	return nil
+}
+
+// checkTools is silent about plugins all of whose tools the agent is offered.
+func checkTools(rows []pluginsdk.PluginInfo, config Config) (checks []Check) {
+	lacking := toolserver.Unoffered(config.ToolBounds, rows)
+	for _, name := range slices.Sorted(maps.Keys(lacking)) {
+		checks = append(checks, Check{
+			Name: "tools of " + name, Optional: true, Detail: lacking[name],
+			Remedy: "disable plugins that the agent does not need, or raise HARNESS_TOOLS_MAX or HARNESS_TOOLS_BYTES: " +
+				"all of it is in every request to the model",
+		})
+	}
+	return checks
 }
 
 func checkPlugin(row pluginsdk.PluginInfo, running bool) Check {

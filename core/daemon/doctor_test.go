@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -261,4 +262,29 @@ func TestDoctorLooksAtEachPlugin(t *testing.T) {
 	wantCheck(t, check(t, config, "plugin dying"), false, "backoff")
 	broken := checkPlugin(pluginsdk.PluginInfo{Name: "edited", Problem: "enabled: perhaps"}, true)
 	wantCheck(t, broken, false, "enabled: perhaps")
+}
+
+// An agent that lacks tools which a plugin declares is worth a word, and no
+// reason to call the installation broken.
+func TestDoctorSaysWhichToolsTheAgentLacks(t *testing.T) {
+	config := ailing(t)
+	config.ToolBounds.Tools = 3
+	row := func(name string, tools int, enabled bool) pluginsdk.PluginInfo {
+		row := pluginsdk.PluginInfo{Name: name, Path: filepath.Join(config.Plugins, "time"), Enabled: enabled}
+		for n := range tools {
+			row.Manifest.Tools = append(row.Manifest.Tools, pluginsdk.ToolSpec{Name: fmt.Sprint("t", n), InputSchema: json.RawMessage("{}")})
+		}
+		return row
+	}
+	register(t, config, row("greedy", 5, true), row("modest", 1, true), row("off", 9, false))
+	got := check(t, config, "tools of greedy")
+	wantCheck(t, got, false, "the agent is offered 2 of the 5 tools of greedy, none from t2 on")
+	if !got.Optional {
+		t.Error("the installation is said not to work")
+	}
+	for _, check := range Doctor(t.Context(), config) {
+		if check.Name == "tools of modest" || check.Name == "tools of off" {
+			t.Errorf("%+v", check)
+		}
+	}
 }

@@ -247,7 +247,7 @@ func TestStopBetweenClaimAndRunCounts(t *testing.T) {
 	if err != nil || stopped.RunID != "R" {
 		t.Fatal(stopped, err)
 	}
-	f.execute(ledger.Claim{Found: true, Run: *f.store.runs[0], Thread: f.store.threads["T"], Message: f.store.message(1)})
+	f.execute(&worker{}, ledger.Claim{Found: true, Run: *f.store.runs[0], Thread: f.store.threads["T"], Message: f.store.message(1)})
 	if got := f.states(); got != "cancelled" {
 		t.Errorf("the run is %s", got)
 	}

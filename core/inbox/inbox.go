@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -250,7 +251,7 @@ func (in *Inbox) sweepAlways() {
 			return
 		case <-ticker.C:
 		}
-		if err := in.sweep(); err != nil && in.intake.Err() == nil {
+		if err := guard.Call(in.config.Log, "the sweep of the inbox", in.sweep); err != nil && in.intake.Err() == nil {
 			in.config.Log.Warn("open runs cannot be looked for; trying again", "err", err)
 		}
 	}

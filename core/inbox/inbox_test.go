@@ -25,7 +25,10 @@ type scripted struct {
 	twice  bool // a thread was at work twice at a time
 }
 
-func (s *scripted) Steer(_ context.Context, runID string) { s.steers <- runID }
+func (s *scripted) Steer(_ context.Context, runID string) {
+	s.steers <- runID
+	_ = s.store.ask("steer")
+}
 
 func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) error {
 	s.mu.Lock()
@@ -53,6 +56,9 @@ func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) error {
 }
 
 func (s *scripted) Fail(_ context.Context, claim ledger.Claim, cause error) error {
+	if err := s.store.ask("fail"); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	s.failed = append(s.failed, cause)
 	s.mu.Unlock()
@@ -72,11 +78,13 @@ type commands []Command
 func (c commands) Commands() []Command { return c }
 
 type published struct {
+	store *memory
 	mu    sync.Mutex
 	kinds []pluginsdk.EventType
 }
 
 func (p *published) Publish(kind pluginsdk.EventType, _ string, _ any) {
+	_ = p.store.ask(string(kind))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.kinds = append(p.kinds, kind)
@@ -92,7 +100,7 @@ type fixture struct {
 func newFixture(t *testing.T, config Config, known ...Command) *fixture {
 	t.Helper()
 	store := newMemory()
-	f := &fixture{store: store, line: &scripted{store: store, steers: make(chan string, 100)}, events: &published{}}
+	f := &fixture{store: store, line: &scripted{store: store, steers: make(chan string, 100)}, events: &published{store: store}}
 	config.Owner = "this boot"
 	if config.RetryBase == 0 {
 		config.RetryBase, config.RetryMax = time.Millisecond, 2*time.Millisecond

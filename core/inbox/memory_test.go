@@ -28,6 +28,22 @@ type memory struct {
 	lost     bool   // the next claim is made, and its answer is lost
 	claimed  func() // called when the answer of a claim was lost
 	found    func() // called when Recover has looked
+	// fault is asked before and after what the name says, by the pipeline and
+	// the events as well: it returns an error or panics. Nil: nothing is wrong.
+	fault func(name string) error
+}
+
+func (m *memory) ask(name string) error {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	fault := m.fault
+	m.mu.Unlock()
+	if fault == nil {
+		return nil
+	}
+	return fault(name)
 }
 
 func newMemory() *memory {
@@ -102,7 +118,15 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted
 	return accepted, nil
 }
 
-func (m *memory) Claim(_ context.Context, threadID, owner string) (ledger.Claim, error) {
+func (m *memory) Claim(_ context.Context, threadID, owner string) (claim ledger.Claim, err error) {
+	if err := m.ask("claim"); err != nil {
+		return ledger.Claim{}, err
+	}
+	defer func() {
+		if claim.Found {
+			err = m.ask("claimed")
+		}
+	}()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.failing; err != nil {
@@ -225,6 +249,9 @@ func (m *memory) Runs(_ context.Context, query pluginsdk.RunQuery) ([]pluginsdk.
 }
 
 func (m *memory) Recover(_ context.Context, owner string) ([]string, error) {
+	if err := m.ask("recover"); err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var threads []string
@@ -258,6 +285,9 @@ func (m *memory) set(id string, state pluginsdk.RunState, at time.Time, attempts
 }
 
 func (m *memory) Retry(_ context.Context, _ ledger.Fence, id string, at time.Time, _ string) error {
+	if err := m.ask("retry"); err != nil {
+		return err
+	}
 	return m.set(id, pluginsdk.RunQueued, at, 0)
 }
 

@@ -83,13 +83,9 @@ func (in *Inbox) accept(ctx context.Context, acceptance ledger.Acceptance) (acce
 		return in.store.Accept(ctx, acceptance)
 	}
 	defer func() {
+		w.first = accepted.Claim
 		go func() {
 			defer in.group.Done()
-			if accepted.Claim.Found {
-				in.execute(accepted.Claim)
-				w.served = true
-			}
-			in.slots.Release(1)
 			in.serve(threadID, w)
 		}()
 	}()

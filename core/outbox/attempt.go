@@ -4,10 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
-	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -43,24 +43,19 @@ func (o *Outbox) carry(to address, id string) (served bool, err error) {
 // attempt is counted once the plugin is known to serve, and before it is
 // called.
 func (o *Outbox) try(plugin, id string) (a attempt) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			o.config.Log.Error("delivery panicked", "delivery", id, "plugin", plugin,
-				"panic", cause, "stack", string(debug.Stack()))
-			a.err = pluginsdk.Errorf(pluginsdk.CodeInternal, "a fault of Harness itself: %v", cause)
-		}
-	}()
-	err := o.plugins.Do(o.work, plugin, id, func(hook pluginsdk.DeliverHook) error {
-		a.reached = true
-		if a.work, a.unknown = o.store.BeginDelivery(o.intake, id); !a.work.Found {
-			return nil // nothing that the plugin is to blame for
-		}
-		if a.err = o.hopeless(a.work); a.err != nil {
-			return nil
-		}
-		var err error
-		a.receipt, err = o.call(hook, a.work)
-		return err
+	err := guard.Call(o.config.Log.With("delivery", id, "plugin", plugin), "a delivery", func() error {
+		return o.plugins.Do(o.work, plugin, id, func(hook pluginsdk.DeliverHook) error {
+			a.reached = true
+			if a.work, a.unknown = o.store.BeginDelivery(o.intake, id); !a.work.Found {
+				return nil // nothing that the plugin is to blame for
+			}
+			if a.err = o.hopeless(a.work); a.err != nil {
+				return nil
+			}
+			var err error
+			a.receipt, err = o.call(hook, a.work)
+			return err
+		})
 	})
 	if err != nil {
 		a.err = err
@@ -118,12 +113,11 @@ func (o *Outbox) settle(a attempt) {
 }
 
 // persist stores how an attempt ended, as often as it takes: what is not
-// stored is carried again by the next daemon. It gives up only when the outbox
-// must stop.
+// stored is carried again. It gives up only when the outbox must stop.
 func (o *Outbox) persist(log *slog.Logger, write func(context.Context) error) bool {
 	for {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(o.work), storeMax)
-		err := write(ctx)
+		err := guard.Call(log, "the end of a delivery", func() error { return write(ctx) })
 		cancel()
 		if err == nil {
 			return true

@@ -283,6 +283,45 @@ func TestPanicOfALane(t *testing.T) {
 	})
 }
 
+// What reached its person is not carried once more because the note of it failed
+// in whatever way.
+func TestPanicWhileAnOutcomeIsStored(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		panics := 3
+		f.store.trouble(func(operation, _ string) (bool, error) {
+			if operation == "done" && panics > 0 {
+				panics--
+				panic("a bug")
+			}
+			return false, nil
+		})
+		f.start()
+		f.send(1, "chat", "room")
+		pass(time.Minute)
+		f.want("1", pluginsdk.DeliveryDelivered, 1)
+		f.wantCalls("1/1")
+	})
+}
+
+// What nobody announces is found also after the search for it has panicked.
+func TestPanicOfTheSweep(t *testing.T) {
+	bubble(t, Config{Sweep: time.Minute}, func(t *testing.T, f *fixture) {
+		looks := 0
+		f.store.find = func() error {
+			if looks++; looks == 2 { // the first is of the start
+				panic("a bug")
+			}
+			return nil
+		}
+		f.start()
+		f.store.add(1, "chat", "room")
+		pass(time.Minute)
+		f.want("1", pluginsdk.DeliveryPending, 0)
+		pass(time.Minute)
+		f.want("1", pluginsdk.DeliveryDelivered, 1)
+	})
+}
+
 // An operator's second thoughts: a dead delivery is tried again with all its
 // attempts, one that waits is tried at once, one that arrived is left alone.
 func TestRetry(t *testing.T) {

@@ -55,20 +55,24 @@ func (i *Instance) tellSettings(v *version, row pluginsdk.PluginInfo) {
 	if busy {
 		return
 	}
-	i.spawn(func() {
-		told := i.offerSettings(v, row)
-		i.mu.Lock()
-		v.telling = false
-		if told {
-			v.configured = settingsOf(&row)
-		}
-		i.mu.Unlock()
-		i.nudge()
+	i.spawn("the settings of a plugin", func() {
+		told := false
+		defer func() {
+			i.mu.Lock()
+			defer i.mu.Unlock()
+			v.telling = false
+			if told {
+				v.configured = settingsOf(&row)
+				i.nudge() // there may be newer ones
+			}
+		}()
+		told = i.offerSettings(v, row)
 	})
 }
 
-// offerSettings reports false when the settings could not be read, which is to
-// be tried again. What a plugin refuses is not offered again.
+// offerSettings reports false when the settings could not be read, which is
+// tried again after the next reading of the registry. What a plugin refuses is
+// not offered again.
 func (i *Instance) offerSettings(v *version, row pluginsdk.PluginInfo) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), tellTimeout+time.Second)
 	defer cancel()

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -146,11 +147,29 @@ type registry struct {
 	rows    []pluginsdk.PluginInfo
 	audit   []string
 	changed chan struct{}
+	bugs    bugs
+}
+
+// bugs are what panics, by name, the next n times that it is done.
+type bugs struct{ left sync.Map }
+
+func (b *bugs) add(name string, n int64) *atomic.Int64 {
+	left := new(atomic.Int64)
+	left.Store(n)
+	b.left.Store(name, left)
+	return left
+}
+
+func (b *bugs) step(name string) {
+	if left, ok := b.left.Load(name); ok && left.(*atomic.Int64).Add(-1) >= 0 {
+		panic("a bug")
+	}
 }
 
 func newRegistry() *registry { return &registry{changed: make(chan struct{})} }
 
 func (r *registry) Plugins(context.Context) ([]pluginsdk.PluginInfo, error) {
+	r.bugs.step("read")
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rows := slices.Clone(r.rows)
@@ -184,6 +203,7 @@ func (r *registry) SavePluginManifest(_ context.Context, name string, m pluginsd
 }
 
 func (r *registry) SavePluginState(_ context.Context, name string, seen ledger.PluginSeen) error {
+	r.bugs.step("state " + string(seen.State))
 	return r.edit(name, func(p *pluginsdk.PluginInfo) {
 		p.State, p.LastError, p.Restarts = seen.State, seen.LastError, seen.Restarts
 		p.Settled, p.Serving, p.Rejected = seen.Settled, seen.Serving, seen.Rejected
@@ -253,6 +273,7 @@ type bus struct {
 	at      pluginsdk.Position   // of the newest event
 	ended   pluginsdk.Position   // where a subscriber ends
 	began   []pluginsdk.Position // where they began
+	bugs    bugs
 }
 
 func (*bus) Publish(pluginsdk.EventType, string, any) {}
@@ -266,6 +287,7 @@ func (b *bus) Position() pluginsdk.Position {
 func (b *bus) Subscribe(_ string, _ []string, after pluginsdk.Position,
 	deliver func(context.Context, []pluginsdk.Event) error,
 ) func() pluginsdk.Position {
+	b.bugs.step("subscribe")
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.deliver = deliver

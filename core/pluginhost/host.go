@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
@@ -80,9 +81,7 @@ func (h *Host) Start(ctx context.Context) error {
 	h.launcher.Start()
 	run, stop := context.WithCancel(context.Background())
 	h.stop = stop
-	if err := h.sync(ctx, run); err != nil { // follow tries again
-		h.config.Log.Warn("plugin registry cannot be read; trying again", "err", err)
-	}
+	h.syncOnce(ctx, run) // follow tries again
 	h.starting = slices.AppendSeq([]*Instance{}, maps.Values(h.instances))
 	go h.follow(run)
 	return nil
@@ -174,9 +173,15 @@ func (h *Host) follow(ctx context.Context) {
 		case <-ticker.C:
 		case <-h.kick:
 		}
-		if err := h.sync(ctx, ctx); err != nil && ctx.Err() == nil {
-			h.config.Log.Warn("plugin registry cannot be read; trying again", "err", err)
-		}
+		h.syncOnce(ctx, ctx)
+	}
+}
+
+// syncOnce is a round of the loop.
+func (h *Host) syncOnce(ctx, run context.Context) {
+	err := guard.Call(h.config.Log, "the plugin registry", func() error { return h.sync(ctx, run) })
+	if err != nil && ctx.Err() == nil {
+		h.config.Log.Warn("plugin registry cannot be followed; trying again", "err", err)
 	}
 }
 

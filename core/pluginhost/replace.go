@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -53,9 +54,13 @@ func (i *Instance) follow(ctx context.Context, current *version) *replacement {
 	i.log.Info("plugin is replaced", "why", why)
 	ctx, cancel := context.WithCancel(ctx)
 	next := &replacement{why: why, row: wanted, cancel: cancel, made: make(chan brought, 1)}
-	i.spawn(func() {
-		v, err := i.bring(ctx, wanted, current)
-		next.made <- brought{v, err}
+	i.spawn("the replacement of a plugin", func() {
+		var made brought
+		made.err = i.guarded("the replacement of a plugin", func() (err error) {
+			made.version, err = i.bring(ctx, wanted, current)
+			return err
+		})
+		next.made <- made
 	})
 	return next
 }
@@ -76,7 +81,11 @@ func (i *Instance) settle(ctx context.Context, old *version, next *replacement, 
 	made.version.takeOver(old)
 	i.publish(made.version)
 	alone := exclusive(old, made.version) // then the old one is not active any more
-	i.spawn(func() { i.retire(ctx, old, !alone) })
+	i.spawn("the end of a replaced version", func() {
+		if guard.Try(i.log, "the end of a replaced version", func() { i.retire(ctx, old, !alone) }) {
+			i.killNow(old)
+		}
+	})
 	i.nudge() // the row may have changed meanwhile
 	return made.version
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -54,7 +55,13 @@ func (i *Instance) record() {
 		return
 	}
 	i.reporting = true
-	i.tasks.Go(i.report)
+	i.tasks.Go(func() {
+		if guard.Try(i.log, "the state of a plugin", i.report) {
+			i.mu.Lock()
+			defer i.mu.Unlock()
+			i.reporting = false // the next reading of the registry finds that it is not stored
+		}
+	})
 }
 
 // report stores what is seen until the newest is stored: of several changes that

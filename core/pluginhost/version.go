@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
@@ -70,10 +73,13 @@ func (i *Instance) bring(ctx context.Context, row *pluginsdk.PluginInfo, old *ve
 		return nil, err
 	}
 	alone := old != nil && exclusive(old, v)
-	if alone {
-		i.deactivate(ctx, old)
-	}
-	if err = i.activate(ctx, v); err == nil {
+	err = i.guarded("the activation of a plugin", func() error {
+		if alone {
+			i.deactivate(ctx, old)
+		}
+		return i.activate(ctx, v)
+	})
+	if err == nil {
 		return v, nil
 	}
 	i.kill(v)
@@ -103,23 +109,29 @@ func (i *Instance) launch(ctx context.Context, row *pluginsdk.PluginInfo) (*vers
 		}
 		return nil, err
 	}
-	if err := i.admit(ctx, v); err != nil {
+	i.mu.Lock()
+	i.alive[v] = true
+	i.mu.Unlock()
+	err = i.guarded("the start of a plugin", func() error {
+		if err := i.admit(ctx, v); err != nil {
+			return err
+		}
+		if err := i.configure(ctx, v.row); err != nil {
+			return fmt.Errorf("settings: %w", err)
+		}
+		described := time.Now()
+		v.heard = i.host.events.Position() // what it reads in Start is no older
+		if err := v.process.Start(ctx); err != nil {
+			return withLastWords("start: "+err.Error()+v.why(), v)
+		}
+		i.log.Debug("plugin was started", "pid", v.process.PID(), "verify", verified.Sub(began),
+			"launch", described.Sub(verified), "start", time.Since(described))
+		return nil
+	})
+	if err != nil {
 		i.kill(v)
 		return nil, err
 	}
-	if err := i.configure(ctx, v.row); err != nil {
-		i.kill(v)
-		return nil, fmt.Errorf("settings: %w", err)
-	}
-	described := time.Now()
-	v.heard = i.host.events.Position() // what it reads in Start is no older
-	if err := v.process.Start(ctx); err != nil {
-		err = withLastWords("start: "+err.Error()+v.why(), v)
-		i.kill(v)
-		return nil, err
-	}
-	i.log.Debug("plugin was started", "pid", v.process.PID(), "verify", verified.Sub(began),
-		"launch", described.Sub(verified), "start", time.Since(described))
 	return v, nil
 }
 
@@ -291,6 +303,20 @@ func (i *Instance) stop(ctx context.Context, v *version) {
 	}
 	v.stopWatch()
 	i.figures.ended(v)
+	i.mu.Lock()
+	delete(i.alive, v)
+	i.mu.Unlock()
+}
+
+// endAll ends what a supervisor that panicked has left running.
+func (i *Instance) endAll() {
+	i.mu.Lock()
+	left := slices.Collect(maps.Keys(i.alive))
+	i.mu.Unlock()
+	for _, v := range left {
+		guard.Try(i.log, "the end of a plugin", func() { i.withdraw(v, pluginsdk.PluginStarting) })
+		guard.Try(i.log, "the end of a plugin", func() { i.killNow(v) })
+	}
 }
 
 func (i *Instance) deactivate(ctx context.Context, v *version) {

@@ -16,6 +16,7 @@ import (
 type invocation struct {
 	origin   ledger.Origin
 	name     string // PLUGIN__TOOL
+	known    bool   // it is in the list that the agent has of this turn
 	input    json.RawMessage
 	progress func(pluginsdk.ToolProgress) // may be nil
 }
@@ -98,7 +99,7 @@ func (s *Server) call(ctx context.Context, call invocation) (pluginsdk.ToolResul
 		return pluginsdk.ToolResult{}, pluginsdk.Errorf(pluginsdk.CodeExhausted,
 			"%s is not called: tools may call each other %d deep, and this would be deeper", call.name, s.config.Depth)
 	}
-	tool, err := s.find(ctx, call.origin.RunID, call.name)
+	tool, err := s.find(ctx, call)
 	if err != nil {
 		return pluginsdk.ToolResult{}, err
 	}
@@ -112,10 +113,10 @@ func (s *Server) call(ctx context.Context, call invocation) (pluginsdk.ToolResul
 	return tidy(tool, result)
 }
 
-// find returns a tool that a run can call, or why it cannot.
-func (s *Server) find(ctx context.Context, run, name string) (*tool, error) {
-	offering := s.plugins.Offering(run)
-	tool, left := s.catalog.find(offering, name)
+// find returns the tool that a call is of, or why it cannot be called.
+func (s *Server) find(ctx context.Context, call invocation) (*tool, error) {
+	name, offering := call.name, s.plugins.Offering(call.origin.RunID)
+	tool, left := s.catalog.find(offering, name, call.known)
 	if tool != nil {
 		return tool, nil
 	}
@@ -198,7 +199,7 @@ func (s *Server) explain(ctx context.Context, run string, tool *tool, err error)
 	code := pluginsdk.CodeOf(err)
 	switch code { //nolint:exhaustive // the others are the plugin's word
 	case pluginsdk.CodeUnavailable:
-		if still, _ := s.catalog.find(s.plugins.Offering(run), tool.spec.Name); still == nil {
+		if still, _ := s.catalog.find(s.plugins.Offering(run), tool.spec.Name, true); still == nil {
 			return pluginsdk.Errorf(code, "the plugin %s was disabled while its tool %s was called", tool.plugin, tool.spec.Name)
 		}
 		return pluginsdk.Errorf(code, "%s cannot be called: %w", tool.spec.Name, err)

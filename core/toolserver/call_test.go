@@ -192,7 +192,7 @@ func TestAPluginThatDeclaresTooMuch(t *testing.T) {
 
 // A turn waits until the schemas are read, so that there must be an end to them.
 func TestAPluginWhoseSchemasAreManyAndLarge(t *testing.T) {
-	f := start(t, nil)
+	f := start(t, func(c *Config) { c.Bounds.Bytes = 1 << 20 })
 	large := `{"description":"` + strings.Repeat("x", 60_000) + `"}`
 	f.plugins.has("p", "t0", large, echo)
 	for n := 1; n < 10; n++ {

@@ -2,12 +2,14 @@ package toolserver
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -19,6 +21,7 @@ import (
 // call up that is silent for 5 min 30 s, and its connection is closed before
 // that, after 5 min. How long a tool may take is for its deadline to say.
 type reporter struct {
+	log     *slog.Logger
 	send    func(progress pluginsdk.ToolProgress)
 	latest  chan pluginsdk.ToolProgress // of one
 	sending sync.WaitGroup
@@ -26,12 +29,12 @@ type reporter struct {
 
 // report begins to hand progress on for a request that asks for it; for another
 // it returns nil. Without a report, the last one is sent again every beat.
-func report(ctx context.Context, request *mcp.CallToolRequest, beat time.Duration) *reporter {
+func report(ctx context.Context, log *slog.Logger, request *mcp.CallToolRequest, beat time.Duration) *reporter {
 	token := request.Params.GetProgressToken()
 	if token == nil {
 		return nil
 	}
-	r := &reporter{latest: make(chan pluginsdk.ToolProgress, 1)}
+	r := &reporter{log: log, latest: make(chan pluginsdk.ToolProgress, 1)}
 	last := math.Inf(-1)
 	r.send = func(progress pluginsdk.ToolProgress) {
 		// It has to grow with each notification
@@ -64,7 +67,7 @@ func (r *reporter) run(beat time.Duration) {
 			ticker.Reset(beat)
 		case <-ticker.C:
 		}
-		r.send(current)
+		guard.Try(r.log, "the progress of a call", func() { r.send(current) })
 	}
 }
 

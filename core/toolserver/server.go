@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -33,6 +34,7 @@ type Config struct {
 	// Guests is how many such calls, of all plugins, the tools of one plugin may
 	// have to answer at a time; default 32.
 	Guests int
+	Bounds Bounds        // of what the agent is offered
 	Beat   time.Duration // the agent hears of a call at least so often; default 30 s
 	Ping   time.Duration // and from the server at all; default 1 min
 	Log    *slog.Logger
@@ -79,7 +81,7 @@ type Server struct {
 	config  Config
 	plugins Plugins
 	tokens  Tokens
-	catalog catalog
+	catalog *catalog
 
 	http     *http.Server
 	listener net.Listener
@@ -98,7 +100,7 @@ func New(config Config, plugins Plugins, tokens Tokens) *Server {
 	config = config.withDefaults()
 	return &Server{
 		config: config, plugins: plugins, tokens: tokens,
-		catalog:  catalog{log: config.Log, plugins: make(map[string][]*offer)},
+		catalog:  newCatalog(config.Bounds, config.Log),
 		sessions: make(map[[sha256.Size]byte]*Session), turns: make(map[turnKey]*turn),
 		strays: make(map[string]int), guests: make(map[string]int),
 	}
@@ -116,7 +118,8 @@ func (s *Server) Start(context.Context) error {
 		ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
 	}
 	s.serving.Go(func() {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		err := guard.Call(s.config.Log, "the tool server", func() error { return s.http.Serve(listener) })
+		if !errors.Is(err, http.ErrServerClosed) {
 			s.config.Log.Error("the agent's tool calls are not served any more", "err", err)
 		}
 	})
@@ -137,7 +140,7 @@ func (s *Server) Stop(context.Context) error {
 	s.mu.Unlock()
 	var closing sync.WaitGroup
 	for _, session := range open {
-		closing.Go(session.Close)
+		closing.Go(func() { guard.Try(s.config.Log, "the end of a session", session.Close) })
 	}
 	closing.Wait()
 	err := s.http.Close()
@@ -163,7 +166,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the token is missing, or of a session that is over", http.StatusUnauthorized)
 		return
 	}
-	session.handler.ServeHTTP(w, r)
+	if guard.Try(s.config.Log, "a request of the agent", func() { session.handler.ServeHTTP(w, r) }) {
+		panic(http.ErrAbortHandler) // the connection is cut: a part of the answer may be out
+	}
 }
 
 // session returns the session of a token, or nil. What is looked up is a hash:
@@ -175,8 +180,8 @@ func (s *Server) session(token string) *Session {
 	return s.sessions[key]
 }
 
-// List returns the tools that can be called, named PLUGIN__TOOL, in the
-// operator's order of the plugins.
+// List returns the tools that are offered and can be called, named PLUGIN__TOOL,
+// in the operator's order of the plugins.
 func (s *Server) List() []pluginsdk.ToolSpec {
 	tools := s.catalog.of(s.plugins.Offering(""))
 	specs := make([]pluginsdk.ToolSpec, len(tools))

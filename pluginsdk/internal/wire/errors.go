@@ -147,7 +147,10 @@ func (c codedConn) Invoke(ctx context.Context, method string, args, reply any, o
 // left to askForUpdates.
 func (c codedConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	stream, err := c.ClientConnInterface.NewStream(ctx, desc, method, opts...)
-	return codedStream{ClientStream: stream, method: method}, err
+	if err != nil {
+		return nil, err
+	}
+	return codedStream{ClientStream: stream, method: method}, nil
 }
 
 type codedStream struct {

@@ -20,13 +20,25 @@ const workspaceVariable = "HARNESS_WORKSPACE"
 const separator = "\n\n---\n\n"
 
 // Plugin answers OnBeforeInvoke with `# Context` and `# Conversation History`
-// in front of the prompt it is given, each only when it is not empty. Because
+// in front of the prompt it is given, each only when it is not empty. The files
+// are for the threads that the settings name, the history for every thread. Because
 // it goes before the time plugin in the order of the chain, a prompt reads:
 // the time, the context, the history, then the core's header and the message.
 type Plugin struct {
 	messages pluginsdk.Messages
 	log      *slog.Logger
-	files    atomic.Pointer[directory]
+	shelf    atomic.Pointer[shelf]
+}
+
+// shelf is the context files, and who is shown them.
+type shelf struct {
+	files    *directory
+	audience audience
+}
+
+// section returns `# Context` as a thread is shown it.
+func (s *shelf) section(thread pluginsdk.Thread) string {
+	return s.files.section(func(name string) bool { return s.audience.shows(thread, name) })
 }
 
 // Manifest describes the plugin.
@@ -74,7 +86,7 @@ func (p *Plugin) configure(raw []byte) error {
 	if config.Dir == "" {
 		p.log.Warn("no context directory: " + workspaceVariable + " is not set, and the setting dir is not either")
 	}
-	p.files.Store(newDirectory(config.Dir, config.MaxFileBytes, p.log))
+	p.shelf.Store(&shelf{files: newDirectory(config.Dir, config.MaxFileBytes, p.log), audience: config.audience})
 	return nil
 }
 
@@ -82,7 +94,7 @@ func (p *Plugin) configure(raw []byte) error {
 // cannot be read is logged and left out: a prompt without it is better than none.
 func (p *Plugin) OnBeforeInvoke(ctx context.Context, prompt *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
 	var parts []string
-	if section := p.files.Load().section(); section != "" {
+	if section := p.shelf.Load().section(prompt.Thread); section != "" {
 		parts = append(parts, section)
 	}
 	if prompt.Thread.SessionID == "" {

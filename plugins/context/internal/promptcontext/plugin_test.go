@@ -83,10 +83,16 @@ func (f fixture) write(name, content string) {
 	}
 }
 
+// prompt is one of the primary thread.
 func (f fixture) prompt(sessionID string) string {
 	f.Helper()
+	return f.promptIn(pluginsdk.Thread{ID: "T", Kind: pluginsdk.ThreadPrimary, Source: "web", SessionID: sessionID})
+}
+
+func (f fixture) promptIn(thread pluginsdk.Thread) string {
+	f.Helper()
 	got, err := f.plugin.OnBeforeInvoke(f.Context(), &pluginsdk.OnBeforeInvokeRequest{
-		Call: pluginsdk.Call{RunID: "R"}, Thread: pluginsdk.Thread{ID: "T", SessionID: sessionID}, Prompt: "HEADER\n\nhello",
+		Call: pluginsdk.Call{RunID: "R"}, Thread: thread, Prompt: "HEADER\n\nhello",
 	})
 	if err != nil {
 		f.Fatal(err)
@@ -289,6 +295,33 @@ func TestManifest(t *testing.T) {
 	manifest := new(Plugin).Manifest()
 	if manifest.Name != "context" || !json.Valid(manifest.SettingsSchema) {
 		t.Errorf("manifest = %+v", manifest)
+	}
+	var schema struct {
+		Properties map[string]struct {
+			Default json.RawMessage `json:"default"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(manifest.SettingsSchema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	// What an operator is told of the defaults is what holds without settings.
+	told := make(map[string]json.RawMessage)
+	for name, property := range schema.Properties {
+		if property.Default != nil {
+			told[name] = property.Default
+		}
+	}
+	raw, err := json.Marshal(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared, err := parseConfig(raw, "/w")
+	defaults, otherErr := parseConfig(nil, "/w")
+	if len(declared.FilesForOthers) == 0 {
+		declared.FilesForOthers = nil
+	}
+	if err != nil || otherErr != nil || len(told) != 3 || !reflect.DeepEqual(declared, defaults) {
+		t.Errorf("the schema's defaults are %+v (%v), the plugin's %+v (%v)", declared, err, defaults, otherErr)
 	}
 	if len(manifest.Capabilities) != 1 || manifest.Capabilities[0].Capability != pluginsdk.CapMessagesRead {
 		t.Errorf("capabilities = %v", manifest.Capabilities)

@@ -17,7 +17,7 @@ func TestOverTheWire(t *testing.T) {
 		t.Errorf("hooks = %v", manifest.Hooks)
 	}
 	got, err := plugin.OnBeforeInvoke(t.Context(), &pluginsdk.OnBeforeInvokeRequest{
-		Call: pluginsdk.Call{ID: "C", RunID: "R", Token: "token"}, Thread: pluginsdk.Thread{ID: "T"}, Prompt: "hello",
+		Call: pluginsdk.Call{ID: "C", RunID: "R", Token: "token"}, Thread: pluginsdk.Thread{ID: "T", Kind: pluginsdk.ThreadPrimary}, Prompt: "hello",
 	})
 	if err != nil {
 		t.Fatal(err)
