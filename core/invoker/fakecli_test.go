@@ -44,7 +44,17 @@ func runFakeCLI(mode string) {
 			f.status(message)
 		}
 	}
-	if f.mode != "plain" && f.mode != "hasty" { // deaf, lasting, staying: do not end with stdin
+	switch f.mode {
+	case "plain", "hasty":
+	case "babbling":
+		for range 3 {
+			f.announce()
+		}
+		f.endSession(3)
+	case "leaving":
+		_, _ = f.start("stubborn")
+		f.endSession(3)
+	default: // deaf, lasting, staying: do not end with stdin
 		linger()
 	}
 	f.endSession(0)
@@ -342,14 +352,29 @@ func (f *fakeCLI) ask(rest string) {
 // fork starts a process as the CLI's Bash tool does: in a session of its own.
 // The answer is its number.
 func (f *fakeCLI) fork() {
-	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), fakeEnv+"=lingerer")
-	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := child.Start(); err != nil {
+	pid, err := f.start("lingerer")
+	if err != nil {
 		f.say(err.Error())
 		return
 	}
-	f.say(strconv.Itoa(child.Process.Pid))
+	f.say(strconv.Itoa(pid))
+}
+
+// start starts a process in a session of its own, and returns its number when it
+// runs: what it writes first is waited for.
+func (f *fakeCLI) start(mode string) (pid int, err error) {
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), fakeEnv+"="+mode)
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	running, err := child.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	if err := child.Start(); err != nil {
+		return 0, err
+	}
+	_, err = running.Read(make([]byte, 1))
+	return child.Process.Pid, err
 }
 
 // strange writes what no release has written yet.
