@@ -40,7 +40,7 @@ var inherited = []string{
 	"CLAUDE_CODE_SUBAGENT_MODEL",
 	"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
 	"CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS",
-	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS",
+	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "CLAUDE_CODE_DISABLE_CRON",
 	"CLAUDE_CODE_EAGER_FLUSH",
 	"API_TIMEOUT_MS", "MAX_THINKING_TOKENS",
 	"BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT",
@@ -66,6 +66,10 @@ var preset = map[string]string{
 	// when it ends. Nobody is there for what that turn says, and the command
 	// ends with the idle process: without the feature the agent waits for it.
 	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+	// A schedule that the CLI finds in the working directory is run by every warm
+	// process there, as a turn of its own (verified with 2.1.197: also when it is
+	// not offered the tools for it). Schedules are Harness' own; see replaced.
+	"CLAUDE_CODE_DISABLE_CRON": "1",
 }
 
 // buildEnvironment returns what the CLI inherits of environ, as os.Environ has

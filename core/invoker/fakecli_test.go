@@ -153,7 +153,8 @@ func (f *fakeCLI) turn(message map[string]any) {
 	}
 	lines := strings.Split(prompt, "\n")
 	verb, rest, _ := strings.Cut(lines[len(lines)-1], " ")
-	f.write(map[string]any{"type": "system", "subtype": "init", "session_id": f.session, "model": "fake-model"})
+	f.write(map[string]any{"type": "system", "subtype": "init", "session_id": f.session, "model": "fake-model",
+		"claude_code_version": os.Getenv("INVOKER_TEST_VERSION"), "tools": strings.Fields(os.Getenv("INVOKER_TEST_TOOLS"))})
 	if message["uuid"] != nil { // steered, and too late for the turn that ran
 		f.echo(message)
 	}

@@ -23,8 +23,9 @@ type head struct {
 }
 
 type initLine struct {
-	Model   string `json:"model"`
-	Version string `json:"claude_code_version"`
+	Model   string   `json:"model"`
+	Version string   `json:"claude_code_version"`
+	Tools   []string `json:"tools"`
 	Servers []struct {
 		Name   string `json:"name"`
 		Status string `json:"status"`

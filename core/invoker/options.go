@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,6 +80,7 @@ func (c Config) fill(request pluginsdk.AgentRequest) (want, error) {
 	if err := checkRules(request.DisallowedTools); err != nil {
 		return want{}, fmt.Errorf("disallowed tools: %w", err)
 	}
+	disallowed := slices.Concat(replacedBut(allowed), c.DisallowedTools, request.DisallowedTools)
 	w := want{
 		options: options{
 			model:          cmp.Or(request.Model, c.Model),
@@ -86,7 +88,7 @@ func (c Config) fill(request pluginsdk.AgentRequest) (want, error) {
 			permissionMode: mode,
 			cwd:            cmp.Or(request.Cwd, c.Workspace),
 			allowed:        strings.Join(allowed, "\n"),
-			disallowed:     strings.Join(request.DisallowedTools, "\n"),
+			disallowed:     strings.Join(disallowed, "\n"),
 			appendPrompt:   request.AppendSystemPrompt,
 			schema:         string(request.JSONSchema),
 			budgetUSD:      request.MaxBudgetUSD,

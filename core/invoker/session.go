@@ -16,6 +16,7 @@ type session struct {
 	log     *slog.Logger
 	process *process
 	tools   ToolSession
+	watch   *toolWatch
 
 	// Of the turns, and so touched by one goroutine at a time.
 	threadID string // of the last turn

@@ -38,6 +38,7 @@ func (c *Claude) startSession(w want, resume bool) (*session, *inbox, *pluginsdk
 		options: w.options,
 		id:      id,
 		tools:   tools,
+		watch:   c.watch,
 		log:     c.config.Log.With("thread", w.threadID, "session", id),
 	}
 	in := s.open()
