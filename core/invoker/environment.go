@@ -1,6 +1,7 @@
 package invoker
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"slices"
@@ -101,13 +102,18 @@ func buildEnvironment(environ, added []string) []string {
 	return built
 }
 
-// environment is the whole environment of a process of the CLI.
-func (c *Claude) environment() []string {
-	env := buildEnvironment(os.Environ(), c.config.Env)
-	if c.config.Tools != nil {
+// environment is the whole environment of a process of the CLI, and the settings
+// that it is given. Variables in the operator's settings win over the daemon's.
+func (c Config) environment() (env []string, settings json.RawMessage, err error) {
+	own, err := readOperator(configDir(buildEnvironment(os.Environ(), c.Env)))
+	if err != nil {
+		return nil, nil, err
+	}
+	env = buildEnvironment(append(os.Environ(), own.environ...), c.Env)
+	if c.Tools != nil {
 		env = pastProxy(env)
 	}
-	return env
+	return env, own.settings, nil
 }
 
 // pastProxy lets the CLI reach the plugins' tools where the network has a

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -225,7 +226,9 @@ func (f *fakeCLI) act(verb, rest string) {
 		}
 		f.say("flooded")
 	case "ask":
-		f.ask(rest)
+		f.ask(rest, nil)
+	case "askagain": // although a rule may allow it
+		f.ask(rest, map[string]any{"decision_reason_type": "safetyCheck", "decision_reason": "It is a sensitive file."})
 	case "fork":
 		f.fork()
 	case "quietly": // a tool call, then nothing
@@ -337,15 +340,17 @@ func (f *fakeCLI) awaitInterrupt() {
 	}
 }
 
-// ask asks for a permission and says what the answer was.
-func (f *fakeCLI) ask(rest string) {
+// ask asks for a permission, with what it says of its reason, and says what the
+// answer was.
+func (f *fakeCLI) ask(rest string, reason map[string]any) {
 	tool, input, _ := strings.Cut(rest, " ")
-	subtype := "can_use_tool"
+	request := map[string]any{
+		"subtype": "can_use_tool", "tool_name": tool, "tool_use_id": "t1", "input": json.RawMessage(input)}
 	if tool == "odd" {
-		subtype = "something_new"
+		request["subtype"] = "something_new"
 	}
-	f.write(map[string]any{"type": "control_request", "request_id": "r1", "request": map[string]any{
-		"subtype": subtype, "tool_name": tool, "tool_use_id": "t1", "input": json.RawMessage(input)}})
+	maps.Copy(request, reason)
+	f.write(map[string]any{"type": "control_request", "request_id": "r1", "request": request})
 	answer, _ := json.Marshal(f.read())
 	f.say(string(answer))
 }

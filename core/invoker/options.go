@@ -122,9 +122,8 @@ func lines(text string) []string {
 }
 
 // arguments is the command line of a warm session. Every value is joined to
-// its flag, so that none can be read as a flag of its own. mcpConfig is the path
-// of a file, or empty.
-func (o options) arguments(session string, resume bool, mcpConfig string) []string {
+// its flag, so that none can be read as a flag of its own.
+func (o options) arguments(session string, resume bool, files privateFiles) []string {
 	args := []string{
 		"-p",
 		"--input-format=stream-json",
@@ -134,6 +133,7 @@ func (o options) arguments(session string, resume bool, mcpConfig string) []stri
 		"--replay-user-messages", // says when a steered message is taken up
 		"--permission-prompt-tool=stdio",
 		"--strict-mcp-config",
+		"--setting-sources=", // none: see operator.go
 		"--permission-mode=" + o.permissionMode,
 	}
 	optional := func(flag, value string) {
@@ -148,9 +148,10 @@ func (o options) arguments(session string, resume bool, mcpConfig string) []stri
 	}
 	optional("--model", o.model)
 	optional("--effort", o.effort)
-	optional("--append-system-prompt", o.appendPrompt)
 	optional("--json-schema", o.schema)
-	optional("--mcp-config", mcpConfig)
+	for kind, flag := range privateFlags {
+		optional(flag, files[kind])
+	}
 	if o.budgetUSD > 0 {
 		optional("--max-budget-usd", strconv.FormatFloat(o.budgetUSD, 'f', -1, 64))
 	}
