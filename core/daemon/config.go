@@ -61,6 +61,9 @@ type Config struct {
 	HookDeadlines  map[pluginsdk.Hook]time.Duration
 	HookGrace      time.Duration // a plugin is restarted when a call goes on this long past its deadline
 	PluginBackoff  time.Duration // wait before a plugin's first restart; doubles
+	// DisallowedTools are tool rules for what sessions are not offered, besides
+	// the tools of the CLI that do what Harness does itself.
+	DisallowedTools []string
 	// PluginPublishers are minisign public keys whose signatures are trusted,
 	// besides those of the files in DATA/publishers.
 	PluginPublishers []string
@@ -130,6 +133,10 @@ var variables = []variable{
 	{"HARNESS_CLAUDE", "the path of the Claude CLI", func(c *Config, v string) error { c.ClaudeBinary = v; return nil }},
 	{"HARNESS_ALLOWED_TOOLS", "tool rules separated by commas", func(c *Config, v string) error {
 		c.AllowedTools = splitList(v)
+		return nil
+	}},
+	{"HARNESS_DISALLOWED_TOOLS", "tool rules separated by commas", func(c *Config, v string) error {
+		c.DisallowedTools = splitList(v)
 		return nil
 	}},
 	{"HARNESS_PERMISSION_MODE", "default, acceptEdits or plan", func(c *Config, v string) error { c.PermissionMode = v; return nil }},

@@ -322,6 +322,7 @@ func (c Config) invoker(workspace, owner string, log *slog.Logger) invoker.Confi
 	return invoker.Config{
 		Binary: c.ClaudeBinary, Workspace: workspace, Env: []string{"HARNESS_OWNER=" + owner},
 		Model: c.Model, PermissionMode: c.PermissionMode, AllowedTools: c.AllowedTools,
+		DisallowedTools: c.DisallowedTools, NewTools: filepath.Join(c.Data, "agent-tools.json"),
 		MCPConfig: c.MCPConfig, MaxSessions: c.Agents, MemoryBudget: c.AgentMemory, IdleTimeout: c.IdleTimeout, SilenceTimeout: c.SilenceTimeout,
 		TurnTimeout: c.TurnTimeout, Log: log,
 	}
@@ -329,5 +330,10 @@ func (c Config) invoker(workspace, owner string, log *slog.Logger) invoker.Confi
 
 // DetectAgent says whether the real agent can be used, for doctor.
 func DetectAgent(ctx context.Context, config Config) invoker.Detection {
-	return invoker.Detect(ctx, config.invoker(filepath.Join(config.Data, "workspace"), "", config.Log))
+	return invoker.Detect(ctx, config.agentSeen())
+}
+
+// agentSeen is the agent's configuration for a look at it from outside.
+func (c Config) agentSeen() invoker.Config {
+	return c.invoker(filepath.Join(c.Data, "workspace"), "", c.Log)
 }

@@ -49,6 +49,7 @@ func startAgent(t testing.TB, mode string, change func(*Config)) *testAgent {
 		Env: []string{
 			fakeEnv + "=" + mode, "INVOKER_TEST_SESSIONS=" + a.sessions, "INVOKER_TEST_DATA=" + data,
 			ownerMark + "=" + a.owner,
+			"HOME=" + t.TempDir(),      // without anybody's settings
 			"GORACE=atexit_sleep_ms=0", // the fake's end under -race would take a second
 		},
 		InterruptGrace: testLimit,

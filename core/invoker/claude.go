@@ -16,6 +16,7 @@ import (
 type Claude struct {
 	config Config
 	pool   *pool
+	watch  *toolWatch
 
 	mu       sync.Mutex
 	running  bool
@@ -37,7 +38,7 @@ func New(config Config) (*Claude, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Claude{config: config, pool: &pool{max: config.MaxSessions}}, nil
+	return &Claude{config: config, pool: &pool{max: config.MaxSessions}, watch: newToolWatch(config)}, nil
 }
 
 // Start makes Invoke possible. It starts no process of the CLI yet.

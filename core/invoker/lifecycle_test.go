@@ -196,20 +196,20 @@ func TestTheMCPConfigurationIsNotOnTheCommandLine(t *testing.T) {
 func TestTheCommandLine(t *testing.T) {
 	o := options{
 		model: "sonnet", effort: "high", permissionMode: "default", allowed: "Read\nBash(git status:*)",
-		disallowed: "WebFetch", appendPrompt: "--sneaky", schema: `{"type":"object"}`, budgetUSD: 0.25,
+		disallowed: "WebFetch", schema: `{"type":"object"}`, budgetUSD: 0.25,
 	}
-	line := strings.Join(o.arguments("id", false, "/mcp.json"), "\n") + "\n"
+	line := strings.Join(o.arguments("id", false, privateFiles{privateMCP: "/mcp.json", privateSettings: "/s.json", privatePrompt: "/p.md"}), "\n") + "\n"
 	for _, want := range []string{
 		"-p\n", "--strict-mcp-config\n", "--permission-prompt-tool=stdio\n", "--session-id=id\n", "--model=sonnet\n",
 		"--effort=high\n", "--permission-mode=default\n", "--allowedTools=Read\n", "--allowedTools=Bash(git status:*)\n",
-		"--disallowedTools=WebFetch\n", "--append-system-prompt=--sneaky\n", "--json-schema={\"type\":\"object\"}\n",
+		"--disallowedTools=WebFetch\n", "--append-system-prompt-file=/p.md\n", "--settings=/s.json\n", "--setting-sources=\n", "--json-schema={\"type\":\"object\"}\n",
 		"--max-budget-usd=0.25\n", "--mcp-config=/mcp.json\n",
 	} {
 		if !strings.Contains(line, want) {
 			t.Errorf("no %q in\n%s", want, line)
 		}
 	}
-	if resumed := strings.Join(o.arguments("id", true, ""), " "); !strings.Contains(resumed, "--resume=id") || strings.Contains(resumed, "--session-id") {
+	if resumed := strings.Join(o.arguments("id", true, nil), " "); !strings.Contains(resumed, "--resume=id") || strings.Contains(resumed, "--session-id") {
 		t.Errorf("resumed: %s", resumed)
 	}
 }

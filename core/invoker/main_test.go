@@ -3,7 +3,9 @@ package invoker
 import (
 	"context"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -16,7 +18,11 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(fakeEnv) {
 	case "":
 		os.Exit(m.Run())
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+		fallthrough
 	case "lingerer":
+		_, _ = os.Stdout.WriteString("\n")
 		linger()
 	case "daemon":
 		runDaemon()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,6 +80,7 @@ func (c Config) fill(request pluginsdk.AgentRequest) (want, error) {
 	if err := checkRules(request.DisallowedTools); err != nil {
 		return want{}, fmt.Errorf("disallowed tools: %w", err)
 	}
+	disallowed := slices.Concat(replacedBut(allowed), c.DisallowedTools, request.DisallowedTools)
 	w := want{
 		options: options{
 			model:          cmp.Or(request.Model, c.Model),
@@ -86,7 +88,7 @@ func (c Config) fill(request pluginsdk.AgentRequest) (want, error) {
 			permissionMode: mode,
 			cwd:            cmp.Or(request.Cwd, c.Workspace),
 			allowed:        strings.Join(allowed, "\n"),
-			disallowed:     strings.Join(request.DisallowedTools, "\n"),
+			disallowed:     strings.Join(disallowed, "\n"),
 			appendPrompt:   request.AppendSystemPrompt,
 			schema:         string(request.JSONSchema),
 			budgetUSD:      request.MaxBudgetUSD,
@@ -120,9 +122,8 @@ func lines(text string) []string {
 }
 
 // arguments is the command line of a warm session. Every value is joined to
-// its flag, so that none can be read as a flag of its own. mcpConfig is the path
-// of a file, or empty.
-func (o options) arguments(session string, resume bool, mcpConfig string) []string {
+// its flag, so that none can be read as a flag of its own.
+func (o options) arguments(session string, resume bool, files privateFiles) []string {
 	args := []string{
 		"-p",
 		"--input-format=stream-json",
@@ -132,6 +133,7 @@ func (o options) arguments(session string, resume bool, mcpConfig string) []stri
 		"--replay-user-messages", // says when a steered message is taken up
 		"--permission-prompt-tool=stdio",
 		"--strict-mcp-config",
+		"--setting-sources=", // none: see operator.go
 		"--permission-mode=" + o.permissionMode,
 	}
 	optional := func(flag, value string) {
@@ -146,9 +148,10 @@ func (o options) arguments(session string, resume bool, mcpConfig string) []stri
 	}
 	optional("--model", o.model)
 	optional("--effort", o.effort)
-	optional("--append-system-prompt", o.appendPrompt)
 	optional("--json-schema", o.schema)
-	optional("--mcp-config", mcpConfig)
+	for kind, flag := range privateFlags {
+		optional(flag, files[kind])
+	}
 	if o.budgetUSD > 0 {
 		optional("--max-budget-usd", strconv.FormatFloat(o.budgetUSD, 'f', -1, 64))
 	}
