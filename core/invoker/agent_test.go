@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -196,8 +197,8 @@ func (a *testAgent) ask(thread, session, prompt string) pluginsdk.InvokeResult {
 	return a.Invoke(context.Background(), request(thread, session, prompt), nil)
 }
 
-func request(thread, session, prompt string) pluginsdk.AgentRequest {
-	return pluginsdk.AgentRequest{ThreadID: thread, SessionID: session, Resume: session != "", Prompt: prompt}
+func request(thread, session, prompt string) ledger.AgentRequest {
+	return ledger.AgentRequest{ThreadID: thread, SessionID: session, Resume: session != "", Prompt: prompt}
 }
 
 func wantText(t testing.TB, result pluginsdk.InvokeResult, text string) {

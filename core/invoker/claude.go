@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -75,7 +76,7 @@ func (c *Claude) Holds(threadID, sessionID string) bool {
 // ctx ends, the turn is interrupted and its process kept; what ctx was
 // cancelled with is the failure's message. A turn that ended with an answer all
 // the same is returned as the answer.
-func (c *Claude) Invoke(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+func (c *Claude) Invoke(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 	started := time.Now()
 	result := c.invoke(ctx, request, emit)
 	if result.SessionID == "" {
@@ -85,7 +86,7 @@ func (c *Claude) Invoke(ctx context.Context, request pluginsdk.AgentRequest, emi
 	return result
 }
 
-func (c *Claude) invoke(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+func (c *Claude) invoke(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 	if !c.enter() {
 		return pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{
 			Kind: pluginsdk.FailureOther, Message: "the agent is not running", Retryable: true,

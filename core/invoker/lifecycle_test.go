@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -125,16 +126,16 @@ func TestACLIThatCannotBeStartedIsSaidInWords(t *testing.T) {
 func TestRequestsThatCannotWorkAreRefused(t *testing.T) {
 	a := startAgent(t, "plain", nil)
 	for name, test := range map[string]struct {
-		request pluginsdk.AgentRequest
+		request ledger.AgentRequest
 		kind    pluginsdk.FailureKind
 	}{
-		"a directory that is gone":      {pluginsdk.AgentRequest{Cwd: "/no/such/directory"}, pluginsdk.FailureOther},
-		"a relative directory":          {pluginsdk.AgentRequest{Cwd: "somewhere"}, pluginsdk.FailureOther},
-		"permissions skipped":           {pluginsdk.AgentRequest{PermissionMode: "bypassPermissions"}, pluginsdk.FailureOther},
-		"a rule that is a flag":         {pluginsdk.AgentRequest{AllowedTools: []string{"--help"}}, pluginsdk.FailureOther},
-		"a resume without a session":    {pluginsdk.AgentRequest{Resume: true}, pluginsdk.FailureUnknownSession},
-		"a session of another agent's":  {pluginsdk.AgentRequest{Resume: true, SessionID: "abc"}, pluginsdk.FailureUnknownSession},
-		"a new session that is no UUID": {pluginsdk.AgentRequest{SessionID: "abc"}, pluginsdk.FailureOther},
+		"a directory that is gone":      {ledger.AgentRequest{Cwd: "/no/such/directory"}, pluginsdk.FailureOther},
+		"a relative directory":          {ledger.AgentRequest{Cwd: "somewhere"}, pluginsdk.FailureOther},
+		"permissions skipped":           {ledger.AgentRequest{PermissionMode: "bypassPermissions"}, pluginsdk.FailureOther},
+		"a rule that is a flag":         {ledger.AgentRequest{AllowedTools: []string{"--help"}}, pluginsdk.FailureOther},
+		"a resume without a session":    {ledger.AgentRequest{Resume: true}, pluginsdk.FailureUnknownSession},
+		"a session of another agent's":  {ledger.AgentRequest{Resume: true, SessionID: "abc"}, pluginsdk.FailureUnknownSession},
+		"a new session that is no UUID": {ledger.AgentRequest{SessionID: "abc"}, pluginsdk.FailureOther},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_ = wantFailure(t, a.Invoke(t.Context(), test.request, nil), test.kind, false)

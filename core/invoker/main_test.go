@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/core/ledger"
 )
 
 // The fake CLI is this test binary, run again with fakeEnv set.
@@ -48,7 +48,7 @@ func runDaemon() {
 	if err := claude.Start(context.Background()); err != nil {
 		os.Exit(3)
 	}
-	result := claude.Invoke(context.Background(), pluginsdk.AgentRequest{ThreadID: "thread", Prompt: "say x"}, nil)
+	result := claude.Invoke(context.Background(), ledger.AgentRequest{ThreadID: "thread", Prompt: "say x"}, nil)
 	if result.Text != "x" {
 		os.Exit(4)
 	}

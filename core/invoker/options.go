@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -39,7 +40,7 @@ type want struct {
 
 // settle fills in what a request leaves open. The failure says what is wrong
 // with the request.
-func (c Config) settle(request pluginsdk.AgentRequest) (want, *pluginsdk.Failure) {
+func (c Config) settle(request ledger.AgentRequest) (want, *pluginsdk.Failure) {
 	if failure := checkSession(request); failure != nil {
 		return want{}, failure
 	}
@@ -51,7 +52,7 @@ func (c Config) settle(request pluginsdk.AgentRequest) (want, *pluginsdk.Failure
 }
 
 // checkSession refuses the session ids that the CLI would refuse.
-func checkSession(request pluginsdk.AgentRequest) *pluginsdk.Failure {
+func checkSession(request ledger.AgentRequest) *pluginsdk.Failure {
 	if request.SessionID == "" && !request.Resume {
 		return nil
 	}
@@ -65,7 +66,7 @@ func checkSession(request pluginsdk.AgentRequest) *pluginsdk.Failure {
 	return failure
 }
 
-func (c Config) fill(request pluginsdk.AgentRequest) (want, error) {
+func (c Config) fill(request ledger.AgentRequest) (want, error) {
 	mode := cmp.Or(request.PermissionMode, c.PermissionMode, "default")
 	if err := checkPermissionMode(mode); err != nil {
 		return want{}, err
