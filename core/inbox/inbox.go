@@ -42,7 +42,7 @@ type Store interface {
 	Claim(ctx context.Context, threadID, owner string) (ledger.Claim, error)
 	Unclaim(ctx context.Context, threadID, owner string) error
 	Recover(ctx context.Context, owner string) (threads []string, err error)
-	Retry(ctx context.Context, fence ledger.Fence, runID string, at time.Time, reason string) error
+	EndAttempt(ctx context.Context, fence ledger.Fence, end ledger.AttemptEnd) error
 	Release(ctx context.Context, fence ledger.Fence, runID string) error
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)
 	Runs(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error)
@@ -58,8 +58,9 @@ type Pipeline interface {
 	// Handle takes one run through the pipeline. Nil means that the run is
 	// over. An error leaves it open: CodeUnavailable is worth another attempt,
 	// CodeStale means that the run is somebody else's by now, any other is
-	// hopeless. ctx ends also when a person stops the run, work only when the
-	// daemon stops.
+	// hopeless. An error that has a method Effects() []ledger.Effect says what is to
+	// be stored with the end of the attempt, should another follow. ctx ends also
+	// when a person stops the run, work only when the daemon stops.
 	Handle(work, ctx context.Context, claim ledger.Claim) error
 	// Fail ends a run that will not be attempted again and tells the person:
 	// as cancelled when the cause is CodeCancelled, else as failed.

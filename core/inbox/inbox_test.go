@@ -189,6 +189,31 @@ func TestSlotsBoundWhatExecutes(t *testing.T) {
 	}
 }
 
+// effective is an error of an attempt whose hooks have done something.
+type effective struct{ error }
+
+func (e effective) Unwrap() error { return e.error }
+func (effective) Effects() []ledger.Effect {
+	return []ledger.Effect{{Plugin: "activity", Key: "complete:1"}}
+}
+
+// What hooks did to an attempt that failed is stored with its end.
+func TestTheEndOfAnAttemptHasItsEffects(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.line.handle = func(_ context.Context, claim ledger.Claim) error {
+		if claim.Run.Attempt == 1 {
+			return effective{pluginsdk.Errorf(pluginsdk.CodeUnavailable, "529")}
+		}
+		return nil
+	}
+	f.begin(t)
+	f.submit(t, "T", "1", "x")
+	f.store.until(t, "the end of the run", f.store.allFinal)
+	if ends := f.store.ends; len(ends) != 1 || ends[0].Reason != "529" || len(ends[0].Effects) != 1 || ends[0].Effects[0].Plugin != "activity" {
+		t.Errorf("ends of attempts: %+v", ends)
+	}
+}
+
 // A thread whose head waits for its next attempt must not be overtaken.
 func TestRetryKeepsTheOrderAndEnds(t *testing.T) {
 	f := newFixture(t, Config{MaxAttempts: 3})
@@ -411,6 +436,8 @@ func TestSubmitNamesWhatIsWrong(t *testing.T) {
 	for want, s := range map[string]pluginsdk.Submission{
 		"content:":  {Source: "web", Key: "1", Content: " \n"},
 		"more than": {Source: "web", Key: "1", Content: strings.Repeat("x", MaxContent+1)},
+		"author,":   {Source: "web", Key: "1", Content: "x", Metadata: []byte(`"` + strings.Repeat("x", MaxContent) + `"`)},
+		"key: 513":  {Source: "web", Key: strings.Repeat("k", maxKey+1), Content: "x"},
 		"source:":   {Key: "1", Content: "x"},
 		"key:":      {Source: "web", Content: "x"},
 		"no thread": {Source: "web", Key: "1", Content: "x", ThreadID: "unknown"},

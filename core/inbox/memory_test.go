@@ -23,6 +23,7 @@ type memory struct {
 	metadata map[string]json.RawMessage
 	keys     map[string]pluginsdk.Accepted
 	answers  []string
+	ends     []ledger.AttemptEnd
 	plugins  map[string]string // that submitted the runs
 	changed  chan struct{}
 	failing  error
@@ -292,11 +293,14 @@ func (m *memory) set(id string, state pluginsdk.RunState, at time.Time, attempts
 	return nil
 }
 
-func (m *memory) Retry(_ context.Context, _ ledger.Fence, id string, at time.Time, _ string) error {
+func (m *memory) EndAttempt(_ context.Context, _ ledger.Fence, end ledger.AttemptEnd) error {
 	if err := m.ask("retry"); err != nil {
 		return err
 	}
-	return m.set(id, pluginsdk.RunQueued, at, 0)
+	m.mu.Lock()
+	m.ends = append(m.ends, end)
+	m.mu.Unlock()
+	return m.set(end.RunID, pluginsdk.RunQueued, end.At, 0)
 }
 
 func (m *memory) Release(_ context.Context, _ ledger.Fence, id string) error {

@@ -10,8 +10,12 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// MaxContent is the longest message accepted, in bytes.
+// MaxContent is the longest message accepted, in bytes. What comes with it (author,
+// metadata, where the attachments are) may be as long.
 const MaxContent = 1 << 20
+
+// maxKey is the longest key accepted, in bytes.
+const maxKey = 512
 
 // Submit stores a plugin's message and its run and returns their ids. Repeated
 // with the same source and key, it returns the first one's. A message that is a
@@ -119,12 +123,26 @@ func validate(s pluginsdk.Submission) error {
 	case len(s.Content) > MaxContent:
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: %d bytes is more than the %d allowed; send it as a file",
 			len(s.Content), MaxContent)
+	case accompanying(s) > MaxContent:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "author, metadata, attachments: %d bytes is more than the %d allowed",
+			accompanying(s), MaxContent)
+	case len(s.Key) > maxKey:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "key: %d bytes is more than the %d allowed", len(s.Key), maxKey)
 	case s.Source == "":
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "source: a message must say where it comes from")
 	case s.Key == "":
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "key: a message needs a key that is unique for its source")
 	}
 	return nil
+}
+
+// accompanying is how many bytes come with a message's content.
+func accompanying(s pluginsdk.Submission) int {
+	size := len(s.Author) + len(s.Metadata)
+	for _, file := range s.Attachments {
+		size += len(file.Name) + len(file.Type) + len(file.Where)
+	}
+	return size
 }
 
 // primaryID returns the id of the primary thread, which never changes.

@@ -296,7 +296,12 @@ func (in *Inbox) settle(ctx context.Context, w *worker, claim ledger.Claim, caus
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeUnavailable && claim.Run.Attempt < in.config.MaxAttempts:
 		at := in.config.Now().Add(in.backoff(claim.Run.Attempt))
 		log.Warn("attempt failed; the run is tried again", "err", cause, "at", at)
-		retry := func() error { return in.store.Retry(clean, claim.Fence, runID, at, cause.Error()) }
+		end := ledger.AttemptEnd{RunID: runID, At: at, Reason: cause.Error()}
+		var effective interface{ Effects() []ledger.Effect }
+		if errors.As(cause, &effective) {
+			end.Effects = effective.Effects()
+		}
+		retry := func() error { return in.store.EndAttempt(clean, claim.Fence, end) }
 		if !in.conclude(log, w, retry, fail) {
 			return
 		}
