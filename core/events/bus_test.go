@@ -24,7 +24,7 @@ func seqs(events []pluginsdk.Event) string {
 func TestSinceReturnsWhatFollowsAndSaysWhenItIsGone(t *testing.T) {
 	bus := New(Config{RingEvents: 4})
 	for range 6 {
-		bus.Publish(pluginsdk.EventCronFired, "", nil)
+		bus.Publish(pluginsdk.EventThreadUpdated, "", nil)
 	}
 	boot := bus.Position().Boot
 	for _, row := range []struct {
@@ -88,7 +88,7 @@ func TestSlowSubscriberLosesDeltasFirst(t *testing.T) {
 	defer sub.Stop()
 	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
 	<-entered
-	bus.Publish(pluginsdk.EventCronFired, "", nil) // not subscribed
+	bus.Publish(pluginsdk.EventThreadUpdated, "", nil) // not subscribed
 	for range 20 {
 		bus.Publish(pluginsdk.EventPipelineStream, "t", stream(pluginsdk.StreamTextDelta))
 	}
@@ -274,7 +274,7 @@ func TestASubscriberBeginsWhereAnotherEnded(t *testing.T) {
 	<-entered
 	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
 	end := old.Stop()
-	bus.Publish(pluginsdk.EventCronFired, "t", nil)
+	bus.Publish(pluginsdk.EventThreadUpdated, "t", nil)
 	bus.Publish(pluginsdk.EventPipelineComplete, "t", nil)
 
 	if got := heard(bus, []string{"pipeline:*"}, end, 4); seqs(got) != "1 2 4 " {
