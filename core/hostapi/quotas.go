@@ -174,7 +174,7 @@ func (q *Quotas) mayKeep(ctx context.Context, a *account, plugin string, size, l
 	}
 	return q.refuse(a, plugin, "bytes in all", pluginsdk.Errorf(pluginsdk.CodeExhausted,
 		"bytes in all: the plugin %s may store %d and has stored %d; try again when some of it is deleted, "+
-			"or an operator can allow it more: harness plugin limits %s --stored-bytes N", plugin, limit, stored, plugin))
+			"or an operator can allow it more: harness plugin limits %s --stored N", plugin, limit, stored, plugin))
 }
 
 // turn waits until the plugin may write to the database; release ends its turn.

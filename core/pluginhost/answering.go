@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -38,7 +39,7 @@ func (h *Host) Release(run string) {
 }
 
 // Live puts what is known of a plugin at this moment into its row.
-func (h *Host) Live(row pluginsdk.PluginInfo) pluginsdk.PluginInfo {
+func (h *Host) Live(row ledger.Plugin) ledger.Plugin {
 	if instance, ok := h.current.Load(row.Name); ok {
 		instance.(*Instance).live(&row)
 	}

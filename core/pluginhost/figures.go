@@ -9,15 +9,20 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
 
+// slowInRun is how long a call in a run takes before it counts as slow.
+const slowInRun = time.Second
+
 // figures are what an instance counts of its plugin.
 type figures struct {
-	mu    sync.Mutex
-	since time.Time
-	hooks map[pluginsdk.Hook]*tally.Calls
-	usage map[*version]launch.Usage // of the versions that run
-	spent float64                   // CPU seconds of those that are gone
-	dirty bool                      // calls were counted since the last snapshot that was stored
-	saved time.Time
+	mu      sync.Mutex
+	since   time.Time
+	hooks   map[pluginsdk.Hook]*tally.Calls
+	slow    int64                     // calls in runs
+	dropped int64                     // rows of effects
+	usage   map[*version]launch.Usage // of the versions that run
+	spent   float64                   // CPU seconds of those that are gone
+	dirty   bool                      // something was counted since the last snapshot that was stored
+	saved   time.Time
 }
 
 func newFigures() *figures {
@@ -39,6 +44,25 @@ func (f *figures) record(hook pluginsdk.Hook, took time.Duration, err error) {
 	f.dirty = true
 }
 
+// waited counts a call that a run waited for.
+func (f *figures) waited(took time.Duration) {
+	if took <= slowInRun {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.slow++
+	f.dirty = true
+}
+
+// charge counts rows that were not stored.
+func (f *figures) charge(rows int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dropped += int64(rows)
+	f.dirty = true
+}
+
 // measured takes the latest reading of a version's processes.
 func (f *figures) measured(v *version, usage launch.Usage) {
 	f.mu.Lock()
@@ -54,37 +78,46 @@ func (f *figures) ended(v *version) {
 	delete(f.usage, v)
 }
 
-// ledger returns the figures as they are now.
-func (f *figures) ledger(restarts int) pluginsdk.PluginFigures {
+// snapshot returns the figures as they are now, but for what the plugin has asked of
+// the host.
+func (f *figures) snapshot(restarts int) pluginsdk.PluginFigures {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	ledger := pluginsdk.PluginFigures{
-		Hooks:      make(map[pluginsdk.Hook]pluginsdk.CallFigures, len(f.hooks)),
+	now := pluginsdk.PluginFigures{
+		Hooks: make(map[pluginsdk.Hook]pluginsdk.CallFigures, len(f.hooks)),
+		Slow:  f.slow, RowsDropped: f.dropped,
 		CPUSeconds: f.spent, Restarts: restarts, Since: f.since, At: time.Now(),
 	}
 	for _, usage := range f.usage {
-		ledger.RSSBytes += usage.RSSBytes
-		ledger.CPUSeconds += usage.CPUSeconds
-		ledger.Processes += usage.Processes
+		now.RSSBytes += usage.RSSBytes
+		now.CPUSeconds += usage.CPUSeconds
+		now.Processes += usage.Processes
 	}
 	for hook, h := range f.hooks {
 		calls := h.Figures()
-		ledger.Calls += calls.Calls
-		ledger.Errors += calls.Errors
-		ledger.Timeouts += calls.Timeouts
-		ledger.Hooks[hook] = calls
+		now.Calls += calls.Calls
+		now.Errors += calls.Errors
+		now.Timeouts += calls.Timeouts
+		now.Hooks[hook] = calls
 	}
-	return ledger
+	return now
 }
 
-// The ledger is stored for who asks while the daemon is down or has no web:
+// figuresNow are the plugin's figures, with what it has asked of the host.
+func (i *Instance) figuresNow(restarts int) pluginsdk.PluginFigures {
+	now := i.figures.snapshot(restarts)
+	now.Host, now.HeldBack = i.host.config.HostFigures(i.name)
+	return now
+}
+
+// The figures are stored for who asks while the daemon is down or has no web:
 // soon after calls, seldom without.
 const (
 	saveBusy = 2 * time.Second
 	saveIdle = 15 * time.Second
 )
 
-// due reports whether the ledger is to be stored now, and notes that it is.
+// due reports whether the figures are to be stored now, and notes that they are.
 func (f *figures) due(now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
