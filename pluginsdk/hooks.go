@@ -1,6 +1,9 @@
 package pluginsdk
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Hook names one bend of the pipeline (or of the life of tasks, settings,
 // events and deliveries) that a plugin can answer.
@@ -63,7 +66,7 @@ const (
 	ClassChain    DeadlineClass = "chain"    // 15 s
 	ClassCommand  DeadlineClass = "command"  // 30 s
 	ClassGate     DeadlineClass = "gate"     // 10 min
-	ClassDelivery DeadlineClass = "delivery" // 60 s
+	ClassDelivery DeadlineClass = "delivery" // 30 s
 	ClassTool     DeadlineClass = "tool"     // 10 min
 	// ClassWork has no end of its own: a call is ended when it has reported no
 	// progress (ReportProgress) for 5 minutes, or when the work is cancelled.
@@ -78,10 +81,8 @@ func (c DeadlineClass) Limit() time.Duration {
 		return 5 * time.Second
 	case ClassChain:
 		return 15 * time.Second
-	case ClassCommand:
+	case ClassCommand, ClassDelivery:
 		return 30 * time.Second
-	case ClassDelivery:
-		return 60 * time.Second
 	case ClassWork:
 		return 5 * time.Minute
 	case ClassGate, ClassTool:
@@ -120,29 +121,30 @@ type HookSpec struct {
 	AnsweredBy func(Plugin) bool
 }
 
-// Hooks is THE table of the hooks, in the order in which a run comes to them.
+// table is THE table of the hooks, in the order in which a run comes to them.
 // Every other list of hooks is made from it.
-func Hooks() []HookSpec {
-	return []HookSpec{
-		{HookBeforeRun, RunGate, FailClosed, ClassGate, nil, implements[BeforeRunHook]},
-		{HookPipelineStart, RunNotify, FailOpen, ClassNotify, []Part{PartMessage}, implements[PipelineStartHook]},
-		{HookMessage, RunNotify, FailOpen, ClassNotify, nil, implements[MessageHook]},
-		{HookBeforeInvoke, RunChain, FailOpen, ClassChain, []Part{PartMessage}, implements[BeforeInvokeHook]},
-		{HookAfterInvoke, RunNotify, FailOpen, ClassNotify, []Part{PartMessage, PartResult}, implements[AfterInvokeHook]},
-		{HookCommand, RunFirst, FailOpen, ClassCommand, nil, implements[CommandHook]},
-		{HookBeforeReply, RunChain, FailOpen, ClassChain, []Part{PartMessage}, implements[BeforeReplyHook]},
-		{HookPipelineComplete, RunNotify, FailOpen, ClassNotify, []Part{PartMessage, PartEvents, PartSteps}, implements[PipelineCompleteHook]},
-		{HookTaskCreate, RunChain, FailClosed, ClassWork, nil, implements[TaskCreateHook]},
-		{HookTaskComplete, RunGate, FailClosed, ClassWork, nil, implements[TaskCompleteHook]},
-		{HookTaskValidated, RunNotify, FailClosed, ClassWork, nil, implements[TaskValidatedHook]},
-		{HookTaskFailed, RunNotify, FailOpen, ClassWork, nil, implements[TaskFailedHook]},
-		{HookSettingsChange, RunOne, FailOpen, ClassNotify, nil, implements[SettingsChangeHook]},
-		{HookBroadcast, RunOne, FailOpen, ClassNotify, nil, implements[BroadcastHook]},
-		{HookCheck, RunOne, FailOpen, ClassNotify, nil, implements[CheckHook]},
-		{HookDeliver, RunOne, FailOpen, ClassDelivery, nil, implements[DeliverHook]},
-		{HookCallTool, RunOne, FailOpen, ClassTool, nil, implements[ToolProvider]},
-	}
+var table = []HookSpec{
+	{HookBeforeRun, RunGate, FailClosed, ClassGate, nil, implements[BeforeRunHook]},
+	{HookPipelineStart, RunNotify, FailOpen, ClassNotify, []Part{PartMessage}, implements[PipelineStartHook]},
+	{HookMessage, RunNotify, FailOpen, ClassNotify, nil, implements[MessageHook]},
+	{HookBeforeInvoke, RunChain, FailOpen, ClassChain, []Part{PartMessage}, implements[BeforeInvokeHook]},
+	{HookAfterInvoke, RunNotify, FailOpen, ClassNotify, []Part{PartMessage, PartResult}, implements[AfterInvokeHook]},
+	{HookCommand, RunFirst, FailOpen, ClassCommand, nil, implements[CommandHook]},
+	{HookBeforeReply, RunChain, FailOpen, ClassChain, []Part{PartMessage}, implements[BeforeReplyHook]},
+	{HookPipelineComplete, RunNotify, FailOpen, ClassNotify, []Part{PartMessage, PartEvents, PartSteps}, implements[PipelineCompleteHook]},
+	{HookTaskCreate, RunChain, FailClosed, ClassWork, nil, implements[TaskCreateHook]},
+	{HookTaskComplete, RunGate, FailClosed, ClassWork, nil, implements[TaskCompleteHook]},
+	{HookTaskValidated, RunNotify, FailClosed, ClassWork, nil, implements[TaskValidatedHook]},
+	{HookTaskFailed, RunNotify, FailOpen, ClassWork, nil, implements[TaskFailedHook]},
+	{HookSettingsChange, RunOne, FailOpen, ClassNotify, nil, implements[SettingsChangeHook]},
+	{HookBroadcast, RunOne, FailOpen, ClassNotify, nil, implements[BroadcastHook]},
+	{HookCheck, RunOne, FailOpen, ClassNotify, nil, implements[CheckHook]},
+	{HookDeliver, RunOne, FailOpen, ClassDelivery, nil, implements[DeliverHook]},
+	{HookCallTool, RunOne, FailOpen, ClassTool, nil, implements[ToolProvider]},
 }
+
+// Hooks returns the table of the hooks, in the order in which a run comes to them.
+func Hooks() []HookSpec { return slices.Clone(table) }
 
 // implements reports whether a plugin implements the interface H.
 func implements[H any](plugin Plugin) bool {
@@ -152,7 +154,7 @@ func implements[H any](plugin Plugin) bool {
 
 // Spec returns the hook's row of the table; false: the contract has no such hook.
 func (h Hook) Spec() (HookSpec, bool) {
-	for _, spec := range Hooks() {
+	for _, spec := range table {
 		if spec.Hook == h {
 			return spec, true
 		}
@@ -162,8 +164,8 @@ func (h Hook) Spec() (HookSpec, bool) {
 
 // AllHooks returns every hook of the contract.
 func AllHooks() []Hook {
-	hooks := make([]Hook, 0, len(Hooks()))
-	for _, spec := range Hooks() {
+	hooks := make([]Hook, 0, len(table))
+	for _, spec := range table {
 		hooks = append(hooks, spec.Hook)
 	}
 	return hooks
@@ -172,7 +174,7 @@ func AllHooks() []Hook {
 // HooksOf returns the hooks that a plugin answers: those whose interfaces it
 // implements.
 func HooksOf(plugin Plugin) (hooks []Hook) {
-	for _, spec := range Hooks() {
+	for _, spec := range table {
 		if spec.AnsweredBy(plugin) {
 			hooks = append(hooks, spec.Hook)
 		}

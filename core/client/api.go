@@ -38,6 +38,15 @@ type Run struct {
 	Attempt       int                `json:"attempt"`
 	NextAttemptAt time.Time          `json:"nextAttemptAt,omitzero"`
 	Error         string             `json:"error,omitempty"`
+	// Result and Outcomes are of a run that is read by itself.
+	Result   *Result             `json:"result,omitempty"`
+	Outcomes []pluginsdk.Outcome `json:"outcomes,omitempty"` // of the commands in the result
+}
+
+// Result is what the agent answered, before commands were cut from it and
+// plugins had their say.
+type Result struct {
+	Text string `json:"text"`
 }
 
 // Health asks whether the daemon answers.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/settings"
+	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -51,14 +52,21 @@ type Config struct {
 	RetryMax       time.Duration
 	RetryJitter    float64
 	MaxWaiting     int
-	AgentMemory    int64         // bytes that all agent processes together may hold; 0: no limit
-	Deliveries     int           // attempts of a delivery before it is dead
-	DeliveryMax    time.Duration // longest wait between two of them
-	RetentionDays  int           // activity and metrics older than this are deleted; 0: kept for ever
+	ToolBounds     toolserver.Bounds // of what plugins offer the agent; zero fields: the default
+	AgentMemory    int64             // bytes that all agent processes together may hold; 0: no limit
+	Deliveries     int               // attempts of a delivery before it is dead
+	DeliveryMax    time.Duration     // longest wait between two of them
+	RetentionDays  int               // activity and metrics older than this are deleted; 0: kept for ever
 	DrainGrace     time.Duration
 	HookDeadlines  map[pluginsdk.Hook]time.Duration
-	HookGrace      time.Duration // a plugin is restarted when a call goes on this long past its deadline
-	PluginBackoff  time.Duration // wait before a plugin's first restart; doubles
+	// HookBudget is how much of a run may go into calls of open hooks, in all; 0: the
+	// default, 20 s.
+	HookBudget    time.Duration
+	HookGrace     time.Duration // a plugin is restarted when a call goes on this long past its deadline
+	PluginBackoff time.Duration // wait before a plugin's first restart; doubles
+	// DisallowedTools are tool rules for what sessions are not offered, besides
+	// the tools of the CLI that do what Harness does itself.
+	DisallowedTools []string
 	// PluginPublishers are minisign public keys whose signatures are trusted,
 	// besides those of the files in DATA/publishers.
 	PluginPublishers []string
@@ -130,6 +138,10 @@ var variables = []variable{
 		c.AllowedTools = splitList(v)
 		return nil
 	}},
+	{"HARNESS_DISALLOWED_TOOLS", "tool rules separated by commas", func(c *Config, v string) error {
+		c.DisallowedTools = splitList(v)
+		return nil
+	}},
 	{"HARNESS_PERMISSION_MODE", "default, acceptEdits or plan", func(c *Config, v string) error { c.PermissionMode = v; return nil }},
 	{"HARNESS_MCP_CONFIG", "a JSON file with mcpServers", setMCPConfig},
 	{"HARNESS_SILENCE_TIMEOUT", "a duration such as 5m", func(c *Config, v string) error { return durationInto(&c.SilenceTimeout, v) }},
@@ -140,12 +152,15 @@ var variables = []variable{
 	{"HARNESS_RETRY_MAX", "a duration such as 1m", func(c *Config, v string) error { return durationInto(&c.RetryMax, v) }},
 	{"HARNESS_RETRY_JITTER", "a number from 0.01 to 1", setJitter},
 	{"HARNESS_AGENT_MEMORY", "a size such as 2GiB, or 0 for no limit", setAgentMemory},
+	{"HARNESS_TOOLS_MAX", "a number from 1 to 1000", func(c *Config, v string) error { return intInto(&c.ToolBounds.Tools, v, 1, 1000) }},
+	{"HARNESS_TOOLS_BYTES", "a size from 1KiB to 16MiB, such as 128KiB", setToolBytes},
 	{"HARNESS_DELIVERY_ATTEMPTS", "a number from 1 to 1000", func(c *Config, v string) error { return intInto(&c.Deliveries, v, 1, 1000) }},
 	{"HARNESS_DELIVERY_RETRY_MAX", "a duration such as 5m", func(c *Config, v string) error { return durationInto(&c.DeliveryMax, v) }},
 	{"HARNESS_RETENTION_DAYS", "a number from 0 (keep for ever) to 36500", func(c *Config, v string) error { return intInto(&c.RetentionDays, v, 0, 36500) }},
 	{"HARNESS_MAX_WAITING", "a number from 1 to 1000000", func(c *Config, v string) error { return intInto(&c.MaxWaiting, v, 1, 1000000) }},
 	{"HARNESS_DRAIN_GRACE", "a duration such as 10s", func(c *Config, v string) error { return durationInto(&c.DrainGrace, v) }},
 	{"HARNESS_HOOK_DEADLINES", "HOOK=DURATION separated by commas, such as OnBeforeInvoke=20s", setHookDeadlines},
+	{"HARNESS_HOOK_BUDGET", "a duration such as 20s", func(c *Config, v string) error { return durationInto(&c.HookBudget, v) }},
 	{"HARNESS_HOOK_GRACE", "a duration such as 5s", func(c *Config, v string) error { return durationInto(&c.HookGrace, v) }},
 	{"HARNESS_PLUGIN_BACKOFF", "a duration such as 1s", func(c *Config, v string) error { return durationInto(&c.PluginBackoff, v) }},
 	{"HARNESS_PLUGIN_PUBLISHERS", "minisign public keys separated by commas", setPublishers},
@@ -259,6 +274,15 @@ func setAgentMemory(c *Config, value string) error {
 	return nil
 }
 
+func setToolBytes(c *Config, value string) error {
+	size, err := humanize.ParseBytes(value)
+	if err != nil || size < 1<<10 || size > 16<<20 {
+		return errors.New("not a size in that range")
+	}
+	c.ToolBounds.Bytes = int(size)
+	return nil
+}
+
 func intInto(field *int, value string, low, high int) error {
 	number, err := strconv.Atoi(value)
 	if err != nil {
@@ -290,14 +314,17 @@ func splitList(value string) []string {
 	return list
 }
 
-// firedHooks are the hooks of a run, the one that carries messages to people,
-// and the call of a tool: only they have deadlines that can be set.
-func firedHooks() []pluginsdk.Hook {
-	return []pluginsdk.Hook{
-		pluginsdk.HookBeforeRun, pluginsdk.HookPipelineStart, pluginsdk.HookMessage, pluginsdk.HookBeforeInvoke,
-		pluginsdk.HookAfterInvoke, pluginsdk.HookCommand, pluginsdk.HookBeforeReply, pluginsdk.HookPipelineComplete,
-		pluginsdk.HookDeliver, pluginsdk.HookCallTool,
+// firedHooks are the hooks whose deadlines can be set: those of a run, the one that
+// carries messages to people, and the call of a tool. What the plugin host itself
+// asks of a plugin, and work that may take as long as it goes on, have none to set.
+func firedHooks() (hooks []pluginsdk.Hook) {
+	for _, spec := range pluginsdk.Hooks() {
+		asked := spec.Runner == pluginsdk.RunOne && spec.Class == pluginsdk.ClassNotify
+		if !asked && spec.Class != pluginsdk.ClassWork {
+			hooks = append(hooks, spec.Hook)
+		}
 	}
+	return hooks
 }
 
 func setHookDeadlines(c *Config, value string) error {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -210,6 +211,38 @@ func TestRunningIsAboutTheLock(t *testing.T) {
 	}
 }
 
+// An upgrade of the CLI can bring a tool that does what Harness does: whoever
+// runs doctor after it reads of it, until it is decided what becomes of it.
+func TestDoctorNamesNewToolsOfTheAgent(t *testing.T) {
+	config := ailing(t)
+	config.Agent = "claude"
+	file := config.agentSeen().NewTools
+	silent := func() {
+		t.Helper()
+		for _, got := range Doctor(t.Context(), config) {
+			if got.Name == "agent's tools" {
+				t.Errorf("it says %q", got.Detail)
+			}
+		}
+	}
+	silent()
+	if err := os.WriteFile(file, []byte(`{"version":"9.0.0","tools":["Bash","Alarm","Bell"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := check(t, config, "agent's tools")
+	wantCheck(t, got, false, "9.0.0 has tools that this version of Harness does not know: Alarm, Bell")
+	if !got.Optional {
+		t.Error("Harness works with a tool that it does not know")
+	}
+	config.AllowedTools, config.DisallowedTools = []string{"Bell"}, []string{"Alarm"}
+	silent()
+	config.AllowedTools = nil
+	if err := os.WriteFile(file, []byte(`oops`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantCheck(t, check(t, config, "agent's tools"), false, "agent-tools.json")
+}
+
 func TestDoctorLooksAtTheDatabase(t *testing.T) {
 	config := ailing(t)
 	wantCheck(t, check(t, config, "database"), true, "there is none yet")
@@ -261,4 +294,29 @@ func TestDoctorLooksAtEachPlugin(t *testing.T) {
 	wantCheck(t, check(t, config, "plugin dying"), false, "backoff")
 	broken := checkPlugin(pluginsdk.PluginInfo{Name: "edited", Problem: "enabled: perhaps"}, true)
 	wantCheck(t, broken, false, "enabled: perhaps")
+}
+
+// An agent that lacks tools which a plugin declares is worth a word, and no
+// reason to call the installation broken.
+func TestDoctorSaysWhichToolsTheAgentLacks(t *testing.T) {
+	config := ailing(t)
+	config.ToolBounds.Tools = 3
+	row := func(name string, tools int, enabled bool) pluginsdk.PluginInfo {
+		row := pluginsdk.PluginInfo{Name: name, Path: filepath.Join(config.Plugins, "time"), Enabled: enabled}
+		for n := range tools {
+			row.Manifest.Tools = append(row.Manifest.Tools, pluginsdk.ToolSpec{Name: fmt.Sprint("t", n), InputSchema: json.RawMessage("{}")})
+		}
+		return row
+	}
+	register(t, config, row("greedy", 5, true), row("modest", 1, true), row("off", 9, false))
+	got := check(t, config, "tools of greedy")
+	wantCheck(t, got, false, "the agent is offered 2 of the 5 tools of greedy, none from t2 on")
+	if !got.Optional {
+		t.Error("the installation is said not to work")
+	}
+	for _, check := range Doctor(t.Context(), config) {
+		if check.Name == "tools of modest" || check.Name == "tools of off" {
+			t.Errorf("%+v", check)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -45,6 +46,29 @@ func TestHookDeadlinesAreOfHooksThatAreFired(t *testing.T) {
 	for _, value := range []string{"OnMessage", "OnMessage=soon", "OnMessage=-1s"} {
 		if _, err := loadDeadlines(t, value); err == nil || !strings.Contains(err.Error(), "HARNESS_HOOK_DEADLINES") {
 			t.Errorf("%s: %v", value, err)
+		}
+	}
+}
+
+// Bounds that would leave the agent without a tool, or without a context, are
+// mistakes.
+func TestTheBoundsOfToolsAreReasonable(t *testing.T) {
+	load := func(name, value string) (toolserver.Bounds, error) {
+		config, err := Load(t.TempDir(), func(asked string) (string, bool) { return value, asked == name })
+		return config.ToolBounds, err
+	}
+	if bounds, err := load("HARNESS_TOOLS_MAX", "300"); err != nil || bounds != (toolserver.Bounds{Tools: 300}) {
+		t.Errorf("%+v, %v", bounds, err)
+	}
+	if bounds, err := load("HARNESS_TOOLS_BYTES", "256KiB"); err != nil || bounds != (toolserver.Bounds{Bytes: 256 << 10}) {
+		t.Errorf("%+v, %v", bounds, err)
+	}
+	for value, name := range map[string]string{
+		"0": "HARNESS_TOOLS_MAX", "many": "HARNESS_TOOLS_MAX", "1001": "HARNESS_TOOLS_MAX",
+		"100": "HARNESS_TOOLS_BYTES", "1GiB": "HARNESS_TOOLS_BYTES", "much": "HARNESS_TOOLS_BYTES",
+	} {
+		if _, err := load(name, value); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s=%s: %v", name, value, err)
 		}
 	}
 }

@@ -350,3 +350,27 @@ func TestToolsOverTheAPI(t *testing.T) {
 		}
 	}
 }
+
+// A dashboard shows which tools the agent lacks for want of room, beside what
+// else is wrong with a plugin.
+func TestToolsThatAreNotOfferedOverTheAPI(t *testing.T) {
+	in := newInstallation(t, "", workbenchName)
+	in.config.ToolBounds.Tools = 3
+	in.start()
+	in.adoptWorkbench()
+	var listed struct{ Tools []struct{ Plugin string } }
+	if status := in.call(http.MethodGet, "/api/tools", nil, &listed); status != http.StatusOK || len(listed.Tools) != 3 ||
+		listed.Tools[0].Plugin != "time" || listed.Tools[2].Plugin != workbenchName {
+		t.Errorf("%d %+v", status, listed)
+	}
+	for name, want := range map[string]string{
+		"time":        "",
+		workbenchName: "tools: the agent is offered 2 of the 7 tools of workbench, none from ",
+	} {
+		var row struct{ Problem string }
+		if status := in.call(http.MethodGet, "/api/plugins/"+name, nil, &row); status != http.StatusOK ||
+			!strings.HasPrefix(row.Problem, want) || (want == "") != (row.Problem == "") {
+			t.Errorf("%s: %d, problem %q, want %q", name, status, row.Problem, want)
+		}
+	}
+}

@@ -72,12 +72,20 @@ func (b *Bus) Publish(kind pluginsdk.EventType, threadID string, payload any) {
 		b.config.Log.Error("event payload cannot be encoded", "event", kind, "err", err)
 		return
 	}
-	b.Relay(pluginsdk.Event{Type: kind, ThreadID: threadID, Data: data})
+	stream, _ := payload.(pluginsdk.StreamPayload) // says what Event.Delta would have to read
+	b.publish(entry{
+		Event: pluginsdk.Event{Type: kind, ThreadID: threadID, Data: data},
+		delta: stream.Event.Delta(),
+	})
 }
 
 // Relay broadcasts an event as it is, but for its position and, when it has
 // none, its time.
 func (b *Bus) Relay(event pluginsdk.Event) {
+	b.publish(entry{Event: event, delta: event.Delta()})
+}
+
+func (b *Bus) publish(event entry) {
 	if event.Timestamp.IsZero() {
 		event.Timestamp = time.Now().UTC()
 	}
@@ -101,21 +109,21 @@ func (b *Bus) Position() pluginsdk.Position {
 // Since returns the events after a position that are still kept, at most limit
 // (0: 1000). A position of another boot, or one no longer kept, gets Resync.
 // The zero position asks for where the stream stands now: no events, Next set.
-func (b *Bus) Since(after pluginsdk.Position, limit int) pluginsdk.EventPage {
+func (b *Bus) Since(after pluginsdk.Position, limit int) pluginsdk.ListEventsResponse {
 	if limit <= 0 || limit > 1000 {
 		limit = 1000
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if after == (pluginsdk.Position{}) {
-		return pluginsdk.EventPage{Next: pluginsdk.Position{Boot: b.boot, Seq: b.seq}}
+		return pluginsdk.ListEventsResponse{Next: pluginsdk.Position{Boot: b.boot, Seq: b.seq}}
 	}
-	page := pluginsdk.EventPage{}
+	page := pluginsdk.ListEventsResponse{}
 	if !b.keeps(after) {
 		page.Resync = true
 		after.Seq = b.ring.oldest(b.seq) - 1
 	}
-	page.Events = b.ring.after(after.Seq, limit)
+	page.Events = eventsOf(b.ring.after(after.Seq, limit))
 	page.Next = pluginsdk.Position{Boot: b.boot, Seq: after.Seq}
 	if n := len(page.Events); n > 0 {
 		page.Next.Seq = page.Events[n-1].Seq

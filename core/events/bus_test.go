@@ -2,12 +2,15 @@ package events
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -22,7 +25,7 @@ func seqs(events []pluginsdk.Event) string {
 func TestSinceReturnsWhatFollowsAndSaysWhenItIsGone(t *testing.T) {
 	bus := New(Config{RingEvents: 4})
 	for range 6 {
-		bus.Publish(pluginsdk.EventCronFired, "", nil)
+		bus.Publish(pluginsdk.EventTaskFailed, "", nil)
 	}
 	boot := bus.Position().Boot
 	for _, row := range []struct {
@@ -86,7 +89,7 @@ func TestSlowSubscriberLosesDeltasFirst(t *testing.T) {
 	defer sub.Stop()
 	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
 	<-entered
-	bus.Publish(pluginsdk.EventCronFired, "", nil) // not subscribed
+	bus.Publish(pluginsdk.EventTaskFailed, "", nil) // not subscribed
 	for range 20 {
 		bus.Publish(pluginsdk.EventPipelineStream, "t", stream(pluginsdk.StreamTextDelta))
 	}
@@ -96,6 +99,63 @@ func TestSlowSubscriberLosesDeltasFirst(t *testing.T) {
 	<-all
 	if seqs(got) != "1 23 24 " {
 		t.Fatalf("got %s", seqs(got))
+	}
+}
+
+// Whoever publishes waits for the search of a full queue: it must not read the
+// payloads of all that is in it.
+func TestAFullQueueIsSearchedWithoutReadingIt(t *testing.T) {
+	bus := New(Config{})
+	sub := &Subscription{bus: bus, log: bus.config.Log, wake: make(chan struct{}, 1), now: make(chan struct{}, 1)}
+	bus.subs[sub] = struct{}{}
+	delta, err := json.Marshal(stream(pluginsdk.StreamTextDelta))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range bus.config.QueueLimit {
+		if n%2 == 0 {
+			bus.Publish(pluginsdk.EventPipelineStream, "t", stream(pluginsdk.StreamTextDelta))
+		} else {
+			bus.Relay(pluginsdk.Event{Type: pluginsdk.EventPipelineStream, ThreadID: "t", Data: delta})
+		}
+	}
+	full, bytes := slices.Clone(sub.queue), sub.bytes
+	allocated := testing.AllocsPerRun(10, func() {
+		sub.queue, sub.bytes = append(sub.queue[:0], full...), bytes
+		bus.Relay(pluginsdk.Event{Type: pluginsdk.EventPipelineComplete, ThreadID: "t"})
+	})
+	if len(full) != bus.config.QueueLimit || len(sub.queue) != 1 {
+		t.Fatalf("of %d events %d are left, want the last one", len(full), len(sub.queue))
+	}
+	if allocated > 10 {
+		t.Errorf("%.0f allocations: the queued events are read one by one", allocated)
+	}
+}
+
+// A bug in one subscriber costs that one events, and nobody else anything.
+func TestASubscriberThatPanicsIsToldToResync(t *testing.T) {
+	bus := New(Config{})
+	got, other := make(chan pluginsdk.EventType, 10), make(chan pluginsdk.EventType, 10)
+	calls := 0
+	sub := bus.Subscribe("faulty", nil, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
+		if calls++; calls == 1 {
+			panic("a bug")
+		}
+		for _, event := range batch {
+			got <- event.Type
+		}
+		return nil
+	})
+	defer sub.Stop()
+	defer bus.Subscribe("other", nil, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
+		for _, event := range batch {
+			other <- event.Type
+		}
+		return nil
+	}).Stop()
+	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
+	if first, theirs := <-got, <-other; first != pluginsdk.EventResync || theirs != pluginsdk.EventPipelineStart {
+		t.Errorf("got %s, the other one %s", first, theirs)
 	}
 }
 
@@ -215,7 +275,7 @@ func TestASubscriberBeginsWhereAnotherEnded(t *testing.T) {
 	<-entered
 	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
 	end := old.Stop()
-	bus.Publish(pluginsdk.EventCronFired, "t", nil)
+	bus.Publish(pluginsdk.EventTaskFailed, "t", nil)
 	bus.Publish(pluginsdk.EventPipelineComplete, "t", nil)
 
 	if got := heard(bus, []string{"pipeline:*"}, end, 4); seqs(got) != "1 2 4 " {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -24,7 +25,8 @@ const (
 )
 
 // Deliver hands a batch of events to a subscriber, in order. It is called from
-// one goroutine. After an error the subscriber is told that it missed events.
+// one goroutine. After an error, or a panic, the subscriber is told that it
+// missed events.
 type Deliver func(ctx context.Context, events []pluginsdk.Event) error
 
 // Subscription is a subscriber's bounded, ordered queue. When the queue is
@@ -37,7 +39,7 @@ type Subscription struct {
 	log     *slog.Logger
 
 	mu    sync.Mutex
-	queue []pluginsdk.Event
+	queue []entry
 	bytes int           // of the payloads in queue
 	wake  chan struct{} // something is queued
 	now   chan struct{} // something is queued that must not linger
@@ -126,7 +128,7 @@ func (s *Subscription) run(ctx context.Context) {
 				s.putBack(batch)
 				return
 			}
-			err := s.deliver(ctx, batch)
+			err := guard.Call(s.log, "the delivery of events", func() error { return s.deliver(ctx, eventsOf(batch)) })
 			if err == nil {
 				failures = 0
 				continue
@@ -137,7 +139,7 @@ func (s *Subscription) run(ctx context.Context) {
 			}
 			failures++
 			s.log.Warn("events could not be delivered", "events", len(batch), "failures", failures, "err", err)
-			s.resync(batch[len(batch)-1])
+			s.resync(batch[len(batch)-1].Event)
 			s.rest(ctx, failures)
 		}
 	}
@@ -172,7 +174,7 @@ func (s *Subscription) linger(ctx context.Context) {
 }
 
 // offer queues an event. The bus holds its lock, so events arrive in order.
-func (s *Subscription) offer(event pluginsdk.Event) {
+func (s *Subscription) offer(event entry) {
 	if !s.wants(event.Type) {
 		return
 	}
@@ -198,20 +200,20 @@ func signal(channel chan struct{}) {
 }
 
 // full reports whether the event is one too many.
-func (s *Subscription) full(event pluginsdk.Event) bool {
+func (s *Subscription) full(event entry) bool {
 	return len(s.queue) >= s.bus.config.QueueLimit || (len(s.queue) > 0 && s.bytes+len(event.Data) > s.bus.config.QueueBytes)
 }
 
 // makeRoom drops deltas, the offered one included. It reports whether the
 // event is still to be queued.
-func (s *Subscription) makeRoom(event pluginsdk.Event) bool {
-	if event.Delta() {
+func (s *Subscription) makeRoom(event entry) bool {
+	if event.delta {
 		return false
 	}
 	kept := s.queue[:0]
 	s.bytes = 0
 	for _, queued := range s.queue {
-		if !queued.Delta() {
+		if !queued.delta {
 			kept = append(kept, queued)
 			s.bytes += len(queued.Data)
 		}
@@ -222,11 +224,11 @@ func (s *Subscription) makeRoom(event pluginsdk.Event) bool {
 		return true
 	}
 	s.log.Warn("subscriber is too slow; it is told to read the database", "lost", len(s.queue))
-	s.queue, s.bytes = append(s.queue[:0], resyncAt(event)), 0
+	s.queue, s.bytes = append(s.queue[:0], resyncAt(event.Event)), 0
 	return true
 }
 
-func (s *Subscription) take() []pluginsdk.Event {
+func (s *Subscription) take() []entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, bytes := 0, 0
@@ -234,7 +236,7 @@ func (s *Subscription) take() []pluginsdk.Event {
 		bytes += len(s.queue[n].Data)
 		n++
 	}
-	batch := make([]pluginsdk.Event, n)
+	batch := make([]entry, n)
 	copy(batch, s.queue)
 	s.queue = append(s.queue[:0], s.queue[n:]...)
 	s.bytes -= bytes
@@ -242,7 +244,7 @@ func (s *Subscription) take() []pluginsdk.Event {
 }
 
 // putBack queues a batch again that was not delivered.
-func (s *Subscription) putBack(batch []pluginsdk.Event) {
+func (s *Subscription) putBack(batch []entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue = append(batch, s.queue...)
@@ -253,16 +255,16 @@ func (s *Subscription) resync(last pluginsdk.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.queue) == 0 || s.queue[0].Type != pluginsdk.EventResync {
-		s.queue = append([]pluginsdk.Event{resyncAt(last)}, s.queue...)
+		s.queue = append([]entry{resyncAt(last)}, s.queue...)
 	}
 	signal(s.wake)
 }
 
-func resyncAt(event pluginsdk.Event) pluginsdk.Event {
-	return pluginsdk.Event{
+func resyncAt(event pluginsdk.Event) entry {
+	return entry{Event: pluginsdk.Event{
 		Type: pluginsdk.EventResync, Timestamp: time.Now().UTC(),
 		Boot: event.Boot, Seq: event.Seq,
-	}
+	}}
 }
 
 func (s *Subscription) wants(kind pluginsdk.EventType) bool {

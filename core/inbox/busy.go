@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -16,7 +17,9 @@ func (in *Inbox) joinIn(ctx context.Context, accepted ledger.Accepted, person bo
 	case pluginsdk.BusySteer:
 		in.eachRunning(accepted.ThreadID, func(r running) {
 			if in.stage != stopped {
-				in.group.Go(func() { in.pipeline.Steer(in.work, r.id) })
+				in.group.Go(func() {
+					guard.Try(in.config.Log.With("run", r.id), "steering", func() { in.pipeline.Steer(in.work, r.id) })
+				})
 			}
 		})
 	case pluginsdk.BusyInterrupt:

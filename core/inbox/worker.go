@@ -5,9 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"runtime/debug"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -22,9 +22,13 @@ const (
 // worker executes the runs of one thread, one after the other. It exists only
 // while the thread has something to do.
 type worker struct {
-	again  bool          // woken while it was looking
-	wake   chan struct{} // cuts a wait short
-	served bool          // it has executed a run
+	again bool          // woken while it was looking
+	wake  chan struct{} // cuts a wait short
+
+	// These are its goroutine's own.
+	slot   bool         // it holds one of Config.Slots
+	first  ledger.Claim // a run that was claimed for it before it began, if Found
+	served bool         // it has executed a run
 }
 
 // wake makes sure that somebody looks at the thread's queue.
@@ -52,25 +56,36 @@ func (in *Inbox) wake(threadID string) {
 	in.group.Go(func() { in.serve(threadID, w) })
 }
 
-// reserve makes the caller the worker of a thread that has none, with a slot in
-// its hand; nil when it has one, or there is no slot. It must go on as serve
-// does, and count itself out of the group.
+// reserve makes a worker for a thread that has none, with a slot in its hand;
+// nil when it has one, or there is no slot. The caller must have it serve, and
+// count it out of the group.
 func (in *Inbox) reserve(threadID string) *worker {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.stage != started || in.workers[threadID] != nil || !in.slots.TryAcquire(1) {
 		return nil
 	}
-	w := &worker{wake: make(chan struct{}, 1)}
+	w := &worker{wake: make(chan struct{}, 1), slot: true}
 	in.workers[threadID] = w
 	in.group.Add(1)
 	return w
 }
 
-// serve is the worker's loop; runOnce its logic.
+// serve is the worker's loop; runOnce its logic. After a panic nobody knows what
+// became of the run that it had, if any: if that is still claimed, it is put back.
 func (in *Inbox) serve(threadID string, w *worker) {
-	for in.intake.Err() == nil {
-		wait, more := in.runOnce(threadID, w)
+	log := in.config.Log.With("thread", threadID)
+	for w.slot || in.intake.Err() == nil {
+		var wait time.Duration
+		var more bool
+		err := guard.Call(log, "a worker of the inbox", func() error {
+			wait, more = in.runOnce(threadID, w)
+			return nil
+		})
+		if err != nil {
+			in.doubt(threadID, err)
+			wait, more = storeRetry, false
+		}
 		if more {
 			continue
 		}
@@ -109,14 +124,18 @@ func (in *Inbox) retire(threadID string, w *worker) bool {
 // whether there may be more at once, or else how long to wait (0: nothing
 // queued).
 func (in *Inbox) runOnce(threadID string, w *worker) (wait time.Duration, more bool) {
-	if in.slots.Acquire(in.intake, 1) != nil {
+	if !w.slot && in.slots.Acquire(in.intake, 1) != nil {
 		return 0, false
 	}
-	defer in.slots.Release(1)
-	if in.putOff(threadID) {
-		return 0, false
+	w.slot = true
+	defer in.freeSlot(w)
+	claim, err := w.first, error(nil)
+	if w.first = (ledger.Claim{}); !claim.Found {
+		if in.putOff(threadID) {
+			return 0, false
+		}
+		claim, err = in.claim(threadID, w)
 	}
-	claim, err := in.claim(threadID, w)
 	switch {
 	case in.intake.Err() != nil && !claim.Found:
 		return 0, false
@@ -130,9 +149,17 @@ func (in *Inbox) runOnce(threadID string, w *worker) (wait time.Duration, more b
 	case !claim.Found:
 		return max(claim.NotBefore.Sub(in.config.Now()), time.Millisecond), false
 	}
-	in.execute(claim)
 	w.served = true
+	in.execute(w, claim)
 	return 0, true
+}
+
+// freeSlot lets another worker have the slot, if this one holds any.
+func (in *Inbox) freeSlot(w *worker) {
+	if w.slot {
+		w.slot = false
+		in.slots.Release(1)
+	}
 }
 
 // putOff leaves the thread for Resume while nothing may be claimed.
@@ -191,7 +218,7 @@ func (in *Inbox) settleDoubt(threadID string) {
 }
 
 // execute takes one claimed run to its end, or back to the queue.
-func (in *Inbox) execute(claim ledger.Claim) {
+func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 	ctx, cancel := context.WithCancelCause(in.work)
 	defer cancel(nil)
 	announced := in.enter(claim, cancel)
@@ -199,8 +226,8 @@ func (in *Inbox) execute(claim ledger.Claim) {
 	for _, one := range announced {
 		<-one
 	}
-	if err := in.handle(ctx, claim); err != nil {
-		in.settle(ctx, claim, err)
+	if left, err := in.handle(ctx, claim); err != nil {
+		in.settle(ctx, w, claim, err, left)
 	}
 }
 
@@ -238,67 +265,91 @@ func (in *Inbox) leave(claim ledger.Claim) {
 
 // handle is the boundary of a run: a panic ends the run and nothing else, and
 // a run that the daemon died on again and again is not tried for ever.
-func (in *Inbox) handle(ctx context.Context, claim ledger.Claim) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			in.config.Log.Error("run panicked", "run", claim.Run.ID, "panic", cause, "stack", string(debug.Stack()))
-			err = pluginsdk.Errorf(pluginsdk.CodeInternal, "a fault of Harness itself: %v", cause)
-		}
-	}()
+func (in *Inbox) handle(ctx context.Context, claim ledger.Claim) (left []ledger.Effect, err error) {
 	limit := 2 * in.config.MaxAttempts
 	if claim.Run.Step == pluginsdk.StepInvoked {
 		limit *= 2 // its answer is there, and deserves more
 	}
 	if claim.Run.Attempt > limit {
-		return pluginsdk.Errorf(pluginsdk.CodeInternal, "it was begun %d times and never came to an end", limit)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInternal, "it was begun %d times and never came to an end", limit)
 	}
-	return in.pipeline.Handle(in.work, ctx, claim)
+	err = guard.Call(in.config.Log.With("run", claim.Run.ID), "a run", func() (err error) {
+		left, err = in.pipeline.Handle(in.work, ctx, claim)
+		return err
+	})
+	return left, err
 }
 
 // settle decides what becomes of a run whose attempt failed, and sees to it
-// until the database has it.
-func (in *Inbox) settle(ctx context.Context, claim ledger.Claim, cause error) {
+// until the database has it. left is what hooks did to the run and no commit has
+// stored; a commit that will not be made with it is made without.
+func (in *Inbox) settle(ctx context.Context, w *worker, claim ledger.Claim, cause error, left []ledger.Effect) {
 	log := in.config.Log.With("thread", claim.Thread.ID, "run", claim.Run.ID, "attempt", claim.Run.Attempt)
 	clean := context.WithoutCancel(ctx)
 	runID := claim.Run.ID
+	fail := func(why error, effects []ledger.Effect) func() error {
+		return func() error { return in.pipeline.Fail(in.work, claim, why, effects) }
+	}
 	switch {
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeStale:
 		log.Warn("run was taken over", "err", cause)
 	case errors.Is(context.Cause(ctx), ErrStopping):
 		log.Info("run goes back to the queue", "err", cause)
-		in.conclude(log, func() error { return in.store.Release(clean, claim.Fence, runID) })
+		in.conclude(log, w, func() error { return in.store.Release(clean, claim.Fence, runID) })
 	case pluginsdk.CodeOf(context.Cause(ctx)) == pluginsdk.CodeCancelled:
-		in.conclude(log, func() error { return in.pipeline.Fail(in.work, claim, context.Cause(ctx)) })
+		in.conclude(log, w, fail(context.Cause(ctx), left), fail(context.Cause(ctx), nil))
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeUnavailable && claim.Run.Attempt < in.config.MaxAttempts:
 		at := in.config.Now().Add(in.backoff(claim.Run.Attempt))
 		log.Warn("attempt failed; the run is tried again", "err", cause, "at", at)
-		in.conclude(log, func() error { return in.store.Retry(clean, claim.Fence, runID, at, cause.Error()) })
+		end := ledger.AttemptEnd{RunID: runID, At: at, Reason: cause.Error(), Effects: left}
+		if !in.conclude(log, w, func() error { return in.store.EndAttempt(clean, claim.Fence, end) }, fail(cause, nil)) {
+			return
+		}
 		in.events.Publish(pluginsdk.EventPipelineRetry, claim.Thread.ID, pluginsdk.RetryPayload{
 			ThreadID: claim.Thread.ID, RunID: runID, Attempt: claim.Run.Attempt, Error: cause.Error(), NextAt: at,
 		})
 		if stopped := context.Cause(ctx); pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled { // in this very instant
-			in.conclude(log, func() error { return in.cancel(clean, runID, stopped) })
+			in.conclude(log, w, func() error { return in.cancel(clean, runID, stopped) })
 		}
 	default:
 		log.Error("run failed", "err", cause)
-		in.conclude(log, func() error { return in.pipeline.Fail(in.work, claim, cause) })
+		in.conclude(log, w, fail(cause, left), fail(cause, nil))
 	}
 }
 
+// lastingTries is how often a write is tried whose error will not pass by
+// waiting, before another one is made in its place.
+const lastingTries = 3
+
 // conclude makes one write of a run's end, again and again until the database has
-// it or says that the run is somebody else's. When the daemon stops first, the
-// run stays claimed there, and the next start finds it.
-func (in *Inbox) conclude(log *slog.Logger, write func() error) {
+// it or says that there is nothing to end: the run is somebody else's, or gone.
+// When its error is one that lasts, the write after it is made instead; the last
+// one is tried for as long as it takes, with the slot given back. When the daemon
+// stops first, the run stays claimed, and the next start finds it. It reports
+// whether the database has the first write.
+func (in *Inbox) conclude(log *slog.Logger, w *worker, writes ...func() error) bool {
+	lasting, replaced := 0, false
 	for wait := storeRetry; ; wait = min(2*wait, storeRetryMax) {
-		err := write()
-		if err == nil || pluginsdk.CodeOf(err) == pluginsdk.CodeStale {
-			return
+		err := guard.Call(log, "the end of a run", writes[0])
+		switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others are errors that last
+		case "":
+			return !replaced
+		case pluginsdk.CodeStale, pluginsdk.CodeNotFound:
+			log.Warn("run is not at work any more", "err", err)
+			return false
+		case pluginsdk.CodeUnavailable, pluginsdk.CodeDeadline, pluginsdk.CodeCancelled:
+		default:
+			lasting++
+		}
+		if lasting == lastingTries && len(writes) > 1 {
+			lasting, replaced, writes = 0, true, writes[1:]
 		}
 		log.Error("outcome of a run cannot be stored; trying again", "err", err, "in", wait)
+		in.freeSlot(w)
 		select {
 		case <-time.After(wait):
 		case <-in.intake.Done():
-			return
+			return false
 		}
 	}
 }

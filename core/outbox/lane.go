@@ -1,8 +1,9 @@
 package outbox
 
 import (
-	"runtime/debug"
 	"time"
+
+	"github.com/seed-706843ae/harness/core/guard"
 )
 
 // storeRetry is how long a lane waits when the database does not answer.
@@ -55,10 +56,16 @@ func (o *Outbox) look(to address) {
 	o.group.Go(func() { o.serve(l) })
 }
 
-// serve is the lane's loop; runOnce its logic.
+// serve is the lane's loop; runOnce its logic. A panic makes the lane wait, and
+// ends nothing else.
 func (o *Outbox) serve(l *lane) {
+	log := o.config.Log.With("plugin", l.to.plugin, "target", l.to.target)
 	for o.intake.Err() == nil {
-		wait, more := o.runOnce(l)
+		var wait time.Duration
+		var more bool
+		if guard.Try(log, "a lane of the outbox", func() { wait, more = o.runOnce(l) }) {
+			wait, more = storeRetry, false
+		}
 		if more {
 			continue
 		}
@@ -95,16 +102,8 @@ func (o *Outbox) retire(l *lane) bool {
 
 // runOnce makes an attempt of the lane's first delivery. It reports whether
 // there may be more to do at once, or else how long to wait (0: nothing can be
-// done here). It is the boundary of a lane: a panic makes it wait, and ends
-// nothing else.
+// done here).
 func (o *Outbox) runOnce(l *lane) (wait time.Duration, more bool) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			o.config.Log.Error("lane panicked", "plugin", l.to.plugin, "target", l.to.target,
-				"panic", cause, "stack", string(debug.Stack()))
-			wait, more = storeRetry, false
-		}
-	}()
 	if l.carrier.slots.Acquire(o.intake, 1) != nil {
 		return 0, false
 	}

@@ -122,7 +122,7 @@ func TestOrderForATargetUnderFailures(t *testing.T) {
 
 // The waits grow and have a limit: a service that is down is not hammered.
 func TestBackoff(t *testing.T) {
-	o := New(Config{}, nil, nil, nil)
+	o := New(Config{}, nil, nil, asked, nil)
 	for attempt, want := range map[int]time.Duration{
 		1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 9: 256 * time.Second, 10: 5 * time.Minute, 1000: 5 * time.Minute,
 	} {
@@ -139,7 +139,7 @@ func TestBackoff(t *testing.T) {
 // other plugins.
 func TestSlowTargetHoldsUpNoOther(t *testing.T) {
 	bubble(t, Config{Slots: 2, MaxAttempts: 2}, func(t *testing.T, f *fixture) {
-		f.people.deliver = func(ctx context.Context, request pluginsdk.DeliveryRequest) error {
+		f.people.deliver = func(ctx context.Context, request *pluginsdk.DeliverRequest) error {
 			if strings.HasPrefix(request.Delivery.Target, "slow") {
 				return hang(ctx, request)
 			}
@@ -245,7 +245,7 @@ func TestHopelessIsDead(t *testing.T) {
 // other messages.
 func TestPanicIsAFailedAttempt(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, f *fixture) {
-		f.people.deliver = func(_ context.Context, request pluginsdk.DeliveryRequest) error {
+		f.people.deliver = func(_ context.Context, request *pluginsdk.DeliverRequest) error {
 			if request.Delivery.Attempt == 1 {
 				panic("a bug")
 			}
@@ -277,6 +277,45 @@ func TestPanicOfALane(t *testing.T) {
 		}
 		f.start()
 		f.send(1, "chat", "room")
+		f.want("1", pluginsdk.DeliveryPending, 0)
+		pass(time.Minute)
+		f.want("1", pluginsdk.DeliveryDelivered, 1)
+	})
+}
+
+// What reached its person is not carried once more because the note of it failed
+// in whatever way.
+func TestPanicWhileAnOutcomeIsStored(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		panics := 3
+		f.store.trouble(func(operation, _ string) (bool, error) {
+			if operation == "done" && panics > 0 {
+				panics--
+				panic("a bug")
+			}
+			return false, nil
+		})
+		f.start()
+		f.send(1, "chat", "room")
+		pass(time.Minute)
+		f.want("1", pluginsdk.DeliveryDelivered, 1)
+		f.wantCalls("1/1")
+	})
+}
+
+// What nobody announces is found also after the search for it has panicked.
+func TestPanicOfTheSweep(t *testing.T) {
+	bubble(t, Config{Sweep: time.Minute}, func(t *testing.T, f *fixture) {
+		looks := 0
+		f.store.find = func() error {
+			if looks++; looks == 2 { // the first is of the start
+				panic("a bug")
+			}
+			return nil
+		}
+		f.start()
+		f.store.add(1, "chat", "room")
+		pass(time.Minute)
 		f.want("1", pluginsdk.DeliveryPending, 0)
 		pass(time.Minute)
 		f.want("1", pluginsdk.DeliveryDelivered, 1)

@@ -2,6 +2,8 @@ package outbox
 
 import (
 	"time"
+
+	"github.com/seed-706843ae/harness/core/guard"
 )
 
 // sweepAlways is the sweep's loop; sweep its logic.
@@ -11,7 +13,7 @@ func (o *Outbox) sweepAlways() {
 	for {
 		select {
 		case <-ticker.C:
-			o.sweep()
+			guard.Try(o.config.Log, "the sweep of the outbox", o.sweep)
 		case <-o.intake.Done():
 			return
 		}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -11,6 +12,10 @@ import (
 const (
 	// maxUnseen bounds how many rows of other hands a prompt tells of.
 	maxUnseen = 50
+	// maxQuoted and maxQuotes bound what a prompt repeats of one row, and of all of
+	// them, in bytes: a row is there to be read elsewhere.
+	maxQuoted = 16 << 10
+	maxQuotes = 128 << 10
 	// recapMessages is how many of the last messages are repeated when the
 	// agent's transcript may lack them.
 	recapMessages = 6
@@ -31,7 +36,7 @@ func (p *Pipeline) assemble(ctx context.Context, t *trip) error {
 	if err != nil {
 		return storeError("read the last exchanges", err)
 	}
-	parts := []string{threadHeader(t.thread)}
+	parts := []string{threadHeader(t.thread.Thread)}
 	if len(recap) > 0 {
 		parts = append(parts, "# Recap\n\nYour process ended unexpectedly; the last exchanges were:\n\n"+lines(recap))
 	}
@@ -112,14 +117,25 @@ func (p *Pipeline) recap(ctx context.Context, t *trip) ([]pluginsdk.Message, err
 	})
 }
 
+// lines quotes rows, the newest in any case: what is too much is left out at the
+// beginning, and said.
 func lines(rows []pluginsdk.Message) string {
 	text := make([]string, len(rows))
-	for i, row := range rows {
+	first, size := len(rows), 0
+	for i, row := range slices.Backward(rows) {
 		speaker := string(row.Role)
 		if row.Role == pluginsdk.RoleSystem && row.Source != "" {
 			speaker = row.Source
 		}
-		text[i] = fmt.Sprintf("[%s]: %s", speaker, row.Content)
+		text[i] = fmt.Sprintf("[%s]: %s", speaker, cutAt(row.Content, maxQuoted))
+		if size += len(text[i]); size > maxQuotes {
+			break
+		}
+		first = i
 	}
-	return strings.Join(text, "\n")
+	quoted := strings.Join(text[first:], "\n")
+	if first > 0 {
+		quoted = fmt.Sprintf("[%d earlier ones are left out]\n", first) + quoted
+	}
+	return quoted
 }

@@ -1,10 +1,50 @@
 package pipeline
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
+
+// The bounds of what hooks make of words, in bytes. What is longer is cut, with a
+// mark: the next one who gets them must be able to.
+const (
+	maxPrompt       = 2 << 20
+	maxReply        = 1 << 20
+	maxCommandReply = 256 << 10
+)
+
+// bound cuts what a plugin returned from a hook.
+func (p *Pipeline) bound(text string, most int, plugin string, hook pluginsdk.Hook) string {
+	if len(text) <= most {
+		return text
+	}
+	p.config.Log.Warn("what a hook returned is too long and is cut", "plugin", plugin, "hook", hook, "bytes", len(text), "most", most)
+	return cutAt(text, most)
+}
+
+// cutAt returns the beginning of text, with a mark that says what is missing.
+func cutAt(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("\n[cut here: %d of %d bytes are left out]", len(text)-most, len(text))
+}
+
+// wanted is a message as a plugin is to have it in a hook.
+func wanted(plugin *pluginsdk.PluginInfo, hook pluginsdk.Hook, message pluginsdk.Message) pluginsdk.Message {
+	if !plugin.Manifest.Wants(hook, pluginsdk.PartMessage) {
+		message.Content, message.Metadata, message.Attachments = "", nil, nil
+	}
+	return message
+}
+
+// bare is a run without what it has come to.
+func bare(run pluginsdk.Run) pluginsdk.Run {
+	run.Result, run.Events, run.Steps, run.Outcomes, run.Failures = nil, nil, nil, nil, nil
+	return run
+}
 
 // maxEventText is how much of one stream event's text is kept and broadcast,
 // in bytes. The agent itself has seen all of it.

@@ -4,17 +4,9 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
-
-// parsedCommand is a command found in the agent's output.
-type parsedCommand struct {
-	index      int
-	name       string
-	body       string
-	attributes map[string]string
-	start, end int // where it stands in the output, in bytes
-}
 
 var (
 	openTag   = regexp.MustCompile(`^\s*\[COMMAND((?:\s+[A-Za-z_][\w-]*\s*=\s*(?:"[^"]*"|'[^']*'|[^\s\]]+))*)\s*\]`)
@@ -26,27 +18,37 @@ var (
 
 const closeTag = "[/COMMAND]"
 
-// parseCommands is step 7: [COMMAND] blocks, and lines that begin with the
-// /name of a declared command. Neither counts inside a fenced code block.
-func (p *Pipeline) parseCommands(t *trip) {
-	p.config.Fault("parseCommands", t.run.ID)
+// parseCommands finds the agent's commands: [COMMAND] blocks, and lines that begin
+// with the /name of a declared command. Neither counts inside a fenced code block.
+func (p *Pipeline) parseCommands(t *trip, text string) []ledger.Command {
 	declared := make(map[string]bool)
 	for _, plugin := range p.plugins.Answering(t.run.ID, pluginsdk.HookCommand) {
 		for _, spec := range plugin.Info().Manifest.Commands {
 			declared[spec.Name] = true
 		}
 	}
-	var unclosed int
-	t.commands, unclosed = parseCommands(t.reply, declared)
+	commands, unclosed := findCommands(text, declared)
 	if unclosed > 0 {
 		p.config.Log.Warn("the agent wrote a command block that is never closed; it is left as text",
 			"thread", t.thread.ID, "run", t.run.ID, "blocks", unclosed)
 	}
+	return commands
 }
 
-// parseCommands returns the commands in text, in order, and how many blocks
+// takeCommands is step 7. The commands are those that were stored with the result:
+// what is declared by now, after a crash, has no say in it. A result that an older
+// version of the daemon stored has none with it.
+func (p *Pipeline) takeCommands(t *trip) {
+	p.config.Fault("parseCommands", t.run.ID)
+	if t.commands = t.run.Commands; t.commands == nil {
+		t.commands = p.parseCommands(t, t.reply)
+	}
+}
+
+// findCommands returns the commands in text, in order, and how many blocks
 // were opened and never closed.
-func parseCommands(text string, declared map[string]bool) (commands []parsedCommand, unclosed int) {
+func findCommands(text string, declared map[string]bool) (commands []ledger.Command, unclosed int) {
+	commands = []ledger.Command{} // not nil: that none were found is known, and stored
 	fence := ""
 	for at := 0; at < len(text); {
 		line, next := lineAt(text, at)
@@ -67,7 +69,7 @@ func parseCommands(text string, declared map[string]bool) (commands []parsedComm
 			at = next
 			continue
 		}
-		command.index, command.start, command.end = len(commands), at, end
+		command.Index, command.Start, command.End = len(commands), at, end
 		commands = append(commands, *command)
 		at = end
 	}
@@ -95,17 +97,17 @@ func toggleFence(fence, mark, line string) string {
 
 // commandAt reads the command that begins at a line, if one does, and where
 // it ends. open reports a block that is never closed.
-func commandAt(text string, at int, line string, next int, declared map[string]bool) (_ *parsedCommand, end int, open bool) {
+func commandAt(text string, at int, line string, next int, declared map[string]bool) (_ *ledger.Command, end int, open bool) {
 	if tag := openTag.FindStringSubmatchIndex(line); tag != nil {
 		return block(text, at, tag)
 	}
 	if match := slashLine.FindStringSubmatch(line); match != nil && declared[match[1]] {
-		return &parsedCommand{name: match[1], body: match[2]}, next, false
+		return &ledger.Command{Name: match[1], Body: match[2]}, next, false
 	}
 	return nil, 0, false
 }
 
-func block(text string, at int, tag []int) (_ *parsedCommand, end int, open bool) {
+func block(text string, at int, tag []int) (_ *ledger.Command, end int, open bool) {
 	body := at + tag[1]
 	length := strings.Index(text[body:], closeTag)
 	if length < 0 || opensAgain(text[body:body+length]) {
@@ -115,12 +117,12 @@ func block(text string, at int, tag []int) (_ *parsedCommand, end int, open bool
 	if end < len(text) && text[end] == '\n' {
 		end++
 	}
-	command := &parsedCommand{body: strings.TrimSpace(text[body : body+length]), attributes: make(map[string]string)}
+	command := &ledger.Command{Body: strings.TrimSpace(text[body : body+length]), Attributes: make(map[string]string)}
 	for _, match := range attribute.FindAllStringSubmatch(text[at+tag[2]:at+tag[3]], -1) {
-		command.attributes[match[1]] = match[2] + match[3] + match[4]
+		command.Attributes[match[1]] = match[2] + match[3] + match[4]
 	}
-	command.name = command.attributes["type"]
-	delete(command.attributes, "type")
+	command.Name = command.Attributes["type"]
+	delete(command.Attributes, "type")
 	return command, end, false
 }
 
@@ -137,15 +139,15 @@ func opensAgain(body string) bool {
 }
 
 // cut returns the text without the commands.
-func cut(text string, commands []parsedCommand) string {
+func cut(text string, commands []ledger.Command) string {
 	if len(commands) == 0 {
 		return text
 	}
 	var kept strings.Builder
 	at := 0
 	for _, command := range commands {
-		kept.WriteString(text[at:command.start])
-		at = command.end
+		kept.WriteString(text[at:command.Start])
+		at = command.End
 	}
 	kept.WriteString(text[at:])
 	return strings.TrimSpace(kept.String())

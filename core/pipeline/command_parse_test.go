@@ -34,16 +34,16 @@ func TestParseCommands(t *testing.T) {
 		"carriage returns":               {"/checkin now\r\nok", "checkin<now>{}", "ok", 0},
 		"no type":                        {"[COMMAND]x[/COMMAND]", "<x>{}", "", 0},
 	} {
-		commands, unclosed := parseCommands(row.text, declared)
+		commands, unclosed := findCommands(row.text, declared)
 		var got []string
 		for i, command := range commands {
 			var attributes []string
-			for _, key := range slices.Sorted(maps.Keys(command.attributes)) {
-				attributes = append(attributes, key+"="+command.attributes[key])
+			for _, key := range slices.Sorted(maps.Keys(command.Attributes)) {
+				attributes = append(attributes, key+"="+command.Attributes[key])
 			}
-			got = append(got, fmt.Sprintf("%s<%s>{%s}", command.name, command.body, strings.Join(attributes, " ")))
-			if command.index != i {
-				t.Errorf("%s: index %d of command %d", name, command.index, i)
+			got = append(got, fmt.Sprintf("%s<%s>{%s}", command.Name, command.Body, strings.Join(attributes, " ")))
+			if command.Index != i {
+				t.Errorf("%s: index %d of command %d", name, command.Index, i)
 			}
 		}
 		if joined := strings.Join(got, " "); joined != row.want || unclosed != row.unclosed {
@@ -58,13 +58,13 @@ func TestParseCommands(t *testing.T) {
 func FuzzParseCommands(f *testing.F) {
 	f.Add("[COMMAND type=a]x[/COMMAND]\n/checkin\n```\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		commands, _ := parseCommands(text, map[string]bool{"checkin": true})
+		commands, _ := findCommands(text, map[string]bool{"checkin": true})
 		at := 0
 		for _, command := range commands {
-			if command.start < at || command.end <= command.start || command.end > len(text) {
+			if command.Start < at || command.End <= command.Start || command.End > len(text) {
 				t.Fatalf("command %+v in %d bytes after %d", command, len(text), at)
 			}
-			at = command.end
+			at = command.End
 		}
 		cut(text, commands)
 	})

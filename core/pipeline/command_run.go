@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
+	"github.com/seed-706843ae/harness/core/hooks"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -17,10 +18,7 @@ func (p *Pipeline) runCommands(ctx context.Context, t *trip) error {
 		if i > 0 {
 			p.config.Fault("betweenCommands", t.run.ID)
 		}
-		err := p.runCommand(ctx, t, pluginsdk.Command{
-			Thread: t.thread, Message: t.message, Origin: pluginsdk.FromAgent,
-			Index: parsed.index, Name: parsed.name, Body: parsed.body, Attributes: parsed.attributes,
-		})
+		err := p.runCommand(ctx, t, pluginsdk.FromAgent, parsed)
 		if err != nil {
 			return err
 		}
@@ -29,56 +27,87 @@ func (p *Pipeline) runCommands(ctx context.Context, t *trip) error {
 	return nil
 }
 
-func (p *Pipeline) runCommand(ctx context.Context, t *trip, command pluginsdk.Command) error {
+func (p *Pipeline) runCommand(ctx context.Context, t *trip, from pluginsdk.CommandOrigin, command ledger.Command) error {
 	if slices.ContainsFunc(t.outcomes, func(o pluginsdk.Outcome) bool {
 		return o.Index == command.Index && o.Name == command.Name
 	}) {
 		return nil
 	}
-	outcome, err := p.first(ctx, t, command)
+	outcome, err := p.first(ctx, t, from, command)
 	if err != nil {
 		return err
 	}
+	commit := ledger.OutcomeCommit{RunID: t.run.ID, Outcome: outcome, Effects: t.pending.waiting()}
 	err = p.insist(t, "commit the outcome of a command", func(ctx context.Context) error {
-		return p.store.SaveOutcome(ctx, t.fence, t.run.ID, outcome)
+		return p.store.SaveOutcome(ctx, t.fence, commit)
 	})
 	if err != nil {
 		return err
 	}
+	t.pending.stored(len(commit.Effects))
 	t.outcomes = append(t.outcomes, outcome)
 	return nil
 }
 
+// notifyCommand is the core's own, for the agent.
+const notifyCommand = "notify"
+
 // first asks the plugins that declare the command (or *), in order, until one
 // handles it. An error is the outcome: a plugin that failed may have done half
 // of it, so no other is asked.
-func (p *Pipeline) first(ctx context.Context, t *trip, command pluginsdk.Command) (pluginsdk.Outcome, error) {
+func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOrigin, command ledger.Command) (pluginsdk.Outcome, error) {
 	outcome := pluginsdk.Outcome{Index: command.Index, Name: command.Name}
-	if command.Origin == pluginsdk.FromAgent && slices.Contains(p.config.Forbidden[t.thread.Kind], command.Name) {
+	if from == pluginsdk.FromAgent && slices.Contains(p.config.Forbidden[t.thread.Kind], command.Name) {
 		outcome.Error = fmt.Sprintf("a thread of kind %s may not give it", t.thread.Kind)
 		return outcome, nil
 	}
-	h := p.hook(pluginsdk.HookCommand, p.config.Deadlines.Command)
-	h.call += ":" + strconv.Itoa(command.Index)
+	if from == pluginsdk.FromAgent && command.Name == notifyCommand {
+		return p.notify(ctx, t, command, outcome)
+	}
+	question := hooks.Question[pluginsdk.OnCommandRequest, pluginsdk.OnCommandResponse]{
+		Hook: pluginsdk.HookCommand, Name: fmt.Sprintf("%s:%d", pluginsdk.HookCommand, command.Index), Ask: hooks.Process.OnCommand,
+		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnCommandRequest {
+			return &pluginsdk.OnCommandRequest{
+				Call: call, Thread: t.thread.Thread, Message: t.message, Origin: from,
+				Index: command.Index, Name: command.Name, Body: command.Body, Attributes: command.Attributes,
+			}
+		},
+	}
 	for _, plugin := range p.plugins.Answering(t.run.ID, pluginsdk.HookCommand) {
 		info := plugin.Info()
 		if !declares(info.Manifest, command.Name) {
 			continue
 		}
-		var result pluginsdk.CommandResult
-		err := p.ask(ctx, t, plugin, h, func(ctx context.Context, hooks Hooks, call pluginsdk.Call) (err error) {
-			command.Call = call
-			result, err = hooks.OnCommand(ctx, command)
-			return err
-		})
+		answer, err := hooks.One(ctx, p.hooks, &t.on, plugin, question)
 		if err != nil {
-			outcome.Plugin, outcome.Error = info.Name, err.Error()
-			return outcome, p.failure(ctx, plugin, pluginsdk.HookCommand, err)
+			outcome.Plugin, outcome.Error = info.Name, cutAt(err.Error(), maxCommandReply)
+			return outcome, p.hooks.Failed(ctx, plugin, pluginsdk.HookCommand, err)
 		}
-		if result.Handled {
-			outcome.Plugin, outcome.Handled, outcome.Reply = info.Name, true, result.Reply
+		if answer == nil {
+			continue
+		}
+		p.collect(t, info.Name, answer.Effects)
+		if answer.Handled {
+			outcome.Plugin, outcome.Handled = info.Name, true
+			outcome.Reply = p.bound(answer.Reply, maxCommandReply, info.Name, pluginsdk.HookCommand)
 			return outcome, nil
 		}
+	}
+	return outcome, nil
+}
+
+// notify has the core tell somebody else what the agent wants them to know. What is
+// wrong with the command is its outcome; a database that does not answer fails
+// the step.
+func (p *Pipeline) notify(ctx context.Context, t *trip, command ledger.Command, outcome pluginsdk.Outcome) (pluginsdk.Outcome, error) {
+	said, err := p.notifier.Notify(ctx, t.on.Origin, fmt.Sprintf("%s:notify:%d", t.run.ID, command.Index), command.Body, command.Attributes)
+	switch {
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeUnavailable:
+		return outcome, storeError("notify", err)
+	case err != nil:
+		outcome.Error = err.Error()
+	default:
+		outcome.Handled, outcome.Reply = true, said
 	}
 	return outcome, nil
 }
@@ -100,9 +129,7 @@ func (p *Pipeline) answerTypedCommand(ctx context.Context, t *trip) error {
 	}
 	p.config.Fault("runCommands", t.run.ID)
 	name, body, _ := pluginsdk.ParseCommand(t.message.Content)
-	err := p.runCommand(ctx, t, pluginsdk.Command{
-		Thread: t.thread, Message: t.message, Origin: pluginsdk.FromPerson, Name: name, Body: body,
-	})
+	err := p.runCommand(ctx, t, pluginsdk.FromPerson, ledger.Command{Name: name, Body: body})
 	if err != nil {
 		return err
 	}

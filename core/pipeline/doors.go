@@ -2,11 +2,24 @@ package pipeline
 
 import (
 	"context"
-	"time"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
+
+// Doors are the rooms that the pipeline works with.
+type Doors struct {
+	Store    Store
+	Agent    Agent
+	Plugins  Plugins
+	Hooks    *hooks.Runner
+	Effects  Effects
+	Tools    Tools
+	Outbox   Outbox
+	Events   Events
+	Notifier Notifier
+}
 
 // Store is what the pipeline needs of the database. Every write carries the
 // fence of the claim it works for.
@@ -15,16 +28,21 @@ type Store interface {
 	SaveIntent(ctx context.Context, fence ledger.Fence, intent ledger.Intent) error
 	SaveResult(ctx context.Context, fence ledger.Fence, commit ledger.ResultCommit) error
 	DropSession(ctx context.Context, fence ledger.Fence, runID string) error
-	SaveOutcome(ctx context.Context, fence ledger.Fence, runID string, outcome pluginsdk.Outcome) error
-	Absorb(ctx context.Context, fence ledger.Fence, runID string) ([]pluginsdk.Message, error)
-	Finish(ctx context.Context, fence ledger.Fence, finish ledger.Finish) (messageIDs []int64, err error)
+	SaveOutcome(ctx context.Context, fence ledger.Fence, commit ledger.OutcomeCommit) error
+	// Absorbable returns the messages that wait in the run's thread and can be merged
+	// into the run, in their order.
+	Absorbable(ctx context.Context, fence ledger.Fence, runID string) ([]pluginsdk.Message, error)
+	// Absorb merges the runs of these messages into the run, and returns those that
+	// still waited.
+	Absorb(ctx context.Context, fence ledger.Fence, runID string, messageIDs []int64) ([]pluginsdk.Message, error)
+	Finish(ctx context.Context, fence ledger.Fence, finish ledger.Finish) (ledger.Finished, error)
 }
 
 // Agent runs turns.
 type Agent interface {
 	// Invoke runs one turn and calls emit, in order, for what happens in it.
 	// It fails only through InvokeResult.Failure.
-	Invoke(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult
+	Invoke(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult
 	// Steer puts a further message into the turn that runs for the thread. True
 	// means that the turn's result covers it; false that nothing was sent.
 	Steer(threadID, text string) bool
@@ -32,34 +50,9 @@ type Agent interface {
 	Holds(threadID, sessionID string) bool
 }
 
-// Hooks are the hooks that the pipeline fires.
-type Hooks interface {
-	pluginsdk.BeforeRunHook
-	pluginsdk.PipelineStartHook
-	pluginsdk.MessageHook
-	pluginsdk.BeforeInvokeHook
-	pluginsdk.AfterInvokeHook
-	pluginsdk.CommandHook
-	pluginsdk.BeforeReplyHook
-	pluginsdk.PipelineCompleteHook
-}
-
-// Plugin is one enabled plugin as the pipeline sees it.
-type Plugin interface {
-	Info() *pluginsdk.PluginInfo
-	// Do calls fn with the plugin's hooks and records how it ended; all calls of
-	// the run it was asked for go to the same version of the plugin, which is
-	// the one that Info tells of. It returns fn's error, or CodeUnavailable when
-	// the plugin does not serve: after waiting a little for one that is being
-	// started and must not be passed over.
-	Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(Hooks) error) error
-}
-
 // Plugins are the enabled plugins.
 type Plugins interface {
-	// Answering returns those that declare the hook, in the operator's order, as
-	// a run (empty: none) sees them.
-	Answering(run string, hook pluginsdk.Hook) []Plugin
+	hooks.Plugins
 	// Hold says that a trip of the run begins: it keeps to the versions of the
 	// plugins that answer its first calls.
 	Hold(run string)
@@ -67,11 +60,12 @@ type Plugins interface {
 	Release(run string)
 }
 
-// Tokens ties Host calls to the hook call they are made in.
-type Tokens interface {
-	// Open returns a token that is good until it is closed, or the deadline.
-	Open(plugin string, origin ledger.Origin, deadline time.Time) string
-	Close(token string)
+// Effects decides what of a hook's effects may be stored.
+type Effects interface {
+	// AdmitEffects returns what the plugin may store of its effects, and how many bytes they
+	// are: it has the capability, the rows are allowed, and they fit into its quotas
+	// and into room, in bytes. What is left out is counted against the plugin.
+	AdmitEffects(ctx context.Context, plugin string, effects *pluginsdk.Effects, room int) (admitted ledger.Effect, size int)
 }
 
 // Tools are the plugins' tools, as the agent has them in a turn.
@@ -84,11 +78,18 @@ type Tools interface {
 
 // Outbox carries what was stored for people.
 type Outbox interface {
-	// Wake says that a delivery of the thread may have been made.
-	Wake(thread pluginsdk.Thread)
+	// Wake says that a target of a plugin may have something new.
+	Wake(plugin, target string)
 }
 
 // Events is where the pipeline broadcasts.
 type Events interface {
 	Publish(kind pluginsdk.EventType, threadID string, payload any)
+}
+
+// Notifier reaches people in other threads and places for the agent.
+type Notifier interface {
+	// Notify posts text where the attributes say (thread or target), once for a key,
+	// and returns what to tell who asked.
+	Notify(ctx context.Context, from ledger.Origin, key, text string, attributes map[string]string) (said string, err error)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -30,16 +31,21 @@ type fakeStore struct {
 	intents  []ledger.Intent
 	results  []ledger.ResultCommit
 	outcomes []pluginsdk.Outcome
+	commits  []ledger.OutcomeCommit
 	finishes []ledger.Finish
 	dropped  int
 	fail     map[string]error
 	waiting  []pluginsdk.Message // what Absorb returns, once
 }
 
-func (s *fakeStore) Absorb(context.Context, ledger.Fence, string) ([]pluginsdk.Message, error) {
-	s.add("absorb %d", len(s.waiting))
-	waiting := s.waiting
-	s.waiting = nil
+func (s *fakeStore) Absorbable(context.Context, ledger.Fence, string) ([]pluginsdk.Message, error) {
+	return s.waiting, s.fail["Absorbable"]
+}
+
+func (s *fakeStore) Absorb(_ context.Context, _ ledger.Fence, _ string, ids []int64) ([]pluginsdk.Message, error) {
+	s.add("absorb %d", len(ids))
+	waiting := s.waiting[:len(ids)]
+	s.waiting = s.waiting[len(ids):]
 	return waiting, s.fail["Absorb"]
 }
 
@@ -71,34 +77,39 @@ func (s *fakeStore) DropSession(context.Context, ledger.Fence, string) error {
 	return nil
 }
 
-func (s *fakeStore) SaveOutcome(_ context.Context, _ ledger.Fence, _ string, outcome pluginsdk.Outcome) error {
-	s.add("outcome %d", outcome.Index)
-	s.outcomes = append(s.outcomes, outcome)
+func (s *fakeStore) SaveOutcome(_ context.Context, _ ledger.Fence, commit ledger.OutcomeCommit) error {
+	s.add("outcome %d", commit.Outcome.Index)
+	s.outcomes = append(s.outcomes, commit.Outcome)
+	s.commits = append(s.commits, commit)
 	return s.fail["SaveOutcome"]
 }
 
-func (s *fakeStore) Finish(_ context.Context, _ ledger.Fence, finish ledger.Finish) ([]int64, error) {
+func (s *fakeStore) Finish(_ context.Context, _ ledger.Fence, finish ledger.Finish) (ledger.Finished, error) {
 	s.add("11 %s", finish.State)
 	s.finishes = append(s.finishes, finish)
 	ids := make([]int64, len(finish.Rows))
 	for i := range ids {
 		ids[i] = int64(1000 + i)
 	}
-	return ids, s.fail["Finish"]
+	return ledger.Finished{MessageIDs: ids, Lanes: []ledger.Lane{{Plugin: "courier"}}}, s.fail["Finish"]
 }
 
 // fakeAgent answers with what the test scripts.
 type fakeAgent struct {
 	*journal
-	requests []pluginsdk.AgentRequest
-	answer   func(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult
+	requests []ledger.AgentRequest
+	answer   func(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult
 	holds    bool
 	steered  []string
 	deaf     bool // takes nothing into its turn
+	steering func()
 }
 
 func (a *fakeAgent) Steer(_, text string) bool {
 	a.add("steer")
+	if a.steering != nil {
+		a.steering()
+	}
 	if !a.deaf {
 		a.steered = append(a.steered, text)
 	}
@@ -107,7 +118,7 @@ func (a *fakeAgent) Steer(_, text string) bool {
 
 func (a *fakeAgent) Holds(string, string) bool { return a.holds }
 
-func (a *fakeAgent) Invoke(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+func (a *fakeAgent) Invoke(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 	a.add("invoke")
 	a.requests = append(a.requests, request)
 	if a.answer != nil {
@@ -116,14 +127,14 @@ func (a *fakeAgent) Invoke(ctx context.Context, request pluginsdk.AgentRequest, 
 	return pluginsdk.InvokeResult{Text: "the answer", SessionID: request.SessionID}
 }
 
-func says(text string) func(context.Context, pluginsdk.AgentRequest, func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
-	return func(_ context.Context, request pluginsdk.AgentRequest, _ func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+func says(text string) func(context.Context, ledger.AgentRequest, func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+	return func(_ context.Context, request ledger.AgentRequest, _ func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 		return pluginsdk.InvokeResult{Text: text, SessionID: request.SessionID}
 	}
 }
 
-func failsWith(failures ...*pluginsdk.Failure) func(context.Context, pluginsdk.AgentRequest, func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
-	return func(_ context.Context, request pluginsdk.AgentRequest, _ func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+func failsWith(failures ...*pluginsdk.Failure) func(context.Context, ledger.AgentRequest, func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+	return func(_ context.Context, request ledger.AgentRequest, _ func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 		failure := failures[0]
 		failures = failures[1:]
 		if failure == nil {
@@ -136,86 +147,105 @@ func failsWith(failures ...*pluginsdk.Failure) func(context.Context, pluginsdk.A
 // fakePlugin answers every hook, with the functions that the test sets.
 type fakePlugin struct {
 	*journal
-	info   pluginsdk.PluginInfo
-	down   bool
-	before func(prompt pluginsdk.Prompt) (string, error)
-	gate   func() (pluginsdk.Verdict, error)
-	notify func(hook pluginsdk.Hook) error
-	cmd    func(command pluginsdk.Command) (pluginsdk.CommandResult, error)
-	reply  func(text string) (string, error)
-	done   []pluginsdk.PipelineComplete
-	calls  []pluginsdk.Call
-	tokens *fakeTokens
+	hooks.Process // what is no hook of a run is not answered
+	info          pluginsdk.PluginInfo
+	down          bool
+	before        func(prompt *pluginsdk.OnBeforeInvokeRequest) (string, error)
+	gate          func() (*pluginsdk.OnBeforeRunResponse, error)
+	notify        func(hook pluginsdk.Hook) error
+	cmd           func(command *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error)
+	reply         func(text string) (string, error)
+	effects       func(hook pluginsdk.Hook) *pluginsdk.Effects
+	done          []*pluginsdk.OnPipelineCompleteRequest
+	calls         []pluginsdk.Call
+	tokens        *fakeTokens
 }
 
 func (f *fakePlugin) Info() *pluginsdk.PluginInfo { return &f.info }
 
-func (f *fakePlugin) Do(_ context.Context, _ pluginsdk.Hook, _ string, fn func(Hooks) error) error {
+func (f *fakePlugin) Do(_ context.Context, _ pluginsdk.Hook, _ string, fn func(hooks.Process) error) error {
 	if f.down {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is backoff", f.info.Name)
 	}
 	return fn(f)
 }
 
-func (f *fakePlugin) told(hook pluginsdk.Hook, call pluginsdk.Call) error {
+func (f *fakePlugin) told(hook pluginsdk.Hook, call pluginsdk.Call) (*pluginsdk.Effects, error) {
 	f.add("%s %s", hook, f.info.Name)
 	f.calls = append(f.calls, call)
 	if !f.tokens.good(call.Token) {
 		f.add("token of %s is not open", hook)
 	}
-	if f.notify != nil {
-		return f.notify(hook)
+	var effects *pluginsdk.Effects
+	if f.effects != nil {
+		effects = f.effects(hook)
 	}
-	return nil
+	if f.notify != nil {
+		return effects, f.notify(hook)
+	}
+	return effects, nil
 }
 
-func (f *fakePlugin) OnBeforeRun(_ context.Context, start pluginsdk.RunStart) (pluginsdk.Verdict, error) {
-	_ = f.told(pluginsdk.HookBeforeRun, start.Call)
+func (f *fakePlugin) OnBeforeRun(_ context.Context, r *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
+	effects, _ := f.told(pluginsdk.HookBeforeRun, r.Call)
 	if f.gate != nil {
 		return f.gate()
 	}
-	return pluginsdk.Verdict{Allow: true}, nil
+	return &pluginsdk.OnBeforeRunResponse{Effects: effects}, nil
 }
 
-func (f *fakePlugin) OnPipelineStart(_ context.Context, start pluginsdk.PipelineStart) error {
-	return f.told(pluginsdk.HookPipelineStart, start.Call)
+func (f *fakePlugin) OnPipelineStart(_ context.Context, r *pluginsdk.OnPipelineStartRequest) (*pluginsdk.OnPipelineStartResponse, error) {
+	effects, err := f.told(pluginsdk.HookPipelineStart, r.Call)
+	return &pluginsdk.OnPipelineStartResponse{Effects: effects}, err
 }
 
-func (f *fakePlugin) OnMessage(_ context.Context, message pluginsdk.IncomingMessage) error {
-	return f.told(pluginsdk.HookMessage, message.Call)
+func (f *fakePlugin) OnMessage(_ context.Context, r *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+	effects, err := f.told(pluginsdk.HookMessage, r.Call)
+	return &pluginsdk.OnMessageResponse{Effects: effects}, err
 }
 
-func (f *fakePlugin) OnBeforeInvoke(_ context.Context, prompt pluginsdk.Prompt) (string, error) {
-	_ = f.told(pluginsdk.HookBeforeInvoke, prompt.Call)
+func (f *fakePlugin) OnBeforeInvoke(_ context.Context, r *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+	effects, _ := f.told(pluginsdk.HookBeforeInvoke, r.Call)
+	prompt := f.info.Name + "(" + r.Prompt + ")"
 	if f.before != nil {
-		return f.before(prompt)
+		var err error
+		if prompt, err = f.before(r); err != nil {
+			return nil, err
+		}
 	}
-	return f.info.Name + "(" + prompt.Text + ")", nil
+	return &pluginsdk.OnBeforeInvokeResponse{Prompt: &prompt, Effects: effects}, nil
 }
 
-func (f *fakePlugin) OnAfterInvoke(_ context.Context, invocation pluginsdk.Invocation) error {
-	return f.told(pluginsdk.HookAfterInvoke, invocation.Call)
+func (f *fakePlugin) OnAfterInvoke(_ context.Context, r *pluginsdk.OnAfterInvokeRequest) (*pluginsdk.OnAfterInvokeResponse, error) {
+	effects, err := f.told(pluginsdk.HookAfterInvoke, r.Call)
+	return &pluginsdk.OnAfterInvokeResponse{Effects: effects}, err
 }
 
-func (f *fakePlugin) OnCommand(_ context.Context, command pluginsdk.Command) (pluginsdk.CommandResult, error) {
-	_ = f.told(pluginsdk.HookCommand, command.Call)
+func (f *fakePlugin) OnCommand(_ context.Context, r *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+	effects, _ := f.told(pluginsdk.HookCommand, r.Call)
 	if f.cmd != nil {
-		return f.cmd(command)
+		answer, err := f.cmd(r)
+		if answer != nil {
+			answer.Effects = effects
+		}
+		return answer, err
 	}
-	return pluginsdk.CommandResult{}, nil
+	return nil, nil //nolint:nilnil // it does not handle the command
 }
 
-func (f *fakePlugin) OnBeforeReply(_ context.Context, reply pluginsdk.Reply) (string, error) {
-	_ = f.told(pluginsdk.HookBeforeReply, reply.Call)
+func (f *fakePlugin) OnBeforeReply(_ context.Context, r *pluginsdk.OnBeforeReplyRequest) (*pluginsdk.OnBeforeReplyResponse, error) {
+	effects, _ := f.told(pluginsdk.HookBeforeReply, r.Call)
 	if f.reply != nil {
-		return f.reply(reply.Text)
+		text, err := f.reply(r.Text)
+		return &pluginsdk.OnBeforeReplyResponse{Text: &text, Effects: effects}, err
 	}
-	return reply.Text, nil
+	return &pluginsdk.OnBeforeReplyResponse{Effects: effects}, nil
 }
 
-func (f *fakePlugin) OnPipelineComplete(_ context.Context, complete pluginsdk.PipelineComplete) error {
-	f.done = append(f.done, complete)
-	return f.told(pluginsdk.HookPipelineComplete, complete.Call)
+func (f *fakePlugin) OnPipelineComplete(_ context.Context, r *pluginsdk.OnPipelineCompleteRequest) (*pluginsdk.OnPipelineCompleteResponse, error) {
+	f.done = append(f.done, r)
+	effects, err := f.told(pluginsdk.HookPipelineComplete, r.Call)
+	return &pluginsdk.OnPipelineCompleteResponse{Effects: effects}, err
 }
 
 type fakePlugins []*fakePlugin
@@ -224,8 +254,8 @@ func (f fakePlugins) Hold(string) {}
 
 func (f fakePlugins) Release(string) {}
 
-func (f fakePlugins) Answering(_ string, hook pluginsdk.Hook) []Plugin {
-	var answering []Plugin
+func (f fakePlugins) Answering(_ string, hook pluginsdk.Hook) []hooks.Plugin {
+	var answering []hooks.Plugin
 	for _, plugin := range f {
 		if plugin.info.Manifest.Answers(hook) {
 			answering = append(answering, plugin)
@@ -299,7 +329,7 @@ type bench struct {
 	events  *fakeEvents
 	line    *Pipeline
 	claim   ledger.Claim
-	woken   []string // threads of which the outbox was told
+	woken   []string // plugins whose lanes the outbox was told of
 }
 
 func newBench(plugins ...string) *bench {
@@ -309,9 +339,9 @@ func newBench(plugins ...string) *bench {
 		tokens: &fakeTokens{open: map[string]bool{}}, tools: &fakeTools{journal: j}, events: &fakeEvents{journal: j},
 		claim: ledger.Claim{
 			Found:   true,
-			Thread:  pluginsdk.Thread{ID: "T", Kind: pluginsdk.ThreadGeneral, Name: "a thread", SeenMessageID: 5},
+			Thread:  ledger.Thread{Thread: pluginsdk.Thread{ID: "T", Kind: pluginsdk.ThreadGeneral, Name: "a thread"}, SeenMessageID: 5},
 			Message: pluginsdk.Message{ID: 10, ThreadID: "T", Role: pluginsdk.RoleUser, Content: "hello"},
-			Run:     pluginsdk.Run{ID: "R", ThreadID: "T", MessageID: 10, Kind: pluginsdk.RunMessage, Attempt: 1},
+			Run:     ledger.Run{Run: pluginsdk.Run{ID: "R", ThreadID: "T", MessageID: 10, Kind: pluginsdk.RunMessage, Attempt: 1}},
 			Fence:   ledger.Fence{ThreadID: "T", Epoch: 1},
 		},
 	}
@@ -320,13 +350,41 @@ func newBench(plugins ...string) *bench {
 			Name: name, Manifest: pluginsdk.Manifest{Name: name, Hooks: pluginsdk.AllHooks()},
 		}})
 	}
-	b.line = New(Config{Model: "m"}, b.store, b.agent, b.plugins, b.tokens, b.tools, b, b.events)
+	b.line = New(Config{Model: "m"}, b.doors())
 	return b
 }
 
+func (b *bench) doors() Doors {
+	return Doors{
+		Store: b.store, Agent: b.agent, Plugins: b.plugins, Hooks: hooks.New(hooks.Config{}, b.plugins, b.tokens),
+		Effects: b, Tools: b.tools, Outbox: b, Events: b.events, Notifier: b,
+	}
+}
+
 // Wake is the Outbox's.
-func (b *bench) Wake(thread pluginsdk.Thread) { b.woken = append(b.woken, thread.ID) }
+func (b *bench) Wake(plugin, _ string) { b.woken = append(b.woken, plugin) }
+
+// AdmitEffects is the Effects': it lets through what has room.
+func (b *bench) AdmitEffects(_ context.Context, plugin string, effects *pluginsdk.Effects, room int) (admitted ledger.Effect, size int) {
+	for _, row := range effects.Rows {
+		size += len(row.Content)
+	}
+	if size > room {
+		return ledger.Effect{}, 0
+	}
+	return ledger.Effect{Plugin: plugin, Key: effects.Key, Rows: effects.Rows, Metrics: effects.Metrics}, size
+}
+
+// Notify is the Notifier's.
+func (b *bench) Notify(_ context.Context, _ ledger.Origin, key, text string, attributes map[string]string) (string, error) {
+	b.journal.add("notify %s: %s to %s", key, text, attributes["thread"])
+	if attributes["thread"] == "" {
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "thread or target is missing")
+	}
+	return "told " + attributes["thread"], nil
+}
 
 func (b *bench) handle() error {
-	return b.line.Handle(context.Background(), context.Background(), b.claim)
+	_, err := b.line.Handle(context.Background(), context.Background(), b.claim)
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -15,18 +16,29 @@ import (
 // thinking and tool rows stand earlier in the thread than the reply.
 func (p *Pipeline) pipelineComplete(ctx context.Context, t *trip, outcome pluginsdk.PipelineOutcome, reason string) error {
 	p.config.Fault("pipelineComplete", t.run.ID)
-	complete := pluginsdk.PipelineComplete{
-		Thread: t.thread, Message: t.message, Outcome: outcome, Error: reason,
-		Steps: t.steps, Events: t.events, Duration: p.config.Now().Sub(t.began),
+	complete := pluginsdk.OnPipelineCompleteRequest{
+		Thread: t.thread.Thread, Outcome: outcome, Error: reason, Duration: p.config.Now().Sub(t.began),
 	}
 	if t.result != nil {
 		complete.Usage = &t.result.Usage
 	}
-	return p.notify(ctx, t, p.hook(pluginsdk.HookPipelineComplete, p.config.Deadlines.Notify),
-		func(ctx context.Context, hooks Hooks, call pluginsdk.Call) error {
-			complete.Call = call
-			return hooks.OnPipelineComplete(ctx, complete)
-		})
+	const hook = pluginsdk.HookPipelineComplete
+	return hooks.Notify(ctx, p.hooks, &t.on, hooks.Question[pluginsdk.OnPipelineCompleteRequest, pluginsdk.OnPipelineCompleteResponse]{
+		Hook: hook, Ask: hooks.Process.OnPipelineComplete,
+		Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnPipelineCompleteRequest {
+			request := complete
+			request.Call, request.Message = call, wanted(plugin, hook, t.message)
+			if plugin.Manifest.Wants(hook, pluginsdk.PartSteps) {
+				request.Steps = t.steps
+			}
+			if plugin.Manifest.Wants(hook, pluginsdk.PartEvents) {
+				request.Events = t.events
+			}
+			return &request
+		},
+	}, func(plugin string, answer *pluginsdk.OnPipelineCompleteResponse) {
+		p.collect(t, plugin, answer.Effects)
+	})
 }
 
 // commitReply is step 11. It returns the id of the last row stored.
@@ -37,19 +49,26 @@ func (p *Pipeline) commitReply(t *trip) (int64, error) {
 	})
 }
 
-// finish ends the run and returns the id of the last row stored.
+// finish ends the run, with what hooks have done to it, and returns the id of the
+// last row stored.
 func (p *Pipeline) finish(t *trip, doing string, end ledger.Finish) (last int64, err error) {
-	err = p.insist(t, doing, func(ctx context.Context) error {
-		ids, err := p.store.Finish(ctx, t.fence, end)
-		if len(ids) > 0 {
-			last = ids[len(ids)-1]
-		}
+	end.Effects = t.pending.waiting()
+	var done ledger.Finished
+	err = p.insist(t, doing, func(ctx context.Context) (err error) {
+		done, err = p.store.Finish(ctx, t.fence, end)
 		return err
 	})
-	if err == nil {
-		p.outbox.Wake(t.thread)
+	if err != nil {
+		return 0, err
 	}
-	return last, err
+	t.pending.stored(len(end.Effects))
+	for _, lane := range done.Lanes {
+		p.outbox.Wake(lane.Plugin, lane.Target)
+	}
+	if n := len(done.MessageIDs); n > 0 {
+		last = done.MessageIDs[n-1]
+	}
+	return last, nil
 }
 
 // replyRows are what the person will see: a line for each command that has
@@ -78,6 +97,8 @@ func (t *trip) replyRows() []ledger.Row {
 			Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Source: "agent",
 			Content: t.reply, Model: t.result.Model,
 		}))
+	case t.emptied != "":
+		rows = append(rows, t.row("reply", statusRow("pipeline_emptied", "The agent has answered, and the plugin "+t.emptied+" took the reply out.")))
 	default:
 		rows = append(rows, t.row("reply", statusRow("pipeline_empty", "There is no reply: the agent wrote nothing to show.")))
 	}
@@ -85,7 +106,6 @@ func (t *trip) replyRows() []ledger.Row {
 }
 
 func (t *trip) row(key string, message pluginsdk.NewMessage) ledger.Row {
-	message.RunID = t.run.ID
 	return ledger.Row{Key: t.run.ID + ":" + key, Message: message}
 }
 
@@ -126,7 +146,7 @@ func (p *Pipeline) broadcastComplete(t *trip, reply int64) {
 // abandon ends an attempt that failed. Denied and cancelled runs are over;
 // others stay open, with a code that tells the inbox what to do.
 func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
-	var denied *deniedError
+	var denied *hooks.Denied
 	var failure *pluginsdk.Failure
 	switch cause := context.Cause(ctx); {
 	case pluginsdk.CodeOf(err) == pluginsdk.CodeStale:
@@ -137,8 +157,8 @@ func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
 	case cause != nil:
 		return err // the daemon stops: as if the attempt had died here
 	case errors.As(err, &denied):
-		p.complete(t, pluginsdk.OutcomeDenied, denied.reason)
-		return p.close(t, pluginsdk.RunFailed, statusRow("pipeline_error", "Not run: "+denied.reason), denied.reason)
+		p.complete(t, pluginsdk.OutcomeDenied, denied.Reason)
+		return p.close(t, pluginsdk.RunFailed, statusRow("pipeline_error", "Not run: "+denied.Reason), denied.Reason)
 	case errors.As(err, &failure):
 		p.complete(t, pluginsdk.OutcomeFailed, failure.Message)
 		if failure.Retryable {
@@ -173,9 +193,11 @@ func (p *Pipeline) complete(t *trip, outcome pluginsdk.PipelineOutcome, reason s
 }
 
 // Fail ends a run that will not be attempted again and tells the person, once:
-// as cancelled when the cause is CodeCancelled, else as failed.
-func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error) error {
+// as cancelled when the cause is CodeCancelled, else as failed. left is what Handle
+// left to be stored with the attempt's end.
+func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error, left []ledger.Effect) error {
 	t := newTrip(ctx, p.config.Now(), claim)
+	t.pending.effects = left
 	if pluginsdk.CodeOf(cause) == pluginsdk.CodeCancelled {
 		return p.cancelled(t, cause)
 	}

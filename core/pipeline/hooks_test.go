@@ -28,11 +28,13 @@ func TestFailingHooks(t *testing.T) {
 		pluginsdk.HookMessage:          notify(pluginsdk.HookMessage),
 		pluginsdk.HookAfterInvoke:      notify(pluginsdk.HookAfterInvoke),
 		pluginsdk.HookPipelineComplete: notify(pluginsdk.HookPipelineComplete),
-		pluginsdk.HookBeforeInvoke:     func(p *fakePlugin) { p.before = func(pluginsdk.Prompt) (string, error) { return "lost", errHook } },
-		pluginsdk.HookBeforeReply:      func(p *fakePlugin) { p.reply = func(string) (string, error) { return "lost", errHook } },
+		pluginsdk.HookBeforeInvoke: func(p *fakePlugin) {
+			p.before = func(*pluginsdk.OnBeforeInvokeRequest) (string, error) { return "lost", errHook }
+		},
+		pluginsdk.HookBeforeReply: func(p *fakePlugin) { p.reply = func(string) (string, error) { return "lost", errHook } },
 		pluginsdk.HookBeforeRun: func(p *fakePlugin) {
-			p.gate = func() (pluginsdk.Verdict, error) {
-				return pluginsdk.Verdict{}, pluginsdk.Errorf(pluginsdk.CodeDeadline, "too late")
+			p.gate = func() (*pluginsdk.OnBeforeRunResponse, error) {
+				return nil, pluginsdk.Errorf(pluginsdk.CodeDeadline, "too late")
 			}
 		},
 	} {
@@ -78,16 +80,16 @@ func TestPluginThatDoesNotServe(t *testing.T) {
 
 func TestGateDenies(t *testing.T) {
 	for name, row := range map[string]struct {
-		verdict pluginsdk.Verdict
+		verdict pluginsdk.OnBeforeRunResponse
 		err     error
 		reason  string
 	}{
-		"its word":  {verdict: pluginsdk.Verdict{Reason: "over budget"}, reason: "over budget"},
-		"no reason": {reason: "denied by a"},
+		"its word":  {verdict: pluginsdk.OnBeforeRunResponse{Deny: true, Reason: "over budget"}, reason: "over budget"},
+		"no reason": {verdict: pluginsdk.OnBeforeRunResponse{Deny: true}, reason: "denied by a"},
 		"its error": {err: errHook, reason: "broken"},
 	} {
 		b := newBench("a", "b")
-		b.plugins[0].gate = func() (pluginsdk.Verdict, error) { return row.verdict, row.err }
+		b.plugins[0].gate = func() (*pluginsdk.OnBeforeRunResponse, error) { return &row.verdict, row.err }
 		if err := b.handle(); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +109,7 @@ func TestEmptyResultOfAChainIsAValue(t *testing.T) {
 	if err := b.handle(); err != nil {
 		t.Fatal(err)
 	}
-	if row := b.store.finishes[0].Rows[0].Message; row.Kind != pluginsdk.MessageStatus {
+	if row := b.store.finishes[0].Rows[0].Message; row.Kind != pluginsdk.MessageStatus || !strings.Contains(row.Content, "the plugin a took") {
 		t.Errorf("%+v", row)
 	}
 }
@@ -118,11 +120,11 @@ func TestFailedCommandIsNotHandedOn(t *testing.T) {
 	b.agent.answer = says("/go\n[COMMAND type=\"nobody\"]x[/COMMAND]\nDone.")
 	for i, plugin := range b.plugins {
 		plugin.info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "go"}}
-		plugin.cmd = func(pluginsdk.Command) (pluginsdk.CommandResult, error) {
+		plugin.cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
 			if i == 1 {
-				return pluginsdk.CommandResult{}, errHook
+				return nil, errHook
 			}
-			return pluginsdk.CommandResult{Handled: i == 2}, nil
+			return &pluginsdk.OnCommandResponse{Handled: i == 2}, nil
 		}
 	}
 	if err := b.handle(); err != nil {
@@ -142,9 +144,9 @@ func TestTaskThreadMayNotSchedule(t *testing.T) {
 	b := newBench("a")
 	b.claim.Thread.Kind = pluginsdk.ThreadTask
 	b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "*"}}
-	b.plugins[0].cmd = func(pluginsdk.Command) (pluginsdk.CommandResult, error) {
+	b.plugins[0].cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
 		t.Error("the command was given")
-		return pluginsdk.CommandResult{}, nil
+		return nil, nil
 	}
 	b.agent.answer = says(`[COMMAND type="cron_create"]daily[/COMMAND]`)
 	if err := b.handle(); err != nil {

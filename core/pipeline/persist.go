@@ -33,11 +33,13 @@ func (p *Pipeline) insist(t *trip, doing string, commit func(context.Context) er
 	}
 }
 
-// storeError marks an error of the database as worth another attempt, unless
-// it says that the run is somebody else's by now.
+// storeError says what the pipeline was doing. What a database that does not answer
+// has refused is worth another attempt (CodeUnavailable), a claim that is somebody
+// else's by now is not the run's end (CodeStale), and what it will refuse again
+// (any other code) ends the run: the agent is not asked once more for it.
 func storeError(doing string, err error) error {
 	if err == nil || pluginsdk.CodeOf(err) == pluginsdk.CodeStale {
 		return err
 	}
-	return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s: %w", doing, err)
+	return pluginsdk.Errorf(pluginsdk.CodeOf(err), "%s: %w", doing, err)
 }

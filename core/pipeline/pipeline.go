@@ -1,29 +1,22 @@
-// Package pipeline is THE message pipeline: numbered steps in one function,
-// and the hook runners. Package inbox hands it one run at a time for a thread.
+// Package pipeline is THE message pipeline: numbered steps in one function. Package
+// hooks asks the plugins. Package inbox hands it one run at a time for a thread.
 package pipeline
 
 import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Deadlines bound the hook calls. Zero fields get the defaults of the
-// architecture: 5 s notify, 15 s chain, 30 s command, 10 min gates.
-type Deadlines struct {
-	Notify, Chain, Command, Gate time.Duration
-}
-
 // Config holds what an operator can set, and what tests watch.
 type Config struct {
-	Deadlines Deadlines
-	// Hook overrides the deadline of single hooks.
-	Hook  map[pluginsdk.Hook]time.Duration
 	Model string // when the thread names none
 	// Forbidden lists commands that the agent may not give in threads of a
 	// kind: a task may not schedule work.
@@ -36,10 +29,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	orDefault(&c.Deadlines.Notify, 5*time.Second)
-	orDefault(&c.Deadlines.Chain, 15*time.Second)
-	orDefault(&c.Deadlines.Command, 30*time.Second)
-	orDefault(&c.Deadlines.Gate, 10*time.Minute)
 	if c.Forbidden == nil {
 		c.Forbidden = map[pluginsdk.ThreadKind][]string{pluginsdk.ThreadTask: {"cron_create", "cron_update"}}
 	}
@@ -55,31 +44,28 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func orDefault(field *time.Duration, value time.Duration) {
-	if *field == 0 {
-		*field = value
-	}
-}
-
 // Pipeline takes runs through their steps.
 type Pipeline struct {
-	config  Config
-	store   Store
-	agent   Agent
-	plugins Plugins
-	tokens  Tokens
-	tools   Tools
-	outbox  Outbox
-	events  Events
+	config   Config
+	store    Store
+	agent    Agent
+	plugins  Plugins
+	hooks    *hooks.Runner
+	effects  Effects
+	tools    Tools
+	outbox   Outbox
+	events   Events
+	notifier Notifier
 
 	mu    sync.Mutex
 	trips map[string]*trip // under way, by run
 }
 
 // New returns a Pipeline.
-func New(config Config, store Store, agent Agent, plugins Plugins, tokens Tokens, tools Tools, outbox Outbox, events Events) *Pipeline {
+func New(config Config, doors Doors) *Pipeline {
 	return &Pipeline{
-		config: config.withDefaults(), store: store, agent: agent, plugins: plugins, tokens: tokens, tools: tools, outbox: outbox, events: events,
+		config: config.withDefaults(), store: doors.Store, agent: doors.Agent, plugins: doors.Plugins, hooks: doors.Hooks,
+		effects: doors.Effects, tools: doors.Tools, outbox: doors.Outbox, events: doors.Events, notifier: doors.Notifier,
 		trips: make(map[string]*trip),
 	}
 }
@@ -93,7 +79,8 @@ var FaultPoints = []string{
 }
 
 // Handle takes a claimed run through its steps. Nil means that the run is
-// over; any error leaves it open, for the inbox to decide by its code. ctx ends
+// over; any error leaves it open, for the inbox to decide by its code, and left is
+// what hooks did to the run that is to be stored with the attempt's end. ctx ends
 // also when a person stops the run, work only when the daemon stops: the steps
 // after the agent's answer, which was paid for, know only work.
 //
@@ -105,28 +92,43 @@ var FaultPoints = []string{
 //	 4  OnBeforeInvoke      chain
 //	 5a commit the intent           before the agent gets a byte
 //	 5  invoke the agent
-//	 5b commit the result           from here on the agent is not called again
+//	 5b commit the result           from here on the agent is not called again; the
+//	                                commands in it are stored as they are parsed now
 //	 6  OnAfterInvoke       notify
-//	 7  parse commands from the output
+//	 7  take the commands from the output   as 5b has stored them
 //	 8  OnCommand           first   each outcome committed under RUN:index
 //	 9  OnBeforeReply       chain
 //	10  OnPipelineComplete  notify  before the reply is stored
 //	11  commit reply, thread, run, delivery
 //	12  broadcast pipeline:complete
-func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) error {
+//
+// What hooks did to the run (Effects) goes with the next commit of these: 5a, 5b,
+// 8, 11, or with the end of the attempt.
+func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left []ledger.Effect, err error) {
 	t := newTrip(work, p.config.Now(), claim) // 0
 	defer p.enter(t)()
 	p.plugins.Hold(t.run.ID)
 	defer p.plugins.Release(t.run.ID)
-	err := p.walk(ctx, t)
+	defer func() { t.steering.endTurn() }()
+	err = p.walk(ctx, t)
 	if err == nil {
-		return nil
+		return nil, nil
 	}
 	t.steering.telling.Wait()
-	return p.abandon(ctx, t, err)
+	err = p.abandon(ctx, t, err)
+	return t.pending.waiting(), err
 }
 
-func (p *Pipeline) walk(ctx context.Context, t *trip) error {
+// walk is the boundary of the steps: a panic is an error of the attempt, which
+// ends as any other.
+func (p *Pipeline) walk(ctx context.Context, t *trip) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			p.config.Log.Error("run panicked", "run", t.run.ID, "panic", cause, "stack", string(debug.Stack()))
+			t.turnOver() // nobody steers into it any more
+			err = pluginsdk.Errorf(pluginsdk.CodeInternal, "a fault of Harness itself: %v", cause)
+		}
+	}()
 	switch {
 	case t.run.Kind == pluginsdk.RunCommand:
 		return p.answerTypedCommand(ctx, t)
@@ -145,7 +147,7 @@ func (p *Pipeline) walk(ctx context.Context, t *trip) error {
 	if err := p.afterInvoke(ctx, t); err != nil { // 6
 		return err
 	}
-	p.parseCommands(t)                            // 7
+	p.takeCommands(t)                             // 7
 	if err := p.runCommands(ctx, t); err != nil { // 8
 		return err
 	}
@@ -192,6 +194,7 @@ func (p *Pipeline) converse(ctx context.Context, t *trip) error {
 		if err := p.store.DropSession(ctx, t.fence, t.run.ID); err != nil {
 			return storeError("drop the session", err)
 		}
+		t.steering.telling.Wait() // they read the thread as it was
 		t.dropSession()
 	}
 }

@@ -14,7 +14,7 @@ import (
 // commit of the intent before the agent, the broadcast after the commit.
 func TestTurnTakesItsStepsInOrder(t *testing.T) {
 	b := newBench("a", "b")
-	b.agent.answer = func(_ context.Context, r pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+	b.agent.answer = func(_ context.Context, r ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 		emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamTextDelta, Text: "x"})
 		emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamText, Text: "x"})
 		return pluginsdk.InvokeResult{Text: "x", SessionID: r.SessionID}
@@ -94,8 +94,8 @@ func TestCallIDsAreTheSameAtEveryAttempt(t *testing.T) {
 func TestStoredResultIsFinishedWithoutTheAgent(t *testing.T) {
 	b := newBench("a")
 	b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "one"}, {Name: "two"}}
-	b.plugins[0].cmd = func(c pluginsdk.Command) (pluginsdk.CommandResult, error) {
-		return pluginsdk.CommandResult{Handled: true, Reply: "did " + c.Name}, nil
+	b.plugins[0].cmd = func(c *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+		return &pluginsdk.OnCommandResponse{Handled: true, Reply: "did " + c.Name}, nil
 	}
 	b.claim.Run.Step = pluginsdk.StepInvoked
 	b.claim.Run.Result = &pluginsdk.InvokeResult{Text: "/one\n/two\nAnd so on."}
@@ -184,9 +184,9 @@ func TestUnknownSessionStartsAnewWithHistory(t *testing.T) {
 	b := newBench("a")
 	b.claim.Thread.SessionID = "gone"
 	var sessions []string
-	b.plugins[0].before = func(p pluginsdk.Prompt) (string, error) {
+	b.plugins[0].before = func(p *pluginsdk.OnBeforeInvokeRequest) (string, error) {
 		sessions = append(sessions, p.Thread.SessionID)
-		return p.Text, nil
+		return p.Prompt, nil
 	}
 	b.agent.answer = failsWith(&pluginsdk.Failure{Kind: pluginsdk.FailureUnknownSession, Message: "no such session"}, nil)
 	if err := b.handle(); err != nil {
@@ -237,7 +237,7 @@ func TestFailedTurnIsRecordedAndNotAnswered(t *testing.T) {
 
 func TestFailTellsThePersonOnce(t *testing.T) {
 	b := newBench()
-	if err := b.line.Fail(context.Background(), b.claim, errors.New("the API said 401")); err != nil {
+	if err := b.line.Fail(context.Background(), b.claim, errors.New("the API said 401"), nil); err != nil {
 		t.Fatal(err)
 	}
 	row := b.store.finishes[0].Rows[0]
@@ -265,7 +265,8 @@ func TestEmptyOutputLeavesAStatusAndNoReply(t *testing.T) {
 // A turn may run a thousand tools; its record stays one message long.
 func TestEventsOfARunAreBounded(t *testing.T) {
 	b := newBench("a")
-	b.agent.answer = func(_ context.Context, _ pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+	b.plugins[0].info.Manifest.Needs = map[pluginsdk.Hook][]pluginsdk.Part{pluginsdk.HookPipelineComplete: {pluginsdk.PartEvents}}
+	b.agent.answer = func(_ context.Context, _ ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 		for range 200 {
 			emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamToolResult, Text: strings.Repeat("x", 1<<20)})
 		}
@@ -285,14 +286,14 @@ func TestEventsOfARunAreBounded(t *testing.T) {
 
 func TestDeniedToolsAreShownToThePerson(t *testing.T) {
 	b := newBench()
-	b.agent.answer = func(_ context.Context, _ pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+	b.agent.answer = func(_ context.Context, _ ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 		emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamDenied, ToolName: "Bash"})
 		return pluginsdk.InvokeResult{Text: "I may not."}
 	}
 	if err := b.handle(); err != nil {
 		t.Fatal(err)
 	}
-	if rows := b.store.results[0].Rows; len(rows) != 1 || !strings.Contains(rows[0].Content, "Bash") {
+	if rows := b.store.results[0].Rows; len(rows) != 1 || !strings.Contains(rows[0].Message.Content, "Bash") {
 		t.Errorf("%+v", rows)
 	}
 }
@@ -302,11 +303,11 @@ var errPerson = pluginsdk.Errorf(pluginsdk.CodeCancelled, "stopped by a person")
 func TestStopByAPersonEndsTheRun(t *testing.T) {
 	b := newBench("a")
 	ctx, cancel := context.WithCancelCause(context.Background())
-	b.agent.answer = func(_ context.Context, r pluginsdk.AgentRequest, _ func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+	b.agent.answer = func(_ context.Context, r ledger.AgentRequest, _ func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 		cancel(errPerson)
 		return pluginsdk.InvokeResult{SessionID: r.SessionID, Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureInterrupted, Message: "interrupted"}}
 	}
-	if err := b.line.Handle(context.Background(), ctx, b.claim); err != nil {
+	if _, err := b.line.Handle(context.Background(), ctx, b.claim); err != nil {
 		t.Fatal(err)
 	}
 	if b.store.finishes[0].State != pluginsdk.RunCancelled || b.plugins[0].done[0].Outcome != pluginsdk.OutcomeCancelled {
@@ -320,11 +321,11 @@ func TestStopByAPersonEndsTheRun(t *testing.T) {
 func TestStopOfTheDaemonLeavesTheRunOpen(t *testing.T) {
 	b := newBench("a")
 	ctx, cancel := context.WithCancelCause(context.Background())
-	b.agent.answer = func(_ context.Context, _ pluginsdk.AgentRequest, _ func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+	b.agent.answer = func(_ context.Context, _ ledger.AgentRequest, _ func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 		cancel(pluginsdk.Errorf(pluginsdk.CodeUnavailable, "harness is stopping"))
 		return pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureInterrupted, Message: "interrupted"}}
 	}
-	if err := b.line.Handle(ctx, ctx, b.claim); err == nil {
+	if _, err := b.line.Handle(ctx, ctx, b.claim); err == nil {
 		t.Fatal("the run is said to be over")
 	}
 	if len(b.store.finishes) != 0 || len(b.plugins[0].done) != 0 || b.store.results[0].Step != pluginsdk.StepInvoking {
@@ -344,9 +345,9 @@ func TestStaleClaimWritesNothingMore(t *testing.T) {
 }
 
 func TestDatabaseTroubleIsWorthAnotherAttempt(t *testing.T) {
-	for _, operation := range []string{"Messages", "SaveIntent", "SaveResult", "Finish"} {
+	for _, operation := range []string{"Messages", "SaveIntent"} {
 		b := newBench()
-		b.store.fail[operation] = errors.New("disk full")
+		b.store.fail[operation] = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "disk full")
 		if err := b.handle(); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 			t.Errorf("%s: %v (%s)", operation, err, pluginsdk.CodeOf(err))
 		}
@@ -364,7 +365,7 @@ func TestStopAfterTheAnswerStillShowsIt(t *testing.T) {
 		}
 		return nil
 	}
-	if err := b.line.Handle(context.Background(), ctx, b.claim); err != nil {
+	if _, err := b.line.Handle(context.Background(), ctx, b.claim); err != nil {
 		t.Fatal(err)
 	}
 	if finish := b.store.finishes[0]; finish.State != pluginsdk.RunSucceeded || finish.Rows[0].Message.Content != "the answer" {
@@ -375,8 +376,8 @@ func TestStopAfterTheAnswerStillShowsIt(t *testing.T) {
 func TestHandledCommandWithoutWordsIsConfirmed(t *testing.T) {
 	b := newBench("a")
 	b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "deploy"}}
-	b.plugins[0].cmd = func(pluginsdk.Command) (pluginsdk.CommandResult, error) {
-		return pluginsdk.CommandResult{Handled: true}, nil
+	b.plugins[0].cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+		return &pluginsdk.OnCommandResponse{Handled: true}, nil
 	}
 	b.claim.Run.Kind, b.claim.Message.Content = pluginsdk.RunCommand, "/deploy"
 	if err := b.handle(); err != nil {
@@ -390,8 +391,8 @@ func TestHandledCommandWithoutWordsIsConfirmed(t *testing.T) {
 func TestTypedCommandIsAnsweredWithoutTheAgent(t *testing.T) {
 	b := newBench("a")
 	b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "deploy"}}
-	b.plugins[0].cmd = func(c pluginsdk.Command) (pluginsdk.CommandResult, error) {
-		return pluginsdk.CommandResult{Handled: true, Reply: string(c.Origin) + " " + c.Name + " <" + c.Body + ">"}, nil
+	b.plugins[0].cmd = func(c *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+		return &pluginsdk.OnCommandResponse{Handled: true, Reply: string(c.Origin) + " " + c.Name + " <" + c.Body + ">"}, nil
 	}
 	b.claim.Run.Kind = pluginsdk.RunCommand
 	b.claim.Message.Content = "  /deploy now\nand well"

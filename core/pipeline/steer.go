@@ -3,8 +3,10 @@ package pipeline
 import (
 	"context"
 	"runtime/debug"
+	"slices"
 	"sync"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -15,6 +17,10 @@ type steering struct {
 	wanted  bool           // somebody asked before the turn ran
 	work    sync.WaitGroup // of those who put messages into the turn: its result waits for them
 	telling sync.WaitGroup // of those who tell the plugins of it: step 6 waits for them
+
+	// turn ends when the turn is over: who asks a plugin about a message gives up.
+	turn    context.Context
+	endTurn context.CancelFunc
 
 	order sync.Mutex // held by the one who steers, so that messages reach the agent in order
 	// absorbed by the run in this turn. Those from told on have not reached the
@@ -85,19 +91,26 @@ func (t *trip) turnOver() {
 	t.steering.mu.Lock()
 	t.steering.state = turnPast
 	t.steering.mu.Unlock()
+	t.steering.endTurn()
 	t.steering.work.Wait()
 }
 
 // steer puts what waits into the turn and tells of it. It is merged into the run
 // on disk before the agent has it: if the turn comes to no result, the next
 // attempt's prompt has it. What the agent takes no more is given back to the
-// queue with the turn's result.
+// queue with the turn's result. It is the boundary of what it does: a panic ends
+// nothing else.
 func (p *Pipeline) steer(ctx context.Context, t *trip) {
 	defer t.steering.telling.Done()
+	defer func() {
+		if cause := recover(); cause != nil {
+			p.config.Log.Error("steering panicked", "run", t.run.ID, "panic", cause, "stack", string(debug.Stack()))
+		}
+	}()
 	merged := p.absorb(ctx, t)
 	p.announceMerged(t, merged)
 	for _, message := range merged {
-		if err := p.incoming(ctx, t, message); err != nil {
+		if err := p.incoming(ctx, t, message, true); err != nil {
 			p.config.Log.Warn("a message that was put into a running turn could not be told", "run", t.run.ID, "err", err)
 		}
 	}
@@ -112,21 +125,21 @@ func (p *Pipeline) announceMerged(t *trip, merged []pluginsdk.Message) {
 	}
 }
 
-// absorb merges what waits and tells the agent, and returns what it was told.
+// absorb merges what waits, as far as it may run, and tells the agent. It returns
+// what that was told.
 func (p *Pipeline) absorb(ctx context.Context, t *trip) (told []pluginsdk.Message) {
 	s := &t.steering
 	defer s.work.Done()
-	defer func() {
-		if cause := recover(); cause != nil {
-			p.config.Log.Error("steering panicked", "run", t.run.ID, "panic", cause, "stack", string(debug.Stack()))
-		}
-	}()
-	if p.mustBeAsked() {
+	if p.chainIsClosed() {
 		return nil
 	}
 	s.order.Lock()
 	defer s.order.Unlock()
-	merged, err := p.store.Absorb(ctx, t.fence, t.run.ID)
+	allowed := p.allowed(t)
+	if len(allowed) == 0 && s.told == len(s.absorbed) {
+		return nil
+	}
+	merged, err := p.store.Absorb(ctx, t.fence, t.run.ID, allowed)
 	if err != nil {
 		p.config.Log.Warn("messages could not be put into the running turn; they wait", "run", t.run.ID, "err", err)
 		return nil
@@ -139,19 +152,33 @@ func (p *Pipeline) absorb(ctx context.Context, t *trip) (told []pluginsdk.Messag
 	return s.absorbed[first:s.told]
 }
 
-// mustBeAsked reports whether a plugin has a say in what reaches the agent: a
-// message that is put into a running turn passes neither the gate nor the chain
-// before the agent, so it has to wait for a turn of its own.
-func (p *Pipeline) mustBeAsked() bool {
-	if len(p.plugins.Answering("", pluginsdk.HookBeforeRun)) > 0 {
-		return true
+// allowed are the ids of the messages that wait and that the gate lets into the
+// turn, up to the first that it does not: that one is asked about again in a run
+// of its own, and the others stay behind it.
+func (p *Pipeline) allowed(t *trip) (ids []int64) {
+	ctx := t.steering.turn
+	waiting, err := p.store.Absorbable(ctx, t.fence, t.run.ID)
+	if err != nil {
+		p.config.Log.Warn("messages could not be put into the running turn; they wait", "run", t.run.ID, "err", err)
+		return nil
 	}
-	for _, plugin := range p.plugins.Answering("", pluginsdk.HookBeforeInvoke) {
-		if plugin.Info().FailureMode(pluginsdk.HookBeforeInvoke) == pluginsdk.FailClosed {
-			return true
+	for _, message := range waiting {
+		if err := p.mayRun(ctx, t, message); err != nil {
+			p.config.Log.Info("a message is not put into the running turn; it waits", "run", t.run.ID, "message", message.ID, "why", err)
+			return ids
 		}
+		ids = append(ids, message.ID)
 	}
-	return false
+	return ids
+}
+
+// chainIsClosed reports whether a plugin must have its say in every prompt: a
+// message that is put into a running turn does not pass the chain before the agent,
+// so it has to wait for a turn of its own.
+func (p *Pipeline) chainIsClosed() bool {
+	return slices.ContainsFunc(p.plugins.Answering("", pluginsdk.HookBeforeInvoke), func(plugin hooks.Plugin) bool {
+		return plugin.Info().FailureMode(pluginsdk.HookBeforeInvoke) == pluginsdk.FailClosed
+	})
 }
 
 // covered are the ids of the messages besides its own that the run's turn has
@@ -173,4 +200,5 @@ func (t *trip) beginAnother() {
 	defer s.mu.Unlock()
 	t.absorbed = append(t.absorbed, s.absorbed...)
 	s.state, s.absorbed, s.told = turnAhead, nil, 0
+	s.turn, s.endTurn = context.WithCancel(t.work)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -25,7 +26,7 @@ func (b *bench) answers(hooks ...pluginsdk.Hook) { b.plugins[0].info.Manifest.Ho
 
 // duringTurn runs do in the middle of the agent's turn.
 func (b *bench) duringTurn(do func()) {
-	b.agent.answer = func(_ context.Context, r pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+	b.agent.answer = func(_ context.Context, r ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 		emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamThinking, Text: "hm"})
 		do()
 		return pluginsdk.InvokeResult{Text: "x", SessionID: r.SessionID}
@@ -96,7 +97,15 @@ func TestSteerOfUnknownOutcomeLosesNothing(t *testing.T) {
 // message waits for a turn of its own.
 func TestSteerDoesNotPassOverWhoMustBeAsked(t *testing.T) {
 	for name, ask := range map[string]func(b *bench){
-		"gate": func(b *bench) { b.answers(pluginsdk.HookBeforeRun) },
+		"gate": func(b *bench) {
+			b.answers(pluginsdk.HookBeforeRun)
+			b.plugins[0].gate = func() (*pluginsdk.OnBeforeRunResponse, error) {
+				if len(b.agent.requests) == 0 { // the run itself may
+					return nil, nil
+				}
+				return &pluginsdk.OnBeforeRunResponse{Deny: true}, nil
+			}
+		},
 		"closed chain": func(b *bench) {
 			b.answers(pluginsdk.HookBeforeInvoke)
 			b.plugins[0].info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookBeforeInvoke: pluginsdk.FailClosed}
@@ -139,7 +148,7 @@ func TestGateIsAskedAboutEveryMergedMessage(t *testing.T) {
 // attempt must say so, although an API error is otherwise begun anew.
 func TestFailureAfterAToolSaysSoToTheNextAttempt(t *testing.T) {
 	b := newBench()
-	b.agent.answer = func(_ context.Context, r pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+	b.agent.answer = func(_ context.Context, r ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 		emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamToolCall, ToolName: "Bash", ToolUseID: "1"})
 		return pluginsdk.InvokeResult{SessionID: r.SessionID, Failure: &pluginsdk.Failure{
 			Kind: pluginsdk.FailureAPI, APIStatus: 529, Message: "overloaded", Retryable: true,
@@ -167,7 +176,7 @@ func TestStopOfTheDaemonEndsTheWaitForTheDatabase(t *testing.T) {
 		cancel(pluginsdk.Errorf(pluginsdk.CodeCancelled, "stopped by a person"))
 		stop()
 	})
-	if err := b.line.Handle(work, ctx, b.claim); err == nil {
+	if _, err := b.line.Handle(work, ctx, b.claim); err == nil {
 		t.Error("the run counts as over")
 	}
 }
@@ -247,7 +256,9 @@ func TestRetriedMessageSaysThatItMayHaveBeenActedOn(t *testing.T) {
 func TestAnswerWaitsForTheDatabase(t *testing.T) {
 	b := newBench()
 	away := &flaky{fakeStore: b.store, left: 2}
-	b.line = New(Config{}, away, b.agent, b.plugins, b.tokens, b.tools, b, b.events)
+	doors := b.doors()
+	doors.Store = away
+	b.line = New(Config{}, doors)
 	if err := b.handle(); err != nil {
 		t.Fatal(err)
 	}
@@ -280,9 +291,115 @@ func (f *flaky) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 	return f.fakeStore.SaveResult(ctx, fence, c)
 }
 
-func (f *flaky) Finish(ctx context.Context, fence ledger.Fence, end ledger.Finish) ([]int64, error) {
+func (f *flaky) Finish(ctx context.Context, fence ledger.Fence, end ledger.Finish) (ledger.Finished, error) {
 	if err := f.fails("finish"); err != nil {
-		return nil, err
+		return ledger.Finished{}, err
 	}
 	return f.fakeStore.Finish(ctx, fence, end)
+}
+
+// A gate has its say about a message that goes into a running turn: what it lets
+// through is steered, and what comes behind the first that it denies waits too.
+func TestSteeredMessagesPassTheGate(t *testing.T) {
+	b := newBench("a")
+	b.answers(pluginsdk.HookBeforeRun)
+	asked := 0
+	b.plugins[0].gate = func() (*pluginsdk.OnBeforeRunResponse, error) {
+		asked++
+		return &pluginsdk.OnBeforeRunResponse{Deny: asked == 3}, nil // the run, 11, 12
+	}
+	b.duringTurn(func() {
+		b.store.waiting = waiting(11, 12, 13)
+		b.line.Steer(context.Background(), "R")
+	})
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(b.agent.steered, ", "); got != "further 1" || len(b.store.waiting) != 2 || asked != 3 {
+		t.Errorf("steered %q, %d wait, the gate was asked %d times", got, len(b.store.waiting), asked)
+	}
+}
+
+// A gate that takes its time does not hold up the end of the turn: the message
+// waits for a run of its own.
+func TestTurnDoesNotWaitForTheGateOfASteeredMessage(t *testing.T) {
+	b := newBench("a")
+	b.answers(pluginsdk.HookBeforeRun)
+	asked := make(chan struct{})
+	slow := &slowGate{fakePlugin: b.plugins[0], asked: asked}
+	doors := b.doors()
+	plugins := onePlugin{slow}
+	doors.Plugins, doors.Hooks = plugins, hooks.New(hooks.Config{}, plugins, b.tokens)
+	b.line = New(Config{}, doors)
+	b.duringTurn(func() {
+		b.store.waiting = waiting(11)
+		go b.line.Steer(context.Background(), "R")
+		<-asked
+	})
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.agent.steered) != 0 || len(b.store.waiting) != 1 {
+		t.Errorf("steered %q, %d wait", b.agent.steered, len(b.store.waiting))
+	}
+}
+
+// slowGate answers for the run, and for a further message when nobody waits any
+// more.
+type slowGate struct {
+	*fakePlugin
+	asked chan struct{}
+}
+
+func (s *slowGate) Do(ctx context.Context, hook pluginsdk.Hook, id string, fn func(hooks.Process) error) error {
+	return fn(s)
+}
+
+func (s *slowGate) OnBeforeRun(ctx context.Context, r *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
+	if r.Message.ID == 10 {
+		return nil, nil //nolint:nilnil // it allows the run
+	}
+	close(s.asked)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+type onePlugin struct{ *slowGate }
+
+func (onePlugin) Hold(string) {}
+
+func (onePlugin) Release(string) {}
+
+func (o onePlugin) Answering(_ string, hook pluginsdk.Hook) []hooks.Plugin {
+	if o.info.Manifest.Answers(hook) {
+		return []hooks.Plugin{o.slowGate}
+	}
+	return nil
+}
+
+// Who tells plugins of a steered message reads the thread; a session that turns out
+// to be unknown changes it. (What is tested is that -race has nothing to say.)
+func TestTellingOfASteeredMessageAndANewSession(t *testing.T) {
+	b := newBench("a")
+	b.answers(pluginsdk.HookMessage)
+	b.claim.Thread.SessionID = "gone"
+	steered := make(chan struct{})
+	b.agent.steering = func() { close(steered) }
+	turns := 0
+	b.agent.answer = func(_ context.Context, r ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+		if turns++; turns > 1 {
+			return pluginsdk.InvokeResult{Text: "x", SessionID: r.SessionID}
+		}
+		emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamThinking, Text: "hm"})
+		b.store.waiting = waiting(11)
+		go b.line.Steer(context.Background(), "R")
+		<-steered
+		return pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureUnknownSession, Message: "no such session"}}
+	}
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if turns != 2 {
+		t.Errorf("%d turns", turns)
+	}
 }

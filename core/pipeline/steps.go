@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -31,32 +31,25 @@ func (p *Pipeline) beforeRun(ctx context.Context, t *trip) error {
 }
 
 func (p *Pipeline) mayRun(ctx context.Context, t *trip, message pluginsdk.Message) error {
-	verdict, err := p.gate(ctx, t, p.hookOf(pluginsdk.HookBeforeRun, p.config.Deadlines.Gate, t, message),
-		func(ctx context.Context, hooks Hooks, call pluginsdk.Call) (pluginsdk.Verdict, error) {
-			return hooks.OnBeforeRun(ctx, pluginsdk.RunStart{Call: call, Thread: t.thread, Message: message, Run: t.run})
-		})
-	if err != nil {
-		return err
-	}
-	if !verdict.Allow {
-		return &deniedError{reason: verdict.Reason}
-	}
-	return nil
+	return hooks.Gate(ctx, p.hooks, &t.on, hooks.Question[pluginsdk.OnBeforeRunRequest, pluginsdk.OnBeforeRunResponse]{
+		Hook: pluginsdk.HookBeforeRun, Name: t.callName(pluginsdk.HookBeforeRun, message), Ask: hooks.Process.OnBeforeRun,
+		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnBeforeRunRequest {
+			return &pluginsdk.OnBeforeRunRequest{Call: call, Thread: t.thread.Thread, Message: message, Run: bare(t.run.Run)}
+		},
+	}, func(plugin string, answer *pluginsdk.OnBeforeRunResponse) (denied bool, reason string) {
+		p.collect(t, plugin, answer.Effects)
+		return answer.Deny, answer.Reason
+	})
 }
 
-// hookOf is a hook that is fired for each message that a run answers.
-func (p *Pipeline) hookOf(hook pluginsdk.Hook, deadline time.Duration, t *trip, message pluginsdk.Message) invocation {
-	h := p.hook(hook, deadline)
-	if message.ID != t.message.ID {
-		h.call = fmt.Sprintf("%s:%d", h.call, message.ID)
+// callName tells the calls of a hook apart that is fired for each message that a
+// run answers.
+func (t *trip) callName(hook pluginsdk.Hook, message pluginsdk.Message) string {
+	if message.ID == t.message.ID {
+		return string(hook)
 	}
-	return h
+	return fmt.Sprintf("%s:%d", hook, message.ID)
 }
-
-// deniedError is a gate's word that a run may not happen.
-type deniedError struct{ reason string }
-
-func (e *deniedError) Error() string { return e.reason }
 
 func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
 	p.config.Fault("pipelineStart", t.run.ID)
@@ -65,42 +58,62 @@ func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
 		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: t.message.ID, Attempt: t.run.Attempt,
 	})
 	p.announceMerged(t, t.absorbed)
-	return p.notify(ctx, t, p.hook(pluginsdk.HookPipelineStart, p.config.Deadlines.Notify),
-		func(ctx context.Context, hooks Hooks, call pluginsdk.Call) error {
-			return hooks.OnPipelineStart(ctx, pluginsdk.PipelineStart{Call: call, Thread: t.thread, Message: t.message})
-		})
+	return hooks.Notify(ctx, p.hooks, &t.on, hooks.Question[pluginsdk.OnPipelineStartRequest, pluginsdk.OnPipelineStartResponse]{
+		Hook: pluginsdk.HookPipelineStart, Ask: hooks.Process.OnPipelineStart,
+		Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnPipelineStartRequest {
+			return &pluginsdk.OnPipelineStartRequest{
+				Call: call, Thread: t.thread.Thread, Message: wanted(plugin, pluginsdk.HookPipelineStart, t.message),
+			}
+		},
+	}, func(plugin string, answer *pluginsdk.OnPipelineStartResponse) { p.collect(t, plugin, answer.Effects) })
 }
 
 // onMessage is step 2.
 func (p *Pipeline) onMessage(ctx context.Context, t *trip) error {
 	p.config.Fault("onMessage", t.run.ID)
 	p.step(t, "onMessage", "")
-	if err := p.incoming(ctx, t, t.message); err != nil {
+	if err := p.incoming(ctx, t, t.message, false); err != nil {
 		return err
 	}
 	for _, further := range t.absorbed {
-		if err := p.incoming(ctx, t, further); err != nil {
+		if err := p.incoming(ctx, t, further, false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// incoming tells of one message that the run answers.
-func (p *Pipeline) incoming(ctx context.Context, t *trip, message pluginsdk.Message) error {
-	h := p.hookOf(pluginsdk.HookMessage, p.config.Deadlines.Notify, t, message)
-	return p.notify(ctx, t, h, func(ctx context.Context, hooks Hooks, call pluginsdk.Call) error {
-		return hooks.OnMessage(ctx, pluginsdk.IncomingMessage{Call: call, Thread: t.thread, Message: message})
-	})
+// incoming tells of one message that the run answers, or that was steered into
+// its turn.
+func (p *Pipeline) incoming(ctx context.Context, t *trip, message pluginsdk.Message, steered bool) error {
+	return hooks.Notify(ctx, p.hooks, &t.on, hooks.Question[pluginsdk.OnMessageRequest, pluginsdk.OnMessageResponse]{
+		Hook: pluginsdk.HookMessage, Name: t.callName(pluginsdk.HookMessage, message), Ask: hooks.Process.OnMessage,
+		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnMessageRequest {
+			return &pluginsdk.OnMessageRequest{Call: call, Thread: t.thread.Thread, Message: message, Steered: steered}
+		},
+	}, func(plugin string, answer *pluginsdk.OnMessageResponse) { p.collect(t, plugin, answer.Effects) })
 }
 
 // beforeInvoke is step 4.
 func (p *Pipeline) beforeInvoke(ctx context.Context, t *trip) (err error) {
 	p.config.Fault("beforeInvoke", t.run.ID)
 	p.step(t, "onBeforeInvoke", "")
-	t.prompt, err = p.chain(ctx, t, p.hook(pluginsdk.HookBeforeInvoke, p.config.Deadlines.Chain), t.prompt,
-		func(ctx context.Context, hooks Hooks, call pluginsdk.Call, text string) (string, error) {
-			return hooks.OnBeforeInvoke(ctx, pluginsdk.Prompt{Call: call, Thread: t.thread, Message: t.message, Text: text})
+	t.prompt, err = hooks.Chain(ctx, p.hooks, &t.on, t.prompt,
+		func(prompt string) hooks.Question[pluginsdk.OnBeforeInvokeRequest, pluginsdk.OnBeforeInvokeResponse] {
+			return hooks.Question[pluginsdk.OnBeforeInvokeRequest, pluginsdk.OnBeforeInvokeResponse]{
+				Hook: pluginsdk.HookBeforeInvoke, Ask: hooks.Process.OnBeforeInvoke,
+				Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnBeforeInvokeRequest {
+					return &pluginsdk.OnBeforeInvokeRequest{
+						Call: call, Thread: t.thread.Thread, Message: wanted(plugin, pluginsdk.HookBeforeInvoke, t.message), Prompt: prompt,
+					}
+				},
+			}
+		}, func(plugin string, answer *pluginsdk.OnBeforeInvokeResponse, prompt string) string {
+			p.collect(t, plugin, answer.Effects)
+			if answer.Prompt != nil {
+				prompt = p.bound(*answer.Prompt, maxPrompt, plugin, pluginsdk.HookBeforeInvoke)
+			}
+			return prompt
 		})
 	return err
 }
@@ -112,12 +125,14 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 		t.sessionID = uuid.NewString()
 	}
 	hash := sha256.Sum256([]byte(t.prompt))
+	effects := t.pending.waiting()
 	err := p.store.SaveIntent(ctx, t.fence, ledger.Intent{
-		RunID: t.run.ID, SessionID: t.sessionID, PromptHash: hex.EncodeToString(hash[:]), Steps: t.steps,
+		RunID: t.run.ID, SessionID: t.sessionID, PromptHash: hex.EncodeToString(hash[:]), Steps: t.steps, Effects: effects,
 	})
 	if err != nil {
 		return storeError("commit the intent", err)
 	}
+	t.pending.stored(len(effects))
 	return nil
 }
 
@@ -134,8 +149,8 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	p.step(t, "invoking", model)
 	t.invokedAt = p.config.Now()
 	defer t.turnOver()
-	defer p.tools.Begin(purpose, t.origin())()
-	result := p.agent.Invoke(ctx, pluginsdk.AgentRequest{
+	defer p.tools.Begin(purpose, t.on.Origin)()
+	result := p.agent.Invoke(ctx, ledger.AgentRequest{
 		ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
 		Purpose: purpose, Model: model, Effort: t.thread.Effort,
 		PermissionMode: t.thread.PermissionMode, Cwd: t.thread.Cwd,
@@ -160,21 +175,24 @@ func (p *Pipeline) commitResult(t *trip) error {
 		return failure
 	}
 	claim := fmt.Sprintf("%s:%d", t.run.ID, t.fence.Epoch)
+	effects := t.pending.waiting()
 	commit := ledger.ResultCommit{
 		RunID: t.run.ID, Key: claim, Step: t.nextStep(failure), Result: *t.result, Events: t.events, Steps: t.steps,
-		AgentRun: pluginsdk.AgentRun{
+		AgentRun: ledger.AgentRun{
 			RunID: t.run.ID, ThreadID: t.thread.ID, Purpose: purpose, Model: t.result.Model,
 			Usage: t.result.Usage, CostUSD: t.result.CostUSD, Duration: t.result.Duration,
 			Success: failure == nil, StartedAt: t.invokedAt,
 		},
 		SessionID: t.keptSession(), RunSessionID: t.sessionID, SeenMessageID: t.thread.SeenMessageID,
 		Absorbed: t.covered(),
-		Rows:     deniedRows(t), RowsKey: fmt.Sprintf("%s:denied:%d", t.run.ID, t.fence.Epoch),
+		Rows:     deniedRows(t), Effects: effects,
 	}
 	if failure != nil {
 		commit.AgentRun.Error = failure.Message
 	} else {
 		commit.SeenMessageID = t.seen
+		commit.Commands = p.parseCommands(t, t.result.Text)
+		t.run.Commands = commit.Commands
 	}
 	// The turn has been paid for: its record is written even when the daemon
 	// is stopping or a person gave up on it.
@@ -184,6 +202,7 @@ func (p *Pipeline) commitResult(t *trip) error {
 	if err != nil {
 		return err
 	}
+	t.pending.stored(len(effects))
 	if failure != nil {
 		return failure
 	}
@@ -225,7 +244,7 @@ func (t *trip) keptSession() string {
 
 // deniedRows tells the person, in one status row, what the agent was not
 // allowed to do.
-func deniedRows(t *trip) []pluginsdk.NewMessage {
+func deniedRows(t *trip) []ledger.Row {
 	var tools []string
 	for _, event := range t.events {
 		if event.Type == pluginsdk.StreamDenied {
@@ -236,21 +255,29 @@ func deniedRows(t *trip) []pluginsdk.NewMessage {
 		return nil
 	}
 	metadata, _ := json.Marshal(map[string]any{"event": "permission_denied", "tools": tools}) //nolint:errchkjson // strings
-	return []pluginsdk.NewMessage{{
-		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Source: "core", RunID: t.run.ID, Metadata: metadata,
+	return []ledger.Row{t.row(fmt.Sprintf("denied:%d", t.fence.Epoch), pluginsdk.NewMessage{
+		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Source: "core", Metadata: metadata,
 		Content: "The agent was not allowed to use: " + strings.Join(tools, ", ") +
 			". Allow it with HARNESS_ALLOWED_TOOLS if it should be.",
-	}}
+	})}
 }
 
 // afterInvoke is step 6.
 func (p *Pipeline) afterInvoke(ctx context.Context, t *trip) error {
 	p.config.Fault("afterInvoke", t.run.ID)
 	p.stepOnce(t, "onAfterInvoke", fmt.Sprintf("%d tokens in, %d out", t.result.Usage.InputTokens, t.result.Usage.OutputTokens))
-	return p.notify(ctx, t, p.hook(pluginsdk.HookAfterInvoke, p.config.Deadlines.Notify),
-		func(ctx context.Context, hooks Hooks, call pluginsdk.Call) error {
-			return hooks.OnAfterInvoke(ctx, pluginsdk.Invocation{Call: call, Thread: t.thread, Message: t.message, Result: *t.result})
-		})
+	return hooks.Notify(ctx, p.hooks, &t.on, hooks.Question[pluginsdk.OnAfterInvokeRequest, pluginsdk.OnAfterInvokeResponse]{
+		Hook: pluginsdk.HookAfterInvoke, Ask: hooks.Process.OnAfterInvoke,
+		Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnAfterInvokeRequest {
+			result := *t.result
+			if !plugin.Manifest.Wants(pluginsdk.HookAfterInvoke, pluginsdk.PartResult) {
+				result.Text, result.StructuredOutput = "", nil
+			}
+			return &pluginsdk.OnAfterInvokeRequest{
+				Call: call, Thread: t.thread.Thread, Message: wanted(plugin, pluginsdk.HookAfterInvoke, t.message), Result: result,
+			}
+		},
+	}, func(plugin string, answer *pluginsdk.OnAfterInvokeResponse) { p.collect(t, plugin, answer.Effects) })
 }
 
 // beforeReply is step 9. Nothing is asked when there is nothing to say.
@@ -259,9 +286,25 @@ func (p *Pipeline) beforeReply(ctx context.Context, t *trip) (err error) {
 	if t.reply == "" {
 		return nil
 	}
-	t.reply, err = p.chain(ctx, t, p.hook(pluginsdk.HookBeforeReply, p.config.Deadlines.Chain), t.reply,
-		func(ctx context.Context, hooks Hooks, call pluginsdk.Call, text string) (string, error) {
-			return hooks.OnBeforeReply(ctx, pluginsdk.Reply{Call: call, Thread: t.thread, Message: t.message, Text: text})
+	t.reply, err = hooks.Chain(ctx, p.hooks, &t.on, t.reply,
+		func(text string) hooks.Question[pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse] {
+			return hooks.Question[pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse]{
+				Hook: pluginsdk.HookBeforeReply, Ask: hooks.Process.OnBeforeReply,
+				Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnBeforeReplyRequest {
+					return &pluginsdk.OnBeforeReplyRequest{
+						Call: call, Thread: t.thread.Thread, Message: wanted(plugin, pluginsdk.HookBeforeReply, t.message), Text: text,
+					}
+				},
+			}
+		}, func(plugin string, answer *pluginsdk.OnBeforeReplyResponse, text string) string {
+			p.collect(t, plugin, answer.Effects)
+			if answer.Text == nil {
+				return text
+			}
+			if *answer.Text == "" && text != "" {
+				t.emptied = plugin
+			}
+			return p.bound(*answer.Text, maxReply, plugin, pluginsdk.HookBeforeReply)
 		})
 	return err
 }

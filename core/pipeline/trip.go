@@ -4,20 +4,24 @@ import (
 	"context"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // trip is the state of one attempt of a run on its way through the steps.
 type trip struct {
-	thread  pluginsdk.Thread
+	thread  ledger.Thread
 	message pluginsdk.Message
-	run     pluginsdk.Run
+	run     ledger.Run
 	fence   ledger.Fence
 	work    context.Context // ends when the daemon stops
 
 	absorbed []pluginsdk.Message // of the runs merged into this one
 	steering steering
+
+	on      hooks.Occasion
+	pending pending
 
 	began       time.Time
 	started     bool // OnPipelineStart was fired, so OnPipelineComplete must be
@@ -35,9 +39,11 @@ type trip struct {
 	result     *pluginsdk.InvokeResult
 	invokedAt  time.Time
 
-	commands []parsedCommand
+	commands []ledger.Command
 	outcomes []pluginsdk.Outcome
 	reply    string
+	// emptied is the plugin that left nothing of a reply that there was.
+	emptied string
 }
 
 func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
@@ -50,6 +56,9 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 		sessionID:   claim.Thread.SessionID,
 		resume:      claim.Thread.SessionID != "",
 	}
+	t.steering.turn, t.steering.endTurn = context.WithCancel(work)
+	t.on.Origin = ledger.Origin{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence}
+	t.on.Call = pluginsdk.Call{ID: t.run.ID, RunID: t.run.ID, Attempt: t.run.Attempt, TraceID: t.run.TraceID}
 	if t.interrupted && t.sessionID == "" && claim.Run.SessionID != "" {
 		// The attempt that died had begun a session of its own.
 		t.sessionID, t.resume = claim.Run.SessionID, true
@@ -74,15 +83,4 @@ func (t *trip) dropSession() {
 	t.thread.SessionID, t.thread.SessionOpen, t.thread.SeenMessageID = "", false, 0
 	t.events, t.eventBytes = nil, 0
 	t.beginAnother()
-}
-
-// call returns the identity of a hook call. Its id is the same at every
-// attempt of the run.
-func (t *trip) call(name string) pluginsdk.Call {
-	return pluginsdk.Call{ID: t.run.ID + ":" + name, RunID: t.run.ID, Attempt: t.run.Attempt, TraceID: t.run.TraceID}
-}
-
-// origin is on whose behalf plugins are called.
-func (t *trip) origin() ledger.Origin {
-	return ledger.Origin{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence}
 }

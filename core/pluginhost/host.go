@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
@@ -31,6 +32,7 @@ type Host struct {
 	cgroups  *launch.Cgroups // nil where the system does not let the daemon have any
 	logs     *logs
 	pins     pins
+	shipped  releases
 
 	// order is the enabled plugins in the operator's order; it is replaced
 	// whole, so that readers need no lock.
@@ -38,6 +40,7 @@ type Host struct {
 	// current is the newest instance of each name, the one that is ending
 	// included: its calls keep their grants until they are over.
 	current   sync.Map
+	speakers  speakers
 	held      sync.Map             // the runs that are under way
 	instances map[string]*Instance // the sync loop's own
 	starting  []*Instance          // those of the daemon's start, for Ready
@@ -54,7 +57,7 @@ type Host struct {
 func New(config Config, store Store, events Events, api API) *Host {
 	h := &Host{
 		config: config.withDefaults(), store: store, events: events, api: api,
-		launcher: launch.NewLauncher(), logs: newLogs(config.Logs),
+		launcher: launch.NewLauncher(), logs: newLogs(config.Logs), shipped: shipped,
 		instances: make(map[string]*Instance), ending: make(map[string]*Instance),
 		done: make(chan struct{}), kick: make(chan struct{}, 1),
 	}
@@ -80,9 +83,7 @@ func (h *Host) Start(ctx context.Context) error {
 	h.launcher.Start()
 	run, stop := context.WithCancel(context.Background())
 	h.stop = stop
-	if err := h.sync(ctx, run); err != nil { // follow tries again
-		h.config.Log.Warn("plugin registry cannot be read; trying again", "err", err)
-	}
+	h.syncOnce(ctx, run) // follow tries again
 	h.starting = slices.AppendSeq([]*Instance{}, maps.Values(h.instances))
 	go h.follow(run)
 	return nil
@@ -174,9 +175,15 @@ func (h *Host) follow(ctx context.Context) {
 		case <-ticker.C:
 		case <-h.kick:
 		}
-		if err := h.sync(ctx, ctx); err != nil && ctx.Err() == nil {
-			h.config.Log.Warn("plugin registry cannot be read; trying again", "err", err)
-		}
+		h.syncOnce(ctx, ctx)
+	}
+}
+
+// syncOnce is a round of the loop.
+func (h *Host) syncOnce(ctx, run context.Context) {
+	err := guard.Call(h.config.Log, "the plugin registry", func() error { return h.sync(ctx, run) })
+	if err != nil && ctx.Err() == nil {
+		h.config.Log.Warn("plugin registry cannot be followed; trying again", "err", err)
 	}
 }
 
@@ -187,6 +194,7 @@ func (h *Host) sync(ctx, run context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.listSpeakers(rows)
 	running := make([]*Instance, 0, len(rows))
 	enabled := make(map[string]bool, len(rows))
 	for _, row := range rows {
@@ -228,18 +236,18 @@ func (h *Host) sync(ctx, run context.Context) error {
 }
 
 // lineup puts instances into the operator's order, and notes on each which of
-// its commands another one has.
+// its commands and sources another one has.
 func (h *Host) lineup(instances []*Instance) *[]*Instance {
 	slices.SortFunc(instances, func(a, b *Instance) int {
 		return cmp.Or(cmp.Compare(a.Info().Position, b.Info().Position), cmp.Compare(a.name, b.name))
 	})
-	markConflicts(instances, h.config.Reserved)
+	h.markConflicts(instances)
 	return &instances
 }
 
 // settleState corrects what a predecessor that died left in the row of a plugin
 // that is off.
-func (h *Host) settleState(ctx context.Context, row pluginsdk.PluginInfo) {
+func (h *Host) settleState(ctx context.Context, row ledger.Plugin) {
 	if row.State == pluginsdk.PluginDisabled && row.Serving == "" {
 		return
 	}
@@ -253,7 +261,7 @@ func (h *Host) settleState(ctx context.Context, row pluginsdk.PluginInfo) {
 	}
 }
 
-func (h *Host) begin(run context.Context, row pluginsdk.PluginInfo) *Instance {
+func (h *Host) begin(run context.Context, row ledger.Plugin) *Instance {
 	instance := newInstance(h, row)
 	instance.first = h.starting == nil
 	h.instances[row.Name] = instance
@@ -272,7 +280,7 @@ func (h *Host) retire(instance *Instance) {
 }
 
 // unreadable reports whether the row's column was broken by hand.
-func unreadable(row pluginsdk.PluginInfo, column string) bool {
+func unreadable(row ledger.Plugin, column string) bool {
 	for problem := range strings.SplitSeq(row.Problem, "; ") {
 		if strings.HasPrefix(problem, column+":") {
 			return true

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -30,9 +31,11 @@ type Instance struct {
 	name     string
 	log      *slog.Logger
 	figures  *figures
-	info     atomic.Pointer[pluginsdk.PluginInfo] // the row, with the manifest of the version that serves
-	wanted   atomic.Pointer[pluginsdk.PluginInfo] // the row, as it last made sense
-	settings atomic.Pointer[Settings]             // in force
+	row      atomic.Pointer[ledger.Plugin] // with the manifest of the version that serves
+	wanted   atomic.Pointer[ledger.Plugin] // the row, as it last made sense
+	settings atomic.Pointer[Settings]      // in force
+
+	said *pluginsdk.Manifest // by the process that was started last; Host.speakers' lock guards it
 
 	first  bool          // it was begun with the daemon, which waits for it
 	tried  chan struct{} // closed once the first start has succeeded or failed
@@ -45,12 +48,13 @@ type Instance struct {
 	recent  []time.Time // failures within the window; the loop's own
 	setback setback     // of the last replacement; the loop's own
 
-	infoMu    sync.Mutex // held while info is replaced
+	rowMu     sync.Mutex // held while row is replaced
 	mu        sync.Mutex
 	changed   chan struct{} // closed and replaced whenever what follows changes
 	ended     bool          // no goroutine is begun any more
 	tasks     sync.WaitGroup
 	serving   *version
+	alive     map[*version]bool   // whose processes were begun and not ended
 	pins      map[string]*version // by run: the version it began with
 	state     pluginsdk.PluginState
 	recorded  ledger.PluginSeen // what the row says, as far as is known
@@ -65,7 +69,10 @@ type Instance struct {
 	nextTry   time.Time // of a start, or when the one under way began
 	failures  int64     // not yet stored
 	noted     time.Time // when a failure was last written into the plugin's log
+	charged   time.Time // when rows were
 	failure   string
+	checks    []pluginsdk.Check // of the last answer; valid once checkedAt is set
+	checkedAt time.Time
 }
 
 // refusal is a reason not to start a plugin until its row, or its file, is
@@ -79,43 +86,55 @@ func refused(format string, args ...any) error {
 }
 
 // ownTrouble is a failure that is none of the plugin's: the database did not
-// answer.
+// answer, or Harness itself is at fault.
 type ownTrouble struct{ error }
 
 func (o ownTrouble) Unwrap() error { return o.error }
 
+// guarded calls do. A panic in it is Harness's own trouble.
+func (i *Instance) guarded(what string, do func() error) (err error) {
+	fault := guard.Call(i.log, what, func() error {
+		err = do()
+		return nil
+	})
+	if fault != nil {
+		return ownTrouble{fault}
+	}
+	return err
+}
+
 // notStarted is how a start failed, of what the row was then.
 type notStarted struct {
 	error
-	row *pluginsdk.PluginInfo
+	row *ledger.Plugin
 }
 
 func (n notStarted) Unwrap() error { return n.error }
 
-func newInstance(h *Host, row pluginsdk.PluginInfo) *Instance {
+func newInstance(h *Host, row ledger.Plugin) *Instance {
 	i := &Instance{
 		host: h, name: row.Name, figures: newFigures(),
 		tried: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
-		changed: make(chan struct{}), pins: make(map[string]*version),
+		changed: make(chan struct{}), pins: make(map[string]*version), alive: make(map[*version]bool),
 		state: pluginsdk.PluginStarting, restarts: row.Restarts, recorded: ledger.SeenOf(row),
 	}
 	i.log = i.processLog().With("plugin", row.Name)
 	i.confined.follow(row.Quarantine, 0)
-	i.info.Store(&row)
+	i.row.Store(&row)
 	i.wanted.Store(&row)
 	return i
 }
 
 // Info returns what the registry says of the plugin. It must not be changed.
-func (i *Instance) Info() *pluginsdk.PluginInfo { return i.info.Load() }
+func (i *Instance) Info() *pluginsdk.PluginInfo { return &i.row.Load().PluginInfo }
 
-// change replaces the info by a changed copy.
-func (i *Instance) change(edit func(*pluginsdk.PluginInfo)) {
-	i.infoMu.Lock()
-	defer i.infoMu.Unlock()
-	changed := *i.info.Load()
+// change replaces the row by a changed copy.
+func (i *Instance) change(edit func(*ledger.Plugin)) {
+	i.rowMu.Lock()
+	defer i.rowMu.Unlock()
+	changed := *i.row.Load()
 	edit(&changed)
-	i.info.Store(&changed)
+	i.row.Store(&changed)
 }
 
 // redact takes the plugin's secrets out of a text.
@@ -126,13 +145,13 @@ func (i *Instance) redact(text string) string {
 	return text
 }
 
-// spawn runs fn as a goroutine that end waits for. An instance that has ended
-// begins none.
-func (i *Instance) spawn(fn func()) {
+// spawn runs fn as a goroutine that end waits for, guarded as what. An instance
+// that has ended begins none.
+func (i *Instance) spawn(what string, fn func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.ended {
-		i.tasks.Go(fn)
+		i.tasks.Go(func() { guard.Try(i.log, what, fn) })
 	}
 }
 
@@ -157,7 +176,8 @@ func (i *Instance) start(run context.Context, predecessor *Instance) {
 	}()
 }
 
-// end stops the process within the configured time and waits for it.
+// end stops the process within the configured time and waits for it. Whatever
+// happens, it comes to its end: the next instance of that name waits for this.
 func (i *Instance) end(final pluginsdk.PluginState) {
 	i.cancel()
 	<-i.done
@@ -165,11 +185,13 @@ func (i *Instance) end(final pluginsdk.PluginState) {
 	i.ended = true
 	i.mu.Unlock()
 	i.tasks.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), lastWrite)
-	defer cancel()
-	i.flush(ctx)
-	i.setState(final, "", time.Time{})
-	i.saveState(ctx)
+	guard.Try(i.log, "the last words of a plugin", func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lastWrite)
+		defer cancel()
+		i.flush(ctx)
+		i.setState(final, "", time.Time{})
+		i.saveState(ctx)
+	})
 	i.host.logs.of(i.name).close()
 	close(i.gone)
 }
@@ -187,27 +209,54 @@ func (i *Instance) hasGone() bool {
 // lastWrite is how long the last words of an instance may take to be stored.
 const lastWrite = 2 * time.Second
 
-// run is the supervisor's loop; serve one life of the plugin.
+// run is the supervisor's loop; serve one life of the plugin. After a panic
+// nothing of the plugin is left running, and it is started again as after a
+// failure that is none of its own.
 func (i *Instance) run(ctx context.Context) {
 	defer close(i.done)
 	defer i.once.Do(func() { close(i.tried) })
 	for ctx.Err() == nil {
-		if i.quarantined(ctx) {
+		began, row := time.Now(), i.wanted.Load()
+		fault := i.guarded("the supervisor of a plugin", func() error {
+			if i.quarantined(ctx) {
+				return nil
+			}
+			began = time.Now()
+			if err := i.serve(ctx); ctx.Err() == nil {
+				i.afterFailure(ctx, err, i.failedInARow(began))
+			}
+			return nil
+		})
+		if fault == nil {
 			continue
 		}
-		began := time.Now()
-		err := i.serve(ctx)
-		if ctx.Err() != nil {
-			return
+		i.endAll()
+		if guard.Try(i.log, "the supervisor of a plugin", func() {
+			i.afterFailure(ctx, notStarted{fault, row}, i.failedInARow(began))
+		}) {
+			rest(ctx, i.host.config.BackoffMax)
 		}
-		i.mu.Lock()
-		if time.Since(began) > steady {
-			i.inARow = 0
-		}
-		i.inARow++
-		inARow := i.inARow
-		i.mu.Unlock()
-		i.afterFailure(ctx, err, inARow)
+	}
+}
+
+// failedInARow counts the failure of a life that began then, and returns which
+// one in a row it is.
+func (i *Instance) failedInARow(began time.Time) int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if time.Since(began) > steady {
+		i.inARow = 0
+	}
+	i.inARow++
+	return i.inARow
+}
+
+func rest(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -248,7 +297,7 @@ func (i *Instance) afterFailure(ctx context.Context, err error, inARow int) {
 
 // failedFor returns the row that a start failed for (nil: it was no start), and
 // whether an operator has decided something since what failed.
-func (i *Instance) failedFor(err error) (row *pluginsdk.PluginInfo, overtaken bool) {
+func (i *Instance) failedFor(err error) (row *ledger.Plugin, overtaken bool) {
 	i.mu.Lock()
 	of := i.reached
 	i.mu.Unlock()
@@ -269,7 +318,7 @@ func (i *Instance) settled() {
 
 // pause waits, at most until something else would be started than what was tried
 // (nil: than now).
-func (i *Instance) pause(ctx context.Context, wait time.Duration, tried *pluginsdk.PluginInfo) {
+func (i *Instance) pause(ctx context.Context, wait time.Duration, tried *ledger.Plugin) {
 	before := essence(cmp.Or(tried, i.wanted.Load()))
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -318,7 +367,9 @@ func (i *Instance) serve(ctx context.Context) error {
 			i.killNow(current)
 			return withLastWords(why, current)
 		case made := <-next.result():
-			current, next = i.settle(ctx, current, next, made), nil
+			settled := next
+			next = nil // its result is taken
+			current = i.settle(ctx, current, settled, made)
 		case <-i.wake:
 			i.keepTold(current)
 			if next == nil {

@@ -18,7 +18,7 @@ func (i *Instance) late(v *version, hook pluginsdk.Hook, callID string) {
 	i.mu.Lock()
 	v.late++
 	i.mu.Unlock()
-	i.spawn(func() { i.watchLate(v, hook, callID) })
+	i.spawn("the watch over a late call", func() { i.watchLate(v, hook, callID) })
 }
 
 // watchLate ends a plugin whose call still goes on a while after its deadline,

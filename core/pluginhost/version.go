@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
@@ -15,13 +19,14 @@ import (
 // other.
 type version struct {
 	process *launch.Plugin
-	row     pluginsdk.PluginInfo // what it was started from
-	fault   chan string          // why it is to be ended; the first one stays
-	denied  sync.Map             // the capabilities of which it was told in the log that it lacks them
+	row     ledger.Plugin // what it was started from
+	fault   chan string   // why it is to be ended; the first one stays
+	denied  sync.Map      // the capabilities of which it was told in the log that it lacks them
 
 	heard      pluginsdk.Position // its events begin after this
 	stopEvents func()             // ends them, and sets heard; nothing before it is published
 	stopWatch  func()             // ends watching over it
+	stopChecks func()             // ends asking it for its checks
 
 	// These are guarded by the instance's lock.
 	calls      int            // under way
@@ -35,10 +40,10 @@ type version struct {
 	telling    bool           // it is being given others
 }
 
-func newVersion(row pluginsdk.PluginInfo) *version {
+func newVersion(row ledger.Plugin) *version {
 	return &version{
 		row: row, fault: make(chan string, 1), asked: make(map[string]int), configured: settingsOf(&row),
-		stopEvents: func() {}, stopWatch: func() {},
+		stopEvents: func() {}, stopWatch: func() {}, stopChecks: func() {},
 	}
 }
 
@@ -64,16 +69,19 @@ func (v *version) why() string {
 // bring brings the version of a row to the point where it can serve: ready, and active. Of
 // an exclusive plugin the old one is deactivated for it first, and activated
 // again when the new one fails.
-func (i *Instance) bring(ctx context.Context, row *pluginsdk.PluginInfo, old *version) (*version, error) {
+func (i *Instance) bring(ctx context.Context, row *ledger.Plugin, old *version) (*version, error) {
 	v, err := i.launch(ctx, row)
 	if err != nil {
 		return nil, err
 	}
 	alone := old != nil && exclusive(old, v)
-	if alone {
-		i.deactivate(ctx, old)
-	}
-	if err = i.activate(ctx, v); err == nil {
+	err = i.guarded("the activation of a plugin", func() error {
+		if alone {
+			i.deactivate(ctx, old)
+		}
+		return i.activate(ctx, v)
+	})
+	if err == nil {
 		return v, nil
 	}
 	i.kill(v)
@@ -87,7 +95,7 @@ func (i *Instance) bring(ctx context.Context, row *pluginsdk.PluginInfo, old *ve
 
 // launch brings a process to the point where it stands ready: verified,
 // described, started, not active.
-func (i *Instance) launch(ctx context.Context, row *pluginsdk.PluginInfo) (*version, error) {
+func (i *Instance) launch(ctx context.Context, row *ledger.Plugin) (*version, error) {
 	ctx, cancel := context.WithTimeout(ctx, i.host.config.StartTimeout)
 	defer cancel()
 	v := newVersion(*row)
@@ -103,23 +111,29 @@ func (i *Instance) launch(ctx context.Context, row *pluginsdk.PluginInfo) (*vers
 		}
 		return nil, err
 	}
-	if err := i.admit(ctx, v); err != nil {
+	i.mu.Lock()
+	i.alive[v] = true
+	i.mu.Unlock()
+	err = i.guarded("the start of a plugin", func() error {
+		if err := i.admit(ctx, v); err != nil {
+			return err
+		}
+		if err := i.configure(ctx, v.row); err != nil {
+			return fmt.Errorf("settings: %w", err)
+		}
+		described := time.Now()
+		v.heard = i.host.events.Position() // what it reads in Start is no older
+		if err := v.process.Start(ctx); err != nil {
+			return withLastWords("start: "+err.Error()+v.why(), v)
+		}
+		i.log.Debug("plugin was started", "pid", v.process.PID(), "verify", verified.Sub(began),
+			"launch", described.Sub(verified), "start", time.Since(described))
+		return nil
+	})
+	if err != nil {
 		i.kill(v)
 		return nil, err
 	}
-	if err := i.configure(ctx, v.row); err != nil {
-		i.kill(v)
-		return nil, fmt.Errorf("settings: %w", err)
-	}
-	described := time.Now()
-	v.heard = i.host.events.Position() // what it reads in Start is no older
-	if err := v.process.Start(ctx); err != nil {
-		err = withLastWords("start: "+err.Error()+v.why(), v)
-		i.kill(v)
-		return nil, err
-	}
-	i.log.Debug("plugin was started", "pid", v.process.PID(), "verify", verified.Sub(began),
-		"launch", described.Sub(verified), "start", time.Since(described))
 	return v, nil
 }
 
@@ -210,6 +224,7 @@ func (i *Instance) admit(ctx context.Context, v *version) error {
 		}
 	}
 	v.row.Manifest = manifest
+	i.host.described(i, manifest)
 	return nil
 }
 
@@ -225,14 +240,14 @@ func (i *Instance) activate(ctx context.Context, v *version) error {
 // publish makes a version the one that answers.
 func (i *Instance) publish(v *version) {
 	i.subscribe(v)
-	v.stopWatch = i.watchOver(v)
+	v.stopWatch, v.stopChecks = i.watchOver(v), i.checkOn(v)
 	i.mu.Lock()
 	i.serving, i.rejected, i.reached = v, "", v.row.Generation
 	announce := i.setStateLocked(pluginsdk.PluginServing, "", time.Time{})
 	i.mu.Unlock()
 	announce()
 	manifest := v.process.Manifest()
-	i.change(func(info *pluginsdk.PluginInfo) { info.Manifest, info.Version = manifest, manifest.Version })
+	i.change(func(info *ledger.Plugin) { info.Manifest, info.Version = manifest, manifest.Version })
 	i.log.Info("plugin serves", "pid", v.process.PID(), "version", manifest.Version)
 	if lacking := i.Info().Lacking(); len(lacking) > 0 {
 		i.log.Info("plugin asks for more than it was granted", "lacks", listed(lacking))
@@ -249,6 +264,7 @@ func (i *Instance) withdraw(v *version, to pluginsdk.PluginState) {
 	announce()
 	i.forget(v)
 	v.stopEvents()
+	v.stopChecks()
 }
 
 // close ends a version after the calls under way. They get half of the time:
@@ -290,7 +306,22 @@ func (i *Instance) stop(ctx context.Context, v *version) {
 		i.log.Debug("plugin was killed", "err", err)
 	}
 	v.stopWatch()
+	v.stopChecks()
 	i.figures.ended(v)
+	i.mu.Lock()
+	delete(i.alive, v)
+	i.mu.Unlock()
+}
+
+// endAll ends what a supervisor that panicked has left running.
+func (i *Instance) endAll() {
+	i.mu.Lock()
+	left := slices.Collect(maps.Keys(i.alive))
+	i.mu.Unlock()
+	for _, v := range left {
+		guard.Try(i.log, "the end of a plugin", func() { i.withdraw(v, pluginsdk.PluginStarting) })
+		guard.Try(i.log, "the end of a plugin", func() { i.killNow(v) })
+	}
 }
 
 func (i *Instance) deactivate(ctx context.Context, v *version) {

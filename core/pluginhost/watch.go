@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/seed-706843ae/harness/core/guard"
 )
 
 const (
@@ -42,7 +44,9 @@ func (i *Instance) watchOver(v *version) (stop func()) {
 			case <-ctx.Done():
 				return
 			}
-			if why := watch.look(ctx); why != "" {
+			var why string
+			guard.Try(i.log, "the watch over a plugin", func() { why = watch.look(ctx) })
+			if why != "" {
 				v.blame(why)
 				return
 			}
@@ -100,7 +104,7 @@ func (w *watcher) usage() string {
 // process is stopped, the version is ended. over says that the call is.
 func (i *Instance) attend(v *version) (over func() bool) {
 	return time.AfterFunc(slowCall, func() {
-		i.spawn(func() {
+		i.spawn("the watch over a call", func() {
 			if v.isStopped() && i.await(v, stoppedTwice) && v.isStopped() {
 				v.blame(wordsStopped)
 			}

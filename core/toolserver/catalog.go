@@ -49,10 +49,16 @@ func (t *tool) mcp() *mcp.Tool {
 // catalog makes tools of what manifests declare. It keeps what it has made of
 // those that were enabled when it was asked for all the last time.
 type catalog struct {
-	log *slog.Logger
+	bounds Bounds
+	log    *slog.Logger
 
 	mu      sync.Mutex
 	plugins map[string][]*offer // the newest versionsKept
+	last    *menu               // the newest that was made
+}
+
+func newCatalog(bounds Bounds, log *slog.Logger) *catalog {
+	return &catalog{bounds: bounds.withDefaults(), log: log, plugins: make(map[string][]*offer), last: &menu{}}
 }
 
 // versionsKept is how many versions of a plugin runs see at a time, as a rule.
@@ -66,39 +72,70 @@ type offer struct {
 
 // shelf has a plugin's tools, and why others are left out.
 type shelf struct {
-	tools []*tool
-	left  map[string]error // by their names in the plugin
+	plugin string
+	tools  []*tool
+	left   map[string]error // by their names in the plugin
+	lack   string           // what of it was not offered when that was last said; under the catalog's lock
 }
 
-// of returns the tools of plugins, in their order. A tool that cannot be used is
-// left out, with a warning at the first sight of it.
+// of returns the tools of plugins that the agent is offered, in their order. A
+// tool that cannot be used is left out, with a warning at the first sight of it.
 func (c *catalog) of(plugins []*pluginsdk.PluginInfo) []*tool {
-	var tools []*tool
-	there := make(map[string]bool, len(plugins))
-	for _, info := range plugins {
-		there[info.Name] = true
-		tools = append(tools, c.shelf(info).tools...)
-	}
+	tools := c.menu(plugins).tools()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(c.plugins, func(name string, _ []*offer) bool { return !there[name] })
+	maps.DeleteFunc(c.plugins, func(name string, _ []*offer) bool {
+		return !slices.ContainsFunc(plugins, func(info *pluginsdk.PluginInfo) bool { return info.Name == name })
+	})
 	return tools
 }
 
+// menu shares what there is room for among plugins, and logs what has changed
+// for one of them.
+func (c *catalog) menu(plugins []*pluginsdk.PluginInfo) *menu {
+	shelves := make([]*shelf, len(plugins))
+	for n, info := range plugins {
+		shelves[n] = c.shelf(info)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Equal(c.last.shelves, shelves) {
+		return c.last
+	}
+	c.last = &menu{bounds: c.bounds, shelves: shelves, taken: c.bounds.share(shelves)}
+	for n, shelf := range shelves {
+		lack := c.last.lack(n)
+		switch lack {
+		case shelf.lack:
+			continue
+		case "":
+			c.log.Info("all tools of a plugin are offered again", "plugin", shelf.plugin)
+		default:
+			c.log.Warn("there is no room for all tools of a plugin", "plugin", shelf.plugin, "problem", lack)
+		}
+		shelf.lack = lack
+	}
+	return c.last
+}
+
 // find returns the tool of that name, or why it is left out; nil: there is none.
-func (c *catalog) find(plugins []*pluginsdk.PluginInfo, name string) (*tool, error) {
+// What the agent was told of (known) is found although there is no room for it
+// any more.
+func (c *catalog) find(plugins []*pluginsdk.PluginInfo, name string, known bool) (*tool, error) {
 	plugin, local, _ := strings.Cut(name, separator)
-	for _, info := range plugins {
-		if info.Name != plugin {
+	menu := c.menu(plugins)
+	for n, shelf := range menu.shelves {
+		if shelf.plugin != plugin {
 			continue
 		}
-		shelf := c.shelf(info)
-		for _, tool := range shelf.tools {
-			if tool.local == local {
-				return tool, nil
-			}
+		at := slices.IndexFunc(shelf.tools, func(t *tool) bool { return t.local == local })
+		switch {
+		case at < 0:
+			return nil, shelf.left[local]
+		case at >= menu.taken[n] && !known:
+			return nil, errors.New(menu.lack(n))
 		}
-		return nil, shelf.left[local]
+		return shelf.tools[at], nil
 	}
 	return nil, nil
 }
@@ -129,7 +166,7 @@ func sameSpec(a, b pluginsdk.ToolSpec) bool {
 }
 
 func (c *catalog) make(plugin string, declared []pluginsdk.ToolSpec) *shelf {
-	made := &shelf{left: make(map[string]error)}
+	made := &shelf{plugin: plugin, left: make(map[string]error)}
 	read := 0
 	for n, spec := range declared {
 		if n == maxTools {

@@ -2,12 +2,14 @@ package toolserver
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -19,21 +21,22 @@ import (
 // call up that is silent for 5 min 30 s, and its connection is closed before
 // that, after 5 min. How long a tool may take is for its deadline to say.
 type reporter struct {
-	send    func(progress pluginsdk.ToolProgress)
-	latest  chan pluginsdk.ToolProgress // of one
+	log     *slog.Logger
+	send    func(progress pluginsdk.Progress)
+	latest  chan pluginsdk.Progress // of one
 	sending sync.WaitGroup
 }
 
 // report begins to hand progress on for a request that asks for it; for another
 // it returns nil. Without a report, the last one is sent again every beat.
-func report(ctx context.Context, request *mcp.CallToolRequest, beat time.Duration) *reporter {
+func report(ctx context.Context, log *slog.Logger, request *mcp.CallToolRequest, beat time.Duration) *reporter {
 	token := request.Params.GetProgressToken()
 	if token == nil {
 		return nil
 	}
-	r := &reporter{latest: make(chan pluginsdk.ToolProgress, 1)}
+	r := &reporter{log: log, latest: make(chan pluginsdk.Progress, 1)}
 	last := math.Inf(-1)
-	r.send = func(progress pluginsdk.ToolProgress) {
+	r.send = func(progress pluginsdk.Progress) {
 		// It has to grow with each notification
 		// (https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/progress).
 		if progress.Done <= last {
@@ -53,7 +56,7 @@ func report(ctx context.Context, request *mcp.CallToolRequest, beat time.Duratio
 func (r *reporter) run(beat time.Duration) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
-	var current pluginsdk.ToolProgress
+	var current pluginsdk.Progress
 	for {
 		select {
 		case progress, open := <-r.latest:
@@ -64,16 +67,16 @@ func (r *reporter) run(beat time.Duration) {
 			ticker.Reset(beat)
 		case <-ticker.C:
 		}
-		r.send(current)
+		guard.Try(r.log, "the progress of a call", func() { r.send(current) })
 	}
 }
 
 // take is ToolCall.Progress: one goroutine at a time calls it.
-func (r *reporter) take() func(pluginsdk.ToolProgress) {
+func (r *reporter) take() func(pluginsdk.Progress) {
 	if r == nil {
 		return nil
 	}
-	return func(progress pluginsdk.ToolProgress) {
+	return func(progress pluginsdk.Progress) {
 		if !finite(progress.Done) || !finite(progress.Total) {
 			progress.Done, progress.Total = 0, 0 // JSON has no words for it
 		}

@@ -13,7 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/guard"
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -23,8 +24,7 @@ const Name = "harness"
 
 // Config holds what an operator can set. Zero fields get defaults.
 type Config struct {
-	Deadline time.Duration // of one call; default 10 min
-	Depth    int           // how deep tools may call tools; default 8
+	Depth int // how deep tools may call tools; default 8
 	// Strays is how many calls a plugin may have under way that it makes of its
 	// own accord, outside of any hook; default 16, so that those that wait leave
 	// it most of the Host calls that it may have under way. Depth does not see
@@ -33,13 +33,13 @@ type Config struct {
 	// Guests is how many such calls, of all plugins, the tools of one plugin may
 	// have to answer at a time; default 32.
 	Guests int
+	Bounds Bounds        // of what the agent is offered
 	Beat   time.Duration // the agent hears of a call at least so often; default 30 s
 	Ping   time.Duration // and from the server at all; default 1 min
 	Log    *slog.Logger
 }
 
 func (c Config) withDefaults() Config {
-	c.Deadline = cmp.Or(c.Deadline, 10*time.Minute)
 	c.Depth = cmp.Or(c.Depth, 8)
 	c.Strays = cmp.Or(c.Strays, 16)
 	c.Guests = cmp.Or(c.Guests, 32)
@@ -58,19 +58,9 @@ type Plugins interface {
 	Offering(run string) []*pluginsdk.PluginInfo
 	// Registered returns all plugins, enabled or not.
 	Registered(ctx context.Context) ([]pluginsdk.PluginInfo, error)
-	// Do calls fn with the tools of an enabled plugin, after waiting a little
-	// for one that is being started, and counts its failures against the
-	// plugin. All calls of a run (empty: none) go to the same version of it. It
-	// returns fn's error, or CodeUnavailable when the plugin does not serve.
-	Do(ctx context.Context, run, plugin, callID string, fn func(pluginsdk.ToolProvider) error) error
-}
-
-// Tokens ties Host calls to the call of a tool that they are made in.
-type Tokens interface {
-	// Open returns a token that is good until it is closed, or the deadline, or
-	// the end of the call that origin.Token is of.
-	Open(plugin string, origin ledger.Origin, deadline time.Time) string
-	Close(token string)
+	// Plugin returns an enabled plugin that declares tools, as a run sees it; nil:
+	// there is none of that name.
+	Plugin(run, name string) hooks.Plugin
 }
 
 // Server serves the plugins' tools. Open, Begin, Call and List may be called at
@@ -78,8 +68,8 @@ type Tokens interface {
 type Server struct {
 	config  Config
 	plugins Plugins
-	tokens  Tokens
-	catalog catalog
+	hooks   *hooks.Runner
+	catalog *catalog
 
 	http     *http.Server
 	listener net.Listener
@@ -92,13 +82,12 @@ type Server struct {
 	guests   map[string]int // and by the plugin whose tools they are of
 }
 
-// New returns a Server. Tokens must be the ones that the Host calls of plugins
-// are checked against.
-func New(config Config, plugins Plugins, tokens Tokens) *Server {
+// New returns a Server.
+func New(config Config, plugins Plugins, asked *hooks.Runner) *Server {
 	config = config.withDefaults()
 	return &Server{
-		config: config, plugins: plugins, tokens: tokens,
-		catalog:  catalog{log: config.Log, plugins: make(map[string][]*offer)},
+		config: config, plugins: plugins, hooks: asked,
+		catalog:  newCatalog(config.Bounds, config.Log),
 		sessions: make(map[[sha256.Size]byte]*Session), turns: make(map[turnKey]*turn),
 		strays: make(map[string]int), guests: make(map[string]int),
 	}
@@ -116,7 +105,8 @@ func (s *Server) Start(context.Context) error {
 		ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
 	}
 	s.serving.Go(func() {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		err := guard.Call(s.config.Log, "the tool server", func() error { return s.http.Serve(listener) })
+		if !errors.Is(err, http.ErrServerClosed) {
 			s.config.Log.Error("the agent's tool calls are not served any more", "err", err)
 		}
 	})
@@ -137,7 +127,7 @@ func (s *Server) Stop(context.Context) error {
 	s.mu.Unlock()
 	var closing sync.WaitGroup
 	for _, session := range open {
-		closing.Go(session.Close)
+		closing.Go(func() { guard.Try(s.config.Log, "the end of a session", session.Close) })
 	}
 	closing.Wait()
 	err := s.http.Close()
@@ -163,7 +153,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the token is missing, or of a session that is over", http.StatusUnauthorized)
 		return
 	}
-	session.handler.ServeHTTP(w, r)
+	if guard.Try(s.config.Log, "a request of the agent", func() { session.handler.ServeHTTP(w, r) }) {
+		panic(http.ErrAbortHandler) // the connection is cut: a part of the answer may be out
+	}
 }
 
 // session returns the session of a token, or nil. What is looked up is a hash:
@@ -175,8 +167,8 @@ func (s *Server) session(token string) *Session {
 	return s.sessions[key]
 }
 
-// List returns the tools that can be called, named PLUGIN__TOOL, in the
-// operator's order of the plugins.
+// List returns the tools that are offered and can be called, named PLUGIN__TOOL,
+// in the operator's order of the plugins.
 func (s *Server) List() []pluginsdk.ToolSpec {
 	tools := s.catalog.of(s.plugins.Offering(""))
 	specs := make([]pluginsdk.ToolSpec, len(tools))

@@ -9,12 +9,12 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -129,40 +129,45 @@ func unreached(_ context.Context, request *mcp.CallToolRequest) (*mcp.CallToolRe
 	return nil, fmt.Errorf("tool %s: not answered here", request.Params.Name)
 }
 
-// receive is in front of the SDK's own handling of what the agent sends.
+// receive is in front of the SDK's own handling of what the agent sends, which
+// is in goroutines of the SDK: a panic ends its request alone. What goes wrong
+// with a call is a result, which the agent reads.
 func (s *Session) receive(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+	log := s.server.config.Log
+	return func(ctx context.Context, method string, request mcp.Request) (result mcp.Result, err error) {
 		if call, ok := request.(*mcp.CallToolRequest); ok {
-			return s.answer(ctx, call), nil
+			if guard.Try(log, "a call of a tool", func() { result = s.answer(ctx, call) }) {
+				result = mcpResult(told(pluginsdk.Errorf(pluginsdk.CodeInternal, "the call of the tool failed inside the daemon")))
+			}
+			return result, nil
 		}
 		if method == "tools/list" {
 			s.mu.Lock()
 			s.listed = true
 			s.mu.Unlock()
 		}
-		return next(ctx, method, request)
+		err = guard.Call(log, method, func() (err error) {
+			result, err = next(ctx, method, request)
+			return err
+		})
+		return result, err
 	}
 }
 
-// answer answers a call: what goes wrong is a result, which the agent reads.
-func (s *Session) answer(ctx context.Context, request *mcp.CallToolRequest) (result *mcp.CallToolResult) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			s.server.config.Log.Error("panic", "in", "tool call", "panic", fault, "stack", string(debug.Stack()))
-			result = mcpResult(told(pluginsdk.Errorf(pluginsdk.CodeInternal, "the call of the tool failed inside the daemon")))
-		}
-	}()
+// answer makes the call that a request asks for.
+func (s *Session) answer(ctx context.Context, request *mcp.CallToolRequest) *mcp.CallToolResult {
 	s.mu.Lock()
 	turn := s.turn
+	_, known := s.offered[request.Params.Name]
 	s.mu.Unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.life, func() { cancel(context.Cause(s.life)) })()
 
-	progress := report(ctx, request, s.server.config.Beat)
+	progress := report(ctx, s.server.config.Log, request, s.server.config.Beat)
 	defer progress.finish() // before the result is sent
 	made, err := s.server.callIn(ctx, turn, invocation{
-		name: request.Params.Name, input: request.Params.Arguments, progress: progress.take(),
+		name: request.Params.Name, known: known, input: request.Params.Arguments, progress: progress.take(),
 	})
 	if err != nil {
 		s.note(request.Params.Name, err)

@@ -5,10 +5,16 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+
+	"github.com/seed-706843ae/harness/pluginsdk/internal/wire"
 )
 
 // ErrStopped is returned for a launch after Launcher.Stop.
 var ErrStopped = errors.New("the plugin launcher is stopped")
+
+// ErrTooLarge is the cause of the error of a call that was not made because its
+// request has more bytes than a message may have: not the plugin's fault.
+var ErrTooLarge = wire.ErrTooLarge
 
 // Launcher starts plugins. The parent-death signal of a child follows the
 // thread that forked it, so all are forked from one thread, which lives from

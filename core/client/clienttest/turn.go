@@ -59,8 +59,18 @@ func (t *Turn) last(key string, role pluginsdk.Role, kind pluginsdk.MessageKind,
 }
 
 // Reply ends the run with the agent's words.
-func (t *Turn) Reply(text string) {
-	row := t.last("reply", pluginsdk.RoleAssistant, pluginsdk.MessageText, text, "{}")
+func (t *Turn) Reply(text string) { t.Rewritten(text, text) }
+
+// Rewritten ends the run with what plugins made of the agent's words, and with
+// what became of the commands in them. Nothing is sent when sent is empty.
+func (t *Turn) Rewritten(written, sent string, commands ...pluginsdk.Outcome) {
+	t.change(func(run *client.Run) { run.Result, run.Outcomes = &client.Result{Text: written}, commands })
+	var row int64
+	if sent == "" {
+		row = t.last("reply", pluginsdk.RoleSystem, pluginsdk.MessageStatus, "There is no reply.", `{"event":"pipeline_empty"}`)
+	} else {
+		row = t.last("reply", pluginsdk.RoleAssistant, pluginsdk.MessageText, sent, "{}")
+	}
 	t.End(pluginsdk.RunSucceeded, "")
 	t.Tell(row)
 }

@@ -65,7 +65,7 @@ func withOperator(cmd *cobra.Command, do func(context.Context, *operate.Operator
 		}
 		return do(ctx, &operate.Operator{
 			Store: database, Depot: packages, PluginDir: config.Plugins, Reserved: inbox.Reserved(),
-			Problem: daemon.NewSettings(config, database).Problem,
+			Tools: config.ToolBounds, Problem: daemon.NewSettings(config, database).Problem,
 			Running: func() bool { return daemon.Running(config) }, Out: cmd.OutOrStdout(), Ask: asker(cmd),
 		})
 	})

@@ -45,14 +45,13 @@ func withIncomingCall(ctx context.Context) (context.Context, error) {
 	return pluginsdk.WithCall(ctx, callFrom(&call)), nil
 }
 
-// completed fills in what the caller left out of a hook's Call: all of it from
+// complete fills in what the caller left out of a hook's Call: all of it from
 // the context's Call, and the deadline from the context's.
-func completed(ctx context.Context, call pluginsdk.Call) pluginsdk.Call {
-	if call == (pluginsdk.Call{}) {
-		call, _ = pluginsdk.CallFrom(ctx)
+func complete(ctx context.Context, m *typesv1.Call) {
+	if call, ok := pluginsdk.CallFrom(ctx); ok && callFrom(m) == (pluginsdk.Call{}) {
+		proto.Merge(m, callTo(call))
 	}
-	if deadline, ok := ctx.Deadline(); ok && call.Deadline.IsZero() {
-		call.Deadline = deadline
+	if deadline, ok := ctx.Deadline(); ok && m.GetDeadline() == nil {
+		m.Deadline = timeTo(deadline)
 	}
-	return call
 }

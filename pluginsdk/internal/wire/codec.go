@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"path"
 	"strings"
 
 	"google.golang.org/grpc/encoding"
@@ -8,6 +9,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // codec is gRPC's own, which refuses a message for one stray byte in a text: a
@@ -21,8 +24,28 @@ func newCodec() encoding.CodecV2 {
 	return codec{encoding.GetCodecV2("proto")}
 }
 
+// encoded is a message as it is sent.
+type encoded struct{ mem.BufferSlice }
+
+// encodeRequest encodes a request before gRPC does, which would fail in the same
+// way for one that is too large to be sent and for an answer that is.
+func encodeRequest(method string, message any) (encoded, error) {
+	data, err := newCodec().Marshal(message)
+	if err != nil {
+		return encoded{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the request of %s cannot be sent: %w", path.Base(method), err)
+	}
+	if size := data.Len(); size > MaxMessageBytes {
+		data.Free()
+		return encoded{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%w: the request of %s has %d bytes, %d are the most", ErrTooLarge, path.Base(method), size, MaxMessageBytes)
+	}
+	return encoded{data}, nil
+}
+
 // Marshal repairs a copy of the message when it cannot be sent as it is.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	if request, ok := v.(encoded); ok {
+		return request.BufferSlice, nil
+	}
 	data, err := c.CodecV2.Marshal(v)
 	message, ok := v.(proto.Message)
 	if err == nil || !ok {

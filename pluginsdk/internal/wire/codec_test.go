@@ -14,7 +14,7 @@ import (
 // One Latin-1 file in the context directory must not cost the agent its whole
 // context.
 func TestTextThatIsNotUTF8IsRepaired(t *testing.T) {
-	message := commandTo(pluginsdk.Command{
+	message := onCommandRequestTo(pluginsdk.OnCommandRequest{
 		Body:       "caf\xe9",
 		Message:    pluginsdk.Message{Attachments: []pluginsdk.Attachment{{Name: "\xff.txt"}}, Metadata: []byte("{}\xff")},
 		Attributes: map[string]string{"k\xff": "v", "fine": "w\xff"},
@@ -27,7 +27,7 @@ func TestTextThatIsNotUTF8IsRepaired(t *testing.T) {
 	if err := proto.Unmarshal(data.Materialize(), &arrived); err != nil {
 		t.Fatal(err)
 	}
-	got := commandFrom(&arrived)
+	got := onCommandRequestFrom(&arrived)
 	if got.Body != "caf\uFFFD" || got.Message.Attachments[0].Name != "\uFFFD.txt" {
 		t.Errorf("arrived as %+v", got)
 	}
@@ -44,12 +44,12 @@ func TestTextThatIsNotUTF8IsRepaired(t *testing.T) {
 
 func TestTextThatIsUTF8IsLeftAlone(t *testing.T) {
 	want := strings.Repeat("grüße ", 100)
-	data, err := newCodec().Marshal(promptTo(pluginsdk.Prompt{Text: want}))
+	data, err := newCodec().Marshal(onBeforeInvokeRequestTo(pluginsdk.OnBeforeInvokeRequest{Prompt: want}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var arrived pluginv1.OnBeforeInvokeRequest
-	if err := newCodec().Unmarshal(data, &arrived); err != nil || arrived.GetText() != want {
-		t.Errorf("arrived as %q, %v", arrived.GetText(), err)
+	if err := newCodec().Unmarshal(data, &arrived); err != nil || arrived.GetPrompt() != want {
+		t.Errorf("arrived as %q, %v", arrived.GetPrompt(), err)
 	}
 }

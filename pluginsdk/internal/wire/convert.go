@@ -132,18 +132,30 @@ func namesMapFrom[K, V ~string](texts map[string]string) map[K]V {
 	return names
 }
 
-func intTo(n *int) *int64 {
-	if n == nil {
+// mapTo and mapFrom convert the values of a map whose keys are names or texts.
+func mapTo[K ~string, V, M any](values map[K]V, to func(V) *M) map[string]*M {
+	if len(values) == 0 {
 		return nil
 	}
-	wide := int64(*n)
-	return &wide
+	messages := make(map[string]*M, len(values))
+	for k, v := range values {
+		messages[string(k)] = to(v)
+	}
+	return messages
 }
 
-func intFrom(n *int64) *int {
-	if n == nil {
+func mapFrom[K ~string, V, M any](messages map[string]*M, from func(*M) V) map[K]V {
+	if len(messages) == 0 {
 		return nil
 	}
-	narrow := int(*n)
-	return &narrow
+	values := make(map[K]V, len(messages))
+	for k, m := range messages {
+		values[K(k)] = from(m)
+	}
+	return values
 }
+
+// emptyTo and emptyFrom are the conversions of a type that has no fields yet.
+func emptyTo[M, V any](V) *M { return new(M) }
+
+func emptyFrom[V, M any](*M) (v V) { return v }

@@ -26,3 +26,19 @@ func callFrom(m *typesv1.Call) pluginsdk.Call {
 		TraceID:  m.GetTraceId(),
 	}
 }
+
+func progressTo(v pluginsdk.Progress) *typesv1.Progress {
+	return &typesv1.Progress{
+		Done:    v.Done,
+		Total:   v.Total,
+		Message: v.Message,
+	}
+}
+
+func progressFrom(m *typesv1.Progress) pluginsdk.Progress {
+	return pluginsdk.Progress{
+		Done:    m.GetDone(),
+		Total:   m.GetTotal(),
+		Message: m.GetMessage(),
+	}
+}

@@ -40,6 +40,7 @@ func deliveryQueryTo(v pluginsdk.DeliveryQuery) *typesv1.DeliveryQuery {
 		State:  string(v.State),
 		Plugin: v.Plugin,
 		Target: v.Target,
+		Newest: v.Newest,
 		After:  v.After,
 		Limit:  int64(v.Limit),
 	}
@@ -50,19 +51,8 @@ func deliveryQueryFrom(m *typesv1.DeliveryQuery) pluginsdk.DeliveryQuery {
 		State:  pluginsdk.DeliveryState(m.GetState()),
 		Plugin: m.GetPlugin(),
 		Target: m.GetTarget(),
+		Newest: m.GetNewest(),
 		After:  m.GetAfter(),
 		Limit:  int(m.GetLimit()),
-	}
-}
-
-func deliveryReceiptTo(v pluginsdk.DeliveryReceipt) *typesv1.DeliveryReceipt {
-	return &typesv1.DeliveryReceipt{
-		ExternalId: v.ExternalID,
-	}
-}
-
-func deliveryReceiptFrom(m *typesv1.DeliveryReceipt) pluginsdk.DeliveryReceipt {
-	return pluginsdk.DeliveryReceipt{
-		ExternalID: m.GetExternalId(),
 	}
 }

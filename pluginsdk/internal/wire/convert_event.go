@@ -40,19 +40,3 @@ func eventFrom(m *typesv1.Event) pluginsdk.Event {
 		Seq:       m.GetSeq(),
 	}
 }
-
-func eventPageTo(v pluginsdk.EventPage) *typesv1.EventPage {
-	return &typesv1.EventPage{
-		Events: listTo(v.Events, eventTo),
-		Resync: v.Resync,
-		Next:   positionTo(v.Next),
-	}
-}
-
-func eventPageFrom(m *typesv1.EventPage) pluginsdk.EventPage {
-	return pluginsdk.EventPage{
-		Events: listFrom(m.GetEvents(), eventFrom),
-		Resync: m.GetResync(),
-		Next:   positionFrom(m.GetNext()),
-	}
-}

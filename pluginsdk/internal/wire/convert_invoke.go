@@ -49,44 +49,6 @@ func usageFrom(m *typesv1.Usage) pluginsdk.Usage {
 	}
 }
 
-func agentRequestTo(v pluginsdk.AgentRequest) *typesv1.AgentRequest {
-	return &typesv1.AgentRequest{
-		ThreadId:           v.ThreadID,
-		SessionId:          v.SessionID,
-		Resume:             v.Resume,
-		Prompt:             v.Prompt,
-		Purpose:            v.Purpose,
-		Model:              v.Model,
-		Effort:             v.Effort,
-		PermissionMode:     v.PermissionMode,
-		Cwd:                v.Cwd,
-		AppendSystemPrompt: v.AppendSystemPrompt,
-		AllowedTools:       v.AllowedTools,
-		DisallowedTools:    v.DisallowedTools,
-		JsonSchema:         v.JSONSchema,
-		MaxBudgetUsd:       v.MaxBudgetUSD,
-	}
-}
-
-func agentRequestFrom(m *typesv1.AgentRequest) pluginsdk.AgentRequest {
-	return pluginsdk.AgentRequest{
-		ThreadID:           m.GetThreadId(),
-		SessionID:          m.GetSessionId(),
-		Resume:             m.GetResume(),
-		Prompt:             m.GetPrompt(),
-		Purpose:            m.GetPurpose(),
-		Model:              m.GetModel(),
-		Effort:             m.GetEffort(),
-		PermissionMode:     m.GetPermissionMode(),
-		Cwd:                m.GetCwd(),
-		AppendSystemPrompt: m.GetAppendSystemPrompt(),
-		AllowedTools:       m.GetAllowedTools(),
-		DisallowedTools:    m.GetDisallowedTools(),
-		JSONSchema:         m.GetJsonSchema(),
-		MaxBudgetUSD:       m.GetMaxBudgetUsd(),
-	}
-}
-
 func failureTo(v pluginsdk.Failure) *typesv1.Failure {
 	return &typesv1.Failure{
 		Kind:      string(v.Kind),

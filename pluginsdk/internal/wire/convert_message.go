@@ -12,6 +12,7 @@ func messageTo(v pluginsdk.Message) *typesv1.Message {
 		Role:        string(v.Role),
 		Kind:        string(v.Kind),
 		Source:      v.Source,
+		Plugin:      v.Plugin,
 		Author:      v.Author,
 		Content:     v.Content,
 		Model:       v.Model,
@@ -30,6 +31,7 @@ func messageFrom(m *typesv1.Message) pluginsdk.Message {
 		Role:        pluginsdk.Role(m.GetRole()),
 		Kind:        pluginsdk.MessageKind(m.GetKind()),
 		Source:      m.GetSource(),
+		Plugin:      m.GetPlugin(),
 		Author:      m.GetAuthor(),
 		Content:     m.GetContent(),
 		Model:       m.GetModel(),
@@ -69,7 +71,6 @@ func newMessageTo(v pluginsdk.NewMessage) *typesv1.NewMessage {
 		Model:       v.Model,
 		Metadata:    v.Metadata,
 		Attachments: listTo(v.Attachments, attachmentTo),
-		RunId:       v.RunID,
 	}
 }
 
@@ -83,7 +84,6 @@ func newMessageFrom(m *typesv1.NewMessage) pluginsdk.NewMessage {
 		Model:       m.GetModel(),
 		Metadata:    m.GetMetadata(),
 		Attachments: listFrom(m.GetAttachments(), attachmentFrom),
-		RunID:       m.GetRunId(),
 	}
 }
 

@@ -5,9 +5,33 @@ import (
 	typesv1 "github.com/seed-706843ae/harness/proto/harness/types/v1"
 )
 
+func newMetricTo(v pluginsdk.NewMetric) *typesv1.NewMetric {
+	return &typesv1.NewMetric{
+		Key:      v.Key,
+		Name:     v.Name,
+		Value:    v.Value,
+		Tags:     v.Tags,
+		ThreadId: v.ThreadID,
+		At:       timeTo(v.At),
+	}
+}
+
+func newMetricFrom(m *typesv1.NewMetric) pluginsdk.NewMetric {
+	return pluginsdk.NewMetric{
+		Key:      m.GetKey(),
+		Name:     m.GetName(),
+		Value:    m.GetValue(),
+		Tags:     m.GetTags(),
+		ThreadID: m.GetThreadId(),
+		At:       timeFrom(m.GetAt()),
+	}
+}
+
 func metricTo(v pluginsdk.Metric) *typesv1.Metric {
 	return &typesv1.Metric{
 		Id:        v.ID,
+		Plugin:    v.Plugin,
+		Key:       v.Key,
 		Name:      v.Name,
 		Value:     v.Value,
 		Tags:      v.Tags,
@@ -19,6 +43,8 @@ func metricTo(v pluginsdk.Metric) *typesv1.Metric {
 func metricFrom(m *typesv1.Metric) pluginsdk.Metric {
 	return pluginsdk.Metric{
 		ID:        m.GetId(),
+		Plugin:    m.GetPlugin(),
+		Key:       m.GetKey(),
 		Name:      m.GetName(),
 		Value:     m.GetValue(),
 		Tags:      m.GetTags(),
@@ -29,6 +55,7 @@ func metricFrom(m *typesv1.Metric) pluginsdk.Metric {
 
 func metricQueryTo(v pluginsdk.MetricQuery) *typesv1.MetricQuery {
 	return &typesv1.MetricQuery{
+		Plugin:   v.Plugin,
 		Name:     v.Name,
 		ThreadId: v.ThreadID,
 		Since:    timeTo(v.Since),
@@ -40,6 +67,7 @@ func metricQueryTo(v pluginsdk.MetricQuery) *typesv1.MetricQuery {
 
 func metricQueryFrom(m *typesv1.MetricQuery) pluginsdk.MetricQuery {
 	return pluginsdk.MetricQuery{
+		Plugin:   m.GetPlugin(),
 		Name:     m.GetName(),
 		ThreadID: m.GetThreadId(),
 		Since:    timeFrom(m.GetSince()),

@@ -12,6 +12,8 @@ func manifestTo(v pluginsdk.Manifest) *typesv1.Manifest {
 		Description:    v.Description,
 		Hooks:          namesTo(v.Hooks),
 		OnFailure:      namesMapTo(v.OnFailure),
+		Needs:          mapTo(v.Needs, partsTo),
+		Sources:        v.Sources,
 		Commands:       listTo(v.Commands, commandSpecTo),
 		Tools:          listTo(v.Tools, toolSpecTo),
 		Events:         v.Events,
@@ -29,6 +31,8 @@ func manifestFrom(m *typesv1.Manifest) pluginsdk.Manifest {
 		Description:    m.GetDescription(),
 		Hooks:          namesFrom[pluginsdk.Hook](m.GetHooks()),
 		OnFailure:      namesMapFrom[pluginsdk.Hook, pluginsdk.OnFailure](m.GetOnFailure()),
+		Needs:          mapFrom[pluginsdk.Hook](m.GetNeeds(), partsFrom),
+		Sources:        m.GetSources(),
 		Commands:       listFrom(m.GetCommands(), commandSpecFrom),
 		Tools:          listFrom(m.GetTools(), toolSpecFrom),
 		Events:         m.GetEvents(),
@@ -37,6 +41,14 @@ func manifestFrom(m *typesv1.Manifest) pluginsdk.Manifest {
 		SettingsSchema: m.GetSettingsSchema(),
 		Exclusive:      m.GetExclusive(),
 	}
+}
+
+func partsTo(names []pluginsdk.Part) *typesv1.Parts {
+	return &typesv1.Parts{Names: namesTo(names)}
+}
+
+func partsFrom(m *typesv1.Parts) []pluginsdk.Part {
+	return namesFrom[pluginsdk.Part](m.GetNames())
 }
 
 func commandSpecTo(v pluginsdk.CommandSpec) *typesv1.CommandSpec {

@@ -7,156 +7,124 @@ import (
 
 func pluginInfoTo(v pluginsdk.PluginInfo) *typesv1.PluginInfo {
 	return &typesv1.PluginInfo{
-		Name:             v.Name,
-		Path:             v.Path,
-		Origin:           string(v.Origin),
-		Sha256:           v.SHA256,
-		Version:          v.Version,
-		Publisher:        v.Publisher,
-		Manifest:         manifestTo(v.Manifest),
-		Previous:         listTo(v.Previous, pluginVersionTo),
-		Enabled:          v.Enabled,
-		Position:         int64(v.Position),
-		Settings:         v.Settings,
-		Granted:          namesTo(v.Granted),
-		OnFailure:        namesMapTo(v.OnFailure),
-		GrantedEnv:       v.GrantedEnv,
-		Limits:           pluginLimitsTo(v.Limits),
-		State:            string(v.State),
-		Generation:       v.Generation,
-		Settled:          v.Settled,
-		Serving:          v.Serving,
-		Rejected:         v.Rejected,
-		LastError:        v.LastError,
-		Restarts:         int64(v.Restarts),
-		Failures:         v.Failures,
-		Quarantine:       v.Quarantine,
-		Ledger:           pluginLedgerTo(v.Ledger),
-		Attach:           v.Attach,
-		SettingsRevision: v.SettingsRevision,
-		Problem:          v.Problem,
-		UpdatedAt:        timeTo(v.UpdatedAt),
+		Name:       v.Name,
+		Origin:     string(v.Origin),
+		Sha256:     v.SHA256,
+		Version:    v.Version,
+		Publisher:  v.Publisher,
+		Manifest:   manifestTo(v.Manifest),
+		Enabled:    v.Enabled,
+		Position:   int64(v.Position),
+		Granted:    namesTo(v.Granted),
+		OnFailure:  namesMapTo(v.OnFailure),
+		GrantedEnv: v.GrantedEnv,
+		Limits:     pluginLimitsTo(v.Limits),
+		State:      string(v.State),
+		LastError:  v.LastError,
+		Restarts:   int64(v.Restarts),
+		Failures:   v.Failures,
+		Quarantine: v.Quarantine,
+		Figures:    pluginFiguresTo(v.Figures),
+		Checks:     listTo(v.Checks, checkTo),
+		CheckedAt:  timeTo(v.CheckedAt),
+		Problem:    v.Problem,
+		UpdatedAt:  timeTo(v.UpdatedAt),
 	}
 }
 
 func pluginInfoFrom(m *typesv1.PluginInfo) pluginsdk.PluginInfo {
 	return pluginsdk.PluginInfo{
-		Name:             m.GetName(),
-		Path:             m.GetPath(),
-		Origin:           pluginsdk.PluginOrigin(m.GetOrigin()),
-		SHA256:           m.GetSha256(),
-		Version:          m.GetVersion(),
-		Publisher:        m.GetPublisher(),
-		Manifest:         manifestFrom(m.GetManifest()),
-		Previous:         listFrom(m.GetPrevious(), pluginVersionFrom),
-		Enabled:          m.GetEnabled(),
-		Position:         int(m.GetPosition()),
-		Settings:         m.GetSettings(),
-		Granted:          namesFrom[pluginsdk.Capability](m.GetGranted()),
-		OnFailure:        namesMapFrom[pluginsdk.Hook, pluginsdk.OnFailure](m.GetOnFailure()),
-		GrantedEnv:       m.GetGrantedEnv(),
-		Limits:           pluginLimitsFrom(m.GetLimits()),
-		State:            pluginsdk.PluginState(m.GetState()),
-		Generation:       m.GetGeneration(),
-		Settled:          m.GetSettled(),
-		Serving:          m.GetServing(),
-		Rejected:         m.GetRejected(),
-		LastError:        m.GetLastError(),
-		Restarts:         int(m.GetRestarts()),
-		Failures:         m.GetFailures(),
-		Quarantine:       m.GetQuarantine(),
-		Ledger:           pluginLedgerFrom(m.GetLedger()),
-		Attach:           m.GetAttach(),
-		SettingsRevision: m.GetSettingsRevision(),
-		Problem:          m.GetProblem(),
-		UpdatedAt:        timeFrom(m.GetUpdatedAt()),
-	}
-}
-
-func pluginVersionTo(v pluginsdk.PluginVersion) *typesv1.PluginVersion {
-	return &typesv1.PluginVersion{
-		Version:     v.Version,
-		Path:        v.Path,
-		Sha256:      v.SHA256,
-		Publisher:   v.Publisher,
-		Manifest:    manifestTo(v.Manifest),
-		InstalledAt: timeTo(v.InstalledAt),
-	}
-}
-
-func pluginVersionFrom(m *typesv1.PluginVersion) pluginsdk.PluginVersion {
-	return pluginsdk.PluginVersion{
-		Version:     m.GetVersion(),
-		Path:        m.GetPath(),
-		SHA256:      m.GetSha256(),
-		Publisher:   m.GetPublisher(),
-		Manifest:    manifestFrom(m.GetManifest()),
-		InstalledAt: timeFrom(m.GetInstalledAt()),
+		Name:       m.GetName(),
+		Origin:     pluginsdk.PluginOrigin(m.GetOrigin()),
+		SHA256:     m.GetSha256(),
+		Version:    m.GetVersion(),
+		Publisher:  m.GetPublisher(),
+		Manifest:   manifestFrom(m.GetManifest()),
+		Enabled:    m.GetEnabled(),
+		Position:   int(m.GetPosition()),
+		Granted:    namesFrom[pluginsdk.Capability](m.GetGranted()),
+		OnFailure:  namesMapFrom[pluginsdk.Hook, pluginsdk.OnFailure](m.GetOnFailure()),
+		GrantedEnv: m.GetGrantedEnv(),
+		Limits:     pluginLimitsFrom(m.GetLimits()),
+		State:      pluginsdk.PluginState(m.GetState()),
+		LastError:  m.GetLastError(),
+		Restarts:   int(m.GetRestarts()),
+		Failures:   m.GetFailures(),
+		Quarantine: m.GetQuarantine(),
+		Figures:    pluginFiguresFrom(m.GetFigures()),
+		Checks:     listFrom(m.GetChecks(), checkFrom),
+		CheckedAt:  timeFrom(m.GetCheckedAt()),
+		Problem:    m.GetProblem(),
+		UpdatedAt:  timeFrom(m.GetUpdatedAt()),
 	}
 }
 
 func pluginLimitsTo(v pluginsdk.PluginLimits) *typesv1.PluginLimits {
 	return &typesv1.PluginLimits{
-		MemoryBytes: v.MemoryBytes,
-		CpuPercent:  int64(v.CPUPercent),
-		Processes:   int64(v.Processes),
-		OpenFiles:   int64(v.OpenFiles),
+		MemoryBytes:    v.MemoryBytes,
+		CpuPercent:     int64(v.CPUPercent),
+		Processes:      int64(v.Processes),
+		OpenFiles:      int64(v.OpenFiles),
+		CallsPerMinute: int64(v.CallsPerMinute),
+		RowsPerMinute:  int64(v.RowsPerMinute),
+		BytesPerMinute: v.BytesPerMinute,
+		StoredBytes:    v.StoredBytes,
 	}
 }
 
 func pluginLimitsFrom(m *typesv1.PluginLimits) pluginsdk.PluginLimits {
 	return pluginsdk.PluginLimits{
-		MemoryBytes: m.GetMemoryBytes(),
-		CPUPercent:  int(m.GetCpuPercent()),
+		MemoryBytes:    m.GetMemoryBytes(),
+		CPUPercent:     int(m.GetCpuPercent()),
+		Processes:      int(m.GetProcesses()),
+		OpenFiles:      int(m.GetOpenFiles()),
+		CallsPerMinute: int(m.GetCallsPerMinute()),
+		RowsPerMinute:  int(m.GetRowsPerMinute()),
+		BytesPerMinute: m.GetBytesPerMinute(),
+		StoredBytes:    m.GetStoredBytes(),
+	}
+}
+
+func pluginFiguresTo(v pluginsdk.PluginFigures) *typesv1.PluginFigures {
+	return &typesv1.PluginFigures{
+		Calls:       v.Calls,
+		Errors:      v.Errors,
+		Timeouts:    v.Timeouts,
+		Slow:        v.Slow,
+		Hooks:       mapTo(v.Hooks, callFiguresTo),
+		Host:        mapTo(v.Host, callFiguresTo),
+		HeldBack:    v.HeldBack,
+		RowsDropped: v.RowsDropped,
+		RssBytes:    v.RSSBytes,
+		CpuSeconds:  v.CPUSeconds,
+		Processes:   int64(v.Processes),
+		Restarts:    int64(v.Restarts),
+		Since:       timeTo(v.Since),
+		At:          timeTo(v.At),
+	}
+}
+
+func pluginFiguresFrom(m *typesv1.PluginFigures) pluginsdk.PluginFigures {
+	return pluginsdk.PluginFigures{
+		Calls:       m.GetCalls(),
+		Errors:      m.GetErrors(),
+		Timeouts:    m.GetTimeouts(),
+		Slow:        m.GetSlow(),
+		Hooks:       mapFrom[pluginsdk.Hook](m.GetHooks(), callFiguresFrom),
+		Host:        mapFrom[string](m.GetHost(), callFiguresFrom),
+		HeldBack:    m.GetHeldBack(),
+		RowsDropped: m.GetRowsDropped(),
+		RSSBytes:    m.GetRssBytes(),
+		CPUSeconds:  m.GetCpuSeconds(),
 		Processes:   int(m.GetProcesses()),
-		OpenFiles:   int(m.GetOpenFiles()),
+		Restarts:    int(m.GetRestarts()),
+		Since:       timeFrom(m.GetSince()),
+		At:          timeFrom(m.GetAt()),
 	}
 }
 
-func pluginLedgerTo(v pluginsdk.PluginLedger) *typesv1.PluginLedger {
-	m := &typesv1.PluginLedger{
-		Calls:      v.Calls,
-		Errors:     v.Errors,
-		Timeouts:   v.Timeouts,
-		RssBytes:   v.RSSBytes,
-		CpuSeconds: v.CPUSeconds,
-		Processes:  int64(v.Processes),
-		Restarts:   int64(v.Restarts),
-		Since:      timeTo(v.Since),
-		At:         timeTo(v.At),
-	}
-	if v.Hooks != nil {
-		m.Hooks = make(map[string]*typesv1.HookFigures, len(v.Hooks))
-	}
-	for hook, figures := range v.Hooks {
-		m.Hooks[string(hook)] = hookFiguresTo(figures)
-	}
-	return m
-}
-
-func pluginLedgerFrom(m *typesv1.PluginLedger) pluginsdk.PluginLedger {
-	v := pluginsdk.PluginLedger{
-		Calls:      m.GetCalls(),
-		Errors:     m.GetErrors(),
-		Timeouts:   m.GetTimeouts(),
-		RSSBytes:   m.GetRssBytes(),
-		CPUSeconds: m.GetCpuSeconds(),
-		Processes:  int(m.GetProcesses()),
-		Restarts:   int(m.GetRestarts()),
-		Since:      timeFrom(m.GetSince()),
-		At:         timeFrom(m.GetAt()),
-	}
-	if m.GetHooks() != nil {
-		v.Hooks = make(map[pluginsdk.Hook]pluginsdk.HookFigures, len(m.GetHooks()))
-	}
-	for hook, figures := range m.GetHooks() {
-		v.Hooks[pluginsdk.Hook(hook)] = hookFiguresFrom(figures)
-	}
-	return v
-}
-
-func hookFiguresTo(v pluginsdk.HookFigures) *typesv1.HookFigures {
-	return &typesv1.HookFigures{
+func callFiguresTo(v pluginsdk.CallFigures) *typesv1.CallFigures {
+	return &typesv1.CallFigures{
 		Calls:    v.Calls,
 		Errors:   v.Errors,
 		Timeouts: v.Timeouts,
@@ -165,13 +133,31 @@ func hookFiguresTo(v pluginsdk.HookFigures) *typesv1.HookFigures {
 	}
 }
 
-func hookFiguresFrom(m *typesv1.HookFigures) pluginsdk.HookFigures {
-	return pluginsdk.HookFigures{
+func callFiguresFrom(m *typesv1.CallFigures) pluginsdk.CallFigures {
+	return pluginsdk.CallFigures{
 		Calls:    m.GetCalls(),
 		Errors:   m.GetErrors(),
 		Timeouts: m.GetTimeouts(),
 		P50:      durationFrom(m.GetP50()),
 		P99:      durationFrom(m.GetP99()),
+	}
+}
+
+func checkTo(v pluginsdk.Check) *typesv1.Check {
+	return &typesv1.Check{
+		Name:   v.Name,
+		State:  string(v.State),
+		Detail: v.Detail,
+		Remedy: v.Remedy,
+	}
+}
+
+func checkFrom(m *typesv1.Check) pluginsdk.Check {
+	return pluginsdk.Check{
+		Name:   m.GetName(),
+		State:  pluginsdk.CheckState(m.GetState()),
+		Detail: m.GetDetail(),
+		Remedy: m.GetRemedy(),
 	}
 }
 

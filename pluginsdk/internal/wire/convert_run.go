@@ -19,11 +19,8 @@ func runTo(v pluginsdk.Run) *typesv1.Run {
 		Step:          string(v.Step),
 		Attempt:       int64(v.Attempt),
 		NextAttemptAt: timeTo(v.NextAttemptAt),
-		Owner:         v.Owner,
-		LeaseUntil:    timeTo(v.LeaseUntil),
 		TraceId:       v.TraceID,
 		SessionId:     v.SessionID,
-		PromptHash:    v.PromptHash,
 		Result:        pointerTo(v.Result, invokeResultTo),
 		Events:        listTo(v.Events, streamEventTo),
 		Steps:         listTo(v.Steps, pipelineStepTo),
@@ -52,11 +49,8 @@ func runFrom(m *typesv1.Run) pluginsdk.Run {
 		Step:          pluginsdk.RunStep(m.GetStep()),
 		Attempt:       int(m.GetAttempt()),
 		NextAttemptAt: timeFrom(m.GetNextAttemptAt()),
-		Owner:         m.GetOwner(),
-		LeaseUntil:    timeFrom(m.GetLeaseUntil()),
 		TraceID:       m.GetTraceId(),
 		SessionID:     m.GetSessionId(),
-		PromptHash:    m.GetPromptHash(),
 		Result:        pointerFrom(m.GetResult(), invokeResultFrom),
 		Events:        listFrom(m.GetEvents(), streamEventFrom),
 		Steps:         listFrom(m.GetSteps(), pipelineStepFrom),
@@ -141,18 +135,22 @@ func stoppedFrom(m *typesv1.Stopped) pluginsdk.Stopped {
 
 func runQueryTo(v pluginsdk.RunQuery) *typesv1.RunQuery {
 	return &typesv1.RunQuery{
-		ThreadId: v.ThreadID,
-		States:   namesTo(v.States),
-		After:    v.After,
-		Limit:    int64(v.Limit),
+		ThreadId:   v.ThreadID,
+		States:     namesTo(v.States),
+		CauseRunId: v.CauseRunID,
+		Newest:     v.Newest,
+		After:      v.After,
+		Limit:      int64(v.Limit),
 	}
 }
 
 func runQueryFrom(m *typesv1.RunQuery) pluginsdk.RunQuery {
 	return pluginsdk.RunQuery{
-		ThreadID: m.GetThreadId(),
-		States:   namesFrom[pluginsdk.RunState](m.GetStates()),
-		After:    m.GetAfter(),
-		Limit:    int(m.GetLimit()),
+		ThreadID:   m.GetThreadId(),
+		States:     namesFrom[pluginsdk.RunState](m.GetStates()),
+		CauseRunID: m.GetCauseRunId(),
+		Newest:     m.GetNewest(),
+		After:      m.GetAfter(),
+		Limit:      int(m.GetLimit()),
 	}
 }

@@ -12,18 +12,30 @@ func taskTo(v pluginsdk.Task) *typesv1.Task {
 		ParentThreadId:          v.ParentThreadID,
 		ParentTaskId:            v.ParentTaskID,
 		Depth:                   int64(v.Depth),
+		Plugin:                  v.Plugin,
 		Key:                     v.Key,
 		Status:                  string(v.Status),
 		OriginalMessage:         v.OriginalMessage,
 		Prompt:                  v.Prompt,
 		Model:                   v.Model,
+		PermissionMode:          v.PermissionMode,
+		AllowedTools:            v.AllowedTools,
+		Cwd:                     v.Cwd,
+		Context:                 v.Context,
+		Labels:                  v.Labels,
+		RequestedBy:             v.RequestedBy,
+		Wake:                    v.Wake,
 		CurrentIteration:        int64(v.CurrentIteration),
 		MaxIterations:           int64(v.MaxIterations),
 		ValidationIterations:    int64(v.ValidationIterations),
 		MaxValidationIterations: int64(v.MaxValidationIterations),
 		CostCapUsd:              v.CostCapUSD,
+		CostUsd:                 v.CostUSD,
+		RunId:                   v.RunID,
+		Marks:                   v.Marks,
 		Result:                  v.Result,
 		Feedback:                v.Feedback,
+		Error:                   v.Error,
 		CreatedAt:               timeTo(v.CreatedAt),
 		CompletedAt:             timeTo(v.CompletedAt),
 	}
@@ -36,18 +48,30 @@ func taskFrom(m *typesv1.Task) pluginsdk.Task {
 		ParentThreadID:          m.GetParentThreadId(),
 		ParentTaskID:            m.GetParentTaskId(),
 		Depth:                   int(m.GetDepth()),
+		Plugin:                  m.GetPlugin(),
 		Key:                     m.GetKey(),
 		Status:                  pluginsdk.TaskStatus(m.GetStatus()),
 		OriginalMessage:         m.GetOriginalMessage(),
 		Prompt:                  m.GetPrompt(),
 		Model:                   m.GetModel(),
+		PermissionMode:          m.GetPermissionMode(),
+		AllowedTools:            m.GetAllowedTools(),
+		Cwd:                     m.GetCwd(),
+		Context:                 m.GetContext(),
+		Labels:                  m.GetLabels(),
+		RequestedBy:             m.GetRequestedBy(),
+		Wake:                    m.GetWake(),
 		CurrentIteration:        int(m.GetCurrentIteration()),
 		MaxIterations:           int(m.GetMaxIterations()),
 		ValidationIterations:    int(m.GetValidationIterations()),
 		MaxValidationIterations: int(m.GetMaxValidationIterations()),
 		CostCapUSD:              m.GetCostCapUsd(),
+		CostUSD:                 m.GetCostUsd(),
+		RunID:                   m.GetRunId(),
+		Marks:                   m.GetMarks(),
 		Result:                  m.GetResult(),
 		Feedback:                m.GetFeedback(),
+		Error:                   m.GetError(),
 		CreatedAt:               timeFrom(m.GetCreatedAt()),
 		CompletedAt:             timeFrom(m.GetCompletedAt()),
 	}
@@ -60,6 +84,12 @@ func newTaskTo(v pluginsdk.NewTask) *typesv1.NewTask {
 		OriginalMessage:         v.OriginalMessage,
 		Prompt:                  v.Prompt,
 		Model:                   v.Model,
+		PermissionMode:          v.PermissionMode,
+		AllowedTools:            v.AllowedTools,
+		Cwd:                     v.Cwd,
+		Labels:                  v.Labels,
+		RequestedBy:             v.RequestedBy,
+		Wake:                    v.Wake,
 		MaxIterations:           int64(v.MaxIterations),
 		MaxValidationIterations: int64(v.MaxValidationIterations),
 		CostCapUsd:              v.CostCapUSD,
@@ -73,39 +103,26 @@ func newTaskFrom(m *typesv1.NewTask) pluginsdk.NewTask {
 		OriginalMessage:         m.GetOriginalMessage(),
 		Prompt:                  m.GetPrompt(),
 		Model:                   m.GetModel(),
+		PermissionMode:          m.GetPermissionMode(),
+		AllowedTools:            m.GetAllowedTools(),
+		Cwd:                     m.GetCwd(),
+		Labels:                  m.GetLabels(),
+		RequestedBy:             m.GetRequestedBy(),
+		Wake:                    m.GetWake(),
 		MaxIterations:           int(m.GetMaxIterations()),
 		MaxValidationIterations: int(m.GetMaxValidationIterations()),
 		CostCapUSD:              m.GetCostCapUsd(),
 	}
 }
 
-func taskPatchTo(v pluginsdk.TaskPatch) *typesv1.TaskPatch {
-	return &typesv1.TaskPatch{
-		Status:               nameTo(v.Status),
-		CurrentIteration:     intTo(v.CurrentIteration),
-		ValidationIterations: intTo(v.ValidationIterations),
-		Result:               v.Result,
-		Feedback:             v.Feedback,
-	}
-}
-
-func taskPatchFrom(m *typesv1.TaskPatch) pluginsdk.TaskPatch {
-	if m == nil {
-		return pluginsdk.TaskPatch{}
-	}
-	return pluginsdk.TaskPatch{
-		Status:               nameFrom[pluginsdk.TaskStatus](m.Status),
-		CurrentIteration:     intFrom(m.CurrentIteration),
-		ValidationIterations: intFrom(m.ValidationIterations),
-		Result:               m.Result,
-		Feedback:             m.Feedback,
-	}
-}
-
 func taskQueryTo(v pluginsdk.TaskQuery) *typesv1.TaskQuery {
 	return &typesv1.TaskQuery{
+		Plugin:         v.Plugin,
 		ParentThreadId: v.ParentThreadID,
+		ParentTaskId:   v.ParentTaskID,
+		ThreadId:       v.ThreadID,
 		Statuses:       namesTo(v.Statuses),
+		Newest:         v.Newest,
 		After:          v.After,
 		Limit:          int64(v.Limit),
 	}
@@ -113,8 +130,12 @@ func taskQueryTo(v pluginsdk.TaskQuery) *typesv1.TaskQuery {
 
 func taskQueryFrom(m *typesv1.TaskQuery) pluginsdk.TaskQuery {
 	return pluginsdk.TaskQuery{
+		Plugin:         m.GetPlugin(),
 		ParentThreadID: m.GetParentThreadId(),
+		ParentTaskID:   m.GetParentTaskId(),
+		ThreadID:       m.GetThreadId(),
 		Statuses:       namesFrom[pluginsdk.TaskStatus](m.GetStatuses()),
+		Newest:         m.GetNewest(),
 		After:          m.GetAfter(),
 		Limit:          int(m.GetLimit()),
 	}
@@ -124,6 +145,7 @@ func taskContextTo(v pluginsdk.TaskContext) *typesv1.TaskContext {
 	return &typesv1.TaskContext{
 		Cwd:     v.Cwd,
 		Context: v.Context,
+		Labels:  v.Labels,
 	}
 }
 
@@ -131,5 +153,32 @@ func taskContextFrom(m *typesv1.TaskContext) pluginsdk.TaskContext {
 	return pluginsdk.TaskContext{
 		Cwd:     m.GetCwd(),
 		Context: m.GetContext(),
+		Labels:  m.GetLabels(),
+	}
+}
+
+func evidenceTo(v pluginsdk.Evidence) *typesv1.Evidence {
+	return &typesv1.Evidence{
+		Kind:     v.Kind,
+		Command:  v.Command,
+		ExitCode: int64(v.ExitCode),
+		Output:   v.Output,
+		File:     v.File,
+		Line:     int64(v.Line),
+		Diff:     v.Diff,
+		Tree:     v.Tree,
+	}
+}
+
+func evidenceFrom(m *typesv1.Evidence) pluginsdk.Evidence {
+	return pluginsdk.Evidence{
+		Kind:     m.GetKind(),
+		Command:  m.GetCommand(),
+		ExitCode: int(m.GetExitCode()),
+		Output:   m.GetOutput(),
+		File:     m.GetFile(),
+		Line:     int(m.GetLine()),
+		Diff:     m.GetDiff(),
+		Tree:     m.GetTree(),
 	}
 }

@@ -5,19 +5,33 @@ import (
 	typesv1 "github.com/seed-706843ae/harness/proto/harness/types/v1"
 )
 
+func targetTo(v pluginsdk.Target) *typesv1.Target {
+	return &typesv1.Target{
+		Plugin:   v.Plugin,
+		Place:    v.Place,
+		ThreadId: v.ThreadID,
+	}
+}
+
+func targetFrom(m *typesv1.Target) pluginsdk.Target {
+	return pluginsdk.Target{
+		Plugin:   m.GetPlugin(),
+		Place:    m.GetPlace(),
+		ThreadID: m.GetThreadId(),
+	}
+}
+
 func threadTo(v pluginsdk.Thread) *typesv1.Thread {
 	return &typesv1.Thread{
 		Id:                v.ID,
 		Source:            v.Source,
 		SourceId:          v.SourceID,
-		ReportTo:          v.ReportTo,
+		ReportTo:          targetTo(v.ReportTo),
 		Name:              v.Name,
 		Kind:              string(v.Kind),
 		ParentThreadId:    v.ParentThreadID,
 		Status:            string(v.Status),
 		SessionId:         v.SessionID,
-		SessionOpen:       v.SessionOpen,
-		SeenMessageId:     v.SeenMessageID,
 		Model:             v.Model,
 		Effort:            v.Effort,
 		PermissionMode:    v.PermissionMode,
@@ -26,7 +40,7 @@ func threadTo(v pluginsdk.Thread) *typesv1.Thread {
 		BusyMode:          string(v.BusyMode),
 		LastActivity:      timeTo(v.LastActivity),
 		LastReadMessageId: v.LastReadMessageID,
-		Epoch:             v.Epoch,
+		Unread:            int64(v.Unread),
 		CreatedAt:         timeTo(v.CreatedAt),
 	}
 }
@@ -36,14 +50,12 @@ func threadFrom(m *typesv1.Thread) pluginsdk.Thread {
 		ID:                m.GetId(),
 		Source:            m.GetSource(),
 		SourceID:          m.GetSourceId(),
-		ReportTo:          m.GetReportTo(),
+		ReportTo:          targetFrom(m.GetReportTo()),
 		Name:              m.GetName(),
 		Kind:              pluginsdk.ThreadKind(m.GetKind()),
 		ParentThreadID:    m.GetParentThreadId(),
 		Status:            pluginsdk.ThreadStatus(m.GetStatus()),
 		SessionID:         m.GetSessionId(),
-		SessionOpen:       m.GetSessionOpen(),
-		SeenMessageID:     m.GetSeenMessageId(),
 		Model:             m.GetModel(),
 		Effort:            m.GetEffort(),
 		PermissionMode:    m.GetPermissionMode(),
@@ -52,7 +64,7 @@ func threadFrom(m *typesv1.Thread) pluginsdk.Thread {
 		BusyMode:          pluginsdk.BusyMode(m.GetBusyMode()),
 		LastActivity:      timeFrom(m.GetLastActivity()),
 		LastReadMessageID: m.GetLastReadMessageId(),
-		Epoch:             m.GetEpoch(),
+		Unread:            int(m.GetUnread()),
 		CreatedAt:         timeFrom(m.GetCreatedAt()),
 	}
 }
@@ -61,7 +73,7 @@ func newThreadTo(v pluginsdk.NewThread) *typesv1.NewThread {
 	return &typesv1.NewThread{
 		Source:         v.Source,
 		SourceId:       v.SourceID,
-		ReportTo:       v.ReportTo,
+		ReportTo:       targetTo(v.ReportTo),
 		Name:           v.Name,
 		Kind:           string(v.Kind),
 		ParentThreadId: v.ParentThreadID,
@@ -78,7 +90,7 @@ func newThreadFrom(m *typesv1.NewThread) pluginsdk.NewThread {
 	return pluginsdk.NewThread{
 		Source:         m.GetSource(),
 		SourceID:       m.GetSourceId(),
-		ReportTo:       m.GetReportTo(),
+		ReportTo:       targetFrom(m.GetReportTo()),
 		Name:           m.GetName(),
 		Kind:           pluginsdk.ThreadKind(m.GetKind()),
 		ParentThreadID: m.GetParentThreadId(),
@@ -94,7 +106,7 @@ func newThreadFrom(m *typesv1.NewThread) pluginsdk.NewThread {
 func threadPatchTo(v pluginsdk.ThreadPatch) *typesv1.ThreadPatch {
 	return &typesv1.ThreadPatch{
 		Name:              v.Name,
-		ReportTo:          v.ReportTo,
+		ReportTo:          pointerTo(v.ReportTo, targetTo),
 		Status:            nameTo(v.Status),
 		Model:             v.Model,
 		Effort:            v.Effort,
@@ -107,12 +119,12 @@ func threadPatchTo(v pluginsdk.ThreadPatch) *typesv1.ThreadPatch {
 }
 
 func threadPatchFrom(m *typesv1.ThreadPatch) pluginsdk.ThreadPatch {
-	if m == nil {
+	if m == nil { // its optional fields have no nil-safe getters
 		return pluginsdk.ThreadPatch{}
 	}
 	return pluginsdk.ThreadPatch{
 		Name:              m.Name,
-		ReportTo:          m.ReportTo,
+		ReportTo:          pointerFrom(m.GetReportTo(), targetFrom),
 		Status:            nameFrom[pluginsdk.ThreadStatus](m.Status),
 		Model:             m.Model,
 		Effort:            m.Effort,
@@ -126,22 +138,28 @@ func threadPatchFrom(m *typesv1.ThreadPatch) pluginsdk.ThreadPatch {
 
 func threadQueryTo(v pluginsdk.ThreadQuery) *typesv1.ThreadQuery {
 	return &typesv1.ThreadQuery{
-		Source:   v.Source,
-		SourceId: v.SourceID,
-		Kind:     string(v.Kind),
-		Status:   string(v.Status),
-		After:    v.After,
-		Limit:    int64(v.Limit),
+		Source:         v.Source,
+		SourceId:       v.SourceID,
+		Kind:           string(v.Kind),
+		Status:         string(v.Status),
+		ParentThreadId: v.ParentThreadID,
+		Order:          string(v.Order),
+		Unread:         v.Unread,
+		After:          v.After,
+		Limit:          int64(v.Limit),
 	}
 }
 
 func threadQueryFrom(m *typesv1.ThreadQuery) pluginsdk.ThreadQuery {
 	return pluginsdk.ThreadQuery{
-		Source:   m.GetSource(),
-		SourceID: m.GetSourceId(),
-		Kind:     pluginsdk.ThreadKind(m.GetKind()),
-		Status:   pluginsdk.ThreadStatus(m.GetStatus()),
-		After:    m.GetAfter(),
-		Limit:    int(m.GetLimit()),
+		Source:         m.GetSource(),
+		SourceID:       m.GetSourceId(),
+		Kind:           pluginsdk.ThreadKind(m.GetKind()),
+		Status:         pluginsdk.ThreadStatus(m.GetStatus()),
+		ParentThreadID: m.GetParentThreadId(),
+		Order:          pluginsdk.ThreadOrder(m.GetOrder()),
+		Unread:         m.GetUnread(),
+		After:          m.GetAfter(),
+		Limit:          int(m.GetLimit()),
 	}
 }

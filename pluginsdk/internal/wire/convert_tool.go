@@ -21,22 +21,6 @@ func toolSpecFrom(m *typesv1.ToolSpec) pluginsdk.ToolSpec {
 	}
 }
 
-func toolProgressTo(v pluginsdk.ToolProgress) *typesv1.ToolProgress {
-	return &typesv1.ToolProgress{
-		Done:    v.Done,
-		Total:   v.Total,
-		Message: v.Message,
-	}
-}
-
-func toolProgressFrom(m *typesv1.ToolProgress) pluginsdk.ToolProgress {
-	return pluginsdk.ToolProgress{
-		Done:    m.GetDone(),
-		Total:   m.GetTotal(),
-		Message: m.GetMessage(),
-	}
-}
-
 func toolResultTo(v pluginsdk.ToolResult) *typesv1.ToolResult {
 	return &typesv1.ToolResult{
 		Text:       v.Text,

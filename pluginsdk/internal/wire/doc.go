@@ -5,6 +5,7 @@
 // it.
 //
 // A type has one pair of conversions, xTo and xFrom, in convert*.go; the test
-// beside them walks every field. A hook or a host service has its server and
-// its client in one file, so that they change together.
+// beside them walks every field. A method of a hook or of a host service has its
+// server and its client side by side (hook_*.go, host_*.go), each a line over what
+// all methods share (method.go, and stream.go for those that report progress).
 package wire

@@ -128,14 +128,43 @@ func clip(text string) string {
 	return text[:cut] + " [cut]"
 }
 
-// codedConn is a connection whose calls fail with a pluginsdk.Error.
+// codedConn is a connection whose calls fail with a pluginsdk.Error, those whose
+// request is too large with ErrTooLarge. It must have been made with DialOptions.
 type codedConn struct {
 	grpc.ClientConnInterface
 }
 
 // Invoke calls a method and converts its error.
 func (c codedConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	return callError(ctx, c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...))
+	request, err := encodeRequest(method, args)
+	if err != nil {
+		return err
+	}
+	return callError(ctx, c.ClientConnInterface.Invoke(ctx, method, request, reply, opts...))
+}
+
+// NewStream opens a stream. Its errors, but for those of what cannot be sent, are
+// left to askForUpdates.
+func (c codedConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	stream, err := c.ClientConnInterface.NewStream(ctx, desc, method, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return codedStream{ClientStream: stream, method: method}, nil
+}
+
+type codedStream struct {
+	grpc.ClientStream
+	method string
+}
+
+// SendMsg sends the request.
+func (s codedStream) SendMsg(m any) error {
+	request, err := encodeRequest(s.method, m)
+	if err != nil {
+		return err
+	}
+	return s.ClientStream.SendMsg(request)
 }
 
 // callError converts the error of a call that was made with ctx. Only the

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
+	pluginv1 "github.com/seed-706843ae/harness/proto/harness/plugin/v1"
 )
 
 // What a caller does with an error depends on its code: one that changes on
@@ -98,7 +99,7 @@ func TestClosedConnectionIsUnavailable(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	err = codedConn{conn}.Invoke(t.Context(), "/harness.Nothing/Nothing", nil, nil)
+	err = codedConn{conn}.Invoke(t.Context(), "/harness.Nothing/Nothing", &pluginv1.DescribeRequest{}, nil)
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 		t.Errorf("got %v (%s)", err, pluginsdk.CodeOf(err))
 	}

@@ -38,7 +38,7 @@ type goldenMethod struct {
 }
 
 // golden is a version of the contract: its image, and frames by method, such
-// as /harness.host.v1.AgentService/StartAgent.
+// as /harness.host.v1.AgentService/StartTurn.
 type golden struct {
 	name    string
 	files   *protoregistry.Files

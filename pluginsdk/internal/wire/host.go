@@ -33,45 +33,65 @@ func HostOptions(log *slog.Logger, admit Admit) []grpc.ServerOption {
 // context of a call carries the pluginsdk.Call it is made in, if it is made in
 // one. A service that is nil is not offered (CodeUnimplemented).
 func RegisterHost(r grpc.ServiceRegistrar, host pluginsdk.Host) {
+	server := hostServer{host: host}
 	if host.Threads != nil {
-		hostv1.RegisterThreadServiceServer(r, threadServer{threads: host.Threads})
+		hostv1.RegisterThreadServiceServer(r, server)
 	}
 	if host.Messages != nil {
-		hostv1.RegisterMessageServiceServer(r, messageServer{messages: host.Messages})
+		hostv1.RegisterMessageServiceServer(r, server)
 	}
 	if host.Runs != nil {
-		hostv1.RegisterRunServiceServer(r, runServer{runs: host.Runs})
+		hostv1.RegisterRunServiceServer(r, server)
 	}
 	if host.Deliveries != nil {
-		hostv1.RegisterDeliveryServiceServer(r, deliveriesServer{deliveries: host.Deliveries})
+		hostv1.RegisterDeliveryServiceServer(r, server)
 	}
 	if host.Tasks != nil {
-		hostv1.RegisterTaskServiceServer(r, taskServer{tasks: host.Tasks})
+		hostv1.RegisterTaskServiceServer(r, server)
 	}
 	if host.Agent != nil {
-		hostv1.RegisterAgentServiceServer(r, agentServer{agent: host.Agent})
+		hostv1.RegisterAgentServiceServer(r, server)
 	}
 	if host.Events != nil {
-		hostv1.RegisterEventServiceServer(r, eventServer{events: host.Events})
+		hostv1.RegisterEventServiceServer(r, server)
 	}
 	if host.Settings != nil {
-		hostv1.RegisterSettingsServiceServer(r, settingsServer{settings: host.Settings})
+		hostv1.RegisterSettingsServiceServer(r, server)
 	}
 	if host.State != nil {
-		hostv1.RegisterStateServiceServer(r, stateServer{state: host.State})
+		hostv1.RegisterStateServiceServer(r, server)
 	}
 	if host.Crons != nil {
-		hostv1.RegisterCronServiceServer(r, cronServer{crons: host.Crons})
+		hostv1.RegisterCronServiceServer(r, server)
 	}
 	if host.Metrics != nil {
-		hostv1.RegisterMetricServiceServer(r, metricServer{metrics: host.Metrics})
+		hostv1.RegisterMetricServiceServer(r, server)
 	}
 	if host.Tools != nil {
-		hostv1.RegisterToolServiceServer(r, toolServer{tools: host.Tools})
+		hostv1.RegisterToolServiceServer(r, server)
 	}
 	if host.Plugins != nil {
-		hostv1.RegisterPluginServiceServer(r, pluginServer{plugins: host.Plugins})
+		hostv1.RegisterPluginServiceServer(r, server)
 	}
+}
+
+// hostServer serves the host; its methods are in host_*.go.
+type hostServer struct {
+	hostv1.UnimplementedThreadServiceServer
+	hostv1.UnimplementedMessageServiceServer
+	hostv1.UnimplementedRunServiceServer
+	hostv1.UnimplementedDeliveryServiceServer
+	hostv1.UnimplementedTaskServiceServer
+	hostv1.UnimplementedAgentServiceServer
+	hostv1.UnimplementedEventServiceServer
+	hostv1.UnimplementedSettingsServiceServer
+	hostv1.UnimplementedStateServiceServer
+	hostv1.UnimplementedCronServiceServer
+	hostv1.UnimplementedMetricServiceServer
+	hostv1.UnimplementedToolServiceServer
+	hostv1.UnimplementedPluginServiceServer
+
+	host pluginsdk.Host
 }
 
 // NewHost makes the Host that a plugin is given. A call made with a hook's
@@ -82,7 +102,7 @@ func NewHost(conn grpc.ClientConnInterface, log *slog.Logger) pluginsdk.Host {
 		Threads:    threadClient{hostv1.NewThreadServiceClient(conn)},
 		Messages:   messageClient{hostv1.NewMessageServiceClient(conn)},
 		Runs:       runClient{hostv1.NewRunServiceClient(conn)},
-		Deliveries: deliveriesClient{hostv1.NewDeliveryServiceClient(conn)},
+		Deliveries: deliveryClient{hostv1.NewDeliveryServiceClient(conn)},
 		Tasks:      taskClient{hostv1.NewTaskServiceClient(conn)},
 		Agent:      agentClient{hostv1.NewAgentServiceClient(conn)},
 		Events:     eventClient{hostv1.NewEventServiceClient(conn)},

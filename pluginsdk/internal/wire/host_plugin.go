@@ -2,67 +2,167 @@ package wire
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 	hostv1 "github.com/seed-706843ae/harness/proto/harness/host/v1"
 )
 
-// pluginServer serves the host's Plugins.
-type pluginServer struct {
-	hostv1.UnimplementedPluginServiceServer
-	plugins pluginsdk.Plugins
+// What a plugin keeps, tells and asks of others.
+
+// eventClient is the host's Events as a plugin sees it.
+type eventClient struct {
+	client hostv1.EventServiceClient
 }
 
-func (s pluginServer) ListPlugins(ctx context.Context, _ *hostv1.ListPluginsRequest) (*hostv1.ListPluginsResponse, error) {
-	plugins, err := s.plugins.List(ctx)
-	return &hostv1.ListPluginsResponse{Plugins: listTo(plugins, pluginInfoTo)}, err
+func (s hostServer) PublishEvent(ctx context.Context, m *hostv1.PublishEventRequest) (*hostv1.PublishEventResponse, error) {
+	return answer(ctx, m, publishEventRequestFrom, s.host.Events.Publish, emptyTo[hostv1.PublishEventResponse])
 }
 
-func (s pluginServer) SetPluginEnabled(ctx context.Context, m *hostv1.SetPluginEnabledRequest) (*hostv1.SetPluginEnabledResponse, error) {
-	return &hostv1.SetPluginEnabledResponse{}, s.plugins.SetEnabled(ctx, m.GetName(), m.GetEnabled())
+func (c eventClient) Publish(ctx context.Context, request *pluginsdk.PublishEventRequest) (*pluginsdk.PublishEventResponse, error) {
+	return ask(ctx, request, publishEventRequestTo, c.client.PublishEvent, emptyFrom[pluginsdk.PublishEventResponse])
 }
 
-func (s pluginServer) ListPluginLogs(ctx context.Context, m *hostv1.ListPluginLogsRequest) (*hostv1.ListPluginLogsResponse, error) {
-	lines, err := s.plugins.Logs(ctx, m.GetName(), int(m.GetLimit()))
-	return &hostv1.ListPluginLogsResponse{Lines: listTo(lines, logLineTo)}, err
+func (s hostServer) ListEvents(ctx context.Context, m *hostv1.ListEventsRequest) (*hostv1.ListEventsResponse, error) {
+	return answer(ctx, m, listEventsRequestFrom, s.host.Events.List, listEventsResponseTo)
 }
 
-func (s pluginServer) GetPluginSettings(ctx context.Context, m *hostv1.GetPluginSettingsRequest) (*hostv1.GetPluginSettingsResponse, error) {
-	view, err := s.plugins.Settings(ctx, m.GetName())
-	return &hostv1.GetPluginSettingsResponse{View: settingsViewTo(view)}, err
+func (c eventClient) List(ctx context.Context, request *pluginsdk.ListEventsRequest) (*pluginsdk.ListEventsResponse, error) {
+	return ask(ctx, request, listEventsRequestTo, c.client.ListEvents, listEventsResponseFrom)
 }
 
-func (s pluginServer) SetPluginSettings(ctx context.Context, m *hostv1.SetPluginSettingsRequest) (*hostv1.SetPluginSettingsResponse, error) {
-	return &hostv1.SetPluginSettingsResponse{}, s.plugins.SetSettings(ctx, m.GetName(), m.GetPatch())
+// settingsClient is the host's Settings as a plugin sees it.
+type settingsClient struct {
+	client hostv1.SettingsServiceClient
 }
 
-// pluginClient is the host's Plugins as a plugin sees them.
+func (s hostServer) GetSettings(ctx context.Context, m *hostv1.GetSettingsRequest) (*hostv1.GetSettingsResponse, error) {
+	return answer(ctx, m, emptyFrom[pluginsdk.GetSettingsRequest], s.host.Settings.Get, getSettingsResponseTo)
+}
+
+func (c settingsClient) Get(ctx context.Context, request *pluginsdk.GetSettingsRequest) (*pluginsdk.GetSettingsResponse, error) {
+	return ask(ctx, request, emptyTo[hostv1.GetSettingsRequest], c.client.GetSettings, getSettingsResponseFrom)
+}
+
+// stateClient is the host's State as a plugin sees it.
+type stateClient struct {
+	client hostv1.StateServiceClient
+}
+
+func (s hostServer) GetState(ctx context.Context, m *hostv1.GetStateRequest) (*hostv1.GetStateResponse, error) {
+	return answer(ctx, m, getStateRequestFrom, s.host.State.Get, getStateResponseTo)
+}
+
+func (c stateClient) Get(ctx context.Context, request *pluginsdk.GetStateRequest) (*pluginsdk.GetStateResponse, error) {
+	return ask(ctx, request, getStateRequestTo, c.client.GetState, getStateResponseFrom)
+}
+
+func (s hostServer) PutState(ctx context.Context, m *hostv1.PutStateRequest) (*hostv1.PutStateResponse, error) {
+	return answer(ctx, m, putStateRequestFrom, s.host.State.Put, putStateResponseTo)
+}
+
+func (c stateClient) Put(ctx context.Context, request *pluginsdk.PutStateRequest) (*pluginsdk.PutStateResponse, error) {
+	return ask(ctx, request, putStateRequestTo, c.client.PutState, putStateResponseFrom)
+}
+
+func (s hostServer) DeleteState(ctx context.Context, m *hostv1.DeleteStateRequest) (*hostv1.DeleteStateResponse, error) {
+	return answer(ctx, m, deleteStateRequestFrom, s.host.State.Delete, emptyTo[hostv1.DeleteStateResponse])
+}
+
+func (c stateClient) Delete(ctx context.Context, request *pluginsdk.DeleteStateRequest) (*pluginsdk.DeleteStateResponse, error) {
+	return ask(ctx, request, deleteStateRequestTo, c.client.DeleteState, emptyFrom[pluginsdk.DeleteStateResponse])
+}
+
+func (s hostServer) ListState(ctx context.Context, m *hostv1.ListStateRequest) (*hostv1.ListStateResponse, error) {
+	return answer(ctx, m, listStateRequestFrom, s.host.State.List, listStateResponseTo)
+}
+
+func (c stateClient) List(ctx context.Context, request *pluginsdk.ListStateRequest) (*pluginsdk.ListStateResponse, error) {
+	return ask(ctx, request, listStateRequestTo, c.client.ListState, listStateResponseFrom)
+}
+
+// metricClient is the host's Metrics as a plugin sees it.
+type metricClient struct {
+	client hostv1.MetricServiceClient
+}
+
+func (s hostServer) RecordMetrics(ctx context.Context, m *hostv1.RecordMetricsRequest) (*hostv1.RecordMetricsResponse, error) {
+	return answer(ctx, m, recordMetricsRequestFrom, s.host.Metrics.Record, emptyTo[hostv1.RecordMetricsResponse])
+}
+
+func (c metricClient) Record(ctx context.Context, request *pluginsdk.RecordMetricsRequest) (*pluginsdk.RecordMetricsResponse, error) {
+	return ask(ctx, request, recordMetricsRequestTo, c.client.RecordMetrics, emptyFrom[pluginsdk.RecordMetricsResponse])
+}
+
+func (s hostServer) QueryMetrics(ctx context.Context, m *hostv1.QueryMetricsRequest) (*hostv1.QueryMetricsResponse, error) {
+	return answer(ctx, m, queryMetricsRequestFrom, s.host.Metrics.Query, queryMetricsResponseTo)
+}
+
+func (c metricClient) Query(ctx context.Context, request *pluginsdk.QueryMetricsRequest) (*pluginsdk.QueryMetricsResponse, error) {
+	return ask(ctx, request, queryMetricsRequestTo, c.client.QueryMetrics, queryMetricsResponseFrom)
+}
+
+// toolClient is the host's Tools as a plugin sees it.
+type toolClient struct {
+	client hostv1.ToolServiceClient
+}
+
+func (s hostServer) ListTools(ctx context.Context, m *hostv1.ListToolsRequest) (*hostv1.ListToolsResponse, error) {
+	return answer(ctx, m, emptyFrom[pluginsdk.ListToolsRequest], s.host.Tools.List, listToolsResponseTo)
+}
+
+func (c toolClient) List(ctx context.Context, request *pluginsdk.ListToolsRequest) (*pluginsdk.ListToolsResponse, error) {
+	return ask(ctx, request, emptyTo[hostv1.ListToolsRequest], c.client.ListTools, listToolsResponseFrom)
+}
+
+func (s hostServer) InvokeTool(ctx context.Context, m *hostv1.InvokeToolRequest) (*hostv1.InvokeToolResponse, error) {
+	return answer(ctx, m, invokeToolRequestFrom, s.host.Tools.Call, invokeToolResponseTo)
+}
+
+func (c toolClient) Call(ctx context.Context, request *pluginsdk.InvokeToolRequest) (*pluginsdk.InvokeToolResponse, error) {
+	return ask(ctx, request, invokeToolRequestTo, c.client.InvokeTool, invokeToolResponseFrom)
+}
+
+// pluginClient is the host's Plugins as a plugin sees it.
 type pluginClient struct {
 	client hostv1.PluginServiceClient
 }
 
-func (c pluginClient) List(ctx context.Context) ([]pluginsdk.PluginInfo, error) {
-	m, err := c.client.ListPlugins(ctx, &hostv1.ListPluginsRequest{})
-	return listFrom(m.GetPlugins(), pluginInfoFrom), err
+func (s hostServer) ListPlugins(ctx context.Context, m *hostv1.ListPluginsRequest) (*hostv1.ListPluginsResponse, error) {
+	return answer(ctx, m, emptyFrom[pluginsdk.ListPluginsRequest], s.host.Plugins.List, listPluginsResponseTo)
 }
 
-func (c pluginClient) SetEnabled(ctx context.Context, name string, enabled bool) error {
-	_, err := c.client.SetPluginEnabled(ctx, &hostv1.SetPluginEnabledRequest{Name: name, Enabled: enabled})
-	return err
+func (c pluginClient) List(ctx context.Context, request *pluginsdk.ListPluginsRequest) (*pluginsdk.ListPluginsResponse, error) {
+	return ask(ctx, request, emptyTo[hostv1.ListPluginsRequest], c.client.ListPlugins, listPluginsResponseFrom)
 }
 
-func (c pluginClient) Logs(ctx context.Context, name string, limit int) ([]pluginsdk.LogLine, error) {
-	m, err := c.client.ListPluginLogs(ctx, &hostv1.ListPluginLogsRequest{Name: name, Limit: int64(limit)})
-	return listFrom(m.GetLines(), logLineFrom), err
+func (s hostServer) ReadPluginLog(ctx context.Context, m *hostv1.ReadPluginLogRequest) (*hostv1.ReadPluginLogResponse, error) {
+	return answer(ctx, m, readPluginLogRequestFrom, s.host.Plugins.Logs, readPluginLogResponseTo)
 }
 
-func (c pluginClient) Settings(ctx context.Context, name string) (pluginsdk.SettingsView, error) {
-	m, err := c.client.GetPluginSettings(ctx, &hostv1.GetPluginSettingsRequest{Name: name})
-	return settingsViewFrom(m.GetView()), err
+func (c pluginClient) Logs(ctx context.Context, request *pluginsdk.ReadPluginLogRequest) (*pluginsdk.ReadPluginLogResponse, error) {
+	return ask(ctx, request, readPluginLogRequestTo, c.client.ReadPluginLog, readPluginLogResponseFrom)
 }
 
-func (c pluginClient) SetSettings(ctx context.Context, name string, patch json.RawMessage) error {
-	_, err := c.client.SetPluginSettings(ctx, &hostv1.SetPluginSettingsRequest{Name: name, Patch: patch})
-	return err
+func (s hostServer) SetPluginEnabled(ctx context.Context, m *hostv1.SetPluginEnabledRequest) (*hostv1.SetPluginEnabledResponse, error) {
+	return answer(ctx, m, setPluginEnabledRequestFrom, s.host.Plugins.SetEnabled, emptyTo[hostv1.SetPluginEnabledResponse])
+}
+
+func (c pluginClient) SetEnabled(ctx context.Context, request *pluginsdk.SetPluginEnabledRequest) (*pluginsdk.SetPluginEnabledResponse, error) {
+	return ask(ctx, request, setPluginEnabledRequestTo, c.client.SetPluginEnabled, emptyFrom[pluginsdk.SetPluginEnabledResponse])
+}
+
+func (s hostServer) GetPluginSettings(ctx context.Context, m *hostv1.GetPluginSettingsRequest) (*hostv1.GetPluginSettingsResponse, error) {
+	return answer(ctx, m, getPluginSettingsRequestFrom, s.host.Plugins.Settings, getPluginSettingsResponseTo)
+}
+
+func (c pluginClient) Settings(ctx context.Context, request *pluginsdk.GetPluginSettingsRequest) (*pluginsdk.GetPluginSettingsResponse, error) {
+	return ask(ctx, request, getPluginSettingsRequestTo, c.client.GetPluginSettings, getPluginSettingsResponseFrom)
+}
+
+func (s hostServer) ChangePluginSettings(ctx context.Context, m *hostv1.ChangePluginSettingsRequest) (*hostv1.ChangePluginSettingsResponse, error) {
+	return answer(ctx, m, changePluginSettingsRequestFrom, s.host.Plugins.ChangeSettings, emptyTo[hostv1.ChangePluginSettingsResponse])
+}
+
+func (c pluginClient) ChangeSettings(ctx context.Context, request *pluginsdk.ChangePluginSettingsRequest) (*pluginsdk.ChangePluginSettingsResponse, error) {
+	return ask(ctx, request, changePluginSettingsRequestTo, c.client.ChangePluginSettings, emptyFrom[pluginsdk.ChangePluginSettingsResponse])
 }

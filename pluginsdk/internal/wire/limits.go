@@ -1,9 +1,18 @@
 package wire
 
-import "google.golang.org/grpc"
+import (
+	"errors"
+
+	"google.golang.org/grpc"
+)
 
 // MaxMessageBytes is the largest message either side sends or accepts.
 const MaxMessageBytes = 16 << 20
+
+// ErrTooLarge is the cause of the CodeInvalid of a call whose request has more
+// than MaxMessageBytes: it was not made, and who was to get it has no part in it.
+// An answer that is too large is CodeExhausted, and its giver's fault.
+var ErrTooLarge = errors.New("the message is too large to be sent")
 
 // windowBytes is the flow-control window of streams and connections. Set by
 // hand, it also turns off gRPC's measuring of the bandwidth, which answers

@@ -10,9 +10,10 @@ import (
 )
 
 // PluginClient is a plugin as the host sees it: it implements every hook
-// interface of the contract. A hook that the plugin does not answer returns
-// CodeUnimplemented. Every call ends with its context, also when the plugin
-// never answers.
+// interface of the contract (hook_*.go). A hook that the plugin does not answer
+// returns CodeUnimplemented. Every call ends with its context, also when the
+// plugin never answers. A request whose Call is zero gets the context's, and the
+// context's deadline.
 type PluginClient struct {
 	lifecycle pluginv1.LifecycleServiceClient
 	pipeline  pluginv1.PipelineServiceClient
@@ -20,6 +21,7 @@ type PluginClient struct {
 	task      pluginv1.TaskServiceClient
 	settings  pluginv1.SettingsServiceClient
 	broadcast pluginv1.BroadcastServiceClient
+	check     pluginv1.CheckServiceClient
 	delivery  pluginv1.DeliveryServiceClient
 	tool      pluginv1.ToolServiceClient
 }
@@ -34,6 +36,7 @@ func NewPluginClient(conn grpc.ClientConnInterface) *PluginClient {
 		task:      pluginv1.NewTaskServiceClient(conn),
 		settings:  pluginv1.NewSettingsServiceClient(conn),
 		broadcast: pluginv1.NewBroadcastServiceClient(conn),
+		check:     pluginv1.NewCheckServiceClient(conn),
 		delivery:  pluginv1.NewDeliveryServiceClient(conn),
 		tool:      pluginv1.NewToolServiceClient(conn),
 	}

@@ -36,10 +36,12 @@ func NewPluginServer(plugin pluginsdk.Plugin, dial DialHost, log *slog.Logger) (
 	return &PluginServer{plugin: plugin, manifest: manifest, dial: dial, log: log, calls: newInFlight(log)}, nil
 }
 
-// Describe returns a plugin's manifest with its hooks filled in, checked.
+// Describe returns a plugin's manifest with its hooks filled in, checked. It is
+// what arrives at a host: the wire does not tell empty lists from absent ones.
 func Describe(plugin pluginsdk.Plugin) (pluginsdk.Manifest, error) {
 	manifest := plugin.Manifest()
-	manifest.Hooks = implemented(plugin)
+	manifest.Hooks = pluginsdk.HooksOf(plugin)
+	manifest = manifestFrom(manifestTo(manifest))
 	return manifest, manifest.Check()
 }
 
@@ -51,13 +53,30 @@ func (s *PluginServer) Options() []grpc.ServerOption {
 // Register adds the plugin's services to a server made with Options.
 func (s *PluginServer) Register(r grpc.ServiceRegistrar) {
 	pluginv1.RegisterLifecycleServiceServer(r, lifecycleServer{PluginServer: s})
-	pluginv1.RegisterPipelineServiceServer(r, pipelineServer{plugin: s.plugin})
-	pluginv1.RegisterCommandServiceServer(r, commandServer{plugin: s.plugin})
-	pluginv1.RegisterTaskServiceServer(r, taskHookServer{plugin: s.plugin})
-	pluginv1.RegisterSettingsServiceServer(r, settingsHookServer{plugin: s.plugin})
-	pluginv1.RegisterBroadcastServiceServer(r, broadcastServer{plugin: s.plugin})
-	pluginv1.RegisterDeliveryServiceServer(r, deliveryServer{plugin: s.plugin})
-	pluginv1.RegisterToolServiceServer(r, toolHookServer{plugin: s.plugin, calls: s.calls})
+	hooks := hookServer{plugin: s.plugin, calls: s.calls}
+	pluginv1.RegisterPipelineServiceServer(r, hooks)
+	pluginv1.RegisterCommandServiceServer(r, hooks)
+	pluginv1.RegisterTaskServiceServer(r, hooks)
+	pluginv1.RegisterSettingsServiceServer(r, hooks)
+	pluginv1.RegisterBroadcastServiceServer(r, hooks)
+	pluginv1.RegisterCheckServiceServer(r, hooks)
+	pluginv1.RegisterDeliveryServiceServer(r, hooks)
+	pluginv1.RegisterToolServiceServer(r, hooks)
+}
+
+// hookServer answers hooks with the plugin; its methods are in hook_*.go.
+type hookServer struct {
+	pluginv1.UnimplementedPipelineServiceServer
+	pluginv1.UnimplementedCommandServiceServer
+	pluginv1.UnimplementedTaskServiceServer
+	pluginv1.UnimplementedSettingsServiceServer
+	pluginv1.UnimplementedBroadcastServiceServer
+	pluginv1.UnimplementedCheckServiceServer
+	pluginv1.UnimplementedDeliveryServiceServer
+	pluginv1.UnimplementedToolServiceServer
+
+	plugin pluginsdk.Plugin
+	calls  *inFlight
 }
 
 // lifecycleServer takes the plugin from its start to its end.

@@ -18,7 +18,16 @@ var settingsSchema = json.RawMessage(`{
   "additionalProperties": false,
   "properties": {
     "dir": {"type": "string", "description": "Absolute path of the context directory; the workspace's context directory when not set"},
-    "maxFileBytes": {"type": "integer", "minimum": 1, "maximum": 1048576, "default": 65536, "description": "How much of each file is shown"}
+    "maxFileBytes": {"type": "integer", "minimum": 1, "maximum": 1048576, "default": 65536, "description": "How much of each file is shown"},
+    "threads": {
+      "type": "array", "items": {"type": "string", "pattern": "` + threadsPattern + `"},
+      "default": ["primary", "cron", "general/web", "general/cli"],
+      "description": "Threads that are shown all context files: a kind (primary, task, cron, general), or KIND/SOURCE such as general/discord"
+    },
+    "filesForOthers": {
+      "type": "array", "items": {"type": "string", "pattern": "` + filePattern + `"}, "default": [],
+      "description": "Names of the context files that all other threads are shown, strangers' and tasks' too, such as system.md"
+    }
   }
 }`)
 
@@ -28,17 +37,21 @@ type config struct {
 	Dir string `json:"dir"`
 	// MaxFileBytes is how much of each file is shown.
 	MaxFileBytes int64 `json:"maxFileBytes"`
+	audience
 }
 
 // parseConfig reads the settings. workspace is where Dir is by default.
 func parseConfig(raw json.RawMessage, workspace string) (config, error) {
-	parsed := config{MaxFileBytes: defaultFileBytes}
+	parsed := config{MaxFileBytes: defaultFileBytes, audience: audience{Threads: ownersThreads()}}
 	if err := settings.Decode(raw, &parsed); err != nil {
 		return config{}, err
 	}
 	if parsed.MaxFileBytes < 1 || parsed.MaxFileBytes > largestFileBytes {
 		return config{}, pluginsdk.Errorf(pluginsdk.CodeInvalid,
 			"settings: maxFileBytes is %d; it must be from 1 to %d", parsed.MaxFileBytes, largestFileBytes)
+	}
+	if err := parsed.check(); err != nil {
+		return config{}, err
 	}
 	if parsed.Dir == "" && workspace != "" {
 		parsed.Dir = filepath.Join(workspace, "context")

@@ -39,9 +39,10 @@ func newDirectory(path string, maxBytes int64, log *slog.Logger) *directory {
 	}
 }
 
-// section returns `# Context` with a section for each file that is not empty,
-// or the empty string when there is none.
-func (d *directory) section() string {
+// section returns `# Context` with a section for each file that shows accepts
+// and that is not empty, or the empty string when there is none. Nothing in it
+// tells of the other files.
+func (d *directory) section(shows func(name string) bool) string {
 	if d.path == "" {
 		return ""
 	}
@@ -50,6 +51,9 @@ func (d *directory) section() string {
 	var section strings.Builder
 	var leftOut []string
 	for _, name := range d.names() {
+		if !shows(name) {
+			continue
+		}
 		room := maxSectionBytes - section.Len()
 		content := d.read(name).show(name, max(room, 0))
 		switch {

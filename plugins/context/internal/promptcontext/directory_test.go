@@ -22,7 +22,9 @@ func (f fixture) age(name string, modified time.Time) {
 	}
 }
 
-func (f fixture) section() string { return f.plugin.files.Load().section() }
+func (f fixture) section() string {
+	return f.plugin.shelf.Load().section(pluginsdk.Thread{Kind: pluginsdk.ThreadPrimary})
+}
 
 func TestFilesAreReadAgainOnlyWhenTheyChange(t *testing.T) {
 	f := start(t)
@@ -51,7 +53,7 @@ func TestFilesAreReadAgainOnlyWhenTheyChange(t *testing.T) {
 	if got := f.section(); got != "" {
 		t.Errorf("after its removal: %q", got)
 	}
-	if n := len(f.plugin.files.Load().cache); n != 0 {
+	if n := len(f.plugin.shelf.Load().files.cache); n != 0 {
 		t.Errorf("%d files are cached that are gone", n)
 	}
 }
@@ -175,8 +177,8 @@ func TestFilesTogetherAreBounded(t *testing.T) {
 func TestAFileLongerThanTheBoundIsCutToIt(t *testing.T) {
 	f := start(t)
 	f.write("memory.md", strings.Repeat("é", maxSectionBytes))
-	change := pluginsdk.SettingsChange{Settings: json.RawMessage(`{"maxFileBytes":1048576}`)}
-	if err := f.plugin.OnSettingsChange(t.Context(), change); err != nil {
+	change := &pluginsdk.OnSettingsChangeRequest{Settings: json.RawMessage(`{"maxFileBytes":1048576}`)}
+	if _, err := f.plugin.OnSettingsChange(t.Context(), change); err != nil {
 		t.Fatal(err)
 	}
 	want := "# Context\n\n## memory.md\n\n" + strings.Repeat("é", maxSectionBytes/2) +

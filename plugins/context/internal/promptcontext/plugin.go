@@ -20,13 +20,25 @@ const workspaceVariable = "HARNESS_WORKSPACE"
 const separator = "\n\n---\n\n"
 
 // Plugin answers OnBeforeInvoke with `# Context` and `# Conversation History`
-// in front of the prompt it is given, each only when it is not empty. Because
+// in front of the prompt it is given, each only when it is not empty. The files
+// are for the threads that the settings name, the history for every thread. Because
 // it goes before the time plugin in the order of the chain, a prompt reads:
 // the time, the context, the history, then the core's header and the message.
 type Plugin struct {
 	messages pluginsdk.Messages
 	log      *slog.Logger
-	files    atomic.Pointer[directory]
+	shelf    atomic.Pointer[shelf]
+}
+
+// shelf is the context files, and who is shown them.
+type shelf struct {
+	files    *directory
+	audience audience
+}
+
+// section returns `# Context` as a thread is shown it.
+func (s *shelf) section(thread pluginsdk.Thread) string {
+	return s.files.section(func(name string) bool { return s.audience.shows(thread, name) })
 }
 
 // Manifest describes the plugin.
@@ -53,17 +65,17 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	raw, err := host.Settings.Get(ctx)
+	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
 	if err != nil {
 		return err
 	}
-	return p.configure(raw)
+	return p.configure(answer.Settings)
 }
 
 // OnSettingsChange takes new settings. Wrong ones are an error, and the last
 // good ones stay in force.
-func (p *Plugin) OnSettingsChange(_ context.Context, change pluginsdk.SettingsChange) error {
-	return p.configure(change.Settings)
+func (p *Plugin) OnSettingsChange(_ context.Context, change *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
+	return &pluginsdk.OnSettingsChangeResponse{}, p.configure(change.Settings)
 }
 
 func (p *Plugin) configure(raw []byte) error {
@@ -74,15 +86,15 @@ func (p *Plugin) configure(raw []byte) error {
 	if config.Dir == "" {
 		p.log.Warn("no context directory: " + workspaceVariable + " is not set, and the setting dir is not either")
 	}
-	p.files.Store(newDirectory(config.Dir, config.MaxFileBytes, p.log))
+	p.shelf.Store(&shelf{files: newDirectory(config.Dir, config.MaxFileBytes, p.log), audience: config.audience})
 	return nil
 }
 
 // OnBeforeInvoke returns the prompt with the parts in front. A part that
 // cannot be read is logged and left out: a prompt without it is better than none.
-func (p *Plugin) OnBeforeInvoke(ctx context.Context, prompt pluginsdk.Prompt) (string, error) {
+func (p *Plugin) OnBeforeInvoke(ctx context.Context, prompt *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
 	var parts []string
-	if section := p.files.Load().section(); section != "" {
+	if section := p.shelf.Load().section(prompt.Thread); section != "" {
 		parts = append(parts, section)
 	}
 	if prompt.Thread.SessionID == "" {
@@ -95,8 +107,9 @@ func (p *Plugin) OnBeforeInvoke(ctx context.Context, prompt pluginsdk.Prompt) (s
 			parts = append(parts, history)
 		}
 	}
-	if prompt.Text != "" {
-		parts = append(parts, prompt.Text)
+	if prompt.Prompt != "" {
+		parts = append(parts, prompt.Prompt)
 	}
-	return strings.Join(parts, separator), nil
+	whole := strings.Join(parts, separator)
+	return &pluginsdk.OnBeforeInvokeResponse{Prompt: &whole}, nil
 }

@@ -18,7 +18,9 @@ import (
 
 type settingsOf string
 
-func (s settingsOf) Get(context.Context) (json.RawMessage, error) { return json.RawMessage(s), nil }
+func (s settingsOf) Get(context.Context, *pluginsdk.GetSettingsRequest) (*pluginsdk.GetSettingsResponse, error) {
+	return &pluginsdk.GetSettingsResponse{Settings: json.RawMessage(s)}, nil
+}
 
 // thread answers queries from rows as the store does for a run that comes after
 // them all.
@@ -29,7 +31,8 @@ type thread struct {
 	err     error
 }
 
-func (th *thread) List(_ context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error) {
+func (th *thread) List(_ context.Context, request *pluginsdk.ListMessagesRequest) (*pluginsdk.ListMessagesResponse, error) {
+	query := request.Query
 	th.queries = append(th.queries, query)
 	var found []pluginsdk.Message
 	for _, row := range th.rows {
@@ -37,7 +40,7 @@ func (th *thread) List(_ context.Context, query pluginsdk.MessageQuery) ([]plugi
 			found = append(found, row)
 		}
 	}
-	return found[max(0, len(found)-query.Limit):], th.err
+	return &pluginsdk.ListMessagesResponse{Messages: found[max(0, len(found)-query.Limit):]}, th.err
 }
 
 func (th *thread) say(role pluginsdk.Role, kind pluginsdk.MessageKind, content string) {
@@ -80,15 +83,21 @@ func (f fixture) write(name, content string) {
 	}
 }
 
+// prompt is one of the primary thread.
 func (f fixture) prompt(sessionID string) string {
 	f.Helper()
-	got, err := f.plugin.OnBeforeInvoke(f.Context(), pluginsdk.Prompt{
-		Call: pluginsdk.Call{RunID: "R"}, Thread: pluginsdk.Thread{ID: "T", SessionID: sessionID}, Text: "HEADER\n\nhello",
+	return f.promptIn(pluginsdk.Thread{ID: "T", Kind: pluginsdk.ThreadPrimary, Source: "web", SessionID: sessionID})
+}
+
+func (f fixture) promptIn(thread pluginsdk.Thread) string {
+	f.Helper()
+	got, err := f.plugin.OnBeforeInvoke(f.Context(), &pluginsdk.OnBeforeInvokeRequest{
+		Call: pluginsdk.Call{RunID: "R"}, Thread: thread, Prompt: "HEADER\n\nhello",
 	})
 	if err != nil {
 		f.Fatal(err)
 	}
-	return got
+	return *got.Prompt
 }
 
 func (f fixture) expect(sessionID, want string) {
@@ -244,7 +253,8 @@ func TestSettings(t *testing.T) {
 	f := start(t)
 	f.write("memory.md", "here")
 	change := func(raw string) error {
-		return f.plugin.OnSettingsChange(t.Context(), pluginsdk.SettingsChange{Settings: json.RawMessage(raw)})
+		_, err := f.plugin.OnSettingsChange(t.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: json.RawMessage(raw)})
+		return err
 	}
 	if err := change(`{"dir":"` + other + `","maxFileBytes":4}`); err != nil {
 		t.Fatal(err)
@@ -285,6 +295,33 @@ func TestManifest(t *testing.T) {
 	manifest := new(Plugin).Manifest()
 	if manifest.Name != "context" || !json.Valid(manifest.SettingsSchema) {
 		t.Errorf("manifest = %+v", manifest)
+	}
+	var schema struct {
+		Properties map[string]struct {
+			Default json.RawMessage `json:"default"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(manifest.SettingsSchema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	// What an operator is told of the defaults is what holds without settings.
+	told := make(map[string]json.RawMessage)
+	for name, property := range schema.Properties {
+		if property.Default != nil {
+			told[name] = property.Default
+		}
+	}
+	raw, err := json.Marshal(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared, err := parseConfig(raw, "/w")
+	defaults, otherErr := parseConfig(nil, "/w")
+	if len(declared.FilesForOthers) == 0 {
+		declared.FilesForOthers = nil
+	}
+	if err != nil || otherErr != nil || len(told) != 3 || !reflect.DeepEqual(declared, defaults) {
+		t.Errorf("the schema's defaults are %+v (%v), the plugin's %+v (%v)", declared, err, defaults, otherErr)
 	}
 	if len(manifest.Capabilities) != 1 || manifest.Capabilities[0].Capability != pluginsdk.CapMessagesRead {
 		t.Errorf("capabilities = %v", manifest.Capabilities)

@@ -10,6 +10,7 @@ import (
 	v1 "github.com/seed-706843ae/harness/proto/harness/types/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -22,28 +23,51 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-type StartAgentRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Request       *v1.AgentRequest       `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+type StartTurnRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The plugin's; a repetition returns the first one's run.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// As in validation, summary: usage is counted under it.
+	Purpose string `protobuf:"bytes,2,opt,name=purpose,proto3" json:"purpose,omitempty"`
+	// Where the turn is shown and charged.
+	ThreadId string `protobuf:"bytes,3,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The task it is for.
+	TaskId string `protobuf:"bytes,4,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// fresh (also when empty) or thread.
+	Session string `protobuf:"bytes,5,opt,name=session,proto3" json:"session,omitempty"`
+	Prompt  string `protobuf:"bytes,6,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	// Appended to the agent's own.
+	SystemPrompt    string   `protobuf:"bytes,7,opt,name=system_prompt,json=systemPrompt,proto3" json:"system_prompt,omitempty"`
+	Model           string   `protobuf:"bytes,8,opt,name=model,proto3" json:"model,omitempty"`
+	Effort          string   `protobuf:"bytes,9,opt,name=effort,proto3" json:"effort,omitempty"`
+	PermissionMode  string   `protobuf:"bytes,10,opt,name=permission_mode,json=permissionMode,proto3" json:"permission_mode,omitempty"`
+	Cwd             string   `protobuf:"bytes,11,opt,name=cwd,proto3" json:"cwd,omitempty"`
+	AllowedTools    []string `protobuf:"bytes,12,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	DisallowedTools []string `protobuf:"bytes,13,rep,name=disallowed_tools,json=disallowedTools,proto3" json:"disallowed_tools,omitempty"`
+	// JSON Schema of InvokeResult.structured_output.
+	JsonSchema []byte `protobuf:"bytes,14,opt,name=json_schema,json=jsonSchema,proto3" json:"json_schema,omitempty"`
+	// The turn is interrupted there; 0: the daemon's.
+	CostCapUsd float64 `protobuf:"fixed64,15,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
+	// 0: the daemon's.
+	Timeout       *durationpb.Duration `protobuf:"bytes,16,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *StartAgentRequest) Reset() {
-	*x = StartAgentRequest{}
+func (x *StartTurnRequest) Reset() {
+	*x = StartTurnRequest{}
 	mi := &file_harness_host_v1_agent_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *StartAgentRequest) String() string {
+func (x *StartTurnRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*StartAgentRequest) ProtoMessage() {}
+func (*StartTurnRequest) ProtoMessage() {}
 
-func (x *StartAgentRequest) ProtoReflect() protoreflect.Message {
+func (x *StartTurnRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_host_v1_agent_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -55,46 +79,146 @@ func (x *StartAgentRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use StartAgentRequest.ProtoReflect.Descriptor instead.
-func (*StartAgentRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use StartTurnRequest.ProtoReflect.Descriptor instead.
+func (*StartTurnRequest) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_agent_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *StartAgentRequest) GetKey() string {
+func (x *StartTurnRequest) GetKey() string {
 	if x != nil {
 		return x.Key
 	}
 	return ""
 }
 
-func (x *StartAgentRequest) GetRequest() *v1.AgentRequest {
+func (x *StartTurnRequest) GetPurpose() string {
 	if x != nil {
-		return x.Request
+		return x.Purpose
+	}
+	return ""
+}
+
+func (x *StartTurnRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *StartTurnRequest) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *StartTurnRequest) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+func (x *StartTurnRequest) GetPrompt() string {
+	if x != nil {
+		return x.Prompt
+	}
+	return ""
+}
+
+func (x *StartTurnRequest) GetSystemPrompt() string {
+	if x != nil {
+		return x.SystemPrompt
+	}
+	return ""
+}
+
+func (x *StartTurnRequest) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *StartTurnRequest) GetEffort() string {
+	if x != nil {
+		return x.Effort
+	}
+	return ""
+}
+
+func (x *StartTurnRequest) GetPermissionMode() string {
+	if x != nil {
+		return x.PermissionMode
+	}
+	return ""
+}
+
+func (x *StartTurnRequest) GetCwd() string {
+	if x != nil {
+		return x.Cwd
+	}
+	return ""
+}
+
+func (x *StartTurnRequest) GetAllowedTools() []string {
+	if x != nil {
+		return x.AllowedTools
 	}
 	return nil
 }
 
-type StartAgentResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+func (x *StartTurnRequest) GetDisallowedTools() []string {
+	if x != nil {
+		return x.DisallowedTools
+	}
+	return nil
+}
+
+func (x *StartTurnRequest) GetJsonSchema() []byte {
+	if x != nil {
+		return x.JsonSchema
+	}
+	return nil
+}
+
+func (x *StartTurnRequest) GetCostCapUsd() float64 {
+	if x != nil {
+		return x.CostCapUsd
+	}
+	return 0
+}
+
+func (x *StartTurnRequest) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
+	}
+	return nil
+}
+
+type StartTurnResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	RunId string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// The key was known.
+	Existed       bool `protobuf:"varint,2,opt,name=existed,proto3" json:"existed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *StartAgentResponse) Reset() {
-	*x = StartAgentResponse{}
+func (x *StartTurnResponse) Reset() {
+	*x = StartTurnResponse{}
 	mi := &file_harness_host_v1_agent_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *StartAgentResponse) String() string {
+func (x *StartTurnResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*StartAgentResponse) ProtoMessage() {}
+func (*StartTurnResponse) ProtoMessage() {}
 
-func (x *StartAgentResponse) ProtoReflect() protoreflect.Message {
+func (x *StartTurnResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_host_v1_agent_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -106,39 +230,46 @@ func (x *StartAgentResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use StartAgentResponse.ProtoReflect.Descriptor instead.
-func (*StartAgentResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use StartTurnResponse.ProtoReflect.Descriptor instead.
+func (*StartTurnResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_agent_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *StartAgentResponse) GetId() string {
+func (x *StartTurnResponse) GetRunId() string {
 	if x != nil {
-		return x.Id
+		return x.RunId
 	}
 	return ""
 }
 
-type WaitAgentRequest struct {
+func (x *StartTurnResponse) GetExisted() bool {
+	if x != nil {
+		return x.Existed
+	}
+	return false
+}
+
+type WaitTurnRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	RunId         string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WaitAgentRequest) Reset() {
-	*x = WaitAgentRequest{}
+func (x *WaitTurnRequest) Reset() {
+	*x = WaitTurnRequest{}
 	mi := &file_harness_host_v1_agent_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WaitAgentRequest) String() string {
+func (x *WaitTurnRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WaitAgentRequest) ProtoMessage() {}
+func (*WaitTurnRequest) ProtoMessage() {}
 
-func (x *WaitAgentRequest) ProtoReflect() protoreflect.Message {
+func (x *WaitTurnRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_host_v1_agent_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -150,39 +281,42 @@ func (x *WaitAgentRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WaitAgentRequest.ProtoReflect.Descriptor instead.
-func (*WaitAgentRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use WaitTurnRequest.ProtoReflect.Descriptor instead.
+func (*WaitTurnRequest) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_agent_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *WaitAgentRequest) GetId() string {
+func (x *WaitTurnRequest) GetRunId() string {
 	if x != nil {
-		return x.Id
+		return x.RunId
 	}
 	return ""
 }
 
-type WaitAgentResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Result        *v1.InvokeResult       `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+type WaitTurnResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	State string                 `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	Error string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	// Absent when the turn was cancelled before the agent was asked.
+	Result        *v1.InvokeResult `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WaitAgentResponse) Reset() {
-	*x = WaitAgentResponse{}
+func (x *WaitTurnResponse) Reset() {
+	*x = WaitTurnResponse{}
 	mi := &file_harness_host_v1_agent_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WaitAgentResponse) String() string {
+func (x *WaitTurnResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WaitAgentResponse) ProtoMessage() {}
+func (*WaitTurnResponse) ProtoMessage() {}
 
-func (x *WaitAgentResponse) ProtoReflect() protoreflect.Message {
+func (x *WaitTurnResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_host_v1_agent_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -194,39 +328,53 @@ func (x *WaitAgentResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WaitAgentResponse.ProtoReflect.Descriptor instead.
-func (*WaitAgentResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use WaitTurnResponse.ProtoReflect.Descriptor instead.
+func (*WaitTurnResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_agent_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *WaitAgentResponse) GetResult() *v1.InvokeResult {
+func (x *WaitTurnResponse) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *WaitTurnResponse) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *WaitTurnResponse) GetResult() *v1.InvokeResult {
 	if x != nil {
 		return x.Result
 	}
 	return nil
 }
 
-type CancelAgentRequest struct {
+type CancelTurnRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	RunId         string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *CancelAgentRequest) Reset() {
-	*x = CancelAgentRequest{}
+func (x *CancelTurnRequest) Reset() {
+	*x = CancelTurnRequest{}
 	mi := &file_harness_host_v1_agent_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *CancelAgentRequest) String() string {
+func (x *CancelTurnRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*CancelAgentRequest) ProtoMessage() {}
+func (*CancelTurnRequest) ProtoMessage() {}
 
-func (x *CancelAgentRequest) ProtoReflect() protoreflect.Message {
+func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_host_v1_agent_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -238,38 +386,38 @@ func (x *CancelAgentRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CancelAgentRequest.ProtoReflect.Descriptor instead.
-func (*CancelAgentRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use CancelTurnRequest.ProtoReflect.Descriptor instead.
+func (*CancelTurnRequest) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_agent_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *CancelAgentRequest) GetId() string {
+func (x *CancelTurnRequest) GetRunId() string {
 	if x != nil {
-		return x.Id
+		return x.RunId
 	}
 	return ""
 }
 
-type CancelAgentResponse struct {
+type CancelTurnResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *CancelAgentResponse) Reset() {
-	*x = CancelAgentResponse{}
+func (x *CancelTurnResponse) Reset() {
+	*x = CancelTurnResponse{}
 	mi := &file_harness_host_v1_agent_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *CancelAgentResponse) String() string {
+func (x *CancelTurnResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*CancelAgentResponse) ProtoMessage() {}
+func (*CancelTurnResponse) ProtoMessage() {}
 
-func (x *CancelAgentResponse) ProtoReflect() protoreflect.Message {
+func (x *CancelTurnResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_host_v1_agent_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -281,8 +429,8 @@ func (x *CancelAgentResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CancelAgentResponse.ProtoReflect.Descriptor instead.
-func (*CancelAgentResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use CancelTurnResponse.ProtoReflect.Descriptor instead.
+func (*CancelTurnResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_agent_proto_rawDescGZIP(), []int{5}
 }
 
@@ -290,24 +438,44 @@ var File_harness_host_v1_agent_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/host/v1/agent.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1dharness/types/v1/invoke.proto\"_\n" +
-	"\x11StartAgentRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
-	"\arequest\x18\x02 \x01(\v2\x1e.harness.types.v1.AgentRequestR\arequest\"$\n" +
-	"\x12StartAgentResponse\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\"\n" +
-	"\x10WaitAgentRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"K\n" +
-	"\x11WaitAgentResponse\x126\n" +
-	"\x06result\x18\x01 \x01(\v2\x1e.harness.types.v1.InvokeResultR\x06result\"$\n" +
-	"\x12CancelAgentRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x15\n" +
-	"\x13CancelAgentResponse2\xc9\x02\n" +
-	"\fAgentService\x12g\n" +
+	"\x1bharness/host/v1/agent.proto\x12\x0fharness.host.v1\x1a\x1egoogle/protobuf/duration.proto\x1a harness/host/v1/capability.proto\x1a\x1dharness/types/v1/invoke.proto\"\xfc\x03\n" +
+	"\x10StartTurnRequest\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x18\n" +
+	"\apurpose\x18\x02 \x01(\tR\apurpose\x12\x1b\n" +
+	"\tthread_id\x18\x03 \x01(\tR\bthreadId\x12\x17\n" +
+	"\atask_id\x18\x04 \x01(\tR\x06taskId\x12\x18\n" +
+	"\asession\x18\x05 \x01(\tR\asession\x12\x16\n" +
+	"\x06prompt\x18\x06 \x01(\tR\x06prompt\x12#\n" +
+	"\rsystem_prompt\x18\a \x01(\tR\fsystemPrompt\x12\x14\n" +
+	"\x05model\x18\b \x01(\tR\x05model\x12\x16\n" +
+	"\x06effort\x18\t \x01(\tR\x06effort\x12'\n" +
+	"\x0fpermission_mode\x18\n" +
+	" \x01(\tR\x0epermissionMode\x12\x10\n" +
+	"\x03cwd\x18\v \x01(\tR\x03cwd\x12#\n" +
+	"\rallowed_tools\x18\f \x03(\tR\fallowedTools\x12)\n" +
+	"\x10disallowed_tools\x18\r \x03(\tR\x0fdisallowedTools\x12\x1f\n" +
+	"\vjson_schema\x18\x0e \x01(\fR\n" +
+	"jsonSchema\x12 \n" +
+	"\fcost_cap_usd\x18\x0f \x01(\x01R\n" +
+	"costCapUsd\x123\n" +
+	"\atimeout\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"D\n" +
+	"\x11StartTurnResponse\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x18\n" +
+	"\aexisted\x18\x02 \x01(\bR\aexisted\"(\n" +
+	"\x0fWaitTurnRequest\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\"v\n" +
+	"\x10WaitTurnResponse\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\tR\x05state\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\x126\n" +
+	"\x06result\x18\x03 \x01(\v2\x1e.harness.types.v1.InvokeResultR\x06result\"*\n" +
+	"\x11CancelTurnRequest\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\"\x14\n" +
+	"\x12CancelTurnResponse2\xc0\x02\n" +
+	"\fAgentService\x12d\n" +
+	"\tStartTurn\x12!.harness.host.v1.StartTurnRequest\x1a\".harness.host.v1.StartTurnResponse\"\x10\x92\xe1\x18\fagent.invoke\x12a\n" +
+	"\bWaitTurn\x12 .harness.host.v1.WaitTurnRequest\x1a!.harness.host.v1.WaitTurnResponse\"\x10\x92\xe1\x18\fagent.invoke\x12g\n" +
 	"\n" +
-	"StartAgent\x12\".harness.host.v1.StartAgentRequest\x1a#.harness.host.v1.StartAgentResponse\"\x10\x92\xe1\x18\fagent.invoke\x12d\n" +
-	"\tWaitAgent\x12!.harness.host.v1.WaitAgentRequest\x1a\".harness.host.v1.WaitAgentResponse\"\x10\x92\xe1\x18\fagent.invoke\x12j\n" +
-	"\vCancelAgent\x12#.harness.host.v1.CancelAgentRequest\x1a$.harness.host.v1.CancelAgentResponse\"\x10\x92\xe1\x18\fagent.invokeB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"CancelTurn\x12\".harness.host.v1.CancelTurnRequest\x1a#.harness.host.v1.CancelTurnResponse\"\x10\x92\xe1\x18\fagent.invokeB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_agent_proto_rawDescOnce sync.Once
@@ -323,24 +491,24 @@ func file_harness_host_v1_agent_proto_rawDescGZIP() []byte {
 
 var file_harness_host_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_harness_host_v1_agent_proto_goTypes = []any{
-	(*StartAgentRequest)(nil),   // 0: harness.host.v1.StartAgentRequest
-	(*StartAgentResponse)(nil),  // 1: harness.host.v1.StartAgentResponse
-	(*WaitAgentRequest)(nil),    // 2: harness.host.v1.WaitAgentRequest
-	(*WaitAgentResponse)(nil),   // 3: harness.host.v1.WaitAgentResponse
-	(*CancelAgentRequest)(nil),  // 4: harness.host.v1.CancelAgentRequest
-	(*CancelAgentResponse)(nil), // 5: harness.host.v1.CancelAgentResponse
-	(*v1.AgentRequest)(nil),     // 6: harness.types.v1.AgentRequest
+	(*StartTurnRequest)(nil),    // 0: harness.host.v1.StartTurnRequest
+	(*StartTurnResponse)(nil),   // 1: harness.host.v1.StartTurnResponse
+	(*WaitTurnRequest)(nil),     // 2: harness.host.v1.WaitTurnRequest
+	(*WaitTurnResponse)(nil),    // 3: harness.host.v1.WaitTurnResponse
+	(*CancelTurnRequest)(nil),   // 4: harness.host.v1.CancelTurnRequest
+	(*CancelTurnResponse)(nil),  // 5: harness.host.v1.CancelTurnResponse
+	(*durationpb.Duration)(nil), // 6: google.protobuf.Duration
 	(*v1.InvokeResult)(nil),     // 7: harness.types.v1.InvokeResult
 }
 var file_harness_host_v1_agent_proto_depIdxs = []int32{
-	6, // 0: harness.host.v1.StartAgentRequest.request:type_name -> harness.types.v1.AgentRequest
-	7, // 1: harness.host.v1.WaitAgentResponse.result:type_name -> harness.types.v1.InvokeResult
-	0, // 2: harness.host.v1.AgentService.StartAgent:input_type -> harness.host.v1.StartAgentRequest
-	2, // 3: harness.host.v1.AgentService.WaitAgent:input_type -> harness.host.v1.WaitAgentRequest
-	4, // 4: harness.host.v1.AgentService.CancelAgent:input_type -> harness.host.v1.CancelAgentRequest
-	1, // 5: harness.host.v1.AgentService.StartAgent:output_type -> harness.host.v1.StartAgentResponse
-	3, // 6: harness.host.v1.AgentService.WaitAgent:output_type -> harness.host.v1.WaitAgentResponse
-	5, // 7: harness.host.v1.AgentService.CancelAgent:output_type -> harness.host.v1.CancelAgentResponse
+	6, // 0: harness.host.v1.StartTurnRequest.timeout:type_name -> google.protobuf.Duration
+	7, // 1: harness.host.v1.WaitTurnResponse.result:type_name -> harness.types.v1.InvokeResult
+	0, // 2: harness.host.v1.AgentService.StartTurn:input_type -> harness.host.v1.StartTurnRequest
+	2, // 3: harness.host.v1.AgentService.WaitTurn:input_type -> harness.host.v1.WaitTurnRequest
+	4, // 4: harness.host.v1.AgentService.CancelTurn:input_type -> harness.host.v1.CancelTurnRequest
+	1, // 5: harness.host.v1.AgentService.StartTurn:output_type -> harness.host.v1.StartTurnResponse
+	3, // 6: harness.host.v1.AgentService.WaitTurn:output_type -> harness.host.v1.WaitTurnResponse
+	5, // 7: harness.host.v1.AgentService.CancelTurn:output_type -> harness.host.v1.CancelTurnResponse
 	5, // [5:8] is the sub-list for method output_type
 	2, // [2:5] is the sub-list for method input_type
 	2, // [2:2] is the sub-list for extension type_name

@@ -19,23 +19,24 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	AgentService_StartAgent_FullMethodName  = "/harness.host.v1.AgentService/StartAgent"
-	AgentService_WaitAgent_FullMethodName   = "/harness.host.v1.AgentService/WaitAgent"
-	AgentService_CancelAgent_FullMethodName = "/harness.host.v1.AgentService/CancelAgent"
+	AgentService_StartTurn_FullMethodName  = "/harness.host.v1.AgentService/StartTurn"
+	AgentService_WaitTurn_FullMethodName   = "/harness.host.v1.AgentService/WaitTurn"
+	AgentService_CancelTurn_FullMethodName = "/harness.host.v1.AgentService/CancelTurn"
 )
 
 // AgentServiceClient is the client API for AgentService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AgentService runs turns of the agent on behalf of a plugin.
+// AgentService runs turns of the agent on behalf of a plugin, outside a conversation. A
+// turn is a run: its result is stored, and outlives the plugin that asked.
 type AgentServiceClient interface {
-	// StartAgent begins a turn and returns its id; idempotent by key. Needs agent.invoke.
-	StartAgent(ctx context.Context, in *StartAgentRequest, opts ...grpc.CallOption) (*StartAgentResponse, error)
-	// WaitAgent returns the result of a turn once it has one. Needs agent.invoke.
-	WaitAgent(ctx context.Context, in *WaitAgentRequest, opts ...grpc.CallOption) (*WaitAgentResponse, error)
-	// CancelAgent interrupts a turn. Needs agent.invoke.
-	CancelAgent(ctx context.Context, in *CancelAgentRequest, opts ...grpc.CallOption) (*CancelAgentResponse, error)
+	// StartTurn begins a turn and returns its run; idempotent by key. Needs agent.invoke.
+	StartTurn(ctx context.Context, in *StartTurnRequest, opts ...grpc.CallOption) (*StartTurnResponse, error)
+	// WaitTurn returns the result of a turn once it has one. Needs agent.invoke.
+	WaitTurn(ctx context.Context, in *WaitTurnRequest, opts ...grpc.CallOption) (*WaitTurnResponse, error)
+	// CancelTurn interrupts a turn. Needs agent.invoke.
+	CancelTurn(ctx context.Context, in *CancelTurnRequest, opts ...grpc.CallOption) (*CancelTurnResponse, error)
 }
 
 type agentServiceClient struct {
@@ -46,30 +47,30 @@ func NewAgentServiceClient(cc grpc.ClientConnInterface) AgentServiceClient {
 	return &agentServiceClient{cc}
 }
 
-func (c *agentServiceClient) StartAgent(ctx context.Context, in *StartAgentRequest, opts ...grpc.CallOption) (*StartAgentResponse, error) {
+func (c *agentServiceClient) StartTurn(ctx context.Context, in *StartTurnRequest, opts ...grpc.CallOption) (*StartTurnResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(StartAgentResponse)
-	err := c.cc.Invoke(ctx, AgentService_StartAgent_FullMethodName, in, out, cOpts...)
+	out := new(StartTurnResponse)
+	err := c.cc.Invoke(ctx, AgentService_StartTurn_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *agentServiceClient) WaitAgent(ctx context.Context, in *WaitAgentRequest, opts ...grpc.CallOption) (*WaitAgentResponse, error) {
+func (c *agentServiceClient) WaitTurn(ctx context.Context, in *WaitTurnRequest, opts ...grpc.CallOption) (*WaitTurnResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(WaitAgentResponse)
-	err := c.cc.Invoke(ctx, AgentService_WaitAgent_FullMethodName, in, out, cOpts...)
+	out := new(WaitTurnResponse)
+	err := c.cc.Invoke(ctx, AgentService_WaitTurn_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *agentServiceClient) CancelAgent(ctx context.Context, in *CancelAgentRequest, opts ...grpc.CallOption) (*CancelAgentResponse, error) {
+func (c *agentServiceClient) CancelTurn(ctx context.Context, in *CancelTurnRequest, opts ...grpc.CallOption) (*CancelTurnResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(CancelAgentResponse)
-	err := c.cc.Invoke(ctx, AgentService_CancelAgent_FullMethodName, in, out, cOpts...)
+	out := new(CancelTurnResponse)
+	err := c.cc.Invoke(ctx, AgentService_CancelTurn_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -80,14 +81,15 @@ func (c *agentServiceClient) CancelAgent(ctx context.Context, in *CancelAgentReq
 // All implementations must embed UnimplementedAgentServiceServer
 // for forward compatibility.
 //
-// AgentService runs turns of the agent on behalf of a plugin.
+// AgentService runs turns of the agent on behalf of a plugin, outside a conversation. A
+// turn is a run: its result is stored, and outlives the plugin that asked.
 type AgentServiceServer interface {
-	// StartAgent begins a turn and returns its id; idempotent by key. Needs agent.invoke.
-	StartAgent(context.Context, *StartAgentRequest) (*StartAgentResponse, error)
-	// WaitAgent returns the result of a turn once it has one. Needs agent.invoke.
-	WaitAgent(context.Context, *WaitAgentRequest) (*WaitAgentResponse, error)
-	// CancelAgent interrupts a turn. Needs agent.invoke.
-	CancelAgent(context.Context, *CancelAgentRequest) (*CancelAgentResponse, error)
+	// StartTurn begins a turn and returns its run; idempotent by key. Needs agent.invoke.
+	StartTurn(context.Context, *StartTurnRequest) (*StartTurnResponse, error)
+	// WaitTurn returns the result of a turn once it has one. Needs agent.invoke.
+	WaitTurn(context.Context, *WaitTurnRequest) (*WaitTurnResponse, error)
+	// CancelTurn interrupts a turn. Needs agent.invoke.
+	CancelTurn(context.Context, *CancelTurnRequest) (*CancelTurnResponse, error)
 	mustEmbedUnimplementedAgentServiceServer()
 }
 
@@ -98,14 +100,14 @@ type AgentServiceServer interface {
 // pointer dereference when methods are called.
 type UnimplementedAgentServiceServer struct{}
 
-func (UnimplementedAgentServiceServer) StartAgent(context.Context, *StartAgentRequest) (*StartAgentResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method StartAgent not implemented")
+func (UnimplementedAgentServiceServer) StartTurn(context.Context, *StartTurnRequest) (*StartTurnResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method StartTurn not implemented")
 }
-func (UnimplementedAgentServiceServer) WaitAgent(context.Context, *WaitAgentRequest) (*WaitAgentResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method WaitAgent not implemented")
+func (UnimplementedAgentServiceServer) WaitTurn(context.Context, *WaitTurnRequest) (*WaitTurnResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method WaitTurn not implemented")
 }
-func (UnimplementedAgentServiceServer) CancelAgent(context.Context, *CancelAgentRequest) (*CancelAgentResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method CancelAgent not implemented")
+func (UnimplementedAgentServiceServer) CancelTurn(context.Context, *CancelTurnRequest) (*CancelTurnResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CancelTurn not implemented")
 }
 func (UnimplementedAgentServiceServer) mustEmbedUnimplementedAgentServiceServer() {}
 func (UnimplementedAgentServiceServer) testEmbeddedByValue()                      {}
@@ -128,56 +130,56 @@ func RegisterAgentServiceServer(s grpc.ServiceRegistrar, srv AgentServiceServer)
 	s.RegisterService(&AgentService_ServiceDesc, srv)
 }
 
-func _AgentService_StartAgent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(StartAgentRequest)
+func _AgentService_StartTurn_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StartTurnRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(AgentServiceServer).StartAgent(ctx, in)
+		return srv.(AgentServiceServer).StartTurn(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: AgentService_StartAgent_FullMethodName,
+		FullMethod: AgentService_StartTurn_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(AgentServiceServer).StartAgent(ctx, req.(*StartAgentRequest))
+		return srv.(AgentServiceServer).StartTurn(ctx, req.(*StartTurnRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _AgentService_WaitAgent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(WaitAgentRequest)
+func _AgentService_WaitTurn_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WaitTurnRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(AgentServiceServer).WaitAgent(ctx, in)
+		return srv.(AgentServiceServer).WaitTurn(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: AgentService_WaitAgent_FullMethodName,
+		FullMethod: AgentService_WaitTurn_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(AgentServiceServer).WaitAgent(ctx, req.(*WaitAgentRequest))
+		return srv.(AgentServiceServer).WaitTurn(ctx, req.(*WaitTurnRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _AgentService_CancelAgent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(CancelAgentRequest)
+func _AgentService_CancelTurn_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CancelTurnRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(AgentServiceServer).CancelAgent(ctx, in)
+		return srv.(AgentServiceServer).CancelTurn(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: AgentService_CancelAgent_FullMethodName,
+		FullMethod: AgentService_CancelTurn_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(AgentServiceServer).CancelAgent(ctx, req.(*CancelAgentRequest))
+		return srv.(AgentServiceServer).CancelTurn(ctx, req.(*CancelTurnRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -190,16 +192,16 @@ var AgentService_ServiceDesc = grpc.ServiceDesc{
 	HandlerType: (*AgentServiceServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
-			MethodName: "StartAgent",
-			Handler:    _AgentService_StartAgent_Handler,
+			MethodName: "StartTurn",
+			Handler:    _AgentService_StartTurn_Handler,
 		},
 		{
-			MethodName: "WaitAgent",
-			Handler:    _AgentService_WaitAgent_Handler,
+			MethodName: "WaitTurn",
+			Handler:    _AgentService_WaitTurn_Handler,
 		},
 		{
-			MethodName: "CancelAgent",
-			Handler:    _AgentService_CancelAgent_Handler,
+			MethodName: "CancelTurn",
+			Handler:    _AgentService_CancelTurn_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

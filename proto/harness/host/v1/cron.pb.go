@@ -23,8 +23,10 @@ const (
 )
 
 type SaveCronRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Job           *v1.CronJob            `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Spec  *v1.CronSpec           `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
+	// Whether a job that is made is on at once. One that exists stays as it is.
+	Enabled       bool `protobuf:"varint,2,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -59,16 +61,25 @@ func (*SaveCronRequest) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *SaveCronRequest) GetJob() *v1.CronJob {
+func (x *SaveCronRequest) GetSpec() *v1.CronSpec {
 	if x != nil {
-		return x.Job
+		return x.Spec
 	}
 	return nil
 }
 
+func (x *SaveCronRequest) GetEnabled() bool {
+	if x != nil {
+		return x.Enabled
+	}
+	return false
+}
+
 type SaveCronResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Job           *v1.CronJob            `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Job   *v1.CronJob            `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	// It was there before.
+	Existed       bool `protobuf:"varint,2,opt,name=existed,proto3" json:"existed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -110,6 +121,206 @@ func (x *SaveCronResponse) GetJob() *v1.CronJob {
 	return nil
 }
 
+func (x *SaveCronResponse) GetExisted() bool {
+	if x != nil {
+		return x.Existed
+	}
+	return false
+}
+
+type SetCronEnabledRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Enabled       bool                   `protobuf:"varint,2,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetCronEnabledRequest) Reset() {
+	*x = SetCronEnabledRequest{}
+	mi := &file_harness_host_v1_cron_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetCronEnabledRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetCronEnabledRequest) ProtoMessage() {}
+
+func (x *SetCronEnabledRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_cron_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetCronEnabledRequest.ProtoReflect.Descriptor instead.
+func (*SetCronEnabledRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SetCronEnabledRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SetCronEnabledRequest) GetEnabled() bool {
+	if x != nil {
+		return x.Enabled
+	}
+	return false
+}
+
+type SetCronEnabledResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           *v1.CronJob            `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetCronEnabledResponse) Reset() {
+	*x = SetCronEnabledResponse{}
+	mi := &file_harness_host_v1_cron_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetCronEnabledResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetCronEnabledResponse) ProtoMessage() {}
+
+func (x *SetCronEnabledResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_cron_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetCronEnabledResponse.ProtoReflect.Descriptor instead.
+func (*SetCronEnabledResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SetCronEnabledResponse) GetJob() *v1.CronJob {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+type ReportCronRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Fields that are zero stay as they are.
+	Status        *v1.CronStatus `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportCronRequest) Reset() {
+	*x = ReportCronRequest{}
+	mi := &file_harness_host_v1_cron_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportCronRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportCronRequest) ProtoMessage() {}
+
+func (x *ReportCronRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_cron_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportCronRequest.ProtoReflect.Descriptor instead.
+func (*ReportCronRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ReportCronRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReportCronRequest) GetStatus() *v1.CronStatus {
+	if x != nil {
+		return x.Status
+	}
+	return nil
+}
+
+type ReportCronResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           *v1.CronJob            `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportCronResponse) Reset() {
+	*x = ReportCronResponse{}
+	mi := &file_harness_host_v1_cron_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportCronResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportCronResponse) ProtoMessage() {}
+
+func (x *ReportCronResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_cron_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportCronResponse.ProtoReflect.Descriptor instead.
+func (*ReportCronResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ReportCronResponse) GetJob() *v1.CronJob {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
 type ListCronsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -118,7 +329,7 @@ type ListCronsRequest struct {
 
 func (x *ListCronsRequest) Reset() {
 	*x = ListCronsRequest{}
-	mi := &file_harness_host_v1_cron_proto_msgTypes[2]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -130,7 +341,7 @@ func (x *ListCronsRequest) String() string {
 func (*ListCronsRequest) ProtoMessage() {}
 
 func (x *ListCronsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_cron_proto_msgTypes[2]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -143,7 +354,7 @@ func (x *ListCronsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCronsRequest.ProtoReflect.Descriptor instead.
 func (*ListCronsRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{2}
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{6}
 }
 
 type ListCronsResponse struct {
@@ -155,7 +366,7 @@ type ListCronsResponse struct {
 
 func (x *ListCronsResponse) Reset() {
 	*x = ListCronsResponse{}
-	mi := &file_harness_host_v1_cron_proto_msgTypes[3]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -167,7 +378,7 @@ func (x *ListCronsResponse) String() string {
 func (*ListCronsResponse) ProtoMessage() {}
 
 func (x *ListCronsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_cron_proto_msgTypes[3]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -180,7 +391,7 @@ func (x *ListCronsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCronsResponse.ProtoReflect.Descriptor instead.
 func (*ListCronsResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{3}
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListCronsResponse) GetJobs() []*v1.CronJob {
@@ -199,7 +410,7 @@ type DeleteCronRequest struct {
 
 func (x *DeleteCronRequest) Reset() {
 	*x = DeleteCronRequest{}
-	mi := &file_harness_host_v1_cron_proto_msgTypes[4]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -211,7 +422,7 @@ func (x *DeleteCronRequest) String() string {
 func (*DeleteCronRequest) ProtoMessage() {}
 
 func (x *DeleteCronRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_cron_proto_msgTypes[4]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -224,7 +435,7 @@ func (x *DeleteCronRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCronRequest.ProtoReflect.Descriptor instead.
 func (*DeleteCronRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{4}
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DeleteCronRequest) GetName() string {
@@ -242,7 +453,7 @@ type DeleteCronResponse struct {
 
 func (x *DeleteCronResponse) Reset() {
 	*x = DeleteCronResponse{}
-	mi := &file_harness_host_v1_cron_proto_msgTypes[5]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -254,7 +465,7 @@ func (x *DeleteCronResponse) String() string {
 func (*DeleteCronResponse) ProtoMessage() {}
 
 func (x *DeleteCronResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_cron_proto_msgTypes[5]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -267,26 +478,41 @@ func (x *DeleteCronResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCronResponse.ProtoReflect.Descriptor instead.
 func (*DeleteCronResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{5}
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{9}
 }
 
 var File_harness_host_v1_cron_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_cron_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/host/v1/cron.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1bharness/types/v1/cron.proto\">\n" +
-	"\x0fSaveCronRequest\x12+\n" +
-	"\x03job\x18\x01 \x01(\v2\x19.harness.types.v1.CronJobR\x03job\"?\n" +
+	"\x1aharness/host/v1/cron.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1bharness/types/v1/cron.proto\"[\n" +
+	"\x0fSaveCronRequest\x12.\n" +
+	"\x04spec\x18\x01 \x01(\v2\x1a.harness.types.v1.CronSpecR\x04spec\x12\x18\n" +
+	"\aenabled\x18\x02 \x01(\bR\aenabled\"Y\n" +
 	"\x10SaveCronResponse\x12+\n" +
+	"\x03job\x18\x01 \x01(\v2\x19.harness.types.v1.CronJobR\x03job\x12\x18\n" +
+	"\aexisted\x18\x02 \x01(\bR\aexisted\"E\n" +
+	"\x15SetCronEnabledRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aenabled\x18\x02 \x01(\bR\aenabled\"E\n" +
+	"\x16SetCronEnabledResponse\x12+\n" +
+	"\x03job\x18\x01 \x01(\v2\x19.harness.types.v1.CronJobR\x03job\"]\n" +
+	"\x11ReportCronRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x124\n" +
+	"\x06status\x18\x02 \x01(\v2\x1c.harness.types.v1.CronStatusR\x06status\"A\n" +
+	"\x12ReportCronResponse\x12+\n" +
 	"\x03job\x18\x01 \x01(\v2\x19.harness.types.v1.CronJobR\x03job\"\x12\n" +
 	"\x10ListCronsRequest\"B\n" +
 	"\x11ListCronsResponse\x12-\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x19.harness.types.v1.CronJobR\x04jobs\"'\n" +
 	"\x11DeleteCronRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
-	"\x12DeleteCronResponse2\xbb\x02\n" +
+	"\x12DeleteCronResponse2\x97\x04\n" +
 	"\vCronService\x12`\n" +
-	"\bSaveCron\x12 .harness.host.v1.SaveCronRequest\x1a!.harness.host.v1.SaveCronResponse\"\x0f\x92\xe1\x18\vcrons.write\x12b\n" +
+	"\bSaveCron\x12 .harness.host.v1.SaveCronRequest\x1a!.harness.host.v1.SaveCronResponse\"\x0f\x92\xe1\x18\vcrons.write\x12r\n" +
+	"\x0eSetCronEnabled\x12&.harness.host.v1.SetCronEnabledRequest\x1a'.harness.host.v1.SetCronEnabledResponse\"\x0f\x92\xe1\x18\vcrons.write\x12f\n" +
+	"\n" +
+	"ReportCron\x12\".harness.host.v1.ReportCronRequest\x1a#.harness.host.v1.ReportCronResponse\"\x0f\x92\xe1\x18\vcrons.write\x12b\n" +
 	"\tListCrons\x12!.harness.host.v1.ListCronsRequest\x1a\".harness.host.v1.ListCronsResponse\"\x0e\x92\xe1\x18\n" +
 	"crons.read\x12f\n" +
 	"\n" +
@@ -304,31 +530,44 @@ func file_harness_host_v1_cron_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_cron_proto_rawDescData
 }
 
-var file_harness_host_v1_cron_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_harness_host_v1_cron_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_harness_host_v1_cron_proto_goTypes = []any{
-	(*SaveCronRequest)(nil),    // 0: harness.host.v1.SaveCronRequest
-	(*SaveCronResponse)(nil),   // 1: harness.host.v1.SaveCronResponse
-	(*ListCronsRequest)(nil),   // 2: harness.host.v1.ListCronsRequest
-	(*ListCronsResponse)(nil),  // 3: harness.host.v1.ListCronsResponse
-	(*DeleteCronRequest)(nil),  // 4: harness.host.v1.DeleteCronRequest
-	(*DeleteCronResponse)(nil), // 5: harness.host.v1.DeleteCronResponse
-	(*v1.CronJob)(nil),         // 6: harness.types.v1.CronJob
+	(*SaveCronRequest)(nil),        // 0: harness.host.v1.SaveCronRequest
+	(*SaveCronResponse)(nil),       // 1: harness.host.v1.SaveCronResponse
+	(*SetCronEnabledRequest)(nil),  // 2: harness.host.v1.SetCronEnabledRequest
+	(*SetCronEnabledResponse)(nil), // 3: harness.host.v1.SetCronEnabledResponse
+	(*ReportCronRequest)(nil),      // 4: harness.host.v1.ReportCronRequest
+	(*ReportCronResponse)(nil),     // 5: harness.host.v1.ReportCronResponse
+	(*ListCronsRequest)(nil),       // 6: harness.host.v1.ListCronsRequest
+	(*ListCronsResponse)(nil),      // 7: harness.host.v1.ListCronsResponse
+	(*DeleteCronRequest)(nil),      // 8: harness.host.v1.DeleteCronRequest
+	(*DeleteCronResponse)(nil),     // 9: harness.host.v1.DeleteCronResponse
+	(*v1.CronSpec)(nil),            // 10: harness.types.v1.CronSpec
+	(*v1.CronJob)(nil),             // 11: harness.types.v1.CronJob
+	(*v1.CronStatus)(nil),          // 12: harness.types.v1.CronStatus
 }
 var file_harness_host_v1_cron_proto_depIdxs = []int32{
-	6, // 0: harness.host.v1.SaveCronRequest.job:type_name -> harness.types.v1.CronJob
-	6, // 1: harness.host.v1.SaveCronResponse.job:type_name -> harness.types.v1.CronJob
-	6, // 2: harness.host.v1.ListCronsResponse.jobs:type_name -> harness.types.v1.CronJob
-	0, // 3: harness.host.v1.CronService.SaveCron:input_type -> harness.host.v1.SaveCronRequest
-	2, // 4: harness.host.v1.CronService.ListCrons:input_type -> harness.host.v1.ListCronsRequest
-	4, // 5: harness.host.v1.CronService.DeleteCron:input_type -> harness.host.v1.DeleteCronRequest
-	1, // 6: harness.host.v1.CronService.SaveCron:output_type -> harness.host.v1.SaveCronResponse
-	3, // 7: harness.host.v1.CronService.ListCrons:output_type -> harness.host.v1.ListCronsResponse
-	5, // 8: harness.host.v1.CronService.DeleteCron:output_type -> harness.host.v1.DeleteCronResponse
-	6, // [6:9] is the sub-list for method output_type
-	3, // [3:6] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	10, // 0: harness.host.v1.SaveCronRequest.spec:type_name -> harness.types.v1.CronSpec
+	11, // 1: harness.host.v1.SaveCronResponse.job:type_name -> harness.types.v1.CronJob
+	11, // 2: harness.host.v1.SetCronEnabledResponse.job:type_name -> harness.types.v1.CronJob
+	12, // 3: harness.host.v1.ReportCronRequest.status:type_name -> harness.types.v1.CronStatus
+	11, // 4: harness.host.v1.ReportCronResponse.job:type_name -> harness.types.v1.CronJob
+	11, // 5: harness.host.v1.ListCronsResponse.jobs:type_name -> harness.types.v1.CronJob
+	0,  // 6: harness.host.v1.CronService.SaveCron:input_type -> harness.host.v1.SaveCronRequest
+	2,  // 7: harness.host.v1.CronService.SetCronEnabled:input_type -> harness.host.v1.SetCronEnabledRequest
+	4,  // 8: harness.host.v1.CronService.ReportCron:input_type -> harness.host.v1.ReportCronRequest
+	6,  // 9: harness.host.v1.CronService.ListCrons:input_type -> harness.host.v1.ListCronsRequest
+	8,  // 10: harness.host.v1.CronService.DeleteCron:input_type -> harness.host.v1.DeleteCronRequest
+	1,  // 11: harness.host.v1.CronService.SaveCron:output_type -> harness.host.v1.SaveCronResponse
+	3,  // 12: harness.host.v1.CronService.SetCronEnabled:output_type -> harness.host.v1.SetCronEnabledResponse
+	5,  // 13: harness.host.v1.CronService.ReportCron:output_type -> harness.host.v1.ReportCronResponse
+	7,  // 14: harness.host.v1.CronService.ListCrons:output_type -> harness.host.v1.ListCronsResponse
+	9,  // 15: harness.host.v1.CronService.DeleteCron:output_type -> harness.host.v1.DeleteCronResponse
+	11, // [11:16] is the sub-list for method output_type
+	6,  // [6:11] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_cron_proto_init() }
@@ -343,7 +582,7 @@ func file_harness_host_v1_cron_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_cron_proto_rawDesc), len(file_harness_host_v1_cron_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,19 +19,27 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	CronService_SaveCron_FullMethodName   = "/harness.host.v1.CronService/SaveCron"
-	CronService_ListCrons_FullMethodName  = "/harness.host.v1.CronService/ListCrons"
-	CronService_DeleteCron_FullMethodName = "/harness.host.v1.CronService/DeleteCron"
+	CronService_SaveCron_FullMethodName       = "/harness.host.v1.CronService/SaveCron"
+	CronService_SetCronEnabled_FullMethodName = "/harness.host.v1.CronService/SetCronEnabled"
+	CronService_ReportCron_FullMethodName     = "/harness.host.v1.CronService/ReportCron"
+	CronService_ListCrons_FullMethodName      = "/harness.host.v1.CronService/ListCrons"
+	CronService_DeleteCron_FullMethodName     = "/harness.host.v1.CronService/DeleteCron"
 )
 
 // CronServiceClient is the client API for CronService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// CronService reads and writes scheduled jobs.
+// CronService reads and writes scheduled jobs. What a job is, whether it is on, and what
+// became of it are written apart.
 type CronServiceClient interface {
-	// SaveCron creates or replaces the job of that name. Needs crons.write.
+	// SaveCron creates the job of that name, or replaces its specification. Needs
+	// crons.write.
 	SaveCron(ctx context.Context, in *SaveCronRequest, opts ...grpc.CallOption) (*SaveCronResponse, error)
+	// SetCronEnabled turns a job on or off, or NOT_FOUND. Needs crons.write.
+	SetCronEnabled(ctx context.Context, in *SetCronEnabledRequest, opts ...grpc.CallOption) (*SetCronEnabledResponse, error)
+	// ReportCron stores what became of a job, or NOT_FOUND. Needs crons.write.
+	ReportCron(ctx context.Context, in *ReportCronRequest, opts ...grpc.CallOption) (*ReportCronResponse, error)
 	// ListCrons returns all jobs by name. Needs crons.read.
 	ListCrons(ctx context.Context, in *ListCronsRequest, opts ...grpc.CallOption) (*ListCronsResponse, error)
 	// DeleteCron removes the job of that name, or NOT_FOUND. Needs crons.write.
@@ -50,6 +58,26 @@ func (c *cronServiceClient) SaveCron(ctx context.Context, in *SaveCronRequest, o
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SaveCronResponse)
 	err := c.cc.Invoke(ctx, CronService_SaveCron_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *cronServiceClient) SetCronEnabled(ctx context.Context, in *SetCronEnabledRequest, opts ...grpc.CallOption) (*SetCronEnabledResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetCronEnabledResponse)
+	err := c.cc.Invoke(ctx, CronService_SetCronEnabled_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *cronServiceClient) ReportCron(ctx context.Context, in *ReportCronRequest, opts ...grpc.CallOption) (*ReportCronResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportCronResponse)
+	err := c.cc.Invoke(ctx, CronService_ReportCron_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +108,16 @@ func (c *cronServiceClient) DeleteCron(ctx context.Context, in *DeleteCronReques
 // All implementations must embed UnimplementedCronServiceServer
 // for forward compatibility.
 //
-// CronService reads and writes scheduled jobs.
+// CronService reads and writes scheduled jobs. What a job is, whether it is on, and what
+// became of it are written apart.
 type CronServiceServer interface {
-	// SaveCron creates or replaces the job of that name. Needs crons.write.
+	// SaveCron creates the job of that name, or replaces its specification. Needs
+	// crons.write.
 	SaveCron(context.Context, *SaveCronRequest) (*SaveCronResponse, error)
+	// SetCronEnabled turns a job on or off, or NOT_FOUND. Needs crons.write.
+	SetCronEnabled(context.Context, *SetCronEnabledRequest) (*SetCronEnabledResponse, error)
+	// ReportCron stores what became of a job, or NOT_FOUND. Needs crons.write.
+	ReportCron(context.Context, *ReportCronRequest) (*ReportCronResponse, error)
 	// ListCrons returns all jobs by name. Needs crons.read.
 	ListCrons(context.Context, *ListCronsRequest) (*ListCronsResponse, error)
 	// DeleteCron removes the job of that name, or NOT_FOUND. Needs crons.write.
@@ -100,6 +134,12 @@ type UnimplementedCronServiceServer struct{}
 
 func (UnimplementedCronServiceServer) SaveCron(context.Context, *SaveCronRequest) (*SaveCronResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SaveCron not implemented")
+}
+func (UnimplementedCronServiceServer) SetCronEnabled(context.Context, *SetCronEnabledRequest) (*SetCronEnabledResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetCronEnabled not implemented")
+}
+func (UnimplementedCronServiceServer) ReportCron(context.Context, *ReportCronRequest) (*ReportCronResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReportCron not implemented")
 }
 func (UnimplementedCronServiceServer) ListCrons(context.Context, *ListCronsRequest) (*ListCronsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListCrons not implemented")
@@ -142,6 +182,42 @@ func _CronService_SaveCron_Handler(srv interface{}, ctx context.Context, dec fun
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(CronServiceServer).SaveCron(ctx, req.(*SaveCronRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _CronService_SetCronEnabled_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetCronEnabledRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CronServiceServer).SetCronEnabled(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CronService_SetCronEnabled_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CronServiceServer).SetCronEnabled(ctx, req.(*SetCronEnabledRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _CronService_ReportCron_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportCronRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CronServiceServer).ReportCron(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CronService_ReportCron_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CronServiceServer).ReportCron(ctx, req.(*ReportCronRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -192,6 +268,14 @@ var CronService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SaveCron",
 			Handler:    _CronService_SaveCron_Handler,
+		},
+		{
+			MethodName: "SetCronEnabled",
+			Handler:    _CronService_SetCronEnabled_Handler,
+		},
+		{
+			MethodName: "ReportCron",
+			Handler:    _CronService_ReportCron_Handler,
 		},
 		{
 			MethodName: "ListCrons",

@@ -31,8 +31,8 @@ const (
 type DeliveryServiceClient interface {
 	// ListDeliveries returns the selected deliveries. Needs deliveries.read.
 	ListDeliveries(ctx context.Context, in *ListDeliveriesRequest, opts ...grpc.CallOption) (*ListDeliveriesResponse, error)
-	// RetryDelivery makes a dead delivery pending again, and tries a pending one at
-	// once. Needs deliveries.control.
+	// RetryDelivery makes a dead delivery pending again, and tries a pending one at once.
+	// Needs deliveries.control.
 	RetryDelivery(ctx context.Context, in *RetryDeliveryRequest, opts ...grpc.CallOption) (*RetryDeliveryResponse, error)
 }
 
@@ -72,8 +72,8 @@ func (c *deliveryServiceClient) RetryDelivery(ctx context.Context, in *RetryDeli
 type DeliveryServiceServer interface {
 	// ListDeliveries returns the selected deliveries. Needs deliveries.read.
 	ListDeliveries(context.Context, *ListDeliveriesRequest) (*ListDeliveriesResponse, error)
-	// RetryDelivery makes a dead delivery pending again, and tries a pending one at
-	// once. Needs deliveries.control.
+	// RetryDelivery makes a dead delivery pending again, and tries a pending one at once.
+	// Needs deliveries.control.
 	RetryDelivery(context.Context, *RetryDeliveryRequest) (*RetryDeliveryResponse, error)
 	mustEmbedUnimplementedDeliveryServiceServer()
 }

@@ -103,9 +103,10 @@ func (*PublishEventResponse) Descriptor() ([]byte, []int) {
 }
 
 type ListEventsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	After         *v1.Position           `protobuf:"bytes,1,opt,name=after,proto3" json:"after,omitempty"`
-	Limit         int64                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	After *v1.Position           `protobuf:"bytes,1,opt,name=after,proto3" json:"after,omitempty"`
+	// 0: 1000, which is also the most.
+	Limit         int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -155,8 +156,13 @@ func (x *ListEventsRequest) GetLimit() int64 {
 }
 
 type ListEventsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Page          *v1.EventPage          `protobuf:"bytes,1,opt,name=page,proto3" json:"page,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Events []*v1.Event            `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	// The position asked for is no longer kept: the events are the oldest still kept, and
+	// what lies between is lost.
+	Resync bool `protobuf:"varint,2,opt,name=resync,proto3" json:"resync,omitempty"`
+	// Where to go on.
+	Next          *v1.Position `protobuf:"bytes,3,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -191,9 +197,23 @@ func (*ListEventsResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_event_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *ListEventsResponse) GetPage() *v1.EventPage {
+func (x *ListEventsResponse) GetEvents() []*v1.Event {
 	if x != nil {
-		return x.Page
+		return x.Events
+	}
+	return nil
+}
+
+func (x *ListEventsResponse) GetResync() bool {
+	if x != nil {
+		return x.Resync
+	}
+	return false
+}
+
+func (x *ListEventsResponse) GetNext() *v1.Position {
+	if x != nil {
+		return x.Next
 	}
 	return nil
 }
@@ -208,9 +228,11 @@ const file_harness_host_v1_event_proto_rawDesc = "" +
 	"\x14PublishEventResponse\"[\n" +
 	"\x11ListEventsRequest\x120\n" +
 	"\x05after\x18\x01 \x01(\v2\x1a.harness.types.v1.PositionR\x05after\x12\x14\n" +
-	"\x05limit\x18\x02 \x01(\x03R\x05limit\"E\n" +
+	"\x05limit\x18\x02 \x01(\x03R\x05limit\"\x8d\x01\n" +
 	"\x12ListEventsResponse\x12/\n" +
-	"\x04page\x18\x01 \x01(\v2\x1b.harness.types.v1.EventPageR\x04page2\xe7\x01\n" +
+	"\x06events\x18\x01 \x03(\v2\x17.harness.types.v1.EventR\x06events\x12\x16\n" +
+	"\x06resync\x18\x02 \x01(\bR\x06resync\x12.\n" +
+	"\x04next\x18\x03 \x01(\v2\x1a.harness.types.v1.PositionR\x04next2\xe7\x01\n" +
 	"\fEventService\x12o\n" +
 	"\fPublishEvent\x12$.harness.host.v1.PublishEventRequest\x1a%.harness.host.v1.PublishEventResponse\"\x12\x92\xe1\x18\x0eevents.publish\x12f\n" +
 	"\n" +
@@ -236,21 +258,21 @@ var file_harness_host_v1_event_proto_goTypes = []any{
 	(*ListEventsResponse)(nil),   // 3: harness.host.v1.ListEventsResponse
 	(*v1.Event)(nil),             // 4: harness.types.v1.Event
 	(*v1.Position)(nil),          // 5: harness.types.v1.Position
-	(*v1.EventPage)(nil),         // 6: harness.types.v1.EventPage
 }
 var file_harness_host_v1_event_proto_depIdxs = []int32{
 	4, // 0: harness.host.v1.PublishEventRequest.event:type_name -> harness.types.v1.Event
 	5, // 1: harness.host.v1.ListEventsRequest.after:type_name -> harness.types.v1.Position
-	6, // 2: harness.host.v1.ListEventsResponse.page:type_name -> harness.types.v1.EventPage
-	0, // 3: harness.host.v1.EventService.PublishEvent:input_type -> harness.host.v1.PublishEventRequest
-	2, // 4: harness.host.v1.EventService.ListEvents:input_type -> harness.host.v1.ListEventsRequest
-	1, // 5: harness.host.v1.EventService.PublishEvent:output_type -> harness.host.v1.PublishEventResponse
-	3, // 6: harness.host.v1.EventService.ListEvents:output_type -> harness.host.v1.ListEventsResponse
-	5, // [5:7] is the sub-list for method output_type
-	3, // [3:5] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	4, // 2: harness.host.v1.ListEventsResponse.events:type_name -> harness.types.v1.Event
+	5, // 3: harness.host.v1.ListEventsResponse.next:type_name -> harness.types.v1.Position
+	0, // 4: harness.host.v1.EventService.PublishEvent:input_type -> harness.host.v1.PublishEventRequest
+	2, // 5: harness.host.v1.EventService.ListEvents:input_type -> harness.host.v1.ListEventsRequest
+	1, // 6: harness.host.v1.EventService.PublishEvent:output_type -> harness.host.v1.PublishEventResponse
+	3, // 7: harness.host.v1.EventService.ListEvents:output_type -> harness.host.v1.ListEventsResponse
+	6, // [6:8] is the sub-list for method output_type
+	4, // [4:6] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_event_proto_init() }

@@ -29,7 +29,8 @@ const (
 //
 // EventService reads and publishes events.
 type EventServiceClient interface {
-	// PublishEvent broadcasts an event of the plugin's own. Needs events.publish.
+	// PublishEvent broadcasts an event of the plugin's own: its type must begin with the
+	// plugin's name and a colon. Needs events.publish.
 	PublishEvent(ctx context.Context, in *PublishEventRequest, opts ...grpc.CallOption) (*PublishEventResponse, error)
 	// ListEvents returns the events after a position that are still kept. Needs
 	// events.read.
@@ -70,7 +71,8 @@ func (c *eventServiceClient) ListEvents(ctx context.Context, in *ListEventsReque
 //
 // EventService reads and publishes events.
 type EventServiceServer interface {
-	// PublishEvent broadcasts an event of the plugin's own. Needs events.publish.
+	// PublishEvent broadcasts an event of the plugin's own: its type must begin with the
+	// plugin's name and a colon. Needs events.publish.
 	PublishEvent(context.Context, *PublishEventRequest) (*PublishEventResponse, error)
 	// ListEvents returns the events after a position that are still kept. Needs
 	// events.read.

@@ -111,10 +111,13 @@ func (x *SubmitMessageResponse) GetAccepted() *v1.Accepted {
 }
 
 type AppendMessagesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ThreadId      string                 `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	Messages      []*v1.NewMessage       `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	ThreadId string                 `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The plugin's, of the whole call; empty: a repetition stores them again.
+	Key      string           `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Messages []*v1.NewMessage `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`
+	// Carry the rows of the kinds text and notification to where the thread's replies go.
+	Deliver       bool `protobuf:"varint,4,opt,name=deliver,proto3" json:"deliver,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -168,6 +171,13 @@ func (x *AppendMessagesRequest) GetMessages() []*v1.NewMessage {
 		return x.Messages
 	}
 	return nil
+}
+
+func (x *AppendMessagesRequest) GetDeliver() bool {
+	if x != nil {
+		return x.Deliver
+	}
+	return false
 }
 
 type AppendMessagesResponse struct {
@@ -259,8 +269,9 @@ func (x *ListMessagesRequest) GetQuery() *v1.MessageQuery {
 }
 
 type ListMessagesResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Messages      []*v1.Message          `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 8 MiB of them.
+	Messages      []*v1.Message `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -312,11 +323,12 @@ const file_harness_host_v1_message_proto_rawDesc = "" +
 	"submission\x18\x01 \x01(\v2\x1c.harness.types.v1.SubmissionR\n" +
 	"submission\"O\n" +
 	"\x15SubmitMessageResponse\x126\n" +
-	"\baccepted\x18\x01 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"\x80\x01\n" +
+	"\baccepted\x18\x01 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"\x9a\x01\n" +
 	"\x15AppendMessagesRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x128\n" +
-	"\bmessages\x18\x03 \x03(\v2\x1c.harness.types.v1.NewMessageR\bmessages\"O\n" +
+	"\bmessages\x18\x03 \x03(\v2\x1c.harness.types.v1.NewMessageR\bmessages\x12\x18\n" +
+	"\adeliver\x18\x04 \x01(\bR\adeliver\"O\n" +
 	"\x16AppendMessagesResponse\x125\n" +
 	"\bmessages\x18\x01 \x03(\v2\x19.harness.types.v1.MessageR\bmessages\"K\n" +
 	"\x13ListMessagesRequest\x124\n" +

@@ -31,7 +31,8 @@ const (
 // MessageService reads and writes messages.
 type MessageServiceClient interface {
 	// SubmitMessage stores a message that asks for an answer, durably. Needs
-	// messages.submit.
+	// messages.submit; for a command that stops or repeats runs also runs.control, for one
+	// that changes what a thread is what UpdateThread of it would need.
 	SubmitMessage(ctx context.Context, in *SubmitMessageRequest, opts ...grpc.CallOption) (*SubmitMessageResponse, error)
 	// AppendMessages stores rows in a thread, all or none; idempotent by key. Needs
 	// messages.write.
@@ -85,7 +86,8 @@ func (c *messageServiceClient) ListMessages(ctx context.Context, in *ListMessage
 // MessageService reads and writes messages.
 type MessageServiceServer interface {
 	// SubmitMessage stores a message that asks for an answer, durably. Needs
-	// messages.submit.
+	// messages.submit; for a command that stops or repeats runs also runs.control, for one
+	// that changes what a thread is what UpdateThread of it would need.
 	SubmitMessage(context.Context, *SubmitMessageRequest) (*SubmitMessageResponse, error)
 	// AppendMessages stores rows in a thread, all or none; idempotent by key. Needs
 	// messages.write.

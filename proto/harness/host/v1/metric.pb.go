@@ -24,7 +24,7 @@ const (
 
 type RecordMetricsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Metrics       []*v1.Metric           `protobuf:"bytes,1,rep,name=metrics,proto3" json:"metrics,omitempty"`
+	Metrics       []*v1.NewMetric        `protobuf:"bytes,1,rep,name=metrics,proto3" json:"metrics,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -59,7 +59,7 @@ func (*RecordMetricsRequest) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_metric_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *RecordMetricsRequest) GetMetrics() []*v1.Metric {
+func (x *RecordMetricsRequest) GetMetrics() []*v1.NewMetric {
 	if x != nil {
 		return x.Metrics
 	}
@@ -194,9 +194,9 @@ var File_harness_host_v1_metric_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_metric_proto_rawDesc = "" +
 	"\n" +
-	"\x1charness/host/v1/metric.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1dharness/types/v1/metric.proto\"J\n" +
-	"\x14RecordMetricsRequest\x122\n" +
-	"\ametrics\x18\x01 \x03(\v2\x18.harness.types.v1.MetricR\ametrics\"\x17\n" +
+	"\x1charness/host/v1/metric.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1dharness/types/v1/metric.proto\"M\n" +
+	"\x14RecordMetricsRequest\x125\n" +
+	"\ametrics\x18\x01 \x03(\v2\x1b.harness.types.v1.NewMetricR\ametrics\"\x17\n" +
 	"\x15RecordMetricsResponse\"J\n" +
 	"\x13QueryMetricsRequest\x123\n" +
 	"\x05query\x18\x01 \x01(\v2\x1d.harness.types.v1.MetricQueryR\x05query\"J\n" +
@@ -224,13 +224,14 @@ var file_harness_host_v1_metric_proto_goTypes = []any{
 	(*RecordMetricsResponse)(nil), // 1: harness.host.v1.RecordMetricsResponse
 	(*QueryMetricsRequest)(nil),   // 2: harness.host.v1.QueryMetricsRequest
 	(*QueryMetricsResponse)(nil),  // 3: harness.host.v1.QueryMetricsResponse
-	(*v1.Metric)(nil),             // 4: harness.types.v1.Metric
+	(*v1.NewMetric)(nil),          // 4: harness.types.v1.NewMetric
 	(*v1.MetricQuery)(nil),        // 5: harness.types.v1.MetricQuery
+	(*v1.Metric)(nil),             // 6: harness.types.v1.Metric
 }
 var file_harness_host_v1_metric_proto_depIdxs = []int32{
-	4, // 0: harness.host.v1.RecordMetricsRequest.metrics:type_name -> harness.types.v1.Metric
+	4, // 0: harness.host.v1.RecordMetricsRequest.metrics:type_name -> harness.types.v1.NewMetric
 	5, // 1: harness.host.v1.QueryMetricsRequest.query:type_name -> harness.types.v1.MetricQuery
-	4, // 2: harness.host.v1.QueryMetricsResponse.metrics:type_name -> harness.types.v1.Metric
+	6, // 2: harness.host.v1.QueryMetricsResponse.metrics:type_name -> harness.types.v1.Metric
 	0, // 3: harness.host.v1.MetricService.RecordMetrics:input_type -> harness.host.v1.RecordMetricsRequest
 	2, // 4: harness.host.v1.MetricService.QueryMetrics:input_type -> harness.host.v1.QueryMetricsRequest
 	1, // 5: harness.host.v1.MetricService.RecordMetrics:output_type -> harness.host.v1.RecordMetricsResponse

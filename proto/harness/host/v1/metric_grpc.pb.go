@@ -29,9 +29,10 @@ const (
 //
 // MetricService records and reads measured values.
 type MetricServiceClient interface {
-	// RecordMetrics stores values. Needs metrics.write.
+	// RecordMetrics stores values, all or none, at most 1000; those whose keys are known
+	// are there already. Needs metrics.write.
 	RecordMetrics(ctx context.Context, in *RecordMetricsRequest, opts ...grpc.CallOption) (*RecordMetricsResponse, error)
-	// QueryMetrics returns the selected values. Needs metrics.read.
+	// QueryMetrics returns the selected values, oldest first. Needs metrics.read.
 	QueryMetrics(ctx context.Context, in *QueryMetricsRequest, opts ...grpc.CallOption) (*QueryMetricsResponse, error)
 }
 
@@ -69,9 +70,10 @@ func (c *metricServiceClient) QueryMetrics(ctx context.Context, in *QueryMetrics
 //
 // MetricService records and reads measured values.
 type MetricServiceServer interface {
-	// RecordMetrics stores values. Needs metrics.write.
+	// RecordMetrics stores values, all or none, at most 1000; those whose keys are known
+	// are there already. Needs metrics.write.
 	RecordMetrics(context.Context, *RecordMetricsRequest) (*RecordMetricsResponse, error)
-	// QueryMetrics returns the selected values. Needs metrics.read.
+	// QueryMetrics returns the selected values, oldest first. Needs metrics.read.
 	QueryMetrics(context.Context, *QueryMetricsRequest) (*QueryMetricsResponse, error)
 	mustEmbedUnimplementedMetricServiceServer()
 }

@@ -102,6 +102,103 @@ func (x *ListPluginsResponse) GetPlugins() []*v1.PluginInfo {
 	return nil
 }
 
+type ReadPluginLogRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Lines; 0: 200.
+	Limit         int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadPluginLogRequest) Reset() {
+	*x = ReadPluginLogRequest{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadPluginLogRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadPluginLogRequest) ProtoMessage() {}
+
+func (x *ReadPluginLogRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadPluginLogRequest.ProtoReflect.Descriptor instead.
+func (*ReadPluginLogRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ReadPluginLogRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReadPluginLogRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type ReadPluginLogResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lines         []*v1.LogLine          `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadPluginLogResponse) Reset() {
+	*x = ReadPluginLogResponse{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadPluginLogResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadPluginLogResponse) ProtoMessage() {}
+
+func (x *ReadPluginLogResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadPluginLogResponse.ProtoReflect.Descriptor instead.
+func (*ReadPluginLogResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ReadPluginLogResponse) GetLines() []*v1.LogLine {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
 type SetPluginEnabledRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -112,7 +209,7 @@ type SetPluginEnabledRequest struct {
 
 func (x *SetPluginEnabledRequest) Reset() {
 	*x = SetPluginEnabledRequest{}
-	mi := &file_harness_host_v1_plugin_proto_msgTypes[2]
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -124,7 +221,7 @@ func (x *SetPluginEnabledRequest) String() string {
 func (*SetPluginEnabledRequest) ProtoMessage() {}
 
 func (x *SetPluginEnabledRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_plugin_proto_msgTypes[2]
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -137,7 +234,7 @@ func (x *SetPluginEnabledRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPluginEnabledRequest.ProtoReflect.Descriptor instead.
 func (*SetPluginEnabledRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{2}
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SetPluginEnabledRequest) GetName() string {
@@ -162,7 +259,7 @@ type SetPluginEnabledResponse struct {
 
 func (x *SetPluginEnabledResponse) Reset() {
 	*x = SetPluginEnabledResponse{}
-	mi := &file_harness_host_v1_plugin_proto_msgTypes[3]
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -174,7 +271,7 @@ func (x *SetPluginEnabledResponse) String() string {
 func (*SetPluginEnabledResponse) ProtoMessage() {}
 
 func (x *SetPluginEnabledResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_plugin_proto_msgTypes[3]
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -187,104 +284,7 @@ func (x *SetPluginEnabledResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPluginEnabledResponse.ProtoReflect.Descriptor instead.
 func (*SetPluginEnabledResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{3}
-}
-
-type ListPluginLogsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// 0: 200.
-	Limit         int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListPluginLogsRequest) Reset() {
-	*x = ListPluginLogsRequest{}
-	mi := &file_harness_host_v1_plugin_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListPluginLogsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListPluginLogsRequest) ProtoMessage() {}
-
-func (x *ListPluginLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_plugin_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListPluginLogsRequest.ProtoReflect.Descriptor instead.
-func (*ListPluginLogsRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *ListPluginLogsRequest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *ListPluginLogsRequest) GetLimit() int64 {
-	if x != nil {
-		return x.Limit
-	}
-	return 0
-}
-
-type ListPluginLogsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Lines         []*v1.LogLine          `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListPluginLogsResponse) Reset() {
-	*x = ListPluginLogsResponse{}
-	mi := &file_harness_host_v1_plugin_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListPluginLogsResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListPluginLogsResponse) ProtoMessage() {}
-
-func (x *ListPluginLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_plugin_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListPluginLogsResponse.ProtoReflect.Descriptor instead.
-func (*ListPluginLogsResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *ListPluginLogsResponse) GetLines() []*v1.LogLine {
-	if x != nil {
-		return x.Lines
-	}
-	return nil
 }
 
 type GetPluginSettingsRequest struct {
@@ -333,7 +333,7 @@ func (x *GetPluginSettingsRequest) GetName() string {
 
 type GetPluginSettingsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	View          *v1.SettingsView       `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"`
+	Settings      *v1.SettingsView       `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -368,14 +368,14 @@ func (*GetPluginSettingsResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *GetPluginSettingsResponse) GetView() *v1.SettingsView {
+func (x *GetPluginSettingsResponse) GetSettings() *v1.SettingsView {
 	if x != nil {
-		return x.View
+		return x.Settings
 	}
 	return nil
 }
 
-type SetPluginSettingsRequest struct {
+type ChangePluginSettingsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// A JSON object; null takes a property back.
@@ -384,20 +384,20 @@ type SetPluginSettingsRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *SetPluginSettingsRequest) Reset() {
-	*x = SetPluginSettingsRequest{}
+func (x *ChangePluginSettingsRequest) Reset() {
+	*x = ChangePluginSettingsRequest{}
 	mi := &file_harness_host_v1_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *SetPluginSettingsRequest) String() string {
+func (x *ChangePluginSettingsRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*SetPluginSettingsRequest) ProtoMessage() {}
+func (*ChangePluginSettingsRequest) ProtoMessage() {}
 
-func (x *SetPluginSettingsRequest) ProtoReflect() protoreflect.Message {
+func (x *ChangePluginSettingsRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_host_v1_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -409,45 +409,45 @@ func (x *SetPluginSettingsRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SetPluginSettingsRequest.ProtoReflect.Descriptor instead.
-func (*SetPluginSettingsRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use ChangePluginSettingsRequest.ProtoReflect.Descriptor instead.
+func (*ChangePluginSettingsRequest) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *SetPluginSettingsRequest) GetName() string {
+func (x *ChangePluginSettingsRequest) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *SetPluginSettingsRequest) GetPatch() []byte {
+func (x *ChangePluginSettingsRequest) GetPatch() []byte {
 	if x != nil {
 		return x.Patch
 	}
 	return nil
 }
 
-type SetPluginSettingsResponse struct {
+type ChangePluginSettingsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *SetPluginSettingsResponse) Reset() {
-	*x = SetPluginSettingsResponse{}
+func (x *ChangePluginSettingsResponse) Reset() {
+	*x = ChangePluginSettingsResponse{}
 	mi := &file_harness_host_v1_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *SetPluginSettingsResponse) String() string {
+func (x *ChangePluginSettingsResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*SetPluginSettingsResponse) ProtoMessage() {}
+func (*ChangePluginSettingsResponse) ProtoMessage() {}
 
-func (x *SetPluginSettingsResponse) ProtoReflect() protoreflect.Message {
+func (x *ChangePluginSettingsResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_host_v1_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -459,8 +459,8 @@ func (x *SetPluginSettingsResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SetPluginSettingsResponse.ProtoReflect.Descriptor instead.
-func (*SetPluginSettingsResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use ChangePluginSettingsResponse.ProtoReflect.Descriptor instead.
+func (*ChangePluginSettingsResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{9}
 }
 
@@ -471,30 +471,30 @@ const file_harness_host_v1_plugin_proto_rawDesc = "" +
 	"\x1charness/host/v1/plugin.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1dharness/types/v1/plugin.proto\"\x14\n" +
 	"\x12ListPluginsRequest\"M\n" +
 	"\x13ListPluginsResponse\x126\n" +
-	"\aplugins\x18\x01 \x03(\v2\x1c.harness.types.v1.PluginInfoR\aplugins\"G\n" +
+	"\aplugins\x18\x01 \x03(\v2\x1c.harness.types.v1.PluginInfoR\aplugins\"@\n" +
+	"\x14ReadPluginLogRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x03R\x05limit\"H\n" +
+	"\x15ReadPluginLogResponse\x12/\n" +
+	"\x05lines\x18\x01 \x03(\v2\x19.harness.types.v1.LogLineR\x05lines\"G\n" +
 	"\x17SetPluginEnabledRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aenabled\x18\x02 \x01(\bR\aenabled\"\x1a\n" +
-	"\x18SetPluginEnabledResponse\"A\n" +
-	"\x15ListPluginLogsRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05limit\x18\x02 \x01(\x03R\x05limit\"I\n" +
-	"\x16ListPluginLogsResponse\x12/\n" +
-	"\x05lines\x18\x01 \x03(\v2\x19.harness.types.v1.LogLineR\x05lines\".\n" +
+	"\x18SetPluginEnabledResponse\".\n" +
 	"\x18GetPluginSettingsRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"O\n" +
-	"\x19GetPluginSettingsResponse\x122\n" +
-	"\x04view\x18\x01 \x01(\v2\x1e.harness.types.v1.SettingsViewR\x04view\"D\n" +
-	"\x18SetPluginSettingsRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"W\n" +
+	"\x19GetPluginSettingsResponse\x12:\n" +
+	"\bsettings\x18\x01 \x01(\v2\x1e.harness.types.v1.SettingsViewR\bsettings\"G\n" +
+	"\x1bChangePluginSettingsRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05patch\x18\x02 \x01(\fR\x05patch\"\x1b\n" +
-	"\x19SetPluginSettingsResponse2\xea\x04\n" +
+	"\x05patch\x18\x02 \x01(\fR\x05patch\"\x1e\n" +
+	"\x1cChangePluginSettingsResponse2\xf1\x04\n" +
 	"\rPluginService\x12j\n" +
-	"\vListPlugins\x12#.harness.host.v1.ListPluginsRequest\x1a$.harness.host.v1.ListPluginsResponse\"\x10\x92\xe1\x18\fplugins.read\x12s\n" +
-	"\x0eListPluginLogs\x12&.harness.host.v1.ListPluginLogsRequest\x1a'.harness.host.v1.ListPluginLogsResponse\"\x10\x92\xe1\x18\fplugins.read\x12z\n" +
+	"\vListPlugins\x12#.harness.host.v1.ListPluginsRequest\x1a$.harness.host.v1.ListPluginsResponse\"\x10\x92\xe1\x18\fplugins.read\x12p\n" +
+	"\rReadPluginLog\x12%.harness.host.v1.ReadPluginLogRequest\x1a&.harness.host.v1.ReadPluginLogResponse\"\x10\x92\xe1\x18\fplugins.read\x12z\n" +
 	"\x10SetPluginEnabled\x12(.harness.host.v1.SetPluginEnabledRequest\x1a).harness.host.v1.SetPluginEnabledResponse\"\x11\x92\xe1\x18\rplugins.admin\x12}\n" +
-	"\x11GetPluginSettings\x12).harness.host.v1.GetPluginSettingsRequest\x1a*.harness.host.v1.GetPluginSettingsResponse\"\x11\x92\xe1\x18\rplugins.admin\x12}\n" +
-	"\x11SetPluginSettings\x12).harness.host.v1.SetPluginSettingsRequest\x1a*.harness.host.v1.SetPluginSettingsResponse\"\x11\x92\xe1\x18\rplugins.adminB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\x11GetPluginSettings\x12).harness.host.v1.GetPluginSettingsRequest\x1a*.harness.host.v1.GetPluginSettingsResponse\"\x11\x92\xe1\x18\rplugins.admin\x12\x86\x01\n" +
+	"\x14ChangePluginSettings\x12,.harness.host.v1.ChangePluginSettingsRequest\x1a-.harness.host.v1.ChangePluginSettingsResponse\"\x11\x92\xe1\x18\rplugins.adminB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_plugin_proto_rawDescOnce sync.Once
@@ -510,34 +510,34 @@ func file_harness_host_v1_plugin_proto_rawDescGZIP() []byte {
 
 var file_harness_host_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_harness_host_v1_plugin_proto_goTypes = []any{
-	(*ListPluginsRequest)(nil),        // 0: harness.host.v1.ListPluginsRequest
-	(*ListPluginsResponse)(nil),       // 1: harness.host.v1.ListPluginsResponse
-	(*SetPluginEnabledRequest)(nil),   // 2: harness.host.v1.SetPluginEnabledRequest
-	(*SetPluginEnabledResponse)(nil),  // 3: harness.host.v1.SetPluginEnabledResponse
-	(*ListPluginLogsRequest)(nil),     // 4: harness.host.v1.ListPluginLogsRequest
-	(*ListPluginLogsResponse)(nil),    // 5: harness.host.v1.ListPluginLogsResponse
-	(*GetPluginSettingsRequest)(nil),  // 6: harness.host.v1.GetPluginSettingsRequest
-	(*GetPluginSettingsResponse)(nil), // 7: harness.host.v1.GetPluginSettingsResponse
-	(*SetPluginSettingsRequest)(nil),  // 8: harness.host.v1.SetPluginSettingsRequest
-	(*SetPluginSettingsResponse)(nil), // 9: harness.host.v1.SetPluginSettingsResponse
-	(*v1.PluginInfo)(nil),             // 10: harness.types.v1.PluginInfo
-	(*v1.LogLine)(nil),                // 11: harness.types.v1.LogLine
-	(*v1.SettingsView)(nil),           // 12: harness.types.v1.SettingsView
+	(*ListPluginsRequest)(nil),           // 0: harness.host.v1.ListPluginsRequest
+	(*ListPluginsResponse)(nil),          // 1: harness.host.v1.ListPluginsResponse
+	(*ReadPluginLogRequest)(nil),         // 2: harness.host.v1.ReadPluginLogRequest
+	(*ReadPluginLogResponse)(nil),        // 3: harness.host.v1.ReadPluginLogResponse
+	(*SetPluginEnabledRequest)(nil),      // 4: harness.host.v1.SetPluginEnabledRequest
+	(*SetPluginEnabledResponse)(nil),     // 5: harness.host.v1.SetPluginEnabledResponse
+	(*GetPluginSettingsRequest)(nil),     // 6: harness.host.v1.GetPluginSettingsRequest
+	(*GetPluginSettingsResponse)(nil),    // 7: harness.host.v1.GetPluginSettingsResponse
+	(*ChangePluginSettingsRequest)(nil),  // 8: harness.host.v1.ChangePluginSettingsRequest
+	(*ChangePluginSettingsResponse)(nil), // 9: harness.host.v1.ChangePluginSettingsResponse
+	(*v1.PluginInfo)(nil),                // 10: harness.types.v1.PluginInfo
+	(*v1.LogLine)(nil),                   // 11: harness.types.v1.LogLine
+	(*v1.SettingsView)(nil),              // 12: harness.types.v1.SettingsView
 }
 var file_harness_host_v1_plugin_proto_depIdxs = []int32{
 	10, // 0: harness.host.v1.ListPluginsResponse.plugins:type_name -> harness.types.v1.PluginInfo
-	11, // 1: harness.host.v1.ListPluginLogsResponse.lines:type_name -> harness.types.v1.LogLine
-	12, // 2: harness.host.v1.GetPluginSettingsResponse.view:type_name -> harness.types.v1.SettingsView
+	11, // 1: harness.host.v1.ReadPluginLogResponse.lines:type_name -> harness.types.v1.LogLine
+	12, // 2: harness.host.v1.GetPluginSettingsResponse.settings:type_name -> harness.types.v1.SettingsView
 	0,  // 3: harness.host.v1.PluginService.ListPlugins:input_type -> harness.host.v1.ListPluginsRequest
-	4,  // 4: harness.host.v1.PluginService.ListPluginLogs:input_type -> harness.host.v1.ListPluginLogsRequest
-	2,  // 5: harness.host.v1.PluginService.SetPluginEnabled:input_type -> harness.host.v1.SetPluginEnabledRequest
+	2,  // 4: harness.host.v1.PluginService.ReadPluginLog:input_type -> harness.host.v1.ReadPluginLogRequest
+	4,  // 5: harness.host.v1.PluginService.SetPluginEnabled:input_type -> harness.host.v1.SetPluginEnabledRequest
 	6,  // 6: harness.host.v1.PluginService.GetPluginSettings:input_type -> harness.host.v1.GetPluginSettingsRequest
-	8,  // 7: harness.host.v1.PluginService.SetPluginSettings:input_type -> harness.host.v1.SetPluginSettingsRequest
+	8,  // 7: harness.host.v1.PluginService.ChangePluginSettings:input_type -> harness.host.v1.ChangePluginSettingsRequest
 	1,  // 8: harness.host.v1.PluginService.ListPlugins:output_type -> harness.host.v1.ListPluginsResponse
-	5,  // 9: harness.host.v1.PluginService.ListPluginLogs:output_type -> harness.host.v1.ListPluginLogsResponse
-	3,  // 10: harness.host.v1.PluginService.SetPluginEnabled:output_type -> harness.host.v1.SetPluginEnabledResponse
+	3,  // 9: harness.host.v1.PluginService.ReadPluginLog:output_type -> harness.host.v1.ReadPluginLogResponse
+	5,  // 10: harness.host.v1.PluginService.SetPluginEnabled:output_type -> harness.host.v1.SetPluginEnabledResponse
 	7,  // 11: harness.host.v1.PluginService.GetPluginSettings:output_type -> harness.host.v1.GetPluginSettingsResponse
-	9,  // 12: harness.host.v1.PluginService.SetPluginSettings:output_type -> harness.host.v1.SetPluginSettingsResponse
+	9,  // 12: harness.host.v1.PluginService.ChangePluginSettings:output_type -> harness.host.v1.ChangePluginSettingsResponse
 	8,  // [8:13] is the sub-list for method output_type
 	3,  // [3:8] is the sub-list for method input_type
 	3,  // [3:3] is the sub-list for extension type_name

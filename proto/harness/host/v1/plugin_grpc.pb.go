@@ -19,11 +19,11 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	PluginService_ListPlugins_FullMethodName       = "/harness.host.v1.PluginService/ListPlugins"
-	PluginService_ListPluginLogs_FullMethodName    = "/harness.host.v1.PluginService/ListPluginLogs"
-	PluginService_SetPluginEnabled_FullMethodName  = "/harness.host.v1.PluginService/SetPluginEnabled"
-	PluginService_GetPluginSettings_FullMethodName = "/harness.host.v1.PluginService/GetPluginSettings"
-	PluginService_SetPluginSettings_FullMethodName = "/harness.host.v1.PluginService/SetPluginSettings"
+	PluginService_ListPlugins_FullMethodName          = "/harness.host.v1.PluginService/ListPlugins"
+	PluginService_ReadPluginLog_FullMethodName        = "/harness.host.v1.PluginService/ReadPluginLog"
+	PluginService_SetPluginEnabled_FullMethodName     = "/harness.host.v1.PluginService/SetPluginEnabled"
+	PluginService_GetPluginSettings_FullMethodName    = "/harness.host.v1.PluginService/GetPluginSettings"
+	PluginService_ChangePluginSettings_FullMethodName = "/harness.host.v1.PluginService/ChangePluginSettings"
 )
 
 // PluginServiceClient is the client API for PluginService service.
@@ -34,16 +34,18 @@ const (
 type PluginServiceClient interface {
 	// ListPlugins returns the registry in the operator's order. Needs plugins.read.
 	ListPlugins(ctx context.Context, in *ListPluginsRequest, opts ...grpc.CallOption) (*ListPluginsResponse, error)
-	// ListPluginLogs returns the newest lines of a plugin's log. Needs plugins.read.
-	ListPluginLogs(ctx context.Context, in *ListPluginLogsRequest, opts ...grpc.CallOption) (*ListPluginLogsResponse, error)
-	// SetPluginEnabled turns a plugin on or off. Needs plugins.admin.
+	// ReadPluginLog returns the newest lines of a plugin's log, the oldest first. Needs
+	// plugins.read.
+	ReadPluginLog(ctx context.Context, in *ReadPluginLogRequest, opts ...grpc.CallOption) (*ReadPluginLogResponse, error)
+	// SetPluginEnabled turns a plugin on or off. Turning on clears a quarantine.
+	// ALREADY_EXISTS when another plugin has one of its commands. Needs plugins.admin.
 	SetPluginEnabled(ctx context.Context, in *SetPluginEnabledRequest, opts ...grpc.CallOption) (*SetPluginEnabledResponse, error)
 	// GetPluginSettings returns a plugin's settings without its secrets. Needs
 	// plugins.admin.
 	GetPluginSettings(ctx context.Context, in *GetPluginSettingsRequest, opts ...grpc.CallOption) (*GetPluginSettingsResponse, error)
-	// SetPluginSettings changes the properties that the patch names. Needs
-	// plugins.admin.
-	SetPluginSettings(ctx context.Context, in *SetPluginSettingsRequest, opts ...grpc.CallOption) (*SetPluginSettingsResponse, error)
+	// ChangePluginSettings changes the properties that the patch names. INVALID_ARGUMENT
+	// when the outcome does not fit the plugin's schema. Needs plugins.admin.
+	ChangePluginSettings(ctx context.Context, in *ChangePluginSettingsRequest, opts ...grpc.CallOption) (*ChangePluginSettingsResponse, error)
 }
 
 type pluginServiceClient struct {
@@ -64,10 +66,10 @@ func (c *pluginServiceClient) ListPlugins(ctx context.Context, in *ListPluginsRe
 	return out, nil
 }
 
-func (c *pluginServiceClient) ListPluginLogs(ctx context.Context, in *ListPluginLogsRequest, opts ...grpc.CallOption) (*ListPluginLogsResponse, error) {
+func (c *pluginServiceClient) ReadPluginLog(ctx context.Context, in *ReadPluginLogRequest, opts ...grpc.CallOption) (*ReadPluginLogResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ListPluginLogsResponse)
-	err := c.cc.Invoke(ctx, PluginService_ListPluginLogs_FullMethodName, in, out, cOpts...)
+	out := new(ReadPluginLogResponse)
+	err := c.cc.Invoke(ctx, PluginService_ReadPluginLog_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +96,10 @@ func (c *pluginServiceClient) GetPluginSettings(ctx context.Context, in *GetPlug
 	return out, nil
 }
 
-func (c *pluginServiceClient) SetPluginSettings(ctx context.Context, in *SetPluginSettingsRequest, opts ...grpc.CallOption) (*SetPluginSettingsResponse, error) {
+func (c *pluginServiceClient) ChangePluginSettings(ctx context.Context, in *ChangePluginSettingsRequest, opts ...grpc.CallOption) (*ChangePluginSettingsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(SetPluginSettingsResponse)
-	err := c.cc.Invoke(ctx, PluginService_SetPluginSettings_FullMethodName, in, out, cOpts...)
+	out := new(ChangePluginSettingsResponse)
+	err := c.cc.Invoke(ctx, PluginService_ChangePluginSettings_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -112,16 +114,18 @@ func (c *pluginServiceClient) SetPluginSettings(ctx context.Context, in *SetPlug
 type PluginServiceServer interface {
 	// ListPlugins returns the registry in the operator's order. Needs plugins.read.
 	ListPlugins(context.Context, *ListPluginsRequest) (*ListPluginsResponse, error)
-	// ListPluginLogs returns the newest lines of a plugin's log. Needs plugins.read.
-	ListPluginLogs(context.Context, *ListPluginLogsRequest) (*ListPluginLogsResponse, error)
-	// SetPluginEnabled turns a plugin on or off. Needs plugins.admin.
+	// ReadPluginLog returns the newest lines of a plugin's log, the oldest first. Needs
+	// plugins.read.
+	ReadPluginLog(context.Context, *ReadPluginLogRequest) (*ReadPluginLogResponse, error)
+	// SetPluginEnabled turns a plugin on or off. Turning on clears a quarantine.
+	// ALREADY_EXISTS when another plugin has one of its commands. Needs plugins.admin.
 	SetPluginEnabled(context.Context, *SetPluginEnabledRequest) (*SetPluginEnabledResponse, error)
 	// GetPluginSettings returns a plugin's settings without its secrets. Needs
 	// plugins.admin.
 	GetPluginSettings(context.Context, *GetPluginSettingsRequest) (*GetPluginSettingsResponse, error)
-	// SetPluginSettings changes the properties that the patch names. Needs
-	// plugins.admin.
-	SetPluginSettings(context.Context, *SetPluginSettingsRequest) (*SetPluginSettingsResponse, error)
+	// ChangePluginSettings changes the properties that the patch names. INVALID_ARGUMENT
+	// when the outcome does not fit the plugin's schema. Needs plugins.admin.
+	ChangePluginSettings(context.Context, *ChangePluginSettingsRequest) (*ChangePluginSettingsResponse, error)
 	mustEmbedUnimplementedPluginServiceServer()
 }
 
@@ -135,8 +139,8 @@ type UnimplementedPluginServiceServer struct{}
 func (UnimplementedPluginServiceServer) ListPlugins(context.Context, *ListPluginsRequest) (*ListPluginsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListPlugins not implemented")
 }
-func (UnimplementedPluginServiceServer) ListPluginLogs(context.Context, *ListPluginLogsRequest) (*ListPluginLogsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ListPluginLogs not implemented")
+func (UnimplementedPluginServiceServer) ReadPluginLog(context.Context, *ReadPluginLogRequest) (*ReadPluginLogResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadPluginLog not implemented")
 }
 func (UnimplementedPluginServiceServer) SetPluginEnabled(context.Context, *SetPluginEnabledRequest) (*SetPluginEnabledResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetPluginEnabled not implemented")
@@ -144,8 +148,8 @@ func (UnimplementedPluginServiceServer) SetPluginEnabled(context.Context, *SetPl
 func (UnimplementedPluginServiceServer) GetPluginSettings(context.Context, *GetPluginSettingsRequest) (*GetPluginSettingsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetPluginSettings not implemented")
 }
-func (UnimplementedPluginServiceServer) SetPluginSettings(context.Context, *SetPluginSettingsRequest) (*SetPluginSettingsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method SetPluginSettings not implemented")
+func (UnimplementedPluginServiceServer) ChangePluginSettings(context.Context, *ChangePluginSettingsRequest) (*ChangePluginSettingsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ChangePluginSettings not implemented")
 }
 func (UnimplementedPluginServiceServer) mustEmbedUnimplementedPluginServiceServer() {}
 func (UnimplementedPluginServiceServer) testEmbeddedByValue()                       {}
@@ -186,20 +190,20 @@ func _PluginService_ListPlugins_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
-func _PluginService_ListPluginLogs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ListPluginLogsRequest)
+func _PluginService_ReadPluginLog_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadPluginLogRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(PluginServiceServer).ListPluginLogs(ctx, in)
+		return srv.(PluginServiceServer).ReadPluginLog(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: PluginService_ListPluginLogs_FullMethodName,
+		FullMethod: PluginService_ReadPluginLog_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PluginServiceServer).ListPluginLogs(ctx, req.(*ListPluginLogsRequest))
+		return srv.(PluginServiceServer).ReadPluginLog(ctx, req.(*ReadPluginLogRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -240,20 +244,20 @@ func _PluginService_GetPluginSettings_Handler(srv interface{}, ctx context.Conte
 	return interceptor(ctx, in, info, handler)
 }
 
-func _PluginService_SetPluginSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(SetPluginSettingsRequest)
+func _PluginService_ChangePluginSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangePluginSettingsRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(PluginServiceServer).SetPluginSettings(ctx, in)
+		return srv.(PluginServiceServer).ChangePluginSettings(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: PluginService_SetPluginSettings_FullMethodName,
+		FullMethod: PluginService_ChangePluginSettings_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PluginServiceServer).SetPluginSettings(ctx, req.(*SetPluginSettingsRequest))
+		return srv.(PluginServiceServer).ChangePluginSettings(ctx, req.(*ChangePluginSettingsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -270,8 +274,8 @@ var PluginService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _PluginService_ListPlugins_Handler,
 		},
 		{
-			MethodName: "ListPluginLogs",
-			Handler:    _PluginService_ListPluginLogs_Handler,
+			MethodName: "ReadPluginLog",
+			Handler:    _PluginService_ReadPluginLog_Handler,
 		},
 		{
 			MethodName: "SetPluginEnabled",
@@ -282,8 +286,8 @@ var PluginService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _PluginService_GetPluginSettings_Handler,
 		},
 		{
-			MethodName: "SetPluginSettings",
-			Handler:    _PluginService_SetPluginSettings_Handler,
+			MethodName: "ChangePluginSettings",
+			Handler:    _PluginService_ChangePluginSettings_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

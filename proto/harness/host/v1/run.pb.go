@@ -199,8 +199,11 @@ func (x *ListRunsResponse) GetRuns() []*v1.Run {
 }
 
 type CancelRunRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The person in whose name the plugin asks; empty: the plugin itself. The run says who
+	// it was.
+	Author        string `protobuf:"bytes,2,opt,name=author,proto3" json:"author,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -242,9 +245,17 @@ func (x *CancelRunRequest) GetId() string {
 	return ""
 }
 
+func (x *CancelRunRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
 type CancelRunResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Run           *v1.Run                `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One that executes ends a moment later.
+	Run           *v1.Run `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -378,7 +389,9 @@ type StopThreadRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	ThreadId string                 `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
 	// keep or drop.
-	Queue         string `protobuf:"bytes,2,opt,name=queue,proto3" json:"queue,omitempty"`
+	Queue string `protobuf:"bytes,2,opt,name=queue,proto3" json:"queue,omitempty"`
+	// As in CancelRunRequest.
+	Author        string `protobuf:"bytes,3,opt,name=author,proto3" json:"author,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -423,6 +436,13 @@ func (x *StopThreadRequest) GetThreadId() string {
 func (x *StopThreadRequest) GetQueue() string {
 	if x != nil {
 		return x.Queue
+	}
+	return ""
+}
+
+func (x *StopThreadRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
 	}
 	return ""
 }
@@ -483,18 +503,20 @@ const file_harness_host_v1_run_proto_rawDesc = "" +
 	"\x0fListRunsRequest\x120\n" +
 	"\x05query\x18\x01 \x01(\v2\x1a.harness.types.v1.RunQueryR\x05query\"=\n" +
 	"\x10ListRunsResponse\x12)\n" +
-	"\x04runs\x18\x01 \x03(\v2\x15.harness.types.v1.RunR\x04runs\"\"\n" +
+	"\x04runs\x18\x01 \x03(\v2\x15.harness.types.v1.RunR\x04runs\":\n" +
 	"\x10CancelRunRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"<\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06author\x18\x02 \x01(\tR\x06author\"<\n" +
 	"\x11CancelRunResponse\x12'\n" +
 	"\x03run\x18\x01 \x01(\v2\x15.harness.types.v1.RunR\x03run\"!\n" +
 	"\x0fRetryRunRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"J\n" +
 	"\x10RetryRunResponse\x126\n" +
-	"\baccepted\x18\x01 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"F\n" +
+	"\baccepted\x18\x01 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"^\n" +
 	"\x11StopThreadRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x14\n" +
-	"\x05queue\x18\x02 \x01(\tR\x05queue\"I\n" +
+	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x16\n" +
+	"\x06author\x18\x03 \x01(\tR\x06author\"I\n" +
 	"\x12StopThreadResponse\x123\n" +
 	"\astopped\x18\x01 \x01(\v2\x19.harness.types.v1.StoppedR\astopped2\xf8\x03\n" +
 	"\n" +

@@ -36,11 +36,10 @@ type RunServiceClient interface {
 	GetRun(ctx context.Context, in *GetRunRequest, opts ...grpc.CallOption) (*GetRunResponse, error)
 	// ListRuns returns the selected runs. Needs runs.read.
 	ListRuns(ctx context.Context, in *ListRunsRequest, opts ...grpc.CallOption) (*ListRunsResponse, error)
-	// CancelRun ends a run that waits, or interrupts one that executes. Needs
-	// runs.control.
+	// CancelRun ends a run that waits, or interrupts one that executes. Needs runs.control.
 	CancelRun(ctx context.Context, in *CancelRunRequest, opts ...grpc.CallOption) (*CancelRunResponse, error)
-	// RetryRun gives the message of a run that failed or was cancelled once more, as a
-	// new message; idempotent by the run. Needs runs.control.
+	// RetryRun gives the message of a run that failed or was cancelled once more, as a new
+	// message; idempotent by the run. Needs runs.control.
 	RetryRun(ctx context.Context, in *RetryRunRequest, opts ...grpc.CallOption) (*RetryRunResponse, error)
 	// StopThread interrupts what a thread is doing, and keeps or drops what waits in it.
 	// Needs runs.control.
@@ -115,11 +114,10 @@ type RunServiceServer interface {
 	GetRun(context.Context, *GetRunRequest) (*GetRunResponse, error)
 	// ListRuns returns the selected runs. Needs runs.read.
 	ListRuns(context.Context, *ListRunsRequest) (*ListRunsResponse, error)
-	// CancelRun ends a run that waits, or interrupts one that executes. Needs
-	// runs.control.
+	// CancelRun ends a run that waits, or interrupts one that executes. Needs runs.control.
 	CancelRun(context.Context, *CancelRunRequest) (*CancelRunResponse, error)
-	// RetryRun gives the message of a run that failed or was cancelled once more, as a
-	// new message; idempotent by the run. Needs runs.control.
+	// RetryRun gives the message of a run that failed or was cancelled once more, as a new
+	// message; idempotent by the run. Needs runs.control.
 	RetryRun(context.Context, *RetryRunRequest) (*RetryRunResponse, error)
 	// StopThread interrupts what a thread is doing, and keeps or drops what waits in it.
 	// Needs runs.control.

@@ -28,7 +28,7 @@ const (
 //
 // SettingsService reads the plugin's own settings.
 type SettingsServiceClient interface {
-	// GetSettings returns the settings, a JSON object.
+	// GetSettings returns the settings.
 	GetSettings(ctx context.Context, in *GetSettingsRequest, opts ...grpc.CallOption) (*GetSettingsResponse, error)
 }
 
@@ -56,7 +56,7 @@ func (c *settingsServiceClient) GetSettings(ctx context.Context, in *GetSettings
 //
 // SettingsService reads the plugin's own settings.
 type SettingsServiceServer interface {
-	// GetSettings returns the settings, a JSON object.
+	// GetSettings returns the settings.
 	GetSettings(context.Context, *GetSettingsRequest) (*GetSettingsResponse, error)
 	mustEmbedUnimplementedSettingsServiceServer()
 }

@@ -7,6 +7,7 @@
 package hostv1
 
 import (
+	v1 "github.com/seed-706843ae/harness/proto/harness/types/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -67,7 +68,7 @@ func (x *GetStateRequest) GetKey() string {
 
 type GetStateResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Value         []byte                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	Entry         *v1.StateEntry         `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -102,17 +103,21 @@ func (*GetStateResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_state_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *GetStateResponse) GetValue() []byte {
+func (x *GetStateResponse) GetEntry() *v1.StateEntry {
 	if x != nil {
-		return x.Value
+		return x.Entry
 	}
 	return nil
 }
 
 type PutStateRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 512 bytes.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// At most 1 MiB.
+	Value []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// Absent: in any case.
+	Condition     *v1.StateCondition `protobuf:"bytes,3,opt,name=condition,proto3" json:"condition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -161,8 +166,17 @@ func (x *PutStateRequest) GetValue() []byte {
 	return nil
 }
 
+func (x *PutStateRequest) GetCondition() *v1.StateCondition {
+	if x != nil {
+		return x.Condition
+	}
+	return nil
+}
+
 type PutStateResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That the key is of now.
+	Revision      int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -197,9 +211,18 @@ func (*PutStateResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_state_proto_rawDescGZIP(), []int{3}
 }
 
+func (x *PutStateResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 type DeleteStateRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Absent: in any case.
+	Condition     *v1.StateCondition `protobuf:"bytes,2,opt,name=condition,proto3" json:"condition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -241,6 +264,13 @@ func (x *DeleteStateRequest) GetKey() string {
 	return ""
 }
 
+func (x *DeleteStateRequest) GetCondition() *v1.StateCondition {
+	if x != nil {
+		return x.Condition
+	}
+	return nil
+}
+
 type DeleteStateResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -277,27 +307,33 @@ func (*DeleteStateResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_state_proto_rawDescGZIP(), []int{5}
 }
 
-type ListStateKeysRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Prefix        string                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
+type ListStateRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Prefix string                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// The last key of the page before.
+	After string `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
+	// 0: 100; at most 1000.
+	Limit int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Without the values.
+	KeysOnly      bool `protobuf:"varint,4,opt,name=keys_only,json=keysOnly,proto3" json:"keys_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ListStateKeysRequest) Reset() {
-	*x = ListStateKeysRequest{}
+func (x *ListStateRequest) Reset() {
+	*x = ListStateRequest{}
 	mi := &file_harness_host_v1_state_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListStateKeysRequest) String() string {
+func (x *ListStateRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListStateKeysRequest) ProtoMessage() {}
+func (*ListStateRequest) ProtoMessage() {}
 
-func (x *ListStateKeysRequest) ProtoReflect() protoreflect.Message {
+func (x *ListStateRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_host_v1_state_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -309,39 +345,63 @@ func (x *ListStateKeysRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListStateKeysRequest.ProtoReflect.Descriptor instead.
-func (*ListStateKeysRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use ListStateRequest.ProtoReflect.Descriptor instead.
+func (*ListStateRequest) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_state_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *ListStateKeysRequest) GetPrefix() string {
+func (x *ListStateRequest) GetPrefix() string {
 	if x != nil {
 		return x.Prefix
 	}
 	return ""
 }
 
-type ListStateKeysResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Keys          []string               `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+func (x *ListStateRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *ListStateRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListStateRequest) GetKeysOnly() bool {
+	if x != nil {
+		return x.KeysOnly
+	}
+	return false
+}
+
+type ListStateResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 8 MiB of them.
+	Entries []*v1.StateEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// There are keys after the last one.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ListStateKeysResponse) Reset() {
-	*x = ListStateKeysResponse{}
+func (x *ListStateResponse) Reset() {
+	*x = ListStateResponse{}
 	mi := &file_harness_host_v1_state_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListStateKeysResponse) String() string {
+func (x *ListStateResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListStateKeysResponse) ProtoMessage() {}
+func (*ListStateResponse) ProtoMessage() {}
 
-func (x *ListStateKeysResponse) ProtoReflect() protoreflect.Message {
+func (x *ListStateResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_host_v1_state_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -353,43 +413,57 @@ func (x *ListStateKeysResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListStateKeysResponse.ProtoReflect.Descriptor instead.
-func (*ListStateKeysResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use ListStateResponse.ProtoReflect.Descriptor instead.
+func (*ListStateResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_state_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *ListStateKeysResponse) GetKeys() []string {
+func (x *ListStateResponse) GetEntries() []*v1.StateEntry {
 	if x != nil {
-		return x.Keys
+		return x.Entries
 	}
 	return nil
+}
+
+func (x *ListStateResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
 }
 
 var File_harness_host_v1_state_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/host/v1/state.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\"#\n" +
+	"\x1bharness/host/v1/state.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1charness/types/v1/state.proto\"#\n" +
 	"\x0fGetStateRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"(\n" +
-	"\x10GetStateResponse\x12\x14\n" +
-	"\x05value\x18\x01 \x01(\fR\x05value\"9\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"F\n" +
+	"\x10GetStateResponse\x122\n" +
+	"\x05entry\x18\x01 \x01(\v2\x1c.harness.types.v1.StateEntryR\x05entry\"y\n" +
 	"\x0fPutStateRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value\"\x12\n" +
-	"\x10PutStateResponse\"&\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\x12>\n" +
+	"\tcondition\x18\x03 \x01(\v2 .harness.types.v1.StateConditionR\tcondition\".\n" +
+	"\x10PutStateResponse\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\"f\n" +
 	"\x12DeleteStateRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\x15\n" +
-	"\x13DeleteStateResponse\".\n" +
-	"\x14ListStateKeysRequest\x12\x16\n" +
-	"\x06prefix\x18\x01 \x01(\tR\x06prefix\"+\n" +
-	"\x15ListStateKeysResponse\x12\x12\n" +
-	"\x04keys\x18\x01 \x03(\tR\x04keys2\x96\x03\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12>\n" +
+	"\tcondition\x18\x02 \x01(\v2 .harness.types.v1.StateConditionR\tcondition\"\x15\n" +
+	"\x13DeleteStateResponse\"s\n" +
+	"\x10ListStateRequest\x12\x16\n" +
+	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x03R\x05limit\x12\x1b\n" +
+	"\tkeys_only\x18\x04 \x01(\bR\bkeysOnly\"_\n" +
+	"\x11ListStateResponse\x126\n" +
+	"\aentries\x18\x01 \x03(\v2\x1c.harness.types.v1.StateEntryR\aentries\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more2\x8a\x03\n" +
 	"\fStateService\x12Z\n" +
 	"\bGetState\x12 .harness.host.v1.GetStateRequest\x1a!.harness.host.v1.GetStateResponse\"\t\x92\xe1\x18\x05state\x12Z\n" +
 	"\bPutState\x12 .harness.host.v1.PutStateRequest\x1a!.harness.host.v1.PutStateResponse\"\t\x92\xe1\x18\x05state\x12c\n" +
-	"\vDeleteState\x12#.harness.host.v1.DeleteStateRequest\x1a$.harness.host.v1.DeleteStateResponse\"\t\x92\xe1\x18\x05state\x12i\n" +
-	"\rListStateKeys\x12%.harness.host.v1.ListStateKeysRequest\x1a&.harness.host.v1.ListStateKeysResponse\"\t\x92\xe1\x18\x05stateB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\vDeleteState\x12#.harness.host.v1.DeleteStateRequest\x1a$.harness.host.v1.DeleteStateResponse\"\t\x92\xe1\x18\x05state\x12]\n" +
+	"\tListState\x12!.harness.host.v1.ListStateRequest\x1a\".harness.host.v1.ListStateResponse\"\t\x92\xe1\x18\x05stateB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_state_proto_rawDescOnce sync.Once
@@ -405,29 +479,35 @@ func file_harness_host_v1_state_proto_rawDescGZIP() []byte {
 
 var file_harness_host_v1_state_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_harness_host_v1_state_proto_goTypes = []any{
-	(*GetStateRequest)(nil),       // 0: harness.host.v1.GetStateRequest
-	(*GetStateResponse)(nil),      // 1: harness.host.v1.GetStateResponse
-	(*PutStateRequest)(nil),       // 2: harness.host.v1.PutStateRequest
-	(*PutStateResponse)(nil),      // 3: harness.host.v1.PutStateResponse
-	(*DeleteStateRequest)(nil),    // 4: harness.host.v1.DeleteStateRequest
-	(*DeleteStateResponse)(nil),   // 5: harness.host.v1.DeleteStateResponse
-	(*ListStateKeysRequest)(nil),  // 6: harness.host.v1.ListStateKeysRequest
-	(*ListStateKeysResponse)(nil), // 7: harness.host.v1.ListStateKeysResponse
+	(*GetStateRequest)(nil),     // 0: harness.host.v1.GetStateRequest
+	(*GetStateResponse)(nil),    // 1: harness.host.v1.GetStateResponse
+	(*PutStateRequest)(nil),     // 2: harness.host.v1.PutStateRequest
+	(*PutStateResponse)(nil),    // 3: harness.host.v1.PutStateResponse
+	(*DeleteStateRequest)(nil),  // 4: harness.host.v1.DeleteStateRequest
+	(*DeleteStateResponse)(nil), // 5: harness.host.v1.DeleteStateResponse
+	(*ListStateRequest)(nil),    // 6: harness.host.v1.ListStateRequest
+	(*ListStateResponse)(nil),   // 7: harness.host.v1.ListStateResponse
+	(*v1.StateEntry)(nil),       // 8: harness.types.v1.StateEntry
+	(*v1.StateCondition)(nil),   // 9: harness.types.v1.StateCondition
 }
 var file_harness_host_v1_state_proto_depIdxs = []int32{
-	0, // 0: harness.host.v1.StateService.GetState:input_type -> harness.host.v1.GetStateRequest
-	2, // 1: harness.host.v1.StateService.PutState:input_type -> harness.host.v1.PutStateRequest
-	4, // 2: harness.host.v1.StateService.DeleteState:input_type -> harness.host.v1.DeleteStateRequest
-	6, // 3: harness.host.v1.StateService.ListStateKeys:input_type -> harness.host.v1.ListStateKeysRequest
-	1, // 4: harness.host.v1.StateService.GetState:output_type -> harness.host.v1.GetStateResponse
-	3, // 5: harness.host.v1.StateService.PutState:output_type -> harness.host.v1.PutStateResponse
-	5, // 6: harness.host.v1.StateService.DeleteState:output_type -> harness.host.v1.DeleteStateResponse
-	7, // 7: harness.host.v1.StateService.ListStateKeys:output_type -> harness.host.v1.ListStateKeysResponse
-	4, // [4:8] is the sub-list for method output_type
-	0, // [0:4] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	8, // 0: harness.host.v1.GetStateResponse.entry:type_name -> harness.types.v1.StateEntry
+	9, // 1: harness.host.v1.PutStateRequest.condition:type_name -> harness.types.v1.StateCondition
+	9, // 2: harness.host.v1.DeleteStateRequest.condition:type_name -> harness.types.v1.StateCondition
+	8, // 3: harness.host.v1.ListStateResponse.entries:type_name -> harness.types.v1.StateEntry
+	0, // 4: harness.host.v1.StateService.GetState:input_type -> harness.host.v1.GetStateRequest
+	2, // 5: harness.host.v1.StateService.PutState:input_type -> harness.host.v1.PutStateRequest
+	4, // 6: harness.host.v1.StateService.DeleteState:input_type -> harness.host.v1.DeleteStateRequest
+	6, // 7: harness.host.v1.StateService.ListState:input_type -> harness.host.v1.ListStateRequest
+	1, // 8: harness.host.v1.StateService.GetState:output_type -> harness.host.v1.GetStateResponse
+	3, // 9: harness.host.v1.StateService.PutState:output_type -> harness.host.v1.PutStateResponse
+	5, // 10: harness.host.v1.StateService.DeleteState:output_type -> harness.host.v1.DeleteStateResponse
+	7, // 11: harness.host.v1.StateService.ListState:output_type -> harness.host.v1.ListStateResponse
+	8, // [8:12] is the sub-list for method output_type
+	4, // [4:8] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_state_proto_init() }

@@ -19,10 +19,10 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	StateService_GetState_FullMethodName      = "/harness.host.v1.StateService/GetState"
-	StateService_PutState_FullMethodName      = "/harness.host.v1.StateService/PutState"
-	StateService_DeleteState_FullMethodName   = "/harness.host.v1.StateService/DeleteState"
-	StateService_ListStateKeys_FullMethodName = "/harness.host.v1.StateService/ListStateKeys"
+	StateService_GetState_FullMethodName    = "/harness.host.v1.StateService/GetState"
+	StateService_PutState_FullMethodName    = "/harness.host.v1.StateService/PutState"
+	StateService_DeleteState_FullMethodName = "/harness.host.v1.StateService/DeleteState"
+	StateService_ListState_FullMethodName   = "/harness.host.v1.StateService/ListState"
 )
 
 // StateServiceClient is the client API for StateService service.
@@ -31,14 +31,14 @@ const (
 //
 // StateService is a small store of the plugin's own. Needs state.
 type StateServiceClient interface {
-	// GetState returns the value of a key, or NOT_FOUND.
+	// GetState returns the entry of a key, or NOT_FOUND.
 	GetState(ctx context.Context, in *GetStateRequest, opts ...grpc.CallOption) (*GetStateResponse, error)
-	// PutState sets the value of a key.
+	// PutState sets the value of a key, if the condition holds: ALREADY_EXISTS when not.
 	PutState(ctx context.Context, in *PutStateRequest, opts ...grpc.CallOption) (*PutStateResponse, error)
-	// DeleteState removes a key; an absent one is no error.
+	// DeleteState removes a key, if the condition holds; an absent one is no error.
 	DeleteState(ctx context.Context, in *DeleteStateRequest, opts ...grpc.CallOption) (*DeleteStateResponse, error)
-	// ListStateKeys returns the keys that begin with a prefix, sorted.
-	ListStateKeys(ctx context.Context, in *ListStateKeysRequest, opts ...grpc.CallOption) (*ListStateKeysResponse, error)
+	// ListState returns the entries whose keys begin with a prefix, by key.
+	ListState(ctx context.Context, in *ListStateRequest, opts ...grpc.CallOption) (*ListStateResponse, error)
 }
 
 type stateServiceClient struct {
@@ -79,10 +79,10 @@ func (c *stateServiceClient) DeleteState(ctx context.Context, in *DeleteStateReq
 	return out, nil
 }
 
-func (c *stateServiceClient) ListStateKeys(ctx context.Context, in *ListStateKeysRequest, opts ...grpc.CallOption) (*ListStateKeysResponse, error) {
+func (c *stateServiceClient) ListState(ctx context.Context, in *ListStateRequest, opts ...grpc.CallOption) (*ListStateResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ListStateKeysResponse)
-	err := c.cc.Invoke(ctx, StateService_ListStateKeys_FullMethodName, in, out, cOpts...)
+	out := new(ListStateResponse)
+	err := c.cc.Invoke(ctx, StateService_ListState_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -95,14 +95,14 @@ func (c *stateServiceClient) ListStateKeys(ctx context.Context, in *ListStateKey
 //
 // StateService is a small store of the plugin's own. Needs state.
 type StateServiceServer interface {
-	// GetState returns the value of a key, or NOT_FOUND.
+	// GetState returns the entry of a key, or NOT_FOUND.
 	GetState(context.Context, *GetStateRequest) (*GetStateResponse, error)
-	// PutState sets the value of a key.
+	// PutState sets the value of a key, if the condition holds: ALREADY_EXISTS when not.
 	PutState(context.Context, *PutStateRequest) (*PutStateResponse, error)
-	// DeleteState removes a key; an absent one is no error.
+	// DeleteState removes a key, if the condition holds; an absent one is no error.
 	DeleteState(context.Context, *DeleteStateRequest) (*DeleteStateResponse, error)
-	// ListStateKeys returns the keys that begin with a prefix, sorted.
-	ListStateKeys(context.Context, *ListStateKeysRequest) (*ListStateKeysResponse, error)
+	// ListState returns the entries whose keys begin with a prefix, by key.
+	ListState(context.Context, *ListStateRequest) (*ListStateResponse, error)
 	mustEmbedUnimplementedStateServiceServer()
 }
 
@@ -122,8 +122,8 @@ func (UnimplementedStateServiceServer) PutState(context.Context, *PutStateReques
 func (UnimplementedStateServiceServer) DeleteState(context.Context, *DeleteStateRequest) (*DeleteStateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteState not implemented")
 }
-func (UnimplementedStateServiceServer) ListStateKeys(context.Context, *ListStateKeysRequest) (*ListStateKeysResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ListStateKeys not implemented")
+func (UnimplementedStateServiceServer) ListState(context.Context, *ListStateRequest) (*ListStateResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListState not implemented")
 }
 func (UnimplementedStateServiceServer) mustEmbedUnimplementedStateServiceServer() {}
 func (UnimplementedStateServiceServer) testEmbeddedByValue()                      {}
@@ -200,20 +200,20 @@ func _StateService_DeleteState_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
-func _StateService_ListStateKeys_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ListStateKeysRequest)
+func _StateService_ListState_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListStateRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(StateServiceServer).ListStateKeys(ctx, in)
+		return srv.(StateServiceServer).ListState(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: StateService_ListStateKeys_FullMethodName,
+		FullMethod: StateService_ListState_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(StateServiceServer).ListStateKeys(ctx, req.(*ListStateKeysRequest))
+		return srv.(StateServiceServer).ListState(ctx, req.(*ListStateRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -238,8 +238,8 @@ var StateService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _StateService_DeleteState_Handler,
 		},
 		{
-			MethodName: "ListStateKeys",
-			Handler:    _StateService_ListStateKeys_Handler,
+			MethodName: "ListState",
+			Handler:    _StateService_ListState_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

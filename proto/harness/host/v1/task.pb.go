@@ -23,9 +23,10 @@ const (
 )
 
 type CreateTaskRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Task          *v1.NewTask            `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The plugin's; empty: a repetition makes another.
+	Key           string      `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Task          *v1.NewTask `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -75,8 +76,10 @@ func (x *CreateTaskRequest) GetTask() *v1.NewTask {
 }
 
 type CreateTaskResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Task          *v1.Task               `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Task  *v1.Task               `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// It was there before.
+	Existed       bool `protobuf:"varint,2,opt,name=existed,proto3" json:"existed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -116,6 +119,13 @@ func (x *CreateTaskResponse) GetTask() *v1.Task {
 		return x.Task
 	}
 	return nil
+}
+
+func (x *CreateTaskResponse) GetExisted() bool {
+	if x != nil {
+		return x.Existed
+	}
+	return false
 }
 
 type GetTaskRequest struct {
@@ -294,28 +304,30 @@ func (x *ListTasksResponse) GetTasks() []*v1.Task {
 	return nil
 }
 
-type UpdateTaskRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Patch         *v1.TaskPatch          `protobuf:"bytes,2,opt,name=patch,proto3" json:"patch,omitempty"`
+type IterateTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// From 1; what makes the call idempotent.
+	Iteration     int64  `protobuf:"varint,2,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	Content       string `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *UpdateTaskRequest) Reset() {
-	*x = UpdateTaskRequest{}
+func (x *IterateTaskRequest) Reset() {
+	*x = IterateTaskRequest{}
 	mi := &file_harness_host_v1_task_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *UpdateTaskRequest) String() string {
+func (x *IterateTaskRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*UpdateTaskRequest) ProtoMessage() {}
+func (*IterateTaskRequest) ProtoMessage() {}
 
-func (x *UpdateTaskRequest) ProtoReflect() protoreflect.Message {
+func (x *IterateTaskRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_host_v1_task_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -327,46 +339,54 @@ func (x *UpdateTaskRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use UpdateTaskRequest.ProtoReflect.Descriptor instead.
-func (*UpdateTaskRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use IterateTaskRequest.ProtoReflect.Descriptor instead.
+func (*IterateTaskRequest) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *UpdateTaskRequest) GetId() string {
+func (x *IterateTaskRequest) GetId() string {
 	if x != nil {
 		return x.Id
 	}
 	return ""
 }
 
-func (x *UpdateTaskRequest) GetPatch() *v1.TaskPatch {
+func (x *IterateTaskRequest) GetIteration() int64 {
 	if x != nil {
-		return x.Patch
+		return x.Iteration
 	}
-	return nil
+	return 0
 }
 
-type UpdateTaskResponse struct {
+func (x *IterateTaskRequest) GetContent() string {
+	if x != nil {
+		return x.Content
+	}
+	return ""
+}
+
+type IterateTaskResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Task          *v1.Task               `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Accepted      *v1.Accepted           `protobuf:"bytes,2,opt,name=accepted,proto3" json:"accepted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *UpdateTaskResponse) Reset() {
-	*x = UpdateTaskResponse{}
+func (x *IterateTaskResponse) Reset() {
+	*x = IterateTaskResponse{}
 	mi := &file_harness_host_v1_task_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *UpdateTaskResponse) String() string {
+func (x *IterateTaskResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*UpdateTaskResponse) ProtoMessage() {}
+func (*IterateTaskResponse) ProtoMessage() {}
 
-func (x *UpdateTaskResponse) ProtoReflect() protoreflect.Message {
+func (x *IterateTaskResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_host_v1_task_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -378,12 +398,554 @@ func (x *UpdateTaskResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use UpdateTaskResponse.ProtoReflect.Descriptor instead.
-func (*UpdateTaskResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use IterateTaskResponse.ProtoReflect.Descriptor instead.
+func (*IterateTaskResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *UpdateTaskResponse) GetTask() *v1.Task {
+func (x *IterateTaskResponse) GetTask() *v1.Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *IterateTaskResponse) GetAccepted() *v1.Accepted {
+	if x != nil {
+		return x.Accepted
+	}
+	return nil
+}
+
+type EvaluateTaskRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Iteration     int64                  `protobuf:"varint,2,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	Result        string                 `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvaluateTaskRequest) Reset() {
+	*x = EvaluateTaskRequest{}
+	mi := &file_harness_host_v1_task_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvaluateTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvaluateTaskRequest) ProtoMessage() {}
+
+func (x *EvaluateTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_task_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvaluateTaskRequest.ProtoReflect.Descriptor instead.
+func (*EvaluateTaskRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *EvaluateTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *EvaluateTaskRequest) GetIteration() int64 {
+	if x != nil {
+		return x.Iteration
+	}
+	return 0
+}
+
+func (x *EvaluateTaskRequest) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
+}
+
+type EvaluateTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it is now: the hooks are asked afterwards.
+	Task          *v1.Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvaluateTaskResponse) Reset() {
+	*x = EvaluateTaskResponse{}
+	mi := &file_harness_host_v1_task_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvaluateTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvaluateTaskResponse) ProtoMessage() {}
+
+func (x *EvaluateTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_task_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvaluateTaskResponse.ProtoReflect.Descriptor instead.
+func (*EvaluateTaskResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *EvaluateTaskResponse) GetTask() *v1.Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+type SuspendTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// What a person has to do.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Put on the task, such as conflict.
+	Mark string `protobuf:"bytes,3,opt,name=mark,proto3" json:"mark,omitempty"`
+	// That has got stuck.
+	Iteration     int64 `protobuf:"varint,4,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SuspendTaskRequest) Reset() {
+	*x = SuspendTaskRequest{}
+	mi := &file_harness_host_v1_task_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SuspendTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SuspendTaskRequest) ProtoMessage() {}
+
+func (x *SuspendTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_task_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SuspendTaskRequest.ProtoReflect.Descriptor instead.
+func (*SuspendTaskRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SuspendTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SuspendTaskRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *SuspendTaskRequest) GetMark() string {
+	if x != nil {
+		return x.Mark
+	}
+	return ""
+}
+
+func (x *SuspendTaskRequest) GetIteration() int64 {
+	if x != nil {
+		return x.Iteration
+	}
+	return 0
+}
+
+type SuspendTaskResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          *v1.Task               `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SuspendTaskResponse) Reset() {
+	*x = SuspendTaskResponse{}
+	mi := &file_harness_host_v1_task_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SuspendTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SuspendTaskResponse) ProtoMessage() {}
+
+func (x *SuspendTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_task_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SuspendTaskResponse.ProtoReflect.Descriptor instead.
+func (*SuspendTaskResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *SuspendTaskResponse) GetTask() *v1.Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+type DecideTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// accept or reject; empty: go on.
+	Verdict  string `protobuf:"bytes,2,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	Feedback string `protobuf:"bytes,3,opt,name=feedback,proto3" json:"feedback,omitempty"`
+	// The person.
+	Author        string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecideTaskRequest) Reset() {
+	*x = DecideTaskRequest{}
+	mi := &file_harness_host_v1_task_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecideTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecideTaskRequest) ProtoMessage() {}
+
+func (x *DecideTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_task_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecideTaskRequest.ProtoReflect.Descriptor instead.
+func (*DecideTaskRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DecideTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DecideTaskRequest) GetVerdict() string {
+	if x != nil {
+		return x.Verdict
+	}
+	return ""
+}
+
+func (x *DecideTaskRequest) GetFeedback() string {
+	if x != nil {
+		return x.Feedback
+	}
+	return ""
+}
+
+func (x *DecideTaskRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+type DecideTaskResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          *v1.Task               `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecideTaskResponse) Reset() {
+	*x = DecideTaskResponse{}
+	mi := &file_harness_host_v1_task_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecideTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecideTaskResponse) ProtoMessage() {}
+
+func (x *DecideTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_task_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecideTaskResponse.ProtoReflect.Descriptor instead.
+func (*DecideTaskResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *DecideTaskResponse) GetTask() *v1.Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+type FailTaskRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FailTaskRequest) Reset() {
+	*x = FailTaskRequest{}
+	mi := &file_harness_host_v1_task_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FailTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FailTaskRequest) ProtoMessage() {}
+
+func (x *FailTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_task_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FailTaskRequest.ProtoReflect.Descriptor instead.
+func (*FailTaskRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *FailTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *FailTaskRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type FailTaskResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          *v1.Task               `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FailTaskResponse) Reset() {
+	*x = FailTaskResponse{}
+	mi := &file_harness_host_v1_task_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FailTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FailTaskResponse) ProtoMessage() {}
+
+func (x *FailTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_task_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FailTaskResponse.ProtoReflect.Descriptor instead.
+func (*FailTaskResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *FailTaskResponse) GetTask() *v1.Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+type CancelTaskRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Id     string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Reason string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The person in whose name the plugin asks; empty: the plugin itself.
+	Author        string `protobuf:"bytes,3,opt,name=author,proto3" json:"author,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelTaskRequest) Reset() {
+	*x = CancelTaskRequest{}
+	mi := &file_harness_host_v1_task_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelTaskRequest) ProtoMessage() {}
+
+func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_task_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
+func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *CancelTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CancelTaskRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *CancelTaskRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+type CancelTaskResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          *v1.Task               `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelTaskResponse) Reset() {
+	*x = CancelTaskResponse{}
+	mi := &file_harness_host_v1_task_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelTaskResponse) ProtoMessage() {}
+
+func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_task_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelTaskResponse.ProtoReflect.Descriptor instead.
+func (*CancelTaskResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *CancelTaskResponse) GetTask() *v1.Task {
 	if x != nil {
 		return x.Task
 	}
@@ -394,12 +956,13 @@ var File_harness_host_v1_task_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/host/v1/task.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1bharness/types/v1/task.proto\"T\n" +
+	"\x1aharness/host/v1/task.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1eharness/types/v1/message.proto\x1a\x1bharness/types/v1/task.proto\"T\n" +
 	"\x11CreateTaskRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
-	"\x04task\x18\x02 \x01(\v2\x19.harness.types.v1.NewTaskR\x04task\"@\n" +
+	"\x04task\x18\x02 \x01(\v2\x19.harness.types.v1.NewTaskR\x04task\"Z\n" +
 	"\x12CreateTaskResponse\x12*\n" +
-	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\" \n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\x12\x18\n" +
+	"\aexisted\x18\x02 \x01(\bR\aexisted\" \n" +
 	"\x0eGetTaskRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"=\n" +
 	"\x0fGetTaskResponse\x12*\n" +
@@ -407,21 +970,60 @@ const file_harness_host_v1_task_proto_rawDesc = "" +
 	"\x10ListTasksRequest\x121\n" +
 	"\x05query\x18\x01 \x01(\v2\x1b.harness.types.v1.TaskQueryR\x05query\"A\n" +
 	"\x11ListTasksResponse\x12,\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x16.harness.types.v1.TaskR\x05tasks\"V\n" +
-	"\x11UpdateTaskRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x121\n" +
-	"\x05patch\x18\x02 \x01(\v2\x1b.harness.types.v1.TaskPatchR\x05patch\"@\n" +
-	"\x12UpdateTaskResponse\x12*\n" +
-	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task2\x9f\x03\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x16.harness.types.v1.TaskR\x05tasks\"\\\n" +
+	"\x12IterateTaskRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
+	"\titeration\x18\x02 \x01(\x03R\titeration\x12\x18\n" +
+	"\acontent\x18\x03 \x01(\tR\acontent\"y\n" +
+	"\x13IterateTaskResponse\x12*\n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\x126\n" +
+	"\baccepted\x18\x02 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"[\n" +
+	"\x13EvaluateTaskRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
+	"\titeration\x18\x02 \x01(\x03R\titeration\x12\x16\n" +
+	"\x06result\x18\x03 \x01(\tR\x06result\"B\n" +
+	"\x14EvaluateTaskResponse\x12*\n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"n\n" +
+	"\x12SuspendTaskRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04mark\x18\x03 \x01(\tR\x04mark\x12\x1c\n" +
+	"\titeration\x18\x04 \x01(\x03R\titeration\"A\n" +
+	"\x13SuspendTaskResponse\x12*\n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"q\n" +
+	"\x11DecideTaskRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\averdict\x18\x02 \x01(\tR\averdict\x12\x1a\n" +
+	"\bfeedback\x18\x03 \x01(\tR\bfeedback\x12\x16\n" +
+	"\x06author\x18\x04 \x01(\tR\x06author\"@\n" +
+	"\x12DecideTaskResponse\x12*\n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"9\n" +
+	"\x0fFailTaskRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\">\n" +
+	"\x10FailTaskResponse\x12*\n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"S\n" +
+	"\x11CancelTaskRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06author\x18\x03 \x01(\tR\x06author\"@\n" +
+	"\x12CancelTaskResponse\x12*\n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task2\xad\a\n" +
 	"\vTaskService\x12f\n" +
 	"\n" +
 	"CreateTask\x12\".harness.host.v1.CreateTaskRequest\x1a#.harness.host.v1.CreateTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12\\\n" +
 	"\aGetTask\x12\x1f.harness.host.v1.GetTaskRequest\x1a .harness.host.v1.GetTaskResponse\"\x0e\x92\xe1\x18\n" +
 	"tasks.read\x12b\n" +
 	"\tListTasks\x12!.harness.host.v1.ListTasksRequest\x1a\".harness.host.v1.ListTasksResponse\"\x0e\x92\xe1\x18\n" +
-	"tasks.read\x12f\n" +
+	"tasks.read\x12i\n" +
+	"\vIterateTask\x12#.harness.host.v1.IterateTaskRequest\x1a$.harness.host.v1.IterateTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12l\n" +
+	"\fEvaluateTask\x12$.harness.host.v1.EvaluateTaskRequest\x1a%.harness.host.v1.EvaluateTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12i\n" +
+	"\vSuspendTask\x12#.harness.host.v1.SuspendTaskRequest\x1a$.harness.host.v1.SuspendTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12f\n" +
 	"\n" +
-	"UpdateTask\x12\".harness.host.v1.UpdateTaskRequest\x1a#.harness.host.v1.UpdateTaskResponse\"\x0f\x92\xe1\x18\vtasks.writeB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"DecideTask\x12\".harness.host.v1.DecideTaskRequest\x1a#.harness.host.v1.DecideTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12`\n" +
+	"\bFailTask\x12 .harness.host.v1.FailTaskRequest\x1a!.harness.host.v1.FailTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12f\n" +
+	"\n" +
+	"CancelTask\x12\".harness.host.v1.CancelTaskRequest\x1a#.harness.host.v1.CancelTaskResponse\"\x0f\x92\xe1\x18\vtasks.writeB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_task_proto_rawDescOnce sync.Once
@@ -435,42 +1037,67 @@ func file_harness_host_v1_task_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_task_proto_rawDescData
 }
 
-var file_harness_host_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_harness_host_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_harness_host_v1_task_proto_goTypes = []any{
-	(*CreateTaskRequest)(nil),  // 0: harness.host.v1.CreateTaskRequest
-	(*CreateTaskResponse)(nil), // 1: harness.host.v1.CreateTaskResponse
-	(*GetTaskRequest)(nil),     // 2: harness.host.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),    // 3: harness.host.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),   // 4: harness.host.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),  // 5: harness.host.v1.ListTasksResponse
-	(*UpdateTaskRequest)(nil),  // 6: harness.host.v1.UpdateTaskRequest
-	(*UpdateTaskResponse)(nil), // 7: harness.host.v1.UpdateTaskResponse
-	(*v1.NewTask)(nil),         // 8: harness.types.v1.NewTask
-	(*v1.Task)(nil),            // 9: harness.types.v1.Task
-	(*v1.TaskQuery)(nil),       // 10: harness.types.v1.TaskQuery
-	(*v1.TaskPatch)(nil),       // 11: harness.types.v1.TaskPatch
+	(*CreateTaskRequest)(nil),    // 0: harness.host.v1.CreateTaskRequest
+	(*CreateTaskResponse)(nil),   // 1: harness.host.v1.CreateTaskResponse
+	(*GetTaskRequest)(nil),       // 2: harness.host.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),      // 3: harness.host.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),     // 4: harness.host.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),    // 5: harness.host.v1.ListTasksResponse
+	(*IterateTaskRequest)(nil),   // 6: harness.host.v1.IterateTaskRequest
+	(*IterateTaskResponse)(nil),  // 7: harness.host.v1.IterateTaskResponse
+	(*EvaluateTaskRequest)(nil),  // 8: harness.host.v1.EvaluateTaskRequest
+	(*EvaluateTaskResponse)(nil), // 9: harness.host.v1.EvaluateTaskResponse
+	(*SuspendTaskRequest)(nil),   // 10: harness.host.v1.SuspendTaskRequest
+	(*SuspendTaskResponse)(nil),  // 11: harness.host.v1.SuspendTaskResponse
+	(*DecideTaskRequest)(nil),    // 12: harness.host.v1.DecideTaskRequest
+	(*DecideTaskResponse)(nil),   // 13: harness.host.v1.DecideTaskResponse
+	(*FailTaskRequest)(nil),      // 14: harness.host.v1.FailTaskRequest
+	(*FailTaskResponse)(nil),     // 15: harness.host.v1.FailTaskResponse
+	(*CancelTaskRequest)(nil),    // 16: harness.host.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),   // 17: harness.host.v1.CancelTaskResponse
+	(*v1.NewTask)(nil),           // 18: harness.types.v1.NewTask
+	(*v1.Task)(nil),              // 19: harness.types.v1.Task
+	(*v1.TaskQuery)(nil),         // 20: harness.types.v1.TaskQuery
+	(*v1.Accepted)(nil),          // 21: harness.types.v1.Accepted
 }
 var file_harness_host_v1_task_proto_depIdxs = []int32{
-	8,  // 0: harness.host.v1.CreateTaskRequest.task:type_name -> harness.types.v1.NewTask
-	9,  // 1: harness.host.v1.CreateTaskResponse.task:type_name -> harness.types.v1.Task
-	9,  // 2: harness.host.v1.GetTaskResponse.task:type_name -> harness.types.v1.Task
-	10, // 3: harness.host.v1.ListTasksRequest.query:type_name -> harness.types.v1.TaskQuery
-	9,  // 4: harness.host.v1.ListTasksResponse.tasks:type_name -> harness.types.v1.Task
-	11, // 5: harness.host.v1.UpdateTaskRequest.patch:type_name -> harness.types.v1.TaskPatch
-	9,  // 6: harness.host.v1.UpdateTaskResponse.task:type_name -> harness.types.v1.Task
-	0,  // 7: harness.host.v1.TaskService.CreateTask:input_type -> harness.host.v1.CreateTaskRequest
-	2,  // 8: harness.host.v1.TaskService.GetTask:input_type -> harness.host.v1.GetTaskRequest
-	4,  // 9: harness.host.v1.TaskService.ListTasks:input_type -> harness.host.v1.ListTasksRequest
-	6,  // 10: harness.host.v1.TaskService.UpdateTask:input_type -> harness.host.v1.UpdateTaskRequest
-	1,  // 11: harness.host.v1.TaskService.CreateTask:output_type -> harness.host.v1.CreateTaskResponse
-	3,  // 12: harness.host.v1.TaskService.GetTask:output_type -> harness.host.v1.GetTaskResponse
-	5,  // 13: harness.host.v1.TaskService.ListTasks:output_type -> harness.host.v1.ListTasksResponse
-	7,  // 14: harness.host.v1.TaskService.UpdateTask:output_type -> harness.host.v1.UpdateTaskResponse
-	11, // [11:15] is the sub-list for method output_type
-	7,  // [7:11] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	18, // 0: harness.host.v1.CreateTaskRequest.task:type_name -> harness.types.v1.NewTask
+	19, // 1: harness.host.v1.CreateTaskResponse.task:type_name -> harness.types.v1.Task
+	19, // 2: harness.host.v1.GetTaskResponse.task:type_name -> harness.types.v1.Task
+	20, // 3: harness.host.v1.ListTasksRequest.query:type_name -> harness.types.v1.TaskQuery
+	19, // 4: harness.host.v1.ListTasksResponse.tasks:type_name -> harness.types.v1.Task
+	19, // 5: harness.host.v1.IterateTaskResponse.task:type_name -> harness.types.v1.Task
+	21, // 6: harness.host.v1.IterateTaskResponse.accepted:type_name -> harness.types.v1.Accepted
+	19, // 7: harness.host.v1.EvaluateTaskResponse.task:type_name -> harness.types.v1.Task
+	19, // 8: harness.host.v1.SuspendTaskResponse.task:type_name -> harness.types.v1.Task
+	19, // 9: harness.host.v1.DecideTaskResponse.task:type_name -> harness.types.v1.Task
+	19, // 10: harness.host.v1.FailTaskResponse.task:type_name -> harness.types.v1.Task
+	19, // 11: harness.host.v1.CancelTaskResponse.task:type_name -> harness.types.v1.Task
+	0,  // 12: harness.host.v1.TaskService.CreateTask:input_type -> harness.host.v1.CreateTaskRequest
+	2,  // 13: harness.host.v1.TaskService.GetTask:input_type -> harness.host.v1.GetTaskRequest
+	4,  // 14: harness.host.v1.TaskService.ListTasks:input_type -> harness.host.v1.ListTasksRequest
+	6,  // 15: harness.host.v1.TaskService.IterateTask:input_type -> harness.host.v1.IterateTaskRequest
+	8,  // 16: harness.host.v1.TaskService.EvaluateTask:input_type -> harness.host.v1.EvaluateTaskRequest
+	10, // 17: harness.host.v1.TaskService.SuspendTask:input_type -> harness.host.v1.SuspendTaskRequest
+	12, // 18: harness.host.v1.TaskService.DecideTask:input_type -> harness.host.v1.DecideTaskRequest
+	14, // 19: harness.host.v1.TaskService.FailTask:input_type -> harness.host.v1.FailTaskRequest
+	16, // 20: harness.host.v1.TaskService.CancelTask:input_type -> harness.host.v1.CancelTaskRequest
+	1,  // 21: harness.host.v1.TaskService.CreateTask:output_type -> harness.host.v1.CreateTaskResponse
+	3,  // 22: harness.host.v1.TaskService.GetTask:output_type -> harness.host.v1.GetTaskResponse
+	5,  // 23: harness.host.v1.TaskService.ListTasks:output_type -> harness.host.v1.ListTasksResponse
+	7,  // 24: harness.host.v1.TaskService.IterateTask:output_type -> harness.host.v1.IterateTaskResponse
+	9,  // 25: harness.host.v1.TaskService.EvaluateTask:output_type -> harness.host.v1.EvaluateTaskResponse
+	11, // 26: harness.host.v1.TaskService.SuspendTask:output_type -> harness.host.v1.SuspendTaskResponse
+	13, // 27: harness.host.v1.TaskService.DecideTask:output_type -> harness.host.v1.DecideTaskResponse
+	15, // 28: harness.host.v1.TaskService.FailTask:output_type -> harness.host.v1.FailTaskResponse
+	17, // 29: harness.host.v1.TaskService.CancelTask:output_type -> harness.host.v1.CancelTaskResponse
+	21, // [21:30] is the sub-list for method output_type
+	12, // [12:21] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_task_proto_init() }
@@ -485,7 +1112,7 @@ func file_harness_host_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_task_proto_rawDesc), len(file_harness_host_v1_task_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,26 +19,47 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	TaskService_CreateTask_FullMethodName = "/harness.host.v1.TaskService/CreateTask"
-	TaskService_GetTask_FullMethodName    = "/harness.host.v1.TaskService/GetTask"
-	TaskService_ListTasks_FullMethodName  = "/harness.host.v1.TaskService/ListTasks"
-	TaskService_UpdateTask_FullMethodName = "/harness.host.v1.TaskService/UpdateTask"
+	TaskService_CreateTask_FullMethodName   = "/harness.host.v1.TaskService/CreateTask"
+	TaskService_GetTask_FullMethodName      = "/harness.host.v1.TaskService/GetTask"
+	TaskService_ListTasks_FullMethodName    = "/harness.host.v1.TaskService/ListTasks"
+	TaskService_IterateTask_FullMethodName  = "/harness.host.v1.TaskService/IterateTask"
+	TaskService_EvaluateTask_FullMethodName = "/harness.host.v1.TaskService/EvaluateTask"
+	TaskService_SuspendTask_FullMethodName  = "/harness.host.v1.TaskService/SuspendTask"
+	TaskService_DecideTask_FullMethodName   = "/harness.host.v1.TaskService/DecideTask"
+	TaskService_FailTask_FullMethodName     = "/harness.host.v1.TaskService/FailTask"
+	TaskService_CancelTask_FullMethodName   = "/harness.host.v1.TaskService/CancelTask"
 )
 
 // TaskServiceClient is the client API for TaskService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// TaskService reads and writes tasks.
+// TaskService has the core make tasks, and their transitions. A transition that was made
+// before answers what the first did.
 type TaskServiceClient interface {
-	// CreateTask makes a task and its thread; idempotent by key. Needs tasks.write.
+	// CreateTask makes a task and its thread; idempotent by key. OnTaskCreate is fired, and
+	// then the task is running. Needs tasks.write.
 	CreateTask(ctx context.Context, in *CreateTaskRequest, opts ...grpc.CallOption) (*CreateTaskResponse, error)
 	// GetTask returns a task, or NOT_FOUND. Needs tasks.read.
 	GetTask(ctx context.Context, in *GetTaskRequest, opts ...grpc.CallOption) (*GetTaskResponse, error)
 	// ListTasks returns the selected tasks. Needs tasks.read.
 	ListTasks(ctx context.Context, in *ListTasksRequest, opts ...grpc.CallOption) (*ListTasksResponse, error)
-	// UpdateTask changes the fields that are present. Needs tasks.write.
-	UpdateTask(ctx context.Context, in *UpdateTaskRequest, opts ...grpc.CallOption) (*UpdateTaskResponse, error)
+	// IterateTask submits a message to the thread of a task that is running: an ordinary
+	// run, once for each iteration. Needs tasks.write.
+	IterateTask(ctx context.Context, in *IterateTaskRequest, opts ...grpc.CallOption) (*IterateTaskResponse, error)
+	// EvaluateTask hands the result of an iteration in: OnTaskComplete is asked. Accepted,
+	// the work is handed over (OnTaskValidated) and the task is completed; rejected, it is
+	// running again, with the feedback. Needs tasks.write.
+	EvaluateTask(ctx context.Context, in *EvaluateTaskRequest, opts ...grpc.CallOption) (*EvaluateTaskResponse, error)
+	// SuspendTask has a task that is running wait for a person, once for each iteration. Needs
+	// tasks.write.
+	SuspendTask(ctx context.Context, in *SuspendTaskRequest, opts ...grpc.CallOption) (*SuspendTaskResponse, error)
+	// DecideTask is a person's word on a task that waits. Needs tasks.write.
+	DecideTask(ctx context.Context, in *DecideTaskRequest, opts ...grpc.CallOption) (*DecideTaskResponse, error)
+	// FailTask gives a task up. Needs tasks.write.
+	FailTask(ctx context.Context, in *FailTaskRequest, opts ...grpc.CallOption) (*FailTaskResponse, error)
+	// CancelTask ends a task from any state, its agent included. Needs tasks.write.
+	CancelTask(ctx context.Context, in *CancelTaskRequest, opts ...grpc.CallOption) (*CancelTaskResponse, error)
 }
 
 type taskServiceClient struct {
@@ -79,10 +100,60 @@ func (c *taskServiceClient) ListTasks(ctx context.Context, in *ListTasksRequest,
 	return out, nil
 }
 
-func (c *taskServiceClient) UpdateTask(ctx context.Context, in *UpdateTaskRequest, opts ...grpc.CallOption) (*UpdateTaskResponse, error) {
+func (c *taskServiceClient) IterateTask(ctx context.Context, in *IterateTaskRequest, opts ...grpc.CallOption) (*IterateTaskResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(UpdateTaskResponse)
-	err := c.cc.Invoke(ctx, TaskService_UpdateTask_FullMethodName, in, out, cOpts...)
+	out := new(IterateTaskResponse)
+	err := c.cc.Invoke(ctx, TaskService_IterateTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *taskServiceClient) EvaluateTask(ctx context.Context, in *EvaluateTaskRequest, opts ...grpc.CallOption) (*EvaluateTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EvaluateTaskResponse)
+	err := c.cc.Invoke(ctx, TaskService_EvaluateTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *taskServiceClient) SuspendTask(ctx context.Context, in *SuspendTaskRequest, opts ...grpc.CallOption) (*SuspendTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SuspendTaskResponse)
+	err := c.cc.Invoke(ctx, TaskService_SuspendTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *taskServiceClient) DecideTask(ctx context.Context, in *DecideTaskRequest, opts ...grpc.CallOption) (*DecideTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DecideTaskResponse)
+	err := c.cc.Invoke(ctx, TaskService_DecideTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *taskServiceClient) FailTask(ctx context.Context, in *FailTaskRequest, opts ...grpc.CallOption) (*FailTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FailTaskResponse)
+	err := c.cc.Invoke(ctx, TaskService_FailTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *taskServiceClient) CancelTask(ctx context.Context, in *CancelTaskRequest, opts ...grpc.CallOption) (*CancelTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CancelTaskResponse)
+	err := c.cc.Invoke(ctx, TaskService_CancelTask_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -93,16 +164,32 @@ func (c *taskServiceClient) UpdateTask(ctx context.Context, in *UpdateTaskReques
 // All implementations must embed UnimplementedTaskServiceServer
 // for forward compatibility.
 //
-// TaskService reads and writes tasks.
+// TaskService has the core make tasks, and their transitions. A transition that was made
+// before answers what the first did.
 type TaskServiceServer interface {
-	// CreateTask makes a task and its thread; idempotent by key. Needs tasks.write.
+	// CreateTask makes a task and its thread; idempotent by key. OnTaskCreate is fired, and
+	// then the task is running. Needs tasks.write.
 	CreateTask(context.Context, *CreateTaskRequest) (*CreateTaskResponse, error)
 	// GetTask returns a task, or NOT_FOUND. Needs tasks.read.
 	GetTask(context.Context, *GetTaskRequest) (*GetTaskResponse, error)
 	// ListTasks returns the selected tasks. Needs tasks.read.
 	ListTasks(context.Context, *ListTasksRequest) (*ListTasksResponse, error)
-	// UpdateTask changes the fields that are present. Needs tasks.write.
-	UpdateTask(context.Context, *UpdateTaskRequest) (*UpdateTaskResponse, error)
+	// IterateTask submits a message to the thread of a task that is running: an ordinary
+	// run, once for each iteration. Needs tasks.write.
+	IterateTask(context.Context, *IterateTaskRequest) (*IterateTaskResponse, error)
+	// EvaluateTask hands the result of an iteration in: OnTaskComplete is asked. Accepted,
+	// the work is handed over (OnTaskValidated) and the task is completed; rejected, it is
+	// running again, with the feedback. Needs tasks.write.
+	EvaluateTask(context.Context, *EvaluateTaskRequest) (*EvaluateTaskResponse, error)
+	// SuspendTask has a task that is running wait for a person, once for each iteration. Needs
+	// tasks.write.
+	SuspendTask(context.Context, *SuspendTaskRequest) (*SuspendTaskResponse, error)
+	// DecideTask is a person's word on a task that waits. Needs tasks.write.
+	DecideTask(context.Context, *DecideTaskRequest) (*DecideTaskResponse, error)
+	// FailTask gives a task up. Needs tasks.write.
+	FailTask(context.Context, *FailTaskRequest) (*FailTaskResponse, error)
+	// CancelTask ends a task from any state, its agent included. Needs tasks.write.
+	CancelTask(context.Context, *CancelTaskRequest) (*CancelTaskResponse, error)
 	mustEmbedUnimplementedTaskServiceServer()
 }
 
@@ -122,8 +209,23 @@ func (UnimplementedTaskServiceServer) GetTask(context.Context, *GetTaskRequest) 
 func (UnimplementedTaskServiceServer) ListTasks(context.Context, *ListTasksRequest) (*ListTasksResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTasks not implemented")
 }
-func (UnimplementedTaskServiceServer) UpdateTask(context.Context, *UpdateTaskRequest) (*UpdateTaskResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method UpdateTask not implemented")
+func (UnimplementedTaskServiceServer) IterateTask(context.Context, *IterateTaskRequest) (*IterateTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method IterateTask not implemented")
+}
+func (UnimplementedTaskServiceServer) EvaluateTask(context.Context, *EvaluateTaskRequest) (*EvaluateTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method EvaluateTask not implemented")
+}
+func (UnimplementedTaskServiceServer) SuspendTask(context.Context, *SuspendTaskRequest) (*SuspendTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SuspendTask not implemented")
+}
+func (UnimplementedTaskServiceServer) DecideTask(context.Context, *DecideTaskRequest) (*DecideTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DecideTask not implemented")
+}
+func (UnimplementedTaskServiceServer) FailTask(context.Context, *FailTaskRequest) (*FailTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method FailTask not implemented")
+}
+func (UnimplementedTaskServiceServer) CancelTask(context.Context, *CancelTaskRequest) (*CancelTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CancelTask not implemented")
 }
 func (UnimplementedTaskServiceServer) mustEmbedUnimplementedTaskServiceServer() {}
 func (UnimplementedTaskServiceServer) testEmbeddedByValue()                     {}
@@ -200,20 +302,110 @@ func _TaskService_ListTasks_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
-func _TaskService_UpdateTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(UpdateTaskRequest)
+func _TaskService_IterateTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(IterateTaskRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(TaskServiceServer).UpdateTask(ctx, in)
+		return srv.(TaskServiceServer).IterateTask(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: TaskService_UpdateTask_FullMethodName,
+		FullMethod: TaskService_IterateTask_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(TaskServiceServer).UpdateTask(ctx, req.(*UpdateTaskRequest))
+		return srv.(TaskServiceServer).IterateTask(ctx, req.(*IterateTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _TaskService_EvaluateTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EvaluateTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TaskServiceServer).EvaluateTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TaskService_EvaluateTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TaskServiceServer).EvaluateTask(ctx, req.(*EvaluateTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _TaskService_SuspendTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SuspendTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TaskServiceServer).SuspendTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TaskService_SuspendTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TaskServiceServer).SuspendTask(ctx, req.(*SuspendTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _TaskService_DecideTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DecideTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TaskServiceServer).DecideTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TaskService_DecideTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TaskServiceServer).DecideTask(ctx, req.(*DecideTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _TaskService_FailTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FailTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TaskServiceServer).FailTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TaskService_FailTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TaskServiceServer).FailTask(ctx, req.(*FailTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _TaskService_CancelTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CancelTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TaskServiceServer).CancelTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TaskService_CancelTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TaskServiceServer).CancelTask(ctx, req.(*CancelTaskRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -238,8 +430,28 @@ var TaskService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _TaskService_ListTasks_Handler,
 		},
 		{
-			MethodName: "UpdateTask",
-			Handler:    _TaskService_UpdateTask_Handler,
+			MethodName: "IterateTask",
+			Handler:    _TaskService_IterateTask_Handler,
+		},
+		{
+			MethodName: "EvaluateTask",
+			Handler:    _TaskService_EvaluateTask_Handler,
+		},
+		{
+			MethodName: "SuspendTask",
+			Handler:    _TaskService_SuspendTask_Handler,
+		},
+		{
+			MethodName: "DecideTask",
+			Handler:    _TaskService_DecideTask_Handler,
+		},
+		{
+			MethodName: "FailTask",
+			Handler:    _TaskService_FailTask_Handler,
+		},
+		{
+			MethodName: "CancelTask",
+			Handler:    _TaskService_CancelTask_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

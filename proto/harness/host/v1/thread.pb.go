@@ -251,8 +251,10 @@ func (x *CreateThreadRequest) GetThread() *v1.NewThread {
 }
 
 type CreateThreadResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Thread        *v1.Thread             `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Thread *v1.Thread             `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// It was there before.
+	Existed       bool `protobuf:"varint,2,opt,name=existed,proto3" json:"existed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -292,6 +294,13 @@ func (x *CreateThreadResponse) GetThread() *v1.Thread {
 		return x.Thread
 	}
 	return nil
+}
+
+func (x *CreateThreadResponse) GetExisted() bool {
+	if x != nil {
+		return x.Existed
+	}
+	return false
 }
 
 type UpdateThreadRequest struct {
@@ -404,9 +413,10 @@ const file_harness_host_v1_thread_proto_rawDesc = "" +
 	"\x13ListThreadsResponse\x122\n" +
 	"\athreads\x18\x01 \x03(\v2\x18.harness.types.v1.ThreadR\athreads\"J\n" +
 	"\x13CreateThreadRequest\x123\n" +
-	"\x06thread\x18\x01 \x01(\v2\x1b.harness.types.v1.NewThreadR\x06thread\"H\n" +
+	"\x06thread\x18\x01 \x01(\v2\x1b.harness.types.v1.NewThreadR\x06thread\"b\n" +
 	"\x14CreateThreadResponse\x120\n" +
-	"\x06thread\x18\x01 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\"Z\n" +
+	"\x06thread\x18\x01 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x12\x18\n" +
+	"\aexisted\x18\x02 \x01(\bR\aexisted\"Z\n" +
 	"\x13UpdateThreadRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\x05patch\x18\x02 \x01(\v2\x1d.harness.types.v1.ThreadPatchR\x05patch\"H\n" +

@@ -43,10 +43,13 @@ type ThreadServiceClient interface {
 	GetThread(ctx context.Context, in *GetThreadRequest, opts ...grpc.CallOption) (*GetThreadResponse, error)
 	// ListThreads returns the selected threads. Needs threads.read.
 	ListThreads(ctx context.Context, in *ListThreadsRequest, opts ...grpc.CallOption) (*ListThreadsResponse, error)
-	// CreateThread makes a thread, or returns the one of that source and source_id. Needs
-	// threads.write.
+	// CreateThread makes a thread of one of the plugin's sources, or returns the one of
+	// that source and source_id. Needs threads.write; with threads.admin, of any source,
+	// and with what a thread may do.
 	CreateThread(ctx context.Context, in *CreateThreadRequest, opts ...grpc.CallOption) (*CreateThreadResponse, error)
-	// UpdateThread changes the fields that are present. Needs threads.write.
+	// UpdateThread changes the fields that are present, of a thread of one of the plugin's
+	// sources. Needs threads.write; with threads.admin, of any thread, and what it may do:
+	// cwd, permission_mode, report_to.
 	UpdateThread(ctx context.Context, in *UpdateThreadRequest, opts ...grpc.CallOption) (*UpdateThreadResponse, error)
 }
 
@@ -108,10 +111,13 @@ type ThreadServiceServer interface {
 	GetThread(context.Context, *GetThreadRequest) (*GetThreadResponse, error)
 	// ListThreads returns the selected threads. Needs threads.read.
 	ListThreads(context.Context, *ListThreadsRequest) (*ListThreadsResponse, error)
-	// CreateThread makes a thread, or returns the one of that source and source_id. Needs
-	// threads.write.
+	// CreateThread makes a thread of one of the plugin's sources, or returns the one of
+	// that source and source_id. Needs threads.write; with threads.admin, of any source,
+	// and with what a thread may do.
 	CreateThread(context.Context, *CreateThreadRequest) (*CreateThreadResponse, error)
-	// UpdateThread changes the fields that are present. Needs threads.write.
+	// UpdateThread changes the fields that are present, of a thread of one of the plugin's
+	// sources. Needs threads.write; with threads.admin, of any thread, and what it may do:
+	// cwd, permission_mode, report_to.
 	UpdateThread(context.Context, *UpdateThreadRequest) (*UpdateThreadResponse, error)
 	mustEmbedUnimplementedThreadServiceServer()
 }

@@ -102,28 +102,30 @@ func (x *ListToolsResponse) GetTools() []*v1.ToolSpec {
 	return nil
 }
 
-type CallToolRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Input         []byte                 `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
+type InvokeToolRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// PLUGIN__TOOL.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// JSON that fits the tool's input schema.
+	Input         []byte `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *CallToolRequest) Reset() {
-	*x = CallToolRequest{}
+func (x *InvokeToolRequest) Reset() {
+	*x = InvokeToolRequest{}
 	mi := &file_harness_host_v1_tool_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *CallToolRequest) String() string {
+func (x *InvokeToolRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*CallToolRequest) ProtoMessage() {}
+func (*InvokeToolRequest) ProtoMessage() {}
 
-func (x *CallToolRequest) ProtoReflect() protoreflect.Message {
+func (x *InvokeToolRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_host_v1_tool_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -135,46 +137,46 @@ func (x *CallToolRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CallToolRequest.ProtoReflect.Descriptor instead.
-func (*CallToolRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use InvokeToolRequest.ProtoReflect.Descriptor instead.
+func (*InvokeToolRequest) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_tool_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *CallToolRequest) GetName() string {
+func (x *InvokeToolRequest) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *CallToolRequest) GetInput() []byte {
+func (x *InvokeToolRequest) GetInput() []byte {
 	if x != nil {
 		return x.Input
 	}
 	return nil
 }
 
-type CallToolResponse struct {
+type InvokeToolResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Result        *v1.ToolResult         `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *CallToolResponse) Reset() {
-	*x = CallToolResponse{}
+func (x *InvokeToolResponse) Reset() {
+	*x = InvokeToolResponse{}
 	mi := &file_harness_host_v1_tool_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *CallToolResponse) String() string {
+func (x *InvokeToolResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*CallToolResponse) ProtoMessage() {}
+func (*InvokeToolResponse) ProtoMessage() {}
 
-func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
+func (x *InvokeToolResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_host_v1_tool_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -186,12 +188,12 @@ func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CallToolResponse.ProtoReflect.Descriptor instead.
-func (*CallToolResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use InvokeToolResponse.ProtoReflect.Descriptor instead.
+func (*InvokeToolResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_tool_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *CallToolResponse) GetResult() *v1.ToolResult {
+func (x *InvokeToolResponse) GetResult() *v1.ToolResult {
 	if x != nil {
 		return x.Result
 	}
@@ -205,16 +207,17 @@ const file_harness_host_v1_tool_proto_rawDesc = "" +
 	"\x1aharness/host/v1/tool.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1bharness/types/v1/tool.proto\"\x12\n" +
 	"\x10ListToolsRequest\"E\n" +
 	"\x11ListToolsResponse\x120\n" +
-	"\x05tools\x18\x01 \x03(\v2\x1a.harness.types.v1.ToolSpecR\x05tools\";\n" +
-	"\x0fCallToolRequest\x12\x12\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1a.harness.types.v1.ToolSpecR\x05tools\"=\n" +
+	"\x11InvokeToolRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05input\x18\x02 \x01(\fR\x05input\"H\n" +
-	"\x10CallToolResponse\x124\n" +
-	"\x06result\x18\x01 \x01(\v2\x1c.harness.types.v1.ToolResultR\x06result2\xd2\x01\n" +
+	"\x05input\x18\x02 \x01(\fR\x05input\"J\n" +
+	"\x12InvokeToolResponse\x124\n" +
+	"\x06result\x18\x01 \x01(\v2\x1c.harness.types.v1.ToolResultR\x06result2\xd8\x01\n" +
 	"\vToolService\x12b\n" +
 	"\tListTools\x12!.harness.host.v1.ListToolsRequest\x1a\".harness.host.v1.ListToolsResponse\"\x0e\x92\xe1\x18\n" +
-	"tools.call\x12_\n" +
-	"\bCallTool\x12 .harness.host.v1.CallToolRequest\x1a!.harness.host.v1.CallToolResponse\"\x0e\x92\xe1\x18\n" +
+	"tools.call\x12e\n" +
+	"\n" +
+	"InvokeTool\x12\".harness.host.v1.InvokeToolRequest\x1a#.harness.host.v1.InvokeToolResponse\"\x0e\x92\xe1\x18\n" +
 	"tools.callB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
@@ -231,20 +234,20 @@ func file_harness_host_v1_tool_proto_rawDescGZIP() []byte {
 
 var file_harness_host_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_harness_host_v1_tool_proto_goTypes = []any{
-	(*ListToolsRequest)(nil),  // 0: harness.host.v1.ListToolsRequest
-	(*ListToolsResponse)(nil), // 1: harness.host.v1.ListToolsResponse
-	(*CallToolRequest)(nil),   // 2: harness.host.v1.CallToolRequest
-	(*CallToolResponse)(nil),  // 3: harness.host.v1.CallToolResponse
-	(*v1.ToolSpec)(nil),       // 4: harness.types.v1.ToolSpec
-	(*v1.ToolResult)(nil),     // 5: harness.types.v1.ToolResult
+	(*ListToolsRequest)(nil),   // 0: harness.host.v1.ListToolsRequest
+	(*ListToolsResponse)(nil),  // 1: harness.host.v1.ListToolsResponse
+	(*InvokeToolRequest)(nil),  // 2: harness.host.v1.InvokeToolRequest
+	(*InvokeToolResponse)(nil), // 3: harness.host.v1.InvokeToolResponse
+	(*v1.ToolSpec)(nil),        // 4: harness.types.v1.ToolSpec
+	(*v1.ToolResult)(nil),      // 5: harness.types.v1.ToolResult
 }
 var file_harness_host_v1_tool_proto_depIdxs = []int32{
 	4, // 0: harness.host.v1.ListToolsResponse.tools:type_name -> harness.types.v1.ToolSpec
-	5, // 1: harness.host.v1.CallToolResponse.result:type_name -> harness.types.v1.ToolResult
+	5, // 1: harness.host.v1.InvokeToolResponse.result:type_name -> harness.types.v1.ToolResult
 	0, // 2: harness.host.v1.ToolService.ListTools:input_type -> harness.host.v1.ListToolsRequest
-	2, // 3: harness.host.v1.ToolService.CallTool:input_type -> harness.host.v1.CallToolRequest
+	2, // 3: harness.host.v1.ToolService.InvokeTool:input_type -> harness.host.v1.InvokeToolRequest
 	1, // 4: harness.host.v1.ToolService.ListTools:output_type -> harness.host.v1.ListToolsResponse
-	3, // 5: harness.host.v1.ToolService.CallTool:output_type -> harness.host.v1.CallToolResponse
+	3, // 5: harness.host.v1.ToolService.InvokeTool:output_type -> harness.host.v1.InvokeToolResponse
 	4, // [4:6] is the sub-list for method output_type
 	2, // [2:4] is the sub-list for method input_type
 	2, // [2:2] is the sub-list for extension type_name

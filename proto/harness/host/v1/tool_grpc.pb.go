@@ -19,8 +19,8 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ToolService_ListTools_FullMethodName = "/harness.host.v1.ToolService/ListTools"
-	ToolService_CallTool_FullMethodName  = "/harness.host.v1.ToolService/CallTool"
+	ToolService_ListTools_FullMethodName  = "/harness.host.v1.ToolService/ListTools"
+	ToolService_InvokeTool_FullMethodName = "/harness.host.v1.ToolService/InvokeTool"
 )
 
 // ToolServiceClient is the client API for ToolService service.
@@ -31,8 +31,8 @@ const (
 type ToolServiceClient interface {
 	// ListTools returns the tools, named PLUGIN__TOOL. Needs tools.call.
 	ListTools(ctx context.Context, in *ListToolsRequest, opts ...grpc.CallOption) (*ListToolsResponse, error)
-	// CallTool calls a tool by that name. Needs tools.call.
-	CallTool(ctx context.Context, in *CallToolRequest, opts ...grpc.CallOption) (*CallToolResponse, error)
+	// InvokeTool calls a tool by that name. Needs tools.call.
+	InvokeTool(ctx context.Context, in *InvokeToolRequest, opts ...grpc.CallOption) (*InvokeToolResponse, error)
 }
 
 type toolServiceClient struct {
@@ -53,10 +53,10 @@ func (c *toolServiceClient) ListTools(ctx context.Context, in *ListToolsRequest,
 	return out, nil
 }
 
-func (c *toolServiceClient) CallTool(ctx context.Context, in *CallToolRequest, opts ...grpc.CallOption) (*CallToolResponse, error) {
+func (c *toolServiceClient) InvokeTool(ctx context.Context, in *InvokeToolRequest, opts ...grpc.CallOption) (*InvokeToolResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(CallToolResponse)
-	err := c.cc.Invoke(ctx, ToolService_CallTool_FullMethodName, in, out, cOpts...)
+	out := new(InvokeToolResponse)
+	err := c.cc.Invoke(ctx, ToolService_InvokeTool_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +71,8 @@ func (c *toolServiceClient) CallTool(ctx context.Context, in *CallToolRequest, o
 type ToolServiceServer interface {
 	// ListTools returns the tools, named PLUGIN__TOOL. Needs tools.call.
 	ListTools(context.Context, *ListToolsRequest) (*ListToolsResponse, error)
-	// CallTool calls a tool by that name. Needs tools.call.
-	CallTool(context.Context, *CallToolRequest) (*CallToolResponse, error)
+	// InvokeTool calls a tool by that name. Needs tools.call.
+	InvokeTool(context.Context, *InvokeToolRequest) (*InvokeToolResponse, error)
 	mustEmbedUnimplementedToolServiceServer()
 }
 
@@ -86,8 +86,8 @@ type UnimplementedToolServiceServer struct{}
 func (UnimplementedToolServiceServer) ListTools(context.Context, *ListToolsRequest) (*ListToolsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTools not implemented")
 }
-func (UnimplementedToolServiceServer) CallTool(context.Context, *CallToolRequest) (*CallToolResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method CallTool not implemented")
+func (UnimplementedToolServiceServer) InvokeTool(context.Context, *InvokeToolRequest) (*InvokeToolResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method InvokeTool not implemented")
 }
 func (UnimplementedToolServiceServer) mustEmbedUnimplementedToolServiceServer() {}
 func (UnimplementedToolServiceServer) testEmbeddedByValue()                     {}
@@ -128,20 +128,20 @@ func _ToolService_ListTools_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ToolService_CallTool_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(CallToolRequest)
+func _ToolService_InvokeTool_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(InvokeToolRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ToolServiceServer).CallTool(ctx, in)
+		return srv.(ToolServiceServer).InvokeTool(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: ToolService_CallTool_FullMethodName,
+		FullMethod: ToolService_InvokeTool_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ToolServiceServer).CallTool(ctx, req.(*CallToolRequest))
+		return srv.(ToolServiceServer).InvokeTool(ctx, req.(*InvokeToolRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -158,8 +158,8 @@ var ToolService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _ToolService_ListTools_Handler,
 		},
 		{
-			MethodName: "CallTool",
-			Handler:    _ToolService_CallTool_Handler,
+			MethodName: "InvokeTool",
+			Handler:    _ToolService_InvokeTool_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

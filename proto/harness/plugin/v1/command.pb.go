@@ -33,7 +33,8 @@ type OnCommandRequest struct {
 	// Which command of the run, from 0.
 	Index int64 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
 	// Without the slash.
-	Name          string            `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
+	// What stands in the block, or after the name.
 	Body          string            `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`
 	Attributes    map[string]string `protobuf:"bytes,8,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
@@ -127,8 +128,12 @@ func (x *OnCommandRequest) GetAttributes() map[string]string {
 }
 
 type OnCommandResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Result        *v1.CommandResult      `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// False: the next plugin is asked.
+	Handled bool `protobuf:"varint,1,opt,name=handled,proto3" json:"handled,omitempty"`
+	// Posted in the thread when not empty; cut at 256 KiB, with a mark.
+	Reply         string      `protobuf:"bytes,2,opt,name=reply,proto3" json:"reply,omitempty"`
+	Effects       *v1.Effects `protobuf:"bytes,3,opt,name=effects,proto3" json:"effects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -163,9 +168,23 @@ func (*OnCommandResponse) Descriptor() ([]byte, []int) {
 	return file_harness_plugin_v1_command_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *OnCommandResponse) GetResult() *v1.CommandResult {
+func (x *OnCommandResponse) GetHandled() bool {
 	if x != nil {
-		return x.Result
+		return x.Handled
+	}
+	return false
+}
+
+func (x *OnCommandResponse) GetReply() string {
+	if x != nil {
+		return x.Reply
+	}
+	return ""
+}
+
+func (x *OnCommandResponse) GetEffects() *v1.Effects {
+	if x != nil {
+		return x.Effects
 	}
 	return nil
 }
@@ -174,7 +193,7 @@ var File_harness_plugin_v1_command_proto protoreflect.FileDescriptor
 
 const file_harness_plugin_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x1fharness/plugin/v1/command.proto\x12\x11harness.plugin.v1\x1a\x1dharness/types/v1/answer.proto\x1a\x1bharness/types/v1/call.proto\x1a\x1eharness/types/v1/message.proto\x1a\x1dharness/types/v1/thread.proto\"\x8f\x03\n" +
+	"\x1fharness/plugin/v1/command.proto\x12\x11harness.plugin.v1\x1a\x1bharness/types/v1/call.proto\x1a\x1eharness/types/v1/effects.proto\x1a\x1eharness/types/v1/message.proto\x1a\x1dharness/types/v1/thread.proto\"\x8f\x03\n" +
 	"\x10OnCommandRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +
 	"\x06thread\x18\x02 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
@@ -188,9 +207,11 @@ const file_harness_plugin_v1_command_proto_rawDesc = "" +
 	"attributes\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"L\n" +
-	"\x11OnCommandResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.harness.types.v1.CommandResultR\x06result2h\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"x\n" +
+	"\x11OnCommandResponse\x12\x18\n" +
+	"\ahandled\x18\x01 \x01(\bR\ahandled\x12\x14\n" +
+	"\x05reply\x18\x02 \x01(\tR\x05reply\x123\n" +
+	"\aeffects\x18\x03 \x01(\v2\x19.harness.types.v1.EffectsR\aeffects2h\n" +
 	"\x0eCommandService\x12V\n" +
 	"\tOnCommand\x12#.harness.plugin.v1.OnCommandRequest\x1a$.harness.plugin.v1.OnCommandResponseBCZAgithub.com/seed-706843ae/harness/proto/harness/plugin/v1;pluginv1b\x06proto3"
 
@@ -214,14 +235,14 @@ var file_harness_plugin_v1_command_proto_goTypes = []any{
 	(*v1.Call)(nil),           // 3: harness.types.v1.Call
 	(*v1.Thread)(nil),         // 4: harness.types.v1.Thread
 	(*v1.Message)(nil),        // 5: harness.types.v1.Message
-	(*v1.CommandResult)(nil),  // 6: harness.types.v1.CommandResult
+	(*v1.Effects)(nil),        // 6: harness.types.v1.Effects
 }
 var file_harness_plugin_v1_command_proto_depIdxs = []int32{
 	3, // 0: harness.plugin.v1.OnCommandRequest.call:type_name -> harness.types.v1.Call
 	4, // 1: harness.plugin.v1.OnCommandRequest.thread:type_name -> harness.types.v1.Thread
 	5, // 2: harness.plugin.v1.OnCommandRequest.message:type_name -> harness.types.v1.Message
 	2, // 3: harness.plugin.v1.OnCommandRequest.attributes:type_name -> harness.plugin.v1.OnCommandRequest.AttributesEntry
-	6, // 4: harness.plugin.v1.OnCommandResponse.result:type_name -> harness.types.v1.CommandResult
+	6, // 4: harness.plugin.v1.OnCommandResponse.effects:type_name -> harness.types.v1.Effects
 	0, // 5: harness.plugin.v1.CommandService.OnCommand:input_type -> harness.plugin.v1.OnCommandRequest
 	1, // 6: harness.plugin.v1.CommandService.OnCommand:output_type -> harness.plugin.v1.OnCommandResponse
 	6, // [6:7] is the sub-list for method output_type

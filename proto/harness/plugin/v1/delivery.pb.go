@@ -23,11 +23,12 @@ const (
 )
 
 type DeliverRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Call          *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	Delivery      *v1.Delivery           `protobuf:"bytes,2,opt,name=delivery,proto3" json:"delivery,omitempty"`
-	Thread        *v1.Thread             `protobuf:"bytes,3,opt,name=thread,proto3" json:"thread,omitempty"`
-	Message       *v1.Message            `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Call     *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	Delivery *v1.Delivery           `protobuf:"bytes,2,opt,name=delivery,proto3" json:"delivery,omitempty"`
+	// Whose message it is; what it is delivered to is delivery.target.
+	Thread        *v1.Thread  `protobuf:"bytes,3,opt,name=thread,proto3" json:"thread,omitempty"`
+	Message       *v1.Message `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -91,8 +92,9 @@ func (x *DeliverRequest) GetMessage() *v1.Message {
 }
 
 type DeliverResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Receipt       *v1.DeliveryReceipt    `protobuf:"bytes,1,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the message at the target.
+	ExternalId    string `protobuf:"bytes,1,opt,name=external_id,json=externalId,proto3" json:"external_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -127,11 +129,11 @@ func (*DeliverResponse) Descriptor() ([]byte, []int) {
 	return file_harness_plugin_v1_delivery_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *DeliverResponse) GetReceipt() *v1.DeliveryReceipt {
+func (x *DeliverResponse) GetExternalId() string {
 	if x != nil {
-		return x.Receipt
+		return x.ExternalId
 	}
-	return nil
+	return ""
 }
 
 var File_harness_plugin_v1_delivery_proto protoreflect.FileDescriptor
@@ -143,9 +145,10 @@ const file_harness_plugin_v1_delivery_proto_rawDesc = "" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x126\n" +
 	"\bdelivery\x18\x02 \x01(\v2\x1a.harness.types.v1.DeliveryR\bdelivery\x120\n" +
 	"\x06thread\x18\x03 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
-	"\amessage\x18\x04 \x01(\v2\x19.harness.types.v1.MessageR\amessage\"N\n" +
-	"\x0fDeliverResponse\x12;\n" +
-	"\areceipt\x18\x01 \x01(\v2!.harness.types.v1.DeliveryReceiptR\areceipt2c\n" +
+	"\amessage\x18\x04 \x01(\v2\x19.harness.types.v1.MessageR\amessage\"2\n" +
+	"\x0fDeliverResponse\x12\x1f\n" +
+	"\vexternal_id\x18\x01 \x01(\tR\n" +
+	"externalId2c\n" +
 	"\x0fDeliveryService\x12P\n" +
 	"\aDeliver\x12!.harness.plugin.v1.DeliverRequest\x1a\".harness.plugin.v1.DeliverResponseBCZAgithub.com/seed-706843ae/harness/proto/harness/plugin/v1;pluginv1b\x06proto3"
 
@@ -163,27 +166,25 @@ func file_harness_plugin_v1_delivery_proto_rawDescGZIP() []byte {
 
 var file_harness_plugin_v1_delivery_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_harness_plugin_v1_delivery_proto_goTypes = []any{
-	(*DeliverRequest)(nil),     // 0: harness.plugin.v1.DeliverRequest
-	(*DeliverResponse)(nil),    // 1: harness.plugin.v1.DeliverResponse
-	(*v1.Call)(nil),            // 2: harness.types.v1.Call
-	(*v1.Delivery)(nil),        // 3: harness.types.v1.Delivery
-	(*v1.Thread)(nil),          // 4: harness.types.v1.Thread
-	(*v1.Message)(nil),         // 5: harness.types.v1.Message
-	(*v1.DeliveryReceipt)(nil), // 6: harness.types.v1.DeliveryReceipt
+	(*DeliverRequest)(nil),  // 0: harness.plugin.v1.DeliverRequest
+	(*DeliverResponse)(nil), // 1: harness.plugin.v1.DeliverResponse
+	(*v1.Call)(nil),         // 2: harness.types.v1.Call
+	(*v1.Delivery)(nil),     // 3: harness.types.v1.Delivery
+	(*v1.Thread)(nil),       // 4: harness.types.v1.Thread
+	(*v1.Message)(nil),      // 5: harness.types.v1.Message
 }
 var file_harness_plugin_v1_delivery_proto_depIdxs = []int32{
 	2, // 0: harness.plugin.v1.DeliverRequest.call:type_name -> harness.types.v1.Call
 	3, // 1: harness.plugin.v1.DeliverRequest.delivery:type_name -> harness.types.v1.Delivery
 	4, // 2: harness.plugin.v1.DeliverRequest.thread:type_name -> harness.types.v1.Thread
 	5, // 3: harness.plugin.v1.DeliverRequest.message:type_name -> harness.types.v1.Message
-	6, // 4: harness.plugin.v1.DeliverResponse.receipt:type_name -> harness.types.v1.DeliveryReceipt
-	0, // 5: harness.plugin.v1.DeliveryService.Deliver:input_type -> harness.plugin.v1.DeliverRequest
-	1, // 6: harness.plugin.v1.DeliveryService.Deliver:output_type -> harness.plugin.v1.DeliverResponse
-	6, // [6:7] is the sub-list for method output_type
-	5, // [5:6] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	0, // 4: harness.plugin.v1.DeliveryService.Deliver:input_type -> harness.plugin.v1.DeliverRequest
+	1, // 5: harness.plugin.v1.DeliveryService.Deliver:output_type -> harness.plugin.v1.DeliverResponse
+	5, // [5:6] is the sub-list for method output_type
+	4, // [4:5] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_harness_plugin_v1_delivery_proto_init() }

@@ -4,12 +4,15 @@
 // - protoc             (unknown)
 // source: harness/plugin/v1/lifecycle.proto
 
-// The services that a plugin serves and the host calls.
+// The services that a plugin serves and the host calls. A hook is a method that takes
+// one request, with a Call, and gives one response; those of TaskService and ToolService
+// give it as the last message of a stream of progress reports.
 //
 // Every plugin registers all of them; a hook that the plugin does not declare
 // in its manifest answers UNIMPLEMENTED and is never called. The deadline of a
-// call is the gRPC deadline; call.deadline repeats it. Errors are gRPC statuses;
-// package pluginsdk lists the codes that mean something to the host.
+// call is the gRPC deadline; call.deadline repeats it; calls of TaskService have none.
+// Errors are gRPC statuses; package pluginsdk lists the codes that mean something to
+// the host.
 
 package pluginv1
 

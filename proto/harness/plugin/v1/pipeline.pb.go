@@ -24,11 +24,12 @@ const (
 )
 
 type OnBeforeRunRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Call          *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	Thread        *v1.Thread             `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
-	Message       *v1.Message            `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	Run           *v1.Run                `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Call    *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	Thread  *v1.Thread             `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
+	Message *v1.Message            `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	// Without what it has come to so far: result, events, steps.
+	Run           *v1.Run `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -92,8 +93,17 @@ func (x *OnBeforeRunRequest) GetRun() *v1.Run {
 }
 
 type OnBeforeRunResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Verdict       *v1.Verdict            `protobuf:"bytes,1,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Absent: the run is allowed.
+	Deny bool `protobuf:"varint,1,opt,name=deny,proto3" json:"deny,omitempty"`
+	// Shown to the person when denied.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Taken from an account before the agent is called; the run is denied when the
+	// account's limit would be passed. The run's cost releases it.
+	Reservation *v1.Reservation `protobuf:"bytes,3,opt,name=reservation,proto3" json:"reservation,omitempty"`
+	// The agent's turn is ended when it has cost as much; 0: no cap.
+	CostCapUsd    float64     `protobuf:"fixed64,4,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
+	Effects       *v1.Effects `protobuf:"bytes,5,opt,name=effects,proto3" json:"effects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -128,18 +138,47 @@ func (*OnBeforeRunResponse) Descriptor() ([]byte, []int) {
 	return file_harness_plugin_v1_pipeline_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *OnBeforeRunResponse) GetVerdict() *v1.Verdict {
+func (x *OnBeforeRunResponse) GetDeny() bool {
 	if x != nil {
-		return x.Verdict
+		return x.Deny
+	}
+	return false
+}
+
+func (x *OnBeforeRunResponse) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *OnBeforeRunResponse) GetReservation() *v1.Reservation {
+	if x != nil {
+		return x.Reservation
+	}
+	return nil
+}
+
+func (x *OnBeforeRunResponse) GetCostCapUsd() float64 {
+	if x != nil {
+		return x.CostCapUsd
+	}
+	return 0
+}
+
+func (x *OnBeforeRunResponse) GetEffects() *v1.Effects {
+	if x != nil {
+		return x.Effects
 	}
 	return nil
 }
 
 type OnPipelineStartRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Call          *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	Thread        *v1.Thread             `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
-	Message       *v1.Message            `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Call   *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	Thread *v1.Thread             `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
+	// Its content only with the part message.
+	Message       *v1.Message `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -197,6 +236,7 @@ func (x *OnPipelineStartRequest) GetMessage() *v1.Message {
 
 type OnPipelineStartResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Effects       *v1.Effects            `protobuf:"bytes,1,opt,name=effects,proto3" json:"effects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -231,11 +271,20 @@ func (*OnPipelineStartResponse) Descriptor() ([]byte, []int) {
 	return file_harness_plugin_v1_pipeline_proto_rawDescGZIP(), []int{3}
 }
 
+func (x *OnPipelineStartResponse) GetEffects() *v1.Effects {
+	if x != nil {
+		return x.Effects
+	}
+	return nil
+}
+
 type OnMessageRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Call          *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	Thread        *v1.Thread             `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
-	Message       *v1.Message            `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Call    *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	Thread  *v1.Thread             `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
+	Message *v1.Message            `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	// It goes into a turn that is running.
+	Steered       bool `protobuf:"varint,4,opt,name=steered,proto3" json:"steered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -291,8 +340,16 @@ func (x *OnMessageRequest) GetMessage() *v1.Message {
 	return nil
 }
 
+func (x *OnMessageRequest) GetSteered() bool {
+	if x != nil {
+		return x.Steered
+	}
+	return false
+}
+
 type OnMessageResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Effects       *v1.Effects            `protobuf:"bytes,1,opt,name=effects,proto3" json:"effects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -327,13 +384,22 @@ func (*OnMessageResponse) Descriptor() ([]byte, []int) {
 	return file_harness_plugin_v1_pipeline_proto_rawDescGZIP(), []int{5}
 }
 
+func (x *OnMessageResponse) GetEffects() *v1.Effects {
+	if x != nil {
+		return x.Effects
+	}
+	return nil
+}
+
 type OnBeforeInvokeRequest struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Call    *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	Thread  *v1.Thread             `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
-	Message *v1.Message            `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Call  *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	// session_id is empty when the agent will start a new session.
+	Thread *v1.Thread `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
+	// Its content only with the part message; the prompt has it anyway.
+	Message *v1.Message `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// The previous plugin's prompt.
-	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	Prompt        string `protobuf:"bytes,4,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -389,17 +455,19 @@ func (x *OnBeforeInvokeRequest) GetMessage() *v1.Message {
 	return nil
 }
 
-func (x *OnBeforeInvokeRequest) GetText() string {
+func (x *OnBeforeInvokeRequest) GetPrompt() string {
 	if x != nil {
-		return x.Text
+		return x.Prompt
 	}
 	return ""
 }
 
 type OnBeforeInvokeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The prompt from now on; empty is a value too.
-	Text          string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// Replaces the prompt; absent keeps it, and an empty one is a value. It may have 2 MiB:
+	// what is longer is cut, with a mark.
+	Prompt        *string     `protobuf:"bytes,1,opt,name=prompt,proto3,oneof" json:"prompt,omitempty"`
+	Effects       *v1.Effects `protobuf:"bytes,2,opt,name=effects,proto3" json:"effects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -434,19 +502,28 @@ func (*OnBeforeInvokeResponse) Descriptor() ([]byte, []int) {
 	return file_harness_plugin_v1_pipeline_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *OnBeforeInvokeResponse) GetText() string {
-	if x != nil {
-		return x.Text
+func (x *OnBeforeInvokeResponse) GetPrompt() string {
+	if x != nil && x.Prompt != nil {
+		return *x.Prompt
 	}
 	return ""
 }
 
+func (x *OnBeforeInvokeResponse) GetEffects() *v1.Effects {
+	if x != nil {
+		return x.Effects
+	}
+	return nil
+}
+
 type OnAfterInvokeRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Call          *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	Thread        *v1.Thread             `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
-	Message       *v1.Message            `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	Result        *v1.InvokeResult       `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Call   *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	Thread *v1.Thread             `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
+	// Its content only with the part message.
+	Message *v1.Message `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	// Its text and structured output only with the part result.
+	Result        *v1.InvokeResult `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -511,6 +588,7 @@ func (x *OnAfterInvokeRequest) GetResult() *v1.InvokeResult {
 
 type OnAfterInvokeResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Effects       *v1.Effects            `protobuf:"bytes,1,opt,name=effects,proto3" json:"effects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -545,11 +623,18 @@ func (*OnAfterInvokeResponse) Descriptor() ([]byte, []int) {
 	return file_harness_plugin_v1_pipeline_proto_rawDescGZIP(), []int{9}
 }
 
+func (x *OnAfterInvokeResponse) GetEffects() *v1.Effects {
+	if x != nil {
+		return x.Effects
+	}
+	return nil
+}
+
 type OnBeforeReplyRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Call   *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
 	Thread *v1.Thread             `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
-	// The message that is answered.
+	// The message that is answered; its content only with the part message.
 	Message *v1.Message `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// The previous plugin's text.
 	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
@@ -617,8 +702,11 @@ func (x *OnBeforeReplyRequest) GetText() string {
 
 type OnBeforeReplyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The text from now on; empty is a value too.
-	Text          string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// Replaces the text; absent keeps it, and an empty one is a value: nothing is shown
+	// then, and the person is told which plugin took the reply out. It may have 1 MiB: what
+	// is longer is cut, with a mark.
+	Text          *string     `protobuf:"bytes,1,opt,name=text,proto3,oneof" json:"text,omitempty"`
+	Effects       *v1.Effects `protobuf:"bytes,2,opt,name=effects,proto3" json:"effects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -654,21 +742,31 @@ func (*OnBeforeReplyResponse) Descriptor() ([]byte, []int) {
 }
 
 func (x *OnBeforeReplyResponse) GetText() string {
-	if x != nil {
-		return x.Text
+	if x != nil && x.Text != nil {
+		return *x.Text
 	}
 	return ""
 }
 
+func (x *OnBeforeReplyResponse) GetEffects() *v1.Effects {
+	if x != nil {
+		return x.Effects
+	}
+	return nil
+}
+
 type OnPipelineCompleteRequest struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Call    *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	Thread  *v1.Thread             `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
-	Message *v1.Message            `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	Outcome string                 `protobuf:"bytes,4,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	Error   string                 `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	Steps   []*v1.PipelineStep     `protobuf:"bytes,6,rep,name=steps,proto3" json:"steps,omitempty"`
-	// Whole blocks only, no deltas.
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Call   *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	Thread *v1.Thread             `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
+	// Its content only with the part message.
+	Message *v1.Message `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	// succeeded, failed, denied or cancelled.
+	Outcome string `protobuf:"bytes,4,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Error   string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	// Only with the part steps.
+	Steps []*v1.PipelineStep `protobuf:"bytes,6,rep,name=steps,proto3" json:"steps,omitempty"`
+	// Whole blocks only, no deltas; only with the part events.
 	Events []*v1.StreamEvent `protobuf:"bytes,7,rep,name=events,proto3" json:"events,omitempty"`
 	// Absent when the agent was not reached.
 	Usage         *v1.Usage            `protobuf:"bytes,8,opt,name=usage,proto3" json:"usage,omitempty"`
@@ -772,6 +870,7 @@ func (x *OnPipelineCompleteRequest) GetDuration() *durationpb.Duration {
 
 type OnPipelineCompleteResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Effects       *v1.Effects            `protobuf:"bytes,1,opt,name=effects,proto3" json:"effects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -806,48 +905,68 @@ func (*OnPipelineCompleteResponse) Descriptor() ([]byte, []int) {
 	return file_harness_plugin_v1_pipeline_proto_rawDescGZIP(), []int{13}
 }
 
+func (x *OnPipelineCompleteResponse) GetEffects() *v1.Effects {
+	if x != nil {
+		return x.Effects
+	}
+	return nil
+}
+
 var File_harness_plugin_v1_pipeline_proto protoreflect.FileDescriptor
 
 const file_harness_plugin_v1_pipeline_proto_rawDesc = "" +
 	"\n" +
-	" harness/plugin/v1/pipeline.proto\x12\x11harness.plugin.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dharness/types/v1/answer.proto\x1a\x1bharness/types/v1/call.proto\x1a\x1dharness/types/v1/invoke.proto\x1a\x1eharness/types/v1/message.proto\x1a\x1aharness/types/v1/run.proto\x1a\x1dharness/types/v1/thread.proto\"\xd0\x01\n" +
+	" harness/plugin/v1/pipeline.proto\x12\x11harness.plugin.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bharness/types/v1/call.proto\x1a\x1eharness/types/v1/effects.proto\x1a\x1dharness/types/v1/invoke.proto\x1a\x1eharness/types/v1/message.proto\x1a\x1aharness/types/v1/run.proto\x1a\x1dharness/types/v1/thread.proto\"\xd0\x01\n" +
 	"\x12OnBeforeRunRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +
 	"\x06thread\x18\x02 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
 	"\amessage\x18\x03 \x01(\v2\x19.harness.types.v1.MessageR\amessage\x12'\n" +
-	"\x03run\x18\x04 \x01(\v2\x15.harness.types.v1.RunR\x03run\"J\n" +
-	"\x13OnBeforeRunResponse\x123\n" +
-	"\averdict\x18\x01 \x01(\v2\x19.harness.types.v1.VerdictR\averdict\"\xab\x01\n" +
+	"\x03run\x18\x04 \x01(\v2\x15.harness.types.v1.RunR\x03run\"\xd9\x01\n" +
+	"\x13OnBeforeRunResponse\x12\x12\n" +
+	"\x04deny\x18\x01 \x01(\bR\x04deny\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12?\n" +
+	"\vreservation\x18\x03 \x01(\v2\x1d.harness.types.v1.ReservationR\vreservation\x12 \n" +
+	"\fcost_cap_usd\x18\x04 \x01(\x01R\n" +
+	"costCapUsd\x123\n" +
+	"\aeffects\x18\x05 \x01(\v2\x19.harness.types.v1.EffectsR\aeffects\"\xab\x01\n" +
 	"\x16OnPipelineStartRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +
 	"\x06thread\x18\x02 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
-	"\amessage\x18\x03 \x01(\v2\x19.harness.types.v1.MessageR\amessage\"\x19\n" +
-	"\x17OnPipelineStartResponse\"\xa5\x01\n" +
+	"\amessage\x18\x03 \x01(\v2\x19.harness.types.v1.MessageR\amessage\"N\n" +
+	"\x17OnPipelineStartResponse\x123\n" +
+	"\aeffects\x18\x01 \x01(\v2\x19.harness.types.v1.EffectsR\aeffects\"\xbf\x01\n" +
 	"\x10OnMessageRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +
 	"\x06thread\x18\x02 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
-	"\amessage\x18\x03 \x01(\v2\x19.harness.types.v1.MessageR\amessage\"\x13\n" +
-	"\x11OnMessageResponse\"\xbe\x01\n" +
+	"\amessage\x18\x03 \x01(\v2\x19.harness.types.v1.MessageR\amessage\x12\x18\n" +
+	"\asteered\x18\x04 \x01(\bR\asteered\"H\n" +
+	"\x11OnMessageResponse\x123\n" +
+	"\aeffects\x18\x01 \x01(\v2\x19.harness.types.v1.EffectsR\aeffects\"\xc2\x01\n" +
 	"\x15OnBeforeInvokeRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +
 	"\x06thread\x18\x02 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
-	"\amessage\x18\x03 \x01(\v2\x19.harness.types.v1.MessageR\amessage\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\",\n" +
-	"\x16OnBeforeInvokeResponse\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text\"\xe1\x01\n" +
+	"\amessage\x18\x03 \x01(\v2\x19.harness.types.v1.MessageR\amessage\x12\x16\n" +
+	"\x06prompt\x18\x04 \x01(\tR\x06prompt\"u\n" +
+	"\x16OnBeforeInvokeResponse\x12\x1b\n" +
+	"\x06prompt\x18\x01 \x01(\tH\x00R\x06prompt\x88\x01\x01\x123\n" +
+	"\aeffects\x18\x02 \x01(\v2\x19.harness.types.v1.EffectsR\aeffectsB\t\n" +
+	"\a_prompt\"\xe1\x01\n" +
 	"\x14OnAfterInvokeRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +
 	"\x06thread\x18\x02 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
 	"\amessage\x18\x03 \x01(\v2\x19.harness.types.v1.MessageR\amessage\x126\n" +
-	"\x06result\x18\x04 \x01(\v2\x1e.harness.types.v1.InvokeResultR\x06result\"\x17\n" +
-	"\x15OnAfterInvokeResponse\"\xbd\x01\n" +
+	"\x06result\x18\x04 \x01(\v2\x1e.harness.types.v1.InvokeResultR\x06result\"L\n" +
+	"\x15OnAfterInvokeResponse\x123\n" +
+	"\aeffects\x18\x01 \x01(\v2\x19.harness.types.v1.EffectsR\aeffects\"\xbd\x01\n" +
 	"\x14OnBeforeReplyRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +
 	"\x06thread\x18\x02 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
 	"\amessage\x18\x03 \x01(\v2\x19.harness.types.v1.MessageR\amessage\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"+\n" +
-	"\x15OnBeforeReplyResponse\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text\"\xb1\x03\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"n\n" +
+	"\x15OnBeforeReplyResponse\x12\x17\n" +
+	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x88\x01\x01\x123\n" +
+	"\aeffects\x18\x02 \x01(\v2\x19.harness.types.v1.EffectsR\aeffectsB\a\n" +
+	"\x05_text\"\xb1\x03\n" +
 	"\x19OnPipelineCompleteRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +
 	"\x06thread\x18\x02 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
@@ -857,8 +976,9 @@ const file_harness_plugin_v1_pipeline_proto_rawDesc = "" +
 	"\x05steps\x18\x06 \x03(\v2\x1e.harness.types.v1.PipelineStepR\x05steps\x125\n" +
 	"\x06events\x18\a \x03(\v2\x1d.harness.types.v1.StreamEventR\x06events\x12-\n" +
 	"\x05usage\x18\b \x01(\v2\x17.harness.types.v1.UsageR\x05usage\x125\n" +
-	"\bduration\x18\t \x01(\v2\x19.google.protobuf.DurationR\bduration\"\x1c\n" +
-	"\x1aOnPipelineCompleteResponse2\xd3\x05\n" +
+	"\bduration\x18\t \x01(\v2\x19.google.protobuf.DurationR\bduration\"Q\n" +
+	"\x1aOnPipelineCompleteResponse\x123\n" +
+	"\aeffects\x18\x01 \x01(\v2\x19.harness.types.v1.EffectsR\aeffects2\xd3\x05\n" +
 	"\x0fPipelineService\x12\\\n" +
 	"\vOnBeforeRun\x12%.harness.plugin.v1.OnBeforeRunRequest\x1a&.harness.plugin.v1.OnBeforeRunResponse\x12h\n" +
 	"\x0fOnPipelineStart\x12).harness.plugin.v1.OnPipelineStartRequest\x1a*.harness.plugin.v1.OnPipelineStartResponse\x12V\n" +
@@ -900,61 +1020,69 @@ var file_harness_plugin_v1_pipeline_proto_goTypes = []any{
 	(*v1.Thread)(nil),                  // 15: harness.types.v1.Thread
 	(*v1.Message)(nil),                 // 16: harness.types.v1.Message
 	(*v1.Run)(nil),                     // 17: harness.types.v1.Run
-	(*v1.Verdict)(nil),                 // 18: harness.types.v1.Verdict
-	(*v1.InvokeResult)(nil),            // 19: harness.types.v1.InvokeResult
-	(*v1.PipelineStep)(nil),            // 20: harness.types.v1.PipelineStep
-	(*v1.StreamEvent)(nil),             // 21: harness.types.v1.StreamEvent
-	(*v1.Usage)(nil),                   // 22: harness.types.v1.Usage
-	(*durationpb.Duration)(nil),        // 23: google.protobuf.Duration
+	(*v1.Reservation)(nil),             // 18: harness.types.v1.Reservation
+	(*v1.Effects)(nil),                 // 19: harness.types.v1.Effects
+	(*v1.InvokeResult)(nil),            // 20: harness.types.v1.InvokeResult
+	(*v1.PipelineStep)(nil),            // 21: harness.types.v1.PipelineStep
+	(*v1.StreamEvent)(nil),             // 22: harness.types.v1.StreamEvent
+	(*v1.Usage)(nil),                   // 23: harness.types.v1.Usage
+	(*durationpb.Duration)(nil),        // 24: google.protobuf.Duration
 }
 var file_harness_plugin_v1_pipeline_proto_depIdxs = []int32{
 	14, // 0: harness.plugin.v1.OnBeforeRunRequest.call:type_name -> harness.types.v1.Call
 	15, // 1: harness.plugin.v1.OnBeforeRunRequest.thread:type_name -> harness.types.v1.Thread
 	16, // 2: harness.plugin.v1.OnBeforeRunRequest.message:type_name -> harness.types.v1.Message
 	17, // 3: harness.plugin.v1.OnBeforeRunRequest.run:type_name -> harness.types.v1.Run
-	18, // 4: harness.plugin.v1.OnBeforeRunResponse.verdict:type_name -> harness.types.v1.Verdict
-	14, // 5: harness.plugin.v1.OnPipelineStartRequest.call:type_name -> harness.types.v1.Call
-	15, // 6: harness.plugin.v1.OnPipelineStartRequest.thread:type_name -> harness.types.v1.Thread
-	16, // 7: harness.plugin.v1.OnPipelineStartRequest.message:type_name -> harness.types.v1.Message
-	14, // 8: harness.plugin.v1.OnMessageRequest.call:type_name -> harness.types.v1.Call
-	15, // 9: harness.plugin.v1.OnMessageRequest.thread:type_name -> harness.types.v1.Thread
-	16, // 10: harness.plugin.v1.OnMessageRequest.message:type_name -> harness.types.v1.Message
-	14, // 11: harness.plugin.v1.OnBeforeInvokeRequest.call:type_name -> harness.types.v1.Call
-	15, // 12: harness.plugin.v1.OnBeforeInvokeRequest.thread:type_name -> harness.types.v1.Thread
-	16, // 13: harness.plugin.v1.OnBeforeInvokeRequest.message:type_name -> harness.types.v1.Message
-	14, // 14: harness.plugin.v1.OnAfterInvokeRequest.call:type_name -> harness.types.v1.Call
-	15, // 15: harness.plugin.v1.OnAfterInvokeRequest.thread:type_name -> harness.types.v1.Thread
-	16, // 16: harness.plugin.v1.OnAfterInvokeRequest.message:type_name -> harness.types.v1.Message
-	19, // 17: harness.plugin.v1.OnAfterInvokeRequest.result:type_name -> harness.types.v1.InvokeResult
-	14, // 18: harness.plugin.v1.OnBeforeReplyRequest.call:type_name -> harness.types.v1.Call
-	15, // 19: harness.plugin.v1.OnBeforeReplyRequest.thread:type_name -> harness.types.v1.Thread
-	16, // 20: harness.plugin.v1.OnBeforeReplyRequest.message:type_name -> harness.types.v1.Message
-	14, // 21: harness.plugin.v1.OnPipelineCompleteRequest.call:type_name -> harness.types.v1.Call
-	15, // 22: harness.plugin.v1.OnPipelineCompleteRequest.thread:type_name -> harness.types.v1.Thread
-	16, // 23: harness.plugin.v1.OnPipelineCompleteRequest.message:type_name -> harness.types.v1.Message
-	20, // 24: harness.plugin.v1.OnPipelineCompleteRequest.steps:type_name -> harness.types.v1.PipelineStep
-	21, // 25: harness.plugin.v1.OnPipelineCompleteRequest.events:type_name -> harness.types.v1.StreamEvent
-	22, // 26: harness.plugin.v1.OnPipelineCompleteRequest.usage:type_name -> harness.types.v1.Usage
-	23, // 27: harness.plugin.v1.OnPipelineCompleteRequest.duration:type_name -> google.protobuf.Duration
-	0,  // 28: harness.plugin.v1.PipelineService.OnBeforeRun:input_type -> harness.plugin.v1.OnBeforeRunRequest
-	2,  // 29: harness.plugin.v1.PipelineService.OnPipelineStart:input_type -> harness.plugin.v1.OnPipelineStartRequest
-	4,  // 30: harness.plugin.v1.PipelineService.OnMessage:input_type -> harness.plugin.v1.OnMessageRequest
-	6,  // 31: harness.plugin.v1.PipelineService.OnBeforeInvoke:input_type -> harness.plugin.v1.OnBeforeInvokeRequest
-	8,  // 32: harness.plugin.v1.PipelineService.OnAfterInvoke:input_type -> harness.plugin.v1.OnAfterInvokeRequest
-	10, // 33: harness.plugin.v1.PipelineService.OnBeforeReply:input_type -> harness.plugin.v1.OnBeforeReplyRequest
-	12, // 34: harness.plugin.v1.PipelineService.OnPipelineComplete:input_type -> harness.plugin.v1.OnPipelineCompleteRequest
-	1,  // 35: harness.plugin.v1.PipelineService.OnBeforeRun:output_type -> harness.plugin.v1.OnBeforeRunResponse
-	3,  // 36: harness.plugin.v1.PipelineService.OnPipelineStart:output_type -> harness.plugin.v1.OnPipelineStartResponse
-	5,  // 37: harness.plugin.v1.PipelineService.OnMessage:output_type -> harness.plugin.v1.OnMessageResponse
-	7,  // 38: harness.plugin.v1.PipelineService.OnBeforeInvoke:output_type -> harness.plugin.v1.OnBeforeInvokeResponse
-	9,  // 39: harness.plugin.v1.PipelineService.OnAfterInvoke:output_type -> harness.plugin.v1.OnAfterInvokeResponse
-	11, // 40: harness.plugin.v1.PipelineService.OnBeforeReply:output_type -> harness.plugin.v1.OnBeforeReplyResponse
-	13, // 41: harness.plugin.v1.PipelineService.OnPipelineComplete:output_type -> harness.plugin.v1.OnPipelineCompleteResponse
-	35, // [35:42] is the sub-list for method output_type
-	28, // [28:35] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	18, // 4: harness.plugin.v1.OnBeforeRunResponse.reservation:type_name -> harness.types.v1.Reservation
+	19, // 5: harness.plugin.v1.OnBeforeRunResponse.effects:type_name -> harness.types.v1.Effects
+	14, // 6: harness.plugin.v1.OnPipelineStartRequest.call:type_name -> harness.types.v1.Call
+	15, // 7: harness.plugin.v1.OnPipelineStartRequest.thread:type_name -> harness.types.v1.Thread
+	16, // 8: harness.plugin.v1.OnPipelineStartRequest.message:type_name -> harness.types.v1.Message
+	19, // 9: harness.plugin.v1.OnPipelineStartResponse.effects:type_name -> harness.types.v1.Effects
+	14, // 10: harness.plugin.v1.OnMessageRequest.call:type_name -> harness.types.v1.Call
+	15, // 11: harness.plugin.v1.OnMessageRequest.thread:type_name -> harness.types.v1.Thread
+	16, // 12: harness.plugin.v1.OnMessageRequest.message:type_name -> harness.types.v1.Message
+	19, // 13: harness.plugin.v1.OnMessageResponse.effects:type_name -> harness.types.v1.Effects
+	14, // 14: harness.plugin.v1.OnBeforeInvokeRequest.call:type_name -> harness.types.v1.Call
+	15, // 15: harness.plugin.v1.OnBeforeInvokeRequest.thread:type_name -> harness.types.v1.Thread
+	16, // 16: harness.plugin.v1.OnBeforeInvokeRequest.message:type_name -> harness.types.v1.Message
+	19, // 17: harness.plugin.v1.OnBeforeInvokeResponse.effects:type_name -> harness.types.v1.Effects
+	14, // 18: harness.plugin.v1.OnAfterInvokeRequest.call:type_name -> harness.types.v1.Call
+	15, // 19: harness.plugin.v1.OnAfterInvokeRequest.thread:type_name -> harness.types.v1.Thread
+	16, // 20: harness.plugin.v1.OnAfterInvokeRequest.message:type_name -> harness.types.v1.Message
+	20, // 21: harness.plugin.v1.OnAfterInvokeRequest.result:type_name -> harness.types.v1.InvokeResult
+	19, // 22: harness.plugin.v1.OnAfterInvokeResponse.effects:type_name -> harness.types.v1.Effects
+	14, // 23: harness.plugin.v1.OnBeforeReplyRequest.call:type_name -> harness.types.v1.Call
+	15, // 24: harness.plugin.v1.OnBeforeReplyRequest.thread:type_name -> harness.types.v1.Thread
+	16, // 25: harness.plugin.v1.OnBeforeReplyRequest.message:type_name -> harness.types.v1.Message
+	19, // 26: harness.plugin.v1.OnBeforeReplyResponse.effects:type_name -> harness.types.v1.Effects
+	14, // 27: harness.plugin.v1.OnPipelineCompleteRequest.call:type_name -> harness.types.v1.Call
+	15, // 28: harness.plugin.v1.OnPipelineCompleteRequest.thread:type_name -> harness.types.v1.Thread
+	16, // 29: harness.plugin.v1.OnPipelineCompleteRequest.message:type_name -> harness.types.v1.Message
+	21, // 30: harness.plugin.v1.OnPipelineCompleteRequest.steps:type_name -> harness.types.v1.PipelineStep
+	22, // 31: harness.plugin.v1.OnPipelineCompleteRequest.events:type_name -> harness.types.v1.StreamEvent
+	23, // 32: harness.plugin.v1.OnPipelineCompleteRequest.usage:type_name -> harness.types.v1.Usage
+	24, // 33: harness.plugin.v1.OnPipelineCompleteRequest.duration:type_name -> google.protobuf.Duration
+	19, // 34: harness.plugin.v1.OnPipelineCompleteResponse.effects:type_name -> harness.types.v1.Effects
+	0,  // 35: harness.plugin.v1.PipelineService.OnBeforeRun:input_type -> harness.plugin.v1.OnBeforeRunRequest
+	2,  // 36: harness.plugin.v1.PipelineService.OnPipelineStart:input_type -> harness.plugin.v1.OnPipelineStartRequest
+	4,  // 37: harness.plugin.v1.PipelineService.OnMessage:input_type -> harness.plugin.v1.OnMessageRequest
+	6,  // 38: harness.plugin.v1.PipelineService.OnBeforeInvoke:input_type -> harness.plugin.v1.OnBeforeInvokeRequest
+	8,  // 39: harness.plugin.v1.PipelineService.OnAfterInvoke:input_type -> harness.plugin.v1.OnAfterInvokeRequest
+	10, // 40: harness.plugin.v1.PipelineService.OnBeforeReply:input_type -> harness.plugin.v1.OnBeforeReplyRequest
+	12, // 41: harness.plugin.v1.PipelineService.OnPipelineComplete:input_type -> harness.plugin.v1.OnPipelineCompleteRequest
+	1,  // 42: harness.plugin.v1.PipelineService.OnBeforeRun:output_type -> harness.plugin.v1.OnBeforeRunResponse
+	3,  // 43: harness.plugin.v1.PipelineService.OnPipelineStart:output_type -> harness.plugin.v1.OnPipelineStartResponse
+	5,  // 44: harness.plugin.v1.PipelineService.OnMessage:output_type -> harness.plugin.v1.OnMessageResponse
+	7,  // 45: harness.plugin.v1.PipelineService.OnBeforeInvoke:output_type -> harness.plugin.v1.OnBeforeInvokeResponse
+	9,  // 46: harness.plugin.v1.PipelineService.OnAfterInvoke:output_type -> harness.plugin.v1.OnAfterInvokeResponse
+	11, // 47: harness.plugin.v1.PipelineService.OnBeforeReply:output_type -> harness.plugin.v1.OnBeforeReplyResponse
+	13, // 48: harness.plugin.v1.PipelineService.OnPipelineComplete:output_type -> harness.plugin.v1.OnPipelineCompleteResponse
+	42, // [42:49] is the sub-list for method output_type
+	35, // [35:42] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_harness_plugin_v1_pipeline_proto_init() }
@@ -962,6 +1090,8 @@ func file_harness_plugin_v1_pipeline_proto_init() {
 	if File_harness_plugin_v1_pipeline_proto != nil {
 		return
 	}
+	file_harness_plugin_v1_pipeline_proto_msgTypes[7].OneofWrappers = []any{}
+	file_harness_plugin_v1_pipeline_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -32,13 +32,14 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// PipelineService is the bends of the pipeline, in their order.
+// PipelineService is the bends of the pipeline, in their order. An empty response changes
+// nothing. The parts that manifest.needs asks for are message, result, events, steps.
 type PipelineServiceClient interface {
-	// OnBeforeRun asks whether a run may happen at all.
+	// OnBeforeRun is a gate: it asks whether a run may happen at all.
 	OnBeforeRun(ctx context.Context, in *OnBeforeRunRequest, opts ...grpc.CallOption) (*OnBeforeRunResponse, error)
-	// OnPipelineStart tells that a run has begun.
+	// OnPipelineStart tells that an attempt of a run has begun.
 	OnPipelineStart(ctx context.Context, in *OnPipelineStartRequest, opts ...grpc.CallOption) (*OnPipelineStartResponse, error)
-	// OnMessage tells of the message about to be answered.
+	// OnMessage tells of a message about to be answered, or put into the agent's turn.
 	OnMessage(ctx context.Context, in *OnMessageRequest, opts ...grpc.CallOption) (*OnMessageResponse, error)
 	// OnBeforeInvoke takes the prompt and returns the next one.
 	OnBeforeInvoke(ctx context.Context, in *OnBeforeInvokeRequest, opts ...grpc.CallOption) (*OnBeforeInvokeResponse, error)
@@ -132,13 +133,14 @@ func (c *pipelineServiceClient) OnPipelineComplete(ctx context.Context, in *OnPi
 // All implementations must embed UnimplementedPipelineServiceServer
 // for forward compatibility.
 //
-// PipelineService is the bends of the pipeline, in their order.
+// PipelineService is the bends of the pipeline, in their order. An empty response changes
+// nothing. The parts that manifest.needs asks for are message, result, events, steps.
 type PipelineServiceServer interface {
-	// OnBeforeRun asks whether a run may happen at all.
+	// OnBeforeRun is a gate: it asks whether a run may happen at all.
 	OnBeforeRun(context.Context, *OnBeforeRunRequest) (*OnBeforeRunResponse, error)
-	// OnPipelineStart tells that a run has begun.
+	// OnPipelineStart tells that an attempt of a run has begun.
 	OnPipelineStart(context.Context, *OnPipelineStartRequest) (*OnPipelineStartResponse, error)
-	// OnMessage tells of the message about to be answered.
+	// OnMessage tells of a message about to be answered, or put into the agent's turn.
 	OnMessage(context.Context, *OnMessageRequest) (*OnMessageResponse, error)
 	// OnBeforeInvoke takes the prompt and returns the next one.
 	OnBeforeInvoke(context.Context, *OnBeforeInvokeRequest) (*OnBeforeInvokeResponse, error)

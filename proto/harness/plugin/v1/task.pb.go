@@ -83,16 +83,100 @@ func (x *OnTaskCreateRequest) GetContext() *v1.TaskContext {
 	return nil
 }
 
+type OnTaskCreateUpdate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Update:
+	//
+	//	*OnTaskCreateUpdate_Progress
+	//	*OnTaskCreateUpdate_Response
+	Update        isOnTaskCreateUpdate_Update `protobuf_oneof:"update"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OnTaskCreateUpdate) Reset() {
+	*x = OnTaskCreateUpdate{}
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OnTaskCreateUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OnTaskCreateUpdate) ProtoMessage() {}
+
+func (x *OnTaskCreateUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OnTaskCreateUpdate.ProtoReflect.Descriptor instead.
+func (*OnTaskCreateUpdate) Descriptor() ([]byte, []int) {
+	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *OnTaskCreateUpdate) GetUpdate() isOnTaskCreateUpdate_Update {
+	if x != nil {
+		return x.Update
+	}
+	return nil
+}
+
+func (x *OnTaskCreateUpdate) GetProgress() *v1.Progress {
+	if x != nil {
+		if x, ok := x.Update.(*OnTaskCreateUpdate_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *OnTaskCreateUpdate) GetResponse() *OnTaskCreateResponse {
+	if x != nil {
+		if x, ok := x.Update.(*OnTaskCreateUpdate_Response); ok {
+			return x.Response
+		}
+	}
+	return nil
+}
+
+type isOnTaskCreateUpdate_Update interface {
+	isOnTaskCreateUpdate_Update()
+}
+
+type OnTaskCreateUpdate_Progress struct {
+	Progress *v1.Progress `protobuf:"bytes,1,opt,name=progress,proto3,oneof"`
+}
+
+type OnTaskCreateUpdate_Response struct {
+	// The last message of the stream.
+	Response *OnTaskCreateResponse `protobuf:"bytes,2,opt,name=response,proto3,oneof"`
+}
+
+func (*OnTaskCreateUpdate_Progress) isOnTaskCreateUpdate_Update() {}
+
+func (*OnTaskCreateUpdate_Response) isOnTaskCreateUpdate_Update() {}
+
 type OnTaskCreateResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Context       *v1.TaskContext        `protobuf:"bytes,1,opt,name=context,proto3" json:"context,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Absent: the previous one is kept.
+	Context       *v1.TaskContext `protobuf:"bytes,1,opt,name=context,proto3" json:"context,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OnTaskCreateResponse) Reset() {
 	*x = OnTaskCreateResponse{}
-	mi := &file_harness_plugin_v1_task_proto_msgTypes[1]
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -104,7 +188,7 @@ func (x *OnTaskCreateResponse) String() string {
 func (*OnTaskCreateResponse) ProtoMessage() {}
 
 func (x *OnTaskCreateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_plugin_v1_task_proto_msgTypes[1]
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -117,7 +201,7 @@ func (x *OnTaskCreateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OnTaskCreateResponse.ProtoReflect.Descriptor instead.
 func (*OnTaskCreateResponse) Descriptor() ([]byte, []int) {
-	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{1}
+	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *OnTaskCreateResponse) GetContext() *v1.TaskContext {
@@ -128,18 +212,18 @@ func (x *OnTaskCreateResponse) GetContext() *v1.TaskContext {
 }
 
 type OnTaskCompleteRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Call          *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	Task          *v1.Task               `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	Cwd           string                 `protobuf:"bytes,3,opt,name=cwd,proto3" json:"cwd,omitempty"`
-	Result        *v1.InvokeResult       `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Call  *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	Task  *v1.Task               `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Of its latest iteration.
+	Result        *v1.InvokeResult `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OnTaskCompleteRequest) Reset() {
 	*x = OnTaskCompleteRequest{}
-	mi := &file_harness_plugin_v1_task_proto_msgTypes[2]
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -151,7 +235,7 @@ func (x *OnTaskCompleteRequest) String() string {
 func (*OnTaskCompleteRequest) ProtoMessage() {}
 
 func (x *OnTaskCompleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_plugin_v1_task_proto_msgTypes[2]
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -164,7 +248,7 @@ func (x *OnTaskCompleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OnTaskCompleteRequest.ProtoReflect.Descriptor instead.
 func (*OnTaskCompleteRequest) Descriptor() ([]byte, []int) {
-	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{2}
+	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *OnTaskCompleteRequest) GetCall() *v1.Call {
@@ -181,13 +265,6 @@ func (x *OnTaskCompleteRequest) GetTask() *v1.Task {
 	return nil
 }
 
-func (x *OnTaskCompleteRequest) GetCwd() string {
-	if x != nil {
-		return x.Cwd
-	}
-	return ""
-}
-
 func (x *OnTaskCompleteRequest) GetResult() *v1.InvokeResult {
 	if x != nil {
 		return x.Result
@@ -195,16 +272,103 @@ func (x *OnTaskCompleteRequest) GetResult() *v1.InvokeResult {
 	return nil
 }
 
+type OnTaskCompleteUpdate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Update:
+	//
+	//	*OnTaskCompleteUpdate_Progress
+	//	*OnTaskCompleteUpdate_Response
+	Update        isOnTaskCompleteUpdate_Update `protobuf_oneof:"update"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OnTaskCompleteUpdate) Reset() {
+	*x = OnTaskCompleteUpdate{}
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OnTaskCompleteUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OnTaskCompleteUpdate) ProtoMessage() {}
+
+func (x *OnTaskCompleteUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OnTaskCompleteUpdate.ProtoReflect.Descriptor instead.
+func (*OnTaskCompleteUpdate) Descriptor() ([]byte, []int) {
+	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *OnTaskCompleteUpdate) GetUpdate() isOnTaskCompleteUpdate_Update {
+	if x != nil {
+		return x.Update
+	}
+	return nil
+}
+
+func (x *OnTaskCompleteUpdate) GetProgress() *v1.Progress {
+	if x != nil {
+		if x, ok := x.Update.(*OnTaskCompleteUpdate_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *OnTaskCompleteUpdate) GetResponse() *OnTaskCompleteResponse {
+	if x != nil {
+		if x, ok := x.Update.(*OnTaskCompleteUpdate_Response); ok {
+			return x.Response
+		}
+	}
+	return nil
+}
+
+type isOnTaskCompleteUpdate_Update interface {
+	isOnTaskCompleteUpdate_Update()
+}
+
+type OnTaskCompleteUpdate_Progress struct {
+	Progress *v1.Progress `protobuf:"bytes,1,opt,name=progress,proto3,oneof"`
+}
+
+type OnTaskCompleteUpdate_Response struct {
+	// The last message of the stream.
+	Response *OnTaskCompleteResponse `protobuf:"bytes,2,opt,name=response,proto3,oneof"`
+}
+
+func (*OnTaskCompleteUpdate_Progress) isOnTaskCompleteUpdate_Update() {}
+
+func (*OnTaskCompleteUpdate_Response) isOnTaskCompleteUpdate_Update() {}
+
 type OnTaskCompleteResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Verdict       *v1.Verdict            `protobuf:"bytes,1,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// accept or reject; empty: no opinion.
+	Verdict string `protobuf:"bytes,1,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	// To the worker when rejected.
+	Feedback      string         `protobuf:"bytes,2,opt,name=feedback,proto3" json:"feedback,omitempty"`
+	Evidence      []*v1.Evidence `protobuf:"bytes,3,rep,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OnTaskCompleteResponse) Reset() {
 	*x = OnTaskCompleteResponse{}
-	mi := &file_harness_plugin_v1_task_proto_msgTypes[3]
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -216,7 +380,7 @@ func (x *OnTaskCompleteResponse) String() string {
 func (*OnTaskCompleteResponse) ProtoMessage() {}
 
 func (x *OnTaskCompleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_plugin_v1_task_proto_msgTypes[3]
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -229,28 +393,43 @@ func (x *OnTaskCompleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OnTaskCompleteResponse.ProtoReflect.Descriptor instead.
 func (*OnTaskCompleteResponse) Descriptor() ([]byte, []int) {
-	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{3}
+	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *OnTaskCompleteResponse) GetVerdict() *v1.Verdict {
+func (x *OnTaskCompleteResponse) GetVerdict() string {
 	if x != nil {
 		return x.Verdict
+	}
+	return ""
+}
+
+func (x *OnTaskCompleteResponse) GetFeedback() string {
+	if x != nil {
+		return x.Feedback
+	}
+	return ""
+}
+
+func (x *OnTaskCompleteResponse) GetEvidence() []*v1.Evidence {
+	if x != nil {
+		return x.Evidence
 	}
 	return nil
 }
 
 type OnTaskValidatedRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Call          *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	Task          *v1.Task               `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Call  *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	Task  *v1.Task               `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// That of the verdicts that accepted it.
+	Evidence      []*v1.Evidence `protobuf:"bytes,3,rep,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OnTaskValidatedRequest) Reset() {
 	*x = OnTaskValidatedRequest{}
-	mi := &file_harness_plugin_v1_task_proto_msgTypes[4]
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -262,7 +441,7 @@ func (x *OnTaskValidatedRequest) String() string {
 func (*OnTaskValidatedRequest) ProtoMessage() {}
 
 func (x *OnTaskValidatedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_plugin_v1_task_proto_msgTypes[4]
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -275,7 +454,7 @@ func (x *OnTaskValidatedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OnTaskValidatedRequest.ProtoReflect.Descriptor instead.
 func (*OnTaskValidatedRequest) Descriptor() ([]byte, []int) {
-	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{4}
+	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *OnTaskValidatedRequest) GetCall() *v1.Call {
@@ -292,22 +471,110 @@ func (x *OnTaskValidatedRequest) GetTask() *v1.Task {
 	return nil
 }
 
-func (x *OnTaskValidatedRequest) GetReason() string {
+func (x *OnTaskValidatedRequest) GetEvidence() []*v1.Evidence {
 	if x != nil {
-		return x.Reason
+		return x.Evidence
 	}
-	return ""
+	return nil
 }
 
+type OnTaskValidatedUpdate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Update:
+	//
+	//	*OnTaskValidatedUpdate_Progress
+	//	*OnTaskValidatedUpdate_Response
+	Update        isOnTaskValidatedUpdate_Update `protobuf_oneof:"update"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OnTaskValidatedUpdate) Reset() {
+	*x = OnTaskValidatedUpdate{}
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OnTaskValidatedUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OnTaskValidatedUpdate) ProtoMessage() {}
+
+func (x *OnTaskValidatedUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OnTaskValidatedUpdate.ProtoReflect.Descriptor instead.
+func (*OnTaskValidatedUpdate) Descriptor() ([]byte, []int) {
+	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *OnTaskValidatedUpdate) GetUpdate() isOnTaskValidatedUpdate_Update {
+	if x != nil {
+		return x.Update
+	}
+	return nil
+}
+
+func (x *OnTaskValidatedUpdate) GetProgress() *v1.Progress {
+	if x != nil {
+		if x, ok := x.Update.(*OnTaskValidatedUpdate_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *OnTaskValidatedUpdate) GetResponse() *OnTaskValidatedResponse {
+	if x != nil {
+		if x, ok := x.Update.(*OnTaskValidatedUpdate_Response); ok {
+			return x.Response
+		}
+	}
+	return nil
+}
+
+type isOnTaskValidatedUpdate_Update interface {
+	isOnTaskValidatedUpdate_Update()
+}
+
+type OnTaskValidatedUpdate_Progress struct {
+	Progress *v1.Progress `protobuf:"bytes,1,opt,name=progress,proto3,oneof"`
+}
+
+type OnTaskValidatedUpdate_Response struct {
+	// The last message of the stream.
+	Response *OnTaskValidatedResponse `protobuf:"bytes,2,opt,name=response,proto3,oneof"`
+}
+
+func (*OnTaskValidatedUpdate_Progress) isOnTaskValidatedUpdate_Update() {}
+
+func (*OnTaskValidatedUpdate_Response) isOnTaskValidatedUpdate_Update() {}
+
 type OnTaskValidatedResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// done (also when empty), again or wait.
+	Handover string `protobuf:"bytes,1,opt,name=handover,proto3" json:"handover,omitempty"`
+	Reason   string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Put on a task that waits, such as conflict.
+	Mark          string `protobuf:"bytes,3,opt,name=mark,proto3" json:"mark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OnTaskValidatedResponse) Reset() {
 	*x = OnTaskValidatedResponse{}
-	mi := &file_harness_plugin_v1_task_proto_msgTypes[5]
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -319,7 +586,7 @@ func (x *OnTaskValidatedResponse) String() string {
 func (*OnTaskValidatedResponse) ProtoMessage() {}
 
 func (x *OnTaskValidatedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_plugin_v1_task_proto_msgTypes[5]
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -332,7 +599,28 @@ func (x *OnTaskValidatedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OnTaskValidatedResponse.ProtoReflect.Descriptor instead.
 func (*OnTaskValidatedResponse) Descriptor() ([]byte, []int) {
-	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{5}
+	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *OnTaskValidatedResponse) GetHandover() string {
+	if x != nil {
+		return x.Handover
+	}
+	return ""
+}
+
+func (x *OnTaskValidatedResponse) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *OnTaskValidatedResponse) GetMark() string {
+	if x != nil {
+		return x.Mark
+	}
+	return ""
 }
 
 type OnTaskFailedRequest struct {
@@ -347,7 +635,7 @@ type OnTaskFailedRequest struct {
 
 func (x *OnTaskFailedRequest) Reset() {
 	*x = OnTaskFailedRequest{}
-	mi := &file_harness_plugin_v1_task_proto_msgTypes[6]
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -359,7 +647,7 @@ func (x *OnTaskFailedRequest) String() string {
 func (*OnTaskFailedRequest) ProtoMessage() {}
 
 func (x *OnTaskFailedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_plugin_v1_task_proto_msgTypes[6]
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -372,7 +660,7 @@ func (x *OnTaskFailedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OnTaskFailedRequest.ProtoReflect.Descriptor instead.
 func (*OnTaskFailedRequest) Descriptor() ([]byte, []int) {
-	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{6}
+	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *OnTaskFailedRequest) GetCall() *v1.Call {
@@ -396,6 +684,89 @@ func (x *OnTaskFailedRequest) GetReason() string {
 	return ""
 }
 
+type OnTaskFailedUpdate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Update:
+	//
+	//	*OnTaskFailedUpdate_Progress
+	//	*OnTaskFailedUpdate_Response
+	Update        isOnTaskFailedUpdate_Update `protobuf_oneof:"update"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OnTaskFailedUpdate) Reset() {
+	*x = OnTaskFailedUpdate{}
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OnTaskFailedUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OnTaskFailedUpdate) ProtoMessage() {}
+
+func (x *OnTaskFailedUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OnTaskFailedUpdate.ProtoReflect.Descriptor instead.
+func (*OnTaskFailedUpdate) Descriptor() ([]byte, []int) {
+	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *OnTaskFailedUpdate) GetUpdate() isOnTaskFailedUpdate_Update {
+	if x != nil {
+		return x.Update
+	}
+	return nil
+}
+
+func (x *OnTaskFailedUpdate) GetProgress() *v1.Progress {
+	if x != nil {
+		if x, ok := x.Update.(*OnTaskFailedUpdate_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *OnTaskFailedUpdate) GetResponse() *OnTaskFailedResponse {
+	if x != nil {
+		if x, ok := x.Update.(*OnTaskFailedUpdate_Response); ok {
+			return x.Response
+		}
+	}
+	return nil
+}
+
+type isOnTaskFailedUpdate_Update interface {
+	isOnTaskFailedUpdate_Update()
+}
+
+type OnTaskFailedUpdate_Progress struct {
+	Progress *v1.Progress `protobuf:"bytes,1,opt,name=progress,proto3,oneof"`
+}
+
+type OnTaskFailedUpdate_Response struct {
+	// The last message of the stream.
+	Response *OnTaskFailedResponse `protobuf:"bytes,2,opt,name=response,proto3,oneof"`
+}
+
+func (*OnTaskFailedUpdate_Progress) isOnTaskFailedUpdate_Update() {}
+
+func (*OnTaskFailedUpdate_Response) isOnTaskFailedUpdate_Update() {}
+
 type OnTaskFailedResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -404,7 +775,7 @@ type OnTaskFailedResponse struct {
 
 func (x *OnTaskFailedResponse) Reset() {
 	*x = OnTaskFailedResponse{}
-	mi := &file_harness_plugin_v1_task_proto_msgTypes[7]
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -416,7 +787,7 @@ func (x *OnTaskFailedResponse) String() string {
 func (*OnTaskFailedResponse) ProtoMessage() {}
 
 func (x *OnTaskFailedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_plugin_v1_task_proto_msgTypes[7]
+	mi := &file_harness_plugin_v1_task_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -429,42 +800,62 @@ func (x *OnTaskFailedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OnTaskFailedResponse.ProtoReflect.Descriptor instead.
 func (*OnTaskFailedResponse) Descriptor() ([]byte, []int) {
-	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{7}
+	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{11}
 }
 
 var File_harness_plugin_v1_task_proto protoreflect.FileDescriptor
 
 const file_harness_plugin_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1charness/plugin/v1/task.proto\x12\x11harness.plugin.v1\x1a\x1dharness/types/v1/answer.proto\x1a\x1bharness/types/v1/call.proto\x1a\x1dharness/types/v1/invoke.proto\x1a\x1bharness/types/v1/task.proto\"\xa6\x01\n" +
+	"\x1charness/plugin/v1/task.proto\x12\x11harness.plugin.v1\x1a\x1bharness/types/v1/call.proto\x1a\x1dharness/types/v1/invoke.proto\x1a\x1bharness/types/v1/task.proto\"\xa6\x01\n" +
 	"\x13OnTaskCreateRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x12*\n" +
 	"\x04task\x18\x02 \x01(\v2\x16.harness.types.v1.TaskR\x04task\x127\n" +
-	"\acontext\x18\x03 \x01(\v2\x1d.harness.types.v1.TaskContextR\acontext\"O\n" +
+	"\acontext\x18\x03 \x01(\v2\x1d.harness.types.v1.TaskContextR\acontext\"\x9f\x01\n" +
+	"\x12OnTaskCreateUpdate\x128\n" +
+	"\bprogress\x18\x01 \x01(\v2\x1a.harness.types.v1.ProgressH\x00R\bprogress\x12E\n" +
+	"\bresponse\x18\x02 \x01(\v2'.harness.plugin.v1.OnTaskCreateResponseH\x00R\bresponseB\b\n" +
+	"\x06update\"O\n" +
 	"\x14OnTaskCreateResponse\x127\n" +
-	"\acontext\x18\x01 \x01(\v2\x1d.harness.types.v1.TaskContextR\acontext\"\xb9\x01\n" +
+	"\acontext\x18\x01 \x01(\v2\x1d.harness.types.v1.TaskContextR\acontext\"\xa7\x01\n" +
 	"\x15OnTaskCompleteRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x12*\n" +
-	"\x04task\x18\x02 \x01(\v2\x16.harness.types.v1.TaskR\x04task\x12\x10\n" +
-	"\x03cwd\x18\x03 \x01(\tR\x03cwd\x126\n" +
-	"\x06result\x18\x04 \x01(\v2\x1e.harness.types.v1.InvokeResultR\x06result\"M\n" +
-	"\x16OnTaskCompleteResponse\x123\n" +
-	"\averdict\x18\x01 \x01(\v2\x19.harness.types.v1.VerdictR\averdict\"\x88\x01\n" +
+	"\x04task\x18\x02 \x01(\v2\x16.harness.types.v1.TaskR\x04task\x126\n" +
+	"\x06result\x18\x03 \x01(\v2\x1e.harness.types.v1.InvokeResultR\x06result\"\xa3\x01\n" +
+	"\x14OnTaskCompleteUpdate\x128\n" +
+	"\bprogress\x18\x01 \x01(\v2\x1a.harness.types.v1.ProgressH\x00R\bprogress\x12G\n" +
+	"\bresponse\x18\x02 \x01(\v2).harness.plugin.v1.OnTaskCompleteResponseH\x00R\bresponseB\b\n" +
+	"\x06update\"\x86\x01\n" +
+	"\x16OnTaskCompleteResponse\x12\x18\n" +
+	"\averdict\x18\x01 \x01(\tR\averdict\x12\x1a\n" +
+	"\bfeedback\x18\x02 \x01(\tR\bfeedback\x126\n" +
+	"\bevidence\x18\x03 \x03(\v2\x1a.harness.types.v1.EvidenceR\bevidence\"\xa8\x01\n" +
 	"\x16OnTaskValidatedRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x12*\n" +
-	"\x04task\x18\x02 \x01(\v2\x16.harness.types.v1.TaskR\x04task\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x19\n" +
-	"\x17OnTaskValidatedResponse\"\x85\x01\n" +
+	"\x04task\x18\x02 \x01(\v2\x16.harness.types.v1.TaskR\x04task\x126\n" +
+	"\bevidence\x18\x03 \x03(\v2\x1a.harness.types.v1.EvidenceR\bevidence\"\xa5\x01\n" +
+	"\x15OnTaskValidatedUpdate\x128\n" +
+	"\bprogress\x18\x01 \x01(\v2\x1a.harness.types.v1.ProgressH\x00R\bprogress\x12H\n" +
+	"\bresponse\x18\x02 \x01(\v2*.harness.plugin.v1.OnTaskValidatedResponseH\x00R\bresponseB\b\n" +
+	"\x06update\"a\n" +
+	"\x17OnTaskValidatedResponse\x12\x1a\n" +
+	"\bhandover\x18\x01 \x01(\tR\bhandover\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04mark\x18\x03 \x01(\tR\x04mark\"\x85\x01\n" +
 	"\x13OnTaskFailedRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x12*\n" +
 	"\x04task\x18\x02 \x01(\v2\x16.harness.types.v1.TaskR\x04task\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x9f\x01\n" +
+	"\x12OnTaskFailedUpdate\x128\n" +
+	"\bprogress\x18\x01 \x01(\v2\x1a.harness.types.v1.ProgressH\x00R\bprogress\x12E\n" +
+	"\bresponse\x18\x02 \x01(\v2'.harness.plugin.v1.OnTaskFailedResponseH\x00R\bresponseB\b\n" +
+	"\x06update\"\x16\n" +
 	"\x14OnTaskFailedResponse2\xa0\x03\n" +
 	"\vTaskService\x12_\n" +
-	"\fOnTaskCreate\x12&.harness.plugin.v1.OnTaskCreateRequest\x1a'.harness.plugin.v1.OnTaskCreateResponse\x12e\n" +
-	"\x0eOnTaskComplete\x12(.harness.plugin.v1.OnTaskCompleteRequest\x1a).harness.plugin.v1.OnTaskCompleteResponse\x12h\n" +
-	"\x0fOnTaskValidated\x12).harness.plugin.v1.OnTaskValidatedRequest\x1a*.harness.plugin.v1.OnTaskValidatedResponse\x12_\n" +
-	"\fOnTaskFailed\x12&.harness.plugin.v1.OnTaskFailedRequest\x1a'.harness.plugin.v1.OnTaskFailedResponseBCZAgithub.com/seed-706843ae/harness/proto/harness/plugin/v1;pluginv1b\x06proto3"
+	"\fOnTaskCreate\x12&.harness.plugin.v1.OnTaskCreateRequest\x1a%.harness.plugin.v1.OnTaskCreateUpdate0\x01\x12e\n" +
+	"\x0eOnTaskComplete\x12(.harness.plugin.v1.OnTaskCompleteRequest\x1a'.harness.plugin.v1.OnTaskCompleteUpdate0\x01\x12h\n" +
+	"\x0fOnTaskValidated\x12).harness.plugin.v1.OnTaskValidatedRequest\x1a(.harness.plugin.v1.OnTaskValidatedUpdate0\x01\x12_\n" +
+	"\fOnTaskFailed\x12&.harness.plugin.v1.OnTaskFailedRequest\x1a%.harness.plugin.v1.OnTaskFailedUpdate0\x01BCZAgithub.com/seed-706843ae/harness/proto/harness/plugin/v1;pluginv1b\x06proto3"
 
 var (
 	file_harness_plugin_v1_task_proto_rawDescOnce sync.Once
@@ -478,48 +869,62 @@ func file_harness_plugin_v1_task_proto_rawDescGZIP() []byte {
 	return file_harness_plugin_v1_task_proto_rawDescData
 }
 
-var file_harness_plugin_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_harness_plugin_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_harness_plugin_v1_task_proto_goTypes = []any{
 	(*OnTaskCreateRequest)(nil),     // 0: harness.plugin.v1.OnTaskCreateRequest
-	(*OnTaskCreateResponse)(nil),    // 1: harness.plugin.v1.OnTaskCreateResponse
-	(*OnTaskCompleteRequest)(nil),   // 2: harness.plugin.v1.OnTaskCompleteRequest
-	(*OnTaskCompleteResponse)(nil),  // 3: harness.plugin.v1.OnTaskCompleteResponse
-	(*OnTaskValidatedRequest)(nil),  // 4: harness.plugin.v1.OnTaskValidatedRequest
-	(*OnTaskValidatedResponse)(nil), // 5: harness.plugin.v1.OnTaskValidatedResponse
-	(*OnTaskFailedRequest)(nil),     // 6: harness.plugin.v1.OnTaskFailedRequest
-	(*OnTaskFailedResponse)(nil),    // 7: harness.plugin.v1.OnTaskFailedResponse
-	(*v1.Call)(nil),                 // 8: harness.types.v1.Call
-	(*v1.Task)(nil),                 // 9: harness.types.v1.Task
-	(*v1.TaskContext)(nil),          // 10: harness.types.v1.TaskContext
-	(*v1.InvokeResult)(nil),         // 11: harness.types.v1.InvokeResult
-	(*v1.Verdict)(nil),              // 12: harness.types.v1.Verdict
+	(*OnTaskCreateUpdate)(nil),      // 1: harness.plugin.v1.OnTaskCreateUpdate
+	(*OnTaskCreateResponse)(nil),    // 2: harness.plugin.v1.OnTaskCreateResponse
+	(*OnTaskCompleteRequest)(nil),   // 3: harness.plugin.v1.OnTaskCompleteRequest
+	(*OnTaskCompleteUpdate)(nil),    // 4: harness.plugin.v1.OnTaskCompleteUpdate
+	(*OnTaskCompleteResponse)(nil),  // 5: harness.plugin.v1.OnTaskCompleteResponse
+	(*OnTaskValidatedRequest)(nil),  // 6: harness.plugin.v1.OnTaskValidatedRequest
+	(*OnTaskValidatedUpdate)(nil),   // 7: harness.plugin.v1.OnTaskValidatedUpdate
+	(*OnTaskValidatedResponse)(nil), // 8: harness.plugin.v1.OnTaskValidatedResponse
+	(*OnTaskFailedRequest)(nil),     // 9: harness.plugin.v1.OnTaskFailedRequest
+	(*OnTaskFailedUpdate)(nil),      // 10: harness.plugin.v1.OnTaskFailedUpdate
+	(*OnTaskFailedResponse)(nil),    // 11: harness.plugin.v1.OnTaskFailedResponse
+	(*v1.Call)(nil),                 // 12: harness.types.v1.Call
+	(*v1.Task)(nil),                 // 13: harness.types.v1.Task
+	(*v1.TaskContext)(nil),          // 14: harness.types.v1.TaskContext
+	(*v1.Progress)(nil),             // 15: harness.types.v1.Progress
+	(*v1.InvokeResult)(nil),         // 16: harness.types.v1.InvokeResult
+	(*v1.Evidence)(nil),             // 17: harness.types.v1.Evidence
 }
 var file_harness_plugin_v1_task_proto_depIdxs = []int32{
-	8,  // 0: harness.plugin.v1.OnTaskCreateRequest.call:type_name -> harness.types.v1.Call
-	9,  // 1: harness.plugin.v1.OnTaskCreateRequest.task:type_name -> harness.types.v1.Task
-	10, // 2: harness.plugin.v1.OnTaskCreateRequest.context:type_name -> harness.types.v1.TaskContext
-	10, // 3: harness.plugin.v1.OnTaskCreateResponse.context:type_name -> harness.types.v1.TaskContext
-	8,  // 4: harness.plugin.v1.OnTaskCompleteRequest.call:type_name -> harness.types.v1.Call
-	9,  // 5: harness.plugin.v1.OnTaskCompleteRequest.task:type_name -> harness.types.v1.Task
-	11, // 6: harness.plugin.v1.OnTaskCompleteRequest.result:type_name -> harness.types.v1.InvokeResult
-	12, // 7: harness.plugin.v1.OnTaskCompleteResponse.verdict:type_name -> harness.types.v1.Verdict
-	8,  // 8: harness.plugin.v1.OnTaskValidatedRequest.call:type_name -> harness.types.v1.Call
-	9,  // 9: harness.plugin.v1.OnTaskValidatedRequest.task:type_name -> harness.types.v1.Task
-	8,  // 10: harness.plugin.v1.OnTaskFailedRequest.call:type_name -> harness.types.v1.Call
-	9,  // 11: harness.plugin.v1.OnTaskFailedRequest.task:type_name -> harness.types.v1.Task
-	0,  // 12: harness.plugin.v1.TaskService.OnTaskCreate:input_type -> harness.plugin.v1.OnTaskCreateRequest
-	2,  // 13: harness.plugin.v1.TaskService.OnTaskComplete:input_type -> harness.plugin.v1.OnTaskCompleteRequest
-	4,  // 14: harness.plugin.v1.TaskService.OnTaskValidated:input_type -> harness.plugin.v1.OnTaskValidatedRequest
-	6,  // 15: harness.plugin.v1.TaskService.OnTaskFailed:input_type -> harness.plugin.v1.OnTaskFailedRequest
-	1,  // 16: harness.plugin.v1.TaskService.OnTaskCreate:output_type -> harness.plugin.v1.OnTaskCreateResponse
-	3,  // 17: harness.plugin.v1.TaskService.OnTaskComplete:output_type -> harness.plugin.v1.OnTaskCompleteResponse
-	5,  // 18: harness.plugin.v1.TaskService.OnTaskValidated:output_type -> harness.plugin.v1.OnTaskValidatedResponse
-	7,  // 19: harness.plugin.v1.TaskService.OnTaskFailed:output_type -> harness.plugin.v1.OnTaskFailedResponse
-	16, // [16:20] is the sub-list for method output_type
-	12, // [12:16] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	12, // 0: harness.plugin.v1.OnTaskCreateRequest.call:type_name -> harness.types.v1.Call
+	13, // 1: harness.plugin.v1.OnTaskCreateRequest.task:type_name -> harness.types.v1.Task
+	14, // 2: harness.plugin.v1.OnTaskCreateRequest.context:type_name -> harness.types.v1.TaskContext
+	15, // 3: harness.plugin.v1.OnTaskCreateUpdate.progress:type_name -> harness.types.v1.Progress
+	2,  // 4: harness.plugin.v1.OnTaskCreateUpdate.response:type_name -> harness.plugin.v1.OnTaskCreateResponse
+	14, // 5: harness.plugin.v1.OnTaskCreateResponse.context:type_name -> harness.types.v1.TaskContext
+	12, // 6: harness.plugin.v1.OnTaskCompleteRequest.call:type_name -> harness.types.v1.Call
+	13, // 7: harness.plugin.v1.OnTaskCompleteRequest.task:type_name -> harness.types.v1.Task
+	16, // 8: harness.plugin.v1.OnTaskCompleteRequest.result:type_name -> harness.types.v1.InvokeResult
+	15, // 9: harness.plugin.v1.OnTaskCompleteUpdate.progress:type_name -> harness.types.v1.Progress
+	5,  // 10: harness.plugin.v1.OnTaskCompleteUpdate.response:type_name -> harness.plugin.v1.OnTaskCompleteResponse
+	17, // 11: harness.plugin.v1.OnTaskCompleteResponse.evidence:type_name -> harness.types.v1.Evidence
+	12, // 12: harness.plugin.v1.OnTaskValidatedRequest.call:type_name -> harness.types.v1.Call
+	13, // 13: harness.plugin.v1.OnTaskValidatedRequest.task:type_name -> harness.types.v1.Task
+	17, // 14: harness.plugin.v1.OnTaskValidatedRequest.evidence:type_name -> harness.types.v1.Evidence
+	15, // 15: harness.plugin.v1.OnTaskValidatedUpdate.progress:type_name -> harness.types.v1.Progress
+	8,  // 16: harness.plugin.v1.OnTaskValidatedUpdate.response:type_name -> harness.plugin.v1.OnTaskValidatedResponse
+	12, // 17: harness.plugin.v1.OnTaskFailedRequest.call:type_name -> harness.types.v1.Call
+	13, // 18: harness.plugin.v1.OnTaskFailedRequest.task:type_name -> harness.types.v1.Task
+	15, // 19: harness.plugin.v1.OnTaskFailedUpdate.progress:type_name -> harness.types.v1.Progress
+	11, // 20: harness.plugin.v1.OnTaskFailedUpdate.response:type_name -> harness.plugin.v1.OnTaskFailedResponse
+	0,  // 21: harness.plugin.v1.TaskService.OnTaskCreate:input_type -> harness.plugin.v1.OnTaskCreateRequest
+	3,  // 22: harness.plugin.v1.TaskService.OnTaskComplete:input_type -> harness.plugin.v1.OnTaskCompleteRequest
+	6,  // 23: harness.plugin.v1.TaskService.OnTaskValidated:input_type -> harness.plugin.v1.OnTaskValidatedRequest
+	9,  // 24: harness.plugin.v1.TaskService.OnTaskFailed:input_type -> harness.plugin.v1.OnTaskFailedRequest
+	1,  // 25: harness.plugin.v1.TaskService.OnTaskCreate:output_type -> harness.plugin.v1.OnTaskCreateUpdate
+	4,  // 26: harness.plugin.v1.TaskService.OnTaskComplete:output_type -> harness.plugin.v1.OnTaskCompleteUpdate
+	7,  // 27: harness.plugin.v1.TaskService.OnTaskValidated:output_type -> harness.plugin.v1.OnTaskValidatedUpdate
+	10, // 28: harness.plugin.v1.TaskService.OnTaskFailed:output_type -> harness.plugin.v1.OnTaskFailedUpdate
+	25, // [25:29] is the sub-list for method output_type
+	21, // [21:25] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_harness_plugin_v1_task_proto_init() }
@@ -527,13 +932,29 @@ func file_harness_plugin_v1_task_proto_init() {
 	if File_harness_plugin_v1_task_proto != nil {
 		return
 	}
+	file_harness_plugin_v1_task_proto_msgTypes[1].OneofWrappers = []any{
+		(*OnTaskCreateUpdate_Progress)(nil),
+		(*OnTaskCreateUpdate_Response)(nil),
+	}
+	file_harness_plugin_v1_task_proto_msgTypes[4].OneofWrappers = []any{
+		(*OnTaskCompleteUpdate_Progress)(nil),
+		(*OnTaskCompleteUpdate_Response)(nil),
+	}
+	file_harness_plugin_v1_task_proto_msgTypes[7].OneofWrappers = []any{
+		(*OnTaskValidatedUpdate_Progress)(nil),
+		(*OnTaskValidatedUpdate_Response)(nil),
+	}
+	file_harness_plugin_v1_task_proto_msgTypes[10].OneofWrappers = []any{
+		(*OnTaskFailedUpdate_Progress)(nil),
+		(*OnTaskFailedUpdate_Response)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_plugin_v1_task_proto_rawDesc), len(file_harness_plugin_v1_task_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

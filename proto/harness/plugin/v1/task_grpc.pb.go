@@ -29,16 +29,18 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// TaskService is the bends in the life of a task.
+// TaskService is the bends in the life of a task. Each is answered with any number of
+// progress reports, then one response. A call has no deadline of its own: it is cancelled
+// when it has reported nothing for 5 minutes, or when the task is cancelled.
 type TaskServiceClient interface {
 	// OnTaskCreate takes a task's context and returns the next one.
-	OnTaskCreate(ctx context.Context, in *OnTaskCreateRequest, opts ...grpc.CallOption) (*OnTaskCreateResponse, error)
+	OnTaskCreate(ctx context.Context, in *OnTaskCreateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OnTaskCreateUpdate], error)
 	// OnTaskComplete asks whether a task's work is accepted.
-	OnTaskComplete(ctx context.Context, in *OnTaskCompleteRequest, opts ...grpc.CallOption) (*OnTaskCompleteResponse, error)
-	// OnTaskValidated tells that a task's work was accepted.
-	OnTaskValidated(ctx context.Context, in *OnTaskValidatedRequest, opts ...grpc.CallOption) (*OnTaskValidatedResponse, error)
-	// OnTaskFailed tells that a task has failed.
-	OnTaskFailed(ctx context.Context, in *OnTaskFailedRequest, opts ...grpc.CallOption) (*OnTaskFailedResponse, error)
+	OnTaskComplete(ctx context.Context, in *OnTaskCompleteRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OnTaskCompleteUpdate], error)
+	// OnTaskValidated hands over a task's work, which was accepted.
+	OnTaskValidated(ctx context.Context, in *OnTaskValidatedRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OnTaskValidatedUpdate], error)
+	// OnTaskFailed tells that a task has failed or was cancelled.
+	OnTaskFailed(ctx context.Context, in *OnTaskFailedRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OnTaskFailedUpdate], error)
 }
 
 type taskServiceClient struct {
@@ -49,60 +51,98 @@ func NewTaskServiceClient(cc grpc.ClientConnInterface) TaskServiceClient {
 	return &taskServiceClient{cc}
 }
 
-func (c *taskServiceClient) OnTaskCreate(ctx context.Context, in *OnTaskCreateRequest, opts ...grpc.CallOption) (*OnTaskCreateResponse, error) {
+func (c *taskServiceClient) OnTaskCreate(ctx context.Context, in *OnTaskCreateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OnTaskCreateUpdate], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(OnTaskCreateResponse)
-	err := c.cc.Invoke(ctx, TaskService_OnTaskCreate_FullMethodName, in, out, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &TaskService_ServiceDesc.Streams[0], TaskService_OnTaskCreate_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	x := &grpc.GenericClientStream[OnTaskCreateRequest, OnTaskCreateUpdate]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
 }
 
-func (c *taskServiceClient) OnTaskComplete(ctx context.Context, in *OnTaskCompleteRequest, opts ...grpc.CallOption) (*OnTaskCompleteResponse, error) {
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TaskService_OnTaskCreateClient = grpc.ServerStreamingClient[OnTaskCreateUpdate]
+
+func (c *taskServiceClient) OnTaskComplete(ctx context.Context, in *OnTaskCompleteRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OnTaskCompleteUpdate], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(OnTaskCompleteResponse)
-	err := c.cc.Invoke(ctx, TaskService_OnTaskComplete_FullMethodName, in, out, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &TaskService_ServiceDesc.Streams[1], TaskService_OnTaskComplete_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	x := &grpc.GenericClientStream[OnTaskCompleteRequest, OnTaskCompleteUpdate]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
 }
 
-func (c *taskServiceClient) OnTaskValidated(ctx context.Context, in *OnTaskValidatedRequest, opts ...grpc.CallOption) (*OnTaskValidatedResponse, error) {
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TaskService_OnTaskCompleteClient = grpc.ServerStreamingClient[OnTaskCompleteUpdate]
+
+func (c *taskServiceClient) OnTaskValidated(ctx context.Context, in *OnTaskValidatedRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OnTaskValidatedUpdate], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(OnTaskValidatedResponse)
-	err := c.cc.Invoke(ctx, TaskService_OnTaskValidated_FullMethodName, in, out, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &TaskService_ServiceDesc.Streams[2], TaskService_OnTaskValidated_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	x := &grpc.GenericClientStream[OnTaskValidatedRequest, OnTaskValidatedUpdate]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
 }
 
-func (c *taskServiceClient) OnTaskFailed(ctx context.Context, in *OnTaskFailedRequest, opts ...grpc.CallOption) (*OnTaskFailedResponse, error) {
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TaskService_OnTaskValidatedClient = grpc.ServerStreamingClient[OnTaskValidatedUpdate]
+
+func (c *taskServiceClient) OnTaskFailed(ctx context.Context, in *OnTaskFailedRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OnTaskFailedUpdate], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(OnTaskFailedResponse)
-	err := c.cc.Invoke(ctx, TaskService_OnTaskFailed_FullMethodName, in, out, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &TaskService_ServiceDesc.Streams[3], TaskService_OnTaskFailed_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	x := &grpc.GenericClientStream[OnTaskFailedRequest, OnTaskFailedUpdate]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
 }
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TaskService_OnTaskFailedClient = grpc.ServerStreamingClient[OnTaskFailedUpdate]
 
 // TaskServiceServer is the server API for TaskService service.
 // All implementations must embed UnimplementedTaskServiceServer
 // for forward compatibility.
 //
-// TaskService is the bends in the life of a task.
+// TaskService is the bends in the life of a task. Each is answered with any number of
+// progress reports, then one response. A call has no deadline of its own: it is cancelled
+// when it has reported nothing for 5 minutes, or when the task is cancelled.
 type TaskServiceServer interface {
 	// OnTaskCreate takes a task's context and returns the next one.
-	OnTaskCreate(context.Context, *OnTaskCreateRequest) (*OnTaskCreateResponse, error)
+	OnTaskCreate(*OnTaskCreateRequest, grpc.ServerStreamingServer[OnTaskCreateUpdate]) error
 	// OnTaskComplete asks whether a task's work is accepted.
-	OnTaskComplete(context.Context, *OnTaskCompleteRequest) (*OnTaskCompleteResponse, error)
-	// OnTaskValidated tells that a task's work was accepted.
-	OnTaskValidated(context.Context, *OnTaskValidatedRequest) (*OnTaskValidatedResponse, error)
-	// OnTaskFailed tells that a task has failed.
-	OnTaskFailed(context.Context, *OnTaskFailedRequest) (*OnTaskFailedResponse, error)
+	OnTaskComplete(*OnTaskCompleteRequest, grpc.ServerStreamingServer[OnTaskCompleteUpdate]) error
+	// OnTaskValidated hands over a task's work, which was accepted.
+	OnTaskValidated(*OnTaskValidatedRequest, grpc.ServerStreamingServer[OnTaskValidatedUpdate]) error
+	// OnTaskFailed tells that a task has failed or was cancelled.
+	OnTaskFailed(*OnTaskFailedRequest, grpc.ServerStreamingServer[OnTaskFailedUpdate]) error
 	mustEmbedUnimplementedTaskServiceServer()
 }
 
@@ -113,17 +153,17 @@ type TaskServiceServer interface {
 // pointer dereference when methods are called.
 type UnimplementedTaskServiceServer struct{}
 
-func (UnimplementedTaskServiceServer) OnTaskCreate(context.Context, *OnTaskCreateRequest) (*OnTaskCreateResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method OnTaskCreate not implemented")
+func (UnimplementedTaskServiceServer) OnTaskCreate(*OnTaskCreateRequest, grpc.ServerStreamingServer[OnTaskCreateUpdate]) error {
+	return status.Error(codes.Unimplemented, "method OnTaskCreate not implemented")
 }
-func (UnimplementedTaskServiceServer) OnTaskComplete(context.Context, *OnTaskCompleteRequest) (*OnTaskCompleteResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method OnTaskComplete not implemented")
+func (UnimplementedTaskServiceServer) OnTaskComplete(*OnTaskCompleteRequest, grpc.ServerStreamingServer[OnTaskCompleteUpdate]) error {
+	return status.Error(codes.Unimplemented, "method OnTaskComplete not implemented")
 }
-func (UnimplementedTaskServiceServer) OnTaskValidated(context.Context, *OnTaskValidatedRequest) (*OnTaskValidatedResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method OnTaskValidated not implemented")
+func (UnimplementedTaskServiceServer) OnTaskValidated(*OnTaskValidatedRequest, grpc.ServerStreamingServer[OnTaskValidatedUpdate]) error {
+	return status.Error(codes.Unimplemented, "method OnTaskValidated not implemented")
 }
-func (UnimplementedTaskServiceServer) OnTaskFailed(context.Context, *OnTaskFailedRequest) (*OnTaskFailedResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method OnTaskFailed not implemented")
+func (UnimplementedTaskServiceServer) OnTaskFailed(*OnTaskFailedRequest, grpc.ServerStreamingServer[OnTaskFailedUpdate]) error {
+	return status.Error(codes.Unimplemented, "method OnTaskFailed not implemented")
 }
 func (UnimplementedTaskServiceServer) mustEmbedUnimplementedTaskServiceServer() {}
 func (UnimplementedTaskServiceServer) testEmbeddedByValue()                     {}
@@ -146,77 +186,49 @@ func RegisterTaskServiceServer(s grpc.ServiceRegistrar, srv TaskServiceServer) {
 	s.RegisterService(&TaskService_ServiceDesc, srv)
 }
 
-func _TaskService_OnTaskCreate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(OnTaskCreateRequest)
-	if err := dec(in); err != nil {
-		return nil, err
+func _TaskService_OnTaskCreate_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(OnTaskCreateRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
 	}
-	if interceptor == nil {
-		return srv.(TaskServiceServer).OnTaskCreate(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: TaskService_OnTaskCreate_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(TaskServiceServer).OnTaskCreate(ctx, req.(*OnTaskCreateRequest))
-	}
-	return interceptor(ctx, in, info, handler)
+	return srv.(TaskServiceServer).OnTaskCreate(m, &grpc.GenericServerStream[OnTaskCreateRequest, OnTaskCreateUpdate]{ServerStream: stream})
 }
 
-func _TaskService_OnTaskComplete_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(OnTaskCompleteRequest)
-	if err := dec(in); err != nil {
-		return nil, err
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TaskService_OnTaskCreateServer = grpc.ServerStreamingServer[OnTaskCreateUpdate]
+
+func _TaskService_OnTaskComplete_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(OnTaskCompleteRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
 	}
-	if interceptor == nil {
-		return srv.(TaskServiceServer).OnTaskComplete(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: TaskService_OnTaskComplete_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(TaskServiceServer).OnTaskComplete(ctx, req.(*OnTaskCompleteRequest))
-	}
-	return interceptor(ctx, in, info, handler)
+	return srv.(TaskServiceServer).OnTaskComplete(m, &grpc.GenericServerStream[OnTaskCompleteRequest, OnTaskCompleteUpdate]{ServerStream: stream})
 }
 
-func _TaskService_OnTaskValidated_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(OnTaskValidatedRequest)
-	if err := dec(in); err != nil {
-		return nil, err
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TaskService_OnTaskCompleteServer = grpc.ServerStreamingServer[OnTaskCompleteUpdate]
+
+func _TaskService_OnTaskValidated_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(OnTaskValidatedRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
 	}
-	if interceptor == nil {
-		return srv.(TaskServiceServer).OnTaskValidated(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: TaskService_OnTaskValidated_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(TaskServiceServer).OnTaskValidated(ctx, req.(*OnTaskValidatedRequest))
-	}
-	return interceptor(ctx, in, info, handler)
+	return srv.(TaskServiceServer).OnTaskValidated(m, &grpc.GenericServerStream[OnTaskValidatedRequest, OnTaskValidatedUpdate]{ServerStream: stream})
 }
 
-func _TaskService_OnTaskFailed_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(OnTaskFailedRequest)
-	if err := dec(in); err != nil {
-		return nil, err
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TaskService_OnTaskValidatedServer = grpc.ServerStreamingServer[OnTaskValidatedUpdate]
+
+func _TaskService_OnTaskFailed_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(OnTaskFailedRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
 	}
-	if interceptor == nil {
-		return srv.(TaskServiceServer).OnTaskFailed(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: TaskService_OnTaskFailed_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(TaskServiceServer).OnTaskFailed(ctx, req.(*OnTaskFailedRequest))
-	}
-	return interceptor(ctx, in, info, handler)
+	return srv.(TaskServiceServer).OnTaskFailed(m, &grpc.GenericServerStream[OnTaskFailedRequest, OnTaskFailedUpdate]{ServerStream: stream})
 }
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TaskService_OnTaskFailedServer = grpc.ServerStreamingServer[OnTaskFailedUpdate]
 
 // TaskService_ServiceDesc is the grpc.ServiceDesc for TaskService service.
 // It's only intended for direct use with grpc.RegisterService,
@@ -224,24 +236,28 @@ func _TaskService_OnTaskFailed_Handler(srv interface{}, ctx context.Context, dec
 var TaskService_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "harness.plugin.v1.TaskService",
 	HandlerType: (*TaskServiceServer)(nil),
-	Methods: []grpc.MethodDesc{
+	Methods:     []grpc.MethodDesc{},
+	Streams: []grpc.StreamDesc{
 		{
-			MethodName: "OnTaskCreate",
-			Handler:    _TaskService_OnTaskCreate_Handler,
+			StreamName:    "OnTaskCreate",
+			Handler:       _TaskService_OnTaskCreate_Handler,
+			ServerStreams: true,
 		},
 		{
-			MethodName: "OnTaskComplete",
-			Handler:    _TaskService_OnTaskComplete_Handler,
+			StreamName:    "OnTaskComplete",
+			Handler:       _TaskService_OnTaskComplete_Handler,
+			ServerStreams: true,
 		},
 		{
-			MethodName: "OnTaskValidated",
-			Handler:    _TaskService_OnTaskValidated_Handler,
+			StreamName:    "OnTaskValidated",
+			Handler:       _TaskService_OnTaskValidated_Handler,
+			ServerStreams: true,
 		},
 		{
-			MethodName: "OnTaskFailed",
-			Handler:    _TaskService_OnTaskFailed_Handler,
+			StreamName:    "OnTaskFailed",
+			Handler:       _TaskService_OnTaskFailed_Handler,
+			ServerStreams: true,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
 	Metadata: "harness/plugin/v1/task.proto",
 }

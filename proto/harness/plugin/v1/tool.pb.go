@@ -25,7 +25,8 @@ const (
 type CallToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Call  *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Without the plugin's name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// JSON that fits the tool's input schema.
 	Input         []byte `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`
 	ThreadId      string `protobuf:"bytes,4,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
@@ -99,20 +100,99 @@ func (x *CallToolRequest) GetTaskId() string {
 	return ""
 }
 
-type CallToolResponse struct {
+type CallToolUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Update:
 	//
-	//	*CallToolResponse_Progress
-	//	*CallToolResponse_Result
-	Update        isCallToolResponse_Update `protobuf_oneof:"update"`
+	//	*CallToolUpdate_Progress
+	//	*CallToolUpdate_Response
+	Update        isCallToolUpdate_Update `protobuf_oneof:"update"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallToolUpdate) Reset() {
+	*x = CallToolUpdate{}
+	mi := &file_harness_plugin_v1_tool_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallToolUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallToolUpdate) ProtoMessage() {}
+
+func (x *CallToolUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_plugin_v1_tool_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallToolUpdate.ProtoReflect.Descriptor instead.
+func (*CallToolUpdate) Descriptor() ([]byte, []int) {
+	return file_harness_plugin_v1_tool_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *CallToolUpdate) GetUpdate() isCallToolUpdate_Update {
+	if x != nil {
+		return x.Update
+	}
+	return nil
+}
+
+func (x *CallToolUpdate) GetProgress() *v1.Progress {
+	if x != nil {
+		if x, ok := x.Update.(*CallToolUpdate_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *CallToolUpdate) GetResponse() *CallToolResponse {
+	if x != nil {
+		if x, ok := x.Update.(*CallToolUpdate_Response); ok {
+			return x.Response
+		}
+	}
+	return nil
+}
+
+type isCallToolUpdate_Update interface {
+	isCallToolUpdate_Update()
+}
+
+type CallToolUpdate_Progress struct {
+	Progress *v1.Progress `protobuf:"bytes,1,opt,name=progress,proto3,oneof"`
+}
+
+type CallToolUpdate_Response struct {
+	// The last message of the stream.
+	Response *CallToolResponse `protobuf:"bytes,2,opt,name=response,proto3,oneof"`
+}
+
+func (*CallToolUpdate_Progress) isCallToolUpdate_Update() {}
+
+func (*CallToolUpdate_Response) isCallToolUpdate_Update() {}
+
+type CallToolResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Result        *v1.ToolResult         `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CallToolResponse) Reset() {
 	*x = CallToolResponse{}
-	mi := &file_harness_plugin_v1_tool_proto_msgTypes[1]
+	mi := &file_harness_plugin_v1_tool_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -124,7 +204,7 @@ func (x *CallToolResponse) String() string {
 func (*CallToolResponse) ProtoMessage() {}
 
 func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_plugin_v1_tool_proto_msgTypes[1]
+	mi := &file_harness_plugin_v1_tool_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -137,50 +217,15 @@ func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResponse.ProtoReflect.Descriptor instead.
 func (*CallToolResponse) Descriptor() ([]byte, []int) {
-	return file_harness_plugin_v1_tool_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *CallToolResponse) GetUpdate() isCallToolResponse_Update {
-	if x != nil {
-		return x.Update
-	}
-	return nil
-}
-
-func (x *CallToolResponse) GetProgress() *v1.ToolProgress {
-	if x != nil {
-		if x, ok := x.Update.(*CallToolResponse_Progress); ok {
-			return x.Progress
-		}
-	}
-	return nil
+	return file_harness_plugin_v1_tool_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CallToolResponse) GetResult() *v1.ToolResult {
 	if x != nil {
-		if x, ok := x.Update.(*CallToolResponse_Result); ok {
-			return x.Result
-		}
+		return x.Result
 	}
 	return nil
 }
-
-type isCallToolResponse_Update interface {
-	isCallToolResponse_Update()
-}
-
-type CallToolResponse_Progress struct {
-	Progress *v1.ToolProgress `protobuf:"bytes,1,opt,name=progress,proto3,oneof"`
-}
-
-type CallToolResponse_Result struct {
-	// The last message of the stream.
-	Result *v1.ToolResult `protobuf:"bytes,2,opt,name=result,proto3,oneof"`
-}
-
-func (*CallToolResponse_Progress) isCallToolResponse_Update() {}
-
-func (*CallToolResponse_Result) isCallToolResponse_Update() {}
 
 var File_harness_plugin_v1_tool_proto protoreflect.FileDescriptor
 
@@ -192,13 +237,15 @@ const file_harness_plugin_v1_tool_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05input\x18\x03 \x01(\fR\x05input\x12\x1b\n" +
 	"\tthread_id\x18\x04 \x01(\tR\bthreadId\x12\x17\n" +
-	"\atask_id\x18\x05 \x01(\tR\x06taskId\"\x92\x01\n" +
-	"\x10CallToolResponse\x12<\n" +
-	"\bprogress\x18\x01 \x01(\v2\x1e.harness.types.v1.ToolProgressH\x00R\bprogress\x126\n" +
-	"\x06result\x18\x02 \x01(\v2\x1c.harness.types.v1.ToolResultH\x00R\x06resultB\b\n" +
-	"\x06update2d\n" +
-	"\vToolService\x12U\n" +
-	"\bCallTool\x12\".harness.plugin.v1.CallToolRequest\x1a#.harness.plugin.v1.CallToolResponse0\x01BCZAgithub.com/seed-706843ae/harness/proto/harness/plugin/v1;pluginv1b\x06proto3"
+	"\atask_id\x18\x05 \x01(\tR\x06taskId\"\x97\x01\n" +
+	"\x0eCallToolUpdate\x128\n" +
+	"\bprogress\x18\x01 \x01(\v2\x1a.harness.types.v1.ProgressH\x00R\bprogress\x12A\n" +
+	"\bresponse\x18\x02 \x01(\v2#.harness.plugin.v1.CallToolResponseH\x00R\bresponseB\b\n" +
+	"\x06update\"H\n" +
+	"\x10CallToolResponse\x124\n" +
+	"\x06result\x18\x01 \x01(\v2\x1c.harness.types.v1.ToolResultR\x06result2b\n" +
+	"\vToolService\x12S\n" +
+	"\bCallTool\x12\".harness.plugin.v1.CallToolRequest\x1a!.harness.plugin.v1.CallToolUpdate0\x01BCZAgithub.com/seed-706843ae/harness/proto/harness/plugin/v1;pluginv1b\x06proto3"
 
 var (
 	file_harness_plugin_v1_tool_proto_rawDescOnce sync.Once
@@ -212,25 +259,27 @@ func file_harness_plugin_v1_tool_proto_rawDescGZIP() []byte {
 	return file_harness_plugin_v1_tool_proto_rawDescData
 }
 
-var file_harness_plugin_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_harness_plugin_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_harness_plugin_v1_tool_proto_goTypes = []any{
 	(*CallToolRequest)(nil),  // 0: harness.plugin.v1.CallToolRequest
-	(*CallToolResponse)(nil), // 1: harness.plugin.v1.CallToolResponse
-	(*v1.Call)(nil),          // 2: harness.types.v1.Call
-	(*v1.ToolProgress)(nil),  // 3: harness.types.v1.ToolProgress
-	(*v1.ToolResult)(nil),    // 4: harness.types.v1.ToolResult
+	(*CallToolUpdate)(nil),   // 1: harness.plugin.v1.CallToolUpdate
+	(*CallToolResponse)(nil), // 2: harness.plugin.v1.CallToolResponse
+	(*v1.Call)(nil),          // 3: harness.types.v1.Call
+	(*v1.Progress)(nil),      // 4: harness.types.v1.Progress
+	(*v1.ToolResult)(nil),    // 5: harness.types.v1.ToolResult
 }
 var file_harness_plugin_v1_tool_proto_depIdxs = []int32{
-	2, // 0: harness.plugin.v1.CallToolRequest.call:type_name -> harness.types.v1.Call
-	3, // 1: harness.plugin.v1.CallToolResponse.progress:type_name -> harness.types.v1.ToolProgress
-	4, // 2: harness.plugin.v1.CallToolResponse.result:type_name -> harness.types.v1.ToolResult
-	0, // 3: harness.plugin.v1.ToolService.CallTool:input_type -> harness.plugin.v1.CallToolRequest
-	1, // 4: harness.plugin.v1.ToolService.CallTool:output_type -> harness.plugin.v1.CallToolResponse
-	4, // [4:5] is the sub-list for method output_type
-	3, // [3:4] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	3, // 0: harness.plugin.v1.CallToolRequest.call:type_name -> harness.types.v1.Call
+	4, // 1: harness.plugin.v1.CallToolUpdate.progress:type_name -> harness.types.v1.Progress
+	2, // 2: harness.plugin.v1.CallToolUpdate.response:type_name -> harness.plugin.v1.CallToolResponse
+	5, // 3: harness.plugin.v1.CallToolResponse.result:type_name -> harness.types.v1.ToolResult
+	0, // 4: harness.plugin.v1.ToolService.CallTool:input_type -> harness.plugin.v1.CallToolRequest
+	1, // 5: harness.plugin.v1.ToolService.CallTool:output_type -> harness.plugin.v1.CallToolUpdate
+	5, // [5:6] is the sub-list for method output_type
+	4, // [4:5] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_harness_plugin_v1_tool_proto_init() }
@@ -239,8 +288,8 @@ func file_harness_plugin_v1_tool_proto_init() {
 		return
 	}
 	file_harness_plugin_v1_tool_proto_msgTypes[1].OneofWrappers = []any{
-		(*CallToolResponse_Progress)(nil),
-		(*CallToolResponse_Result)(nil),
+		(*CallToolUpdate_Progress)(nil),
+		(*CallToolUpdate_Response)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -248,7 +297,7 @@ func file_harness_plugin_v1_tool_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_plugin_v1_tool_proto_rawDesc), len(file_harness_plugin_v1_tool_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

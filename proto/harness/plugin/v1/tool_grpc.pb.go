@@ -28,8 +28,8 @@ const (
 //
 // ToolService runs the plugin's tools.
 type ToolServiceClient interface {
-	// CallTool runs a tool: any number of progress reports, then one result.
-	CallTool(ctx context.Context, in *CallToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CallToolResponse], error)
+	// CallTool runs a tool: any number of progress reports, then one response.
+	CallTool(ctx context.Context, in *CallToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CallToolUpdate], error)
 }
 
 type toolServiceClient struct {
@@ -40,13 +40,13 @@ func NewToolServiceClient(cc grpc.ClientConnInterface) ToolServiceClient {
 	return &toolServiceClient{cc}
 }
 
-func (c *toolServiceClient) CallTool(ctx context.Context, in *CallToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CallToolResponse], error) {
+func (c *toolServiceClient) CallTool(ctx context.Context, in *CallToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CallToolUpdate], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &ToolService_ServiceDesc.Streams[0], ToolService_CallTool_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	x := &grpc.GenericClientStream[CallToolRequest, CallToolResponse]{ClientStream: stream}
+	x := &grpc.GenericClientStream[CallToolRequest, CallToolUpdate]{ClientStream: stream}
 	if err := x.ClientStream.SendMsg(in); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (c *toolServiceClient) CallTool(ctx context.Context, in *CallToolRequest, o
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type ToolService_CallToolClient = grpc.ServerStreamingClient[CallToolResponse]
+type ToolService_CallToolClient = grpc.ServerStreamingClient[CallToolUpdate]
 
 // ToolServiceServer is the server API for ToolService service.
 // All implementations must embed UnimplementedToolServiceServer
@@ -65,8 +65,8 @@ type ToolService_CallToolClient = grpc.ServerStreamingClient[CallToolResponse]
 //
 // ToolService runs the plugin's tools.
 type ToolServiceServer interface {
-	// CallTool runs a tool: any number of progress reports, then one result.
-	CallTool(*CallToolRequest, grpc.ServerStreamingServer[CallToolResponse]) error
+	// CallTool runs a tool: any number of progress reports, then one response.
+	CallTool(*CallToolRequest, grpc.ServerStreamingServer[CallToolUpdate]) error
 	mustEmbedUnimplementedToolServiceServer()
 }
 
@@ -77,7 +77,7 @@ type ToolServiceServer interface {
 // pointer dereference when methods are called.
 type UnimplementedToolServiceServer struct{}
 
-func (UnimplementedToolServiceServer) CallTool(*CallToolRequest, grpc.ServerStreamingServer[CallToolResponse]) error {
+func (UnimplementedToolServiceServer) CallTool(*CallToolRequest, grpc.ServerStreamingServer[CallToolUpdate]) error {
 	return status.Error(codes.Unimplemented, "method CallTool not implemented")
 }
 func (UnimplementedToolServiceServer) mustEmbedUnimplementedToolServiceServer() {}
@@ -106,11 +106,11 @@ func _ToolService_CallTool_Handler(srv interface{}, stream grpc.ServerStream) er
 	if err := stream.RecvMsg(m); err != nil {
 		return err
 	}
-	return srv.(ToolServiceServer).CallTool(m, &grpc.GenericServerStream[CallToolRequest, CallToolResponse]{ServerStream: stream})
+	return srv.(ToolServiceServer).CallTool(m, &grpc.GenericServerStream[CallToolRequest, CallToolUpdate]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type ToolService_CallToolServer = grpc.ServerStreamingServer[CallToolResponse]
+type ToolService_CallToolServer = grpc.ServerStreamingServer[CallToolUpdate]
 
 // ToolService_ServiceDesc is the grpc.ServiceDesc for ToolService service.
 // It's only intended for direct use with grpc.RegisterService,

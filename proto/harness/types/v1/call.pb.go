@@ -42,9 +42,10 @@ type Call struct {
 	Attempt int64 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// The host's; to be sent back unchanged.
 	Token string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
-	// The call is given up at this time.
+	// The call is given up at this time; absent: it has none.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=deadline,proto3" json:"deadline,omitempty"`
-	// The run's, 32 hex digits; empty outside a run.
+	// The run's, 32 hex digits as in W3C Trace Context; empty outside a run. It is for the
+	// plugin's own logs and traces.
 	TraceId       string `protobuf:"bytes,6,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -122,6 +123,68 @@ func (x *Call) GetTraceId() string {
 	return ""
 }
 
+// How far a call has come, and that it is alive.
+type Progress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Done  float64                `protobuf:"fixed64,1,opt,name=done,proto3" json:"done,omitempty"`
+	// 0: unknown.
+	Total         float64 `protobuf:"fixed64,2,opt,name=total,proto3" json:"total,omitempty"`
+	Message       string  `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Progress) Reset() {
+	*x = Progress{}
+	mi := &file_harness_types_v1_call_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Progress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Progress) ProtoMessage() {}
+
+func (x *Progress) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_call_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Progress.ProtoReflect.Descriptor instead.
+func (*Progress) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_call_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Progress) GetDone() float64 {
+	if x != nil {
+		return x.Done
+	}
+	return 0
+}
+
+func (x *Progress) GetTotal() float64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *Progress) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 var File_harness_types_v1_call_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_call_proto_rawDesc = "" +
@@ -133,7 +196,11 @@ const file_harness_types_v1_call_proto_rawDesc = "" +
 	"\aattempt\x18\x03 \x01(\x03R\aattempt\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\tR\x05token\x126\n" +
 	"\bdeadline\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x19\n" +
-	"\btrace_id\x18\x06 \x01(\tR\atraceIdBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\btrace_id\x18\x06 \x01(\tR\atraceId\"N\n" +
+	"\bProgress\x12\x12\n" +
+	"\x04done\x18\x01 \x01(\x01R\x04done\x12\x14\n" +
+	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessageBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_call_proto_rawDescOnce sync.Once
@@ -147,13 +214,14 @@ func file_harness_types_v1_call_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_call_proto_rawDescData
 }
 
-var file_harness_types_v1_call_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_harness_types_v1_call_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_harness_types_v1_call_proto_goTypes = []any{
 	(*Call)(nil),                  // 0: harness.types.v1.Call
-	(*timestamppb.Timestamp)(nil), // 1: google.protobuf.Timestamp
+	(*Progress)(nil),              // 1: harness.types.v1.Progress
+	(*timestamppb.Timestamp)(nil), // 2: google.protobuf.Timestamp
 }
 var file_harness_types_v1_call_proto_depIdxs = []int32{
-	1, // 0: harness.types.v1.Call.deadline:type_name -> google.protobuf.Timestamp
+	2, // 0: harness.types.v1.Call.deadline:type_name -> google.protobuf.Timestamp
 	1, // [1:1] is the sub-list for method output_type
 	1, // [1:1] is the sub-list for method input_type
 	1, // [1:1] is the sub-list for extension type_name
@@ -172,7 +240,7 @@ func file_harness_types_v1_call_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_call_proto_rawDesc), len(file_harness_types_v1_call_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -22,33 +22,189 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A prompt that is submitted on a schedule, or once.
-type CronJob struct {
+// What somebody wants a job to be: a prompt that is submitted on a schedule, or once.
+type CronSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Unique.
-	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Cron expression; empty when fire_at is set.
-	Schedule string                 `protobuf:"bytes,3,opt,name=schedule,proto3" json:"schedule,omitempty"`
-	FireAt   *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=fire_at,json=fireAt,proto3" json:"fire_at,omitempty"`
+	Schedule string                 `protobuf:"bytes,2,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	FireAt   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=fire_at,json=fireAt,proto3" json:"fire_at,omitempty"`
 	// IANA name.
-	Timezone      string                 `protobuf:"bytes,5,opt,name=timezone,proto3" json:"timezone,omitempty"`
-	Prompt        string                 `protobuf:"bytes,6,opt,name=prompt,proto3" json:"prompt,omitempty"`
-	ThreadId      string                 `protobuf:"bytes,7,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	Target        string                 `protobuf:"bytes,8,opt,name=target,proto3" json:"target,omitempty"`
-	Enabled       bool                   `protobuf:"varint,9,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	Missed        string                 `protobuf:"bytes,10,opt,name=missed,proto3" json:"missed,omitempty"`
-	LastRun       *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=last_run,json=lastRun,proto3" json:"last_run,omitempty"`
-	NextRun       *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=next_run,json=nextRun,proto3" json:"next_run,omitempty"`
-	LastResult    string                 `protobuf:"bytes,13,opt,name=last_result,json=lastResult,proto3" json:"last_result,omitempty"`
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	Timezone string `protobuf:"bytes,4,opt,name=timezone,proto3" json:"timezone,omitempty"`
+	Prompt   string `protobuf:"bytes,5,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	ThreadId string `protobuf:"bytes,6,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// PLUGIN:TARGET that its reports go to.
+	Target string `protobuf:"bytes,7,opt,name=target,proto3" json:"target,omitempty"`
+	// run or skip: what becomes of a fire that was missed while the daemon was down.
+	Missed        string `protobuf:"bytes,8,opt,name=missed,proto3" json:"missed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CronSpec) Reset() {
+	*x = CronSpec{}
+	mi := &file_harness_types_v1_cron_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CronSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CronSpec) ProtoMessage() {}
+
+func (x *CronSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_cron_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CronSpec.ProtoReflect.Descriptor instead.
+func (*CronSpec) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_cron_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *CronSpec) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CronSpec) GetSchedule() string {
+	if x != nil {
+		return x.Schedule
+	}
+	return ""
+}
+
+func (x *CronSpec) GetFireAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FireAt
+	}
+	return nil
+}
+
+func (x *CronSpec) GetTimezone() string {
+	if x != nil {
+		return x.Timezone
+	}
+	return ""
+}
+
+func (x *CronSpec) GetPrompt() string {
+	if x != nil {
+		return x.Prompt
+	}
+	return ""
+}
+
+func (x *CronSpec) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *CronSpec) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *CronSpec) GetMissed() string {
+	if x != nil {
+		return x.Missed
+	}
+	return ""
+}
+
+// What became of a job so far. Who fires it reports it.
+type CronStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	LastRun       *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=last_run,json=lastRun,proto3" json:"last_run,omitempty"`
+	NextRun       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=next_run,json=nextRun,proto3" json:"next_run,omitempty"`
+	LastResult    string                 `protobuf:"bytes,3,opt,name=last_result,json=lastResult,proto3" json:"last_result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CronStatus) Reset() {
+	*x = CronStatus{}
+	mi := &file_harness_types_v1_cron_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CronStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CronStatus) ProtoMessage() {}
+
+func (x *CronStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_cron_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CronStatus.ProtoReflect.Descriptor instead.
+func (*CronStatus) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_cron_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *CronStatus) GetLastRun() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastRun
+	}
+	return nil
+}
+
+func (x *CronStatus) GetNextRun() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NextRun
+	}
+	return nil
+}
+
+func (x *CronStatus) GetLastResult() string {
+	if x != nil {
+		return x.LastResult
+	}
+	return ""
+}
+
+// A job: what it is to be, whether it is on, and what became of it. Each of the three is
+// written by a call of its own, so that none undoes another.
+type CronJob struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Spec          *CronSpec              `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
+	Enabled       bool                   `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	Status        *CronStatus            `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
+	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CronJob) Reset() {
 	*x = CronJob{}
-	mi := &file_harness_types_v1_cron_proto_msgTypes[0]
+	mi := &file_harness_types_v1_cron_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -60,7 +216,7 @@ func (x *CronJob) String() string {
 func (*CronJob) ProtoMessage() {}
 
 func (x *CronJob) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_cron_proto_msgTypes[0]
+	mi := &file_harness_types_v1_cron_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -73,7 +229,7 @@ func (x *CronJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CronJob.ProtoReflect.Descriptor instead.
 func (*CronJob) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_cron_proto_rawDescGZIP(), []int{0}
+	return file_harness_types_v1_cron_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CronJob) GetId() string {
@@ -83,53 +239,11 @@ func (x *CronJob) GetId() string {
 	return ""
 }
 
-func (x *CronJob) GetName() string {
+func (x *CronJob) GetSpec() *CronSpec {
 	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *CronJob) GetSchedule() string {
-	if x != nil {
-		return x.Schedule
-	}
-	return ""
-}
-
-func (x *CronJob) GetFireAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.FireAt
+		return x.Spec
 	}
 	return nil
-}
-
-func (x *CronJob) GetTimezone() string {
-	if x != nil {
-		return x.Timezone
-	}
-	return ""
-}
-
-func (x *CronJob) GetPrompt() string {
-	if x != nil {
-		return x.Prompt
-	}
-	return ""
-}
-
-func (x *CronJob) GetThreadId() string {
-	if x != nil {
-		return x.ThreadId
-	}
-	return ""
-}
-
-func (x *CronJob) GetTarget() string {
-	if x != nil {
-		return x.Target
-	}
-	return ""
 }
 
 func (x *CronJob) GetEnabled() bool {
@@ -139,32 +253,11 @@ func (x *CronJob) GetEnabled() bool {
 	return false
 }
 
-func (x *CronJob) GetMissed() string {
+func (x *CronJob) GetStatus() *CronStatus {
 	if x != nil {
-		return x.Missed
-	}
-	return ""
-}
-
-func (x *CronJob) GetLastRun() *timestamppb.Timestamp {
-	if x != nil {
-		return x.LastRun
+		return x.Status
 	}
 	return nil
-}
-
-func (x *CronJob) GetNextRun() *timestamppb.Timestamp {
-	if x != nil {
-		return x.NextRun
-	}
-	return nil
-}
-
-func (x *CronJob) GetLastResult() string {
-	if x != nil {
-		return x.LastResult
-	}
-	return ""
 }
 
 func (x *CronJob) GetCreatedAt() *timestamppb.Timestamp {
@@ -178,25 +271,29 @@ var File_harness_types_v1_cron_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_cron_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/types/v1/cron.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe3\x03\n" +
-	"\aCronJob\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
-	"\bschedule\x18\x03 \x01(\tR\bschedule\x123\n" +
-	"\afire_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x06fireAt\x12\x1a\n" +
-	"\btimezone\x18\x05 \x01(\tR\btimezone\x12\x16\n" +
-	"\x06prompt\x18\x06 \x01(\tR\x06prompt\x12\x1b\n" +
-	"\tthread_id\x18\a \x01(\tR\bthreadId\x12\x16\n" +
-	"\x06target\x18\b \x01(\tR\x06target\x12\x18\n" +
-	"\aenabled\x18\t \x01(\bR\aenabled\x12\x16\n" +
-	"\x06missed\x18\n" +
-	" \x01(\tR\x06missed\x125\n" +
-	"\blast_run\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\alastRun\x125\n" +
-	"\bnext_run\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\anextRun\x12\x1f\n" +
-	"\vlast_result\x18\r \x01(\tR\n" +
-	"lastResult\x129\n" +
+	"\x1bharness/types/v1/cron.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf0\x01\n" +
+	"\bCronSpec\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bschedule\x18\x02 \x01(\tR\bschedule\x123\n" +
+	"\afire_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x06fireAt\x12\x1a\n" +
+	"\btimezone\x18\x04 \x01(\tR\btimezone\x12\x16\n" +
+	"\x06prompt\x18\x05 \x01(\tR\x06prompt\x12\x1b\n" +
+	"\tthread_id\x18\x06 \x01(\tR\bthreadId\x12\x16\n" +
+	"\x06target\x18\a \x01(\tR\x06target\x12\x16\n" +
+	"\x06missed\x18\b \x01(\tR\x06missed\"\x9b\x01\n" +
 	"\n" +
-	"created_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAtBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"CronStatus\x125\n" +
+	"\blast_run\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\alastRun\x125\n" +
+	"\bnext_run\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\anextRun\x12\x1f\n" +
+	"\vlast_result\x18\x03 \x01(\tR\n" +
+	"lastResult\"\xd4\x01\n" +
+	"\aCronJob\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
+	"\x04spec\x18\x02 \x01(\v2\x1a.harness.types.v1.CronSpecR\x04spec\x12\x18\n" +
+	"\aenabled\x18\x03 \x01(\bR\aenabled\x124\n" +
+	"\x06status\x18\x04 \x01(\v2\x1c.harness.types.v1.CronStatusR\x06status\x129\n" +
+	"\n" +
+	"created_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAtBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_cron_proto_rawDescOnce sync.Once
@@ -210,21 +307,25 @@ func file_harness_types_v1_cron_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_cron_proto_rawDescData
 }
 
-var file_harness_types_v1_cron_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_harness_types_v1_cron_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_harness_types_v1_cron_proto_goTypes = []any{
-	(*CronJob)(nil),               // 0: harness.types.v1.CronJob
-	(*timestamppb.Timestamp)(nil), // 1: google.protobuf.Timestamp
+	(*CronSpec)(nil),              // 0: harness.types.v1.CronSpec
+	(*CronStatus)(nil),            // 1: harness.types.v1.CronStatus
+	(*CronJob)(nil),               // 2: harness.types.v1.CronJob
+	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
 }
 var file_harness_types_v1_cron_proto_depIdxs = []int32{
-	1, // 0: harness.types.v1.CronJob.fire_at:type_name -> google.protobuf.Timestamp
-	1, // 1: harness.types.v1.CronJob.last_run:type_name -> google.protobuf.Timestamp
-	1, // 2: harness.types.v1.CronJob.next_run:type_name -> google.protobuf.Timestamp
-	1, // 3: harness.types.v1.CronJob.created_at:type_name -> google.protobuf.Timestamp
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	3, // 0: harness.types.v1.CronSpec.fire_at:type_name -> google.protobuf.Timestamp
+	3, // 1: harness.types.v1.CronStatus.last_run:type_name -> google.protobuf.Timestamp
+	3, // 2: harness.types.v1.CronStatus.next_run:type_name -> google.protobuf.Timestamp
+	0, // 3: harness.types.v1.CronJob.spec:type_name -> harness.types.v1.CronSpec
+	1, // 4: harness.types.v1.CronJob.status:type_name -> harness.types.v1.CronStatus
+	3, // 5: harness.types.v1.CronJob.created_at:type_name -> google.protobuf.Timestamp
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_cron_proto_init() }
@@ -238,7 +339,7 @@ func file_harness_types_v1_cron_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_cron_proto_rawDesc), len(file_harness_types_v1_cron_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   1,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

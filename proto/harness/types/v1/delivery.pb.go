@@ -22,12 +22,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A message on its way to a person. Its id is the same at every attempt.
+// A message on its way to a person through the plugin of its target. It is attempted at
+// least once; its id is the same at every attempt, so that a plugin can recognise one it
+// has already carried out.
 type Delivery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	MessageId     int64                  `protobuf:"varint,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	Plugin        string                 `protobuf:"bytes,3,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	MessageId int64                  `protobuf:"varint,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	Plugin    string                 `protobuf:"bytes,3,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	// A channel, a chat; the plugin gives it its meaning.
 	Target        string                 `protobuf:"bytes,4,opt,name=target,proto3" json:"target,omitempty"`
 	State         string                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	Attempt       int64                  `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -145,10 +148,12 @@ type DeliveryQuery struct {
 	State  string                 `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	Plugin string                 `protobuf:"bytes,2,opt,name=plugin,proto3" json:"plugin,omitempty"`
 	Target string                 `protobuf:"bytes,3,opt,name=target,proto3" json:"target,omitempty"`
+	// Newest first.
+	Newest bool `protobuf:"varint,4,opt,name=newest,proto3" json:"newest,omitempty"`
 	// Id of the last delivery of the page before.
-	After string `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
+	After string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
 	// 0: 100; at most 1000.
-	Limit         int64 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit         int64 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -204,6 +209,13 @@ func (x *DeliveryQuery) GetTarget() string {
 	return ""
 }
 
+func (x *DeliveryQuery) GetNewest() bool {
+	if x != nil {
+		return x.Newest
+	}
+	return false
+}
+
 func (x *DeliveryQuery) GetAfter() string {
 	if x != nil {
 		return x.After
@@ -216,52 +228,6 @@ func (x *DeliveryQuery) GetLimit() int64 {
 		return x.Limit
 	}
 	return 0
-}
-
-// Acknowledges a delivery.
-type DeliveryReceipt struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the message at the target.
-	ExternalId    string `protobuf:"bytes,1,opt,name=external_id,json=externalId,proto3" json:"external_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DeliveryReceipt) Reset() {
-	*x = DeliveryReceipt{}
-	mi := &file_harness_types_v1_delivery_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DeliveryReceipt) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DeliveryReceipt) ProtoMessage() {}
-
-func (x *DeliveryReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_delivery_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DeliveryReceipt.ProtoReflect.Descriptor instead.
-func (*DeliveryReceipt) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_delivery_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *DeliveryReceipt) GetExternalId() string {
-	if x != nil {
-		return x.ExternalId
-	}
-	return ""
 }
 
 var File_harness_types_v1_delivery_proto protoreflect.FileDescriptor
@@ -284,16 +250,14 @@ const file_harness_types_v1_delivery_proto_rawDesc = "" +
 	"externalId\x129\n" +
 	"\n" +
 	"created_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\x81\x01\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\x99\x01\n" +
 	"\rDeliveryQuery\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x16\n" +
 	"\x06plugin\x18\x02 \x01(\tR\x06plugin\x12\x16\n" +
-	"\x06target\x18\x03 \x01(\tR\x06target\x12\x14\n" +
-	"\x05after\x18\x04 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\x03R\x05limit\"2\n" +
-	"\x0fDeliveryReceipt\x12\x1f\n" +
-	"\vexternal_id\x18\x01 \x01(\tR\n" +
-	"externalIdBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\x06target\x18\x03 \x01(\tR\x06target\x12\x16\n" +
+	"\x06newest\x18\x04 \x01(\bR\x06newest\x12\x14\n" +
+	"\x05after\x18\x05 \x01(\tR\x05after\x12\x14\n" +
+	"\x05limit\x18\x06 \x01(\x03R\x05limitBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_delivery_proto_rawDescOnce sync.Once
@@ -307,16 +271,15 @@ func file_harness_types_v1_delivery_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_delivery_proto_rawDescData
 }
 
-var file_harness_types_v1_delivery_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_harness_types_v1_delivery_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_harness_types_v1_delivery_proto_goTypes = []any{
 	(*Delivery)(nil),              // 0: harness.types.v1.Delivery
 	(*DeliveryQuery)(nil),         // 1: harness.types.v1.DeliveryQuery
-	(*DeliveryReceipt)(nil),       // 2: harness.types.v1.DeliveryReceipt
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
+	(*timestamppb.Timestamp)(nil), // 2: google.protobuf.Timestamp
 }
 var file_harness_types_v1_delivery_proto_depIdxs = []int32{
-	3, // 0: harness.types.v1.Delivery.next_attempt_at:type_name -> google.protobuf.Timestamp
-	3, // 1: harness.types.v1.Delivery.created_at:type_name -> google.protobuf.Timestamp
+	2, // 0: harness.types.v1.Delivery.next_attempt_at:type_name -> google.protobuf.Timestamp
+	2, // 1: harness.types.v1.Delivery.created_at:type_name -> google.protobuf.Timestamp
 	2, // [2:2] is the sub-list for method output_type
 	2, // [2:2] is the sub-list for method input_type
 	2, // [2:2] is the sub-list for extension type_name
@@ -335,7 +298,7 @@ func file_harness_types_v1_delivery_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_delivery_proto_rawDesc), len(file_harness_types_v1_delivery_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -79,7 +79,7 @@ func (x *Position) GetSeq() uint64 {
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Type  string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// Empty when of no thread.
+	// For filtering; empty when of no thread.
 	ThreadId string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
 	// The payload.
 	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
@@ -162,69 +162,6 @@ func (x *Event) GetSeq() uint64 {
 	return 0
 }
 
-// Events after a position.
-type EventPage struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Events []*Event               `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// The position asked for is no longer kept: what lies between is lost.
-	Resync bool `protobuf:"varint,2,opt,name=resync,proto3" json:"resync,omitempty"`
-	// Where to go on.
-	Next          *Position `protobuf:"bytes,3,opt,name=next,proto3" json:"next,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EventPage) Reset() {
-	*x = EventPage{}
-	mi := &file_harness_types_v1_event_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EventPage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EventPage) ProtoMessage() {}
-
-func (x *EventPage) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_event_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EventPage.ProtoReflect.Descriptor instead.
-func (*EventPage) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_event_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *EventPage) GetEvents() []*Event {
-	if x != nil {
-		return x.Events
-	}
-	return nil
-}
-
-func (x *EventPage) GetResync() bool {
-	if x != nil {
-		return x.Resync
-	}
-	return false
-}
-
-func (x *EventPage) GetNext() *Position {
-	if x != nil {
-		return x.Next
-	}
-	return nil
-}
-
 var File_harness_types_v1_event_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_event_proto_rawDesc = "" +
@@ -239,11 +176,7 @@ const file_harness_types_v1_event_proto_rawDesc = "" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x128\n" +
 	"\ttimestamp\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\ttimestamp\x12\x12\n" +
 	"\x04boot\x18\x05 \x01(\tR\x04boot\x12\x10\n" +
-	"\x03seq\x18\x06 \x01(\x04R\x03seq\"\x84\x01\n" +
-	"\tEventPage\x12/\n" +
-	"\x06events\x18\x01 \x03(\v2\x17.harness.types.v1.EventR\x06events\x12\x16\n" +
-	"\x06resync\x18\x02 \x01(\bR\x06resync\x12.\n" +
-	"\x04next\x18\x03 \x01(\v2\x1a.harness.types.v1.PositionR\x04nextBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\x03seq\x18\x06 \x01(\x04R\x03seqBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_event_proto_rawDescOnce sync.Once
@@ -257,22 +190,19 @@ func file_harness_types_v1_event_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_event_proto_rawDescData
 }
 
-var file_harness_types_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_harness_types_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_harness_types_v1_event_proto_goTypes = []any{
 	(*Position)(nil),              // 0: harness.types.v1.Position
 	(*Event)(nil),                 // 1: harness.types.v1.Event
-	(*EventPage)(nil),             // 2: harness.types.v1.EventPage
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
+	(*timestamppb.Timestamp)(nil), // 2: google.protobuf.Timestamp
 }
 var file_harness_types_v1_event_proto_depIdxs = []int32{
-	3, // 0: harness.types.v1.Event.timestamp:type_name -> google.protobuf.Timestamp
-	1, // 1: harness.types.v1.EventPage.events:type_name -> harness.types.v1.Event
-	0, // 2: harness.types.v1.EventPage.next:type_name -> harness.types.v1.Position
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	2, // 0: harness.types.v1.Event.timestamp:type_name -> google.protobuf.Timestamp
+	1, // [1:1] is the sub-list for method output_type
+	1, // [1:1] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_event_proto_init() }
@@ -286,7 +216,7 @@ func file_harness_types_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_event_proto_rawDesc), len(file_harness_types_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -125,7 +125,8 @@ func (x *StreamEvent) GetTimestamp() *timestamppb.Timestamp {
 	return nil
 }
 
-// Tokens, as the Messages API counts them.
+// Counts tokens, as the Messages API reports them
+// (https://docs.anthropic.com/en/api/messages, usage).
 type Usage struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	InputTokens      int64                  `protobuf:"varint,1,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
@@ -194,157 +195,6 @@ func (x *Usage) GetCacheWriteTokens() int64 {
 	return 0
 }
 
-// One turn asked of the agent.
-type AgentRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Keys the warm session.
-	ThreadId  string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Continue session_id; otherwise a new session takes that id.
-	Resume             bool     `protobuf:"varint,3,opt,name=resume,proto3" json:"resume,omitempty"`
-	Prompt             string   `protobuf:"bytes,4,opt,name=prompt,proto3" json:"prompt,omitempty"`
-	Purpose            string   `protobuf:"bytes,5,opt,name=purpose,proto3" json:"purpose,omitempty"`
-	Model              string   `protobuf:"bytes,6,opt,name=model,proto3" json:"model,omitempty"`
-	Effort             string   `protobuf:"bytes,7,opt,name=effort,proto3" json:"effort,omitempty"`
-	PermissionMode     string   `protobuf:"bytes,8,opt,name=permission_mode,json=permissionMode,proto3" json:"permission_mode,omitempty"`
-	Cwd                string   `protobuf:"bytes,9,opt,name=cwd,proto3" json:"cwd,omitempty"`
-	AppendSystemPrompt string   `protobuf:"bytes,10,opt,name=append_system_prompt,json=appendSystemPrompt,proto3" json:"append_system_prompt,omitempty"`
-	AllowedTools       []string `protobuf:"bytes,11,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
-	DisallowedTools    []string `protobuf:"bytes,12,rep,name=disallowed_tools,json=disallowedTools,proto3" json:"disallowed_tools,omitempty"`
-	JsonSchema         []byte   `protobuf:"bytes,13,opt,name=json_schema,json=jsonSchema,proto3" json:"json_schema,omitempty"`
-	MaxBudgetUsd       float64  `protobuf:"fixed64,14,opt,name=max_budget_usd,json=maxBudgetUsd,proto3" json:"max_budget_usd,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
-}
-
-func (x *AgentRequest) Reset() {
-	*x = AgentRequest{}
-	mi := &file_harness_types_v1_invoke_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AgentRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AgentRequest) ProtoMessage() {}
-
-func (x *AgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_invoke_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AgentRequest.ProtoReflect.Descriptor instead.
-func (*AgentRequest) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_invoke_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *AgentRequest) GetThreadId() string {
-	if x != nil {
-		return x.ThreadId
-	}
-	return ""
-}
-
-func (x *AgentRequest) GetSessionId() string {
-	if x != nil {
-		return x.SessionId
-	}
-	return ""
-}
-
-func (x *AgentRequest) GetResume() bool {
-	if x != nil {
-		return x.Resume
-	}
-	return false
-}
-
-func (x *AgentRequest) GetPrompt() string {
-	if x != nil {
-		return x.Prompt
-	}
-	return ""
-}
-
-func (x *AgentRequest) GetPurpose() string {
-	if x != nil {
-		return x.Purpose
-	}
-	return ""
-}
-
-func (x *AgentRequest) GetModel() string {
-	if x != nil {
-		return x.Model
-	}
-	return ""
-}
-
-func (x *AgentRequest) GetEffort() string {
-	if x != nil {
-		return x.Effort
-	}
-	return ""
-}
-
-func (x *AgentRequest) GetPermissionMode() string {
-	if x != nil {
-		return x.PermissionMode
-	}
-	return ""
-}
-
-func (x *AgentRequest) GetCwd() string {
-	if x != nil {
-		return x.Cwd
-	}
-	return ""
-}
-
-func (x *AgentRequest) GetAppendSystemPrompt() string {
-	if x != nil {
-		return x.AppendSystemPrompt
-	}
-	return ""
-}
-
-func (x *AgentRequest) GetAllowedTools() []string {
-	if x != nil {
-		return x.AllowedTools
-	}
-	return nil
-}
-
-func (x *AgentRequest) GetDisallowedTools() []string {
-	if x != nil {
-		return x.DisallowedTools
-	}
-	return nil
-}
-
-func (x *AgentRequest) GetJsonSchema() []byte {
-	if x != nil {
-		return x.JsonSchema
-	}
-	return nil
-}
-
-func (x *AgentRequest) GetMaxBudgetUsd() float64 {
-	if x != nil {
-		return x.MaxBudgetUsd
-	}
-	return 0
-}
-
 // Why a turn has no answer.
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -359,7 +209,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_harness_types_v1_invoke_proto_msgTypes[3]
+	mi := &file_harness_types_v1_invoke_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -371,7 +221,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_invoke_proto_msgTypes[3]
+	mi := &file_harness_types_v1_invoke_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -384,7 +234,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_invoke_proto_rawDescGZIP(), []int{3}
+	return file_harness_types_v1_invoke_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Failure) GetKind() string {
@@ -434,7 +284,7 @@ type InvokeResult struct {
 
 func (x *InvokeResult) Reset() {
 	*x = InvokeResult{}
-	mi := &file_harness_types_v1_invoke_proto_msgTypes[4]
+	mi := &file_harness_types_v1_invoke_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -446,7 +296,7 @@ func (x *InvokeResult) String() string {
 func (*InvokeResult) ProtoMessage() {}
 
 func (x *InvokeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_invoke_proto_msgTypes[4]
+	mi := &file_harness_types_v1_invoke_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -459,7 +309,7 @@ func (x *InvokeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvokeResult.ProtoReflect.Descriptor instead.
 func (*InvokeResult) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_invoke_proto_rawDescGZIP(), []int{4}
+	return file_harness_types_v1_invoke_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *InvokeResult) GetText() string {
@@ -543,25 +393,7 @@ const file_harness_types_v1_invoke_proto_rawDesc = "" +
 	"\finput_tokens\x18\x01 \x01(\x03R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x03R\foutputTokens\x12*\n" +
 	"\x11cache_read_tokens\x18\x03 \x01(\x03R\x0fcacheReadTokens\x12,\n" +
-	"\x12cache_write_tokens\x18\x04 \x01(\x03R\x10cacheWriteTokens\"\xc6\x03\n" +
-	"\fAgentRequest\x12\x1b\n" +
-	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1d\n" +
-	"\n" +
-	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x16\n" +
-	"\x06resume\x18\x03 \x01(\bR\x06resume\x12\x16\n" +
-	"\x06prompt\x18\x04 \x01(\tR\x06prompt\x12\x18\n" +
-	"\apurpose\x18\x05 \x01(\tR\apurpose\x12\x14\n" +
-	"\x05model\x18\x06 \x01(\tR\x05model\x12\x16\n" +
-	"\x06effort\x18\a \x01(\tR\x06effort\x12'\n" +
-	"\x0fpermission_mode\x18\b \x01(\tR\x0epermissionMode\x12\x10\n" +
-	"\x03cwd\x18\t \x01(\tR\x03cwd\x120\n" +
-	"\x14append_system_prompt\x18\n" +
-	" \x01(\tR\x12appendSystemPrompt\x12#\n" +
-	"\rallowed_tools\x18\v \x03(\tR\fallowedTools\x12)\n" +
-	"\x10disallowed_tools\x18\f \x03(\tR\x0fdisallowedTools\x12\x1f\n" +
-	"\vjson_schema\x18\r \x01(\fR\n" +
-	"jsonSchema\x12$\n" +
-	"\x0emax_budget_usd\x18\x0e \x01(\x01R\fmaxBudgetUsd\"t\n" +
+	"\x12cache_write_tokens\x18\x04 \x01(\x03R\x10cacheWriteTokens\"t\n" +
 	"\aFailure\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1d\n" +
@@ -592,21 +424,20 @@ func file_harness_types_v1_invoke_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_invoke_proto_rawDescData
 }
 
-var file_harness_types_v1_invoke_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_harness_types_v1_invoke_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_harness_types_v1_invoke_proto_goTypes = []any{
 	(*StreamEvent)(nil),           // 0: harness.types.v1.StreamEvent
 	(*Usage)(nil),                 // 1: harness.types.v1.Usage
-	(*AgentRequest)(nil),          // 2: harness.types.v1.AgentRequest
-	(*Failure)(nil),               // 3: harness.types.v1.Failure
-	(*InvokeResult)(nil),          // 4: harness.types.v1.InvokeResult
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 6: google.protobuf.Duration
+	(*Failure)(nil),               // 2: harness.types.v1.Failure
+	(*InvokeResult)(nil),          // 3: harness.types.v1.InvokeResult
+	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 5: google.protobuf.Duration
 }
 var file_harness_types_v1_invoke_proto_depIdxs = []int32{
-	5, // 0: harness.types.v1.StreamEvent.timestamp:type_name -> google.protobuf.Timestamp
+	4, // 0: harness.types.v1.StreamEvent.timestamp:type_name -> google.protobuf.Timestamp
 	1, // 1: harness.types.v1.InvokeResult.usage:type_name -> harness.types.v1.Usage
-	6, // 2: harness.types.v1.InvokeResult.duration:type_name -> google.protobuf.Duration
-	3, // 3: harness.types.v1.InvokeResult.failure:type_name -> harness.types.v1.Failure
+	5, // 2: harness.types.v1.InvokeResult.duration:type_name -> google.protobuf.Duration
+	2, // 3: harness.types.v1.InvokeResult.failure:type_name -> harness.types.v1.Failure
 	4, // [4:4] is the sub-list for method output_type
 	4, // [4:4] is the sub-list for method input_type
 	4, // [4:4] is the sub-list for extension type_name
@@ -625,7 +456,7 @@ func file_harness_types_v1_invoke_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_invoke_proto_rawDesc), len(file_harness_types_v1_invoke_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -29,18 +29,20 @@ type Message struct {
 	ThreadId string                 `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
 	Role     string                 `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
 	Kind     string                 `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Plugin it comes from, or builtin, pipeline, core.
-	Source  string `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
-	Author  string `protobuf:"bytes,6,opt,name=author,proto3" json:"author,omitempty"`
-	Content string `protobuf:"bytes,7,opt,name=content,proto3" json:"content,omitempty"`
-	Model   string `protobuf:"bytes,8,opt,name=model,proto3" json:"model,omitempty"`
+	// Who speaks: a plugin, or builtin, pipeline, agent, core.
+	Source string `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
+	// The plugin that wrote the row, as the core knows it; empty: the core.
+	Plugin  string `protobuf:"bytes,6,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	Author  string `protobuf:"bytes,7,opt,name=author,proto3" json:"author,omitempty"`
+	Content string `protobuf:"bytes,8,opt,name=content,proto3" json:"content,omitempty"`
+	Model   string `protobuf:"bytes,9,opt,name=model,proto3" json:"model,omitempty"`
 	// A JSON object, or empty.
-	Metadata    []byte        `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	Attachments []*Attachment `protobuf:"bytes,10,rep,name=attachments,proto3" json:"attachments,omitempty"`
-	RunId       string        `protobuf:"bytes,11,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	Metadata    []byte        `protobuf:"bytes,10,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Attachments []*Attachment `protobuf:"bytes,11,rep,name=attachments,proto3" json:"attachments,omitempty"`
+	RunId       string        `protobuf:"bytes,12,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Unique in the thread when not empty.
-	Key           string                 `protobuf:"bytes,12,opt,name=key,proto3" json:"key,omitempty"`
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	Key           string                 `protobuf:"bytes,13,opt,name=key,proto3" json:"key,omitempty"`
+	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -110,6 +112,13 @@ func (x *Message) GetSource() string {
 	return ""
 }
 
+func (x *Message) GetPlugin() string {
+	if x != nil {
+		return x.Plugin
+	}
+	return ""
+}
+
 func (x *Message) GetAuthor() string {
 	if x != nil {
 		return x.Author
@@ -170,7 +179,7 @@ func (x *Message) GetCreatedAt() *timestamppb.Timestamp {
 type Attachment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Media type.
+	// Media type, RFC 6838.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	// Bytes.
 	Size          int64  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
@@ -237,7 +246,10 @@ func (x *Attachment) GetWhere() string {
 	return ""
 }
 
-// One row of AppendMessages.
+// One row of AppendMessages or of a hook's Effects. A row that the agent is told of
+// (text, notification, summary) speaks for its plugin alone: its role is system, its
+// source the plugin's name, and it has no author. A row of another kind is a record, and
+// its role and source say what it is a record of.
 type NewMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Role  string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
@@ -250,7 +262,6 @@ type NewMessage struct {
 	// A JSON object, or empty.
 	Metadata      []byte        `protobuf:"bytes,7,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	Attachments   []*Attachment `protobuf:"bytes,8,rep,name=attachments,proto3" json:"attachments,omitempty"`
-	RunId         string        `protobuf:"bytes,9,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -341,13 +352,6 @@ func (x *NewMessage) GetAttachments() []*Attachment {
 	return nil
 }
 
-func (x *NewMessage) GetRunId() string {
-	if x != nil {
-		return x.RunId
-	}
-	return ""
-}
-
 // Selects messages of a thread, in the order of their ids. Empty fields do not
 // restrict.
 type MessageQuery struct {
@@ -359,10 +363,11 @@ type MessageQuery struct {
 	Before int64    `protobuf:"varint,3,opt,name=before,proto3" json:"before,omitempty"`
 	Roles  []string `protobuf:"bytes,4,rep,name=roles,proto3" json:"roles,omitempty"`
 	Kinds  []string `protobuf:"bytes,5,rep,name=kinds,proto3" json:"kinds,omitempty"`
-	// Only messages of runs accepted before this one, ordered by run; excludes after and
-	// before.
+	// Restricts to messages of runs accepted before this one and orders by run: what a
+	// conversation was when the run's message was its newest. Excludes after and before.
 	BeforeRunId string `protobuf:"bytes,6,opt,name=before_run_id,json=beforeRunId,proto3" json:"before_run_id,omitempty"`
-	// The newest rows instead of the oldest, still returned oldest first.
+	// Takes the newest limit rows instead of the oldest. They are returned oldest first all
+	// the same.
 	Last bool `protobuf:"varint,7,opt,name=last,proto3" json:"last,omitempty"`
 	// 0: 100; at most 1000.
 	Limit         int64 `protobuf:"varint,8,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -456,17 +461,21 @@ func (x *MessageQuery) GetLimit() int64 {
 	return 0
 }
 
-// A message that asks for an answer. (source, key) makes it idempotent.
+// A message that asks for an answer. (source, key) makes it idempotent: repeated, the
+// first one's ids are returned.
 type Submission struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty: the primary thread.
-	ThreadId    string        `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	Source      string        `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// One of the plugin's sources (Manifest.sources); empty: the first.
+	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	// Unique for the source.
 	Key         string        `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	Author      string        `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
 	Content     string        `protobuf:"bytes,5,opt,name=content,proto3" json:"content,omitempty"`
 	Attachments []*Attachment `protobuf:"bytes,6,rep,name=attachments,proto3" json:"attachments,omitempty"`
-	// The run that made this one, when a run did.
+	// The run that made this one, when a run did; its depth plus one becomes the new run's
+	// depth.
 	CauseRunId string `protobuf:"bytes,7,opt,name=cause_run_id,json=causeRunId,proto3" json:"cause_run_id,omitempty"`
 	// A JSON object, or empty.
 	Metadata      []byte `protobuf:"bytes,8,opt,name=metadata,proto3" json:"metadata,omitempty"`
@@ -560,7 +569,8 @@ func (x *Submission) GetMetadata() []byte {
 	return nil
 }
 
-// The answer to a submission, given only after it is durable.
+// The answer to a Submission. It is given only after one transaction has stored the
+// message and its run.
 type Accepted struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	ThreadId  string                 `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
@@ -634,29 +644,30 @@ var File_harness_types_v1_message_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\n" +
-	"\x1eharness/types/v1/message.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfe\x02\n" +
+	"\x1eharness/types/v1/message.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x96\x03\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x12\n" +
 	"\x04role\x18\x03 \x01(\tR\x04role\x12\x12\n" +
 	"\x04kind\x18\x04 \x01(\tR\x04kind\x12\x16\n" +
 	"\x06source\x18\x05 \x01(\tR\x06source\x12\x16\n" +
-	"\x06author\x18\x06 \x01(\tR\x06author\x12\x18\n" +
-	"\acontent\x18\a \x01(\tR\acontent\x12\x14\n" +
-	"\x05model\x18\b \x01(\tR\x05model\x12\x1a\n" +
-	"\bmetadata\x18\t \x01(\fR\bmetadata\x12>\n" +
-	"\vattachments\x18\n" +
-	" \x03(\v2\x1c.harness.types.v1.AttachmentR\vattachments\x12\x15\n" +
-	"\x06run_id\x18\v \x01(\tR\x05runId\x12\x10\n" +
-	"\x03key\x18\f \x01(\tR\x03key\x129\n" +
+	"\x06plugin\x18\x06 \x01(\tR\x06plugin\x12\x16\n" +
+	"\x06author\x18\a \x01(\tR\x06author\x12\x18\n" +
+	"\acontent\x18\b \x01(\tR\acontent\x12\x14\n" +
+	"\x05model\x18\t \x01(\tR\x05model\x12\x1a\n" +
+	"\bmetadata\x18\n" +
+	" \x01(\fR\bmetadata\x12>\n" +
+	"\vattachments\x18\v \x03(\v2\x1c.harness.types.v1.AttachmentR\vattachments\x12\x15\n" +
+	"\x06run_id\x18\f \x01(\tR\x05runId\x12\x10\n" +
+	"\x03key\x18\r \x01(\tR\x03key\x129\n" +
 	"\n" +
-	"created_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"^\n" +
+	"created_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"^\n" +
 	"\n" +
 	"Attachment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\x12\x14\n" +
-	"\x05where\x18\x04 \x01(\tR\x05where\"\x87\x02\n" +
+	"\x05where\x18\x04 \x01(\tR\x05where\"\xf0\x01\n" +
 	"\n" +
 	"NewMessage\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n" +
@@ -666,8 +677,7 @@ const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\acontent\x18\x05 \x01(\tR\acontent\x12\x14\n" +
 	"\x05model\x18\x06 \x01(\tR\x05model\x12\x1a\n" +
 	"\bmetadata\x18\a \x01(\fR\bmetadata\x12>\n" +
-	"\vattachments\x18\b \x03(\v2\x1c.harness.types.v1.AttachmentR\vattachments\x12\x15\n" +
-	"\x06run_id\x18\t \x01(\tR\x05runId\"\xd3\x01\n" +
+	"\vattachments\x18\b \x03(\v2\x1c.harness.types.v1.AttachmentR\vattachments\"\xd3\x01\n" +
 	"\fMessageQuery\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x03R\x05after\x12\x16\n" +

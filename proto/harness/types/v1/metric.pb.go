@@ -22,22 +22,114 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// One measured value to be recorded.
+type NewMetric struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Makes the record idempotent: a value whose key the plugin has used before is not
+	// recorded again. Empty: it always is.
+	Key      string            `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Name     string            `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Value    float64           `protobuf:"fixed64,3,opt,name=value,proto3" json:"value,omitempty"`
+	Tags     map[string]string `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	ThreadId string            `protobuf:"bytes,5,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// Absent: now.
+	At            *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NewMetric) Reset() {
+	*x = NewMetric{}
+	mi := &file_harness_types_v1_metric_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NewMetric) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NewMetric) ProtoMessage() {}
+
+func (x *NewMetric) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_metric_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NewMetric.ProtoReflect.Descriptor instead.
+func (*NewMetric) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_metric_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *NewMetric) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *NewMetric) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NewMetric) GetValue() float64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+func (x *NewMetric) GetTags() map[string]string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *NewMetric) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *NewMetric) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
 // One measured value.
 type Metric struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            int64                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Value         float64                `protobuf:"fixed64,3,opt,name=value,proto3" json:"value,omitempty"`
-	Tags          map[string]string      `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	ThreadId      string                 `protobuf:"bytes,5,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    int64                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Who recorded it.
+	Plugin string `protobuf:"bytes,2,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	// The plugin's.
+	Key           string                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	Value         float64                `protobuf:"fixed64,5,opt,name=value,proto3" json:"value,omitempty"`
+	Tags          map[string]string      `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	ThreadId      string                 `protobuf:"bytes,7,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_harness_types_v1_metric_proto_msgTypes[0]
+	mi := &file_harness_types_v1_metric_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -49,7 +141,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_metric_proto_msgTypes[0]
+	mi := &file_harness_types_v1_metric_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -62,7 +154,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_metric_proto_rawDescGZIP(), []int{0}
+	return file_harness_types_v1_metric_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Metric) GetId() int64 {
@@ -70,6 +162,20 @@ func (x *Metric) GetId() int64 {
 		return x.Id
 	}
 	return 0
+}
+
+func (x *Metric) GetPlugin() string {
+	if x != nil {
+		return x.Plugin
+	}
+	return ""
+}
+
+func (x *Metric) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
 }
 
 func (x *Metric) GetName() string {
@@ -110,20 +216,21 @@ func (x *Metric) GetCreatedAt() *timestamppb.Timestamp {
 // Selects metrics, oldest first. Empty fields do not restrict.
 type MetricQuery struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
-	Name     string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	ThreadId string                 `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	Since    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
-	Until    *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
-	After    int64                  `protobuf:"varint,5,opt,name=after,proto3" json:"after,omitempty"`
+	Plugin   string                 `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	Name     string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	ThreadId string                 `protobuf:"bytes,3,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	Since    *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
+	Until    *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
+	After    int64                  `protobuf:"varint,6,opt,name=after,proto3" json:"after,omitempty"`
 	// 0: 100; at most 1000.
-	Limit         int64 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit         int64 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MetricQuery) Reset() {
 	*x = MetricQuery{}
-	mi := &file_harness_types_v1_metric_proto_msgTypes[1]
+	mi := &file_harness_types_v1_metric_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -135,7 +242,7 @@ func (x *MetricQuery) String() string {
 func (*MetricQuery) ProtoMessage() {}
 
 func (x *MetricQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_metric_proto_msgTypes[1]
+	mi := &file_harness_types_v1_metric_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -148,7 +255,14 @@ func (x *MetricQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricQuery.ProtoReflect.Descriptor instead.
 func (*MetricQuery) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_metric_proto_rawDescGZIP(), []int{1}
+	return file_harness_types_v1_metric_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *MetricQuery) GetPlugin() string {
+	if x != nil {
+		return x.Plugin
+	}
+	return ""
 }
 
 func (x *MetricQuery) GetName() string {
@@ -197,25 +311,38 @@ var File_harness_types_v1_metric_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_metric_proto_rawDesc = "" +
 	"\n" +
-	"\x1dharness/types/v1/metric.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\x02\n" +
-	"\x06Metric\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x12\n" +
+	"\x1dharness/types/v1/metric.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x02\n" +
+	"\tNewMetric\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\x01R\x05value\x126\n" +
-	"\x04tags\x18\x04 \x03(\v2\".harness.types.v1.Metric.TagsEntryR\x04tags\x12\x1b\n" +
-	"\tthread_id\x18\x05 \x01(\tR\bthreadId\x129\n" +
-	"\n" +
-	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x1a7\n" +
+	"\x05value\x18\x03 \x01(\x01R\x05value\x129\n" +
+	"\x04tags\x18\x04 \x03(\v2%.harness.types.v1.NewMetric.TagsEntryR\x04tags\x12\x1b\n" +
+	"\tthread_id\x18\x05 \x01(\tR\bthreadId\x12*\n" +
+	"\x02at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xce\x01\n" +
-	"\vMetricQuery\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
-	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x120\n" +
-	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
-	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x14\n" +
-	"\x05after\x18\x05 \x01(\x03R\x05after\x12\x14\n" +
-	"\x05limit\x18\x06 \x01(\x03R\x05limitBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb5\x02\n" +
+	"\x06Metric\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x16\n" +
+	"\x06plugin\x18\x02 \x01(\tR\x06plugin\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x05 \x01(\x01R\x05value\x126\n" +
+	"\x04tags\x18\x06 \x03(\v2\".harness.types.v1.Metric.TagsEntryR\x04tags\x12\x1b\n" +
+	"\tthread_id\x18\a \x01(\tR\bthreadId\x129\n" +
+	"\n" +
+	"created_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x1a7\n" +
+	"\tTagsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe6\x01\n" +
+	"\vMetricQuery\x12\x16\n" +
+	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
+	"\tthread_id\x18\x03 \x01(\tR\bthreadId\x120\n" +
+	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x14\n" +
+	"\x05after\x18\x06 \x01(\x03R\x05after\x12\x14\n" +
+	"\x05limit\x18\a \x01(\x03R\x05limitBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_metric_proto_rawDescOnce sync.Once
@@ -229,23 +356,27 @@ func file_harness_types_v1_metric_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_metric_proto_rawDescData
 }
 
-var file_harness_types_v1_metric_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_harness_types_v1_metric_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_harness_types_v1_metric_proto_goTypes = []any{
-	(*Metric)(nil),                // 0: harness.types.v1.Metric
-	(*MetricQuery)(nil),           // 1: harness.types.v1.MetricQuery
-	nil,                           // 2: harness.types.v1.Metric.TagsEntry
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
+	(*NewMetric)(nil),             // 0: harness.types.v1.NewMetric
+	(*Metric)(nil),                // 1: harness.types.v1.Metric
+	(*MetricQuery)(nil),           // 2: harness.types.v1.MetricQuery
+	nil,                           // 3: harness.types.v1.NewMetric.TagsEntry
+	nil,                           // 4: harness.types.v1.Metric.TagsEntry
+	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
 }
 var file_harness_types_v1_metric_proto_depIdxs = []int32{
-	2, // 0: harness.types.v1.Metric.tags:type_name -> harness.types.v1.Metric.TagsEntry
-	3, // 1: harness.types.v1.Metric.created_at:type_name -> google.protobuf.Timestamp
-	3, // 2: harness.types.v1.MetricQuery.since:type_name -> google.protobuf.Timestamp
-	3, // 3: harness.types.v1.MetricQuery.until:type_name -> google.protobuf.Timestamp
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	3, // 0: harness.types.v1.NewMetric.tags:type_name -> harness.types.v1.NewMetric.TagsEntry
+	5, // 1: harness.types.v1.NewMetric.at:type_name -> google.protobuf.Timestamp
+	4, // 2: harness.types.v1.Metric.tags:type_name -> harness.types.v1.Metric.TagsEntry
+	5, // 3: harness.types.v1.Metric.created_at:type_name -> google.protobuf.Timestamp
+	5, // 4: harness.types.v1.MetricQuery.since:type_name -> google.protobuf.Timestamp
+	5, // 5: harness.types.v1.MetricQuery.until:type_name -> google.protobuf.Timestamp
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_metric_proto_init() }
@@ -259,7 +390,7 @@ func file_harness_types_v1_metric_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_metric_proto_rawDesc), len(file_harness_types_v1_metric_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -32,18 +32,26 @@ type Manifest struct {
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
 	// The hooks the plugin answers.
 	Hooks []string `protobuf:"bytes,4,rep,name=hooks,proto3" json:"hooks,omitempty"`
-	// By hook: open or closed.
+	// By hook: open or closed, where that is not the hook's default. The operator decides.
 	OnFailure map[string]string `protobuf:"bytes,5,rep,name=on_failure,json=onFailure,proto3" json:"on_failure,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Commands  []*CommandSpec    `protobuf:"bytes,6,rep,name=commands,proto3" json:"commands,omitempty"`
-	Tools     []*ToolSpec       `protobuf:"bytes,7,rep,name=tools,proto3" json:"tools,omitempty"`
-	// Event types OnBroadcast is limited to; a trailing * matches any rest.
-	Events       []string              `protobuf:"bytes,8,rep,name=events,proto3" json:"events,omitempty"`
-	Capabilities []*CapabilityRequest  `protobuf:"bytes,9,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
-	Environment  []*EnvironmentRequest `protobuf:"bytes,10,rep,name=environment,proto3" json:"environment,omitempty"`
-	// JSON Schema of the settings, or empty.
-	SettingsSchema []byte `protobuf:"bytes,11,opt,name=settings_schema,json=settingsSchema,proto3" json:"settings_schema,omitempty"`
-	// Only one process may be active at a time.
-	Exclusive     bool `protobuf:"varint,12,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
+	// By hook: the parts of its request that are left out otherwise, because they can be
+	// large.
+	Needs map[string]*Parts `protobuf:"bytes,6,rep,name=needs,proto3" json:"needs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The thread sources that the plugin speaks for: it submits under them, their threads
+	// are its own, and when it answers Deliver it carries their replies. Empty: its name
+	// alone. Of a source that several plugins name, the first one in the operator's order
+	// has it.
+	Sources  []string       `protobuf:"bytes,7,rep,name=sources,proto3" json:"sources,omitempty"`
+	Commands []*CommandSpec `protobuf:"bytes,8,rep,name=commands,proto3" json:"commands,omitempty"`
+	Tools    []*ToolSpec    `protobuf:"bytes,9,rep,name=tools,proto3" json:"tools,omitempty"`
+	// Event types that OnBroadcast is limited to; a trailing * matches any rest.
+	Events       []string              `protobuf:"bytes,10,rep,name=events,proto3" json:"events,omitempty"`
+	Capabilities []*CapabilityRequest  `protobuf:"bytes,11,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
+	Environment  []*EnvironmentRequest `protobuf:"bytes,12,rep,name=environment,proto3" json:"environment,omitempty"`
+	// A JSON Schema of the plugin's settings, or empty.
+	SettingsSchema []byte `protobuf:"bytes,13,opt,name=settings_schema,json=settingsSchema,proto3" json:"settings_schema,omitempty"`
+	// Only one process of the plugin may be active at a time.
+	Exclusive     bool `protobuf:"varint,14,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -113,6 +121,20 @@ func (x *Manifest) GetOnFailure() map[string]string {
 	return nil
 }
 
+func (x *Manifest) GetNeeds() map[string]*Parts {
+	if x != nil {
+		return x.Needs
+	}
+	return nil
+}
+
+func (x *Manifest) GetSources() []string {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
 func (x *Manifest) GetCommands() []*CommandSpec {
 	if x != nil {
 		return x.Commands
@@ -162,6 +184,52 @@ func (x *Manifest) GetExclusive() bool {
 	return false
 }
 
+// Parts of a hook's request.
+type Parts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// message, result, events, steps.
+	Names         []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Parts) Reset() {
+	*x = Parts{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Parts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Parts) ProtoMessage() {}
+
+func (x *Parts) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Parts.ProtoReflect.Descriptor instead.
+func (*Parts) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Parts) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
 // A command that people and the agent can give.
 type CommandSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -175,7 +243,7 @@ type CommandSpec struct {
 
 func (x *CommandSpec) Reset() {
 	*x = CommandSpec{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[1]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -187,7 +255,7 @@ func (x *CommandSpec) String() string {
 func (*CommandSpec) ProtoMessage() {}
 
 func (x *CommandSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[1]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -200,7 +268,7 @@ func (x *CommandSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandSpec.ProtoReflect.Descriptor instead.
 func (*CommandSpec) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{1}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CommandSpec) GetName() string {
@@ -235,7 +303,7 @@ type CapabilityRequest struct {
 
 func (x *CapabilityRequest) Reset() {
 	*x = CapabilityRequest{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[2]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -247,7 +315,7 @@ func (x *CapabilityRequest) String() string {
 func (*CapabilityRequest) ProtoMessage() {}
 
 func (x *CapabilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[2]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -260,7 +328,7 @@ func (x *CapabilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CapabilityRequest.ProtoReflect.Descriptor instead.
 func (*CapabilityRequest) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{2}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CapabilityRequest) GetCapability() string {
@@ -288,7 +356,7 @@ type EnvironmentRequest struct {
 
 func (x *EnvironmentRequest) Reset() {
 	*x = EnvironmentRequest{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[3]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -300,7 +368,7 @@ func (x *EnvironmentRequest) String() string {
 func (*EnvironmentRequest) ProtoMessage() {}
 
 func (x *EnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[3]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -313,7 +381,7 @@ func (x *EnvironmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnvironmentRequest.ProtoReflect.Descriptor instead.
 func (*EnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{3}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *EnvironmentRequest) GetName() string {
@@ -330,54 +398,52 @@ func (x *EnvironmentRequest) GetReason() string {
 	return ""
 }
 
-// The registry's row of a plugin.
+// A plugin as the registry has it.
 type PluginInfo struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Path  string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	// Hex.
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Origin string                 `protobuf:"bytes,2,opt,name=origin,proto3" json:"origin,omitempty"`
+	// Hex: of the executable, or of the whole package when the origin is the
+	// store.
 	Sha256  string `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	Version string `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
+	// Key id of the signature; empty: unsigned.
+	Publisher string `protobuf:"bytes,5,opt,name=publisher,proto3" json:"publisher,omitempty"`
 	// The last seen.
-	Manifest *Manifest `protobuf:"bytes,5,opt,name=manifest,proto3" json:"manifest,omitempty"`
-	Enabled  bool      `protobuf:"varint,6,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	Position int64     `protobuf:"varint,7,opt,name=position,proto3" json:"position,omitempty"`
-	Settings []byte    `protobuf:"bytes,8,opt,name=settings,proto3" json:"settings,omitempty"`
+	Manifest *Manifest `protobuf:"bytes,6,opt,name=manifest,proto3" json:"manifest,omitempty"`
+	Enabled  bool      `protobuf:"varint,7,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	Position int64     `protobuf:"varint,8,opt,name=position,proto3" json:"position,omitempty"`
 	Granted  []string  `protobuf:"bytes,9,rep,name=granted,proto3" json:"granted,omitempty"`
 	// The operator's overrides.
 	OnFailure map[string]string `protobuf:"bytes,10,rep,name=on_failure,json=onFailure,proto3" json:"on_failure,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	State     string            `protobuf:"bytes,11,opt,name=state,proto3" json:"state,omitempty"`
-	LastError string            `protobuf:"bytes,12,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
-	Restarts  int64             `protobuf:"varint,13,opt,name=restarts,proto3" json:"restarts,omitempty"`
-	Failures  int64             `protobuf:"varint,14,opt,name=failures,proto3" json:"failures,omitempty"`
-	// What is wrong with a row that was edited by hand.
-	Problem   string                 `protobuf:"bytes,15,opt,name=problem,proto3" json:"problem,omitempty"`
-	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
-	// Where the executable came from: directory, store or dev.
-	Origin string `protobuf:"bytes,17,opt,name=origin,proto3" json:"origin,omitempty"`
-	// Key id of the package's signature.
-	Publisher        string           `protobuf:"bytes,18,opt,name=publisher,proto3" json:"publisher,omitempty"`
-	Previous         []*PluginVersion `protobuf:"bytes,19,rep,name=previous,proto3" json:"previous,omitempty"`
-	GrantedEnv       []string         `protobuf:"bytes,20,rep,name=granted_env,json=grantedEnv,proto3" json:"granted_env,omitempty"`
-	Limits           *PluginLimits    `protobuf:"bytes,21,opt,name=limits,proto3" json:"limits,omitempty"`
-	Quarantine       string           `protobuf:"bytes,22,opt,name=quarantine,proto3" json:"quarantine,omitempty"`
-	Ledger           *PluginLedger    `protobuf:"bytes,23,opt,name=ledger,proto3" json:"ledger,omitempty"`
-	Attach           string           `protobuf:"bytes,24,opt,name=attach,proto3" json:"attach,omitempty"`
-	SettingsRevision int64            `protobuf:"varint,25,opt,name=settings_revision,json=settingsRevision,proto3" json:"settings_revision,omitempty"`
-	// The pin of what answers now.
-	Serving string `protobuf:"bytes,26,opt,name=serving,proto3" json:"serving,omitempty"`
-	// The pin of what could not be started, or could not take over.
-	Rejected string `protobuf:"bytes,27,opt,name=rejected,proto3" json:"rejected,omitempty"`
-	// Counts what operators decided; settled is how far that is carried out.
-	Generation    int64 `protobuf:"varint,28,opt,name=generation,proto3" json:"generation,omitempty"`
-	Settled       int64 `protobuf:"varint,29,opt,name=settled,proto3" json:"settled,omitempty"`
+	// The daemon's environment variables that the plugin is given, of those that its
+	// manifest asks for.
+	GrantedEnv []string      `protobuf:"bytes,11,rep,name=granted_env,json=grantedEnv,proto3" json:"granted_env,omitempty"`
+	Limits     *PluginLimits `protobuf:"bytes,12,opt,name=limits,proto3" json:"limits,omitempty"`
+	State      string        `protobuf:"bytes,13,opt,name=state,proto3" json:"state,omitempty"`
+	LastError  string        `protobuf:"bytes,14,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	Restarts   int64         `protobuf:"varint,15,opt,name=restarts,proto3" json:"restarts,omitempty"`
+	// Hooks that failed since the row was made.
+	Failures int64 `protobuf:"varint,16,opt,name=failures,proto3" json:"failures,omitempty"`
+	// Why the plugin is not started any more, with the last lines it wrote; empty: it
+	// is not in quarantine.
+	Quarantine string         `protobuf:"bytes,17,opt,name=quarantine,proto3" json:"quarantine,omitempty"`
+	Figures    *PluginFigures `protobuf:"bytes,18,opt,name=figures,proto3" json:"figures,omitempty"`
+	// What the plugin said of its surroundings when it was asked last (OnCheck), at
+	// checked_at.
+	Checks    []*Check               `protobuf:"bytes,19,rep,name=checks,proto3" json:"checks,omitempty"`
+	CheckedAt *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=checked_at,json=checkedAt,proto3" json:"checked_at,omitempty"`
+	// What is wrong with a row that was edited by hand, or with what the plugin
+	// declares; the last good values stay in force.
+	Problem       string                 `protobuf:"bytes,21,opt,name=problem,proto3" json:"problem,omitempty"`
+	UpdatedAt     *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PluginInfo) Reset() {
 	*x = PluginInfo{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[4]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -389,7 +455,7 @@ func (x *PluginInfo) String() string {
 func (*PluginInfo) ProtoMessage() {}
 
 func (x *PluginInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[4]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -402,7 +468,7 @@ func (x *PluginInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginInfo.ProtoReflect.Descriptor instead.
 func (*PluginInfo) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{4}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PluginInfo) GetName() string {
@@ -412,9 +478,9 @@ func (x *PluginInfo) GetName() string {
 	return ""
 }
 
-func (x *PluginInfo) GetPath() string {
+func (x *PluginInfo) GetOrigin() string {
 	if x != nil {
-		return x.Path
+		return x.Origin
 	}
 	return ""
 }
@@ -429,6 +495,13 @@ func (x *PluginInfo) GetSha256() string {
 func (x *PluginInfo) GetVersion() string {
 	if x != nil {
 		return x.Version
+	}
+	return ""
+}
+
+func (x *PluginInfo) GetPublisher() string {
+	if x != nil {
+		return x.Publisher
 	}
 	return ""
 }
@@ -454,13 +527,6 @@ func (x *PluginInfo) GetPosition() int64 {
 	return 0
 }
 
-func (x *PluginInfo) GetSettings() []byte {
-	if x != nil {
-		return x.Settings
-	}
-	return nil
-}
-
 func (x *PluginInfo) GetGranted() []string {
 	if x != nil {
 		return x.Granted
@@ -471,6 +537,20 @@ func (x *PluginInfo) GetGranted() []string {
 func (x *PluginInfo) GetOnFailure() map[string]string {
 	if x != nil {
 		return x.OnFailure
+	}
+	return nil
+}
+
+func (x *PluginInfo) GetGrantedEnv() []string {
+	if x != nil {
+		return x.GrantedEnv
+	}
+	return nil
+}
+
+func (x *PluginInfo) GetLimits() *PluginLimits {
+	if x != nil {
+		return x.Limits
 	}
 	return nil
 }
@@ -503,6 +583,34 @@ func (x *PluginInfo) GetFailures() int64 {
 	return 0
 }
 
+func (x *PluginInfo) GetQuarantine() string {
+	if x != nil {
+		return x.Quarantine
+	}
+	return ""
+}
+
+func (x *PluginInfo) GetFigures() *PluginFigures {
+	if x != nil {
+		return x.Figures
+	}
+	return nil
+}
+
+func (x *PluginInfo) GetChecks() []*Check {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
+}
+
+func (x *PluginInfo) GetCheckedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CheckedAt
+	}
+	return nil
+}
+
 func (x *PluginInfo) GetProblem() string {
 	if x != nil {
 		return x.Problem
@@ -517,190 +625,26 @@ func (x *PluginInfo) GetUpdatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *PluginInfo) GetOrigin() string {
-	if x != nil {
-		return x.Origin
-	}
-	return ""
-}
-
-func (x *PluginInfo) GetPublisher() string {
-	if x != nil {
-		return x.Publisher
-	}
-	return ""
-}
-
-func (x *PluginInfo) GetPrevious() []*PluginVersion {
-	if x != nil {
-		return x.Previous
-	}
-	return nil
-}
-
-func (x *PluginInfo) GetGrantedEnv() []string {
-	if x != nil {
-		return x.GrantedEnv
-	}
-	return nil
-}
-
-func (x *PluginInfo) GetLimits() *PluginLimits {
-	if x != nil {
-		return x.Limits
-	}
-	return nil
-}
-
-func (x *PluginInfo) GetQuarantine() string {
-	if x != nil {
-		return x.Quarantine
-	}
-	return ""
-}
-
-func (x *PluginInfo) GetLedger() *PluginLedger {
-	if x != nil {
-		return x.Ledger
-	}
-	return nil
-}
-
-func (x *PluginInfo) GetAttach() string {
-	if x != nil {
-		return x.Attach
-	}
-	return ""
-}
-
-func (x *PluginInfo) GetSettingsRevision() int64 {
-	if x != nil {
-		return x.SettingsRevision
-	}
-	return 0
-}
-
-func (x *PluginInfo) GetServing() string {
-	if x != nil {
-		return x.Serving
-	}
-	return ""
-}
-
-func (x *PluginInfo) GetRejected() string {
-	if x != nil {
-		return x.Rejected
-	}
-	return ""
-}
-
-func (x *PluginInfo) GetGeneration() int64 {
-	if x != nil {
-		return x.Generation
-	}
-	return 0
-}
-
-func (x *PluginInfo) GetSettled() int64 {
-	if x != nil {
-		return x.Settled
-	}
-	return 0
-}
-
-// A version that was installed before.
-type PluginVersion struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
-	Path          string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	Sha256        string                 `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
-	Publisher     string                 `protobuf:"bytes,4,opt,name=publisher,proto3" json:"publisher,omitempty"`
-	Manifest      *Manifest              `protobuf:"bytes,5,opt,name=manifest,proto3" json:"manifest,omitempty"`
-	InstalledAt   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=installed_at,json=installedAt,proto3" json:"installed_at,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PluginVersion) Reset() {
-	*x = PluginVersion{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PluginVersion) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PluginVersion) ProtoMessage() {}
-
-func (x *PluginVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PluginVersion.ProtoReflect.Descriptor instead.
-func (*PluginVersion) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *PluginVersion) GetVersion() string {
-	if x != nil {
-		return x.Version
-	}
-	return ""
-}
-
-func (x *PluginVersion) GetPath() string {
-	if x != nil {
-		return x.Path
-	}
-	return ""
-}
-
-func (x *PluginVersion) GetSha256() string {
-	if x != nil {
-		return x.Sha256
-	}
-	return ""
-}
-
-func (x *PluginVersion) GetPublisher() string {
-	if x != nil {
-		return x.Publisher
-	}
-	return ""
-}
-
-func (x *PluginVersion) GetManifest() *Manifest {
-	if x != nil {
-		return x.Manifest
-	}
-	return nil
-}
-
-func (x *PluginVersion) GetInstalledAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.InstalledAt
-	}
-	return nil
-}
-
-// What a plugin's processes may use. 0: the default; negative: no limit.
+// What a plugin's processes may use, and what it may ask of the host. 0: the default;
+// negative: no limit.
 type PluginLimits struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	MemoryBytes int64                  `protobuf:"varint,1,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Resident, of all its processes together.
+	MemoryBytes int64 `protobuf:"varint,1,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	// Of one core.
-	CpuPercent    int64 `protobuf:"varint,2,opt,name=cpu_percent,json=cpuPercent,proto3" json:"cpu_percent,omitempty"`
-	Processes     int64 `protobuf:"varint,3,opt,name=processes,proto3" json:"processes,omitempty"`
-	OpenFiles     int64 `protobuf:"varint,4,opt,name=open_files,json=openFiles,proto3" json:"open_files,omitempty"`
+	CpuPercent int64 `protobuf:"varint,2,opt,name=cpu_percent,json=cpuPercent,proto3" json:"cpu_percent,omitempty"`
+	Processes  int64 `protobuf:"varint,3,opt,name=processes,proto3" json:"processes,omitempty"`
+	// A process.
+	OpenFiles int64 `protobuf:"varint,4,opt,name=open_files,json=openFiles,proto3" json:"open_files,omitempty"`
+	// Of the host. What passes this or one of the next is refused (RESOURCE_EXHAUSTED) until
+	// the time that the error names; SubmitMessage is in none of them.
+	CallsPerMinute int64 `protobuf:"varint,5,opt,name=calls_per_minute,json=callsPerMinute,proto3" json:"calls_per_minute,omitempty"`
+	// Rows stored.
+	RowsPerMinute int64 `protobuf:"varint,6,opt,name=rows_per_minute,json=rowsPerMinute,proto3" json:"rows_per_minute,omitempty"`
+	// Bytes stored.
+	BytesPerMinute int64 `protobuf:"varint,7,opt,name=bytes_per_minute,json=bytesPerMinute,proto3" json:"bytes_per_minute,omitempty"`
+	// In all, of rows, metrics and state.
+	StoredBytes   int64 `protobuf:"varint,8,opt,name=stored_bytes,json=storedBytes,proto3" json:"stored_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -763,37 +707,80 @@ func (x *PluginLimits) GetOpenFiles() int64 {
 	return 0
 }
 
+func (x *PluginLimits) GetCallsPerMinute() int64 {
+	if x != nil {
+		return x.CallsPerMinute
+	}
+	return 0
+}
+
+func (x *PluginLimits) GetRowsPerMinute() int64 {
+	if x != nil {
+		return x.RowsPerMinute
+	}
+	return 0
+}
+
+func (x *PluginLimits) GetBytesPerMinute() int64 {
+	if x != nil {
+		return x.BytesPerMinute
+	}
+	return 0
+}
+
+func (x *PluginLimits) GetStoredBytes() int64 {
+	if x != nil {
+		return x.StoredBytes
+	}
+	return 0
+}
+
 // What a plugin has done and used since the daemon's start.
-type PluginLedger struct {
-	state         protoimpl.MessageState  `protogen:"open.v1"`
-	Calls         int64                   `protobuf:"varint,1,opt,name=calls,proto3" json:"calls,omitempty"`
-	Errors        int64                   `protobuf:"varint,2,opt,name=errors,proto3" json:"errors,omitempty"`
-	Timeouts      int64                   `protobuf:"varint,3,opt,name=timeouts,proto3" json:"timeouts,omitempty"`
-	Hooks         map[string]*HookFigures `protobuf:"bytes,4,rep,name=hooks,proto3" json:"hooks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	RssBytes      int64                   `protobuf:"varint,5,opt,name=rss_bytes,json=rssBytes,proto3" json:"rss_bytes,omitempty"`
-	CpuSeconds    float64                 `protobuf:"fixed64,6,opt,name=cpu_seconds,json=cpuSeconds,proto3" json:"cpu_seconds,omitempty"`
-	Processes     int64                   `protobuf:"varint,7,opt,name=processes,proto3" json:"processes,omitempty"`
-	Restarts      int64                   `protobuf:"varint,8,opt,name=restarts,proto3" json:"restarts,omitempty"`
-	Since         *timestamppb.Timestamp  `protobuf:"bytes,9,opt,name=since,proto3" json:"since,omitempty"`
-	At            *timestamppb.Timestamp  `protobuf:"bytes,10,opt,name=at,proto3" json:"at,omitempty"`
+type PluginFigures struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of its hooks.
+	Calls int64 `protobuf:"varint,1,opt,name=calls,proto3" json:"calls,omitempty"`
+	// Timeouts included.
+	Errors int64 `protobuf:"varint,2,opt,name=errors,proto3" json:"errors,omitempty"`
+	// Calls given up at their deadline.
+	Timeouts int64 `protobuf:"varint,3,opt,name=timeouts,proto3" json:"timeouts,omitempty"`
+	// Calls in runs that took longer than a second.
+	Slow int64 `protobuf:"varint,4,opt,name=slow,proto3" json:"slow,omitempty"`
+	// By hook.
+	Hooks map[string]*CallFigures `protobuf:"bytes,5,rep,name=hooks,proto3" json:"hooks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The calls that the plugin made of the host, by service and method as in
+	// Messages.Append.
+	Host map[string]*CallFigures `protobuf:"bytes,6,rep,name=host,proto3" json:"host,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Calls of the host that a quota refused.
+	HeldBack int64 `protobuf:"varint,7,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
+	// Rows of effects that were not stored, because they were not allowed or too much.
+	RowsDropped int64 `protobuf:"varint,8,opt,name=rows_dropped,json=rowsDropped,proto3" json:"rows_dropped,omitempty"`
+	// Of all the plugin's processes, the latest reading, as the next two.
+	RssBytes   int64                  `protobuf:"varint,9,opt,name=rss_bytes,json=rssBytes,proto3" json:"rss_bytes,omitempty"`
+	CpuSeconds float64                `protobuf:"fixed64,10,opt,name=cpu_seconds,json=cpuSeconds,proto3" json:"cpu_seconds,omitempty"`
+	Processes  int64                  `protobuf:"varint,11,opt,name=processes,proto3" json:"processes,omitempty"`
+	Restarts   int64                  `protobuf:"varint,12,opt,name=restarts,proto3" json:"restarts,omitempty"`
+	Since      *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=since,proto3" json:"since,omitempty"`
+	// When these figures were taken.
+	At            *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PluginLedger) Reset() {
-	*x = PluginLedger{}
+func (x *PluginFigures) Reset() {
+	*x = PluginFigures{}
 	mi := &file_harness_types_v1_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PluginLedger) String() string {
+func (x *PluginFigures) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PluginLedger) ProtoMessage() {}
+func (*PluginFigures) ProtoMessage() {}
 
-func (x *PluginLedger) ProtoReflect() protoreflect.Message {
+func (x *PluginFigures) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_types_v1_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -805,83 +792,112 @@ func (x *PluginLedger) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PluginLedger.ProtoReflect.Descriptor instead.
-func (*PluginLedger) Descriptor() ([]byte, []int) {
+// Deprecated: Use PluginFigures.ProtoReflect.Descriptor instead.
+func (*PluginFigures) Descriptor() ([]byte, []int) {
 	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *PluginLedger) GetCalls() int64 {
+func (x *PluginFigures) GetCalls() int64 {
 	if x != nil {
 		return x.Calls
 	}
 	return 0
 }
 
-func (x *PluginLedger) GetErrors() int64 {
+func (x *PluginFigures) GetErrors() int64 {
 	if x != nil {
 		return x.Errors
 	}
 	return 0
 }
 
-func (x *PluginLedger) GetTimeouts() int64 {
+func (x *PluginFigures) GetTimeouts() int64 {
 	if x != nil {
 		return x.Timeouts
 	}
 	return 0
 }
 
-func (x *PluginLedger) GetHooks() map[string]*HookFigures {
+func (x *PluginFigures) GetSlow() int64 {
+	if x != nil {
+		return x.Slow
+	}
+	return 0
+}
+
+func (x *PluginFigures) GetHooks() map[string]*CallFigures {
 	if x != nil {
 		return x.Hooks
 	}
 	return nil
 }
 
-func (x *PluginLedger) GetRssBytes() int64 {
+func (x *PluginFigures) GetHost() map[string]*CallFigures {
+	if x != nil {
+		return x.Host
+	}
+	return nil
+}
+
+func (x *PluginFigures) GetHeldBack() int64 {
+	if x != nil {
+		return x.HeldBack
+	}
+	return 0
+}
+
+func (x *PluginFigures) GetRowsDropped() int64 {
+	if x != nil {
+		return x.RowsDropped
+	}
+	return 0
+}
+
+func (x *PluginFigures) GetRssBytes() int64 {
 	if x != nil {
 		return x.RssBytes
 	}
 	return 0
 }
 
-func (x *PluginLedger) GetCpuSeconds() float64 {
+func (x *PluginFigures) GetCpuSeconds() float64 {
 	if x != nil {
 		return x.CpuSeconds
 	}
 	return 0
 }
 
-func (x *PluginLedger) GetProcesses() int64 {
+func (x *PluginFigures) GetProcesses() int64 {
 	if x != nil {
 		return x.Processes
 	}
 	return 0
 }
 
-func (x *PluginLedger) GetRestarts() int64 {
+func (x *PluginFigures) GetRestarts() int64 {
 	if x != nil {
 		return x.Restarts
 	}
 	return 0
 }
 
-func (x *PluginLedger) GetSince() *timestamppb.Timestamp {
+func (x *PluginFigures) GetSince() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Since
 	}
 	return nil
 }
 
-func (x *PluginLedger) GetAt() *timestamppb.Timestamp {
+func (x *PluginFigures) GetAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.At
 	}
 	return nil
 }
 
-// The calls of one hook.
-type HookFigures struct {
+// The calls of one hook, or of one method of the host. The quantiles are of its latest
+// calls.
+type CallFigures struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Calls         int64                  `protobuf:"varint,1,opt,name=calls,proto3" json:"calls,omitempty"`
 	Errors        int64                  `protobuf:"varint,2,opt,name=errors,proto3" json:"errors,omitempty"`
@@ -892,20 +908,20 @@ type HookFigures struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *HookFigures) Reset() {
-	*x = HookFigures{}
+func (x *CallFigures) Reset() {
+	*x = CallFigures{}
 	mi := &file_harness_types_v1_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *HookFigures) String() string {
+func (x *CallFigures) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*HookFigures) ProtoMessage() {}
+func (*CallFigures) ProtoMessage() {}
 
-func (x *HookFigures) ProtoReflect() protoreflect.Message {
+func (x *CallFigures) ProtoReflect() protoreflect.Message {
 	mi := &file_harness_types_v1_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -917,59 +933,134 @@ func (x *HookFigures) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use HookFigures.ProtoReflect.Descriptor instead.
-func (*HookFigures) Descriptor() ([]byte, []int) {
+// Deprecated: Use CallFigures.ProtoReflect.Descriptor instead.
+func (*CallFigures) Descriptor() ([]byte, []int) {
 	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *HookFigures) GetCalls() int64 {
+func (x *CallFigures) GetCalls() int64 {
 	if x != nil {
 		return x.Calls
 	}
 	return 0
 }
 
-func (x *HookFigures) GetErrors() int64 {
+func (x *CallFigures) GetErrors() int64 {
 	if x != nil {
 		return x.Errors
 	}
 	return 0
 }
 
-func (x *HookFigures) GetTimeouts() int64 {
+func (x *CallFigures) GetTimeouts() int64 {
 	if x != nil {
 		return x.Timeouts
 	}
 	return 0
 }
 
-func (x *HookFigures) GetP50() *durationpb.Duration {
+func (x *CallFigures) GetP50() *durationpb.Duration {
 	if x != nil {
 		return x.P50
 	}
 	return nil
 }
 
-func (x *HookFigures) GetP99() *durationpb.Duration {
+func (x *CallFigures) GetP99() *durationpb.Duration {
 	if x != nil {
 		return x.P99
 	}
 	return nil
 }
 
-// A plugin's settings without its secrets.
+// One thing that a plugin has looked at: its connection, its account, its disk.
+type Check struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Such as connection.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// ok, warning or failing.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// What was seen.
+	Detail string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	// What to do about it.
+	Remedy        string `protobuf:"bytes,4,opt,name=remedy,proto3" json:"remedy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Check) Reset() {
+	*x = Check{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Check) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Check) ProtoMessage() {}
+
+func (x *Check) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Check.ProtoReflect.Descriptor instead.
+func (*Check) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Check) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Check) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Check) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *Check) GetRemedy() string {
+	if x != nil {
+		return x.Remedy
+	}
+	return ""
+}
+
+// A plugin's settings as an administrator may see them.
 type SettingsView struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Schema        []byte                 `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
-	Values        []byte                 `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
-	SecretsSet    []string               `protobuf:"bytes,3,rep,name=secrets_set,json=secretsSet,proto3" json:"secrets_set,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Schema []byte                 `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
+	// A JSON object with the defaults filled in and without secrets.
+	Values []byte `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
+	// Names of the secrets that have a value.
+	SecretsSet    []string `protobuf:"bytes,3,rep,name=secrets_set,json=secretsSet,proto3" json:"secrets_set,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SettingsView) Reset() {
 	*x = SettingsView{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[9]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -981,7 +1072,7 @@ func (x *SettingsView) String() string {
 func (*SettingsView) ProtoMessage() {}
 
 func (x *SettingsView) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[9]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -994,7 +1085,7 @@ func (x *SettingsView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsView.ProtoReflect.Descriptor instead.
 func (*SettingsView) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{9}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SettingsView) GetSchema() []byte {
@@ -1020,17 +1111,18 @@ func (x *SettingsView) GetSecretsSet() []string {
 
 // A line of a plugin's log.
 type LogLine struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Time          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
-	Level         string                 `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"`
-	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Time  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// debug, info, warn or error.
+	Level         string `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"`
+	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[10]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1042,7 +1134,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[10]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1055,7 +1147,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{10}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LogLine) GetTime() *timestamppb.Timestamp {
@@ -1083,25 +1175,33 @@ var File_harness_types_v1_plugin_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\n" +
-	"\x1dharness/types/v1/plugin.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bharness/types/v1/tool.proto\"\xd5\x04\n" +
+	"\x1dharness/types/v1/plugin.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bharness/types/v1/tool.proto\"\xff\x05\n" +
 	"\bManifest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\x14\n" +
 	"\x05hooks\x18\x04 \x03(\tR\x05hooks\x12H\n" +
 	"\n" +
-	"on_failure\x18\x05 \x03(\v2).harness.types.v1.Manifest.OnFailureEntryR\tonFailure\x129\n" +
-	"\bcommands\x18\x06 \x03(\v2\x1d.harness.types.v1.CommandSpecR\bcommands\x120\n" +
-	"\x05tools\x18\a \x03(\v2\x1a.harness.types.v1.ToolSpecR\x05tools\x12\x16\n" +
-	"\x06events\x18\b \x03(\tR\x06events\x12G\n" +
-	"\fcapabilities\x18\t \x03(\v2#.harness.types.v1.CapabilityRequestR\fcapabilities\x12F\n" +
-	"\venvironment\x18\n" +
-	" \x03(\v2$.harness.types.v1.EnvironmentRequestR\venvironment\x12'\n" +
-	"\x0fsettings_schema\x18\v \x01(\fR\x0esettingsSchema\x12\x1c\n" +
-	"\texclusive\x18\f \x01(\bR\texclusive\x1a<\n" +
+	"on_failure\x18\x05 \x03(\v2).harness.types.v1.Manifest.OnFailureEntryR\tonFailure\x12;\n" +
+	"\x05needs\x18\x06 \x03(\v2%.harness.types.v1.Manifest.NeedsEntryR\x05needs\x12\x18\n" +
+	"\asources\x18\a \x03(\tR\asources\x129\n" +
+	"\bcommands\x18\b \x03(\v2\x1d.harness.types.v1.CommandSpecR\bcommands\x120\n" +
+	"\x05tools\x18\t \x03(\v2\x1a.harness.types.v1.ToolSpecR\x05tools\x12\x16\n" +
+	"\x06events\x18\n" +
+	" \x03(\tR\x06events\x12G\n" +
+	"\fcapabilities\x18\v \x03(\v2#.harness.types.v1.CapabilityRequestR\fcapabilities\x12F\n" +
+	"\venvironment\x18\f \x03(\v2$.harness.types.v1.EnvironmentRequestR\venvironment\x12'\n" +
+	"\x0fsettings_schema\x18\r \x01(\fR\x0esettingsSchema\x12\x1c\n" +
+	"\texclusive\x18\x0e \x01(\bR\texclusive\x1a<\n" +
 	"\x0eOnFailureEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"Y\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aQ\n" +
+	"\n" +
+	"NeedsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
+	"\x05value\x18\x02 \x01(\v2\x17.harness.types.v1.PartsR\x05value:\x028\x01\"\x1d\n" +
+	"\x05Parts\x12\x14\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"Y\n" +
 	"\vCommandSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x14\n" +
@@ -1113,87 +1213,88 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"@\n" +
 	"\x12EnvironmentRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xaf\b\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xfc\x06\n" +
 	"\n" +
 	"PluginInfo\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04path\x18\x02 \x01(\tR\x04path\x12\x16\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06origin\x18\x02 \x01(\tR\x06origin\x12\x16\n" +
 	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x12\x18\n" +
-	"\aversion\x18\x04 \x01(\tR\aversion\x126\n" +
-	"\bmanifest\x18\x05 \x01(\v2\x1a.harness.types.v1.ManifestR\bmanifest\x12\x18\n" +
-	"\aenabled\x18\x06 \x01(\bR\aenabled\x12\x1a\n" +
-	"\bposition\x18\a \x01(\x03R\bposition\x12\x1a\n" +
-	"\bsettings\x18\b \x01(\fR\bsettings\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\tR\aversion\x12\x1c\n" +
+	"\tpublisher\x18\x05 \x01(\tR\tpublisher\x126\n" +
+	"\bmanifest\x18\x06 \x01(\v2\x1a.harness.types.v1.ManifestR\bmanifest\x12\x18\n" +
+	"\aenabled\x18\a \x01(\bR\aenabled\x12\x1a\n" +
+	"\bposition\x18\b \x01(\x03R\bposition\x12\x18\n" +
 	"\agranted\x18\t \x03(\tR\agranted\x12J\n" +
 	"\n" +
 	"on_failure\x18\n" +
-	" \x03(\v2+.harness.types.v1.PluginInfo.OnFailureEntryR\tonFailure\x12\x14\n" +
-	"\x05state\x18\v \x01(\tR\x05state\x12\x1d\n" +
-	"\n" +
-	"last_error\x18\f \x01(\tR\tlastError\x12\x1a\n" +
-	"\brestarts\x18\r \x01(\x03R\brestarts\x12\x1a\n" +
-	"\bfailures\x18\x0e \x01(\x03R\bfailures\x12\x18\n" +
-	"\aproblem\x18\x0f \x01(\tR\aproblem\x129\n" +
-	"\n" +
-	"updated_at\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12\x16\n" +
-	"\x06origin\x18\x11 \x01(\tR\x06origin\x12\x1c\n" +
-	"\tpublisher\x18\x12 \x01(\tR\tpublisher\x12;\n" +
-	"\bprevious\x18\x13 \x03(\v2\x1f.harness.types.v1.PluginVersionR\bprevious\x12\x1f\n" +
-	"\vgranted_env\x18\x14 \x03(\tR\n" +
+	" \x03(\v2+.harness.types.v1.PluginInfo.OnFailureEntryR\tonFailure\x12\x1f\n" +
+	"\vgranted_env\x18\v \x03(\tR\n" +
 	"grantedEnv\x126\n" +
-	"\x06limits\x18\x15 \x01(\v2\x1e.harness.types.v1.PluginLimitsR\x06limits\x12\x1e\n" +
+	"\x06limits\x18\f \x01(\v2\x1e.harness.types.v1.PluginLimitsR\x06limits\x12\x14\n" +
+	"\x05state\x18\r \x01(\tR\x05state\x12\x1d\n" +
 	"\n" +
-	"quarantine\x18\x16 \x01(\tR\n" +
-	"quarantine\x126\n" +
-	"\x06ledger\x18\x17 \x01(\v2\x1e.harness.types.v1.PluginLedgerR\x06ledger\x12\x16\n" +
-	"\x06attach\x18\x18 \x01(\tR\x06attach\x12+\n" +
-	"\x11settings_revision\x18\x19 \x01(\x03R\x10settingsRevision\x12\x18\n" +
-	"\aserving\x18\x1a \x01(\tR\aserving\x12\x1a\n" +
-	"\brejected\x18\x1b \x01(\tR\brejected\x12\x1e\n" +
+	"last_error\x18\x0e \x01(\tR\tlastError\x12\x1a\n" +
+	"\brestarts\x18\x0f \x01(\x03R\brestarts\x12\x1a\n" +
+	"\bfailures\x18\x10 \x01(\x03R\bfailures\x12\x1e\n" +
 	"\n" +
-	"generation\x18\x1c \x01(\x03R\n" +
-	"generation\x12\x18\n" +
-	"\asettled\x18\x1d \x01(\x03R\asettled\x1a<\n" +
+	"quarantine\x18\x11 \x01(\tR\n" +
+	"quarantine\x129\n" +
+	"\afigures\x18\x12 \x01(\v2\x1f.harness.types.v1.PluginFiguresR\afigures\x12/\n" +
+	"\x06checks\x18\x13 \x03(\v2\x17.harness.types.v1.CheckR\x06checks\x129\n" +
+	"\n" +
+	"checked_at\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\tcheckedAt\x12\x18\n" +
+	"\aproblem\x18\x15 \x01(\tR\aproblem\x129\n" +
+	"\n" +
+	"updated_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x1a<\n" +
 	"\x0eOnFailureEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xea\x01\n" +
-	"\rPluginVersion\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\tR\aversion\x12\x12\n" +
-	"\x04path\x18\x02 \x01(\tR\x04path\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x12\x1c\n" +
-	"\tpublisher\x18\x04 \x01(\tR\tpublisher\x126\n" +
-	"\bmanifest\x18\x05 \x01(\v2\x1a.harness.types.v1.ManifestR\bmanifest\x12=\n" +
-	"\finstalled_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vinstalledAt\"\x8f\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\x02\n" +
 	"\fPluginLimits\x12!\n" +
 	"\fmemory_bytes\x18\x01 \x01(\x03R\vmemoryBytes\x12\x1f\n" +
 	"\vcpu_percent\x18\x02 \x01(\x03R\n" +
 	"cpuPercent\x12\x1c\n" +
 	"\tprocesses\x18\x03 \x01(\x03R\tprocesses\x12\x1d\n" +
 	"\n" +
-	"open_files\x18\x04 \x01(\x03R\topenFiles\"\xc8\x03\n" +
-	"\fPluginLedger\x12\x14\n" +
+	"open_files\x18\x04 \x01(\x03R\topenFiles\x12(\n" +
+	"\x10calls_per_minute\x18\x05 \x01(\x03R\x0ecallsPerMinute\x12&\n" +
+	"\x0frows_per_minute\x18\x06 \x01(\x03R\rrowsPerMinute\x12(\n" +
+	"\x10bytes_per_minute\x18\a \x01(\x03R\x0ebytesPerMinute\x12!\n" +
+	"\fstored_bytes\x18\b \x01(\x03R\vstoredBytes\"\xb5\x05\n" +
+	"\rPluginFigures\x12\x14\n" +
 	"\x05calls\x18\x01 \x01(\x03R\x05calls\x12\x16\n" +
 	"\x06errors\x18\x02 \x01(\x03R\x06errors\x12\x1a\n" +
-	"\btimeouts\x18\x03 \x01(\x03R\btimeouts\x12?\n" +
-	"\x05hooks\x18\x04 \x03(\v2).harness.types.v1.PluginLedger.HooksEntryR\x05hooks\x12\x1b\n" +
-	"\trss_bytes\x18\x05 \x01(\x03R\brssBytes\x12\x1f\n" +
-	"\vcpu_seconds\x18\x06 \x01(\x01R\n" +
+	"\btimeouts\x18\x03 \x01(\x03R\btimeouts\x12\x12\n" +
+	"\x04slow\x18\x04 \x01(\x03R\x04slow\x12@\n" +
+	"\x05hooks\x18\x05 \x03(\v2*.harness.types.v1.PluginFigures.HooksEntryR\x05hooks\x12=\n" +
+	"\x04host\x18\x06 \x03(\v2).harness.types.v1.PluginFigures.HostEntryR\x04host\x12\x1b\n" +
+	"\theld_back\x18\a \x01(\x03R\bheldBack\x12!\n" +
+	"\frows_dropped\x18\b \x01(\x03R\vrowsDropped\x12\x1b\n" +
+	"\trss_bytes\x18\t \x01(\x03R\brssBytes\x12\x1f\n" +
+	"\vcpu_seconds\x18\n" +
+	" \x01(\x01R\n" +
 	"cpuSeconds\x12\x1c\n" +
-	"\tprocesses\x18\a \x01(\x03R\tprocesses\x12\x1a\n" +
-	"\brestarts\x18\b \x01(\x03R\brestarts\x120\n" +
-	"\x05since\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12*\n" +
-	"\x02at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x1aW\n" +
+	"\tprocesses\x18\v \x01(\x03R\tprocesses\x12\x1a\n" +
+	"\brestarts\x18\f \x01(\x03R\brestarts\x120\n" +
+	"\x05since\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12*\n" +
+	"\x02at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x1aW\n" +
 	"\n" +
 	"HooksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
-	"\x05value\x18\x02 \x01(\v2\x1d.harness.types.v1.HookFiguresR\x05value:\x028\x01\"\xb1\x01\n" +
-	"\vHookFigures\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.harness.types.v1.CallFiguresR\x05value:\x028\x01\x1aV\n" +
+	"\tHostEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.harness.types.v1.CallFiguresR\x05value:\x028\x01\"\xb1\x01\n" +
+	"\vCallFigures\x12\x14\n" +
 	"\x05calls\x18\x01 \x01(\x03R\x05calls\x12\x16\n" +
 	"\x06errors\x18\x02 \x01(\x03R\x06errors\x12\x1a\n" +
 	"\btimeouts\x18\x03 \x01(\x03R\btimeouts\x12+\n" +
 	"\x03p50\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03p50\x12+\n" +
-	"\x03p99\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03p99\"_\n" +
+	"\x03p99\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03p99\"a\n" +
+	"\x05Check\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x16\n" +
+	"\x06remedy\x18\x04 \x01(\tR\x06remedy\"_\n" +
 	"\fSettingsView\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\fR\x06schema\x12\x16\n" +
 	"\x06values\x18\x02 \x01(\fR\x06values\x12\x1f\n" +
@@ -1216,52 +1317,58 @@ func file_harness_types_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_plugin_proto_rawDescData
 }
 
-var file_harness_types_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_harness_types_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_harness_types_v1_plugin_proto_goTypes = []any{
 	(*Manifest)(nil),              // 0: harness.types.v1.Manifest
-	(*CommandSpec)(nil),           // 1: harness.types.v1.CommandSpec
-	(*CapabilityRequest)(nil),     // 2: harness.types.v1.CapabilityRequest
-	(*EnvironmentRequest)(nil),    // 3: harness.types.v1.EnvironmentRequest
-	(*PluginInfo)(nil),            // 4: harness.types.v1.PluginInfo
-	(*PluginVersion)(nil),         // 5: harness.types.v1.PluginVersion
+	(*Parts)(nil),                 // 1: harness.types.v1.Parts
+	(*CommandSpec)(nil),           // 2: harness.types.v1.CommandSpec
+	(*CapabilityRequest)(nil),     // 3: harness.types.v1.CapabilityRequest
+	(*EnvironmentRequest)(nil),    // 4: harness.types.v1.EnvironmentRequest
+	(*PluginInfo)(nil),            // 5: harness.types.v1.PluginInfo
 	(*PluginLimits)(nil),          // 6: harness.types.v1.PluginLimits
-	(*PluginLedger)(nil),          // 7: harness.types.v1.PluginLedger
-	(*HookFigures)(nil),           // 8: harness.types.v1.HookFigures
-	(*SettingsView)(nil),          // 9: harness.types.v1.SettingsView
-	(*LogLine)(nil),               // 10: harness.types.v1.LogLine
-	nil,                           // 11: harness.types.v1.Manifest.OnFailureEntry
-	nil,                           // 12: harness.types.v1.PluginInfo.OnFailureEntry
-	nil,                           // 13: harness.types.v1.PluginLedger.HooksEntry
-	(*ToolSpec)(nil),              // 14: harness.types.v1.ToolSpec
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
+	(*PluginFigures)(nil),         // 7: harness.types.v1.PluginFigures
+	(*CallFigures)(nil),           // 8: harness.types.v1.CallFigures
+	(*Check)(nil),                 // 9: harness.types.v1.Check
+	(*SettingsView)(nil),          // 10: harness.types.v1.SettingsView
+	(*LogLine)(nil),               // 11: harness.types.v1.LogLine
+	nil,                           // 12: harness.types.v1.Manifest.OnFailureEntry
+	nil,                           // 13: harness.types.v1.Manifest.NeedsEntry
+	nil,                           // 14: harness.types.v1.PluginInfo.OnFailureEntry
+	nil,                           // 15: harness.types.v1.PluginFigures.HooksEntry
+	nil,                           // 16: harness.types.v1.PluginFigures.HostEntry
+	(*ToolSpec)(nil),              // 17: harness.types.v1.ToolSpec
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
 }
 var file_harness_types_v1_plugin_proto_depIdxs = []int32{
-	11, // 0: harness.types.v1.Manifest.on_failure:type_name -> harness.types.v1.Manifest.OnFailureEntry
-	1,  // 1: harness.types.v1.Manifest.commands:type_name -> harness.types.v1.CommandSpec
-	14, // 2: harness.types.v1.Manifest.tools:type_name -> harness.types.v1.ToolSpec
-	2,  // 3: harness.types.v1.Manifest.capabilities:type_name -> harness.types.v1.CapabilityRequest
-	3,  // 4: harness.types.v1.Manifest.environment:type_name -> harness.types.v1.EnvironmentRequest
-	0,  // 5: harness.types.v1.PluginInfo.manifest:type_name -> harness.types.v1.Manifest
-	12, // 6: harness.types.v1.PluginInfo.on_failure:type_name -> harness.types.v1.PluginInfo.OnFailureEntry
-	15, // 7: harness.types.v1.PluginInfo.updated_at:type_name -> google.protobuf.Timestamp
-	5,  // 8: harness.types.v1.PluginInfo.previous:type_name -> harness.types.v1.PluginVersion
-	6,  // 9: harness.types.v1.PluginInfo.limits:type_name -> harness.types.v1.PluginLimits
-	7,  // 10: harness.types.v1.PluginInfo.ledger:type_name -> harness.types.v1.PluginLedger
-	0,  // 11: harness.types.v1.PluginVersion.manifest:type_name -> harness.types.v1.Manifest
-	15, // 12: harness.types.v1.PluginVersion.installed_at:type_name -> google.protobuf.Timestamp
-	13, // 13: harness.types.v1.PluginLedger.hooks:type_name -> harness.types.v1.PluginLedger.HooksEntry
-	15, // 14: harness.types.v1.PluginLedger.since:type_name -> google.protobuf.Timestamp
-	15, // 15: harness.types.v1.PluginLedger.at:type_name -> google.protobuf.Timestamp
-	16, // 16: harness.types.v1.HookFigures.p50:type_name -> google.protobuf.Duration
-	16, // 17: harness.types.v1.HookFigures.p99:type_name -> google.protobuf.Duration
-	15, // 18: harness.types.v1.LogLine.time:type_name -> google.protobuf.Timestamp
-	8,  // 19: harness.types.v1.PluginLedger.HooksEntry.value:type_name -> harness.types.v1.HookFigures
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	12, // 0: harness.types.v1.Manifest.on_failure:type_name -> harness.types.v1.Manifest.OnFailureEntry
+	13, // 1: harness.types.v1.Manifest.needs:type_name -> harness.types.v1.Manifest.NeedsEntry
+	2,  // 2: harness.types.v1.Manifest.commands:type_name -> harness.types.v1.CommandSpec
+	17, // 3: harness.types.v1.Manifest.tools:type_name -> harness.types.v1.ToolSpec
+	3,  // 4: harness.types.v1.Manifest.capabilities:type_name -> harness.types.v1.CapabilityRequest
+	4,  // 5: harness.types.v1.Manifest.environment:type_name -> harness.types.v1.EnvironmentRequest
+	0,  // 6: harness.types.v1.PluginInfo.manifest:type_name -> harness.types.v1.Manifest
+	14, // 7: harness.types.v1.PluginInfo.on_failure:type_name -> harness.types.v1.PluginInfo.OnFailureEntry
+	6,  // 8: harness.types.v1.PluginInfo.limits:type_name -> harness.types.v1.PluginLimits
+	7,  // 9: harness.types.v1.PluginInfo.figures:type_name -> harness.types.v1.PluginFigures
+	9,  // 10: harness.types.v1.PluginInfo.checks:type_name -> harness.types.v1.Check
+	18, // 11: harness.types.v1.PluginInfo.checked_at:type_name -> google.protobuf.Timestamp
+	18, // 12: harness.types.v1.PluginInfo.updated_at:type_name -> google.protobuf.Timestamp
+	15, // 13: harness.types.v1.PluginFigures.hooks:type_name -> harness.types.v1.PluginFigures.HooksEntry
+	16, // 14: harness.types.v1.PluginFigures.host:type_name -> harness.types.v1.PluginFigures.HostEntry
+	18, // 15: harness.types.v1.PluginFigures.since:type_name -> google.protobuf.Timestamp
+	18, // 16: harness.types.v1.PluginFigures.at:type_name -> google.protobuf.Timestamp
+	19, // 17: harness.types.v1.CallFigures.p50:type_name -> google.protobuf.Duration
+	19, // 18: harness.types.v1.CallFigures.p99:type_name -> google.protobuf.Duration
+	18, // 19: harness.types.v1.LogLine.time:type_name -> google.protobuf.Timestamp
+	1,  // 20: harness.types.v1.Manifest.NeedsEntry.value:type_name -> harness.types.v1.Parts
+	8,  // 21: harness.types.v1.PluginFigures.HooksEntry.value:type_name -> harness.types.v1.CallFigures
+	8,  // 22: harness.types.v1.PluginFigures.HostEntry.value:type_name -> harness.types.v1.CallFigures
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_plugin_proto_init() }
@@ -1276,7 +1383,7 @@ func file_harness_types_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_plugin_proto_rawDesc), len(file_harness_types_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -24,39 +24,37 @@ const (
 
 // One trip of a message through the pipeline.
 type Run struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	Id         string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	ThreadId   string                 `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	MessageId  int64                  `protobuf:"varint,3,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	Kind       string                 `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
-	State      string                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
-	MergedInto string                 `protobuf:"bytes,6,opt,name=merged_into,json=mergedInto,proto3" json:"merged_into,omitempty"`
-	CauseRunId string                 `protobuf:"bytes,7,opt,name=cause_run_id,json=causeRunId,proto3" json:"cause_run_id,omitempty"`
-	Depth      int64                  `protobuf:"varint,8,opt,name=depth,proto3" json:"depth,omitempty"`
-	Step       string                 `protobuf:"bytes,9,opt,name=step,proto3" json:"step,omitempty"`
-	// 1 for the first.
-	Attempt       int64                  `protobuf:"varint,10,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	NextAttemptAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=next_attempt_at,json=nextAttemptAt,proto3" json:"next_attempt_at,omitempty"`
-	Owner         string                 `protobuf:"bytes,12,opt,name=owner,proto3" json:"owner,omitempty"`
-	LeaseUntil    *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
-	TraceId       string                 `protobuf:"bytes,14,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
-	SessionId     string                 `protobuf:"bytes,15,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// SHA-256 of the prompt, hex.
-	PromptHash string                 `protobuf:"bytes,16,opt,name=prompt_hash,json=promptHash,proto3" json:"prompt_hash,omitempty"`
-	Result     *InvokeResult          `protobuf:"bytes,17,opt,name=result,proto3" json:"result,omitempty"`
-	Events     []*StreamEvent         `protobuf:"bytes,18,rep,name=events,proto3" json:"events,omitempty"`
-	Steps      []*PipelineStep        `protobuf:"bytes,19,rep,name=steps,proto3" json:"steps,omitempty"`
-	Outcomes   []*Outcome             `protobuf:"bytes,20,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
-	Error      string                 `protobuf:"bytes,21,opt,name=error,proto3" json:"error,omitempty"`
-	Usage      *Usage                 `protobuf:"bytes,22,opt,name=usage,proto3" json:"usage,omitempty"`
-	CostUsd    float64                `protobuf:"fixed64,23,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
-	QueuedAt   *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
-	StartedAt  *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	FinishedAt *timestamppb.Timestamp `protobuf:"bytes,26,opt,name=finished_at,json=finishedAt,proto3" json:"finished_at,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	ThreadId  string                 `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	MessageId int64                  `protobuf:"varint,3,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	Kind      string                 `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	State     string                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	// The run that answers this one's message too.
+	MergedInto string `protobuf:"bytes,6,opt,name=merged_into,json=mergedInto,proto3" json:"merged_into,omitempty"`
 	// Ids of the messages of the runs merged into this one, in order.
-	Absorbed []int64 `protobuf:"varint,27,rep,packed,name=absorbed,proto3" json:"absorbed,omitempty"`
+	Absorbed   []int64 `protobuf:"varint,7,rep,packed,name=absorbed,proto3" json:"absorbed,omitempty"`
+	CauseRunId string  `protobuf:"bytes,8,opt,name=cause_run_id,json=causeRunId,proto3" json:"cause_run_id,omitempty"`
+	Depth      int64   `protobuf:"varint,9,opt,name=depth,proto3" json:"depth,omitempty"`
+	Step       string  `protobuf:"bytes,10,opt,name=step,proto3" json:"step,omitempty"`
+	// 1 for the first.
+	Attempt       int64                  `protobuf:"varint,11,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	NextAttemptAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=next_attempt_at,json=nextAttemptAt,proto3" json:"next_attempt_at,omitempty"`
+	TraceId       string                 `protobuf:"bytes,13,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
+	SessionId     string                 `protobuf:"bytes,14,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	Result        *InvokeResult          `protobuf:"bytes,15,opt,name=result,proto3" json:"result,omitempty"`
+	Events        []*StreamEvent         `protobuf:"bytes,16,rep,name=events,proto3" json:"events,omitempty"`
+	Steps         []*PipelineStep        `protobuf:"bytes,17,rep,name=steps,proto3" json:"steps,omitempty"`
+	// Of the commands in the result, by index.
+	Outcomes []*Outcome `protobuf:"bytes,18,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
 	// The attempts that failed, the last few.
-	Failures      []*Failed `protobuf:"bytes,28,rep,name=failures,proto3" json:"failures,omitempty"`
+	Failures      []*Failed              `protobuf:"bytes,19,rep,name=failures,proto3" json:"failures,omitempty"`
+	Error         string                 `protobuf:"bytes,20,opt,name=error,proto3" json:"error,omitempty"`
+	Usage         *Usage                 `protobuf:"bytes,21,opt,name=usage,proto3" json:"usage,omitempty"`
+	CostUsd       float64                `protobuf:"fixed64,22,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
+	QueuedAt      *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
+	StartedAt     *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	FinishedAt    *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=finished_at,json=finishedAt,proto3" json:"finished_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -133,6 +131,13 @@ func (x *Run) GetMergedInto() string {
 	return ""
 }
 
+func (x *Run) GetAbsorbed() []int64 {
+	if x != nil {
+		return x.Absorbed
+	}
+	return nil
+}
+
 func (x *Run) GetCauseRunId() string {
 	if x != nil {
 		return x.CauseRunId
@@ -168,20 +173,6 @@ func (x *Run) GetNextAttemptAt() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *Run) GetOwner() string {
-	if x != nil {
-		return x.Owner
-	}
-	return ""
-}
-
-func (x *Run) GetLeaseUntil() *timestamppb.Timestamp {
-	if x != nil {
-		return x.LeaseUntil
-	}
-	return nil
-}
-
 func (x *Run) GetTraceId() string {
 	if x != nil {
 		return x.TraceId
@@ -192,13 +183,6 @@ func (x *Run) GetTraceId() string {
 func (x *Run) GetSessionId() string {
 	if x != nil {
 		return x.SessionId
-	}
-	return ""
-}
-
-func (x *Run) GetPromptHash() string {
-	if x != nil {
-		return x.PromptHash
 	}
 	return ""
 }
@@ -227,6 +211,13 @@ func (x *Run) GetSteps() []*PipelineStep {
 func (x *Run) GetOutcomes() []*Outcome {
 	if x != nil {
 		return x.Outcomes
+	}
+	return nil
+}
+
+func (x *Run) GetFailures() []*Failed {
+	if x != nil {
+		return x.Failures
 	}
 	return nil
 }
@@ -273,139 +264,10 @@ func (x *Run) GetFinishedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *Run) GetAbsorbed() []int64 {
-	if x != nil {
-		return x.Absorbed
-	}
-	return nil
-}
-
-func (x *Run) GetFailures() []*Failed {
-	if x != nil {
-		return x.Failures
-	}
-	return nil
-}
-
-// An attempt that failed and was followed by another.
-type Failed struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Attempt       int64                  `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Error         string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
-	At            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Failed) Reset() {
-	*x = Failed{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Failed) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Failed) ProtoMessage() {}
-
-func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Failed.ProtoReflect.Descriptor instead.
-func (*Failed) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *Failed) GetAttempt() int64 {
-	if x != nil {
-		return x.Attempt
-	}
-	return 0
-}
-
-func (x *Failed) GetError() string {
-	if x != nil {
-		return x.Error
-	}
-	return ""
-}
-
-func (x *Failed) GetAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.At
-	}
-	return nil
-}
-
-// What stopping a thread did.
-type Stopped struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The run that was interrupted or given up; empty when there was none.
-	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Ids of the runs that were cancelled in the queue.
-	Dropped       []string `protobuf:"bytes,2,rep,name=dropped,proto3" json:"dropped,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Stopped) Reset() {
-	*x = Stopped{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Stopped) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Stopped) ProtoMessage() {}
-
-func (x *Stopped) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Stopped.ProtoReflect.Descriptor instead.
-func (*Stopped) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *Stopped) GetRunId() string {
-	if x != nil {
-		return x.RunId
-	}
-	return ""
-}
-
-func (x *Stopped) GetDropped() []string {
-	if x != nil {
-		return x.Dropped
-	}
-	return nil
-}
-
-// A run came past a step.
+// Records that a run came past a step.
 type PipelineStep struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// onMessage, onBeforeInvoke, invoking, onAfterInvoke.
 	Step          string                 `protobuf:"bytes,1,opt,name=step,proto3" json:"step,omitempty"`
 	Detail        string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
 	Timestamp     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
@@ -415,7 +277,7 @@ type PipelineStep struct {
 
 func (x *PipelineStep) Reset() {
 	*x = PipelineStep{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[3]
+	mi := &file_harness_types_v1_run_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -427,7 +289,7 @@ func (x *PipelineStep) String() string {
 func (*PipelineStep) ProtoMessage() {}
 
 func (x *PipelineStep) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[3]
+	mi := &file_harness_types_v1_run_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -440,7 +302,7 @@ func (x *PipelineStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineStep.ProtoReflect.Descriptor instead.
 func (*PipelineStep) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{3}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *PipelineStep) GetStep() string {
@@ -480,7 +342,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[4]
+	mi := &file_harness_types_v1_run_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -492,7 +354,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[4]
+	mi := &file_harness_types_v1_run_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -505,7 +367,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{4}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Outcome) GetIndex() int64 {
@@ -550,14 +412,137 @@ func (x *Outcome) GetError() string {
 	return ""
 }
 
-// Selects runs, oldest first. Empty fields do not restrict.
+// An attempt of a run that failed and was followed by another.
+type Failed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       int64                  `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Error         string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Failed) Reset() {
+	*x = Failed{}
+	mi := &file_harness_types_v1_run_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Failed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Failed) ProtoMessage() {}
+
+func (x *Failed) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_run_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Failed.ProtoReflect.Descriptor instead.
+func (*Failed) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Failed) GetAttempt() int64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *Failed) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *Failed) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+// What stopping a thread did.
+type Stopped struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The run that was interrupted, or that waited to be tried again and was given up;
+	// empty when there was none. An interrupted one ends a moment later.
+	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Ids of the runs that were cancelled in the queue.
+	Dropped       []string `protobuf:"bytes,2,rep,name=dropped,proto3" json:"dropped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Stopped) Reset() {
+	*x = Stopped{}
+	mi := &file_harness_types_v1_run_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stopped) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stopped) ProtoMessage() {}
+
+func (x *Stopped) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_run_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Stopped.ProtoReflect.Descriptor instead.
+func (*Stopped) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Stopped) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *Stopped) GetDropped() []string {
+	if x != nil {
+		return x.Dropped
+	}
+	return nil
+}
+
+// Selects runs, oldest first unless newest is set. Empty fields do not
+// restrict.
 type RunQuery struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	ThreadId string                 `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
 	States   []string               `protobuf:"bytes,2,rep,name=states,proto3" json:"states,omitempty"`
-	After    string                 `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	// Only those that this run caused.
+	CauseRunId string `protobuf:"bytes,3,opt,name=cause_run_id,json=causeRunId,proto3" json:"cause_run_id,omitempty"`
+	// Newest first.
+	Newest bool `protobuf:"varint,4,opt,name=newest,proto3" json:"newest,omitempty"`
+	// Id of the last run of the page before.
+	After string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
 	// 0: 100; at most 1000.
-	Limit         int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit         int64 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -606,6 +591,20 @@ func (x *RunQuery) GetStates() []string {
 	return nil
 }
 
+func (x *RunQuery) GetCauseRunId() string {
+	if x != nil {
+		return x.CauseRunId
+	}
+	return ""
+}
+
+func (x *RunQuery) GetNewest() bool {
+	if x != nil {
+		return x.Newest
+	}
+	return false
+}
+
 func (x *RunQuery) GetAfter() string {
 	if x != nil {
 		return x.After
@@ -620,11 +619,74 @@ func (x *RunQuery) GetLimit() int64 {
 	return 0
 }
 
+// Money set aside for a run.
+type Reservation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Such as day:2026-11-22; the plugin's own.
+	Account string `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	// Of what is spent from the account and reserved in it.
+	LimitUsd      float64 `protobuf:"fixed64,2,opt,name=limit_usd,json=limitUsd,proto3" json:"limit_usd,omitempty"`
+	AmountUsd     float64 `protobuf:"fixed64,3,opt,name=amount_usd,json=amountUsd,proto3" json:"amount_usd,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reservation) Reset() {
+	*x = Reservation{}
+	mi := &file_harness_types_v1_run_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reservation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reservation) ProtoMessage() {}
+
+func (x *Reservation) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_run_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reservation.ProtoReflect.Descriptor instead.
+func (*Reservation) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Reservation) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *Reservation) GetLimitUsd() float64 {
+	if x != nil {
+		return x.LimitUsd
+	}
+	return 0
+}
+
+func (x *Reservation) GetAmountUsd() float64 {
+	if x != nil {
+		return x.AmountUsd
+	}
+	return 0
+}
+
 var File_harness_types_v1_run_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\xb3\b\n" +
+	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\xbf\a\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x1d\n" +
@@ -633,43 +695,31 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\x04kind\x18\x04 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05state\x18\x05 \x01(\tR\x05state\x12\x1f\n" +
 	"\vmerged_into\x18\x06 \x01(\tR\n" +
-	"mergedInto\x12 \n" +
-	"\fcause_run_id\x18\a \x01(\tR\n" +
+	"mergedInto\x12\x1a\n" +
+	"\babsorbed\x18\a \x03(\x03R\babsorbed\x12 \n" +
+	"\fcause_run_id\x18\b \x01(\tR\n" +
 	"causeRunId\x12\x14\n" +
-	"\x05depth\x18\b \x01(\x03R\x05depth\x12\x12\n" +
-	"\x04step\x18\t \x01(\tR\x04step\x12\x18\n" +
-	"\aattempt\x18\n" +
-	" \x01(\x03R\aattempt\x12B\n" +
-	"\x0fnext_attempt_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\rnextAttemptAt\x12\x14\n" +
-	"\x05owner\x18\f \x01(\tR\x05owner\x12;\n" +
-	"\vlease_until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"leaseUntil\x12\x19\n" +
-	"\btrace_id\x18\x0e \x01(\tR\atraceId\x12\x1d\n" +
+	"\x05depth\x18\t \x01(\x03R\x05depth\x12\x12\n" +
+	"\x04step\x18\n" +
+	" \x01(\tR\x04step\x12\x18\n" +
+	"\aattempt\x18\v \x01(\x03R\aattempt\x12B\n" +
+	"\x0fnext_attempt_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\rnextAttemptAt\x12\x19\n" +
+	"\btrace_id\x18\r \x01(\tR\atraceId\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x0f \x01(\tR\tsessionId\x12\x1f\n" +
-	"\vprompt_hash\x18\x10 \x01(\tR\n" +
-	"promptHash\x126\n" +
-	"\x06result\x18\x11 \x01(\v2\x1e.harness.types.v1.InvokeResultR\x06result\x125\n" +
-	"\x06events\x18\x12 \x03(\v2\x1d.harness.types.v1.StreamEventR\x06events\x124\n" +
-	"\x05steps\x18\x13 \x03(\v2\x1e.harness.types.v1.PipelineStepR\x05steps\x125\n" +
-	"\boutcomes\x18\x14 \x03(\v2\x19.harness.types.v1.OutcomeR\boutcomes\x12\x14\n" +
-	"\x05error\x18\x15 \x01(\tR\x05error\x12-\n" +
-	"\x05usage\x18\x16 \x01(\v2\x17.harness.types.v1.UsageR\x05usage\x12\x19\n" +
-	"\bcost_usd\x18\x17 \x01(\x01R\acostUsd\x127\n" +
-	"\tqueued_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x129\n" +
+	"session_id\x18\x0e \x01(\tR\tsessionId\x126\n" +
+	"\x06result\x18\x0f \x01(\v2\x1e.harness.types.v1.InvokeResultR\x06result\x125\n" +
+	"\x06events\x18\x10 \x03(\v2\x1d.harness.types.v1.StreamEventR\x06events\x124\n" +
+	"\x05steps\x18\x11 \x03(\v2\x1e.harness.types.v1.PipelineStepR\x05steps\x125\n" +
+	"\boutcomes\x18\x12 \x03(\v2\x19.harness.types.v1.OutcomeR\boutcomes\x124\n" +
+	"\bfailures\x18\x13 \x03(\v2\x18.harness.types.v1.FailedR\bfailures\x12\x14\n" +
+	"\x05error\x18\x14 \x01(\tR\x05error\x12-\n" +
+	"\x05usage\x18\x15 \x01(\v2\x17.harness.types.v1.UsageR\x05usage\x12\x19\n" +
+	"\bcost_usd\x18\x16 \x01(\x01R\acostUsd\x127\n" +
+	"\tqueued_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x129\n" +
 	"\n" +
-	"started_at\x18\x19 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12;\n" +
-	"\vfinished_at\x18\x1a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"finishedAt\x12\x1a\n" +
-	"\babsorbed\x18\x1b \x03(\x03R\babsorbed\x124\n" +
-	"\bfailures\x18\x1c \x03(\v2\x18.harness.types.v1.FailedR\bfailures\"d\n" +
-	"\x06Failed\x12\x18\n" +
-	"\aattempt\x18\x01 \x01(\x03R\aattempt\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\x12*\n" +
-	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\":\n" +
-	"\aStopped\x12\x15\n" +
-	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x18\n" +
-	"\adropped\x18\x02 \x03(\tR\adropped\"t\n" +
+	"started_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12;\n" +
+	"\vfinished_at\x18\x19 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"finishedAt\"t\n" +
 	"\fPipelineStep\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\tR\x04step\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x128\n" +
@@ -680,12 +730,27 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\x06plugin\x18\x03 \x01(\tR\x06plugin\x12\x18\n" +
 	"\ahandled\x18\x04 \x01(\bR\ahandled\x12\x14\n" +
 	"\x05reply\x18\x05 \x01(\tR\x05reply\x12\x14\n" +
-	"\x05error\x18\x06 \x01(\tR\x05error\"k\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\"d\n" +
+	"\x06Failed\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\x03R\aattempt\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\x12*\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\":\n" +
+	"\aStopped\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x18\n" +
+	"\adropped\x18\x02 \x03(\tR\adropped\"\xa5\x01\n" +
 	"\bRunQuery\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x16\n" +
-	"\x06states\x18\x02 \x03(\tR\x06states\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x03R\x05limitBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\x06states\x18\x02 \x03(\tR\x06states\x12 \n" +
+	"\fcause_run_id\x18\x03 \x01(\tR\n" +
+	"causeRunId\x12\x16\n" +
+	"\x06newest\x18\x04 \x01(\bR\x06newest\x12\x14\n" +
+	"\x05after\x18\x05 \x01(\tR\x05after\x12\x14\n" +
+	"\x05limit\x18\x06 \x01(\x03R\x05limit\"c\n" +
+	"\vReservation\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
+	"\tlimit_usd\x18\x02 \x01(\x01R\blimitUsd\x12\x1d\n" +
+	"\n" +
+	"amount_usd\x18\x03 \x01(\x01R\tamountUsdBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_run_proto_rawDescOnce sync.Once
@@ -699,38 +764,38 @@ func file_harness_types_v1_run_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_run_proto_rawDescData
 }
 
-var file_harness_types_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_harness_types_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_harness_types_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: harness.types.v1.Run
-	(*Failed)(nil),                // 1: harness.types.v1.Failed
-	(*Stopped)(nil),               // 2: harness.types.v1.Stopped
-	(*PipelineStep)(nil),          // 3: harness.types.v1.PipelineStep
-	(*Outcome)(nil),               // 4: harness.types.v1.Outcome
+	(*PipelineStep)(nil),          // 1: harness.types.v1.PipelineStep
+	(*Outcome)(nil),               // 2: harness.types.v1.Outcome
+	(*Failed)(nil),                // 3: harness.types.v1.Failed
+	(*Stopped)(nil),               // 4: harness.types.v1.Stopped
 	(*RunQuery)(nil),              // 5: harness.types.v1.RunQuery
-	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
-	(*InvokeResult)(nil),          // 7: harness.types.v1.InvokeResult
-	(*StreamEvent)(nil),           // 8: harness.types.v1.StreamEvent
-	(*Usage)(nil),                 // 9: harness.types.v1.Usage
+	(*Reservation)(nil),           // 6: harness.types.v1.Reservation
+	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
+	(*InvokeResult)(nil),          // 8: harness.types.v1.InvokeResult
+	(*StreamEvent)(nil),           // 9: harness.types.v1.StreamEvent
+	(*Usage)(nil),                 // 10: harness.types.v1.Usage
 }
 var file_harness_types_v1_run_proto_depIdxs = []int32{
-	6,  // 0: harness.types.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
-	6,  // 1: harness.types.v1.Run.lease_until:type_name -> google.protobuf.Timestamp
-	7,  // 2: harness.types.v1.Run.result:type_name -> harness.types.v1.InvokeResult
-	8,  // 3: harness.types.v1.Run.events:type_name -> harness.types.v1.StreamEvent
-	3,  // 4: harness.types.v1.Run.steps:type_name -> harness.types.v1.PipelineStep
-	4,  // 5: harness.types.v1.Run.outcomes:type_name -> harness.types.v1.Outcome
-	9,  // 6: harness.types.v1.Run.usage:type_name -> harness.types.v1.Usage
-	6,  // 7: harness.types.v1.Run.queued_at:type_name -> google.protobuf.Timestamp
-	6,  // 8: harness.types.v1.Run.started_at:type_name -> google.protobuf.Timestamp
-	6,  // 9: harness.types.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
-	1,  // 10: harness.types.v1.Run.failures:type_name -> harness.types.v1.Failed
-	6,  // 11: harness.types.v1.Failed.at:type_name -> google.protobuf.Timestamp
-	6,  // 12: harness.types.v1.PipelineStep.timestamp:type_name -> google.protobuf.Timestamp
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	7,  // 0: harness.types.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
+	8,  // 1: harness.types.v1.Run.result:type_name -> harness.types.v1.InvokeResult
+	9,  // 2: harness.types.v1.Run.events:type_name -> harness.types.v1.StreamEvent
+	1,  // 3: harness.types.v1.Run.steps:type_name -> harness.types.v1.PipelineStep
+	2,  // 4: harness.types.v1.Run.outcomes:type_name -> harness.types.v1.Outcome
+	3,  // 5: harness.types.v1.Run.failures:type_name -> harness.types.v1.Failed
+	10, // 6: harness.types.v1.Run.usage:type_name -> harness.types.v1.Usage
+	7,  // 7: harness.types.v1.Run.queued_at:type_name -> google.protobuf.Timestamp
+	7,  // 8: harness.types.v1.Run.started_at:type_name -> google.protobuf.Timestamp
+	7,  // 9: harness.types.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
+	7,  // 10: harness.types.v1.PipelineStep.timestamp:type_name -> google.protobuf.Timestamp
+	7,  // 11: harness.types.v1.Failed.at:type_name -> google.protobuf.Timestamp
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_run_proto_init() }
@@ -745,7 +810,7 @@ func file_harness_types_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_run_proto_rawDesc), len(file_harness_types_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -22,30 +22,50 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Work that one agent gave to another.
+// Work that one agent gave to another. The core makes its transitions, durably, and fires
+// the task hooks; a plugin decides what comes next.
 type Task struct {
-	state                   protoimpl.MessageState `protogen:"open.v1"`
-	Id                      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	ThreadId                string                 `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	ParentThreadId          string                 `protobuf:"bytes,3,opt,name=parent_thread_id,json=parentThreadId,proto3" json:"parent_thread_id,omitempty"`
-	ParentTaskId            string                 `protobuf:"bytes,4,opt,name=parent_task_id,json=parentTaskId,proto3" json:"parent_task_id,omitempty"`
-	Depth                   int64                  `protobuf:"varint,5,opt,name=depth,proto3" json:"depth,omitempty"`
-	Key                     string                 `protobuf:"bytes,6,opt,name=key,proto3" json:"key,omitempty"`
-	Status                  string                 `protobuf:"bytes,7,opt,name=status,proto3" json:"status,omitempty"`
-	OriginalMessage         string                 `protobuf:"bytes,8,opt,name=original_message,json=originalMessage,proto3" json:"original_message,omitempty"`
-	Prompt                  string                 `protobuf:"bytes,9,opt,name=prompt,proto3" json:"prompt,omitempty"`
-	Model                   string                 `protobuf:"bytes,10,opt,name=model,proto3" json:"model,omitempty"`
-	CurrentIteration        int64                  `protobuf:"varint,11,opt,name=current_iteration,json=currentIteration,proto3" json:"current_iteration,omitempty"`
-	MaxIterations           int64                  `protobuf:"varint,12,opt,name=max_iterations,json=maxIterations,proto3" json:"max_iterations,omitempty"`
-	ValidationIterations    int64                  `protobuf:"varint,13,opt,name=validation_iterations,json=validationIterations,proto3" json:"validation_iterations,omitempty"`
-	MaxValidationIterations int64                  `protobuf:"varint,14,opt,name=max_validation_iterations,json=maxValidationIterations,proto3" json:"max_validation_iterations,omitempty"`
-	CostCapUsd              float64                `protobuf:"fixed64,15,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
-	Result                  string                 `protobuf:"bytes,16,opt,name=result,proto3" json:"result,omitempty"`
-	Feedback                string                 `protobuf:"bytes,17,opt,name=feedback,proto3" json:"feedback,omitempty"`
-	CreatedAt               *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	CompletedAt             *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Its own thread.
+	ThreadId       string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	ParentThreadId string `protobuf:"bytes,3,opt,name=parent_thread_id,json=parentThreadId,proto3" json:"parent_thread_id,omitempty"`
+	ParentTaskId   string `protobuf:"bytes,4,opt,name=parent_task_id,json=parentTaskId,proto3" json:"parent_task_id,omitempty"`
+	Depth          int64  `protobuf:"varint,5,opt,name=depth,proto3" json:"depth,omitempty"`
+	// The plugin that made it.
+	Plugin string `protobuf:"bytes,6,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	// The plugin's.
+	Key             string            `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
+	Status          string            `protobuf:"bytes,8,opt,name=status,proto3" json:"status,omitempty"`
+	OriginalMessage string            `protobuf:"bytes,9,opt,name=original_message,json=originalMessage,proto3" json:"original_message,omitempty"`
+	Prompt          string            `protobuf:"bytes,10,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	Model           string            `protobuf:"bytes,11,opt,name=model,proto3" json:"model,omitempty"`
+	PermissionMode  string            `protobuf:"bytes,12,opt,name=permission_mode,json=permissionMode,proto3" json:"permission_mode,omitempty"`
+	AllowedTools    []string          `protobuf:"bytes,13,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	Cwd             string            `protobuf:"bytes,14,opt,name=cwd,proto3" json:"cwd,omitempty"`
+	Context         string            `protobuf:"bytes,15,opt,name=context,proto3" json:"context,omitempty"`
+	Labels          map[string]string `protobuf:"bytes,16,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	RequestedBy     string            `protobuf:"bytes,17,opt,name=requested_by,json=requestedBy,proto3" json:"requested_by,omitempty"`
+	// Run the parent's agent when it ends.
+	Wake                    bool    `protobuf:"varint,18,opt,name=wake,proto3" json:"wake,omitempty"`
+	CurrentIteration        int64   `protobuf:"varint,19,opt,name=current_iteration,json=currentIteration,proto3" json:"current_iteration,omitempty"`
+	MaxIterations           int64   `protobuf:"varint,20,opt,name=max_iterations,json=maxIterations,proto3" json:"max_iterations,omitempty"`
+	ValidationIterations    int64   `protobuf:"varint,21,opt,name=validation_iterations,json=validationIterations,proto3" json:"validation_iterations,omitempty"`
+	MaxValidationIterations int64   `protobuf:"varint,22,opt,name=max_validation_iterations,json=maxValidationIterations,proto3" json:"max_validation_iterations,omitempty"`
+	CostCapUsd              float64 `protobuf:"fixed64,23,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
+	// So far, its children's included.
+	CostUsd float64 `protobuf:"fixed64,24,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
+	// unvalidated, conflict, ...
+	Marks       []string               `protobuf:"bytes,25,rep,name=marks,proto3" json:"marks,omitempty"`
+	Result      string                 `protobuf:"bytes,26,opt,name=result,proto3" json:"result,omitempty"`
+	Feedback    string                 `protobuf:"bytes,27,opt,name=feedback,proto3" json:"feedback,omitempty"`
+	Error       string                 `protobuf:"bytes,28,opt,name=error,proto3" json:"error,omitempty"`
+	CreatedAt   *timestamppb.Timestamp `protobuf:"bytes,29,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,30,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
+	// Of the current iteration.
+	RunId         string `protobuf:"bytes,31,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
@@ -113,6 +133,13 @@ func (x *Task) GetDepth() int64 {
 	return 0
 }
 
+func (x *Task) GetPlugin() string {
+	if x != nil {
+		return x.Plugin
+	}
+	return ""
+}
+
 func (x *Task) GetKey() string {
 	if x != nil {
 		return x.Key
@@ -146,6 +173,55 @@ func (x *Task) GetModel() string {
 		return x.Model
 	}
 	return ""
+}
+
+func (x *Task) GetPermissionMode() string {
+	if x != nil {
+		return x.PermissionMode
+	}
+	return ""
+}
+
+func (x *Task) GetAllowedTools() []string {
+	if x != nil {
+		return x.AllowedTools
+	}
+	return nil
+}
+
+func (x *Task) GetCwd() string {
+	if x != nil {
+		return x.Cwd
+	}
+	return ""
+}
+
+func (x *Task) GetContext() string {
+	if x != nil {
+		return x.Context
+	}
+	return ""
+}
+
+func (x *Task) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *Task) GetRequestedBy() string {
+	if x != nil {
+		return x.RequestedBy
+	}
+	return ""
+}
+
+func (x *Task) GetWake() bool {
+	if x != nil {
+		return x.Wake
+	}
+	return false
 }
 
 func (x *Task) GetCurrentIteration() int64 {
@@ -183,6 +259,20 @@ func (x *Task) GetCostCapUsd() float64 {
 	return 0
 }
 
+func (x *Task) GetCostUsd() float64 {
+	if x != nil {
+		return x.CostUsd
+	}
+	return 0
+}
+
+func (x *Task) GetMarks() []string {
+	if x != nil {
+		return x.Marks
+	}
+	return nil
+}
+
 func (x *Task) GetResult() string {
 	if x != nil {
 		return x.Result
@@ -193,6 +283,13 @@ func (x *Task) GetResult() string {
 func (x *Task) GetFeedback() string {
 	if x != nil {
 		return x.Feedback
+	}
+	return ""
+}
+
+func (x *Task) GetError() string {
+	if x != nil {
+		return x.Error
 	}
 	return ""
 }
@@ -211,7 +308,15 @@ func (x *Task) GetCompletedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// What CreateTask makes a task from.
+func (x *Task) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+// What CreateTask makes a task from. Permission mode and tools are never more than the
+// parent's.
 type NewTask struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	ParentThreadId  string                 `protobuf:"bytes,1,opt,name=parent_thread_id,json=parentThreadId,proto3" json:"parent_thread_id,omitempty"`
@@ -219,12 +324,18 @@ type NewTask struct {
 	OriginalMessage string                 `protobuf:"bytes,3,opt,name=original_message,json=originalMessage,proto3" json:"original_message,omitempty"`
 	Prompt          string                 `protobuf:"bytes,4,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	Model           string                 `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
+	PermissionMode  string                 `protobuf:"bytes,6,opt,name=permission_mode,json=permissionMode,proto3" json:"permission_mode,omitempty"`
+	AllowedTools    []string               `protobuf:"bytes,7,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	Cwd             string                 `protobuf:"bytes,8,opt,name=cwd,proto3" json:"cwd,omitempty"`
+	Labels          map[string]string      `protobuf:"bytes,9,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	RequestedBy     string                 `protobuf:"bytes,10,opt,name=requested_by,json=requestedBy,proto3" json:"requested_by,omitempty"`
+	Wake            bool                   `protobuf:"varint,11,opt,name=wake,proto3" json:"wake,omitempty"`
 	// 0: 5.
-	MaxIterations int64 `protobuf:"varint,6,opt,name=max_iterations,json=maxIterations,proto3" json:"max_iterations,omitempty"`
+	MaxIterations int64 `protobuf:"varint,12,opt,name=max_iterations,json=maxIterations,proto3" json:"max_iterations,omitempty"`
 	// 0: 3.
-	MaxValidationIterations int64 `protobuf:"varint,7,opt,name=max_validation_iterations,json=maxValidationIterations,proto3" json:"max_validation_iterations,omitempty"`
+	MaxValidationIterations int64 `protobuf:"varint,13,opt,name=max_validation_iterations,json=maxValidationIterations,proto3" json:"max_validation_iterations,omitempty"`
 	// 0: 5.
-	CostCapUsd    float64 `protobuf:"fixed64,8,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
+	CostCapUsd    float64 `protobuf:"fixed64,14,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -294,6 +405,48 @@ func (x *NewTask) GetModel() string {
 	return ""
 }
 
+func (x *NewTask) GetPermissionMode() string {
+	if x != nil {
+		return x.PermissionMode
+	}
+	return ""
+}
+
+func (x *NewTask) GetAllowedTools() []string {
+	if x != nil {
+		return x.AllowedTools
+	}
+	return nil
+}
+
+func (x *NewTask) GetCwd() string {
+	if x != nil {
+		return x.Cwd
+	}
+	return ""
+}
+
+func (x *NewTask) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *NewTask) GetRequestedBy() string {
+	if x != nil {
+		return x.RequestedBy
+	}
+	return ""
+}
+
+func (x *NewTask) GetWake() bool {
+	if x != nil {
+		return x.Wake
+	}
+	return false
+}
+
 func (x *NewTask) GetMaxIterations() int64 {
 	if x != nil {
 		return x.MaxIterations
@@ -315,98 +468,27 @@ func (x *NewTask) GetCostCapUsd() float64 {
 	return 0
 }
 
-// Changes the fields that are present.
-type TaskPatch struct {
-	state                protoimpl.MessageState `protogen:"open.v1"`
-	Status               *string                `protobuf:"bytes,1,opt,name=status,proto3,oneof" json:"status,omitempty"`
-	CurrentIteration     *int64                 `protobuf:"varint,2,opt,name=current_iteration,json=currentIteration,proto3,oneof" json:"current_iteration,omitempty"`
-	ValidationIterations *int64                 `protobuf:"varint,3,opt,name=validation_iterations,json=validationIterations,proto3,oneof" json:"validation_iterations,omitempty"`
-	Result               *string                `protobuf:"bytes,4,opt,name=result,proto3,oneof" json:"result,omitempty"`
-	Feedback             *string                `protobuf:"bytes,5,opt,name=feedback,proto3,oneof" json:"feedback,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
-}
-
-func (x *TaskPatch) Reset() {
-	*x = TaskPatch{}
-	mi := &file_harness_types_v1_task_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TaskPatch) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TaskPatch) ProtoMessage() {}
-
-func (x *TaskPatch) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_task_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TaskPatch.ProtoReflect.Descriptor instead.
-func (*TaskPatch) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_task_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *TaskPatch) GetStatus() string {
-	if x != nil && x.Status != nil {
-		return *x.Status
-	}
-	return ""
-}
-
-func (x *TaskPatch) GetCurrentIteration() int64 {
-	if x != nil && x.CurrentIteration != nil {
-		return *x.CurrentIteration
-	}
-	return 0
-}
-
-func (x *TaskPatch) GetValidationIterations() int64 {
-	if x != nil && x.ValidationIterations != nil {
-		return *x.ValidationIterations
-	}
-	return 0
-}
-
-func (x *TaskPatch) GetResult() string {
-	if x != nil && x.Result != nil {
-		return *x.Result
-	}
-	return ""
-}
-
-func (x *TaskPatch) GetFeedback() string {
-	if x != nil && x.Feedback != nil {
-		return *x.Feedback
-	}
-	return ""
-}
-
-// Selects tasks, oldest first. Empty fields do not restrict.
+// Selects tasks, oldest first unless newest is set. Empty fields do not
+// restrict.
 type TaskQuery struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
-	ParentThreadId string                 `protobuf:"bytes,1,opt,name=parent_thread_id,json=parentThreadId,proto3" json:"parent_thread_id,omitempty"`
-	Statuses       []string               `protobuf:"bytes,2,rep,name=statuses,proto3" json:"statuses,omitempty"`
-	After          string                 `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	Plugin         string                 `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	ParentThreadId string                 `protobuf:"bytes,2,opt,name=parent_thread_id,json=parentThreadId,proto3" json:"parent_thread_id,omitempty"`
+	ParentTaskId   string                 `protobuf:"bytes,3,opt,name=parent_task_id,json=parentTaskId,proto3" json:"parent_task_id,omitempty"`
+	ThreadId       string                 `protobuf:"bytes,4,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	Statuses       []string               `protobuf:"bytes,5,rep,name=statuses,proto3" json:"statuses,omitempty"`
+	Newest         bool                   `protobuf:"varint,6,opt,name=newest,proto3" json:"newest,omitempty"`
+	// Id of the last task of the page before.
+	After string `protobuf:"bytes,7,opt,name=after,proto3" json:"after,omitempty"`
 	// 0: 100; at most 1000.
-	Limit         int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit         int64 `protobuf:"varint,8,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskQuery) Reset() {
 	*x = TaskQuery{}
-	mi := &file_harness_types_v1_task_proto_msgTypes[3]
+	mi := &file_harness_types_v1_task_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -418,7 +500,7 @@ func (x *TaskQuery) String() string {
 func (*TaskQuery) ProtoMessage() {}
 
 func (x *TaskQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_task_proto_msgTypes[3]
+	mi := &file_harness_types_v1_task_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -431,7 +513,14 @@ func (x *TaskQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskQuery.ProtoReflect.Descriptor instead.
 func (*TaskQuery) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_task_proto_rawDescGZIP(), []int{3}
+	return file_harness_types_v1_task_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *TaskQuery) GetPlugin() string {
+	if x != nil {
+		return x.Plugin
+	}
+	return ""
 }
 
 func (x *TaskQuery) GetParentThreadId() string {
@@ -441,11 +530,32 @@ func (x *TaskQuery) GetParentThreadId() string {
 	return ""
 }
 
+func (x *TaskQuery) GetParentTaskId() string {
+	if x != nil {
+		return x.ParentTaskId
+	}
+	return ""
+}
+
+func (x *TaskQuery) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
 func (x *TaskQuery) GetStatuses() []string {
 	if x != nil {
 		return x.Statuses
 	}
 	return nil
+}
+
+func (x *TaskQuery) GetNewest() bool {
+	if x != nil {
+		return x.Newest
+	}
+	return false
 }
 
 func (x *TaskQuery) GetAfter() string {
@@ -467,14 +577,15 @@ type TaskContext struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Cwd   string                 `protobuf:"bytes,1,opt,name=cwd,proto3" json:"cwd,omitempty"`
 	// Put before the task's prompt.
-	Context       string `protobuf:"bytes,2,opt,name=context,proto3" json:"context,omitempty"`
+	Context       string            `protobuf:"bytes,2,opt,name=context,proto3" json:"context,omitempty"`
+	Labels        map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskContext) Reset() {
 	*x = TaskContext{}
-	mi := &file_harness_types_v1_task_proto_msgTypes[4]
+	mi := &file_harness_types_v1_task_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -486,7 +597,7 @@ func (x *TaskContext) String() string {
 func (*TaskContext) ProtoMessage() {}
 
 func (x *TaskContext) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_task_proto_msgTypes[4]
+	mi := &file_harness_types_v1_task_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -499,7 +610,7 @@ func (x *TaskContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskContext.ProtoReflect.Descriptor instead.
 func (*TaskContext) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_task_proto_rawDescGZIP(), []int{4}
+	return file_harness_types_v1_task_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *TaskContext) GetCwd() string {
@@ -516,63 +627,205 @@ func (x *TaskContext) GetContext() string {
 	return ""
 }
 
+func (x *TaskContext) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+// What a verdict rests on.
+type Evidence struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// command, file, diff, ...
+	Kind     string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Command  string `protobuf:"bytes,2,opt,name=command,proto3" json:"command,omitempty"`
+	ExitCode int64  `protobuf:"varint,3,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
+	// Its end.
+	Output string `protobuf:"bytes,4,opt,name=output,proto3" json:"output,omitempty"`
+	File   string `protobuf:"bytes,5,opt,name=file,proto3" json:"file,omitempty"`
+	Line   int64  `protobuf:"varint,6,opt,name=line,proto3" json:"line,omitempty"`
+	Diff   string `protobuf:"bytes,7,opt,name=diff,proto3" json:"diff,omitempty"`
+	// The git tree that was looked at.
+	Tree          string `protobuf:"bytes,8,opt,name=tree,proto3" json:"tree,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Evidence) Reset() {
+	*x = Evidence{}
+	mi := &file_harness_types_v1_task_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Evidence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Evidence) ProtoMessage() {}
+
+func (x *Evidence) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_task_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
+func (*Evidence) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_task_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Evidence) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Evidence) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
+}
+
+func (x *Evidence) GetExitCode() int64 {
+	if x != nil {
+		return x.ExitCode
+	}
+	return 0
+}
+
+func (x *Evidence) GetOutput() string {
+	if x != nil {
+		return x.Output
+	}
+	return ""
+}
+
+func (x *Evidence) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *Evidence) GetLine() int64 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *Evidence) GetDiff() string {
+	if x != nil {
+		return x.Diff
+	}
+	return ""
+}
+
+func (x *Evidence) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
 var File_harness_types_v1_task_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/types/v1/task.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb1\x05\n" +
+	"\x1bharness/types/v1/task.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcf\b\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12(\n" +
 	"\x10parent_thread_id\x18\x03 \x01(\tR\x0eparentThreadId\x12$\n" +
 	"\x0eparent_task_id\x18\x04 \x01(\tR\fparentTaskId\x12\x14\n" +
-	"\x05depth\x18\x05 \x01(\x03R\x05depth\x12\x10\n" +
-	"\x03key\x18\x06 \x01(\tR\x03key\x12\x16\n" +
-	"\x06status\x18\a \x01(\tR\x06status\x12)\n" +
-	"\x10original_message\x18\b \x01(\tR\x0foriginalMessage\x12\x16\n" +
-	"\x06prompt\x18\t \x01(\tR\x06prompt\x12\x14\n" +
-	"\x05model\x18\n" +
-	" \x01(\tR\x05model\x12+\n" +
-	"\x11current_iteration\x18\v \x01(\x03R\x10currentIteration\x12%\n" +
-	"\x0emax_iterations\x18\f \x01(\x03R\rmaxIterations\x123\n" +
-	"\x15validation_iterations\x18\r \x01(\x03R\x14validationIterations\x12:\n" +
-	"\x19max_validation_iterations\x18\x0e \x01(\x03R\x17maxValidationIterations\x12 \n" +
-	"\fcost_cap_usd\x18\x0f \x01(\x01R\n" +
-	"costCapUsd\x12\x16\n" +
-	"\x06result\x18\x10 \x01(\tR\x06result\x12\x1a\n" +
-	"\bfeedback\x18\x11 \x01(\tR\bfeedback\x129\n" +
+	"\x05depth\x18\x05 \x01(\x03R\x05depth\x12\x16\n" +
+	"\x06plugin\x18\x06 \x01(\tR\x06plugin\x12\x10\n" +
+	"\x03key\x18\a \x01(\tR\x03key\x12\x16\n" +
+	"\x06status\x18\b \x01(\tR\x06status\x12)\n" +
+	"\x10original_message\x18\t \x01(\tR\x0foriginalMessage\x12\x16\n" +
+	"\x06prompt\x18\n" +
+	" \x01(\tR\x06prompt\x12\x14\n" +
+	"\x05model\x18\v \x01(\tR\x05model\x12'\n" +
+	"\x0fpermission_mode\x18\f \x01(\tR\x0epermissionMode\x12#\n" +
+	"\rallowed_tools\x18\r \x03(\tR\fallowedTools\x12\x10\n" +
+	"\x03cwd\x18\x0e \x01(\tR\x03cwd\x12\x18\n" +
+	"\acontext\x18\x0f \x01(\tR\acontext\x12:\n" +
+	"\x06labels\x18\x10 \x03(\v2\".harness.types.v1.Task.LabelsEntryR\x06labels\x12!\n" +
+	"\frequested_by\x18\x11 \x01(\tR\vrequestedBy\x12\x12\n" +
+	"\x04wake\x18\x12 \x01(\bR\x04wake\x12+\n" +
+	"\x11current_iteration\x18\x13 \x01(\x03R\x10currentIteration\x12%\n" +
+	"\x0emax_iterations\x18\x14 \x01(\x03R\rmaxIterations\x123\n" +
+	"\x15validation_iterations\x18\x15 \x01(\x03R\x14validationIterations\x12:\n" +
+	"\x19max_validation_iterations\x18\x16 \x01(\x03R\x17maxValidationIterations\x12 \n" +
+	"\fcost_cap_usd\x18\x17 \x01(\x01R\n" +
+	"costCapUsd\x12\x19\n" +
+	"\bcost_usd\x18\x18 \x01(\x01R\acostUsd\x12\x14\n" +
+	"\x05marks\x18\x19 \x03(\tR\x05marks\x12\x16\n" +
+	"\x06result\x18\x1a \x01(\tR\x06result\x12\x1a\n" +
+	"\bfeedback\x18\x1b \x01(\tR\bfeedback\x12\x14\n" +
+	"\x05error\x18\x1c \x01(\tR\x05error\x129\n" +
 	"\n" +
-	"created_at\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12=\n" +
-	"\fcompleted_at\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\"\xb7\x02\n" +
+	"created_at\x18\x1d \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12=\n" +
+	"\fcompleted_at\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12\x15\n" +
+	"\x06run_id\x18\x1f \x01(\tR\x05runId\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x04\n" +
 	"\aNewTask\x12(\n" +
 	"\x10parent_thread_id\x18\x01 \x01(\tR\x0eparentThreadId\x12$\n" +
 	"\x0eparent_task_id\x18\x02 \x01(\tR\fparentTaskId\x12)\n" +
 	"\x10original_message\x18\x03 \x01(\tR\x0foriginalMessage\x12\x16\n" +
 	"\x06prompt\x18\x04 \x01(\tR\x06prompt\x12\x14\n" +
-	"\x05model\x18\x05 \x01(\tR\x05model\x12%\n" +
-	"\x0emax_iterations\x18\x06 \x01(\x03R\rmaxIterations\x12:\n" +
-	"\x19max_validation_iterations\x18\a \x01(\x03R\x17maxValidationIterations\x12 \n" +
-	"\fcost_cap_usd\x18\b \x01(\x01R\n" +
-	"costCapUsd\"\xa5\x02\n" +
-	"\tTaskPatch\x12\x1b\n" +
-	"\x06status\x18\x01 \x01(\tH\x00R\x06status\x88\x01\x01\x120\n" +
-	"\x11current_iteration\x18\x02 \x01(\x03H\x01R\x10currentIteration\x88\x01\x01\x128\n" +
-	"\x15validation_iterations\x18\x03 \x01(\x03H\x02R\x14validationIterations\x88\x01\x01\x12\x1b\n" +
-	"\x06result\x18\x04 \x01(\tH\x03R\x06result\x88\x01\x01\x12\x1f\n" +
-	"\bfeedback\x18\x05 \x01(\tH\x04R\bfeedback\x88\x01\x01B\t\n" +
-	"\a_statusB\x14\n" +
-	"\x12_current_iterationB\x18\n" +
-	"\x16_validation_iterationsB\t\n" +
-	"\a_resultB\v\n" +
-	"\t_feedback\"}\n" +
-	"\tTaskQuery\x12(\n" +
-	"\x10parent_thread_id\x18\x01 \x01(\tR\x0eparentThreadId\x12\x1a\n" +
-	"\bstatuses\x18\x02 \x03(\tR\bstatuses\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x03R\x05limit\"9\n" +
+	"\x05model\x18\x05 \x01(\tR\x05model\x12'\n" +
+	"\x0fpermission_mode\x18\x06 \x01(\tR\x0epermissionMode\x12#\n" +
+	"\rallowed_tools\x18\a \x03(\tR\fallowedTools\x12\x10\n" +
+	"\x03cwd\x18\b \x01(\tR\x03cwd\x12=\n" +
+	"\x06labels\x18\t \x03(\v2%.harness.types.v1.NewTask.LabelsEntryR\x06labels\x12!\n" +
+	"\frequested_by\x18\n" +
+	" \x01(\tR\vrequestedBy\x12\x12\n" +
+	"\x04wake\x18\v \x01(\bR\x04wake\x12%\n" +
+	"\x0emax_iterations\x18\f \x01(\x03R\rmaxIterations\x12:\n" +
+	"\x19max_validation_iterations\x18\r \x01(\x03R\x17maxValidationIterations\x12 \n" +
+	"\fcost_cap_usd\x18\x0e \x01(\x01R\n" +
+	"costCapUsd\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf0\x01\n" +
+	"\tTaskQuery\x12\x16\n" +
+	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12(\n" +
+	"\x10parent_thread_id\x18\x02 \x01(\tR\x0eparentThreadId\x12$\n" +
+	"\x0eparent_task_id\x18\x03 \x01(\tR\fparentTaskId\x12\x1b\n" +
+	"\tthread_id\x18\x04 \x01(\tR\bthreadId\x12\x1a\n" +
+	"\bstatuses\x18\x05 \x03(\tR\bstatuses\x12\x16\n" +
+	"\x06newest\x18\x06 \x01(\bR\x06newest\x12\x14\n" +
+	"\x05after\x18\a \x01(\tR\x05after\x12\x14\n" +
+	"\x05limit\x18\b \x01(\x03R\x05limit\"\xb7\x01\n" +
 	"\vTaskContext\x12\x10\n" +
 	"\x03cwd\x18\x01 \x01(\tR\x03cwd\x12\x18\n" +
-	"\acontext\x18\x02 \x01(\tR\acontextBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\acontext\x18\x02 \x01(\tR\acontext\x12A\n" +
+	"\x06labels\x18\x03 \x03(\v2).harness.types.v1.TaskContext.LabelsEntryR\x06labels\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbd\x01\n" +
+	"\bEvidence\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
+	"\acommand\x18\x02 \x01(\tR\acommand\x12\x1b\n" +
+	"\texit_code\x18\x03 \x01(\x03R\bexitCode\x12\x16\n" +
+	"\x06output\x18\x04 \x01(\tR\x06output\x12\x12\n" +
+	"\x04file\x18\x05 \x01(\tR\x04file\x12\x12\n" +
+	"\x04line\x18\x06 \x01(\x03R\x04line\x12\x12\n" +
+	"\x04diff\x18\a \x01(\tR\x04diff\x12\x12\n" +
+	"\x04tree\x18\b \x01(\tR\x04treeBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_task_proto_rawDescOnce sync.Once
@@ -586,23 +839,29 @@ func file_harness_types_v1_task_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_task_proto_rawDescData
 }
 
-var file_harness_types_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_harness_types_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_harness_types_v1_task_proto_goTypes = []any{
 	(*Task)(nil),                  // 0: harness.types.v1.Task
 	(*NewTask)(nil),               // 1: harness.types.v1.NewTask
-	(*TaskPatch)(nil),             // 2: harness.types.v1.TaskPatch
-	(*TaskQuery)(nil),             // 3: harness.types.v1.TaskQuery
-	(*TaskContext)(nil),           // 4: harness.types.v1.TaskContext
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*TaskQuery)(nil),             // 2: harness.types.v1.TaskQuery
+	(*TaskContext)(nil),           // 3: harness.types.v1.TaskContext
+	(*Evidence)(nil),              // 4: harness.types.v1.Evidence
+	nil,                           // 5: harness.types.v1.Task.LabelsEntry
+	nil,                           // 6: harness.types.v1.NewTask.LabelsEntry
+	nil,                           // 7: harness.types.v1.TaskContext.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
 }
 var file_harness_types_v1_task_proto_depIdxs = []int32{
-	5, // 0: harness.types.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	5, // 1: harness.types.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	5, // 0: harness.types.v1.Task.labels:type_name -> harness.types.v1.Task.LabelsEntry
+	8, // 1: harness.types.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	8, // 2: harness.types.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	6, // 3: harness.types.v1.NewTask.labels:type_name -> harness.types.v1.NewTask.LabelsEntry
+	7, // 4: harness.types.v1.TaskContext.labels:type_name -> harness.types.v1.TaskContext.LabelsEntry
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_task_proto_init() }
@@ -610,14 +869,13 @@ func file_harness_types_v1_task_proto_init() {
 	if File_harness_types_v1_task_proto != nil {
 		return
 	}
-	file_harness_types_v1_task_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_task_proto_rawDesc), len(file_harness_types_v1_task_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

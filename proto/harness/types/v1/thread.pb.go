@@ -26,32 +26,32 @@ const (
 type Thread struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Plugin it comes from.
+	// Name of the plugin it comes from: web, discord, cli, cron, ...
 	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
-	// Unique together with source.
+	// Channel, session, job; unique together with source.
 	SourceId string `protobuf:"bytes,3,opt,name=source_id,json=sourceId,proto3" json:"source_id,omitempty"`
-	// Plugin that deliveries go to; empty means source.
-	ReportTo       string `protobuf:"bytes,4,opt,name=report_to,json=reportTo,proto3" json:"report_to,omitempty"`
-	Name           string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
-	Kind           string `protobuf:"bytes,6,opt,name=kind,proto3" json:"kind,omitempty"`
-	ParentThreadId string `protobuf:"bytes,7,opt,name=parent_thread_id,json=parentThreadId,proto3" json:"parent_thread_id,omitempty"`
-	Status         string `protobuf:"bytes,8,opt,name=status,proto3" json:"status,omitempty"`
+	// Where replies go; empty: to who carries source.
+	ReportTo       *Target `protobuf:"bytes,4,opt,name=report_to,json=reportTo,proto3" json:"report_to,omitempty"`
+	Name           string  `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	Kind           string  `protobuf:"bytes,6,opt,name=kind,proto3" json:"kind,omitempty"`
+	ParentThreadId string  `protobuf:"bytes,7,opt,name=parent_thread_id,json=parentThreadId,proto3" json:"parent_thread_id,omitempty"`
+	Status         string  `protobuf:"bytes,8,opt,name=status,proto3" json:"status,omitempty"`
 	// The agent's session; empty before the first turn.
 	SessionId         string                 `protobuf:"bytes,9,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	SessionOpen       bool                   `protobuf:"varint,10,opt,name=session_open,json=sessionOpen,proto3" json:"session_open,omitempty"`
-	SeenMessageId     int64                  `protobuf:"varint,11,opt,name=seen_message_id,json=seenMessageId,proto3" json:"seen_message_id,omitempty"`
-	Model             string                 `protobuf:"bytes,12,opt,name=model,proto3" json:"model,omitempty"`
-	Effort            string                 `protobuf:"bytes,13,opt,name=effort,proto3" json:"effort,omitempty"`
-	PermissionMode    string                 `protobuf:"bytes,14,opt,name=permission_mode,json=permissionMode,proto3" json:"permission_mode,omitempty"`
-	Cwd               string                 `protobuf:"bytes,15,opt,name=cwd,proto3" json:"cwd,omitempty"`
-	Instructions      string                 `protobuf:"bytes,16,opt,name=instructions,proto3" json:"instructions,omitempty"`
-	BusyMode          string                 `protobuf:"bytes,17,opt,name=busy_mode,json=busyMode,proto3" json:"busy_mode,omitempty"`
-	LastActivity      *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=last_activity,json=lastActivity,proto3" json:"last_activity,omitempty"`
-	LastReadMessageId int64                  `protobuf:"varint,19,opt,name=last_read_message_id,json=lastReadMessageId,proto3" json:"last_read_message_id,omitempty"`
-	Epoch             int64                  `protobuf:"varint,20,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	CreatedAt         *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	Model             string                 `protobuf:"bytes,10,opt,name=model,proto3" json:"model,omitempty"`
+	Effort            string                 `protobuf:"bytes,11,opt,name=effort,proto3" json:"effort,omitempty"`
+	PermissionMode    string                 `protobuf:"bytes,12,opt,name=permission_mode,json=permissionMode,proto3" json:"permission_mode,omitempty"`
+	Cwd               string                 `protobuf:"bytes,13,opt,name=cwd,proto3" json:"cwd,omitempty"`
+	Instructions      string                 `protobuf:"bytes,14,opt,name=instructions,proto3" json:"instructions,omitempty"`
+	BusyMode          string                 `protobuf:"bytes,15,opt,name=busy_mode,json=busyMode,proto3" json:"busy_mode,omitempty"`
+	LastActivity      *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=last_activity,json=lastActivity,proto3" json:"last_activity,omitempty"`
+	LastReadMessageId int64                  `protobuf:"varint,17,opt,name=last_read_message_id,json=lastReadMessageId,proto3" json:"last_read_message_id,omitempty"`
+	// Counts the text and notifications after last_read_message_id that no person wrote, up
+	// to 100. It is there only where ThreadQuery.unread asks for it.
+	Unread        int64                  `protobuf:"varint,18,opt,name=unread,proto3" json:"unread,omitempty"`
+	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Thread) Reset() {
@@ -105,11 +105,11 @@ func (x *Thread) GetSourceId() string {
 	return ""
 }
 
-func (x *Thread) GetReportTo() string {
+func (x *Thread) GetReportTo() *Target {
 	if x != nil {
 		return x.ReportTo
 	}
-	return ""
+	return nil
 }
 
 func (x *Thread) GetName() string {
@@ -145,20 +145,6 @@ func (x *Thread) GetSessionId() string {
 		return x.SessionId
 	}
 	return ""
-}
-
-func (x *Thread) GetSessionOpen() bool {
-	if x != nil {
-		return x.SessionOpen
-	}
-	return false
-}
-
-func (x *Thread) GetSeenMessageId() int64 {
-	if x != nil {
-		return x.SeenMessageId
-	}
-	return 0
 }
 
 func (x *Thread) GetModel() string {
@@ -217,9 +203,9 @@ func (x *Thread) GetLastReadMessageId() int64 {
 	return 0
 }
 
-func (x *Thread) GetEpoch() int64 {
+func (x *Thread) GetUnread() int64 {
 	if x != nil {
-		return x.Epoch
+		return x.Unread
 	}
 	return 0
 }
@@ -233,21 +219,23 @@ func (x *Thread) GetCreatedAt() *timestamppb.Timestamp {
 
 // What CreateThread makes a thread from. Source and source_id are its key.
 type NewThread struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Source         string                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	SourceId       string                 `protobuf:"bytes,2,opt,name=source_id,json=sourceId,proto3" json:"source_id,omitempty"`
-	ReportTo       string                 `protobuf:"bytes,3,opt,name=report_to,json=reportTo,proto3" json:"report_to,omitempty"`
-	Name           string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	Kind           string                 `protobuf:"bytes,5,opt,name=kind,proto3" json:"kind,omitempty"`
-	ParentThreadId string                 `protobuf:"bytes,6,opt,name=parent_thread_id,json=parentThreadId,proto3" json:"parent_thread_id,omitempty"`
-	Model          string                 `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
-	Effort         string                 `protobuf:"bytes,8,opt,name=effort,proto3" json:"effort,omitempty"`
-	PermissionMode string                 `protobuf:"bytes,9,opt,name=permission_mode,json=permissionMode,proto3" json:"permission_mode,omitempty"`
-	Cwd            string                 `protobuf:"bytes,10,opt,name=cwd,proto3" json:"cwd,omitempty"`
-	Instructions   string                 `protobuf:"bytes,11,opt,name=instructions,proto3" json:"instructions,omitempty"`
-	BusyMode       string                 `protobuf:"bytes,12,opt,name=busy_mode,json=busyMode,proto3" json:"busy_mode,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Source   string                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	SourceId string                 `protobuf:"bytes,2,opt,name=source_id,json=sourceId,proto3" json:"source_id,omitempty"`
+	ReportTo *Target                `protobuf:"bytes,3,opt,name=report_to,json=reportTo,proto3" json:"report_to,omitempty"`
+	Name     string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// Empty: general.
+	Kind           string `protobuf:"bytes,5,opt,name=kind,proto3" json:"kind,omitempty"`
+	ParentThreadId string `protobuf:"bytes,6,opt,name=parent_thread_id,json=parentThreadId,proto3" json:"parent_thread_id,omitempty"`
+	Model          string `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
+	Effort         string `protobuf:"bytes,8,opt,name=effort,proto3" json:"effort,omitempty"`
+	PermissionMode string `protobuf:"bytes,9,opt,name=permission_mode,json=permissionMode,proto3" json:"permission_mode,omitempty"`
+	Cwd            string `protobuf:"bytes,10,opt,name=cwd,proto3" json:"cwd,omitempty"`
+	Instructions   string `protobuf:"bytes,11,opt,name=instructions,proto3" json:"instructions,omitempty"`
+	// Empty: queue.
+	BusyMode      string `protobuf:"bytes,12,opt,name=busy_mode,json=busyMode,proto3" json:"busy_mode,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NewThread) Reset() {
@@ -294,11 +282,11 @@ func (x *NewThread) GetSourceId() string {
 	return ""
 }
 
-func (x *NewThread) GetReportTo() string {
+func (x *NewThread) GetReportTo() *Target {
 	if x != nil {
 		return x.ReportTo
 	}
-	return ""
+	return nil
 }
 
 func (x *NewThread) GetName() string {
@@ -364,11 +352,11 @@ func (x *NewThread) GetBusyMode() string {
 	return ""
 }
 
-// Changes the fields that are present.
+// Changes the fields of a thread that are present.
 type ThreadPatch struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Name              *string                `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	ReportTo          *string                `protobuf:"bytes,2,opt,name=report_to,json=reportTo,proto3,oneof" json:"report_to,omitempty"`
+	ReportTo          *Target                `protobuf:"bytes,2,opt,name=report_to,json=reportTo,proto3" json:"report_to,omitempty"`
 	Status            *string                `protobuf:"bytes,3,opt,name=status,proto3,oneof" json:"status,omitempty"`
 	Model             *string                `protobuf:"bytes,4,opt,name=model,proto3,oneof" json:"model,omitempty"`
 	Effort            *string                `protobuf:"bytes,5,opt,name=effort,proto3,oneof" json:"effort,omitempty"`
@@ -418,11 +406,11 @@ func (x *ThreadPatch) GetName() string {
 	return ""
 }
 
-func (x *ThreadPatch) GetReportTo() string {
-	if x != nil && x.ReportTo != nil {
-		return *x.ReportTo
+func (x *ThreadPatch) GetReportTo() *Target {
+	if x != nil {
+		return x.ReportTo
 	}
-	return ""
+	return nil
 }
 
 func (x *ThreadPatch) GetStatus() string {
@@ -481,17 +469,23 @@ func (x *ThreadPatch) GetLastReadMessageId() int64 {
 	return 0
 }
 
-// Selects threads, oldest first. Empty fields do not restrict.
+// Selects threads, oldest first unless order says otherwise. Empty fields do not
+// restrict.
 type ThreadQuery struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Source   string                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	SourceId string                 `protobuf:"bytes,2,opt,name=source_id,json=sourceId,proto3" json:"source_id,omitempty"`
-	Kind     string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
-	Status   string                 `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Source         string                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	SourceId       string                 `protobuf:"bytes,2,opt,name=source_id,json=sourceId,proto3" json:"source_id,omitempty"`
+	Kind           string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	Status         string                 `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
+	ParentThreadId string                 `protobuf:"bytes,5,opt,name=parent_thread_id,json=parentThreadId,proto3" json:"parent_thread_id,omitempty"`
+	// oldest (also when empty), newest or activity.
+	Order string `protobuf:"bytes,6,opt,name=order,proto3" json:"order,omitempty"`
+	// Fill in Thread.unread.
+	Unread bool `protobuf:"varint,7,opt,name=unread,proto3" json:"unread,omitempty"`
 	// Id of the last thread of the page before.
-	After string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
+	After string `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
 	// 0: 100; at most 1000.
-	Limit         int64 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit         int64 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -554,6 +548,27 @@ func (x *ThreadQuery) GetStatus() string {
 	return ""
 }
 
+func (x *ThreadQuery) GetParentThreadId() string {
+	if x != nil {
+		return x.ParentThreadId
+	}
+	return ""
+}
+
+func (x *ThreadQuery) GetOrder() string {
+	if x != nil {
+		return x.Order
+	}
+	return ""
+}
+
+func (x *ThreadQuery) GetUnread() bool {
+	if x != nil {
+		return x.Unread
+	}
+	return false
+}
+
 func (x *ThreadQuery) GetAfter() string {
 	if x != nil {
 		return x.After
@@ -572,36 +587,34 @@ var File_harness_types_v1_thread_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\n" +
-	"\x1dharness/types/v1/thread.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xab\x05\n" +
+	"\x1dharness/types/v1/thread.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/target.proto\"\xfc\x04\n" +
 	"\x06Thread\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x1b\n" +
-	"\tsource_id\x18\x03 \x01(\tR\bsourceId\x12\x1b\n" +
-	"\treport_to\x18\x04 \x01(\tR\breportTo\x12\x12\n" +
+	"\tsource_id\x18\x03 \x01(\tR\bsourceId\x125\n" +
+	"\treport_to\x18\x04 \x01(\v2\x18.harness.types.v1.TargetR\breportTo\x12\x12\n" +
 	"\x04name\x18\x05 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x06 \x01(\tR\x04kind\x12(\n" +
 	"\x10parent_thread_id\x18\a \x01(\tR\x0eparentThreadId\x12\x16\n" +
 	"\x06status\x18\b \x01(\tR\x06status\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\t \x01(\tR\tsessionId\x12!\n" +
-	"\fsession_open\x18\n" +
-	" \x01(\bR\vsessionOpen\x12&\n" +
-	"\x0fseen_message_id\x18\v \x01(\x03R\rseenMessageId\x12\x14\n" +
-	"\x05model\x18\f \x01(\tR\x05model\x12\x16\n" +
-	"\x06effort\x18\r \x01(\tR\x06effort\x12'\n" +
-	"\x0fpermission_mode\x18\x0e \x01(\tR\x0epermissionMode\x12\x10\n" +
-	"\x03cwd\x18\x0f \x01(\tR\x03cwd\x12\"\n" +
-	"\finstructions\x18\x10 \x01(\tR\finstructions\x12\x1b\n" +
-	"\tbusy_mode\x18\x11 \x01(\tR\bbusyMode\x12?\n" +
-	"\rlast_activity\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\flastActivity\x12/\n" +
-	"\x14last_read_message_id\x18\x13 \x01(\x03R\x11lastReadMessageId\x12\x14\n" +
-	"\x05epoch\x18\x14 \x01(\x03R\x05epoch\x129\n" +
+	"session_id\x18\t \x01(\tR\tsessionId\x12\x14\n" +
+	"\x05model\x18\n" +
+	" \x01(\tR\x05model\x12\x16\n" +
+	"\x06effort\x18\v \x01(\tR\x06effort\x12'\n" +
+	"\x0fpermission_mode\x18\f \x01(\tR\x0epermissionMode\x12\x10\n" +
+	"\x03cwd\x18\r \x01(\tR\x03cwd\x12\"\n" +
+	"\finstructions\x18\x0e \x01(\tR\finstructions\x12\x1b\n" +
+	"\tbusy_mode\x18\x0f \x01(\tR\bbusyMode\x12?\n" +
+	"\rlast_activity\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\flastActivity\x12/\n" +
+	"\x14last_read_message_id\x18\x11 \x01(\x03R\x11lastReadMessageId\x12\x16\n" +
+	"\x06unread\x18\x12 \x01(\x03R\x06unread\x129\n" +
 	"\n" +
-	"created_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xd9\x02\n" +
+	"created_at\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xf3\x02\n" +
 	"\tNewThread\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1b\n" +
-	"\tsource_id\x18\x02 \x01(\tR\bsourceId\x12\x1b\n" +
-	"\treport_to\x18\x03 \x01(\tR\breportTo\x12\x12\n" +
+	"\tsource_id\x18\x02 \x01(\tR\bsourceId\x125\n" +
+	"\treport_to\x18\x03 \x01(\v2\x18.harness.types.v1.TargetR\breportTo\x12\x12\n" +
 	"\x04name\x18\x04 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x05 \x01(\tR\x04kind\x12(\n" +
 	"\x10parent_thread_id\x18\x06 \x01(\tR\x0eparentThreadId\x12\x14\n" +
@@ -611,22 +624,20 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\x03cwd\x18\n" +
 	" \x01(\tR\x03cwd\x12\"\n" +
 	"\finstructions\x18\v \x01(\tR\finstructions\x12\x1b\n" +
-	"\tbusy_mode\x18\f \x01(\tR\bbusyMode\"\xee\x03\n" +
+	"\tbusy_mode\x18\f \x01(\tR\bbusyMode\"\xf5\x03\n" +
 	"\vThreadPatch\x12\x17\n" +
-	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x88\x01\x01\x12 \n" +
-	"\treport_to\x18\x02 \x01(\tH\x01R\breportTo\x88\x01\x01\x12\x1b\n" +
-	"\x06status\x18\x03 \x01(\tH\x02R\x06status\x88\x01\x01\x12\x19\n" +
-	"\x05model\x18\x04 \x01(\tH\x03R\x05model\x88\x01\x01\x12\x1b\n" +
-	"\x06effort\x18\x05 \x01(\tH\x04R\x06effort\x88\x01\x01\x12,\n" +
-	"\x0fpermission_mode\x18\x06 \x01(\tH\x05R\x0epermissionMode\x88\x01\x01\x12\x15\n" +
-	"\x03cwd\x18\a \x01(\tH\x06R\x03cwd\x88\x01\x01\x12'\n" +
-	"\finstructions\x18\b \x01(\tH\aR\finstructions\x88\x01\x01\x12 \n" +
-	"\tbusy_mode\x18\t \x01(\tH\bR\bbusyMode\x88\x01\x01\x124\n" +
+	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x88\x01\x01\x125\n" +
+	"\treport_to\x18\x02 \x01(\v2\x18.harness.types.v1.TargetR\breportTo\x12\x1b\n" +
+	"\x06status\x18\x03 \x01(\tH\x01R\x06status\x88\x01\x01\x12\x19\n" +
+	"\x05model\x18\x04 \x01(\tH\x02R\x05model\x88\x01\x01\x12\x1b\n" +
+	"\x06effort\x18\x05 \x01(\tH\x03R\x06effort\x88\x01\x01\x12,\n" +
+	"\x0fpermission_mode\x18\x06 \x01(\tH\x04R\x0epermissionMode\x88\x01\x01\x12\x15\n" +
+	"\x03cwd\x18\a \x01(\tH\x05R\x03cwd\x88\x01\x01\x12'\n" +
+	"\finstructions\x18\b \x01(\tH\x06R\finstructions\x88\x01\x01\x12 \n" +
+	"\tbusy_mode\x18\t \x01(\tH\aR\bbusyMode\x88\x01\x01\x124\n" +
 	"\x14last_read_message_id\x18\n" +
-	" \x01(\x03H\tR\x11lastReadMessageId\x88\x01\x01B\a\n" +
-	"\x05_nameB\f\n" +
-	"\n" +
-	"_report_toB\t\n" +
+	" \x01(\x03H\bR\x11lastReadMessageId\x88\x01\x01B\a\n" +
+	"\x05_nameB\t\n" +
 	"\a_statusB\b\n" +
 	"\x06_modelB\t\n" +
 	"\a_effortB\x12\n" +
@@ -635,14 +646,17 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\r_instructionsB\f\n" +
 	"\n" +
 	"_busy_modeB\x17\n" +
-	"\x15_last_read_message_id\"\x9a\x01\n" +
+	"\x15_last_read_message_id\"\xf2\x01\n" +
 	"\vThreadQuery\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1b\n" +
 	"\tsource_id\x18\x02 \x01(\tR\bsourceId\x12\x12\n" +
 	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x16\n" +
-	"\x06status\x18\x04 \x01(\tR\x06status\x12\x14\n" +
-	"\x05after\x18\x05 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x06 \x01(\x03R\x05limitBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\x06status\x18\x04 \x01(\tR\x06status\x12(\n" +
+	"\x10parent_thread_id\x18\x05 \x01(\tR\x0eparentThreadId\x12\x14\n" +
+	"\x05order\x18\x06 \x01(\tR\x05order\x12\x16\n" +
+	"\x06unread\x18\a \x01(\bR\x06unread\x12\x14\n" +
+	"\x05after\x18\b \x01(\tR\x05after\x12\x14\n" +
+	"\x05limit\x18\t \x01(\x03R\x05limitBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_thread_proto_rawDescOnce sync.Once
@@ -662,16 +676,20 @@ var file_harness_types_v1_thread_proto_goTypes = []any{
 	(*NewThread)(nil),             // 1: harness.types.v1.NewThread
 	(*ThreadPatch)(nil),           // 2: harness.types.v1.ThreadPatch
 	(*ThreadQuery)(nil),           // 3: harness.types.v1.ThreadQuery
-	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
+	(*Target)(nil),                // 4: harness.types.v1.Target
+	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
 }
 var file_harness_types_v1_thread_proto_depIdxs = []int32{
-	4, // 0: harness.types.v1.Thread.last_activity:type_name -> google.protobuf.Timestamp
-	4, // 1: harness.types.v1.Thread.created_at:type_name -> google.protobuf.Timestamp
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	4, // 0: harness.types.v1.Thread.report_to:type_name -> harness.types.v1.Target
+	5, // 1: harness.types.v1.Thread.last_activity:type_name -> google.protobuf.Timestamp
+	5, // 2: harness.types.v1.Thread.created_at:type_name -> google.protobuf.Timestamp
+	4, // 3: harness.types.v1.NewThread.report_to:type_name -> harness.types.v1.Target
+	4, // 4: harness.types.v1.ThreadPatch.report_to:type_name -> harness.types.v1.Target
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_thread_proto_init() }
@@ -679,6 +697,7 @@ func file_harness_types_v1_thread_proto_init() {
 	if File_harness_types_v1_thread_proto != nil {
 		return
 	}
+	file_harness_types_v1_target_proto_init()
 	file_harness_types_v1_thread_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -83,69 +83,8 @@ func (x *ToolSpec) GetInputSchema() []byte {
 	return nil
 }
 
-// How far a tool's call has come.
-type ToolProgress struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Done  float64                `protobuf:"fixed64,1,opt,name=done,proto3" json:"done,omitempty"`
-	// 0: unknown.
-	Total         float64 `protobuf:"fixed64,2,opt,name=total,proto3" json:"total,omitempty"`
-	Message       string  `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ToolProgress) Reset() {
-	*x = ToolProgress{}
-	mi := &file_harness_types_v1_tool_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ToolProgress) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ToolProgress) ProtoMessage() {}
-
-func (x *ToolProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_tool_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ToolProgress.ProtoReflect.Descriptor instead.
-func (*ToolProgress) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_tool_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *ToolProgress) GetDone() float64 {
-	if x != nil {
-		return x.Done
-	}
-	return 0
-}
-
-func (x *ToolProgress) GetTotal() float64 {
-	if x != nil {
-		return x.Total
-	}
-	return 0
-}
-
-func (x *ToolProgress) GetMessage() string {
-	if x != nil {
-		return x.Message
-	}
-	return ""
-}
-
-// What the agent is told.
+// What a tool says. A failure of the tool's own work is a result with is_error; an error
+// returned by CallTool is a fault of the plugin.
 type ToolResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
@@ -157,7 +96,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_harness_types_v1_tool_proto_msgTypes[2]
+	mi := &file_harness_types_v1_tool_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -169,7 +108,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_tool_proto_msgTypes[2]
+	mi := &file_harness_types_v1_tool_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -182,7 +121,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_tool_proto_rawDescGZIP(), []int{2}
+	return file_harness_types_v1_tool_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *ToolResult) GetText() string {
@@ -214,11 +153,7 @@ const file_harness_types_v1_tool_proto_rawDesc = "" +
 	"\bToolSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
-	"\finput_schema\x18\x03 \x01(\fR\vinputSchema\"R\n" +
-	"\fToolProgress\x12\x12\n" +
-	"\x04done\x18\x01 \x01(\x01R\x04done\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"[\n" +
+	"\finput_schema\x18\x03 \x01(\fR\vinputSchema\"[\n" +
 	"\n" +
 	"ToolResult\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1e\n" +
@@ -239,11 +174,10 @@ func file_harness_types_v1_tool_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_tool_proto_rawDescData
 }
 
-var file_harness_types_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_harness_types_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_harness_types_v1_tool_proto_goTypes = []any{
-	(*ToolSpec)(nil),     // 0: harness.types.v1.ToolSpec
-	(*ToolProgress)(nil), // 1: harness.types.v1.ToolProgress
-	(*ToolResult)(nil),   // 2: harness.types.v1.ToolResult
+	(*ToolSpec)(nil),   // 0: harness.types.v1.ToolSpec
+	(*ToolResult)(nil), // 1: harness.types.v1.ToolResult
 }
 var file_harness_types_v1_tool_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
@@ -264,7 +198,7 @@ func file_harness_types_v1_tool_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_tool_proto_rawDesc), len(file_harness_types_v1_tool_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -60,25 +60,15 @@ func (o *Operator) Disable(ctx context.Context, name string) error {
 	return o.switchedOff(ctx, name)
 }
 
-// conflicts are the commands of a plugin that the core, or another enabled plugin,
-// has.
-func (o *Operator) conflicts(ctx context.Context, row pluginsdk.PluginInfo) ([]pluginhost.Conflict, error) {
-	rows, err := o.Store.Plugins(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return pluginhost.Conflicts(row, rows, o.Reserved), nil
-}
-
 // mayEnable refuses a plugin whose commands are somebody else's. Another plugin's
 // can be forced, with the command.
 func (o *Operator) mayEnable(ctx context.Context, row pluginsdk.PluginInfo, force bool, command string) error {
-	found, err := o.conflicts(ctx, row)
+	rows, err := o.Store.Plugins(ctx)
 	if err != nil {
 		return err
 	}
 	var cores, plugins []string
-	for _, conflict := range found {
+	for _, conflict := range pluginhost.Conflicts(row, rows, o.Reserved) {
 		if o.reserved(conflict.Command) {
 			cores = append(cores, "/"+conflict.Command)
 		} else {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -26,6 +28,8 @@ type Report struct {
 	Damage string `json:"damage,omitempty"`
 	// Conflicts are its commands that somebody else has.
 	Conflicts []string `json:"conflicts"`
+	// Unoffered says which of its tools the agent is not offered; empty: none.
+	Unoffered string `json:"unoffered,omitempty"`
 }
 
 // Report returns what is known of a plugin now.
@@ -44,10 +48,11 @@ func (o *Operator) Report(ctx context.Context, name string) (Report, error) {
 	if row.Attach == "" {
 		report.Damage = o.damage(ctx, row)
 	}
-	found, err := o.conflicts(ctx, row)
-	for _, conflict := range found {
+	rows, err := o.Store.Plugins(ctx)
+	for _, conflict := range pluginhost.Conflicts(row, rows, o.Reserved) {
 		report.Conflicts = append(report.Conflicts, conflict.String())
 	}
+	report.Unoffered = toolserver.Unoffered(o.Tools, rows)[name]
 	return report, err
 }
 
@@ -156,6 +161,9 @@ func (o *Operator) trouble(r Report) {
 	}
 	for _, conflict := range r.Conflicts {
 		o.say("\n! %s; the one that is earlier in the order answers it", plain(conflict, longText))
+	}
+	if r.Unoffered != "" {
+		o.say("\n! %s", plain(r.Unoffered, longText))
 	}
 	if r.Problem != "" {
 		o.say("\n! Its row is wrong, the last good values hold: %s", plain(r.Problem, 2000))

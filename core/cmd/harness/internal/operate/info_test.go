@@ -59,3 +59,35 @@ func TestListShowsWhatPluginsNeed(t *testing.T) {
 	}
 	d.said("greeter  stopped   yes      10        1        0         0         messages.read, messages…  -")
 }
+
+// An operator who wonders why the agent does not use a tool finds out here, with
+// the daemon up or down.
+func TestListAndInfoShowWhichToolsTheAgentLacks(t *testing.T) {
+	d := newDesk(t)
+	d.Tools.Tools = 3
+	row := pluginsdk.PluginInfo{Name: "greedy", Path: "/opt/greedy", Enabled: true}
+	for _, name := range []string{"one", "two", "three", "four"} {
+		row.Manifest.Tools = append(row.Manifest.Tools, pluginsdk.ToolSpec{Name: name, InputSchema: json.RawMessage("{}")})
+	}
+	d.register(row)
+	rows, err := d.Rows(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "! the agent is offered 3 of the 4 tools of greedy, none from four on: " +
+		"there is room for 3 tools and 128 KiB of names, descriptions and schemas of all plugins together"
+	d.out.Reset()
+	if err := d.Overview(rows); err != nil {
+		t.Fatal(err)
+	}
+	d.said(want)
+	report, err := d.Report(t.Context(), "greedy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.out.Reset()
+	if err := d.Info(report); err != nil {
+		t.Fatal(err)
+	}
+	d.said(want)
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/depot"
 	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -23,6 +24,8 @@ type Operator struct {
 	PluginDir string
 	// Reserved are the commands of the core.
 	Reserved []string
+	// Tools are the bounds of what the agent is offered.
+	Tools toolserver.Bounds
 	// Problem says what is wrong with a plugin's settings; empty: nothing.
 	Problem func(ctx context.Context, row pluginsdk.PluginInfo) string
 	// Running reports whether the daemon is up.

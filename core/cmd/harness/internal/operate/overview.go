@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -56,7 +57,11 @@ func (o *Operator) Overview(rows []pluginsdk.PluginInfo) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	lacking := toolserver.Unoffered(o.Tools, rows)
 	for _, row := range rows {
+		if lack := lacking[row.Name]; lack != "" {
+			o.say("! %s", plain(lack, longText))
+		}
 		if row.Problem != "" {
 			o.say("! the row of %s is wrong, its last good values hold: %s", plain(row.Name, shortText), plain(row.Problem, 200))
 		}

@@ -80,6 +80,22 @@ func talk(t *testing.T, daemon *clienttest.Daemon) *talking {
 	return w
 }
 
+// pipe says lines that come from a pipe and returns when all are answered.
+func pipe(t *testing.T, daemon *clienttest.Daemon, lines string, out *output) {
+	t.Helper()
+	api, err := client.New(daemon.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	chat := Chat{
+		Client: api, Thread: pluginsdk.Thread{ID: clienttest.Primary, Name: "Primary"},
+		Screen: NewScreen(out, Style{}), In: strings.NewReader(lines),
+	}
+	if err := chat.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (w *talking) enter(t *testing.T, line string) {
 	t.Helper()
 	if _, err := io.WriteString(w.keys, line+"\n"); err != nil {
@@ -117,6 +133,37 @@ func TestChatAnswersAndLeaves(t *testing.T) {
 			leave(t, w)
 			w.leaves(t)
 		})
+	}
+}
+
+// What is shown twice looks as if it had been said twice, and a text that a
+// plugin changed must not pass for the agent's own.
+func TestChatShowsWhatAPluginChangedAndNothingTwice(t *testing.T) {
+	out := newOutput()
+	daemon := clienttest.New(t, func(turn *clienttest.Turn) {
+		written := "This is " + turn.Said + "."
+		turn.Begin()
+		turn.Deltas("This is ", turn.Said, ".")
+		turn.Stream(pluginsdk.StreamEvent{Type: pluginsdk.StreamText, Text: written})
+		out.await(t, written)
+		switch turn.Said {
+		case "signed":
+			turn.Rewritten(written, written+"\n\n-- me")
+		case "rewritten":
+			turn.Rewritten(written, "This was it.")
+		case "emptied":
+			turn.Rewritten(written, "")
+		default:
+			turn.Reply(written)
+		}
+	})
+	pipe(t, daemon, "unchanged\nsigned\nrewritten\nemptied\n", out)
+	want := "you> unchanged\nThis is unchanged.\n" +
+		"you> signed\nThis is signed.\n— added by a plugin at the end:\n-- me\n" +
+		"you> rewritten\nThis is rewritten.\n— changed by a plugin before it was sent:\nThis was it.\n" +
+		"you> emptied\nThis is emptied.\nThere is no reply.\n"
+	if !strings.HasSuffix(out.String(), want) {
+		t.Errorf("shown:\n%s\nwant at its end:\n%s", out, want)
 	}
 }
 
@@ -240,18 +287,8 @@ func TestChatShowsWhyAMessageWasRefused(t *testing.T) {
 // A script that pipes questions in expects them asked one after the other.
 func TestChatSaysPipedLinesInTurn(t *testing.T) {
 	daemon := clienttest.New(t, func(turn *clienttest.Turn) { turn.Reply("Re: " + turn.Said) })
-	api, err := client.New(daemon.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
 	out := newOutput()
-	chat := Chat{
-		Client: api, Thread: pluginsdk.Thread{ID: clienttest.Primary, Name: "Primary"},
-		Screen: NewScreen(out, Style{}), In: strings.NewReader("one\n\ntwo"),
-	}
-	if err := chat.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	pipe(t, daemon, "one\n\ntwo", out)
 	if want := "you> one\nRe: one\nyou> two\nRe: two\n"; !strings.HasSuffix(out.String(), want) {
 		t.Errorf("shown:\n%s\nwant at its end:\n%s", out, want)
 	}

@@ -21,7 +21,7 @@ type turn struct {
 	waited  bool   // others were before it
 	stopped bool   // a person asked for its end
 
-	shown    strings.Builder   // the agent's finished blocks of text
+	shown    []string          // the agent's finished blocks of text
 	block    strings.Builder   // of the block that is being written
 	deltas   int               // bytes of text deltas so far, as their offsets count
 	torn     bool              // deltas of this block are missing
@@ -88,7 +88,7 @@ func (t *turn) textBlock(screen *Screen, text string) {
 		screen.Fresh()
 		screen.Text(text)
 	}
-	t.shown.WriteString(text)
+	t.shown = append(t.shown, text)
 	t.block.Reset()
 	t.torn, t.thinking = false, false
 }
@@ -125,19 +125,17 @@ func (t *turn) tool(event pluginsdk.StreamEvent) string {
 }
 
 // end shows what the database says about the run, as far as it is not on the
-// screen: what was streamed is a preview, what is stored is the reply.
+// screen.
 func (t *turn) end(screen *Screen, ending *client.Ending) {
 	if ending.Err != nil {
 		screen.Line(screen.Red("✗ " + Clean(ending.Err.Error())))
 		return
 	}
 	for _, message := range ending.Texts() {
-		switch {
-		case message.Role != pluginsdk.RoleAssistant:
+		if message.Role == pluginsdk.RoleAssistant {
+			t.reply(screen, ending, message)
+		} else {
 			screen.Line(Clean(message.Content))
-		case !t.onScreen(message.Content):
-			screen.Fresh()
-			screen.Text(message.Content)
 		}
 	}
 	screen.Fresh()
@@ -158,12 +156,6 @@ func (t *turn) end(screen *Screen, ending *client.Ending) {
 	if again := Again(ending.Run); again != "" {
 		screen.Line(screen.Dim(again))
 	}
-}
-
-// onScreen reports whether a reply is what the screen shows last.
-func (t *turn) onScreen(reply string) bool {
-	shown := strings.TrimSpace(t.shown.String() + t.block.String())
-	return !t.torn && strings.HasSuffix(shown, strings.TrimSpace(reply))
 }
 
 // payload reads an event's data; a wrong one reads as empty.

@@ -10,7 +10,17 @@ import (
 )
 
 func succeeded(rows ...pluginsdk.Message) *client.Ending {
-	return &client.Ending{Run: client.Run{State: pluginsdk.RunSucceeded}, Messages: rows}
+	return &client.Ending{Run: client.Run{ID: "R", State: pluginsdk.RunSucceeded}, Messages: rows}
+}
+
+// wrote is succeeded when what the agent wrote is known, and which commands
+// were in it.
+func wrote(text string, ending *client.Ending, commands ...string) *client.Ending {
+	ending.Run.Result = &client.Result{Text: text}
+	for n, name := range commands {
+		ending.Run.Outcomes = append(ending.Run.Outcomes, pluginsdk.Outcome{Index: n, Name: name, Handled: true})
+	}
+	return ending
 }
 
 func failed(state pluginsdk.RunState, reason string, rows ...pluginsdk.Message) *client.Ending {
@@ -18,7 +28,7 @@ func failed(state pluginsdk.RunState, reason string, rows ...pluginsdk.Message) 
 }
 
 func reply(text string) pluginsdk.Message {
-	return pluginsdk.Message{Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Content: text}
+	return pluginsdk.Message{Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Content: text, RunID: "R", Key: "R:reply"}
 }
 
 func system(kind pluginsdk.MessageKind, text string) pluginsdk.Message {
@@ -46,9 +56,59 @@ func TestTurnShowsWhatHappened(t *testing.T) {
 		"no deltas came":   {[]pluginsdk.StreamEvent{block("Hello.")}, succeeded(reply("Hello.")), "Hello.\n"},
 		"nothing came":     {nil, succeeded(reply("Hello.")), "Hello.\n"},
 		"block never came": {[]pluginsdk.StreamEvent{delta("Hello.", 0)}, succeeded(reply("Hello.")), "Hello.\n"},
-		"the reply was rewritten": {
-			[]pluginsdk.StreamEvent{delta("My key is 123", 0), block("My key is 123")}, succeeded(reply("My key is ***")),
-			"My key is 123\nMy key is ***\n",
+		"a plugin rewrote it": {
+			[]pluginsdk.StreamEvent{delta("My key is 123", 0), block("My key is 123")},
+			wrote("My key is 123", succeeded(reply("My key is ***"))),
+			"My key is 123\n— changed by a plugin before it was sent:\nMy key is ***\n",
+		},
+		"a plugin put something behind it": {
+			[]pluginsdk.StreamEvent{block("Good evening.\n")}, wrote("Good evening.\n", succeeded(reply("Good evening.\n\n-- \nYour agent"))),
+			"Good evening.\n— added by a plugin at the end:\n-- \nYour agent\n",
+		},
+		"a plugin put something in front": {
+			[]pluginsdk.StreamEvent{block("Good evening.")}, wrote("Good evening.", succeeded(reply("To whom it may concern:\n\nGood evening."))),
+			"Good evening.\n— added by a plugin at the beginning:\nTo whom it may concern:\n",
+		},
+		"a plugin made a word longer": {
+			[]pluginsdk.StreamEvent{block("Yes")}, wrote("Yes", succeeded(reply("Yesterday"))),
+			"Yes\n— changed by a plugin before it was sent:\nYesterday\n",
+		},
+		"a plugin left the end of it only": {
+			[]pluginsdk.StreamEvent{block("The code is 123. Good evening.")},
+			wrote("The code is 123. Good evening.", succeeded(reply("Good evening."))),
+			"The code is 123. Good evening.\n— changed by a plugin before it was sent:\nGood evening.\n",
+		},
+		"a plugin emptied it": {
+			[]pluginsdk.StreamEvent{block("My key is 123")},
+			wrote("My key is 123", succeeded(system(pluginsdk.MessageStatus, "There is no reply: why."))),
+			"My key is 123\nThere is no reply: why.\n",
+		},
+		"a plugin rewrote what was not seen whole": {
+			[]pluginsdk.StreamEvent{delta("My", 0), delta("123", 10)}, wrote("My key is 123", succeeded(reply("My key is ***"))),
+			"My\nMy key is ***\n",
+		},
+		"a reply and another message of the run": {
+			[]pluginsdk.StreamEvent{block("Hello.")},
+			wrote("Hello.", succeeded(pluginsdk.Message{Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Content: "From a plugin."}, reply("Hello."))),
+			"Hello.\nFrom a plugin.\n",
+		},
+		"commands are cut by the daemon, not by a plugin": {
+			[]pluginsdk.StreamEvent{block("On it.\n[COMMAND type=\"delegate\"]\nlook\n[/COMMAND]\n/checkin 5\n```\n/checkin is a command\n```\nMore soon.")},
+			wrote("On it.\n[COMMAND type=\"delegate\"]\nlook\n[/COMMAND]\n/checkin 5\n```\n/checkin is a command\n```\nMore soon.",
+				succeeded(reply("On it.\n```\n/checkin is a command\n```\nMore soon.")), "delegate", "checkin"),
+			"On it.\n[COMMAND type=\"delegate\"]\nlook\n[/COMMAND]\n/checkin 5\n```\n/checkin is a command\n```\nMore soon.\n",
+		},
+		"commands are cut, and a plugin signed": {
+			[]pluginsdk.StreamEvent{block("On it.\n/checkin 5\n")},
+			wrote("On it.\n/checkin 5\n", succeeded(reply("On it.\n-- \nYour agent")), "checkin"),
+			"On it.\n/checkin 5\n— added by a plugin at the end:\n-- \nYour agent\n",
+		},
+		"answers to messages that came in meanwhile are one reply": {
+			[]pluginsdk.StreamEvent{
+				block("One."), block("Let me see."),
+				{Type: pluginsdk.StreamToolCall, ToolName: "Read", Input: json.RawMessage(`{}`)}, block("Two."),
+			},
+			wrote("One.\n\nTwo.", succeeded(reply("One.\n\nTwo."))), "One.\nLet me see.\n· Read {}\nTwo.\n",
 		},
 		"deltas were lost, the block came": {
 			[]pluginsdk.StreamEvent{delta("Hel", 0), delta("!", 9), block("Hello you!")}, succeeded(reply("Hello you!")),

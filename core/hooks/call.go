@@ -1,0 +1,150 @@
+package hooks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// One asks one plugin, with the deadline of the hook's class and a token of its
+// own. An open hook of a run whose budget is used up is not asked: CodeDeadline.
+func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plugin, q Question[Req, Res]) (answer *Res, err error) {
+	info := plugin.Info()
+	spec, known := q.Hook.Spec()
+	if !known {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "there is no hook %s", q.Hook)
+	}
+	// What is asked of one plugin alone is waited for by who asked it.
+	counted := on.Origin.RunID != "" && spec.Runner != pluginsdk.RunOne
+	passable := counted && spec.Runner != pluginsdk.RunFirst && info.FailureMode(q.Hook) == pluginsdk.FailOpen
+	if passable {
+		if on.spent.reached(r.config.Budget) {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeDeadline, "passed over: the hooks of this run have taken %s of its time, as much as they may", r.config.Budget)
+		}
+	}
+	call := on.Call
+	if call.ID = q.CallID; call.ID == "" {
+		call.ID = on.Call.ID + ":" + cmp.Or(q.Name, string(q.Hook)) + ":" + info.Name
+	}
+	began := time.Now()
+	err = plugin.Do(ctx, q.Hook, call.ID, func(process Process) error {
+		ctx, end := r.open(ctx, spec, &call, on, info.Name)
+		defer end()
+		request := q.Request(call, info)
+		if request == nil {
+			return nil
+		}
+		if counted {
+			defer r.watch(on, info.Name, q.Hook)()
+		}
+		var err error
+		answer, err = q.Ask(process, ctx, request)
+		return late(ctx, err)
+	})
+	if passable {
+		on.spent.add(time.Since(began))
+	}
+	return answer, err
+}
+
+// Limit returns how long a call of the hook may take; of the class work how long it
+// may be silent.
+func (r *Runner) Limit(hook pluginsdk.Hook) time.Duration {
+	if set, ok := r.config.Deadlines[hook]; ok {
+		return set
+	}
+	spec, _ := hook.Spec()
+	return spec.Class.Limit()
+}
+
+// workTokens is how long the token of a call is good that has no deadline.
+const workTokens = 7 * 24 * time.Hour
+
+// open gives the call its deadline and its token, until end.
+func (r *Runner) open(ctx context.Context, spec pluginsdk.HookSpec, call *pluginsdk.Call, on *Occasion, plugin string,
+) (_ context.Context, end func()) {
+	now, limit := time.Now(), r.Limit(spec.Hook)
+	cancel := func() {}
+	good := now.Add(workTokens)
+	if spec.Class == pluginsdk.ClassWork {
+		ctx, cancel = whileAlive(ctx, limit)
+	} else {
+		call.Deadline = now.Add(limit)
+		if sooner, ok := ctx.Deadline(); ok && sooner.Before(call.Deadline) {
+			call.Deadline = sooner
+		}
+		good = call.Deadline
+	}
+	call.Token = r.tokens.Open(plugin, on.Origin, good)
+	ctx = pluginsdk.WithCall(ctx, *call)
+	if !call.Deadline.IsZero() {
+		ctx, cancel = context.WithDeadline(ctx, call.Deadline)
+	}
+	return ctx, func() {
+		cancel()
+		r.tokens.Close(call.Token)
+	}
+}
+
+// errSilent ends a call of the class work.
+type errSilent struct{ limit time.Duration }
+
+func (e errSilent) Error() string { return fmt.Sprintf("it has reported nothing for %s", e.limit) }
+
+// Unwrap makes it the deadline that it is.
+func (errSilent) Unwrap() error { return context.DeadlineExceeded }
+
+// whileAlive returns a context that ends when nothing has been reported on it
+// (pluginsdk.ReportProgress) for limit. What is reported goes on to the caller.
+func whileAlive(ctx context.Context, limit time.Duration) (context.Context, func()) {
+	alive, cancel := context.WithCancelCause(ctx)
+	silence := time.AfterFunc(limit, func() { cancel(errSilent{limit}) })
+	reported := pluginsdk.WithProgress(alive, func(progress pluginsdk.Progress) {
+		silence.Reset(limit)
+		pluginsdk.ReportProgress(ctx, progress)
+	})
+	return reported, func() {
+		silence.Stop()
+		cancel(nil)
+	}
+}
+
+// late says of a call that was ended for its silence that this was the reason.
+func late(ctx context.Context, err error) error {
+	if silent, ok := context.Cause(ctx).(errSilent); ok && err != nil { //nolint:errorlint // it is the cause itself
+		return pluginsdk.Errorf(pluginsdk.CodeDeadline, "%w", silent)
+	}
+	return err
+}
+
+// watch warns of the call when it is slow, until done.
+func (r *Runner) watch(on *Occasion, plugin string, hook pluginsdk.Hook) (done func()) {
+	since := time.Now()
+	timer := time.AfterFunc(r.config.Slow, func() {
+		r.config.Log.Warn("a run waits for a plugin", "run", on.Origin.RunID, "plugin", plugin, "hook", hook)
+		r.config.Waiting(on, plugin, hook, since)
+	})
+	return func() { timer.Stop() }
+}
+
+// budget counts the time that calls have taken.
+type budget struct {
+	mu    sync.Mutex
+	spent time.Duration
+}
+
+func (b *budget) reached(limit time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.spent >= limit
+}
+
+func (b *budget) add(took time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spent += took
+}

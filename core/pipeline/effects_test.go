@@ -1,0 +1,258 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func row(content string) *pluginsdk.Effects {
+	return &pluginsdk.Effects{Key: content, Rows: []pluginsdk.NewMessage{{
+		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: content,
+	}}}
+}
+
+func keys(effects []ledger.Effect) string {
+	var keys []string
+	for _, effect := range effects {
+		keys = append(keys, effect.Plugin+" "+effect.Key)
+	}
+	return strings.Join(keys, ", ")
+}
+
+// What a hook did to its run goes with the run's next commit, once, and with no
+// other.
+func TestEffectsGoWithTheNextCommit(t *testing.T) {
+	b := newBench("a")
+	b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "go"}}
+	b.plugins[0].cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+		return &pluginsdk.OnCommandResponse{Handled: true}, nil
+	}
+	b.plugins[0].effects = func(hook pluginsdk.Hook) *pluginsdk.Effects { return row(string(hook)) }
+	b.agent.answer = says("/go\nDone.")
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	for what, got := range map[string][2]string{
+		"5a": {keys(b.store.intents[0].Effects), "a OnBeforeRun, a OnPipelineStart, a OnMessage, a OnBeforeInvoke"},
+		"5b": {keys(b.store.results[0].Effects), ""},
+		"8":  {keys(b.store.commits[0].Effects), "a OnAfterInvoke, a OnCommand"},
+		"11": {keys(b.store.finishes[0].Effects), "a OnBeforeReply, a OnPipelineComplete"},
+	} {
+		if got[0] != got[1] {
+			t.Errorf("%s stores %q, want %q", what, got[0], got[1])
+		}
+	}
+}
+
+// What is told of a message that was steered in goes with the turn's result.
+func TestEffectsOfASteeredMessage(t *testing.T) {
+	b := newBench("a")
+	b.answers(pluginsdk.HookMessage)
+	b.plugins[0].effects = func(pluginsdk.Hook) *pluginsdk.Effects { return row(fmt.Sprint(len(b.agent.steered))) }
+	b.duringTurn(func() {
+		b.store.waiting = waiting(11)
+		b.line.Steer(context.Background(), "R")
+	})
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if got := keys(b.store.results[0].Effects); got != "a 1" {
+		t.Errorf("5b stores %q", got)
+	}
+}
+
+// An attempt that failed leaves its effects for the commit of its end; those that
+// an earlier commit has stored are not among them.
+func TestEffectsOfAFailedAttempt(t *testing.T) {
+	b := newBench("a")
+	b.plugins[0].effects = func(hook pluginsdk.Hook) *pluginsdk.Effects { return row(string(hook)) }
+	b.agent.answer = failsWith(&pluginsdk.Failure{Kind: pluginsdk.FailureAPI, Message: "overloaded", Retryable: true})
+	left, err := b.line.Handle(t.Context(), t.Context(), b.claim)
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || keys(left) != "a OnPipelineComplete" {
+		t.Errorf("left %q, %v", keys(left), err)
+	}
+	if err := b.line.Fail(t.Context(), b.claim, err, left); err != nil {
+		t.Fatal(err)
+	}
+	if got := keys(b.store.finishes[0].Effects); got != "a OnPipelineComplete" {
+		t.Errorf("the end stores %q", got)
+	}
+}
+
+// What a commit could not store is not forgotten.
+func TestEffectsOfACommitThatFailed(t *testing.T) {
+	b := newBench("a")
+	b.answers(pluginsdk.HookPipelineStart)
+	b.plugins[0].effects = func(hook pluginsdk.Hook) *pluginsdk.Effects { return row(string(hook)) }
+	b.store.fail["SaveIntent"] = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "away")
+	left, err := b.line.Handle(t.Context(), t.Context(), b.claim)
+	if err == nil || keys(left) != "a OnPipelineStart" {
+		t.Errorf("left %q, %v", keys(left), err)
+	}
+}
+
+// The rows of a run are bounded, whatever its plugins say.
+func TestEffectsOfARunAreBounded(t *testing.T) {
+	b := newBench("a", "b", "c")
+	for _, plugin := range b.plugins {
+		plugin.info.Manifest.Hooks = []pluginsdk.Hook{pluginsdk.HookPipelineStart}
+		plugin.effects = func(pluginsdk.Hook) *pluginsdk.Effects { return row(strings.Repeat("x", maxRunEffects/2)) }
+	}
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(b.store.intents[0].Effects); got != 2 {
+		t.Errorf("%d effects of half the bound are stored", got)
+	}
+}
+
+// Requests have the large parts for who asks for them, and for nobody else.
+func TestPartsOfRequestsAreForWhoNeedsThem(t *testing.T) {
+	b := newBench("a", "b")
+	hook := pluginsdk.HookPipelineComplete
+	b.plugins[1].info.Manifest.Needs = map[pluginsdk.Hook][]pluginsdk.Part{
+		hook: {pluginsdk.PartMessage, pluginsdk.PartEvents, pluginsdk.PartSteps},
+	}
+	b.duringTurn(func() {})
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	without, with := b.plugins[0].done[0], b.plugins[1].done[0]
+	if without.Message.Content != "" || without.Events != nil || without.Steps != nil || without.Message.ID != 10 {
+		t.Errorf("who asks for nothing gets %+v", without)
+	}
+	if with.Message.Content != "hello" || len(with.Events) == 0 || len(with.Steps) == 0 {
+		t.Errorf("who asks gets %+v", with)
+	}
+}
+
+// Words that are too long must not make a thread unusable: they are cut, with a
+// mark, wherever they come from.
+func TestOversizedWordsAreCut(t *testing.T) {
+	b := newBench("a", "b")
+	huge := strings.Repeat("x", 16<<20)
+	b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "go"}}
+	b.plugins[0].cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+		return &pluginsdk.OnCommandResponse{Handled: true, Reply: huge}, nil
+	}
+	b.plugins[0].before = func(*pluginsdk.OnBeforeInvokeRequest) (string, error) { return huge, nil }
+	b.plugins[0].reply = func(string) (string, error) { return huge, nil }
+	b.agent.answer = says("/go\nDone.")
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	rows := b.store.finishes[0].Rows
+	for what, text := range map[string]struct {
+		got  string
+		most int
+	}{
+		"prompt":        {b.agent.requests[0].Prompt, maxPrompt},
+		"command reply": {rows[0].Message.Content, maxCommandReply},
+		"reply":         {rows[1].Message.Content, maxReply},
+	} {
+		if len(text.got) > text.most+200 || !strings.Contains(text.got, "[cut here:") {
+			t.Errorf("%s: %d bytes, ends %q", what, len(text.got), text.got[max(0, len(text.got)-60):])
+		}
+	}
+}
+
+// Rows of others that are stored already are quoted as far as a prompt bears it.
+func TestPromptQuotesWithinBounds(t *testing.T) {
+	b := newBench()
+	for id := range int64(40) {
+		b.store.rows = append(b.store.rows, pluginsdk.Message{
+			ID: 6 + id, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Source: "p",
+			Content: fmt.Sprintf("row %d %s", id, strings.Repeat("x", 100<<10)),
+		})
+	}
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	prompt := b.agent.requests[0].Prompt
+	if len(prompt) > maxQuotes+maxQuoted+4096 || !strings.Contains(prompt, "row 39 ") || strings.Contains(prompt, "row 0 ") ||
+		!strings.Contains(prompt, "earlier ones are left out") {
+		t.Errorf("prompt of %d bytes: %.300s", len(prompt), prompt)
+	}
+}
+
+// After a crash the commands are those that the agent wrote when the result was
+// stored, although by then a plugin that declared one is gone.
+func TestCommandsAreThoseOfTheStoredResult(t *testing.T) {
+	b := newBench("a")
+	b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "first"}, {Name: "second"}}
+	var given []string
+	b.plugins[0].cmd = func(r *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+		given = append(given, r.Call.ID+" "+r.Name)
+		return &pluginsdk.OnCommandResponse{Handled: true}, nil
+	}
+	b.agent.answer = says("/first\n/second\nDone.")
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	before := slices.Clone(given)
+
+	// The daemon died after the second outcome, which is not stored, and now the
+	// plugin has only the second command.
+	result := b.store.results[0].Result
+	b.claim.Run.Step, b.claim.Run.Result, b.claim.Run.Commands = pluginsdk.StepInvoked, &result, b.store.results[0].Commands
+	b.claim.Run.Outcomes = b.store.outcomes[:1]
+	b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "second"}}
+	given = nil
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if len(before) != 2 || !slices.Equal(given, before[1:]) {
+		t.Errorf("given %q before, %q after", before, given)
+	}
+}
+
+// A panic of the pipeline itself ends the attempt as a failure does: who was told of
+// its start is told of its end.
+func TestPanicIsTheEndOfAnAttempt(t *testing.T) {
+	b := newBench("a")
+	b.agent.answer = func(context.Context, ledger.AgentRequest, func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+		panic("broken")
+	}
+	if err := b.handle(); pluginsdk.CodeOf(err) != pluginsdk.CodeInternal || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("%v", err)
+	}
+	if done := b.plugins[0].done; len(done) != 1 || done[0].Outcome != pluginsdk.OutcomeFailed {
+		t.Errorf("told %+v", done)
+	}
+}
+
+// An error of the database that will not pass ends the run: the agent is not paid
+// once more for it.
+func TestErrorThatWillNotPassIsNoReasonToTryAgain(t *testing.T) {
+	b := newBench()
+	b.store.fail["SaveResult"] = pluginsdk.Errorf(pluginsdk.CodeInternal, "the row is too big")
+	if err := b.handle(); pluginsdk.CodeOf(err) != pluginsdk.CodeInternal {
+		t.Errorf("%v", err)
+	}
+}
+
+// The agent itself can tell people elsewhere.
+func TestAgentNotifies(t *testing.T) {
+	b := newBench()
+	b.agent.answer = says("[COMMAND type=\"notify\" thread=\"primary\"]It is done.[/COMMAND]\n[COMMAND type=notify]x[/COMMAND]\nOK.")
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, row := range b.store.finishes[0].Rows {
+		said = append(said, row.Message.Content)
+	}
+	want := "told primary; The command notify was refused: thread or target is missing; OK."
+	if got := strings.Join(said, "; "); got != want {
+		t.Errorf("said %q", got)
+	}
+	if !slices.Contains(b.journal.lines, "notify R:notify:0: It is done. to primary") {
+		t.Errorf("%q", b.journal.lines)
+	}
+}

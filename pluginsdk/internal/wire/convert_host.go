@@ -1,0 +1,358 @@
+package wire
+
+import (
+	"github.com/seed-706843ae/harness/pluginsdk"
+	hostv1 "github.com/seed-706843ae/harness/proto/harness/host/v1"
+)
+
+func getThreadRequestTo(v pluginsdk.GetThreadRequest) *hostv1.GetThreadRequest {
+	return &hostv1.GetThreadRequest{
+		Id: v.ID,
+	}
+}
+
+func getThreadRequestFrom(m *hostv1.GetThreadRequest) pluginsdk.GetThreadRequest {
+	return pluginsdk.GetThreadRequest{
+		ID: m.GetId(),
+	}
+}
+
+func getThreadResponseTo(v pluginsdk.GetThreadResponse) *hostv1.GetThreadResponse {
+	return &hostv1.GetThreadResponse{
+		Thread: threadTo(v.Thread),
+	}
+}
+
+func getThreadResponseFrom(m *hostv1.GetThreadResponse) pluginsdk.GetThreadResponse {
+	return pluginsdk.GetThreadResponse{
+		Thread: threadFrom(m.GetThread()),
+	}
+}
+
+func listThreadsRequestTo(v pluginsdk.ListThreadsRequest) *hostv1.ListThreadsRequest {
+	return &hostv1.ListThreadsRequest{
+		Query: threadQueryTo(v.Query),
+	}
+}
+
+func listThreadsRequestFrom(m *hostv1.ListThreadsRequest) pluginsdk.ListThreadsRequest {
+	return pluginsdk.ListThreadsRequest{
+		Query: threadQueryFrom(m.GetQuery()),
+	}
+}
+
+func listThreadsResponseTo(v pluginsdk.ListThreadsResponse) *hostv1.ListThreadsResponse {
+	return &hostv1.ListThreadsResponse{
+		Threads: listTo(v.Threads, threadTo),
+	}
+}
+
+func listThreadsResponseFrom(m *hostv1.ListThreadsResponse) pluginsdk.ListThreadsResponse {
+	return pluginsdk.ListThreadsResponse{
+		Threads: listFrom(m.GetThreads(), threadFrom),
+	}
+}
+
+func createThreadRequestTo(v pluginsdk.CreateThreadRequest) *hostv1.CreateThreadRequest {
+	return &hostv1.CreateThreadRequest{
+		Thread: newThreadTo(v.Thread),
+	}
+}
+
+func createThreadRequestFrom(m *hostv1.CreateThreadRequest) pluginsdk.CreateThreadRequest {
+	return pluginsdk.CreateThreadRequest{
+		Thread: newThreadFrom(m.GetThread()),
+	}
+}
+
+func createThreadResponseTo(v pluginsdk.CreateThreadResponse) *hostv1.CreateThreadResponse {
+	return &hostv1.CreateThreadResponse{
+		Thread:  threadTo(v.Thread),
+		Existed: v.Existed,
+	}
+}
+
+func createThreadResponseFrom(m *hostv1.CreateThreadResponse) pluginsdk.CreateThreadResponse {
+	return pluginsdk.CreateThreadResponse{
+		Thread:  threadFrom(m.GetThread()),
+		Existed: m.GetExisted(),
+	}
+}
+
+func updateThreadRequestTo(v pluginsdk.UpdateThreadRequest) *hostv1.UpdateThreadRequest {
+	return &hostv1.UpdateThreadRequest{
+		Id:    v.ID,
+		Patch: threadPatchTo(v.Patch),
+	}
+}
+
+func updateThreadRequestFrom(m *hostv1.UpdateThreadRequest) pluginsdk.UpdateThreadRequest {
+	return pluginsdk.UpdateThreadRequest{
+		ID:    m.GetId(),
+		Patch: threadPatchFrom(m.GetPatch()),
+	}
+}
+
+func updateThreadResponseTo(v pluginsdk.UpdateThreadResponse) *hostv1.UpdateThreadResponse {
+	return &hostv1.UpdateThreadResponse{
+		Thread: threadTo(v.Thread),
+	}
+}
+
+func updateThreadResponseFrom(m *hostv1.UpdateThreadResponse) pluginsdk.UpdateThreadResponse {
+	return pluginsdk.UpdateThreadResponse{
+		Thread: threadFrom(m.GetThread()),
+	}
+}
+
+func submitMessageRequestTo(v pluginsdk.SubmitMessageRequest) *hostv1.SubmitMessageRequest {
+	return &hostv1.SubmitMessageRequest{
+		Submission: submissionTo(v.Submission),
+	}
+}
+
+func submitMessageRequestFrom(m *hostv1.SubmitMessageRequest) pluginsdk.SubmitMessageRequest {
+	return pluginsdk.SubmitMessageRequest{
+		Submission: submissionFrom(m.GetSubmission()),
+	}
+}
+
+func submitMessageResponseTo(v pluginsdk.SubmitMessageResponse) *hostv1.SubmitMessageResponse {
+	return &hostv1.SubmitMessageResponse{
+		Accepted: acceptedTo(v.Accepted),
+	}
+}
+
+func submitMessageResponseFrom(m *hostv1.SubmitMessageResponse) pluginsdk.SubmitMessageResponse {
+	return pluginsdk.SubmitMessageResponse{
+		Accepted: acceptedFrom(m.GetAccepted()),
+	}
+}
+
+func appendMessagesRequestTo(v pluginsdk.AppendMessagesRequest) *hostv1.AppendMessagesRequest {
+	return &hostv1.AppendMessagesRequest{
+		ThreadId: v.ThreadID,
+		Key:      v.Key,
+		Messages: listTo(v.Messages, newMessageTo),
+		Deliver:  v.Deliver,
+	}
+}
+
+func appendMessagesRequestFrom(m *hostv1.AppendMessagesRequest) pluginsdk.AppendMessagesRequest {
+	return pluginsdk.AppendMessagesRequest{
+		ThreadID: m.GetThreadId(),
+		Key:      m.GetKey(),
+		Messages: listFrom(m.GetMessages(), newMessageFrom),
+		Deliver:  m.GetDeliver(),
+	}
+}
+
+func appendMessagesResponseTo(v pluginsdk.AppendMessagesResponse) *hostv1.AppendMessagesResponse {
+	return &hostv1.AppendMessagesResponse{
+		Messages: listTo(v.Messages, messageTo),
+	}
+}
+
+func appendMessagesResponseFrom(m *hostv1.AppendMessagesResponse) pluginsdk.AppendMessagesResponse {
+	return pluginsdk.AppendMessagesResponse{
+		Messages: listFrom(m.GetMessages(), messageFrom),
+	}
+}
+
+func listMessagesRequestTo(v pluginsdk.ListMessagesRequest) *hostv1.ListMessagesRequest {
+	return &hostv1.ListMessagesRequest{
+		Query: messageQueryTo(v.Query),
+	}
+}
+
+func listMessagesRequestFrom(m *hostv1.ListMessagesRequest) pluginsdk.ListMessagesRequest {
+	return pluginsdk.ListMessagesRequest{
+		Query: messageQueryFrom(m.GetQuery()),
+	}
+}
+
+func listMessagesResponseTo(v pluginsdk.ListMessagesResponse) *hostv1.ListMessagesResponse {
+	return &hostv1.ListMessagesResponse{
+		Messages: listTo(v.Messages, messageTo),
+	}
+}
+
+func listMessagesResponseFrom(m *hostv1.ListMessagesResponse) pluginsdk.ListMessagesResponse {
+	return pluginsdk.ListMessagesResponse{
+		Messages: listFrom(m.GetMessages(), messageFrom),
+	}
+}
+
+func getRunRequestTo(v pluginsdk.GetRunRequest) *hostv1.GetRunRequest {
+	return &hostv1.GetRunRequest{
+		Id: v.ID,
+	}
+}
+
+func getRunRequestFrom(m *hostv1.GetRunRequest) pluginsdk.GetRunRequest {
+	return pluginsdk.GetRunRequest{
+		ID: m.GetId(),
+	}
+}
+
+func getRunResponseTo(v pluginsdk.GetRunResponse) *hostv1.GetRunResponse {
+	return &hostv1.GetRunResponse{
+		Run: runTo(v.Run),
+	}
+}
+
+func getRunResponseFrom(m *hostv1.GetRunResponse) pluginsdk.GetRunResponse {
+	return pluginsdk.GetRunResponse{
+		Run: runFrom(m.GetRun()),
+	}
+}
+
+func listRunsRequestTo(v pluginsdk.ListRunsRequest) *hostv1.ListRunsRequest {
+	return &hostv1.ListRunsRequest{
+		Query: runQueryTo(v.Query),
+	}
+}
+
+func listRunsRequestFrom(m *hostv1.ListRunsRequest) pluginsdk.ListRunsRequest {
+	return pluginsdk.ListRunsRequest{
+		Query: runQueryFrom(m.GetQuery()),
+	}
+}
+
+func listRunsResponseTo(v pluginsdk.ListRunsResponse) *hostv1.ListRunsResponse {
+	return &hostv1.ListRunsResponse{
+		Runs: listTo(v.Runs, runTo),
+	}
+}
+
+func listRunsResponseFrom(m *hostv1.ListRunsResponse) pluginsdk.ListRunsResponse {
+	return pluginsdk.ListRunsResponse{
+		Runs: listFrom(m.GetRuns(), runFrom),
+	}
+}
+
+func cancelRunRequestTo(v pluginsdk.CancelRunRequest) *hostv1.CancelRunRequest {
+	return &hostv1.CancelRunRequest{
+		Id:     v.ID,
+		Author: v.Author,
+	}
+}
+
+func cancelRunRequestFrom(m *hostv1.CancelRunRequest) pluginsdk.CancelRunRequest {
+	return pluginsdk.CancelRunRequest{
+		ID:     m.GetId(),
+		Author: m.GetAuthor(),
+	}
+}
+
+func cancelRunResponseTo(v pluginsdk.CancelRunResponse) *hostv1.CancelRunResponse {
+	return &hostv1.CancelRunResponse{
+		Run: runTo(v.Run),
+	}
+}
+
+func cancelRunResponseFrom(m *hostv1.CancelRunResponse) pluginsdk.CancelRunResponse {
+	return pluginsdk.CancelRunResponse{
+		Run: runFrom(m.GetRun()),
+	}
+}
+
+func retryRunRequestTo(v pluginsdk.RetryRunRequest) *hostv1.RetryRunRequest {
+	return &hostv1.RetryRunRequest{
+		Id: v.ID,
+	}
+}
+
+func retryRunRequestFrom(m *hostv1.RetryRunRequest) pluginsdk.RetryRunRequest {
+	return pluginsdk.RetryRunRequest{
+		ID: m.GetId(),
+	}
+}
+
+func retryRunResponseTo(v pluginsdk.RetryRunResponse) *hostv1.RetryRunResponse {
+	return &hostv1.RetryRunResponse{
+		Accepted: acceptedTo(v.Accepted),
+	}
+}
+
+func retryRunResponseFrom(m *hostv1.RetryRunResponse) pluginsdk.RetryRunResponse {
+	return pluginsdk.RetryRunResponse{
+		Accepted: acceptedFrom(m.GetAccepted()),
+	}
+}
+
+func stopThreadRequestTo(v pluginsdk.StopThreadRequest) *hostv1.StopThreadRequest {
+	return &hostv1.StopThreadRequest{
+		ThreadId: v.ThreadID,
+		Queue:    string(v.Queue),
+		Author:   v.Author,
+	}
+}
+
+func stopThreadRequestFrom(m *hostv1.StopThreadRequest) pluginsdk.StopThreadRequest {
+	return pluginsdk.StopThreadRequest{
+		ThreadID: m.GetThreadId(),
+		Queue:    pluginsdk.Queue(m.GetQueue()),
+		Author:   m.GetAuthor(),
+	}
+}
+
+func stopThreadResponseTo(v pluginsdk.StopThreadResponse) *hostv1.StopThreadResponse {
+	return &hostv1.StopThreadResponse{
+		Stopped: stoppedTo(v.Stopped),
+	}
+}
+
+func stopThreadResponseFrom(m *hostv1.StopThreadResponse) pluginsdk.StopThreadResponse {
+	return pluginsdk.StopThreadResponse{
+		Stopped: stoppedFrom(m.GetStopped()),
+	}
+}
+
+func listDeliveriesRequestTo(v pluginsdk.ListDeliveriesRequest) *hostv1.ListDeliveriesRequest {
+	return &hostv1.ListDeliveriesRequest{
+		Query: deliveryQueryTo(v.Query),
+	}
+}
+
+func listDeliveriesRequestFrom(m *hostv1.ListDeliveriesRequest) pluginsdk.ListDeliveriesRequest {
+	return pluginsdk.ListDeliveriesRequest{
+		Query: deliveryQueryFrom(m.GetQuery()),
+	}
+}
+
+func listDeliveriesResponseTo(v pluginsdk.ListDeliveriesResponse) *hostv1.ListDeliveriesResponse {
+	return &hostv1.ListDeliveriesResponse{
+		Deliveries: listTo(v.Deliveries, deliveryTo),
+	}
+}
+
+func listDeliveriesResponseFrom(m *hostv1.ListDeliveriesResponse) pluginsdk.ListDeliveriesResponse {
+	return pluginsdk.ListDeliveriesResponse{
+		Deliveries: listFrom(m.GetDeliveries(), deliveryFrom),
+	}
+}
+
+func retryDeliveryRequestTo(v pluginsdk.RetryDeliveryRequest) *hostv1.RetryDeliveryRequest {
+	return &hostv1.RetryDeliveryRequest{
+		Id: v.ID,
+	}
+}
+
+func retryDeliveryRequestFrom(m *hostv1.RetryDeliveryRequest) pluginsdk.RetryDeliveryRequest {
+	return pluginsdk.RetryDeliveryRequest{
+		ID: m.GetId(),
+	}
+}
+
+func retryDeliveryResponseTo(v pluginsdk.RetryDeliveryResponse) *hostv1.RetryDeliveryResponse {
+	return &hostv1.RetryDeliveryResponse{
+		Delivery: deliveryTo(v.Delivery),
+	}
+}
+
+func retryDeliveryResponseFrom(m *hostv1.RetryDeliveryResponse) pluginsdk.RetryDeliveryResponse {
+	return pluginsdk.RetryDeliveryResponse{
+		Delivery: deliveryFrom(m.GetDelivery()),
+	}
+}
