@@ -39,6 +39,21 @@ func sizeSQL(columns, free string) string {
 	return b.String()
 }
 
+// wordBytes is how long the words among the values of a row are together.
+func wordBytes(values []any) (n int64) {
+	for _, value := range values {
+		switch word := value.(type) {
+		case string:
+			n += int64(len(word))
+		case *string:
+			if word != nil {
+				n += int64(len(*word))
+			}
+		}
+	}
+	return n
+}
+
 // note adds the sizes of rows that are a plugin and a size each, times sign, and
 // returns how many they are. It closes them.
 func (s storedBytes) note(rows *sql.Rows, sign int64) (n int64, err error) {
