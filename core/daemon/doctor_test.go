@@ -211,6 +211,38 @@ func TestRunningIsAboutTheLock(t *testing.T) {
 	}
 }
 
+// An upgrade of the CLI can bring a tool that does what Harness does: whoever
+// runs doctor after it reads of it, until it is decided what becomes of it.
+func TestDoctorNamesNewToolsOfTheAgent(t *testing.T) {
+	config := ailing(t)
+	config.Agent = "claude"
+	file := config.agentSeen().NewTools
+	silent := func() {
+		t.Helper()
+		for _, got := range Doctor(t.Context(), config) {
+			if got.Name == "agent's tools" {
+				t.Errorf("it says %q", got.Detail)
+			}
+		}
+	}
+	silent()
+	if err := os.WriteFile(file, []byte(`{"version":"9.0.0","tools":["Bash","Alarm","Bell"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := check(t, config, "agent's tools")
+	wantCheck(t, got, false, "9.0.0 has tools that this version of Harness does not know: Alarm, Bell")
+	if !got.Optional {
+		t.Error("Harness works with a tool that it does not know")
+	}
+	config.AllowedTools, config.DisallowedTools = []string{"Bell"}, []string{"Alarm"}
+	silent()
+	config.AllowedTools = nil
+	if err := os.WriteFile(file, []byte(`oops`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantCheck(t, check(t, config, "agent's tools"), false, "agent-tools.json")
+}
+
 func TestDoctorLooksAtTheDatabase(t *testing.T) {
 	config := ailing(t)
 	wantCheck(t, check(t, config, "database"), true, "there is none yet")

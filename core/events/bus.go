@@ -109,16 +109,16 @@ func (b *Bus) Position() pluginsdk.Position {
 // Since returns the events after a position that are still kept, at most limit
 // (0: 1000). A position of another boot, or one no longer kept, gets Resync.
 // The zero position asks for where the stream stands now: no events, Next set.
-func (b *Bus) Since(after pluginsdk.Position, limit int) pluginsdk.EventPage {
+func (b *Bus) Since(after pluginsdk.Position, limit int) pluginsdk.ListEventsResponse {
 	if limit <= 0 || limit > 1000 {
 		limit = 1000
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if after == (pluginsdk.Position{}) {
-		return pluginsdk.EventPage{Next: pluginsdk.Position{Boot: b.boot, Seq: b.seq}}
+		return pluginsdk.ListEventsResponse{Next: pluginsdk.Position{Boot: b.boot, Seq: b.seq}}
 	}
-	page := pluginsdk.EventPage{}
+	page := pluginsdk.ListEventsResponse{}
 	if !b.keeps(after) {
 		page.Resync = true
 		after.Seq = b.ring.oldest(b.seq) - 1

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -23,6 +24,15 @@ func (h *Host) Answering(run string, hook pluginsdk.Hook) []*Instance {
 	return answering
 }
 
+// Instance returns the enabled plugin of that name; false: there is none.
+func (h *Host) Instance(name string) (*Instance, bool) {
+	instance, ok := h.current.Load(name)
+	if !ok {
+		return nil, false
+	}
+	return instance.(*Instance), true
+}
+
 // Hold says that a run begins: for all its calls it keeps to the version of a
 // plugin that answers the first.
 func (h *Host) Hold(run string) { h.held.Store(run, true) }
@@ -38,7 +48,7 @@ func (h *Host) Release(run string) {
 }
 
 // Live puts what is known of a plugin at this moment into its row.
-func (h *Host) Live(row pluginsdk.PluginInfo) pluginsdk.PluginInfo {
+func (h *Host) Live(row ledger.Plugin) ledger.Plugin {
 	if instance, ok := h.current.Load(row.Name); ok {
 		instance.(*Instance).live(&row)
 	}

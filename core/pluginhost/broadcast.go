@@ -23,16 +23,19 @@ func (i *Instance) subscribe(v *version) {
 		last := events[len(events)-1]
 		call := pluginsdk.Call{ID: fmt.Sprintf("broadcast:%s:%d", last.Boot, last.Seq), Attempt: 1}
 		return i.tell(ctx, v, pluginsdk.HookBroadcast, call, func(ctx context.Context) error {
-			return v.process.OnBroadcast(ctx, events)
+			_, err := v.process.OnBroadcast(ctx, &pluginsdk.OnBroadcastRequest{Events: events})
+			return err
 		})
 	})
 	v.stopEvents = sync.OnceFunc(func() { v.heard = stop() })
 }
 
 // takeOver ends a version's events, and has the one that replaces it begin where
-// they ended, unless it begins earlier.
+// they ended, unless it begins earlier. The old one's checks are of no interest any
+// more.
 func (v *version) takeOver(old *version) {
 	old.stopEvents()
+	old.stopChecks()
 	if old.process.Manifest().Answers(pluginsdk.HookBroadcast) && old.heard.Seq < v.heard.Seq {
 		v.heard = old.heard
 	}

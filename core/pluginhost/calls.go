@@ -30,8 +30,30 @@ func (i *Instance) Do(ctx context.Context, run string, hook pluginsdk.Hook, call
 	defer i.attend(c.version)()
 	began := time.Now()
 	err = i.redacted(fn(c.version.process))
-	i.judge(ctx, c.version, hook, callID, time.Since(began), err)
+	took := time.Since(began)
+	if spec, _ := hook.Spec(); run != "" && spec.Runner != pluginsdk.RunOne { // that one is waited for by who asked it
+		i.figures.waited(took)
+	}
+	i.judge(ctx, c.version, hook, callID, took, err)
 	return err
+}
+
+// Charge counts rows against the plugin that a hook of it wanted to have stored with
+// its run, and that were not, and says why in its log.
+func (h *Host) Charge(plugin string, rows int, why string) {
+	if instance, ok := h.current.Load(plugin); ok {
+		instance.(*Instance).charge(rows, why)
+	}
+}
+
+func (i *Instance) charge(rows int, why string) {
+	i.figures.charge(rows)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if now := time.Now(); !i.ended && now.Sub(i.charged) > noteEvery {
+		i.charged = now
+		i.host.logs.of(i.name).note(slog.LevelWarn, fmt.Sprintf("rows that were not stored: %d: %s", rows, i.redact(why)))
+	}
 }
 
 // Do calls fn with the process of the plugin of that name, as Instance.Do.
@@ -56,14 +78,19 @@ func (i *Instance) redacted(err error) error {
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
 		return &pluginsdk.Error{Code: pluginsdk.CodeDeadline, Message: words, Cause: context.DeadlineExceeded}
+	case errors.Is(err, launch.ErrTooLarge):
+		return &pluginsdk.Error{Code: pluginsdk.CodeOf(err), Message: words, Cause: launch.ErrTooLarge}
 	}
 	return pluginsdk.Errorf(pluginsdk.CodeOf(err), "%s", words)
 }
 
 // judge keeps account of a call, counts a failed one against the plugin and
 // watches one that came too late. A caller that gave up by itself is nobody's
-// failure.
+// failure, and what was too large to be sent is none of the plugin's.
 func (i *Instance) judge(ctx context.Context, v *version, hook pluginsdk.Hook, callID string, took time.Duration, err error) {
+	if errors.Is(err, launch.ErrTooLarge) {
+		return
+	}
 	if ctx.Err() != nil {
 		err = nil
 	}
@@ -182,6 +209,7 @@ func (i *Instance) release(c asking, err error) {
 	switch code := pluginsdk.CodeOf(err); {
 	case err == nil:
 		v.onTrial, v.delays = false, 0
+	case errors.Is(err, launch.ErrTooLarge): // it was not asked
 	case code != pluginsdk.CodeUnavailable && code != pluginsdk.CodeCancelled && !errors.Is(err, context.DeadlineExceeded):
 		v.onTrial = false
 	}
@@ -230,14 +258,14 @@ func (i *Instance) count(v *version, hook pluginsdk.Hook, err error) {
 }
 
 // flush stores the failures counted since the last time, and now and then the
-// ledger.
+// figures.
 func (i *Instance) flush(ctx context.Context) {
 	i.mu.Lock()
 	restarts := i.restarts
 	i.mu.Unlock()
 	if i.figures.due(time.Now()) {
-		if err := i.host.store.SavePluginLedger(ctx, i.name, i.figures.ledger(restarts)); err != nil {
-			i.log.Warn("ledger of a plugin cannot be stored", "err", err)
+		if err := i.host.store.SavePluginFigures(ctx, i.name, i.figuresNow(restarts)); err != nil {
+			i.log.Warn("figures of a plugin cannot be stored", "err", err)
 		}
 	}
 	i.storeQuarantine(ctx)

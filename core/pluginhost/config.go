@@ -12,11 +12,16 @@ import (
 
 // Store is what the host needs of the database.
 type Store interface {
-	Plugins(ctx context.Context) ([]pluginsdk.PluginInfo, error)
-	RegisterPlugin(ctx context.Context, info pluginsdk.PluginInfo) error
+	// Plugins returns the registry in the operator's order.
+	Plugins(ctx context.Context) ([]ledger.Plugin, error)
+	RegisterPlugin(ctx context.Context, info ledger.Plugin) error
 	SetPluginQuarantine(ctx context.Context, name, reason string) error
-	SetPluginGrants(ctx context.Context, name string, granted []pluginsdk.Capability, env []string) error
-	SavePluginLedger(ctx context.Context, name string, ledger pluginsdk.PluginLedger) error
+	// EditPlugin changes a row by what edit makes of it, and notes in the audit log who
+	// did what to it, with the detail that edit returns: both or nothing.
+	EditPlugin(ctx context.Context, name, who, action string, edit func(row *ledger.Plugin) (detail string, err error)) error
+	SavePluginFigures(ctx context.Context, name string, figures pluginsdk.PluginFigures) error
+	// SavePluginChecks keeps what the plugin has just said of its surroundings.
+	SavePluginChecks(ctx context.Context, name string, checks []pluginsdk.Check) error
 	Audit(ctx context.Context, who, action, target, detail string) error
 	SavePluginManifest(ctx context.Context, name string, manifest pluginsdk.Manifest) error
 	SavePluginState(ctx context.Context, name string, seen ledger.PluginSeen) error
@@ -54,11 +59,14 @@ type Config struct {
 
 	// Verify is asked before each start whether the executable is the one that
 	// was pinned. Nil accepts any.
-	Verify func(ctx context.Context, row pluginsdk.PluginInfo) error
+	Verify func(ctx context.Context, row ledger.Plugin) error
 	// Settings returns what a plugin is given for its row. Nil gives the row's.
-	Settings func(ctx context.Context, row pluginsdk.PluginInfo) (Settings, error)
+	Settings func(ctx context.Context, row ledger.Plugin) (Settings, error)
 	// Gone is told of a plugin whose row was removed. It may be nil.
 	Gone func(plugin string)
+	// HostFigures returns what a plugin has called of the host, by service and method
+	// as in Messages.Append, and how many of the calls a quota refused. Nil: nothing.
+	HostFigures func(plugin string) (calls map[string]pluginsdk.CallFigures, heldBack int64)
 	// Reserved are the commands of the core, which no plugin can have.
 	Reserved []string
 
@@ -75,6 +83,9 @@ type Config struct {
 	// Watch is how often a plugin's processes are looked at; default 1 s. Its
 	// health is asked for at every fifth look.
 	Watch time.Duration
+	// CheckEvery is how often a plugin that answers OnCheck is asked; default 1 min.
+	// The first time is soon after it serves.
+	CheckEvery time.Duration
 	// A plugin that failed Failures times within Window is put in quarantine;
 	// default 5 in 10 min.
 	Failures int
@@ -100,7 +111,7 @@ func (c Config) withDefaults() Config {
 		&c.Poll: time.Second, &c.StartTimeout: 10 * time.Second, &c.StopTimeout: 5 * time.Second,
 		&c.BackoffBase: time.Second, &c.BackoffMax: time.Minute,
 		&c.Patience: 5 * time.Second, &c.LateGrace: 5 * time.Second, &c.Handover: 5 * time.Minute,
-		&c.Watch: time.Second, &c.Window: 10 * time.Minute,
+		&c.Watch: time.Second, &c.CheckEvery: time.Minute, &c.Window: 10 * time.Minute,
 	} {
 		if *field == 0 {
 			*field = value
@@ -111,9 +122,12 @@ func (c Config) withDefaults() Config {
 	}
 	c.Limits = limitsOf(c.Limits, pluginsdk.PluginLimits{MemoryBytes: 1 << 30, Processes: 64, OpenFiles: 1024})
 	if c.Settings == nil {
-		c.Settings = func(_ context.Context, row pluginsdk.PluginInfo) (Settings, error) {
+		c.Settings = func(_ context.Context, row ledger.Plugin) (Settings, error) {
 			return Settings{Values: row.Settings}, nil
 		}
+	}
+	if c.HostFigures == nil {
+		c.HostFigures = func(string) (map[string]pluginsdk.CallFigures, int64) { return nil, 0 }
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // configure reads the settings of a row. Those that are wrong have a problem,
 // and the last good ones in their place; without any the plugin is refused.
-func (i *Instance) configure(ctx context.Context, row pluginsdk.PluginInfo) error {
+func (i *Instance) configure(ctx context.Context, row ledger.Plugin) error {
 	settings, err := i.host.config.Settings(ctx, row)
 	if last := i.settings.Load(); err != nil && last != nil {
 		settings.Values = last.Values
@@ -29,7 +30,7 @@ func (i *Instance) configure(ctx context.Context, row pluginsdk.PluginInfo) erro
 
 // hasOldSettings reports whether a version was configured with others than are
 // wanted.
-func (i *Instance) hasOldSettings(v *version, wanted *pluginsdk.PluginInfo) bool {
+func (i *Instance) hasOldSettings(v *version, wanted *ledger.Plugin) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return v.configured != settingsOf(wanted)
@@ -47,7 +48,7 @@ func (i *Instance) keepTold(v *version) {
 
 // tellSettings gives a version the settings of a row while it runs. One word is
 // on its way at a time; when there are newer ones after it, they are the next.
-func (i *Instance) tellSettings(v *version, row pluginsdk.PluginInfo) {
+func (i *Instance) tellSettings(v *version, row ledger.Plugin) {
 	i.mu.Lock()
 	busy := v.telling
 	v.telling = true
@@ -73,7 +74,7 @@ func (i *Instance) tellSettings(v *version, row pluginsdk.PluginInfo) {
 // offerSettings reports false when the settings could not be read, which is
 // tried again after the next reading of the registry. What a plugin refuses is
 // not offered again.
-func (i *Instance) offerSettings(v *version, row pluginsdk.PluginInfo) bool {
+func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), tellTimeout+time.Second)
 	defer cancel()
 	row.Manifest = v.process.Manifest()
@@ -87,7 +88,8 @@ func (i *Instance) offerSettings(v *version, row pluginsdk.PluginInfo) bool {
 	}
 	call := pluginsdk.Call{ID: "settings:" + i.name, Attempt: 1}
 	err := i.tell(ctx, v, pluginsdk.HookSettingsChange, call, func(ctx context.Context) error {
-		return v.process.OnSettingsChange(ctx, pluginsdk.SettingsChange{Call: call, Settings: settings.Values})
+		_, err := v.process.OnSettingsChange(ctx, &pluginsdk.OnSettingsChangeRequest{Settings: settings.Values})
+		return err
 	})
 	if err != nil {
 		i.log.Warn("plugin refused its new settings", "err", err)

@@ -1,44 +1,70 @@
 package pluginhost
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // core is the name under which the core's own commands are in a Conflict.
 const core = "the core"
 
-// Conflict is a command that two want.
+// Conflict is a command, or a source of threads, that two want.
 type Conflict struct {
-	Command string
+	Command string // without the slash
+	Source  string // when it is no command
 	Owner   string // a plugin, or "the core"
 }
 
-func (c Conflict) String() string { return fmt.Sprintf("/%s is %s's", c.Command, c.Owner) }
+// What names what the two want: /COMMAND, or the source SOURCE.
+func (c Conflict) What() string {
+	if c.Source != "" {
+		return "the source " + c.Source
+	}
+	return "/" + c.Command
+}
 
-// Conflicts returns the commands of a plugin that the core or another enabled
-// plugin has, by the rows of the registry. It says nothing of *, which takes
-// what nobody else has.
-func Conflicts(plugin pluginsdk.PluginInfo, rows []pluginsdk.PluginInfo, reserved []string) []Conflict {
+func (c Conflict) String() string { return fmt.Sprintf("%s is %s's", c.What(), c.Owner) }
+
+// Conflicts returns what a plugin would have in vain, or take from another, if it
+// were turned on, by the rows of the registry: the commands that the core or another
+// enabled plugin has, and the sources that another enabled plugin names, or any
+// other that is before it in the operator's order. It says nothing of the command *,
+// which takes what nobody else has.
+func Conflicts(plugin ledger.Plugin, rows []ledger.Plugin, reserved []string) []Conflict {
 	owners := make(map[string]string)
+	sources := make(map[string]string)
 	for _, row := range rows {
-		if row.Enabled && row.Name != plugin.Name {
-			own(owners, row)
+		if row.Name == plugin.Name {
+			continue
+		}
+		if row.Enabled {
+			own(owners, row.PluginInfo)
+		}
+		if row.Enabled || earlier(row.PluginInfo, plugin.PluginInfo) {
+			ownSources(sources, row.Name, speaks(row.Name, row.Manifest))
 		}
 	}
-	return conflicts(plugin, owners, reserved)
+	found := conflicts(plugin.PluginInfo, owners, reserved)
+	return append(found, sourceConflicts(plugin.Name, speaks(plugin.Name, plugin.Manifest), sources)...)
+}
+
+// earlier reports whether a comes before b in the operator's order.
+func earlier(a, b pluginsdk.PluginInfo) bool {
+	return cmp.Or(cmp.Compare(a.Position, b.Position), cmp.Compare(a.Name, b.Name)) < 0
 }
 
 // Conflict is Conflicts as an error (CodeConflict), nil when there is none.
-func (h *Host) Conflict(plugin pluginsdk.PluginInfo, rows []pluginsdk.PluginInfo) error {
+func (h *Host) Conflict(plugin ledger.Plugin, rows []ledger.Plugin) error {
 	found := Conflicts(plugin, rows, h.config.Reserved)
 	if len(found) == 0 {
 		return nil
 	}
-	return pluginsdk.Errorf(pluginsdk.CodeConflict, "the plugin %s has commands that are another's: %s", plugin.Name, listedConflicts(found))
+	return pluginsdk.Errorf(pluginsdk.CodeConflict, "the plugin %s wants what is another's: %s", plugin.Name, listedConflicts(found))
 }
 
 func listedConflicts(found []Conflict) string {
@@ -60,6 +86,15 @@ func conflicts(plugin pluginsdk.PluginInfo, owners map[string]string, reserved [
 	return found
 }
 
+func sourceConflicts(plugin string, sources []string, owners map[string]string) (found []Conflict) {
+	for _, source := range sources {
+		if owner, taken := owners[source]; taken && owner != plugin {
+			found = append(found, Conflict{Source: source, Owner: owner})
+		}
+	}
+	return found
+}
+
 // own makes the plugin the owner of its commands that nobody has.
 func own(owners map[string]string, plugin pluginsdk.PluginInfo) {
 	for _, command := range plugin.Manifest.Commands {
@@ -69,13 +104,30 @@ func own(owners map[string]string, plugin pluginsdk.PluginInfo) {
 	}
 }
 
+// ownSources makes the plugin the owner of its sources that nobody has.
+func ownSources(owners map[string]string, plugin string, sources []string) {
+	for _, source := range sources {
+		if _, taken := owners[source]; !taken {
+			owners[source] = plugin
+		}
+	}
+}
+
 // markConflicts notes on each instance, in the operator's order, which of its
-// commands are another's: the first in the order is asked first.
-func markConflicts(instances []*Instance, reserved []string) {
+// commands and sources are another's: the first in the order is asked first.
+func (h *Host) markConflicts(instances []*Instance) {
 	owners := make(map[string]string)
+	sources := h.sourceOwners()
 	for _, instance := range instances {
 		info := *instance.Info()
-		instance.setConflict(listedConflicts(conflicts(info, owners, reserved)))
+		var words []string
+		if found := conflicts(info, owners, h.config.Reserved); len(found) > 0 {
+			words = append(words, "commands: "+listedConflicts(found))
+		}
+		if found := sourceConflicts(info.Name, speaks(info.Name, info.Manifest), sources); len(found) > 0 {
+			words = append(words, "sources: "+listedConflicts(found))
+		}
+		instance.setConflict(strings.Join(words, "; "))
 		own(owners, info)
 	}
 }

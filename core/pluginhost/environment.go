@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -22,7 +23,7 @@ func Withheld(name string) bool { return slices.Contains(withheld, name) }
 
 // environment returns the whole environment of a plugin's process: besides the
 // above, what its manifest asks for and an operator granted.
-func (h *Host) environment(row pluginsdk.PluginInfo) []string {
+func (h *Host) environment(row ledger.Plugin) []string {
 	env := []string{"HARNESS_OWNER=" + h.config.Owner}
 	for _, name := range passed {
 		if value, ok := os.LookupEnv(name); ok {
@@ -43,7 +44,7 @@ func (h *Host) environment(row pluginsdk.PluginInfo) []string {
 
 // granted are the variables that a plugin both asks for and was granted. One
 // that was never started has not said yet what it asks for.
-func granted(row pluginsdk.PluginInfo) []string {
+func granted(row ledger.Plugin) []string {
 	if row.Manifest.Name == "" {
 		return row.GrantedEnv
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -55,7 +56,7 @@ func TestASupervisorThatPanicsStartsAnew(t *testing.T) {
 // tried again.
 func TestAReplacementThatPanicsIsTriedAgain(t *testing.T) {
 	var bugs bugs
-	config := Config{Settings: func(_ context.Context, row pluginsdk.PluginInfo) (Settings, error) {
+	config := Config{Settings: func(_ context.Context, row ledger.Plugin) (Settings, error) {
 		bugs.step(row.Manifest.Version)
 		return Settings{}, nil
 	}}
@@ -74,14 +75,14 @@ func TestAReplacementThatPanicsIsTriedAgain(t *testing.T) {
 // Settings that a bug kept from a plugin reach it after the next reading.
 func TestSettingsReachAPluginAfterAPanic(t *testing.T) {
 	var bugs bugs
-	config := Config{Settings: func(_ context.Context, row pluginsdk.PluginInfo) (Settings, error) {
+	config := Config{Settings: func(_ context.Context, row ledger.Plugin) (Settings, error) {
 		bugs.step(string(row.Settings))
 		return Settings{Values: row.Settings}, nil
 	}}
 	h, r := startOn(t, config, &bus{}, "listens")
 	i := serving(t, h, r, "listens")
 	bugs.add(`{"a":1}`, 2)
-	_ = r.edit("listens", func(p *pluginsdk.PluginInfo) { p.Settings = []byte(`{"a":1}`) })
+	_ = r.edit("listens", func(p *ledger.Plugin) { p.Settings = []byte(`{"a":1}`) })
 	waitFor(t, func() bool {
 		return !i.hasOldSettings(i.current(), i.wanted.Load()) && string(i.wanted.Load().Settings) == `{"a":1}`
 	})

@@ -1,36 +1,33 @@
 package pluginhost
 
 import (
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/tally"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
 
-// recentCalls is how many calls of a hook its quantiles are taken from.
-const recentCalls = 512
+// slowInRun is how long a call in a run takes before it counts as slow.
+const slowInRun = time.Second
 
 // figures are what an instance counts of its plugin.
 type figures struct {
-	mu    sync.Mutex
-	since time.Time
-	hooks map[pluginsdk.Hook]*hookFigures
-	usage map[*version]launch.Usage // of the versions that run
-	spent float64                   // CPU seconds of those that are gone
-	dirty bool                      // calls were counted since the last snapshot that was stored
-	saved time.Time
-}
-
-type hookFigures struct {
-	calls, errors, timeouts int64
-	recent                  [recentCalls]time.Duration
+	mu      sync.Mutex
+	since   time.Time
+	hooks   map[pluginsdk.Hook]*tally.Calls
+	slow    int64                     // calls in runs
+	dropped int64                     // rows of effects
+	usage   map[*version]launch.Usage // of the versions that run
+	spent   float64                   // CPU seconds of those that are gone
+	dirty   bool                      // something was counted since the last snapshot that was stored
+	saved   time.Time
 }
 
 func newFigures() *figures {
 	return &figures{
-		since: time.Now(), hooks: make(map[pluginsdk.Hook]*hookFigures), usage: make(map[*version]launch.Usage),
+		since: time.Now(), hooks: make(map[pluginsdk.Hook]*tally.Calls), usage: make(map[*version]launch.Usage),
 	}
 }
 
@@ -40,19 +37,30 @@ func (f *figures) record(hook pluginsdk.Hook, took time.Duration, err error) {
 	defer f.mu.Unlock()
 	h := f.hooks[hook]
 	if h == nil {
-		h = &hookFigures{}
+		h = &tally.Calls{}
 		f.hooks[hook] = h
 	}
-	h.recent[h.calls%recentCalls] = took
-	h.calls++
+	h.Record(took, err)
 	f.dirty = true
-	if err == nil {
+}
+
+// waited counts a call that a run waited for.
+func (f *figures) waited(took time.Duration) {
+	if took <= slowInRun {
 		return
 	}
-	h.errors++
-	if pluginsdk.CodeOf(err) == pluginsdk.CodeDeadline {
-		h.timeouts++
-	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.slow++
+	f.dirty = true
+}
+
+// charge counts rows that were not stored.
+func (f *figures) charge(rows int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dropped += int64(rows)
+	f.dirty = true
 }
 
 // measured takes the latest reading of a version's processes.
@@ -70,49 +78,46 @@ func (f *figures) ended(v *version) {
 	delete(f.usage, v)
 }
 
-// ledger returns the figures as they are now.
-func (f *figures) ledger(restarts int) pluginsdk.PluginLedger {
+// snapshot returns the figures as they are now, but for what the plugin has asked of
+// the host.
+func (f *figures) snapshot(restarts int) pluginsdk.PluginFigures {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	ledger := pluginsdk.PluginLedger{
-		Hooks:      make(map[pluginsdk.Hook]pluginsdk.HookFigures, len(f.hooks)),
+	now := pluginsdk.PluginFigures{
+		Hooks: make(map[pluginsdk.Hook]pluginsdk.CallFigures, len(f.hooks)),
+		Slow:  f.slow, RowsDropped: f.dropped,
 		CPUSeconds: f.spent, Restarts: restarts, Since: f.since, At: time.Now(),
 	}
 	for _, usage := range f.usage {
-		ledger.RSSBytes += usage.RSSBytes
-		ledger.CPUSeconds += usage.CPUSeconds
-		ledger.Processes += usage.Processes
+		now.RSSBytes += usage.RSSBytes
+		now.CPUSeconds += usage.CPUSeconds
+		now.Processes += usage.Processes
 	}
 	for hook, h := range f.hooks {
-		ledger.Calls += h.calls
-		ledger.Errors += h.errors
-		ledger.Timeouts += h.timeouts
-		ledger.Hooks[hook] = h.summary()
+		calls := h.Figures()
+		now.Calls += calls.Calls
+		now.Errors += calls.Errors
+		now.Timeouts += calls.Timeouts
+		now.Hooks[hook] = calls
 	}
-	return ledger
+	return now
 }
 
-func (h *hookFigures) summary() pluginsdk.HookFigures {
-	recent := slices.Sorted(slices.Values(h.recent[:min(h.calls, recentCalls)]))
-	return pluginsdk.HookFigures{
-		Calls: h.calls, Errors: h.errors, Timeouts: h.timeouts,
-		P50: quantile(recent, 0.50), P99: quantile(recent, 0.99),
-	}
+// figuresNow are the plugin's figures, with what it has asked of the host.
+func (i *Instance) figuresNow(restarts int) pluginsdk.PluginFigures {
+	now := i.figures.snapshot(restarts)
+	now.Host, now.HeldBack = i.host.config.HostFigures(i.name)
+	return now
 }
 
-// quantile is the nearest rank; sorted must be, and not empty.
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	return sorted[int(q*float64(len(sorted)-1)+0.5)]
-}
-
-// The ledger is stored for who asks while the daemon is down or has no web:
+// The figures are stored for who asks while the daemon is down or has no web:
 // soon after calls, seldom without.
 const (
 	saveBusy = 2 * time.Second
 	saveIdle = 15 * time.Second
 )
 
-// due reports whether the ledger is to be stored now, and notes that it is.
+// due reports whether the figures are to be stored now, and notes that they are.
 func (f *figures) due(now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -75,7 +75,7 @@ func (p *part) Deactivate(context.Context) error {
 	return nil
 }
 
-func (p *part) OnCommand(_ context.Context, c pluginsdk.Command) (pluginsdk.CommandResult, error) {
+func (p *part) OnCommand(_ context.Context, c *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
 	word, rest, _ := strings.Cut(c.Body, " ")
 	switch word {
 	case "die":
@@ -87,13 +87,13 @@ func (p *part) OnCommand(_ context.Context, c pluginsdk.Command) (pluginsdk.Comm
 	case "eat":
 		p.eat()
 	case "environment":
-		return pluginsdk.CommandResult{Handled: true, Reply: strings.Join(os.Environ(), "\n")}, nil
+		return &pluginsdk.OnCommandResponse{Handled: true, Reply: strings.Join(os.Environ(), "\n")}, nil
 	case "version":
-		return pluginsdk.CommandResult{Handled: true, Reply: p.version}, nil
+		return &pluginsdk.OnCommandResponse{Handled: true, Reply: p.version}, nil
 	case "log":
 		slog.Warn(rest, "key", rest, rest, "value")
 	}
-	return pluginsdk.CommandResult{Handled: true, Reply: p.name}, nil
+	return &pluginsdk.OnCommandResponse{Handled: true, Reply: p.name}, nil
 }
 
 var eaten []byte
@@ -109,19 +109,19 @@ func (p *part) eat() {
 // gate is a plugin that a run must not go on without.
 type gate struct{ part }
 
-func (*gate) OnBeforeRun(context.Context, pluginsdk.RunStart) (pluginsdk.Verdict, error) {
-	return pluginsdk.Verdict{Allow: true}, nil
+func (*gate) OnBeforeRun(context.Context, *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
+	return nil, nil
 }
 
 // listener answers what the host itself asks, as the event or the setting says.
 type listener struct{ part }
 
-func (*listener) OnBroadcast(_ context.Context, events []pluginsdk.Event) error {
-	return misbehave(string(events[0].Type))
+func (*listener) OnBroadcast(_ context.Context, r *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
+	return nil, misbehave(string(r.Events[0].Type))
 }
 
-func (*listener) OnSettingsChange(_ context.Context, change pluginsdk.SettingsChange) error {
-	return misbehave(string(change.Settings))
+func (*listener) OnSettingsChange(_ context.Context, r *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
+	return nil, misbehave(string(r.Settings))
 }
 
 func misbehave(how string) error {
@@ -144,7 +144,7 @@ func misbehave(how string) error {
 // registry is a Store in memory that wakes who waits for a change.
 type registry struct {
 	mu      sync.Mutex
-	rows    []pluginsdk.PluginInfo
+	rows    []ledger.Plugin
 	audit   []string
 	changed chan struct{}
 	bugs    bugs
@@ -168,16 +168,16 @@ func (b *bugs) step(name string) {
 
 func newRegistry() *registry { return &registry{changed: make(chan struct{})} }
 
-func (r *registry) Plugins(context.Context) ([]pluginsdk.PluginInfo, error) {
+func (r *registry) Plugins(context.Context) ([]ledger.Plugin, error) {
 	r.bugs.step("read")
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rows := slices.Clone(r.rows)
-	slices.SortFunc(rows, func(a, b pluginsdk.PluginInfo) int { return a.Position - b.Position })
+	slices.SortFunc(rows, func(a, b ledger.Plugin) int { return a.Position - b.Position })
 	return rows, nil
 }
 
-func (r *registry) RegisterPlugin(_ context.Context, info pluginsdk.PluginInfo) error {
+func (r *registry) RegisterPlugin(_ context.Context, info ledger.Plugin) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rows = append(r.rows, info)
@@ -185,7 +185,7 @@ func (r *registry) RegisterPlugin(_ context.Context, info pluginsdk.PluginInfo) 
 }
 
 // edit changes a row as an operator, or the host, does.
-func (r *registry) edit(name string, change func(*pluginsdk.PluginInfo)) error {
+func (r *registry) edit(name string, change func(*ledger.Plugin)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.rows {
@@ -199,27 +199,42 @@ func (r *registry) edit(name string, change func(*pluginsdk.PluginInfo)) error {
 }
 
 func (r *registry) SavePluginManifest(_ context.Context, name string, m pluginsdk.Manifest) error {
-	return r.edit(name, func(p *pluginsdk.PluginInfo) { p.Manifest = m })
+	return r.edit(name, func(p *ledger.Plugin) { p.Manifest = m })
 }
 
 func (r *registry) SavePluginState(_ context.Context, name string, seen ledger.PluginSeen) error {
 	r.bugs.step("state " + string(seen.State))
-	return r.edit(name, func(p *pluginsdk.PluginInfo) {
+	return r.edit(name, func(p *ledger.Plugin) {
 		p.State, p.LastError, p.Restarts = seen.State, seen.LastError, seen.Restarts
 		p.Settled, p.Serving, p.Rejected = seen.Settled, seen.Serving, seen.Rejected
 	})
 }
 
 func (r *registry) SetPluginQuarantine(_ context.Context, name, reason string) error {
-	return r.edit(name, func(p *pluginsdk.PluginInfo) { p.Quarantine = reason })
+	return r.edit(name, func(p *ledger.Plugin) { p.Quarantine = reason })
 }
 
-func (r *registry) SetPluginGrants(_ context.Context, name string, granted []pluginsdk.Capability, env []string) error {
-	return r.edit(name, func(p *pluginsdk.PluginInfo) { p.Granted, p.GrantedEnv = granted, env })
+func (r *registry) EditPlugin(ctx context.Context, name, who, action string, edit func(*ledger.Plugin) (string, error)) error {
+	var detail string
+	var failed error
+	_ = r.edit(name, func(p *ledger.Plugin) {
+		changed := *p
+		if detail, failed = edit(&changed); failed == nil {
+			*p = changed
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	return r.Audit(ctx, who, action, name, detail)
 }
 
-func (r *registry) SavePluginLedger(_ context.Context, name string, ledger pluginsdk.PluginLedger) error {
-	return r.edit(name, func(p *pluginsdk.PluginInfo) { p.Ledger = ledger })
+func (r *registry) SavePluginFigures(_ context.Context, name string, figures pluginsdk.PluginFigures) error {
+	return r.edit(name, func(p *ledger.Plugin) { p.Figures = figures })
+}
+
+func (r *registry) SavePluginChecks(_ context.Context, name string, checks []pluginsdk.Check) error {
+	return r.edit(name, func(p *ledger.Plugin) { p.Checks, p.CheckedAt = checks, time.Now() })
 }
 
 func (r *registry) Audit(_ context.Context, who, action, target, detail string) error {
@@ -230,10 +245,10 @@ func (r *registry) Audit(_ context.Context, who, action, target, detail string) 
 }
 
 func (r *registry) AddPluginFailures(_ context.Context, name string, n int64, lastError string) error {
-	return r.edit(name, func(p *pluginsdk.PluginInfo) { p.Failures += n; p.LastError = lastError })
+	return r.edit(name, func(p *ledger.Plugin) { p.Failures += n; p.LastError = lastError })
 }
 
-func (r *registry) row(name string) pluginsdk.PluginInfo {
+func (r *registry) row(name string) ledger.Plugin {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, row := range r.rows {
@@ -241,7 +256,7 @@ func (r *registry) row(name string) pluginsdk.PluginInfo {
 			return row
 		}
 	}
-	return pluginsdk.PluginInfo{}
+	return ledger.Plugin{}
 }
 
 func (r *registry) until(t *testing.T, what string, holds func() bool) {
@@ -387,8 +402,8 @@ func serving(t *testing.T, h *Host, r *registry, name string) *Instance {
 	return instance.(*Instance)
 }
 
-func enable(on bool) func(*pluginsdk.PluginInfo) {
-	return func(p *pluginsdk.PluginInfo) { p.Enabled = on }
+func enable(on bool) func(*ledger.Plugin) {
+	return func(p *ledger.Plugin) { p.Enabled = on }
 }
 
 func say(t *testing.T, i *Instance, body string) (reply string, err error) {
@@ -399,8 +414,10 @@ func say(t *testing.T, i *Instance, body string) (reply string, err error) {
 func sayIn(t *testing.T, i *Instance, run, body string) (reply string, err error) {
 	t.Helper()
 	err = i.Do(t.Context(), run, pluginsdk.HookCommand, "call", func(p *launch.Plugin) error {
-		result, err := p.OnCommand(t.Context(), pluginsdk.Command{Name: "say-" + i.name, Body: body})
-		reply = result.Reply
+		result, err := p.OnCommand(t.Context(), &pluginsdk.OnCommandRequest{Name: "say-" + i.name, Body: body})
+		if err == nil {
+			reply = result.Reply
+		}
 		return err
 	})
 	return reply, err

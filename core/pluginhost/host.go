@@ -32,6 +32,7 @@ type Host struct {
 	cgroups  *launch.Cgroups // nil where the system does not let the daemon have any
 	logs     *logs
 	pins     pins
+	shipped  releases
 
 	// order is the enabled plugins in the operator's order; it is replaced
 	// whole, so that readers need no lock.
@@ -39,6 +40,7 @@ type Host struct {
 	// current is the newest instance of each name, the one that is ending
 	// included: its calls keep their grants until they are over.
 	current   sync.Map
+	speakers  speakers
 	held      sync.Map             // the runs that are under way
 	instances map[string]*Instance // the sync loop's own
 	starting  []*Instance          // those of the daemon's start, for Ready
@@ -55,7 +57,7 @@ type Host struct {
 func New(config Config, store Store, events Events, api API) *Host {
 	h := &Host{
 		config: config.withDefaults(), store: store, events: events, api: api,
-		launcher: launch.NewLauncher(), logs: newLogs(config.Logs),
+		launcher: launch.NewLauncher(), logs: newLogs(config.Logs), shipped: shipped,
 		instances: make(map[string]*Instance), ending: make(map[string]*Instance),
 		done: make(chan struct{}), kick: make(chan struct{}, 1),
 	}
@@ -192,6 +194,7 @@ func (h *Host) sync(ctx, run context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.listSpeakers(rows)
 	running := make([]*Instance, 0, len(rows))
 	enabled := make(map[string]bool, len(rows))
 	for _, row := range rows {
@@ -233,18 +236,18 @@ func (h *Host) sync(ctx, run context.Context) error {
 }
 
 // lineup puts instances into the operator's order, and notes on each which of
-// its commands another one has.
+// its commands and sources another one has.
 func (h *Host) lineup(instances []*Instance) *[]*Instance {
 	slices.SortFunc(instances, func(a, b *Instance) int {
 		return cmp.Or(cmp.Compare(a.Info().Position, b.Info().Position), cmp.Compare(a.name, b.name))
 	})
-	markConflicts(instances, h.config.Reserved)
+	h.markConflicts(instances)
 	return &instances
 }
 
 // settleState corrects what a predecessor that died left in the row of a plugin
 // that is off.
-func (h *Host) settleState(ctx context.Context, row pluginsdk.PluginInfo) {
+func (h *Host) settleState(ctx context.Context, row ledger.Plugin) {
 	if row.State == pluginsdk.PluginDisabled && row.Serving == "" {
 		return
 	}
@@ -258,7 +261,7 @@ func (h *Host) settleState(ctx context.Context, row pluginsdk.PluginInfo) {
 	}
 }
 
-func (h *Host) begin(run context.Context, row pluginsdk.PluginInfo) *Instance {
+func (h *Host) begin(run context.Context, row ledger.Plugin) *Instance {
 	instance := newInstance(h, row)
 	instance.first = h.starting == nil
 	h.instances[row.Name] = instance
@@ -277,7 +280,7 @@ func (h *Host) retire(instance *Instance) {
 }
 
 // unreadable reports whether the row's column was broken by hand.
-func unreadable(row pluginsdk.PluginInfo, column string) bool {
+func unreadable(row ledger.Plugin, column string) bool {
 	for problem := range strings.SplitSeq(row.Problem, "; ") {
 		if strings.HasPrefix(problem, column+":") {
 			return true

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -38,7 +39,7 @@ func TestRegistryIsFollowed(t *testing.T) {
 	if reply, err := say(t, h.Answering("", pluginsdk.HookCommand)[1], ""); reply != "second" || err != nil {
 		t.Errorf("%q %v", reply, err)
 	}
-	_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.Position = 1000 })
+	_ = r.edit("first", func(p *ledger.Plugin) { p.Position = 1000 })
 	waitFor(t, func() bool { return slices.Equal(order(), []string{"second", "first"}) })
 	_ = r.edit("second", enable(false))
 	r.until(t, "the end of second", r.is("second", pluginsdk.PluginDisabled))
@@ -87,14 +88,14 @@ func TestPluginThatCannotStart(t *testing.T) {
 // A row broken by hand keeps its last good values in force.
 func TestBrokenRowChangesNothing(t *testing.T) {
 	h, r := start(t, "first")
-	_ = r.edit("first", func(p *pluginsdk.PluginInfo) {
+	_ = r.edit("first", func(p *ledger.Plugin) {
 		p.Enabled, p.Granted = true, []pluginsdk.Capability{pluginsdk.CapState}
 	})
 	r.until(t, "the start", r.is("first", pluginsdk.PluginServing))
 	waitFor(t, func() bool { return h.Granted("first", pluginsdk.CapState) })
-	_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.Granted, p.Problem = nil, "granted: not JSON" })
+	_ = r.edit("first", func(p *ledger.Plugin) { p.Granted, p.Problem = nil, "granted: not JSON" })
 	h.Refresh()
-	if unreadable(r.row("first"), "enabled") || !unreadable(pluginsdk.PluginInfo{Problem: "a: b; enabled: \"x\""}, "enabled") {
+	if unreadable(r.row("first"), "enabled") || !unreadable(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Problem: "a: b; enabled: \"x\""}}, "enabled") {
 		t.Error("the broken column is not told from the others")
 	}
 	if !h.Granted("first", pluginsdk.CapState) || h.Granted("first", pluginsdk.CapMetricsRead) || h.Granted("none", pluginsdk.CapState) {
@@ -112,12 +113,12 @@ func TestNewSettingsRestartWithoutAFault(t *testing.T) {
 		return pid
 	}
 	before := pid()
-	_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.Settings = []byte(`{"a":1}`) })
+	_ = r.edit("first", func(p *ledger.Plugin) { p.Settings = []byte(`{"a":1}`) })
 	waitFor(t, func() bool { now := pid(); return now != 0 && now != before })
 	if row := r.row("first"); row.Restarts != 0 || row.LastError != "" {
 		t.Errorf("%+v", row)
 	}
-	_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.Settings, p.Problem, p.Enabled = nil, "settings: broken", false })
+	_ = r.edit("first", func(p *ledger.Plugin) { p.Settings, p.Problem, p.Enabled = nil, "settings: broken", false })
 	r.until(t, "the end although the row is broken", r.is("first", pluginsdk.PluginDisabled))
 }
 
@@ -125,7 +126,7 @@ func TestNewSettingsRestartWithoutAFault(t *testing.T) {
 func TestHostsOwnCallsAreSupervised(t *testing.T) {
 	events := &bus{}
 	h, r := startOn(t, Config{}, events, "listens")
-	_ = r.edit("listens", func(p *pluginsdk.PluginInfo) {
+	_ = r.edit("listens", func(p *ledger.Plugin) {
 		p.Enabled, p.Granted = true, []pluginsdk.Capability{pluginsdk.CapEventsRead}
 	})
 	r.until(t, "the start", r.is("listens", pluginsdk.PluginServing))
@@ -140,7 +141,7 @@ func TestHostsOwnCallsAreSupervised(t *testing.T) {
 			return row.State == pluginsdk.PluginServing && row.Failures > before.Failures && (!died || row.Restarts > before.Restarts)
 		})
 		before = r.row("listens")
-		_ = r.edit("listens", func(p *pluginsdk.PluginInfo) { p.Settings = []byte(`{"how":"` + how + `"}`) })
+		_ = r.edit("listens", func(p *ledger.Plugin) { p.Settings = []byte(`{"how":"` + how + `"}`) })
 		r.until(t, how+" in OnSettingsChange: record and return", func() bool {
 			row := r.row("listens")
 			return row.State == pluginsdk.PluginServing && row.Failures > before.Failures && (!died || row.Restarts > before.Restarts)
@@ -150,9 +151,9 @@ func TestHostsOwnCallsAreSupervised(t *testing.T) {
 		t.Error(err)
 	}
 
-	calls := func() int64 { return h.Live(r.row("listens")).Ledger.Hooks[pluginsdk.HookBroadcast].Calls }
+	calls := func() int64 { return h.Live(r.row("listens")).Figures.Hooks[pluginsdk.HookBroadcast].Calls }
 	before := calls()
-	_ = r.edit("listens", func(p *pluginsdk.PluginInfo) { p.Granted = nil })
+	_ = r.edit("listens", func(p *ledger.Plugin) { p.Granted = nil })
 	waitFor(t, func() bool { return !h.Granted("listens", pluginsdk.CapEventsRead) })
 	if err := events.send(t, "x:fine"); err != nil || calls() != before {
 		t.Errorf("without events.read it is told of others' events: %v", err)

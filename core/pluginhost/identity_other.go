@@ -2,7 +2,9 @@
 
 package pluginhost
 
-import "io/fs"
+import (
+	"io/fs"
+)
 
 // identity is not known here: every start hashes.
 type identity struct{}

@@ -31,9 +31,11 @@ type Instance struct {
 	name     string
 	log      *slog.Logger
 	figures  *figures
-	info     atomic.Pointer[pluginsdk.PluginInfo] // the row, with the manifest of the version that serves
-	wanted   atomic.Pointer[pluginsdk.PluginInfo] // the row, as it last made sense
-	settings atomic.Pointer[Settings]             // in force
+	row      atomic.Pointer[ledger.Plugin] // with the manifest of the version that serves
+	wanted   atomic.Pointer[ledger.Plugin] // the row, as it last made sense
+	settings atomic.Pointer[Settings]      // in force
+
+	said *pluginsdk.Manifest // by the process that was started last; Host.speakers' lock guards it
 
 	first  bool          // it was begun with the daemon, which waits for it
 	tried  chan struct{} // closed once the first start has succeeded or failed
@@ -46,7 +48,7 @@ type Instance struct {
 	recent  []time.Time // failures within the window; the loop's own
 	setback setback     // of the last replacement; the loop's own
 
-	infoMu    sync.Mutex // held while info is replaced
+	rowMu     sync.Mutex // held while row is replaced
 	mu        sync.Mutex
 	changed   chan struct{} // closed and replaced whenever what follows changes
 	ended     bool          // no goroutine is begun any more
@@ -67,7 +69,10 @@ type Instance struct {
 	nextTry   time.Time // of a start, or when the one under way began
 	failures  int64     // not yet stored
 	noted     time.Time // when a failure was last written into the plugin's log
+	charged   time.Time // when rows were
 	failure   string
+	checks    []pluginsdk.Check // of the last answer; valid once checkedAt is set
+	checkedAt time.Time
 }
 
 // refusal is a reason not to start a plugin until its row, or its file, is
@@ -101,12 +106,12 @@ func (i *Instance) guarded(what string, do func() error) (err error) {
 // notStarted is how a start failed, of what the row was then.
 type notStarted struct {
 	error
-	row *pluginsdk.PluginInfo
+	row *ledger.Plugin
 }
 
 func (n notStarted) Unwrap() error { return n.error }
 
-func newInstance(h *Host, row pluginsdk.PluginInfo) *Instance {
+func newInstance(h *Host, row ledger.Plugin) *Instance {
 	i := &Instance{
 		host: h, name: row.Name, figures: newFigures(),
 		tried: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
@@ -115,21 +120,21 @@ func newInstance(h *Host, row pluginsdk.PluginInfo) *Instance {
 	}
 	i.log = i.processLog().With("plugin", row.Name)
 	i.confined.follow(row.Quarantine, 0)
-	i.info.Store(&row)
+	i.row.Store(&row)
 	i.wanted.Store(&row)
 	return i
 }
 
 // Info returns what the registry says of the plugin. It must not be changed.
-func (i *Instance) Info() *pluginsdk.PluginInfo { return i.info.Load() }
+func (i *Instance) Info() *pluginsdk.PluginInfo { return &i.row.Load().PluginInfo }
 
-// change replaces the info by a changed copy.
-func (i *Instance) change(edit func(*pluginsdk.PluginInfo)) {
-	i.infoMu.Lock()
-	defer i.infoMu.Unlock()
-	changed := *i.info.Load()
+// change replaces the row by a changed copy.
+func (i *Instance) change(edit func(*ledger.Plugin)) {
+	i.rowMu.Lock()
+	defer i.rowMu.Unlock()
+	changed := *i.row.Load()
 	edit(&changed)
-	i.info.Store(&changed)
+	i.row.Store(&changed)
 }
 
 // redact takes the plugin's secrets out of a text.
@@ -292,7 +297,7 @@ func (i *Instance) afterFailure(ctx context.Context, err error, inARow int) {
 
 // failedFor returns the row that a start failed for (nil: it was no start), and
 // whether an operator has decided something since what failed.
-func (i *Instance) failedFor(err error) (row *pluginsdk.PluginInfo, overtaken bool) {
+func (i *Instance) failedFor(err error) (row *ledger.Plugin, overtaken bool) {
 	i.mu.Lock()
 	of := i.reached
 	i.mu.Unlock()
@@ -313,7 +318,7 @@ func (i *Instance) settled() {
 
 // pause waits, at most until something else would be started than what was tried
 // (nil: than now).
-func (i *Instance) pause(ctx context.Context, wait time.Duration, tried *pluginsdk.PluginInfo) {
+func (i *Instance) pause(ctx context.Context, wait time.Duration, tried *ledger.Plugin) {
 	before := essence(cmp.Or(tried, i.wanted.Load()))
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

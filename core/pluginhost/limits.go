@@ -20,6 +20,24 @@ func limitsOf(row, defaults pluginsdk.PluginLimits) pluginsdk.PluginLimits {
 	}
 }
 
+// processLimits are those that the plugin's processes are started with; the others
+// hold for what it asks of the host, from one call to the next.
+func processLimits(limits pluginsdk.PluginLimits) pluginsdk.PluginLimits {
+	return pluginsdk.PluginLimits{
+		MemoryBytes: limits.MemoryBytes, CPUPercent: limits.CPUPercent, Processes: limits.Processes, OpenFiles: limits.OpenFiles,
+	}
+}
+
+// Limits returns what an operator has set for a plugin; nothing for one that was
+// never started.
+func (h *Host) Limits(plugin string) pluginsdk.PluginLimits {
+	instance, ok := h.current.Load(plugin)
+	if !ok {
+		return pluginsdk.PluginLimits{}
+	}
+	return instance.(*Instance).Info().Limits
+}
+
 func limitOf[N int | int64](row, standard N) N {
 	if row == 0 {
 		row = standard

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -35,7 +36,7 @@ type pin struct {
 }
 
 // take fills in the hashes of rows, of several files at a time.
-func (p *pins) take(rows []pluginsdk.PluginInfo) error {
+func (p *pins) take(rows []ledger.Plugin) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	taken := make([]pin, len(rows))
@@ -62,7 +63,7 @@ func (p *pins) take(rows []pluginsdk.PluginInfo) error {
 
 // holds reports, once for each hash that was taken, that the row's file is the
 // one that its pin was taken of a moment ago.
-func (p *pins) holds(row pluginsdk.PluginInfo) bool {
+func (p *pins) holds(row ledger.Plugin) bool {
 	p.mu.Lock()
 	taken, ok := p.fresh[row.Path]
 	delete(p.fresh, row.Path)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -69,7 +70,7 @@ func (i *Instance) storeQuarantine(ctx context.Context) {
 	i.mu.Lock()
 	i.confined = confinement{reason: confined.reason, stored: true, at: i.host.readings.Load()}
 	i.mu.Unlock()
-	i.change(func(info *pluginsdk.PluginInfo) { info.Quarantine = confined.reason })
+	i.change(func(info *ledger.Plugin) { info.Quarantine = confined.reason })
 }
 
 // quarantineLines is how much of a plugin's log is kept with its quarantine.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -25,7 +26,7 @@ func TestFiveFailuresAreAQuarantine(t *testing.T) {
 		t.Errorf("the other plugin: %q %v", reply, err)
 	}
 
-	_ = r.edit("dies", func(p *pluginsdk.PluginInfo) { p.Quarantine = "" })
+	_ = r.edit("dies", func(p *ledger.Plugin) { p.Quarantine = "" })
 	r.until(t, "another try", func() bool { return r.row("dies").Restarts > 5 })
 
 	r.until(t, "the second quarantine", r.is("dies", pluginsdk.PluginQuarantined))

@@ -4,19 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/guard"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // replacement is a version that is being brought up beside the one that serves.
 type replacement struct {
 	why    string
-	row    *pluginsdk.PluginInfo // what was wanted when it was begun
+	row    *ledger.Plugin // what was wanted when it was begun
 	cancel context.CancelFunc
 	made   chan brought
 }
@@ -71,6 +71,7 @@ func (i *Instance) follow(ctx context.Context, current *version) *replacement {
 func (i *Instance) settle(ctx context.Context, old *version, next *replacement, made brought) *version {
 	next.cancel()
 	if made.err != nil {
+		i.host.described(i, old.process.Manifest())
 		words := i.redact(fmt.Sprintf("version %s goes on, the one that was to replace it failed: %s", old.process.Manifest().Version, made.err))
 		i.setback.add(next.row, made.err, words, i.backoff)
 		i.setOutcome(next.row, pluginsdk.PluginServing, words, time.Time{})
@@ -128,7 +129,7 @@ func exclusive(a, b *version) bool {
 
 // renewal says which difference between what a version was started from and
 // what is wanted needs another process; empty: none.
-func renewal(from, wanted *pluginsdk.PluginInfo) string {
+func renewal(from, wanted *ledger.Plugin) string {
 	switch {
 	case from.Path != wanted.Path:
 		return "its binary is " + wanted.Path + " now"
@@ -138,7 +139,7 @@ func renewal(from, wanted *pluginsdk.PluginInfo) string {
 		return "it was attached to a debugger, or detached"
 	case !slices.Equal(from.GrantedEnv, wanted.GrantedEnv):
 		return "its environment changed"
-	case !reflect.DeepEqual(from.Limits, wanted.Limits):
+	case processLimits(from.Limits) != processLimits(wanted.Limits):
 		return "its limits changed"
 	}
 	return ""
@@ -146,12 +147,12 @@ func renewal(from, wanted *pluginsdk.PluginInfo) string {
 
 // essence is what of a row decides how a start of the plugin goes, and whether an
 // operator wants another.
-func essence(row *pluginsdk.PluginInfo) string {
-	return fmt.Sprintf("%d %q %q %q %q %v %s", row.Generation, row.Path, row.SHA256, row.Attach, row.GrantedEnv, row.Limits, settingsOf(row))
+func essence(row *ledger.Plugin) string {
+	return fmt.Sprintf("%d %q %q %q %q %v %s", row.Generation, row.Path, row.SHA256, row.Attach, row.GrantedEnv, processLimits(row.Limits), settingsOf(row))
 }
 
 // settingsOf tells settings from others, without the secrets.
-func settingsOf(row *pluginsdk.PluginInfo) string {
+func settingsOf(row *ledger.Plugin) string {
 	return fmt.Sprintf("%d %s", row.SettingsRevision, row.Settings)
 }
 
@@ -164,7 +165,7 @@ type setback struct {
 	until   time.Time // zero: for good
 }
 
-func (s *setback) add(row *pluginsdk.PluginInfo, err error, words string, backoff func(int) time.Duration) {
+func (s *setback) add(row *ledger.Plugin, err error, words string, backoff func(int) time.Duration) {
 	if s.essence != essence(row) {
 		*s = setback{essence: essence(row)}
 	}
@@ -178,7 +179,7 @@ func (s *setback) add(row *pluginsdk.PluginInfo, err error, words string, backof
 }
 
 // over reports whether a replacement for the row may be tried now.
-func (s *setback) over(row *pluginsdk.PluginInfo) bool {
+func (s *setback) over(row *ledger.Plugin) bool {
 	return s.essence != essence(row) || !time.Now().Before(s.until)
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -20,7 +21,7 @@ func upgraded(t *testing.T, r *registry, name, version string) {
 	t.Helper()
 	dir := filepath.Dir(filepath.Dir(r.row(name).Path))
 	path := binary(t, filepath.Join(dir, "version-"+version), name)
-	_ = r.edit(name, func(p *pluginsdk.PluginInfo) { p.Path = path })
+	_ = r.edit(name, func(p *ledger.Plugin) { p.Path = path })
 }
 
 func is(t *testing.T, i *Instance, run, version string) func() bool {
@@ -127,7 +128,7 @@ func TestTheRowSaysWhichVersionServes(t *testing.T) {
 		}
 	}
 	pin := func(path, pin string) {
-		_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.Path, p.SHA256 = path, pin })
+		_ = r.edit("first", func(p *ledger.Plugin) { p.Path, p.SHA256 = path, pin })
 	}
 	dir := filepath.Dir(filepath.Dir(old.Path))
 	pin(binary(t, filepath.Join(dir, "version-broken"), "first"), "broken")
@@ -151,22 +152,22 @@ func TestTheRowSaysWhichVersionServes(t *testing.T) {
 // take the first outcome for the second.
 func TestWhatAnOperatorDecidesIsTriedAtOnceAndSettled(t *testing.T) {
 	var mended atomic.Bool
-	verify := func(_ context.Context, row pluginsdk.PluginInfo) error {
+	verify := func(_ context.Context, row ledger.Plugin) error {
 		if row.SHA256 == "damaged" && !mended.Load() {
 			return errors.New("its file has changed")
 		}
 		return nil
 	}
 	h, r := startOn(t, Config{Verify: verify}, &bus{}, "first")
-	decide := func(change func(*pluginsdk.PluginInfo)) func(serving, rejected string) {
-		_ = r.edit("first", func(p *pluginsdk.PluginInfo) {
+	decide := func(change func(*ledger.Plugin)) func(serving, rejected string) {
+		_ = r.edit("first", func(p *ledger.Plugin) {
 			p.Generation++
 			change(p)
 		})
 		generation := r.row("first").Generation
 		return func(serving, rejected string) {
 			t.Helper()
-			var row pluginsdk.PluginInfo
+			var row ledger.Plugin
 			r.until(t, "that it is settled", func() bool {
 				row = r.row("first")
 				return row.Settled == generation
@@ -177,10 +178,10 @@ func TestWhatAnOperatorDecidesIsTriedAtOnceAndSettled(t *testing.T) {
 			}
 		}
 	}
-	pin := func(pin string) func(*pluginsdk.PluginInfo) {
-		return func(p *pluginsdk.PluginInfo) { p.SHA256 = pin }
+	pin := func(pin string) func(*ledger.Plugin) {
+		return func(p *ledger.Plugin) { p.SHA256 = pin }
 	}
-	decide(func(p *pluginsdk.PluginInfo) { p.Enabled, p.SHA256 = true, "damaged" })("", "damaged")
+	decide(func(p *ledger.Plugin) { p.Enabled, p.SHA256 = true, "damaged" })("", "damaged")
 	decide(pin("damaged"))("", "damaged")
 	mended.Store(true)
 	decide(pin("damaged"))("damaged", "")
@@ -192,14 +193,14 @@ func TestWhatAnOperatorDecidesIsTriedAtOnceAndSettled(t *testing.T) {
 	decide(pin("other"))("other", "")
 	mended.Store(true)
 	decide(pin("damaged"))("damaged", "")
-	decide(func(p *pluginsdk.PluginInfo) { p.Position = 7 })("damaged", "")
+	decide(func(p *ledger.Plugin) { p.Position = 7 })("damaged", "")
 }
 
 // The old version fails once too often while the operator puts another in its
 // place: that one has failed in nothing, and is tried.
 func TestAFailureIsNotChargedToWhatWasDecidedMeanwhile(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
-	verify := func(_ context.Context, row pluginsdk.PluginInfo) error {
+	verify := func(_ context.Context, row ledger.Plugin) error {
 		if strings.Contains(row.Path, "broken") {
 			close(entered)
 			<-release
@@ -210,7 +211,7 @@ func TestAFailureIsNotChargedToWhatWasDecidedMeanwhile(t *testing.T) {
 	dir := filepath.Dir(filepath.Dir(r.row("first").Path))
 	decide := func(version string) {
 		path := binary(t, filepath.Join(dir, "version-"+version), "first")
-		_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.Enabled, p.Path, p.Generation = true, path, p.Generation+1 })
+		_ = r.edit("first", func(p *ledger.Plugin) { p.Enabled, p.Path, p.Generation = true, path, p.Generation+1 })
 	}
 	decide("broken")
 	<-entered

@@ -107,7 +107,7 @@ func (i *Instance) saveState(ctx context.Context) ledger.PluginSeen {
 
 // setOutcome is setState for the end of a start that failed, of what the row was
 // then; nil: it was none.
-func (i *Instance) setOutcome(row *pluginsdk.PluginInfo, state pluginsdk.PluginState, lastError string, nextTry time.Time) {
+func (i *Instance) setOutcome(row *ledger.Plugin, state pluginsdk.PluginState, lastError string, nextTry time.Time) {
 	i.mu.Lock()
 	if row != nil {
 		i.rejected, i.reached = row.SHA256, row.Generation
@@ -119,7 +119,7 @@ func (i *Instance) setOutcome(row *pluginsdk.PluginInfo, state pluginsdk.PluginS
 
 // carriedOut notes that what serves is what the row wants. A version that could
 // not take over is wanted no more, and what was said of it is forgotten.
-func (i *Instance) carriedOut(row *pluginsdk.PluginInfo) {
+func (i *Instance) carriedOut(row *ledger.Plugin) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.rejected != "" && i.lastErr == i.setback.words {
@@ -139,27 +139,30 @@ func (i *Instance) setConflict(words string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if words != "" && words != i.conflict {
-		i.log.Warn("plugin has commands that are another's, who is asked first", "conflicts", words)
+		i.log.Warn("plugin wants what is another's, who comes first", "conflicts", words)
 	}
 	i.conflict = words
 }
 
 // live puts what is known at this moment into a row of the registry.
-func (i *Instance) live(row *pluginsdk.PluginInfo) {
+func (i *Instance) live(row *ledger.Plugin) {
 	i.mu.Lock()
 	seen := i.seen()
 	row.State, row.LastError, row.Restarts, row.Quarantine = seen.State, seen.LastError, seen.Restarts, i.confined.reason
 	row.Settled, row.Serving, row.Rejected = seen.Settled, seen.Serving, seen.Rejected
+	if !i.checkedAt.IsZero() {
+		row.Checks, row.CheckedAt = i.checks, i.checkedAt
+	}
 	problems := []string{row.Problem}
 	if i.conflict != "" {
-		problems = append(problems, "commands: "+i.conflict)
+		problems = append(problems, i.conflict)
 	}
 	i.mu.Unlock()
 	if settings := i.settings.Load(); settings != nil && settings.Problem != "" {
 		problems = append(problems, settings.Problem)
 	}
 	row.Problem = strings.Join(slices.DeleteFunc(problems, func(p string) bool { return p == "" }), "; ")
-	row.Ledger = i.figures.ledger(row.Restarts)
+	row.Figures = i.figuresNow(row.Restarts)
 }
 
 // joined reports whether the plugin takes part in runs: since its first start
@@ -183,7 +186,7 @@ func (i *Instance) joined() bool {
 // update takes over what an operator changed in the row. Of a row that was
 // broken by hand only the place in the order is, and whether it is in
 // quarantine; the rest stays as it was. The loop does the rest.
-func (i *Instance) update(row pluginsdk.PluginInfo) {
+func (i *Instance) update(row ledger.Plugin) {
 	defer i.nudge()
 	i.mu.Lock()
 	i.recorded = ledger.SeenOf(row)
@@ -199,13 +202,13 @@ func (i *Instance) update(row pluginsdk.PluginInfo) {
 	row.Quarantine = i.confined.reason
 	i.mu.Unlock()
 	if row.Problem != "" {
-		i.change(func(info *pluginsdk.PluginInfo) {
+		i.change(func(info *ledger.Plugin) {
 			info.Position, info.Problem, info.Quarantine = row.Position, row.Problem, row.Quarantine
 		})
 		return
 	}
 	i.wanted.Store(&row)
-	i.change(func(info *pluginsdk.PluginInfo) {
+	i.change(func(info *ledger.Plugin) {
 		*info = row
 		if v := i.current(); v != nil { // the process knows better
 			info.Manifest, info.Version = v.process.Manifest(), v.process.Manifest().Version

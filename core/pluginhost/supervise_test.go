@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -25,7 +26,7 @@ func newBarrier(version string) *barrier {
 	return &barrier{version: version, entered: make(chan struct{}), open: make(chan struct{})}
 }
 
-func (b *barrier) verify(ctx context.Context, row pluginsdk.PluginInfo) error {
+func (b *barrier) verify(ctx context.Context, row ledger.Plugin) error {
 	if !strings.Contains(row.Path, b.version) {
 		return nil
 	}
@@ -64,7 +65,7 @@ func TestAReplacedVersionAtFaultIsEnded(t *testing.T) {
 			_ = i.Do(t.Context(), "R", pluginsdk.HookCommand, "c", func(p *Process) error {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
-				_, err := p.OnCommand(ctx, pluginsdk.Command{Name: "say-first", Body: how})
+				_, err := p.OnCommand(ctx, &pluginsdk.OnCommandRequest{Name: "say-first", Body: how})
 				return err
 			})
 			<-old.process.Done()
@@ -96,11 +97,11 @@ func TestADeathDuringAReplacementIsNoticed(t *testing.T) {
 func TestSettingsThatChangeDuringAReplacementHold(t *testing.T) {
 	hold := newBarrier("2.0.0")
 	h, r := startOn(t, Config{Verify: hold.verify}, &bus{}, "listens")
-	_ = r.edit("listens", func(p *pluginsdk.PluginInfo) { p.Settings = []byte(`{"a":1}`) })
+	_ = r.edit("listens", func(p *ledger.Plugin) { p.Settings = []byte(`{"a":1}`) })
 	i := serving(t, h, r, "listens")
 	upgraded(t, r, "listens", "2.0.0")
 	<-hold.entered
-	_ = r.edit("listens", func(p *pluginsdk.PluginInfo) { p.Settings = []byte(`{"a":2}`) })
+	_ = r.edit("listens", func(p *ledger.Plugin) { p.Settings = []byte(`{"a":2}`) })
 	inForce := func() bool { s, _ := h.SettingsOf("listens"); return string(s) == `{"a":2}` }
 	waitFor(t, inForce)
 	close(hold.open)
@@ -113,18 +114,18 @@ func TestSettingsThatChangeDuringAReplacementHold(t *testing.T) {
 func TestAReplacementIsTriedAgain(t *testing.T) {
 	t.Setenv("PLUGINHOST_TEST_ASKED", "sesame")
 	var away atomic.Bool
-	h, r := startOn(t, Config{Settings: func(_ context.Context, row pluginsdk.PluginInfo) (Settings, error) {
+	h, r := startOn(t, Config{Settings: func(_ context.Context, row ledger.Plugin) (Settings, error) {
 		if away.Swap(false) {
 			return Settings{}, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database is away for a moment")
 		}
 		return Settings{Values: row.Settings}, nil
 	}}, &bus{}, "first")
-	_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.GrantedEnv = []string{"PLUGINHOST_TEST_ASKED"} })
+	_ = r.edit("first", func(p *ledger.Plugin) { p.GrantedEnv = []string{"PLUGINHOST_TEST_ASKED"} })
 	i := serving(t, h, r, "first")
 	has := func() bool { env, _ := say(t, i, "environment"); return strings.Contains(env, "sesame") }
 	waitFor(t, has)
 	away.Store(true)
-	_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.GrantedEnv = []string{} })
+	_ = r.edit("first", func(p *ledger.Plugin) { p.GrantedEnv = []string{} })
 	waitFor(t, func() bool { return !away.Load() && !has() })
 	if row := r.row("first"); row.Restarts != 0 {
 		t.Errorf("the database's absence counts against the plugin: %+v", row)

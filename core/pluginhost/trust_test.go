@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -17,7 +18,7 @@ import (
 // the operator says that the change was meant.
 func TestAChangedBinaryIsNotStarted(t *testing.T) {
 	var changed atomic.Bool
-	config := Config{Verify: func(_ context.Context, row pluginsdk.PluginInfo) error {
+	config := Config{Verify: func(_ context.Context, row ledger.Plugin) error {
 		if changed.Load() && row.SHA256 != "trusted" {
 			return errors.New("the binary has changed since it was installed")
 		}
@@ -31,7 +32,7 @@ func TestAChangedBinaryIsNotStarted(t *testing.T) {
 	if got := r.row("first").LastError; !strings.Contains(got, "has changed") {
 		t.Errorf("last error %q", got)
 	}
-	_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.SHA256 = "trusted" })
+	_ = r.edit("first", func(p *ledger.Plugin) { p.SHA256 = "trusted" })
 	r.until(t, "the return", r.is("first", pluginsdk.PluginServing))
 }
 
@@ -40,12 +41,12 @@ func TestAnInstalledPluginMustBeWhatItsManifestSaid(t *testing.T) {
 	h, r := start(t, "first", "second")
 	honest := serving(t, h, r, "first").Info().Manifest
 	honest.Tools = []pluginsdk.ToolSpec{{Name: "shown", InputSchema: json.RawMessage(`{}`)}}
-	_ = r.edit("second", func(p *pluginsdk.PluginInfo) { p.Origin, p.Manifest, p.Enabled = pluginsdk.OriginStore, honest, true })
+	_ = r.edit("second", func(p *ledger.Plugin) { p.Origin, p.Manifest, p.Enabled = pluginsdk.OriginStore, honest, true })
 	r.until(t, "the refusal", r.is("second", pluginsdk.PluginFailed))
 	if got := r.row("second").LastError; !strings.Contains(got, "commands, name, tools") && !strings.Contains(got, `is the plugin`) {
 		t.Errorf("last error %q", got)
 	}
-	_ = r.edit("first", func(p *pluginsdk.PluginInfo) {
+	_ = r.edit("first", func(p *ledger.Plugin) {
 		p.Origin, p.Manifest, p.SHA256 = pluginsdk.OriginStore, honest, "another"
 	})
 	r.until(t, "the word on it", func() bool { return strings.Contains(r.row("first").LastError, "they differ in tools") })
@@ -57,8 +58,8 @@ func TestAnInstalledPluginMustBeWhatItsManifestSaid(t *testing.T) {
 // `make build` must not be an ordeal, and must not go unseen.
 func TestTheDaemonsOwnDirectoryIsPinnedAnewWithAnEntry(t *testing.T) {
 	h, r := start(t, "first")
-	_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.SHA256 = "of yesterday" })
-	_ = r.edit("first", func(p *pluginsdk.PluginInfo) { p.Origin = pluginsdk.OriginDirectory })
+	_ = r.edit("first", func(p *ledger.Plugin) { p.SHA256 = "of yesterday" })
+	_ = r.edit("first", func(p *ledger.Plugin) { p.Origin = pluginsdk.OriginDirectory })
 	if err := h.discover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestOnlyDeclaredAndGrantedVariablesReachAPlugin(t *testing.T) {
 	t.Setenv("HARNESS_SECRETS_KEY", "opens everything")
 	h, r := start(t, "first")
 	i := serving(t, h, r, "first") // from now on its manifest is known
-	_ = r.edit("first", func(p *pluginsdk.PluginInfo) {
+	_ = r.edit("first", func(p *ledger.Plugin) {
 		p.GrantedEnv = []string{"PLUGINHOST_TEST_ASKED", "PLUGINHOST_TEST_SECRET", "HARNESS_SECRETS_KEY"}
 	})
 	waitFor(t, func() bool {
@@ -115,7 +116,7 @@ func TestConflictsOfCommandsAreFound(t *testing.T) {
 
 // What a plugin prints may hold its secrets; neither log may.
 func TestSecretsAreTakenOutOfLogsAndErrors(t *testing.T) {
-	config := Config{Settings: func(_ context.Context, row pluginsdk.PluginInfo) (Settings, error) {
+	config := Config{Settings: func(_ context.Context, row ledger.Plugin) (Settings, error) {
 		return Settings{Values: row.Settings, Redact: func(text string) string { return strings.ReplaceAll(text, "canary", "[secret]") }}, nil
 	}}
 	h, r := startOn(t, config, &bus{}, "first")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/guard"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
@@ -18,13 +19,14 @@ import (
 // other.
 type version struct {
 	process *launch.Plugin
-	row     pluginsdk.PluginInfo // what it was started from
-	fault   chan string          // why it is to be ended; the first one stays
-	denied  sync.Map             // the capabilities of which it was told in the log that it lacks them
+	row     ledger.Plugin // what it was started from
+	fault   chan string   // why it is to be ended; the first one stays
+	denied  sync.Map      // the capabilities of which it was told in the log that it lacks them
 
 	heard      pluginsdk.Position // its events begin after this
 	stopEvents func()             // ends them, and sets heard; nothing before it is published
 	stopWatch  func()             // ends watching over it
+	stopChecks func()             // ends asking it for its checks
 
 	// These are guarded by the instance's lock.
 	calls      int            // under way
@@ -38,10 +40,10 @@ type version struct {
 	telling    bool           // it is being given others
 }
 
-func newVersion(row pluginsdk.PluginInfo) *version {
+func newVersion(row ledger.Plugin) *version {
 	return &version{
 		row: row, fault: make(chan string, 1), asked: make(map[string]int), configured: settingsOf(&row),
-		stopEvents: func() {}, stopWatch: func() {},
+		stopEvents: func() {}, stopWatch: func() {}, stopChecks: func() {},
 	}
 }
 
@@ -67,7 +69,7 @@ func (v *version) why() string {
 // bring brings the version of a row to the point where it can serve: ready, and active. Of
 // an exclusive plugin the old one is deactivated for it first, and activated
 // again when the new one fails.
-func (i *Instance) bring(ctx context.Context, row *pluginsdk.PluginInfo, old *version) (*version, error) {
+func (i *Instance) bring(ctx context.Context, row *ledger.Plugin, old *version) (*version, error) {
 	v, err := i.launch(ctx, row)
 	if err != nil {
 		return nil, err
@@ -93,7 +95,7 @@ func (i *Instance) bring(ctx context.Context, row *pluginsdk.PluginInfo, old *ve
 
 // launch brings a process to the point where it stands ready: verified,
 // described, started, not active.
-func (i *Instance) launch(ctx context.Context, row *pluginsdk.PluginInfo) (*version, error) {
+func (i *Instance) launch(ctx context.Context, row *ledger.Plugin) (*version, error) {
 	ctx, cancel := context.WithTimeout(ctx, i.host.config.StartTimeout)
 	defer cancel()
 	v := newVersion(*row)
@@ -222,6 +224,7 @@ func (i *Instance) admit(ctx context.Context, v *version) error {
 		}
 	}
 	v.row.Manifest = manifest
+	i.host.described(i, manifest)
 	return nil
 }
 
@@ -237,14 +240,14 @@ func (i *Instance) activate(ctx context.Context, v *version) error {
 // publish makes a version the one that answers.
 func (i *Instance) publish(v *version) {
 	i.subscribe(v)
-	v.stopWatch = i.watchOver(v)
+	v.stopWatch, v.stopChecks = i.watchOver(v), i.checkOn(v)
 	i.mu.Lock()
 	i.serving, i.rejected, i.reached = v, "", v.row.Generation
 	announce := i.setStateLocked(pluginsdk.PluginServing, "", time.Time{})
 	i.mu.Unlock()
 	announce()
 	manifest := v.process.Manifest()
-	i.change(func(info *pluginsdk.PluginInfo) { info.Manifest, info.Version = manifest, manifest.Version })
+	i.change(func(info *ledger.Plugin) { info.Manifest, info.Version = manifest, manifest.Version })
 	i.log.Info("plugin serves", "pid", v.process.PID(), "version", manifest.Version)
 	if lacking := i.Info().Lacking(); len(lacking) > 0 {
 		i.log.Info("plugin asks for more than it was granted", "lacks", listed(lacking))
@@ -261,6 +264,7 @@ func (i *Instance) withdraw(v *version, to pluginsdk.PluginState) {
 	announce()
 	i.forget(v)
 	v.stopEvents()
+	v.stopChecks()
 }
 
 // close ends a version after the calls under way. They get half of the time:
@@ -302,6 +306,7 @@ func (i *Instance) stop(ctx context.Context, v *version) {
 		i.log.Debug("plugin was killed", "err", err)
 	}
 	v.stopWatch()
+	v.stopChecks()
 	i.figures.ended(v)
 	i.mu.Lock()
 	delete(i.alive, v)

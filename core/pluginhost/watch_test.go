@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -58,7 +59,7 @@ func TestLedgerCountsWhatAPluginDid(t *testing.T) {
 	events := &bus{}
 	h, r := startOn(t, Config{}, events, "listens")
 	i := serving(t, h, r, "listens")
-	_ = r.edit("listens", func(p *pluginsdk.PluginInfo) { p.Granted = []pluginsdk.Capability{pluginsdk.CapEventsRead} })
+	_ = r.edit("listens", func(p *ledger.Plugin) { p.Granted = []pluginsdk.Capability{pluginsdk.CapEventsRead} })
 	waitFor(t, func() bool { return h.Granted("listens", pluginsdk.CapEventsRead) })
 	for range 10 {
 		if _, err := say(t, i, ""); err != nil {
@@ -69,15 +70,15 @@ func TestLedgerCountsWhatAPluginDid(t *testing.T) {
 		t.Fatal("no error")
 	}
 	if runtime.GOOS == "linux" {
-		waitFor(t, func() bool { return h.Live(r.row("listens")).Ledger.RSSBytes > 0 })
+		waitFor(t, func() bool { return h.Live(r.row("listens")).Figures.RSSBytes > 0 })
 	}
-	ledger := h.Live(r.row("listens")).Ledger
-	command, broadcast := ledger.Hooks[pluginsdk.HookCommand], ledger.Hooks[pluginsdk.HookBroadcast]
-	if ledger.Calls != 11 || ledger.Errors != 1 || ledger.Timeouts != 0 || command.Calls != 10 || broadcast.Errors != 1 {
-		t.Errorf("%+v", ledger)
+	figures := h.Live(r.row("listens")).Figures
+	command, broadcast := figures.Hooks[pluginsdk.HookCommand], figures.Hooks[pluginsdk.HookBroadcast]
+	if figures.Calls != 11 || figures.Errors != 1 || figures.Timeouts != 0 || command.Calls != 10 || broadcast.Errors != 1 {
+		t.Errorf("%+v", figures)
 	}
 	if command.P50 <= 0 || command.P99 < command.P50 {
 		t.Errorf("p50 %s, p99 %s", command.P50, command.P99)
 	}
-	r.until(t, "the ledger in the row", func() bool { return r.row("listens").Ledger.Calls > 0 })
+	r.until(t, "the figures in the row", func() bool { return r.row("listens").Figures.Calls > 0 })
 }

@@ -1,0 +1,136 @@
+package pluginhost
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/seed-706843ae/harness/core/guard"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const (
+	// maxChecks and maxCheckWords (bytes) bound what is kept of an answer.
+	maxChecks     = 32
+	maxCheckWords = 1 << 10
+	// firstCheck is the part of Config.CheckEvery after which a version that
+	// serves is asked for the first time: it has had a moment to connect.
+	firstCheck = 30
+)
+
+// checkOn asks a version how it finds its surroundings, now and then, until stop is
+// called. What an earlier version has said is forgotten when this one answers no such
+// question. One that runs under a debugger is left alone.
+func (i *Instance) checkOn(v *version) (stop func()) {
+	if !v.process.Manifest().Answers(pluginsdk.HookCheck) {
+		i.forgetChecks()
+		return func() {}
+	}
+	if v.row.Attach != "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		every := i.host.config.CheckEvery
+		for wait := every / firstCheck; i.untilCheck(ctx, v, wait); wait = every {
+			guard.Try(i.log, "the checks of a plugin", func() { i.check(ctx, v) })
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// untilCheck waits, and reports whether the version is to be asked.
+func (i *Instance) untilCheck(ctx context.Context, v *version, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-v.process.Done():
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// check asks once. When there is no answer, the last one stays, and gets old.
+func (i *Instance) check(ctx context.Context, v *version) {
+	call := pluginsdk.Call{ID: fmt.Sprintf("check:%s:%d", i.name, time.Now().UnixNano()), Attempt: 1}
+	var answer *pluginsdk.OnCheckResponse
+	err := i.tell(ctx, v, pluginsdk.HookCheck, call, func(ctx context.Context) (err error) {
+		answer, err = v.process.OnCheck(ctx, &pluginsdk.OnCheckRequest{})
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		i.log.Warn("plugin has not said how it finds its surroundings", "err", err)
+	case answer == nil:
+		i.keepChecks(ctx, nil)
+	default:
+		i.keepChecks(ctx, i.bounded(answer.Checks))
+	}
+}
+
+func (i *Instance) forgetChecks() {
+	i.mu.Lock()
+	said := len(i.checks) + len(i.Info().Checks)
+	i.mu.Unlock()
+	if said == 0 {
+		return
+	}
+	i.spawn("the checks of a plugin", func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lastWrite)
+		defer cancel()
+		i.keepChecks(ctx, nil)
+	})
+}
+
+// keepChecks has what was answered stored, and shown by Live.
+func (i *Instance) keepChecks(ctx context.Context, checks []pluginsdk.Check) {
+	i.mu.Lock()
+	i.checks, i.checkedAt = checks, time.Now().UTC()
+	i.mu.Unlock()
+	if err := i.host.store.SavePluginChecks(ctx, i.name, checks); err != nil && ctx.Err() == nil {
+		i.log.Warn("checks of a plugin cannot be stored", "err", err)
+	}
+}
+
+// bounded is what is kept of a plugin's checks: not too many, with few words, and
+// without secrets.
+func (i *Instance) bounded(checks []pluginsdk.Check) []pluginsdk.Check {
+	if len(checks) > maxChecks {
+		i.log.Warn("plugin has more checks than are kept", "checks", len(checks), "kept", maxChecks)
+		checks = checks[:maxChecks]
+	}
+	kept := make([]pluginsdk.Check, len(checks))
+	for n, check := range checks {
+		kept[n] = pluginsdk.Check{
+			Name: cmp.Or(i.words(check.Name), "unnamed"), State: check.State, Detail: i.words(check.Detail), Remedy: i.words(check.Remedy),
+		}
+		switch check.State {
+		case pluginsdk.CheckOK, pluginsdk.CheckWarning, pluginsdk.CheckFailing:
+		default: // of a version of the contract that this one does not know
+			kept[n].State = pluginsdk.CheckWarning
+		}
+	}
+	return kept
+}
+
+func (i *Instance) words(text string) string {
+	text = i.redact(text)
+	if len(text) <= maxCheckWords {
+		return text
+	}
+	end := maxCheckWords - len("…")
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}
