@@ -110,6 +110,13 @@ func (s *Store) KeepPlugin(ctx context.Context, p pluginsdk.PluginInfo) error {
 	})
 }
 
+// BreakRollback makes SQLite's writing connection answer the next ROLLBACK with
+// an error, and leave its transaction open. No write may be under way.
+func (s *Store) BreakRollback() {
+	conn := s.write.(*groupWriter).conn
+	conn.prepared["ROLLBACK"] = conn.statement(context.Background(), "ROLLBACK TO absent") //nolint:sqlclosecheck // kept until close
+}
+
 // losing is a writer whose COMMITs have no known outcome.
 type losing struct {
 	writer
