@@ -83,7 +83,7 @@ func (s *Store) RecoverDeliveries(ctx context.Context) (n int, err error) {
 
 // Lanes returns the targets for which something waits.
 func (s *Store) Lanes(ctx context.Context) ([]ledger.Lane, error) {
-	rows, err := s.back.reader().QueryContext(ctx, lanesQuery)
+	rows, err := s.query.QueryContext(ctx, lanesQuery)
 	if err != nil {
 		return nil, wrap("list lanes", err)
 	}

@@ -26,7 +26,8 @@
 // Readers have connections of their own and never wait for the writer.
 //
 // On Postgres each closure is a transaction of its own, repeated when the
-// server says that it lost a race (deadlock, serialization).
+// server says that it lost a race (deadlock, serialization), and when its
+// connection turns out to be dead before the COMMIT.
 //
 // # Text
 //

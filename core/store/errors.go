@@ -63,8 +63,15 @@ func unreachable(err error) bool {
 		return server.Code == "25006" || server.Code == "55P03" // read-only (a standby), lock not available
 	}
 	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) ||
-		errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return errors.As(err, &network) || severed(err) || errors.Is(err, sql.ErrConnDone)
+}
+
+// severed reports whether a connection to Postgres that had been made broke, so
+// that another one may do.
+func severed(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network) && network.Op != "dial" || errors.Is(err, driver.ErrBadConn) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // duplicate reports whether a unique index refused the write.

@@ -21,6 +21,7 @@ const (
 // advisory is a lock on a connection of its own: the server drops it with the
 // connection, so the two are lost together.
 type advisory struct {
+	back *postgresBackend
 	pool *sql.DB
 	name string // what the connection is called in the server's list
 
@@ -37,7 +38,7 @@ func (b *postgresBackend) lock(ctx context.Context, owner string) (grip, error) 
 	if err != nil {
 		return nil, err
 	}
-	a := &advisory{pool: pool, name: connectionName("harness " + owner)}
+	a := &advisory{back: b, pool: pool, name: connectionName("harness " + owner)}
 	holder, err := a.take(ctx)
 	if err == nil && holder != "" {
 		err = inUse(holder)
@@ -93,7 +94,7 @@ func (a *advisory) lost() <-chan struct{} {
 
 // regain gives the dead connection back and takes the lock on a new one. The
 // server may not have noticed yet that the old one is dead: then it is asked
-// to end it.
+// to end it. Once the lock is back, no connection from before is used any more.
 func (a *advisory) regain(ctx context.Context) error {
 	a.drop()
 	holder, err := a.take(ctx)
@@ -105,6 +106,7 @@ func (a *advisory) regain(ctx context.Context) error {
 	case holder != "":
 		return pluginsdk.Errorf(pluginsdk.CodeConflict, "the database is in use by %s now", holder)
 	}
+	a.back.renew()
 	return nil
 }
 

@@ -27,7 +27,7 @@ func (s *Store) Recover(ctx context.Context, owner string) (threads []string, er
 	if err != nil {
 		return nil, wrap("recover runs", err)
 	}
-	rows, err := s.back.reader().QueryContext(ctx,
+	rows, err := s.query.QueryContext(ctx,
 		"SELECT thread_id FROM runs WHERE state = 'queued' GROUP BY thread_id ORDER BY MIN(message_id)")
 	if err != nil {
 		return nil, wrap("list threads with work", err)

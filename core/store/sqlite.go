@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
 	"modernc.org/sqlite" // also the driver "sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
 
@@ -35,6 +36,7 @@ type sqliteBackend struct {
 	dir    string
 	writer *sql.DB
 	pool   *sql.DB
+	reads  *reads // through pool
 }
 
 // openSQLite opens the file, and makes it when it is missing and may be made.
@@ -62,6 +64,7 @@ func openSQLite(ctx context.Context, dir string, may bool) (*sqliteBackend, erro
 	}
 	back.pool.SetMaxOpenConns(readers)
 	back.pool.SetMaxIdleConns(readers)
+	back.reads = newReads(back.pool)
 	return back, nil
 }
 
@@ -132,6 +135,8 @@ func (b *sqliteBackend) describe() string {
 
 func (b *sqliteBackend) reader() *sql.DB { return b.pool }
 
+func (b *sqliteBackend) querier() entsql.ExecQuerier { return b.reads }
+
 func (b *sqliteBackend) migrating(ctx context.Context, f func(*sql.Conn) error) error {
 	conn, err := b.writer.Conn(ctx)
 	if err != nil {
@@ -189,5 +194,6 @@ func (b *sqliteBackend) integrity(ctx context.Context) ([]string, error) {
 }
 
 func (b *sqliteBackend) close() error {
+	b.reads.close()
 	return errors.Join(b.pool.Close(), b.writer.Close())
 }
