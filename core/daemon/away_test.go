@@ -1,8 +1,10 @@
 package daemon_test
 
 import (
+	"database/sql"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -97,6 +99,51 @@ func TestTurnsAfterAnOutageAreStoredWhole(t *testing.T) {
 	if !slices.Equal(before, after) {
 		t.Errorf("before the outage turns had the rows\n%q\nafter it\n%q", before, after)
 	}
+}
+
+// Only the connection that holds the lock is lost, so that everything else could
+// go on: what waits for people is not begun, for another daemon may carry it.
+func TestNothingIsDeliveredWhileTheLockIsLost(t *testing.T) {
+	config, gate := storetest.BehindGateway(t)
+	in := newInstallation(t, config.URL, courierName)
+	in.demo(`[{"text":"hi"}]`)
+	in.mishaps("refuse")
+	in.start()
+	in.sql("UPDATE plugins SET enabled = true WHERE name = 'courier'")
+	thread, _, err := in.database().CreateThread(t.Context(), pluginsdk.NewThread{Source: courierName, SourceID: "room"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.chat(thread.ID, "hello")
+	var list struct{ Deliveries []pluginsdk.Delivery }
+	in.until("the delivery is dead", func() bool {
+		in.call(http.MethodGet, "/api/deliveries?state=dead", nil, &list)
+		return len(list.Deliveries) == 1
+	})
+
+	server, err := sql.Open("postgres", config.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if err := server.PingContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gate.Refuse()
+	if _, err := server.ExecContext(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE $1",
+		fmt.Sprintf("harness pid %d,%%", os.Getpid())); err != nil {
+		t.Fatal(err)
+	}
+	in.until("the loss is noticed", func() bool { return strings.Contains(in.log.String(), "was lost; nothing is begun") })
+	if status := in.call(http.MethodPost, "/api/deliveries/"+list.Deliveries[0].ID+"/retry", nil, nil); status != http.StatusOK {
+		t.Fatalf("retry: %d", status)
+	}
+	in.until("the lock is asked for again", func() bool { return strings.Count(in.log.String(), "the database is still away") > 1 })
+	if lines := in.carried(); len(lines) > 0 {
+		t.Errorf("carried without the right to: %q", lines)
+	}
+	gate.Open()
+	in.until("the delivery is carried", func() bool { return len(in.carried()) == 1 })
 }
 
 // Connections that are cut one by one, the one with the lock among them, are

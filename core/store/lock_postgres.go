@@ -144,15 +144,31 @@ func (a *advisory) release() {
 	a.pool.Close() // ends the connection, and the lock with it
 }
 
+// fromHolder selects the connection that has the lock.
+func fromHolder() string {
+	return ` FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+	WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+	AND ((l.classid::bigint << 32) | l.objid::bigint) = ` + lockKey("daemon")
+}
+
+// held asks the server: it drops the lock with the connection, and this side
+// hears of that later.
+func (a *advisory) held(ctx context.Context, tx *tx) error {
+	var ours bool
+	err := tx.row(ctx, "SELECT EXISTS (SELECT 1"+fromHolder()+" AND a.application_name = $1)", []any{a.name}, &ours)
+	if err == nil && !ours {
+		err = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the lock on the database was lost; nothing is begun until it is back")
+	}
+	return err
+}
+
 // advisoryHolder names who has the lock, for the error's text. Own is what
 // this process would be called.
 func advisoryHolder(ctx context.Context, conn *sql.Conn, own string) string {
 	var name, where string
 	err := conn.QueryRowContext(ctx, `SELECT a.application_name,
-			format('(from %s, server process %s)', COALESCE(host(a.client_addr), 'this machine'), a.pid)
-		FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-		WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-		AND ((l.classid::bigint << 32) | l.objid::bigint) = `+lockKey("daemon")).Scan(&name, &where)
+			format('(from %s, server process %s)', COALESCE(host(a.client_addr), 'this machine'), a.pid)`+fromHolder()).Scan(&name, &where)
 	if err != nil {
 		return "another daemon"
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
@@ -48,7 +49,8 @@ type Store struct {
 	back   backend
 	write  writer
 	read   *ent.Client
-	query  entsql.ExecQuerier // what read goes through
+	query  entsql.ExecQuerier    // what read goes through
+	lease  atomic.Pointer[Lease] // the last that Lock has given
 }
 
 // Open opens the database, as config.Schema says. Whoever only looks makes

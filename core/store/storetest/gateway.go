@@ -131,6 +131,13 @@ func (g *Gateway) Close() {
 	clear(g.conns)
 }
 
+// Refuse lets nobody in; what is connected stays so.
+func (g *Gateway) Refuse() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = true
+}
+
 // Open lets connections in again.
 func (g *Gateway) Open() {
 	g.mu.Lock()
