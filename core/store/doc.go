@@ -33,5 +33,6 @@
 //
 // Postgres stores neither NUL bytes nor invalid UTF-8, and agents print both.
 // Text is cleaned on its way in, on both databases: each such byte becomes
-// U+FFFD. Times are UTC, in microseconds.
+// U+FFFD. Times are UTC, in microseconds, of the years 1970 to 9999: others are
+// refused, and rows that have some all the same are read without them.
 package store

@@ -177,10 +177,10 @@ func insertTask(into *ent.TaskClient, t pluginsdk.Task) *ent.TaskCreate {
 
 func cronOf(row *ent.CronJob) pluginsdk.CronJob {
 	return pluginsdk.CronJob{
-		ID: row.ID, Name: row.Name, Schedule: row.Schedule, FireAt: orZero(row.FireAt), Timezone: row.Timezone,
+		ID: row.ID, Name: row.Name, Schedule: row.Schedule, FireAt: keepable(orZero(row.FireAt)), Timezone: row.Timezone,
 		Prompt: row.Prompt, ThreadID: row.ThreadID, Target: row.Target, Enabled: bool(row.Enabled),
-		Missed: row.Missed, LastRun: orZero(row.LastRun), NextRun: orZero(row.NextRun),
-		LastResult: row.LastResult, CreatedAt: row.CreatedAt.UTC(),
+		Missed: row.Missed, LastRun: keepable(orZero(row.LastRun)), NextRun: keepable(orZero(row.NextRun)),
+		LastResult: row.LastResult, CreatedAt: keepable(row.CreatedAt.UTC()),
 	}
 }
 
@@ -195,7 +195,7 @@ func insertCron(into *ent.CronJobClient, j pluginsdk.CronJob) *ent.CronJobCreate
 func metricOf(row *ent.Metric) pluginsdk.Metric {
 	return pluginsdk.Metric{
 		ID: row.ID, Name: row.Name, Value: row.Value, Tags: row.Tags,
-		ThreadID: row.ThreadID, CreatedAt: row.CreatedAt.UTC(),
+		ThreadID: row.ThreadID, CreatedAt: keepable(row.CreatedAt.UTC()),
 	}
 }
 
