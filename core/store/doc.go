@@ -13,7 +13,12 @@
 // run has taken the thread since, and are refused (CodeStale) otherwise.
 //
 // Errors carry a pluginsdk.Code. CodeUnavailable means that the database did
-// not answer, or that a COMMIT had no known outcome: repeat it.
+// not answer, takes nothing at the moment (a lock, a full disk), is being
+// closed, or that a COMMIT had no known outcome: repeat it. CodeCancelled and
+// CodeDeadline are the caller's own context. No other passes by itself:
+// CodeInvalid refuses what was given (a value too big, one that is none),
+// CodeInternal is damage, or a fault of Harness; CodeNotFound, CodeConflict,
+// CodeExhausted and CodeStale are what the methods say.
 //
 // # The writer
 //

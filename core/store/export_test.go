@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 
 	entsql "entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/schema"
@@ -114,7 +115,7 @@ func (s *Store) KeepPlugin(ctx context.Context, p pluginsdk.PluginInfo) error {
 // an error, and leave its transaction open. No write may be under way.
 func (s *Store) BreakRollback() {
 	conn := s.write.(*groupWriter).conn
-	conn.prepared["ROLLBACK"] = conn.statement(context.Background(), "ROLLBACK TO absent") //nolint:sqlclosecheck // kept until close
+	conn.prepared["ROLLBACK"] = conn.statement(context.Background(), "ROLLBACK TO absent")
 }
 
 // losing is a writer whose COMMITs have no known outcome.
@@ -134,6 +135,15 @@ func (l losing) do(ctx context.Context, how durability, f func(context.Context, 
 
 // LoseCommits makes the store forget what became of its COMMITs.
 func (s *Store) LoseCommits(landed bool) { s.write = losing{s.write, landed} }
+
+// LiteError is an error with a result code of SQLite.
+func LiteError(code int) error { return liteError(code) }
+
+type liteError int
+
+func (e liteError) Error() string { return fmt.Sprintf("SQLite says %d", int(e)) }
+
+func (e liteError) Code() int { return int(e) }
 
 // Wrap gives an error of Write the code that callers of the store see.
 func Wrap(operation string, err error) error { return wrap(operation, err) }

@@ -185,7 +185,10 @@ func (w *groupWriter) transaction(batch []*job) error {
 		return w.abandon(ctx, err)
 	}
 	if _, err := w.conn.ExecContext(ctx, "COMMIT"); err != nil {
-		return w.abandon(ctx, &uncertainError{err})
+		if unreachable(err) {
+			return w.abandon(ctx, &uncertainError{err})
+		}
+		return w.abandon(ctx, fmt.Errorf("commit: %w", err)) // it was refused
 	}
 	w.commits++
 	return nil
