@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -170,7 +171,7 @@ func TestDoctorTellsWhoHoldsThePort(t *testing.T) {
 	t.Run("nobody because the operator turned web off", func(t *testing.T) {
 		config := ailing(t)
 		holdLock(t, config)
-		register(t, config, pluginsdk.PluginInfo{Name: "web", Path: "/nowhere", State: pluginsdk.PluginDisabled})
+		register(t, config, ledger.Plugin{Path: "/nowhere", PluginInfo: pluginsdk.PluginInfo{Name: "web", State: pluginsdk.PluginDisabled}})
 		wantCheck(t, check(t, config, "port"), true, "the plugin web is disabled")
 	})
 }
@@ -255,7 +256,7 @@ func TestDoctorLooksAtTheDatabase(t *testing.T) {
 }
 
 // register makes the database with these plugins.
-func register(t *testing.T, config Config, rows ...pluginsdk.PluginInfo) {
+func register(t *testing.T, config Config, rows ...ledger.Plugin) {
 	t.Helper()
 	database, err := OpenStore(context.WithoutCancel(t.Context()), config)
 	if err != nil {
@@ -276,8 +277,8 @@ func TestDoctorLooksAtEachPlugin(t *testing.T) {
 	here := filepath.Join(config.Plugins, "time")
 	flat := filepath.Join(config.Plugins, "flat")
 	binary(t, flat, 0o600)
-	row := func(name, path string, enabled bool, state pluginsdk.PluginState) pluginsdk.PluginInfo {
-		return pluginsdk.PluginInfo{Name: name, Path: path, Enabled: enabled, State: state, LastError: "it broke"}
+	row := func(name, path string, enabled bool, state pluginsdk.PluginState) ledger.Plugin {
+		return ledger.Plugin{Path: path, PluginInfo: pluginsdk.PluginInfo{Name: name, Enabled: enabled, State: state, LastError: "it broke"}}
 	}
 	register(t, config,
 		row("serving", here, true, pluginsdk.PluginServing), row("off", "/nowhere", false, pluginsdk.PluginDisabled),
@@ -292,7 +293,7 @@ func TestDoctorLooksAtEachPlugin(t *testing.T) {
 	wantCheck(t, check(t, config, "plugin gone"), false, "no such file")
 	wantCheck(t, check(t, config, "plugin flat"), false, "is not executable")
 	wantCheck(t, check(t, config, "plugin dying"), false, "backoff")
-	broken := checkPlugin(pluginsdk.PluginInfo{Name: "edited", Problem: "enabled: perhaps"}, true)
+	broken := checkPlugin(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "edited", Problem: "enabled: perhaps"}}, true)
 	wantCheck(t, broken, false, "enabled: perhaps")
 }
 
@@ -301,8 +302,8 @@ func TestDoctorLooksAtEachPlugin(t *testing.T) {
 func TestDoctorSaysWhichToolsTheAgentLacks(t *testing.T) {
 	config := ailing(t)
 	config.ToolBounds.Tools = 3
-	row := func(name string, tools int, enabled bool) pluginsdk.PluginInfo {
-		row := pluginsdk.PluginInfo{Name: name, Path: filepath.Join(config.Plugins, "time"), Enabled: enabled}
+	row := func(name string, tools int, enabled bool) ledger.Plugin {
+		row := ledger.Plugin{Path: filepath.Join(config.Plugins, "time"), PluginInfo: pluginsdk.PluginInfo{Name: name, Enabled: enabled}}
 		for n := range tools {
 			row.Manifest.Tools = append(row.Manifest.Tools, pluginsdk.ToolSpec{Name: fmt.Sprint("t", n), InputSchema: json.RawMessage("{}")})
 		}
