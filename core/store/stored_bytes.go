@@ -104,7 +104,7 @@ func (s *Store) StoredBytes(ctx context.Context, plugin string) (n int64, err er
 	if plugin == "" {
 		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "stored bytes: of which plugin?")
 	}
-	err = s.back.reader().QueryRowContext(ctx, `SELECT CAST(COALESCE((SELECT SUM(bytes) FROM plugin_bytes WHERE plugin = $1), 0)
-		+ COALESCE((SELECT state_bytes FROM plugin_usages WHERE plugin = $1), 0) AS bigint)`, plugin).Scan(&n)
+	err = row(ctx, s.query, `SELECT CAST(COALESCE((SELECT SUM(bytes) FROM plugin_bytes WHERE plugin = $1), 0)
+		+ COALESCE((SELECT state_bytes FROM plugin_usages WHERE plugin = $1), 0) AS bigint)`, []any{plugin}, &n)
 	return max(n, 0), wrap("count what a plugin has stored", err)
 }
