@@ -21,6 +21,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
 	"github.com/seed-706843ae/harness/ent/plugin"
+	"github.com/seed-706843ae/harness/ent/pluginbytes"
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
 	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/pluginusage"
@@ -48,6 +49,8 @@ type Client struct {
 	Metric *MetricClient
 	// Plugin is the client for interacting with the Plugin builders.
 	Plugin *PluginClient
+	// PluginBytes is the client for interacting with the PluginBytes builders.
+	PluginBytes *PluginBytesClient
 	// PluginSecret is the client for interacting with the PluginSecret builders.
 	PluginSecret *PluginSecretClient
 	// PluginState is the client for interacting with the PluginState builders.
@@ -78,6 +81,7 @@ func (c *Client) init() {
 	c.Message = NewMessageClient(c.config)
 	c.Metric = NewMetricClient(c.config)
 	c.Plugin = NewPluginClient(c.config)
+	c.PluginBytes = NewPluginBytesClient(c.config)
 	c.PluginSecret = NewPluginSecretClient(c.config)
 	c.PluginState = NewPluginStateClient(c.config)
 	c.PluginUsage = NewPluginUsageClient(c.config)
@@ -183,6 +187,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Message:      NewMessageClient(cfg),
 		Metric:       NewMetricClient(cfg),
 		Plugin:       NewPluginClient(cfg),
+		PluginBytes:  NewPluginBytesClient(cfg),
 		PluginSecret: NewPluginSecretClient(cfg),
 		PluginState:  NewPluginStateClient(cfg),
 		PluginUsage:  NewPluginUsageClient(cfg),
@@ -215,6 +220,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Message:      NewMessageClient(cfg),
 		Metric:       NewMetricClient(cfg),
 		Plugin:       NewPluginClient(cfg),
+		PluginBytes:  NewPluginBytesClient(cfg),
 		PluginSecret: NewPluginSecretClient(cfg),
 		PluginState:  NewPluginStateClient(cfg),
 		PluginUsage:  NewPluginUsageClient(cfg),
@@ -251,7 +257,8 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Message, c.Metric, c.Plugin,
-		c.PluginSecret, c.PluginState, c.PluginUsage, c.Run, c.Task, c.Thread,
+		c.PluginBytes, c.PluginSecret, c.PluginState, c.PluginUsage, c.Run, c.Task,
+		c.Thread,
 	} {
 		n.Use(hooks...)
 	}
@@ -262,7 +269,8 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Message, c.Metric, c.Plugin,
-		c.PluginSecret, c.PluginState, c.PluginUsage, c.Run, c.Task, c.Thread,
+		c.PluginBytes, c.PluginSecret, c.PluginState, c.PluginUsage, c.Run, c.Task,
+		c.Thread,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -285,6 +293,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Metric.mutate(ctx, m)
 	case *PluginMutation:
 		return c.Plugin.mutate(ctx, m)
+	case *PluginBytesMutation:
+		return c.PluginBytes.mutate(ctx, m)
 	case *PluginSecretMutation:
 		return c.PluginSecret.mutate(ctx, m)
 	case *PluginStateMutation:
@@ -1233,6 +1243,139 @@ func (c *PluginClient) mutate(ctx context.Context, m *PluginMutation) (Value, er
 	}
 }
 
+// PluginBytesClient is a client for the PluginBytes schema.
+type PluginBytesClient struct {
+	config
+}
+
+// NewPluginBytesClient returns a client for the PluginBytes from the given config.
+func NewPluginBytesClient(c config) *PluginBytesClient {
+	return &PluginBytesClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `pluginbytes.Hooks(f(g(h())))`.
+func (c *PluginBytesClient) Use(hooks ...Hook) {
+	c.hooks.PluginBytes = append(c.hooks.PluginBytes, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `pluginbytes.Intercept(f(g(h())))`.
+func (c *PluginBytesClient) Intercept(interceptors ...Interceptor) {
+	c.inters.PluginBytes = append(c.inters.PluginBytes, interceptors...)
+}
+
+// Create returns a builder for creating a PluginBytes entity.
+func (c *PluginBytesClient) Create() *PluginBytesCreate {
+	mutation := newPluginBytesMutation(c.config, OpCreate)
+	return &PluginBytesCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of PluginBytes entities.
+func (c *PluginBytesClient) CreateBulk(builders ...*PluginBytesCreate) *PluginBytesCreateBulk {
+	return &PluginBytesCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *PluginBytesClient) MapCreateBulk(slice any, setFunc func(*PluginBytesCreate, int)) *PluginBytesCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &PluginBytesCreateBulk{err: fmt.Errorf("calling to PluginBytesClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*PluginBytesCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &PluginBytesCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for PluginBytes.
+func (c *PluginBytesClient) Update() *PluginBytesUpdate {
+	mutation := newPluginBytesMutation(c.config, OpUpdate)
+	return &PluginBytesUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *PluginBytesClient) UpdateOne(_m *PluginBytes) *PluginBytesUpdateOne {
+	mutation := newPluginBytesMutation(c.config, OpUpdateOne, withPluginBytes(_m))
+	return &PluginBytesUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *PluginBytesClient) UpdateOneID(id string) *PluginBytesUpdateOne {
+	mutation := newPluginBytesMutation(c.config, OpUpdateOne, withPluginBytesID(id))
+	return &PluginBytesUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for PluginBytes.
+func (c *PluginBytesClient) Delete() *PluginBytesDelete {
+	mutation := newPluginBytesMutation(c.config, OpDelete)
+	return &PluginBytesDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *PluginBytesClient) DeleteOne(_m *PluginBytes) *PluginBytesDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *PluginBytesClient) DeleteOneID(id string) *PluginBytesDeleteOne {
+	builder := c.Delete().Where(pluginbytes.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &PluginBytesDeleteOne{builder}
+}
+
+// Query returns a query builder for PluginBytes.
+func (c *PluginBytesClient) Query() *PluginBytesQuery {
+	return &PluginBytesQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypePluginBytes},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a PluginBytes entity by its id.
+func (c *PluginBytesClient) Get(ctx context.Context, id string) (*PluginBytes, error) {
+	return c.Query().Where(pluginbytes.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *PluginBytesClient) GetX(ctx context.Context, id string) *PluginBytes {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *PluginBytesClient) Hooks() []Hook {
+	return c.hooks.PluginBytes
+}
+
+// Interceptors returns the client interceptors.
+func (c *PluginBytesClient) Interceptors() []Interceptor {
+	return c.inters.PluginBytes
+}
+
+func (c *PluginBytesClient) mutate(ctx context.Context, m *PluginBytesMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&PluginBytesCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&PluginBytesUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&PluginBytesUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&PluginBytesDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown PluginBytes mutation op: %q", m.Op())
+	}
+}
+
 // PluginSecretClient is a client for the PluginSecret schema.
 type PluginSecretClient struct {
 	config
@@ -2034,11 +2177,11 @@ func (c *ThreadClient) mutate(ctx context.Context, m *ThreadMutation) (Value, er
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		AgentRun, AuditEntry, CronJob, Delivery, Message, Metric, Plugin, PluginSecret,
-		PluginState, PluginUsage, Run, Task, Thread []ent.Hook
+		AgentRun, AuditEntry, CronJob, Delivery, Message, Metric, Plugin, PluginBytes,
+		PluginSecret, PluginState, PluginUsage, Run, Task, Thread []ent.Hook
 	}
 	inters struct {
-		AgentRun, AuditEntry, CronJob, Delivery, Message, Metric, Plugin, PluginSecret,
-		PluginState, PluginUsage, Run, Task, Thread []ent.Interceptor
+		AgentRun, AuditEntry, CronJob, Delivery, Message, Metric, Plugin, PluginBytes,
+		PluginSecret, PluginState, PluginUsage, Run, Task, Thread []ent.Interceptor
 	}
 )

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
 	"github.com/seed-706843ae/harness/ent/plugin"
+	"github.com/seed-706843ae/harness/ent/pluginbytes"
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
 	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/pluginusage"
@@ -92,6 +93,7 @@ func checkColumn(t, c string) error {
 			message.Table:      message.ValidColumn,
 			metric.Table:       metric.ValidColumn,
 			plugin.Table:       plugin.ValidColumn,
+			pluginbytes.Table:  pluginbytes.ValidColumn,
 			pluginsecret.Table: pluginsecret.ValidColumn,
 			pluginstate.Table:  pluginstate.ValidColumn,
 			pluginusage.Table:  pluginusage.ValidColumn,

@@ -27,6 +27,8 @@ type Message struct {
 	Kind pluginsdk.MessageKind `json:"kind,omitempty"`
 	// Source holds the value of the "source" field.
 	Source string `json:"source,omitempty"`
+	// Plugin holds the value of the "plugin" field.
+	Plugin string `json:"plugin,omitempty"`
 	// Author holds the value of the "author" field.
 	Author string `json:"author,omitempty"`
 	// Content holds the value of the "content" field.
@@ -55,7 +57,7 @@ func (*Message) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case message.FieldID:
 			values[i] = new(sql.NullInt64)
-		case message.FieldThreadID, message.FieldRole, message.FieldKind, message.FieldSource, message.FieldAuthor, message.FieldContent, message.FieldModel, message.FieldRunID, message.FieldKey:
+		case message.FieldThreadID, message.FieldRole, message.FieldKind, message.FieldSource, message.FieldPlugin, message.FieldAuthor, message.FieldContent, message.FieldModel, message.FieldRunID, message.FieldKey:
 			values[i] = new(sql.NullString)
 		case message.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -103,6 +105,12 @@ func (_m *Message) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field source", values[i])
 			} else if value.Valid {
 				_m.Source = value.String
+			}
+		case message.FieldPlugin:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field plugin", values[i])
+			} else if value.Valid {
+				_m.Plugin = value.String
 			}
 		case message.FieldAuthor:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -204,6 +212,9 @@ func (_m *Message) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("source=")
 	builder.WriteString(_m.Source)
+	builder.WriteString(", ")
+	builder.WriteString("plugin=")
+	builder.WriteString(_m.Plugin)
 	builder.WriteString(", ")
 	builder.WriteString("author=")
 	builder.WriteString(_m.Author)

@@ -48,6 +48,20 @@ func (_c *MessageCreate) SetSource(v string) *MessageCreate {
 	return _c
 }
 
+// SetPlugin sets the "plugin" field.
+func (_c *MessageCreate) SetPlugin(v string) *MessageCreate {
+	_c.mutation.SetPlugin(v)
+	return _c
+}
+
+// SetNillablePlugin sets the "plugin" field if the given value is not nil.
+func (_c *MessageCreate) SetNillablePlugin(v *string) *MessageCreate {
+	if v != nil {
+		_c.SetPlugin(*v)
+	}
+	return _c
+}
+
 // SetAuthor sets the "author" field.
 func (_c *MessageCreate) SetAuthor(v string) *MessageCreate {
 	_c.mutation.SetAuthor(v)
@@ -169,6 +183,10 @@ func (_c *MessageCreate) ExecX(ctx context.Context) {
 
 // defaults sets the default values of the builder before save.
 func (_c *MessageCreate) defaults() {
+	if _, ok := _c.mutation.Plugin(); !ok {
+		v := message.DefaultPlugin
+		_c.mutation.SetPlugin(v)
+	}
 	if _, ok := _c.mutation.Author(); !ok {
 		v := message.DefaultAuthor
 		_c.mutation.SetAuthor(v)
@@ -196,6 +214,9 @@ func (_c *MessageCreate) check() error {
 	}
 	if _, ok := _c.mutation.Source(); !ok {
 		return &ValidationError{Name: "source", err: errors.New(`ent: missing required field "Message.source"`)}
+	}
+	if _, ok := _c.mutation.Plugin(); !ok {
+		return &ValidationError{Name: "plugin", err: errors.New(`ent: missing required field "Message.plugin"`)}
 	}
 	if _, ok := _c.mutation.Author(); !ok {
 		return &ValidationError{Name: "author", err: errors.New(`ent: missing required field "Message.author"`)}
@@ -260,6 +281,10 @@ func (_c *MessageCreate) createSpec() (*Message, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Source(); ok {
 		_spec.SetField(message.FieldSource, field.TypeString, value)
 		_node.Source = value
+	}
+	if value, ok := _c.mutation.Plugin(); ok {
+		_spec.SetField(message.FieldPlugin, field.TypeString, value)
+		_node.Plugin = value
 	}
 	if value, ok := _c.mutation.Author(); ok {
 		_spec.SetField(message.FieldAuthor, field.TypeString, value)
@@ -378,6 +403,18 @@ func (u *MessageUpsert) SetSource(v string) *MessageUpsert {
 // UpdateSource sets the "source" field to the value that was provided on create.
 func (u *MessageUpsert) UpdateSource() *MessageUpsert {
 	u.SetExcluded(message.FieldSource)
+	return u
+}
+
+// SetPlugin sets the "plugin" field.
+func (u *MessageUpsert) SetPlugin(v string) *MessageUpsert {
+	u.Set(message.FieldPlugin, v)
+	return u
+}
+
+// UpdatePlugin sets the "plugin" field to the value that was provided on create.
+func (u *MessageUpsert) UpdatePlugin() *MessageUpsert {
+	u.SetExcluded(message.FieldPlugin)
 	return u
 }
 
@@ -576,6 +613,20 @@ func (u *MessageUpsertOne) SetSource(v string) *MessageUpsertOne {
 func (u *MessageUpsertOne) UpdateSource() *MessageUpsertOne {
 	return u.Update(func(s *MessageUpsert) {
 		s.UpdateSource()
+	})
+}
+
+// SetPlugin sets the "plugin" field.
+func (u *MessageUpsertOne) SetPlugin(v string) *MessageUpsertOne {
+	return u.Update(func(s *MessageUpsert) {
+		s.SetPlugin(v)
+	})
+}
+
+// UpdatePlugin sets the "plugin" field to the value that was provided on create.
+func (u *MessageUpsertOne) UpdatePlugin() *MessageUpsertOne {
+	return u.Update(func(s *MessageUpsert) {
+		s.UpdatePlugin()
 	})
 }
 
@@ -957,6 +1008,20 @@ func (u *MessageUpsertBulk) SetSource(v string) *MessageUpsertBulk {
 func (u *MessageUpsertBulk) UpdateSource() *MessageUpsertBulk {
 	return u.Update(func(s *MessageUpsert) {
 		s.UpdateSource()
+	})
+}
+
+// SetPlugin sets the "plugin" field.
+func (u *MessageUpsertBulk) SetPlugin(v string) *MessageUpsertBulk {
+	return u.Update(func(s *MessageUpsert) {
+		s.SetPlugin(v)
+	})
+}
+
+// UpdatePlugin sets the "plugin" field to the value that was provided on create.
+func (u *MessageUpsertBulk) UpdatePlugin() *MessageUpsertBulk {
+	return u.Update(func(s *MessageUpsert) {
+		s.UpdatePlugin()
 	})
 }
 

@@ -73,6 +73,20 @@ func (_u *MessageUpdate) SetNillableSource(v *string) *MessageUpdate {
 	return _u
 }
 
+// SetPlugin sets the "plugin" field.
+func (_u *MessageUpdate) SetPlugin(v string) *MessageUpdate {
+	_u.mutation.SetPlugin(v)
+	return _u
+}
+
+// SetNillablePlugin sets the "plugin" field if the given value is not nil.
+func (_u *MessageUpdate) SetNillablePlugin(v *string) *MessageUpdate {
+	if v != nil {
+		_u.SetPlugin(*v)
+	}
+	return _u
+}
+
 // SetAuthor sets the "author" field.
 func (_u *MessageUpdate) SetAuthor(v string) *MessageUpdate {
 	_u.mutation.SetAuthor(v)
@@ -241,6 +255,9 @@ func (_u *MessageUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Source(); ok {
 		_spec.SetField(message.FieldSource, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Plugin(); ok {
+		_spec.SetField(message.FieldPlugin, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.Author(); ok {
 		_spec.SetField(message.FieldAuthor, field.TypeString, value)
 	}
@@ -341,6 +358,20 @@ func (_u *MessageUpdateOne) SetSource(v string) *MessageUpdateOne {
 func (_u *MessageUpdateOne) SetNillableSource(v *string) *MessageUpdateOne {
 	if v != nil {
 		_u.SetSource(*v)
+	}
+	return _u
+}
+
+// SetPlugin sets the "plugin" field.
+func (_u *MessageUpdateOne) SetPlugin(v string) *MessageUpdateOne {
+	_u.mutation.SetPlugin(v)
+	return _u
+}
+
+// SetNillablePlugin sets the "plugin" field if the given value is not nil.
+func (_u *MessageUpdateOne) SetNillablePlugin(v *string) *MessageUpdateOne {
+	if v != nil {
+		_u.SetPlugin(*v)
 	}
 	return _u
 }
@@ -542,6 +573,9 @@ func (_u *MessageUpdateOne) sqlSave(ctx context.Context) (_node *Message, err er
 	}
 	if value, ok := _u.mutation.Source(); ok {
 		_spec.SetField(message.FieldSource, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Plugin(); ok {
+		_spec.SetField(message.FieldPlugin, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Author(); ok {
 		_spec.SetField(message.FieldAuthor, field.TypeString, value)

@@ -18,6 +18,10 @@ type Metric struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
+	// Plugin holds the value of the "plugin" field.
+	Plugin string `json:"plugin,omitempty"`
+	// Key holds the value of the "key" field.
+	Key *string `json:"key,omitempty"`
 	// Name holds the value of the "name" field.
 	Name string `json:"name,omitempty"`
 	// Value holds the value of the "value" field.
@@ -42,7 +46,7 @@ func (*Metric) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullFloat64)
 		case metric.FieldID:
 			values[i] = new(sql.NullInt64)
-		case metric.FieldName, metric.FieldThreadID:
+		case metric.FieldPlugin, metric.FieldKey, metric.FieldName, metric.FieldThreadID:
 			values[i] = new(sql.NullString)
 		case metric.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -67,6 +71,19 @@ func (_m *Metric) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field id", value)
 			}
 			_m.ID = int64(value.Int64)
+		case metric.FieldPlugin:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field plugin", values[i])
+			} else if value.Valid {
+				_m.Plugin = value.String
+			}
+		case metric.FieldKey:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field key", values[i])
+			} else if value.Valid {
+				_m.Key = new(string)
+				*_m.Key = value.String
+			}
 		case metric.FieldName:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field name", values[i])
@@ -135,6 +152,14 @@ func (_m *Metric) String() string {
 	var builder strings.Builder
 	builder.WriteString("Metric(")
 	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("plugin=")
+	builder.WriteString(_m.Plugin)
+	builder.WriteString(", ")
+	if v := _m.Key; v != nil {
+		builder.WriteString("key=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
 	builder.WriteString("name=")
 	builder.WriteString(_m.Name)
 	builder.WriteString(", ")

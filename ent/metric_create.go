@@ -22,6 +22,34 @@ type MetricCreate struct {
 	conflict []sql.ConflictOption
 }
 
+// SetPlugin sets the "plugin" field.
+func (_c *MetricCreate) SetPlugin(v string) *MetricCreate {
+	_c.mutation.SetPlugin(v)
+	return _c
+}
+
+// SetNillablePlugin sets the "plugin" field if the given value is not nil.
+func (_c *MetricCreate) SetNillablePlugin(v *string) *MetricCreate {
+	if v != nil {
+		_c.SetPlugin(*v)
+	}
+	return _c
+}
+
+// SetKey sets the "key" field.
+func (_c *MetricCreate) SetKey(v string) *MetricCreate {
+	_c.mutation.SetKey(v)
+	return _c
+}
+
+// SetNillableKey sets the "key" field if the given value is not nil.
+func (_c *MetricCreate) SetNillableKey(v *string) *MetricCreate {
+	if v != nil {
+		_c.SetKey(*v)
+	}
+	return _c
+}
+
 // SetName sets the "name" field.
 func (_c *MetricCreate) SetName(v string) *MetricCreate {
 	_c.mutation.SetName(v)
@@ -101,6 +129,10 @@ func (_c *MetricCreate) ExecX(ctx context.Context) {
 
 // defaults sets the default values of the builder before save.
 func (_c *MetricCreate) defaults() {
+	if _, ok := _c.mutation.Plugin(); !ok {
+		v := metric.DefaultPlugin
+		_c.mutation.SetPlugin(v)
+	}
 	if _, ok := _c.mutation.ThreadID(); !ok {
 		v := metric.DefaultThreadID
 		_c.mutation.SetThreadID(v)
@@ -109,6 +141,9 @@ func (_c *MetricCreate) defaults() {
 
 // check runs all checks and user-defined validators on the builder.
 func (_c *MetricCreate) check() error {
+	if _, ok := _c.mutation.Plugin(); !ok {
+		return &ValidationError{Name: "plugin", err: errors.New(`ent: missing required field "Metric.plugin"`)}
+	}
 	if _, ok := _c.mutation.Name(); !ok {
 		return &ValidationError{Name: "name", err: errors.New(`ent: missing required field "Metric.name"`)}
 	}
@@ -154,6 +189,14 @@ func (_c *MetricCreate) createSpec() (*Metric, *sqlgraph.CreateSpec) {
 		_node.ID = id
 		_spec.ID.Value = id
 	}
+	if value, ok := _c.mutation.Plugin(); ok {
+		_spec.SetField(metric.FieldPlugin, field.TypeString, value)
+		_node.Plugin = value
+	}
+	if value, ok := _c.mutation.Key(); ok {
+		_spec.SetField(metric.FieldKey, field.TypeString, value)
+		_node.Key = &value
+	}
 	if value, ok := _c.mutation.Name(); ok {
 		_spec.SetField(metric.FieldName, field.TypeString, value)
 		_node.Name = value
@@ -181,7 +224,7 @@ func (_c *MetricCreate) createSpec() (*Metric, *sqlgraph.CreateSpec) {
 // of the `INSERT` statement. For example:
 //
 //	client.Metric.Create().
-//		SetName(v).
+//		SetPlugin(v).
 //		OnConflict(
 //			// Update the row with the new values
 //			// the was proposed for insertion.
@@ -190,7 +233,7 @@ func (_c *MetricCreate) createSpec() (*Metric, *sqlgraph.CreateSpec) {
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.MetricUpsert) {
-//			SetName(v+v).
+//			SetPlugin(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *MetricCreate) OnConflict(opts ...sql.ConflictOption) *MetricUpsertOne {
@@ -290,6 +333,12 @@ func (u *MetricUpsertOne) UpdateNewValues() *MetricUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		if _, exists := u.create.mutation.ID(); exists {
 			s.SetIgnore(metric.FieldID)
+		}
+		if _, exists := u.create.mutation.Plugin(); exists {
+			s.SetIgnore(metric.FieldPlugin)
+		}
+		if _, exists := u.create.mutation.Key(); exists {
+			s.SetIgnore(metric.FieldKey)
 		}
 		if _, exists := u.create.mutation.Name(); exists {
 			s.SetIgnore(metric.FieldName)
@@ -519,7 +568,7 @@ func (_c *MetricCreateBulk) ExecX(ctx context.Context) {
 //		// Override some of the fields with custom
 //		// update values.
 //		Update(func(u *ent.MetricUpsert) {
-//			SetName(v+v).
+//			SetPlugin(v+v).
 //		}).
 //		Exec(ctx)
 func (_c *MetricCreateBulk) OnConflict(opts ...sql.ConflictOption) *MetricUpsertBulk {
@@ -565,6 +614,12 @@ func (u *MetricUpsertBulk) UpdateNewValues() *MetricUpsertBulk {
 		for _, b := range u.create.builders {
 			if _, exists := b.mutation.ID(); exists {
 				s.SetIgnore(metric.FieldID)
+			}
+			if _, exists := b.mutation.Plugin(); exists {
+				s.SetIgnore(metric.FieldPlugin)
+			}
+			if _, exists := b.mutation.Key(); exists {
+				s.SetIgnore(metric.FieldKey)
 			}
 			if _, exists := b.mutation.Name(); exists {
 				s.SetIgnore(metric.FieldName)

@@ -264,12 +264,12 @@ func (_q *MetricQuery) Clone() *MetricQuery {
 // Example:
 //
 //	var v []struct {
-//		Name string `json:"name,omitempty"`
+//		Plugin string `json:"plugin,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.Metric.Query().
-//		GroupBy(metric.FieldName).
+//		GroupBy(metric.FieldPlugin).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *MetricQuery) GroupBy(field string, fields ...string) *MetricGroupBy {
@@ -287,11 +287,11 @@ func (_q *MetricQuery) GroupBy(field string, fields ...string) *MetricGroupBy {
 // Example:
 //
 //	var v []struct {
-//		Name string `json:"name,omitempty"`
+//		Plugin string `json:"plugin,omitempty"`
 //	}
 //
 //	client.Metric.Query().
-//		Select(metric.FieldName).
+//		Select(metric.FieldPlugin).
 //		Scan(ctx, &v)
 func (_q *MetricQuery) Select(fields ...string) *MetricSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)

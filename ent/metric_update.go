@@ -122,6 +122,9 @@ func (_u *MetricUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			}
 		}
 	}
+	if _u.mutation.KeyCleared() {
+		_spec.ClearField(metric.FieldKey, field.TypeString)
+	}
 	if value, ok := _u.mutation.Value(); ok {
 		_spec.SetField(metric.FieldValue, field.TypeFloat64, value)
 	}
@@ -282,6 +285,9 @@ func (_u *MetricUpdateOne) sqlSave(ctx context.Context) (_node *Metric, err erro
 				ps[i](selector)
 			}
 		}
+	}
+	if _u.mutation.KeyCleared() {
+		_spec.ClearField(metric.FieldKey, field.TypeString)
 	}
 	if value, ok := _u.mutation.Value(); ok {
 		_spec.SetField(metric.FieldValue, field.TypeFloat64, value)

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
 	"github.com/seed-706843ae/harness/ent/plugin"
+	"github.com/seed-706843ae/harness/ent/pluginbytes"
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
 	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/pluginusage"
@@ -46,6 +47,7 @@ const (
 	TypeMessage      = "Message"
 	TypeMetric       = "Metric"
 	TypePlugin       = "Plugin"
+	TypePluginBytes  = "PluginBytes"
 	TypePluginSecret = "PluginSecret"
 	TypePluginState  = "PluginState"
 	TypePluginUsage  = "PluginUsage"
@@ -3818,6 +3820,7 @@ type MessageMutation struct {
 	role              *pluginsdk.Role
 	kind              *pluginsdk.MessageKind
 	source            *string
+	plugin            *string
 	author            *string
 	content           *string
 	model             *string
@@ -4080,6 +4083,42 @@ func (m *MessageMutation) OldSource(ctx context.Context) (v string, err error) {
 // ResetSource resets all changes to the "source" field.
 func (m *MessageMutation) ResetSource() {
 	m.source = nil
+}
+
+// SetPlugin sets the "plugin" field.
+func (m *MessageMutation) SetPlugin(s string) {
+	m.plugin = &s
+}
+
+// Plugin returns the value of the "plugin" field in the mutation.
+func (m *MessageMutation) Plugin() (r string, exists bool) {
+	v := m.plugin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPlugin returns the old "plugin" field's value of the Message entity.
+// If the Message object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MessageMutation) OldPlugin(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPlugin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPlugin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPlugin: %w", err)
+	}
+	return oldValue.Plugin, nil
+}
+
+// ResetPlugin resets all changes to the "plugin" field.
+func (m *MessageMutation) ResetPlugin() {
+	m.plugin = nil
 }
 
 // SetAuthor sets the "author" field.
@@ -4475,7 +4514,7 @@ func (m *MessageMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *MessageMutation) Fields() []string {
-	fields := make([]string, 0, 12)
+	fields := make([]string, 0, 13)
 	if m.thread_id != nil {
 		fields = append(fields, message.FieldThreadID)
 	}
@@ -4487,6 +4526,9 @@ func (m *MessageMutation) Fields() []string {
 	}
 	if m.source != nil {
 		fields = append(fields, message.FieldSource)
+	}
+	if m.plugin != nil {
+		fields = append(fields, message.FieldPlugin)
 	}
 	if m.author != nil {
 		fields = append(fields, message.FieldAuthor)
@@ -4528,6 +4570,8 @@ func (m *MessageMutation) Field(name string) (ent.Value, bool) {
 		return m.Kind()
 	case message.FieldSource:
 		return m.Source()
+	case message.FieldPlugin:
+		return m.Plugin()
 	case message.FieldAuthor:
 		return m.Author()
 	case message.FieldContent:
@@ -4561,6 +4605,8 @@ func (m *MessageMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldKind(ctx)
 	case message.FieldSource:
 		return m.OldSource(ctx)
+	case message.FieldPlugin:
+		return m.OldPlugin(ctx)
 	case message.FieldAuthor:
 		return m.OldAuthor(ctx)
 	case message.FieldContent:
@@ -4613,6 +4659,13 @@ func (m *MessageMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSource(v)
+		return nil
+	case message.FieldPlugin:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPlugin(v)
 		return nil
 	case message.FieldAuthor:
 		v, ok := value.(string)
@@ -4752,6 +4805,9 @@ func (m *MessageMutation) ResetField(name string) error {
 	case message.FieldSource:
 		m.ResetSource()
 		return nil
+	case message.FieldPlugin:
+		m.ResetPlugin()
+		return nil
 	case message.FieldAuthor:
 		m.ResetAuthor()
 		return nil
@@ -4834,6 +4890,8 @@ type MetricMutation struct {
 	op            Op
 	typ           string
 	id            *int64
+	plugin        *string
+	key           *string
 	name          *string
 	value         *float64
 	addvalue      *float64
@@ -4948,6 +5006,91 @@ func (m *MetricMutation) IDs(ctx context.Context) ([]int64, error) {
 	default:
 		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
 	}
+}
+
+// SetPlugin sets the "plugin" field.
+func (m *MetricMutation) SetPlugin(s string) {
+	m.plugin = &s
+}
+
+// Plugin returns the value of the "plugin" field in the mutation.
+func (m *MetricMutation) Plugin() (r string, exists bool) {
+	v := m.plugin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPlugin returns the old "plugin" field's value of the Metric entity.
+// If the Metric object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MetricMutation) OldPlugin(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPlugin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPlugin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPlugin: %w", err)
+	}
+	return oldValue.Plugin, nil
+}
+
+// ResetPlugin resets all changes to the "plugin" field.
+func (m *MetricMutation) ResetPlugin() {
+	m.plugin = nil
+}
+
+// SetKey sets the "key" field.
+func (m *MetricMutation) SetKey(s string) {
+	m.key = &s
+}
+
+// Key returns the value of the "key" field in the mutation.
+func (m *MetricMutation) Key() (r string, exists bool) {
+	v := m.key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKey returns the old "key" field's value of the Metric entity.
+// If the Metric object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MetricMutation) OldKey(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKey: %w", err)
+	}
+	return oldValue.Key, nil
+}
+
+// ClearKey clears the value of the "key" field.
+func (m *MetricMutation) ClearKey() {
+	m.key = nil
+	m.clearedFields[metric.FieldKey] = struct{}{}
+}
+
+// KeyCleared returns if the "key" field was cleared in this mutation.
+func (m *MetricMutation) KeyCleared() bool {
+	_, ok := m.clearedFields[metric.FieldKey]
+	return ok
+}
+
+// ResetKey resets all changes to the "key" field.
+func (m *MetricMutation) ResetKey() {
+	m.key = nil
+	delete(m.clearedFields, metric.FieldKey)
 }
 
 // SetName sets the "name" field.
@@ -5197,7 +5340,13 @@ func (m *MetricMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *MetricMutation) Fields() []string {
-	fields := make([]string, 0, 5)
+	fields := make([]string, 0, 7)
+	if m.plugin != nil {
+		fields = append(fields, metric.FieldPlugin)
+	}
+	if m.key != nil {
+		fields = append(fields, metric.FieldKey)
+	}
 	if m.name != nil {
 		fields = append(fields, metric.FieldName)
 	}
@@ -5221,6 +5370,10 @@ func (m *MetricMutation) Fields() []string {
 // schema.
 func (m *MetricMutation) Field(name string) (ent.Value, bool) {
 	switch name {
+	case metric.FieldPlugin:
+		return m.Plugin()
+	case metric.FieldKey:
+		return m.Key()
 	case metric.FieldName:
 		return m.Name()
 	case metric.FieldValue:
@@ -5240,6 +5393,10 @@ func (m *MetricMutation) Field(name string) (ent.Value, bool) {
 // database failed.
 func (m *MetricMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
 	switch name {
+	case metric.FieldPlugin:
+		return m.OldPlugin(ctx)
+	case metric.FieldKey:
+		return m.OldKey(ctx)
 	case metric.FieldName:
 		return m.OldName(ctx)
 	case metric.FieldValue:
@@ -5259,6 +5416,20 @@ func (m *MetricMutation) OldField(ctx context.Context, name string) (ent.Value, 
 // type.
 func (m *MetricMutation) SetField(name string, value ent.Value) error {
 	switch name {
+	case metric.FieldPlugin:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPlugin(v)
+		return nil
+	case metric.FieldKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKey(v)
+		return nil
 	case metric.FieldName:
 		v, ok := value.(string)
 		if !ok {
@@ -5339,6 +5510,9 @@ func (m *MetricMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *MetricMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(metric.FieldKey) {
+		fields = append(fields, metric.FieldKey)
+	}
 	if m.FieldCleared(metric.FieldTags) {
 		fields = append(fields, metric.FieldTags)
 	}
@@ -5356,6 +5530,9 @@ func (m *MetricMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *MetricMutation) ClearField(name string) error {
 	switch name {
+	case metric.FieldKey:
+		m.ClearKey()
+		return nil
 	case metric.FieldTags:
 		m.ClearTags()
 		return nil
@@ -5367,6 +5544,12 @@ func (m *MetricMutation) ClearField(name string) error {
 // It returns an error if the field is not defined in the schema.
 func (m *MetricMutation) ResetField(name string) error {
 	switch name {
+	case metric.FieldPlugin:
+		m.ResetPlugin()
+		return nil
+	case metric.FieldKey:
+		m.ResetKey()
+		return nil
 	case metric.FieldName:
 		m.ResetName()
 		return nil
@@ -5461,13 +5644,16 @@ type PluginMutation struct {
 	addfailures          *int64
 	origin               *pluginsdk.PluginOrigin
 	publisher            *string
-	previous             *[]pluginsdk.PluginVersion
-	appendprevious       []pluginsdk.PluginVersion
+	previous             *json.RawMessage
+	appendprevious       json.RawMessage
 	granted_env          *[]string
 	appendgranted_env    []string
 	limits               *pluginsdk.PluginLimits
 	quarantine           *string
-	ledger               *pluginsdk.PluginLedger
+	figures              *pluginsdk.PluginFigures
+	checks               *[]pluginsdk.Check
+	appendchecks         []pluginsdk.Check
+	checked_at           *time.Time
 	attach               *string
 	settings_revision    *int64
 	addsettings_revision *int64
@@ -5477,6 +5663,8 @@ type PluginMutation struct {
 	addsettled           *int64
 	serving              *string
 	rejected             *string
+	grants_version       *int
+	addgrants_version    *int
 	updated_at           *time.Time
 	clearedFields        map[string]struct{}
 	done                 bool
@@ -6289,13 +6477,13 @@ func (m *PluginMutation) ResetPublisher() {
 }
 
 // SetPrevious sets the "previous" field.
-func (m *PluginMutation) SetPrevious(pv []pluginsdk.PluginVersion) {
-	m.previous = &pv
+func (m *PluginMutation) SetPrevious(jm json.RawMessage) {
+	m.previous = &jm
 	m.appendprevious = nil
 }
 
 // Previous returns the value of the "previous" field in the mutation.
-func (m *PluginMutation) Previous() (r []pluginsdk.PluginVersion, exists bool) {
+func (m *PluginMutation) Previous() (r json.RawMessage, exists bool) {
 	v := m.previous
 	if v == nil {
 		return
@@ -6306,7 +6494,7 @@ func (m *PluginMutation) Previous() (r []pluginsdk.PluginVersion, exists bool) {
 // OldPrevious returns the old "previous" field's value of the Plugin entity.
 // If the Plugin object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *PluginMutation) OldPrevious(ctx context.Context) (v []pluginsdk.PluginVersion, err error) {
+func (m *PluginMutation) OldPrevious(ctx context.Context) (v json.RawMessage, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldPrevious is only allowed on UpdateOne operations")
 	}
@@ -6320,13 +6508,13 @@ func (m *PluginMutation) OldPrevious(ctx context.Context) (v []pluginsdk.PluginV
 	return oldValue.Previous, nil
 }
 
-// AppendPrevious adds pv to the "previous" field.
-func (m *PluginMutation) AppendPrevious(pv []pluginsdk.PluginVersion) {
-	m.appendprevious = append(m.appendprevious, pv...)
+// AppendPrevious adds jm to the "previous" field.
+func (m *PluginMutation) AppendPrevious(jm json.RawMessage) {
+	m.appendprevious = append(m.appendprevious, jm...)
 }
 
 // AppendedPrevious returns the list of values that were appended to the "previous" field in this mutation.
-func (m *PluginMutation) AppendedPrevious() ([]pluginsdk.PluginVersion, bool) {
+func (m *PluginMutation) AppendedPrevious() (json.RawMessage, bool) {
 	if len(m.appendprevious) == 0 {
 		return nil, false
 	}
@@ -6503,53 +6691,167 @@ func (m *PluginMutation) ResetQuarantine() {
 	m.quarantine = nil
 }
 
-// SetLedger sets the "ledger" field.
-func (m *PluginMutation) SetLedger(pl pluginsdk.PluginLedger) {
-	m.ledger = &pl
+// SetFigures sets the "figures" field.
+func (m *PluginMutation) SetFigures(pf pluginsdk.PluginFigures) {
+	m.figures = &pf
 }
 
-// Ledger returns the value of the "ledger" field in the mutation.
-func (m *PluginMutation) Ledger() (r pluginsdk.PluginLedger, exists bool) {
-	v := m.ledger
+// Figures returns the value of the "figures" field in the mutation.
+func (m *PluginMutation) Figures() (r pluginsdk.PluginFigures, exists bool) {
+	v := m.figures
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// OldLedger returns the old "ledger" field's value of the Plugin entity.
+// OldFigures returns the old "figures" field's value of the Plugin entity.
 // If the Plugin object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *PluginMutation) OldLedger(ctx context.Context) (v pluginsdk.PluginLedger, err error) {
+func (m *PluginMutation) OldFigures(ctx context.Context) (v pluginsdk.PluginFigures, err error) {
 	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldLedger is only allowed on UpdateOne operations")
+		return v, errors.New("OldFigures is only allowed on UpdateOne operations")
 	}
 	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldLedger requires an ID field in the mutation")
+		return v, errors.New("OldFigures requires an ID field in the mutation")
 	}
 	oldValue, err := m.oldValue(ctx)
 	if err != nil {
-		return v, fmt.Errorf("querying old value for OldLedger: %w", err)
+		return v, fmt.Errorf("querying old value for OldFigures: %w", err)
 	}
-	return oldValue.Ledger, nil
+	return oldValue.Figures, nil
 }
 
-// ClearLedger clears the value of the "ledger" field.
-func (m *PluginMutation) ClearLedger() {
-	m.ledger = nil
-	m.clearedFields[plugin.FieldLedger] = struct{}{}
+// ClearFigures clears the value of the "figures" field.
+func (m *PluginMutation) ClearFigures() {
+	m.figures = nil
+	m.clearedFields[plugin.FieldFigures] = struct{}{}
 }
 
-// LedgerCleared returns if the "ledger" field was cleared in this mutation.
-func (m *PluginMutation) LedgerCleared() bool {
-	_, ok := m.clearedFields[plugin.FieldLedger]
+// FiguresCleared returns if the "figures" field was cleared in this mutation.
+func (m *PluginMutation) FiguresCleared() bool {
+	_, ok := m.clearedFields[plugin.FieldFigures]
 	return ok
 }
 
-// ResetLedger resets all changes to the "ledger" field.
-func (m *PluginMutation) ResetLedger() {
-	m.ledger = nil
-	delete(m.clearedFields, plugin.FieldLedger)
+// ResetFigures resets all changes to the "figures" field.
+func (m *PluginMutation) ResetFigures() {
+	m.figures = nil
+	delete(m.clearedFields, plugin.FieldFigures)
+}
+
+// SetChecks sets the "checks" field.
+func (m *PluginMutation) SetChecks(pl []pluginsdk.Check) {
+	m.checks = &pl
+	m.appendchecks = nil
+}
+
+// Checks returns the value of the "checks" field in the mutation.
+func (m *PluginMutation) Checks() (r []pluginsdk.Check, exists bool) {
+	v := m.checks
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldChecks returns the old "checks" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldChecks(ctx context.Context) (v []pluginsdk.Check, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldChecks is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldChecks requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldChecks: %w", err)
+	}
+	return oldValue.Checks, nil
+}
+
+// AppendChecks adds pl to the "checks" field.
+func (m *PluginMutation) AppendChecks(pl []pluginsdk.Check) {
+	m.appendchecks = append(m.appendchecks, pl...)
+}
+
+// AppendedChecks returns the list of values that were appended to the "checks" field in this mutation.
+func (m *PluginMutation) AppendedChecks() ([]pluginsdk.Check, bool) {
+	if len(m.appendchecks) == 0 {
+		return nil, false
+	}
+	return m.appendchecks, true
+}
+
+// ClearChecks clears the value of the "checks" field.
+func (m *PluginMutation) ClearChecks() {
+	m.checks = nil
+	m.appendchecks = nil
+	m.clearedFields[plugin.FieldChecks] = struct{}{}
+}
+
+// ChecksCleared returns if the "checks" field was cleared in this mutation.
+func (m *PluginMutation) ChecksCleared() bool {
+	_, ok := m.clearedFields[plugin.FieldChecks]
+	return ok
+}
+
+// ResetChecks resets all changes to the "checks" field.
+func (m *PluginMutation) ResetChecks() {
+	m.checks = nil
+	m.appendchecks = nil
+	delete(m.clearedFields, plugin.FieldChecks)
+}
+
+// SetCheckedAt sets the "checked_at" field.
+func (m *PluginMutation) SetCheckedAt(t time.Time) {
+	m.checked_at = &t
+}
+
+// CheckedAt returns the value of the "checked_at" field in the mutation.
+func (m *PluginMutation) CheckedAt() (r time.Time, exists bool) {
+	v := m.checked_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCheckedAt returns the old "checked_at" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldCheckedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCheckedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCheckedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCheckedAt: %w", err)
+	}
+	return oldValue.CheckedAt, nil
+}
+
+// ClearCheckedAt clears the value of the "checked_at" field.
+func (m *PluginMutation) ClearCheckedAt() {
+	m.checked_at = nil
+	m.clearedFields[plugin.FieldCheckedAt] = struct{}{}
+}
+
+// CheckedAtCleared returns if the "checked_at" field was cleared in this mutation.
+func (m *PluginMutation) CheckedAtCleared() bool {
+	_, ok := m.clearedFields[plugin.FieldCheckedAt]
+	return ok
+}
+
+// ResetCheckedAt resets all changes to the "checked_at" field.
+func (m *PluginMutation) ResetCheckedAt() {
+	m.checked_at = nil
+	delete(m.clearedFields, plugin.FieldCheckedAt)
 }
 
 // SetAttach sets the "attach" field.
@@ -6828,6 +7130,62 @@ func (m *PluginMutation) ResetRejected() {
 	m.rejected = nil
 }
 
+// SetGrantsVersion sets the "grants_version" field.
+func (m *PluginMutation) SetGrantsVersion(i int) {
+	m.grants_version = &i
+	m.addgrants_version = nil
+}
+
+// GrantsVersion returns the value of the "grants_version" field in the mutation.
+func (m *PluginMutation) GrantsVersion() (r int, exists bool) {
+	v := m.grants_version
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGrantsVersion returns the old "grants_version" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldGrantsVersion(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGrantsVersion is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGrantsVersion requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGrantsVersion: %w", err)
+	}
+	return oldValue.GrantsVersion, nil
+}
+
+// AddGrantsVersion adds i to the "grants_version" field.
+func (m *PluginMutation) AddGrantsVersion(i int) {
+	if m.addgrants_version != nil {
+		*m.addgrants_version += i
+	} else {
+		m.addgrants_version = &i
+	}
+}
+
+// AddedGrantsVersion returns the value that was added to the "grants_version" field in this mutation.
+func (m *PluginMutation) AddedGrantsVersion() (r int, exists bool) {
+	v := m.addgrants_version
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetGrantsVersion resets all changes to the "grants_version" field.
+func (m *PluginMutation) ResetGrantsVersion() {
+	m.grants_version = nil
+	m.addgrants_version = nil
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (m *PluginMutation) SetUpdatedAt(t time.Time) {
 	m.updated_at = &t
@@ -6911,7 +7269,7 @@ func (m *PluginMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *PluginMutation) Fields() []string {
-	fields := make([]string, 0, 27)
+	fields := make([]string, 0, 30)
 	if m._path != nil {
 		fields = append(fields, plugin.FieldPath)
 	}
@@ -6969,8 +7327,14 @@ func (m *PluginMutation) Fields() []string {
 	if m.quarantine != nil {
 		fields = append(fields, plugin.FieldQuarantine)
 	}
-	if m.ledger != nil {
-		fields = append(fields, plugin.FieldLedger)
+	if m.figures != nil {
+		fields = append(fields, plugin.FieldFigures)
+	}
+	if m.checks != nil {
+		fields = append(fields, plugin.FieldChecks)
+	}
+	if m.checked_at != nil {
+		fields = append(fields, plugin.FieldCheckedAt)
 	}
 	if m.attach != nil {
 		fields = append(fields, plugin.FieldAttach)
@@ -6989,6 +7353,9 @@ func (m *PluginMutation) Fields() []string {
 	}
 	if m.rejected != nil {
 		fields = append(fields, plugin.FieldRejected)
+	}
+	if m.grants_version != nil {
+		fields = append(fields, plugin.FieldGrantsVersion)
 	}
 	if m.updated_at != nil {
 		fields = append(fields, plugin.FieldUpdatedAt)
@@ -7039,8 +7406,12 @@ func (m *PluginMutation) Field(name string) (ent.Value, bool) {
 		return m.Limits()
 	case plugin.FieldQuarantine:
 		return m.Quarantine()
-	case plugin.FieldLedger:
-		return m.Ledger()
+	case plugin.FieldFigures:
+		return m.Figures()
+	case plugin.FieldChecks:
+		return m.Checks()
+	case plugin.FieldCheckedAt:
+		return m.CheckedAt()
 	case plugin.FieldAttach:
 		return m.Attach()
 	case plugin.FieldSettingsRevision:
@@ -7053,6 +7424,8 @@ func (m *PluginMutation) Field(name string) (ent.Value, bool) {
 		return m.Serving()
 	case plugin.FieldRejected:
 		return m.Rejected()
+	case plugin.FieldGrantsVersion:
+		return m.GrantsVersion()
 	case plugin.FieldUpdatedAt:
 		return m.UpdatedAt()
 	}
@@ -7102,8 +7475,12 @@ func (m *PluginMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldLimits(ctx)
 	case plugin.FieldQuarantine:
 		return m.OldQuarantine(ctx)
-	case plugin.FieldLedger:
-		return m.OldLedger(ctx)
+	case plugin.FieldFigures:
+		return m.OldFigures(ctx)
+	case plugin.FieldChecks:
+		return m.OldChecks(ctx)
+	case plugin.FieldCheckedAt:
+		return m.OldCheckedAt(ctx)
 	case plugin.FieldAttach:
 		return m.OldAttach(ctx)
 	case plugin.FieldSettingsRevision:
@@ -7116,6 +7493,8 @@ func (m *PluginMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldServing(ctx)
 	case plugin.FieldRejected:
 		return m.OldRejected(ctx)
+	case plugin.FieldGrantsVersion:
+		return m.OldGrantsVersion(ctx)
 	case plugin.FieldUpdatedAt:
 		return m.OldUpdatedAt(ctx)
 	}
@@ -7233,7 +7612,7 @@ func (m *PluginMutation) SetField(name string, value ent.Value) error {
 		m.SetPublisher(v)
 		return nil
 	case plugin.FieldPrevious:
-		v, ok := value.([]pluginsdk.PluginVersion)
+		v, ok := value.(json.RawMessage)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
@@ -7260,12 +7639,26 @@ func (m *PluginMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetQuarantine(v)
 		return nil
-	case plugin.FieldLedger:
-		v, ok := value.(pluginsdk.PluginLedger)
+	case plugin.FieldFigures:
+		v, ok := value.(pluginsdk.PluginFigures)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
-		m.SetLedger(v)
+		m.SetFigures(v)
+		return nil
+	case plugin.FieldChecks:
+		v, ok := value.([]pluginsdk.Check)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetChecks(v)
+		return nil
+	case plugin.FieldCheckedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCheckedAt(v)
 		return nil
 	case plugin.FieldAttach:
 		v, ok := value.(string)
@@ -7309,6 +7702,13 @@ func (m *PluginMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetRejected(v)
 		return nil
+	case plugin.FieldGrantsVersion:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGrantsVersion(v)
+		return nil
 	case plugin.FieldUpdatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -7342,6 +7742,9 @@ func (m *PluginMutation) AddedFields() []string {
 	if m.addsettled != nil {
 		fields = append(fields, plugin.FieldSettled)
 	}
+	if m.addgrants_version != nil {
+		fields = append(fields, plugin.FieldGrantsVersion)
+	}
 	return fields
 }
 
@@ -7362,6 +7765,8 @@ func (m *PluginMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedGeneration()
 	case plugin.FieldSettled:
 		return m.AddedSettled()
+	case plugin.FieldGrantsVersion:
+		return m.AddedGrantsVersion()
 	}
 	return nil, false
 }
@@ -7413,6 +7818,13 @@ func (m *PluginMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddSettled(v)
 		return nil
+	case plugin.FieldGrantsVersion:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddGrantsVersion(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Plugin numeric field %s", name)
 }
@@ -7442,8 +7854,14 @@ func (m *PluginMutation) ClearedFields() []string {
 	if m.FieldCleared(plugin.FieldLimits) {
 		fields = append(fields, plugin.FieldLimits)
 	}
-	if m.FieldCleared(plugin.FieldLedger) {
-		fields = append(fields, plugin.FieldLedger)
+	if m.FieldCleared(plugin.FieldFigures) {
+		fields = append(fields, plugin.FieldFigures)
+	}
+	if m.FieldCleared(plugin.FieldChecks) {
+		fields = append(fields, plugin.FieldChecks)
+	}
+	if m.FieldCleared(plugin.FieldCheckedAt) {
+		fields = append(fields, plugin.FieldCheckedAt)
 	}
 	if m.FieldCleared(plugin.FieldUpdatedAt) {
 		fields = append(fields, plugin.FieldUpdatedAt)
@@ -7483,8 +7901,14 @@ func (m *PluginMutation) ClearField(name string) error {
 	case plugin.FieldLimits:
 		m.ClearLimits()
 		return nil
-	case plugin.FieldLedger:
-		m.ClearLedger()
+	case plugin.FieldFigures:
+		m.ClearFigures()
+		return nil
+	case plugin.FieldChecks:
+		m.ClearChecks()
+		return nil
+	case plugin.FieldCheckedAt:
+		m.ClearCheckedAt()
 		return nil
 	case plugin.FieldUpdatedAt:
 		m.ClearUpdatedAt()
@@ -7554,8 +7978,14 @@ func (m *PluginMutation) ResetField(name string) error {
 	case plugin.FieldQuarantine:
 		m.ResetQuarantine()
 		return nil
-	case plugin.FieldLedger:
-		m.ResetLedger()
+	case plugin.FieldFigures:
+		m.ResetFigures()
+		return nil
+	case plugin.FieldChecks:
+		m.ResetChecks()
+		return nil
+	case plugin.FieldCheckedAt:
+		m.ResetCheckedAt()
 		return nil
 	case plugin.FieldAttach:
 		m.ResetAttach()
@@ -7574,6 +8004,9 @@ func (m *PluginMutation) ResetField(name string) error {
 		return nil
 	case plugin.FieldRejected:
 		m.ResetRejected()
+		return nil
+	case plugin.FieldGrantsVersion:
+		m.ResetGrantsVersion()
 		return nil
 	case plugin.FieldUpdatedAt:
 		m.ResetUpdatedAt()
@@ -7628,6 +8061,428 @@ func (m *PluginMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *PluginMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Plugin edge %s", name)
+}
+
+// PluginBytesMutation represents an operation that mutates the PluginBytes nodes in the graph.
+type PluginBytesMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *string
+	plugin        *string
+	bytes         *int64
+	addbytes      *int64
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*PluginBytes, error)
+	predicates    []predicate.PluginBytes
+}
+
+var _ ent.Mutation = (*PluginBytesMutation)(nil)
+
+// pluginbytesOption allows management of the mutation configuration using functional options.
+type pluginbytesOption func(*PluginBytesMutation)
+
+// newPluginBytesMutation creates new mutation for the PluginBytes entity.
+func newPluginBytesMutation(c config, op Op, opts ...pluginbytesOption) *PluginBytesMutation {
+	m := &PluginBytesMutation{
+		config:        c,
+		op:            op,
+		typ:           TypePluginBytes,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withPluginBytesID sets the ID field of the mutation.
+func withPluginBytesID(id string) pluginbytesOption {
+	return func(m *PluginBytesMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *PluginBytes
+		)
+		m.oldValue = func(ctx context.Context) (*PluginBytes, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().PluginBytes.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withPluginBytes sets the old PluginBytes of the mutation.
+func withPluginBytes(node *PluginBytes) pluginbytesOption {
+	return func(m *PluginBytesMutation) {
+		m.oldValue = func(context.Context) (*PluginBytes, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m PluginBytesMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m PluginBytesMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of PluginBytes entities.
+func (m *PluginBytesMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *PluginBytesMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *PluginBytesMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().PluginBytes.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetPlugin sets the "plugin" field.
+func (m *PluginBytesMutation) SetPlugin(s string) {
+	m.plugin = &s
+}
+
+// Plugin returns the value of the "plugin" field in the mutation.
+func (m *PluginBytesMutation) Plugin() (r string, exists bool) {
+	v := m.plugin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPlugin returns the old "plugin" field's value of the PluginBytes entity.
+// If the PluginBytes object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginBytesMutation) OldPlugin(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPlugin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPlugin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPlugin: %w", err)
+	}
+	return oldValue.Plugin, nil
+}
+
+// ResetPlugin resets all changes to the "plugin" field.
+func (m *PluginBytesMutation) ResetPlugin() {
+	m.plugin = nil
+}
+
+// SetBytes sets the "bytes" field.
+func (m *PluginBytesMutation) SetBytes(i int64) {
+	m.bytes = &i
+	m.addbytes = nil
+}
+
+// Bytes returns the value of the "bytes" field in the mutation.
+func (m *PluginBytesMutation) Bytes() (r int64, exists bool) {
+	v := m.bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBytes returns the old "bytes" field's value of the PluginBytes entity.
+// If the PluginBytes object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginBytesMutation) OldBytes(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBytes: %w", err)
+	}
+	return oldValue.Bytes, nil
+}
+
+// AddBytes adds i to the "bytes" field.
+func (m *PluginBytesMutation) AddBytes(i int64) {
+	if m.addbytes != nil {
+		*m.addbytes += i
+	} else {
+		m.addbytes = &i
+	}
+}
+
+// AddedBytes returns the value that was added to the "bytes" field in this mutation.
+func (m *PluginBytesMutation) AddedBytes() (r int64, exists bool) {
+	v := m.addbytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetBytes resets all changes to the "bytes" field.
+func (m *PluginBytesMutation) ResetBytes() {
+	m.bytes = nil
+	m.addbytes = nil
+}
+
+// Where appends a list predicates to the PluginBytesMutation builder.
+func (m *PluginBytesMutation) Where(ps ...predicate.PluginBytes) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the PluginBytesMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *PluginBytesMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.PluginBytes, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *PluginBytesMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *PluginBytesMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (PluginBytes).
+func (m *PluginBytesMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *PluginBytesMutation) Fields() []string {
+	fields := make([]string, 0, 2)
+	if m.plugin != nil {
+		fields = append(fields, pluginbytes.FieldPlugin)
+	}
+	if m.bytes != nil {
+		fields = append(fields, pluginbytes.FieldBytes)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *PluginBytesMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case pluginbytes.FieldPlugin:
+		return m.Plugin()
+	case pluginbytes.FieldBytes:
+		return m.Bytes()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *PluginBytesMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case pluginbytes.FieldPlugin:
+		return m.OldPlugin(ctx)
+	case pluginbytes.FieldBytes:
+		return m.OldBytes(ctx)
+	}
+	return nil, fmt.Errorf("unknown PluginBytes field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PluginBytesMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case pluginbytes.FieldPlugin:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPlugin(v)
+		return nil
+	case pluginbytes.FieldBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBytes(v)
+		return nil
+	}
+	return fmt.Errorf("unknown PluginBytes field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *PluginBytesMutation) AddedFields() []string {
+	var fields []string
+	if m.addbytes != nil {
+		fields = append(fields, pluginbytes.FieldBytes)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *PluginBytesMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case pluginbytes.FieldBytes:
+		return m.AddedBytes()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PluginBytesMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case pluginbytes.FieldBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddBytes(v)
+		return nil
+	}
+	return fmt.Errorf("unknown PluginBytes numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *PluginBytesMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *PluginBytesMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *PluginBytesMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown PluginBytes nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *PluginBytesMutation) ResetField(name string) error {
+	switch name {
+	case pluginbytes.FieldPlugin:
+		m.ResetPlugin()
+		return nil
+	case pluginbytes.FieldBytes:
+		m.ResetBytes()
+		return nil
+	}
+	return fmt.Errorf("unknown PluginBytes field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *PluginBytesMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *PluginBytesMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *PluginBytesMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *PluginBytesMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *PluginBytesMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *PluginBytesMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *PluginBytesMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown PluginBytes unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *PluginBytesMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown PluginBytes edge %s", name)
 }
 
 // PluginSecretMutation represents an operation that mutates the PluginSecret nodes in the graph.
@@ -8133,6 +8988,8 @@ type PluginStateMutation struct {
 	plugin        *string
 	key           *string
 	value         *[]byte
+	revision      *int64
+	addrevision   *int64
 	updated_at    *time.Time
 	clearedFields map[string]struct{}
 	done          bool
@@ -8352,6 +9209,62 @@ func (m *PluginStateMutation) ResetValue() {
 	m.value = nil
 }
 
+// SetRevision sets the "revision" field.
+func (m *PluginStateMutation) SetRevision(i int64) {
+	m.revision = &i
+	m.addrevision = nil
+}
+
+// Revision returns the value of the "revision" field in the mutation.
+func (m *PluginStateMutation) Revision() (r int64, exists bool) {
+	v := m.revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRevision returns the old "revision" field's value of the PluginState entity.
+// If the PluginState object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginStateMutation) OldRevision(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRevision: %w", err)
+	}
+	return oldValue.Revision, nil
+}
+
+// AddRevision adds i to the "revision" field.
+func (m *PluginStateMutation) AddRevision(i int64) {
+	if m.addrevision != nil {
+		*m.addrevision += i
+	} else {
+		m.addrevision = &i
+	}
+}
+
+// AddedRevision returns the value that was added to the "revision" field in this mutation.
+func (m *PluginStateMutation) AddedRevision() (r int64, exists bool) {
+	v := m.addrevision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetRevision resets all changes to the "revision" field.
+func (m *PluginStateMutation) ResetRevision() {
+	m.revision = nil
+	m.addrevision = nil
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (m *PluginStateMutation) SetUpdatedAt(t time.Time) {
 	m.updated_at = &t
@@ -8422,7 +9335,7 @@ func (m *PluginStateMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *PluginStateMutation) Fields() []string {
-	fields := make([]string, 0, 4)
+	fields := make([]string, 0, 5)
 	if m.plugin != nil {
 		fields = append(fields, pluginstate.FieldPlugin)
 	}
@@ -8431,6 +9344,9 @@ func (m *PluginStateMutation) Fields() []string {
 	}
 	if m.value != nil {
 		fields = append(fields, pluginstate.FieldValue)
+	}
+	if m.revision != nil {
+		fields = append(fields, pluginstate.FieldRevision)
 	}
 	if m.updated_at != nil {
 		fields = append(fields, pluginstate.FieldUpdatedAt)
@@ -8449,6 +9365,8 @@ func (m *PluginStateMutation) Field(name string) (ent.Value, bool) {
 		return m.Key()
 	case pluginstate.FieldValue:
 		return m.Value()
+	case pluginstate.FieldRevision:
+		return m.Revision()
 	case pluginstate.FieldUpdatedAt:
 		return m.UpdatedAt()
 	}
@@ -8466,6 +9384,8 @@ func (m *PluginStateMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldKey(ctx)
 	case pluginstate.FieldValue:
 		return m.OldValue(ctx)
+	case pluginstate.FieldRevision:
+		return m.OldRevision(ctx)
 	case pluginstate.FieldUpdatedAt:
 		return m.OldUpdatedAt(ctx)
 	}
@@ -8498,6 +9418,13 @@ func (m *PluginStateMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetValue(v)
 		return nil
+	case pluginstate.FieldRevision:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRevision(v)
+		return nil
 	case pluginstate.FieldUpdatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -8512,13 +9439,21 @@ func (m *PluginStateMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *PluginStateMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addrevision != nil {
+		fields = append(fields, pluginstate.FieldRevision)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *PluginStateMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case pluginstate.FieldRevision:
+		return m.AddedRevision()
+	}
 	return nil, false
 }
 
@@ -8527,6 +9462,13 @@ func (m *PluginStateMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *PluginStateMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case pluginstate.FieldRevision:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRevision(v)
+		return nil
 	}
 	return fmt.Errorf("unknown PluginState numeric field %s", name)
 }
@@ -8562,6 +9504,9 @@ func (m *PluginStateMutation) ResetField(name string) error {
 		return nil
 	case pluginstate.FieldValue:
 		m.ResetValue()
+		return nil
+	case pluginstate.FieldRevision:
+		m.ResetRevision()
 		return nil
 	case pluginstate.FieldUpdatedAt:
 		m.ResetUpdatedAt()
@@ -8621,17 +9566,19 @@ func (m *PluginStateMutation) ResetEdge(name string) error {
 // PluginUsageMutation represents an operation that mutates the PluginUsage nodes in the graph.
 type PluginUsageMutation struct {
 	config
-	op             Op
-	typ            string
-	id             *string
-	state_keys     *int64
-	addstate_keys  *int64
-	state_bytes    *int64
-	addstate_bytes *int64
-	clearedFields  map[string]struct{}
-	done           bool
-	oldValue       func(context.Context) (*PluginUsage, error)
-	predicates     []predicate.PluginUsage
+	op                Op
+	typ               string
+	id                *string
+	state_keys        *int64
+	addstate_keys     *int64
+	state_bytes       *int64
+	addstate_bytes    *int64
+	state_revision    *int64
+	addstate_revision *int64
+	clearedFields     map[string]struct{}
+	done              bool
+	oldValue          func(context.Context) (*PluginUsage, error)
+	predicates        []predicate.PluginUsage
 }
 
 var _ ent.Mutation = (*PluginUsageMutation)(nil)
@@ -8850,6 +9797,62 @@ func (m *PluginUsageMutation) ResetStateBytes() {
 	m.addstate_bytes = nil
 }
 
+// SetStateRevision sets the "state_revision" field.
+func (m *PluginUsageMutation) SetStateRevision(i int64) {
+	m.state_revision = &i
+	m.addstate_revision = nil
+}
+
+// StateRevision returns the value of the "state_revision" field in the mutation.
+func (m *PluginUsageMutation) StateRevision() (r int64, exists bool) {
+	v := m.state_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStateRevision returns the old "state_revision" field's value of the PluginUsage entity.
+// If the PluginUsage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginUsageMutation) OldStateRevision(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStateRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStateRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStateRevision: %w", err)
+	}
+	return oldValue.StateRevision, nil
+}
+
+// AddStateRevision adds i to the "state_revision" field.
+func (m *PluginUsageMutation) AddStateRevision(i int64) {
+	if m.addstate_revision != nil {
+		*m.addstate_revision += i
+	} else {
+		m.addstate_revision = &i
+	}
+}
+
+// AddedStateRevision returns the value that was added to the "state_revision" field in this mutation.
+func (m *PluginUsageMutation) AddedStateRevision() (r int64, exists bool) {
+	v := m.addstate_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetStateRevision resets all changes to the "state_revision" field.
+func (m *PluginUsageMutation) ResetStateRevision() {
+	m.state_revision = nil
+	m.addstate_revision = nil
+}
+
 // Where appends a list predicates to the PluginUsageMutation builder.
 func (m *PluginUsageMutation) Where(ps ...predicate.PluginUsage) {
 	m.predicates = append(m.predicates, ps...)
@@ -8884,12 +9887,15 @@ func (m *PluginUsageMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *PluginUsageMutation) Fields() []string {
-	fields := make([]string, 0, 2)
+	fields := make([]string, 0, 3)
 	if m.state_keys != nil {
 		fields = append(fields, pluginusage.FieldStateKeys)
 	}
 	if m.state_bytes != nil {
 		fields = append(fields, pluginusage.FieldStateBytes)
+	}
+	if m.state_revision != nil {
+		fields = append(fields, pluginusage.FieldStateRevision)
 	}
 	return fields
 }
@@ -8903,6 +9909,8 @@ func (m *PluginUsageMutation) Field(name string) (ent.Value, bool) {
 		return m.StateKeys()
 	case pluginusage.FieldStateBytes:
 		return m.StateBytes()
+	case pluginusage.FieldStateRevision:
+		return m.StateRevision()
 	}
 	return nil, false
 }
@@ -8916,6 +9924,8 @@ func (m *PluginUsageMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldStateKeys(ctx)
 	case pluginusage.FieldStateBytes:
 		return m.OldStateBytes(ctx)
+	case pluginusage.FieldStateRevision:
+		return m.OldStateRevision(ctx)
 	}
 	return nil, fmt.Errorf("unknown PluginUsage field %s", name)
 }
@@ -8939,6 +9949,13 @@ func (m *PluginUsageMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetStateBytes(v)
 		return nil
+	case pluginusage.FieldStateRevision:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStateRevision(v)
+		return nil
 	}
 	return fmt.Errorf("unknown PluginUsage field %s", name)
 }
@@ -8953,6 +9970,9 @@ func (m *PluginUsageMutation) AddedFields() []string {
 	if m.addstate_bytes != nil {
 		fields = append(fields, pluginusage.FieldStateBytes)
 	}
+	if m.addstate_revision != nil {
+		fields = append(fields, pluginusage.FieldStateRevision)
+	}
 	return fields
 }
 
@@ -8965,6 +9985,8 @@ func (m *PluginUsageMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedStateKeys()
 	case pluginusage.FieldStateBytes:
 		return m.AddedStateBytes()
+	case pluginusage.FieldStateRevision:
+		return m.AddedStateRevision()
 	}
 	return nil, false
 }
@@ -8987,6 +10009,13 @@ func (m *PluginUsageMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddStateBytes(v)
+		return nil
+	case pluginusage.FieldStateRevision:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddStateRevision(v)
 		return nil
 	}
 	return fmt.Errorf("unknown PluginUsage numeric field %s", name)
@@ -9020,6 +10049,9 @@ func (m *PluginUsageMutation) ResetField(name string) error {
 		return nil
 	case pluginusage.FieldStateBytes:
 		m.ResetStateBytes()
+		return nil
+	case pluginusage.FieldStateRevision:
+		m.ResetStateRevision()
 		return nil
 	}
 	return fmt.Errorf("unknown PluginUsage field %s", name)
@@ -9104,6 +10136,8 @@ type RunMutation struct {
 	appendevents          []pluginsdk.StreamEvent
 	steps                 *[]pluginsdk.PipelineStep
 	appendsteps           []pluginsdk.PipelineStep
+	commands              *json.RawMessage
+	appendcommands        json.RawMessage
 	outcomes              *[]pluginsdk.Outcome
 	appendoutcomes        []pluginsdk.Outcome
 	failures              *[]pluginsdk.Failed
@@ -10105,6 +11139,71 @@ func (m *RunMutation) ResetSteps() {
 	delete(m.clearedFields, run.FieldSteps)
 }
 
+// SetCommands sets the "commands" field.
+func (m *RunMutation) SetCommands(jm json.RawMessage) {
+	m.commands = &jm
+	m.appendcommands = nil
+}
+
+// Commands returns the value of the "commands" field in the mutation.
+func (m *RunMutation) Commands() (r json.RawMessage, exists bool) {
+	v := m.commands
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCommands returns the old "commands" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldCommands(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCommands is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCommands requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCommands: %w", err)
+	}
+	return oldValue.Commands, nil
+}
+
+// AppendCommands adds jm to the "commands" field.
+func (m *RunMutation) AppendCommands(jm json.RawMessage) {
+	m.appendcommands = append(m.appendcommands, jm...)
+}
+
+// AppendedCommands returns the list of values that were appended to the "commands" field in this mutation.
+func (m *RunMutation) AppendedCommands() (json.RawMessage, bool) {
+	if len(m.appendcommands) == 0 {
+		return nil, false
+	}
+	return m.appendcommands, true
+}
+
+// ClearCommands clears the value of the "commands" field.
+func (m *RunMutation) ClearCommands() {
+	m.commands = nil
+	m.appendcommands = nil
+	m.clearedFields[run.FieldCommands] = struct{}{}
+}
+
+// CommandsCleared returns if the "commands" field was cleared in this mutation.
+func (m *RunMutation) CommandsCleared() bool {
+	_, ok := m.clearedFields[run.FieldCommands]
+	return ok
+}
+
+// ResetCommands resets all changes to the "commands" field.
+func (m *RunMutation) ResetCommands() {
+	m.commands = nil
+	m.appendcommands = nil
+	delete(m.clearedFields, run.FieldCommands)
+}
+
 // SetOutcomes sets the "outcomes" field.
 func (m *RunMutation) SetOutcomes(pl []pluginsdk.Outcome) {
 	m.outcomes = &pl
@@ -10840,7 +11939,7 @@ func (m *RunMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *RunMutation) Fields() []string {
-	fields := make([]string, 0, 33)
+	fields := make([]string, 0, 34)
 	if m.thread_id != nil {
 		fields = append(fields, run.FieldThreadID)
 	}
@@ -10897,6 +11996,9 @@ func (m *RunMutation) Fields() []string {
 	}
 	if m.steps != nil {
 		fields = append(fields, run.FieldSteps)
+	}
+	if m.commands != nil {
+		fields = append(fields, run.FieldCommands)
 	}
 	if m.outcomes != nil {
 		fields = append(fields, run.FieldOutcomes)
@@ -10986,6 +12088,8 @@ func (m *RunMutation) Field(name string) (ent.Value, bool) {
 		return m.Events()
 	case run.FieldSteps:
 		return m.Steps()
+	case run.FieldCommands:
+		return m.Commands()
 	case run.FieldOutcomes:
 		return m.Outcomes()
 	case run.FieldFailures:
@@ -11061,6 +12165,8 @@ func (m *RunMutation) OldField(ctx context.Context, name string) (ent.Value, err
 		return m.OldEvents(ctx)
 	case run.FieldSteps:
 		return m.OldSteps(ctx)
+	case run.FieldCommands:
+		return m.OldCommands(ctx)
 	case run.FieldOutcomes:
 		return m.OldOutcomes(ctx)
 	case run.FieldFailures:
@@ -11230,6 +12336,13 @@ func (m *RunMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSteps(v)
+		return nil
+	case run.FieldCommands:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCommands(v)
 		return nil
 	case run.FieldOutcomes:
 		v, ok := value.([]pluginsdk.Outcome)
@@ -11476,6 +12589,9 @@ func (m *RunMutation) ClearedFields() []string {
 	if m.FieldCleared(run.FieldSteps) {
 		fields = append(fields, run.FieldSteps)
 	}
+	if m.FieldCleared(run.FieldCommands) {
+		fields = append(fields, run.FieldCommands)
+	}
 	if m.FieldCleared(run.FieldOutcomes) {
 		fields = append(fields, run.FieldOutcomes)
 	}
@@ -11522,6 +12638,9 @@ func (m *RunMutation) ClearField(name string) error {
 		return nil
 	case run.FieldSteps:
 		m.ClearSteps()
+		return nil
+	case run.FieldCommands:
+		m.ClearCommands()
 		return nil
 	case run.FieldOutcomes:
 		m.ClearOutcomes()
@@ -11602,6 +12721,9 @@ func (m *RunMutation) ResetField(name string) error {
 		return nil
 	case run.FieldSteps:
 		m.ResetSteps()
+		return nil
+	case run.FieldCommands:
+		m.ResetCommands()
 		return nil
 	case run.FieldOutcomes:
 		m.ResetOutcomes()
@@ -11708,11 +12830,20 @@ type TaskMutation struct {
 	parent_task_id               *string
 	depth                        *int
 	adddepth                     *int
+	plugin                       *string
 	key                          *string
 	status                       *pluginsdk.TaskStatus
 	original_message             *string
 	prompt                       *string
 	model                        *string
+	permission_mode              *string
+	allowed_tools                *[]string
+	appendallowed_tools          []string
+	cwd                          *string
+	context                      *string
+	labels                       *map[string]string
+	requested_by                 *string
+	wake                         *bool
 	current_iteration            *int
 	addcurrent_iteration         *int
 	max_iterations               *int
@@ -11723,8 +12854,15 @@ type TaskMutation struct {
 	addmax_validation_iterations *int
 	cost_cap_usd                 *float64
 	addcost_cap_usd              *float64
+	cost_usd                     *float64
+	addcost_usd                  *float64
+	marks                        *[]string
+	appendmarks                  []string
 	result                       *string
 	feedback                     *string
+	error                        *string
+	epoch                        *int64
+	addepoch                     *int64
 	created_at                   *time.Time
 	completed_at                 *time.Time
 	clearedFields                map[string]struct{}
@@ -12001,6 +13139,42 @@ func (m *TaskMutation) ResetDepth() {
 	m.adddepth = nil
 }
 
+// SetPlugin sets the "plugin" field.
+func (m *TaskMutation) SetPlugin(s string) {
+	m.plugin = &s
+}
+
+// Plugin returns the value of the "plugin" field in the mutation.
+func (m *TaskMutation) Plugin() (r string, exists bool) {
+	v := m.plugin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPlugin returns the old "plugin" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldPlugin(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPlugin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPlugin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPlugin: %w", err)
+	}
+	return oldValue.Plugin, nil
+}
+
+// ResetPlugin resets all changes to the "plugin" field.
+func (m *TaskMutation) ResetPlugin() {
+	m.plugin = nil
+}
+
 // SetKey sets the "key" field.
 func (m *TaskMutation) SetKey(s string) {
 	m.key = &s
@@ -12192,6 +13366,300 @@ func (m *TaskMutation) OldModel(ctx context.Context) (v string, err error) {
 // ResetModel resets all changes to the "model" field.
 func (m *TaskMutation) ResetModel() {
 	m.model = nil
+}
+
+// SetPermissionMode sets the "permission_mode" field.
+func (m *TaskMutation) SetPermissionMode(s string) {
+	m.permission_mode = &s
+}
+
+// PermissionMode returns the value of the "permission_mode" field in the mutation.
+func (m *TaskMutation) PermissionMode() (r string, exists bool) {
+	v := m.permission_mode
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPermissionMode returns the old "permission_mode" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldPermissionMode(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPermissionMode is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPermissionMode requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPermissionMode: %w", err)
+	}
+	return oldValue.PermissionMode, nil
+}
+
+// ResetPermissionMode resets all changes to the "permission_mode" field.
+func (m *TaskMutation) ResetPermissionMode() {
+	m.permission_mode = nil
+}
+
+// SetAllowedTools sets the "allowed_tools" field.
+func (m *TaskMutation) SetAllowedTools(s []string) {
+	m.allowed_tools = &s
+	m.appendallowed_tools = nil
+}
+
+// AllowedTools returns the value of the "allowed_tools" field in the mutation.
+func (m *TaskMutation) AllowedTools() (r []string, exists bool) {
+	v := m.allowed_tools
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAllowedTools returns the old "allowed_tools" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldAllowedTools(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAllowedTools is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAllowedTools requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAllowedTools: %w", err)
+	}
+	return oldValue.AllowedTools, nil
+}
+
+// AppendAllowedTools adds s to the "allowed_tools" field.
+func (m *TaskMutation) AppendAllowedTools(s []string) {
+	m.appendallowed_tools = append(m.appendallowed_tools, s...)
+}
+
+// AppendedAllowedTools returns the list of values that were appended to the "allowed_tools" field in this mutation.
+func (m *TaskMutation) AppendedAllowedTools() ([]string, bool) {
+	if len(m.appendallowed_tools) == 0 {
+		return nil, false
+	}
+	return m.appendallowed_tools, true
+}
+
+// ClearAllowedTools clears the value of the "allowed_tools" field.
+func (m *TaskMutation) ClearAllowedTools() {
+	m.allowed_tools = nil
+	m.appendallowed_tools = nil
+	m.clearedFields[task.FieldAllowedTools] = struct{}{}
+}
+
+// AllowedToolsCleared returns if the "allowed_tools" field was cleared in this mutation.
+func (m *TaskMutation) AllowedToolsCleared() bool {
+	_, ok := m.clearedFields[task.FieldAllowedTools]
+	return ok
+}
+
+// ResetAllowedTools resets all changes to the "allowed_tools" field.
+func (m *TaskMutation) ResetAllowedTools() {
+	m.allowed_tools = nil
+	m.appendallowed_tools = nil
+	delete(m.clearedFields, task.FieldAllowedTools)
+}
+
+// SetCwd sets the "cwd" field.
+func (m *TaskMutation) SetCwd(s string) {
+	m.cwd = &s
+}
+
+// Cwd returns the value of the "cwd" field in the mutation.
+func (m *TaskMutation) Cwd() (r string, exists bool) {
+	v := m.cwd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCwd returns the old "cwd" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldCwd(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCwd is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCwd requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCwd: %w", err)
+	}
+	return oldValue.Cwd, nil
+}
+
+// ResetCwd resets all changes to the "cwd" field.
+func (m *TaskMutation) ResetCwd() {
+	m.cwd = nil
+}
+
+// SetContext sets the "context" field.
+func (m *TaskMutation) SetContext(s string) {
+	m.context = &s
+}
+
+// Context returns the value of the "context" field in the mutation.
+func (m *TaskMutation) Context() (r string, exists bool) {
+	v := m.context
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldContext returns the old "context" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldContext(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldContext is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldContext requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldContext: %w", err)
+	}
+	return oldValue.Context, nil
+}
+
+// ResetContext resets all changes to the "context" field.
+func (m *TaskMutation) ResetContext() {
+	m.context = nil
+}
+
+// SetLabels sets the "labels" field.
+func (m *TaskMutation) SetLabels(value map[string]string) {
+	m.labels = &value
+}
+
+// Labels returns the value of the "labels" field in the mutation.
+func (m *TaskMutation) Labels() (r map[string]string, exists bool) {
+	v := m.labels
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLabels returns the old "labels" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldLabels(ctx context.Context) (v map[string]string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLabels is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLabels requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLabels: %w", err)
+	}
+	return oldValue.Labels, nil
+}
+
+// ClearLabels clears the value of the "labels" field.
+func (m *TaskMutation) ClearLabels() {
+	m.labels = nil
+	m.clearedFields[task.FieldLabels] = struct{}{}
+}
+
+// LabelsCleared returns if the "labels" field was cleared in this mutation.
+func (m *TaskMutation) LabelsCleared() bool {
+	_, ok := m.clearedFields[task.FieldLabels]
+	return ok
+}
+
+// ResetLabels resets all changes to the "labels" field.
+func (m *TaskMutation) ResetLabels() {
+	m.labels = nil
+	delete(m.clearedFields, task.FieldLabels)
+}
+
+// SetRequestedBy sets the "requested_by" field.
+func (m *TaskMutation) SetRequestedBy(s string) {
+	m.requested_by = &s
+}
+
+// RequestedBy returns the value of the "requested_by" field in the mutation.
+func (m *TaskMutation) RequestedBy() (r string, exists bool) {
+	v := m.requested_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRequestedBy returns the old "requested_by" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldRequestedBy(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRequestedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRequestedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRequestedBy: %w", err)
+	}
+	return oldValue.RequestedBy, nil
+}
+
+// ResetRequestedBy resets all changes to the "requested_by" field.
+func (m *TaskMutation) ResetRequestedBy() {
+	m.requested_by = nil
+}
+
+// SetWake sets the "wake" field.
+func (m *TaskMutation) SetWake(b bool) {
+	m.wake = &b
+}
+
+// Wake returns the value of the "wake" field in the mutation.
+func (m *TaskMutation) Wake() (r bool, exists bool) {
+	v := m.wake
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWake returns the old "wake" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldWake(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWake is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWake requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWake: %w", err)
+	}
+	return oldValue.Wake, nil
+}
+
+// ResetWake resets all changes to the "wake" field.
+func (m *TaskMutation) ResetWake() {
+	m.wake = nil
 }
 
 // SetCurrentIteration sets the "current_iteration" field.
@@ -12474,6 +13942,127 @@ func (m *TaskMutation) ResetCostCapUsd() {
 	m.addcost_cap_usd = nil
 }
 
+// SetCostUsd sets the "cost_usd" field.
+func (m *TaskMutation) SetCostUsd(f float64) {
+	m.cost_usd = &f
+	m.addcost_usd = nil
+}
+
+// CostUsd returns the value of the "cost_usd" field in the mutation.
+func (m *TaskMutation) CostUsd() (r float64, exists bool) {
+	v := m.cost_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCostUsd returns the old "cost_usd" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldCostUsd(ctx context.Context) (v float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCostUsd is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCostUsd requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCostUsd: %w", err)
+	}
+	return oldValue.CostUsd, nil
+}
+
+// AddCostUsd adds f to the "cost_usd" field.
+func (m *TaskMutation) AddCostUsd(f float64) {
+	if m.addcost_usd != nil {
+		*m.addcost_usd += f
+	} else {
+		m.addcost_usd = &f
+	}
+}
+
+// AddedCostUsd returns the value that was added to the "cost_usd" field in this mutation.
+func (m *TaskMutation) AddedCostUsd() (r float64, exists bool) {
+	v := m.addcost_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCostUsd resets all changes to the "cost_usd" field.
+func (m *TaskMutation) ResetCostUsd() {
+	m.cost_usd = nil
+	m.addcost_usd = nil
+}
+
+// SetMarks sets the "marks" field.
+func (m *TaskMutation) SetMarks(s []string) {
+	m.marks = &s
+	m.appendmarks = nil
+}
+
+// Marks returns the value of the "marks" field in the mutation.
+func (m *TaskMutation) Marks() (r []string, exists bool) {
+	v := m.marks
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMarks returns the old "marks" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldMarks(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMarks is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMarks requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMarks: %w", err)
+	}
+	return oldValue.Marks, nil
+}
+
+// AppendMarks adds s to the "marks" field.
+func (m *TaskMutation) AppendMarks(s []string) {
+	m.appendmarks = append(m.appendmarks, s...)
+}
+
+// AppendedMarks returns the list of values that were appended to the "marks" field in this mutation.
+func (m *TaskMutation) AppendedMarks() ([]string, bool) {
+	if len(m.appendmarks) == 0 {
+		return nil, false
+	}
+	return m.appendmarks, true
+}
+
+// ClearMarks clears the value of the "marks" field.
+func (m *TaskMutation) ClearMarks() {
+	m.marks = nil
+	m.appendmarks = nil
+	m.clearedFields[task.FieldMarks] = struct{}{}
+}
+
+// MarksCleared returns if the "marks" field was cleared in this mutation.
+func (m *TaskMutation) MarksCleared() bool {
+	_, ok := m.clearedFields[task.FieldMarks]
+	return ok
+}
+
+// ResetMarks resets all changes to the "marks" field.
+func (m *TaskMutation) ResetMarks() {
+	m.marks = nil
+	m.appendmarks = nil
+	delete(m.clearedFields, task.FieldMarks)
+}
+
 // SetResult sets the "result" field.
 func (m *TaskMutation) SetResult(s string) {
 	m.result = &s
@@ -12544,6 +14133,98 @@ func (m *TaskMutation) OldFeedback(ctx context.Context) (v string, err error) {
 // ResetFeedback resets all changes to the "feedback" field.
 func (m *TaskMutation) ResetFeedback() {
 	m.feedback = nil
+}
+
+// SetError sets the "error" field.
+func (m *TaskMutation) SetError(s string) {
+	m.error = &s
+}
+
+// Error returns the value of the "error" field in the mutation.
+func (m *TaskMutation) Error() (r string, exists bool) {
+	v := m.error
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldError returns the old "error" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldError(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldError is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldError requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldError: %w", err)
+	}
+	return oldValue.Error, nil
+}
+
+// ResetError resets all changes to the "error" field.
+func (m *TaskMutation) ResetError() {
+	m.error = nil
+}
+
+// SetEpoch sets the "epoch" field.
+func (m *TaskMutation) SetEpoch(i int64) {
+	m.epoch = &i
+	m.addepoch = nil
+}
+
+// Epoch returns the value of the "epoch" field in the mutation.
+func (m *TaskMutation) Epoch() (r int64, exists bool) {
+	v := m.epoch
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEpoch returns the old "epoch" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldEpoch(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEpoch is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEpoch requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEpoch: %w", err)
+	}
+	return oldValue.Epoch, nil
+}
+
+// AddEpoch adds i to the "epoch" field.
+func (m *TaskMutation) AddEpoch(i int64) {
+	if m.addepoch != nil {
+		*m.addepoch += i
+	} else {
+		m.addepoch = &i
+	}
+}
+
+// AddedEpoch returns the value that was added to the "epoch" field in this mutation.
+func (m *TaskMutation) AddedEpoch() (r int64, exists bool) {
+	v := m.addepoch
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetEpoch resets all changes to the "epoch" field.
+func (m *TaskMutation) ResetEpoch() {
+	m.epoch = nil
+	m.addepoch = nil
 }
 
 // SetCreatedAt sets the "created_at" field.
@@ -12665,7 +14346,7 @@ func (m *TaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskMutation) Fields() []string {
-	fields := make([]string, 0, 18)
+	fields := make([]string, 0, 30)
 	if m.thread_id != nil {
 		fields = append(fields, task.FieldThreadID)
 	}
@@ -12677,6 +14358,9 @@ func (m *TaskMutation) Fields() []string {
 	}
 	if m.depth != nil {
 		fields = append(fields, task.FieldDepth)
+	}
+	if m.plugin != nil {
+		fields = append(fields, task.FieldPlugin)
 	}
 	if m.key != nil {
 		fields = append(fields, task.FieldKey)
@@ -12693,6 +14377,27 @@ func (m *TaskMutation) Fields() []string {
 	if m.model != nil {
 		fields = append(fields, task.FieldModel)
 	}
+	if m.permission_mode != nil {
+		fields = append(fields, task.FieldPermissionMode)
+	}
+	if m.allowed_tools != nil {
+		fields = append(fields, task.FieldAllowedTools)
+	}
+	if m.cwd != nil {
+		fields = append(fields, task.FieldCwd)
+	}
+	if m.context != nil {
+		fields = append(fields, task.FieldContext)
+	}
+	if m.labels != nil {
+		fields = append(fields, task.FieldLabels)
+	}
+	if m.requested_by != nil {
+		fields = append(fields, task.FieldRequestedBy)
+	}
+	if m.wake != nil {
+		fields = append(fields, task.FieldWake)
+	}
 	if m.current_iteration != nil {
 		fields = append(fields, task.FieldCurrentIteration)
 	}
@@ -12708,11 +14413,23 @@ func (m *TaskMutation) Fields() []string {
 	if m.cost_cap_usd != nil {
 		fields = append(fields, task.FieldCostCapUsd)
 	}
+	if m.cost_usd != nil {
+		fields = append(fields, task.FieldCostUsd)
+	}
+	if m.marks != nil {
+		fields = append(fields, task.FieldMarks)
+	}
 	if m.result != nil {
 		fields = append(fields, task.FieldResult)
 	}
 	if m.feedback != nil {
 		fields = append(fields, task.FieldFeedback)
+	}
+	if m.error != nil {
+		fields = append(fields, task.FieldError)
+	}
+	if m.epoch != nil {
+		fields = append(fields, task.FieldEpoch)
 	}
 	if m.created_at != nil {
 		fields = append(fields, task.FieldCreatedAt)
@@ -12736,6 +14453,8 @@ func (m *TaskMutation) Field(name string) (ent.Value, bool) {
 		return m.ParentTaskID()
 	case task.FieldDepth:
 		return m.Depth()
+	case task.FieldPlugin:
+		return m.Plugin()
 	case task.FieldKey:
 		return m.Key()
 	case task.FieldStatus:
@@ -12746,6 +14465,20 @@ func (m *TaskMutation) Field(name string) (ent.Value, bool) {
 		return m.Prompt()
 	case task.FieldModel:
 		return m.Model()
+	case task.FieldPermissionMode:
+		return m.PermissionMode()
+	case task.FieldAllowedTools:
+		return m.AllowedTools()
+	case task.FieldCwd:
+		return m.Cwd()
+	case task.FieldContext:
+		return m.Context()
+	case task.FieldLabels:
+		return m.Labels()
+	case task.FieldRequestedBy:
+		return m.RequestedBy()
+	case task.FieldWake:
+		return m.Wake()
 	case task.FieldCurrentIteration:
 		return m.CurrentIteration()
 	case task.FieldMaxIterations:
@@ -12756,10 +14489,18 @@ func (m *TaskMutation) Field(name string) (ent.Value, bool) {
 		return m.MaxValidationIterations()
 	case task.FieldCostCapUsd:
 		return m.CostCapUsd()
+	case task.FieldCostUsd:
+		return m.CostUsd()
+	case task.FieldMarks:
+		return m.Marks()
 	case task.FieldResult:
 		return m.Result()
 	case task.FieldFeedback:
 		return m.Feedback()
+	case task.FieldError:
+		return m.Error()
+	case task.FieldEpoch:
+		return m.Epoch()
 	case task.FieldCreatedAt:
 		return m.CreatedAt()
 	case task.FieldCompletedAt:
@@ -12781,6 +14522,8 @@ func (m *TaskMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldParentTaskID(ctx)
 	case task.FieldDepth:
 		return m.OldDepth(ctx)
+	case task.FieldPlugin:
+		return m.OldPlugin(ctx)
 	case task.FieldKey:
 		return m.OldKey(ctx)
 	case task.FieldStatus:
@@ -12791,6 +14534,20 @@ func (m *TaskMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldPrompt(ctx)
 	case task.FieldModel:
 		return m.OldModel(ctx)
+	case task.FieldPermissionMode:
+		return m.OldPermissionMode(ctx)
+	case task.FieldAllowedTools:
+		return m.OldAllowedTools(ctx)
+	case task.FieldCwd:
+		return m.OldCwd(ctx)
+	case task.FieldContext:
+		return m.OldContext(ctx)
+	case task.FieldLabels:
+		return m.OldLabels(ctx)
+	case task.FieldRequestedBy:
+		return m.OldRequestedBy(ctx)
+	case task.FieldWake:
+		return m.OldWake(ctx)
 	case task.FieldCurrentIteration:
 		return m.OldCurrentIteration(ctx)
 	case task.FieldMaxIterations:
@@ -12801,10 +14558,18 @@ func (m *TaskMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldMaxValidationIterations(ctx)
 	case task.FieldCostCapUsd:
 		return m.OldCostCapUsd(ctx)
+	case task.FieldCostUsd:
+		return m.OldCostUsd(ctx)
+	case task.FieldMarks:
+		return m.OldMarks(ctx)
 	case task.FieldResult:
 		return m.OldResult(ctx)
 	case task.FieldFeedback:
 		return m.OldFeedback(ctx)
+	case task.FieldError:
+		return m.OldError(ctx)
+	case task.FieldEpoch:
+		return m.OldEpoch(ctx)
 	case task.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	case task.FieldCompletedAt:
@@ -12846,6 +14611,13 @@ func (m *TaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetDepth(v)
 		return nil
+	case task.FieldPlugin:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPlugin(v)
+		return nil
 	case task.FieldKey:
 		v, ok := value.(string)
 		if !ok {
@@ -12880,6 +14652,55 @@ func (m *TaskMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetModel(v)
+		return nil
+	case task.FieldPermissionMode:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPermissionMode(v)
+		return nil
+	case task.FieldAllowedTools:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAllowedTools(v)
+		return nil
+	case task.FieldCwd:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCwd(v)
+		return nil
+	case task.FieldContext:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetContext(v)
+		return nil
+	case task.FieldLabels:
+		v, ok := value.(map[string]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLabels(v)
+		return nil
+	case task.FieldRequestedBy:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRequestedBy(v)
+		return nil
+	case task.FieldWake:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWake(v)
 		return nil
 	case task.FieldCurrentIteration:
 		v, ok := value.(int)
@@ -12916,6 +14737,20 @@ func (m *TaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetCostCapUsd(v)
 		return nil
+	case task.FieldCostUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCostUsd(v)
+		return nil
+	case task.FieldMarks:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMarks(v)
+		return nil
 	case task.FieldResult:
 		v, ok := value.(string)
 		if !ok {
@@ -12929,6 +14764,20 @@ func (m *TaskMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetFeedback(v)
+		return nil
+	case task.FieldError:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetError(v)
+		return nil
+	case task.FieldEpoch:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEpoch(v)
 		return nil
 	case task.FieldCreatedAt:
 		v, ok := value.(time.Time)
@@ -12970,6 +14819,12 @@ func (m *TaskMutation) AddedFields() []string {
 	if m.addcost_cap_usd != nil {
 		fields = append(fields, task.FieldCostCapUsd)
 	}
+	if m.addcost_usd != nil {
+		fields = append(fields, task.FieldCostUsd)
+	}
+	if m.addepoch != nil {
+		fields = append(fields, task.FieldEpoch)
+	}
 	return fields
 }
 
@@ -12990,6 +14845,10 @@ func (m *TaskMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedMaxValidationIterations()
 	case task.FieldCostCapUsd:
 		return m.AddedCostCapUsd()
+	case task.FieldCostUsd:
+		return m.AddedCostUsd()
+	case task.FieldEpoch:
+		return m.AddedEpoch()
 	}
 	return nil, false
 }
@@ -13041,6 +14900,20 @@ func (m *TaskMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddCostCapUsd(v)
 		return nil
+	case task.FieldCostUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCostUsd(v)
+		return nil
+	case task.FieldEpoch:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddEpoch(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Task numeric field %s", name)
 }
@@ -13051,6 +14924,15 @@ func (m *TaskMutation) ClearedFields() []string {
 	var fields []string
 	if m.FieldCleared(task.FieldKey) {
 		fields = append(fields, task.FieldKey)
+	}
+	if m.FieldCleared(task.FieldAllowedTools) {
+		fields = append(fields, task.FieldAllowedTools)
+	}
+	if m.FieldCleared(task.FieldLabels) {
+		fields = append(fields, task.FieldLabels)
+	}
+	if m.FieldCleared(task.FieldMarks) {
+		fields = append(fields, task.FieldMarks)
 	}
 	if m.FieldCleared(task.FieldCompletedAt) {
 		fields = append(fields, task.FieldCompletedAt)
@@ -13071,6 +14953,15 @@ func (m *TaskMutation) ClearField(name string) error {
 	switch name {
 	case task.FieldKey:
 		m.ClearKey()
+		return nil
+	case task.FieldAllowedTools:
+		m.ClearAllowedTools()
+		return nil
+	case task.FieldLabels:
+		m.ClearLabels()
+		return nil
+	case task.FieldMarks:
+		m.ClearMarks()
 		return nil
 	case task.FieldCompletedAt:
 		m.ClearCompletedAt()
@@ -13095,6 +14986,9 @@ func (m *TaskMutation) ResetField(name string) error {
 	case task.FieldDepth:
 		m.ResetDepth()
 		return nil
+	case task.FieldPlugin:
+		m.ResetPlugin()
+		return nil
 	case task.FieldKey:
 		m.ResetKey()
 		return nil
@@ -13109,6 +15003,27 @@ func (m *TaskMutation) ResetField(name string) error {
 		return nil
 	case task.FieldModel:
 		m.ResetModel()
+		return nil
+	case task.FieldPermissionMode:
+		m.ResetPermissionMode()
+		return nil
+	case task.FieldAllowedTools:
+		m.ResetAllowedTools()
+		return nil
+	case task.FieldCwd:
+		m.ResetCwd()
+		return nil
+	case task.FieldContext:
+		m.ResetContext()
+		return nil
+	case task.FieldLabels:
+		m.ResetLabels()
+		return nil
+	case task.FieldRequestedBy:
+		m.ResetRequestedBy()
+		return nil
+	case task.FieldWake:
+		m.ResetWake()
 		return nil
 	case task.FieldCurrentIteration:
 		m.ResetCurrentIteration()
@@ -13125,11 +15040,23 @@ func (m *TaskMutation) ResetField(name string) error {
 	case task.FieldCostCapUsd:
 		m.ResetCostCapUsd()
 		return nil
+	case task.FieldCostUsd:
+		m.ResetCostUsd()
+		return nil
+	case task.FieldMarks:
+		m.ResetMarks()
+		return nil
 	case task.FieldResult:
 		m.ResetResult()
 		return nil
 	case task.FieldFeedback:
 		m.ResetFeedback()
+		return nil
+	case task.FieldError:
+		m.ResetError()
+		return nil
+	case task.FieldEpoch:
+		m.ResetEpoch()
 		return nil
 	case task.FieldCreatedAt:
 		m.ResetCreatedAt()

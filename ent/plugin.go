@@ -51,15 +51,19 @@ type Plugin struct {
 	// Publisher holds the value of the "publisher" field.
 	Publisher string `json:"publisher,omitempty"`
 	// Previous holds the value of the "previous" field.
-	Previous []pluginsdk.PluginVersion `json:"previous,omitempty"`
+	Previous json.RawMessage `json:"previous,omitempty"`
 	// GrantedEnv holds the value of the "granted_env" field.
 	GrantedEnv []string `json:"granted_env,omitempty"`
 	// Limits holds the value of the "limits" field.
 	Limits pluginsdk.PluginLimits `json:"limits,omitempty"`
 	// Quarantine holds the value of the "quarantine" field.
 	Quarantine string `json:"quarantine,omitempty"`
-	// Ledger holds the value of the "ledger" field.
-	Ledger pluginsdk.PluginLedger `json:"ledger,omitempty"`
+	// Figures holds the value of the "figures" field.
+	Figures pluginsdk.PluginFigures `json:"figures,omitempty"`
+	// Checks holds the value of the "checks" field.
+	Checks []pluginsdk.Check `json:"checks,omitempty"`
+	// CheckedAt holds the value of the "checked_at" field.
+	CheckedAt *time.Time `json:"checked_at,omitempty"`
 	// Attach holds the value of the "attach" field.
 	Attach string `json:"attach,omitempty"`
 	// SettingsRevision holds the value of the "settings_revision" field.
@@ -72,6 +76,8 @@ type Plugin struct {
 	Serving string `json:"serving,omitempty"`
 	// Rejected holds the value of the "rejected" field.
 	Rejected string `json:"rejected,omitempty"`
+	// GrantsVersion holds the value of the "grants_version" field.
+	GrantsVersion int `json:"grants_version,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
 	UpdatedAt    *time.Time `json:"updated_at,omitempty"`
 	selectValues sql.SelectValues
@@ -82,15 +88,15 @@ func (*Plugin) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case plugin.FieldManifest, plugin.FieldSettings, plugin.FieldGranted, plugin.FieldOnFailure, plugin.FieldPrevious, plugin.FieldGrantedEnv, plugin.FieldLimits, plugin.FieldLedger:
+		case plugin.FieldManifest, plugin.FieldSettings, plugin.FieldGranted, plugin.FieldOnFailure, plugin.FieldPrevious, plugin.FieldGrantedEnv, plugin.FieldLimits, plugin.FieldFigures, plugin.FieldChecks:
 			values[i] = new([]byte)
 		case plugin.FieldEnabled:
 			values[i] = new(schema.Switch)
-		case plugin.FieldPosition, plugin.FieldRestarts, plugin.FieldFailures, plugin.FieldSettingsRevision, plugin.FieldGeneration, plugin.FieldSettled:
+		case plugin.FieldPosition, plugin.FieldRestarts, plugin.FieldFailures, plugin.FieldSettingsRevision, plugin.FieldGeneration, plugin.FieldSettled, plugin.FieldGrantsVersion:
 			values[i] = new(sql.NullInt64)
 		case plugin.FieldID, plugin.FieldPath, plugin.FieldSha256, plugin.FieldVersion, plugin.FieldState, plugin.FieldLastError, plugin.FieldOrigin, plugin.FieldPublisher, plugin.FieldQuarantine, plugin.FieldAttach, plugin.FieldServing, plugin.FieldRejected:
 			values[i] = new(sql.NullString)
-		case plugin.FieldUpdatedAt:
+		case plugin.FieldCheckedAt, plugin.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -241,13 +247,28 @@ func (_m *Plugin) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Quarantine = value.String
 			}
-		case plugin.FieldLedger:
+		case plugin.FieldFigures:
 			if value, ok := values[i].(*[]byte); !ok {
-				return fmt.Errorf("unexpected type %T for field ledger", values[i])
+				return fmt.Errorf("unexpected type %T for field figures", values[i])
 			} else if value != nil && len(*value) > 0 {
-				if err := json.Unmarshal(*value, &_m.Ledger); err != nil {
-					return fmt.Errorf("unmarshal field ledger: %w", err)
+				if err := json.Unmarshal(*value, &_m.Figures); err != nil {
+					return fmt.Errorf("unmarshal field figures: %w", err)
 				}
+			}
+		case plugin.FieldChecks:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field checks", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Checks); err != nil {
+					return fmt.Errorf("unmarshal field checks: %w", err)
+				}
+			}
+		case plugin.FieldCheckedAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field checked_at", values[i])
+			} else if value.Valid {
+				_m.CheckedAt = new(time.Time)
+				*_m.CheckedAt = value.Time
 			}
 		case plugin.FieldAttach:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -284,6 +305,12 @@ func (_m *Plugin) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field rejected", values[i])
 			} else if value.Valid {
 				_m.Rejected = value.String
+			}
+		case plugin.FieldGrantsVersion:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field grants_version", values[i])
+			} else if value.Valid {
+				_m.GrantsVersion = int(value.Int64)
 			}
 		case plugin.FieldUpdatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -385,8 +412,16 @@ func (_m *Plugin) String() string {
 	builder.WriteString("quarantine=")
 	builder.WriteString(_m.Quarantine)
 	builder.WriteString(", ")
-	builder.WriteString("ledger=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Ledger))
+	builder.WriteString("figures=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Figures))
+	builder.WriteString(", ")
+	builder.WriteString("checks=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Checks))
+	builder.WriteString(", ")
+	if v := _m.CheckedAt; v != nil {
+		builder.WriteString("checked_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("attach=")
 	builder.WriteString(_m.Attach)
@@ -405,6 +440,9 @@ func (_m *Plugin) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("rejected=")
 	builder.WriteString(_m.Rejected)
+	builder.WriteString(", ")
+	builder.WriteString("grants_version=")
+	builder.WriteString(fmt.Sprintf("%v", _m.GrantsVersion))
 	builder.WriteString(", ")
 	if v := _m.UpdatedAt; v != nil {
 		builder.WriteString("updated_at=")

@@ -205,7 +205,7 @@ func (_c *PluginCreate) SetNillablePublisher(v *string) *PluginCreate {
 }
 
 // SetPrevious sets the "previous" field.
-func (_c *PluginCreate) SetPrevious(v []pluginsdk.PluginVersion) *PluginCreate {
+func (_c *PluginCreate) SetPrevious(v json.RawMessage) *PluginCreate {
 	_c.mutation.SetPrevious(v)
 	return _c
 }
@@ -244,16 +244,36 @@ func (_c *PluginCreate) SetNillableQuarantine(v *string) *PluginCreate {
 	return _c
 }
 
-// SetLedger sets the "ledger" field.
-func (_c *PluginCreate) SetLedger(v pluginsdk.PluginLedger) *PluginCreate {
-	_c.mutation.SetLedger(v)
+// SetFigures sets the "figures" field.
+func (_c *PluginCreate) SetFigures(v pluginsdk.PluginFigures) *PluginCreate {
+	_c.mutation.SetFigures(v)
 	return _c
 }
 
-// SetNillableLedger sets the "ledger" field if the given value is not nil.
-func (_c *PluginCreate) SetNillableLedger(v *pluginsdk.PluginLedger) *PluginCreate {
+// SetNillableFigures sets the "figures" field if the given value is not nil.
+func (_c *PluginCreate) SetNillableFigures(v *pluginsdk.PluginFigures) *PluginCreate {
 	if v != nil {
-		_c.SetLedger(*v)
+		_c.SetFigures(*v)
+	}
+	return _c
+}
+
+// SetChecks sets the "checks" field.
+func (_c *PluginCreate) SetChecks(v []pluginsdk.Check) *PluginCreate {
+	_c.mutation.SetChecks(v)
+	return _c
+}
+
+// SetCheckedAt sets the "checked_at" field.
+func (_c *PluginCreate) SetCheckedAt(v time.Time) *PluginCreate {
+	_c.mutation.SetCheckedAt(v)
+	return _c
+}
+
+// SetNillableCheckedAt sets the "checked_at" field if the given value is not nil.
+func (_c *PluginCreate) SetNillableCheckedAt(v *time.Time) *PluginCreate {
+	if v != nil {
+		_c.SetCheckedAt(*v)
 	}
 	return _c
 }
@@ -338,6 +358,20 @@ func (_c *PluginCreate) SetRejected(v string) *PluginCreate {
 func (_c *PluginCreate) SetNillableRejected(v *string) *PluginCreate {
 	if v != nil {
 		_c.SetRejected(*v)
+	}
+	return _c
+}
+
+// SetGrantsVersion sets the "grants_version" field.
+func (_c *PluginCreate) SetGrantsVersion(v int) *PluginCreate {
+	_c.mutation.SetGrantsVersion(v)
+	return _c
+}
+
+// SetNillableGrantsVersion sets the "grants_version" field if the given value is not nil.
+func (_c *PluginCreate) SetNillableGrantsVersion(v *int) *PluginCreate {
+	if v != nil {
+		_c.SetGrantsVersion(*v)
 	}
 	return _c
 }
@@ -469,6 +503,10 @@ func (_c *PluginCreate) defaults() {
 		v := plugin.DefaultRejected
 		_c.mutation.SetRejected(v)
 	}
+	if _, ok := _c.mutation.GrantsVersion(); !ok {
+		v := plugin.DefaultGrantsVersion
+		_c.mutation.SetGrantsVersion(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -529,6 +567,9 @@ func (_c *PluginCreate) check() error {
 	}
 	if _, ok := _c.mutation.Rejected(); !ok {
 		return &ValidationError{Name: "rejected", err: errors.New(`ent: missing required field "Plugin.rejected"`)}
+	}
+	if _, ok := _c.mutation.GrantsVersion(); !ok {
+		return &ValidationError{Name: "grants_version", err: errors.New(`ent: missing required field "Plugin.grants_version"`)}
 	}
 	return nil
 }
@@ -642,9 +683,17 @@ func (_c *PluginCreate) createSpec() (*Plugin, *sqlgraph.CreateSpec) {
 		_spec.SetField(plugin.FieldQuarantine, field.TypeString, value)
 		_node.Quarantine = value
 	}
-	if value, ok := _c.mutation.Ledger(); ok {
-		_spec.SetField(plugin.FieldLedger, field.TypeJSON, value)
-		_node.Ledger = value
+	if value, ok := _c.mutation.Figures(); ok {
+		_spec.SetField(plugin.FieldFigures, field.TypeJSON, value)
+		_node.Figures = value
+	}
+	if value, ok := _c.mutation.Checks(); ok {
+		_spec.SetField(plugin.FieldChecks, field.TypeJSON, value)
+		_node.Checks = value
+	}
+	if value, ok := _c.mutation.CheckedAt(); ok {
+		_spec.SetField(plugin.FieldCheckedAt, field.TypeTime, value)
+		_node.CheckedAt = &value
 	}
 	if value, ok := _c.mutation.Attach(); ok {
 		_spec.SetField(plugin.FieldAttach, field.TypeString, value)
@@ -669,6 +718,10 @@ func (_c *PluginCreate) createSpec() (*Plugin, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Rejected(); ok {
 		_spec.SetField(plugin.FieldRejected, field.TypeString, value)
 		_node.Rejected = value
+	}
+	if value, ok := _c.mutation.GrantsVersion(); ok {
+		_spec.SetField(plugin.FieldGrantsVersion, field.TypeInt, value)
+		_node.GrantsVersion = value
 	}
 	if value, ok := _c.mutation.UpdatedAt(); ok {
 		_spec.SetField(plugin.FieldUpdatedAt, field.TypeTime, value)
@@ -949,7 +1002,7 @@ func (u *PluginUpsert) UpdatePublisher() *PluginUpsert {
 }
 
 // SetPrevious sets the "previous" field.
-func (u *PluginUpsert) SetPrevious(v []pluginsdk.PluginVersion) *PluginUpsert {
+func (u *PluginUpsert) SetPrevious(v json.RawMessage) *PluginUpsert {
 	u.Set(plugin.FieldPrevious, v)
 	return u
 }
@@ -1014,21 +1067,57 @@ func (u *PluginUpsert) UpdateQuarantine() *PluginUpsert {
 	return u
 }
 
-// SetLedger sets the "ledger" field.
-func (u *PluginUpsert) SetLedger(v pluginsdk.PluginLedger) *PluginUpsert {
-	u.Set(plugin.FieldLedger, v)
+// SetFigures sets the "figures" field.
+func (u *PluginUpsert) SetFigures(v pluginsdk.PluginFigures) *PluginUpsert {
+	u.Set(plugin.FieldFigures, v)
 	return u
 }
 
-// UpdateLedger sets the "ledger" field to the value that was provided on create.
-func (u *PluginUpsert) UpdateLedger() *PluginUpsert {
-	u.SetExcluded(plugin.FieldLedger)
+// UpdateFigures sets the "figures" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateFigures() *PluginUpsert {
+	u.SetExcluded(plugin.FieldFigures)
 	return u
 }
 
-// ClearLedger clears the value of the "ledger" field.
-func (u *PluginUpsert) ClearLedger() *PluginUpsert {
-	u.SetNull(plugin.FieldLedger)
+// ClearFigures clears the value of the "figures" field.
+func (u *PluginUpsert) ClearFigures() *PluginUpsert {
+	u.SetNull(plugin.FieldFigures)
+	return u
+}
+
+// SetChecks sets the "checks" field.
+func (u *PluginUpsert) SetChecks(v []pluginsdk.Check) *PluginUpsert {
+	u.Set(plugin.FieldChecks, v)
+	return u
+}
+
+// UpdateChecks sets the "checks" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateChecks() *PluginUpsert {
+	u.SetExcluded(plugin.FieldChecks)
+	return u
+}
+
+// ClearChecks clears the value of the "checks" field.
+func (u *PluginUpsert) ClearChecks() *PluginUpsert {
+	u.SetNull(plugin.FieldChecks)
+	return u
+}
+
+// SetCheckedAt sets the "checked_at" field.
+func (u *PluginUpsert) SetCheckedAt(v time.Time) *PluginUpsert {
+	u.Set(plugin.FieldCheckedAt, v)
+	return u
+}
+
+// UpdateCheckedAt sets the "checked_at" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateCheckedAt() *PluginUpsert {
+	u.SetExcluded(plugin.FieldCheckedAt)
+	return u
+}
+
+// ClearCheckedAt clears the value of the "checked_at" field.
+func (u *PluginUpsert) ClearCheckedAt() *PluginUpsert {
+	u.SetNull(plugin.FieldCheckedAt)
 	return u
 }
 
@@ -1119,6 +1208,24 @@ func (u *PluginUpsert) SetRejected(v string) *PluginUpsert {
 // UpdateRejected sets the "rejected" field to the value that was provided on create.
 func (u *PluginUpsert) UpdateRejected() *PluginUpsert {
 	u.SetExcluded(plugin.FieldRejected)
+	return u
+}
+
+// SetGrantsVersion sets the "grants_version" field.
+func (u *PluginUpsert) SetGrantsVersion(v int) *PluginUpsert {
+	u.Set(plugin.FieldGrantsVersion, v)
+	return u
+}
+
+// UpdateGrantsVersion sets the "grants_version" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateGrantsVersion() *PluginUpsert {
+	u.SetExcluded(plugin.FieldGrantsVersion)
+	return u
+}
+
+// AddGrantsVersion adds v to the "grants_version" field.
+func (u *PluginUpsert) AddGrantsVersion(v int) *PluginUpsert {
+	u.Add(plugin.FieldGrantsVersion, v)
 	return u
 }
 
@@ -1448,7 +1555,7 @@ func (u *PluginUpsertOne) UpdatePublisher() *PluginUpsertOne {
 }
 
 // SetPrevious sets the "previous" field.
-func (u *PluginUpsertOne) SetPrevious(v []pluginsdk.PluginVersion) *PluginUpsertOne {
+func (u *PluginUpsertOne) SetPrevious(v json.RawMessage) *PluginUpsertOne {
 	return u.Update(func(s *PluginUpsert) {
 		s.SetPrevious(v)
 	})
@@ -1524,24 +1631,66 @@ func (u *PluginUpsertOne) UpdateQuarantine() *PluginUpsertOne {
 	})
 }
 
-// SetLedger sets the "ledger" field.
-func (u *PluginUpsertOne) SetLedger(v pluginsdk.PluginLedger) *PluginUpsertOne {
+// SetFigures sets the "figures" field.
+func (u *PluginUpsertOne) SetFigures(v pluginsdk.PluginFigures) *PluginUpsertOne {
 	return u.Update(func(s *PluginUpsert) {
-		s.SetLedger(v)
+		s.SetFigures(v)
 	})
 }
 
-// UpdateLedger sets the "ledger" field to the value that was provided on create.
-func (u *PluginUpsertOne) UpdateLedger() *PluginUpsertOne {
+// UpdateFigures sets the "figures" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateFigures() *PluginUpsertOne {
 	return u.Update(func(s *PluginUpsert) {
-		s.UpdateLedger()
+		s.UpdateFigures()
 	})
 }
 
-// ClearLedger clears the value of the "ledger" field.
-func (u *PluginUpsertOne) ClearLedger() *PluginUpsertOne {
+// ClearFigures clears the value of the "figures" field.
+func (u *PluginUpsertOne) ClearFigures() *PluginUpsertOne {
 	return u.Update(func(s *PluginUpsert) {
-		s.ClearLedger()
+		s.ClearFigures()
+	})
+}
+
+// SetChecks sets the "checks" field.
+func (u *PluginUpsertOne) SetChecks(v []pluginsdk.Check) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetChecks(v)
+	})
+}
+
+// UpdateChecks sets the "checks" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateChecks() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateChecks()
+	})
+}
+
+// ClearChecks clears the value of the "checks" field.
+func (u *PluginUpsertOne) ClearChecks() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearChecks()
+	})
+}
+
+// SetCheckedAt sets the "checked_at" field.
+func (u *PluginUpsertOne) SetCheckedAt(v time.Time) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetCheckedAt(v)
+	})
+}
+
+// UpdateCheckedAt sets the "checked_at" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateCheckedAt() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateCheckedAt()
+	})
+}
+
+// ClearCheckedAt clears the value of the "checked_at" field.
+func (u *PluginUpsertOne) ClearCheckedAt() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearCheckedAt()
 	})
 }
 
@@ -1647,6 +1796,27 @@ func (u *PluginUpsertOne) SetRejected(v string) *PluginUpsertOne {
 func (u *PluginUpsertOne) UpdateRejected() *PluginUpsertOne {
 	return u.Update(func(s *PluginUpsert) {
 		s.UpdateRejected()
+	})
+}
+
+// SetGrantsVersion sets the "grants_version" field.
+func (u *PluginUpsertOne) SetGrantsVersion(v int) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetGrantsVersion(v)
+	})
+}
+
+// AddGrantsVersion adds v to the "grants_version" field.
+func (u *PluginUpsertOne) AddGrantsVersion(v int) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.AddGrantsVersion(v)
+	})
+}
+
+// UpdateGrantsVersion sets the "grants_version" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateGrantsVersion() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateGrantsVersion()
 	})
 }
 
@@ -2146,7 +2316,7 @@ func (u *PluginUpsertBulk) UpdatePublisher() *PluginUpsertBulk {
 }
 
 // SetPrevious sets the "previous" field.
-func (u *PluginUpsertBulk) SetPrevious(v []pluginsdk.PluginVersion) *PluginUpsertBulk {
+func (u *PluginUpsertBulk) SetPrevious(v json.RawMessage) *PluginUpsertBulk {
 	return u.Update(func(s *PluginUpsert) {
 		s.SetPrevious(v)
 	})
@@ -2222,24 +2392,66 @@ func (u *PluginUpsertBulk) UpdateQuarantine() *PluginUpsertBulk {
 	})
 }
 
-// SetLedger sets the "ledger" field.
-func (u *PluginUpsertBulk) SetLedger(v pluginsdk.PluginLedger) *PluginUpsertBulk {
+// SetFigures sets the "figures" field.
+func (u *PluginUpsertBulk) SetFigures(v pluginsdk.PluginFigures) *PluginUpsertBulk {
 	return u.Update(func(s *PluginUpsert) {
-		s.SetLedger(v)
+		s.SetFigures(v)
 	})
 }
 
-// UpdateLedger sets the "ledger" field to the value that was provided on create.
-func (u *PluginUpsertBulk) UpdateLedger() *PluginUpsertBulk {
+// UpdateFigures sets the "figures" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateFigures() *PluginUpsertBulk {
 	return u.Update(func(s *PluginUpsert) {
-		s.UpdateLedger()
+		s.UpdateFigures()
 	})
 }
 
-// ClearLedger clears the value of the "ledger" field.
-func (u *PluginUpsertBulk) ClearLedger() *PluginUpsertBulk {
+// ClearFigures clears the value of the "figures" field.
+func (u *PluginUpsertBulk) ClearFigures() *PluginUpsertBulk {
 	return u.Update(func(s *PluginUpsert) {
-		s.ClearLedger()
+		s.ClearFigures()
+	})
+}
+
+// SetChecks sets the "checks" field.
+func (u *PluginUpsertBulk) SetChecks(v []pluginsdk.Check) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetChecks(v)
+	})
+}
+
+// UpdateChecks sets the "checks" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateChecks() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateChecks()
+	})
+}
+
+// ClearChecks clears the value of the "checks" field.
+func (u *PluginUpsertBulk) ClearChecks() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearChecks()
+	})
+}
+
+// SetCheckedAt sets the "checked_at" field.
+func (u *PluginUpsertBulk) SetCheckedAt(v time.Time) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetCheckedAt(v)
+	})
+}
+
+// UpdateCheckedAt sets the "checked_at" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateCheckedAt() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateCheckedAt()
+	})
+}
+
+// ClearCheckedAt clears the value of the "checked_at" field.
+func (u *PluginUpsertBulk) ClearCheckedAt() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearCheckedAt()
 	})
 }
 
@@ -2345,6 +2557,27 @@ func (u *PluginUpsertBulk) SetRejected(v string) *PluginUpsertBulk {
 func (u *PluginUpsertBulk) UpdateRejected() *PluginUpsertBulk {
 	return u.Update(func(s *PluginUpsert) {
 		s.UpdateRejected()
+	})
+}
+
+// SetGrantsVersion sets the "grants_version" field.
+func (u *PluginUpsertBulk) SetGrantsVersion(v int) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetGrantsVersion(v)
+	})
+}
+
+// AddGrantsVersion adds v to the "grants_version" field.
+func (u *PluginUpsertBulk) AddGrantsVersion(v int) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.AddGrantsVersion(v)
+	})
+}
+
+// UpdateGrantsVersion sets the "grants_version" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateGrantsVersion() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateGrantsVersion()
 	})
 }
 

@@ -275,13 +275,13 @@ func (_u *PluginUpdate) SetNillablePublisher(v *string) *PluginUpdate {
 }
 
 // SetPrevious sets the "previous" field.
-func (_u *PluginUpdate) SetPrevious(v []pluginsdk.PluginVersion) *PluginUpdate {
+func (_u *PluginUpdate) SetPrevious(v json.RawMessage) *PluginUpdate {
 	_u.mutation.SetPrevious(v)
 	return _u
 }
 
 // AppendPrevious appends value to the "previous" field.
-func (_u *PluginUpdate) AppendPrevious(v []pluginsdk.PluginVersion) *PluginUpdate {
+func (_u *PluginUpdate) AppendPrevious(v json.RawMessage) *PluginUpdate {
 	_u.mutation.AppendPrevious(v)
 	return _u
 }
@@ -344,23 +344,61 @@ func (_u *PluginUpdate) SetNillableQuarantine(v *string) *PluginUpdate {
 	return _u
 }
 
-// SetLedger sets the "ledger" field.
-func (_u *PluginUpdate) SetLedger(v pluginsdk.PluginLedger) *PluginUpdate {
-	_u.mutation.SetLedger(v)
+// SetFigures sets the "figures" field.
+func (_u *PluginUpdate) SetFigures(v pluginsdk.PluginFigures) *PluginUpdate {
+	_u.mutation.SetFigures(v)
 	return _u
 }
 
-// SetNillableLedger sets the "ledger" field if the given value is not nil.
-func (_u *PluginUpdate) SetNillableLedger(v *pluginsdk.PluginLedger) *PluginUpdate {
+// SetNillableFigures sets the "figures" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillableFigures(v *pluginsdk.PluginFigures) *PluginUpdate {
 	if v != nil {
-		_u.SetLedger(*v)
+		_u.SetFigures(*v)
 	}
 	return _u
 }
 
-// ClearLedger clears the value of the "ledger" field.
-func (_u *PluginUpdate) ClearLedger() *PluginUpdate {
-	_u.mutation.ClearLedger()
+// ClearFigures clears the value of the "figures" field.
+func (_u *PluginUpdate) ClearFigures() *PluginUpdate {
+	_u.mutation.ClearFigures()
+	return _u
+}
+
+// SetChecks sets the "checks" field.
+func (_u *PluginUpdate) SetChecks(v []pluginsdk.Check) *PluginUpdate {
+	_u.mutation.SetChecks(v)
+	return _u
+}
+
+// AppendChecks appends value to the "checks" field.
+func (_u *PluginUpdate) AppendChecks(v []pluginsdk.Check) *PluginUpdate {
+	_u.mutation.AppendChecks(v)
+	return _u
+}
+
+// ClearChecks clears the value of the "checks" field.
+func (_u *PluginUpdate) ClearChecks() *PluginUpdate {
+	_u.mutation.ClearChecks()
+	return _u
+}
+
+// SetCheckedAt sets the "checked_at" field.
+func (_u *PluginUpdate) SetCheckedAt(v time.Time) *PluginUpdate {
+	_u.mutation.SetCheckedAt(v)
+	return _u
+}
+
+// SetNillableCheckedAt sets the "checked_at" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillableCheckedAt(v *time.Time) *PluginUpdate {
+	if v != nil {
+		_u.SetCheckedAt(*v)
+	}
+	return _u
+}
+
+// ClearCheckedAt clears the value of the "checked_at" field.
+func (_u *PluginUpdate) ClearCheckedAt() *PluginUpdate {
+	_u.mutation.ClearCheckedAt()
 	return _u
 }
 
@@ -466,6 +504,27 @@ func (_u *PluginUpdate) SetNillableRejected(v *string) *PluginUpdate {
 	if v != nil {
 		_u.SetRejected(*v)
 	}
+	return _u
+}
+
+// SetGrantsVersion sets the "grants_version" field.
+func (_u *PluginUpdate) SetGrantsVersion(v int) *PluginUpdate {
+	_u.mutation.ResetGrantsVersion()
+	_u.mutation.SetGrantsVersion(v)
+	return _u
+}
+
+// SetNillableGrantsVersion sets the "grants_version" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillableGrantsVersion(v *int) *PluginUpdate {
+	if v != nil {
+		_u.SetGrantsVersion(*v)
+	}
+	return _u
+}
+
+// AddGrantsVersion adds value to the "grants_version" field.
+func (_u *PluginUpdate) AddGrantsVersion(v int) *PluginUpdate {
+	_u.mutation.AddGrantsVersion(v)
 	return _u
 }
 
@@ -648,11 +707,28 @@ func (_u *PluginUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Quarantine(); ok {
 		_spec.SetField(plugin.FieldQuarantine, field.TypeString, value)
 	}
-	if value, ok := _u.mutation.Ledger(); ok {
-		_spec.SetField(plugin.FieldLedger, field.TypeJSON, value)
+	if value, ok := _u.mutation.Figures(); ok {
+		_spec.SetField(plugin.FieldFigures, field.TypeJSON, value)
 	}
-	if _u.mutation.LedgerCleared() {
-		_spec.ClearField(plugin.FieldLedger, field.TypeJSON)
+	if _u.mutation.FiguresCleared() {
+		_spec.ClearField(plugin.FieldFigures, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Checks(); ok {
+		_spec.SetField(plugin.FieldChecks, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedChecks(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, plugin.FieldChecks, value)
+		})
+	}
+	if _u.mutation.ChecksCleared() {
+		_spec.ClearField(plugin.FieldChecks, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.CheckedAt(); ok {
+		_spec.SetField(plugin.FieldCheckedAt, field.TypeTime, value)
+	}
+	if _u.mutation.CheckedAtCleared() {
+		_spec.ClearField(plugin.FieldCheckedAt, field.TypeTime)
 	}
 	if value, ok := _u.mutation.Attach(); ok {
 		_spec.SetField(plugin.FieldAttach, field.TypeString, value)
@@ -680,6 +756,12 @@ func (_u *PluginUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.Rejected(); ok {
 		_spec.SetField(plugin.FieldRejected, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.GrantsVersion(); ok {
+		_spec.SetField(plugin.FieldGrantsVersion, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedGrantsVersion(); ok {
+		_spec.AddField(plugin.FieldGrantsVersion, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(plugin.FieldUpdatedAt, field.TypeTime, value)
@@ -951,13 +1033,13 @@ func (_u *PluginUpdateOne) SetNillablePublisher(v *string) *PluginUpdateOne {
 }
 
 // SetPrevious sets the "previous" field.
-func (_u *PluginUpdateOne) SetPrevious(v []pluginsdk.PluginVersion) *PluginUpdateOne {
+func (_u *PluginUpdateOne) SetPrevious(v json.RawMessage) *PluginUpdateOne {
 	_u.mutation.SetPrevious(v)
 	return _u
 }
 
 // AppendPrevious appends value to the "previous" field.
-func (_u *PluginUpdateOne) AppendPrevious(v []pluginsdk.PluginVersion) *PluginUpdateOne {
+func (_u *PluginUpdateOne) AppendPrevious(v json.RawMessage) *PluginUpdateOne {
 	_u.mutation.AppendPrevious(v)
 	return _u
 }
@@ -1020,23 +1102,61 @@ func (_u *PluginUpdateOne) SetNillableQuarantine(v *string) *PluginUpdateOne {
 	return _u
 }
 
-// SetLedger sets the "ledger" field.
-func (_u *PluginUpdateOne) SetLedger(v pluginsdk.PluginLedger) *PluginUpdateOne {
-	_u.mutation.SetLedger(v)
+// SetFigures sets the "figures" field.
+func (_u *PluginUpdateOne) SetFigures(v pluginsdk.PluginFigures) *PluginUpdateOne {
+	_u.mutation.SetFigures(v)
 	return _u
 }
 
-// SetNillableLedger sets the "ledger" field if the given value is not nil.
-func (_u *PluginUpdateOne) SetNillableLedger(v *pluginsdk.PluginLedger) *PluginUpdateOne {
+// SetNillableFigures sets the "figures" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillableFigures(v *pluginsdk.PluginFigures) *PluginUpdateOne {
 	if v != nil {
-		_u.SetLedger(*v)
+		_u.SetFigures(*v)
 	}
 	return _u
 }
 
-// ClearLedger clears the value of the "ledger" field.
-func (_u *PluginUpdateOne) ClearLedger() *PluginUpdateOne {
-	_u.mutation.ClearLedger()
+// ClearFigures clears the value of the "figures" field.
+func (_u *PluginUpdateOne) ClearFigures() *PluginUpdateOne {
+	_u.mutation.ClearFigures()
+	return _u
+}
+
+// SetChecks sets the "checks" field.
+func (_u *PluginUpdateOne) SetChecks(v []pluginsdk.Check) *PluginUpdateOne {
+	_u.mutation.SetChecks(v)
+	return _u
+}
+
+// AppendChecks appends value to the "checks" field.
+func (_u *PluginUpdateOne) AppendChecks(v []pluginsdk.Check) *PluginUpdateOne {
+	_u.mutation.AppendChecks(v)
+	return _u
+}
+
+// ClearChecks clears the value of the "checks" field.
+func (_u *PluginUpdateOne) ClearChecks() *PluginUpdateOne {
+	_u.mutation.ClearChecks()
+	return _u
+}
+
+// SetCheckedAt sets the "checked_at" field.
+func (_u *PluginUpdateOne) SetCheckedAt(v time.Time) *PluginUpdateOne {
+	_u.mutation.SetCheckedAt(v)
+	return _u
+}
+
+// SetNillableCheckedAt sets the "checked_at" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillableCheckedAt(v *time.Time) *PluginUpdateOne {
+	if v != nil {
+		_u.SetCheckedAt(*v)
+	}
+	return _u
+}
+
+// ClearCheckedAt clears the value of the "checked_at" field.
+func (_u *PluginUpdateOne) ClearCheckedAt() *PluginUpdateOne {
+	_u.mutation.ClearCheckedAt()
 	return _u
 }
 
@@ -1142,6 +1262,27 @@ func (_u *PluginUpdateOne) SetNillableRejected(v *string) *PluginUpdateOne {
 	if v != nil {
 		_u.SetRejected(*v)
 	}
+	return _u
+}
+
+// SetGrantsVersion sets the "grants_version" field.
+func (_u *PluginUpdateOne) SetGrantsVersion(v int) *PluginUpdateOne {
+	_u.mutation.ResetGrantsVersion()
+	_u.mutation.SetGrantsVersion(v)
+	return _u
+}
+
+// SetNillableGrantsVersion sets the "grants_version" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillableGrantsVersion(v *int) *PluginUpdateOne {
+	if v != nil {
+		_u.SetGrantsVersion(*v)
+	}
+	return _u
+}
+
+// AddGrantsVersion adds value to the "grants_version" field.
+func (_u *PluginUpdateOne) AddGrantsVersion(v int) *PluginUpdateOne {
+	_u.mutation.AddGrantsVersion(v)
 	return _u
 }
 
@@ -1354,11 +1495,28 @@ func (_u *PluginUpdateOne) sqlSave(ctx context.Context) (_node *Plugin, err erro
 	if value, ok := _u.mutation.Quarantine(); ok {
 		_spec.SetField(plugin.FieldQuarantine, field.TypeString, value)
 	}
-	if value, ok := _u.mutation.Ledger(); ok {
-		_spec.SetField(plugin.FieldLedger, field.TypeJSON, value)
+	if value, ok := _u.mutation.Figures(); ok {
+		_spec.SetField(plugin.FieldFigures, field.TypeJSON, value)
 	}
-	if _u.mutation.LedgerCleared() {
-		_spec.ClearField(plugin.FieldLedger, field.TypeJSON)
+	if _u.mutation.FiguresCleared() {
+		_spec.ClearField(plugin.FieldFigures, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Checks(); ok {
+		_spec.SetField(plugin.FieldChecks, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedChecks(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, plugin.FieldChecks, value)
+		})
+	}
+	if _u.mutation.ChecksCleared() {
+		_spec.ClearField(plugin.FieldChecks, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.CheckedAt(); ok {
+		_spec.SetField(plugin.FieldCheckedAt, field.TypeTime, value)
+	}
+	if _u.mutation.CheckedAtCleared() {
+		_spec.ClearField(plugin.FieldCheckedAt, field.TypeTime)
 	}
 	if value, ok := _u.mutation.Attach(); ok {
 		_spec.SetField(plugin.FieldAttach, field.TypeString, value)
@@ -1386,6 +1544,12 @@ func (_u *PluginUpdateOne) sqlSave(ctx context.Context) (_node *Plugin, err erro
 	}
 	if value, ok := _u.mutation.Rejected(); ok {
 		_spec.SetField(plugin.FieldRejected, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.GrantsVersion(); ok {
+		_spec.SetField(plugin.FieldGrantsVersion, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedGrantsVersion(); ok {
+		_spec.AddField(plugin.FieldGrantsVersion, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(plugin.FieldUpdatedAt, field.TypeTime, value)

@@ -23,6 +23,8 @@ type PluginState struct {
 	Key string `json:"key,omitempty"`
 	// Value holds the value of the "value" field.
 	Value []byte `json:"value,omitempty"`
+	// Revision holds the value of the "revision" field.
+	Revision int64 `json:"revision,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
 	UpdatedAt    time.Time `json:"updated_at,omitempty"`
 	selectValues sql.SelectValues
@@ -35,6 +37,8 @@ func (*PluginState) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case pluginstate.FieldValue:
 			values[i] = new([]byte)
+		case pluginstate.FieldRevision:
+			values[i] = new(sql.NullInt64)
 		case pluginstate.FieldID, pluginstate.FieldPlugin, pluginstate.FieldKey:
 			values[i] = new(sql.NullString)
 		case pluginstate.FieldUpdatedAt:
@@ -77,6 +81,12 @@ func (_m *PluginState) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field value", values[i])
 			} else if value != nil {
 				_m.Value = *value
+			}
+		case pluginstate.FieldRevision:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field revision", values[i])
+			} else if value.Valid {
+				_m.Revision = value.Int64
 			}
 		case pluginstate.FieldUpdatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -128,6 +138,9 @@ func (_m *PluginState) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("value=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Value))
+	builder.WriteString(", ")
+	builder.WriteString("revision=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Revision))
 	builder.WriteString(", ")
 	builder.WriteString("updated_at=")
 	builder.WriteString(_m.UpdatedAt.Format(time.ANSIC))

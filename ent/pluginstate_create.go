@@ -41,6 +41,20 @@ func (_c *PluginStateCreate) SetValue(v []byte) *PluginStateCreate {
 	return _c
 }
 
+// SetRevision sets the "revision" field.
+func (_c *PluginStateCreate) SetRevision(v int64) *PluginStateCreate {
+	_c.mutation.SetRevision(v)
+	return _c
+}
+
+// SetNillableRevision sets the "revision" field if the given value is not nil.
+func (_c *PluginStateCreate) SetNillableRevision(v *int64) *PluginStateCreate {
+	if v != nil {
+		_c.SetRevision(*v)
+	}
+	return _c
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_c *PluginStateCreate) SetUpdatedAt(v time.Time) *PluginStateCreate {
 	_c.mutation.SetUpdatedAt(v)
@@ -60,6 +74,7 @@ func (_c *PluginStateCreate) Mutation() *PluginStateMutation {
 
 // Save creates the PluginState in the database.
 func (_c *PluginStateCreate) Save(ctx context.Context) (*PluginState, error) {
+	_c.defaults()
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
@@ -85,6 +100,14 @@ func (_c *PluginStateCreate) ExecX(ctx context.Context) {
 	}
 }
 
+// defaults sets the default values of the builder before save.
+func (_c *PluginStateCreate) defaults() {
+	if _, ok := _c.mutation.Revision(); !ok {
+		v := pluginstate.DefaultRevision
+		_c.mutation.SetRevision(v)
+	}
+}
+
 // check runs all checks and user-defined validators on the builder.
 func (_c *PluginStateCreate) check() error {
 	if _, ok := _c.mutation.Plugin(); !ok {
@@ -95,6 +118,9 @@ func (_c *PluginStateCreate) check() error {
 	}
 	if _, ok := _c.mutation.Value(); !ok {
 		return &ValidationError{Name: "value", err: errors.New(`ent: missing required field "PluginState.value"`)}
+	}
+	if _, ok := _c.mutation.Revision(); !ok {
+		return &ValidationError{Name: "revision", err: errors.New(`ent: missing required field "PluginState.revision"`)}
 	}
 	if _, ok := _c.mutation.UpdatedAt(); !ok {
 		return &ValidationError{Name: "updated_at", err: errors.New(`ent: missing required field "PluginState.updated_at"`)}
@@ -146,6 +172,10 @@ func (_c *PluginStateCreate) createSpec() (*PluginState, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Value(); ok {
 		_spec.SetField(pluginstate.FieldValue, field.TypeBytes, value)
 		_node.Value = value
+	}
+	if value, ok := _c.mutation.Revision(); ok {
+		_spec.SetField(pluginstate.FieldRevision, field.TypeInt64, value)
+		_node.Revision = value
 	}
 	if value, ok := _c.mutation.UpdatedAt(); ok {
 		_spec.SetField(pluginstate.FieldUpdatedAt, field.TypeTime, value)
@@ -212,6 +242,24 @@ func (u *PluginStateUpsert) SetValue(v []byte) *PluginStateUpsert {
 // UpdateValue sets the "value" field to the value that was provided on create.
 func (u *PluginStateUpsert) UpdateValue() *PluginStateUpsert {
 	u.SetExcluded(pluginstate.FieldValue)
+	return u
+}
+
+// SetRevision sets the "revision" field.
+func (u *PluginStateUpsert) SetRevision(v int64) *PluginStateUpsert {
+	u.Set(pluginstate.FieldRevision, v)
+	return u
+}
+
+// UpdateRevision sets the "revision" field to the value that was provided on create.
+func (u *PluginStateUpsert) UpdateRevision() *PluginStateUpsert {
+	u.SetExcluded(pluginstate.FieldRevision)
+	return u
+}
+
+// AddRevision adds v to the "revision" field.
+func (u *PluginStateUpsert) AddRevision(v int64) *PluginStateUpsert {
+	u.Add(pluginstate.FieldRevision, v)
 	return u
 }
 
@@ -295,6 +343,27 @@ func (u *PluginStateUpsertOne) UpdateValue() *PluginStateUpsertOne {
 	})
 }
 
+// SetRevision sets the "revision" field.
+func (u *PluginStateUpsertOne) SetRevision(v int64) *PluginStateUpsertOne {
+	return u.Update(func(s *PluginStateUpsert) {
+		s.SetRevision(v)
+	})
+}
+
+// AddRevision adds v to the "revision" field.
+func (u *PluginStateUpsertOne) AddRevision(v int64) *PluginStateUpsertOne {
+	return u.Update(func(s *PluginStateUpsert) {
+		s.AddRevision(v)
+	})
+}
+
+// UpdateRevision sets the "revision" field to the value that was provided on create.
+func (u *PluginStateUpsertOne) UpdateRevision() *PluginStateUpsertOne {
+	return u.Update(func(s *PluginStateUpsert) {
+		s.UpdateRevision()
+	})
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (u *PluginStateUpsertOne) SetUpdatedAt(v time.Time) *PluginStateUpsertOne {
 	return u.Update(func(s *PluginStateUpsert) {
@@ -366,6 +435,7 @@ func (_c *PluginStateCreateBulk) Save(ctx context.Context) ([]*PluginState, erro
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
+			builder.defaults()
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
 				mutation, ok := m.(*PluginStateMutation)
 				if !ok {
@@ -540,6 +610,27 @@ func (u *PluginStateUpsertBulk) SetValue(v []byte) *PluginStateUpsertBulk {
 func (u *PluginStateUpsertBulk) UpdateValue() *PluginStateUpsertBulk {
 	return u.Update(func(s *PluginStateUpsert) {
 		s.UpdateValue()
+	})
+}
+
+// SetRevision sets the "revision" field.
+func (u *PluginStateUpsertBulk) SetRevision(v int64) *PluginStateUpsertBulk {
+	return u.Update(func(s *PluginStateUpsert) {
+		s.SetRevision(v)
+	})
+}
+
+// AddRevision adds v to the "revision" field.
+func (u *PluginStateUpsertBulk) AddRevision(v int64) *PluginStateUpsertBulk {
+	return u.Update(func(s *PluginStateUpsert) {
+		s.AddRevision(v)
+	})
+}
+
+// UpdateRevision sets the "revision" field to the value that was provided on create.
+func (u *PluginStateUpsertBulk) UpdateRevision() *PluginStateUpsertBulk {
+	return u.Update(func(s *PluginStateUpsert) {
+		s.UpdateRevision()
 	})
 }
 

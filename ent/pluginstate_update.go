@@ -35,6 +35,27 @@ func (_u *PluginStateUpdate) SetValue(v []byte) *PluginStateUpdate {
 	return _u
 }
 
+// SetRevision sets the "revision" field.
+func (_u *PluginStateUpdate) SetRevision(v int64) *PluginStateUpdate {
+	_u.mutation.ResetRevision()
+	_u.mutation.SetRevision(v)
+	return _u
+}
+
+// SetNillableRevision sets the "revision" field if the given value is not nil.
+func (_u *PluginStateUpdate) SetNillableRevision(v *int64) *PluginStateUpdate {
+	if v != nil {
+		_u.SetRevision(*v)
+	}
+	return _u
+}
+
+// AddRevision adds value to the "revision" field.
+func (_u *PluginStateUpdate) AddRevision(v int64) *PluginStateUpdate {
+	_u.mutation.AddRevision(v)
+	return _u
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_u *PluginStateUpdate) SetUpdatedAt(v time.Time) *PluginStateUpdate {
 	_u.mutation.SetUpdatedAt(v)
@@ -99,6 +120,12 @@ func (_u *PluginStateUpdate) sqlSave(ctx context.Context) (_node int, err error)
 	if value, ok := _u.mutation.Value(); ok {
 		_spec.SetField(pluginstate.FieldValue, field.TypeBytes, value)
 	}
+	if value, ok := _u.mutation.Revision(); ok {
+		_spec.SetField(pluginstate.FieldRevision, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedRevision(); ok {
+		_spec.AddField(pluginstate.FieldRevision, field.TypeInt64, value)
+	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(pluginstate.FieldUpdatedAt, field.TypeTime, value)
 	}
@@ -127,6 +154,27 @@ type PluginStateUpdateOne struct {
 // SetValue sets the "value" field.
 func (_u *PluginStateUpdateOne) SetValue(v []byte) *PluginStateUpdateOne {
 	_u.mutation.SetValue(v)
+	return _u
+}
+
+// SetRevision sets the "revision" field.
+func (_u *PluginStateUpdateOne) SetRevision(v int64) *PluginStateUpdateOne {
+	_u.mutation.ResetRevision()
+	_u.mutation.SetRevision(v)
+	return _u
+}
+
+// SetNillableRevision sets the "revision" field if the given value is not nil.
+func (_u *PluginStateUpdateOne) SetNillableRevision(v *int64) *PluginStateUpdateOne {
+	if v != nil {
+		_u.SetRevision(*v)
+	}
+	return _u
+}
+
+// AddRevision adds value to the "revision" field.
+func (_u *PluginStateUpdateOne) AddRevision(v int64) *PluginStateUpdateOne {
+	_u.mutation.AddRevision(v)
 	return _u
 }
 
@@ -223,6 +271,12 @@ func (_u *PluginStateUpdateOne) sqlSave(ctx context.Context) (_node *PluginState
 	}
 	if value, ok := _u.mutation.Value(); ok {
 		_spec.SetField(pluginstate.FieldValue, field.TypeBytes, value)
+	}
+	if value, ok := _u.mutation.Revision(); ok {
+		_spec.SetField(pluginstate.FieldRevision, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedRevision(); ok {
+		_spec.AddField(pluginstate.FieldRevision, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(pluginstate.FieldUpdatedAt, field.TypeTime, value)

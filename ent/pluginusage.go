@@ -19,8 +19,10 @@ type PluginUsage struct {
 	// StateKeys holds the value of the "state_keys" field.
 	StateKeys int64 `json:"state_keys,omitempty"`
 	// StateBytes holds the value of the "state_bytes" field.
-	StateBytes   int64 `json:"state_bytes,omitempty"`
-	selectValues sql.SelectValues
+	StateBytes int64 `json:"state_bytes,omitempty"`
+	// StateRevision holds the value of the "state_revision" field.
+	StateRevision int64 `json:"state_revision,omitempty"`
+	selectValues  sql.SelectValues
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -28,7 +30,7 @@ func (*PluginUsage) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case pluginusage.FieldStateKeys, pluginusage.FieldStateBytes:
+		case pluginusage.FieldStateKeys, pluginusage.FieldStateBytes, pluginusage.FieldStateRevision:
 			values[i] = new(sql.NullInt64)
 		case pluginusage.FieldID:
 			values[i] = new(sql.NullString)
@@ -64,6 +66,12 @@ func (_m *PluginUsage) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field state_bytes", values[i])
 			} else if value.Valid {
 				_m.StateBytes = value.Int64
+			}
+		case pluginusage.FieldStateRevision:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field state_revision", values[i])
+			} else if value.Valid {
+				_m.StateRevision = value.Int64
 			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
@@ -106,6 +114,9 @@ func (_m *PluginUsage) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("state_bytes=")
 	builder.WriteString(fmt.Sprintf("%v", _m.StateBytes))
+	builder.WriteString(", ")
+	builder.WriteString("state_revision=")
+	builder.WriteString(fmt.Sprintf("%v", _m.StateRevision))
 	builder.WriteByte(')')
 	return builder.String()
 }

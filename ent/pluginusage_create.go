@@ -50,6 +50,20 @@ func (_c *PluginUsageCreate) SetNillableStateBytes(v *int64) *PluginUsageCreate 
 	return _c
 }
 
+// SetStateRevision sets the "state_revision" field.
+func (_c *PluginUsageCreate) SetStateRevision(v int64) *PluginUsageCreate {
+	_c.mutation.SetStateRevision(v)
+	return _c
+}
+
+// SetNillableStateRevision sets the "state_revision" field if the given value is not nil.
+func (_c *PluginUsageCreate) SetNillableStateRevision(v *int64) *PluginUsageCreate {
+	if v != nil {
+		_c.SetStateRevision(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *PluginUsageCreate) SetID(v string) *PluginUsageCreate {
 	_c.mutation.SetID(v)
@@ -99,6 +113,10 @@ func (_c *PluginUsageCreate) defaults() {
 		v := pluginusage.DefaultStateBytes
 		_c.mutation.SetStateBytes(v)
 	}
+	if _, ok := _c.mutation.StateRevision(); !ok {
+		v := pluginusage.DefaultStateRevision
+		_c.mutation.SetStateRevision(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -108,6 +126,9 @@ func (_c *PluginUsageCreate) check() error {
 	}
 	if _, ok := _c.mutation.StateBytes(); !ok {
 		return &ValidationError{Name: "state_bytes", err: errors.New(`ent: missing required field "PluginUsage.state_bytes"`)}
+	}
+	if _, ok := _c.mutation.StateRevision(); !ok {
+		return &ValidationError{Name: "state_revision", err: errors.New(`ent: missing required field "PluginUsage.state_revision"`)}
 	}
 	return nil
 }
@@ -152,6 +173,10 @@ func (_c *PluginUsageCreate) createSpec() (*PluginUsage, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.StateBytes(); ok {
 		_spec.SetField(pluginusage.FieldStateBytes, field.TypeInt64, value)
 		_node.StateBytes = value
+	}
+	if value, ok := _c.mutation.StateRevision(); ok {
+		_spec.SetField(pluginusage.FieldStateRevision, field.TypeInt64, value)
+		_node.StateRevision = value
 	}
 	return _node, _spec
 }
@@ -238,6 +263,24 @@ func (u *PluginUsageUpsert) UpdateStateBytes() *PluginUsageUpsert {
 // AddStateBytes adds v to the "state_bytes" field.
 func (u *PluginUsageUpsert) AddStateBytes(v int64) *PluginUsageUpsert {
 	u.Add(pluginusage.FieldStateBytes, v)
+	return u
+}
+
+// SetStateRevision sets the "state_revision" field.
+func (u *PluginUsageUpsert) SetStateRevision(v int64) *PluginUsageUpsert {
+	u.Set(pluginusage.FieldStateRevision, v)
+	return u
+}
+
+// UpdateStateRevision sets the "state_revision" field to the value that was provided on create.
+func (u *PluginUsageUpsert) UpdateStateRevision() *PluginUsageUpsert {
+	u.SetExcluded(pluginusage.FieldStateRevision)
+	return u
+}
+
+// AddStateRevision adds v to the "state_revision" field.
+func (u *PluginUsageUpsert) AddStateRevision(v int64) *PluginUsageUpsert {
+	u.Add(pluginusage.FieldStateRevision, v)
 	return u
 }
 
@@ -328,6 +371,27 @@ func (u *PluginUsageUpsertOne) AddStateBytes(v int64) *PluginUsageUpsertOne {
 func (u *PluginUsageUpsertOne) UpdateStateBytes() *PluginUsageUpsertOne {
 	return u.Update(func(s *PluginUsageUpsert) {
 		s.UpdateStateBytes()
+	})
+}
+
+// SetStateRevision sets the "state_revision" field.
+func (u *PluginUsageUpsertOne) SetStateRevision(v int64) *PluginUsageUpsertOne {
+	return u.Update(func(s *PluginUsageUpsert) {
+		s.SetStateRevision(v)
+	})
+}
+
+// AddStateRevision adds v to the "state_revision" field.
+func (u *PluginUsageUpsertOne) AddStateRevision(v int64) *PluginUsageUpsertOne {
+	return u.Update(func(s *PluginUsageUpsert) {
+		s.AddStateRevision(v)
+	})
+}
+
+// UpdateStateRevision sets the "state_revision" field to the value that was provided on create.
+func (u *PluginUsageUpsertOne) UpdateStateRevision() *PluginUsageUpsertOne {
+	return u.Update(func(s *PluginUsageUpsert) {
+		s.UpdateStateRevision()
 	})
 }
 
@@ -585,6 +649,27 @@ func (u *PluginUsageUpsertBulk) AddStateBytes(v int64) *PluginUsageUpsertBulk {
 func (u *PluginUsageUpsertBulk) UpdateStateBytes() *PluginUsageUpsertBulk {
 	return u.Update(func(s *PluginUsageUpsert) {
 		s.UpdateStateBytes()
+	})
+}
+
+// SetStateRevision sets the "state_revision" field.
+func (u *PluginUsageUpsertBulk) SetStateRevision(v int64) *PluginUsageUpsertBulk {
+	return u.Update(func(s *PluginUsageUpsert) {
+		s.SetStateRevision(v)
+	})
+}
+
+// AddStateRevision adds v to the "state_revision" field.
+func (u *PluginUsageUpsertBulk) AddStateRevision(v int64) *PluginUsageUpsertBulk {
+	return u.Update(func(s *PluginUsageUpsert) {
+		s.AddStateRevision(v)
+	})
+}
+
+// UpdateStateRevision sets the "state_revision" field to the value that was provided on create.
+func (u *PluginUsageUpsertBulk) UpdateStateRevision() *PluginUsageUpsertBulk {
+	return u.Update(func(s *PluginUsageUpsert) {
+		s.UpdateStateRevision()
 	})
 }
 

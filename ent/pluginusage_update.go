@@ -70,6 +70,27 @@ func (_u *PluginUsageUpdate) AddStateBytes(v int64) *PluginUsageUpdate {
 	return _u
 }
 
+// SetStateRevision sets the "state_revision" field.
+func (_u *PluginUsageUpdate) SetStateRevision(v int64) *PluginUsageUpdate {
+	_u.mutation.ResetStateRevision()
+	_u.mutation.SetStateRevision(v)
+	return _u
+}
+
+// SetNillableStateRevision sets the "state_revision" field if the given value is not nil.
+func (_u *PluginUsageUpdate) SetNillableStateRevision(v *int64) *PluginUsageUpdate {
+	if v != nil {
+		_u.SetStateRevision(*v)
+	}
+	return _u
+}
+
+// AddStateRevision adds value to the "state_revision" field.
+func (_u *PluginUsageUpdate) AddStateRevision(v int64) *PluginUsageUpdate {
+	_u.mutation.AddStateRevision(v)
+	return _u
+}
+
 // Mutation returns the PluginUsageMutation object of the builder.
 func (_u *PluginUsageUpdate) Mutation() *PluginUsageMutation {
 	return _u.mutation
@@ -128,6 +149,12 @@ func (_u *PluginUsageUpdate) sqlSave(ctx context.Context) (_node int, err error)
 	}
 	if value, ok := _u.mutation.AddedStateBytes(); ok {
 		_spec.AddField(pluginusage.FieldStateBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.StateRevision(); ok {
+		_spec.SetField(pluginusage.FieldStateRevision, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedStateRevision(); ok {
+		_spec.AddField(pluginusage.FieldStateRevision, field.TypeInt64, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -190,6 +217,27 @@ func (_u *PluginUsageUpdateOne) SetNillableStateBytes(v *int64) *PluginUsageUpda
 // AddStateBytes adds value to the "state_bytes" field.
 func (_u *PluginUsageUpdateOne) AddStateBytes(v int64) *PluginUsageUpdateOne {
 	_u.mutation.AddStateBytes(v)
+	return _u
+}
+
+// SetStateRevision sets the "state_revision" field.
+func (_u *PluginUsageUpdateOne) SetStateRevision(v int64) *PluginUsageUpdateOne {
+	_u.mutation.ResetStateRevision()
+	_u.mutation.SetStateRevision(v)
+	return _u
+}
+
+// SetNillableStateRevision sets the "state_revision" field if the given value is not nil.
+func (_u *PluginUsageUpdateOne) SetNillableStateRevision(v *int64) *PluginUsageUpdateOne {
+	if v != nil {
+		_u.SetStateRevision(*v)
+	}
+	return _u
+}
+
+// AddStateRevision adds value to the "state_revision" field.
+func (_u *PluginUsageUpdateOne) AddStateRevision(v int64) *PluginUsageUpdateOne {
+	_u.mutation.AddStateRevision(v)
 	return _u
 }
 
@@ -281,6 +329,12 @@ func (_u *PluginUsageUpdateOne) sqlSave(ctx context.Context) (_node *PluginUsage
 	}
 	if value, ok := _u.mutation.AddedStateBytes(); ok {
 		_spec.AddField(pluginusage.FieldStateBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.StateRevision(); ok {
+		_spec.SetField(pluginusage.FieldStateRevision, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedStateRevision(); ok {
+		_spec.AddField(pluginusage.FieldStateRevision, field.TypeInt64, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &PluginUsage{config: _u.config}

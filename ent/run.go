@@ -57,6 +57,8 @@ type Run struct {
 	Events []pluginsdk.StreamEvent `json:"events,omitempty"`
 	// Steps holds the value of the "steps" field.
 	Steps []pluginsdk.PipelineStep `json:"steps,omitempty"`
+	// Commands holds the value of the "commands" field.
+	Commands json.RawMessage `json:"commands,omitempty"`
 	// Outcomes holds the value of the "outcomes" field.
 	Outcomes []pluginsdk.Outcome `json:"outcomes,omitempty"`
 	// Failures holds the value of the "failures" field.
@@ -93,7 +95,7 @@ func (*Run) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case run.FieldAbsorbed, run.FieldResult, run.FieldEvents, run.FieldSteps, run.FieldOutcomes, run.FieldFailures:
+		case run.FieldAbsorbed, run.FieldResult, run.FieldEvents, run.FieldSteps, run.FieldCommands, run.FieldOutcomes, run.FieldFailures:
 			values[i] = new([]byte)
 		case run.FieldCostUsd:
 			values[i] = new(sql.NullFloat64)
@@ -246,6 +248,14 @@ func (_m *Run) assignValues(columns []string, values []any) error {
 			} else if value != nil && len(*value) > 0 {
 				if err := json.Unmarshal(*value, &_m.Steps); err != nil {
 					return fmt.Errorf("unmarshal field steps: %w", err)
+				}
+			}
+		case run.FieldCommands:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field commands", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Commands); err != nil {
+					return fmt.Errorf("unmarshal field commands: %w", err)
 				}
 			}
 		case run.FieldOutcomes:
@@ -435,6 +445,9 @@ func (_m *Run) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("steps=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Steps))
+	builder.WriteString(", ")
+	builder.WriteString("commands=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Commands))
 	builder.WriteString(", ")
 	builder.WriteString("outcomes=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Outcomes))

@@ -4,6 +4,7 @@ package ent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -223,6 +224,12 @@ func (_c *RunCreate) SetEvents(v []pluginsdk.StreamEvent) *RunCreate {
 // SetSteps sets the "steps" field.
 func (_c *RunCreate) SetSteps(v []pluginsdk.PipelineStep) *RunCreate {
 	_c.mutation.SetSteps(v)
+	return _c
+}
+
+// SetCommands sets the "commands" field.
+func (_c *RunCreate) SetCommands(v json.RawMessage) *RunCreate {
+	_c.mutation.SetCommands(v)
 	return _c
 }
 
@@ -689,6 +696,10 @@ func (_c *RunCreate) createSpec() (*Run, *sqlgraph.CreateSpec) {
 		_spec.SetField(run.FieldSteps, field.TypeJSON, value)
 		_node.Steps = value
 	}
+	if value, ok := _c.mutation.Commands(); ok {
+		_spec.SetField(run.FieldCommands, field.TypeJSON, value)
+		_node.Commands = value
+	}
 	if value, ok := _c.mutation.Outcomes(); ok {
 		_spec.SetField(run.FieldOutcomes, field.TypeJSON, value)
 		_node.Outcomes = value
@@ -1034,6 +1045,24 @@ func (u *RunUpsert) UpdateSteps() *RunUpsert {
 // ClearSteps clears the value of the "steps" field.
 func (u *RunUpsert) ClearSteps() *RunUpsert {
 	u.SetNull(run.FieldSteps)
+	return u
+}
+
+// SetCommands sets the "commands" field.
+func (u *RunUpsert) SetCommands(v json.RawMessage) *RunUpsert {
+	u.Set(run.FieldCommands, v)
+	return u
+}
+
+// UpdateCommands sets the "commands" field to the value that was provided on create.
+func (u *RunUpsert) UpdateCommands() *RunUpsert {
+	u.SetExcluded(run.FieldCommands)
+	return u
+}
+
+// ClearCommands clears the value of the "commands" field.
+func (u *RunUpsert) ClearCommands() *RunUpsert {
+	u.SetNull(run.FieldCommands)
 	return u
 }
 
@@ -1557,6 +1586,27 @@ func (u *RunUpsertOne) UpdateSteps() *RunUpsertOne {
 func (u *RunUpsertOne) ClearSteps() *RunUpsertOne {
 	return u.Update(func(s *RunUpsert) {
 		s.ClearSteps()
+	})
+}
+
+// SetCommands sets the "commands" field.
+func (u *RunUpsertOne) SetCommands(v json.RawMessage) *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.SetCommands(v)
+	})
+}
+
+// UpdateCommands sets the "commands" field to the value that was provided on create.
+func (u *RunUpsertOne) UpdateCommands() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateCommands()
+	})
+}
+
+// ClearCommands clears the value of the "commands" field.
+func (u *RunUpsertOne) ClearCommands() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.ClearCommands()
 	})
 }
 
@@ -2276,6 +2326,27 @@ func (u *RunUpsertBulk) UpdateSteps() *RunUpsertBulk {
 func (u *RunUpsertBulk) ClearSteps() *RunUpsertBulk {
 	return u.Update(func(s *RunUpsert) {
 		s.ClearSteps()
+	})
+}
+
+// SetCommands sets the "commands" field.
+func (u *RunUpsertBulk) SetCommands(v json.RawMessage) *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.SetCommands(v)
+	})
+}
+
+// UpdateCommands sets the "commands" field to the value that was provided on create.
+func (u *RunUpsertBulk) UpdateCommands() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateCommands()
+	})
+}
+
+// ClearCommands clears the value of the "commands" field.
+func (u *RunUpsertBulk) ClearCommands() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.ClearCommands()
 	})
 }
 

@@ -4,6 +4,7 @@ package ent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -288,6 +289,24 @@ func (_u *RunUpdate) AppendSteps(v []pluginsdk.PipelineStep) *RunUpdate {
 // ClearSteps clears the value of the "steps" field.
 func (_u *RunUpdate) ClearSteps() *RunUpdate {
 	_u.mutation.ClearSteps()
+	return _u
+}
+
+// SetCommands sets the "commands" field.
+func (_u *RunUpdate) SetCommands(v json.RawMessage) *RunUpdate {
+	_u.mutation.SetCommands(v)
+	return _u
+}
+
+// AppendCommands appends value to the "commands" field.
+func (_u *RunUpdate) AppendCommands(v json.RawMessage) *RunUpdate {
+	_u.mutation.AppendCommands(v)
+	return _u
+}
+
+// ClearCommands clears the value of the "commands" field.
+func (_u *RunUpdate) ClearCommands() *RunUpdate {
+	_u.mutation.ClearCommands()
 	return _u
 }
 
@@ -619,6 +638,17 @@ func (_u *RunUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.StepsCleared() {
 		_spec.ClearField(run.FieldSteps, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Commands(); ok {
+		_spec.SetField(run.FieldCommands, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedCommands(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, run.FieldCommands, value)
+		})
+	}
+	if _u.mutation.CommandsCleared() {
+		_spec.ClearField(run.FieldCommands, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.Outcomes(); ok {
 		_spec.SetField(run.FieldOutcomes, field.TypeJSON, value)
@@ -969,6 +999,24 @@ func (_u *RunUpdateOne) AppendSteps(v []pluginsdk.PipelineStep) *RunUpdateOne {
 // ClearSteps clears the value of the "steps" field.
 func (_u *RunUpdateOne) ClearSteps() *RunUpdateOne {
 	_u.mutation.ClearSteps()
+	return _u
+}
+
+// SetCommands sets the "commands" field.
+func (_u *RunUpdateOne) SetCommands(v json.RawMessage) *RunUpdateOne {
+	_u.mutation.SetCommands(v)
+	return _u
+}
+
+// AppendCommands appends value to the "commands" field.
+func (_u *RunUpdateOne) AppendCommands(v json.RawMessage) *RunUpdateOne {
+	_u.mutation.AppendCommands(v)
+	return _u
+}
+
+// ClearCommands clears the value of the "commands" field.
+func (_u *RunUpdateOne) ClearCommands() *RunUpdateOne {
+	_u.mutation.ClearCommands()
 	return _u
 }
 
@@ -1330,6 +1378,17 @@ func (_u *RunUpdateOne) sqlSave(ctx context.Context) (_node *Run, err error) {
 	}
 	if _u.mutation.StepsCleared() {
 		_spec.ClearField(run.FieldSteps, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Commands(); ok {
+		_spec.SetField(run.FieldCommands, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedCommands(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, run.FieldCommands, value)
+		})
+	}
+	if _u.mutation.CommandsCleared() {
+		_spec.ClearField(run.FieldCommands, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.Outcomes(); ok {
 		_spec.SetField(run.FieldOutcomes, field.TypeJSON, value)

@@ -10,6 +10,8 @@ import (
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
 	"github.com/seed-706843ae/harness/ent/plugin"
+	"github.com/seed-706843ae/harness/ent/pluginbytes"
+	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/pluginusage"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/schema"
@@ -136,22 +138,30 @@ func init() {
 	delivery.DefaultExternalID = deliveryDescExternalID.Default.(string)
 	messageFields := schema.Message{}.Fields()
 	_ = messageFields
+	// messageDescPlugin is the schema descriptor for plugin field.
+	messageDescPlugin := messageFields[5].Descriptor()
+	// message.DefaultPlugin holds the default value on creation for the plugin field.
+	message.DefaultPlugin = messageDescPlugin.Default.(string)
 	// messageDescAuthor is the schema descriptor for author field.
-	messageDescAuthor := messageFields[5].Descriptor()
+	messageDescAuthor := messageFields[6].Descriptor()
 	// message.DefaultAuthor holds the default value on creation for the author field.
 	message.DefaultAuthor = messageDescAuthor.Default.(string)
 	// messageDescModel is the schema descriptor for model field.
-	messageDescModel := messageFields[7].Descriptor()
+	messageDescModel := messageFields[8].Descriptor()
 	// message.DefaultModel holds the default value on creation for the model field.
 	message.DefaultModel = messageDescModel.Default.(string)
 	// messageDescRunID is the schema descriptor for run_id field.
-	messageDescRunID := messageFields[10].Descriptor()
+	messageDescRunID := messageFields[11].Descriptor()
 	// message.DefaultRunID holds the default value on creation for the run_id field.
 	message.DefaultRunID = messageDescRunID.Default.(string)
 	metricFields := schema.Metric{}.Fields()
 	_ = metricFields
+	// metricDescPlugin is the schema descriptor for plugin field.
+	metricDescPlugin := metricFields[1].Descriptor()
+	// metric.DefaultPlugin holds the default value on creation for the plugin field.
+	metric.DefaultPlugin = metricDescPlugin.Default.(string)
 	// metricDescThreadID is the schema descriptor for thread_id field.
-	metricDescThreadID := metricFields[4].Descriptor()
+	metricDescThreadID := metricFields[6].Descriptor()
 	// metric.DefaultThreadID holds the default value on creation for the thread_id field.
 	metric.DefaultThreadID = metricDescThreadID.Default.(string)
 	pluginFields := schema.Plugin{}.Fields()
@@ -205,29 +215,45 @@ func init() {
 	// plugin.DefaultQuarantine holds the default value on creation for the quarantine field.
 	plugin.DefaultQuarantine = pluginDescQuarantine.Default.(string)
 	// pluginDescAttach is the schema descriptor for attach field.
-	pluginDescAttach := pluginFields[21].Descriptor()
+	pluginDescAttach := pluginFields[23].Descriptor()
 	// plugin.DefaultAttach holds the default value on creation for the attach field.
 	plugin.DefaultAttach = pluginDescAttach.Default.(string)
 	// pluginDescSettingsRevision is the schema descriptor for settings_revision field.
-	pluginDescSettingsRevision := pluginFields[22].Descriptor()
+	pluginDescSettingsRevision := pluginFields[24].Descriptor()
 	// plugin.DefaultSettingsRevision holds the default value on creation for the settings_revision field.
 	plugin.DefaultSettingsRevision = pluginDescSettingsRevision.Default.(int64)
 	// pluginDescGeneration is the schema descriptor for generation field.
-	pluginDescGeneration := pluginFields[23].Descriptor()
+	pluginDescGeneration := pluginFields[25].Descriptor()
 	// plugin.DefaultGeneration holds the default value on creation for the generation field.
 	plugin.DefaultGeneration = pluginDescGeneration.Default.(int64)
 	// pluginDescSettled is the schema descriptor for settled field.
-	pluginDescSettled := pluginFields[24].Descriptor()
+	pluginDescSettled := pluginFields[26].Descriptor()
 	// plugin.DefaultSettled holds the default value on creation for the settled field.
 	plugin.DefaultSettled = pluginDescSettled.Default.(int64)
 	// pluginDescServing is the schema descriptor for serving field.
-	pluginDescServing := pluginFields[25].Descriptor()
+	pluginDescServing := pluginFields[27].Descriptor()
 	// plugin.DefaultServing holds the default value on creation for the serving field.
 	plugin.DefaultServing = pluginDescServing.Default.(string)
 	// pluginDescRejected is the schema descriptor for rejected field.
-	pluginDescRejected := pluginFields[26].Descriptor()
+	pluginDescRejected := pluginFields[28].Descriptor()
 	// plugin.DefaultRejected holds the default value on creation for the rejected field.
 	plugin.DefaultRejected = pluginDescRejected.Default.(string)
+	// pluginDescGrantsVersion is the schema descriptor for grants_version field.
+	pluginDescGrantsVersion := pluginFields[29].Descriptor()
+	// plugin.DefaultGrantsVersion holds the default value on creation for the grants_version field.
+	plugin.DefaultGrantsVersion = pluginDescGrantsVersion.Default.(int)
+	pluginbytesFields := schema.PluginBytes{}.Fields()
+	_ = pluginbytesFields
+	// pluginbytesDescBytes is the schema descriptor for bytes field.
+	pluginbytesDescBytes := pluginbytesFields[2].Descriptor()
+	// pluginbytes.DefaultBytes holds the default value on creation for the bytes field.
+	pluginbytes.DefaultBytes = pluginbytesDescBytes.Default.(int64)
+	pluginstateFields := schema.PluginState{}.Fields()
+	_ = pluginstateFields
+	// pluginstateDescRevision is the schema descriptor for revision field.
+	pluginstateDescRevision := pluginstateFields[4].Descriptor()
+	// pluginstate.DefaultRevision holds the default value on creation for the revision field.
+	pluginstate.DefaultRevision = pluginstateDescRevision.Default.(int64)
 	pluginusageFields := schema.PluginUsage{}.Fields()
 	_ = pluginusageFields
 	// pluginusageDescStateKeys is the schema descriptor for state_keys field.
@@ -238,6 +264,10 @@ func init() {
 	pluginusageDescStateBytes := pluginusageFields[2].Descriptor()
 	// pluginusage.DefaultStateBytes holds the default value on creation for the state_bytes field.
 	pluginusage.DefaultStateBytes = pluginusageDescStateBytes.Default.(int64)
+	// pluginusageDescStateRevision is the schema descriptor for state_revision field.
+	pluginusageDescStateRevision := pluginusageFields[3].Descriptor()
+	// pluginusage.DefaultStateRevision holds the default value on creation for the state_revision field.
+	pluginusage.DefaultStateRevision = pluginusageDescStateRevision.Default.(int64)
 	runFields := schema.Run{}.Fields()
 	_ = runFields
 	// runDescMergedInto is the schema descriptor for merged_into field.
@@ -277,35 +307,35 @@ func init() {
 	// run.DefaultPromptHash holds the default value on creation for the prompt_hash field.
 	run.DefaultPromptHash = runDescPromptHash.Default.(string)
 	// runDescError is the schema descriptor for error field.
-	runDescError := runFields[22].Descriptor()
+	runDescError := runFields[23].Descriptor()
 	// run.DefaultError holds the default value on creation for the error field.
 	run.DefaultError = runDescError.Default.(string)
 	// runDescInputTokens is the schema descriptor for input_tokens field.
-	runDescInputTokens := runFields[23].Descriptor()
+	runDescInputTokens := runFields[24].Descriptor()
 	// run.DefaultInputTokens holds the default value on creation for the input_tokens field.
 	run.DefaultInputTokens = runDescInputTokens.Default.(int64)
 	// runDescOutputTokens is the schema descriptor for output_tokens field.
-	runDescOutputTokens := runFields[24].Descriptor()
+	runDescOutputTokens := runFields[25].Descriptor()
 	// run.DefaultOutputTokens holds the default value on creation for the output_tokens field.
 	run.DefaultOutputTokens = runDescOutputTokens.Default.(int64)
 	// runDescCacheReadTokens is the schema descriptor for cache_read_tokens field.
-	runDescCacheReadTokens := runFields[25].Descriptor()
+	runDescCacheReadTokens := runFields[26].Descriptor()
 	// run.DefaultCacheReadTokens holds the default value on creation for the cache_read_tokens field.
 	run.DefaultCacheReadTokens = runDescCacheReadTokens.Default.(int64)
 	// runDescCacheWriteTokens is the schema descriptor for cache_write_tokens field.
-	runDescCacheWriteTokens := runFields[26].Descriptor()
+	runDescCacheWriteTokens := runFields[27].Descriptor()
 	// run.DefaultCacheWriteTokens holds the default value on creation for the cache_write_tokens field.
 	run.DefaultCacheWriteTokens = runDescCacheWriteTokens.Default.(int64)
 	// runDescCostUsd is the schema descriptor for cost_usd field.
-	runDescCostUsd := runFields[27].Descriptor()
+	runDescCostUsd := runFields[28].Descriptor()
 	// run.DefaultCostUsd holds the default value on creation for the cost_usd field.
 	run.DefaultCostUsd = runDescCostUsd.Default.(float64)
 	// runDescSource is the schema descriptor for source field.
-	runDescSource := runFields[31].Descriptor()
+	runDescSource := runFields[32].Descriptor()
 	// run.DefaultSource holds the default value on creation for the source field.
 	run.DefaultSource = runDescSource.Default.(string)
 	// runDescContentHash is the schema descriptor for content_hash field.
-	runDescContentHash := runFields[33].Descriptor()
+	runDescContentHash := runFields[34].Descriptor()
 	// run.DefaultContentHash holds the default value on creation for the content_hash field.
 	run.DefaultContentHash = runDescContentHash.Default.(string)
 	taskFields := schema.Task{}.Fields()
@@ -322,42 +352,78 @@ func init() {
 	taskDescDepth := taskFields[4].Descriptor()
 	// task.DefaultDepth holds the default value on creation for the depth field.
 	task.DefaultDepth = taskDescDepth.Default.(int)
+	// taskDescPlugin is the schema descriptor for plugin field.
+	taskDescPlugin := taskFields[5].Descriptor()
+	// task.DefaultPlugin holds the default value on creation for the plugin field.
+	task.DefaultPlugin = taskDescPlugin.Default.(string)
 	// taskDescStatus is the schema descriptor for status field.
-	taskDescStatus := taskFields[6].Descriptor()
+	taskDescStatus := taskFields[7].Descriptor()
 	// task.DefaultStatus holds the default value on creation for the status field.
 	task.DefaultStatus = pluginsdk.TaskStatus(taskDescStatus.Default.(string))
 	// taskDescModel is the schema descriptor for model field.
-	taskDescModel := taskFields[9].Descriptor()
+	taskDescModel := taskFields[10].Descriptor()
 	// task.DefaultModel holds the default value on creation for the model field.
 	task.DefaultModel = taskDescModel.Default.(string)
+	// taskDescPermissionMode is the schema descriptor for permission_mode field.
+	taskDescPermissionMode := taskFields[11].Descriptor()
+	// task.DefaultPermissionMode holds the default value on creation for the permission_mode field.
+	task.DefaultPermissionMode = taskDescPermissionMode.Default.(string)
+	// taskDescCwd is the schema descriptor for cwd field.
+	taskDescCwd := taskFields[13].Descriptor()
+	// task.DefaultCwd holds the default value on creation for the cwd field.
+	task.DefaultCwd = taskDescCwd.Default.(string)
+	// taskDescContext is the schema descriptor for context field.
+	taskDescContext := taskFields[14].Descriptor()
+	// task.DefaultContext holds the default value on creation for the context field.
+	task.DefaultContext = taskDescContext.Default.(string)
+	// taskDescRequestedBy is the schema descriptor for requested_by field.
+	taskDescRequestedBy := taskFields[16].Descriptor()
+	// task.DefaultRequestedBy holds the default value on creation for the requested_by field.
+	task.DefaultRequestedBy = taskDescRequestedBy.Default.(string)
+	// taskDescWake is the schema descriptor for wake field.
+	taskDescWake := taskFields[17].Descriptor()
+	// task.DefaultWake holds the default value on creation for the wake field.
+	task.DefaultWake = taskDescWake.Default.(bool)
 	// taskDescCurrentIteration is the schema descriptor for current_iteration field.
-	taskDescCurrentIteration := taskFields[10].Descriptor()
+	taskDescCurrentIteration := taskFields[18].Descriptor()
 	// task.DefaultCurrentIteration holds the default value on creation for the current_iteration field.
 	task.DefaultCurrentIteration = taskDescCurrentIteration.Default.(int)
 	// taskDescMaxIterations is the schema descriptor for max_iterations field.
-	taskDescMaxIterations := taskFields[11].Descriptor()
+	taskDescMaxIterations := taskFields[19].Descriptor()
 	// task.DefaultMaxIterations holds the default value on creation for the max_iterations field.
 	task.DefaultMaxIterations = taskDescMaxIterations.Default.(int)
 	// taskDescValidationIterations is the schema descriptor for validation_iterations field.
-	taskDescValidationIterations := taskFields[12].Descriptor()
+	taskDescValidationIterations := taskFields[20].Descriptor()
 	// task.DefaultValidationIterations holds the default value on creation for the validation_iterations field.
 	task.DefaultValidationIterations = taskDescValidationIterations.Default.(int)
 	// taskDescMaxValidationIterations is the schema descriptor for max_validation_iterations field.
-	taskDescMaxValidationIterations := taskFields[13].Descriptor()
+	taskDescMaxValidationIterations := taskFields[21].Descriptor()
 	// task.DefaultMaxValidationIterations holds the default value on creation for the max_validation_iterations field.
 	task.DefaultMaxValidationIterations = taskDescMaxValidationIterations.Default.(int)
 	// taskDescCostCapUsd is the schema descriptor for cost_cap_usd field.
-	taskDescCostCapUsd := taskFields[14].Descriptor()
+	taskDescCostCapUsd := taskFields[22].Descriptor()
 	// task.DefaultCostCapUsd holds the default value on creation for the cost_cap_usd field.
 	task.DefaultCostCapUsd = taskDescCostCapUsd.Default.(float64)
+	// taskDescCostUsd is the schema descriptor for cost_usd field.
+	taskDescCostUsd := taskFields[23].Descriptor()
+	// task.DefaultCostUsd holds the default value on creation for the cost_usd field.
+	task.DefaultCostUsd = taskDescCostUsd.Default.(float64)
 	// taskDescResult is the schema descriptor for result field.
-	taskDescResult := taskFields[15].Descriptor()
+	taskDescResult := taskFields[25].Descriptor()
 	// task.DefaultResult holds the default value on creation for the result field.
 	task.DefaultResult = taskDescResult.Default.(string)
 	// taskDescFeedback is the schema descriptor for feedback field.
-	taskDescFeedback := taskFields[16].Descriptor()
+	taskDescFeedback := taskFields[26].Descriptor()
 	// task.DefaultFeedback holds the default value on creation for the feedback field.
 	task.DefaultFeedback = taskDescFeedback.Default.(string)
+	// taskDescError is the schema descriptor for error field.
+	taskDescError := taskFields[27].Descriptor()
+	// task.DefaultError holds the default value on creation for the error field.
+	task.DefaultError = taskDescError.Default.(string)
+	// taskDescEpoch is the schema descriptor for epoch field.
+	taskDescEpoch := taskFields[28].Descriptor()
+	// task.DefaultEpoch holds the default value on creation for the epoch field.
+	task.DefaultEpoch = taskDescEpoch.Default.(int64)
 	threadFields := schema.Thread{}.Fields()
 	_ = threadFields
 	// threadDescReportTo is the schema descriptor for report_to field.

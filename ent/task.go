@@ -3,6 +3,7 @@
 package ent
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -26,6 +27,8 @@ type Task struct {
 	ParentTaskID string `json:"parent_task_id,omitempty"`
 	// Depth holds the value of the "depth" field.
 	Depth int `json:"depth,omitempty"`
+	// Plugin holds the value of the "plugin" field.
+	Plugin string `json:"plugin,omitempty"`
 	// Key holds the value of the "key" field.
 	Key *string `json:"key,omitempty"`
 	// Status holds the value of the "status" field.
@@ -36,6 +39,20 @@ type Task struct {
 	Prompt string `json:"prompt,omitempty"`
 	// Model holds the value of the "model" field.
 	Model string `json:"model,omitempty"`
+	// PermissionMode holds the value of the "permission_mode" field.
+	PermissionMode string `json:"permission_mode,omitempty"`
+	// AllowedTools holds the value of the "allowed_tools" field.
+	AllowedTools []string `json:"allowed_tools,omitempty"`
+	// Cwd holds the value of the "cwd" field.
+	Cwd string `json:"cwd,omitempty"`
+	// Context holds the value of the "context" field.
+	Context string `json:"context,omitempty"`
+	// Labels holds the value of the "labels" field.
+	Labels map[string]string `json:"labels,omitempty"`
+	// RequestedBy holds the value of the "requested_by" field.
+	RequestedBy string `json:"requested_by,omitempty"`
+	// Wake holds the value of the "wake" field.
+	Wake bool `json:"wake,omitempty"`
 	// CurrentIteration holds the value of the "current_iteration" field.
 	CurrentIteration int `json:"current_iteration,omitempty"`
 	// MaxIterations holds the value of the "max_iterations" field.
@@ -46,10 +63,18 @@ type Task struct {
 	MaxValidationIterations int `json:"max_validation_iterations,omitempty"`
 	// CostCapUsd holds the value of the "cost_cap_usd" field.
 	CostCapUsd float64 `json:"cost_cap_usd,omitempty"`
+	// CostUsd holds the value of the "cost_usd" field.
+	CostUsd float64 `json:"cost_usd,omitempty"`
+	// Marks holds the value of the "marks" field.
+	Marks []string `json:"marks,omitempty"`
 	// Result holds the value of the "result" field.
 	Result string `json:"result,omitempty"`
 	// Feedback holds the value of the "feedback" field.
 	Feedback string `json:"feedback,omitempty"`
+	// Error holds the value of the "error" field.
+	Error string `json:"error,omitempty"`
+	// Epoch holds the value of the "epoch" field.
+	Epoch int64 `json:"epoch,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// CompletedAt holds the value of the "completed_at" field.
@@ -62,11 +87,15 @@ func (*Task) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case task.FieldCostCapUsd:
+		case task.FieldAllowedTools, task.FieldLabels, task.FieldMarks:
+			values[i] = new([]byte)
+		case task.FieldWake:
+			values[i] = new(sql.NullBool)
+		case task.FieldCostCapUsd, task.FieldCostUsd:
 			values[i] = new(sql.NullFloat64)
-		case task.FieldDepth, task.FieldCurrentIteration, task.FieldMaxIterations, task.FieldValidationIterations, task.FieldMaxValidationIterations:
+		case task.FieldDepth, task.FieldCurrentIteration, task.FieldMaxIterations, task.FieldValidationIterations, task.FieldMaxValidationIterations, task.FieldEpoch:
 			values[i] = new(sql.NullInt64)
-		case task.FieldID, task.FieldThreadID, task.FieldParentThreadID, task.FieldParentTaskID, task.FieldKey, task.FieldStatus, task.FieldOriginalMessage, task.FieldPrompt, task.FieldModel, task.FieldResult, task.FieldFeedback:
+		case task.FieldID, task.FieldThreadID, task.FieldParentThreadID, task.FieldParentTaskID, task.FieldPlugin, task.FieldKey, task.FieldStatus, task.FieldOriginalMessage, task.FieldPrompt, task.FieldModel, task.FieldPermissionMode, task.FieldCwd, task.FieldContext, task.FieldRequestedBy, task.FieldResult, task.FieldFeedback, task.FieldError:
 			values[i] = new(sql.NullString)
 		case task.FieldCreatedAt, task.FieldCompletedAt:
 			values[i] = new(sql.NullTime)
@@ -115,6 +144,12 @@ func (_m *Task) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Depth = int(value.Int64)
 			}
+		case task.FieldPlugin:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field plugin", values[i])
+			} else if value.Valid {
+				_m.Plugin = value.String
+			}
 		case task.FieldKey:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field key", values[i])
@@ -146,6 +181,52 @@ func (_m *Task) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Model = value.String
 			}
+		case task.FieldPermissionMode:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field permission_mode", values[i])
+			} else if value.Valid {
+				_m.PermissionMode = value.String
+			}
+		case task.FieldAllowedTools:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field allowed_tools", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.AllowedTools); err != nil {
+					return fmt.Errorf("unmarshal field allowed_tools: %w", err)
+				}
+			}
+		case task.FieldCwd:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field cwd", values[i])
+			} else if value.Valid {
+				_m.Cwd = value.String
+			}
+		case task.FieldContext:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field context", values[i])
+			} else if value.Valid {
+				_m.Context = value.String
+			}
+		case task.FieldLabels:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field labels", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Labels); err != nil {
+					return fmt.Errorf("unmarshal field labels: %w", err)
+				}
+			}
+		case task.FieldRequestedBy:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field requested_by", values[i])
+			} else if value.Valid {
+				_m.RequestedBy = value.String
+			}
+		case task.FieldWake:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field wake", values[i])
+			} else if value.Valid {
+				_m.Wake = value.Bool
+			}
 		case task.FieldCurrentIteration:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field current_iteration", values[i])
@@ -176,6 +257,20 @@ func (_m *Task) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.CostCapUsd = value.Float64
 			}
+		case task.FieldCostUsd:
+			if value, ok := values[i].(*sql.NullFloat64); !ok {
+				return fmt.Errorf("unexpected type %T for field cost_usd", values[i])
+			} else if value.Valid {
+				_m.CostUsd = value.Float64
+			}
+		case task.FieldMarks:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field marks", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Marks); err != nil {
+					return fmt.Errorf("unmarshal field marks: %w", err)
+				}
+			}
 		case task.FieldResult:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field result", values[i])
@@ -187,6 +282,18 @@ func (_m *Task) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field feedback", values[i])
 			} else if value.Valid {
 				_m.Feedback = value.String
+			}
+		case task.FieldError:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field error", values[i])
+			} else if value.Valid {
+				_m.Error = value.String
+			}
+		case task.FieldEpoch:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field epoch", values[i])
+			} else if value.Valid {
+				_m.Epoch = value.Int64
 			}
 		case task.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -249,6 +356,9 @@ func (_m *Task) String() string {
 	builder.WriteString("depth=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Depth))
 	builder.WriteString(", ")
+	builder.WriteString("plugin=")
+	builder.WriteString(_m.Plugin)
+	builder.WriteString(", ")
 	if v := _m.Key; v != nil {
 		builder.WriteString("key=")
 		builder.WriteString(*v)
@@ -266,6 +376,27 @@ func (_m *Task) String() string {
 	builder.WriteString("model=")
 	builder.WriteString(_m.Model)
 	builder.WriteString(", ")
+	builder.WriteString("permission_mode=")
+	builder.WriteString(_m.PermissionMode)
+	builder.WriteString(", ")
+	builder.WriteString("allowed_tools=")
+	builder.WriteString(fmt.Sprintf("%v", _m.AllowedTools))
+	builder.WriteString(", ")
+	builder.WriteString("cwd=")
+	builder.WriteString(_m.Cwd)
+	builder.WriteString(", ")
+	builder.WriteString("context=")
+	builder.WriteString(_m.Context)
+	builder.WriteString(", ")
+	builder.WriteString("labels=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Labels))
+	builder.WriteString(", ")
+	builder.WriteString("requested_by=")
+	builder.WriteString(_m.RequestedBy)
+	builder.WriteString(", ")
+	builder.WriteString("wake=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Wake))
+	builder.WriteString(", ")
 	builder.WriteString("current_iteration=")
 	builder.WriteString(fmt.Sprintf("%v", _m.CurrentIteration))
 	builder.WriteString(", ")
@@ -281,11 +412,23 @@ func (_m *Task) String() string {
 	builder.WriteString("cost_cap_usd=")
 	builder.WriteString(fmt.Sprintf("%v", _m.CostCapUsd))
 	builder.WriteString(", ")
+	builder.WriteString("cost_usd=")
+	builder.WriteString(fmt.Sprintf("%v", _m.CostUsd))
+	builder.WriteString(", ")
+	builder.WriteString("marks=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Marks))
+	builder.WriteString(", ")
 	builder.WriteString("result=")
 	builder.WriteString(_m.Result)
 	builder.WriteString(", ")
 	builder.WriteString("feedback=")
 	builder.WriteString(_m.Feedback)
+	builder.WriteString(", ")
+	builder.WriteString("error=")
+	builder.WriteString(_m.Error)
+	builder.WriteString(", ")
+	builder.WriteString("epoch=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Epoch))
 	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))

@@ -72,6 +72,20 @@ func (_c *TaskCreate) SetNillableDepth(v *int) *TaskCreate {
 	return _c
 }
 
+// SetPlugin sets the "plugin" field.
+func (_c *TaskCreate) SetPlugin(v string) *TaskCreate {
+	_c.mutation.SetPlugin(v)
+	return _c
+}
+
+// SetNillablePlugin sets the "plugin" field if the given value is not nil.
+func (_c *TaskCreate) SetNillablePlugin(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetPlugin(*v)
+	}
+	return _c
+}
+
 // SetKey sets the "key" field.
 func (_c *TaskCreate) SetKey(v string) *TaskCreate {
 	_c.mutation.SetKey(v)
@@ -122,6 +136,88 @@ func (_c *TaskCreate) SetModel(v string) *TaskCreate {
 func (_c *TaskCreate) SetNillableModel(v *string) *TaskCreate {
 	if v != nil {
 		_c.SetModel(*v)
+	}
+	return _c
+}
+
+// SetPermissionMode sets the "permission_mode" field.
+func (_c *TaskCreate) SetPermissionMode(v string) *TaskCreate {
+	_c.mutation.SetPermissionMode(v)
+	return _c
+}
+
+// SetNillablePermissionMode sets the "permission_mode" field if the given value is not nil.
+func (_c *TaskCreate) SetNillablePermissionMode(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetPermissionMode(*v)
+	}
+	return _c
+}
+
+// SetAllowedTools sets the "allowed_tools" field.
+func (_c *TaskCreate) SetAllowedTools(v []string) *TaskCreate {
+	_c.mutation.SetAllowedTools(v)
+	return _c
+}
+
+// SetCwd sets the "cwd" field.
+func (_c *TaskCreate) SetCwd(v string) *TaskCreate {
+	_c.mutation.SetCwd(v)
+	return _c
+}
+
+// SetNillableCwd sets the "cwd" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableCwd(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetCwd(*v)
+	}
+	return _c
+}
+
+// SetContext sets the "context" field.
+func (_c *TaskCreate) SetContext(v string) *TaskCreate {
+	_c.mutation.SetContext(v)
+	return _c
+}
+
+// SetNillableContext sets the "context" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableContext(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetContext(*v)
+	}
+	return _c
+}
+
+// SetLabels sets the "labels" field.
+func (_c *TaskCreate) SetLabels(v map[string]string) *TaskCreate {
+	_c.mutation.SetLabels(v)
+	return _c
+}
+
+// SetRequestedBy sets the "requested_by" field.
+func (_c *TaskCreate) SetRequestedBy(v string) *TaskCreate {
+	_c.mutation.SetRequestedBy(v)
+	return _c
+}
+
+// SetNillableRequestedBy sets the "requested_by" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableRequestedBy(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetRequestedBy(*v)
+	}
+	return _c
+}
+
+// SetWake sets the "wake" field.
+func (_c *TaskCreate) SetWake(v bool) *TaskCreate {
+	_c.mutation.SetWake(v)
+	return _c
+}
+
+// SetNillableWake sets the "wake" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableWake(v *bool) *TaskCreate {
+	if v != nil {
+		_c.SetWake(*v)
 	}
 	return _c
 }
@@ -196,6 +292,26 @@ func (_c *TaskCreate) SetNillableCostCapUsd(v *float64) *TaskCreate {
 	return _c
 }
 
+// SetCostUsd sets the "cost_usd" field.
+func (_c *TaskCreate) SetCostUsd(v float64) *TaskCreate {
+	_c.mutation.SetCostUsd(v)
+	return _c
+}
+
+// SetNillableCostUsd sets the "cost_usd" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableCostUsd(v *float64) *TaskCreate {
+	if v != nil {
+		_c.SetCostUsd(*v)
+	}
+	return _c
+}
+
+// SetMarks sets the "marks" field.
+func (_c *TaskCreate) SetMarks(v []string) *TaskCreate {
+	_c.mutation.SetMarks(v)
+	return _c
+}
+
 // SetResult sets the "result" field.
 func (_c *TaskCreate) SetResult(v string) *TaskCreate {
 	_c.mutation.SetResult(v)
@@ -220,6 +336,34 @@ func (_c *TaskCreate) SetFeedback(v string) *TaskCreate {
 func (_c *TaskCreate) SetNillableFeedback(v *string) *TaskCreate {
 	if v != nil {
 		_c.SetFeedback(*v)
+	}
+	return _c
+}
+
+// SetError sets the "error" field.
+func (_c *TaskCreate) SetError(v string) *TaskCreate {
+	_c.mutation.SetError(v)
+	return _c
+}
+
+// SetNillableError sets the "error" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableError(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetError(*v)
+	}
+	return _c
+}
+
+// SetEpoch sets the "epoch" field.
+func (_c *TaskCreate) SetEpoch(v int64) *TaskCreate {
+	_c.mutation.SetEpoch(v)
+	return _c
+}
+
+// SetNillableEpoch sets the "epoch" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableEpoch(v *int64) *TaskCreate {
+	if v != nil {
+		_c.SetEpoch(*v)
 	}
 	return _c
 }
@@ -297,6 +441,10 @@ func (_c *TaskCreate) defaults() {
 		v := task.DefaultDepth
 		_c.mutation.SetDepth(v)
 	}
+	if _, ok := _c.mutation.Plugin(); !ok {
+		v := task.DefaultPlugin
+		_c.mutation.SetPlugin(v)
+	}
 	if _, ok := _c.mutation.Status(); !ok {
 		v := task.DefaultStatus
 		_c.mutation.SetStatus(v)
@@ -304,6 +452,26 @@ func (_c *TaskCreate) defaults() {
 	if _, ok := _c.mutation.Model(); !ok {
 		v := task.DefaultModel
 		_c.mutation.SetModel(v)
+	}
+	if _, ok := _c.mutation.PermissionMode(); !ok {
+		v := task.DefaultPermissionMode
+		_c.mutation.SetPermissionMode(v)
+	}
+	if _, ok := _c.mutation.Cwd(); !ok {
+		v := task.DefaultCwd
+		_c.mutation.SetCwd(v)
+	}
+	if _, ok := _c.mutation.Context(); !ok {
+		v := task.DefaultContext
+		_c.mutation.SetContext(v)
+	}
+	if _, ok := _c.mutation.RequestedBy(); !ok {
+		v := task.DefaultRequestedBy
+		_c.mutation.SetRequestedBy(v)
+	}
+	if _, ok := _c.mutation.Wake(); !ok {
+		v := task.DefaultWake
+		_c.mutation.SetWake(v)
 	}
 	if _, ok := _c.mutation.CurrentIteration(); !ok {
 		v := task.DefaultCurrentIteration
@@ -325,6 +493,10 @@ func (_c *TaskCreate) defaults() {
 		v := task.DefaultCostCapUsd
 		_c.mutation.SetCostCapUsd(v)
 	}
+	if _, ok := _c.mutation.CostUsd(); !ok {
+		v := task.DefaultCostUsd
+		_c.mutation.SetCostUsd(v)
+	}
 	if _, ok := _c.mutation.Result(); !ok {
 		v := task.DefaultResult
 		_c.mutation.SetResult(v)
@@ -332,6 +504,14 @@ func (_c *TaskCreate) defaults() {
 	if _, ok := _c.mutation.Feedback(); !ok {
 		v := task.DefaultFeedback
 		_c.mutation.SetFeedback(v)
+	}
+	if _, ok := _c.mutation.Error(); !ok {
+		v := task.DefaultError
+		_c.mutation.SetError(v)
+	}
+	if _, ok := _c.mutation.Epoch(); !ok {
+		v := task.DefaultEpoch
+		_c.mutation.SetEpoch(v)
 	}
 }
 
@@ -349,6 +529,9 @@ func (_c *TaskCreate) check() error {
 	if _, ok := _c.mutation.Depth(); !ok {
 		return &ValidationError{Name: "depth", err: errors.New(`ent: missing required field "Task.depth"`)}
 	}
+	if _, ok := _c.mutation.Plugin(); !ok {
+		return &ValidationError{Name: "plugin", err: errors.New(`ent: missing required field "Task.plugin"`)}
+	}
 	if _, ok := _c.mutation.Status(); !ok {
 		return &ValidationError{Name: "status", err: errors.New(`ent: missing required field "Task.status"`)}
 	}
@@ -360,6 +543,21 @@ func (_c *TaskCreate) check() error {
 	}
 	if _, ok := _c.mutation.Model(); !ok {
 		return &ValidationError{Name: "model", err: errors.New(`ent: missing required field "Task.model"`)}
+	}
+	if _, ok := _c.mutation.PermissionMode(); !ok {
+		return &ValidationError{Name: "permission_mode", err: errors.New(`ent: missing required field "Task.permission_mode"`)}
+	}
+	if _, ok := _c.mutation.Cwd(); !ok {
+		return &ValidationError{Name: "cwd", err: errors.New(`ent: missing required field "Task.cwd"`)}
+	}
+	if _, ok := _c.mutation.Context(); !ok {
+		return &ValidationError{Name: "context", err: errors.New(`ent: missing required field "Task.context"`)}
+	}
+	if _, ok := _c.mutation.RequestedBy(); !ok {
+		return &ValidationError{Name: "requested_by", err: errors.New(`ent: missing required field "Task.requested_by"`)}
+	}
+	if _, ok := _c.mutation.Wake(); !ok {
+		return &ValidationError{Name: "wake", err: errors.New(`ent: missing required field "Task.wake"`)}
 	}
 	if _, ok := _c.mutation.CurrentIteration(); !ok {
 		return &ValidationError{Name: "current_iteration", err: errors.New(`ent: missing required field "Task.current_iteration"`)}
@@ -376,11 +574,20 @@ func (_c *TaskCreate) check() error {
 	if _, ok := _c.mutation.CostCapUsd(); !ok {
 		return &ValidationError{Name: "cost_cap_usd", err: errors.New(`ent: missing required field "Task.cost_cap_usd"`)}
 	}
+	if _, ok := _c.mutation.CostUsd(); !ok {
+		return &ValidationError{Name: "cost_usd", err: errors.New(`ent: missing required field "Task.cost_usd"`)}
+	}
 	if _, ok := _c.mutation.Result(); !ok {
 		return &ValidationError{Name: "result", err: errors.New(`ent: missing required field "Task.result"`)}
 	}
 	if _, ok := _c.mutation.Feedback(); !ok {
 		return &ValidationError{Name: "feedback", err: errors.New(`ent: missing required field "Task.feedback"`)}
+	}
+	if _, ok := _c.mutation.Error(); !ok {
+		return &ValidationError{Name: "error", err: errors.New(`ent: missing required field "Task.error"`)}
+	}
+	if _, ok := _c.mutation.Epoch(); !ok {
+		return &ValidationError{Name: "epoch", err: errors.New(`ent: missing required field "Task.epoch"`)}
 	}
 	if _, ok := _c.mutation.CreatedAt(); !ok {
 		return &ValidationError{Name: "created_at", err: errors.New(`ent: missing required field "Task.created_at"`)}
@@ -437,6 +644,10 @@ func (_c *TaskCreate) createSpec() (*Task, *sqlgraph.CreateSpec) {
 		_spec.SetField(task.FieldDepth, field.TypeInt, value)
 		_node.Depth = value
 	}
+	if value, ok := _c.mutation.Plugin(); ok {
+		_spec.SetField(task.FieldPlugin, field.TypeString, value)
+		_node.Plugin = value
+	}
 	if value, ok := _c.mutation.Key(); ok {
 		_spec.SetField(task.FieldKey, field.TypeString, value)
 		_node.Key = &value
@@ -456,6 +667,34 @@ func (_c *TaskCreate) createSpec() (*Task, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Model(); ok {
 		_spec.SetField(task.FieldModel, field.TypeString, value)
 		_node.Model = value
+	}
+	if value, ok := _c.mutation.PermissionMode(); ok {
+		_spec.SetField(task.FieldPermissionMode, field.TypeString, value)
+		_node.PermissionMode = value
+	}
+	if value, ok := _c.mutation.AllowedTools(); ok {
+		_spec.SetField(task.FieldAllowedTools, field.TypeJSON, value)
+		_node.AllowedTools = value
+	}
+	if value, ok := _c.mutation.Cwd(); ok {
+		_spec.SetField(task.FieldCwd, field.TypeString, value)
+		_node.Cwd = value
+	}
+	if value, ok := _c.mutation.Context(); ok {
+		_spec.SetField(task.FieldContext, field.TypeString, value)
+		_node.Context = value
+	}
+	if value, ok := _c.mutation.Labels(); ok {
+		_spec.SetField(task.FieldLabels, field.TypeJSON, value)
+		_node.Labels = value
+	}
+	if value, ok := _c.mutation.RequestedBy(); ok {
+		_spec.SetField(task.FieldRequestedBy, field.TypeString, value)
+		_node.RequestedBy = value
+	}
+	if value, ok := _c.mutation.Wake(); ok {
+		_spec.SetField(task.FieldWake, field.TypeBool, value)
+		_node.Wake = value
 	}
 	if value, ok := _c.mutation.CurrentIteration(); ok {
 		_spec.SetField(task.FieldCurrentIteration, field.TypeInt, value)
@@ -477,6 +716,14 @@ func (_c *TaskCreate) createSpec() (*Task, *sqlgraph.CreateSpec) {
 		_spec.SetField(task.FieldCostCapUsd, field.TypeFloat64, value)
 		_node.CostCapUsd = value
 	}
+	if value, ok := _c.mutation.CostUsd(); ok {
+		_spec.SetField(task.FieldCostUsd, field.TypeFloat64, value)
+		_node.CostUsd = value
+	}
+	if value, ok := _c.mutation.Marks(); ok {
+		_spec.SetField(task.FieldMarks, field.TypeJSON, value)
+		_node.Marks = value
+	}
 	if value, ok := _c.mutation.Result(); ok {
 		_spec.SetField(task.FieldResult, field.TypeString, value)
 		_node.Result = value
@@ -484,6 +731,14 @@ func (_c *TaskCreate) createSpec() (*Task, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Feedback(); ok {
 		_spec.SetField(task.FieldFeedback, field.TypeString, value)
 		_node.Feedback = value
+	}
+	if value, ok := _c.mutation.Error(); ok {
+		_spec.SetField(task.FieldError, field.TypeString, value)
+		_node.Error = value
+	}
+	if value, ok := _c.mutation.Epoch(); ok {
+		_spec.SetField(task.FieldEpoch, field.TypeInt64, value)
+		_node.Epoch = value
 	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(task.FieldCreatedAt, field.TypeTime, value)
@@ -635,6 +890,102 @@ func (u *TaskUpsert) UpdateModel() *TaskUpsert {
 	return u
 }
 
+// SetPermissionMode sets the "permission_mode" field.
+func (u *TaskUpsert) SetPermissionMode(v string) *TaskUpsert {
+	u.Set(task.FieldPermissionMode, v)
+	return u
+}
+
+// UpdatePermissionMode sets the "permission_mode" field to the value that was provided on create.
+func (u *TaskUpsert) UpdatePermissionMode() *TaskUpsert {
+	u.SetExcluded(task.FieldPermissionMode)
+	return u
+}
+
+// SetAllowedTools sets the "allowed_tools" field.
+func (u *TaskUpsert) SetAllowedTools(v []string) *TaskUpsert {
+	u.Set(task.FieldAllowedTools, v)
+	return u
+}
+
+// UpdateAllowedTools sets the "allowed_tools" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateAllowedTools() *TaskUpsert {
+	u.SetExcluded(task.FieldAllowedTools)
+	return u
+}
+
+// ClearAllowedTools clears the value of the "allowed_tools" field.
+func (u *TaskUpsert) ClearAllowedTools() *TaskUpsert {
+	u.SetNull(task.FieldAllowedTools)
+	return u
+}
+
+// SetCwd sets the "cwd" field.
+func (u *TaskUpsert) SetCwd(v string) *TaskUpsert {
+	u.Set(task.FieldCwd, v)
+	return u
+}
+
+// UpdateCwd sets the "cwd" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateCwd() *TaskUpsert {
+	u.SetExcluded(task.FieldCwd)
+	return u
+}
+
+// SetContext sets the "context" field.
+func (u *TaskUpsert) SetContext(v string) *TaskUpsert {
+	u.Set(task.FieldContext, v)
+	return u
+}
+
+// UpdateContext sets the "context" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateContext() *TaskUpsert {
+	u.SetExcluded(task.FieldContext)
+	return u
+}
+
+// SetLabels sets the "labels" field.
+func (u *TaskUpsert) SetLabels(v map[string]string) *TaskUpsert {
+	u.Set(task.FieldLabels, v)
+	return u
+}
+
+// UpdateLabels sets the "labels" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateLabels() *TaskUpsert {
+	u.SetExcluded(task.FieldLabels)
+	return u
+}
+
+// ClearLabels clears the value of the "labels" field.
+func (u *TaskUpsert) ClearLabels() *TaskUpsert {
+	u.SetNull(task.FieldLabels)
+	return u
+}
+
+// SetRequestedBy sets the "requested_by" field.
+func (u *TaskUpsert) SetRequestedBy(v string) *TaskUpsert {
+	u.Set(task.FieldRequestedBy, v)
+	return u
+}
+
+// UpdateRequestedBy sets the "requested_by" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateRequestedBy() *TaskUpsert {
+	u.SetExcluded(task.FieldRequestedBy)
+	return u
+}
+
+// SetWake sets the "wake" field.
+func (u *TaskUpsert) SetWake(v bool) *TaskUpsert {
+	u.Set(task.FieldWake, v)
+	return u
+}
+
+// UpdateWake sets the "wake" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateWake() *TaskUpsert {
+	u.SetExcluded(task.FieldWake)
+	return u
+}
+
 // SetCurrentIteration sets the "current_iteration" field.
 func (u *TaskUpsert) SetCurrentIteration(v int) *TaskUpsert {
 	u.Set(task.FieldCurrentIteration, v)
@@ -725,6 +1076,42 @@ func (u *TaskUpsert) AddCostCapUsd(v float64) *TaskUpsert {
 	return u
 }
 
+// SetCostUsd sets the "cost_usd" field.
+func (u *TaskUpsert) SetCostUsd(v float64) *TaskUpsert {
+	u.Set(task.FieldCostUsd, v)
+	return u
+}
+
+// UpdateCostUsd sets the "cost_usd" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateCostUsd() *TaskUpsert {
+	u.SetExcluded(task.FieldCostUsd)
+	return u
+}
+
+// AddCostUsd adds v to the "cost_usd" field.
+func (u *TaskUpsert) AddCostUsd(v float64) *TaskUpsert {
+	u.Add(task.FieldCostUsd, v)
+	return u
+}
+
+// SetMarks sets the "marks" field.
+func (u *TaskUpsert) SetMarks(v []string) *TaskUpsert {
+	u.Set(task.FieldMarks, v)
+	return u
+}
+
+// UpdateMarks sets the "marks" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateMarks() *TaskUpsert {
+	u.SetExcluded(task.FieldMarks)
+	return u
+}
+
+// ClearMarks clears the value of the "marks" field.
+func (u *TaskUpsert) ClearMarks() *TaskUpsert {
+	u.SetNull(task.FieldMarks)
+	return u
+}
+
 // SetResult sets the "result" field.
 func (u *TaskUpsert) SetResult(v string) *TaskUpsert {
 	u.Set(task.FieldResult, v)
@@ -746,6 +1133,36 @@ func (u *TaskUpsert) SetFeedback(v string) *TaskUpsert {
 // UpdateFeedback sets the "feedback" field to the value that was provided on create.
 func (u *TaskUpsert) UpdateFeedback() *TaskUpsert {
 	u.SetExcluded(task.FieldFeedback)
+	return u
+}
+
+// SetError sets the "error" field.
+func (u *TaskUpsert) SetError(v string) *TaskUpsert {
+	u.Set(task.FieldError, v)
+	return u
+}
+
+// UpdateError sets the "error" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateError() *TaskUpsert {
+	u.SetExcluded(task.FieldError)
+	return u
+}
+
+// SetEpoch sets the "epoch" field.
+func (u *TaskUpsert) SetEpoch(v int64) *TaskUpsert {
+	u.Set(task.FieldEpoch, v)
+	return u
+}
+
+// UpdateEpoch sets the "epoch" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateEpoch() *TaskUpsert {
+	u.SetExcluded(task.FieldEpoch)
+	return u
+}
+
+// AddEpoch adds v to the "epoch" field.
+func (u *TaskUpsert) AddEpoch(v int64) *TaskUpsert {
+	u.Add(task.FieldEpoch, v)
 	return u
 }
 
@@ -786,6 +1203,9 @@ func (u *TaskUpsertOne) UpdateNewValues() *TaskUpsertOne {
 		}
 		if _, exists := u.create.mutation.ThreadID(); exists {
 			s.SetIgnore(task.FieldThreadID)
+		}
+		if _, exists := u.create.mutation.Plugin(); exists {
+			s.SetIgnore(task.FieldPlugin)
 		}
 		if _, exists := u.create.mutation.Key(); exists {
 			s.SetIgnore(task.FieldKey)
@@ -929,6 +1349,118 @@ func (u *TaskUpsertOne) UpdateModel() *TaskUpsertOne {
 	})
 }
 
+// SetPermissionMode sets the "permission_mode" field.
+func (u *TaskUpsertOne) SetPermissionMode(v string) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetPermissionMode(v)
+	})
+}
+
+// UpdatePermissionMode sets the "permission_mode" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdatePermissionMode() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdatePermissionMode()
+	})
+}
+
+// SetAllowedTools sets the "allowed_tools" field.
+func (u *TaskUpsertOne) SetAllowedTools(v []string) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetAllowedTools(v)
+	})
+}
+
+// UpdateAllowedTools sets the "allowed_tools" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateAllowedTools() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateAllowedTools()
+	})
+}
+
+// ClearAllowedTools clears the value of the "allowed_tools" field.
+func (u *TaskUpsertOne) ClearAllowedTools() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.ClearAllowedTools()
+	})
+}
+
+// SetCwd sets the "cwd" field.
+func (u *TaskUpsertOne) SetCwd(v string) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetCwd(v)
+	})
+}
+
+// UpdateCwd sets the "cwd" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateCwd() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateCwd()
+	})
+}
+
+// SetContext sets the "context" field.
+func (u *TaskUpsertOne) SetContext(v string) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetContext(v)
+	})
+}
+
+// UpdateContext sets the "context" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateContext() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateContext()
+	})
+}
+
+// SetLabels sets the "labels" field.
+func (u *TaskUpsertOne) SetLabels(v map[string]string) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetLabels(v)
+	})
+}
+
+// UpdateLabels sets the "labels" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateLabels() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateLabels()
+	})
+}
+
+// ClearLabels clears the value of the "labels" field.
+func (u *TaskUpsertOne) ClearLabels() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.ClearLabels()
+	})
+}
+
+// SetRequestedBy sets the "requested_by" field.
+func (u *TaskUpsertOne) SetRequestedBy(v string) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetRequestedBy(v)
+	})
+}
+
+// UpdateRequestedBy sets the "requested_by" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateRequestedBy() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateRequestedBy()
+	})
+}
+
+// SetWake sets the "wake" field.
+func (u *TaskUpsertOne) SetWake(v bool) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetWake(v)
+	})
+}
+
+// UpdateWake sets the "wake" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateWake() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateWake()
+	})
+}
+
 // SetCurrentIteration sets the "current_iteration" field.
 func (u *TaskUpsertOne) SetCurrentIteration(v int) *TaskUpsertOne {
 	return u.Update(func(s *TaskUpsert) {
@@ -1034,6 +1566,48 @@ func (u *TaskUpsertOne) UpdateCostCapUsd() *TaskUpsertOne {
 	})
 }
 
+// SetCostUsd sets the "cost_usd" field.
+func (u *TaskUpsertOne) SetCostUsd(v float64) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetCostUsd(v)
+	})
+}
+
+// AddCostUsd adds v to the "cost_usd" field.
+func (u *TaskUpsertOne) AddCostUsd(v float64) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.AddCostUsd(v)
+	})
+}
+
+// UpdateCostUsd sets the "cost_usd" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateCostUsd() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateCostUsd()
+	})
+}
+
+// SetMarks sets the "marks" field.
+func (u *TaskUpsertOne) SetMarks(v []string) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetMarks(v)
+	})
+}
+
+// UpdateMarks sets the "marks" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateMarks() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateMarks()
+	})
+}
+
+// ClearMarks clears the value of the "marks" field.
+func (u *TaskUpsertOne) ClearMarks() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.ClearMarks()
+	})
+}
+
 // SetResult sets the "result" field.
 func (u *TaskUpsertOne) SetResult(v string) *TaskUpsertOne {
 	return u.Update(func(s *TaskUpsert) {
@@ -1059,6 +1633,41 @@ func (u *TaskUpsertOne) SetFeedback(v string) *TaskUpsertOne {
 func (u *TaskUpsertOne) UpdateFeedback() *TaskUpsertOne {
 	return u.Update(func(s *TaskUpsert) {
 		s.UpdateFeedback()
+	})
+}
+
+// SetError sets the "error" field.
+func (u *TaskUpsertOne) SetError(v string) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetError(v)
+	})
+}
+
+// UpdateError sets the "error" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateError() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateError()
+	})
+}
+
+// SetEpoch sets the "epoch" field.
+func (u *TaskUpsertOne) SetEpoch(v int64) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetEpoch(v)
+	})
+}
+
+// AddEpoch adds v to the "epoch" field.
+func (u *TaskUpsertOne) AddEpoch(v int64) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.AddEpoch(v)
+	})
+}
+
+// UpdateEpoch sets the "epoch" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateEpoch() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateEpoch()
 	})
 }
 
@@ -1269,6 +1878,9 @@ func (u *TaskUpsertBulk) UpdateNewValues() *TaskUpsertBulk {
 			if _, exists := b.mutation.ThreadID(); exists {
 				s.SetIgnore(task.FieldThreadID)
 			}
+			if _, exists := b.mutation.Plugin(); exists {
+				s.SetIgnore(task.FieldPlugin)
+			}
 			if _, exists := b.mutation.Key(); exists {
 				s.SetIgnore(task.FieldKey)
 			}
@@ -1412,6 +2024,118 @@ func (u *TaskUpsertBulk) UpdateModel() *TaskUpsertBulk {
 	})
 }
 
+// SetPermissionMode sets the "permission_mode" field.
+func (u *TaskUpsertBulk) SetPermissionMode(v string) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetPermissionMode(v)
+	})
+}
+
+// UpdatePermissionMode sets the "permission_mode" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdatePermissionMode() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdatePermissionMode()
+	})
+}
+
+// SetAllowedTools sets the "allowed_tools" field.
+func (u *TaskUpsertBulk) SetAllowedTools(v []string) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetAllowedTools(v)
+	})
+}
+
+// UpdateAllowedTools sets the "allowed_tools" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateAllowedTools() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateAllowedTools()
+	})
+}
+
+// ClearAllowedTools clears the value of the "allowed_tools" field.
+func (u *TaskUpsertBulk) ClearAllowedTools() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.ClearAllowedTools()
+	})
+}
+
+// SetCwd sets the "cwd" field.
+func (u *TaskUpsertBulk) SetCwd(v string) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetCwd(v)
+	})
+}
+
+// UpdateCwd sets the "cwd" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateCwd() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateCwd()
+	})
+}
+
+// SetContext sets the "context" field.
+func (u *TaskUpsertBulk) SetContext(v string) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetContext(v)
+	})
+}
+
+// UpdateContext sets the "context" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateContext() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateContext()
+	})
+}
+
+// SetLabels sets the "labels" field.
+func (u *TaskUpsertBulk) SetLabels(v map[string]string) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetLabels(v)
+	})
+}
+
+// UpdateLabels sets the "labels" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateLabels() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateLabels()
+	})
+}
+
+// ClearLabels clears the value of the "labels" field.
+func (u *TaskUpsertBulk) ClearLabels() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.ClearLabels()
+	})
+}
+
+// SetRequestedBy sets the "requested_by" field.
+func (u *TaskUpsertBulk) SetRequestedBy(v string) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetRequestedBy(v)
+	})
+}
+
+// UpdateRequestedBy sets the "requested_by" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateRequestedBy() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateRequestedBy()
+	})
+}
+
+// SetWake sets the "wake" field.
+func (u *TaskUpsertBulk) SetWake(v bool) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetWake(v)
+	})
+}
+
+// UpdateWake sets the "wake" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateWake() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateWake()
+	})
+}
+
 // SetCurrentIteration sets the "current_iteration" field.
 func (u *TaskUpsertBulk) SetCurrentIteration(v int) *TaskUpsertBulk {
 	return u.Update(func(s *TaskUpsert) {
@@ -1517,6 +2241,48 @@ func (u *TaskUpsertBulk) UpdateCostCapUsd() *TaskUpsertBulk {
 	})
 }
 
+// SetCostUsd sets the "cost_usd" field.
+func (u *TaskUpsertBulk) SetCostUsd(v float64) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetCostUsd(v)
+	})
+}
+
+// AddCostUsd adds v to the "cost_usd" field.
+func (u *TaskUpsertBulk) AddCostUsd(v float64) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.AddCostUsd(v)
+	})
+}
+
+// UpdateCostUsd sets the "cost_usd" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateCostUsd() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateCostUsd()
+	})
+}
+
+// SetMarks sets the "marks" field.
+func (u *TaskUpsertBulk) SetMarks(v []string) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetMarks(v)
+	})
+}
+
+// UpdateMarks sets the "marks" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateMarks() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateMarks()
+	})
+}
+
+// ClearMarks clears the value of the "marks" field.
+func (u *TaskUpsertBulk) ClearMarks() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.ClearMarks()
+	})
+}
+
 // SetResult sets the "result" field.
 func (u *TaskUpsertBulk) SetResult(v string) *TaskUpsertBulk {
 	return u.Update(func(s *TaskUpsert) {
@@ -1542,6 +2308,41 @@ func (u *TaskUpsertBulk) SetFeedback(v string) *TaskUpsertBulk {
 func (u *TaskUpsertBulk) UpdateFeedback() *TaskUpsertBulk {
 	return u.Update(func(s *TaskUpsert) {
 		s.UpdateFeedback()
+	})
+}
+
+// SetError sets the "error" field.
+func (u *TaskUpsertBulk) SetError(v string) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetError(v)
+	})
+}
+
+// UpdateError sets the "error" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateError() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateError()
+	})
+}
+
+// SetEpoch sets the "epoch" field.
+func (u *TaskUpsertBulk) SetEpoch(v int64) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetEpoch(v)
+	})
+}
+
+// AddEpoch adds v to the "epoch" field.
+func (u *TaskUpsertBulk) AddEpoch(v int64) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.AddEpoch(v)
+	})
+}
+
+// UpdateEpoch sets the "epoch" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateEpoch() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateEpoch()
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"entgo.io/ent/dialect/sql/sqljson"
 	"entgo.io/ent/schema/field"
 	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/task"
@@ -135,6 +136,106 @@ func (_u *TaskUpdate) SetNillableModel(v *string) *TaskUpdate {
 	return _u
 }
 
+// SetPermissionMode sets the "permission_mode" field.
+func (_u *TaskUpdate) SetPermissionMode(v string) *TaskUpdate {
+	_u.mutation.SetPermissionMode(v)
+	return _u
+}
+
+// SetNillablePermissionMode sets the "permission_mode" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillablePermissionMode(v *string) *TaskUpdate {
+	if v != nil {
+		_u.SetPermissionMode(*v)
+	}
+	return _u
+}
+
+// SetAllowedTools sets the "allowed_tools" field.
+func (_u *TaskUpdate) SetAllowedTools(v []string) *TaskUpdate {
+	_u.mutation.SetAllowedTools(v)
+	return _u
+}
+
+// AppendAllowedTools appends value to the "allowed_tools" field.
+func (_u *TaskUpdate) AppendAllowedTools(v []string) *TaskUpdate {
+	_u.mutation.AppendAllowedTools(v)
+	return _u
+}
+
+// ClearAllowedTools clears the value of the "allowed_tools" field.
+func (_u *TaskUpdate) ClearAllowedTools() *TaskUpdate {
+	_u.mutation.ClearAllowedTools()
+	return _u
+}
+
+// SetCwd sets the "cwd" field.
+func (_u *TaskUpdate) SetCwd(v string) *TaskUpdate {
+	_u.mutation.SetCwd(v)
+	return _u
+}
+
+// SetNillableCwd sets the "cwd" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillableCwd(v *string) *TaskUpdate {
+	if v != nil {
+		_u.SetCwd(*v)
+	}
+	return _u
+}
+
+// SetContext sets the "context" field.
+func (_u *TaskUpdate) SetContext(v string) *TaskUpdate {
+	_u.mutation.SetContext(v)
+	return _u
+}
+
+// SetNillableContext sets the "context" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillableContext(v *string) *TaskUpdate {
+	if v != nil {
+		_u.SetContext(*v)
+	}
+	return _u
+}
+
+// SetLabels sets the "labels" field.
+func (_u *TaskUpdate) SetLabels(v map[string]string) *TaskUpdate {
+	_u.mutation.SetLabels(v)
+	return _u
+}
+
+// ClearLabels clears the value of the "labels" field.
+func (_u *TaskUpdate) ClearLabels() *TaskUpdate {
+	_u.mutation.ClearLabels()
+	return _u
+}
+
+// SetRequestedBy sets the "requested_by" field.
+func (_u *TaskUpdate) SetRequestedBy(v string) *TaskUpdate {
+	_u.mutation.SetRequestedBy(v)
+	return _u
+}
+
+// SetNillableRequestedBy sets the "requested_by" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillableRequestedBy(v *string) *TaskUpdate {
+	if v != nil {
+		_u.SetRequestedBy(*v)
+	}
+	return _u
+}
+
+// SetWake sets the "wake" field.
+func (_u *TaskUpdate) SetWake(v bool) *TaskUpdate {
+	_u.mutation.SetWake(v)
+	return _u
+}
+
+// SetNillableWake sets the "wake" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillableWake(v *bool) *TaskUpdate {
+	if v != nil {
+		_u.SetWake(*v)
+	}
+	return _u
+}
+
 // SetCurrentIteration sets the "current_iteration" field.
 func (_u *TaskUpdate) SetCurrentIteration(v int) *TaskUpdate {
 	_u.mutation.ResetCurrentIteration()
@@ -240,6 +341,45 @@ func (_u *TaskUpdate) AddCostCapUsd(v float64) *TaskUpdate {
 	return _u
 }
 
+// SetCostUsd sets the "cost_usd" field.
+func (_u *TaskUpdate) SetCostUsd(v float64) *TaskUpdate {
+	_u.mutation.ResetCostUsd()
+	_u.mutation.SetCostUsd(v)
+	return _u
+}
+
+// SetNillableCostUsd sets the "cost_usd" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillableCostUsd(v *float64) *TaskUpdate {
+	if v != nil {
+		_u.SetCostUsd(*v)
+	}
+	return _u
+}
+
+// AddCostUsd adds value to the "cost_usd" field.
+func (_u *TaskUpdate) AddCostUsd(v float64) *TaskUpdate {
+	_u.mutation.AddCostUsd(v)
+	return _u
+}
+
+// SetMarks sets the "marks" field.
+func (_u *TaskUpdate) SetMarks(v []string) *TaskUpdate {
+	_u.mutation.SetMarks(v)
+	return _u
+}
+
+// AppendMarks appends value to the "marks" field.
+func (_u *TaskUpdate) AppendMarks(v []string) *TaskUpdate {
+	_u.mutation.AppendMarks(v)
+	return _u
+}
+
+// ClearMarks clears the value of the "marks" field.
+func (_u *TaskUpdate) ClearMarks() *TaskUpdate {
+	_u.mutation.ClearMarks()
+	return _u
+}
+
 // SetResult sets the "result" field.
 func (_u *TaskUpdate) SetResult(v string) *TaskUpdate {
 	_u.mutation.SetResult(v)
@@ -265,6 +405,41 @@ func (_u *TaskUpdate) SetNillableFeedback(v *string) *TaskUpdate {
 	if v != nil {
 		_u.SetFeedback(*v)
 	}
+	return _u
+}
+
+// SetError sets the "error" field.
+func (_u *TaskUpdate) SetError(v string) *TaskUpdate {
+	_u.mutation.SetError(v)
+	return _u
+}
+
+// SetNillableError sets the "error" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillableError(v *string) *TaskUpdate {
+	if v != nil {
+		_u.SetError(*v)
+	}
+	return _u
+}
+
+// SetEpoch sets the "epoch" field.
+func (_u *TaskUpdate) SetEpoch(v int64) *TaskUpdate {
+	_u.mutation.ResetEpoch()
+	_u.mutation.SetEpoch(v)
+	return _u
+}
+
+// SetNillableEpoch sets the "epoch" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillableEpoch(v *int64) *TaskUpdate {
+	if v != nil {
+		_u.SetEpoch(*v)
+	}
+	return _u
+}
+
+// AddEpoch adds value to the "epoch" field.
+func (_u *TaskUpdate) AddEpoch(v int64) *TaskUpdate {
+	_u.mutation.AddEpoch(v)
 	return _u
 }
 
@@ -362,6 +537,38 @@ func (_u *TaskUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Model(); ok {
 		_spec.SetField(task.FieldModel, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.PermissionMode(); ok {
+		_spec.SetField(task.FieldPermissionMode, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.AllowedTools(); ok {
+		_spec.SetField(task.FieldAllowedTools, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedAllowedTools(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, task.FieldAllowedTools, value)
+		})
+	}
+	if _u.mutation.AllowedToolsCleared() {
+		_spec.ClearField(task.FieldAllowedTools, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Cwd(); ok {
+		_spec.SetField(task.FieldCwd, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Context(); ok {
+		_spec.SetField(task.FieldContext, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Labels(); ok {
+		_spec.SetField(task.FieldLabels, field.TypeJSON, value)
+	}
+	if _u.mutation.LabelsCleared() {
+		_spec.ClearField(task.FieldLabels, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.RequestedBy(); ok {
+		_spec.SetField(task.FieldRequestedBy, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Wake(); ok {
+		_spec.SetField(task.FieldWake, field.TypeBool, value)
+	}
 	if value, ok := _u.mutation.CurrentIteration(); ok {
 		_spec.SetField(task.FieldCurrentIteration, field.TypeInt, value)
 	}
@@ -392,11 +599,37 @@ func (_u *TaskUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.AddedCostCapUsd(); ok {
 		_spec.AddField(task.FieldCostCapUsd, field.TypeFloat64, value)
 	}
+	if value, ok := _u.mutation.CostUsd(); ok {
+		_spec.SetField(task.FieldCostUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedCostUsd(); ok {
+		_spec.AddField(task.FieldCostUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.Marks(); ok {
+		_spec.SetField(task.FieldMarks, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedMarks(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, task.FieldMarks, value)
+		})
+	}
+	if _u.mutation.MarksCleared() {
+		_spec.ClearField(task.FieldMarks, field.TypeJSON)
+	}
 	if value, ok := _u.mutation.Result(); ok {
 		_spec.SetField(task.FieldResult, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Feedback(); ok {
 		_spec.SetField(task.FieldFeedback, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Error(); ok {
+		_spec.SetField(task.FieldError, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Epoch(); ok {
+		_spec.SetField(task.FieldEpoch, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedEpoch(); ok {
+		_spec.AddField(task.FieldEpoch, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.CompletedAt(); ok {
 		_spec.SetField(task.FieldCompletedAt, field.TypeTime, value)
@@ -531,6 +764,106 @@ func (_u *TaskUpdateOne) SetNillableModel(v *string) *TaskUpdateOne {
 	return _u
 }
 
+// SetPermissionMode sets the "permission_mode" field.
+func (_u *TaskUpdateOne) SetPermissionMode(v string) *TaskUpdateOne {
+	_u.mutation.SetPermissionMode(v)
+	return _u
+}
+
+// SetNillablePermissionMode sets the "permission_mode" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillablePermissionMode(v *string) *TaskUpdateOne {
+	if v != nil {
+		_u.SetPermissionMode(*v)
+	}
+	return _u
+}
+
+// SetAllowedTools sets the "allowed_tools" field.
+func (_u *TaskUpdateOne) SetAllowedTools(v []string) *TaskUpdateOne {
+	_u.mutation.SetAllowedTools(v)
+	return _u
+}
+
+// AppendAllowedTools appends value to the "allowed_tools" field.
+func (_u *TaskUpdateOne) AppendAllowedTools(v []string) *TaskUpdateOne {
+	_u.mutation.AppendAllowedTools(v)
+	return _u
+}
+
+// ClearAllowedTools clears the value of the "allowed_tools" field.
+func (_u *TaskUpdateOne) ClearAllowedTools() *TaskUpdateOne {
+	_u.mutation.ClearAllowedTools()
+	return _u
+}
+
+// SetCwd sets the "cwd" field.
+func (_u *TaskUpdateOne) SetCwd(v string) *TaskUpdateOne {
+	_u.mutation.SetCwd(v)
+	return _u
+}
+
+// SetNillableCwd sets the "cwd" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillableCwd(v *string) *TaskUpdateOne {
+	if v != nil {
+		_u.SetCwd(*v)
+	}
+	return _u
+}
+
+// SetContext sets the "context" field.
+func (_u *TaskUpdateOne) SetContext(v string) *TaskUpdateOne {
+	_u.mutation.SetContext(v)
+	return _u
+}
+
+// SetNillableContext sets the "context" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillableContext(v *string) *TaskUpdateOne {
+	if v != nil {
+		_u.SetContext(*v)
+	}
+	return _u
+}
+
+// SetLabels sets the "labels" field.
+func (_u *TaskUpdateOne) SetLabels(v map[string]string) *TaskUpdateOne {
+	_u.mutation.SetLabels(v)
+	return _u
+}
+
+// ClearLabels clears the value of the "labels" field.
+func (_u *TaskUpdateOne) ClearLabels() *TaskUpdateOne {
+	_u.mutation.ClearLabels()
+	return _u
+}
+
+// SetRequestedBy sets the "requested_by" field.
+func (_u *TaskUpdateOne) SetRequestedBy(v string) *TaskUpdateOne {
+	_u.mutation.SetRequestedBy(v)
+	return _u
+}
+
+// SetNillableRequestedBy sets the "requested_by" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillableRequestedBy(v *string) *TaskUpdateOne {
+	if v != nil {
+		_u.SetRequestedBy(*v)
+	}
+	return _u
+}
+
+// SetWake sets the "wake" field.
+func (_u *TaskUpdateOne) SetWake(v bool) *TaskUpdateOne {
+	_u.mutation.SetWake(v)
+	return _u
+}
+
+// SetNillableWake sets the "wake" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillableWake(v *bool) *TaskUpdateOne {
+	if v != nil {
+		_u.SetWake(*v)
+	}
+	return _u
+}
+
 // SetCurrentIteration sets the "current_iteration" field.
 func (_u *TaskUpdateOne) SetCurrentIteration(v int) *TaskUpdateOne {
 	_u.mutation.ResetCurrentIteration()
@@ -636,6 +969,45 @@ func (_u *TaskUpdateOne) AddCostCapUsd(v float64) *TaskUpdateOne {
 	return _u
 }
 
+// SetCostUsd sets the "cost_usd" field.
+func (_u *TaskUpdateOne) SetCostUsd(v float64) *TaskUpdateOne {
+	_u.mutation.ResetCostUsd()
+	_u.mutation.SetCostUsd(v)
+	return _u
+}
+
+// SetNillableCostUsd sets the "cost_usd" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillableCostUsd(v *float64) *TaskUpdateOne {
+	if v != nil {
+		_u.SetCostUsd(*v)
+	}
+	return _u
+}
+
+// AddCostUsd adds value to the "cost_usd" field.
+func (_u *TaskUpdateOne) AddCostUsd(v float64) *TaskUpdateOne {
+	_u.mutation.AddCostUsd(v)
+	return _u
+}
+
+// SetMarks sets the "marks" field.
+func (_u *TaskUpdateOne) SetMarks(v []string) *TaskUpdateOne {
+	_u.mutation.SetMarks(v)
+	return _u
+}
+
+// AppendMarks appends value to the "marks" field.
+func (_u *TaskUpdateOne) AppendMarks(v []string) *TaskUpdateOne {
+	_u.mutation.AppendMarks(v)
+	return _u
+}
+
+// ClearMarks clears the value of the "marks" field.
+func (_u *TaskUpdateOne) ClearMarks() *TaskUpdateOne {
+	_u.mutation.ClearMarks()
+	return _u
+}
+
 // SetResult sets the "result" field.
 func (_u *TaskUpdateOne) SetResult(v string) *TaskUpdateOne {
 	_u.mutation.SetResult(v)
@@ -661,6 +1033,41 @@ func (_u *TaskUpdateOne) SetNillableFeedback(v *string) *TaskUpdateOne {
 	if v != nil {
 		_u.SetFeedback(*v)
 	}
+	return _u
+}
+
+// SetError sets the "error" field.
+func (_u *TaskUpdateOne) SetError(v string) *TaskUpdateOne {
+	_u.mutation.SetError(v)
+	return _u
+}
+
+// SetNillableError sets the "error" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillableError(v *string) *TaskUpdateOne {
+	if v != nil {
+		_u.SetError(*v)
+	}
+	return _u
+}
+
+// SetEpoch sets the "epoch" field.
+func (_u *TaskUpdateOne) SetEpoch(v int64) *TaskUpdateOne {
+	_u.mutation.ResetEpoch()
+	_u.mutation.SetEpoch(v)
+	return _u
+}
+
+// SetNillableEpoch sets the "epoch" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillableEpoch(v *int64) *TaskUpdateOne {
+	if v != nil {
+		_u.SetEpoch(*v)
+	}
+	return _u
+}
+
+// AddEpoch adds value to the "epoch" field.
+func (_u *TaskUpdateOne) AddEpoch(v int64) *TaskUpdateOne {
+	_u.mutation.AddEpoch(v)
 	return _u
 }
 
@@ -788,6 +1195,38 @@ func (_u *TaskUpdateOne) sqlSave(ctx context.Context) (_node *Task, err error) {
 	if value, ok := _u.mutation.Model(); ok {
 		_spec.SetField(task.FieldModel, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.PermissionMode(); ok {
+		_spec.SetField(task.FieldPermissionMode, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.AllowedTools(); ok {
+		_spec.SetField(task.FieldAllowedTools, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedAllowedTools(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, task.FieldAllowedTools, value)
+		})
+	}
+	if _u.mutation.AllowedToolsCleared() {
+		_spec.ClearField(task.FieldAllowedTools, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Cwd(); ok {
+		_spec.SetField(task.FieldCwd, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Context(); ok {
+		_spec.SetField(task.FieldContext, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Labels(); ok {
+		_spec.SetField(task.FieldLabels, field.TypeJSON, value)
+	}
+	if _u.mutation.LabelsCleared() {
+		_spec.ClearField(task.FieldLabels, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.RequestedBy(); ok {
+		_spec.SetField(task.FieldRequestedBy, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Wake(); ok {
+		_spec.SetField(task.FieldWake, field.TypeBool, value)
+	}
 	if value, ok := _u.mutation.CurrentIteration(); ok {
 		_spec.SetField(task.FieldCurrentIteration, field.TypeInt, value)
 	}
@@ -818,11 +1257,37 @@ func (_u *TaskUpdateOne) sqlSave(ctx context.Context) (_node *Task, err error) {
 	if value, ok := _u.mutation.AddedCostCapUsd(); ok {
 		_spec.AddField(task.FieldCostCapUsd, field.TypeFloat64, value)
 	}
+	if value, ok := _u.mutation.CostUsd(); ok {
+		_spec.SetField(task.FieldCostUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedCostUsd(); ok {
+		_spec.AddField(task.FieldCostUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.Marks(); ok {
+		_spec.SetField(task.FieldMarks, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedMarks(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, task.FieldMarks, value)
+		})
+	}
+	if _u.mutation.MarksCleared() {
+		_spec.ClearField(task.FieldMarks, field.TypeJSON)
+	}
 	if value, ok := _u.mutation.Result(); ok {
 		_spec.SetField(task.FieldResult, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Feedback(); ok {
 		_spec.SetField(task.FieldFeedback, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Error(); ok {
+		_spec.SetField(task.FieldError, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Epoch(); ok {
+		_spec.SetField(task.FieldEpoch, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedEpoch(); ok {
+		_spec.AddField(task.FieldEpoch, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.CompletedAt(); ok {
 		_spec.SetField(task.FieldCompletedAt, field.TypeTime, value)

@@ -26,6 +26,8 @@ type Tx struct {
 	Metric *MetricClient
 	// Plugin is the client for interacting with the Plugin builders.
 	Plugin *PluginClient
+	// PluginBytes is the client for interacting with the PluginBytes builders.
+	PluginBytes *PluginBytesClient
 	// PluginSecret is the client for interacting with the PluginSecret builders.
 	PluginSecret *PluginSecretClient
 	// PluginState is the client for interacting with the PluginState builders.
@@ -176,6 +178,7 @@ func (tx *Tx) init() {
 	tx.Message = NewMessageClient(tx.config)
 	tx.Metric = NewMetricClient(tx.config)
 	tx.Plugin = NewPluginClient(tx.config)
+	tx.PluginBytes = NewPluginBytesClient(tx.config)
 	tx.PluginSecret = NewPluginSecretClient(tx.config)
 	tx.PluginState = NewPluginStateClient(tx.config)
 	tx.PluginUsage = NewPluginUsageClient(tx.config)

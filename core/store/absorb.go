@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/run"
+	"github.com/seed-706843ae/harness/ent/thread"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -22,49 +24,90 @@ const (
 	absorbBytes = 256 << 10
 )
 
-// Absorb merges into a run that is at work the messages that wait behind it in
-// its thread, up to the first one that cannot be: a command, or one that was
-// begun before. It returns them in their order. Their runs are final from then
-// on and point to this one, which answers them too, in whichever attempt.
-func (s *Store) Absorb(ctx context.Context, fence ledger.Fence, runID string) (absorbed []pluginsdk.Message, err error) {
+// Absorbable returns the messages that wait behind a run that is at work, up to the
+// first one that cannot be merged into it: a command, or one that was begun before;
+// or as many as are merged at a time. It changes nothing.
+func (s *Store) Absorbable(ctx context.Context, fence ledger.Fence, runID string) ([]pluginsdk.Message, error) {
 	if n, err := s.Waiting(ctx, fence.ThreadID); err != nil || n == 0 {
 		return nil, err
+	}
+	epoch, err := s.read.Thread.Query().Where(thread.ID(fence.ThreadID)).Select(thread.FieldEpoch).Int(ctx)
+	if err != nil {
+		return nil, wrap("look for waiting messages", err)
+	}
+	if int64(epoch) != fence.Epoch {
+		return nil, stale(fence)
+	}
+	r, err := atWorkNow(ctx, s.read, runID)
+	if err != nil {
+		return nil, wrap("look for waiting messages", err)
+	}
+	messages, err := absorbable(ctx, s.read, fence.ThreadID, r.Absorbed)
+	return messages, wrap("look for waiting messages", err)
+}
+
+// Absorb merges messages that Absorbable returned, all or the first of them, into a
+// run that is at work, and returns those that were merged, in their order. What does
+// not wait any more is left out; so is what comes after one that is not named. Their
+// runs are final from then on and point to this one, which answers them too, in
+// whichever attempt.
+func (s *Store) Absorb(ctx context.Context, fence ledger.Fence, runID string, messageIDs []int64) (absorbed []pluginsdk.Message, err error) {
+	if len(messageIDs) == 0 {
+		return nil, nil
 	}
 	now := s.now()
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		if err := tx.check(ctx, fence); err != nil {
 			return err
 		}
-		r, err := tx.Run.Query().Where(run.ID(runID)).Select(run.FieldState, run.FieldAbsorbed).Only(ctx)
+		r, err := atWorkNow(ctx, tx.Client, runID)
 		if err != nil {
 			return err
 		}
-		if r.State != pluginsdk.RunRunning {
-			return atWork(runID, 0, nil)
+		waiting, err := absorbable(ctx, tx.Client, fence.ThreadID, r.Absorbed)
+		if err != nil {
+			return err
 		}
-		absorbed, err = tx.absorb(ctx, fence.ThreadID, runID, r.Absorbed, now)
+		other := slices.IndexFunc(waiting, func(m pluginsdk.Message) bool { return !slices.Contains(messageIDs, m.ID) })
+		if other >= 0 {
+			waiting = waiting[:other]
+		}
+		absorbed, err = tx.absorb(ctx, r, waiting, now)
 		return err
 	})
 	return absorbed, wrap("merge waiting messages", err)
 }
 
-// absorb merges what waits in the thread into the run, which has absorbed some
-// already. What somebody cancels at this very moment is left to him.
-func (t *tx) absorb(ctx context.Context, threadID, into string, before []int64, now time.Time) ([]pluginsdk.Message, error) {
-	messages, err := t.absorbable(ctx, threadID, absorbMax-len(before))
-	if err != nil || len(messages) == 0 {
+// atWorkNow reads what of a run there is to know before something is merged into
+// it, and refuses one that is not at work.
+func atWorkNow(ctx context.Context, from *ent.Client, runID string) (*pluginsdk.Run, error) {
+	r, err := from.Run.Query().Where(run.ID(runID)).Select(run.FieldID, run.FieldThreadID, run.FieldState, run.FieldAbsorbed).Only(ctx)
+	if err != nil {
 		return nil, err
 	}
-	merged, err := t.merge(ctx, threadID, into, messages, now)
+	if r.State != pluginsdk.RunRunning {
+		return nil, atWork(runID, 0, nil)
+	}
+	told := runOf(r)
+	return &told, nil
+}
+
+// absorb merges messages that wait into a run. What somebody cancels at this very
+// moment is left to him.
+func (t *tx) absorb(ctx context.Context, into *pluginsdk.Run, messages []pluginsdk.Message, now time.Time) ([]pluginsdk.Message, error) {
+	if len(messages) == 0 {
+		return nil, nil
+	}
+	merged, err := t.merge(ctx, into.ThreadID, into.ID, messages, now)
 	if err != nil {
 		return nil, err
 	}
 	messages = slices.DeleteFunc(messages, func(m pluginsdk.Message) bool { return !slices.Contains(merged, m.ID) })
-	ids := slices.Clone(before)
+	ids := slices.Clone(into.Absorbed)
 	for _, m := range messages {
 		ids = append(ids, m.ID)
 	}
-	return messages, t.Run.Update().Where(run.ID(into)).SetAbsorbed(ids).Exec(ctx)
+	return messages, t.Run.Update().Where(run.ID(into.ID)).SetAbsorbed(ids).Exec(ctx)
 }
 
 // merge ends the waiting runs of these messages and returns the ids of those
@@ -91,13 +134,14 @@ func (t *tx) merge(ctx context.Context, threadID, into string, messages []plugin
 	return merged, rows.Err()
 }
 
-// absorbable returns the messages at the head of a thread's queue that one run
-// can answer together.
-func (t *tx) absorbable(ctx context.Context, threadID string, limit int) ([]pluginsdk.Message, error) {
+// absorbable returns the messages at the head of a thread's queue that a run which
+// has merged some before can answer together.
+func absorbable(ctx context.Context, from *ent.Client, threadID string, before []int64) ([]pluginsdk.Message, error) {
+	limit := absorbMax - len(before)
 	if limit <= 0 {
 		return nil, nil
 	}
-	waiting, err := t.Run.Query().Where(run.StateEQ(pluginsdk.RunQueued), run.ThreadID(threadID)).
+	waiting, err := from.Run.Query().Where(run.StateEQ(pluginsdk.RunQueued), run.ThreadID(threadID)).
 		Order(run.ByMessageID()).Limit(limit).
 		Select(run.FieldMessageID, run.FieldKind, run.FieldAttempt).All(ctx)
 	if err != nil {
@@ -110,7 +154,7 @@ func (t *tx) absorbable(ctx context.Context, threadID string, limit int) ([]plug
 		}
 		ids = append(ids, r.MessageID)
 	}
-	messages, err := t.messages(ctx, ids)
+	messages, err := messagesOf(ctx, from, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -123,12 +167,12 @@ func (t *tx) absorbable(ctx context.Context, threadID string, limit int) ([]plug
 	return messages, nil
 }
 
-// messages returns those with the ids, in the order of the ids.
-func (t *tx) messages(ctx context.Context, ids []int64) ([]pluginsdk.Message, error) {
+// messagesOf returns those with the ids, in the order of the ids.
+func messagesOf(ctx context.Context, from *ent.Client, ids []int64) ([]pluginsdk.Message, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	rows, err := t.Message.Query().Where(message.IDIn(ids...)).Order(message.ByID()).All(ctx)
+	rows, err := from.Message.Query().Where(message.IDIn(ids...)).Order(message.ByID()).All(ctx)
 	return all(rows, messageOf), err
 }
 

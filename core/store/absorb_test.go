@@ -60,16 +60,16 @@ func TestAbsorbStopsAtWhatHasItsOwnPlace(t *testing.T) {
 		command.Kind = pluginsdk.RunCommand
 		check(t, second(s.Accept(ctx, command)))
 		accept(t, s, thread, "4")
-		absorbed := must[[]pluginsdk.Message](t)(s.Absorb(ctx, c.Fence, c.Run.ID))
+		absorbed := absorb(t, s, c)
 		if got := contents(absorbed); !slices.Equal(got, []string{"2"}) {
 			t.Errorf("absorbed %q", got)
 		}
-		if again := must[[]pluginsdk.Message](t)(s.Absorb(ctx, c.Fence, c.Run.ID)); len(again) != 0 {
+		if again := absorb(t, s, c); len(again) != 0 {
 			t.Errorf("absorbed again %q", contents(again))
 		}
 		finish(t, s, c, "done")
-		_, err := s.Absorb(ctx, c.Fence, c.Run.ID)
-		wantCode(t, err, pluginsdk.CodeStale)
+		wantCode(t, second(s.Absorbable(ctx, c.Fence, c.Run.ID)), pluginsdk.CodeStale)
+		wantCode(t, second(s.Absorb(ctx, c.Fence, c.Run.ID, []int64{1})), pluginsdk.CodeStale)
 	})
 }
 
@@ -82,7 +82,7 @@ func TestResultGivesBackWhatWasNotTold(t *testing.T) {
 		c := claim(t, s, thread)
 		accept(t, s, thread, "2")
 		accept(t, s, thread, "3")
-		absorbed := must[[]pluginsdk.Message](t)(s.Absorb(ctx, c.Fence, c.Run.ID))
+		absorbed := absorb(t, s, c)
 		commit := result(c)
 		commit.Absorbed = []int64{absorbed[0].ID}
 		check(t, s.SaveResult(ctx, c.Fence, commit))
@@ -115,7 +115,7 @@ func TestRepeatedResultCountsOnce(t *testing.T) {
 		commit = result(c)
 		commit.Key = c.Run.ID + ":2"
 		check(t, s.SaveResult(ctx, c.Fence, commit))
-		runs := must[[]pluginsdk.AgentRun](t)(s.AgentRuns(ctx, thread, 0))
+		runs := must[[]ledger.AgentRun](t)(s.AgentRuns(ctx, thread, 0))
 		run := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID))
 		if len(runs) != 2 || run.CostUSD != 2*commit.Result.CostUSD || run.Step != commit.Step {
 			t.Errorf("%d agent runs, run %+v", len(runs), run)
@@ -132,7 +132,7 @@ func TestRetryRemembersFailures(t *testing.T) {
 		var c ledger.Claim
 		for _, reason := range []string{"first", "second"} {
 			c = claim(t, s, thread)
-			check(t, s.Retry(ctx, c.Fence, c.Run.ID, c.Run.QueuedAt, reason))
+			check(t, s.EndAttempt(ctx, c.Fence, ledger.AttemptEnd{RunID: c.Run.ID, At: c.Run.QueuedAt, Reason: reason}))
 		}
 		run := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID))
 		if len(run.Failures) != 2 || run.Failures[0].Error != "first" || run.Failures[1].Attempt != 2 || run.Failures[1].At.IsZero() {
@@ -150,5 +150,45 @@ func TestRecoverLeavesTheOwnersRuns(t *testing.T) {
 		c := claim(t, s, thread)
 		check(t, second(s.Recover(ctx, c.Run.Owner)))
 		finish(t, s, c, "done")
+	})
+}
+
+// A message that a gate denies waits for a run of its own, and so does what comes
+// after it: what is merged is what was looked at, in order, and nothing else.
+func TestAbsorbMergesWhatWasLookedAt(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general").ID
+		accept(t, s, thread, "1")
+		c := claim(t, s, thread)
+		var runs []string
+		for _, content := range []string{"2", "3", "4", "5"} {
+			runs = append(runs, accept(t, s, thread, content).RunID)
+		}
+		waiting := must[[]pluginsdk.Message](t)(s.Absorbable(ctx, c.Fence, c.Run.ID))
+		if got := contents(waiting); !slices.Equal(got, []string{"2", "3", "4", "5"}) {
+			t.Fatalf("waiting %q", got)
+		}
+		if run := must[pluginsdk.Run](t)(s.Run(ctx, runs[0])); run.State != pluginsdk.RunQueued {
+			t.Errorf("it was merged by being looked at: %+v", run)
+		}
+		check(t, third(s.CancelQueued(ctx, runs[0], "stopped")))
+		merged := must[[]pluginsdk.Message](t)(s.Absorb(ctx, c.Fence, c.Run.ID, []int64{waiting[0].ID, waiting[1].ID, waiting[3].ID}))
+		if got := contents(merged); !slices.Equal(got, []string{"3"}) {
+			t.Errorf("merged %q", got)
+		}
+		if run := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID)); !slices.Equal(run.Absorbed, []int64{waiting[1].ID}) {
+			t.Errorf("absorbed %v", run.Absorbed)
+		}
+		if none := must[[]pluginsdk.Message](t)(s.Absorb(ctx, c.Fence, c.Run.ID, []int64{waiting[3].ID})); len(none) != 0 {
+			t.Errorf("one was passed over: merged %q", contents(none))
+		}
+		stale := c.Fence
+		stale.Epoch--
+		wantCode(t, second(s.Absorbable(ctx, stale, c.Run.ID)), pluginsdk.CodeStale)
+		finish(t, s, c, "done")
+		if next := claim(t, s, thread); next.Message.Content != "4" {
+			t.Errorf("next is %q", next.Message.Content)
+		}
 	})
 }

@@ -34,10 +34,10 @@ var errRepeated = errors.New("submission is known")
 // the COMMIT's outcome could not be found out (CodeUnavailable), the run may have
 // been accepted, and claimed.
 func (s *Store) Accept(ctx context.Context, a ledger.Acceptance) (ledger.Accepted, error) {
-	user, err := s.newMessage(a.Submission.ThreadID, a.Submission.Source, pluginsdk.NewMessage{
+	from := origin{threadID: a.Submission.ThreadID, runID: a.RunID, plugin: a.Plugin, source: a.Submission.Source}
+	user, err := s.newMessage(from, pluginsdk.NewMessage{
 		Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Author: a.Submission.Author,
-		Content: a.Submission.Content, Metadata: a.Submission.Metadata,
-		Attachments: a.Submission.Attachments, RunID: a.RunID,
+		Content: a.Submission.Content, Metadata: a.Submission.Metadata, Attachments: a.Submission.Attachments,
 	})
 	if err != nil {
 		return ledger.Accepted{}, err
@@ -48,7 +48,7 @@ func (s *Store) Accept(ctx context.Context, a ledger.Acceptance) (ledger.Accepte
 	}
 	var accepted ledger.Accepted
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) (err error) {
-		accepted, err = tx.accept(ctx, a, user, hash)
+		accepted, err = s.accept(ctx, tx, a, user, hash)
 		return err
 	})
 	var uncertain *uncertainError
@@ -65,7 +65,7 @@ func (s *Store) Accept(ctx context.Context, a ledger.Acceptance) (ledger.Accepte
 }
 
 // accept writes what one acceptance consists of.
-func (t *tx) accept(ctx context.Context, a ledger.Acceptance, user pluginsdk.Message, hash string) (ledger.Accepted, error) {
+func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user pluginsdk.Message, hash string) (ledger.Accepted, error) {
 	to, err := t.wakeThread(ctx, user.ThreadID, a.Submission.Source, user.CreatedAt)
 	if err != nil {
 		return ledger.Accepted{}, err
@@ -85,10 +85,10 @@ func (t *tx) accept(ctx context.Context, a ledger.Acceptance, user pluginsdk.Mes
 	if user.ID, err = t.insertMessage(ctx, user); err != nil {
 		return ledger.Accepted{}, err
 	}
-	r := pluginsdk.Run{
+	r := ledger.Run{Run: pluginsdk.Run{
 		ID: a.RunID, ThreadID: user.ThreadID, MessageID: user.ID, Kind: a.Kind, State: pluginsdk.RunQueued,
 		CauseRunID: a.Submission.CauseRunID, Depth: depth, TraceID: a.TraceID, QueuedAt: user.CreatedAt,
-	}
+	}}
 	switch {
 	case a.Answer != nil:
 		r.State, r.Attempt, r.StartedAt, r.FinishedAt = a.Answer.State, 1, r.QueuedAt, r.QueuedAt
@@ -96,7 +96,11 @@ func (t *tx) accept(ctx context.Context, a ledger.Acceptance, user pluginsdk.Mes
 		r.State, r.Attempt, r.StartedAt = pluginsdk.RunRunning, 1, r.QueuedAt
 		r.Owner, r.LeaseUntil = clean(a.Claimer), r.QueuedAt.Add(lease)
 	}
-	err = insertRun(t.Run, r).SetSource(user.Source).
+	insert, err := insertRun(t.Run, r)
+	if err != nil {
+		return ledger.Accepted{}, err
+	}
+	err = insert.SetSource(user.Source).
 		SetNillableKey(keyOrNil(clean(a.Submission.Key))).SetContentHash(hash).Exec(ctx)
 	if duplicate(err) {
 		return ledger.Accepted{}, errRepeated
@@ -109,7 +113,7 @@ func (t *tx) accept(ctx context.Context, a ledger.Acceptance, user pluginsdk.Mes
 	}
 	switch {
 	case a.Answer != nil:
-		err = t.answer(ctx, to, r, *a.Answer)
+		accepted.Lanes, err = s.answer(ctx, t, to, r, *a.Answer)
 	case idle:
 		accepted.Claim, err = t.claimedAtOnce(ctx, user, r)
 	}
@@ -117,7 +121,7 @@ func (t *tx) accept(ctx context.Context, a ledger.Acceptance, user pluginsdk.Mes
 }
 
 // claimedAtOnce completes the claim of a run that was claimed as it was stored.
-func (t *tx) claimedAtOnce(ctx context.Context, message pluginsdk.Message, r pluginsdk.Run) (ledger.Claim, error) {
+func (t *tx) claimedAtOnce(ctx context.Context, message pluginsdk.Message, r ledger.Run) (ledger.Claim, error) {
 	if _, err := t.take(ctx, r.ThreadID); err != nil {
 		return ledger.Claim{}, err
 	}
@@ -135,13 +139,15 @@ func (t *tx) claimedAtOnce(ctx context.Context, message pluginsdk.Message, r plu
 // are in the order of acceptance.
 func (t *tx) wakeThread(ctx context.Context, id, source string, now time.Time) (pluginsdk.Thread, error) {
 	to := pluginsdk.Thread{ID: id}
+	var reportTo string
 	err := t.row(ctx, `UPDATE threads SET last_activity = $1, status = 'active' WHERE id = $2
 		RETURNING kind, source, source_id, report_to, busy_mode`,
-		[]any{now, id}, &to.Kind, &to.Source, &to.SourceID, &to.ReportTo, &to.BusyMode)
+		[]any{now, id}, &to.Kind, &to.Source, &to.SourceID, &reportTo, &to.BusyMode)
 	if errors.Is(err, sql.ErrNoRows) {
 		return to, notFound("thread", id)
 	}
-	if err == nil && to.Kind == pluginsdk.ThreadCron && source != "cron" {
+	to.ReportTo = targetOf(reportTo)
+	if err == nil && to.Kind == pluginsdk.ThreadCron && source != to.Source {
 		return to, pluginsdk.Errorf(pluginsdk.CodeInvalid,
 			"thread %s belongs to a scheduled job and takes no messages from %s; write in another thread", id, source)
 	}
@@ -191,15 +197,15 @@ func (t *tx) room(ctx context.Context, a ledger.Acceptance) (idle bool, err erro
 }
 
 // answer stores the core's own reply to a command, and its delivery.
-func (t *tx) answer(ctx context.Context, to pluginsdk.Thread, r pluginsdk.Run, a ledger.Answer) error {
+func (s *Store) answer(ctx context.Context, t *tx, to pluginsdk.Thread, r ledger.Run, a ledger.Answer) ([]ledger.Lane, error) {
 	messageID, err := t.insertMessage(ctx, pluginsdk.Message{
 		ThreadID: r.ThreadID, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Source: "core",
 		Content: a.Text, RunID: r.ID, Key: r.ID + ":reply", CreatedAt: r.QueuedAt,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return t.deliver(ctx, to, r.QueuedAt, messageID)
+	return s.deliver(ctx, t, to, r.QueuedAt, messageID)
 }
 
 // Known reports whether a submission with this source and key was accepted.

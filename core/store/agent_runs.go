@@ -6,13 +6,13 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent/agentrun"
-	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // RecordAgentRun stores an invocation of the agent that no run made (those of
 // runs come with SaveResult), and returns its id.
-func (s *Store) RecordAgentRun(ctx context.Context, r pluginsdk.AgentRun) (id int64, err error) {
+func (s *Store) RecordAgentRun(ctx context.Context, r ledger.AgentRun) (id int64, err error) {
 	err = s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
 		row, err := insertAgentRun(tx.AgentRun, r).Save(ctx)
 		if err == nil {
@@ -25,7 +25,7 @@ func (s *Store) RecordAgentRun(ctx context.Context, r pluginsdk.AgentRun) (id in
 
 // AgentRuns returns the newest agent runs of a thread (empty: of all), oldest
 // first.
-func (s *Store) AgentRuns(ctx context.Context, threadID string, limit int) ([]pluginsdk.AgentRun, error) {
+func (s *Store) AgentRuns(ctx context.Context, threadID string, limit int) ([]ledger.AgentRun, error) {
 	query := s.read.AgentRun.Query().Order(agentrun.ByID(entsql.OrderDesc())).Limit(page(limit))
 	if threadID != "" {
 		query.Where(agentrun.ThreadID(threadID))

@@ -2,61 +2,99 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
 
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Append stores rows in a thread, all or none, and returns them. Source is for
-// rows that name none. With a key, which is the whole call's, a repetition
-// returns the rows of the first call, or CodeConflict when it says something
-// else. A nil fence checks nothing. Append does not wait for the disk.
-func (s *Store) Append(ctx context.Context, fence *ledger.Fence, threadID, key, source string,
-	rows []pluginsdk.NewMessage,
-) ([]pluginsdk.Message, error) {
-	if fence != nil && fence.ThreadID != threadID {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "thread %s is not the run's own", threadID)
+// Append stores rows in a thread, all or none, and returns them. With a key, which
+// is the whole call's, a repetition returns the rows of the first call, or
+// CodeConflict when it says something else. It does not wait for the disk.
+func (s *Store) Append(ctx context.Context, a ledger.Append) (ledger.Appended, error) {
+	if a.Fence != nil && a.Fence.ThreadID != a.ThreadID {
+		return ledger.Appended{}, pluginsdk.Errorf(pluginsdk.CodeStale, "thread %s is not the run's own", a.ThreadID)
 	}
-	messages, err := s.newMessages(threadID, key, source, rows)
+	key := a.Key
+	if key != "" && a.Plugin != "" {
+		key = a.Plugin + "/" + key
+	}
+	messages, err := s.newMessages(origin{threadID: a.ThreadID, plugin: a.Plugin, runID: a.RunID}, key, a.Rows)
 	if err != nil || len(messages) == 0 {
-		return nil, err
+		return ledger.Appended{}, err
 	}
-	var stored []pluginsdk.Message
+	var appended ledger.Appended
 	err = s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) (err error) {
-		if fence != nil {
-			err = tx.check(ctx, *fence)
-		} else {
-			_, err = tx.epoch(ctx, threadID)
-		}
-		if err != nil {
-			return err
-		}
-		stored, err = tx.append(ctx, messages)
+		appended, err = s.append(ctx, tx, a, messages)
 		return err
 	})
-	return stored, wrap("append messages", err)
+	return appended, wrap("append messages", err)
 }
 
+func (s *Store) append(ctx context.Context, tx *tx, a ledger.Append, messages []pluginsdk.Message) (ledger.Appended, error) {
+	var err error
+	if a.Fence != nil {
+		err = tx.check(ctx, *a.Fence)
+	} else {
+		_, err = tx.epoch(ctx, a.ThreadID)
+	}
+	if err != nil {
+		return ledger.Appended{}, err
+	}
+	stored, known, err := tx.append(ctx, messages)
+	if err != nil || !a.Deliver {
+		return ledger.Appended{Messages: stored}, err
+	}
+	var ids []int64
+	for _, m := range stored {
+		if m.Kind == pluginsdk.MessageText || m.Kind == pluginsdk.MessageNotification {
+			ids = append(ids, m.ID)
+		}
+	}
+	appended := ledger.Appended{Messages: stored}
+	if known {
+		appended.Lanes, err = tx.lanesOf(ctx, ids)
+	} else if len(ids) > 0 {
+		var of pluginsdk.Thread
+		if of, err = tx.targetThread(ctx, a.ThreadID); err == nil {
+			appended.Lanes, err = s.deliver(ctx, tx, of, s.now(), ids...)
+		}
+	}
+	return appended, err
+}
+
+// origin is where a row comes from. Source is for rows that name none; empty: the
+// plugin, or the core.
+type origin struct{ threadID, runID, plugin, source string }
+
 // newMessages checks rows and gives row i the key KEY, KEY#1, KEY#2, ...
-func (s *Store) newMessages(threadID, key, source string, rows []pluginsdk.NewMessage) ([]pluginsdk.Message, error) {
+func (s *Store) newMessages(from origin, key string, rows []pluginsdk.NewMessage) ([]pluginsdk.Message, error) {
 	messages := make([]pluginsdk.Message, 0, len(rows))
 	for i, row := range rows {
-		m, err := s.newMessage(threadID, source, row)
+		m, err := s.newMessage(from, row)
 		if err != nil {
 			return nil, err
 		}
-		if m.Key = clean(key); key != "" && i > 0 {
-			m.Key += "#" + strconv.Itoa(i)
-		}
+		m.Key = clean(numbered(key, i))
 		messages = append(messages, m)
 	}
 	return messages, nil
 }
 
-func (s *Store) newMessage(threadID, source string, row pluginsdk.NewMessage) (pluginsdk.Message, error) {
+// numbered is the key of the one with the index i of those that share a key.
+func numbered(key string, i int) string {
+	if key == "" || i == 0 {
+		return key
+	}
+	return key + "#" + strconv.Itoa(i)
+}
+
+func (s *Store) newMessage(from origin, row pluginsdk.NewMessage) (pluginsdk.Message, error) {
 	switch row.Role {
 	case pluginsdk.RoleUser, pluginsdk.RoleAssistant, pluginsdk.RoleSystem:
 	default:
@@ -69,13 +107,11 @@ func (s *Store) newMessage(threadID, source string, row pluginsdk.NewMessage) (p
 	if err != nil {
 		return pluginsdk.Message{}, err
 	}
-	if row.Source != "" {
-		source = row.Source
-	}
 	return pluginsdk.Message{
-		ThreadID: threadID, Role: row.Role, Kind: row.Kind, Source: clean(source), Author: clean(row.Author),
+		ThreadID: from.threadID, Role: row.Role, Kind: row.Kind,
+		Source: clean(cmp.Or(row.Source, from.source, from.plugin, "core")), Plugin: from.plugin, Author: clean(row.Author),
 		Content: clean(row.Content), Model: clean(row.Model), Metadata: metadata,
-		Attachments: cleanAttachments(row.Attachments), RunID: row.RunID, CreatedAt: s.now(),
+		Attachments: cleanAttachments(row.Attachments), RunID: from.runID, CreatedAt: s.now(),
 	}, nil
 }
 
@@ -90,33 +126,30 @@ func cleanAttachments(attachments []pluginsdk.Attachment) []pluginsdk.Attachment
 	return out
 }
 
-// append inserts messages that share a key, unless the first call did.
-func (t *tx) append(ctx context.Context, messages []pluginsdk.Message) ([]pluginsdk.Message, error) {
+// append inserts messages that share a key, unless the first call did: known.
+func (t *tx) append(ctx context.Context, messages []pluginsdk.Message) (stored []pluginsdk.Message, known bool, err error) {
 	if messages[0].Key != "" {
 		stored, err := t.appended(ctx, messages)
 		if err != nil || stored != nil {
-			return stored, err
+			return stored, true, err
 		}
 	}
-	return t.insertMessages(ctx, messages)
+	sizes := make(storedBytes)
+	if stored, err = t.insertMessages(ctx, messages, sizes); err != nil {
+		return nil, false, err
+	}
+	return stored, false, t.countStored(ctx, sizes)
 }
 
 // appended returns what an earlier call with the same key stored, or nil.
 func (t *tx) appended(ctx context.Context, messages []pluginsdk.Message) ([]pluginsdk.Message, error) {
-	threadID, key := messages[0].ThreadID, messages[0].Key
+	key := messages[0].Key
 	var stored []pluginsdk.Message
 	for i := 0; ; i++ { // all of the first call's rows, which may be more than these
-		if i > 0 {
-			key = messages[0].Key + "#" + strconv.Itoa(i)
-		}
-		id, err := t.messageByKey(ctx, threadID, key)
-		if err != nil {
-			return nil, err
-		}
-		if id == 0 {
+		row, err := t.Message.Query().Where(message.ThreadID(messages[0].ThreadID), message.Key(numbered(key, i))).Only(ctx)
+		if ent.IsNotFound(err) {
 			break
 		}
-		row, err := t.Message.Get(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -126,8 +159,7 @@ func (t *tx) appended(ctx context.Context, messages []pluginsdk.Message) ([]plug
 		return nil, nil
 	}
 	if !slices.EqualFunc(stored, messages, sameMessage) {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeConflict,
-			"key %q was used before in this thread, with other content", messages[0].Key)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeConflict, "key %q was used before in this thread, with other content", key)
 	}
 	return stored, nil
 }

@@ -78,8 +78,8 @@ func inParallel(b *testing.B, goroutines int, f func(worker int)) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ops/s")
 }
 
-// wholeTurn makes the writes of a turn: accept, claim, the activity plugin's
-// start, intent, result, the activity plugin's record, finish.
+// wholeTurn makes the writes of a turn: accept, claim, intent, result, finish, with
+// the start and the record of the activity plugin as their effects.
 func wholeTurn(t testing.TB, s *store.Store, threadID string) {
 	ctx := context.Background()
 	accept(t, s, threadID, "what is the weather in Phoenix?")
@@ -90,8 +90,10 @@ func wholeTurn(t testing.TB, s *store.Store, threadID string) {
 	}
 	runID, fence := claim.Run.ID, claim.Fence
 	steps := []pluginsdk.PipelineStep{{Step: "onMessage", Timestamp: time.Now()}, {Step: "onBeforeInvoke", Timestamp: time.Now()}}
-	check(t, second(s.Append(ctx, &fence, threadID, runID+":start", "activity", []pluginsdk.NewMessage{statusRow(runID, "Pipeline started")})))
-	check(t, s.SaveIntent(ctx, fence, ledger.Intent{RunID: runID, SessionID: "session", PromptHash: "hash", Steps: steps}))
+	check(t, s.SaveIntent(ctx, fence, ledger.Intent{
+		RunID: runID, SessionID: "session", PromptHash: "hash", Steps: steps,
+		Effects: []ledger.Effect{{Plugin: "activity", Key: "start", Rows: []pluginsdk.NewMessage{statusRow("Pipeline started")}}},
+	}))
 	check(t, s.SaveResult(ctx, fence, ledger.ResultCommit{
 		RunID: runID, Step: pluginsdk.StepInvoked, SessionID: "session", SeenMessageID: claim.Message.ID, Steps: steps,
 		Result: pluginsdk.InvokeResult{Text: "It is sunny.", SessionID: "session", CostUSD: 0.01},
@@ -101,22 +103,24 @@ func wholeTurn(t testing.TB, s *store.Store, threadID string) {
 			{Type: pluginsdk.StreamToolResult, ToolUseID: "1", Text: "sunny", Timestamp: time.Now()},
 			{Type: pluginsdk.StreamText, Text: "It is sunny.", Timestamp: time.Now()},
 		},
-		AgentRun: pluginsdk.AgentRun{Purpose: "pipeline", Model: "sonnet", Success: true},
+		AgentRun: ledger.AgentRun{Purpose: "pipeline", Model: "sonnet", Success: true},
 	}))
-	rows := []pluginsdk.NewMessage{statusRow(runID, "onMessage"), statusRow(runID, "onBeforeInvoke"), statusRow(runID, "invoking"),
-		statusRow(runID, "onAfterInvoke"), statusRow(runID, "thinking"), statusRow(runID, "tool call"), statusRow(runID, "Pipeline completed")}
-	check(t, second(s.Append(ctx, &fence, threadID, runID+":complete", "activity", rows)))
+	rows := []pluginsdk.NewMessage{
+		statusRow("onMessage"), statusRow("onBeforeInvoke"), statusRow("invoking"), statusRow("onAfterInvoke"),
+		statusRow("thinking"), statusRow("tool call"), statusRow("Pipeline completed"),
+	}
 	check(t, second(s.Finish(ctx, fence, ledger.Finish{
 		RunID: runID, State: pluginsdk.RunSucceeded, Deliver: true,
+		Effects: []ledger.Effect{{Plugin: "activity", Key: "complete", Rows: rows}},
 		Rows: []ledger.Row{{Key: runID + ":reply", Message: pluginsdk.NewMessage{
-			Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Content: "It is sunny.", RunID: runID,
+			Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Content: "It is sunny.",
 		}}},
 	})))
 }
 
-func statusRow(runID, content string) pluginsdk.NewMessage {
+func statusRow(content string) pluginsdk.NewMessage {
 	return pluginsdk.NewMessage{
-		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: content, RunID: runID,
+		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: content,
 		Metadata: json.RawMessage(`{"event":"pipeline_start"}`),
 	}
 }

@@ -82,8 +82,12 @@ func (t *tx) claimed(ctx context.Context, threadID, runID string, now time.Time)
 	if err != nil {
 		return ledger.Claim{}, err
 	}
+	claimed, err := claimedRunOf(r)
+	if err != nil {
+		return ledger.Claim{}, err
+	}
 	claim := ledger.Claim{
-		Found: true, Thread: threadOf(th), Message: messageOf(m), Run: runOf(r),
+		Found: true, Thread: threadOf(th), Message: messageOf(m), Run: claimed,
 		Fence: ledger.Fence{ThreadID: threadID, Epoch: th.Epoch},
 	}
 	return claim, t.gather(ctx, &claim, mode, now)
@@ -92,13 +96,17 @@ func (t *tx) claimed(ctx context.Context, threadID, runID string, now time.Time)
 // gather adds to a claim what its run answers besides its own message.
 func (t *tx) gather(ctx context.Context, claim *ledger.Claim, mode pluginsdk.BusyMode, now time.Time) (err error) {
 	r := &claim.Run
-	if claim.Absorbed, err = t.messages(ctx, r.Absorbed); err != nil {
+	if claim.Absorbed, err = messagesOf(ctx, t.Client, r.Absorbed); err != nil {
 		return err
 	}
 	if mode == pluginsdk.BusyQueue || r.Kind != pluginsdk.RunMessage || r.Step != pluginsdk.StepAccepted {
 		return nil
 	}
-	more, err := t.absorb(ctx, r.ThreadID, r.ID, r.Absorbed, now)
+	waiting, err := absorbable(ctx, t.Client, r.ThreadID, r.Absorbed)
+	if err != nil {
+		return err
+	}
+	more, err := t.absorb(ctx, &r.Run, waiting, now)
 	for _, m := range more {
 		r.Absorbed = append(r.Absorbed, m.ID)
 		claim.Absorbed = append(claim.Absorbed, m)

@@ -58,10 +58,10 @@ func TestClaimHandsOutWhatARunNeeds(t *testing.T) {
 			c.Run.StartedAt.IsZero() || !c.Run.LeaseUntil.After(c.Run.StartedAt) {
 			t.Errorf("run %+v", c.Run)
 		}
-		if c.Fence != (ledger.Fence{ThreadID: thread.ID, Epoch: thread.Epoch + 1}) || c.Thread.Epoch != c.Fence.Epoch {
+		if c.Fence != (ledger.Fence{ThreadID: thread.ID, Epoch: 1}) || c.Thread.Epoch != c.Fence.Epoch {
 			t.Errorf("fence %+v, thread's epoch %d", c.Fence, c.Thread.Epoch)
 		}
-		same(t, c.Run, must[pluginsdk.Run](t)(s.Run(ctx, accepted.RunID)))
+		same(t, c.Run, must[ledger.Run](t)(s.KeptRun(ctx, accepted.RunID)))
 		_, err := s.Claim(ctx, "no such thread", "test")
 		wantCode(t, err, pluginsdk.CodeNotFound)
 	})
@@ -82,7 +82,7 @@ func TestRetryWaits(t *testing.T) {
 		accept(t, s, thread.ID, "second")
 		c := claim(t, s, thread.ID)
 		at := config.Now().Add(time.Minute).UTC().Truncate(time.Microsecond)
-		check(t, s.Retry(ctx, c.Fence, c.Run.ID, at, "the API is overloaded"))
+		check(t, s.EndAttempt(ctx, c.Fence, ledger.AttemptEnd{RunID: c.Run.ID, At: at, Reason: "the API is overloaded"}))
 		early := must[ledger.Claim](t)(s.Claim(ctx, thread.ID, "test"))
 		if early.Found || !early.NotBefore.Equal(at) {
 			t.Errorf("before its time: %+v", early)
@@ -246,9 +246,10 @@ func result(c ledger.Claim) ledger.ResultCommit {
 			{Type: pluginsdk.StreamTextDelta, Text: "ans"},
 			{Type: pluginsdk.StreamText, Text: "answer", Timestamp: time.Now()},
 		},
-		AgentRun: pluginsdk.AgentRun{Purpose: "pipeline", Model: "sonnet", Success: true, CostUSD: 0.5},
-		Rows:     []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: "a tool was denied"}},
-		RowsKey:  c.Run.ID + ":denied",
+		AgentRun: ledger.AgentRun{Purpose: "pipeline", Model: "sonnet", Success: true, CostUSD: 0.5},
+		Rows: []ledger.Row{{Key: c.Run.ID + ":denied", Message: pluginsdk.NewMessage{
+			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: "a tool was denied",
+		}}},
 	}
 }
 

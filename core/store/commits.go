@@ -19,27 +19,36 @@ func (t *tx) working(fence ledger.Fence, runID string) *ent.RunUpdate {
 	return t.Run.Update().Where(run.ID(runID), run.ThreadID(fence.ThreadID), run.FinishedAtIsNil())
 }
 
-// SaveIntent notes, on disk, that the agent is about to be called (step 5a).
+// SaveIntent notes, on disk, that the agent is about to be called (step 5a), with
+// the effects of the hooks before.
 func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.Intent) error {
-	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+	more, err := s.newAdditions(fence.ThreadID, in.RunID, in.Effects, nil)
+	if err != nil {
+		return err
+	}
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		n, err := tx.fenced(fence).SetSessionOpen(true).Save(ctx)
 		if err = changed(fence, n, err); err != nil {
 			return err
 		}
 		n, err = tx.working(fence, in.RunID).SetStep(pluginsdk.StepInvoking).
 			SetSessionID(clean(in.SessionID)).SetPromptHash(in.PromptHash).SetSteps(in.Steps).Save(ctx)
-		return atWork(in.RunID, n, err)
+		if err = atWork(in.RunID, n, err); err != nil {
+			return err
+		}
+		_, _, err = tx.add(ctx, more)
+		return err
 	})
 	return wrap("commit the intent to call the agent", err)
 }
 
 // SaveResult stores, on disk, how the agent's turn ended (step 5b): the run's
-// result, events and steps, what the thread's session is from now on, the
-// AgentRun, and rows for the thread. Tokens and cost add up over the attempts
-// of a run. Rows whose keys are known are not stored again; a commit whose key
-// is known changes nothing.
+// result, events, steps and commands, what the thread's session is from now on, the
+// AgentRun, effects of hooks, and rows for the thread. Tokens and cost add up over
+// the attempts of a run. Rows whose keys are known are not stored again; a commit
+// whose key is known changes nothing.
 func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
-	rows, err := s.newMessages(fence.ThreadID, c.RowsKey, "core", c.Rows)
+	more, err := s.newAdditions(fence.ThreadID, c.RunID, c.Effects, c.Rows)
 	if err != nil {
 		return err
 	}
@@ -62,7 +71,7 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 		if err := tx.giveBack(ctx, c.RunID, c.Absorbed); err != nil {
 			return err
 		}
-		_, _, err := tx.insertMissing(ctx, rows)
+		_, _, err := tx.add(ctx, more)
 		return err
 	})
 	if duplicate(err) && c.Key != "" {
@@ -85,13 +94,23 @@ func (t *tx) saveSession(ctx context.Context, fence ledger.Fence, c ledger.Resul
 }
 
 func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
+	commands, err := commandsJSON(c.Commands)
+	if err != nil {
+		return err
+	}
 	usage := c.Result.Usage
-	n, err := t.working(fence, c.RunID).
+	update := t.working(fence, c.RunID).
 		SetStep(c.Step).SetSessionID(clean(c.RunSessionID)).
 		SetResult(&c.Result).SetEvents(cleanEvents(c.Events)).SetSteps(c.Steps).
 		AddInputTokens(usage.InputTokens).AddOutputTokens(usage.OutputTokens).
 		AddCacheReadTokens(usage.CacheReadTokens).AddCacheWriteTokens(usage.CacheWriteTokens).
-		AddCostUsd(c.Result.CostUSD).Save(ctx)
+		AddCostUsd(c.Result.CostUSD)
+	if commands == nil {
+		update.ClearCommands()
+	} else {
+		update.SetCommands(commands)
+	}
+	n, err := update.Save(ctx)
 	return atWork(c.RunID, n, err)
 }
 
@@ -109,22 +128,31 @@ func (s *Store) DropSession(ctx context.Context, fence ledger.Fence, runID strin
 	return wrap("drop the session", err)
 }
 
-// SaveOutcome stores, on disk, what became of one command of a run. A second
-// outcome with the same index replaces the first.
-func (s *Store) SaveOutcome(ctx context.Context, fence ledger.Fence, runID string, o pluginsdk.Outcome) error {
-	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+// SaveOutcome stores, on disk, what became of one command of a run, with the effects
+// of the hook that answered it. A second outcome with the same index replaces the
+// first.
+func (s *Store) SaveOutcome(ctx context.Context, fence ledger.Fence, c ledger.OutcomeCommit) error {
+	more, err := s.newAdditions(fence.ThreadID, c.RunID, c.Effects, nil)
+	if err != nil {
+		return err
+	}
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		if err := tx.check(ctx, fence); err != nil {
 			return err
 		}
-		row, err := tx.Run.Query().Where(run.ID(runID)).Select(run.FieldOutcomes).Only(ctx)
+		row, err := tx.Run.Query().Where(run.ID(c.RunID)).Select(run.FieldOutcomes).Only(ctx)
 		if err != nil {
 			return err
 		}
-		outcomes := slices.DeleteFunc(row.Outcomes, func(old pluginsdk.Outcome) bool { return old.Index == o.Index })
-		outcomes = append(outcomes, o)
+		outcomes := slices.DeleteFunc(row.Outcomes, func(old pluginsdk.Outcome) bool { return old.Index == c.Outcome.Index })
+		outcomes = append(outcomes, c.Outcome)
 		slices.SortFunc(outcomes, func(a, b pluginsdk.Outcome) int { return a.Index - b.Index })
-		n, err := tx.working(fence, runID).SetOutcomes(outcomes).Save(ctx)
-		return atWork(runID, n, err)
+		n, err := tx.working(fence, c.RunID).SetOutcomes(outcomes).Save(ctx)
+		if err = atWork(c.RunID, n, err); err != nil {
+			return err
+		}
+		_, _, err = tx.add(ctx, more)
+		return err
 	})
 	return wrap("commit a command's outcome", err)
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,7 +17,9 @@ import (
 func TestFenceRefusesLateWrites(t *testing.T) {
 	writes := map[string]func(*store.Store, ledger.Claim) error{
 		"append": func(s *store.Store, c ledger.Claim) error {
-			return second(s.Append(context.Background(), &c.Fence, c.Thread.ID, "", "late", []pluginsdk.NewMessage{text(pluginsdk.RoleSystem, "late", "")}))
+			return second(s.Append(context.Background(), ledger.Append{
+				Fence: &c.Fence, ThreadID: c.Thread.ID, Rows: []pluginsdk.NewMessage{text(pluginsdk.RoleSystem, "late")},
+			}))
 		},
 		"intent": func(s *store.Store, c ledger.Claim) error {
 			return s.SaveIntent(context.Background(), c.Fence, ledger.Intent{RunID: c.Run.ID})
@@ -28,13 +31,13 @@ func TestFenceRefusesLateWrites(t *testing.T) {
 			return s.DropSession(context.Background(), c.Fence, c.Run.ID)
 		},
 		"outcome": func(s *store.Store, c ledger.Claim) error {
-			return s.SaveOutcome(context.Background(), c.Fence, c.Run.ID, pluginsdk.Outcome{Name: "late"})
+			return s.SaveOutcome(context.Background(), c.Fence, ledger.OutcomeCommit{RunID: c.Run.ID, Outcome: pluginsdk.Outcome{Name: "late"}})
 		},
 		"finish": func(s *store.Store, c ledger.Claim) error {
 			return second(s.Finish(context.Background(), c.Fence, ledger.Finish{RunID: c.Run.ID, State: pluginsdk.RunFailed}))
 		},
 		"retry": func(s *store.Store, c ledger.Claim) error {
-			return s.Retry(context.Background(), c.Fence, c.Run.ID, time.Now(), "late")
+			return s.EndAttempt(context.Background(), c.Fence, ledger.AttemptEnd{RunID: c.Run.ID, At: time.Now(), Reason: "late"})
 		},
 		"release": func(s *store.Store, c ledger.Claim) error { return s.Release(context.Background(), c.Fence, c.Run.ID) },
 	}
@@ -50,8 +53,8 @@ func TestFenceRefusesLateWrites(t *testing.T) {
 				t.Errorf("%s: got %v, want it refused as stale", name, err)
 			}
 		}
-		same(t, current.Run, must[pluginsdk.Run](t)(s.Run(ctx, current.Run.ID)))
-		same(t, current.Thread, must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)))
+		same(t, current.Run, must[ledger.Run](t)(s.KeptRun(ctx, current.Run.ID)))
+		same(t, current.Thread, must[ledger.Thread](t)(s.KeptThread(ctx, thread.ID)))
 
 		finish(t, s, current, "done")
 		for name, write := range writes {
@@ -84,11 +87,11 @@ func TestResultIsOneCommit(t *testing.T) {
 		if len(run.Events) != 1 || run.Events[0].Delta() {
 			t.Errorf("events %+v", run.Events)
 		}
-		after := must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID))
+		after := must[ledger.Thread](t)(s.KeptThread(ctx, thread.ID))
 		if after.SessionID != "session" || !after.SessionOpen || after.SeenMessageID != c.Message.ID {
 			t.Errorf("thread %+v", after)
 		}
-		agentRuns := must[[]pluginsdk.AgentRun](t)(s.AgentRuns(ctx, thread.ID, 0))
+		agentRuns := must[[]ledger.AgentRun](t)(s.AgentRuns(ctx, thread.ID, 0))
 		if len(agentRuns) != 2 || agentRuns[0].RunID != run.ID || agentRuns[0].StartedAt.IsZero() {
 			t.Errorf("agent runs %+v", agentRuns)
 		}
@@ -98,21 +101,21 @@ func TestResultIsOneCommit(t *testing.T) {
 		}
 
 		check(t, s.SessionClosed(ctx, thread.ID, "another"))
-		if !must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)).SessionOpen {
+		if !must[ledger.Thread](t)(s.KeptThread(ctx, thread.ID)).SessionOpen {
 			t.Error("the end of another session closed this one")
 		}
 		check(t, s.SaveIntent(ctx, c.Fence, ledger.Intent{RunID: run.ID, SessionID: "session"}))
 		check(t, s.SessionClosed(ctx, thread.ID, "session"))
-		if !must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)).SessionOpen {
+		if !must[ledger.Thread](t)(s.KeptThread(ctx, thread.ID)).SessionOpen {
 			t.Error("a session that is about to be used again was closed")
 		}
 		check(t, s.Release(ctx, c.Fence, run.ID))
 		check(t, s.SessionClosed(ctx, thread.ID, "session"))
-		if must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)).SessionOpen {
+		if must[ledger.Thread](t)(s.KeptThread(ctx, thread.ID)).SessionOpen {
 			t.Error("the session is still open")
 		}
 		check(t, s.ResetSession(ctx, thread.ID))
-		if after := must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)); after.SessionID != "" || after.SeenMessageID != 0 {
+		if after := must[ledger.Thread](t)(s.KeptThread(ctx, thread.ID)); after.SessionID != "" || after.SeenMessageID != 0 {
 			t.Errorf("thread %+v", after)
 		}
 	})
@@ -148,7 +151,7 @@ func TestDropSession(t *testing.T) {
 		c := claim(t, s, thread.ID)
 		saveIntent(t, s, c)
 		check(t, s.DropSession(ctx, c.Fence, c.Run.ID))
-		run, after := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID)), must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID))
+		run, after := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID)), must[ledger.Thread](t)(s.KeptThread(ctx, thread.ID))
 		if run.SessionID != "" || run.Step != pluginsdk.StepInvoking || after.SessionID != "" || after.SessionOpen {
 			t.Errorf("run %+v, thread %+v", run, after)
 		}
@@ -163,7 +166,7 @@ func TestOutcomesAreKeptByIndex(t *testing.T) {
 		accept(t, s, thread.ID, "hello")
 		c := claim(t, s, thread.ID)
 		for _, o := range []pluginsdk.Outcome{{Index: 1, Name: "b"}, {Index: 0, Name: "a"}, {Index: 1, Name: "b", Handled: true, Reply: "done"}} {
-			check(t, s.SaveOutcome(ctx, c.Fence, c.Run.ID, o))
+			check(t, s.SaveOutcome(ctx, c.Fence, ledger.OutcomeCommit{RunID: c.Run.ID, Outcome: o}))
 		}
 		got := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID)).Outcomes
 		if len(got) != 2 || got[0] != (pluginsdk.Outcome{Name: "a"}) || got[1].Reply != "done" {
@@ -185,11 +188,15 @@ func TestFinish(t *testing.T) {
 			Steps: []pluginsdk.PipelineStep{{Step: "onAfterInvoke", Timestamp: time.Now()}},
 			Rows: []ledger.Row{
 				{Key: c.Run.ID + ":note", Message: pluginsdk.NewMessage{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: "note"}},
-				{Key: c.Run.ID + ":reply", Message: text(pluginsdk.RoleAssistant, "hi", c.Run.ID)},
+				{Key: c.Run.ID + ":reply", Message: text(pluginsdk.RoleAssistant, "hi")},
 			},
 		}
-		ids := must[[]int64](t)(s.Finish(ctx, c.Fence, end))
-		again := must[[]int64](t)(s.Finish(ctx, c.Fence, end))
+		first := must[ledger.Finished](t)(s.Finish(ctx, c.Fence, end))
+		second := must[ledger.Finished](t)(s.Finish(ctx, c.Fence, end))
+		if want := []ledger.Lane{{Plugin: "discord", Target: "general"}}; !slices.Equal(first.Lanes, want) || !slices.Equal(second.Lanes, want) {
+			t.Errorf("lanes %+v, then %+v: nobody is told to carry the reply", first.Lanes, second.Lanes)
+		}
+		ids, again := first.MessageIDs, second.MessageIDs
 		if len(ids) != 2 || len(again) != 2 || ids[0] != again[0] || ids[1] != again[1] || ids[0] >= ids[1] {
 			t.Errorf("ids %v, then %v", ids, again)
 		}
@@ -206,48 +213,5 @@ func TestFinish(t *testing.T) {
 		}
 		_, err := s.Finish(ctx, c.Fence, ledger.Finish{RunID: c.Run.ID, State: pluginsdk.RunRunning})
 		wantCode(t, err, pluginsdk.CodeInvalid)
-	})
-}
-
-// People who read the store themselves need nothing carried to them, and a
-// report goes where the thread says.
-func TestFinishDeliversToTheTarget(t *testing.T) {
-	tests := []struct{ source, reportTo, plugin, target string }{
-		{"discord", "", "discord", "channel"},
-		{"web", "", "", ""},
-		{"cli", "", "", ""},
-		{"discord", "web", "", ""},
-		{"web", "discord", "discord", ""},
-		{"discord", "discord", "discord", "channel"},
-	}
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		ctx := context.Background()
-		for i, test := range tests {
-			source := test.source
-			thread, _, err := s.CreateThread(ctx, pluginsdk.NewThread{Source: source, SourceID: "channel", ReportTo: test.reportTo})
-			check(t, err)
-			if test.reportTo != thread.ReportTo { // one thread a source id: use another
-				thread, _, err = s.CreateThread(ctx, pluginsdk.NewThread{Source: source, SourceID: "channel " + test.reportTo, ReportTo: test.reportTo})
-				check(t, err)
-			}
-			accept(t, s, thread.ID, "hello")
-			c := claim(t, s, thread.ID)
-			ids := must[[]int64](t)(s.Finish(ctx, c.Fence, ledger.Finish{
-				RunID: c.Run.ID, State: pluginsdk.RunSucceeded, Deliver: true,
-				Rows: []ledger.Row{{Key: c.Run.ID, Message: text(pluginsdk.RoleAssistant, "hi", c.Run.ID)}},
-			}))
-			plugin, target := "", ""
-			for _, d := range must[[]pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{})) {
-				if d.MessageID == ids[0] {
-					plugin, target = d.Plugin, d.Target
-				}
-			}
-			if test.target != "" {
-				test.target = thread.SourceID
-			}
-			if plugin != test.plugin || target != test.target {
-				t.Errorf("%d %+v: delivered to %q %q", i, test, plugin, target)
-			}
-		}
 	})
 }

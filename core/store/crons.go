@@ -1,57 +1,99 @@
 package store
 
 import (
+	"cmp"
 	"context"
 
+	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/cronjob"
+	"github.com/seed-706843ae/harness/ent/schema"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// SaveCron creates or replaces the job of that name and returns it. A job that
-// exists keeps its id and its CreatedAt.
-func (s *Store) SaveCron(ctx context.Context, job pluginsdk.CronJob) (pluginsdk.CronJob, error) {
-	job, err := s.newCron(job)
-	if err != nil {
-		return pluginsdk.CronJob{}, err
+// SaveCron creates the job of that name, enabled or not, or replaces the
+// specification of the one that there is: whether that one is on, and what became
+// of it, stay.
+func (s *Store) SaveCron(ctx context.Context, spec pluginsdk.CronSpec, enabled bool) (job pluginsdk.CronJob, existed bool, err error) {
+	if spec, err = checkCron(spec); err != nil {
+		return pluginsdk.CronJob{}, false, err
 	}
+	id, err := newID()
+	if err != nil {
+		return pluginsdk.CronJob{}, false, err
+	}
+	fresh := pluginsdk.CronJob{ID: id, Spec: spec, Enabled: enabled, CreatedAt: s.now()}
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		err := insertCron(tx.CronJob, job).OnConflictColumns(cronjob.FieldName).
-			UpdateNewValues().Exec(ctx)
+		err := insertCron(tx.CronJob, fresh).OnConflictColumns(cronjob.FieldName).Update(func(u *ent.CronJobUpsert) {
+			u.UpdateSchedule().UpdateFireAt().UpdateTimezone().UpdatePrompt().UpdateThreadID().UpdateTarget().UpdateMissed()
+		}).Exec(ctx)
 		if err != nil {
 			return err
 		}
-		row, err := tx.CronJob.Query().Where(cronjob.Name(clean(job.Name))).Only(ctx)
+		job, err = tx.cron(ctx, spec.Name)
+		existed = job.ID != id
+		return err
+	})
+	if err != nil {
+		return pluginsdk.CronJob{}, false, wrap("save scheduled job", err)
+	}
+	return job, existed, nil
+}
+
+// checkCron checks a specification and fills in what it may leave out.
+func checkCron(spec pluginsdk.CronSpec) (pluginsdk.CronSpec, error) {
+	spec.Missed = cmp.Or(spec.Missed, pluginsdk.MissedSkip)
+	spec.Timezone = cmp.Or(spec.Timezone, "America/Phoenix")
+	switch {
+	case spec.Name == "":
+		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a scheduled job needs one")
+	case (spec.Schedule == "") == spec.FireAt.IsZero():
+		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "schedule, fireAt: a scheduled job needs exactly one of the two")
+	case spec.Missed != pluginsdk.MissedRun && spec.Missed != pluginsdk.MissedSkip:
+		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "missed: %q is not one of run, skip", spec.Missed)
+	}
+	return spec, nil
+}
+
+// SetCronEnabled turns a job on or off, or returns CodeNotFound.
+func (s *Store) SetCronEnabled(ctx context.Context, name string, enabled bool) (pluginsdk.CronJob, error) {
+	return s.updateCron(ctx, name, func(u *ent.CronJobUpdate) { u.SetEnabled(schema.Switch(enabled)) })
+}
+
+// ReportCron stores what became of a job, or returns CodeNotFound. Fields that are
+// zero stay as they are.
+func (s *Store) ReportCron(ctx context.Context, name string, status pluginsdk.CronStatus) (pluginsdk.CronJob, error) {
+	return s.updateCron(ctx, name, func(u *ent.CronJobUpdate) {
+		u.SetNillableLastRun(nullable(status.LastRun)).SetNillableNextRun(nullable(status.NextRun)).
+			SetNillableLastResult(keyOrNil(clean(status.LastResult)))
+	})
+}
+
+func (s *Store) updateCron(ctx context.Context, name string, set func(*ent.CronJobUpdate)) (job pluginsdk.CronJob, err error) {
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		update := tx.CronJob.Update().Where(cronjob.Name(clean(name))).SetName(clean(name)) // an update of nothing finds nothing
+		set(update)
+		n, err := update.Save(ctx)
+		if err == nil && n == 0 {
+			return noCron(name)
+		}
 		if err == nil {
-			job = cronOf(row)
+			job, err = tx.cron(ctx, name)
 		}
 		return err
 	})
-	return job, wrap("save scheduled job", err)
+	return job, wrap("change scheduled job", err)
 }
 
-// newCron fills in what a job may leave out.
-func (s *Store) newCron(job pluginsdk.CronJob) (_ pluginsdk.CronJob, err error) {
-	if job.Missed == "" {
-		job.Missed = pluginsdk.MissedSkip
+func (t *tx) cron(ctx context.Context, name string) (pluginsdk.CronJob, error) {
+	row, err := t.CronJob.Query().Where(cronjob.Name(clean(name))).Only(ctx)
+	if err != nil {
+		return pluginsdk.CronJob{}, err
 	}
-	switch {
-	case job.Name == "":
-		return job, pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a scheduled job needs one")
-	case (job.Schedule == "") == job.FireAt.IsZero():
-		return job, pluginsdk.Errorf(pluginsdk.CodeInvalid, "schedule, fireAt: a scheduled job needs exactly one of the two")
-	case job.Missed != pluginsdk.MissedRun && job.Missed != pluginsdk.MissedSkip:
-		return job, pluginsdk.Errorf(pluginsdk.CodeInvalid, "missed: %q is not one of run, skip", job.Missed)
-	}
-	if job.Timezone == "" {
-		job.Timezone = "America/Phoenix"
-	}
-	if job.CreatedAt.IsZero() {
-		job.CreatedAt = s.now()
-	}
-	if job.ID == "" {
-		job.ID, err = newID()
-	}
-	return job, err
+	return cronOf(row), nil
+}
+
+func noCron(name string) error {
+	return pluginsdk.Errorf(pluginsdk.CodeNotFound, "no scheduled job has the name %q", name)
 }
 
 // Crons returns all jobs by name.
@@ -66,9 +108,9 @@ func (s *Store) Crons(ctx context.Context) ([]pluginsdk.CronJob, error) {
 // DeleteCron removes the job of that name, or returns CodeNotFound.
 func (s *Store) DeleteCron(ctx context.Context, name string) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		n, err := tx.CronJob.Delete().Where(cronjob.Name(name)).Exec(ctx)
+		n, err := tx.CronJob.Delete().Where(cronjob.Name(clean(name))).Exec(ctx)
 		if err == nil && n == 0 {
-			return pluginsdk.Errorf(pluginsdk.CodeNotFound, "no scheduled job has the name %q", name)
+			return noCron(name)
 		}
 		return err
 	})

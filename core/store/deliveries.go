@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	entsql "entgo.io/ent/dialect/sql"
+
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/delivery"
@@ -15,9 +17,14 @@ import (
 // The writes of this file may be repeated when nobody knows what became of
 // their COMMIT: each changes only rows that are in the state that it ends.
 
-// Deliveries returns the selected deliveries, oldest first.
+// Deliveries returns the selected deliveries, oldest first unless q.Newest is set.
 func (s *Store) Deliveries(ctx context.Context, q pluginsdk.DeliveryQuery) ([]pluginsdk.Delivery, error) {
-	query := s.read.Delivery.Query().Order(delivery.ByID()).Limit(page(q.Limit))
+	query := s.read.Delivery.Query().Limit(page(q.Limit))
+	if q.Newest {
+		query.Order(delivery.ByID(entsql.OrderDesc()))
+	} else {
+		query.Order(delivery.ByID())
+	}
 	if q.State != "" {
 		query.Where(delivery.StateEQ(q.State))
 	}
@@ -27,7 +34,10 @@ func (s *Store) Deliveries(ctx context.Context, q pluginsdk.DeliveryQuery) ([]pl
 	if q.Target != "" {
 		query.Where(delivery.Target(q.Target))
 	}
-	if q.After != "" {
+	switch {
+	case q.After != "" && q.Newest:
+		query.Where(delivery.IDLT(q.After))
+	case q.After != "":
 		query.Where(delivery.IDGT(q.After))
 	}
 	rows, err := query.All(ctx)
@@ -35,38 +45,6 @@ func (s *Store) Deliveries(ctx context.Context, q pluginsdk.DeliveryQuery) ([]pl
 		return nil, wrap("list deliveries", err)
 	}
 	return all(rows, deliveryOf), nil
-}
-
-// LaneOf says where messages of a thread are carried to. It is false for
-// threads whose people read the store themselves.
-func LaneOf(thread pluginsdk.Thread) (ledger.Lane, bool) {
-	lane := ledger.Lane{Plugin: thread.Target()}
-	if lane.Plugin == thread.Source {
-		lane.Target = thread.SourceID
-	}
-	return lane, lane.Plugin != "web" && lane.Plugin != "cli"
-}
-
-// deliver asks for messages to be carried to the thread's target, unless its
-// people read the store themselves.
-func (t *tx) deliver(ctx context.Context, to pluginsdk.Thread, now time.Time, messageIDs ...int64) error {
-	lane, wanted := LaneOf(to)
-	if !wanted {
-		return nil
-	}
-	for _, messageID := range messageIDs {
-		id, err := newID()
-		if err != nil {
-			return err
-		}
-		if err := insertDelivery(t.Delivery, pluginsdk.Delivery{
-			ID: id, MessageID: messageID, Plugin: lane.Plugin, Target: lane.Target,
-			State: pluginsdk.DeliveryPending, CreatedAt: now,
-		}).Exec(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // RecoverDeliveries makes what a daemon that died was carrying wait again, due
@@ -178,7 +156,7 @@ func (t *tx) carried(ctx context.Context, out *ledger.Outgoing) error {
 	if err != nil {
 		return err
 	}
-	out.Message, out.Thread = messageOf(m), threadOf(th)
+	out.Message, out.Thread = messageOf(m), toldThreadOf(th)
 	return nil
 }
 

@@ -20,11 +20,11 @@ func reply(t testing.TB, s *store.Store, threadID, content string) (messageID in
 	t.Helper()
 	accept(t, s, threadID, "a question")
 	c := claim(t, s, threadID)
-	ids := must[[]int64](t)(s.Finish(context.Background(), c.Fence, ledger.Finish{
+	done := must[ledger.Finished](t)(s.Finish(context.Background(), c.Fence, ledger.Finish{
 		RunID: c.Run.ID, State: pluginsdk.RunSucceeded, Deliver: true,
-		Rows: []ledger.Row{{Key: c.Run.ID + ":reply", Message: text(pluginsdk.RoleAssistant, content, c.Run.ID)}},
+		Rows: []ledger.Row{{Key: c.Run.ID + ":reply", Message: text(pluginsdk.RoleAssistant, content)}},
 	}))
-	return ids[0]
+	return done.MessageIDs[0]
 }
 
 func next(t testing.TB, s *store.Store, plugin, target string) ledger.Due {

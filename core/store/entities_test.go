@@ -2,7 +2,9 @@ package store_test
 
 import (
 	"context"
+	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -103,7 +105,7 @@ func TestTasks(t *testing.T) {
 		ctx := context.Background()
 		parent := newThread(t, s, "parent")
 		asked := pluginsdk.NewTask{ParentThreadID: parent.ID, OriginalMessage: "Research X\nand write a report", Prompt: "do it"}
-		task, created, err := s.CreateTask(ctx, "key", asked)
+		task, created, err := s.CreateTask(ctx, "maker", "key", asked)
 		if err != nil || !created || task.Status != pluginsdk.TaskPending || task.MaxIterations != 5 ||
 			task.MaxValidationIterations != 3 || task.CostCapUSD != 5 || task.Depth != 0 {
 			t.Fatalf("%v %v %+v", err, created, task)
@@ -112,29 +114,22 @@ func TestTasks(t *testing.T) {
 		if thread.Kind != pluginsdk.ThreadTask || thread.ParentThreadID != parent.ID || thread.Name != "Research X" {
 			t.Errorf("its thread %+v", thread)
 		}
-		again, created, err := s.CreateTask(ctx, "key", asked)
+		again, created, err := s.CreateTask(ctx, "maker", "key", asked)
 		if err != nil || created || again.ID != task.ID {
 			t.Errorf("repeated: %v %v %s", err, created, again.ID)
 		}
-		_, _, err = s.CreateTask(ctx, "key", pluginsdk.NewTask{ParentThreadID: parent.ID, Prompt: "something else"})
+		_, _, err = s.CreateTask(ctx, "maker", "key", pluginsdk.NewTask{ParentThreadID: parent.ID, Prompt: "something else"})
 		wantCode(t, err, pluginsdk.CodeConflict)
-		child, _, err := s.CreateTask(ctx, "", pluginsdk.NewTask{ParentTaskID: task.ID, Prompt: "part"})
+		child, _, err := s.CreateTask(ctx, "maker", "", pluginsdk.NewTask{ParentTaskID: task.ID, Prompt: "part"})
 		if err != nil || child.Depth != 1 {
 			t.Errorf("child: %v, depth %d", err, child.Depth)
 		}
 		for _, n := range []pluginsdk.NewTask{{ParentTaskID: "nope", Prompt: "x"}, {ParentThreadID: "nope", Prompt: "x"}} {
-			wantCode(t, third(s.CreateTask(ctx, "", n)), pluginsdk.CodeNotFound)
+			wantCode(t, third(s.CreateTask(ctx, "maker", "", n)), pluginsdk.CodeNotFound)
 		}
-		wantCode(t, third(s.CreateTask(ctx, "", pluginsdk.NewTask{})), pluginsdk.CodeInvalid)
+		wantCode(t, third(s.CreateTask(ctx, "maker", "", pluginsdk.NewTask{})), pluginsdk.CodeInvalid)
 
-		running, done, wrong := pluginsdk.TaskRunning, pluginsdk.TaskCompleted, pluginsdk.TaskStatus("x")
-		check(t, second(s.UpdateTask(ctx, task.ID, pluginsdk.TaskPatch{Status: &done})))
-		if after := must[pluginsdk.Task](t)(s.UpdateTask(ctx, task.ID, pluginsdk.TaskPatch{Status: &running})); !after.CompletedAt.IsZero() {
-			t.Error("a task that goes on has a CompletedAt")
-		}
-		wantCode(t, second(s.UpdateTask(ctx, task.ID, pluginsdk.TaskPatch{Status: &wrong})), pluginsdk.CodeInvalid)
-		wantCode(t, second(s.UpdateTask(ctx, "nope", pluginsdk.TaskPatch{})), pluginsdk.CodeNotFound)
-		got := only[pluginsdk.Task](t)(s.Tasks(ctx, pluginsdk.TaskQuery{ParentThreadID: parent.ID, Statuses: []pluginsdk.TaskStatus{running}}))
+		got := only[pluginsdk.Task](t)(s.Tasks(ctx, pluginsdk.TaskQuery{ParentThreadID: parent.ID, Statuses: []pluginsdk.TaskStatus{pluginsdk.TaskPending}}))
 		if got.ID != task.ID {
 			t.Errorf("got task %s", got.ID)
 		}
@@ -147,27 +142,53 @@ func TestTasks(t *testing.T) {
 func TestCrons(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
-		job := must[pluginsdk.CronJob](t)(s.SaveCron(ctx, pluginsdk.CronJob{Name: "digest", Schedule: "0 7 * * *", Prompt: "morning", Enabled: true}))
-		if job.ID == "" || job.CreatedAt.IsZero() || job.Timezone != "America/Phoenix" || job.Missed != pluginsdk.MissedSkip {
-			t.Errorf("job %+v", job)
+		job, existed, err := s.SaveCron(ctx, pluginsdk.CronSpec{Name: "digest", Schedule: "0 7 * * *", Prompt: "morning"}, true)
+		if err != nil || existed || job.ID == "" || job.CreatedAt.IsZero() || !job.Enabled ||
+			job.Spec.Timezone != "America/Phoenix" || job.Spec.Missed != pluginsdk.MissedSkip {
+			t.Errorf("%v %v job %+v", err, existed, job)
 		}
-		at := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-		changed := must[pluginsdk.CronJob](t)(s.SaveCron(ctx, pluginsdk.CronJob{Name: "digest", FireAt: at, Prompt: "once"}))
-		if changed.ID != job.ID || !changed.CreatedAt.Equal(job.CreatedAt) || changed.Schedule != "" || !changed.FireAt.Equal(at) || changed.Enabled {
-			t.Errorf("changed %+v", changed)
-		}
-		same(t, changed, only[pluginsdk.CronJob](t)(s.Crons(ctx)))
 		byHand(t, s, "UPDATE cron_jobs SET enabled = true")
 		if !only[pluginsdk.CronJob](t)(s.Crons(ctx)).Enabled {
 			t.Error("enabled = true is read as off")
 		}
-		for _, bad := range []pluginsdk.CronJob{
+		at := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+		for _, bad := range []pluginsdk.CronSpec{
 			{Schedule: "x"}, {Name: "neither"}, {Name: "both", Schedule: "x", FireAt: at}, {Name: "missed", Schedule: "x", Missed: "x"},
 		} {
-			wantCode(t, second(s.SaveCron(ctx, bad)), pluginsdk.CodeInvalid)
+			wantCode(t, third(s.SaveCron(ctx, bad, true)), pluginsdk.CodeInvalid)
 		}
 		check(t, s.DeleteCron(ctx, "digest"))
 		wantCode(t, s.DeleteCron(ctx, "digest"), pluginsdk.CodeNotFound)
+		wantCode(t, second(s.SetCronEnabled(ctx, "digest", true)), pluginsdk.CodeNotFound)
+		wantCode(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{LastResult: "x"})), pluginsdk.CodeNotFound)
+	})
+}
+
+// A plugin that saves what a job is must not turn on again what a person turned
+// off, nor forget when it ran last; who reports a run must not undo either.
+func TestTheThreePartsOfACronAreWrittenApart(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		job, _, err := s.SaveCron(ctx, pluginsdk.CronSpec{Name: "digest", Schedule: "0 7 * * *", Prompt: "morning"}, true)
+		check(t, err)
+		last, next := time.Date(2027, 1, 1, 7, 0, 0, 0, time.UTC), time.Date(2027, 1, 2, 7, 0, 0, 0, time.UTC)
+		if off := must[pluginsdk.CronJob](t)(s.SetCronEnabled(ctx, "digest", false)); off.Enabled {
+			t.Error("it is still on")
+		}
+		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{LastRun: last, LastResult: "done"})))
+		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{NextRun: next})))
+		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{})))
+		spec := pluginsdk.CronSpec{Name: "digest", FireAt: next, Prompt: "once", Timezone: "Europe/Berlin", Missed: pluginsdk.MissedRun, Target: "discord:x", ThreadID: "t"}
+		saved, existed, err := s.SaveCron(ctx, spec, true)
+		check(t, err)
+		want := pluginsdk.CronJob{
+			ID: job.ID, Spec: spec, CreatedAt: job.CreatedAt,
+			Status: pluginsdk.CronStatus{LastRun: last, NextRun: next, LastResult: "done"},
+		}
+		if !existed || saved != want {
+			t.Errorf("saved %+v (existed: %v)\n want %+v", saved, existed, want)
+		}
+		same(t, want, only[pluginsdk.CronJob](t)(s.Crons(ctx)))
 	})
 }
 
@@ -175,16 +196,16 @@ func TestMetrics(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		var metrics []pluginsdk.Metric
+		var metrics []pluginsdk.NewMetric
 		for i := range 250 {
-			metrics = append(metrics, pluginsdk.Metric{Name: "tokens", Value: float64(i), CreatedAt: start.Add(time.Duration(i) * time.Second), ThreadID: "t"})
+			metrics = append(metrics, pluginsdk.NewMetric{Name: "tokens", Value: float64(i), At: start.Add(time.Duration(i) * time.Second), ThreadID: "t"})
 		}
 		metrics[3].Name, metrics[3].Tags = "cost", map[string]string{"model": "sonnet"}
-		check(t, s.RecordMetrics(ctx, metrics))
-		check(t, s.RecordMetrics(ctx, nil))
-		wantCode(t, s.RecordMetrics(ctx, []pluginsdk.Metric{{Name: "lost"}, {}}), pluginsdk.CodeInvalid)
+		check(t, s.RecordMetrics(ctx, "meter", metrics))
+		check(t, s.RecordMetrics(ctx, "other", []pluginsdk.NewMetric{{Name: "tokens", Value: 3, At: start.Add(3 * time.Second), ThreadID: "t"}}))
+		check(t, s.RecordMetrics(ctx, "meter", nil))
 		got := must[[]pluginsdk.Metric](t)(s.QueryMetrics(ctx, pluginsdk.MetricQuery{
-			Name: "tokens", ThreadID: "t", Since: start.Add(2 * time.Second), Until: start.Add(6 * time.Second),
+			Plugin: "meter", Name: "tokens", ThreadID: "t", Since: start.Add(2 * time.Second), Until: start.Add(6 * time.Second),
 		}))
 		var values []float64
 		for _, m := range got {
@@ -193,8 +214,43 @@ func TestMetrics(t *testing.T) {
 		if !slices.Equal(values, []float64{2, 4, 5}) {
 			t.Errorf("values %v", values)
 		}
-		if n := len(must[[]pluginsdk.Metric](t)(s.QueryMetrics(ctx, pluginsdk.MetricQuery{After: got[0].ID, Limit: 1000}))); n != 247 {
-			t.Errorf("%d after the third, want 247", n)
+		if n := len(must[[]pluginsdk.Metric](t)(s.QueryMetrics(ctx, pluginsdk.MetricQuery{After: got[0].ID, Limit: 1000}))); n != 248 {
+			t.Errorf("%d after the third, want 248", n)
+		}
+	})
+}
+
+// A value that is recorded again after a crash is counted once, and what cannot be
+// read again, or is too much, is refused as a whole.
+func TestMetricsAreRecordedOnceOrRefused(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		for range 2 {
+			check(t, s.RecordMetrics(ctx, "meter", []pluginsdk.NewMetric{{Key: "k", Name: "n", Value: 1}, {Key: "l", Name: "n", Value: 2}, {Key: "k", Name: "n", Value: 3}}))
+		}
+		check(t, s.RecordMetrics(ctx, "other", []pluginsdk.NewMetric{{Key: "k", Name: "n", Value: 4}}))
+		var values []float64
+		for _, m := range must[[]pluginsdk.Metric](t)(s.QueryMetrics(ctx, pluginsdk.MetricQuery{})) {
+			values = append(values, m.Value)
+		}
+		if !slices.Equal(values, []float64{1, 2, 4}) {
+			t.Errorf("recorded %v", values)
+		}
+		good := pluginsdk.NewMetric{Name: "lost"}
+		long := strings.Repeat("x", 33<<10)
+		for name, bad := range map[string][]pluginsdk.NewMetric{
+			"no name":      {good, {}},
+			"no number":    {good, {Name: "n", Value: math.NaN()}},
+			"infinite":     {good, {Name: "n", Value: math.Inf(-1)}},
+			"long words":   {good, {Name: long, Tags: map[string]string{"t": long}}},
+			"many at once": slices.Repeat([]pluginsdk.NewMetric{good}, 1001),
+		} {
+			if err := s.RecordMetrics(ctx, "meter", bad); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		if n := len(must[[]pluginsdk.Metric](t)(s.QueryMetrics(ctx, pluginsdk.MetricQuery{Name: "lost"}))); n != 0 {
+			t.Errorf("%d values of calls that were refused", n)
 		}
 	})
 }

@@ -5,10 +5,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 
 	entsql "entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/schema"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -63,6 +65,16 @@ func (s *Store) SchemaDiff(ctx context.Context) (string, error) {
 	return out.String(), err
 }
 
+// MigrationText is what all migrations of the database say.
+func (s *Store) MigrationText() (string, error) {
+	all, err := migrations(s.Dialect())
+	var text strings.Builder
+	for _, one := range all {
+		text.WriteString(one.sql)
+	}
+	return text.String(), err
+}
+
 // The Keep functions store a value through its conversion to a row; they are
 // how the test of the mapping reaches the database.
 
@@ -71,8 +83,17 @@ func (s *Store) keep(ctx context.Context, f func(context.Context, *tx) error) er
 }
 
 // KeepThread stores a thread as it is.
-func (s *Store) KeepThread(ctx context.Context, t pluginsdk.Thread) error {
+func (s *Store) KeepThread(ctx context.Context, t ledger.Thread) error {
 	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertThread(tx.Thread, t).Exec(ctx) })
+}
+
+// KeptThread reads all of a thread.
+func (s *Store) KeptThread(ctx context.Context, id string) (ledger.Thread, error) {
+	row, err := s.read.Thread.Get(ctx, id)
+	if err != nil {
+		return ledger.Thread{}, err
+	}
+	return threadOf(row), nil
 }
 
 // KeepMessage stores a message and returns its id.
@@ -85,8 +106,30 @@ func (s *Store) KeepMessage(ctx context.Context, m pluginsdk.Message) (id int64,
 }
 
 // KeepRun stores a run as it is.
-func (s *Store) KeepRun(ctx context.Context, r pluginsdk.Run) error {
-	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertRun(tx.Run, r).Exec(ctx) })
+func (s *Store) KeepRun(ctx context.Context, r ledger.Run) error {
+	return s.keep(ctx, func(ctx context.Context, tx *tx) error {
+		insert, err := insertRun(tx.Run, r)
+		if err != nil {
+			return err
+		}
+		return insert.Exec(ctx)
+	})
+}
+
+// KeptRun reads all of a run.
+func (s *Store) KeptRun(ctx context.Context, id string) (ledger.Run, error) {
+	row, err := s.read.Run.Get(ctx, id)
+	if err != nil {
+		return ledger.Run{}, err
+	}
+	return claimedRunOf(row)
+}
+
+// KeepMetric stores a metric.
+func (s *Store) KeepMetric(ctx context.Context, m pluginsdk.Metric) error {
+	return s.keep(ctx, func(ctx context.Context, tx *tx) error {
+		return tx.insertMetrics(ctx, []pluginsdk.Metric{m}, make(storedBytes))
+	})
 }
 
 // KeepTask stores a task as it is.
@@ -100,7 +143,7 @@ func (s *Store) KeepDelivery(ctx context.Context, d pluginsdk.Delivery) error {
 }
 
 // KeepPlugin stores a registry row as it is.
-func (s *Store) KeepPlugin(ctx context.Context, p pluginsdk.PluginInfo) error {
+func (s *Store) KeepPlugin(ctx context.Context, p ledger.Plugin) error {
 	return s.keep(ctx, func(ctx context.Context, tx *tx) error {
 		insert, err := insertPlugin(tx.Plugin, p)
 		if err != nil {

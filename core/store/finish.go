@@ -11,73 +11,79 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Finish ends a run, on disk (step 11): its rows, their deliveries, the
-// thread's last activity and the run's final state are one transaction. It
-// returns the rows' ids in their order. Repeated, it returns the same ids and
-// changes nothing.
-func (s *Store) Finish(ctx context.Context, fence ledger.Fence, f ledger.Finish) (ids []int64, err error) {
+// Finish ends a run, on disk (step 11): the effects of its last hooks, its rows,
+// their deliveries, the thread's last activity and the run's final state are one
+// transaction. Repeated, it returns the same ids and changes nothing.
+func (s *Store) Finish(ctx context.Context, fence ledger.Fence, f ledger.Finish) (done ledger.Finished, err error) {
 	if !f.State.Final() {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "finish run: %q is not a final state", f.State)
+		return ledger.Finished{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "finish run: %q is not a final state", f.State)
 	}
-	rows := make([]pluginsdk.Message, 0, len(f.Rows))
-	for _, row := range f.Rows {
-		m, err := s.newMessage(fence.ThreadID, "core", row.Message)
-		if err != nil {
-			return nil, err
-		}
-		m.Key = clean(row.Key)
-		rows = append(rows, m)
+	more, err := s.newAdditions(fence.ThreadID, f.RunID, f.Effects, f.Rows)
+	if err != nil {
+		return ledger.Finished{}, err
 	}
 	now := s.now()
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) (err error) {
-		ids, err = tx.finish(ctx, fence, f, rows, now)
+		done, err = s.finish(ctx, tx, fence, f, more, now)
 		return err
 	})
-	return ids, wrap("finish run", err)
+	return done, wrap("finish run", err)
 }
 
-func (t *tx) finish(ctx context.Context, fence ledger.Fence, f ledger.Finish, rows []pluginsdk.Message, now time.Time) ([]int64, error) {
-	var to pluginsdk.Thread
-	err := t.row(ctx, `UPDATE threads SET last_activity = $1 WHERE id = $2 AND epoch = $3
-		RETURNING source, source_id, report_to`,
-		[]any{now, fence.ThreadID, fence.Epoch}, &to.Source, &to.SourceID, &to.ReportTo)
+func (s *Store) finish(ctx context.Context, tx *tx, fence ledger.Fence, f ledger.Finish, more additions, now time.Time) (ledger.Finished, error) {
+	of := pluginsdk.Thread{ID: fence.ThreadID}
+	var reportTo string
+	err := tx.row(ctx, `UPDATE threads SET last_activity = $1 WHERE id = $2 AND epoch = $3
+		RETURNING kind, source, source_id, report_to`,
+		[]any{now, fence.ThreadID, fence.Epoch}, &of.Kind, &of.Source, &of.SourceID, &reportTo)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, stale(fence)
+		return ledger.Finished{}, stale(fence)
 	}
 	if err != nil {
-		return nil, err
+		return ledger.Finished{}, err
 	}
-	update := t.working(fence, f.RunID).SetState(f.State).SetError(clean(f.Error)).SetFinishedAt(now).
+	of.ReportTo = targetOf(reportTo)
+	update := tx.working(fence, f.RunID).SetState(f.State).SetError(clean(f.Error)).SetFinishedAt(now).
 		ClearNextAttemptAt().ClearLeaseUntil()
 	if f.Steps != nil {
 		update.SetSteps(f.Steps)
 	}
 	n, err := update.Save(ctx)
 	if err != nil {
-		return nil, err
+		return ledger.Finished{}, err
 	}
 	if n == 0 {
-		return t.finished(ctx, f, rows)
+		return tx.finished(ctx, f, more)
 	}
-	ids, fresh, err := t.insertMissing(ctx, rows)
+	ids, fresh, err := tx.add(ctx, more)
 	if err != nil || !f.Deliver {
-		return ids, err
+		return ledger.Finished{MessageIDs: ids}, err
 	}
-	return ids, t.deliver(ctx, to, now, fresh...)
+	lanes, err := s.deliver(ctx, tx, of, now, fresh...)
+	return ledger.Finished{MessageIDs: ids, Lanes: lanes}, err
 }
 
-// finished returns the ids of a Finish that has been made before.
-func (t *tx) finished(ctx context.Context, f ledger.Finish, rows []pluginsdk.Message) ([]int64, error) {
+// finished returns what a Finish did that has been made before.
+func (t *tx) finished(ctx context.Context, f ledger.Finish, more additions) (ledger.Finished, error) {
 	r, err := t.Run.Query().Where(run.ID(f.RunID)).Select(run.FieldState).Only(ctx)
 	if err != nil {
-		return nil, err
+		return ledger.Finished{}, err
 	}
 	if r.State != f.State {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "run %s is over already: %s", f.RunID, r.State)
+		return ledger.Finished{}, pluginsdk.Errorf(pluginsdk.CodeStale, "run %s is over already: %s", f.RunID, r.State)
 	}
-	ids, fresh, err := t.insertMissing(ctx, rows)
-	if err == nil && len(fresh) > 0 {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "run %s is over already, with other rows", f.RunID)
+	known, err := t.known(ctx, additions{threadID: more.threadID, rows: more.rows})
+	if err != nil {
+		return ledger.Finished{}, err
 	}
-	return ids, err
+	var done ledger.Finished
+	for _, row := range more.rows {
+		id := known.messages[row.Key]
+		if id == 0 {
+			return ledger.Finished{}, pluginsdk.Errorf(pluginsdk.CodeStale, "run %s is over already, with other rows", f.RunID)
+		}
+		done.MessageIDs = append(done.MessageIDs, id)
+	}
+	done.Lanes, err = t.lanesOf(ctx, done.MessageIDs)
+	return done, err
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -163,8 +164,8 @@ func TestConcurrentReadersAndWriters(t *testing.T) {
 		for w := range 4 {
 			writers.Go(func() {
 				for i := range 20 {
-					rows := []pluginsdk.NewMessage{text(pluginsdk.RoleUser, "a", ""), text(pluginsdk.RoleUser, "b", "")}
-					check(t, second(s.Append(ctx, nil, thread, fmt.Sprintf("%d %d", w, i), "x", rows)))
+					rows := []pluginsdk.NewMessage{text(pluginsdk.RoleUser, "a"), text(pluginsdk.RoleUser, "b")}
+					check(t, second(s.Append(ctx, ledger.Append{ThreadID: thread, Plugin: "x", Key: fmt.Sprintf("%d %d", w, i), Rows: rows})))
 				}
 			})
 		}

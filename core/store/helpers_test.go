@@ -13,12 +13,17 @@ import (
 
 func newThread(t testing.TB, s *store.Store, sourceID string) pluginsdk.Thread {
 	t.Helper()
+	s.SetCarrier(discordCarries)
 	th, _, err := s.CreateThread(context.Background(), pluginsdk.NewThread{Source: "discord", SourceID: sourceID})
 	if err != nil {
 		t.Fatalf("create thread: %s", err)
 	}
 	return th
 }
+
+// discordCarries is a daemon with a plugin that carries the replies of its own
+// threads.
+func discordCarries(source string) (string, bool) { return source, source == "discord" }
 
 func accept(t testing.TB, s *store.Store, threadID, content string) ledger.Accepted {
 	t.Helper()
@@ -78,15 +83,15 @@ func finish(t testing.TB, s *store.Store, c ledger.Claim, reply string) {
 	t.Helper()
 	_, err := s.Finish(context.Background(), c.Fence, ledger.Finish{
 		RunID: c.Run.ID, State: pluginsdk.RunSucceeded,
-		Rows: []ledger.Row{{Key: c.Run.ID + ":reply", Message: text(pluginsdk.RoleAssistant, reply, c.Run.ID)}},
+		Rows: []ledger.Row{{Key: c.Run.ID + ":reply", Message: text(pluginsdk.RoleAssistant, reply)}},
 	})
 	if err != nil {
 		t.Fatalf("finish: %s", err)
 	}
 }
 
-func text(role pluginsdk.Role, content, runID string) pluginsdk.NewMessage {
-	return pluginsdk.NewMessage{Role: role, Kind: pluginsdk.MessageText, Content: content, RunID: runID}
+func text(role pluginsdk.Role, content string) pluginsdk.NewMessage {
+	return pluginsdk.NewMessage{Role: role, Kind: pluginsdk.MessageText, Content: content}
 }
 
 func contents(messages []pluginsdk.Message) []string {
@@ -95,4 +100,40 @@ func contents(messages []pluginsdk.Message) []string {
 		out = append(out, m.Content)
 	}
 	return out
+}
+
+// add appends rows without a key, of the core's.
+func add(t testing.TB, s *store.Store, threadID string, rows ...pluginsdk.NewMessage) []pluginsdk.Message {
+	t.Helper()
+	return must[ledger.Appended](t)(s.Append(context.Background(), ledger.Append{ThreadID: threadID, Rows: rows})).Messages
+}
+
+// put and drop write a plugin's own state.
+func put(s *store.Store, plugin, key string, value []byte) error {
+	return second(s.WriteState(context.Background(), ledger.StateWrite{Plugin: plugin, Key: key, Value: value}))
+}
+
+func drop(s *store.Store, plugin, key string) error {
+	return second(s.WriteState(context.Background(), ledger.StateWrite{Plugin: plugin, Key: key, Delete: true}))
+}
+
+// absorb merges all that waits and can be merged.
+func absorb(t testing.TB, s *store.Store, c ledger.Claim) []pluginsdk.Message {
+	t.Helper()
+	var ids []int64
+	for _, m := range must[[]pluginsdk.Message](t)(s.Absorbable(context.Background(), c.Fence, c.Run.ID)) {
+		ids = append(ids, m.ID)
+	}
+	return must[[]pluginsdk.Message](t)(s.Absorb(context.Background(), c.Fence, c.Run.ID, ids))
+}
+
+// stateKeys are a plugin's keys with a prefix, in order.
+func stateKeys(t testing.TB, s *store.Store, plugin, prefix string) []string {
+	t.Helper()
+	page := must[pluginsdk.ListStateResponse](t)(s.ListState(context.Background(), plugin, pluginsdk.ListStateRequest{Prefix: prefix, KeysOnly: true}))
+	var keys []string
+	for _, entry := range page.Entries {
+		keys = append(keys, entry.Key)
+	}
+	return keys
 }

@@ -14,18 +14,18 @@ import (
 // insertChunk bounds how many messages one statement stores.
 const insertChunk = 50
 
-// insertMessage stores one message and returns its id.
+// insertMessage stores one message, which counts for no plugin, and returns its id.
 func (t *tx) insertMessage(ctx context.Context, m pluginsdk.Message) (int64, error) {
-	stored, err := t.insertMessages(ctx, []pluginsdk.Message{m})
+	stored, err := t.insertMessages(ctx, []pluginsdk.Message{m}, make(storedBytes))
 	if err != nil {
 		return 0, err
 	}
 	return stored[0].ID, nil
 }
 
-// insertMessages stores messages in their order and returns them with their
-// ids.
-func (t *tx) insertMessages(ctx context.Context, messages []pluginsdk.Message) ([]pluginsdk.Message, error) {
+// insertMessages stores messages in their order, returns them with their ids, and
+// notes in sizes what they count for.
+func (t *tx) insertMessages(ctx context.Context, messages []pluginsdk.Message, sizes storedBytes) ([]pluginsdk.Message, error) {
 	out := slices.Clone(messages)
 	for chunk := range slices.Chunk(out, insertChunk) {
 		var args []any
@@ -36,48 +36,52 @@ func (t *tx) insertMessages(ctx context.Context, messages []pluginsdk.Message) (
 			}
 			args = append(args, values...)
 		}
-		rows, err := t.exec.QueryContext(ctx, insertStatement(len(chunk), len(args)/len(chunk)), args...)
+		rows, err := t.exec.QueryContext(ctx, insertStatement("messages", messageColumns, len(chunk))+
+			" RETURNING id, plugin, "+messageSize, args...)
 		if err != nil {
 			return nil, err
 		}
-		if err := scanIDs(rows, chunk); err != nil {
+		if err := scanIDs(rows, chunk, sizes); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// insertStatement stores so many rows of so many columns.
-func insertStatement(rows, columns int) string {
+// insertStatement stores so many rows with these columns.
+func insertStatement(table, columns string, rows int) string {
 	var b strings.Builder
-	b.WriteString("INSERT INTO messages (" + messageColumns + ") VALUES ")
-	for i := range rows * columns {
+	fmt.Fprintf(&b, "INSERT INTO %s (%s) VALUES ", table, columns)
+	width := strings.Count(columns, ",") + 1
+	for i := range rows * width {
 		switch {
 		case i == 0:
 			b.WriteString("(")
-		case i%columns == 0:
+		case i%width == 0:
 			b.WriteString("), (")
 		default:
 			b.WriteString(", ")
 		}
 		fmt.Fprintf(&b, "$%d", i+1)
 	}
-	b.WriteString(") RETURNING id")
+	b.WriteString(")")
 	return b.String()
 }
 
 // scanIDs gives messages the ids of the rows they became. Both databases
 // number the rows of one statement in their order; the ids are sorted because
 // neither promises to return them so.
-func scanIDs(rows *sql.Rows, messages []pluginsdk.Message) (err error) {
+func scanIDs(rows *sql.Rows, messages []pluginsdk.Message, sizes storedBytes) (err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	ids := make([]int64, 0, len(messages))
 	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
+		var id, size int64
+		var plugin string
+		if err := rows.Scan(&id, &plugin, &size); err != nil {
 			return err
 		}
 		ids = append(ids, id)
+		sizes.add(plugin, size)
 	}
 	if err := rows.Err(); err != nil {
 		return err
@@ -90,44 +94,4 @@ func scanIDs(rows *sql.Rows, messages []pluginsdk.Message) (err error) {
 		messages[i].ID = id
 	}
 	return nil
-}
-
-// insertMissing stores the messages whose keys are not in the thread yet. Ids
-// are of all of them in their order, fresh of those that were stored now.
-func (t *tx) insertMissing(ctx context.Context, messages []pluginsdk.Message) (ids, fresh []int64, err error) {
-	ids = make([]int64, len(messages))
-	var missing []pluginsdk.Message
-	for i, m := range messages {
-		if ids[i], err = t.messageByKey(ctx, m.ThreadID, m.Key); err != nil {
-			return nil, nil, err
-		}
-		if ids[i] == 0 {
-			missing = append(missing, m)
-		}
-	}
-	stored, err := t.insertMessages(ctx, missing)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, m := range stored {
-		fresh = append(fresh, m.ID)
-	}
-	for i, next := 0, 0; i < len(ids); i++ {
-		if ids[i] == 0 {
-			ids[i], next = fresh[next], next+1
-		}
-	}
-	return ids, fresh, nil
-}
-
-// messageByKey returns the id of the message with a key, 0 when there is none.
-func (t *tx) messageByKey(ctx context.Context, threadID, key string) (id int64, err error) {
-	if key == "" {
-		return 0, nil
-	}
-	err = t.row(ctx, "SELECT id FROM messages WHERE thread_id = $1 AND key = $2", []any{threadID, key}, &id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
-	}
-	return id, err
 }

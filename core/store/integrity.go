@@ -12,6 +12,9 @@ var orphans = []struct{ what, query string }{
 	{"runs of no message", "SELECT COUNT(*) FROM runs r WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = r.message_id)"},
 	{"deliveries of no message", "SELECT COUNT(*) FROM deliveries d WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = d.message_id)"},
 	{"tasks of no thread", "SELECT COUNT(*) FROM tasks k WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.id = k.thread_id)"},
+	{"threads whose replies go to no thread", `SELECT COUNT(*) FROM threads t WHERE t.report_to LIKE 'thread:%'
+		AND NOT EXISTS (SELECT 1 FROM threads o WHERE 'thread:' || o.id = t.report_to)`},
+	{"tasks below no task", "SELECT COUNT(*) FROM tasks k WHERE k.parent_task_id <> '' AND NOT EXISTS (SELECT 1 FROM tasks p WHERE p.id = k.parent_task_id)"},
 	{"primary threads too many", "SELECT COUNT(*) FROM threads WHERE kind = 'primary' AND NOT (source = 'web' AND source_id = 'primary')"},
 	{"threads with more than one run at work", `SELECT COUNT(*) FROM
 		(SELECT 1 FROM runs WHERE state = 'running' GROUP BY thread_id HAVING COUNT(*) > 1) AS twice`},

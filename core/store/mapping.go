@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/schema"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -12,21 +13,40 @@ import (
 // This file holds both conversions between rows and the domain's types, and
 // nothing else does any. TestMappingKeepsEveryField walks them by reflection.
 
-func threadOf(row *ent.Thread) pluginsdk.Thread {
-	return pluginsdk.Thread{
-		ID: row.ID, Source: row.Source, SourceID: row.SourceID, ReportTo: row.ReportTo, Name: row.Name,
-		Kind: row.Kind, ParentThreadID: row.ParentThreadID, Status: row.Status,
-		SessionID: row.SessionID, SessionOpen: row.SessionOpen, SeenMessageID: row.SeenMessageID,
-		Model: row.Model, Effort: row.Effort, PermissionMode: row.PermissionMode, Cwd: row.Cwd,
-		Instructions: row.Instructions, BusyMode: row.BusyMode,
-		LastActivity: row.LastActivity.UTC(), LastReadMessageID: row.LastReadMessageID,
-		Epoch: row.Epoch, CreatedAt: row.CreatedAt.UTC(),
+// threadOf is what an operator has written by SQL, too: a target or a permission
+// mode that makes no sense is as none.
+func threadOf(row *ent.Thread) ledger.Thread {
+	mode := row.PermissionMode
+	if ledger.CheckPermissionMode(mode) != nil {
+		mode = ""
+	}
+	return ledger.Thread{
+		Thread: pluginsdk.Thread{
+			ID: row.ID, Source: row.Source, SourceID: row.SourceID, ReportTo: targetOf(row.ReportTo), Name: row.Name,
+			Kind: row.Kind, ParentThreadID: row.ParentThreadID, Status: row.Status, SessionID: row.SessionID,
+			Model: row.Model, Effort: row.Effort, PermissionMode: mode, Cwd: row.Cwd,
+			Instructions: row.Instructions, BusyMode: row.BusyMode,
+			LastActivity: row.LastActivity.UTC(), LastReadMessageID: row.LastReadMessageID, CreatedAt: row.CreatedAt.UTC(),
+		},
+		SessionOpen: row.SessionOpen, SeenMessageID: row.SeenMessageID, Epoch: row.Epoch,
 	}
 }
 
-func insertThread(into *ent.ThreadClient, t pluginsdk.Thread) *ent.ThreadCreate {
+// toldThreadOf is what plugins see of a thread.
+func toldThreadOf(row *ent.Thread) pluginsdk.Thread { return threadOf(row).Thread }
+
+// targetOf reads a column with a target.
+func targetOf(text string) pluginsdk.Target {
+	target, err := pluginsdk.ParseTarget(text)
+	if err != nil {
+		return pluginsdk.Target{}
+	}
+	return target
+}
+
+func insertThread(into *ent.ThreadClient, t ledger.Thread) *ent.ThreadCreate {
 	return into.Create().
-		SetID(t.ID).SetSource(clean(t.Source)).SetSourceID(clean(t.SourceID)).SetReportTo(clean(t.ReportTo)).
+		SetID(t.ID).SetSource(clean(t.Source)).SetSourceID(clean(t.SourceID)).SetReportTo(clean(t.ReportTo.String())).
 		SetName(clean(t.Name)).SetKind(t.Kind).SetParentThreadID(t.ParentThreadID).SetStatus(t.Status).
 		SetSessionID(clean(t.SessionID)).SetSessionOpen(t.SessionOpen).SetSeenMessageID(t.SeenMessageID).
 		SetModel(clean(t.Model)).SetEffort(clean(t.Effort)).SetPermissionMode(clean(t.PermissionMode)).
@@ -38,7 +58,7 @@ func insertThread(into *ent.ThreadClient, t pluginsdk.Thread) *ent.ThreadCreate 
 func messageOf(row *ent.Message) pluginsdk.Message {
 	return pluginsdk.Message{
 		ID: row.ID, ThreadID: row.ThreadID, Role: row.Role, Kind: row.Kind, Source: row.Source,
-		Author: row.Author, Content: row.Content, Model: row.Model, Metadata: orNoJSON(row.Metadata),
+		Plugin: row.Plugin, Author: row.Author, Content: row.Content, Model: row.Model, Metadata: orNoJSON(row.Metadata),
 		Attachments: row.Attachments, RunID: row.RunID, Key: orEmpty(row.Key), CreatedAt: row.CreatedAt.UTC(),
 	}
 }
@@ -46,7 +66,7 @@ func messageOf(row *ent.Message) pluginsdk.Message {
 // messageColumns are what messageValues returns the values of. Messages are
 // inserted more often than anything else, so they go without ent's builders;
 // their id is left to the database.
-const messageColumns = "thread_id, role, kind, source, author, content, model, metadata, attachments, run_id, key, created_at"
+const messageColumns = "thread_id, role, kind, source, plugin, author, content, model, metadata, attachments, run_id, key, created_at"
 
 func messageValues(m pluginsdk.Message) ([]any, error) {
 	var metadata, attachments any // NULL, or JSON as text
@@ -61,18 +81,18 @@ func messageValues(m pluginsdk.Message) ([]any, error) {
 		attachments = string(encoded)
 	}
 	return []any{
-		m.ThreadID, string(m.Role), string(m.Kind), clean(m.Source), clean(m.Author), clean(m.Content), clean(m.Model),
+		m.ThreadID, string(m.Role), string(m.Kind), clean(m.Source), m.Plugin, clean(m.Author), clean(m.Content), clean(m.Model),
 		metadata, attachments, m.RunID, keyOrNil(clean(m.Key)), instant(m.CreatedAt),
 	}, nil
 }
 
+// runOf is a run as plugins see it.
 func runOf(row *ent.Run) pluginsdk.Run {
 	return pluginsdk.Run{
 		ID: row.ID, ThreadID: row.ThreadID, MessageID: row.MessageID, Kind: row.Kind, State: row.State,
 		MergedInto: row.MergedInto, Absorbed: row.Absorbed, Failures: row.Failures, CauseRunID: row.CauseRunID, Depth: row.Depth, Step: row.Step,
-		Attempt: row.Attempt, NextAttemptAt: orZero(row.NextAttemptAt), Owner: row.Owner,
-		LeaseUntil: orZero(row.LeaseUntil), TraceID: row.TraceID, SessionID: row.SessionID,
-		PromptHash: row.PromptHash, Result: row.Result, Events: row.Events, Steps: row.Steps,
+		Attempt: row.Attempt, NextAttemptAt: orZero(row.NextAttemptAt), TraceID: row.TraceID, SessionID: row.SessionID,
+		Result: row.Result, Events: row.Events, Steps: row.Steps,
 		Outcomes: row.Outcomes, Error: row.Error,
 		Usage: pluginsdk.Usage{
 			InputTokens: row.InputTokens, OutputTokens: row.OutputTokens,
@@ -83,7 +103,31 @@ func runOf(row *ent.Run) pluginsdk.Run {
 	}
 }
 
-func insertRun(into *ent.RunClient, r pluginsdk.Run) *ent.RunCreate {
+// claimedRunOf is a run with what the core keeps in it. It fails when somebody has
+// written into its commands by hand.
+func claimedRunOf(row *ent.Run) (ledger.Run, error) {
+	r := ledger.Run{Run: runOf(row), Owner: row.Owner, LeaseUntil: orZero(row.LeaseUntil), PromptHash: row.PromptHash}
+	if len(row.Commands) > 0 {
+		if err := json.Unmarshal(row.Commands, &r.Commands); err != nil {
+			return ledger.Run{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "commands of run %s: %w", row.ID, err)
+		}
+	}
+	return r, nil
+}
+
+// commandsJSON are commands as their column has them; nil for none.
+func commandsJSON(commands []ledger.Command) (json.RawMessage, error) {
+	if len(commands) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(commands)
+}
+
+func insertRun(into *ent.RunClient, r ledger.Run) (*ent.RunCreate, error) {
+	commands, err := commandsJSON(r.Commands)
+	if err != nil {
+		return nil, err
+	}
 	create := into.Create().
 		SetID(r.ID).SetThreadID(r.ThreadID).SetMessageID(r.MessageID).SetKind(r.Kind).SetState(r.State).
 		SetMergedInto(r.MergedInto).SetCauseRunID(r.CauseRunID).SetDepth(r.Depth).SetStep(r.Step).
@@ -112,11 +156,14 @@ func insertRun(into *ent.RunClient, r pluginsdk.Run) *ent.RunCreate {
 	if r.Failures != nil {
 		create.SetFailures(r.Failures)
 	}
-	return create
+	if commands != nil {
+		create.SetCommands(commands)
+	}
+	return create, nil
 }
 
-func agentRunOf(row *ent.AgentRun) pluginsdk.AgentRun {
-	return pluginsdk.AgentRun{
+func agentRunOf(row *ent.AgentRun) ledger.AgentRun {
+	return ledger.AgentRun{
 		ID: row.ID, RunID: row.RunID, TaskID: row.TaskID, ThreadID: row.ThreadID,
 		Purpose: row.Purpose, Model: row.Model,
 		Usage: pluginsdk.Usage{
@@ -129,7 +176,7 @@ func agentRunOf(row *ent.AgentRun) pluginsdk.AgentRun {
 }
 
 // insertAgentRun leaves the id to the database.
-func insertAgentRun(into *ent.AgentRunClient, r pluginsdk.AgentRun) *ent.AgentRunCreate {
+func insertAgentRun(into *ent.AgentRunClient, r ledger.AgentRun) *ent.AgentRunCreate {
 	return into.Create().
 		SetRunID(r.RunID).SetTaskID(r.TaskID).SetThreadID(r.ThreadID).SetPurpose(clean(r.Purpose)).
 		SetModel(clean(r.Model)).SetInputTokens(r.Usage.InputTokens).SetOutputTokens(r.Usage.OutputTokens).
@@ -156,60 +203,83 @@ func insertDelivery(into *ent.DeliveryClient, d pluginsdk.Delivery) *ent.Deliver
 func taskOf(row *ent.Task) pluginsdk.Task {
 	return pluginsdk.Task{
 		ID: row.ID, ThreadID: row.ThreadID, ParentThreadID: row.ParentThreadID, ParentTaskID: row.ParentTaskID,
-		Depth: row.Depth, Key: orEmpty(row.Key), Status: row.Status, OriginalMessage: row.OriginalMessage,
-		Prompt: row.Prompt, Model: row.Model, CurrentIteration: row.CurrentIteration,
-		MaxIterations: row.MaxIterations, ValidationIterations: row.ValidationIterations,
-		MaxValidationIterations: row.MaxValidationIterations, CostCapUSD: row.CostCapUsd,
-		Result: row.Result, Feedback: row.Feedback, CreatedAt: row.CreatedAt.UTC(), CompletedAt: orZero(row.CompletedAt),
+		Depth: row.Depth, Plugin: row.Plugin, Key: orEmpty(row.Key), Status: row.Status, OriginalMessage: row.OriginalMessage,
+		Prompt: row.Prompt, Model: row.Model, PermissionMode: row.PermissionMode, AllowedTools: row.AllowedTools,
+		Cwd: row.Cwd, Context: row.Context, Labels: row.Labels, RequestedBy: row.RequestedBy, Wake: row.Wake,
+		CurrentIteration: row.CurrentIteration,
+		MaxIterations:    row.MaxIterations, ValidationIterations: row.ValidationIterations,
+		MaxValidationIterations: row.MaxValidationIterations, CostCapUSD: row.CostCapUsd, CostUSD: row.CostUsd,
+		Marks: row.Marks, Result: row.Result, Feedback: row.Feedback, Error: row.Error,
+		CreatedAt: row.CreatedAt.UTC(), CompletedAt: orZero(row.CompletedAt),
 	}
 }
 
 func insertTask(into *ent.TaskClient, t pluginsdk.Task) *ent.TaskCreate {
-	return into.Create().
+	create := into.Create().
 		SetID(t.ID).SetThreadID(t.ThreadID).SetParentThreadID(t.ParentThreadID).SetParentTaskID(t.ParentTaskID).
-		SetDepth(t.Depth).SetNillableKey(keyOrNil(clean(t.Key))).SetStatus(t.Status).
+		SetDepth(t.Depth).SetPlugin(t.Plugin).SetNillableKey(keyOrNil(clean(t.Key))).SetStatus(t.Status).
 		SetOriginalMessage(clean(t.OriginalMessage)).SetPrompt(clean(t.Prompt)).SetModel(clean(t.Model)).
+		SetPermissionMode(clean(t.PermissionMode)).SetCwd(clean(t.Cwd)).SetContext(clean(t.Context)).
+		SetRequestedBy(clean(t.RequestedBy)).SetWake(t.Wake).
 		SetCurrentIteration(t.CurrentIteration).SetMaxIterations(t.MaxIterations).
 		SetValidationIterations(t.ValidationIterations).SetMaxValidationIterations(t.MaxValidationIterations).
-		SetCostCapUsd(t.CostCapUSD).SetResult(clean(t.Result)).SetFeedback(clean(t.Feedback)).
-		SetCreatedAt(instant(t.CreatedAt)).SetNillableCompletedAt(nullable(t.CompletedAt))
+		SetCostCapUsd(t.CostCapUSD).SetCostUsd(t.CostUSD).SetResult(clean(t.Result)).SetFeedback(clean(t.Feedback)).
+		SetError(clean(t.Error)).SetCreatedAt(instant(t.CreatedAt)).SetNillableCompletedAt(nullable(t.CompletedAt))
+	if len(t.AllowedTools) > 0 {
+		create.SetAllowedTools(t.AllowedTools)
+	}
+	if len(t.Labels) > 0 {
+		create.SetLabels(t.Labels)
+	}
+	if len(t.Marks) > 0 {
+		create.SetMarks(t.Marks)
+	}
+	return create
 }
 
 func cronOf(row *ent.CronJob) pluginsdk.CronJob {
 	return pluginsdk.CronJob{
-		ID: row.ID, Name: row.Name, Schedule: row.Schedule, FireAt: orZero(row.FireAt), Timezone: row.Timezone,
-		Prompt: row.Prompt, ThreadID: row.ThreadID, Target: row.Target, Enabled: bool(row.Enabled),
-		Missed: row.Missed, LastRun: orZero(row.LastRun), NextRun: orZero(row.NextRun),
-		LastResult: row.LastResult, CreatedAt: row.CreatedAt.UTC(),
+		ID: row.ID, Enabled: bool(row.Enabled), CreatedAt: row.CreatedAt.UTC(),
+		Spec: pluginsdk.CronSpec{
+			Name: row.Name, Schedule: row.Schedule, FireAt: orZero(row.FireAt), Timezone: row.Timezone,
+			Prompt: row.Prompt, ThreadID: row.ThreadID, Target: row.Target, Missed: row.Missed,
+		},
+		Status: pluginsdk.CronStatus{LastRun: orZero(row.LastRun), NextRun: orZero(row.NextRun), LastResult: row.LastResult},
 	}
 }
 
 func insertCron(into *ent.CronJobClient, j pluginsdk.CronJob) *ent.CronJobCreate {
 	return into.Create().
-		SetID(j.ID).SetName(clean(j.Name)).SetSchedule(clean(j.Schedule)).SetNillableFireAt(nullable(j.FireAt)).
-		SetTimezone(clean(j.Timezone)).SetPrompt(clean(j.Prompt)).SetThreadID(j.ThreadID).SetTarget(clean(j.Target)).
-		SetEnabled(schema.Switch(j.Enabled)).SetMissed(j.Missed).SetNillableLastRun(nullable(j.LastRun)).
-		SetNillableNextRun(nullable(j.NextRun)).SetLastResult(clean(j.LastResult)).SetCreatedAt(instant(j.CreatedAt))
+		SetID(j.ID).SetName(clean(j.Spec.Name)).SetSchedule(clean(j.Spec.Schedule)).SetNillableFireAt(nullable(j.Spec.FireAt)).
+		SetTimezone(clean(j.Spec.Timezone)).SetPrompt(clean(j.Spec.Prompt)).SetThreadID(j.Spec.ThreadID).
+		SetTarget(clean(j.Spec.Target)).SetMissed(j.Spec.Missed).SetEnabled(schema.Switch(j.Enabled)).
+		SetNillableLastRun(nullable(j.Status.LastRun)).SetNillableNextRun(nullable(j.Status.NextRun)).
+		SetLastResult(clean(j.Status.LastResult)).SetCreatedAt(instant(j.CreatedAt))
 }
 
 func metricOf(row *ent.Metric) pluginsdk.Metric {
 	return pluginsdk.Metric{
-		ID: row.ID, Name: row.Name, Value: row.Value, Tags: row.Tags,
+		ID: row.ID, Plugin: row.Plugin, Key: orEmpty(row.Key), Name: row.Name, Value: row.Value, Tags: row.Tags,
 		ThreadID: row.ThreadID, CreatedAt: row.CreatedAt.UTC(),
 	}
 }
 
-// insertMetric leaves the id to the database.
-func insertMetric(into *ent.MetricClient, m pluginsdk.Metric) *ent.MetricCreate {
-	create := into.Create().
-		SetName(clean(m.Name)).SetValue(m.Value).SetThreadID(m.ThreadID).SetCreatedAt(instant(m.CreatedAt))
+// metricColumns are what metricValues returns the values of; see messageColumns.
+const metricColumns = "plugin, key, name, value, tags, thread_id, created_at"
+
+func metricValues(m pluginsdk.Metric) ([]any, error) {
+	var tags any // NULL, or JSON as text
 	if len(m.Tags) > 0 {
-		create.SetTags(m.Tags)
+		encoded, err := json.Marshal(m.Tags)
+		if err != nil {
+			return nil, err
+		}
+		tags = string(encoded)
 	}
-	return create
+	return []any{m.Plugin, keyOrNil(clean(m.Key)), clean(m.Name), m.Value, tags, clean(m.ThreadID), instant(m.CreatedAt)}, nil
 }
 
-func insertPlugin(into *ent.PluginClient, p pluginsdk.PluginInfo) (*ent.PluginCreate, error) {
+func insertPlugin(into *ent.PluginClient, p ledger.Plugin) (*ent.PluginCreate, error) {
 	manifest, err := json.Marshal(p.Manifest)
 	if err != nil {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "manifest: %w", err)
@@ -219,11 +289,18 @@ func insertPlugin(into *ent.PluginClient, p pluginsdk.PluginInfo) (*ent.PluginCr
 		SetManifest(manifest).SetEnabled(schema.Switch(p.Enabled)).SetPosition(p.Position).SetState(p.State).
 		SetLastError(clean(p.LastError)).SetRestarts(p.Restarts).SetFailures(p.Failures).
 		SetOrigin(p.Origin).SetPublisher(p.Publisher).SetLimits(p.Limits).SetQuarantine(clean(p.Quarantine)).
-		SetLedger(p.Ledger).SetAttach(clean(p.Attach)).SetSettingsRevision(p.SettingsRevision).
+		SetFigures(p.Figures).SetAttach(clean(p.Attach)).SetSettingsRevision(p.SettingsRevision).
 		SetGeneration(p.Generation).SetSettled(p.Settled).SetServing(p.Serving).SetRejected(p.Rejected).
-		SetUpdatedAt(instant(p.UpdatedAt))
+		SetGrantsVersion(p.GrantsVersion).SetNillableCheckedAt(nullable(p.CheckedAt)).SetUpdatedAt(instant(p.UpdatedAt))
 	if p.Previous != nil {
-		create.SetPrevious(p.Previous)
+		previous, err := json.Marshal(p.Previous)
+		if err != nil {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "previous: %w", err)
+		}
+		create.SetPrevious(previous)
+	}
+	if p.Checks != nil {
+		create.SetChecks(p.Checks)
 	}
 	if p.GrantedEnv != nil {
 		create.SetGrantedEnv(p.GrantedEnv)
@@ -238,6 +315,10 @@ func insertPlugin(into *ent.PluginClient, p pluginsdk.PluginInfo) (*ent.PluginCr
 		create.SetOnFailure(p.OnFailure)
 	}
 	return create, nil
+}
+
+func stateEntryOf(row *ent.PluginState) pluginsdk.StateEntry {
+	return pluginsdk.StateEntry{Key: row.Key, Value: row.Value, Revision: row.Revision}
 }
 
 func auditOf(row *ent.AuditEntry) AuditEntry {

@@ -19,26 +19,32 @@ func TestAppendIsIdempotent(t *testing.T) {
 		thread := newThread(t, s, "general").ID
 		rows := []pluginsdk.NewMessage{
 			{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: "one", Metadata: []byte(`{ "a" : "<b>" }`)},
-			text(pluginsdk.RoleSystem, "two", ""),
+			text(pluginsdk.RoleSystem, "two"),
 		}
-		first := must[[]pluginsdk.Message](t)(s.Append(ctx, nil, thread, "key", "activity", rows))
-		if len(first) != 2 || first[0].Source != "activity" || first[0].Key != "key" || first[1].Key != "key#1" || first[0].ID >= first[1].ID {
+		call := ledger.Append{ThreadID: thread, Plugin: "activity", Key: "key", Rows: rows}
+		first := must[ledger.Appended](t)(s.Append(ctx, call)).Messages
+		if len(first) != 2 || first[0].Source != "activity" || first[0].Plugin != "activity" ||
+			first[0].Key != "activity/key" || first[1].Key != "activity/key#1" || first[0].ID >= first[1].ID {
 			t.Fatalf("stored %+v", first)
 		}
-		again := must[[]pluginsdk.Message](t)(s.Append(ctx, nil, thread, "key", "activity", rows))
+		again := must[ledger.Appended](t)(s.Append(ctx, call)).Messages
 		for i := range first {
 			same(t, first[i], again[i])
 		}
 		for name, other := range map[string][]pluginsdk.NewMessage{
-			"other content": {rows[0], text(pluginsdk.RoleSystem, "three", "")},
+			"other content": {rows[0], text(pluginsdk.RoleSystem, "three")},
 			"fewer rows":    rows[:1],
 			"more rows":     append(slices.Clone(rows), rows[1]),
 		} {
-			if _, err := s.Append(ctx, nil, thread, "key", "activity", other); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict {
+			changed := call
+			changed.Rows = other
+			if _, err := s.Append(ctx, changed); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict {
 				t.Errorf("%s: got %v, want a conflict", name, err)
 			}
 		}
-		check(t, second(s.Append(ctx, nil, newThread(t, s, "other").ID, "key", "activity", rows)))
+		elsewhere := call
+		elsewhere.ThreadID = newThread(t, s, "other").ID
+		check(t, second(s.Append(ctx, elsewhere)))
 		if n := len(must[[]pluginsdk.Message](t)(s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread}))); n != 2 {
 			t.Errorf("%d messages, want 2", n)
 		}
@@ -49,23 +55,23 @@ func TestAppendIsAllOrNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
 		thread := newThread(t, s, "general").ID
-		good := text(pluginsdk.RoleSystem, "good", "")
+		good := text(pluginsdk.RoleSystem, "good")
 		for name, bad := range map[string]pluginsdk.NewMessage{
 			"no role":     {Kind: pluginsdk.MessageText},
 			"no kind":     {Role: pluginsdk.RoleUser},
 			"no metadata": {Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Metadata: []byte(`"text"`)},
 		} {
-			if _, err := s.Append(ctx, nil, thread, "", "x", []pluginsdk.NewMessage{good, bad}); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+			if _, err := s.Append(ctx, ledger.Append{ThreadID: thread, Rows: []pluginsdk.NewMessage{good, bad}}); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
-		_, err := s.Append(ctx, nil, "no such thread", "", "x", []pluginsdk.NewMessage{good})
+		_, err := s.Append(ctx, ledger.Append{ThreadID: "no such thread", Rows: []pluginsdk.NewMessage{good}})
 		wantCode(t, err, pluginsdk.CodeNotFound)
 		if n := len(must[[]pluginsdk.Message](t)(s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread}))); n != 0 {
 			t.Errorf("%d messages, want none", n)
 		}
 		many := slices.Repeat([]pluginsdk.NewMessage{good}, 230)
-		stored := must[[]pluginsdk.Message](t)(s.Append(ctx, nil, thread, "many", "x", many))
+		stored := must[ledger.Appended](t)(s.Append(ctx, ledger.Append{ThreadID: thread, Key: "many", Rows: many})).Messages
 		if len(stored) != len(many) || !slices.IsSortedFunc(stored, func(a, b pluginsdk.Message) int { return int(a.ID - b.ID) }) {
 			t.Errorf("%d rows stored, or out of order", len(stored))
 		}
@@ -78,11 +84,11 @@ func TestMessagesSelects(t *testing.T) {
 		thread := newThread(t, s, "general").ID
 		var ids []int64
 		for i := range 6 {
-			row := text([]pluginsdk.Role{pluginsdk.RoleUser, pluginsdk.RoleAssistant}[i%2], fmt.Sprint(i), "")
+			row := text([]pluginsdk.Role{pluginsdk.RoleUser, pluginsdk.RoleAssistant}[i%2], fmt.Sprint(i))
 			if i == 5 {
 				row.Kind = pluginsdk.MessageThinking
 			}
-			ids = append(ids, only[pluginsdk.Message](t)(s.Append(ctx, nil, thread, "", "x", []pluginsdk.NewMessage{row})).ID)
+			ids = append(ids, add(t, s, thread, row)[0].ID)
 		}
 		tests := map[string]struct {
 			query pluginsdk.MessageQuery
@@ -115,19 +121,20 @@ func TestHistoryIsInTheOrderOfTurns(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
 		thread := newThread(t, s, "general").ID
-		check(t, second(s.Append(ctx, nil, thread, "", "x", []pluginsdk.NewMessage{text(pluginsdk.RoleAssistant, "welcome", "")})))
+		add(t, s, thread, text(pluginsdk.RoleAssistant, "welcome"))
 		var runs []string
 		for i := range 3 {
 			runs = append(runs, accept(t, s, thread, fmt.Sprintf("q%d", i+1)).RunID)
 		}
 		for i := range 3 {
 			c := claim(t, s, thread)
-			check(t, second(s.Append(ctx, &c.Fence, thread, "", "x", []pluginsdk.NewMessage{
-				{Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageThinking, Content: "hm", RunID: c.Run.ID},
+			check(t, second(s.Append(ctx, ledger.Append{
+				Fence: &c.Fence, ThreadID: thread, Plugin: "x", RunID: c.Run.ID,
+				Rows: []pluginsdk.NewMessage{{Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageThinking, Content: "hm"}},
 			})))
 			finish(t, s, c, fmt.Sprintf("a%d", i+1))
 		}
-		check(t, second(s.Append(ctx, nil, thread, "", "x", []pluginsdk.NewMessage{text(pluginsdk.RoleAssistant, "later", "")})))
+		add(t, s, thread, text(pluginsdk.RoleAssistant, "later"))
 		want := [][]string{{"welcome"}, {"welcome", "q1", "a1"}, {"welcome", "q1", "a1", "q2", "a2"}}
 		for i, run := range runs {
 			for _, query := range []pluginsdk.MessageQuery{{Limit: 50}, {Limit: 50, Last: true}} {

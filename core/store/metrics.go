@@ -2,47 +2,103 @@ package store
 
 import (
 	"context"
+	"math"
 	"slices"
 
-	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/metric"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// RecordMetrics stores values, all or none. Those without a time get now. It
+const (
+	// metricsMax is how many values one call records at most, and metricBytes how
+	// long the words of one may be together.
+	metricsMax  = 1000
+	metricBytes = 64 << 10
+)
+
+// RecordMetrics stores what a plugin (empty: the core) has measured, all or none;
+// a value whose key is known is there already. Those without a time get now. It
 // does not wait for the disk.
-func (s *Store) RecordMetrics(ctx context.Context, metrics []pluginsdk.Metric) error {
-	if len(metrics) == 0 {
-		return nil
+func (s *Store) RecordMetrics(ctx context.Context, plugin string, metrics []pluginsdk.NewMetric) error {
+	if len(metrics) > metricsMax {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "metrics: %d at once; at most %d are allowed", len(metrics), metricsMax)
 	}
-	metrics = slices.Clone(metrics)
-	for i := range metrics {
-		if metrics[i].Name == "" {
-			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a metric needs one")
+	values := make([]pluginsdk.Metric, 0, len(metrics))
+	for _, m := range metrics {
+		value, err := s.newMetric(plugin, m)
+		if err != nil {
+			return err
 		}
-		if metrics[i].CreatedAt.IsZero() {
-			metrics[i].CreatedAt = s.now()
-		}
+		values = append(values, value)
+	}
+	if len(values) == 0 {
+		return nil
 	}
 	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
-		for chunk := range slices.Chunk(metrics, 100) {
-			creates := make([]*ent.MetricCreate, 0, len(chunk))
-			for _, m := range chunk {
-				creates = append(creates, insertMetric(tx.Metric, m))
-			}
-			if err := tx.Metric.CreateBulk(creates...).Exec(ctx); err != nil {
-				return err
-			}
+		sizes := make(storedBytes)
+		if err := tx.insertMetrics(ctx, values, sizes); err != nil {
+			return err
 		}
-		return nil
+		return tx.countStored(ctx, sizes)
 	})
 	return wrap("record metrics", err)
+}
+
+// newMetric checks one value, and says when it was measured if nobody did.
+func (s *Store) newMetric(plugin string, n pluginsdk.NewMetric) (pluginsdk.Metric, error) {
+	if n.Name == "" {
+		return pluginsdk.Metric{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a metric needs one")
+	}
+	if math.IsNaN(n.Value) || math.IsInf(n.Value, 0) {
+		return pluginsdk.Metric{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "value: %v of the metric %.100q cannot be stored", n.Value, n.Name)
+	}
+	size := len(n.Key) + len(n.Name) + len(n.ThreadID)
+	for tag, value := range n.Tags {
+		size += len(tag) + len(value)
+	}
+	if size > metricBytes {
+		return pluginsdk.Metric{}, pluginsdk.Errorf(pluginsdk.CodeInvalid,
+			"name, key, tags, threadId: those of the metric %.100q have %d bytes together; at most %d are allowed", n.Name, size, metricBytes)
+	}
+	if n.At.IsZero() {
+		n.At = s.now()
+	}
+	return pluginsdk.Metric{
+		Plugin: plugin, Key: n.Key, Name: n.Name, Value: n.Value, Tags: n.Tags, ThreadID: n.ThreadID, CreatedAt: n.At,
+	}, nil
+}
+
+// insertMetrics stores values in their order, but for those whose keys are known,
+// and notes in sizes what they count for.
+func (t *tx) insertMetrics(ctx context.Context, metrics []pluginsdk.Metric, sizes storedBytes) error {
+	for chunk := range slices.Chunk(metrics, insertChunk) {
+		var args []any
+		for _, m := range chunk {
+			values, err := metricValues(m)
+			if err != nil {
+				return err
+			}
+			args = append(args, values...)
+		}
+		rows, err := t.exec.QueryContext(ctx, insertStatement("metrics", metricColumns, len(chunk))+
+			" ON CONFLICT (plugin, key) DO NOTHING RETURNING plugin, "+metricSize, args...)
+		if err != nil {
+			return err
+		}
+		if _, err := sizes.note(rows, 1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // QueryMetrics returns the selected values in the order in which they were
 // recorded. Until is exclusive.
 func (s *Store) QueryMetrics(ctx context.Context, q pluginsdk.MetricQuery) ([]pluginsdk.Metric, error) {
 	query := s.read.Metric.Query().Order(metric.ByID()).Limit(page(q.Limit))
+	if q.Plugin != "" {
+		query.Where(metric.Plugin(q.Plugin))
+	}
 	if q.Name != "" {
 		query.Where(metric.Name(q.Name))
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -17,9 +18,17 @@ import (
 func TestMigrationsMatchSchema(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		diff := must[string](t)(s.SchemaDiff(context.Background()))
+		text := must[string](t)(s.MigrationText())
 		var statements []string
 		for line := range strings.Lines(diff) {
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "PRAGMA") && !strings.HasPrefix(line, "--") {
+			line = strings.TrimSpace(line)
+			if n := len(statements) - 1; n >= 0 && strings.HasPrefix(statements[n], "DROP INDEX") && strings.Contains(line, " WHERE ") && strings.Contains(text, line) {
+				// Postgres tells the condition of an index in words of its own, so that
+				// it looks changed: dropped, and made anew.
+				statements = statements[:n]
+				continue
+			}
+			if line != "" && !strings.HasPrefix(line, "PRAGMA") && !strings.HasPrefix(line, "--") {
 				statements = append(statements, line)
 			}
 		}
@@ -49,7 +58,7 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 			t.Fatal("a newer database was opened")
 		}
 		wantCode(t, err, pluginsdk.CodeInvalid)
-		for _, part := range []string{"version 99", "up to 5"} {
+		for _, part := range []string{"version 99", "up to 6"} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%q does not say %q", err, part)
 			}
@@ -120,7 +129,7 @@ func TestIntegrityFindsOrphans(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
 		check(t, second(s.KeepMessage(ctx, filled[pluginsdk.Message](t))))
-		run := filled[pluginsdk.Run](t) // its FinishedAt is set
+		run := filled[ledger.Run](t) // its FinishedAt is set
 		run.State = pluginsdk.RunRunning
 		check(t, s.KeepRun(ctx, run))
 		problems := strings.Join(must[[]string](t)(s.Integrity(ctx)), "\n")
@@ -137,7 +146,7 @@ func TestIntegrityFindsOrphans(t *testing.T) {
 func TestTimesWrittenByHand(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
-		check(t, s.RecordMetrics(ctx, []pluginsdk.Metric{{Name: "now"}}))
+		check(t, s.RecordMetrics(ctx, "x", []pluginsdk.NewMetric{{Name: "now"}}))
 		check(t, s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error {
 			return tx.Run1(ctx, "INSERT INTO metrics (name, value, created_at) VALUES ('old', 1, '2020-01-01 00:00:00'), ('later', 1, '2999-01-01 00:00:00')")
 		}))

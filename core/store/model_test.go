@@ -235,7 +235,13 @@ func (m *machine) result(r *rapid.T) {
 func (m *machine) absorb(r *rapid.T) {
 	thread, one := m.working(r)
 	before := len(one.absorbed)
-	absorbed, err := m.s.Absorb(m.ctx, thread.claim.Fence, one.id)
+	waiting, err := m.s.Absorbable(m.ctx, thread.claim.Fence, one.id)
+	m.must(r, err)
+	var ids []int64
+	for _, message := range waiting {
+		ids = append(ids, message.ID)
+	}
+	absorbed, err := m.s.Absorb(m.ctx, thread.claim.Fence, one.id, ids)
 	m.must(r, err)
 	thread.absorb(one)
 	if len(absorbed) != len(one.absorbed)-before {
@@ -248,7 +254,7 @@ func (m *machine) finish(r *rapid.T) {
 	end := ledger.Finish{
 		RunID: one.id,
 		State: rapid.SampledFrom([]pluginsdk.RunState{pluginsdk.RunSucceeded, pluginsdk.RunFailed, pluginsdk.RunCancelled}).Draw(r, "state"),
-		Rows:  []ledger.Row{{Key: one.id + ":reply", Message: text(pluginsdk.RoleAssistant, "reply to "+one.content, one.id)}},
+		Rows:  []ledger.Row{{Key: one.id + ":reply", Message: text(pluginsdk.RoleAssistant, "reply to "+one.content)}},
 	}
 	for range rapid.IntRange(1, 2).Draw(r, "times") { // a COMMIT that nobody answered is sent again
 		_, err := m.s.Finish(m.ctx, thread.claim.Fence, end)
@@ -259,7 +265,7 @@ func (m *machine) finish(r *rapid.T) {
 
 func (m *machine) retry(r *rapid.T) {
 	thread, one := m.working(r)
-	m.must(r, m.s.Retry(m.ctx, thread.claim.Fence, one.id, time.Now().Add(-time.Second), "again"))
+	m.must(r, m.s.EndAttempt(m.ctx, thread.claim.Fence, ledger.AttemptEnd{RunID: one.id, At: time.Now().Add(-time.Second), Reason: "again"}))
 	thread.end(one, pluginsdk.RunQueued)
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -16,13 +17,16 @@ func TestInstallAndUpgrade(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
 		register(t, s, "web", 40)
-		first := pluginsdk.PluginInfo{
-			Name: "clock", Path: "/store/1/clock", SHA256: "1", Version: "1.0.0", Origin: pluginsdk.OriginStore, Publisher: "key",
-			Manifest: pluginsdk.Manifest{Name: "clock", Version: "1.0.0"},
-			Enabled:  true, Granted: []pluginsdk.Capability{pluginsdk.CapPluginsAdmin}, GrantedEnv: []string{"HOME"}, Quarantine: "x",
+		first := ledger.Plugin{
+			PluginInfo: pluginsdk.PluginInfo{
+				Name: "clock", SHA256: "1", Version: "1.0.0", Origin: pluginsdk.OriginStore, Publisher: "key",
+				Manifest: pluginsdk.Manifest{Name: "clock", Version: "1.0.0"},
+				Enabled:  true, Granted: []pluginsdk.Capability{pluginsdk.CapPluginsAdmin}, GrantedEnv: []string{"HOME"}, Quarantine: "x",
+			},
+			Path: "/store/1/clock",
 		}
 		check(t, s.InstallPlugin(ctx, first))
-		got := must[pluginsdk.PluginInfo](t)(s.Plugin(ctx, "clock"))
+		got := must[ledger.Plugin](t)(s.Plugin(ctx, "clock"))
 		if got.Enabled || got.Granted != nil || got.GrantedEnv != nil || got.Quarantine != "" || got.Position != 50 ||
 			got.State != pluginsdk.PluginDisabled || got.Publisher != "key" || got.Origin != pluginsdk.OriginStore {
 			t.Errorf("after the installation: %+v", got)
@@ -32,24 +36,24 @@ func TestInstallAndUpgrade(t *testing.T) {
 		check(t, s.SetPluginGrants(ctx, "clock", []pluginsdk.Capability{pluginsdk.CapState}, []string{"TZ"}))
 		byHand(t, s, `UPDATE plugins SET limits = '{"processes": 3}' WHERE name = 'clock'`)
 		check(t, s.SetPluginQuarantine(ctx, "clock", "it failed"))
-		check(t, s.SavePluginLedger(ctx, "clock", pluginsdk.PluginLedger{Calls: 7}))
+		check(t, s.SavePluginFigures(ctx, "clock", pluginsdk.PluginFigures{Calls: 7}))
 		second := first
 		second.Path, second.SHA256, second.Version, second.Manifest.Version = "/store/2/clock", "2", "2.0.0", "2.0.0"
-		second.Previous = []pluginsdk.PluginVersion{{
+		second.Previous = []ledger.PluginVersion{{
 			Version: "1.0.0", Path: first.Path, SHA256: "1", Manifest: first.Manifest, InstalledAt: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
 		}}
 		check(t, s.InstallPlugin(ctx, second))
 		want := second
 		want.Enabled, want.Granted, want.GrantedEnv, want.Quarantine = true, []pluginsdk.Capability{pluginsdk.CapState}, []string{"TZ"}, ""
 		want.Generation = 3 // installed, enabled, installed
-		want.Limits, want.Ledger, want.Position, want.State = pluginsdk.PluginLimits{Processes: 3}, pluginsdk.PluginLedger{Calls: 7}, 50, pluginsdk.PluginDisabled
-		got = must[pluginsdk.PluginInfo](t)(s.Plugin(ctx, "clock"))
+		want.Limits, want.Figures, want.Position, want.State = pluginsdk.PluginLimits{Processes: 3}, pluginsdk.PluginFigures{Calls: 7}, 50, pluginsdk.PluginDisabled
+		got = must[ledger.Plugin](t)(s.Plugin(ctx, "clock"))
 		want.UpdatedAt = got.UpdatedAt
 		same(t, want, got)
 
 		check(t, s.SetPluginQuarantine(ctx, "clock", "it failed"))
 		check(t, s.SetPluginEnabled(ctx, "clock", true))
-		if got := must[pluginsdk.PluginInfo](t)(s.Plugin(ctx, "clock")); got.Quarantine != "" {
+		if got := must[ledger.Plugin](t)(s.Plugin(ctx, "clock")); got.Quarantine != "" {
 			t.Errorf("enabled, and still in quarantine: %s", got.Quarantine)
 		}
 	})

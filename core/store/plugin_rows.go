@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent/schema"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -19,12 +20,12 @@ import (
 // value that cannot be read must not hide the other rows.
 const pluginColumns = `SELECT name, path, sha256, version, manifest, enabled, position, settings, granted,
 	on_failure, state, last_error, restarts, failures, origin, publisher, previous, granted_env, limits, quarantine,
-	ledger, attach, settings_revision, generation, settled, serving, rejected, updated_at FROM plugins`
+	figures, checks, checked_at, attach, settings_revision, generation, settled, serving, rejected, grants_version, updated_at FROM plugins`
 
 // Plugins returns the registry in the operator's order: by position, then by
 // name. A row with a value that makes no sense comes without it, and says so in
 // Problem.
-func (s *Store) Plugins(ctx context.Context) ([]pluginsdk.PluginInfo, error) {
+func (s *Store) Plugins(ctx context.Context) ([]ledger.Plugin, error) {
 	rows, err := s.back.reader().QueryContext(ctx, pluginColumns)
 	if err != nil {
 		return nil, wrap("list plugins", err)
@@ -34,22 +35,22 @@ func (s *Store) Plugins(ctx context.Context) ([]pluginsdk.PluginInfo, error) {
 }
 
 // Plugin returns one plugin's row, or CodeNotFound.
-func (s *Store) Plugin(ctx context.Context, name string) (pluginsdk.PluginInfo, error) {
+func (s *Store) Plugin(ctx context.Context, name string) (ledger.Plugin, error) {
 	rows, err := s.back.reader().QueryContext(ctx, pluginColumns+" WHERE name = $1", name)
 	if err != nil {
-		return pluginsdk.PluginInfo{}, wrap("read plugin", err)
+		return ledger.Plugin{}, wrap("read plugin", err)
 	}
 	plugins, err := pluginsOf(rows)
 	if err != nil {
-		return pluginsdk.PluginInfo{}, wrap("read plugin", err)
+		return ledger.Plugin{}, wrap("read plugin", err)
 	}
 	if len(plugins) == 0 {
-		return pluginsdk.PluginInfo{}, noPlugin(name)
+		return ledger.Plugin{}, noPlugin(name)
 	}
 	return plugins[0], nil
 }
 
-func pluginsOf(rows *sql.Rows) (plugins []pluginsdk.PluginInfo, err error) {
+func pluginsOf(rows *sql.Rows) (plugins []ledger.Plugin, err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		p, err := pluginOf(rows)
@@ -58,7 +59,7 @@ func pluginsOf(rows *sql.Rows) (plugins []pluginsdk.PluginInfo, err error) {
 		}
 		plugins = append(plugins, p)
 	}
-	slices.SortFunc(plugins, func(a, b pluginsdk.PluginInfo) int {
+	slices.SortFunc(plugins, func(a, b ledger.Plugin) int {
 		return cmp.Or(cmp.Compare(a.Position, b.Position), cmp.Compare(a.Name, b.Name))
 	})
 	return plugins, rows.Err()
@@ -70,10 +71,10 @@ type pluginRow struct {
 	problems []string
 }
 
-func pluginOf(rows *sql.Rows) (pluginsdk.PluginInfo, error) {
+func pluginOf(rows *sql.Rows) (ledger.Plugin, error) {
 	names, err := rows.Columns()
 	if err != nil {
-		return pluginsdk.PluginInfo{}, err
+		return ledger.Plugin{}, err
 	}
 	values := make([]any, len(names))
 	into := make([]any, len(names))
@@ -81,7 +82,7 @@ func pluginOf(rows *sql.Rows) (pluginsdk.PluginInfo, error) {
 		into[i] = &values[i]
 	}
 	if err := rows.Scan(into...); err != nil {
-		return pluginsdk.PluginInfo{}, err
+		return ledger.Plugin{}, err
 	}
 	row := pluginRow{values: make(map[string]any, len(names))}
 	for i, name := range names {
@@ -90,13 +91,15 @@ func pluginOf(rows *sql.Rows) (pluginsdk.PluginInfo, error) {
 	return row.info(), nil
 }
 
-func (r *pluginRow) info() pluginsdk.PluginInfo {
-	p := pluginsdk.PluginInfo{
-		Name: r.text("name"), Path: r.text("path"), SHA256: r.text("sha256"), Version: r.text("version"),
-		State: pluginsdk.PluginState(r.text("state")), LastError: r.text("last_error"),
-		Origin: pluginsdk.PluginOrigin(r.text("origin")), Publisher: r.text("publisher"),
-		Quarantine: r.text("quarantine"), Attach: r.text("attach"),
-		Serving: r.text("serving"), Rejected: r.text("rejected"),
+func (r *pluginRow) info() ledger.Plugin {
+	p := ledger.Plugin{
+		PluginInfo: pluginsdk.PluginInfo{
+			Name: r.text("name"), SHA256: r.text("sha256"), Version: r.text("version"),
+			State: pluginsdk.PluginState(r.text("state")), LastError: r.text("last_error"),
+			Origin: pluginsdk.PluginOrigin(r.text("origin")), Publisher: r.text("publisher"),
+			Quarantine: r.text("quarantine"),
+		},
+		Path: r.text("path"), Attach: r.text("attach"), Serving: r.text("serving"), Rejected: r.text("rejected"),
 	}
 	r.read("enabled", (*schema.Switch)(&p.Enabled))
 	r.number("position", func(n int64) { p.Position = int(n) })
@@ -106,20 +109,20 @@ func (r *pluginRow) info() pluginsdk.PluginInfo {
 	r.number("settings_revision", func(n int64) { p.SettingsRevision = n })
 	r.number("generation", func(n int64) { p.Generation = n })
 	r.number("settled", func(n int64) { p.Settled = n })
+	r.number("grants_version", func(n int64) { p.GrantsVersion = int(n) })
 	parse(r, "granted", &p.Granted)
 	parse(r, "granted_env", &p.GrantedEnv)
 	parse(r, "limits", &p.Limits)
 	parse(r, "previous", &p.Previous)
-	parse(r, "ledger", &p.Ledger)
+	parse(r, "figures", &p.Figures)
+	parse(r, "checks", &p.Checks)
 	parse(r, "on_failure", &p.OnFailure)
 	settings, err := document("settings", json.RawMessage(r.text("settings")))
 	if err != nil {
 		r.problems = append(r.problems, err.Error())
 	}
 	p.Settings = settings
-	if at, ok := r.values["updated_at"].(time.Time); ok {
-		p.UpdatedAt = at.UTC()
-	}
+	p.UpdatedAt, p.CheckedAt = r.time("updated_at"), r.time("checked_at")
 	for hook, mode := range p.OnFailure {
 		if mode != pluginsdk.FailOpen && mode != pluginsdk.FailClosed {
 			r.problems = append(r.problems, fmt.Sprintf("on_failure: %s is %q; write open or closed", hook, mode))
@@ -141,6 +144,11 @@ func (r *pluginRow) text(column string) string {
 	default:
 		return fmt.Sprint(v)
 	}
+}
+
+func (r *pluginRow) time(column string) time.Time {
+	at, _ := r.values[column].(time.Time)
+	return at.UTC()
 }
 
 func (r *pluginRow) read(column string, into sql.Scanner) {

@@ -15,7 +15,7 @@ import (
 // version, manifest, origin, publisher and previous versions are replaced, a
 // quarantine ends, and the last error is forgotten. The rest of a row that exists
 // is the operator's; a new one is off, without grants, and last in the order.
-func (s *Store) InstallPlugin(ctx context.Context, p pluginsdk.PluginInfo) error {
+func (s *Store) InstallPlugin(ctx context.Context, p ledger.Plugin) error {
 	if p.Name == "" {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a plugin needs one")
 	}
@@ -23,12 +23,16 @@ func (s *Store) InstallPlugin(ctx context.Context, p pluginsdk.PluginInfo) error
 	if err != nil {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "manifest: %w", err)
 	}
+	previous, err := json.Marshal(p.Previous)
+	if err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "previous: %w", err)
+	}
 	p.Enabled, p.Granted, p.GrantedEnv, p.Quarantine = false, nil, nil, ""
 	p.State, p.UpdatedAt = pluginsdk.PluginDisabled, s.now()
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		known, err := tx.Plugin.Update().Where(plugin.ID(p.Name)).
 			SetPath(clean(p.Path)).SetSha256(p.SHA256).SetVersion(clean(p.Version)).SetManifest(manifest).
-			SetOrigin(p.Origin).SetPublisher(p.Publisher).SetPrevious(p.Previous).SetQuarantine("").SetLastError("").
+			SetOrigin(p.Origin).SetPublisher(p.Publisher).SetPrevious(previous).SetQuarantine("").SetLastError("").
 			AddGeneration(1).SetUpdatedAt(p.UpdatedAt).
 			Save(ctx)
 		if err != nil || known > 0 {
@@ -44,7 +48,7 @@ const positionStep = 10
 
 // RegisterPlugin makes a plugin known. A new name gets the row as it is given;
 // of a known one only origin, path and sha256 change: the rest is the operator's.
-func (s *Store) RegisterPlugin(ctx context.Context, p pluginsdk.PluginInfo) error {
+func (s *Store) RegisterPlugin(ctx context.Context, p ledger.Plugin) error {
 	if p.Name == "" {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a plugin needs one")
 	}
@@ -94,9 +98,15 @@ func (s *Store) SetPluginAttach(ctx context.Context, name, attach string) error 
 	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetAttach(clean(attach)) })
 }
 
-// SavePluginLedger keeps a plugin's figures for who looks when it is down.
-func (s *Store) SavePluginLedger(ctx context.Context, name string, figures pluginsdk.PluginLedger) error {
-	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) { u.SetLedger(figures) })
+// SavePluginFigures keeps a plugin's figures for who looks when it is down.
+func (s *Store) SavePluginFigures(ctx context.Context, name string, figures pluginsdk.PluginFigures) error {
+	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) { u.SetFigures(figures) })
+}
+
+// SavePluginChecks keeps what a plugin says, now, of its surroundings.
+func (s *Store) SavePluginChecks(ctx context.Context, name string, checks []pluginsdk.Check) error {
+	now := s.now()
+	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) { u.SetChecks(checks).SetCheckedAt(now) })
 }
 
 // SavePluginManifest keeps what a plugin last said about itself.
@@ -125,22 +135,27 @@ func (s *Store) AddPluginFailures(ctx context.Context, name string, n int64, las
 	})
 }
 
-// DeletePlugin removes a plugin's row, all of its state and its secrets.
+// DeletePlugin removes a plugin's row, all of its state and its secrets. What it has
+// written into threads stays, and counts for it.
 func (s *Store) DeletePlugin(ctx context.Context, name string) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		n, err := tx.run(ctx, "DELETE FROM plugins WHERE name = $1", name)
 		if err == nil && n == 0 {
 			return noPlugin(name)
 		}
-		if err == nil {
-			_, err = tx.usageOf(ctx, name) // nobody adds to its state meanwhile
+		if err != nil {
+			return err
 		}
-		for _, table := range []string{"plugin_states", "plugin_usages", "plugin_secrets"} {
+		used, err := tx.usageOf(ctx, name) // nobody adds to its state meanwhile
+		for _, table := range []string{"plugin_states", "plugin_secrets"} {
 			if err == nil {
 				_, err = tx.run(ctx, "DELETE FROM "+table+" WHERE plugin = $1", name)
 			}
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return tx.setUsage(ctx, name, usage{revision: used.revision})
 	})
 	return wrap("delete plugin", err)
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/plugin"
 	"github.com/seed-706843ae/harness/ent/schema"
@@ -18,10 +19,10 @@ import (
 // transaction, or, when edit fails, nothing. Two edits of a plugin cannot
 // overlap. edit may be called more than once. What it can change is what an
 // operator decides: which version is started (path, pin, version, manifest,
-// origin, publisher, previous versions), enabled, position, grants, limits,
-// OnFailure, quarantine and the last error; not the settings (see
-// EditPluginSettings). It is a generation more.
-func (s *Store) EditPlugin(ctx context.Context, name, who, action string, edit func(row *pluginsdk.PluginInfo) (detail string, err error)) error {
+// origin, publisher, previous versions), enabled, position, grants and whose
+// release they are of, limits, OnFailure, quarantine and the last error; not the
+// settings (see EditPluginSettings). It is a generation more.
+func (s *Store) EditPlugin(ctx context.Context, name, who, action string, edit func(row *ledger.Plugin) (detail string, err error)) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		rows, err := tx.plugins(ctx, " WHERE name = $1", name)
 		if err == nil && len(rows) == 0 {
@@ -49,7 +50,7 @@ func (s *Store) EditPlugin(ctx context.Context, name, who, action string, edit f
 // AddPlugin makes a plugin known that was not, last in the order, with all that an
 // operator has decided of it, and notes in the audit log who did. CodeConflict:
 // it is known already.
-func (s *Store) AddPlugin(ctx context.Context, p pluginsdk.PluginInfo, who, action, detail string) error {
+func (s *Store) AddPlugin(ctx context.Context, p ledger.Plugin, who, action, detail string) error {
 	if p.Name == "" {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a plugin needs one")
 	}
@@ -66,7 +67,7 @@ func (s *Store) AddPlugin(ctx context.Context, p pluginsdk.PluginInfo, who, acti
 	return wrap("add plugin", err)
 }
 
-func (t *tx) addPlugin(ctx context.Context, p pluginsdk.PluginInfo) error {
+func (t *tx) addPlugin(ctx context.Context, p ledger.Plugin) error {
 	if err := t.row(ctx, "SELECT COALESCE(MAX(position), 0) FROM plugins", nil, &p.Position); err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (t *tx) addPlugin(ctx context.Context, p pluginsdk.PluginInfo) error {
 // ArrangePlugins puts the plugins into the order that arrange makes of the one in
 // which they are, and notes in the audit log who did. arrange may be called more
 // than once.
-func (s *Store) ArrangePlugins(ctx context.Context, who, target string, arrange func(rows []pluginsdk.PluginInfo) (names []string, detail string, err error)) error {
+func (s *Store) ArrangePlugins(ctx context.Context, who, target string, arrange func(rows []ledger.Plugin) (names []string, detail string, err error)) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		rows, err := tx.plugins(ctx, "")
 		if err != nil {
@@ -107,7 +108,7 @@ func (s *Store) ArrangePlugins(ctx context.Context, who, target string, arrange 
 }
 
 // plugins reads rows to change them. On Postgres nobody else can meanwhile.
-func (t *tx) plugins(ctx context.Context, where string, args ...any) ([]pluginsdk.PluginInfo, error) {
+func (t *tx) plugins(ctx context.Context, where string, args ...any) ([]ledger.Plugin, error) {
 	// A write, because on Postgres it makes another one wait.
 	if _, err := t.run(ctx, "UPDATE plugins SET updated_at = updated_at"+where, args...); err != nil {
 		return nil, err
@@ -121,11 +122,11 @@ func (t *tx) plugins(ctx context.Context, where string, args ...any) ([]pluginsd
 
 // writePlugin writes what was changed. The rest stays as it is, also when it
 // makes no sense: what an operator has mistyped is theirs to mend.
-func (s *Store) writePlugin(ctx context.Context, tx *tx, before, after pluginsdk.PluginInfo) error {
+func (s *Store) writePlugin(ctx context.Context, tx *tx, before, after ledger.Plugin) error {
 	update := tx.Plugin.Update().Where(plugin.ID(before.Name)).SetUpdatedAt(s.now()).
 		SetPath(clean(after.Path)).SetSha256(after.SHA256).SetVersion(clean(after.Version)).SetOrigin(after.Origin).
 		SetPublisher(after.Publisher).SetEnabled(schema.Switch(after.Enabled)).SetPosition(after.Position).
-		SetQuarantine(clean(after.Quarantine)).SetLastError(clean(after.LastError)).AddGeneration(1)
+		SetQuarantine(clean(after.Quarantine)).SetLastError(clean(after.LastError)).SetGrantsVersion(after.GrantsVersion).AddGeneration(1)
 	if !reflect.DeepEqual(before.Manifest, after.Manifest) {
 		manifest, err := json.Marshal(after.Manifest)
 		if err != nil {
@@ -133,7 +134,13 @@ func (s *Store) writePlugin(ctx context.Context, tx *tx, before, after pluginsdk
 		}
 		update.SetManifest(manifest)
 	}
-	ifChanged(before.Previous, after.Previous, update.SetPrevious)
+	if !reflect.DeepEqual(before.Previous, after.Previous) {
+		previous, err := json.Marshal(after.Previous)
+		if err != nil {
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "previous: %w", err)
+		}
+		update.SetPrevious(previous)
+	}
 	ifChanged(before.Granted, after.Granted, update.SetGranted)
 	ifChanged(before.GrantedEnv, after.GrantedEnv, update.SetGrantedEnv)
 	ifChanged(before.Limits, after.Limits, update.SetLimits)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -26,24 +27,24 @@ func TestEditsOfAPluginAreNotLost(t *testing.T) {
 		}
 		check(t, s.SetPluginGrants(ctx, "web", has, nil))
 		var group sync.WaitGroup
-		edit := func(f func(*pluginsdk.PluginInfo)) {
+		edit := func(f func(*ledger.Plugin)) {
 			group.Go(func() {
-				check(t, s.EditPlugin(ctx, "web", "ann", "plugin.test", func(row *pluginsdk.PluginInfo) (string, error) {
+				check(t, s.EditPlugin(ctx, "web", "ann", "plugin.test", func(row *ledger.Plugin) (string, error) {
 					f(row)
 					return "", nil
 				}))
 			})
 		}
 		for i := range n {
-			edit(func(row *pluginsdk.PluginInfo) {
+			edit(func(row *ledger.Plugin) {
 				row.Granted = append(row.Granted, pluginsdk.Capability(fmt.Sprintf("new.%d", i)))
 			})
-			edit(func(row *pluginsdk.PluginInfo) {
+			edit(func(row *ledger.Plugin) {
 				row.Granted = slices.DeleteFunc(row.Granted, func(one pluginsdk.Capability) bool { return one == has[i] })
 			})
 		}
 		group.Wait()
-		got := must[pluginsdk.PluginInfo](t)(s.Plugin(ctx, "web")).Granted
+		got := must[ledger.Plugin](t)(s.Plugin(ctx, "web")).Granted
 		slices.Sort(got)
 		want := make([]pluginsdk.Capability, n)
 		for i := range want {
@@ -66,31 +67,33 @@ func TestAnEditIsWholeOrNothing(t *testing.T) {
 		register(t, s, "web", 1)
 		byHand(t, s, `UPDATE plugins SET limits = '[1]' WHERE name = 'web'`)
 		refusal := errors.New("no")
-		err := s.EditPlugin(ctx, "web", "ann", "plugin.test", func(row *pluginsdk.PluginInfo) (string, error) {
+		err := s.EditPlugin(ctx, "web", "ann", "plugin.test", func(row *ledger.Plugin) (string, error) {
 			row.Enabled = false
 			return "", refusal
 		})
-		if !errors.Is(err, refusal) || !must[pluginsdk.PluginInfo](t)(s.Plugin(ctx, "web")).Enabled {
+		if !errors.Is(err, refusal) || !must[ledger.Plugin](t)(s.Plugin(ctx, "web")).Enabled {
 			t.Errorf("refused with %v", err)
 		}
 		if entries := must[[]store.AuditEntry](t)(s.AuditEntries(ctx, "", 100)); len(entries) != 0 {
 			t.Errorf("noted: %+v", entries)
 		}
-		check(t, s.EditPlugin(ctx, "web", "ann", "plugin.test", func(row *pluginsdk.PluginInfo) (string, error) {
+		check(t, s.EditPlugin(ctx, "web", "ann", "plugin.test", func(row *ledger.Plugin) (string, error) {
 			row.Path, row.SHA256, row.Version, row.Manifest = "/new", "2", "2", pluginsdk.Manifest{Name: "web", Version: "2"}
 			row.Origin, row.Publisher, row.Quarantine, row.LastError = pluginsdk.OriginStore, "key", "why", "what"
-			row.Enabled, row.Position, row.GrantedEnv = false, 7, []string{"TZ"}
-			row.Previous = []pluginsdk.PluginVersion{{Version: "1"}}
+			row.Enabled, row.Position, row.GrantedEnv, row.GrantsVersion = false, 7, []string{"TZ"}, 4
+			row.Previous = []ledger.PluginVersion{{Version: "1"}}
 			row.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed}
 			return "all of it", nil
 		}))
-		got := must[pluginsdk.PluginInfo](t)(s.Plugin(ctx, "web"))
-		want := pluginsdk.PluginInfo{
-			Name: "web", Path: "/new", SHA256: "2", Version: "2", Manifest: pluginsdk.Manifest{Name: "web", Version: "2"},
-			Origin: pluginsdk.OriginStore, Publisher: "key", Quarantine: "why", LastError: "what", Position: 7, GrantedEnv: []string{"TZ"},
-			Previous: []pluginsdk.PluginVersion{{Version: "1"}}, OnFailure: map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed},
-			Granted: []pluginsdk.Capability{pluginsdk.CapState}, Settings: got.Settings, State: got.State, UpdatedAt: got.UpdatedAt,
-			Problem: got.Problem, Generation: 1,
+		got := must[ledger.Plugin](t)(s.Plugin(ctx, "web"))
+		want := ledger.Plugin{
+			PluginInfo: pluginsdk.PluginInfo{
+				Name: "web", SHA256: "2", Version: "2", Manifest: pluginsdk.Manifest{Name: "web", Version: "2"},
+				Origin: pluginsdk.OriginStore, Publisher: "key", Quarantine: "why", LastError: "what", Position: 7, GrantedEnv: []string{"TZ"},
+				OnFailure: map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed},
+				Granted:   []pluginsdk.Capability{pluginsdk.CapState}, State: got.State, UpdatedAt: got.UpdatedAt, Problem: got.Problem,
+			},
+			Path: "/new", Previous: []ledger.PluginVersion{{Version: "1"}}, Settings: got.Settings, Generation: 1, GrantsVersion: 4,
 		}
 		same(t, want, got)
 		if got.Problem == "" || string(got.Settings) != `{"a":1}` {
@@ -100,7 +103,7 @@ func TestAnEditIsWholeOrNothing(t *testing.T) {
 		if entry.Who != "ann" || entry.Action != "plugin.test" || entry.Target != "web" || entry.Detail != "all of it" {
 			t.Errorf("noted: %+v", entry)
 		}
-		wantCode(t, s.EditPlugin(ctx, "nope", "ann", "x", func(*pluginsdk.PluginInfo) (string, error) { return "", nil }), pluginsdk.CodeNotFound)
+		wantCode(t, s.EditPlugin(ctx, "nope", "ann", "x", func(*ledger.Plugin) (string, error) { return "", nil }), pluginsdk.CodeNotFound)
 	})
 }
 
@@ -110,11 +113,11 @@ func TestAPluginIsAddedOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
 		register(t, s, "web", 40)
-		check(t, s.AddPlugin(ctx, pluginsdk.PluginInfo{
-			Name: "clock", Path: "/1", Enabled: true, Granted: []pluginsdk.Capability{pluginsdk.CapState},
+		check(t, s.AddPlugin(ctx, ledger.Plugin{
+			PluginInfo: pluginsdk.PluginInfo{Name: "clock", Enabled: true, Granted: []pluginsdk.Capability{pluginsdk.CapState}}, Path: "/1",
 		}, "ann", "plugin.install", "version 1"))
-		wantCode(t, s.AddPlugin(ctx, pluginsdk.PluginInfo{Name: "clock", Path: "/2"}, "bob", "plugin.install", "version 2"), pluginsdk.CodeConflict)
-		got := must[pluginsdk.PluginInfo](t)(s.Plugin(ctx, "clock"))
+		wantCode(t, s.AddPlugin(ctx, ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "clock"}, Path: "/2"}, "bob", "plugin.install", "version 2"), pluginsdk.CodeConflict)
+		got := must[ledger.Plugin](t)(s.Plugin(ctx, "clock"))
 		if got.Path != "/1" || !got.Enabled || len(got.Granted) != 1 || got.Position != 50 || got.State != pluginsdk.PluginDisabled {
 			t.Errorf("added: %+v", got)
 		}

@@ -21,9 +21,11 @@ func byHand(t *testing.T, s *store.Store, statement string) {
 
 func register(t *testing.T, s *store.Store, name string, position int) {
 	t.Helper()
-	check(t, s.RegisterPlugin(context.Background(), pluginsdk.PluginInfo{
-		Name: name, Path: "/old/" + name, SHA256: "old", Enabled: true, Position: position,
-		Granted: []pluginsdk.Capability{pluginsdk.CapState}, Settings: json.RawMessage(`{"a":1}`),
+	check(t, s.RegisterPlugin(context.Background(), ledger.Plugin{
+		PluginInfo: pluginsdk.PluginInfo{
+			Name: name, SHA256: "old", Enabled: true, Position: position, Granted: []pluginsdk.Capability{pluginsdk.CapState},
+		},
+		Path: "/old/" + name, Settings: json.RawMessage(`{"a":1}`),
 	}))
 }
 
@@ -40,15 +42,22 @@ func TestRegisterKeepsTheOperatorsWord(t *testing.T) {
 		check(t, s.SavePluginManifest(ctx, "web", pluginsdk.Manifest{Name: "web", Version: "2"}))
 		check(t, s.SavePluginState(ctx, "web", ledger.PluginSeen{State: pluginsdk.PluginBackoff, LastError: "it ended", Restarts: 3, Serving: "old", Rejected: "older"}))
 		check(t, s.AddPluginFailures(ctx, "web", 2, "a hook failed"))
+		check(t, s.SavePluginChecks(ctx, "web", []pluginsdk.Check{{Name: "disk", State: pluginsdk.CheckWarning}}))
 		check(t, s.AddPluginFailures(ctx, "web", 3, "another hook failed"))
-		check(t, s.RegisterPlugin(ctx, pluginsdk.PluginInfo{Name: "web", Path: "/new/web", SHA256: "new", Enabled: true, Position: 1}))
-		got := must[pluginsdk.PluginInfo](t)(s.Plugin(ctx, "web"))
-		want := pluginsdk.PluginInfo{
-			Name: "web", Path: "/new/web", SHA256: "new", Version: "2", Manifest: pluginsdk.Manifest{Name: "web", Version: "2"},
-			Position: 7, Settings: json.RawMessage(`{"b":2}`), Granted: []pluginsdk.Capability{pluginsdk.CapThreadsRead}, GrantedEnv: []string{"TZ"},
-			OnFailure: map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed},
-			State:     pluginsdk.PluginBackoff, LastError: "another hook failed", Restarts: 3, Failures: 5, UpdatedAt: got.UpdatedAt,
-			Serving: "old", Rejected: "older", Generation: 1,
+		check(t, s.RegisterPlugin(ctx, ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "web", SHA256: "new", Enabled: true, Position: 1}, Path: "/new/web"}))
+		got := must[ledger.Plugin](t)(s.Plugin(ctx, "web"))
+		want := ledger.Plugin{
+			PluginInfo: pluginsdk.PluginInfo{
+				Name: "web", SHA256: "new", Version: "2", Manifest: pluginsdk.Manifest{Name: "web", Version: "2"},
+				Position: 7, Granted: []pluginsdk.Capability{pluginsdk.CapThreadsRead}, GrantedEnv: []string{"TZ"},
+				OnFailure: map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed},
+				State:     pluginsdk.PluginBackoff, LastError: "another hook failed", Restarts: 3, Failures: 5,
+				Checks: []pluginsdk.Check{{Name: "disk", State: pluginsdk.CheckWarning}}, CheckedAt: got.CheckedAt, UpdatedAt: got.UpdatedAt,
+			},
+			Path: "/new/web", Settings: json.RawMessage(`{"b":2}`), Serving: "old", Rejected: "older", Generation: 1,
+		}
+		if got.CheckedAt.IsZero() {
+			t.Error("nobody knows how old a check is")
 		}
 		same(t, want, got)
 	})
@@ -60,7 +69,7 @@ func TestPluginsAreInTheOperatorsOrder(t *testing.T) {
 			register(t, s, name, position)
 		}
 		var names []string
-		for _, p := range must[[]pluginsdk.PluginInfo](t)(s.Plugins(context.Background())) {
+		for _, p := range must[[]ledger.Plugin](t)(s.Plugins(context.Background())) {
 			names = append(names, p.Name)
 		}
 		if want := []string{"last", "activity", "time", "cron", "web"}; !reflect.DeepEqual(names, want) {
@@ -83,12 +92,12 @@ func TestPluginsAreSwitchedByHand(t *testing.T) {
 		}
 		for _, test := range rows {
 			byHand(t, s, "UPDATE plugins SET enabled = "+test.value+" WHERE name = 'web'")
-			if p := must[pluginsdk.PluginInfo](t)(s.Plugin(context.Background(), "web")); p.Enabled != test.want || p.Problem != "" {
+			if p := must[ledger.Plugin](t)(s.Plugin(context.Background(), "web")); p.Enabled != test.want || p.Problem != "" {
 				t.Errorf("enabled = %s: read as %v, problem %q", test.value, p.Enabled, p.Problem)
 			}
 		}
 		check(t, s.SetPluginEnabled(context.Background(), "web", true))
-		if p := must[pluginsdk.PluginInfo](t)(s.Plugin(context.Background(), "web")); !p.Enabled || p.State != pluginsdk.PluginDisabled {
+		if p := must[ledger.Plugin](t)(s.Plugin(context.Background(), "web")); !p.Enabled || p.State != pluginsdk.PluginDisabled {
 			t.Errorf("got %+v", p)
 		}
 	})
@@ -115,7 +124,7 @@ func TestBrokenPluginRow(t *testing.T) {
 			register(t, s, "bad", 1)
 			byHand(t, s, "UPDATE plugins SET "+set+" WHERE name = 'bad'")
 			found := 0
-			for _, p := range must[[]pluginsdk.PluginInfo](t)(s.Plugins(ctx)) {
+			for _, p := range must[[]ledger.Plugin](t)(s.Plugins(ctx)) {
 				found++
 				if p.Name == "bad" && !strings.Contains(p.Problem, names) {
 					t.Errorf("SET %s: problem %q does not name %s", set, p.Problem, names)
@@ -148,25 +157,25 @@ func TestState(t *testing.T) {
 		ctx := context.Background()
 		wantCode(t, second(s.GetState(ctx, "a", "k")), pluginsdk.CodeNotFound)
 		binary := []byte{0, 1, 255, '\\', 'x'}
-		check(t, s.PutState(ctx, "a", "k", []byte("first")))
-		check(t, s.PutState(ctx, "a", "k", binary))
-		check(t, s.PutState(ctx, "a", "K2", nil))
-		check(t, s.PutState(ctx, "a", "other", []byte("x")))
-		check(t, s.PutState(ctx, "b", "k", []byte("b's")))
-		if got := must[[]byte](t)(s.GetState(ctx, "a", "k")); !reflect.DeepEqual(got, binary) {
+		check(t, put(s, "a", "k", []byte("first")))
+		check(t, put(s, "a", "k", binary))
+		check(t, put(s, "a", "K2", nil))
+		check(t, put(s, "a", "other", []byte("x")))
+		check(t, put(s, "b", "k", []byte("b's")))
+		if got := must[pluginsdk.StateEntry](t)(s.GetState(ctx, "a", "k")).Value; !reflect.DeepEqual(got, binary) {
 			t.Errorf("got %v, want %v", got, binary)
 		}
-		if got := must[[]byte](t)(s.GetState(ctx, "a", "K2")); len(got) != 0 {
+		if got := must[pluginsdk.StateEntry](t)(s.GetState(ctx, "a", "K2")).Value; len(got) != 0 {
 			t.Errorf("got %v, want nothing in it", got)
 		}
-		if got := must[[]string](t)(s.StateKeys(ctx, "a", "")); !reflect.DeepEqual(got, []string{"K2", "k", "other"}) {
+		if got := stateKeys(t, s, "a", ""); !reflect.DeepEqual(got, []string{"K2", "k", "other"}) {
 			t.Errorf("keys %v", got)
 		}
-		if got := must[[]string](t)(s.StateKeys(ctx, "a", "k")); !reflect.DeepEqual(got, []string{"k"}) {
+		if got := stateKeys(t, s, "a", "k"); !reflect.DeepEqual(got, []string{"k"}) {
 			t.Errorf("keys with a prefix %v", got)
 		}
-		check(t, s.DeleteState(ctx, "a", "k"))
-		check(t, s.DeleteState(ctx, "a", "k"))
+		check(t, drop(s, "a", "k"))
+		check(t, drop(s, "a", "k"))
 		wantCode(t, second(s.GetState(ctx, "a", "k")), pluginsdk.CodeNotFound)
 		check(t, second(s.GetState(ctx, "b", "k")))
 	})

@@ -26,7 +26,8 @@ type Pruned struct {
 // for which where holds. $1 in it is the instant before which they are old.
 type pruning struct {
 	table, where, change string
-	text                 bool // its ids are text
+	text                 bool   // its ids are text
+	size                 string // what one of its rows counts for; empty: for nobody
 	count                func(*Pruned) *int64
 }
 
@@ -47,13 +48,13 @@ func prunings(dry bool) []pruning {
 		activity = oldActivity + " AND NOT (d.state = 'delivered' AND d.created_at < $1))"
 	}
 	return []pruning{
-		{"deliveries", "state = 'delivered' AND created_at < $1", "DELETE FROM deliveries", true,
+		{"deliveries", "state = 'delivered' AND created_at < $1", "DELETE FROM deliveries", true, "",
 			func(p *Pruned) *int64 { return &p.Deliveries }},
-		{"messages", activity, "DELETE FROM messages", false,
+		{"messages", activity, "DELETE FROM messages", false, messageSize,
 			func(p *Pruned) *int64 { return &p.Activity }},
-		{"metrics", "created_at < $1", "DELETE FROM metrics", false,
+		{"metrics", "created_at < $1", "DELETE FROM metrics", false, metricSize,
 			func(p *Pruned) *int64 { return &p.Metrics }},
-		{"runs", "finished_at < $1 AND (events IS NOT NULL OR steps IS NOT NULL)", "UPDATE runs SET events = NULL, steps = NULL", true,
+		{"runs", "finished_at < $1 AND (events IS NOT NULL OR steps IS NOT NULL)", "UPDATE runs SET events = NULL, steps = NULL", true, "",
 			func(p *Pruned) *int64 { return &p.Runs }},
 	}
 }
@@ -97,13 +98,30 @@ func (s *Store) prune(ctx context.Context, one pruning, before time.Time, count 
 		statement := one.change + " WHERE " + one.where + " AND id IN (" + parameters(2, len(ids)) + ")"
 		var n int64
 		if err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) (err error) {
-			n, err = tx.run(ctx, statement, args...)
+			n, err = tx.prune(ctx, one, statement, args)
 			return err
 		}); err != nil {
 			return err
 		}
 		*count, last = *count+n, ids[len(ids)-1]
 	}
+}
+
+// prune runs one of the statements of a pruning, and takes what is deleted off what
+// its plugins have stored.
+func (t *tx) prune(ctx context.Context, one pruning, statement string, args []any) (n int64, err error) {
+	if one.size == "" {
+		return t.run(ctx, statement, args...)
+	}
+	rows, err := t.exec.QueryContext(ctx, statement+" RETURNING plugin, "+one.size, args...)
+	if err != nil {
+		return 0, err
+	}
+	sizes := make(storedBytes)
+	if n, err = sizes.note(rows, -1); err != nil {
+		return 0, err
+	}
+	return n, t.countStored(ctx, sizes)
 }
 
 func (s *Store) prunable(ctx context.Context, one pruning, before time.Time, after any) (ids []any, err error) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -25,10 +26,10 @@ func attic(t *testing.T, s *store.Store) (threadID string) {
 	ctx := context.Background()
 	th := newThread(t, s, "a")
 	run := func(id string, state pluginsdk.RunState, finished time.Time) {
-		check(t, s.KeepRun(ctx, pluginsdk.Run{
+		check(t, s.KeepRun(ctx, ledger.Run{Run: pluginsdk.Run{
 			ID: id, ThreadID: th.ID, State: state, QueuedAt: longAgo, FinishedAt: finished,
 			Events: []pluginsdk.StreamEvent{{}}, Steps: []pluginsdk.PipelineStep{{Step: "x"}}, SessionID: "kept",
-		}))
+		}}))
 	}
 	run("over", pluginsdk.RunSucceeded, longAgo)
 	run("over lately", pluginsdk.RunSucceeded, lately)
@@ -63,7 +64,7 @@ func attic(t *testing.T, s *store.Store) (threadID string) {
 	deliver("old", pluginsdk.DeliveryDelivered, row("old, delivered", pluginsdk.MessageStatus, "over", longAgo), longAgo)
 	deliver("kept: dead", pluginsdk.DeliveryDead, row("kept: not delivered", pluginsdk.MessageStatus, "over", longAgo), longAgo)
 	deliver("kept: new", pluginsdk.DeliveryDelivered, row("kept: delivered lately", pluginsdk.MessageStatus, "over", longAgo), lately)
-	check(t, s.RecordMetrics(ctx, []pluginsdk.Metric{{Name: "old", CreatedAt: longAgo}, {Name: "kept", CreatedAt: lately}}))
+	check(t, s.RecordMetrics(ctx, "x", []pluginsdk.NewMetric{{Name: "old", At: longAgo}, {Name: "kept", At: lately}}))
 	check(t, s.Audit(ctx, "operator", "x", "", ""))
 	return th.ID
 }
@@ -121,14 +122,16 @@ func TestPruneKeepsConversations(t *testing.T) {
 func TestPruneInBatches(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
-		metrics := make([]pluginsdk.Metric, 2500)
+		metrics := make([]pluginsdk.NewMetric, 2500)
 		for i := range metrics {
-			metrics[i] = pluginsdk.Metric{Name: "m", CreatedAt: longAgo}
+			metrics[i] = pluginsdk.NewMetric{Name: "m", At: longAgo}
 			if i%2 == 0 {
-				metrics[i].CreatedAt = lately
+				metrics[i].At = lately
 			}
 		}
-		check(t, s.RecordMetrics(ctx, metrics))
+		for call := range slices.Chunk(metrics, 1000) {
+			check(t, s.RecordMetrics(ctx, "x", call))
+		}
 		if got := must[store.Pruned](t)(s.Prune(ctx, pruneBefore, false)); got.Metrics != 1250 {
 			t.Errorf("pruned %+v", got)
 		}

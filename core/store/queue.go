@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
@@ -54,13 +53,18 @@ func (s *Store) Unclaim(ctx context.Context, threadID, owner string) error {
 // failuresMax is how many failed attempts a run remembers.
 const failuresMax = 20
 
-// Retry puts a claimed run back into the queue, not to be claimed before at,
-// and notes why its attempt failed.
-func (s *Store) Retry(ctx context.Context, fence ledger.Fence, runID string, at time.Time, reason string) error {
+// EndAttempt puts a claimed run back into the queue, not to be claimed before
+// end.At, and notes why its attempt failed, with the effects of the hooks that were
+// told.
+func (s *Store) EndAttempt(ctx context.Context, fence ledger.Fence, end ledger.AttemptEnd) error {
+	more, err := s.newAdditions(fence.ThreadID, end.RunID, end.Effects, nil)
+	if err != nil {
+		return err
+	}
 	now := s.now()
-	return wrap("retry run", s.requeue(ctx, fence, runID, func(r *ent.Run, update *ent.RunUpdate) {
-		failures := append(slices.Clone(r.Failures), pluginsdk.Failed{Attempt: r.Attempt, Error: clean(reason), At: now})
-		update.SetNextAttemptAt(instant(at)).SetError(clean(reason)).
+	return wrap("retry run", s.requeue(ctx, fence, end.RunID, more, func(r *ent.Run, update *ent.RunUpdate) {
+		failures := append(slices.Clone(r.Failures), pluginsdk.Failed{Attempt: r.Attempt, Error: clean(end.Reason), At: now})
+		update.SetNextAttemptAt(instant(end.At)).SetError(clean(end.Reason)).
 			SetFailures(failures[max(0, len(failures)-failuresMax):])
 	}))
 }
@@ -68,12 +72,12 @@ func (s *Store) Retry(ctx context.Context, fence ledger.Fence, runID string, at 
 // Release puts a claimed run back into the queue as if this attempt had not
 // been made: the daemon is stopping.
 func (s *Store) Release(ctx context.Context, fence ledger.Fence, runID string) error {
-	return wrap("release run", s.requeue(ctx, fence, runID, func(_ *ent.Run, update *ent.RunUpdate) {
+	return wrap("release run", s.requeue(ctx, fence, runID, additions{}, func(_ *ent.Run, update *ent.RunUpdate) {
 		update.ClearNextAttemptAt().AddAttempt(-1)
 	}))
 }
 
-func (s *Store) requeue(ctx context.Context, fence ledger.Fence, runID string, set func(*ent.Run, *ent.RunUpdate)) error {
+func (s *Store) requeue(ctx context.Context, fence ledger.Fence, runID string, more additions, set func(*ent.Run, *ent.RunUpdate)) error {
 	return s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		if err := tx.check(ctx, fence); err != nil {
 			return err
@@ -86,7 +90,11 @@ func (s *Store) requeue(ctx context.Context, fence ledger.Fence, runID string, s
 			SetState(pluginsdk.RunQueued).SetOwner("").ClearLeaseUntil()
 		set(r, update)
 		n, err := update.Save(ctx)
-		return atWork(runID, n, err)
+		if err = atWork(runID, n, err); err != nil {
+			return err
+		}
+		_, _, err = tx.add(ctx, more)
+		return err
 	})
 }
 

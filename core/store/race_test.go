@@ -54,9 +54,7 @@ func TestAbsorbLeavesWhatIsBeingCancelled(t *testing.T) {
 		"UPDATE runs SET state = 'cancelled', finished_at = now() WHERE id = $1 AND state = 'queued'", two.RunID)))
 	absorbed := make(chan []pluginsdk.Message, 1)
 	go func() {
-		messages, err := s.Absorb(ctx, c.Fence, c.Run.ID)
-		check(t, err)
-		absorbed <- messages
+		absorbed <- absorb(t, s, c)
 	}()
 	blocked()
 	check(t, person.Commit())

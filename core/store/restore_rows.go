@@ -35,7 +35,7 @@ func (l loader) catalog() catalog { return catalog{l.conn, l.dialect} }
 
 // bystanders are tables that the first start of a daemon fills. Their rows do
 // not make an installation one that is in use.
-var bystanders = []string{"plugins", "plugin_states", "plugin_usages", "audit_entries", "metrics"}
+var bystanders = []string{"plugins", "plugin_states", "plugin_usages", "plugin_bytes", "audit_entries", "metrics"}
 
 // checkEmpty refuses a database that anybody has used.
 func (l loader) checkEmpty(ctx context.Context) error {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -148,7 +149,7 @@ func TestRestoreRefusesAnInstallationInUse(t *testing.T) {
 		s := storetest.OpenConfig(t, config)
 		check(t, second(s.EnsurePrimary(ctx))) // the daemon was started once: that is not use
 		check(t, s.Audit(ctx, "operator", "plugin.enable", "time", ""))
-		check(t, s.KeepPlugin(ctx, pluginsdk.PluginInfo{Name: "time"}))
+		check(t, s.KeepPlugin(ctx, ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "time"}}))
 
 		lease := must[*store.Lease](t)(s.Lock(ctx, "a daemon"))
 		_, err := store.RestoreBackup(ctx, config, restoration(config, file))

@@ -26,19 +26,30 @@ func (s *Store) Run(ctx context.Context, id string) (pluginsdk.Run, error) {
 	return runOf(row), nil
 }
 
-// Runs returns the selected runs, oldest first. Their Events are left out:
-// those of a hundred runs are megabytes. Run has them.
+// Runs returns the selected runs, oldest first unless q.Newest is set. Their Events
+// are left out: those of a hundred runs are megabytes. Run has them.
 func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run, error) {
 	query := s.read.Run.Query().Limit(page(q.Limit))
-	if q.ThreadID != "" {
-		query.Where(run.ThreadID(q.ThreadID), afterMessageOf(q.After)).Order(run.ByMessageID())
-	} else {
-		query.Where(run.IDGT(q.After)).Order(run.ByID())
+	var order []entsql.OrderTermOption
+	if q.Newest {
+		order = append(order, entsql.OrderDesc())
+	}
+	switch {
+	case q.ThreadID != "":
+		query.Where(run.ThreadID(q.ThreadID), afterMessageOf(q.After, q.Newest)).Order(run.ByMessageID(order...))
+	case q.Newest && q.After != "":
+		query.Where(run.IDLT(q.After)).Order(run.ByID(order...))
+	default:
+		query.Where(run.IDGT(q.After)).Order(run.ByID(order...))
+	}
+	if q.CauseRunID != "" {
+		// Said twice: the index has no runs that nothing caused.
+		query.Where(run.CauseRunID(q.CauseRunID), run.CauseRunIDNEQ(""))
 	}
 	if len(q.States) > 0 {
 		query.Where(run.StateIn(q.States...))
 	}
-	columns := slices.DeleteFunc(slices.Clone(run.Columns), func(name string) bool { return name == run.FieldEvents })
+	columns := slices.DeleteFunc(slices.Clone(run.Columns), func(name string) bool { return name == run.FieldEvents || name == run.FieldCommands })
 	rows, err := query.Select(columns...).All(ctx)
 	if err != nil {
 		return nil, wrap("list runs", err)
@@ -46,12 +57,18 @@ func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run
 	return all(rows, runOf), nil
 }
 
-// afterMessageOf selects the runs whose messages come after that of a run. The
-// runs of a thread are found in the order of their messages: an index has it.
-func afterMessageOf(runID string) predicate.Run {
+// afterMessageOf selects the runs whose messages come after that of a run, or
+// before it when the newest come first. The runs of a thread are found in the order
+// of their messages: an index has it.
+func afterMessageOf(runID string, newest bool) predicate.Run {
 	return func(s *entsql.Selector) {
-		if runID != "" {
-			first := entsql.Select(run.FieldMessageID).From(entsql.Table(run.Table)).Where(entsql.EQ(run.FieldID, runID))
+		if runID == "" {
+			return
+		}
+		first := entsql.Select(run.FieldMessageID).From(entsql.Table(run.Table)).Where(entsql.EQ(run.FieldID, runID))
+		if newest {
+			s.Where(entsql.LT(s.C(run.FieldMessageID), first))
+		} else {
 			s.Where(entsql.GT(s.C(run.FieldMessageID), first))
 		}
 	}

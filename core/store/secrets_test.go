@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -60,7 +61,7 @@ func TestSettingsAndSecretsAreChangedTogether(t *testing.T) {
 			return "", second
 		}))
 		wantSecrets(t, s, "mail", second)
-		row := must[pluginsdk.PluginInfo](t)(s.Plugin(t.Context(), "mail"))
+		row := must[ledger.Plugin](t)(s.Plugin(t.Context(), "mail"))
 		if row.Settings != nil || row.SettingsRevision != 2 {
 			t.Errorf("row %s, revision %d", row.Settings, row.SettingsRevision)
 		}
@@ -95,7 +96,7 @@ func TestAChangeThatFailsChangesNothing(t *testing.T) {
 		}), pluginsdk.CodeInvalid)
 		wantCode(t, edit(t, s, "mail", func(string, map[string][]byte) (string, map[string][]byte) { return `[]`, nil }), pluginsdk.CodeInvalid)
 		wantCode(t, edit(t, s, "none", func(string, map[string][]byte) (string, map[string][]byte) { return `{}`, nil }), pluginsdk.CodeNotFound)
-		row := must[pluginsdk.PluginInfo](t)(s.Plugin(t.Context(), "mail"))
+		row := must[ledger.Plugin](t)(s.Plugin(t.Context(), "mail"))
 		if string(row.Settings) != `{"a":1}` || row.SettingsRevision != 0 {
 			t.Errorf("row %s, revision %d", row.Settings, row.SettingsRevision)
 		}
@@ -126,7 +127,7 @@ func TestChangesOfSettingsFollowEachOther(t *testing.T) {
 			})
 		}
 		all.Wait()
-		row := must[pluginsdk.PluginInfo](t)(s.Plugin(t.Context(), "mail"))
+		row := must[ledger.Plugin](t)(s.Plugin(t.Context(), "mail"))
 		values := map[string]int{}
 		check(t, json.Unmarshal(row.Settings, &values))
 		sealed := must[map[string][]byte](t)(s.PluginSecrets(t.Context(), "mail"))

@@ -4,106 +4,162 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"slices"
-	"strings"
+	"fmt"
+	"unicode/utf8"
 
+	"entgo.io/ent/dialect"
+
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// GetState returns the value of a plugin's key, or CodeNotFound.
-func (s *Store) GetState(ctx context.Context, plugin, key string) ([]byte, error) {
+// statePage is how many bytes of keys and values one page of a plugin's state has
+// at most, but for a page of one entry.
+const statePage = 8 << 20
+
+// GetState returns a plugin's key, or CodeNotFound.
+func (s *Store) GetState(ctx context.Context, plugin, key string) (pluginsdk.StateEntry, error) {
 	row, err := s.read.PluginState.Query().
 		Where(pluginstate.Plugin(plugin), pluginstate.Key(clean(key))).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "%s has no state under the key %q", plugin, key)
+		return pluginsdk.StateEntry{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "%s has no state under the key %q", plugin, key)
 	}
 	if err != nil {
-		return nil, wrap("read plugin state", err)
+		return pluginsdk.StateEntry{}, wrap("read plugin state", err)
 	}
-	return row.Value, nil
+	return stateEntryOf(row), nil
 }
 
-// PutState sets the value of a plugin's key. CodeExhausted: it would
-// make the plugin keep more than MaxStateKeys or MaxStateBytes.
-func (s *Store) PutState(ctx context.Context, plugin, key string, value []byte) error {
+// WriteState sets or deletes a plugin's key and returns its revision; 0 when it is
+// gone. CodeConflict: the key is not as the condition says. CodeExhausted: it would
+// make the plugin keep more than MaxStateKeys or MaxStateBytes. To delete an absent
+// key is no error.
+func (s *Store) WriteState(ctx context.Context, w ledger.StateWrite) (revision int64, err error) {
 	id, err := newID()
 	if err != nil {
+		return 0, err
+	}
+	if w.Value == nil {
+		w.Value = []byte{}
+	}
+	w.Key = clean(w.Key)
+	err = s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) (err error) {
+		revision, err = s.writeState(ctx, tx, id, w)
 		return err
-	}
-	if value == nil {
-		value = []byte{}
-	}
-	key = clean(key)
-	now := s.now()
-	err = s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
-		used, err := tx.usageOf(ctx, plugin)
-		if err != nil {
-			return err
-		}
-		var old int64
-		err = tx.row(ctx, "SELECT LENGTH(value) FROM plugin_states WHERE plugin = $1 AND key = $2", []any{plugin, key}, &old)
-		more := usage{bytes: int64(len(value)) - old}
-		if errors.Is(err, sql.ErrNoRows) {
-			more, err = usage{keys: 1, bytes: int64(len(key) + len(value))}, nil
-		}
-		if err == nil {
-			err = used.mayGrow(plugin, more)
-		}
-		if err == nil {
-			err = tx.PluginState.Create().SetID(id).SetPlugin(plugin).SetKey(key).SetValue(value).SetUpdatedAt(now).
-				OnConflictColumns(pluginstate.FieldPlugin, pluginstate.FieldKey).
-				Update(func(u *ent.PluginStateUpsert) { u.SetValue(value).SetUpdatedAt(now) }).Exec(ctx)
-		}
-		if err != nil {
-			return err
-		}
-		return tx.setUsage(ctx, plugin, used.plus(more))
 	})
-	return wrap("write plugin state", err)
+	return revision, wrap("write plugin state", err)
 }
 
-// DeleteState removes a plugin's key; an absent one is no error.
-func (s *Store) DeleteState(ctx context.Context, plugin, key string) error {
-	key = clean(key)
-	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
-		used, err := tx.usageOf(ctx, plugin)
-		if err != nil {
-			return err
-		}
-		var size int64
-		err = tx.row(ctx, "DELETE FROM plugin_states WHERE plugin = $1 AND key = $2 RETURNING LENGTH(value)", []any{plugin, key}, &size)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return tx.setUsage(ctx, plugin, used.plus(usage{keys: -1, bytes: -size - int64(len(key))}))
-	})
-	return wrap("delete plugin state", err)
-}
-
-// StateKeys returns a plugin's keys that begin with prefix, sorted bytewise.
-func (s *Store) StateKeys(ctx context.Context, plugin, prefix string) ([]string, error) {
-	rows, err := s.read.PluginState.Query().Where(pluginstate.Plugin(plugin)).
-		Select(pluginstate.FieldKey).Strings(ctx)
+func (s *Store) writeState(ctx context.Context, tx *tx, id string, w ledger.StateWrite) (int64, error) {
+	used, err := tx.usageOf(ctx, w.Plugin)
 	if err != nil {
-		return nil, wrap("list plugin state", err)
+		return 0, err
 	}
-	return sortedWithPrefix(rows, clean(prefix)), nil
+	var size, revision int64
+	err = tx.row(ctx, "SELECT LENGTH(value), revision FROM plugin_states WHERE plugin = $1 AND key = $2", []any{w.Plugin, w.Key}, &size, &revision)
+	absent := errors.Is(err, sql.ErrNoRows)
+	if err != nil && !absent {
+		return 0, err
+	}
+	if w.If != nil && w.If.Revision != revision {
+		return 0, pluginsdk.Errorf(pluginsdk.CodeConflict, "the key %q is %s, not %s", w.Key, revisionName(revision), revisionName(w.If.Revision))
+	}
+	var more usage
+	switch {
+	case w.Delete && absent:
+		return 0, nil
+	case w.Delete:
+		if _, err := tx.run(ctx, "DELETE FROM plugin_states WHERE plugin = $1 AND key = $2", w.Plugin, w.Key); err != nil {
+			return 0, err
+		}
+		more = usage{keys: -1, bytes: -size - int64(len(w.Key))}
+		return 0, tx.setUsage(ctx, w.Plugin, used.plus(more))
+	case absent:
+		more = usage{keys: 1, bytes: int64(len(w.Key) + len(w.Value))}
+	default:
+		more = usage{bytes: int64(len(w.Value)) - size}
+	}
+	if err := used.mayGrow(w.Plugin, more); err != nil {
+		return 0, err
+	}
+	// Of all of the plugin's, so that a key that was deleted does not begin anew.
+	used.revision = max(used.revision, revision) + 1
+	now := s.now()
+	err = tx.PluginState.Create().SetID(id).SetPlugin(w.Plugin).SetKey(w.Key).SetValue(w.Value).SetRevision(used.revision).SetUpdatedAt(now).
+		OnConflictColumns(pluginstate.FieldPlugin, pluginstate.FieldKey).
+		Update(func(u *ent.PluginStateUpsert) { u.SetValue(w.Value).SetRevision(used.revision).SetUpdatedAt(now) }).Exec(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return used.revision, tx.setUsage(ctx, w.Plugin, used.plus(more))
 }
 
-// sortedWithPrefix selects here, because the databases' collations and LIKE
-// differ about case.
-func sortedWithPrefix(keys []string, prefix string) []string {
-	out := []string{}
+func revisionName(revision int64) string {
+	if revision == 0 {
+		return "absent"
+	}
+	return fmt.Sprintf("of revision %d", revision)
+}
+
+// ListState returns a page of a plugin's entries by key, sorted bytewise: at most
+// 8 MiB of them, or one.
+func (s *Store) ListState(ctx context.Context, plugin string, q pluginsdk.ListStateRequest) (pluginsdk.ListStateResponse, error) {
+	out, err := s.stateKeys(ctx, plugin, q)
+	if err != nil || q.KeysOnly || len(out.Entries) == 0 {
+		return out, wrap("list plugin state", err)
+	}
+	keys := make([]string, len(out.Entries))
+	for i, entry := range out.Entries {
+		keys[i] = entry.Key
+	}
+	rows, err := s.read.PluginState.Query().Where(pluginstate.Plugin(plugin), pluginstate.KeyIn(keys...)).All(ctx)
+	if err != nil {
+		return pluginsdk.ListStateResponse{}, wrap("list plugin state", err)
+	}
+	byKey := make(map[string]*ent.PluginState, len(rows))
+	for _, row := range rows {
+		byKey[row.Key] = row
+	}
+	out.Entries = out.Entries[:0]
 	for _, key := range keys {
-		if strings.HasPrefix(key, prefix) {
-			out = append(out, key)
+		if row := byKey[key]; row != nil { // it may have been deleted meanwhile
+			out.Entries = append(out.Entries, stateEntryOf(row))
 		}
 	}
-	slices.Sort(out)
-	return out
+	return out, nil
+}
+
+// stateKeys is ListState without the values. The databases' own order of text, and
+// their LIKE, differ.
+func (s *Store) stateKeys(ctx context.Context, plugin string, q pluginsdk.ListStateRequest) (out pluginsdk.ListStateResponse, err error) {
+	key := "key"
+	if s.Dialect() == dialect.Postgres {
+		key = `key COLLATE "C"`
+	}
+	limit := page(q.Limit)
+	rows, err := s.back.reader().QueryContext(ctx, fmt.Sprintf(`SELECT key, revision, LENGTH(value) FROM plugin_states
+		WHERE plugin = $1 AND %[1]s > $2 AND SUBSTR(key, 1, $3) = $4 ORDER BY %[1]s LIMIT $5`, key),
+		plugin, clean(q.After), utf8.RuneCountInString(clean(q.Prefix)), clean(q.Prefix), limit+1)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for size := 0; rows.Next(); {
+		var entry pluginsdk.StateEntry
+		var length int
+		if err := rows.Scan(&entry.Key, &entry.Revision, &length); err != nil {
+			return out, err
+		}
+		if !q.KeysOnly {
+			size += len(entry.Key) + length
+		}
+		if n := len(out.Entries); n == limit || n > 0 && size > statePage {
+			out.More = true
+			break
+		}
+		out.Entries = append(out.Entries, entry)
+	}
+	return out, rows.Err()
 }

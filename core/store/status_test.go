@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -108,7 +109,7 @@ func TestIntegrityOfMergedRuns(t *testing.T) {
 		ctx := context.Background()
 		th := newThread(t, s, "a")
 		keep := func(id string, state pluginsdk.RunState, into string) {
-			run := filled[pluginsdk.Run](t)
+			run := filled[ledger.Run](t)
 			run.ID, run.ThreadID, run.State, run.MergedInto = id, th.ID, state, into
 			run.MessageID = accept(t, s, th.ID, "q").MessageID
 			check(t, s.KeepRun(ctx, run))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"entgo.io/ent/dialect"
@@ -50,6 +51,8 @@ type Store struct {
 	write  writer
 	read   *ent.Client
 	reads  *reads // nil where the database's driver does as well by itself
+
+	carrier atomic.Pointer[Carrier]
 }
 
 // Open opens the database, as config.Schema says. Whoever only looks makes

@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
-	"slices"
 	"strings"
 
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -25,16 +27,33 @@ func (s *Store) Task(ctx context.Context, id string) (pluginsdk.Task, error) {
 	return taskOf(row), nil
 }
 
-// Tasks returns the selected tasks, oldest first.
+// Tasks returns the selected tasks, oldest first unless q.Newest is set.
 func (s *Store) Tasks(ctx context.Context, q pluginsdk.TaskQuery) ([]pluginsdk.Task, error) {
-	query := s.read.Task.Query().Order(task.ByID()).Limit(page(q.Limit))
+	query := s.read.Task.Query().Limit(page(q.Limit))
+	if q.Newest {
+		query.Order(task.ByID(entsql.OrderDesc()))
+	} else {
+		query.Order(task.ByID())
+	}
+	if q.Plugin != "" {
+		query.Where(task.Plugin(q.Plugin))
+	}
 	if q.ParentThreadID != "" {
 		query.Where(task.ParentThreadID(q.ParentThreadID))
+	}
+	if q.ParentTaskID != "" {
+		query.Where(task.ParentTaskID(q.ParentTaskID))
+	}
+	if q.ThreadID != "" {
+		query.Where(task.ThreadID(q.ThreadID))
 	}
 	if len(q.Statuses) > 0 {
 		query.Where(task.StatusIn(q.Statuses...))
 	}
-	if q.After != "" {
+	switch {
+	case q.After != "" && q.Newest:
+		query.Where(task.IDLT(q.After))
+	case q.After != "":
 		query.Where(task.IDGT(q.After))
 	}
 	rows, err := query.All(ctx)
@@ -44,11 +63,12 @@ func (s *Store) Tasks(ctx context.Context, q pluginsdk.TaskQuery) ([]pluginsdk.T
 	return all(rows, taskOf), nil
 }
 
-// CreateTask makes a task and its thread (source task, the task's id as its
-// source id). A known key returns the first task with created false, or
-// CodeConflict when it was another one. An empty key is never known.
-func (s *Store) CreateTask(ctx context.Context, key string, n pluginsdk.NewTask) (t pluginsdk.Task, created bool, err error) {
-	t, th, err := s.newTask(clean(key), n)
+// CreateTask makes a task of a plugin (empty: the core) and its thread (source task,
+// the task's id as its source id). A key that the plugin has used returns the first
+// task with created false, or CodeConflict when it was another one. An empty key is
+// never known.
+func (s *Store) CreateTask(ctx context.Context, plugin, key string, n pluginsdk.NewTask) (t pluginsdk.Task, created bool, err error) {
+	t, th, err := s.newTask(plugin, clean(key), n)
 	if err != nil {
 		return pluginsdk.Task{}, false, err
 	}
@@ -61,7 +81,7 @@ func (s *Store) CreateTask(ctx context.Context, key string, n pluginsdk.NewTask)
 		if err := tx.below(ctx, &t); err != nil {
 			return err
 		}
-		if err := insertThread(tx.Thread, th).Exec(ctx); err != nil {
+		if err := insertThread(tx.Thread, ledger.Thread{Thread: th}).Exec(ctx); err != nil {
 			return err
 		}
 		return insertTask(tx.Task, t).Exec(ctx)
@@ -74,7 +94,7 @@ func (s *Store) CreateTask(ctx context.Context, key string, n pluginsdk.NewTask)
 }
 
 // newTask fills in what a task and its thread start with.
-func (s *Store) newTask(key string, n pluginsdk.NewTask) (t pluginsdk.Task, th pluginsdk.Thread, err error) {
+func (s *Store) newTask(plugin, key string, n pluginsdk.NewTask) (t pluginsdk.Task, th pluginsdk.Thread, err error) {
 	if strings.TrimSpace(n.Prompt) == "" {
 		return t, th, pluginsdk.Errorf(pluginsdk.CodeInvalid, "prompt: a task needs one")
 	}
@@ -84,15 +104,16 @@ func (s *Store) newTask(key string, n pluginsdk.NewTask) (t pluginsdk.Task, th p
 	}
 	th, err = s.newThread(pluginsdk.NewThread{
 		Source: "task", SourceID: id, Kind: pluginsdk.ThreadTask, Name: taskName(n),
-		ParentThreadID: n.ParentThreadID, Model: n.Model,
+		ParentThreadID: n.ParentThreadID, Model: n.Model, PermissionMode: n.PermissionMode, Cwd: n.Cwd,
 	})
 	if err != nil {
 		return t, th, err
 	}
 	t = pluginsdk.Task{
-		ID: id, ThreadID: th.ID, ParentThreadID: n.ParentThreadID, ParentTaskID: n.ParentTaskID, Key: key,
+		ID: id, ThreadID: th.ID, ParentThreadID: n.ParentThreadID, ParentTaskID: n.ParentTaskID, Plugin: plugin, Key: key,
 		Status: pluginsdk.TaskPending, OriginalMessage: clean(n.OriginalMessage), Prompt: clean(n.Prompt),
-		Model: clean(n.Model), MaxIterations: n.MaxIterations, MaxValidationIterations: n.MaxValidationIterations,
+		Model: th.Model, PermissionMode: th.PermissionMode, AllowedTools: n.AllowedTools, Cwd: th.Cwd, Labels: n.Labels,
+		RequestedBy: clean(n.RequestedBy), Wake: n.Wake, MaxIterations: n.MaxIterations, MaxValidationIterations: n.MaxValidationIterations,
 		CostCapUSD: n.CostCapUSD, CreatedAt: th.CreatedAt,
 	}
 	if t.MaxIterations <= 0 {
@@ -139,54 +160,16 @@ func (t *tx) below(ctx context.Context, child *pluginsdk.Task) error {
 	return err
 }
 
-// taskByKey finds the first task with t's key and checks that it is the same.
+// taskByKey finds the first task of the plugin's with t's key and checks that it is the same.
 func (s *Store) taskByKey(ctx context.Context, t pluginsdk.Task) (pluginsdk.Task, error) {
-	row, err := s.read.Task.Query().Where(task.Key(t.Key)).Only(ctx)
+	row, err := s.read.Task.Query().Where(task.Plugin(t.Plugin), task.Key(t.Key)).Only(ctx)
 	if err != nil {
 		return pluginsdk.Task{}, err
 	}
 	first := taskOf(row)
 	if first.ParentThreadID != t.ParentThreadID || first.ParentTaskID != t.ParentTaskID ||
-		first.OriginalMessage != t.OriginalMessage || first.Prompt != t.Prompt || first.Model != t.Model {
+		first.OriginalMessage != t.OriginalMessage || first.Prompt != t.Prompt || first.Model != t.Model || first.PermissionMode != t.PermissionMode {
 		return pluginsdk.Task{}, pluginsdk.Errorf(pluginsdk.CodeConflict, "key %q was used before for another task", t.Key)
 	}
 	return first, nil
 }
-
-// UpdateTask changes the fields of a task that are set, and returns it. A task
-// that ends gets its CompletedAt, one that goes on after all loses it.
-func (s *Store) UpdateTask(ctx context.Context, id string, p pluginsdk.TaskPatch) (pluginsdk.Task, error) {
-	if p.Status != nil && !slices.Contains(taskStatuses, *p.Status) {
-		return pluginsdk.Task{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "status: a task cannot be %q", *p.Status)
-	}
-	now := s.now()
-	var out pluginsdk.Task
-	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		update := tx.Task.UpdateOneID(id).SetNillableStatus(p.Status).
-			SetNillableCurrentIteration(p.CurrentIteration).SetNillableValidationIterations(p.ValidationIterations).
-			SetNillableResult(cleaned(p.Result)).SetNillableFeedback(cleaned(p.Feedback))
-		if p.Status != nil {
-			if slices.Contains(endedTask, *p.Status) {
-				update.SetCompletedAt(now)
-			} else {
-				update.ClearCompletedAt()
-			}
-		}
-		row, err := update.Save(ctx)
-		if ent.IsNotFound(err) {
-			return notFound("task", id)
-		}
-		if err == nil {
-			out = taskOf(row)
-		}
-		return err
-	})
-	return out, wrap("update task", err)
-}
-
-var (
-	endedTask    = []pluginsdk.TaskStatus{pluginsdk.TaskCompleted, pluginsdk.TaskFailed, pluginsdk.TaskCancelled}
-	taskStatuses = append([]pluginsdk.TaskStatus{
-		pluginsdk.TaskPending, pluginsdk.TaskRunning, pluginsdk.TaskEvaluating, pluginsdk.TaskWaiting,
-	}, endedTask...)
-)

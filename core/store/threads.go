@@ -1,12 +1,16 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/thread"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -20,12 +24,25 @@ func (s *Store) Thread(ctx context.Context, id string) (pluginsdk.Thread, error)
 	if err != nil {
 		return pluginsdk.Thread{}, wrap("read thread", err)
 	}
-	return threadOf(row), nil
+	return toldThreadOf(row), nil
 }
 
-// Threads returns the selected threads, oldest first.
+// Threads returns the selected threads in the order that is asked for.
 func (s *Store) Threads(ctx context.Context, q pluginsdk.ThreadQuery) ([]pluginsdk.Thread, error) {
-	query := s.read.Thread.Query().Order(thread.ByID()).Limit(page(q.Limit))
+	query := s.read.Thread.Query().Limit(page(q.Limit))
+	switch q.Order {
+	case "", pluginsdk.OldestFirst:
+		query.Order(thread.ByID()).Where(thread.IDGT(q.After))
+	case pluginsdk.NewestFirst:
+		query.Order(thread.ByID(entsql.OrderDesc()))
+		if q.After != "" {
+			query.Where(thread.IDLT(q.After))
+		}
+	case pluginsdk.ActivityFirst:
+		query.Order(thread.ByLastActivity(entsql.OrderDesc()), thread.ByID(entsql.OrderDesc())).Where(lessActiveThan(q.After))
+	default:
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "order: %q is not one of oldest, newest, activity", q.Order)
+	}
 	if q.Source != "" {
 		query.Where(thread.Source(q.Source))
 	}
@@ -38,14 +55,60 @@ func (s *Store) Threads(ctx context.Context, q pluginsdk.ThreadQuery) ([]plugins
 	if q.Status != "" {
 		query.Where(thread.StatusEQ(q.Status))
 	}
-	if q.After != "" {
-		query.Where(thread.IDGT(q.After))
+	if q.ParentThreadID != "" {
+		query.Where(thread.ParentThreadID(q.ParentThreadID))
 	}
 	rows, err := query.All(ctx)
 	if err != nil {
 		return nil, wrap("list threads", err)
 	}
-	return all(rows, threadOf), nil
+	threads := all(rows, toldThreadOf)
+	if q.Unread {
+		err = s.countUnread(ctx, threads)
+	}
+	return threads, wrap("count what is unread", err)
+}
+
+// lessActiveThan selects the threads that come after one in the order of their
+// activity.
+func lessActiveThan(id string) predicate.Thread {
+	return func(s *entsql.Selector) {
+		if id != "" {
+			s.Where(entsql.P(func(b *entsql.Builder) {
+				b.WriteString("(threads.last_activity, threads.id) < (SELECT o.last_activity, o.id FROM threads AS o WHERE o.id = ").Arg(id).WriteString(")")
+			}))
+		}
+	}
+}
+
+// countUnread fills in Unread. No more than 100 rows are looked at for a thread,
+// all of them in the index that holds nothing else.
+func (s *Store) countUnread(ctx context.Context, threads []pluginsdk.Thread) (err error) {
+	if len(threads) == 0 {
+		return nil
+	}
+	ids := make([]any, len(threads))
+	at := make(map[string]int, len(threads))
+	for i, one := range threads {
+		ids[i], at[one.ID] = one.ID, i
+	}
+	rows, err := s.back.reader().QueryContext(ctx, `SELECT t.id, (SELECT COUNT(*) FROM (
+			SELECT 1 FROM messages AS m WHERE m.thread_id = t.id AND m.id > t.last_read_message_id
+			AND m.role <> 'user' AND m.kind IN ('text', 'notification') LIMIT 100) AS unread)
+		FROM threads AS t WHERE t.id IN (`+parameters(1, len(ids))+`)`, ids...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var id string
+		var n int
+		if err := rows.Scan(&id, &n); err != nil {
+			return err
+		}
+		threads[at[id]].Unread = n
+	}
+	return rows.Err()
 }
 
 // CreateThread makes a thread. When its source and source id are known, it
@@ -68,7 +131,10 @@ func (s *Store) insertThreadOnce(ctx context.Context, t pluginsdk.Thread) (plugi
 				return err
 			}
 		}
-		return insertThread(tx.Thread, t).Exec(ctx)
+		if err := tx.checkTarget(ctx, t.ReportTo); err != nil {
+			return err
+		}
+		return insertThread(tx.Thread, ledger.Thread{Thread: t}).Exec(ctx)
 	})
 	if duplicate(err) { // somebody was faster
 		found, err := s.threadBySource(ctx, t.Source, t.SourceID)
@@ -82,7 +148,7 @@ func (s *Store) threadBySource(ctx context.Context, source, sourceID string) (pl
 	if err != nil {
 		return pluginsdk.Thread{}, err
 	}
-	return threadOf(row), nil
+	return toldThreadOf(row), nil
 }
 
 // newThread fills in what a thread starts with.
@@ -99,7 +165,12 @@ func (s *Store) newThread(n pluginsdk.NewThread) (pluginsdk.Thread, error) {
 	case !slices.Contains([]pluginsdk.ThreadKind{pluginsdk.ThreadGeneral, pluginsdk.ThreadTask, pluginsdk.ThreadCron}, n.Kind):
 		return pluginsdk.Thread{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "kind: %q is not one of general, task, cron", n.Kind)
 	}
-	if err := errors.Join(checkBusyMode(n.BusyMode), checkCwd(n.Cwd)); err != nil {
+	if err := cmp.Or(
+		checkBusyMode(n.BusyMode), checkCwd(n.Cwd), ledger.CheckPermissionMode(n.PermissionMode), checkTarget(n.ReportTo),
+		checkLengths(length{"source", n.Source, sourceMax}, length{"sourceId", n.SourceID, sourceIDMax}, length{"name", n.Name, nameMax},
+			length{"model", n.Model, wordMax}, length{"effort", n.Effort, wordMax}, length{"cwd", n.Cwd, cwdMax},
+			length{"instructions", n.Instructions, instructionsMax}),
+	); err != nil {
 		return pluginsdk.Thread{}, err
 	}
 	id, err := newID()
@@ -108,34 +179,9 @@ func (s *Store) newThread(n pluginsdk.NewThread) (pluginsdk.Thread, error) {
 	}
 	now := s.now()
 	return pluginsdk.Thread{
-		ID: id, Source: clean(n.Source), SourceID: clean(n.SourceID), ReportTo: clean(n.ReportTo), Name: clean(n.Name),
+		ID: id, Source: clean(n.Source), SourceID: clean(n.SourceID), ReportTo: n.ReportTo, Name: clean(n.Name),
 		Kind: n.Kind, ParentThreadID: n.ParentThreadID, Status: pluginsdk.ThreadActive,
-		Model: clean(n.Model), Effort: clean(n.Effort), PermissionMode: clean(n.PermissionMode), Cwd: clean(n.Cwd),
+		Model: clean(n.Model), Effort: clean(n.Effort), PermissionMode: n.PermissionMode, Cwd: clean(n.Cwd),
 		Instructions: clean(n.Instructions), BusyMode: n.BusyMode, LastActivity: now, CreatedAt: now,
 	}, nil
-}
-
-func checkBusyMode(mode pluginsdk.BusyMode) error {
-	switch mode {
-	case pluginsdk.BusyQueue, pluginsdk.BusySteer, pluginsdk.BusyCollect, pluginsdk.BusyInterrupt:
-		return nil
-	}
-	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "busyMode: %q is not one of queue, steer, collect, interrupt", mode)
-}
-
-// checkCwd refuses a working directory that would depend on where the daemon was
-// started. Whether it exists is found out when a session begins in it.
-func checkCwd(dir string) error {
-	if dir != "" && !filepath.IsAbs(dir) {
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "cwd: %q is not an absolute path", dir)
-	}
-	return nil
-}
-
-func checkThreadStatus(status pluginsdk.ThreadStatus) error {
-	switch status {
-	case pluginsdk.ThreadActive, pluginsdk.ThreadIdle, pluginsdk.ThreadArchived:
-		return nil
-	}
-	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "status: %q is not one of active, idle, archived", status)
 }

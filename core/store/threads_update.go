@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -13,27 +14,21 @@ import (
 
 // UpdateThread changes the fields of a thread that are set, and returns it.
 func (s *Store) UpdateThread(ctx context.Context, id string, p pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
-	if p.Status != nil {
-		if err := checkThreadStatus(*p.Status); err != nil {
-			return pluginsdk.Thread{}, err
-		}
-	}
-	if p.BusyMode != nil {
-		if err := checkBusyMode(*p.BusyMode); err != nil {
-			return pluginsdk.Thread{}, err
-		}
-	}
-	if p.Cwd != nil {
-		if err := checkCwd(*p.Cwd); err != nil {
-			return pluginsdk.Thread{}, err
-		}
+	if err := checkPatch(p); err != nil {
+		return pluginsdk.Thread{}, err
 	}
 	var out pluginsdk.Thread
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		row, err := tx.Thread.UpdateOneID(id).
-			SetNillableName(cleaned(p.Name)).SetNillableReportTo(cleaned(p.ReportTo)).SetNillableStatus(p.Status).
+		update := tx.Thread.UpdateOneID(id)
+		if p.ReportTo != nil {
+			if err := tx.checkTarget(ctx, *p.ReportTo); err != nil {
+				return err
+			}
+			update.SetReportTo(p.ReportTo.String())
+		}
+		row, err := update.SetNillableName(cleaned(p.Name)).SetNillableStatus(p.Status).
 			SetNillableModel(cleaned(p.Model)).SetNillableEffort(cleaned(p.Effort)).
-			SetNillablePermissionMode(cleaned(p.PermissionMode)).SetNillableCwd(cleaned(p.Cwd)).
+			SetNillablePermissionMode(p.PermissionMode).SetNillableCwd(cleaned(p.Cwd)).
 			SetNillableInstructions(cleaned(p.Instructions)).SetNillableBusyMode(p.BusyMode).
 			SetNillableLastReadMessageID(p.LastReadMessageID).Save(ctx)
 		if ent.IsNotFound(err) {
@@ -42,10 +37,29 @@ func (s *Store) UpdateThread(ctx context.Context, id string, p pluginsdk.ThreadP
 		if err != nil {
 			return err
 		}
-		out = threadOf(row)
+		out = toldThreadOf(row)
 		return nil
 	})
 	return out, wrap("update thread", err)
+}
+
+// checkPatch checks the fields that are set.
+func checkPatch(p pluginsdk.ThreadPatch) error {
+	checks := []error{
+		checkLengths(length{"name", orEmpty(p.Name), nameMax}, length{"model", orEmpty(p.Model), wordMax}, length{"effort", orEmpty(p.Effort), wordMax},
+			length{"cwd", orEmpty(p.Cwd), cwdMax}, length{"instructions", orEmpty(p.Instructions), instructionsMax}),
+		checkCwd(orEmpty(p.Cwd)), ledger.CheckPermissionMode(orEmpty(p.PermissionMode)),
+	}
+	if p.Status != nil {
+		checks = append(checks, checkThreadStatus(*p.Status))
+	}
+	if p.BusyMode != nil {
+		checks = append(checks, checkBusyMode(*p.BusyMode))
+	}
+	if p.ReportTo != nil {
+		checks = append(checks, checkTarget(*p.ReportTo))
+	}
+	return cmp.Or(checks...)
 }
 
 func cleaned(text *string) *string {

@@ -93,6 +93,18 @@ func (f PluginFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, erro
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PluginMutation", m)
 }
 
+// The PluginBytesFunc type is an adapter to allow the use of ordinary
+// function as PluginBytes mutator.
+type PluginBytesFunc func(context.Context, *ent.PluginBytesMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f PluginBytesFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.PluginBytesMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PluginBytesMutation", m)
+}
+
 // The PluginSecretFunc type is an adapter to allow the use of ordinary
 // function as PluginSecret mutator.
 type PluginSecretFunc func(context.Context, *ent.PluginSecretMutation) (ent.Value, error)

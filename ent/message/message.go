@@ -19,6 +19,8 @@ const (
 	FieldKind = "kind"
 	// FieldSource holds the string denoting the source field in the database.
 	FieldSource = "source"
+	// FieldPlugin holds the string denoting the plugin field in the database.
+	FieldPlugin = "plugin"
 	// FieldAuthor holds the string denoting the author field in the database.
 	FieldAuthor = "author"
 	// FieldContent holds the string denoting the content field in the database.
@@ -46,6 +48,7 @@ var Columns = []string{
 	FieldRole,
 	FieldKind,
 	FieldSource,
+	FieldPlugin,
 	FieldAuthor,
 	FieldContent,
 	FieldModel,
@@ -67,6 +70,8 @@ func ValidColumn(column string) bool {
 }
 
 var (
+	// DefaultPlugin holds the default value on creation for the "plugin" field.
+	DefaultPlugin string
 	// DefaultAuthor holds the default value on creation for the "author" field.
 	DefaultAuthor string
 	// DefaultModel holds the default value on creation for the "model" field.
@@ -101,6 +106,11 @@ func ByKind(opts ...sql.OrderTermOption) OrderOption {
 // BySource orders the results by the source field.
 func BySource(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSource, opts...).ToFunc()
+}
+
+// ByPlugin orders the results by the plugin field.
+func ByPlugin(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPlugin, opts...).ToFunc()
 }
 
 // ByAuthor orders the results by the author field.

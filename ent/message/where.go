@@ -77,6 +77,11 @@ func Source(v string) predicate.Message {
 	return predicate.Message(sql.FieldEQ(FieldSource, v))
 }
 
+// Plugin applies equality check predicate on the "plugin" field. It's identical to PluginEQ.
+func Plugin(v string) predicate.Message {
+	return predicate.Message(sql.FieldEQ(FieldPlugin, v))
+}
+
 // Author applies equality check predicate on the "author" field. It's identical to AuthorEQ.
 func Author(v string) predicate.Message {
 	return predicate.Message(sql.FieldEQ(FieldAuthor, v))
@@ -403,6 +408,71 @@ func SourceEqualFold(v string) predicate.Message {
 // SourceContainsFold applies the ContainsFold predicate on the "source" field.
 func SourceContainsFold(v string) predicate.Message {
 	return predicate.Message(sql.FieldContainsFold(FieldSource, v))
+}
+
+// PluginEQ applies the EQ predicate on the "plugin" field.
+func PluginEQ(v string) predicate.Message {
+	return predicate.Message(sql.FieldEQ(FieldPlugin, v))
+}
+
+// PluginNEQ applies the NEQ predicate on the "plugin" field.
+func PluginNEQ(v string) predicate.Message {
+	return predicate.Message(sql.FieldNEQ(FieldPlugin, v))
+}
+
+// PluginIn applies the In predicate on the "plugin" field.
+func PluginIn(vs ...string) predicate.Message {
+	return predicate.Message(sql.FieldIn(FieldPlugin, vs...))
+}
+
+// PluginNotIn applies the NotIn predicate on the "plugin" field.
+func PluginNotIn(vs ...string) predicate.Message {
+	return predicate.Message(sql.FieldNotIn(FieldPlugin, vs...))
+}
+
+// PluginGT applies the GT predicate on the "plugin" field.
+func PluginGT(v string) predicate.Message {
+	return predicate.Message(sql.FieldGT(FieldPlugin, v))
+}
+
+// PluginGTE applies the GTE predicate on the "plugin" field.
+func PluginGTE(v string) predicate.Message {
+	return predicate.Message(sql.FieldGTE(FieldPlugin, v))
+}
+
+// PluginLT applies the LT predicate on the "plugin" field.
+func PluginLT(v string) predicate.Message {
+	return predicate.Message(sql.FieldLT(FieldPlugin, v))
+}
+
+// PluginLTE applies the LTE predicate on the "plugin" field.
+func PluginLTE(v string) predicate.Message {
+	return predicate.Message(sql.FieldLTE(FieldPlugin, v))
+}
+
+// PluginContains applies the Contains predicate on the "plugin" field.
+func PluginContains(v string) predicate.Message {
+	return predicate.Message(sql.FieldContains(FieldPlugin, v))
+}
+
+// PluginHasPrefix applies the HasPrefix predicate on the "plugin" field.
+func PluginHasPrefix(v string) predicate.Message {
+	return predicate.Message(sql.FieldHasPrefix(FieldPlugin, v))
+}
+
+// PluginHasSuffix applies the HasSuffix predicate on the "plugin" field.
+func PluginHasSuffix(v string) predicate.Message {
+	return predicate.Message(sql.FieldHasSuffix(FieldPlugin, v))
+}
+
+// PluginEqualFold applies the EqualFold predicate on the "plugin" field.
+func PluginEqualFold(v string) predicate.Message {
+	return predicate.Message(sql.FieldEqualFold(FieldPlugin, v))
+}
+
+// PluginContainsFold applies the ContainsFold predicate on the "plugin" field.
+func PluginContainsFold(v string) predicate.Message {
+	return predicate.Message(sql.FieldContainsFold(FieldPlugin, v))
 }
 
 // AuthorEQ applies the EQ predicate on the "author" field.

@@ -11,6 +11,10 @@ const (
 	Label = "metric"
 	// FieldID holds the string denoting the id field in the database.
 	FieldID = "id"
+	// FieldPlugin holds the string denoting the plugin field in the database.
+	FieldPlugin = "plugin"
+	// FieldKey holds the string denoting the key field in the database.
+	FieldKey = "key"
 	// FieldName holds the string denoting the name field in the database.
 	FieldName = "name"
 	// FieldValue holds the string denoting the value field in the database.
@@ -28,6 +32,8 @@ const (
 // Columns holds all SQL columns for metric fields.
 var Columns = []string{
 	FieldID,
+	FieldPlugin,
+	FieldKey,
 	FieldName,
 	FieldValue,
 	FieldTags,
@@ -46,6 +52,8 @@ func ValidColumn(column string) bool {
 }
 
 var (
+	// DefaultPlugin holds the default value on creation for the "plugin" field.
+	DefaultPlugin string
 	// DefaultThreadID holds the default value on creation for the "thread_id" field.
 	DefaultThreadID string
 )
@@ -56,6 +64,16 @@ type OrderOption func(*sql.Selector)
 // ByID orders the results by the id field.
 func ByID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldID, opts...).ToFunc()
+}
+
+// ByPlugin orders the results by the plugin field.
+func ByPlugin(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPlugin, opts...).ToFunc()
+}
+
+// ByKey orders the results by the key field.
+func ByKey(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldKey, opts...).ToFunc()
 }
 
 // ByName orders the results by the name field.

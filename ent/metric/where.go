@@ -54,6 +54,16 @@ func IDLTE(id int64) predicate.Metric {
 	return predicate.Metric(sql.FieldLTE(FieldID, id))
 }
 
+// Plugin applies equality check predicate on the "plugin" field. It's identical to PluginEQ.
+func Plugin(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldEQ(FieldPlugin, v))
+}
+
+// Key applies equality check predicate on the "key" field. It's identical to KeyEQ.
+func Key(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldEQ(FieldKey, v))
+}
+
 // Name applies equality check predicate on the "name" field. It's identical to NameEQ.
 func Name(v string) predicate.Metric {
 	return predicate.Metric(sql.FieldEQ(FieldName, v))
@@ -72,6 +82,146 @@ func ThreadID(v string) predicate.Metric {
 // CreatedAt applies equality check predicate on the "created_at" field. It's identical to CreatedAtEQ.
 func CreatedAt(v time.Time) predicate.Metric {
 	return predicate.Metric(sql.FieldEQ(FieldCreatedAt, v))
+}
+
+// PluginEQ applies the EQ predicate on the "plugin" field.
+func PluginEQ(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldEQ(FieldPlugin, v))
+}
+
+// PluginNEQ applies the NEQ predicate on the "plugin" field.
+func PluginNEQ(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldNEQ(FieldPlugin, v))
+}
+
+// PluginIn applies the In predicate on the "plugin" field.
+func PluginIn(vs ...string) predicate.Metric {
+	return predicate.Metric(sql.FieldIn(FieldPlugin, vs...))
+}
+
+// PluginNotIn applies the NotIn predicate on the "plugin" field.
+func PluginNotIn(vs ...string) predicate.Metric {
+	return predicate.Metric(sql.FieldNotIn(FieldPlugin, vs...))
+}
+
+// PluginGT applies the GT predicate on the "plugin" field.
+func PluginGT(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldGT(FieldPlugin, v))
+}
+
+// PluginGTE applies the GTE predicate on the "plugin" field.
+func PluginGTE(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldGTE(FieldPlugin, v))
+}
+
+// PluginLT applies the LT predicate on the "plugin" field.
+func PluginLT(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldLT(FieldPlugin, v))
+}
+
+// PluginLTE applies the LTE predicate on the "plugin" field.
+func PluginLTE(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldLTE(FieldPlugin, v))
+}
+
+// PluginContains applies the Contains predicate on the "plugin" field.
+func PluginContains(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldContains(FieldPlugin, v))
+}
+
+// PluginHasPrefix applies the HasPrefix predicate on the "plugin" field.
+func PluginHasPrefix(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldHasPrefix(FieldPlugin, v))
+}
+
+// PluginHasSuffix applies the HasSuffix predicate on the "plugin" field.
+func PluginHasSuffix(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldHasSuffix(FieldPlugin, v))
+}
+
+// PluginEqualFold applies the EqualFold predicate on the "plugin" field.
+func PluginEqualFold(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldEqualFold(FieldPlugin, v))
+}
+
+// PluginContainsFold applies the ContainsFold predicate on the "plugin" field.
+func PluginContainsFold(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldContainsFold(FieldPlugin, v))
+}
+
+// KeyEQ applies the EQ predicate on the "key" field.
+func KeyEQ(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldEQ(FieldKey, v))
+}
+
+// KeyNEQ applies the NEQ predicate on the "key" field.
+func KeyNEQ(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldNEQ(FieldKey, v))
+}
+
+// KeyIn applies the In predicate on the "key" field.
+func KeyIn(vs ...string) predicate.Metric {
+	return predicate.Metric(sql.FieldIn(FieldKey, vs...))
+}
+
+// KeyNotIn applies the NotIn predicate on the "key" field.
+func KeyNotIn(vs ...string) predicate.Metric {
+	return predicate.Metric(sql.FieldNotIn(FieldKey, vs...))
+}
+
+// KeyGT applies the GT predicate on the "key" field.
+func KeyGT(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldGT(FieldKey, v))
+}
+
+// KeyGTE applies the GTE predicate on the "key" field.
+func KeyGTE(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldGTE(FieldKey, v))
+}
+
+// KeyLT applies the LT predicate on the "key" field.
+func KeyLT(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldLT(FieldKey, v))
+}
+
+// KeyLTE applies the LTE predicate on the "key" field.
+func KeyLTE(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldLTE(FieldKey, v))
+}
+
+// KeyContains applies the Contains predicate on the "key" field.
+func KeyContains(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldContains(FieldKey, v))
+}
+
+// KeyHasPrefix applies the HasPrefix predicate on the "key" field.
+func KeyHasPrefix(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldHasPrefix(FieldKey, v))
+}
+
+// KeyHasSuffix applies the HasSuffix predicate on the "key" field.
+func KeyHasSuffix(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldHasSuffix(FieldKey, v))
+}
+
+// KeyIsNil applies the IsNil predicate on the "key" field.
+func KeyIsNil() predicate.Metric {
+	return predicate.Metric(sql.FieldIsNull(FieldKey))
+}
+
+// KeyNotNil applies the NotNil predicate on the "key" field.
+func KeyNotNil() predicate.Metric {
+	return predicate.Metric(sql.FieldNotNull(FieldKey))
+}
+
+// KeyEqualFold applies the EqualFold predicate on the "key" field.
+func KeyEqualFold(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldEqualFold(FieldKey, v))
+}
+
+// KeyContainsFold applies the ContainsFold predicate on the "key" field.
+func KeyContainsFold(v string) predicate.Metric {
+	return predicate.Metric(sql.FieldContainsFold(FieldKey, v))
 }
 
 // NameEQ applies the EQ predicate on the "name" field.

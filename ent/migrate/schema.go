@@ -3,6 +3,7 @@
 package migrate
 
 import (
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/dialect/sql/schema"
 	"entgo.io/ent/schema/field"
 )
@@ -126,6 +127,7 @@ var (
 		{Name: "role", Type: field.TypeString},
 		{Name: "kind", Type: field.TypeString},
 		{Name: "source", Type: field.TypeString},
+		{Name: "plugin", Type: field.TypeString, Default: ""},
 		{Name: "author", Type: field.TypeString, Default: ""},
 		{Name: "content", Type: field.TypeString, Size: 2147483647},
 		{Name: "model", Type: field.TypeString, Default: ""},
@@ -149,18 +151,28 @@ var (
 			{
 				Name:    "message_run_id",
 				Unique:  false,
-				Columns: []*schema.Column{MessagesColumns[10]},
+				Columns: []*schema.Column{MessagesColumns[11]},
 			},
 			{
 				Name:    "message_thread_id_key",
 				Unique:  true,
-				Columns: []*schema.Column{MessagesColumns[1], MessagesColumns[11]},
+				Columns: []*schema.Column{MessagesColumns[1], MessagesColumns[12]},
+			},
+			{
+				Name:    "message_unread",
+				Unique:  false,
+				Columns: []*schema.Column{MessagesColumns[1], MessagesColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "role <> 'user' AND kind IN ('text', 'notification')",
+				},
 			},
 		},
 	}
 	// MetricsColumns holds the columns for the "metrics" table.
 	MetricsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "plugin", Type: field.TypeString, Default: ""},
+		{Name: "key", Type: field.TypeString, Nullable: true},
 		{Name: "name", Type: field.TypeString},
 		{Name: "value", Type: field.TypeFloat64},
 		{Name: "tags", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
@@ -176,7 +188,12 @@ var (
 			{
 				Name:    "metric_name_created_at",
 				Unique:  false,
-				Columns: []*schema.Column{MetricsColumns[1], MetricsColumns[5]},
+				Columns: []*schema.Column{MetricsColumns[3], MetricsColumns[7]},
+			},
+			{
+				Name:    "metric_plugin_key",
+				Unique:  true,
+				Columns: []*schema.Column{MetricsColumns[1], MetricsColumns[2]},
 			},
 		},
 	}
@@ -202,13 +219,16 @@ var (
 		{Name: "granted_env", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "limits", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "quarantine", Type: field.TypeString, Size: 2147483647, Default: ""},
-		{Name: "ledger", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "figures", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "checks", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "checked_at", Type: field.TypeTime, Nullable: true},
 		{Name: "attach", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "settings_revision", Type: field.TypeInt64, Default: 0},
 		{Name: "generation", Type: field.TypeInt64, Default: 0},
 		{Name: "settled", Type: field.TypeInt64, Default: 0},
 		{Name: "serving", Type: field.TypeString, Default: ""},
 		{Name: "rejected", Type: field.TypeString, Default: ""},
+		{Name: "grants_version", Type: field.TypeInt, Default: 0},
 		{Name: "updated_at", Type: field.TypeTime, Nullable: true},
 	}
 	// PluginsTable holds the schema information for the "plugins" table.
@@ -216,6 +236,25 @@ var (
 		Name:       "plugins",
 		Columns:    PluginsColumns,
 		PrimaryKey: []*schema.Column{PluginsColumns[0]},
+	}
+	// PluginBytesColumns holds the columns for the "plugin_bytes" table.
+	PluginBytesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString},
+		{Name: "plugin", Type: field.TypeString},
+		{Name: "bytes", Type: field.TypeInt64, Default: 0},
+	}
+	// PluginBytesTable holds the schema information for the "plugin_bytes" table.
+	PluginBytesTable = &schema.Table{
+		Name:       "plugin_bytes",
+		Columns:    PluginBytesColumns,
+		PrimaryKey: []*schema.Column{PluginBytesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "pluginbytes_plugin",
+				Unique:  false,
+				Columns: []*schema.Column{PluginBytesColumns[1]},
+			},
+		},
 	}
 	// PluginSecretsColumns holds the columns for the "plugin_secrets" table.
 	PluginSecretsColumns = []*schema.Column{
@@ -244,6 +283,7 @@ var (
 		{Name: "plugin", Type: field.TypeString},
 		{Name: "key", Type: field.TypeString},
 		{Name: "value", Type: field.TypeBytes},
+		{Name: "revision", Type: field.TypeInt64, Default: 1},
 		{Name: "updated_at", Type: field.TypeTime},
 	}
 	// PluginStatesTable holds the schema information for the "plugin_states" table.
@@ -264,6 +304,7 @@ var (
 		{Name: "plugin", Type: field.TypeString},
 		{Name: "state_keys", Type: field.TypeInt64, Default: 0},
 		{Name: "state_bytes", Type: field.TypeInt64, Default: 0},
+		{Name: "state_revision", Type: field.TypeInt64, Default: 0},
 	}
 	// PluginUsagesTable holds the schema information for the "plugin_usages" table.
 	PluginUsagesTable = &schema.Table{
@@ -293,6 +334,7 @@ var (
 		{Name: "result", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "events", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "steps", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "commands", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "outcomes", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "failures", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "error", Type: field.TypeString, Size: 2147483647, Default: ""},
@@ -317,7 +359,7 @@ var (
 			{
 				Name:    "run_source_key",
 				Unique:  true,
-				Columns: []*schema.Column{RunsColumns[31], RunsColumns[32]},
+				Columns: []*schema.Column{RunsColumns[32], RunsColumns[33]},
 			},
 			{
 				Name:    "run_thread_id_message_id",
@@ -329,6 +371,14 @@ var (
 				Unique:  false,
 				Columns: []*schema.Column{RunsColumns[4], RunsColumns[1], RunsColumns[2]},
 			},
+			{
+				Name:    "run_cause_run_id",
+				Unique:  false,
+				Columns: []*schema.Column{RunsColumns[7]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "cause_run_id <> ''",
+				},
+			},
 		},
 	}
 	// TasksColumns holds the columns for the "tasks" table.
@@ -338,18 +388,30 @@ var (
 		{Name: "parent_thread_id", Type: field.TypeString, Default: ""},
 		{Name: "parent_task_id", Type: field.TypeString, Default: ""},
 		{Name: "depth", Type: field.TypeInt, Default: 0},
+		{Name: "plugin", Type: field.TypeString, Default: ""},
 		{Name: "key", Type: field.TypeString, Nullable: true},
 		{Name: "status", Type: field.TypeString, Default: "pending"},
 		{Name: "original_message", Type: field.TypeString, Size: 2147483647},
 		{Name: "prompt", Type: field.TypeString, Size: 2147483647},
 		{Name: "model", Type: field.TypeString, Default: ""},
+		{Name: "permission_mode", Type: field.TypeString, Default: ""},
+		{Name: "allowed_tools", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "cwd", Type: field.TypeString, Default: ""},
+		{Name: "context", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "labels", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "requested_by", Type: field.TypeString, Default: ""},
+		{Name: "wake", Type: field.TypeBool, Default: false},
 		{Name: "current_iteration", Type: field.TypeInt, Default: 0},
 		{Name: "max_iterations", Type: field.TypeInt, Default: 5},
 		{Name: "validation_iterations", Type: field.TypeInt, Default: 0},
 		{Name: "max_validation_iterations", Type: field.TypeInt, Default: 3},
 		{Name: "cost_cap_usd", Type: field.TypeFloat64, Default: 5},
+		{Name: "cost_usd", Type: field.TypeFloat64, Default: 0},
+		{Name: "marks", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "result", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "feedback", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "error", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "epoch", Type: field.TypeInt64, Default: 0},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "completed_at", Type: field.TypeTime, Nullable: true},
 	}
@@ -360,19 +422,29 @@ var (
 		PrimaryKey: []*schema.Column{TasksColumns[0]},
 		Indexes: []*schema.Index{
 			{
-				Name:    "task_key",
+				Name:    "task_plugin_key",
 				Unique:  true,
-				Columns: []*schema.Column{TasksColumns[5]},
+				Columns: []*schema.Column{TasksColumns[5], TasksColumns[6]},
 			},
 			{
 				Name:    "task_status_id",
 				Unique:  false,
-				Columns: []*schema.Column{TasksColumns[6], TasksColumns[0]},
+				Columns: []*schema.Column{TasksColumns[7], TasksColumns[0]},
 			},
 			{
 				Name:    "task_parent_thread_id_id",
 				Unique:  false,
 				Columns: []*schema.Column{TasksColumns[2], TasksColumns[0]},
+			},
+			{
+				Name:    "task_parent_task_id",
+				Unique:  false,
+				Columns: []*schema.Column{TasksColumns[3]},
+			},
+			{
+				Name:    "task_thread_id",
+				Unique:  false,
+				Columns: []*schema.Column{TasksColumns[1]},
 			},
 		},
 	}
@@ -422,6 +494,7 @@ var (
 		MessagesTable,
 		MetricsTable,
 		PluginsTable,
+		PluginBytesTable,
 		PluginSecretsTable,
 		PluginStatesTable,
 		PluginUsagesTable,
@@ -432,4 +505,7 @@ var (
 )
 
 func init() {
+	PluginBytesTable.Annotation = &entsql.Annotation{
+		Table: "plugin_bytes",
+	}
 }

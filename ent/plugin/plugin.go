@@ -51,8 +51,12 @@ const (
 	FieldLimits = "limits"
 	// FieldQuarantine holds the string denoting the quarantine field in the database.
 	FieldQuarantine = "quarantine"
-	// FieldLedger holds the string denoting the ledger field in the database.
-	FieldLedger = "ledger"
+	// FieldFigures holds the string denoting the figures field in the database.
+	FieldFigures = "figures"
+	// FieldChecks holds the string denoting the checks field in the database.
+	FieldChecks = "checks"
+	// FieldCheckedAt holds the string denoting the checked_at field in the database.
+	FieldCheckedAt = "checked_at"
 	// FieldAttach holds the string denoting the attach field in the database.
 	FieldAttach = "attach"
 	// FieldSettingsRevision holds the string denoting the settings_revision field in the database.
@@ -65,6 +69,8 @@ const (
 	FieldServing = "serving"
 	// FieldRejected holds the string denoting the rejected field in the database.
 	FieldRejected = "rejected"
+	// FieldGrantsVersion holds the string denoting the grants_version field in the database.
+	FieldGrantsVersion = "grants_version"
 	// FieldUpdatedAt holds the string denoting the updated_at field in the database.
 	FieldUpdatedAt = "updated_at"
 	// Table holds the table name of the plugin in the database.
@@ -93,13 +99,16 @@ var Columns = []string{
 	FieldGrantedEnv,
 	FieldLimits,
 	FieldQuarantine,
-	FieldLedger,
+	FieldFigures,
+	FieldChecks,
+	FieldCheckedAt,
 	FieldAttach,
 	FieldSettingsRevision,
 	FieldGeneration,
 	FieldSettled,
 	FieldServing,
 	FieldRejected,
+	FieldGrantsVersion,
 	FieldUpdatedAt,
 }
 
@@ -150,6 +159,8 @@ var (
 	DefaultServing string
 	// DefaultRejected holds the default value on creation for the "rejected" field.
 	DefaultRejected string
+	// DefaultGrantsVersion holds the default value on creation for the "grants_version" field.
+	DefaultGrantsVersion int
 )
 
 // OrderOption defines the ordering options for the Plugin queries.
@@ -220,6 +231,11 @@ func ByQuarantine(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldQuarantine, opts...).ToFunc()
 }
 
+// ByCheckedAt orders the results by the checked_at field.
+func ByCheckedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCheckedAt, opts...).ToFunc()
+}
+
 // ByAttach orders the results by the attach field.
 func ByAttach(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldAttach, opts...).ToFunc()
@@ -248,6 +264,11 @@ func ByServing(opts ...sql.OrderTermOption) OrderOption {
 // ByRejected orders the results by the rejected field.
 func ByRejected(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldRejected, opts...).ToFunc()
+}
+
+// ByGrantsVersion orders the results by the grants_version field.
+func ByGrantsVersion(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldGrantsVersion, opts...).ToFunc()
 }
 
 // ByUpdatedAt orders the results by the updated_at field.

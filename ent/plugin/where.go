@@ -128,6 +128,11 @@ func Quarantine(v string) predicate.Plugin {
 	return predicate.Plugin(sql.FieldEQ(FieldQuarantine, v))
 }
 
+// CheckedAt applies equality check predicate on the "checked_at" field. It's identical to CheckedAtEQ.
+func CheckedAt(v time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldCheckedAt, v))
+}
+
 // Attach applies equality check predicate on the "attach" field. It's identical to AttachEQ.
 func Attach(v string) predicate.Plugin {
 	return predicate.Plugin(sql.FieldEQ(FieldAttach, v))
@@ -156,6 +161,11 @@ func Serving(v string) predicate.Plugin {
 // Rejected applies equality check predicate on the "rejected" field. It's identical to RejectedEQ.
 func Rejected(v string) predicate.Plugin {
 	return predicate.Plugin(sql.FieldEQ(FieldRejected, v))
+}
+
+// GrantsVersion applies equality check predicate on the "grants_version" field. It's identical to GrantsVersionEQ.
+func GrantsVersion(v int) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldGrantsVersion, v))
 }
 
 // UpdatedAt applies equality check predicate on the "updated_at" field. It's identical to UpdatedAtEQ.
@@ -951,14 +961,74 @@ func QuarantineContainsFold(v string) predicate.Plugin {
 	return predicate.Plugin(sql.FieldContainsFold(FieldQuarantine, v))
 }
 
-// LedgerIsNil applies the IsNil predicate on the "ledger" field.
-func LedgerIsNil() predicate.Plugin {
-	return predicate.Plugin(sql.FieldIsNull(FieldLedger))
+// FiguresIsNil applies the IsNil predicate on the "figures" field.
+func FiguresIsNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldIsNull(FieldFigures))
 }
 
-// LedgerNotNil applies the NotNil predicate on the "ledger" field.
-func LedgerNotNil() predicate.Plugin {
-	return predicate.Plugin(sql.FieldNotNull(FieldLedger))
+// FiguresNotNil applies the NotNil predicate on the "figures" field.
+func FiguresNotNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotNull(FieldFigures))
+}
+
+// ChecksIsNil applies the IsNil predicate on the "checks" field.
+func ChecksIsNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldIsNull(FieldChecks))
+}
+
+// ChecksNotNil applies the NotNil predicate on the "checks" field.
+func ChecksNotNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotNull(FieldChecks))
+}
+
+// CheckedAtEQ applies the EQ predicate on the "checked_at" field.
+func CheckedAtEQ(v time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldCheckedAt, v))
+}
+
+// CheckedAtNEQ applies the NEQ predicate on the "checked_at" field.
+func CheckedAtNEQ(v time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNEQ(FieldCheckedAt, v))
+}
+
+// CheckedAtIn applies the In predicate on the "checked_at" field.
+func CheckedAtIn(vs ...time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldIn(FieldCheckedAt, vs...))
+}
+
+// CheckedAtNotIn applies the NotIn predicate on the "checked_at" field.
+func CheckedAtNotIn(vs ...time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotIn(FieldCheckedAt, vs...))
+}
+
+// CheckedAtGT applies the GT predicate on the "checked_at" field.
+func CheckedAtGT(v time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGT(FieldCheckedAt, v))
+}
+
+// CheckedAtGTE applies the GTE predicate on the "checked_at" field.
+func CheckedAtGTE(v time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGTE(FieldCheckedAt, v))
+}
+
+// CheckedAtLT applies the LT predicate on the "checked_at" field.
+func CheckedAtLT(v time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLT(FieldCheckedAt, v))
+}
+
+// CheckedAtLTE applies the LTE predicate on the "checked_at" field.
+func CheckedAtLTE(v time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLTE(FieldCheckedAt, v))
+}
+
+// CheckedAtIsNil applies the IsNil predicate on the "checked_at" field.
+func CheckedAtIsNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldIsNull(FieldCheckedAt))
+}
+
+// CheckedAtNotNil applies the NotNil predicate on the "checked_at" field.
+func CheckedAtNotNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotNull(FieldCheckedAt))
 }
 
 // AttachEQ applies the EQ predicate on the "attach" field.
@@ -1274,6 +1344,46 @@ func RejectedEqualFold(v string) predicate.Plugin {
 // RejectedContainsFold applies the ContainsFold predicate on the "rejected" field.
 func RejectedContainsFold(v string) predicate.Plugin {
 	return predicate.Plugin(sql.FieldContainsFold(FieldRejected, v))
+}
+
+// GrantsVersionEQ applies the EQ predicate on the "grants_version" field.
+func GrantsVersionEQ(v int) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldGrantsVersion, v))
+}
+
+// GrantsVersionNEQ applies the NEQ predicate on the "grants_version" field.
+func GrantsVersionNEQ(v int) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNEQ(FieldGrantsVersion, v))
+}
+
+// GrantsVersionIn applies the In predicate on the "grants_version" field.
+func GrantsVersionIn(vs ...int) predicate.Plugin {
+	return predicate.Plugin(sql.FieldIn(FieldGrantsVersion, vs...))
+}
+
+// GrantsVersionNotIn applies the NotIn predicate on the "grants_version" field.
+func GrantsVersionNotIn(vs ...int) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotIn(FieldGrantsVersion, vs...))
+}
+
+// GrantsVersionGT applies the GT predicate on the "grants_version" field.
+func GrantsVersionGT(v int) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGT(FieldGrantsVersion, v))
+}
+
+// GrantsVersionGTE applies the GTE predicate on the "grants_version" field.
+func GrantsVersionGTE(v int) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGTE(FieldGrantsVersion, v))
+}
+
+// GrantsVersionLT applies the LT predicate on the "grants_version" field.
+func GrantsVersionLT(v int) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLT(FieldGrantsVersion, v))
+}
+
+// GrantsVersionLTE applies the LTE predicate on the "grants_version" field.
+func GrantsVersionLTE(v int) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLTE(FieldGrantsVersion, v))
 }
 
 // UpdatedAtEQ applies the EQ predicate on the "updated_at" field.

@@ -17,6 +17,8 @@ const (
 	FieldKey = "key"
 	// FieldValue holds the string denoting the value field in the database.
 	FieldValue = "value"
+	// FieldRevision holds the string denoting the revision field in the database.
+	FieldRevision = "revision"
 	// FieldUpdatedAt holds the string denoting the updated_at field in the database.
 	FieldUpdatedAt = "updated_at"
 	// Table holds the table name of the pluginstate in the database.
@@ -29,6 +31,7 @@ var Columns = []string{
 	FieldPlugin,
 	FieldKey,
 	FieldValue,
+	FieldRevision,
 	FieldUpdatedAt,
 }
 
@@ -41,6 +44,11 @@ func ValidColumn(column string) bool {
 	}
 	return false
 }
+
+var (
+	// DefaultRevision holds the default value on creation for the "revision" field.
+	DefaultRevision int64
+)
 
 // OrderOption defines the ordering options for the PluginState queries.
 type OrderOption func(*sql.Selector)
@@ -58,6 +66,11 @@ func ByPlugin(opts ...sql.OrderTermOption) OrderOption {
 // ByKey orders the results by the key field.
 func ByKey(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldKey, opts...).ToFunc()
+}
+
+// ByRevision orders the results by the revision field.
+func ByRevision(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRevision, opts...).ToFunc()
 }
 
 // ByUpdatedAt orders the results by the updated_at field.

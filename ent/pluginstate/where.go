@@ -79,6 +79,11 @@ func Value(v []byte) predicate.PluginState {
 	return predicate.PluginState(sql.FieldEQ(FieldValue, v))
 }
 
+// Revision applies equality check predicate on the "revision" field. It's identical to RevisionEQ.
+func Revision(v int64) predicate.PluginState {
+	return predicate.PluginState(sql.FieldEQ(FieldRevision, v))
+}
+
 // UpdatedAt applies equality check predicate on the "updated_at" field. It's identical to UpdatedAtEQ.
 func UpdatedAt(v time.Time) predicate.PluginState {
 	return predicate.PluginState(sql.FieldEQ(FieldUpdatedAt, v))
@@ -252,6 +257,46 @@ func ValueLT(v []byte) predicate.PluginState {
 // ValueLTE applies the LTE predicate on the "value" field.
 func ValueLTE(v []byte) predicate.PluginState {
 	return predicate.PluginState(sql.FieldLTE(FieldValue, v))
+}
+
+// RevisionEQ applies the EQ predicate on the "revision" field.
+func RevisionEQ(v int64) predicate.PluginState {
+	return predicate.PluginState(sql.FieldEQ(FieldRevision, v))
+}
+
+// RevisionNEQ applies the NEQ predicate on the "revision" field.
+func RevisionNEQ(v int64) predicate.PluginState {
+	return predicate.PluginState(sql.FieldNEQ(FieldRevision, v))
+}
+
+// RevisionIn applies the In predicate on the "revision" field.
+func RevisionIn(vs ...int64) predicate.PluginState {
+	return predicate.PluginState(sql.FieldIn(FieldRevision, vs...))
+}
+
+// RevisionNotIn applies the NotIn predicate on the "revision" field.
+func RevisionNotIn(vs ...int64) predicate.PluginState {
+	return predicate.PluginState(sql.FieldNotIn(FieldRevision, vs...))
+}
+
+// RevisionGT applies the GT predicate on the "revision" field.
+func RevisionGT(v int64) predicate.PluginState {
+	return predicate.PluginState(sql.FieldGT(FieldRevision, v))
+}
+
+// RevisionGTE applies the GTE predicate on the "revision" field.
+func RevisionGTE(v int64) predicate.PluginState {
+	return predicate.PluginState(sql.FieldGTE(FieldRevision, v))
+}
+
+// RevisionLT applies the LT predicate on the "revision" field.
+func RevisionLT(v int64) predicate.PluginState {
+	return predicate.PluginState(sql.FieldLT(FieldRevision, v))
+}
+
+// RevisionLTE applies the LTE predicate on the "revision" field.
+func RevisionLTE(v int64) predicate.PluginState {
+	return predicate.PluginState(sql.FieldLTE(FieldRevision, v))
 }
 
 // UpdatedAtEQ applies the EQ predicate on the "updated_at" field.

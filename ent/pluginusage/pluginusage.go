@@ -15,6 +15,8 @@ const (
 	FieldStateKeys = "state_keys"
 	// FieldStateBytes holds the string denoting the state_bytes field in the database.
 	FieldStateBytes = "state_bytes"
+	// FieldStateRevision holds the string denoting the state_revision field in the database.
+	FieldStateRevision = "state_revision"
 	// Table holds the table name of the pluginusage in the database.
 	Table = "plugin_usages"
 )
@@ -24,6 +26,7 @@ var Columns = []string{
 	FieldID,
 	FieldStateKeys,
 	FieldStateBytes,
+	FieldStateRevision,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -41,6 +44,8 @@ var (
 	DefaultStateKeys int64
 	// DefaultStateBytes holds the default value on creation for the "state_bytes" field.
 	DefaultStateBytes int64
+	// DefaultStateRevision holds the default value on creation for the "state_revision" field.
+	DefaultStateRevision int64
 )
 
 // OrderOption defines the ordering options for the PluginUsage queries.
@@ -59,4 +64,9 @@ func ByStateKeys(opts ...sql.OrderTermOption) OrderOption {
 // ByStateBytes orders the results by the state_bytes field.
 func ByStateBytes(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldStateBytes, opts...).ToFunc()
+}
+
+// ByStateRevision orders the results by the state_revision field.
+func ByStateRevision(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldStateRevision, opts...).ToFunc()
 }

@@ -72,6 +72,11 @@ func StateBytes(v int64) predicate.PluginUsage {
 	return predicate.PluginUsage(sql.FieldEQ(FieldStateBytes, v))
 }
 
+// StateRevision applies equality check predicate on the "state_revision" field. It's identical to StateRevisionEQ.
+func StateRevision(v int64) predicate.PluginUsage {
+	return predicate.PluginUsage(sql.FieldEQ(FieldStateRevision, v))
+}
+
 // StateKeysEQ applies the EQ predicate on the "state_keys" field.
 func StateKeysEQ(v int64) predicate.PluginUsage {
 	return predicate.PluginUsage(sql.FieldEQ(FieldStateKeys, v))
@@ -150,6 +155,46 @@ func StateBytesLT(v int64) predicate.PluginUsage {
 // StateBytesLTE applies the LTE predicate on the "state_bytes" field.
 func StateBytesLTE(v int64) predicate.PluginUsage {
 	return predicate.PluginUsage(sql.FieldLTE(FieldStateBytes, v))
+}
+
+// StateRevisionEQ applies the EQ predicate on the "state_revision" field.
+func StateRevisionEQ(v int64) predicate.PluginUsage {
+	return predicate.PluginUsage(sql.FieldEQ(FieldStateRevision, v))
+}
+
+// StateRevisionNEQ applies the NEQ predicate on the "state_revision" field.
+func StateRevisionNEQ(v int64) predicate.PluginUsage {
+	return predicate.PluginUsage(sql.FieldNEQ(FieldStateRevision, v))
+}
+
+// StateRevisionIn applies the In predicate on the "state_revision" field.
+func StateRevisionIn(vs ...int64) predicate.PluginUsage {
+	return predicate.PluginUsage(sql.FieldIn(FieldStateRevision, vs...))
+}
+
+// StateRevisionNotIn applies the NotIn predicate on the "state_revision" field.
+func StateRevisionNotIn(vs ...int64) predicate.PluginUsage {
+	return predicate.PluginUsage(sql.FieldNotIn(FieldStateRevision, vs...))
+}
+
+// StateRevisionGT applies the GT predicate on the "state_revision" field.
+func StateRevisionGT(v int64) predicate.PluginUsage {
+	return predicate.PluginUsage(sql.FieldGT(FieldStateRevision, v))
+}
+
+// StateRevisionGTE applies the GTE predicate on the "state_revision" field.
+func StateRevisionGTE(v int64) predicate.PluginUsage {
+	return predicate.PluginUsage(sql.FieldGTE(FieldStateRevision, v))
+}
+
+// StateRevisionLT applies the LT predicate on the "state_revision" field.
+func StateRevisionLT(v int64) predicate.PluginUsage {
+	return predicate.PluginUsage(sql.FieldLT(FieldStateRevision, v))
+}
+
+// StateRevisionLTE applies the LTE predicate on the "state_revision" field.
+func StateRevisionLTE(v int64) predicate.PluginUsage {
+	return predicate.PluginUsage(sql.FieldLTE(FieldStateRevision, v))
 }
 
 // And groups predicates with the AND operator between them.

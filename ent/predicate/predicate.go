@@ -27,6 +27,9 @@ type Metric func(*sql.Selector)
 // Plugin is the predicate function for plugin builders.
 type Plugin func(*sql.Selector)
 
+// PluginBytes is the predicate function for pluginbytes builders.
+type PluginBytes func(*sql.Selector)
+
 // PluginSecret is the predicate function for pluginsecret builders.
 type PluginSecret func(*sql.Selector)
 

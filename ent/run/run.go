@@ -50,6 +50,8 @@ const (
 	FieldEvents = "events"
 	// FieldSteps holds the string denoting the steps field in the database.
 	FieldSteps = "steps"
+	// FieldCommands holds the string denoting the commands field in the database.
+	FieldCommands = "commands"
 	// FieldOutcomes holds the string denoting the outcomes field in the database.
 	FieldOutcomes = "outcomes"
 	// FieldFailures holds the string denoting the failures field in the database.
@@ -104,6 +106,7 @@ var Columns = []string{
 	FieldResult,
 	FieldEvents,
 	FieldSteps,
+	FieldCommands,
 	FieldOutcomes,
 	FieldFailures,
 	FieldError,

@@ -1170,6 +1170,16 @@ func StepsNotNil() predicate.Run {
 	return predicate.Run(sql.FieldNotNull(FieldSteps))
 }
 
+// CommandsIsNil applies the IsNil predicate on the "commands" field.
+func CommandsIsNil() predicate.Run {
+	return predicate.Run(sql.FieldIsNull(FieldCommands))
+}
+
+// CommandsNotNil applies the NotNil predicate on the "commands" field.
+func CommandsNotNil() predicate.Run {
+	return predicate.Run(sql.FieldNotNull(FieldCommands))
+}
+
 // OutcomesIsNil applies the IsNil predicate on the "outcomes" field.
 func OutcomesIsNil() predicate.Run {
 	return predicate.Run(sql.FieldIsNull(FieldOutcomes))

@@ -6,7 +6,7 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// AgentRun is the table agent_runs; see pluginsdk.AgentRun.
+// AgentRun is the table agent_runs; see ledger.AgentRun.
 type AgentRun struct {
 	ent.Schema
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
 
@@ -24,6 +25,7 @@ func (Message) Fields() []ent.Field {
 		field.String("role").GoType(pluginsdk.Role("")),
 		field.String("kind").GoType(pluginsdk.MessageKind("")),
 		field.String("source"),
+		field.String("plugin").Default(""),
 		field.String("author").Default(""),
 		field.Text("content"),
 		field.String("model").Default(""),
@@ -35,11 +37,14 @@ func (Message) Fields() []ent.Field {
 	}
 }
 
-// Indexes of messages.
+// Indexes of messages. The last one counts what a person has not read, and holds
+// nothing else.
 func (Message) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("thread_id", "id"),
 		index.Fields("run_id"),
 		index.Fields("thread_id", "key").Unique(),
+		index.Fields("thread_id", "id").StorageKey("message_unread").
+			Annotations(entsql.IndexWhere("role <> 'user' AND kind IN ('text', 'notification')")),
 	}
 }

@@ -11,10 +11,12 @@ type Metric struct {
 	ent.Schema
 }
 
-// Fields of a metric.
+// Fields of a metric. The key is the plugin's, and NULL when there is none.
 func (Metric) Fields() []ent.Field {
 	return []ent.Field{
 		serialField(),
+		field.String("plugin").Default("").Immutable(),
+		field.String("key").Optional().Nillable().Immutable(),
 		field.String("name").Immutable(),
 		field.Float("value"),
 		jsonField("tags", map[string]string{}),
@@ -27,5 +29,6 @@ func (Metric) Fields() []ent.Field {
 func (Metric) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("name", "created_at"),
+		index.Fields("plugin", "key").Unique(),
 	}
 }

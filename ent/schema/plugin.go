@@ -9,7 +9,7 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Plugin is the table plugins, the registry; see pluginsdk.PluginInfo.
+// Plugin is the table plugins, the registry; see ledger.Plugin.
 // Operators edit it by SQL: no column but the name has to be given.
 type Plugin struct {
 	ent.Schema
@@ -35,17 +35,20 @@ func (Plugin) Fields() []ent.Field {
 		field.Int64("failures").Default(0),
 		field.String("origin").GoType(pluginsdk.PluginOrigin("")).Default(""),
 		field.String("publisher").Default(""),
-		jsonField("previous", []pluginsdk.PluginVersion{}),
+		jsonField("previous", json.RawMessage{}), // of ledger.PluginVersion
 		jsonField("granted_env", []string{}),
 		jsonField("limits", pluginsdk.PluginLimits{}),
 		field.Text("quarantine").Default(""),
-		jsonField("ledger", pluginsdk.PluginLedger{}),
+		jsonField("figures", pluginsdk.PluginFigures{}),
+		jsonField("checks", []pluginsdk.Check{}),
+		field.Time("checked_at").Optional().Nillable(),
 		field.Text("attach").Default(""),
 		field.Int64("settings_revision").Default(0),
 		field.Int64("generation").Default(0),
 		field.Int64("settled").Default(0),
 		field.String("serving").Default(""),
 		field.String("rejected").Default(""),
+		field.Int("grants_version").Default(0),
 		field.Time("updated_at").Optional().Nillable(),
 	}
 }

@@ -19,6 +19,7 @@ func (PluginState) Fields() []ent.Field {
 		field.String("plugin").Immutable(),
 		field.String("key").Immutable(),
 		field.Bytes("value"),
+		field.Int64("revision").Default(1),
 		field.Time("updated_at"),
 	}
 }

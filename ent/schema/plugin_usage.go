@@ -6,7 +6,7 @@ import (
 )
 
 // PluginUsage is the table plugin_usages: how much each plugin keeps in
-// plugin_states, counted as it is written.
+// plugin_states, and the newest revision of any of it, counted as it is written.
 type PluginUsage struct {
 	ent.Schema
 }
@@ -17,5 +17,6 @@ func (PluginUsage) Fields() []ent.Field {
 		field.String("id").StorageKey("plugin").Immutable(),
 		field.Int64("state_keys").Default(0),
 		field.Int64("state_bytes").Default(0), // of keys and values together
+		field.Int64("state_revision").Default(0),
 	}
 }

@@ -1,14 +1,17 @@
 package schema
 
 import (
+	"encoding/json"
+
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Run is the table runs; see pluginsdk.Run. Source and key are those of the
+// Run is the table runs; see ledger.Run. Source and key are those of the
 // submission that made the run, and content_hash tells whether a repeated key
 // came with other content.
 type Run struct {
@@ -38,6 +41,7 @@ func (Run) Fields() []ent.Field {
 		jsonField("result", &pluginsdk.InvokeResult{}),
 		jsonField("events", []pluginsdk.StreamEvent{}),
 		jsonField("steps", []pluginsdk.PipelineStep{}),
+		jsonField("commands", json.RawMessage{}), // of ledger.Command
 		jsonField("outcomes", []pluginsdk.Outcome{}),
 		jsonField("failures", []pluginsdk.Failed{}),
 		field.Text("error").Default(""),
@@ -62,5 +66,6 @@ func (Run) Indexes() []ent.Index {
 		index.Fields("source", "key").Unique(),
 		index.Fields("thread_id", "message_id"),
 		index.Fields("state", "thread_id", "message_id"),
+		index.Fields("cause_run_id").Annotations(entsql.IndexWhere("cause_run_id <> ''")),
 	}
 }

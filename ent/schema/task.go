@@ -13,7 +13,7 @@ type Task struct {
 	ent.Schema
 }
 
-// Fields of a task.
+// Fields of a task. The key is the plugin's, and NULL when there is none.
 func (Task) Fields() []ent.Field {
 	return []ent.Field{
 		idField(),
@@ -21,18 +21,30 @@ func (Task) Fields() []ent.Field {
 		field.String("parent_thread_id").Default(""),
 		field.String("parent_task_id").Default(""),
 		field.Int("depth").Default(0),
+		field.String("plugin").Default("").Immutable(),
 		field.String("key").Optional().Nillable().Immutable(),
 		field.String("status").GoType(pluginsdk.TaskStatus("")).Default(string(pluginsdk.TaskPending)),
 		field.Text("original_message"),
 		field.Text("prompt"),
 		field.String("model").Default(""),
+		field.String("permission_mode").Default(""),
+		jsonField("allowed_tools", []string{}),
+		field.String("cwd").Default(""),
+		field.Text("context").Default(""),
+		jsonField("labels", map[string]string{}),
+		field.String("requested_by").Default(""),
+		field.Bool("wake").Default(false),
 		field.Int("current_iteration").Default(0),
 		field.Int("max_iterations").Default(5),
 		field.Int("validation_iterations").Default(0),
 		field.Int("max_validation_iterations").Default(3),
 		field.Float("cost_cap_usd").Default(5),
+		field.Float("cost_usd").Default(0),
+		jsonField("marks", []string{}),
 		field.Text("result").Default(""),
 		field.Text("feedback").Default(""),
+		field.Text("error").Default(""),
+		field.Int64("epoch").Default(0),
 		field.Time("created_at").Immutable(),
 		field.Time("completed_at").Optional().Nillable(),
 	}
@@ -41,8 +53,10 @@ func (Task) Fields() []ent.Field {
 // Indexes of tasks.
 func (Task) Indexes() []ent.Index {
 	return []ent.Index{
-		index.Fields("key").Unique(),
+		index.Fields("plugin", "key").Unique(),
 		index.Fields("status", "id"),
 		index.Fields("parent_thread_id", "id"),
+		index.Fields("parent_task_id"),
+		index.Fields("thread_id"),
 	}
 }

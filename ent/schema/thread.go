@@ -8,7 +8,8 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Thread is the table threads; see pluginsdk.Thread.
+// Thread is the table threads; see ledger.Thread. report_to is a pluginsdk.Target
+// as text.
 type Thread struct {
 	ent.Schema
 }

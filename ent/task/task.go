@@ -20,6 +20,8 @@ const (
 	FieldParentTaskID = "parent_task_id"
 	// FieldDepth holds the string denoting the depth field in the database.
 	FieldDepth = "depth"
+	// FieldPlugin holds the string denoting the plugin field in the database.
+	FieldPlugin = "plugin"
 	// FieldKey holds the string denoting the key field in the database.
 	FieldKey = "key"
 	// FieldStatus holds the string denoting the status field in the database.
@@ -30,6 +32,20 @@ const (
 	FieldPrompt = "prompt"
 	// FieldModel holds the string denoting the model field in the database.
 	FieldModel = "model"
+	// FieldPermissionMode holds the string denoting the permission_mode field in the database.
+	FieldPermissionMode = "permission_mode"
+	// FieldAllowedTools holds the string denoting the allowed_tools field in the database.
+	FieldAllowedTools = "allowed_tools"
+	// FieldCwd holds the string denoting the cwd field in the database.
+	FieldCwd = "cwd"
+	// FieldContext holds the string denoting the context field in the database.
+	FieldContext = "context"
+	// FieldLabels holds the string denoting the labels field in the database.
+	FieldLabels = "labels"
+	// FieldRequestedBy holds the string denoting the requested_by field in the database.
+	FieldRequestedBy = "requested_by"
+	// FieldWake holds the string denoting the wake field in the database.
+	FieldWake = "wake"
 	// FieldCurrentIteration holds the string denoting the current_iteration field in the database.
 	FieldCurrentIteration = "current_iteration"
 	// FieldMaxIterations holds the string denoting the max_iterations field in the database.
@@ -40,10 +56,18 @@ const (
 	FieldMaxValidationIterations = "max_validation_iterations"
 	// FieldCostCapUsd holds the string denoting the cost_cap_usd field in the database.
 	FieldCostCapUsd = "cost_cap_usd"
+	// FieldCostUsd holds the string denoting the cost_usd field in the database.
+	FieldCostUsd = "cost_usd"
+	// FieldMarks holds the string denoting the marks field in the database.
+	FieldMarks = "marks"
 	// FieldResult holds the string denoting the result field in the database.
 	FieldResult = "result"
 	// FieldFeedback holds the string denoting the feedback field in the database.
 	FieldFeedback = "feedback"
+	// FieldError holds the string denoting the error field in the database.
+	FieldError = "error"
+	// FieldEpoch holds the string denoting the epoch field in the database.
+	FieldEpoch = "epoch"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
 	FieldCreatedAt = "created_at"
 	// FieldCompletedAt holds the string denoting the completed_at field in the database.
@@ -59,18 +83,30 @@ var Columns = []string{
 	FieldParentThreadID,
 	FieldParentTaskID,
 	FieldDepth,
+	FieldPlugin,
 	FieldKey,
 	FieldStatus,
 	FieldOriginalMessage,
 	FieldPrompt,
 	FieldModel,
+	FieldPermissionMode,
+	FieldAllowedTools,
+	FieldCwd,
+	FieldContext,
+	FieldLabels,
+	FieldRequestedBy,
+	FieldWake,
 	FieldCurrentIteration,
 	FieldMaxIterations,
 	FieldValidationIterations,
 	FieldMaxValidationIterations,
 	FieldCostCapUsd,
+	FieldCostUsd,
+	FieldMarks,
 	FieldResult,
 	FieldFeedback,
+	FieldError,
+	FieldEpoch,
 	FieldCreatedAt,
 	FieldCompletedAt,
 }
@@ -92,10 +128,22 @@ var (
 	DefaultParentTaskID string
 	// DefaultDepth holds the default value on creation for the "depth" field.
 	DefaultDepth int
+	// DefaultPlugin holds the default value on creation for the "plugin" field.
+	DefaultPlugin string
 	// DefaultStatus holds the default value on creation for the "status" field.
 	DefaultStatus pluginsdk.TaskStatus
 	// DefaultModel holds the default value on creation for the "model" field.
 	DefaultModel string
+	// DefaultPermissionMode holds the default value on creation for the "permission_mode" field.
+	DefaultPermissionMode string
+	// DefaultCwd holds the default value on creation for the "cwd" field.
+	DefaultCwd string
+	// DefaultContext holds the default value on creation for the "context" field.
+	DefaultContext string
+	// DefaultRequestedBy holds the default value on creation for the "requested_by" field.
+	DefaultRequestedBy string
+	// DefaultWake holds the default value on creation for the "wake" field.
+	DefaultWake bool
 	// DefaultCurrentIteration holds the default value on creation for the "current_iteration" field.
 	DefaultCurrentIteration int
 	// DefaultMaxIterations holds the default value on creation for the "max_iterations" field.
@@ -106,10 +154,16 @@ var (
 	DefaultMaxValidationIterations int
 	// DefaultCostCapUsd holds the default value on creation for the "cost_cap_usd" field.
 	DefaultCostCapUsd float64
+	// DefaultCostUsd holds the default value on creation for the "cost_usd" field.
+	DefaultCostUsd float64
 	// DefaultResult holds the default value on creation for the "result" field.
 	DefaultResult string
 	// DefaultFeedback holds the default value on creation for the "feedback" field.
 	DefaultFeedback string
+	// DefaultError holds the default value on creation for the "error" field.
+	DefaultError string
+	// DefaultEpoch holds the default value on creation for the "epoch" field.
+	DefaultEpoch int64
 )
 
 // OrderOption defines the ordering options for the Task queries.
@@ -140,6 +194,11 @@ func ByDepth(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldDepth, opts...).ToFunc()
 }
 
+// ByPlugin orders the results by the plugin field.
+func ByPlugin(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPlugin, opts...).ToFunc()
+}
+
 // ByKey orders the results by the key field.
 func ByKey(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldKey, opts...).ToFunc()
@@ -163,6 +222,31 @@ func ByPrompt(opts ...sql.OrderTermOption) OrderOption {
 // ByModel orders the results by the model field.
 func ByModel(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldModel, opts...).ToFunc()
+}
+
+// ByPermissionMode orders the results by the permission_mode field.
+func ByPermissionMode(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPermissionMode, opts...).ToFunc()
+}
+
+// ByCwd orders the results by the cwd field.
+func ByCwd(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCwd, opts...).ToFunc()
+}
+
+// ByContext orders the results by the context field.
+func ByContext(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldContext, opts...).ToFunc()
+}
+
+// ByRequestedBy orders the results by the requested_by field.
+func ByRequestedBy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRequestedBy, opts...).ToFunc()
+}
+
+// ByWake orders the results by the wake field.
+func ByWake(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldWake, opts...).ToFunc()
 }
 
 // ByCurrentIteration orders the results by the current_iteration field.
@@ -190,6 +274,11 @@ func ByCostCapUsd(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCostCapUsd, opts...).ToFunc()
 }
 
+// ByCostUsd orders the results by the cost_usd field.
+func ByCostUsd(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCostUsd, opts...).ToFunc()
+}
+
 // ByResult orders the results by the result field.
 func ByResult(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldResult, opts...).ToFunc()
@@ -198,6 +287,16 @@ func ByResult(opts ...sql.OrderTermOption) OrderOption {
 // ByFeedback orders the results by the feedback field.
 func ByFeedback(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldFeedback, opts...).ToFunc()
+}
+
+// ByError orders the results by the error field.
+func ByError(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldError, opts...).ToFunc()
+}
+
+// ByEpoch orders the results by the epoch field.
+func ByEpoch(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldEpoch, opts...).ToFunc()
 }
 
 // ByCreatedAt orders the results by the created_at field.

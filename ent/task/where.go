@@ -85,6 +85,11 @@ func Depth(v int) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldDepth, v))
 }
 
+// Plugin applies equality check predicate on the "plugin" field. It's identical to PluginEQ.
+func Plugin(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldPlugin, v))
+}
+
 // Key applies equality check predicate on the "key" field. It's identical to KeyEQ.
 func Key(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldKey, v))
@@ -109,6 +114,31 @@ func Prompt(v string) predicate.Task {
 // Model applies equality check predicate on the "model" field. It's identical to ModelEQ.
 func Model(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldModel, v))
+}
+
+// PermissionMode applies equality check predicate on the "permission_mode" field. It's identical to PermissionModeEQ.
+func PermissionMode(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldPermissionMode, v))
+}
+
+// Cwd applies equality check predicate on the "cwd" field. It's identical to CwdEQ.
+func Cwd(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldCwd, v))
+}
+
+// Context applies equality check predicate on the "context" field. It's identical to ContextEQ.
+func Context(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldContext, v))
+}
+
+// RequestedBy applies equality check predicate on the "requested_by" field. It's identical to RequestedByEQ.
+func RequestedBy(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldRequestedBy, v))
+}
+
+// Wake applies equality check predicate on the "wake" field. It's identical to WakeEQ.
+func Wake(v bool) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldWake, v))
 }
 
 // CurrentIteration applies equality check predicate on the "current_iteration" field. It's identical to CurrentIterationEQ.
@@ -136,6 +166,11 @@ func CostCapUsd(v float64) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldCostCapUsd, v))
 }
 
+// CostUsd applies equality check predicate on the "cost_usd" field. It's identical to CostUsdEQ.
+func CostUsd(v float64) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldCostUsd, v))
+}
+
 // Result applies equality check predicate on the "result" field. It's identical to ResultEQ.
 func Result(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldResult, v))
@@ -144,6 +179,16 @@ func Result(v string) predicate.Task {
 // Feedback applies equality check predicate on the "feedback" field. It's identical to FeedbackEQ.
 func Feedback(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldFeedback, v))
+}
+
+// Error applies equality check predicate on the "error" field. It's identical to ErrorEQ.
+func Error(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldError, v))
+}
+
+// Epoch applies equality check predicate on the "epoch" field. It's identical to EpochEQ.
+func Epoch(v int64) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldEpoch, v))
 }
 
 // CreatedAt applies equality check predicate on the "created_at" field. It's identical to CreatedAtEQ.
@@ -389,6 +434,71 @@ func DepthLT(v int) predicate.Task {
 // DepthLTE applies the LTE predicate on the "depth" field.
 func DepthLTE(v int) predicate.Task {
 	return predicate.Task(sql.FieldLTE(FieldDepth, v))
+}
+
+// PluginEQ applies the EQ predicate on the "plugin" field.
+func PluginEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldPlugin, v))
+}
+
+// PluginNEQ applies the NEQ predicate on the "plugin" field.
+func PluginNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldPlugin, v))
+}
+
+// PluginIn applies the In predicate on the "plugin" field.
+func PluginIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldPlugin, vs...))
+}
+
+// PluginNotIn applies the NotIn predicate on the "plugin" field.
+func PluginNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldPlugin, vs...))
+}
+
+// PluginGT applies the GT predicate on the "plugin" field.
+func PluginGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldPlugin, v))
+}
+
+// PluginGTE applies the GTE predicate on the "plugin" field.
+func PluginGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldPlugin, v))
+}
+
+// PluginLT applies the LT predicate on the "plugin" field.
+func PluginLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldPlugin, v))
+}
+
+// PluginLTE applies the LTE predicate on the "plugin" field.
+func PluginLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldPlugin, v))
+}
+
+// PluginContains applies the Contains predicate on the "plugin" field.
+func PluginContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldPlugin, v))
+}
+
+// PluginHasPrefix applies the HasPrefix predicate on the "plugin" field.
+func PluginHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldPlugin, v))
+}
+
+// PluginHasSuffix applies the HasSuffix predicate on the "plugin" field.
+func PluginHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldPlugin, v))
+}
+
+// PluginEqualFold applies the EqualFold predicate on the "plugin" field.
+func PluginEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldPlugin, v))
+}
+
+// PluginContainsFold applies the ContainsFold predicate on the "plugin" field.
+func PluginContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldPlugin, v))
 }
 
 // KeyEQ applies the EQ predicate on the "key" field.
@@ -745,6 +855,296 @@ func ModelContainsFold(v string) predicate.Task {
 	return predicate.Task(sql.FieldContainsFold(FieldModel, v))
 }
 
+// PermissionModeEQ applies the EQ predicate on the "permission_mode" field.
+func PermissionModeEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldPermissionMode, v))
+}
+
+// PermissionModeNEQ applies the NEQ predicate on the "permission_mode" field.
+func PermissionModeNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldPermissionMode, v))
+}
+
+// PermissionModeIn applies the In predicate on the "permission_mode" field.
+func PermissionModeIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldPermissionMode, vs...))
+}
+
+// PermissionModeNotIn applies the NotIn predicate on the "permission_mode" field.
+func PermissionModeNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldPermissionMode, vs...))
+}
+
+// PermissionModeGT applies the GT predicate on the "permission_mode" field.
+func PermissionModeGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldPermissionMode, v))
+}
+
+// PermissionModeGTE applies the GTE predicate on the "permission_mode" field.
+func PermissionModeGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldPermissionMode, v))
+}
+
+// PermissionModeLT applies the LT predicate on the "permission_mode" field.
+func PermissionModeLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldPermissionMode, v))
+}
+
+// PermissionModeLTE applies the LTE predicate on the "permission_mode" field.
+func PermissionModeLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldPermissionMode, v))
+}
+
+// PermissionModeContains applies the Contains predicate on the "permission_mode" field.
+func PermissionModeContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldPermissionMode, v))
+}
+
+// PermissionModeHasPrefix applies the HasPrefix predicate on the "permission_mode" field.
+func PermissionModeHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldPermissionMode, v))
+}
+
+// PermissionModeHasSuffix applies the HasSuffix predicate on the "permission_mode" field.
+func PermissionModeHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldPermissionMode, v))
+}
+
+// PermissionModeEqualFold applies the EqualFold predicate on the "permission_mode" field.
+func PermissionModeEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldPermissionMode, v))
+}
+
+// PermissionModeContainsFold applies the ContainsFold predicate on the "permission_mode" field.
+func PermissionModeContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldPermissionMode, v))
+}
+
+// AllowedToolsIsNil applies the IsNil predicate on the "allowed_tools" field.
+func AllowedToolsIsNil() predicate.Task {
+	return predicate.Task(sql.FieldIsNull(FieldAllowedTools))
+}
+
+// AllowedToolsNotNil applies the NotNil predicate on the "allowed_tools" field.
+func AllowedToolsNotNil() predicate.Task {
+	return predicate.Task(sql.FieldNotNull(FieldAllowedTools))
+}
+
+// CwdEQ applies the EQ predicate on the "cwd" field.
+func CwdEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldCwd, v))
+}
+
+// CwdNEQ applies the NEQ predicate on the "cwd" field.
+func CwdNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldCwd, v))
+}
+
+// CwdIn applies the In predicate on the "cwd" field.
+func CwdIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldCwd, vs...))
+}
+
+// CwdNotIn applies the NotIn predicate on the "cwd" field.
+func CwdNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldCwd, vs...))
+}
+
+// CwdGT applies the GT predicate on the "cwd" field.
+func CwdGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldCwd, v))
+}
+
+// CwdGTE applies the GTE predicate on the "cwd" field.
+func CwdGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldCwd, v))
+}
+
+// CwdLT applies the LT predicate on the "cwd" field.
+func CwdLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldCwd, v))
+}
+
+// CwdLTE applies the LTE predicate on the "cwd" field.
+func CwdLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldCwd, v))
+}
+
+// CwdContains applies the Contains predicate on the "cwd" field.
+func CwdContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldCwd, v))
+}
+
+// CwdHasPrefix applies the HasPrefix predicate on the "cwd" field.
+func CwdHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldCwd, v))
+}
+
+// CwdHasSuffix applies the HasSuffix predicate on the "cwd" field.
+func CwdHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldCwd, v))
+}
+
+// CwdEqualFold applies the EqualFold predicate on the "cwd" field.
+func CwdEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldCwd, v))
+}
+
+// CwdContainsFold applies the ContainsFold predicate on the "cwd" field.
+func CwdContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldCwd, v))
+}
+
+// ContextEQ applies the EQ predicate on the "context" field.
+func ContextEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldContext, v))
+}
+
+// ContextNEQ applies the NEQ predicate on the "context" field.
+func ContextNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldContext, v))
+}
+
+// ContextIn applies the In predicate on the "context" field.
+func ContextIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldContext, vs...))
+}
+
+// ContextNotIn applies the NotIn predicate on the "context" field.
+func ContextNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldContext, vs...))
+}
+
+// ContextGT applies the GT predicate on the "context" field.
+func ContextGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldContext, v))
+}
+
+// ContextGTE applies the GTE predicate on the "context" field.
+func ContextGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldContext, v))
+}
+
+// ContextLT applies the LT predicate on the "context" field.
+func ContextLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldContext, v))
+}
+
+// ContextLTE applies the LTE predicate on the "context" field.
+func ContextLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldContext, v))
+}
+
+// ContextContains applies the Contains predicate on the "context" field.
+func ContextContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldContext, v))
+}
+
+// ContextHasPrefix applies the HasPrefix predicate on the "context" field.
+func ContextHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldContext, v))
+}
+
+// ContextHasSuffix applies the HasSuffix predicate on the "context" field.
+func ContextHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldContext, v))
+}
+
+// ContextEqualFold applies the EqualFold predicate on the "context" field.
+func ContextEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldContext, v))
+}
+
+// ContextContainsFold applies the ContainsFold predicate on the "context" field.
+func ContextContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldContext, v))
+}
+
+// LabelsIsNil applies the IsNil predicate on the "labels" field.
+func LabelsIsNil() predicate.Task {
+	return predicate.Task(sql.FieldIsNull(FieldLabels))
+}
+
+// LabelsNotNil applies the NotNil predicate on the "labels" field.
+func LabelsNotNil() predicate.Task {
+	return predicate.Task(sql.FieldNotNull(FieldLabels))
+}
+
+// RequestedByEQ applies the EQ predicate on the "requested_by" field.
+func RequestedByEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldRequestedBy, v))
+}
+
+// RequestedByNEQ applies the NEQ predicate on the "requested_by" field.
+func RequestedByNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldRequestedBy, v))
+}
+
+// RequestedByIn applies the In predicate on the "requested_by" field.
+func RequestedByIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldRequestedBy, vs...))
+}
+
+// RequestedByNotIn applies the NotIn predicate on the "requested_by" field.
+func RequestedByNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldRequestedBy, vs...))
+}
+
+// RequestedByGT applies the GT predicate on the "requested_by" field.
+func RequestedByGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldRequestedBy, v))
+}
+
+// RequestedByGTE applies the GTE predicate on the "requested_by" field.
+func RequestedByGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldRequestedBy, v))
+}
+
+// RequestedByLT applies the LT predicate on the "requested_by" field.
+func RequestedByLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldRequestedBy, v))
+}
+
+// RequestedByLTE applies the LTE predicate on the "requested_by" field.
+func RequestedByLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldRequestedBy, v))
+}
+
+// RequestedByContains applies the Contains predicate on the "requested_by" field.
+func RequestedByContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldRequestedBy, v))
+}
+
+// RequestedByHasPrefix applies the HasPrefix predicate on the "requested_by" field.
+func RequestedByHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldRequestedBy, v))
+}
+
+// RequestedByHasSuffix applies the HasSuffix predicate on the "requested_by" field.
+func RequestedByHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldRequestedBy, v))
+}
+
+// RequestedByEqualFold applies the EqualFold predicate on the "requested_by" field.
+func RequestedByEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldRequestedBy, v))
+}
+
+// RequestedByContainsFold applies the ContainsFold predicate on the "requested_by" field.
+func RequestedByContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldRequestedBy, v))
+}
+
+// WakeEQ applies the EQ predicate on the "wake" field.
+func WakeEQ(v bool) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldWake, v))
+}
+
+// WakeNEQ applies the NEQ predicate on the "wake" field.
+func WakeNEQ(v bool) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldWake, v))
+}
+
 // CurrentIterationEQ applies the EQ predicate on the "current_iteration" field.
 func CurrentIterationEQ(v int) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldCurrentIteration, v))
@@ -945,6 +1345,56 @@ func CostCapUsdLTE(v float64) predicate.Task {
 	return predicate.Task(sql.FieldLTE(FieldCostCapUsd, v))
 }
 
+// CostUsdEQ applies the EQ predicate on the "cost_usd" field.
+func CostUsdEQ(v float64) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldCostUsd, v))
+}
+
+// CostUsdNEQ applies the NEQ predicate on the "cost_usd" field.
+func CostUsdNEQ(v float64) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldCostUsd, v))
+}
+
+// CostUsdIn applies the In predicate on the "cost_usd" field.
+func CostUsdIn(vs ...float64) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldCostUsd, vs...))
+}
+
+// CostUsdNotIn applies the NotIn predicate on the "cost_usd" field.
+func CostUsdNotIn(vs ...float64) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldCostUsd, vs...))
+}
+
+// CostUsdGT applies the GT predicate on the "cost_usd" field.
+func CostUsdGT(v float64) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldCostUsd, v))
+}
+
+// CostUsdGTE applies the GTE predicate on the "cost_usd" field.
+func CostUsdGTE(v float64) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldCostUsd, v))
+}
+
+// CostUsdLT applies the LT predicate on the "cost_usd" field.
+func CostUsdLT(v float64) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldCostUsd, v))
+}
+
+// CostUsdLTE applies the LTE predicate on the "cost_usd" field.
+func CostUsdLTE(v float64) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldCostUsd, v))
+}
+
+// MarksIsNil applies the IsNil predicate on the "marks" field.
+func MarksIsNil() predicate.Task {
+	return predicate.Task(sql.FieldIsNull(FieldMarks))
+}
+
+// MarksNotNil applies the NotNil predicate on the "marks" field.
+func MarksNotNil() predicate.Task {
+	return predicate.Task(sql.FieldNotNull(FieldMarks))
+}
+
 // ResultEQ applies the EQ predicate on the "result" field.
 func ResultEQ(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldResult, v))
@@ -1073,6 +1523,111 @@ func FeedbackEqualFold(v string) predicate.Task {
 // FeedbackContainsFold applies the ContainsFold predicate on the "feedback" field.
 func FeedbackContainsFold(v string) predicate.Task {
 	return predicate.Task(sql.FieldContainsFold(FieldFeedback, v))
+}
+
+// ErrorEQ applies the EQ predicate on the "error" field.
+func ErrorEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldError, v))
+}
+
+// ErrorNEQ applies the NEQ predicate on the "error" field.
+func ErrorNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldError, v))
+}
+
+// ErrorIn applies the In predicate on the "error" field.
+func ErrorIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldError, vs...))
+}
+
+// ErrorNotIn applies the NotIn predicate on the "error" field.
+func ErrorNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldError, vs...))
+}
+
+// ErrorGT applies the GT predicate on the "error" field.
+func ErrorGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldError, v))
+}
+
+// ErrorGTE applies the GTE predicate on the "error" field.
+func ErrorGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldError, v))
+}
+
+// ErrorLT applies the LT predicate on the "error" field.
+func ErrorLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldError, v))
+}
+
+// ErrorLTE applies the LTE predicate on the "error" field.
+func ErrorLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldError, v))
+}
+
+// ErrorContains applies the Contains predicate on the "error" field.
+func ErrorContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldError, v))
+}
+
+// ErrorHasPrefix applies the HasPrefix predicate on the "error" field.
+func ErrorHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldError, v))
+}
+
+// ErrorHasSuffix applies the HasSuffix predicate on the "error" field.
+func ErrorHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldError, v))
+}
+
+// ErrorEqualFold applies the EqualFold predicate on the "error" field.
+func ErrorEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldError, v))
+}
+
+// ErrorContainsFold applies the ContainsFold predicate on the "error" field.
+func ErrorContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldError, v))
+}
+
+// EpochEQ applies the EQ predicate on the "epoch" field.
+func EpochEQ(v int64) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldEpoch, v))
+}
+
+// EpochNEQ applies the NEQ predicate on the "epoch" field.
+func EpochNEQ(v int64) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldEpoch, v))
+}
+
+// EpochIn applies the In predicate on the "epoch" field.
+func EpochIn(vs ...int64) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldEpoch, vs...))
+}
+
+// EpochNotIn applies the NotIn predicate on the "epoch" field.
+func EpochNotIn(vs ...int64) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldEpoch, vs...))
+}
+
+// EpochGT applies the GT predicate on the "epoch" field.
+func EpochGT(v int64) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldEpoch, v))
+}
+
+// EpochGTE applies the GTE predicate on the "epoch" field.
+func EpochGTE(v int64) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldEpoch, v))
+}
+
+// EpochLT applies the LT predicate on the "epoch" field.
+func EpochLT(v int64) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldEpoch, v))
+}
+
+// EpochLTE applies the LTE predicate on the "epoch" field.
+func EpochLTE(v int64) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldEpoch, v))
 }
 
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.

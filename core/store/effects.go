@@ -1,0 +1,189 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// additions are what a commit of a run adds to what is stored: the effects of
+// hooks, then rows of the core's, all with the run's id.
+type additions struct {
+	threadID string
+	effects  []effect
+	rows     []pluginsdk.Message
+}
+
+// effect is a ledger.Effect as it will be stored.
+type effect struct {
+	plugin  string
+	key     string // of its first row
+	metric  string // of its first metric that has none of its own; empty: there is none
+	rows    []pluginsdk.Message
+	metrics []pluginsdk.Metric
+}
+
+// newAdditions checks what a commit of a run adds. A row of the core's that cannot
+// be stored is an error; an effect's is left out: it must not fail a run, and who
+// asked the hook should not have let it through.
+func (s *Store) newAdditions(threadID, runID string, effects []ledger.Effect, rows []ledger.Row) (additions, error) {
+	a := additions{threadID: threadID}
+	for _, row := range rows {
+		m, err := s.newMessage(origin{threadID: threadID, runID: runID}, row.Message)
+		if err != nil {
+			return additions{}, err
+		}
+		m.Key = clean(row.Key)
+		a.rows = append(a.rows, m)
+	}
+	for _, one := range effects {
+		a.effects = append(a.effects, s.newEffect(threadID, runID, one))
+	}
+	return a, nil
+}
+
+func (s *Store) newEffect(threadID, runID string, from ledger.Effect) effect {
+	e := effect{plugin: from.Plugin, key: clean(runID + "/" + from.Plugin + "/" + from.Key)}
+	leaveOut := func(err error) {
+		s.config.Log.Warn("an effect of a hook cannot be stored and is left out", "run", runID, "plugin", from.Plugin, "key", from.Key, "err", err)
+	}
+	for _, row := range from.Rows {
+		m, err := s.newMessage(origin{threadID: threadID, runID: runID, plugin: from.Plugin}, row)
+		if err != nil {
+			leaveOut(err)
+			continue
+		}
+		m.Key = numbered(e.key, len(e.rows))
+		e.rows = append(e.rows, m)
+	}
+	unnamed := 0
+	for _, value := range from.Metrics {
+		m, err := s.newMetric(from.Plugin, value)
+		if err != nil {
+			leaveOut(err)
+			continue
+		}
+		if m.Key == "" {
+			m.Key = numbered(clean(runID+"/"+from.Key), unnamed)
+			e.metric, unnamed = cmp.Or(e.metric, m.Key), unnamed+1
+		}
+		e.metrics = append(e.metrics, m)
+	}
+	return e
+}
+
+// add stores the additions, but for the rows and the effects whose keys are known,
+// in a transaction that holds the thread. Ids are those of the rows in their order,
+// fresh of those that were stored now.
+func (t *tx) add(ctx context.Context, a additions) (ids, fresh []int64, err error) {
+	if len(a.effects) == 0 && len(a.rows) == 0 {
+		return nil, nil, nil
+	}
+	known, err := t.known(ctx, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	var messages []pluginsdk.Message
+	var metrics []pluginsdk.Metric
+	for _, e := range a.effects {
+		if known.effect(e) {
+			continue
+		}
+		known.messages[e.key] = 0 // of two with one key in a commit, the first
+		messages, metrics = append(messages, e.rows...), append(metrics, e.metrics...)
+	}
+	before := len(messages)
+	ids = make([]int64, len(a.rows))
+	for i, row := range a.rows {
+		if ids[i] = known.messages[row.Key]; ids[i] == 0 {
+			messages = append(messages, row)
+		}
+	}
+	sizes := make(storedBytes)
+	stored, err := t.insertMessages(ctx, messages, sizes)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := t.insertMetrics(ctx, metrics, sizes); err != nil {
+		return nil, nil, err
+	}
+	for _, m := range stored[before:] {
+		fresh = append(fresh, m.ID)
+	}
+	for i, next := 0, 0; i < len(ids); i++ {
+		if ids[i] == 0 {
+			ids[i], next = fresh[next], next+1
+		}
+	}
+	return ids, fresh, t.countStored(ctx, sizes)
+}
+
+// knownKeys are those of a commit's that something is stored under: messages with
+// their ids, and metrics, as PLUGIN/KEY.
+type knownKeys struct {
+	messages map[string]int64
+	metrics  map[string]bool
+}
+
+func (k knownKeys) effect(e effect) bool {
+	_, rows := k.messages[e.key]
+	return rows || e.metric != "" && k.metrics[e.plugin+"/"+e.metric]
+}
+
+// known looks for the keys of all additions in one query.
+func (t *tx) known(ctx context.Context, a additions) (knownKeys, error) {
+	var keys []string
+	for _, e := range a.effects {
+		keys = append(keys, e.key)
+	}
+	for _, row := range a.rows {
+		if row.Key != "" {
+			keys = append(keys, row.Key)
+		}
+	}
+	known := knownKeys{make(map[string]int64), make(map[string]bool)}
+	if len(keys) == 0 {
+		return known, nil
+	}
+	var b strings.Builder
+	args := []any{a.threadID}
+	for _, key := range keys {
+		args = append(args, key)
+	}
+	b.WriteString("SELECT id, key FROM messages WHERE thread_id = $1 AND key IN (" + parameters(2, len(keys)) + ")")
+	union := " UNION ALL SELECT 0, plugin || '/' || key FROM metrics WHERE "
+	for _, e := range a.effects {
+		if e.metric != "" {
+			fmt.Fprintf(&b, "%splugin = $%d AND key = $%d", union, len(args)+1, len(args)+2)
+			args, union = append(args, e.plugin, e.metric), " OR "
+		}
+	}
+	rows, err := t.exec.QueryContext(ctx, b.String(), args...)
+	if err != nil {
+		return knownKeys{}, err
+	}
+	return known, known.read(rows)
+}
+
+func (k knownKeys) read(rows *sql.Rows) (err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var id int64
+		var key string
+		if err := rows.Scan(&id, &key); err != nil {
+			return err
+		}
+		if id == 0 {
+			k.metrics[key] = true
+		} else {
+			k.messages[key] = id
+		}
+	}
+	return rows.Err()
+}

@@ -1,0 +1,215 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// effectful are the commits of a run that hooks' effects go with.
+var effectful = map[string]func(*store.Store, ledger.Claim, []ledger.Effect) error{
+	"intent": func(s *store.Store, c ledger.Claim, effects []ledger.Effect) error {
+		return s.SaveIntent(context.Background(), c.Fence, ledger.Intent{RunID: c.Run.ID, Effects: effects})
+	},
+	"result": func(s *store.Store, c ledger.Claim, effects []ledger.Effect) error {
+		commit := result(c)
+		commit.Rows, commit.Effects = nil, effects
+		return s.SaveResult(context.Background(), c.Fence, commit)
+	},
+	"outcome": func(s *store.Store, c ledger.Claim, effects []ledger.Effect) error {
+		return s.SaveOutcome(context.Background(), c.Fence, ledger.OutcomeCommit{RunID: c.Run.ID, Effects: effects})
+	},
+	"end of an attempt": func(s *store.Store, c ledger.Claim, effects []ledger.Effect) error {
+		return s.EndAttempt(context.Background(), c.Fence, ledger.AttemptEnd{RunID: c.Run.ID, At: time.Now(), Effects: effects})
+	},
+	"finish": func(s *store.Store, c ledger.Claim, effects []ledger.Effect) error {
+		return second(s.Finish(context.Background(), c.Fence, ledger.Finish{RunID: c.Run.ID, State: pluginsdk.RunSucceeded, Effects: effects}))
+	},
+}
+
+func someEffects() []ledger.Effect {
+	return []ledger.Effect{
+		{Plugin: "activity", Key: "start", Rows: []pluginsdk.NewMessage{statusRow("one"), statusRow("two")}},
+		{Plugin: "meter", Key: "start", Metrics: []pluginsdk.NewMetric{{Name: "a", Value: 1}, {Name: "b", Value: 2}, {Key: "own", Name: "c", Value: 3}}},
+	}
+}
+
+// storedOf says what there is of effects: the rows of a thread but for people's, and
+// all metrics.
+func storedOf(t *testing.T, s *store.Store, threadID string) (all []string) {
+	t.Helper()
+	for _, m := range must[[]pluginsdk.Message](t)(s.Messages(t.Context(), pluginsdk.MessageQuery{ThreadID: threadID})) {
+		if m.Role != pluginsdk.RoleUser {
+			all = append(all, fmt.Sprintf("%s %s %s %s", m.Plugin, m.Source, m.Key, m.Content))
+		}
+	}
+	for _, m := range must[[]pluginsdk.Metric](t)(s.QueryMetrics(t.Context(), pluginsdk.MetricQuery{})) {
+		all = append(all, fmt.Sprintf("%s %s %s=%v", m.Plugin, m.Key, m.Name, m.Value))
+	}
+	return all
+}
+
+// What a hook did to its run is there when the commit is, whole and once, however
+// often the hook is asked and the commit is made.
+func TestEffectsAreStoredOnceWithTheirCommit(t *testing.T) {
+	for name, commit := range effectful {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, s *store.Store) {
+				ctx := context.Background()
+				thread := newThread(t, s, "general").ID
+				accept(t, s, thread, "hello")
+				c := claim(t, s, thread)
+				check(t, commit(s, c, someEffects()))
+				run := c.Run.ID
+				want := []string{
+					"activity activity " + run + "/activity/start one", "activity activity " + run + "/activity/start#1 two",
+					"meter " + run + "/start a=1", "meter " + run + "/start#1 b=2", "meter own c=3",
+				}
+				if got := storedOf(t, s, thread); !slices.Equal(got, want) {
+					t.Fatalf("stored  %q\n   want %q", got, want)
+				}
+				for _, m := range must[[]pluginsdk.Message](t)(s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread})) {
+					if m.RunID != run {
+						t.Errorf("the row %q is of run %q", m.Content, m.RunID)
+					}
+				}
+				// Again: the commit itself, where it may be made twice, and a further attempt's.
+				again := someEffects()
+				again[0].Rows = append(again[0].Rows, statusRow("three"))
+				again[1].Metrics[0].Value = 5
+				if err := commit(s, c, again); err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
+					t.Errorf("repeated: %s", err)
+				}
+				if name != "finish" {
+					check(t, second(s.Recover(ctx, "boot 2")))
+					c = claim(t, s, thread)
+					check(t, commit(s, c, again))
+				}
+				if got := storedOf(t, s, thread); !slices.Equal(got, want) {
+					t.Errorf("repeated, stored  %q\n             want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+// A commit that is refused must not leave the effects of its hooks behind: they
+// would be of a run that another worker has.
+func TestEffectsOfARefusedCommitAreNotStored(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general").ID
+		accept(t, s, thread, "hello")
+		old := claim(t, s, thread)
+		check(t, second(s.Recover(ctx, "boot 2")))
+		claim(t, s, thread)
+		for name, commit := range effectful {
+			if err := commit(s, old, someEffects()); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		if got := storedOf(t, s, thread); len(got) != 0 {
+			t.Errorf("stored %q", got)
+		}
+	})
+}
+
+// What happened before the reply stands before it, and one bad row or a key that is
+// used twice in a commit does not cost a person their answer.
+func TestEffectsNeverStandInTheWayOfAReply(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		thread := newThread(t, s, "general").ID
+		accept(t, s, thread, "hello")
+		c := claim(t, s, thread)
+		end := ledger.Finish{
+			RunID: c.Run.ID, State: pluginsdk.RunSucceeded, Deliver: true,
+			Effects: []ledger.Effect{
+				{Plugin: "a", Key: "k", Rows: []pluginsdk.NewMessage{{Role: "nobody", Kind: pluginsdk.MessageStatus}, statusRow("good"), {Role: pluginsdk.RoleSystem}}},
+				{Plugin: "a", Key: "k", Rows: []pluginsdk.NewMessage{statusRow("again")}},
+				{Plugin: "a", Key: "m", Metrics: []pluginsdk.NewMetric{{}, {Name: "n", Value: 1}}},
+				{Plugin: "a", Key: "nothing"},
+				{Plugin: "b", Key: "k", Rows: []pluginsdk.NewMessage{{Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageToolResult, Source: "tool", Content: "other's"}}},
+			},
+			Rows: []ledger.Row{{Key: c.Run.ID + ":reply", Message: text(pluginsdk.RoleAssistant, "hi")}},
+		}
+		done := must[ledger.Finished](t)(s.Finish(t.Context(), c.Fence, end))
+		all := must[[]pluginsdk.Message](t)(s.Messages(t.Context(), pluginsdk.MessageQuery{ThreadID: thread, After: c.Message.ID}))
+		if got := contents(all); !slices.Equal(got, []string{"good", "other's", "hi"}) {
+			t.Fatalf("rows %q", got)
+		}
+		if all[0].Key != c.Run.ID+"/a/k" || all[1].Source != "tool" || all[1].Plugin != "b" || all[2].Plugin != "" || all[2].Source != "core" {
+			t.Errorf("rows %+v", all)
+		}
+		if len(done.MessageIDs) != 1 || done.MessageIDs[0] != all[2].ID {
+			t.Errorf("done %+v, the reply is %d", done, all[2].ID)
+		}
+		if d := only[pluginsdk.Delivery](t)(s.Deliveries(t.Context(), pluginsdk.DeliveryQuery{})); d.MessageID != all[2].ID {
+			t.Errorf("delivered: %+v", d)
+		}
+		if m := only[pluginsdk.Metric](t)(s.QueryMetrics(t.Context(), pluginsdk.MetricQuery{})); m.Key != c.Run.ID+"/m" {
+			t.Errorf("metric %+v", m)
+		}
+	})
+}
+
+// More than one statement stores.
+func TestManyEffects(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		thread := newThread(t, s, "general").ID
+		accept(t, s, thread, "hello")
+		c := claim(t, s, thread)
+		var effects []ledger.Effect
+		for n := range 12 {
+			e := ledger.Effect{Plugin: fmt.Sprint("p", n), Key: "k"}
+			for m := range 12 {
+				e.Rows = append(e.Rows, statusRow(fmt.Sprintf("%02d %02d", n, m)))
+				e.Metrics = append(e.Metrics, pluginsdk.NewMetric{Name: "n"})
+			}
+			effects = append(effects, e)
+		}
+		for range 2 {
+			check(t, s.SaveIntent(t.Context(), c.Fence, ledger.Intent{RunID: c.Run.ID, Effects: effects}))
+		}
+		got := contents(must[[]pluginsdk.Message](t)(s.Messages(t.Context(), pluginsdk.MessageQuery{ThreadID: thread, After: c.Message.ID, Limit: 1000})))
+		if len(got) != 144 || !slices.IsSorted(got) {
+			t.Errorf("%d rows, %q", len(got), strings.Join(got, ", "))
+		}
+		if n := len(must[[]pluginsdk.Metric](t)(s.QueryMetrics(t.Context(), pluginsdk.MetricQuery{Limit: 1000}))); n != 144 {
+			t.Errorf("%d metrics", n)
+		}
+	})
+}
+
+// Which commands the agent wrote is decided when the result is stored: a plugin
+// that goes away in between must not change what the rest of them are.
+func TestCommandsAreKeptWithTheResult(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general").ID
+		accept(t, s, thread, "hello")
+		c := claim(t, s, thread)
+		commit := result(c)
+		commit.Commands = []ledger.Command{
+			{Index: 0, Name: "delegate", Body: "do \x00 it", Attributes: map[string]string{"to": "x"}, Start: 3, End: 9}, {Index: 1, Name: "note", End: 12},
+		}
+		check(t, s.SaveResult(ctx, c.Fence, commit))
+		check(t, second(s.Recover(ctx, "boot 2")))
+		again := claim(t, s, thread)
+		if got := again.Run.Commands; len(got) != 2 || got[0].Body != commit.Commands[0].Body || got[0].Attributes["to"] != "x" || got[1].End != 12 {
+			t.Errorf("commands %+v", got)
+		}
+		check(t, s.SaveResult(ctx, again.Fence, result(again)))
+		check(t, second(s.Recover(ctx, "boot 3")))
+		if got := claim(t, s, thread).Run.Commands; len(got) != 0 {
+			t.Errorf("commands of an attempt that wrote none: %+v", got)
+		}
+	})
+}

@@ -1,0 +1,273 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// A page that lists conversations shows the latest first, and each once, however
+// small its pages are and although two were active at the same moment.
+func TestThreadsAreListedInOrderPageByPage(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		var ids []string
+		for n, minute := range []int{3, 1, 3, 2, 5} {
+			id := newThread(t, s, fmt.Sprint(n)).ID
+			byHand(t, s, fmt.Sprintf("UPDATE threads SET last_activity = '2026-01-02 03:%02d:00' WHERE id = '%s'", minute, id))
+			ids = append(ids, id)
+		}
+		for order, want := range map[pluginsdk.ThreadOrder][]int{
+			"": {0, 1, 2, 3, 4}, pluginsdk.OldestFirst: {0, 1, 2, 3, 4}, pluginsdk.NewestFirst: {4, 3, 2, 1, 0}, pluginsdk.ActivityFirst: {4, 2, 0, 3, 1},
+		} {
+			for size := 1; size <= 6; size++ {
+				var got []int
+				query := pluginsdk.ThreadQuery{Source: "discord", Order: order, Limit: size}
+				for {
+					page := must[[]pluginsdk.Thread](t)(s.Threads(ctx, query))
+					for _, thread := range page {
+						got = append(got, slices.Index(ids, thread.ID))
+					}
+					if len(page) < size {
+						break
+					}
+					query.After = page[size-1].ID
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("order %q in pages of %d: %v, want %v", order, size, got, want)
+				}
+			}
+		}
+		_, err := s.Threads(ctx, pluginsdk.ThreadQuery{Order: "random"})
+		wantCode(t, err, pluginsdk.CodeInvalid)
+		child, _, err := s.CreateThread(ctx, pluginsdk.NewThread{Source: "task", SourceID: "x", ParentThreadID: ids[1]})
+		check(t, err)
+		if got := only[pluginsdk.Thread](t)(s.Threads(ctx, pluginsdk.ThreadQuery{ParentThreadID: ids[1]})); got.ID != child.ID {
+			t.Errorf("child %+v", got)
+		}
+	})
+}
+
+// The number beside a conversation is of what a person has to read: not of their
+// own words, nor of what the agent did.
+func TestUnreadCountsWhatIsToBeRead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		busy, quiet := newThread(t, s, "busy").ID, newThread(t, s, "quiet").ID
+		read := add(t, s, busy, text(pluginsdk.RoleAssistant, "read"))[0].ID
+		rows := []pluginsdk.NewMessage{
+			text(pluginsdk.RoleAssistant, "unread"), text(pluginsdk.RoleUser, "mine"), statusRow("a step"),
+			{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: "unread"},
+			{Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageThinking, Content: "hm"}, {Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageSummary, Content: "s"},
+		}
+		add(t, s, busy, rows...)
+		add(t, s, newThread(t, s, "elsewhere").ID, rows...)
+		check(t, second(s.UpdateThread(ctx, busy, pluginsdk.ThreadPatch{LastReadMessageID: &read})))
+		unread := func(ask bool) map[string]int {
+			counts := make(map[string]int)
+			for _, thread := range must[[]pluginsdk.Thread](t)(s.Threads(ctx, pluginsdk.ThreadQuery{Unread: ask})) {
+				counts[thread.ID] = thread.Unread
+			}
+			return counts
+		}
+		if got := unread(true); got[busy] != 2 || got[quiet] != 0 {
+			t.Errorf("unread %v", got)
+		}
+		if got := unread(false); got[busy] != 0 {
+			t.Errorf("counted although nobody asked: %v", got)
+		}
+		add(t, s, busy, slices.Repeat(rows, 70)...)
+		if got := unread(true); got[busy] != 100 {
+			t.Errorf("%d unread, want no more than 100", got[busy])
+		}
+	})
+}
+
+// Words without end in a thread would be in every call of every hook and in every
+// list: they are refused, by name, where they come in.
+func TestWordsOfThreadsAreBounded(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		long := func(n int) string { return "/" + strings.Repeat("x", n) }
+		for field, max := range map[string]int{"name": 1 << 10, "instructions": 64 << 10, "cwd": 4 << 10, "sourceId": 512, "source": 64, "model": 256, "effort": 256} {
+			for _, n := range []int{max, max + 1} {
+				made, patch := pluginsdk.NewThread{Source: "x", SourceID: fmt.Sprint(field, n)}, pluginsdk.ThreadPatch{}
+				word := long(n - 1)
+				switch field {
+				case "name":
+					made.Name, patch.Name = word, &word
+				case "instructions":
+					made.Instructions, patch.Instructions = word, &word
+				case "cwd":
+					made.Cwd, patch.Cwd = word, &word
+				case "model":
+					made.Model, patch.Model = word, &word
+				case "effort":
+					made.Effort, patch.Effort = word, &word
+				case "sourceId":
+					made.SourceID = word
+				case "source":
+					made.Source = word
+				}
+				errs := []error{third(s.CreateThread(ctx, made))}
+				if patch != (pluginsdk.ThreadPatch{}) {
+					errs = append(errs, second(s.UpdateThread(ctx, thread.ID, patch)))
+				}
+				for _, err := range errs {
+					if n <= max && err != nil || n > max && (pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.HasPrefix(err.Error(), field+":")) {
+						t.Errorf("%s of %d bytes: %v", field, n, err)
+					}
+				}
+			}
+		}
+	})
+}
+
+// No side of Harness can set a mode that asks nobody: not a plugin, not with a
+// space behind it, not SQL.
+func TestPermissionModesAreTheAgentsOwn(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		for _, mode := range []string{"default", "acceptEdits", "plan", "dontAsk", ""} {
+			if got := must[pluginsdk.Thread](t)(s.UpdateThread(ctx, thread.ID, pluginsdk.ThreadPatch{PermissionMode: &mode})); got.PermissionMode != mode {
+				t.Errorf("mode %q became %q", mode, got.PermissionMode)
+			}
+		}
+		for _, mode := range []string{"bypassPermissions", "bypassPermissions ", " plan", "Plan", "plan --dangerously-skip-permissions", "plan\x00"} {
+			for _, err := range []error{
+				second(s.UpdateThread(ctx, thread.ID, pluginsdk.ThreadPatch{PermissionMode: &mode})),
+				third(s.CreateThread(ctx, pluginsdk.NewThread{Source: "x", SourceID: "y", PermissionMode: mode})),
+				third(s.CreateTask(ctx, "maker", "", pluginsdk.NewTask{Prompt: "x", PermissionMode: mode})),
+			} {
+				if pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.HasPrefix(err.Error(), "permissionMode:") {
+					t.Errorf("mode %q: %v", mode, err)
+				}
+			}
+			if strings.Contains(mode, "\x00") {
+				continue
+			}
+			byHand(t, s, "UPDATE threads SET permission_mode = '"+mode+"'")
+			accept(t, s, thread.ID, "hello")
+			c := claim(t, s, thread.ID)
+			if read := must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)); read.PermissionMode != "" || c.Thread.PermissionMode != "" {
+				t.Errorf("mode %q by SQL is read as %q and claimed as %q", mode, read.PermissionMode, c.Thread.PermissionMode)
+			}
+			finish(t, s, c, "done")
+		}
+	})
+}
+
+// A scheduled job's thread answers its job alone.
+func TestAJobsThreadTakesTheJobsMessages(t *testing.T) {
+	s := storetest.Open(t)
+	thread, _, err := s.CreateThread(t.Context(), pluginsdk.NewThread{Source: "clockwork", SourceID: "job", Kind: pluginsdk.ThreadCron})
+	check(t, err)
+	a := acceptance(thread.ID, "1", "hello")
+	wantCode(t, second(s.Accept(t.Context(), a)), pluginsdk.CodeInvalid)
+	a.Submission.Source = "clockwork"
+	check(t, second(s.Accept(t.Context(), a)))
+}
+
+// An operator who looks for what just happened, and a plugin that looks for its
+// own, find it, page by page.
+func TestNewestFirstPageByPage(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread, other := newThread(t, s, "a").ID, newThread(t, s, "b").ID
+		var runs, tasks, deliveries []string
+		for n := range 5 {
+			a := acceptance(thread, fmt.Sprint(n), "q")
+			if n > 0 {
+				a.Submission.CauseRunID = runs[0]
+			}
+			if n == 4 {
+				a.Submission.ThreadID = other
+			}
+			check(t, second(s.Accept(ctx, a)))
+			runs = append(runs, a.RunID)
+			parent := pluginsdk.NewTask{Prompt: "p", ParentThreadID: thread}
+			if n > 2 {
+				parent.ParentTaskID = tasks[0]
+			}
+			task, _, err := s.CreateTask(ctx, []string{"x", "y"}[n%2], "", parent)
+			check(t, err)
+			tasks = append(tasks, task.ID)
+			d := pluginsdk.Delivery{ID: fmt.Sprint("d", n), MessageID: 1, Plugin: "p", State: pluginsdk.DeliveryPending, CreatedAt: time.Now()}
+			check(t, s.KeepDelivery(ctx, d))
+			deliveries = append(deliveries, d.ID)
+		}
+		lists := map[string]struct {
+			all  []string
+			want []int
+			page func(after string) []string
+		}{
+			"runs": {runs, []int{4, 3, 2, 1, 0}, func(after string) []string {
+				return idsOf(must[[]pluginsdk.Run](t)(s.Runs(ctx, pluginsdk.RunQuery{Newest: true, After: after, Limit: 2})), func(r pluginsdk.Run) string { return r.ID })
+			}},
+			"runs of a thread": {runs, []int{3, 2, 1, 0}, func(after string) []string {
+				return idsOf(must[[]pluginsdk.Run](t)(s.Runs(ctx, pluginsdk.RunQuery{ThreadID: thread, Newest: true, After: after, Limit: 2})), func(r pluginsdk.Run) string { return r.ID })
+			}},
+			"runs that one caused": {runs, []int{1, 2, 3, 4}, func(after string) []string {
+				return idsOf(must[[]pluginsdk.Run](t)(s.Runs(ctx, pluginsdk.RunQuery{CauseRunID: runs[0], After: after, Limit: 2})), func(r pluginsdk.Run) string { return r.ID })
+			}},
+			"tasks": {tasks, []int{4, 3, 2, 1, 0}, func(after string) []string {
+				return idsOf(must[[]pluginsdk.Task](t)(s.Tasks(ctx, pluginsdk.TaskQuery{Newest: true, After: after, Limit: 2})), func(r pluginsdk.Task) string { return r.ID })
+			}},
+			"tasks of a plugin": {tasks, []int{0, 2, 4}, func(after string) []string {
+				return idsOf(must[[]pluginsdk.Task](t)(s.Tasks(ctx, pluginsdk.TaskQuery{Plugin: "x", After: after, Limit: 2})), func(r pluginsdk.Task) string { return r.ID })
+			}},
+			"tasks below one": {tasks, []int{3, 4}, func(after string) []string {
+				return idsOf(must[[]pluginsdk.Task](t)(s.Tasks(ctx, pluginsdk.TaskQuery{ParentTaskID: tasks[0], After: after, Limit: 2})), func(r pluginsdk.Task) string { return r.ID })
+			}},
+			"the task of a thread": {tasks, []int{1}, func(after string) []string {
+				own := must[pluginsdk.Task](t)(s.Task(ctx, tasks[1])).ThreadID
+				return idsOf(must[[]pluginsdk.Task](t)(s.Tasks(ctx, pluginsdk.TaskQuery{ThreadID: own, After: after, Limit: 2})), func(r pluginsdk.Task) string { return r.ID })
+			}},
+			"deliveries": {deliveries, []int{4, 3, 2, 1, 0}, func(after string) []string {
+				return idsOf(must[[]pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{Newest: true, After: after, Limit: 2})), func(r pluginsdk.Delivery) string { return r.ID })
+			}},
+		}
+		for name, list := range lists {
+			var got []int
+			for page := list.page(""); len(page) > 0; page = list.page(page[len(page)-1]) {
+				for _, id := range page {
+					got = append(got, slices.Index(list.all, id))
+				}
+			}
+			if !slices.Equal(got, list.want) {
+				t.Errorf("%s: %v, want %v", name, got, list.want)
+			}
+		}
+	})
+}
+
+func idsOf[T any](rows []T, id func(T) string) (ids []string) {
+	for _, row := range rows {
+		ids = append(ids, id(row))
+	}
+	return ids
+}
+
+// Two plugins that number their tasks must not get each other's.
+func TestKeysOfTasksAreThePluginsOwn(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		first, created, err := s.CreateTask(ctx, "a", "1", pluginsdk.NewTask{Prompt: "one"})
+		if err != nil || !created {
+			t.Fatal(created, err)
+		}
+		second, created, err := s.CreateTask(ctx, "b", "1", pluginsdk.NewTask{Prompt: "two"})
+		if err != nil || !created || second.ID == first.ID || first.Plugin != "a" || second.Plugin != "b" {
+			t.Errorf("%v %v %+v", err, created, second)
+		}
+	})
+}
