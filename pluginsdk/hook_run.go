@@ -200,6 +200,7 @@ type OnPipelineCompleteRequest struct {
 	Steps    []PipelineStep // only with PartSteps
 	Events   []StreamEvent  // whole blocks only, no deltas; only with PartEvents
 	Usage    *Usage         // nil when the agent was not reached
+	CostUSD  float64        // of the attempt
 	Duration time.Duration
 }
 

@@ -13,8 +13,8 @@ import (
 // the task's status does not allow is CodeStale.
 type Tasks interface {
 	// Create makes a task and its thread; repeated with the same key, it returns the
-	// first one. OnTaskCreate is fired, and then the task is running. Needs
-	// tasks.write.
+	// first one. OnTaskCreate is asked afterwards, and then the task is running.
+	// Needs tasks.write.
 	Create(ctx context.Context, request *CreateTaskRequest) (*CreateTaskResponse, error)
 	// Get returns a task, or CodeNotFound. Needs tasks.read.
 	Get(ctx context.Context, request *GetTaskRequest) (*GetTaskResponse, error)

@@ -34,6 +34,7 @@ const startTime = 30 * time.Second
 type Plugin struct {
 	*wire.PluginClient
 	manifest pluginsdk.Manifest
+	death    *death // nil: it lives
 }
 
 // Manifest returns what the plugin declared about itself, with its hooks.
@@ -63,13 +64,25 @@ func (h *Host) Serve(t testing.TB, plugin pluginsdk.Plugin) *Plugin {
 // New is Serve of a plugin that is not started.
 func (h *Host) New(t testing.TB, plugin pluginsdk.Plugin) (*Plugin, error) {
 	t.Helper()
-	manifest := plugin.Manifest()
-	return newPlugin(t, plugin, h.As(manifest), func(_ context.Context, capability pluginsdk.Capability) error {
+	return newPlugin(t, plugin, h.As(plugin.Manifest()), h.admit(plugin.Manifest()), nil)
+}
+
+// ServeUntil is Serve of a plugin that is killed at one of its calls of the host.
+// Another instance, served with the same host, is what the daemon starts then.
+func (h *Host) ServeUntil(t testing.TB, plugin pluginsdk.Plugin, at Death) *Plugin {
+	t.Helper()
+	p, err := newPlugin(t, plugin, h.As(plugin.Manifest()), h.admit(plugin.Manifest()), &death{at: at})
+	return started(t, p, err)
+}
+
+// admit grants what a manifest asks for.
+func (h *Host) admit(manifest pluginsdk.Manifest) wire.Admit {
+	return func(_ context.Context, capability pluginsdk.Capability) error {
 		if capability != "" && !asksFor(manifest, capability) {
 			return pluginsdk.Errorf(pluginsdk.CodeDenied, "the manifest of the plugin %s does not ask for %s", manifest.Name, capability)
 		}
 		return nil
-	})
+	}
 }
 
 func started(t testing.TB, p *Plugin, err error) *Plugin {
@@ -89,15 +102,19 @@ func started(t testing.TB, p *Plugin, err error) *Plugin {
 // what is wrong with its manifest.
 func New(t testing.TB, plugin pluginsdk.Plugin, host pluginsdk.Host) (*Plugin, error) {
 	t.Helper()
-	return newPlugin(t, plugin, host, func(context.Context, pluginsdk.Capability) error { return nil })
+	return newPlugin(t, plugin, host, func(context.Context, pluginsdk.Capability) error { return nil }, nil)
 }
 
-func newPlugin(t testing.TB, plugin pluginsdk.Plugin, host pluginsdk.Host, admit wire.Admit) (*Plugin, error) {
+func newPlugin(t testing.TB, plugin pluginsdk.Plugin, host pluginsdk.Host, admit wire.Admit, end *death) (*Plugin, error) {
 	t.Helper()
 	if host.Log == nil {
 		host.Log = slog.New(slog.DiscardHandler)
 	}
-	hostConn := serve(t, wire.HostOptions(host.Log, admit), func(r grpc.ServiceRegistrar) { wire.RegisterHost(r, host) })
+	options := wire.HostOptions(host.Log, admit)
+	if end != nil {
+		options = append(options, grpc.ChainUnaryInterceptor(end.intercept))
+	}
+	hostConn := serve(t, options, func(r grpc.ServiceRegistrar) { wire.RegisterHost(r, host) })
 	dial := func(uint32) (grpc.ClientConnInterface, error) { return hostConn, nil }
 	server, err := wire.NewPluginServer(plugin, dial, host.Log)
 	if err != nil {
@@ -107,7 +124,7 @@ func newPlugin(t testing.TB, plugin pluginsdk.Plugin, host pluginsdk.Host, admit
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
 	manifest, err := client.Describe(ctx)
-	return &Plugin{PluginClient: client, manifest: manifest}, err
+	return &Plugin{PluginClient: client, manifest: manifest, death: end}, err
 }
 
 // serve starts a gRPC server in memory and returns a connection to it; both

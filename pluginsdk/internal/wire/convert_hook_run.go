@@ -253,6 +253,7 @@ func onPipelineCompleteRequestTo(v pluginsdk.OnPipelineCompleteRequest) *pluginv
 		Steps:    listTo(v.Steps, pipelineStepTo),
 		Events:   listTo(v.Events, streamEventTo),
 		Usage:    pointerTo(v.Usage, usageTo),
+		CostUsd:  v.CostUSD,
 		Duration: durationTo(v.Duration),
 	}
 }
@@ -267,6 +268,7 @@ func onPipelineCompleteRequestFrom(m *pluginv1.OnPipelineCompleteRequest) plugin
 		Steps:    listFrom(m.GetSteps(), pipelineStepFrom),
 		Events:   listFrom(m.GetEvents(), streamEventFrom),
 		Usage:    pointerFrom(m.GetUsage(), usageFrom),
+		CostUSD:  m.GetCostUsd(),
 		Duration: durationFrom(m.GetDuration()),
 	}
 }

@@ -769,8 +769,10 @@ type OnPipelineCompleteRequest struct {
 	// Whole blocks only, no deltas; only with the part events.
 	Events []*v1.StreamEvent `protobuf:"bytes,7,rep,name=events,proto3" json:"events,omitempty"`
 	// Absent when the agent was not reached.
-	Usage         *v1.Usage            `protobuf:"bytes,8,opt,name=usage,proto3" json:"usage,omitempty"`
-	Duration      *durationpb.Duration `protobuf:"bytes,9,opt,name=duration,proto3" json:"duration,omitempty"`
+	Usage    *v1.Usage            `protobuf:"bytes,8,opt,name=usage,proto3" json:"usage,omitempty"`
+	Duration *durationpb.Duration `protobuf:"bytes,9,opt,name=duration,proto3" json:"duration,omitempty"`
+	// Of the attempt.
+	CostUsd       float64 `protobuf:"fixed64,10,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -866,6 +868,13 @@ func (x *OnPipelineCompleteRequest) GetDuration() *durationpb.Duration {
 		return x.Duration
 	}
 	return nil
+}
+
+func (x *OnPipelineCompleteRequest) GetCostUsd() float64 {
+	if x != nil {
+		return x.CostUsd
+	}
+	return 0
 }
 
 type OnPipelineCompleteResponse struct {
@@ -966,7 +975,7 @@ const file_harness_plugin_v1_pipeline_proto_rawDesc = "" +
 	"\x15OnBeforeReplyResponse\x12\x17\n" +
 	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x88\x01\x01\x123\n" +
 	"\aeffects\x18\x02 \x01(\v2\x19.harness.types.v1.EffectsR\aeffectsB\a\n" +
-	"\x05_text\"\xb1\x03\n" +
+	"\x05_text\"\xcc\x03\n" +
 	"\x19OnPipelineCompleteRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +
 	"\x06thread\x18\x02 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
@@ -976,7 +985,9 @@ const file_harness_plugin_v1_pipeline_proto_rawDesc = "" +
 	"\x05steps\x18\x06 \x03(\v2\x1e.harness.types.v1.PipelineStepR\x05steps\x125\n" +
 	"\x06events\x18\a \x03(\v2\x1d.harness.types.v1.StreamEventR\x06events\x12-\n" +
 	"\x05usage\x18\b \x01(\v2\x17.harness.types.v1.UsageR\x05usage\x125\n" +
-	"\bduration\x18\t \x01(\v2\x19.google.protobuf.DurationR\bduration\"Q\n" +
+	"\bduration\x18\t \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x19\n" +
+	"\bcost_usd\x18\n" +
+	" \x01(\x01R\acostUsd\"Q\n" +
 	"\x1aOnPipelineCompleteResponse\x123\n" +
 	"\aeffects\x18\x01 \x01(\v2\x19.harness.types.v1.EffectsR\aeffects2\xd3\x05\n" +
 	"\x0fPipelineService\x12\\\n" +
