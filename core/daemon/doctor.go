@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -43,7 +44,7 @@ type Check struct {
 func Doctor(ctx context.Context, config Config) []Check {
 	running := Running(config)
 	found, rows := checkDatabase(ctx, config)
-	webOff := slices.ContainsFunc(rows, func(row pluginsdk.PluginInfo) bool { return row.Name == "web" && !row.Enabled })
+	webOff := slices.ContainsFunc(rows, func(row ledger.Plugin) bool { return row.Name == "web" && !row.Enabled })
 	checks := []Check{
 		checkAgent(ctx, config),
 		checkData(config.Data),
@@ -226,7 +227,7 @@ func (c Config) storeConfig() store.Config {
 }
 
 // checkDatabase also returns the rows of the plugins.
-func checkDatabase(ctx context.Context, config Config) ([]Check, []pluginsdk.PluginInfo) {
+func checkDatabase(ctx context.Context, config Config) ([]Check, []ledger.Plugin) {
 	check := Check{Name: "database", Remedy: "see \"When the database cannot be opened\" in docs/operating.md"}
 	database, err := OpenExisting(ctx, config)
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
@@ -306,8 +307,8 @@ func executable(path string) error {
 }
 
 // checkTools is silent about plugins all of whose tools the agent is offered.
-func checkTools(rows []pluginsdk.PluginInfo, config Config) (checks []Check) {
-	lacking := toolserver.Unoffered(config.ToolBounds, rows)
+func checkTools(rows []ledger.Plugin, config Config) (checks []Check) {
+	lacking := toolserver.Unoffered(config.ToolBounds, ledger.InfosOf(rows))
 	for _, name := range slices.Sorted(maps.Keys(lacking)) {
 		checks = append(checks, Check{
 			Name: "tools of " + name, Optional: true, Detail: lacking[name],
@@ -318,7 +319,7 @@ func checkTools(rows []pluginsdk.PluginInfo, config Config) (checks []Check) {
 	return checks
 }
 
-func checkPlugin(row pluginsdk.PluginInfo, running bool) Check {
+func checkPlugin(row ledger.Plugin, running bool) Check {
 	check := Check{Name: "plugin " + row.Name, OK: true, Detail: "disabled"}
 	if row.Problem != "" {
 		check.OK, check.Detail = false, "its row is wrong: "+row.Problem
