@@ -1,6 +1,10 @@
 package ledger
 
-import "github.com/seed-706843ae/harness/pluginsdk"
+import (
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
 
 // PluginSeen is what the supervisor sees of a plugin; see the fields of
 // pluginsdk.PluginInfo.
@@ -13,10 +17,23 @@ type PluginSeen struct {
 	Rejected  string
 }
 
+// ChecksGood is how long what a plugin has said of its surroundings (Checks) is taken
+// for what holds; older ones are shown as old.
+const ChecksGood = 5 * time.Minute
+
 // SeenOf is what a row says that was last seen.
 func SeenOf(row Plugin) PluginSeen {
 	return PluginSeen{
 		State: row.State, LastError: row.LastError, Restarts: row.Restarts,
 		Settled: row.Settled, Serving: row.Serving, Rejected: row.Rejected,
 	}
+}
+
+// InfosOf returns of rows what authors of plugins see of them.
+func InfosOf(rows []Plugin) []pluginsdk.PluginInfo {
+	infos := make([]pluginsdk.PluginInfo, len(rows))
+	for n, row := range rows {
+		infos[n] = row.PluginInfo
+	}
+	return infos
 }

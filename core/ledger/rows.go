@@ -47,30 +47,30 @@ type Command struct {
 type Plugin struct {
 	pluginsdk.PluginInfo
 
-	Path     string          // of the executable
-	Previous []PluginVersion // for a rollback, newest first
-	Settings json.RawMessage // without secrets
+	Path     string          `json:"path"`               // of the executable
+	Previous []PluginVersion `json:"previous,omitempty"` // for a rollback, newest first
+	Settings json.RawMessage `json:"settings,omitempty"` // without secrets
 	// Generation counts what operators decided of the plugin by command or API,
 	// but for its settings and its place in the order. Settled is that up to
 	// which the daemon has carried it out, or has failed to: Serving and Rejected
 	// are then the outcome. Of a plugin that is off it stays behind.
-	Generation int64
-	Settled    int64
+	Generation int64 `json:"generation,omitempty"`
+	Settled    int64 `json:"settled,omitempty"`
 	// Serving is the pin of what answers now; empty: nothing does. It is not
 	// SHA256 while another version is about to take over, or could not.
-	Serving string
+	Serving string `json:"serving,omitempty"`
 	// Rejected is the pin of what could not be started, or could not take over
 	// from what serves, when something was started the last time.
-	Rejected string
+	Rejected string `json:"rejected,omitempty"`
 	// Attach is where a plugin that runs under a debugger serves (JSON, see
 	// package launch); empty: the daemon starts the plugin itself.
-	Attach string
+	Attach string `json:"attach,omitempty"`
 	// SettingsRevision counts the changes of settings and secrets that were
 	// made other than by SQL.
-	SettingsRevision int64
+	SettingsRevision int64 `json:"settingsRevision,omitempty"`
 	// GrantsVersion is the version of the release whose default grants a shipped
 	// plugin has been given.
-	GrantsVersion int
+	GrantsVersion int `json:"grantsVersion,omitempty"`
 }
 
 // PluginVersion is a version of a plugin that was installed before. It is stored

@@ -31,8 +31,8 @@ func (i *Instance) Do(ctx context.Context, run string, hook pluginsdk.Hook, call
 	began := time.Now()
 	err = i.redacted(fn(c.version.process))
 	took := time.Since(began)
-	if spec, _ := hook.Spec(); run != "" && spec.Runner != pluginsdk.RunOne { // that one is waited for by who asked it
-		i.figures.waited(took)
+	if spec, _ := hook.Spec(); took > i.host.slow && run != "" && spec.Runner != pluginsdk.RunOne { // that one is waited for by who asked it
+		i.figures.waited()
 	}
 	i.judge(ctx, c.version, hook, callID, took, err)
 	return err

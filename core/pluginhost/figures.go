@@ -44,11 +44,8 @@ func (f *figures) record(hook pluginsdk.Hook, took time.Duration, err error) {
 	f.dirty = true
 }
 
-// waited counts a call that a run waited for.
-func (f *figures) waited(took time.Duration) {
-	if took <= slowInRun {
-		return
-	}
+// waited counts a slow call that a run waited for.
+func (f *figures) waited() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.slow++

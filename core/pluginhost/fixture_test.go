@@ -3,6 +3,7 @@ package pluginhost
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -22,7 +23,7 @@ import (
 )
 
 // The test binary is a plugin when it is started under a name of this list.
-var parts = []string{"first", "second", "dies", "listens", "alone", "gate", "chatty"}
+var parts = []string{"first", "second", "dies", "listens", "alone", "gate", "chatty", "looks", "carries", "rivals"}
 
 func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); slices.Contains(parts, name) {
@@ -33,6 +34,12 @@ func TestMain(m *testing.M) {
 			serve.Main(&listener{p})
 		case "gate":
 			serve.Main(&gate{p})
+		case "looks":
+			if version != "2.0.0" {
+				serve.Main(&looker{p})
+			}
+		case "carries", "rivals":
+			serve.Main(&carrier{p})
 		}
 		serve.Main(&p)
 		return
@@ -113,6 +120,35 @@ func (*gate) OnBeforeRun(context.Context, *pluginsdk.OnBeforeRunRequest) (*plugi
 	return nil, nil
 }
 
+// looker says of its surroundings what stands in a file: checks, or how it fails. Its
+// version 2.0.0 is not asked.
+type looker struct{ part }
+
+func (*looker) OnCheck(context.Context, *pluginsdk.OnCheckRequest) (*pluginsdk.OnCheckResponse, error) {
+	raw, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(os.Args[0])), "checks"))
+	if err != nil {
+		return &pluginsdk.OnCheckResponse{Checks: []pluginsdk.Check{{Name: "file", State: pluginsdk.CheckOK}}}, nil
+	}
+	answer := &pluginsdk.OnCheckResponse{}
+	if json.Unmarshal(raw, &answer.Checks) != nil {
+		return nil, misbehave(string(raw))
+	}
+	return answer, nil
+}
+
+// carrier carries the replies of a source that it has named beside its own.
+type carrier struct{ part }
+
+func (c *carrier) Manifest() pluginsdk.Manifest {
+	manifest := c.part.Manifest()
+	manifest.Sources = []string{"shared", c.name}
+	return manifest
+}
+
+func (*carrier) Deliver(context.Context, *pluginsdk.DeliverRequest) (*pluginsdk.DeliverResponse, error) {
+	return nil, nil
+}
+
 // listener answers what the host itself asks, as the event or the setting says.
 type listener struct{ part }
 
@@ -180,6 +216,12 @@ func (r *registry) Plugins(context.Context) ([]ledger.Plugin, error) {
 func (r *registry) RegisterPlugin(_ context.Context, info ledger.Plugin) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for n := range r.rows {
+		if r.rows[n].Name == info.Name {
+			r.rows[n].Origin, r.rows[n].Path, r.rows[n].SHA256 = info.Origin, info.Path, info.SHA256
+			return nil
+		}
+	}
 	r.rows = append(r.rows, info)
 	return nil
 }

@@ -33,6 +33,7 @@ type Host struct {
 	logs     *logs
 	pins     pins
 	shipped  releases
+	slow     time.Duration // slowInRun, but for tests
 
 	// order is the enabled plugins in the operator's order; it is replaced
 	// whole, so that readers need no lock.
@@ -57,7 +58,7 @@ type Host struct {
 func New(config Config, store Store, events Events, api API) *Host {
 	h := &Host{
 		config: config.withDefaults(), store: store, events: events, api: api,
-		launcher: launch.NewLauncher(), logs: newLogs(config.Logs), shipped: shipped,
+		launcher: launch.NewLauncher(), logs: newLogs(config.Logs), shipped: shipped, slow: slowInRun,
 		instances: make(map[string]*Instance), ending: make(map[string]*Instance),
 		done: make(chan struct{}), kick: make(chan struct{}, 1),
 	}

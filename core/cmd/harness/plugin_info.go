@@ -14,10 +14,11 @@ func newPluginInfo() *cobra.Command {
 		Short: "Show all that is known of a plugin: rights, figures, faults, earlier versions",
 		Long: `Show all that is known of a plugin: what it declares, what it wants and has, its limits,
 whether its files are as they were pinned, why it is in quarantine, the versions to go
-back to, and its ledger: calls, errors, timeouts and times of each hook, memory, CPU
-and restarts since the daemon's start. Settings are not shown; see ` + "`harness plugin settings`.",
+back to, what it says of its surroundings, and its figures: calls, errors, timeouts and
+times of each hook, and of what it asks of the core, memory, CPU and restarts since the
+daemon's start. Settings are not shown; see ` + "`harness plugin settings`.",
 		Example: `  harness plugin info time
-  harness plugin info time --json | jq .ledger`,
+  harness plugin info time --json | jq .figures`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {

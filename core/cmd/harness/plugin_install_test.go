@@ -13,6 +13,7 @@ import (
 
 	"aead.dev/minisign"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -69,7 +70,7 @@ func packPlugin(t *testing.T, name, version string) string {
 	return path
 }
 
-func pluginRow(t *testing.T, data, name string) pluginsdk.PluginInfo {
+func pluginRow(t *testing.T, data, name string) ledger.Plugin {
 	t.Helper()
 	database := openStore(t, data)
 	defer database.Close()
@@ -115,7 +116,7 @@ func TestEverythingAtOnceForScripts(t *testing.T) {
 		t.Errorf("row: %+v", row)
 	}
 	var report struct {
-		pluginsdk.PluginInfo
+		ledger.Plugin
 		Missing []string
 	}
 	got := harness(t, "", "plugin", "info", "greeter", "--json")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -23,9 +24,9 @@ func withMail(t *testing.T) (data string) {
 	data = withPlugins(t)
 	database := openStore(t, data)
 	defer database.Close()
-	info := pluginsdk.PluginInfo{Name: "mail", Path: "/opt/mail", Manifest: pluginsdk.Manifest{
+	info := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "mail", Manifest: pluginsdk.Manifest{
 		Name: "mail", Version: "1", SettingsSchema: json.RawMessage(mailSchema),
-	}}
+	}}, Path: "/opt/mail"}
 	if err := database.RegisterPlugin(t.Context(), info); err != nil {
 		t.Fatal(err)
 	}

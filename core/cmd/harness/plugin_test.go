@@ -20,7 +20,7 @@ func withPlugins(t *testing.T) (data string) {
 	database := openStore(t, data)
 	defer database.Close()
 	for n, name := range []string{"activity", "time"} {
-		info := pluginsdk.PluginInfo{Name: name, Path: "/opt/" + name, Enabled: n == 0, Position: (n + 1) * 10, State: pluginsdk.PluginStopped}
+		info := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: name, Enabled: n == 0, Position: (n + 1) * 10, State: pluginsdk.PluginStopped}, Path: "/opt/" + name}
 		if name == "activity" {
 			info.Settings = json.RawMessage(`{"token":"hunter2"}`)
 		}
@@ -92,7 +92,7 @@ func TestPluginListSaysWhatHoldsNow(t *testing.T) {
 func TestPluginListAsJSONIsWholeButForSecrets(t *testing.T) {
 	withPlugins(t)
 	got := harness(t, "", "plugin", "list", "--json")
-	var rows []pluginsdk.PluginInfo
+	var rows []ledger.Plugin
 	if err := json.Unmarshal([]byte(got.out), &rows); err != nil || len(rows) != 2 {
 		t.Fatalf("%v\n%s", err, got.out)
 	}

@@ -14,7 +14,7 @@ func newPluginEnable() *cobra.Command {
 		Short: "Enable a plugin, and end its quarantine",
 		Long: `Enable a plugin, and end its quarantine. A plugin that declares a command of the core is
 refused. One that declares a command of another enabled plugin needs --force: then the
-one that is earlier in the order answers it. With the daemon up it waits until the
+one that is earlier in the order has it. With the daemon up it waits until the
 plugin serves; when it does not, that is an error, and it stays enabled.`,
 		Example: `  harness plugin enable time
   harness plugin enable deploy --force`,

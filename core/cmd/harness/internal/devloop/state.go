@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
-	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/core/ledger"
 )
 
 // WatchState tells the author how the daemon fares with the plugin, until ctx
@@ -30,7 +30,7 @@ func WatchState(ctx context.Context, store Store, name string, out io.Writer, ti
 	}
 }
 
-func stateOf(row pluginsdk.PluginInfo) string {
+func stateOf(row ledger.Plugin) string {
 	text := string(row.State)
 	if !row.Enabled {
 		text = "disabled"

@@ -15,8 +15,8 @@ import (
 
 // Store is the daemon's database, as far as a Registrar needs it.
 type Store interface {
-	Plugins(ctx context.Context) ([]pluginsdk.PluginInfo, error)
-	InstallPlugin(ctx context.Context, plugin pluginsdk.PluginInfo) error
+	Plugins(ctx context.Context) ([]ledger.Plugin, error)
+	InstallPlugin(ctx context.Context, plugin ledger.Plugin) error
 	Audit(ctx context.Context, who, action, target, detail string) error
 	SavePluginState(ctx context.Context, name string, seen ledger.PluginSeen) error
 }
@@ -81,26 +81,29 @@ func (r *Registrar) Use(ctx context.Context, build Build) error {
 }
 
 // rowNamed is what is registered under a name; zero when nothing is.
-func rowNamed(ctx context.Context, store Store, name string) (pluginsdk.PluginInfo, error) {
+func rowNamed(ctx context.Context, store Store, name string) (ledger.Plugin, error) {
 	rows, err := store.Plugins(ctx)
 	if err != nil {
-		return pluginsdk.PluginInfo{}, err
+		return ledger.Plugin{}, err
 	}
-	if i := slices.IndexFunc(rows, func(row pluginsdk.PluginInfo) bool { return row.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(rows, func(row ledger.Plugin) bool { return row.Name == name }); i >= 0 {
 		return rows[i], nil
 	}
-	return pluginsdk.PluginInfo{}, nil
+	return ledger.Plugin{}, nil
 }
 
 // rowOf is the row of a build. What was installed from a package before can be
 // rolled back to.
-func rowOf(before pluginsdk.PluginInfo, build Build) pluginsdk.PluginInfo {
-	row := pluginsdk.PluginInfo{
-		Name: build.Manifest.Name, Path: build.Path, SHA256: build.SHA256, Version: build.Manifest.Version,
-		Manifest: build.Manifest, Origin: pluginsdk.OriginDev, Previous: before.Previous,
+func rowOf(before ledger.Plugin, build Build) ledger.Plugin {
+	row := ledger.Plugin{
+		PluginInfo: pluginsdk.PluginInfo{
+			Name: build.Manifest.Name, SHA256: build.SHA256, Version: build.Manifest.Version,
+			Manifest: build.Manifest, Origin: pluginsdk.OriginDev,
+		},
+		Path: build.Path, Previous: before.Previous,
 	}
 	if before.Origin == pluginsdk.OriginStore {
-		row.Previous = append([]pluginsdk.PluginVersion{{
+		row.Previous = append([]ledger.PluginVersion{{
 			Version: before.Version, Path: before.Path, SHA256: before.SHA256, Publisher: before.Publisher,
 			Manifest: before.Manifest, InstalledAt: time.Now().UTC(),
 		}}, before.Previous...)
@@ -109,7 +112,7 @@ func rowOf(before pluginsdk.PluginInfo, build Build) pluginsdk.PluginInfo {
 }
 
 // grant asks for what the manifest wants and the plugin has not, once.
-func (r *Registrar) grant(ctx context.Context, row pluginsdk.PluginInfo, manifest pluginsdk.Manifest) error {
+func (r *Registrar) grant(ctx context.Context, row ledger.Plugin, manifest pluginsdk.Manifest) error {
 	var wanted, lines []string
 	for _, request := range manifest.Capabilities {
 		if !slices.Contains(row.Granted, request.Capability) {

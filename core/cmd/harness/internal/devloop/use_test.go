@@ -15,20 +15,20 @@ import (
 
 // registry is a database of one plugin, and what was done to it.
 type registry struct {
-	rows []pluginsdk.PluginInfo
+	rows []ledger.Plugin
 	done []string
 
 	noted []string
 }
 
-func (r *registry) Plugins(context.Context) ([]pluginsdk.PluginInfo, error) { return r.rows, nil }
+func (r *registry) Plugins(context.Context) ([]ledger.Plugin, error) { return r.rows, nil }
 
-func (r *registry) InstallPlugin(_ context.Context, row pluginsdk.PluginInfo) error {
+func (r *registry) InstallPlugin(_ context.Context, row ledger.Plugin) error {
 	r.done = append(r.done, "install")
 	if len(r.rows) > 0 {
 		row.Enabled, row.Granted = r.rows[0].Enabled, r.rows[0].Granted
 	}
-	r.rows = []pluginsdk.PluginInfo{row}
+	r.rows = []ledger.Plugin{row}
 	return nil
 }
 
@@ -157,7 +157,7 @@ func TestTheAuthorIsAskedAgainOnlyForSomethingElse(t *testing.T) {
 
 // Work on a plugin that is also installed must not lose the installed version.
 func TestAnInstalledVersionCanBeRolledBackTo(t *testing.T) {
-	r := &registry{rows: []pluginsdk.PluginInfo{{Name: "greeter", Origin: pluginsdk.OriginStore, Version: "0.9", Path: "/depot/x", SHA256: "x", Enabled: true}}}
+	r := &registry{rows: []ledger.Plugin{{PluginInfo: pluginsdk.PluginInfo{Name: "greeter", Origin: pluginsdk.OriginStore, Version: "0.9", SHA256: "x", Enabled: true}, Path: "/depot/x"}}}
 	registrar := r.registrar(quiet())
 	for _, sum := range []string{"a", "b"} {
 		if err := registrar.Use(t.Context(), build(sum)); err != nil {
@@ -172,7 +172,7 @@ func TestAnInstalledVersionCanBeRolledBackTo(t *testing.T) {
 // A build that compiles and does not start looks like one that works, unless
 // the author is told.
 func TestTheAuthorIsToldHowTheDaemonFares(t *testing.T) {
-	r := &registry{rows: []pluginsdk.PluginInfo{{Name: "greeter", Enabled: true, State: pluginsdk.PluginServing}}}
+	r := &registry{rows: []ledger.Plugin{{PluginInfo: pluginsdk.PluginInfo{Name: "greeter", Enabled: true, State: pluginsdk.PluginServing}}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	out, ticks, ended := quiet(), make(chan time.Time), make(chan struct{})
 	go func() {

@@ -27,10 +27,11 @@ func difference(was, is pluginsdk.Manifest) []string {
 		lines = append(lines, fmt.Sprintf("version: %s, was %s", plain(is.Version, shortText), cmp.Or(plain(was.Version, shortText), "-")))
 	}
 	hooks := func(m pluginsdk.Manifest) []part {
-		return parts(m.Hooks, func(h pluginsdk.Hook) part { return part{string(h), string(m.OnFailure[h])} })
+		return parts(m.Hooks, func(h pluginsdk.Hook) part { return part{string(h), string(m.OnFailure[h]) + list(m.Needs[h])} })
 	}
 	note("hooks", hooks(was), hooks(is))
-	note("events", parts(was.Events, eventPart), parts(is.Events, eventPart))
+	note("sources", parts(was.Sources, namePart), parts(is.Sources, namePart))
+	note("events", parts(was.Events, namePart), parts(is.Events, namePart))
 	note("commands", parts(was.Commands, commandPart), parts(is.Commands, commandPart))
 	note("tools", parts(was.Tools, toolPart), parts(is.Tools, toolPart))
 	note("wants", parts(was.Capabilities, capabilityPart), parts(is.Capabilities, capabilityPart))
@@ -76,7 +77,7 @@ func parts[T any](all []T, of func(T) part) []part {
 	return out
 }
 
-func eventPart(pattern string) part { return part{name: pattern} }
+func namePart(name string) part { return part{name: name} }
 
 func commandPart(c pluginsdk.CommandSpec) part {
 	return part{"/" + c.Name, c.Usage + "\x00" + c.Description}

@@ -3,8 +3,10 @@ package operate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -19,7 +21,7 @@ func (o *Operator) Enable(ctx context.Context, name string, force bool) error {
 }
 
 // TurnOn turns a plugin on and ends its quarantine. Two plugins that have a
-// command of the same name need force: the one earlier in the order answers it.
+// command or a source of the same name need force: the one earlier in the order has it.
 func (o *Operator) TurnOn(ctx context.Context, name string, force bool) error {
 	row, err := o.plugin(ctx, name)
 	if err != nil {
@@ -28,7 +30,7 @@ func (o *Operator) TurnOn(ctx context.Context, name string, force bool) error {
 	if err := o.mayEnable(ctx, row, force, "harness plugin enable "+name); err != nil {
 		return err
 	}
-	err = o.edit(ctx, name, "plugin.enable", func(row *pluginsdk.PluginInfo) (string, error) {
+	err = o.edit(ctx, name, "plugin.enable", func(row *ledger.Plugin) (string, error) {
 		detail := "harness plugin"
 		if row.Quarantine != "" {
 			detail += ", out of quarantine"
@@ -50,7 +52,7 @@ func (o *Operator) Disable(ctx context.Context, name string) error {
 	if _, err := o.plugin(ctx, name); err != nil {
 		return err
 	}
-	err := o.edit(ctx, name, "plugin.disable", func(row *pluginsdk.PluginInfo) (string, error) {
+	err := o.edit(ctx, name, "plugin.disable", func(row *ledger.Plugin) (string, error) {
 		row.Enabled = false
 		return "harness plugin", nil
 	})
@@ -60,19 +62,19 @@ func (o *Operator) Disable(ctx context.Context, name string) error {
 	return o.switchedOff(ctx, name)
 }
 
-// mayEnable refuses a plugin whose commands are somebody else's. Another plugin's
-// can be forced, with the command.
-func (o *Operator) mayEnable(ctx context.Context, row pluginsdk.PluginInfo, force bool, command string) error {
+// mayEnable refuses a plugin whose commands or sources are somebody else's. Another
+// plugin's can be forced, with the command.
+func (o *Operator) mayEnable(ctx context.Context, row ledger.Plugin, force bool, command string) error {
 	rows, err := o.Store.Plugins(ctx)
 	if err != nil {
 		return err
 	}
 	var cores, plugins []string
 	for _, conflict := range pluginhost.Conflicts(row, rows, o.Reserved) {
-		if o.reserved(conflict.Command) {
-			cores = append(cores, "/"+conflict.Command)
+		if conflict.Source == "" && slices.Contains(o.Reserved, conflict.Command) {
+			cores = append(cores, conflict.What())
 		} else {
-			plugins = append(plugins, fmt.Sprintf("/%s, which %s has", conflict.Command, conflict.Owner))
+			plugins = append(plugins, fmt.Sprintf("%s, which %s has", conflict.What(), conflict.Owner))
 		}
 	}
 	switch {
@@ -80,17 +82,8 @@ func (o *Operator) mayEnable(ctx context.Context, row pluginsdk.PluginInfo, forc
 		return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s declares %s, which the core answers itself: its author has to give that another name",
 			row.Name, strings.Join(cores, ", "))
 	case len(plugins) > 0 && !force:
-		return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s declares %s: disable the other, or `%s --force`: "+
-			"then the one that is earlier in the order answers (`harness plugin order`)", row.Name, strings.Join(plugins, ", "), command)
+		return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s declares %s: disable or remove the other, or `%s --force`: "+
+			"then the one that is earlier in the order has it (`harness plugin order`)", row.Name, strings.Join(plugins, ", "), command)
 	}
 	return nil
-}
-
-func (o *Operator) reserved(command string) bool {
-	for _, name := range o.Reserved {
-		if name == command {
-			return true
-		}
-	}
-	return false
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -38,7 +39,7 @@ func newDesk(t *testing.T) *desk {
 	d.Operator = &operate.Operator{
 		Store: database, Depot: depot.New(depot.Config{Dir: filepath.Join(d.data, "plugins")}),
 		PluginDir: filepath.Join(d.data, "bin"), Reserved: []string{"stop", "help"},
-		Problem: func(context.Context, pluginsdk.PluginInfo) string { return "" },
+		Problem: func(context.Context, ledger.Plugin) string { return "" },
 		Running: func() bool { return d.running }, Out: &d.out,
 		Ask: func(question string) (bool, error) {
 			d.asked = append(d.asked, question)
@@ -96,7 +97,7 @@ func (d *desk) install(m pluginsdk.Manifest, want operate.Install) {
 	}
 }
 
-func (d *desk) row(name string) pluginsdk.PluginInfo {
+func (d *desk) row(name string) ledger.Plugin {
 	d.t.Helper()
 	row, err := d.Store.Plugin(d.t.Context(), name)
 	if err != nil {
@@ -106,7 +107,7 @@ func (d *desk) row(name string) pluginsdk.PluginInfo {
 }
 
 // register makes a plugin of the daemon's own directory.
-func (d *desk) register(row pluginsdk.PluginInfo) {
+func (d *desk) register(row ledger.Plugin) {
 	d.t.Helper()
 	row.Origin = pluginsdk.OriginDirectory
 	if err := d.Store.RegisterPlugin(d.t.Context(), row); err != nil {

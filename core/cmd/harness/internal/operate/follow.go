@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -17,7 +18,7 @@ const (
 
 // await looks at a plugin's row until it is as wanted, and reports whether it
 // is: not when the daemon ends, or takes too long.
-func (o *Operator) await(ctx context.Context, name string, wanted func(row pluginsdk.PluginInfo) bool) (row pluginsdk.PluginInfo, is bool, err error) {
+func (o *Operator) await(ctx context.Context, name string, wanted func(row ledger.Plugin) bool) (row ledger.Plugin, is bool, err error) {
 	timeout := time.NewTimer(followPatience)
 	defer timeout.Stop()
 	ticker := time.NewTicker(followPoll)
@@ -44,7 +45,7 @@ func (o *Operator) await(ctx context.Context, name string, wanted func(row plugi
 // daemon has followed: what was done, and whether it serves. CodeUnavailable: it
 // was done, and does not.
 func (o *Operator) carriedOut(ctx context.Context, name, done string) error {
-	row, settled, err := o.await(ctx, name, func(row pluginsdk.PluginInfo) bool {
+	row, settled, err := o.await(ctx, name, func(row ledger.Plugin) bool {
 		return !row.Enabled || row.Problem != "" || row.Settled >= row.Generation
 	})
 	switch {
@@ -85,7 +86,7 @@ func (o *Operator) switchedOff(ctx context.Context, name string) error {
 
 // letGo waits until no process of the plugin runs any more.
 func (o *Operator) letGo(ctx context.Context, name string) error {
-	row, off, err := o.await(ctx, name, func(row pluginsdk.PluginInfo) bool { return row.State == pluginsdk.PluginDisabled })
+	row, off, err := o.await(ctx, name, func(row ledger.Plugin) bool { return row.State == pluginsdk.PluginDisabled })
 	if err == nil && !off && o.Running() {
 		err = pluginsdk.Errorf(pluginsdk.CodeDeadline, "the daemon has not let go of it (it is %s)", row.State)
 	}

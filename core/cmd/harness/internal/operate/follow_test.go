@@ -138,7 +138,7 @@ func TestServingIsNotYetCarriedOut(t *testing.T) {
 func TestARowThatIsWrongIsNotWaitedFor(t *testing.T) {
 	d := newDesk(t)
 	d.install(greeter("1"), operate.Install{})
-	err := d.Store.EditPlugin(t.Context(), "greeter", "test", "plugin.test", func(row *pluginsdk.PluginInfo) (string, error) {
+	err := d.Store.EditPlugin(t.Context(), "greeter", "test", "plugin.test", func(row *ledger.Plugin) (string, error) {
 		row.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: "perhaps"}
 		return "", nil
 	})

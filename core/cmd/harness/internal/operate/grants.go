@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -51,7 +52,7 @@ type rights struct {
 	env          []string
 }
 
-func rightsOf(row pluginsdk.PluginInfo) rights { return rights{row.Granted, row.GrantedEnv} }
+func rightsOf(row ledger.Plugin) rights { return rights{row.Granted, row.GrantedEnv} }
 
 // String lists the rights as an operator writes them.
 func (r rights) String() string {
@@ -106,7 +107,7 @@ func wanted(m pluginsdk.Manifest) rights {
 }
 
 // missing is what a plugin wants and does not have.
-func missing(row pluginsdk.PluginInfo) rights { return wanted(row.Manifest).minus(rightsOf(row)) }
+func missing(row ledger.Plugin) rights { return wanted(row.Manifest).minus(rightsOf(row)) }
 
 // resolve reads what the operator named for a plugin with that manifest.
 func (g Grants) resolve(m pluginsdk.Manifest) (rights, error) {
@@ -141,7 +142,7 @@ func (o *Operator) Grant(ctx context.Context, name string, grants Grants) error 
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name what is to be granted, or --all; %s lacks: %s", name, missing(row))
 	}
 	var added, left rights
-	err = o.edit(ctx, name, "plugin.grant", func(row *pluginsdk.PluginInfo) (string, error) {
+	err = o.edit(ctx, name, "plugin.grant", func(row *ledger.Plugin) (string, error) {
 		asks := row.Manifest
 		asks.Name = name
 		given, err := grants.resolve(asks)
@@ -179,7 +180,7 @@ func (o *Operator) Revoke(ctx context.Context, name string, grants Grants) error
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name what is to be taken back, or --all; %s has: %s", name, rightsOf(row))
 	}
 	var gone rights
-	err = o.edit(ctx, name, "plugin.revoke", func(row *pluginsdk.PluginInfo) (string, error) {
+	err = o.edit(ctx, name, "plugin.revoke", func(row *ledger.Plugin) (string, error) {
 		has := rightsOf(*row)
 		gone = grants.of(has)
 		if stray := gone.minus(has); !stray.none() {
@@ -203,7 +204,7 @@ func (o *Operator) Revoke(ctx context.Context, name string, grants Grants) error
 }
 
 // give makes rights those that a plugin has.
-func give(row *pluginsdk.PluginInfo, r rights) {
+func give(row *ledger.Plugin, r rights) {
 	row.Granted, row.GrantedEnv = r.capabilities, r.env
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -65,7 +66,7 @@ func TestPluginsThatAreWorkedOnNeedASignatureToo(t *testing.T) {
 	if err := os.WriteFile(path, []byte("x"), 0o700); err != nil { //nolint:gosec // it is an executable
 		t.Fatal(err)
 	}
-	row := pluginsdk.PluginInfo{Name: "greeter", Path: path, Origin: pluginsdk.OriginDev, SHA256: strings.Repeat("0", 64)}
+	row := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "greeter", Origin: pluginsdk.OriginDev, SHA256: strings.Repeat("0", 64)}, Path: path}
 	if err := d.Store.InstallPlugin(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestInstallSaysWhatAnEarlierPluginOfTheNameLeft(t *testing.T) {
 	if strings.Contains(d.out.String(), "has left") {
 		t.Error("there was nothing left")
 	}
-	if err := d.Store.PutState(t.Context(), "greeter", "k", []byte("v")); err != nil {
+	if _, err := d.Store.WriteState(t.Context(), ledger.StateWrite{Plugin: "greeter", Key: "k", Value: []byte("v")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Remove(t.Context(), "greeter", true); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -20,13 +21,13 @@ import (
 
 // Report is all that there is to know of a plugin.
 type Report struct {
-	pluginsdk.PluginInfo
+	ledger.Plugin
 	// Missing is what it wants and was not granted.
 	Missing    []pluginsdk.Capability `json:"missing"`
 	MissingEnv []string               `json:"missingEnv"`
 	// Damage says what differs from its pin; empty: nothing.
 	Damage string `json:"damage,omitempty"`
-	// Conflicts are its commands that somebody else has.
+	// Conflicts are its commands and sources that somebody else has.
 	Conflicts []string `json:"conflicts"`
 	// Unoffered says which of its tools the agent is not offered; empty: none.
 	Unoffered string `json:"unoffered,omitempty"`
@@ -42,7 +43,7 @@ func (o *Operator) Report(ctx context.Context, name string) (Report, error) {
 	observed(&row, o.Running())
 	left := missing(row)
 	report := Report{
-		PluginInfo: row, Missing: append([]pluginsdk.Capability{}, left.capabilities...), MissingEnv: append([]string{}, left.env...),
+		Plugin: row, Missing: append([]pluginsdk.Capability{}, left.capabilities...), MissingEnv: append([]string{}, left.env...),
 		Conflicts: []string{},
 	}
 	if row.Attach == "" {
@@ -60,7 +61,7 @@ func (o *Operator) Report(ctx context.Context, name string) (Report, error) {
 // files.
 const comparing = 5 * time.Second
 
-func (o *Operator) damage(ctx context.Context, row pluginsdk.PluginInfo) string {
+func (o *Operator) damage(ctx context.Context, row ledger.Plugin) string {
 	ctx, cancel := context.WithTimeout(ctx, comparing)
 	defer cancel()
 	if err := o.Depot.Verify(ctx, row); err != nil {
@@ -74,22 +75,23 @@ func (o *Operator) Info(r Report) error {
 	table := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "plugin\t%s %s\n", plain(r.Name, shortText), cmp.Or(plain(r.Version, shortText), "-"))
 	fmt.Fprintf(table, "\t%s\n", cmp.Or(plain(r.Manifest.Description, longText), "-"))
-	fmt.Fprintf(table, "state\t%s\n", stateText(r.PluginInfo))
+	fmt.Fprintf(table, "state\t%s\n", stateText(r.Plugin))
 	fmt.Fprintf(table, "position\t%d\n", r.Position)
-	fmt.Fprintf(table, "origin\t%s\n", originText(r.PluginInfo))
+	fmt.Fprintf(table, "origin\t%s\n", originText(r.Plugin))
 	fmt.Fprintf(table, "path\t%s\n", r.Path)
 	fmt.Fprintf(table, "sha256\t%s\n", cmp.Or(r.SHA256, "-"))
 	if r.Serving != "" && r.Serving != r.SHA256 {
-		fmt.Fprintf(table, "serves\t%s\n", servingText(r.PluginInfo))
+		fmt.Fprintf(table, "serves\t%s\n", servingText(r.Plugin))
 	}
 	if r.Attach != "" {
 		fmt.Fprintf(table, "attached\tto a process that runs under a debugger\n")
 	}
-	fmt.Fprintf(table, "granted\t%s\n", rightsOf(r.PluginInfo))
+	fmt.Fprintf(table, "granted\t%s\n", rightsOf(r.Plugin))
 	if left := (rights{r.Missing, r.MissingEnv}); !left.none() {
 		fmt.Fprintf(table, "lacks\t%s; %s\n", left, hint(r.Name, left))
 	}
-	fmt.Fprintf(table, "limits\t%s\n", limitsText(r.Limits))
+	fmt.Fprintf(table, "limits\t%s\n", processLimitsText(r.Limits))
+	fmt.Fprintf(table, "quotas\t%s\n", quotasText(r.Limits))
 	showManifest(table, r.Manifest)
 	for n, version := range r.Previous {
 		fmt.Fprintf(table, "%s\t%s (%s%s), %s\n", only(n == 0, "earlier"), plain(version.Version, shortText), short(version.SHA256),
@@ -99,7 +101,10 @@ func (o *Operator) Info(r Report) error {
 		return err
 	}
 	o.trouble(r)
-	return o.ledger(r)
+	if err := o.checks(r.Plugin); err != nil {
+		return err
+	}
+	return o.figures(r)
 }
 
 func added(at time.Time) string {
@@ -111,7 +116,7 @@ func added(at time.Time) string {
 
 // servingText names the version that serves although it is not the one that is
 // to.
-func servingText(row pluginsdk.PluginInfo) string {
+func servingText(row ledger.Plugin) string {
 	text := "still " + short(row.Serving)
 	for _, version := range row.Previous {
 		if version.SHA256 == row.Serving {
@@ -131,7 +136,7 @@ func signedText(publisher string) string {
 	return "signed by " + publisher
 }
 
-func originText(row pluginsdk.PluginInfo) string {
+func originText(row ledger.Plugin) string {
 	switch row.Origin {
 	case pluginsdk.OriginStore:
 		return "installed, " + signedText(row.Publisher)
@@ -143,7 +148,7 @@ func originText(row pluginsdk.PluginInfo) string {
 	return cmp.Or(plain(string(row.Origin), shortText), "-")
 }
 
-func stateText(row pluginsdk.PluginInfo) string {
+func stateText(row ledger.Plugin) string {
 	enabled := "disabled"
 	if row.Enabled {
 		enabled = "enabled"
@@ -160,7 +165,7 @@ func (o *Operator) trouble(r Report) {
 		o.say("\n! It may not start: %s", plain(r.Damage, 2000))
 	}
 	for _, conflict := range r.Conflicts {
-		o.say("\n! %s; the one that is earlier in the order answers it", plain(conflict, longText))
+		o.say("\n! %s; the one that is earlier in the order has it", plain(conflict, longText))
 	}
 	if r.Unoffered != "" {
 		o.say("\n! %s", plain(r.Unoffered, longText))
@@ -180,30 +185,48 @@ func (o *Operator) trouble(r Report) {
 	}
 }
 
-// ledger prints what the plugin has done and used.
-func (o *Operator) ledger(r Report) error {
-	l := r.Ledger
-	if l.Since.IsZero() {
+// figures prints what the plugin has done and used.
+func (o *Operator) figures(r Report) error {
+	f := r.Figures
+	if f.Since.IsZero() {
 		o.say("\nIt has not been called yet.")
 		return nil
 	}
 	o.say("\nSince %s, as of %s: %s of memory and %.1f s of CPU in %s, %d restarts",
-		l.Since.Local().Format("2006-01-02 15:04:05"), l.At.Local().Format("15:04:05"),
-		humanize.IBytes(uint64(max(l.RSSBytes, 0))), l.CPUSeconds, processes(l.Processes), l.Restarts) //nolint:gosec // not negative
+		f.Since.Local().Format("2006-01-02 15:04:05"), f.At.Local().Format("15:04:05"),
+		humanize.IBytes(uint64(max(f.RSSBytes, 0))), f.CPUSeconds, processes(f.Processes), f.Restarts) //nolint:gosec // not negative
+	if f.Slow > 0 {
+		o.say("! Runs had to wait for it for more than a second: %d times", f.Slow)
+	}
+	if f.RowsDropped > 0 {
+		o.say("! Rows that its hooks wanted stored and that were not: %d; `harness plugin logs %s` says why", f.RowsDropped, r.Name)
+	}
+	if f.HeldBack > 0 {
+		o.say("! Calls of the core that were refused because it is over its quotas: %d; `harness plugin limits %s` shows and sets them", f.HeldBack, r.Name)
+	}
 	table := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "HOOK\tCALLS\tERRORS\tTIMEOUTS\tP50\tP99")
-	row := func(out io.Writer, name string, calls, errors, timeouts int64, p50, p99 string) {
-		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%s\t%s\n", name, calls, errors, timeouts, p50, p99)
-	}
-	hooks := slices.SortedFunc(maps.Keys(l.Hooks), func(a, b pluginsdk.Hook) int {
+	hooks := slices.SortedFunc(maps.Keys(f.Hooks), func(a, b pluginsdk.Hook) int {
 		return cmp.Compare(hookPlace(a), hookPlace(b))
 	})
 	for _, hook := range hooks {
-		h := l.Hooks[hook]
-		row(table, plain(string(hook), shortText), h.Calls, h.Errors, h.Timeouts, figure(h.P50), figure(h.P99))
+		figureRow(table, string(hook), f.Hooks[hook])
 	}
-	row(table, "all", l.Calls, l.Errors, l.Timeouts, "", "")
+	fmt.Fprintf(table, "all\t%d\t%d\t%d\t\t\n", f.Calls, f.Errors, f.Timeouts)
+	if err := table.Flush(); err != nil || len(f.Host) == 0 {
+		return err
+	}
+	o.say("")
+	table = tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ASKED OF THE CORE\tCALLS\tERRORS\tTIMEOUTS\tP50\tP99")
+	for _, method := range slices.Sorted(maps.Keys(f.Host)) {
+		figureRow(table, method, f.Host[method])
+	}
 	return table.Flush()
+}
+
+func figureRow(out io.Writer, name string, f pluginsdk.CallFigures) {
+	fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%s\t%s\n", plain(name, shortText), f.Calls, f.Errors, f.Timeouts, figure(f.P50), figure(f.P99))
 }
 
 // hookPlace sorts hooks as the contract lists them; others come last.

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -35,12 +37,11 @@ func (o *Operator) Install(ctx context.Context, want Install) (err error) {
 	if err != nil {
 		return err
 	}
-	row := pluginsdk.PluginInfo{
-		Name: name, Origin: pluginsdk.OriginStore, SHA256: p.SHA256, Version: p.Manifest.Version,
-		Publisher: p.Signature.Publisher(), Manifest: p.Manifest,
-	}
+	row := adopt(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: name}}, p)
 	if want.Enable {
-		if err := o.mayEnable(ctx, row, false, "harness plugin enable "+name); err != nil {
+		last := row
+		last.Position = math.MaxInt // where it will be
+		if err := o.mayEnable(ctx, last, false, "harness plugin enable "+name); err != nil {
 			return err
 		}
 	}
@@ -103,21 +104,34 @@ func isFile(path string) bool {
 // showRemains says what a plugin of that name that was removed has left: whoever
 // has its name gets it.
 func (o *Operator) showRemains(ctx context.Context, name string) error {
-	keys, err := o.Store.StateKeys(ctx, name, "")
+	keys, err := o.stateKeys(ctx, name)
 	if err != nil {
 		return err
 	}
 	secrets, err := o.Store.PluginSecrets(ctx, name)
-	if err != nil || len(keys)+len(secrets) == 0 {
+	if err != nil || keys+len(secrets) == 0 {
 		return err
 	}
-	o.say("\n! A plugin of this name that was removed has left its state (%d keys) and secrets (%d): this one will have them.", len(keys), len(secrets))
+	o.say("\n! A plugin of this name that was removed has left its state (%d keys) and secrets (%d): this one will have them.", keys, len(secrets))
 	o.say("  If it is not that plugin, install it, remove it at once with `harness plugin remove %s`, which deletes them, and install it again.", name)
 	return nil
 }
 
+// stateKeys counts the keys of a plugin's state.
+func (o *Operator) stateKeys(ctx context.Context, name string) (n int, err error) {
+	page := pluginsdk.ListStateRequest{Limit: 1000, KeysOnly: true}
+	for {
+		keys, err := o.Store.ListState(ctx, name, page)
+		n += len(keys.Entries)
+		if err != nil || !keys.More {
+			return n, err
+		}
+		page.After = keys.Entries[len(keys.Entries)-1].Key
+	}
+}
+
 // installDetail is what the audit log says of a plugin that is new.
-func installDetail(row pluginsdk.PluginInfo) string {
+func installDetail(row ledger.Plugin) string {
 	detail := versionOf(row)
 	if given := rightsOf(row); !given.none() {
 		detail += ", granted " + given.String()
@@ -129,7 +143,7 @@ func installDetail(row pluginsdk.PluginInfo) string {
 }
 
 // versionOf names a version for the audit log.
-func versionOf(row pluginsdk.PluginInfo) string {
+func versionOf(row ledger.Plugin) string {
 	signed := "unsigned"
 	if row.Publisher != "" {
 		signed = "signed by " + row.Publisher
@@ -160,7 +174,7 @@ func (o *Operator) installed(ctx context.Context, name string) error {
 }
 
 // adopt returns the row that has the package as its version.
-func adopt(row pluginsdk.PluginInfo, p *depot.Package) pluginsdk.PluginInfo {
+func adopt(row ledger.Plugin, p *depot.Package) ledger.Plugin {
 	row.Origin, row.SHA256, row.Version = pluginsdk.OriginStore, p.SHA256, p.Manifest.Version
 	row.Publisher, row.Manifest = p.Signature.Publisher(), p.Manifest
 	return row

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -79,7 +80,9 @@ func TestInstallIsRefused(t *testing.T) {
 		"a schema that is none": {schema, operate.Install{}, nil, []string{"settingsSchema of greeter"}},
 		"installed before": {greeter("2"), operate.Install{}, func(d *desk) { d.install(greeter("1"), operate.Install{}) },
 			[]string{"installed already (version 1)", "harness plugin upgrade greeter"}},
-		"the daemon's own": {greeter("1"), operate.Install{}, func(d *desk) { d.register(pluginsdk.PluginInfo{Name: "greeter", Path: "/opt/greeter"}) },
+		"the daemon's own": {greeter("1"), operate.Install{}, func(d *desk) {
+			d.register(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "greeter"}, Path: "/opt/greeter"})
+		},
 			[]string{"the daemon's own directory", "/opt/greeter"}},
 		"a file in the daemon's directory": {greeter("1"), operate.Install{}, func(d *desk) {
 			if err := os.MkdirAll(d.PluginDir, 0o700); err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -27,7 +28,7 @@ type Operator struct {
 	// Tools are the bounds of what the agent is offered.
 	Tools toolserver.Bounds
 	// Problem says what is wrong with a plugin's settings; empty: nothing.
-	Problem func(ctx context.Context, row pluginsdk.PluginInfo) string
+	Problem func(ctx context.Context, row ledger.Plugin) string
 	// Running reports whether the daemon is up.
 	Running func() bool
 	Out     io.Writer
@@ -54,7 +55,7 @@ const operator = "operator"
 
 // edit changes a plugin's row as it is by then, whoever else changes it, and notes
 // that in the audit log.
-func (o *Operator) edit(ctx context.Context, name, action string, change func(row *pluginsdk.PluginInfo) (detail string, err error)) error {
+func (o *Operator) edit(ctx context.Context, name, action string, change func(row *ledger.Plugin) (detail string, err error)) error {
 	return o.Store.EditPlugin(ctx, name, operator, action, change)
 }
 
@@ -71,7 +72,7 @@ func (o *Operator) audit(ctx context.Context, action, name, detail string) error
 
 // plugin returns the row of a plugin. The error for a name that there is not
 // lists those that there are.
-func (o *Operator) plugin(ctx context.Context, name string) (pluginsdk.PluginInfo, error) {
+func (o *Operator) plugin(ctx context.Context, name string) (ledger.Plugin, error) {
 	row, err := o.Store.Plugin(ctx, name)
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
 		err = Unknown(ctx, o.Store, name)
@@ -111,6 +112,6 @@ func (o *Operator) when() string {
 
 // sweep removes packages that no row refers to any more.
 func (o *Operator) sweep(ctx context.Context) error {
-	_, err := o.Depot.Sweep(func() ([]pluginsdk.PluginInfo, error) { return o.Store.Plugins(ctx) })
+	_, err := o.Depot.Sweep(func() ([]ledger.Plugin, error) { return o.Store.Plugins(ctx) })
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -18,7 +19,7 @@ func (o *Operator) Order(ctx context.Context, words []string) error {
 		named = []string{words[0], words[2]}
 	}
 	var order []string
-	err := o.Store.ArrangePlugins(ctx, operator, strings.Join(named, " "), func(rows []pluginsdk.PluginInfo) ([]string, string, error) {
+	err := o.Store.ArrangePlugins(ctx, operator, strings.Join(named, " "), func(rows []ledger.Plugin) ([]string, string, error) {
 		order = make([]string, len(rows))
 		for n, row := range rows {
 			order[n] = row.Name

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // Rows returns the registry as it holds now, without settings, which can hold
 // secrets.
-func (o *Operator) Rows(ctx context.Context) ([]pluginsdk.PluginInfo, error) {
+func (o *Operator) Rows(ctx context.Context) ([]ledger.Plugin, error) {
 	rows, err := o.Store.Plugins(ctx)
 	running := o.Running()
 	for n := range rows {
@@ -23,14 +24,14 @@ func (o *Operator) Rows(ctx context.Context) ([]pluginsdk.PluginInfo, error) {
 }
 
 // judge notes on a row what is wrong with its settings.
-func (o *Operator) judge(ctx context.Context, row *pluginsdk.PluginInfo) {
+func (o *Operator) judge(ctx context.Context, row *ledger.Plugin) {
 	if row.Problem == "" {
 		row.Problem = o.Problem(ctx, *row)
 	}
 }
 
 // observed makes a row say what holds now: with the daemon down nothing serves.
-func observed(row *pluginsdk.PluginInfo, running bool) {
+func observed(row *ledger.Plugin, running bool) {
 	row.Settings = nil
 	if !running {
 		row.Serving = ""
@@ -47,11 +48,15 @@ func observed(row *pluginsdk.PluginInfo, running bool) {
 }
 
 // Overview prints a line a plugin.
-func (o *Operator) Overview(rows []pluginsdk.PluginInfo) error {
+func (o *Operator) Overview(rows []ledger.Plugin) error {
 	table := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tSTATE\tENABLED\tPOSITION\tVERSION\tRESTARTS\tFAILURES\tNEEDS\tLAST ERROR")
 	for _, row := range rows {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", plain(row.Name, shortText), row.State, yes(row.Enabled), row.Position,
+		state := string(row.State)
+		if len(failing(row)) > 0 {
+			state += " (!)"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", plain(row.Name, shortText), state, yes(row.Enabled), row.Position,
 			cmp.Or(plain(row.Version, 16), "-"), row.Restarts, row.Failures, needs(row), cmp.Or(plain(row.LastError, 50), "-"))
 	}
 	if err := table.Flush(); err != nil {
@@ -65,6 +70,9 @@ func (o *Operator) Overview(rows []pluginsdk.PluginInfo) error {
 		if row.Problem != "" {
 			o.say("! the row of %s is wrong, its last good values hold: %s", plain(row.Name, shortText), plain(row.Problem, 200))
 		}
+		for _, check := range failing(row) {
+			o.say("! %s: %s is failing: %s%s", plain(row.Name, shortText), plain(check.Name, shortText), cmp.Or(plain(check.Detail, longText), "-"), old(row))
+		}
 		if row.State == pluginsdk.PluginQuarantined {
 			o.say("! %s is in quarantine: `harness plugin info %s` says why", row.Name, row.Name)
 		}
@@ -73,7 +81,7 @@ func (o *Operator) Overview(rows []pluginsdk.PluginInfo) error {
 }
 
 // needs names what was not granted, as far as there is room.
-func needs(row pluginsdk.PluginInfo) string {
+func needs(row ledger.Plugin) string {
 	left := missing(row)
 	if left.none() {
 		return "-"

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -52,7 +53,7 @@ func TestGrantAndRevoke(t *testing.T) {
 // wants; an operator can grant it what they know that it needs.
 func TestAPluginThatHasNeverRunCanBeGrantedWhatThisVersionKnows(t *testing.T) {
 	d := newDesk(t)
-	d.register(pluginsdk.PluginInfo{Name: "mine", Path: "/opt/mine"})
+	d.register(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "mine"}, Path: "/opt/mine"})
 	if err := d.Grant(t.Context(), "mine", operate.Grants{Capabilities: []string{"state"}}); err != nil {
 		t.Error(err)
 	}
@@ -110,7 +111,7 @@ func TestEnableEndsAQuarantine(t *testing.T) {
 func TestOrder(t *testing.T) {
 	d := newDesk(t)
 	for n, name := range []string{"a", "b", "c", "d", "e"} {
-		d.register(pluginsdk.PluginInfo{Name: name, Path: "/opt/" + name, Position: n})
+		d.register(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: name, Position: n}, Path: "/opt/" + name})
 	}
 	for _, step := range []struct {
 		words []string
@@ -165,8 +166,64 @@ func TestLimits(t *testing.T) {
 	if err := d.SetLimits(t.Context(), "greeter", operate.Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	d.said("greeter: memory no limit, CPU default, processes 20, open files 256\n")
-	for _, limits := range []operate.Limits{{Memory: "much"}, {CPU: "-5"}, {Processes: "1.5"}, {OpenFiles: "99999999999"}} {
+	d.said("greeter: memory no limit, CPU default, processes 20, open files 256; calls a minute default, ")
+	for _, limits := range []operate.Limits{
+		{Memory: "much"}, {CPU: "-5"}, {Processes: "1.5"}, {OpenFiles: "99999999999"},
+		{CallsPerMinute: "1k"}, {RowsPerMinute: "-1"}, {BytesPerMinute: "64 lines"}, {Stored: "-1"},
+	} {
 		refused(t, d.SetLimits(t.Context(), "greeter", limits), "is not accepted; it takes")
 	}
+}
+
+// An operator whose dashboard is refused calls must be able to allow it more, and see
+// what it is allowed.
+func TestQuotas(t *testing.T) {
+	d := newDesk(t)
+	d.install(greeter("1"), operate.Install{})
+	err := d.SetLimits(t.Context(), "greeter", operate.Limits{CallsPerMinute: "6000", RowsPerMinute: "0", BytesPerMinute: "64MiB", Stored: "2GiB"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := pluginsdk.PluginLimits{CallsPerMinute: 6000, RowsPerMinute: -1, BytesPerMinute: 64 << 20, StoredBytes: 2 << 30}
+	if got := d.row("greeter").Limits; got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	const said = "calls a minute 6000, rows a minute no limit, bytes a minute 64 MiB, stored 2.0 GiB"
+	d.said("; " + said + "; from the daemon's next start on")
+	if err := d.SetLimits(t.Context(), "greeter", operate.Limits{Stored: "default", CPU: "50"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.row("greeter").Limits; got.StoredBytes != 0 || got.CallsPerMinute != 6000 || got.CPUPercent != 50 {
+		t.Errorf("%+v", got)
+	}
+	report, err := d.Report(t.Context(), "greeter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Info(report); err != nil {
+		t.Fatal(err)
+	}
+	d.said("quotas       calls a minute 6000, rows a minute no limit, bytes a minute 64 MiB, stored default")
+}
+
+// Of two plugins with one source the second is not heard: whoever turns it on must
+// know, also while the first is off.
+func TestASourceOfAnotherPluginIsRefused(t *testing.T) {
+	d := newDesk(t)
+	first, second := greeter("1"), greeter("1")
+	first.Sources = []string{"greetings"}
+	second.Name, second.Sources, second.Commands = "other", []string{"other", "greetings"}, []pluginsdk.CommandSpec{{Name: "other"}}
+	d.install(first, operate.Install{})
+	refused(t, d.Install(t.Context(), operate.Install{Source: d.source(second, "x"), Enable: true}), "other declares the source greetings, which greeter has")
+	d.install(second, operate.Install{})
+	refused(t, d.Enable(t.Context(), "other", false), "other declares the source greetings, which greeter has", "--force", "harness plugin order")
+	report, err := d.Report(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "conflicts", report.Conflicts, []string{"the source greetings is greeter's"})
+	if err := d.Enable(t.Context(), "other", true); err != nil {
+		t.Errorf("with force: %v", err)
+	}
+	refused(t, d.Enable(t.Context(), "greeter", false), "greeter declares the source greetings, which other has")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -36,7 +37,7 @@ func (o *Operator) Trust(ctx context.Context, name string) error {
 		return err
 	}
 	was := row.SHA256
-	err = o.edit(ctx, name, "plugin.trust", func(row *pluginsdk.PluginInfo) (string, error) {
+	err = o.edit(ctx, name, "plugin.trust", func(row *ledger.Plugin) (string, error) {
 		if row.SHA256 != was {
 			return "", changedMeanwhile(name)
 		}
@@ -49,7 +50,7 @@ func (o *Operator) Trust(ctx context.Context, name string) error {
 	return o.carriedOut(ctx, name, name+" is trusted as it is now")
 }
 
-func (o *Operator) trustPackage(ctx context.Context, row pluginsdk.PluginInfo) (err error) {
+func (o *Operator) trustPackage(ctx context.Context, row ledger.Plugin) (err error) {
 	if o.Depot.Verify(ctx, row) == nil {
 		o.asPinned(row)
 		return nil
@@ -72,7 +73,7 @@ func (o *Operator) trustPackage(ctx context.Context, row pluginsdk.PluginInfo) (
 	if err := o.confirm("Trust %s as it is now?", row.Name); err != nil {
 		return err
 	}
-	err = o.keep(ctx, "plugin.trust", row, p, func(next *pluginsdk.PluginInfo) string {
+	err = o.keep(ctx, "plugin.trust", row, p, func(next *ledger.Plugin) string {
 		next.Publisher = publisher
 		return ""
 	})
@@ -91,11 +92,11 @@ func (o *Operator) MayDevelop() error {
 	return nil
 }
 
-func (o *Operator) asPinned(row pluginsdk.PluginInfo) {
+func (o *Operator) asPinned(row ledger.Plugin) {
 	o.say("%s is as it was pinned (%s); there is nothing to trust.", row.Name, short(row.SHA256))
 }
 
-func (o *Operator) showPins(row pluginsdk.PluginInfo, now string) {
+func (o *Operator) showPins(row ledger.Plugin, now string) {
 	o.say("%s at %s", row.Name, row.Path)
 	o.say("  pinned sha256 %s", cmp.Or(row.SHA256, "-"))
 	o.say("  now    sha256 %s", now)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -64,7 +65,7 @@ func (o *Operator) Upgrade(ctx context.Context, name string, want Upgrade) (err 
 	if err := o.confirm("Replace %s %s by %s?", name, cmp.Or(plain(row.Version, shortText), "-"), plain(p.Manifest.Version, shortText)); err != nil {
 		return err
 	}
-	err = o.keep(ctx, "plugin.upgrade", row, p, func(next *pluginsdk.PluginInfo) string {
+	err = o.keep(ctx, "plugin.upgrade", row, p, func(next *ledger.Plugin) string {
 		next.Previous = o.push(row)
 		added := given.minus(rightsOf(*next))
 		if added.none() {
@@ -80,18 +81,18 @@ func (o *Operator) Upgrade(ctx context.Context, name string, want Upgrade) (err 
 }
 
 // own refuses to replace what the daemon takes from its own directory.
-func (o *Operator) own(row pluginsdk.PluginInfo) error {
+func (o *Operator) own(row ledger.Plugin) error {
 	return pluginsdk.Errorf(pluginsdk.CodeInvalid,
 		"%s is of the daemon's own directory, and not installed: put another file at %s and restart the daemon, which pins it anew", row.Name, row.Path)
 }
 
 // repair puts a version that is installed already in its place again.
-func (o *Operator) repair(ctx context.Context, row pluginsdk.PluginInfo, p *depot.Package) error {
+func (o *Operator) repair(ctx context.Context, row ledger.Plugin, p *depot.Package) error {
 	if o.Depot.Verify(ctx, row) == nil && row.Quarantine == "" {
 		o.say("%s is this version already (%s), and its files are as they were installed.", row.Name, short(row.SHA256))
 		return nil
 	}
-	if err := o.keep(ctx, "plugin.repair", row, p, func(*pluginsdk.PluginInfo) string { return "" }); err != nil {
+	if err := o.keep(ctx, "plugin.repair", row, p, func(*ledger.Plugin) string { return "" }); err != nil {
 		return err
 	}
 	return o.carriedOut(ctx, row.Name, fmt.Sprintf("%s %s is as it was installed again", row.Name, plain(row.Version, shortText)))
@@ -99,9 +100,9 @@ func (o *Operator) repair(ctx context.Context, row pluginsdk.PluginInfo, p *depo
 
 // keep adds the package and makes the plugin refer to it, as whom the operator was
 // shown. change does the rest, and returns what the audit log is to say of it.
-func (o *Operator) keep(ctx context.Context, action string, shown pluginsdk.PluginInfo, p *depot.Package, change func(next *pluginsdk.PluginInfo) (detail string)) error {
+func (o *Operator) keep(ctx context.Context, action string, shown ledger.Plugin, p *depot.Package, change func(next *ledger.Plugin) (detail string)) error {
 	err := p.Keep(ctx, func(path string) error {
-		return o.edit(ctx, shown.Name, action, func(row *pluginsdk.PluginInfo) (string, error) {
+		return o.edit(ctx, shown.Name, action, func(row *ledger.Plugin) (string, error) {
 			if row.SHA256 != shown.SHA256 || row.Origin != shown.Origin {
 				return "", changedMeanwhile(shown.Name)
 			}
@@ -123,21 +124,21 @@ func changedMeanwhile(name string) error {
 }
 
 // push returns the versions to go back to once the row's own is replaced.
-func (o *Operator) push(row pluginsdk.PluginInfo) []pluginsdk.PluginVersion {
+func (o *Operator) push(row ledger.Plugin) []ledger.PluginVersion {
 	previous := slices.Clone(row.Previous)
 	if row.Origin == pluginsdk.OriginStore {
-		version := pluginsdk.PluginVersion{
+		version := ledger.PluginVersion{
 			Version: row.Version, Path: row.Path, SHA256: row.SHA256, Publisher: row.Publisher, Manifest: row.Manifest,
 			InstalledAt: o.Depot.Added(row.SHA256),
 		}
-		previous = slices.DeleteFunc(previous, func(v pluginsdk.PluginVersion) bool { return v.SHA256 == row.SHA256 })
+		previous = slices.DeleteFunc(previous, func(v ledger.PluginVersion) bool { return v.SHA256 == row.SHA256 })
 		previous = slices.Insert(previous, 0, version)
 	}
 	return previous[:min(len(previous), keptVersions)]
 }
 
 // showPublisher warns of a version that somebody else answers for.
-func (o *Operator) showPublisher(row pluginsdk.PluginInfo, publisher string) {
+func (o *Operator) showPublisher(row ledger.Plugin, publisher string) {
 	if row.Origin == pluginsdk.OriginStore && row.Publisher != publisher {
 		o.say("! publisher: %s, was %s", signedBy(publisher), signedBy(row.Publisher))
 	}
@@ -188,12 +189,12 @@ func (o *Operator) Rollback(ctx context.Context, name, to string) error {
 	if err := o.confirm("Go back from %s %s to %s (%s)?", name, cmp.Or(plain(row.Version, shortText), "-"), plain(version.Version, shortText), short(version.SHA256)); err != nil {
 		return err
 	}
-	err = o.edit(ctx, name, "plugin.rollback", func(now *pluginsdk.PluginInfo) (string, error) {
+	err = o.edit(ctx, name, "plugin.rollback", func(now *ledger.Plugin) (string, error) {
 		if now.SHA256 != row.SHA256 || now.Origin != row.Origin {
 			return "", changedMeanwhile(name)
 		}
 		left := *now
-		left.Previous = slices.DeleteFunc(slices.Clone(now.Previous), func(v pluginsdk.PluginVersion) bool { return v.SHA256 == version.SHA256 })
+		left.Previous = slices.DeleteFunc(slices.Clone(now.Previous), func(v ledger.PluginVersion) bool { return v.SHA256 == version.SHA256 })
 		*now = back(*now, version)
 		now.Previous, now.Quarantine, now.LastError = o.push(left), "", ""
 		return versionOf(*now), nil
@@ -205,16 +206,16 @@ func (o *Operator) Rollback(ctx context.Context, name, to string) error {
 }
 
 // back returns the row that has an earlier version as its version.
-func back(row pluginsdk.PluginInfo, to pluginsdk.PluginVersion) pluginsdk.PluginInfo {
+func back(row ledger.Plugin, to ledger.PluginVersion) ledger.Plugin {
 	row.Origin, row.Path, row.SHA256, row.Version = pluginsdk.OriginStore, to.Path, to.SHA256, to.Version
 	row.Publisher, row.Manifest = to.Publisher, to.Manifest
 	return row
 }
 
 // earlier finds the version to go back to.
-func earlier(row pluginsdk.PluginInfo, to string) (pluginsdk.PluginVersion, error) {
+func earlier(row ledger.Plugin, to string) (ledger.PluginVersion, error) {
 	if len(row.Previous) == 0 {
-		return pluginsdk.PluginVersion{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no earlier version of %s to go back to", row.Name)
+		return ledger.PluginVersion{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no earlier version of %s to go back to", row.Name)
 	}
 	if to == "" {
 		return row.Previous[0], nil
@@ -226,5 +227,5 @@ func earlier(row pluginsdk.PluginInfo, to string) (pluginsdk.PluginVersion, erro
 		}
 		known[n] = version.Version + " (" + short(version.SHA256) + ")"
 	}
-	return pluginsdk.PluginVersion{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no earlier version %q of %s; there are: %s", to, row.Name, list(known))
+	return ledger.PluginVersion{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no earlier version %q of %s; there are: %s", to, row.Name, list(known))
 }

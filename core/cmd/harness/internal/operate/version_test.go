@@ -76,7 +76,7 @@ func TestUpgradeIsRefusedForWhatItIsNot(t *testing.T) {
 	other.Name = "other"
 	refused(t, d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: d.source(other, "x")}), "is the plugin other, not greeter")
 	refused(t, d.Upgrade(t.Context(), "gretter", operate.Upgrade{Source: d.source(greeter("2"), "x")}), `there is no plugin "gretter"; there are: greeter`)
-	d.register(pluginsdk.PluginInfo{Name: "time", Path: "/opt/time"})
+	d.register(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "time"}, Path: "/opt/time"})
 	own := greeter("2")
 	own.Name = "time"
 	refused(t, d.Upgrade(t.Context(), "time", operate.Upgrade{Source: d.source(own, "x")}), "daemon's own directory", "/opt/time")
@@ -202,7 +202,7 @@ func TestTrustPinsAFileOfTheDaemonsDirectory(t *testing.T) {
 	if err := os.WriteFile(path, []byte("two"), 0o700); err != nil { //nolint:gosec // it is an executable
 		t.Fatal(err)
 	}
-	d.register(pluginsdk.PluginInfo{Name: "time", Path: path, SHA256: strings.Repeat("0", 64), Enabled: true, Granted: []pluginsdk.Capability{"state"}})
+	d.register(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "time", SHA256: strings.Repeat("0", 64), Enabled: true, Granted: []pluginsdk.Capability{"state"}}, Path: path})
 	if err := d.Trust(t.Context(), "time"); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestRemoveForgetsEverything(t *testing.T) {
 			d := newDesk(t)
 			d.install(greeter("1"), operate.Install{Enable: true})
 			d.upgrade(greeter("2"), operate.Grants{})
-			if err := d.Store.PutState(t.Context(), "greeter", "key", []byte("value")); err != nil {
+			if _, err := d.Store.WriteState(t.Context(), ledger.StateWrite{Plugin: "greeter", Key: "key", Value: []byte("value")}); err != nil {
 				t.Fatal(err)
 			}
 			if err := d.Remove(t.Context(), "greeter", keep); err != nil {
@@ -276,7 +276,7 @@ func TestAPluginOfTheDaemonsDirectoryIsNotRemoved(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.register(pluginsdk.PluginInfo{Name: "time", Path: path, Enabled: true})
+	d.register(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "time", Enabled: true}, Path: path})
 	refused(t, d.Remove(t.Context(), "time", false), "register it again", "harness plugin disable time", path)
 	if !d.row("time").Enabled {
 		t.Error("it was disabled")

@@ -1,0 +1,167 @@
+package pluginhost
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// upgrade is the next start of the daemon, with the plugins of a release.
+func upgrade(t *testing.T, h *Host, release releases) {
+	t.Helper()
+	h.shipped = release
+	if err := h.discover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// released is a release that ships the plugin first, in so many versions of its grants.
+func released(versions int) releases {
+	all := []grants{
+		{since: 1, capabilities: []pluginsdk.Capability{"a", "b"}, env: []string{"A"}},
+		{since: 2, capabilities: []pluginsdk.Capability{"c"}},
+		{since: 3, capabilities: []pluginsdk.Capability{"b", "d"}, env: []string{"A", "B"}}, // names again what it had
+	}
+	return releases{{"other", nil}, {"first", all[:versions]}}
+}
+
+func has(t *testing.T, row ledger.Plugin, granted, env string, version int) {
+	t.Helper()
+	if got := listed(row.Granted); got != granted || listed(row.GrantedEnv) != env || row.GrantsVersion != version {
+		t.Errorf("granted %s; %s; version %d; want %s; %s; %d", got, listed(row.GrantedEnv), row.GrantsVersion, granted, env, version)
+	}
+}
+
+// registered is a host whose directory has the plugin first, with a row as it was
+// before.
+func registered(t *testing.T, before ...ledger.Plugin) (*Host, *registry) {
+	t.Helper()
+	h, r := start(t, "first")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rows, r.audit = before, nil
+	return h, r
+}
+
+func TestANewInstallationHasTheGrantsOfAllVersions(t *testing.T) {
+	h, r := registered(t)
+	upgrade(t, h, released(2))
+	row := r.row("first")
+	has(t, row, "a, b, c", "A", 2)
+	if !row.Enabled || row.Position != 20 || len(r.audit) != 0 {
+		t.Errorf("%+v; audit %q", row, r.audit)
+	}
+	upgrade(t, h, released(2))
+	has(t, r.row("first"), "a, b, c", "A", 2)
+	if len(r.audit) != 0 {
+		t.Errorf("audit of the second start: %q", r.audit)
+	}
+}
+
+// old is a row of the release before there were versions, with what was left of its
+// grants.
+func old(h *Host, r *registry, granted ...pluginsdk.Capability) {
+	row := h.found("first", h.config.Dir+"/first", 10)
+	row.Granted, row.GrantedEnv, row.GrantsVersion = granted, []string{"A"}, 0
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rows = []ledger.Plugin{row}
+}
+
+func TestAnUpgradeGrantsWhatItHasAdded(t *testing.T) {
+	h, r := registered(t)
+	old(h, r, "a", "b")
+	upgrade(t, h, released(2))
+	has(t, r.row("first"), "a, b, c", "A", 2)
+	noted := slices.DeleteFunc(slices.Clone(r.audit), func(line string) bool { return !strings.Contains(line, "plugin.grant") })
+	if len(noted) != 1 || noted[0] != "daemon plugin.grant first this release (grants 2) needs: c" {
+		t.Errorf("audit: %q", noted)
+	}
+}
+
+// A right that an operator took away must not come back with an upgrade.
+func TestAnUpgradeGivesNothingBack(t *testing.T) {
+	for name, left := range map[string][]pluginsdk.Capability{"some": {"a"}, "all": nil} {
+		t.Run(name, func(t *testing.T) {
+			h, r := registered(t)
+			old(h, r, left...)
+			upgrade(t, h, released(2))
+			has(t, r.row("first"), listed(append(slices.Clone(left), "c")), "A", 2)
+
+			_ = r.edit("first", func(p *ledger.Plugin) { p.Granted = left })
+			upgrade(t, h, released(2)) // only another start
+			has(t, r.row("first"), listed(left), "A", 2)
+			upgrade(t, h, released(3))
+			has(t, r.row("first"), listed(append(slices.Clone(left), "d")), "A, B", 3)
+		})
+	}
+}
+
+func TestTwoUpgradesAtOnceAndOneAfterTheOther(t *testing.T) {
+	h, r := registered(t)
+	old(h, r, "a", "b")
+	upgrade(t, h, released(2))
+	upgrade(t, h, released(3))
+	has(t, r.row("first"), "a, b, c, d", "A, B", 3)
+	old(h, r, "a", "b")
+	upgrade(t, h, released(3))
+	has(t, r.row("first"), "a, b, c, d", "A, B", 3)
+	upgrade(t, h, released(2)) // back to the release before
+	has(t, r.row("first"), "a, b, c, d", "A, B", 3)
+}
+
+// What was granted by hand before the release asked for it is the operator's to take.
+func TestAGrantThatIsThereAlreadyIsNotGivenAgain(t *testing.T) {
+	h, r := registered(t)
+	old(h, r, "a", "b", "c")
+	upgrade(t, h, released(2))
+	has(t, r.row("first"), "a, b, c", "A", 2)
+	_ = r.edit("first", func(p *ledger.Plugin) { p.Granted = p.Granted[:2] })
+	upgrade(t, h, released(2))
+	has(t, r.row("first"), "a, b", "A", 2)
+}
+
+// A row that was broken by hand is the operator's to mend: nothing is written over it.
+func TestABrokenRowIsGrantedNothing(t *testing.T) {
+	h, r := registered(t)
+	old(h, r)
+	_ = r.edit("first", func(p *ledger.Plugin) { p.Problem = "granted: not JSON" })
+	upgrade(t, h, released(2))
+	has(t, r.row("first"), "", "A", 0)
+	_ = r.edit("first", func(p *ledger.Plugin) { p.Problem, p.Granted = "", []pluginsdk.Capability{"a"} })
+	upgrade(t, h, released(2))
+	has(t, r.row("first"), "a, c", "A", 2)
+}
+
+// Rows of before there were origins may lack what came between then and now.
+func TestARowWithoutAnOriginHasNoVersion(t *testing.T) {
+	h, r := registered(t)
+	old(h, r, "a")
+	_ = r.edit("first", func(p *ledger.Plugin) { p.Origin, p.GrantedEnv = "", nil })
+	upgrade(t, h, released(2))
+	has(t, r.row("first"), "a, b, c", "A", 2)
+}
+
+// The first version is what installations have, and is not to be changed any more.
+func TestTheGrantsOfTheFirstVersion(t *testing.T) {
+	for name, want := range map[string]string{
+		"activity": "messages.write", "context": "messages.read", "time": "",
+		"web": "threads.read, threads.write, messages.read, messages.submit, runs.read, runs.control, deliveries.read, deliveries.control, " +
+			"events.read, plugins.read, plugins.admin, tools.call",
+	} {
+		all, _ := shipped.after(name, 0)
+		added, _ := shipped.after(name, 1)
+		if first := listed(all[:len(all)-len(added)]); first != want {
+			t.Errorf("%s: %s", name, first)
+		}
+	}
+	if added, env := shipped.after("web", 1); listed(added) != "threads.admin" || env != nil {
+		t.Errorf("the second version of web: %v %v", added, env)
+	}
+	if shipped.version() != 2 {
+		t.Errorf("version %d", shipped.version())
+	}
+}
