@@ -9,7 +9,8 @@ import (
 // What a plugin has the core work on: tasks, turns of the agent, schedules.
 
 // Tasks has the core make tasks, and their transitions. A transition that was
-// made before answers what the first did.
+// made before is not made again, and answers with the task as it is now. One that
+// the task's status does not allow is CodeStale.
 type Tasks interface {
 	// Create makes a task and its thread; repeated with the same key, it returns the
 	// first one. OnTaskCreate is fired, and then the task is running. Needs
@@ -20,15 +21,19 @@ type Tasks interface {
 	// List returns the selected tasks. Needs tasks.read.
 	List(ctx context.Context, request *ListTasksRequest) (*ListTasksResponse, error)
 	// Iterate submits a message to the thread of a task that is running: an
-	// ordinary run, once for each iteration. Needs tasks.write.
+	// ordinary run, once for each iteration. One past the task's maximum, or its
+	// cost cap, is CodeExhausted. Needs tasks.write.
 	Iterate(ctx context.Context, request *IterateTaskRequest) (*IterateTaskResponse, error)
 	// Evaluate hands the result of an iteration in: OnTaskComplete is asked. Accepted,
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected,
-	// it is running again, with the feedback. Needs tasks.write.
+	// it is running again, with the feedback, and the next iteration is due. Needs
+	// tasks.write.
 	Evaluate(ctx context.Context, request *EvaluateTaskRequest) (*EvaluateTaskResponse, error)
-	// Suspend has a task that is running wait for a person. Needs tasks.write.
+	// Suspend has a task that is running wait for a person, once for each iteration.
+	// Needs tasks.write.
 	Suspend(ctx context.Context, request *SuspendTaskRequest) (*SuspendTaskResponse, error)
-	// Decide is a person's word on a task that waits. Needs tasks.write.
+	// Decide is a person's word on a task that waits: accepted and rejected work goes
+	// on as after Evaluate. Needs tasks.write.
 	Decide(ctx context.Context, request *DecideTaskRequest) (*DecideTaskResponse, error)
 	// Fail gives a task up. Needs tasks.write.
 	Fail(ctx context.Context, request *FailTaskRequest) (*FailTaskResponse, error)
@@ -85,9 +90,10 @@ type EvaluateTaskResponse struct{ Task Task }
 
 // SuspendTaskRequest says what a person has to do.
 type SuspendTaskRequest struct {
-	ID     string
-	Reason string
-	Mark   string
+	ID        string
+	Iteration int // that has got stuck
+	Reason    string
+	Mark      string
 }
 
 // SuspendTaskResponse has the task as it is now.
@@ -96,9 +102,9 @@ type SuspendTaskResponse struct{ Task Task }
 // DecideTaskRequest is a person's verdict.
 type DecideTaskRequest struct {
 	ID       string
-	Verdict  Verdict // empty: go on
-	Feedback string
-	Author   string // the person
+	Verdict  Verdict // empty: go on, with the next iteration
+	Feedback string  // to the worker
+	Author   string  // the person
 }
 
 // DecideTaskResponse has the task as it is now.

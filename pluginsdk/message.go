@@ -2,6 +2,7 @@ package pluginsdk
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -70,6 +71,44 @@ type NewMessage struct {
 	Model       string          `json:"model,omitempty"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
 	Attachments []Attachment    `json:"attachments,omitempty"`
+}
+
+// recordKinds are the kinds of rows that the agent is never told of.
+var recordKinds = []MessageKind{MessageStatus, MessageStep, MessageThinking, MessageToolCall, MessageToolResult}
+
+// CheckFor says what is wrong with a row that a plugin wants to append
+// (CodeInvalid). What the agent or people would take for somebody's words speaks
+// for its plugin alone; a record may be of anybody, but for a person's.
+func (m NewMessage) CheckFor(plugin string) error {
+	if slices.Contains(recordKinds, m.Kind) {
+		if m.Role != RoleAssistant && m.Role != RoleSystem {
+			return Errorf(CodeInvalid, "role: %q is not accepted for the kind %s: want %s or %s", m.Role, m.Kind, RoleAssistant, RoleSystem)
+		}
+		return nil
+	}
+	switch m.Kind {
+	case MessageText, MessageNotification, MessageSummary:
+	default:
+		return Errorf(CodeInvalid, "kind: %q is not one of text, notification, summary, status, pipeline_step, thinking, tool_call, tool_result", m.Kind)
+	}
+	switch {
+	case m.Role != RoleSystem:
+		return Errorf(CodeInvalid, "role: %q is not accepted for the kind %s: a plugin writes as %s", m.Role, m.Kind, RoleSystem)
+	case m.Source != "" && m.Source != plugin:
+		return Errorf(CodeInvalid, "source: %q is not accepted for the kind %s: it is the plugin's own name, %s", m.Source, m.Kind, plugin)
+	case m.Author != "":
+		return Errorf(CodeInvalid, "author: a row of the kind %s has none: no plugin writes in a person's name", m.Kind)
+	}
+	return nil
+}
+
+// CheckEffectOf is CheckFor of a row in a plugin's Effects, which are records and
+// notifications.
+func (m NewMessage) CheckEffectOf(plugin string) error {
+	if m.Kind == MessageText || m.Kind == MessageSummary {
+		return Errorf(CodeInvalid, "kind: %q is not accepted in effects: want a record or a notification", m.Kind)
+	}
+	return m.CheckFor(plugin)
 }
 
 // Retry says which run a message is given again for.

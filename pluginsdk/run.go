@@ -6,10 +6,12 @@ import "time"
 type RunKind string
 
 // The kinds of run. A command run is one that a person typed and a plugin or
-// the core answers: no agent.
+// the core answers: no agent. A turn is one that a plugin asked of the agent
+// (Agent.Start).
 const (
 	RunMessage RunKind = "message"
 	RunCommand RunKind = "command"
+	RunTurn    RunKind = "turn"
 )
 
 // RunState says where a run is in its life.

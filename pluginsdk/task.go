@@ -45,6 +45,7 @@ type Task struct {
 	CostCapUSD              float64           `json:"costCapUsd"`
 	CostUSD                 float64           `json:"costUsd"` // so far, its children's included
 
+	RunID       string    `json:"runId,omitempty"` // of the current iteration
 	Marks       []string  `json:"marks,omitempty"` // unvalidated, conflict, ...
 	Result      string    `json:"result,omitempty"`
 	Feedback    string    `json:"feedback,omitempty"`

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -124,13 +125,15 @@ func newDepot(t *testing.T, config depot.Config) (*depot.Depot, string) {
 }
 
 // keep installs a source and returns the row that a store would have of it.
-func keep(t *testing.T, d *depot.Depot, source string) pluginsdk.PluginInfo {
+func keep(t *testing.T, d *depot.Depot, source string) ledger.Plugin {
 	t.Helper()
 	p, err := d.Stage(t.Context(), source)
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := pluginsdk.PluginInfo{Name: p.Manifest.Name, Origin: pluginsdk.OriginStore, SHA256: p.SHA256, Manifest: p.Manifest}
+	row := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{
+		Name: p.Manifest.Name, Origin: pluginsdk.OriginStore, SHA256: p.SHA256, Manifest: p.Manifest,
+	}}
 	if err := p.Keep(t.Context(), func(path string) error { row.Path = path; return nil }); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -71,7 +72,7 @@ func (d *Depot) keepListing(sum string, listing []byte) error {
 // Sweep removes the packages that no row has as its version or as one to go back
 // to, and what commands that were killed left behind. It returns the sums of what
 // it removed.
-func (d *Depot) Sweep(rows func() ([]pluginsdk.PluginInfo, error)) (removed []string, err error) {
+func (d *Depot) Sweep(rows func() ([]ledger.Plugin, error)) (removed []string, err error) {
 	if _, err := os.Stat(d.config.Dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -90,7 +91,7 @@ func (d *Depot) Sweep(rows func() ([]pluginsdk.PluginInfo, error)) (removed []st
 }
 
 // wanted are the sums of the packages that rows refer to.
-func wanted(plugins []pluginsdk.PluginInfo) map[string]bool {
+func wanted(plugins []ledger.Plugin) map[string]bool {
 	wanted := make(map[string]bool)
 	add := func(path, sum string) {
 		wanted[sum] = true

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -49,7 +50,7 @@ func TestAddingAPackageAgainRepairsIt(t *testing.T) {
 // back to are kept.
 func TestSweepRemovesWhatNoRowRefersTo(t *testing.T) {
 	d, dir := newDepot(t, depot.Config{})
-	var versions []pluginsdk.PluginInfo
+	var versions []ledger.Plugin
 	for _, version := range []string{"1", "2", "3"} {
 		versions = append(versions, keep(t, d, archive(t, t.TempDir(), good(t, version, file("lib/x", "x"))...)))
 	}
@@ -58,8 +59,8 @@ func TestSweepRemovesWhatNoRowRefersTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := versions[2]
-	row.Previous = []pluginsdk.PluginVersion{{Version: "1", Path: versions[0].Path, SHA256: versions[0].SHA256}}
-	removed, err := d.Sweep(func() ([]pluginsdk.PluginInfo, error) { return []pluginsdk.PluginInfo{row}, nil })
+	row.Previous = []ledger.PluginVersion{{Version: "1", Path: versions[0].Path, SHA256: versions[0].SHA256}}
+	removed, err := d.Sweep(func() ([]ledger.Plugin, error) { return []ledger.Plugin{row}, nil })
 	if err != nil || !slices.Equal(removed, []string{versions[1].SHA256}) {
 		t.Errorf("removed %v, %v", removed, err)
 	}
@@ -76,17 +77,17 @@ func TestSweepLeavesAloneWhatIsBeingAdded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nothing := func() ([]pluginsdk.PluginInfo, error) { return nil, nil }
+	nothing := func() ([]ledger.Plugin, error) { return nil, nil }
 	if _, err := d.Sweep(nothing); err != nil {
 		t.Fatal(err)
 	}
 	var committing, swept sync.WaitGroup
-	row := pluginsdk.PluginInfo{Origin: pluginsdk.OriginStore, SHA256: p.SHA256}
+	row := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Origin: pluginsdk.OriginStore, SHA256: p.SHA256}}
 	committing.Add(1)
 	swept.Go(func() {
 		committing.Wait()
-		registered := []pluginsdk.PluginInfo{{SHA256: p.SHA256}}
-		removed, err := d.Sweep(func() ([]pluginsdk.PluginInfo, error) { return registered, nil })
+		registered := []ledger.Plugin{{PluginInfo: pluginsdk.PluginInfo{SHA256: p.SHA256}}}
+		removed, err := d.Sweep(func() ([]ledger.Plugin, error) { return registered, nil })
 		if err != nil || len(removed) != 0 {
 			t.Errorf("removed %v, %v", removed, err)
 		}
@@ -115,7 +116,7 @@ func TestAPackageThatCouldNotBeRegisteredIsSwept(t *testing.T) {
 	if err := p.Keep(t.Context(), func(string) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := d.Sweep(func() ([]pluginsdk.PluginInfo, error) { return nil, nil }); err != nil {
+	if _, err := d.Sweep(func() ([]ledger.Plugin, error) { return nil, nil }); err != nil {
 		t.Fatal(err)
 	}
 	if names := left(t, dir); len(names) != 0 {
@@ -152,7 +153,7 @@ func TestPackagesCanBeAddedAtTheSameTime(t *testing.T) {
 // A depot that was never used has nothing to sweep, and is not made for it.
 func TestSweepOfNothingMakesNothing(t *testing.T) {
 	d, dir := newDepot(t, depot.Config{})
-	if _, err := d.Sweep(func() ([]pluginsdk.PluginInfo, error) { return nil, errors.New("asked") }); err != nil {
+	if _, err := d.Sweep(func() ([]ledger.Plugin, error) { return nil, errors.New("asked") }); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {

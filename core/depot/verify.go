@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -16,7 +17,7 @@ import (
 // plugin asks it first. CodeDenied says what differs and what to do; a plugin
 // that is worked on (OriginDev) and has no pin is not compared. It ends with ctx,
 // and does not read more than the bounds of a package.
-func (d *Depot) Verify(ctx context.Context, info pluginsdk.PluginInfo) error {
+func (d *Depot) Verify(ctx context.Context, info ledger.Plugin) error {
 	if info.SHA256 == "" {
 		if info.Origin == pluginsdk.OriginDev {
 			return nil
@@ -38,7 +39,7 @@ func (d *Depot) Verify(ctx context.Context, info pluginsdk.PluginInfo) error {
 	return d.verifyPackage(ctx, info, name)
 }
 
-func (d *Depot) verifyPackage(ctx context.Context, info pluginsdk.PluginInfo, executable string) error {
+func (d *Depot) verifyPackage(ctx context.Context, info ledger.Plugin, executable string) error {
 	was := d.pinned(info.SHA256)
 	entries, err := d.list(ctx, d.dir(info.SHA256), was)
 	switch {
@@ -74,7 +75,7 @@ func (d *Depot) pinned(sum string) map[string]entry {
 	return was
 }
 
-func (d *Depot) verifyFile(ctx context.Context, info pluginsdk.PluginInfo) error {
+func (d *Depot) verifyFile(ctx context.Context, info ledger.Plugin) error {
 	sum, err := sumFile(ctx, info.Path, d.config.MaxBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -92,12 +93,12 @@ func (d *Depot) verifyFile(ctx context.Context, info pluginsdk.PluginInfo) error
 // mayTrust reports whether an operator may take what lies there as it is: where
 // signatures are required only what is signed can be taken, or what the daemon
 // has in its own directory.
-func (d *Depot) mayTrust(info pluginsdk.PluginInfo) bool {
+func (d *Depot) mayTrust(info ledger.Plugin) bool {
 	return !d.config.RequireSignature || info.Origin == pluginsdk.OriginDirectory
 }
 
 // accept says how an operator lets a plugin run that has no pin.
-func (d *Depot) accept(info pluginsdk.PluginInfo) string {
+func (d *Depot) accept(info ledger.Plugin) string {
 	if d.mayTrust(info) {
 		return fmt.Sprintf("`harness plugin trust %s`", info.Name)
 	}
@@ -105,14 +106,14 @@ func (d *Depot) accept(info pluginsdk.PluginInfo) string {
 }
 
 // remedy says what to do about a plugin that was changed.
-func (d *Depot) remedy(info pluginsdk.PluginInfo) string {
+func (d *Depot) remedy(info ledger.Plugin) string {
 	if d.mayTrust(info) {
 		return fmt.Sprintf("%s, or if the change was meant `harness plugin trust %s`", reinstall(info), info.Name)
 	}
 	return reinstall(info)
 }
 
-func reinstall(info pluginsdk.PluginInfo) string {
+func reinstall(info ledger.Plugin) string {
 	if info.Origin == pluginsdk.OriginDirectory {
 		return "put the right file there and restart the daemon"
 	}
@@ -153,7 +154,7 @@ func changed(was map[string]entry, entries []entry) string {
 // StageAgain reads what lies at a plugin's path now, for an operator who trusts
 // it: of an installed plugin the package around it. When the data directory was
 // moved, that is the package in this one.
-func (d *Depot) StageAgain(ctx context.Context, info pluginsdk.PluginInfo) (*Package, error) {
+func (d *Depot) StageAgain(ctx context.Context, info ledger.Plugin) (*Package, error) {
 	_, sum, name, ok := packageOf(info.Path)
 	if !ok {
 		return d.Stage(ctx, info.Path)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -74,7 +75,9 @@ func TestAPackageThatCannotBeReadToItsEndIsRefused(t *testing.T) {
 func TestAnExecutableThatCannotBeReadToItsEndIsRefused(t *testing.T) {
 	d, _ := newDepot(t, depot.Config{})
 	path := filepath.Join(t.TempDir(), "time")
-	row := pluginsdk.PluginInfo{Name: "time", Path: path, Origin: pluginsdk.OriginDirectory, SHA256: strings.Repeat("0", 64)}
+	row := ledger.Plugin{
+		PluginInfo: pluginsdk.PluginInfo{Name: "time", Origin: pluginsdk.OriginDirectory, SHA256: strings.Repeat("0", 64)}, Path: path,
+	}
 	if err := sparse(path); err != nil {
 		t.Fatal(err)
 	}

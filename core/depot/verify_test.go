@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // tamper makes a package writable, changes it, and leaves it so.
-func tamper(t *testing.T, row pluginsdk.PluginInfo, change func(dir string) error) {
+func tamper(t *testing.T, row ledger.Plugin, change func(dir string) error) {
 	t.Helper()
 	dir := filepath.Dir(row.Path)
 	if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a directory of the test
@@ -126,7 +127,7 @@ func TestAFileIsPinnedByItsContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := pluginsdk.PluginInfo{Name: "time", Path: path, Origin: pluginsdk.OriginDirectory, SHA256: sum}
+	row := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "time", Origin: pluginsdk.OriginDirectory, SHA256: sum}, Path: path}
 	if err := d.Verify(t.Context(), row); err != nil {
 		t.Error(err)
 	}

@@ -51,10 +51,13 @@ func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 	return answer, err
 }
 
-func (r *Runner) limit(spec pluginsdk.HookSpec) time.Duration {
-	if set, ok := r.config.Deadlines[spec.Hook]; ok {
+// Limit returns how long a call of the hook may take; of the class work how long it
+// may be silent.
+func (r *Runner) Limit(hook pluginsdk.Hook) time.Duration {
+	if set, ok := r.config.Deadlines[hook]; ok {
 		return set
 	}
+	spec, _ := hook.Spec()
 	return spec.Class.Limit()
 }
 
@@ -64,7 +67,7 @@ const workTokens = 7 * 24 * time.Hour
 // open gives the call its deadline and its token, until end.
 func (r *Runner) open(ctx context.Context, spec pluginsdk.HookSpec, call *pluginsdk.Call, on *Occasion, plugin string,
 ) (_ context.Context, end func()) {
-	now, limit := time.Now(), r.limit(spec)
+	now, limit := time.Now(), r.Limit(spec.Hook)
 	cancel := func() {}
 	good := now.Add(workTokens)
 	if spec.Class == pluginsdk.ClassWork {

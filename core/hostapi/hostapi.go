@@ -1,13 +1,14 @@
 // Package hostapi is what plugins may ask of the core: it implements
 // pluginsdk.Host for each plugin, under that plugin's identity. Every call is
 // checked against the plugin's grants and, inside a hook, against the token of
-// the hook's call.
+// the hook's call, and counts in the plugin's quotas.
 package hostapi
 
 import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -19,113 +20,186 @@ type Store interface {
 	Threads(ctx context.Context, query pluginsdk.ThreadQuery) ([]pluginsdk.Thread, error)
 	CreateThread(ctx context.Context, thread pluginsdk.NewThread) (t pluginsdk.Thread, created bool, err error)
 	UpdateThread(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error)
+	// ThreadOfTarget returns the thread of a plugin's place, and makes it when there
+	// is none.
+	ThreadOfTarget(ctx context.Context, plugin, place string) (pluginsdk.Thread, error)
 
 	Messages(ctx context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error)
-	Append(ctx context.Context, fence *ledger.Fence, threadID, key, source string,
-		messages []pluginsdk.NewMessage) ([]pluginsdk.Message, error)
+	Append(ctx context.Context, rows ledger.Append) (ledger.Appended, error)
 
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)
 	Runs(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error)
 
 	Deliveries(ctx context.Context, query pluginsdk.DeliveryQuery) ([]pluginsdk.Delivery, error)
 
-	CreateTask(ctx context.Context, key string, task pluginsdk.NewTask) (t pluginsdk.Task, created bool, err error)
+	CreateTask(ctx context.Context, plugin, key string, task pluginsdk.NewTask) (t pluginsdk.Task, created bool, err error)
 	Task(ctx context.Context, id string) (pluginsdk.Task, error)
 	Tasks(ctx context.Context, query pluginsdk.TaskQuery) ([]pluginsdk.Task, error)
-	UpdateTask(ctx context.Context, id string, patch pluginsdk.TaskPatch) (pluginsdk.Task, error)
 
-	SaveCron(ctx context.Context, job pluginsdk.CronJob) (pluginsdk.CronJob, error)
+	SaveCron(ctx context.Context, spec pluginsdk.CronSpec, enabled bool) (job pluginsdk.CronJob, existed bool, err error)
+	SetCronEnabled(ctx context.Context, name string, enabled bool) (pluginsdk.CronJob, error)
+	ReportCron(ctx context.Context, name string, status pluginsdk.CronStatus) (pluginsdk.CronJob, error)
 	Crons(ctx context.Context) ([]pluginsdk.CronJob, error)
 	DeleteCron(ctx context.Context, name string) error
 
-	RecordMetrics(ctx context.Context, metrics []pluginsdk.Metric) error
+	RecordMetrics(ctx context.Context, plugin string, metrics []pluginsdk.NewMetric) error
 	QueryMetrics(ctx context.Context, query pluginsdk.MetricQuery) ([]pluginsdk.Metric, error)
 
-	GetState(ctx context.Context, plugin, key string) ([]byte, error)
-	PutState(ctx context.Context, plugin, key string, value []byte) error
-	DeleteState(ctx context.Context, plugin, key string) error
-	StateKeys(ctx context.Context, plugin, prefix string) ([]string, error)
+	GetState(ctx context.Context, plugin, key string) (pluginsdk.StateEntry, error)
+	WriteState(ctx context.Context, write ledger.StateWrite) (revision int64, err error)
+	ListState(ctx context.Context, plugin string, request pluginsdk.ListStateRequest) (pluginsdk.ListStateResponse, error)
 
-	Plugins(ctx context.Context) ([]pluginsdk.PluginInfo, error)
+	Plugin(ctx context.Context, name string) (ledger.Plugin, error)
+	Plugins(ctx context.Context) ([]ledger.Plugin, error)
 	SetPluginEnabled(ctx context.Context, name string, enabled bool) error
 	Audit(ctx context.Context, who, action, target, detail string) error
 }
 
 // Inbox accepts messages and controls runs.
 type Inbox interface {
-	Submit(ctx context.Context, submission pluginsdk.Submission) (pluginsdk.Accepted, error)
-	Cancel(ctx context.Context, runID string) (pluginsdk.Run, error)
+	Submit(ctx context.Context, plugin string, submission pluginsdk.Submission) (pluginsdk.Accepted, error)
+	// Needs says what a plugin must have been granted to submit a text beside
+	// messages.submit, because it is a command of the core.
+	Needs(content string) (pluginsdk.Capability, bool)
+	Cancel(ctx context.Context, runID string, by ledger.By) (pluginsdk.Run, error)
 	Retry(ctx context.Context, runID string) (pluginsdk.Accepted, error)
-	StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue) (pluginsdk.Stopped, error)
+	StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue, by ledger.By) (pluginsdk.Stopped, error)
 }
 
 // Outbox carries deliveries.
 type Outbox interface {
 	Retry(ctx context.Context, id string) (pluginsdk.Delivery, error)
+	// Wake says that a plugin's target has something new to carry.
+	Wake(plugin, target string)
 }
 
 // Events is the event bus.
 type Events interface {
 	Publish(kind pluginsdk.EventType, threadID string, payload any)
 	Relay(event pluginsdk.Event)
-	Since(after pluginsdk.Position, limit int) pluginsdk.EventPage
+	Since(after pluginsdk.Position, limit int) pluginsdk.ListEventsResponse
 }
 
 // Grants is the plugin host: what an operator has granted, and what plugins
 // did with it.
 type Grants interface {
 	Granted(plugin string, capability pluginsdk.Capability) bool
+	// Sources returns the thread sources that the plugin speaks for, in its
+	// manifest's order: those that no plugin before it in the operator's order names.
+	Sources(plugin string) []string
 	// Logs returns the newest lines of a plugin's log, the oldest first.
 	Logs(ctx context.Context, plugin string, limit int) ([]pluginsdk.LogLine, error)
 	// Conflict says which commands of the plugin others among rows have
 	// (CodeConflict).
-	Conflict(plugin pluginsdk.PluginInfo, rows []pluginsdk.PluginInfo) error
+	Conflict(plugin ledger.Plugin, rows []ledger.Plugin) error
 	// SettingsOf returns the settings that hold for a plugin that is running;
 	// false: it has none in force.
 	SettingsOf(plugin string) (json.RawMessage, bool)
 	// Live puts what is known of the plugin at this moment into its row.
-	Live(row pluginsdk.PluginInfo) pluginsdk.PluginInfo
+	Live(row ledger.Plugin) ledger.Plugin
+}
+
+// Settings are what operators set for plugins.
+type Settings interface {
+	// Get returns the settings that hold for a plugin, its secrets included.
+	Get(ctx context.Context, plugin string) (json.RawMessage, error)
+	// View returns a plugin's settings without its secrets.
+	View(ctx context.Context, plugin string) (pluginsdk.SettingsView, error)
+	// Change changes what patch names, on behalf of who.
+	Change(ctx context.Context, who, plugin string, patch json.RawMessage) error
+	// Problem says what is wrong with a plugin's stored settings, or is empty.
+	Problem(ctx context.Context, row ledger.Plugin) string
+}
+
+// Toolbox is the tools of all plugins.
+type Toolbox interface {
+	// List returns the tools of the enabled plugins, named PLUGIN__TOOL.
+	List() []pluginsdk.ToolSpec
+	// Call calls a tool for a plugin, on behalf of origin.
+	Call(ctx context.Context, caller string, origin ledger.Origin, name string, input json.RawMessage) (pluginsdk.ToolResult, error)
+}
+
+// Config is what an API speaks for. All of it is needed.
+type Config struct {
+	Store    Store
+	Inbox    Inbox
+	Outbox   Outbox
+	Events   Events
+	Grants   Grants
+	Settings Settings
+	Toolbox  Toolbox
+	Tokens   *Tokens // the ones that the pipeline opens
+	Quotas   *Quotas // the ones that the pipeline counts effects in
+	// CheckPermissionMode refuses (CodeInvalid) what is not a permission mode of the
+	// agent's.
+	CheckPermissionMode func(mode string) error
+	Log                 *slog.Logger
 }
 
 // API makes a Host for each plugin.
-type API struct {
-	store   Store
-	inbox   Inbox
-	outbox  Outbox
-	events  Events
-	grants  Grants
-	tokens  *Tokens
-	set     Settings // what is set for plugins
-	toolbox Toolbox
-	log     *slog.Logger
-}
+type API struct{ Config }
 
-// New returns an API. Tokens must be the ones that the pipeline opens.
-func New(store Store, inbox Inbox, outbox Outbox, events Events, grants Grants, tokens *Tokens,
-	set Settings, toolbox Toolbox, log *slog.Logger,
-) *API {
-	return &API{
-		store: store, inbox: inbox, outbox: outbox, events: events, grants: grants, tokens: tokens,
-		set: set, toolbox: toolbox, log: log,
-	}
-}
+// New returns an API.
+func New(config Config) *API { return &API{config} }
 
-// For returns the Host of one plugin. Agent answers CodeUnimplemented: this
-// version of the core does not serve it yet.
+// For returns the Host of one plugin. Agent, and what makes a task go on, answer
+// CodeUnimplemented: this version of the core does not serve them yet.
 func (a *API) For(plugin string) pluginsdk.Host {
 	c := &caller{API: a, plugin: plugin}
 	return pluginsdk.Host{
 		Threads: threads{c}, Messages: messages{c}, Runs: runs{c}, Deliveries: deliveries{c},
 		Tasks: tasks{c}, Agent: agent{}, Events: busEvents{c}, Settings: settings{c}, State: state{c}, Crons: crons{c}, Metrics: metrics{c},
 		Tools: tools{c}, Plugins: plugins{c},
-		Log: a.log.With("plugin", plugin),
+		Log: a.Log.With("plugin", plugin),
 	}
+}
+
+// Figures returns what a plugin has called of the host, by service and method as in
+// Messages.Append, and how often a quota has refused it something.
+func (a *API) Figures(plugin string) (calls map[string]pluginsdk.CallFigures, heldBack int64) {
+	return a.Quotas.Figures(plugin)
 }
 
 // caller is the plugin on whose behalf a service works.
 type caller struct {
 	*API
 	plugin string
+}
+
+// serve answers a call of a method, such as Messages.Append, if the plugin's quota
+// of calls allows it.
+func serve[R any](c *caller, method string, do func() (*R, error)) (*R, error) {
+	return counted(c, method, func() (*R, error) {
+		if err := c.Quotas.call(c.plugin); err != nil {
+			return nil, err
+		}
+		return do()
+	})
+}
+
+// counted answers a call of a method that is in no quota.
+func counted[R any](c *caller, method string, do func() (*R, error)) (*R, error) {
+	began := time.Now()
+	response, err := do()
+	c.Quotas.record(c.plugin, method, time.Since(began), err)
+	if err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+// write lets do write to the database when it is the plugin's turn, if its quotas
+// allow so many rows with so many bytes of words.
+func (c *caller) write(ctx context.Context, rows int, bytes int64, do func() error) error {
+	if err := c.Quotas.store(ctx, c.plugin, rows, bytes); err != nil {
+		return err
+	}
+	release, err := c.Quotas.turn(ctx, c.plugin)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return do()
 }
 
 // Admit says whether a plugin may make a call: the token that it carries, if it
@@ -137,11 +211,15 @@ func (a *API) Admit(ctx context.Context, plugin string, capability pluginsdk.Cap
 	if _, err := a.granted(ctx, plugin); err != nil {
 		return err
 	}
-	if capability != "" && !a.grants.Granted(plugin, capability) {
-		return pluginsdk.Errorf(pluginsdk.CodeDenied, "the plugin %s lacks the capability %s; an operator can grant it: harness plugin grant %s %s",
-			plugin, capability, plugin, capability)
+	if capability != "" && !a.Grants.Granted(plugin, capability) {
+		return lacks(plugin, capability)
 	}
 	return nil
+}
+
+func lacks(plugin string, capability pluginsdk.Capability) error {
+	return pluginsdk.Errorf(pluginsdk.CodeDenied, "the plugin %s lacks the capability %s; an operator can grant it: harness plugin grant %s %s",
+		plugin, capability, plugin, capability)
 }
 
 // granted returns what the token that a call carries stands for; the zero grant
@@ -151,21 +229,12 @@ func (a *API) granted(ctx context.Context, plugin string) (grant, error) {
 	if !ok || call.Token == "" {
 		return grant{}, nil
 	}
-	found, ok := a.tokens.lookup(call.Token)
+	found, ok := a.Tokens.lookup(call.Token)
 	if !ok || found.plugin != plugin {
 		return grant{}, pluginsdk.Errorf(pluginsdk.CodeStale,
 			"the hook call %s has ended; what it asks for now is refused", call.ID)
 	}
 	return found, nil
-}
-
-// fence returns what the writes of a call must carry; nil outside of runs.
-func (c *caller) fence(ctx context.Context) (*ledger.Fence, error) {
-	found, err := c.granted(ctx, c.plugin)
-	if err != nil || found.origin.Fence == (ledger.Fence{}) {
-		return nil, err
-	}
-	return &found.origin.Fence, nil
 }
 
 func unimplemented(what string) error {

@@ -1,9 +1,6 @@
 package hostapi
 
 import (
-	"context"
-	"encoding/json"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -12,110 +9,6 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
-
-// stub is a Store of which these tests use the writes of messages and state.
-type stub struct {
-	Store
-	fences  []*ledger.Fence
-	sources []string
-	audits  []string
-}
-
-func (s *stub) Append(_ context.Context, fence *ledger.Fence, threadID, _, source string, rows []pluginsdk.NewMessage) ([]pluginsdk.Message, error) {
-	s.fences = append(s.fences, fence)
-	s.sources = append(s.sources, source)
-	return make([]pluginsdk.Message, len(rows)), nil
-}
-
-func (s *stub) Deliveries(_ context.Context, query pluginsdk.DeliveryQuery) ([]pluginsdk.Delivery, error) {
-	return []pluginsdk.Delivery{{ID: "D", State: query.State}}, nil
-}
-
-func (s *stub) PutState(context.Context, string, string, []byte) error { return nil }
-
-func (s *stub) SetPluginEnabled(context.Context, string, bool) error { return nil }
-
-func (s *stub) Audit(_ context.Context, who, action, target, _ string) error {
-	s.audits = append(s.audits, who+" "+action+" "+target)
-	return nil
-}
-
-func (s *stub) Plugins(context.Context) ([]pluginsdk.PluginInfo, error) {
-	return []pluginsdk.PluginInfo{{Name: "other", Settings: []byte(`{"token":"secret"}`)}, {Name: "rival"}}, nil
-}
-
-type submissions []pluginsdk.Submission
-
-func (s *submissions) Submit(_ context.Context, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
-	*s = append(*s, submission)
-	return pluginsdk.Accepted{}, nil
-}
-
-func (*submissions) Cancel(context.Context, string) (pluginsdk.Run, error) {
-	return pluginsdk.Run{}, nil
-}
-
-func (*submissions) Retry(_ context.Context, runID string) (pluginsdk.Accepted, error) {
-	return pluginsdk.Accepted{RunID: "again " + runID}, nil
-}
-
-func (*submissions) StopThread(_ context.Context, threadID string, queue pluginsdk.Queue) (pluginsdk.Stopped, error) {
-	return pluginsdk.Stopped{RunID: threadID + " " + string(queue)}, nil
-}
-
-type outbox struct{}
-
-func (outbox) Retry(_ context.Context, id string) (pluginsdk.Delivery, error) {
-	return pluginsdk.Delivery{ID: id, State: pluginsdk.DeliveryPending}, nil
-}
-
-type recorded struct{ kinds []pluginsdk.EventType }
-
-func (r *recorded) Publish(kind pluginsdk.EventType, _ string, _ any) {
-	r.kinds = append(r.kinds, kind)
-}
-func (r *recorded) Relay(event pluginsdk.Event) { r.kinds = append(r.kinds, event.Type) }
-func (*recorded) Since(pluginsdk.Position, int) pluginsdk.EventPage {
-	return pluginsdk.EventPage{}
-}
-
-type grants []pluginsdk.Capability
-
-func (g grants) Granted(_ string, capability pluginsdk.Capability) bool {
-	return slices.Contains(g, capability)
-}
-
-func (grants) Logs(context.Context, string, int) ([]pluginsdk.LogLine, error) { return nil, nil }
-
-func (grants) Conflict(plugin pluginsdk.PluginInfo, _ []pluginsdk.PluginInfo) error {
-	if plugin.Name == "rival" {
-		return pluginsdk.Errorf(pluginsdk.CodeConflict, "/x is another's")
-	}
-	return nil
-}
-
-func (grants) SettingsOf(string) (json.RawMessage, bool) { return nil, false }
-
-func (grants) Live(row pluginsdk.PluginInfo) pluginsdk.PluginInfo { return row }
-
-type fixture struct {
-	pluginsdk.Host
-	store  *stub
-	inbox  *submissions
-	events *recorded
-	tokens *Tokens
-	set    *set
-	api    *API
-}
-
-func newFixture(granted ...pluginsdk.Capability) *fixture {
-	f := &fixture{store: &stub{}, inbox: &submissions{}, events: &recorded{}, tokens: NewTokens(), set: &set{}}
-	f.api = New(f.store, f.inbox, outbox{}, f.events, grants(granted), f.tokens, f.set, nil, slog.New(slog.DiscardHandler))
-	f.Host = f.api.For("p")
-	return f
-}
-
-var rows = []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Content: "x"}}
 
 // Default deny: a capability opens what needs it, and nothing else; who refuses
 // says what would help.
@@ -140,98 +33,97 @@ func TestEachCapabilityIsGrantedOnItsOwn(t *testing.T) {
 	}
 }
 
-// What a hook asks for counts only while its call lasts, and writes under the
-// fence of its run.
+// What a hook asks for counts only while its call lasts.
 func TestTokenEndsWithItsCall(t *testing.T) {
-	f := newFixture(pluginsdk.CapMessagesWrite)
-	fence := ledger.Fence{ThreadID: "T", Epoch: 7}
-	token := f.tokens.Open("p", ledger.Origin{Fence: fence}, time.Now().Add(time.Hour))
-	ctx := pluginsdk.WithCall(t.Context(), pluginsdk.Call{ID: "R:x", RunID: "R", Token: token})
-	if _, err := f.Messages.Append(ctx, "T", "k", rows); err != nil {
+	f := newFixture()
+	ctx, token := f.within(t, ledger.Origin{RunID: "R", Fence: ledger.Fence{ThreadID: "T", Epoch: 7}})
+	if err := f.append(ctx, "T", text...); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Messages.Append(ctx, "another thread", "k", rows); err != nil {
-		t.Fatal(err)
-	}
-	if f.store.fences[0] == nil || *f.store.fences[0] != fence || f.store.fences[1] != nil {
-		t.Errorf("fences %v", f.store.fences)
-	}
-	stolen := f.api.For("q")
-	if _, err := stolen.Messages.Append(ctx, "T", "k", rows); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
-		t.Errorf("another plugin's token: %v", err)
-	}
+	stolen := &fixture{Host: f.api.For("q")}
+	refused(t, "another plugin's token", stolen.append(ctx, "T", text...), pluginsdk.CodeStale)
 	f.tokens.Close(token)
-	if _, err := f.Messages.Append(ctx, "T", "k", rows); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
-		t.Errorf("after the call: %v", err)
-	}
-	if err := f.api.Admit(ctx, "p", ""); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
-		t.Errorf("what every plugin may do, after the call: %v", err)
-	}
+	refused(t, "after the call", f.append(ctx, "T", text...), pluginsdk.CodeStale)
+	refused(t, "what every plugin may do, after the call", f.api.Admit(ctx, "p", ""), pluginsdk.CodeStale)
 }
 
 func TestTokenEndsWithTheDeadline(t *testing.T) {
-	f := newFixture(pluginsdk.CapMessagesWrite)
+	f := newFixture()
 	token := f.tokens.Open("p", ledger.Origin{Fence: ledger.Fence{ThreadID: "T"}}, time.Now())
 	ctx := pluginsdk.WithCall(t.Context(), pluginsdk.Call{ID: "R:x", Token: token})
-	if _, err := f.Messages.Append(ctx, "T", "k", rows); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
-		t.Errorf("at the deadline: %v", err)
-	}
+	refused(t, "at the deadline", f.append(ctx, "T", text...), pluginsdk.CodeStale)
 }
 
-func TestRowsOutsideOfARunAreBroadcast(t *testing.T) {
-	f := newFixture(pluginsdk.CapMessagesWrite)
-	if _, err := f.Messages.Append(t.Context(), "T", "k", rows); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(f.events.kinds, []pluginsdk.EventType{pluginsdk.EventMessageAppended}) || f.store.sources[0] != "p" {
-		t.Errorf("%v %v", f.events.kinds, f.store.sources)
-	}
-}
-
-// A plugin speaks for itself; only web relays the terminal.
-func TestSourceOfASubmission(t *testing.T) {
-	f := newFixture(pluginsdk.CapMessagesSend)
-	web := f.api.For("web")
-	for _, host := range []pluginsdk.Host{f.Host, web} {
-		for _, source := range []string{"cli", "discord"} {
-			if _, err := host.Messages.Submit(t.Context(), pluginsdk.Submission{Source: source}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	var got []string
-	for _, s := range *f.inbox {
-		got = append(got, s.Source)
-	}
-	if want := []string{"p", "p", "cli", "web"}; !slices.Equal(got, want) {
-		t.Errorf("sources %v, want %v", got, want)
-	}
-	ctx := pluginsdk.WithCall(t.Context(), pluginsdk.Call{RunID: "R", Token: f.tokens.Open("p", ledger.Origin{RunID: "R"}, time.Now().Add(time.Hour))})
-	if _, err := f.Messages.Submit(ctx, pluginsdk.Submission{}); err != nil || (*f.inbox)[4].CauseRunID != "R" {
-		t.Errorf("cause %q, %v", (*f.inbox)[4].CauseRunID, err)
+// What is not served yet says so, and nothing is charged for it.
+func TestWhatIsNotServedYetSaysSo(t *testing.T) {
+	f, ctx := newFixture(pluginsdk.AllCapabilities()...), t.Context()
+	for name, err := range map[string]error{
+		"Tasks.Iterate":  second(f.Tasks.Iterate(ctx, nil)),
+		"Tasks.Evaluate": second(f.Tasks.Evaluate(ctx, nil)),
+		"Tasks.Suspend":  second(f.Tasks.Suspend(ctx, nil)),
+		"Tasks.Decide":   second(f.Tasks.Decide(ctx, nil)),
+		"Tasks.Fail":     second(f.Tasks.Fail(ctx, nil)),
+		"Tasks.Cancel":   second(f.Tasks.Cancel(ctx, nil)),
+		"Agent.Start":    second(f.Agent.Start(ctx, nil)),
+		"Agent.Wait":     second(f.Agent.Wait(ctx, nil)),
+		"Agent.Cancel":   second(f.Agent.Cancel(ctx, nil)),
+	} {
+		refused(t, name, err, pluginsdk.CodeUnimplemented, name)
 	}
 }
 
 func TestRubbishIsNamed(t *testing.T) {
-	f := newFixture(pluginsdk.CapEventsPublish, pluginsdk.CapState, pluginsdk.CapCronsWrite, pluginsdk.CapThreadsWrite)
-	ctx := t.Context()
+	f, ctx := newFixture(), t.Context()
+	event := func(kind pluginsdk.EventType, data string) error {
+		return second(f.Events.Publish(ctx, &pluginsdk.PublishEventRequest{Event: pluginsdk.Event{Type: kind, Data: []byte(data)}}))
+	}
+	put := func(key string, size int) error {
+		return second(f.State.Put(ctx, &pluginsdk.PutStateRequest{Key: key, Value: make([]byte, size)}))
+	}
+	cron := func(spec pluginsdk.CronSpec) error {
+		spec.Name = "x"
+		return second(f.Crons.Save(ctx, &pluginsdk.SaveCronRequest{Spec: spec}))
+	}
+	record := func(metrics ...pluginsdk.NewMetric) error {
+		return second(f.Metrics.Record(ctx, &pluginsdk.RecordMetricsRequest{Metrics: metrics}))
+	}
+	create := func(thread pluginsdk.NewThread) error {
+		return second(f.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: thread}))
+	}
+	never, after := time.Date(292277, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC)
+	long := strings.Repeat("k", maxKey+1)
 	for name, row := range map[string]struct {
 		err  error
 		code pluginsdk.Code
+		word string
 	}{
-		"event of another":        {f.Events.Publish(ctx, pluginsdk.Event{Type: "pipeline:complete"}), pluginsdk.CodeDenied},
-		"event not JSON":          {f.Events.Publish(ctx, pluginsdk.Event{Type: "p:x", Data: []byte("{")}), pluginsdk.CodeInvalid},
-		"event too large":         {f.Events.Publish(ctx, pluginsdk.Event{Type: "p:x", Data: []byte(`"` + strings.Repeat("x", maxEventData) + `"`)}), pluginsdk.CodeExhausted},
-		"core's own key":          {second(newFixture(pluginsdk.CapMessagesWrite).Messages.Append(ctx, "T", "R:reply", rows)), pluginsdk.CodeInvalid},
-		"empty state key":         {f.State.Put(ctx, "", nil), pluginsdk.CodeInvalid},
-		"large state":             {f.State.Put(ctx, "k", make([]byte, maxStateValue+1)), pluginsdk.CodeExhausted},
-		"second primary":          {second(f.Threads.Create(ctx, pluginsdk.NewThread{Kind: pluginsdk.ThreadPrimary})), pluginsdk.CodeInvalid},
-		"cron without a schedule": {second(f.Crons.Save(ctx, pluginsdk.CronJob{Name: "x", Timezone: "UTC"})), pluginsdk.CodeInvalid},
-		"cron on the moon":        {second(f.Crons.Save(ctx, pluginsdk.CronJob{Name: "x", Schedule: "* * * * *", Timezone: "Moon/Base"})), pluginsdk.CodeInvalid},
+		"event of another":        {event("pipeline:complete", ""), pluginsdk.CodeDenied, "p:"},
+		"event not JSON":          {event("p:x", "{"), pluginsdk.CodeInvalid, "JSON"},
+		"event too large":         {event("p:x", `"`+strings.Repeat("x", maxEventData)+`"`), pluginsdk.CodeExhausted, "262144"},
+		"empty state key":         {put("", 0), pluginsdk.CodeInvalid, "key"},
+		"long state key":          {put(long, 0), pluginsdk.CodeInvalid, "key"},
+		"large state":             {put("k", maxStateValue+1), pluginsdk.CodeExhausted, "1048576"},
+		"second primary":          {create(pluginsdk.NewThread{Source: "p", SourceID: "1", Kind: pluginsdk.ThreadPrimary}), pluginsdk.CodeInvalid, "kind"},
+		"thread of nobody":        {create(pluginsdk.NewThread{Source: "p"}), pluginsdk.CodeInvalid, "sourceId"},
+		"cron without a schedule": {cron(pluginsdk.CronSpec{Timezone: "UTC"}), pluginsdk.CodeInvalid, "schedule"},
+		"cron on the moon":        {cron(pluginsdk.CronSpec{Schedule: "* * * * *", Timezone: "Moon/Base"}), pluginsdk.CodeInvalid, "Moon/Base"},
+		"cron after the end":      {cron(pluginsdk.CronSpec{FireAt: never}), pluginsdk.CodeInvalid, "292277"},
+		"cron to nobody":          {cron(pluginsdk.CronSpec{Schedule: "* * * * *", Target: "nobody:x"}), pluginsdk.CodeInvalid, "nobody"},
+		"cron to a mute plugin":   {cron(pluginsdk.CronSpec{Schedule: "* * * * *", Target: "mute:x"}), pluginsdk.CodeInvalid, "Deliver"},
+		"report of another time":  {second(f.Crons.Report(ctx, &pluginsdk.ReportCronRequest{Name: "x", Status: pluginsdk.CronStatus{LastRun: after}})), pluginsdk.CodeInvalid, "lastRun"},
+		"report for another time": {second(f.Crons.Report(ctx, &pluginsdk.ReportCronRequest{Name: "x", Status: pluginsdk.CronStatus{NextRun: never}})), pluginsdk.CodeInvalid, "nextRun"},
+		"metric of another time":  {record(pluginsdk.NewMetric{Name: "x", At: after}), pluginsdk.CodeInvalid, "metrics[0]"},
+		"many metrics":            {record(make([]pluginsdk.NewMetric, maxMetrics+1)...), pluginsdk.CodeExhausted, "1000"},
+		"many rows":               {f.append(ctx, "mine", slices.Repeat(text, maxRows+1)...), pluginsdk.CodeExhausted, "1000"},
+		"large rows": {f.append(ctx, "mine", pluginsdk.NewMessage{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText,
+			Content: strings.Repeat("x", maxRowsBytes+1)}), pluginsdk.CodeExhausted, "4194304"},
+		"long key":      {second(f.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{ThreadID: "mine", Key: long, Messages: text})), pluginsdk.CodeInvalid, "key"},
+		"long task key": {second(f.Tasks.Create(ctx, &pluginsdk.CreateTaskRequest{Key: long})), pluginsdk.CodeInvalid, "key"},
 	} {
-		if pluginsdk.CodeOf(row.err) != row.code {
-			t.Errorf("%s: %v", name, row.err)
-		}
+		refused(t, name, row.err, row.code, row.word)
+	}
+	if n := len(f.store.rows) + len(f.store.writes) + len(f.store.statuses) + len(f.store.measured) + len(f.store.tasks); n > 0 {
+		t.Errorf("%d of what was refused was stored", n)
 	}
 }
 
@@ -251,21 +143,78 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
-
 func TestRegistryShowsNoSettingsAndTogglesAreAudited(t *testing.T) {
-	f := newFixture(pluginsdk.CapPluginsRead, pluginsdk.CapPluginsAdmin)
-	infos, err := f.Plugins.List(t.Context())
-	if err != nil || infos[0].Settings != nil {
-		t.Errorf("%+v %v", infos, err)
+	f, ctx := newFixture(), t.Context()
+	listed, err := f.Plugins.List(ctx, &pluginsdk.ListPluginsRequest{})
+	if err != nil || len(listed.Plugins) != 2 || listed.Plugins[0].Name != "other" {
+		t.Errorf("%+v %v", listed, err)
 	}
-	if err := f.Plugins.SetEnabled(t.Context(), "other", false); err != nil {
+	if _, err := f.Plugins.SetEnabled(ctx, &pluginsdk.SetPluginEnabledRequest{Name: "other"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Plugins.SetEnabled(t.Context(), "rival", true); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict {
-		t.Errorf("a plugin with another's command: %v", err)
-	}
+	refused(t, "a plugin with another's command", second(f.Plugins.SetEnabled(ctx, &pluginsdk.SetPluginEnabledRequest{Name: "rival", Enabled: true})),
+		pluginsdk.CodeConflict)
 	if !slices.Equal(f.store.audits, []string{"plugin:p plugin.disable other"}) {
 		t.Error(f.store.audits)
+	}
+	lines, err := f.Plugins.Logs(ctx, &pluginsdk.ReadPluginLogRequest{Name: "other"})
+	if err != nil || len(lines.Lines) != 1 || lines.Lines[0].Text != "of other" {
+		t.Errorf("%+v %v", lines, err)
+	}
+}
+
+// State is each plugin's own, and a write says under what condition it is made.
+func TestStateIsThePluginsOwn(t *testing.T) {
+	f, ctx := newFixture(), t.Context()
+	condition := &pluginsdk.StateCondition{Revision: 2}
+	put, err := f.State.Put(ctx, &pluginsdk.PutStateRequest{Key: "k", Value: []byte("v"), If: condition})
+	if err != nil || put.Revision != 1 {
+		t.Errorf("%+v %v", put, err)
+	}
+	if _, err := f.api.For("q").State.Delete(ctx, &pluginsdk.DeleteStateRequest{Key: "k", If: condition}); err != nil {
+		t.Error(err)
+	}
+	if w := f.store.writes; len(w) != 2 || w[0].Plugin != "p" || string(w[0].Value) != "v" || w[0].If != condition ||
+		w[1].Plugin != "q" || !w[1].Delete || w[1].If != condition {
+		t.Errorf("%+v", w)
+	}
+	got, err := f.State.Get(ctx, &pluginsdk.GetStateRequest{Key: "k"})
+	if err != nil || got.Entry.Key != "p/k" || got.Entry.Revision != 3 {
+		t.Errorf("%+v %v", got, err)
+	}
+	listed, err := f.State.List(ctx, &pluginsdk.ListStateRequest{Prefix: "pre"})
+	if err != nil || len(listed.Entries) != 1 || listed.Entries[0].Key != "p/pre" || !listed.More {
+		t.Errorf("%+v %v", listed, err)
+	}
+}
+
+// What a job is, whether it is on, and what became of it are written apart.
+func TestCronsAreWrittenInParts(t *testing.T) {
+	f, ctx := newFixture(), t.Context()
+	spec := pluginsdk.CronSpec{Name: "x", Schedule: "* * * * *", Timezone: "America/Phoenix", Target: "discord:general"}
+	saved, err := f.Crons.Save(ctx, &pluginsdk.SaveCronRequest{Spec: spec, Enabled: true})
+	if err != nil || saved.Job.Spec != spec || !saved.Job.Enabled || !saved.Existed {
+		t.Errorf("%+v %v", saved, err)
+	}
+	off, err := f.Crons.SetEnabled(ctx, &pluginsdk.SetCronEnabledRequest{Name: "x"})
+	if err != nil || off.Job.Enabled || off.Job.Spec.Name != "x" {
+		t.Errorf("%+v %v", off, err)
+	}
+	told, err := f.Crons.Report(ctx, &pluginsdk.ReportCronRequest{Name: "x", Status: pluginsdk.CronStatus{LastRun: f.clock, LastResult: "ok"}})
+	if err != nil || told.Job.Status.LastResult != "ok" {
+		t.Errorf("%+v %v", told, err)
+	}
+}
+
+func TestEventsAreListedFromAPosition(t *testing.T) {
+	f := newFixture()
+	after := pluginsdk.Position{Boot: "b", Seq: 7}
+	page, err := f.Events.List(t.Context(), &pluginsdk.ListEventsRequest{After: after, Limit: 3})
+	if err != nil || len(page.Events) != 3 || page.Next != after {
+		t.Errorf("%+v %v", page, err)
+	}
+	if _, err := f.Events.Publish(t.Context(), &pluginsdk.PublishEventRequest{Event: pluginsdk.Event{Type: "p:x"}}); err != nil ||
+		!slices.Equal(f.events.kinds, []pluginsdk.EventType{"p:x"}) {
+		t.Errorf("%v %v", f.events.kinds, err)
 	}
 }

@@ -7,58 +7,58 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// set is the settings of plugins; it notes who is asked for what.
-type set struct{ asked []string }
+// operator is the settings of plugins; it notes who is asked for what.
+type operator struct{ asked []string }
 
-func (s *set) Get(_ context.Context, plugin string) (json.RawMessage, error) {
+func (s *operator) Get(_ context.Context, plugin string) (json.RawMessage, error) {
 	s.asked = append(s.asked, "get "+plugin)
 	return json.RawMessage(`{"token":"of ` + plugin + `"}`), nil
 }
 
-func (s *set) View(_ context.Context, plugin string) (pluginsdk.SettingsView, error) {
+func (s *operator) View(_ context.Context, plugin string) (pluginsdk.SettingsView, error) {
 	s.asked = append(s.asked, "view "+plugin)
 	return pluginsdk.SettingsView{SecretsSet: []string{"token"}}, nil
 }
 
-func (s *set) Change(_ context.Context, who, plugin string, patch json.RawMessage) error {
+func (s *operator) Change(_ context.Context, who, plugin string, patch json.RawMessage) error {
 	s.asked = append(s.asked, who+" changes "+plugin+" "+string(patch))
 	return nil
 }
 
-func (s *set) Problem(_ context.Context, row pluginsdk.PluginInfo) string {
+func (s *operator) Problem(_ context.Context, row ledger.Plugin) string {
 	return "settings: something of " + row.Name
 }
 
 // A plugin gets its own settings without any grant, and nobody else's at all.
 func TestSettingsAreThePluginsOwn(t *testing.T) {
 	f := newFixture()
-	got, err := f.Settings.Get(t.Context())
-	if err != nil || string(got) != `{"token":"of p"}` {
-		t.Errorf("got %s, %v", got, err)
-	}
-	got, err = f.api.For("q").Settings.Get(t.Context())
-	if err != nil || string(got) != `{"token":"of q"}` {
-		t.Errorf("got %s, %v", got, err)
+	for _, plugin := range []string{"p", "q"} {
+		got, err := f.api.For(plugin).Settings.Get(t.Context(), &pluginsdk.GetSettingsRequest{})
+		if err != nil || string(got.Settings) != `{"token":"of `+plugin+`"}` {
+			t.Errorf("got %+v, %v", got, err)
+		}
 	}
 }
 
 // Settings are shown to administrators; who reads the registry sees none.
 func TestSettingsAreShownToAdministratorsOnly(t *testing.T) {
-	f := newFixture(pluginsdk.CapPluginsRead)
-	rows, err := f.Plugins.List(t.Context())
-	if err != nil || len(rows) != 2 || rows[0].Settings != nil || rows[0].Problem != "settings: something of other" {
-		t.Errorf("rows %+v, %v", rows, err)
+	f, ctx := newFixture(), t.Context()
+	listed, err := f.Plugins.List(ctx, &pluginsdk.ListPluginsRequest{})
+	if err != nil || len(listed.Plugins) != 2 || listed.Plugins[0].Problem != "settings: something of other" {
+		t.Errorf("rows %+v, %v", listed, err)
 	}
-
-	f = newFixture(pluginsdk.CapPluginsAdmin)
-	view, err := f.Plugins.Settings(t.Context(), "other")
-	if err != nil || !slices.Equal(view.SecretsSet, []string{"token"}) {
-		t.Errorf("Settings: %+v, %v", view, err)
+	if text, err := json.Marshal(listed); err != nil || strings.Contains(string(text), "secret") || strings.Contains(string(text), "/where") {
+		t.Errorf("the registry shows %s, %v", text, err)
 	}
-	if err := f.Plugins.SetSettings(t.Context(), "other", json.RawMessage(`{"a":1}`)); err != nil {
+	shown, err := f.Plugins.Settings(ctx, &pluginsdk.GetPluginSettingsRequest{Name: "other"})
+	if err != nil || !slices.Equal(shown.Settings.SecretsSet, []string{"token"}) {
+		t.Errorf("Settings: %+v, %v", shown, err)
+	}
+	if _, err := f.Plugins.ChangeSettings(ctx, &pluginsdk.ChangePluginSettingsRequest{Name: "other", Patch: json.RawMessage(`{"a":1}`)}); err != nil {
 		t.Error(err)
 	}
 	if got := strings.Join(f.set.asked, ", "); got != `view other, plugin:p changes other {"a":1}` {

@@ -2,40 +2,35 @@ package hostapi
 
 import (
 	"context"
-	"encoding/json"
 
-	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Toolbox is the tools of all plugins.
-type Toolbox interface {
-	// List returns the tools of the enabled plugins, named PLUGIN__TOOL.
-	List() []pluginsdk.ToolSpec
-	// Call calls a tool for a plugin, on behalf of origin.
-	Call(ctx context.Context, caller string, origin ledger.Origin, name string, input json.RawMessage) (pluginsdk.ToolResult, error)
-}
-
 type tools struct{ *caller }
 
-func (s tools) List(context.Context) ([]pluginsdk.ToolSpec, error) {
-	return s.toolbox.List(), nil
+func (s tools) List(context.Context, *pluginsdk.ListToolsRequest) (*pluginsdk.ListToolsResponse, error) {
+	return serve(s.caller, "Tools.List", func() (*pluginsdk.ListToolsResponse, error) {
+		return &pluginsdk.ListToolsResponse{Tools: s.Toolbox.List()}, nil
+	})
 }
 
 // Call calls a tool. Inside of a hook or of a tool's own call it is part of
 // that one's run, one level deeper, and ends with it.
-func (s tools) Call(ctx context.Context, name string, input json.RawMessage) (pluginsdk.ToolResult, error) {
-	grant, err := s.granted(ctx, s.plugin)
-	if err != nil {
-		return pluginsdk.ToolResult{}, err
-	}
-	ctx, leave := grant.bound(ctx)
-	defer leave()
-	origin := grant.origin
-	if call, ok := pluginsdk.CallFrom(ctx); ok {
-		origin.Token = call.Token
-	}
-	return s.toolbox.Call(ctx, s.plugin, origin, name, input)
+func (s tools) Call(ctx context.Context, request *pluginsdk.InvokeToolRequest) (*pluginsdk.InvokeToolResponse, error) {
+	return serve(s.caller, "Tools.Call", func() (*pluginsdk.InvokeToolResponse, error) {
+		grant, err := s.granted(ctx, s.plugin)
+		if err != nil {
+			return nil, err
+		}
+		ctx, leave := grant.bound(ctx)
+		defer leave()
+		origin := grant.origin
+		if call, ok := pluginsdk.CallFrom(ctx); ok {
+			origin.Token = call.Token
+		}
+		result, err := s.Toolbox.Call(ctx, s.plugin, origin, request.Name, request.Input)
+		return &pluginsdk.InvokeToolResponse{Result: result}, err
+	})
 }
 
 // bound returns a context that ends with the call that the grant is of, if it is

@@ -3,7 +3,6 @@ package hostapi
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -29,9 +28,9 @@ func (b *box) Call(ctx context.Context, caller string, origin ledger.Origin, nam
 }
 
 func withBox() (*box, *Tokens, pluginsdk.Host) {
-	opened, tokens := &box{}, NewTokens()
-	api := New(nil, nil, nil, nil, grants{pluginsdk.CapToolsCall}, tokens, nil, opened, slog.New(slog.DiscardHandler))
-	return opened, tokens, api.For("p")
+	opened, f := &box{}, newFixture(pluginsdk.CapToolsCall)
+	f.api.Toolbox = opened
+	return opened, f.tokens, f.Host
 }
 
 func within(t *testing.T, token string) context.Context {
@@ -42,23 +41,24 @@ func within(t *testing.T, token string) context.Context {
 // run, by what the core knows of the call and not by what the plugin says.
 func TestAToolCallIsPartOfWhatItIsMadeIn(t *testing.T) {
 	opened, tokens, host := withBox()
-	if list, err := host.Tools.List(t.Context()); err != nil || len(list) != 1 {
-		t.Errorf("%v %v", list, err)
+	if listed, err := host.Tools.List(t.Context(), &pluginsdk.ListToolsRequest{}); err != nil || len(listed.Tools) != 1 {
+		t.Errorf("%v %v", listed, err)
 	}
-	result, err := host.Tools.Call(within(t, ""), "time__now", json.RawMessage(`{}`))
-	if err != nil || result.Text != "time__now{}" || opened.caller != "p" || opened.origin != (ledger.Origin{}) {
-		t.Errorf("outside: %+v %v, origin %+v", result, err, opened.origin)
+	call := &pluginsdk.InvokeToolRequest{Name: "time__now", Input: json.RawMessage(`{}`)}
+	called, err := host.Tools.Call(within(t, ""), call)
+	if err != nil || called.Result.Text != "time__now{}" || opened.caller != "p" || opened.origin != (ledger.Origin{}) {
+		t.Errorf("outside: %+v %v, origin %+v", called, err, opened.origin)
 	}
 	origin := ledger.Origin{RunID: "R", Attempt: 2, TaskID: "K", Fence: ledger.Fence{ThreadID: "T", Epoch: 3}, Depth: 4}
 	token := tokens.Open("p", origin, time.Now().Add(time.Hour))
-	if _, err := host.Tools.Call(within(t, token), "time__now", nil); err != nil {
+	if _, err := host.Tools.Call(within(t, token), call); err != nil {
 		t.Fatal(err)
 	}
 	if origin.Token = token; opened.origin != origin {
 		t.Errorf("inside: %+v, want %+v", opened.origin, origin)
 	}
 	tokens.Close(token)
-	if _, err := host.Tools.Call(within(t, token), "time__now", nil); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
+	if _, err := host.Tools.Call(within(t, token), call); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
 		t.Errorf("after its end: %v", err)
 	}
 }
@@ -79,7 +79,7 @@ func TestAToolCallEndsWithTheOneItIsMadeIn(t *testing.T) {
 		}
 		return context.Cause(ctx)
 	}
-	_, err := host.Tools.Call(within(t, outer), "q__work", nil)
+	_, err := host.Tools.Call(within(t, outer), &pluginsdk.InvokeToolRequest{Name: "q__work"})
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
 		t.Errorf("it ended with %v", err)
 	}

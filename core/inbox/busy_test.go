@@ -119,11 +119,11 @@ func TestMessageDoesNotInterruptItself(t *testing.T) {
 		}
 	}
 	f.mu.Unlock()
-	if _, err := f.StopThread(t.Context(), "T", pluginsdk.KeepQueue); err != nil {
+	if _, err := f.StopThread(t.Context(), "T", pluginsdk.KeepQueue, ledger.By{Plugin: "discord", Author: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	f.store.until(t, "the end of all runs", f.store.allFinal)
-	if len(*causes) != 1 || !errors.Is((*causes)[0], ErrStopped) {
+	if len(*causes) != 1 || (*causes)[0].Error() != "stopped by ann, through discord" {
 		t.Errorf("causes %v", *causes)
 	}
 }
@@ -138,18 +138,23 @@ func TestStopKeepsOrDropsTheQueue(t *testing.T) {
 			f, _, _ := busyFixture(t, pluginsdk.BusyQueue)
 			f.submit(t, "T", "2", "second")
 			f.submit(t, "T", "3", "third")
-			stopped, err := f.StopThread(t.Context(), "T", queue)
+			stopped, err := f.StopThread(t.Context(), "T", queue, ledger.By{Plugin: "night-watch"})
 			if err != nil || stopped.RunID != f.store.runs[0].ID {
 				t.Errorf("%+v, %v", stopped, err)
 			}
 			f.store.until(t, "the end of all runs", f.store.allFinal)
+			for _, run := range f.store.runs {
+				if run.State == pluginsdk.RunCancelled && run.ID != stopped.RunID && run.Error != "stopped by the plugin night-watch" {
+					t.Errorf("what was dropped says %q", run.Error)
+				}
+			}
 			if got := f.states(); got != want {
 				t.Errorf("%s, want %s", got, want)
 			}
 		})
 	}
 	f, end, _ := busyFixture(t, pluginsdk.BusyQueue)
-	if _, err := f.StopThread(t.Context(), "T", "forget"); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+	if _, err := f.StopThread(t.Context(), "T", "forget", ledger.By{}); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
 		t.Error(err)
 	}
 	close(end)
@@ -195,7 +200,7 @@ func TestSubmitIsRefusedWhileNothingIsDispatched(t *testing.T) {
 	f.begin(t)
 	submission := pluginsdk.Submission{ThreadID: "T", Source: "web", Key: "1", Content: "x"}
 	f.Pause()
-	if _, err := f.Submit(t.Context(), submission); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+	if _, err := f.Submit(t.Context(), "web", submission); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 		t.Error(err)
 	}
 	if err := f.Resume(t.Context()); err != nil {
@@ -207,7 +212,7 @@ func TestSubmitIsRefusedWhileNothingIsDispatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	submission.Key = "2"
-	if _, err := f.Submit(t.Context(), submission); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable ||
+	if _, err := f.Submit(t.Context(), "web", submission); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable ||
 		!strings.Contains(err.Error(), "stopping") {
 		t.Error(err)
 	}
@@ -239,15 +244,15 @@ func TestStopBetweenClaimAndRunCounts(t *testing.T) {
 	f.begin(t)
 	f.store.threads["T"] = pluginsdk.Thread{ID: "T"}
 	f.store.mu.Lock()
-	f.store.runs = append(f.store.runs, &pluginsdk.Run{
+	f.store.runs = append(f.store.runs, &ledger.Run{Run: pluginsdk.Run{
 		ID: "R", ThreadID: "T", MessageID: 1, Kind: pluginsdk.RunMessage, State: pluginsdk.RunRunning, Attempt: 1,
-	})
+	}})
 	f.store.mu.Unlock()
-	stopped, err := f.StopThread(t.Context(), "T", pluginsdk.KeepQueue)
+	stopped, err := f.StopThread(t.Context(), "T", pluginsdk.KeepQueue, ledger.By{})
 	if err != nil || stopped.RunID != "R" {
 		t.Fatal(stopped, err)
 	}
-	f.execute(&worker{}, ledger.Claim{Found: true, Run: *f.store.runs[0], Thread: f.store.threads["T"], Message: f.store.message(1)})
+	f.execute(&worker{}, ledger.Claim{Found: true, Run: *f.store.runs[0], Thread: threadOf("T"), Message: f.store.message(1)})
 	if got := f.states(); got != "cancelled" {
 		t.Errorf("the run is %s", got)
 	}
@@ -257,7 +262,7 @@ func TestStopBetweenClaimAndRunCounts(t *testing.T) {
 func TestRefusedSubmitLeavesNoWorker(t *testing.T) {
 	f := newFixture(t, Config{})
 	f.begin(t)
-	_, err := f.Submit(t.Context(), pluginsdk.Submission{ThreadID: "nowhere", Source: "web", Key: "1", Content: "x"})
+	_, err := f.Submit(t.Context(), "web", pluginsdk.Submission{ThreadID: "nowhere", Source: "web", Key: "1", Content: "x"})
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
 		t.Fatal(err)
 	}
@@ -289,9 +294,9 @@ func TestSweepFindsWhatNobodyAnnounced(t *testing.T) {
 	f := newFixture(t, Config{Sweep: time.Millisecond})
 	f.begin(t)
 	f.store.mu.Lock()
-	f.store.runs = append(f.store.runs, &pluginsdk.Run{
-		ID: "R", ThreadID: "T", MessageID: 1, Kind: pluginsdk.RunMessage, State: pluginsdk.RunRunning, Owner: "another daemon",
-	})
+	f.store.runs = append(f.store.runs, &ledger.Run{Owner: "another daemon", Run: pluginsdk.Run{
+		ID: "R", ThreadID: "T", MessageID: 1, Kind: pluginsdk.RunMessage, State: pluginsdk.RunRunning,
+	}})
 	f.store.mu.Unlock()
 	f.store.until(t, "the end of the run", f.store.allFinal)
 }

@@ -2,7 +2,10 @@ package inbox
 
 import (
 	"context"
+	"strings"
+	"unicode"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -26,11 +29,43 @@ func (in *Inbox) forget(runID string) {
 	delete(in.unwanted, runID)
 }
 
+// stoppedBy is the cause with which a turn is cancelled on somebody's word. It
+// becomes the run's error, and a line that people read.
+func stoppedBy(by ledger.By) error {
+	who := authorText(by.Author)
+	switch {
+	case who != "" && by.Plugin != "":
+		who += ", through " + by.Plugin
+	case by.Plugin != "":
+		who = "the plugin " + by.Plugin
+	case who == "":
+		who = "a person"
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeCancelled, "stopped by %s", who)
+}
+
+// maxAuthor is how much of an author's name a cause repeats, in bytes.
+const maxAuthor = 128
+
+// authorText makes one short line of a name, which a stranger may have chosen.
+func authorText(author string) string {
+	text := strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, strings.ToValidUTF8(author, "")))
+	if len(text) > maxAuthor {
+		text = strings.ToValidUTF8(text[:maxAuthor], "") + "…"
+	}
+	return text
+}
+
 // Cancel ends a run that waits, or interrupts one that executes. A run that is
-// over is left as it is. The run is returned as it is then known; an
-// interrupted one ends a moment later.
-func (in *Inbox) Cancel(ctx context.Context, runID string) (pluginsdk.Run, error) {
-	if err := in.cancel(ctx, runID, ErrStopped); err != nil {
+// over is left as it is. Whose word it is the run then says. The run is returned
+// as it is then known; an interrupted one ends a moment later.
+func (in *Inbox) Cancel(ctx context.Context, runID string, by ledger.By) (pluginsdk.Run, error) {
+	if err := in.cancel(ctx, runID, stoppedBy(by)); err != nil {
 		return pluginsdk.Run{}, err
 	}
 	return in.store.Run(ctx, runID)

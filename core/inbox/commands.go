@@ -42,8 +42,28 @@ func Reserved() []string {
 	return names
 }
 
-// coreCommand carries out a command that no plugin answers.
-func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, name, args string) ledger.Answer {
+// Needs says what a plugin must have been granted to submit a text, beside
+// messages.submit: runs.control for a command that stops or repeats runs;
+// threads.write, and what a change of this very thread needs beyond that, for one
+// that changes what the thread is. False: nothing.
+func (*Inbox) Needs(content string) (pluginsdk.Capability, bool) {
+	name, args, ok := pluginsdk.ParseCommand(content)
+	if !ok {
+		return "", false
+	}
+	switch name {
+	case "stop", "retry":
+		return pluginsdk.CapRunsControl, true
+	case "new":
+		return pluginsdk.CapThreadsWrite, true
+	case "model", "busy":
+		return pluginsdk.CapThreadsWrite, args != "" // else it only shows
+	}
+	return "", false
+}
+
+// coreCommand carries out a command that no plugin answers, on the word of by.
+func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, by ledger.By, name, args string) ledger.Answer {
 	var text string
 	var err error
 	switch name {
@@ -54,7 +74,7 @@ func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, name,
 	case "retry":
 		text, err = in.retryLast(ctx, thread.ID)
 	case "stop":
-		text, err = in.stopCommand(ctx, thread.ID, args)
+		text, err = in.stopCommand(ctx, thread.ID, by, args)
 	case "new":
 		text, err = in.newSession(ctx, thread)
 	case "model":

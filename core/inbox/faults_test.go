@@ -151,7 +151,7 @@ func TestAPanicOfTheSweep(t *testing.T) {
 		trap.set(f)
 		f.store.mu.Lock()
 		f.store.contents["R"] = "x"
-		f.store.runs = append(f.store.runs, &pluginsdk.Run{ID: "R", ThreadID: "T", MessageID: 1, State: pluginsdk.RunQueued})
+		f.store.runs = append(f.store.runs, &ledger.Run{Run: pluginsdk.Run{ID: "R", ThreadID: "T", MessageID: 1, State: pluginsdk.RunQueued}})
 		f.store.mu.Unlock()
 		f.store.until(t, "the end of the run", f.store.allFinal)
 		if trap.times() != 1 {

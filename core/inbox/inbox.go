@@ -31,9 +31,6 @@ var ErrStopping = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "harness is stoppi
 // message of its thread interrupts it.
 var ErrSuperseded = pluginsdk.Errorf(pluginsdk.CodeCancelled, "interrupted by a newer message")
 
-// ErrStopped is the cause with which a turn is cancelled on a person's word.
-var ErrStopped = pluginsdk.Errorf(pluginsdk.CodeCancelled, "stopped by a person")
-
 // Store is what the inbox needs of the database.
 type Store interface {
 	Primary(ctx context.Context) (pluginsdk.Thread, error)
@@ -45,7 +42,7 @@ type Store interface {
 	Claim(ctx context.Context, threadID, owner string) (ledger.Claim, error)
 	Unclaim(ctx context.Context, threadID, owner string) error
 	Recover(ctx context.Context, owner string) (threads []string, err error)
-	Retry(ctx context.Context, fence ledger.Fence, runID string, at time.Time, reason string) error
+	EndAttempt(ctx context.Context, fence ledger.Fence, end ledger.AttemptEnd) error
 	Release(ctx context.Context, fence ledger.Fence, runID string) error
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)
 	Runs(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error)
@@ -61,12 +58,14 @@ type Pipeline interface {
 	// Handle takes one run through the pipeline. Nil means that the run is
 	// over. An error leaves it open: CodeUnavailable is worth another attempt,
 	// CodeStale means that the run is somebody else's by now, any other is
-	// hopeless. ctx ends also when a person stops the run, work only when the
+	// hopeless. left is what hooks did to the run that is to be stored with the end of
+	// the attempt. ctx ends also when a person stops the run, work only when the
 	// daemon stops.
-	Handle(work, ctx context.Context, claim ledger.Claim) error
+	Handle(work, ctx context.Context, claim ledger.Claim) (left []ledger.Effect, err error)
 	// Fail ends a run that will not be attempted again and tells the person:
-	// as cancelled when the cause is CodeCancelled, else as failed.
-	Fail(ctx context.Context, claim ledger.Claim, cause error) error
+	// as cancelled when the cause is CodeCancelled, else as failed. left is what
+	// Handle left to be stored.
+	Fail(ctx context.Context, claim ledger.Claim, cause error, left []ledger.Effect) error
 	// Steer puts what waits in the thread of a run that executes into its
 	// turn, if that can still be.
 	Steer(ctx context.Context, runID string)
@@ -85,8 +84,8 @@ type Command struct {
 
 // Outbox carries what was stored for people.
 type Outbox interface {
-	// Wake says that a delivery of the thread may have been made.
-	Wake(thread pluginsdk.Thread)
+	// Wake says that a plugin's target has something new to carry.
+	Wake(plugin, target string)
 }
 
 // Events is where the inbox publishes.

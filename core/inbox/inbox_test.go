@@ -20,7 +20,8 @@ type scripted struct {
 	order  []string
 	failed []error
 	handle func(ctx context.Context, claim ledger.Claim) error
-	steers chan string // runs that were to be steered
+	left   []ledger.Effect // of attempts that fail
+	steers chan string     // runs that were to be steered
 	atWork map[string]bool
 	twice  bool // a thread was at work twice at a time
 }
@@ -30,7 +31,7 @@ func (s *scripted) Steer(_ context.Context, runID string) {
 	_ = s.store.ask("steer")
 }
 
-func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) error {
+func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) ([]ledger.Effect, error) {
 	s.mu.Lock()
 	s.order = append(s.order, claim.Message.Content)
 	s.twice = s.twice || s.atWork[claim.Thread.ID]
@@ -46,16 +47,16 @@ func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) error {
 	}()
 	if s.handle != nil {
 		if err := s.handle(ctx, claim); err != nil {
-			return err
+			return s.left, err
 		}
 	}
 	if pluginsdk.CodeOf(context.Cause(ctx)) == pluginsdk.CodeCancelled {
-		return s.store.set(claim.Run.ID, pluginsdk.RunCancelled, time.Time{}, 0)
+		return nil, s.store.set(claim.Run.ID, pluginsdk.RunCancelled, time.Time{}, 0)
 	}
-	return s.store.set(claim.Run.ID, pluginsdk.RunSucceeded, time.Time{}, 0)
+	return nil, s.store.set(claim.Run.ID, pluginsdk.RunSucceeded, time.Time{}, 0)
 }
 
-func (s *scripted) Fail(_ context.Context, claim ledger.Claim, cause error) error {
+func (s *scripted) Fail(_ context.Context, claim ledger.Claim, cause error, _ []ledger.Effect) error {
 	if err := s.store.ask("fail"); err != nil {
 		return err
 	}
@@ -68,10 +69,10 @@ func (s *scripted) Fail(_ context.Context, claim ledger.Claim, cause error) erro
 	return s.store.set(claim.Run.ID, pluginsdk.RunFailed, time.Time{}, 0)
 }
 
-// asleep is an Outbox for tests that deliver nothing.
-type asleep struct{}
+// woken is an Outbox that remembers which lanes have something to carry.
+type woken struct{ lanes []string }
 
-func (asleep) Wake(pluginsdk.Thread) {}
+func (w *woken) Wake(plugin, target string) { w.lanes = append(w.lanes, plugin+":"+target) }
 
 type commands []Command
 
@@ -94,24 +95,25 @@ type fixture struct {
 	*Inbox
 	store  *memory
 	line   *scripted
+	outbox *woken
 	events *published
 }
 
 func newFixture(t *testing.T, config Config, known ...Command) *fixture {
 	t.Helper()
 	store := newMemory()
-	f := &fixture{store: store, line: &scripted{store: store, steers: make(chan string, 100)}, events: &published{store: store}}
+	f := &fixture{store: store, line: &scripted{store: store, steers: make(chan string, 100)}, outbox: &woken{}, events: &published{store: store}}
 	config.Owner = "this boot"
 	if config.RetryBase == 0 {
 		config.RetryBase, config.RetryMax = time.Millisecond, 2*time.Millisecond
 	}
-	f.Inbox = New(config, store, f.line, commands(known), asleep{}, f.events)
+	f.Inbox = New(config, store, f.line, commands(known), f.outbox, f.events)
 	return f
 }
 
 func (f *fixture) submit(t *testing.T, thread, key, content string) pluginsdk.Accepted {
 	t.Helper()
-	accepted, err := f.Submit(t.Context(), pluginsdk.Submission{ThreadID: thread, Source: "web", Key: key, Content: content})
+	accepted, err := f.Submit(t.Context(), "web", pluginsdk.Submission{ThreadID: thread, Source: "web", Key: key, Content: content})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,6 +187,24 @@ func TestSlotsBoundWhatExecutes(t *testing.T) {
 	f.store.until(t, "the end of all runs", f.store.allFinal)
 	if most != 2 {
 		t.Fatalf("%d at a time", most)
+	}
+}
+
+// What hooks did to an attempt that failed is stored with its end.
+func TestTheEndOfAnAttemptHasItsEffects(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.line.left = []ledger.Effect{{Plugin: "activity", Key: "complete:1"}}
+	f.line.handle = func(_ context.Context, claim ledger.Claim) error {
+		if claim.Run.Attempt == 1 {
+			return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "529")
+		}
+		return nil
+	}
+	f.begin(t)
+	f.submit(t, "T", "1", "x")
+	f.store.until(t, "the end of the run", f.store.allFinal)
+	if ends := f.store.ends; len(ends) != 1 || ends[0].Reason != "529" || len(ends[0].Effects) != 1 || ends[0].Effects[0].Plugin != "activity" {
+		t.Errorf("ends of attempts: %+v", ends)
 	}
 }
 
@@ -273,8 +293,8 @@ func TestCancel(t *testing.T) {
 		if claim.Message.Content == "long" {
 			close(entered)
 			<-ctx.Done()
-			if !errors.Is(context.Cause(ctx), ErrStopped) {
-				t.Errorf("cause %v", context.Cause(ctx))
+			if got := context.Cause(ctx).Error(); got != "stopped by ann, through discord" {
+				t.Errorf("the turn was %s", got)
 			}
 		}
 		return nil
@@ -284,17 +304,18 @@ func TestCancel(t *testing.T) {
 	queued := f.submit(t, "T", "2", "never runs")
 	f.submit(t, "T", "3", "last")
 	<-entered
-	if run, err := f.Cancel(t.Context(), queued.RunID); err != nil || run.State != pluginsdk.RunCancelled {
+	if run, err := f.Cancel(t.Context(), queued.RunID, ledger.By{Plugin: "night-watch"}); err != nil || run.State != pluginsdk.RunCancelled ||
+		run.Error != "stopped by the plugin night-watch" {
 		t.Fatal(run, err)
 	}
-	if _, err := f.Cancel(t.Context(), running.RunID); err != nil {
+	if _, err := f.Cancel(t.Context(), running.RunID, ledger.By{Plugin: "discord", Author: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	f.store.until(t, "the end of all runs", f.store.allFinal)
 	if got := strings.Join(f.line.order, " "); got != "long last" {
 		t.Error(got)
 	}
-	if run, err := f.Cancel(t.Context(), running.RunID); err != nil || run.State != pluginsdk.RunCancelled {
+	if run, err := f.Cancel(t.Context(), running.RunID, ledger.By{Plugin: "discord", Author: "ann"}); err != nil || run.State != pluginsdk.RunCancelled {
 		t.Errorf("cancel of a run that is over: %+v %v", run, err)
 	}
 }
@@ -409,11 +430,13 @@ func TestSubmitNamesWhatIsWrong(t *testing.T) {
 	for want, s := range map[string]pluginsdk.Submission{
 		"content:":  {Source: "web", Key: "1", Content: " \n"},
 		"more than": {Source: "web", Key: "1", Content: strings.Repeat("x", MaxContent+1)},
+		"author,":   {Source: "web", Key: "1", Content: "x", Metadata: []byte(`"` + strings.Repeat("x", MaxContent) + `"`)},
+		"key: 513":  {Source: "web", Key: strings.Repeat("k", maxKey+1), Content: "x"},
 		"source:":   {Key: "1", Content: "x"},
 		"key:":      {Source: "web", Content: "x"},
 		"no thread": {Source: "web", Key: "1", Content: "x", ThreadID: "unknown"},
 	} {
-		if _, err := f.Submit(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := f.Submit(t.Context(), "web", s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}

@@ -18,11 +18,13 @@ import (
 type memory struct {
 	mu       sync.Mutex
 	threads  map[string]pluginsdk.Thread
-	runs     []*pluginsdk.Run
+	runs     []*ledger.Run
 	contents map[string]string
 	metadata map[string]json.RawMessage
 	keys     map[string]pluginsdk.Accepted
 	answers  []string
+	ends     []ledger.AttemptEnd
+	plugins  map[string]string // that submitted the runs
 	changed  chan struct{}
 	failing  error
 	lost     bool   // the next claim is made, and its answer is lost
@@ -49,9 +51,11 @@ func (m *memory) ask(name string) error {
 func newMemory() *memory {
 	return &memory{
 		threads:  map[string]pluginsdk.Thread{"P": {ID: "P", Kind: pluginsdk.ThreadPrimary}},
-		contents: map[string]string{}, metadata: map[string]json.RawMessage{}, keys: map[string]pluginsdk.Accepted{}, changed: make(chan struct{}),
+		contents: map[string]string{}, plugins: map[string]string{}, metadata: map[string]json.RawMessage{}, keys: map[string]pluginsdk.Accepted{}, changed: make(chan struct{}),
 	}
 }
+
+func threadOf(id string) ledger.Thread { return ledger.Thread{Thread: pluginsdk.Thread{ID: id}} }
 
 func (m *memory) signal() { close(m.changed); m.changed = make(chan struct{}) }
 
@@ -96,11 +100,16 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted
 		known.Repeated = true
 		return ledger.Accepted{Accepted: known}, nil
 	}
-	run := &pluginsdk.Run{ID: a.RunID, ThreadID: a.Submission.ThreadID, MessageID: int64(len(m.runs) + 1), Kind: a.Kind, State: pluginsdk.RunQueued}
+	var lanes []ledger.Lane
+	run := &ledger.Run{Run: pluginsdk.Run{
+		ID: a.RunID, ThreadID: a.Submission.ThreadID, MessageID: int64(len(m.runs) + 1), Kind: a.Kind, State: pluginsdk.RunQueued,
+	}}
 	if a.Answer != nil {
 		run.State = a.Answer.State
 		m.answers = append(m.answers, a.Answer.Text)
+		lanes = []ledger.Lane{{Plugin: "discord", Target: "general"}}
 	}
+	m.plugins[a.RunID] = a.Plugin
 	idle := a.Claimer != "" && m.failing == nil && !m.lost
 	for _, other := range m.runs {
 		idle = idle && (other.ThreadID != run.ThreadID || other.State.Final())
@@ -108,11 +117,11 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted
 	m.runs = append(m.runs, run)
 	m.contents[run.ID], m.metadata[run.ID] = a.Submission.Content, a.Submission.Metadata
 	m.keys[key] = pluginsdk.Accepted{ThreadID: run.ThreadID, MessageID: run.MessageID, RunID: run.ID}
-	accepted := ledger.Accepted{Accepted: m.keys[key], BusyMode: m.threads[run.ThreadID].BusyMode}
+	accepted := ledger.Accepted{Accepted: m.keys[key], BusyMode: m.threads[run.ThreadID].BusyMode, Lanes: lanes}
 	if idle {
 		run.State, run.Attempt, run.Owner = pluginsdk.RunRunning, 1, a.Claimer
 		accepted.Claim = ledger.Claim{
-			Found: true, Run: *run, Thread: pluginsdk.Thread{ID: run.ThreadID}, Message: m.message(run.MessageID),
+			Found: true, Run: *run, Thread: threadOf(run.ThreadID), Message: m.message(run.MessageID),
 		}
 	}
 	return accepted, nil
@@ -157,7 +166,7 @@ func (m *memory) Claim(_ context.Context, threadID, owner string) (claim ledger.
 			m.absorb(run)
 		}
 		return ledger.Claim{
-			Found: true, Run: *run, Thread: pluginsdk.Thread{ID: threadID},
+			Found: true, Run: *run, Thread: threadOf(threadID),
 			Message: m.message(run.MessageID), Absorbed: m.absorbed(run),
 		}, nil
 	}
@@ -165,7 +174,7 @@ func (m *memory) Claim(_ context.Context, threadID, owner string) (claim ledger.
 }
 
 // absorb merges what waits behind a run into it.
-func (m *memory) absorb(into *pluginsdk.Run) {
+func (m *memory) absorb(into *ledger.Run) {
 	for _, run := range m.runs {
 		if run.ThreadID != into.ThreadID || run.State != pluginsdk.RunQueued {
 			continue
@@ -178,7 +187,7 @@ func (m *memory) absorb(into *pluginsdk.Run) {
 	}
 }
 
-func (m *memory) absorbed(run *pluginsdk.Run) (messages []pluginsdk.Message) {
+func (m *memory) absorbed(run *ledger.Run) (messages []pluginsdk.Message) {
 	for _, id := range run.Absorbed {
 		messages = append(messages, m.message(id))
 	}
@@ -187,7 +196,7 @@ func (m *memory) absorbed(run *pluginsdk.Run) (messages []pluginsdk.Message) {
 
 func (m *memory) message(id int64) pluginsdk.Message {
 	run := m.runs[id-1]
-	return pluginsdk.Message{ID: id, RunID: run.ID, Source: "web", Content: m.contents[run.ID], Metadata: m.metadata[run.ID]}
+	return pluginsdk.Message{ID: id, RunID: run.ID, Source: "web", Plugin: m.plugins[run.ID], Content: m.contents[run.ID], Metadata: m.metadata[run.ID]}
 }
 
 func (m *memory) Message(_ context.Context, id int64) (pluginsdk.Message, error) {
@@ -201,18 +210,18 @@ func (m *memory) LastUnanswered(_ context.Context, threadID string) (pluginsdk.R
 	defer m.mu.Unlock()
 	for _, run := range slices.Backward(m.runs) {
 		if run.ThreadID == threadID && run.Kind == pluginsdk.RunMessage && run.State == pluginsdk.RunFailed {
-			return *run, nil
+			return run.Run, nil
 		}
 	}
 	return pluginsdk.Run{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "none")
 }
 
-func (m *memory) CancelAllQueued(_ context.Context, threadID, _ string) (ids []string, err error) {
+func (m *memory) CancelAllQueued(_ context.Context, threadID, reason string) (ids []string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, run := range m.runs {
 		if run.ThreadID == threadID && run.State == pluginsdk.RunQueued {
-			run.State = pluginsdk.RunCancelled
+			run.State, run.Error = pluginsdk.RunCancelled, reason
 			ids = append(ids, run.ID)
 		}
 	}
@@ -242,7 +251,7 @@ func (m *memory) Runs(_ context.Context, query pluginsdk.RunQuery) ([]pluginsdk.
 	defer m.mu.Unlock()
 	for _, run := range m.runs {
 		if run.ThreadID == query.ThreadID && slices.Contains(query.States, run.State) {
-			return []pluginsdk.Run{*run}, nil
+			return []pluginsdk.Run{run.Run}, nil
 		}
 	}
 	return nil, nil
@@ -284,11 +293,14 @@ func (m *memory) set(id string, state pluginsdk.RunState, at time.Time, attempts
 	return nil
 }
 
-func (m *memory) Retry(_ context.Context, _ ledger.Fence, id string, at time.Time, _ string) error {
+func (m *memory) EndAttempt(_ context.Context, _ ledger.Fence, end ledger.AttemptEnd) error {
 	if err := m.ask("retry"); err != nil {
 		return err
 	}
-	return m.set(id, pluginsdk.RunQueued, at, 0)
+	m.mu.Lock()
+	m.ends = append(m.ends, end)
+	m.mu.Unlock()
+	return m.set(end.RunID, pluginsdk.RunQueued, end.At, 0)
 }
 
 func (m *memory) Release(_ context.Context, _ ledger.Fence, id string) error {
@@ -300,18 +312,25 @@ func (m *memory) Run(_ context.Context, id string) (pluginsdk.Run, error) {
 	defer m.mu.Unlock()
 	for _, run := range m.runs {
 		if run.ID == id {
-			return *run, nil
+			return run.Run, nil
 		}
 	}
 	return pluginsdk.Run{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no run %s", id)
 }
 
-func (m *memory) CancelQueued(ctx context.Context, id, _ string) (pluginsdk.Run, bool, error) {
+func (m *memory) CancelQueued(ctx context.Context, id, reason string) (pluginsdk.Run, bool, error) {
 	run, err := m.Run(ctx, id)
 	if err != nil || run.State != pluginsdk.RunQueued {
 		return run, false, err
 	}
 	_ = m.set(id, pluginsdk.RunCancelled, time.Time{}, 0)
+	m.mu.Lock()
+	for _, queued := range m.runs {
+		if queued.ID == id {
+			queued.Error = reason
+		}
+	}
+	m.mu.Unlock()
 	run, err = m.Run(ctx, id)
 	return run, true, err
 }

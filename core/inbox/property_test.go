@@ -34,7 +34,7 @@ func TestEveryMessageIsAccountedFor(t *testing.T) {
 			"cancel": func(r *rapid.T) { day.cancel(rapid.IntRange(0, 20).Draw(r, "which")) },
 			"stop": func(r *rapid.T) {
 				queue := rapid.SampledFrom([]pluginsdk.Queue{pluginsdk.KeepQueue, pluginsdk.DropQueue}).Draw(r, "queue")
-				day.must(second(day.inbox.StopThread(context.Background(), rapid.SampledFrom(threads).Draw(r, "thread"), queue)))
+				day.must(second(day.inbox.StopThread(context.Background(), rapid.SampledFrom(threads).Draw(r, "thread"), queue, ledger.By{})))
 			},
 			"pause":  func(*rapid.T) { day.inbox.Pause(); day.must(day.inbox.Resume(context.Background())) },
 			"daemon": func(*rapid.T) { day.end(); day.begin() },
@@ -68,7 +68,7 @@ func (d *day) begin() {
 	}
 	d.boots++
 	d.inbox = New(Config{Owner: fmt.Sprint("boot ", d.boots), Slots: 2, RetryBase: time.Microsecond, RetryMax: time.Microsecond, DrainGrace: time.Millisecond},
-		d.store, d.line, commands{{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "buy"}}}, asleep{}, &published{})
+		d.store, d.line, commands{{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "buy"}}}, &woken{}, &published{})
 	d.must(d.inbox.Start(context.Background()))
 }
 
@@ -81,7 +81,7 @@ func (d *day) end() {
 
 func (d *day) submit(thread, content string) {
 	submission := pluginsdk.Submission{ThreadID: thread, Source: "web", Key: fmt.Sprint(len(d.accepted)), Content: content}
-	accepted, err := d.inbox.Submit(context.Background(), submission)
+	accepted, err := d.inbox.Submit(context.Background(), "web", submission)
 	d.must(err)
 	d.accepted, d.repeats = append(d.accepted, accepted), append(d.repeats, submission)
 }
@@ -92,7 +92,7 @@ func (d *day) repeat() {
 		d.r.Skip("nothing was submitted")
 	}
 	last := len(d.repeats) - 1
-	again, err := d.inbox.Submit(context.Background(), d.repeats[last])
+	again, err := d.inbox.Submit(context.Background(), "web", d.repeats[last])
 	d.must(err)
 	if !again.Repeated || again.RunID != d.accepted[last].RunID {
 		d.r.Fatalf("repeated: %+v, first was %+v", again, d.accepted[last])
@@ -103,12 +103,12 @@ func (d *day) cancel(which int) {
 	if which >= len(d.accepted) {
 		d.r.Skip("there is no such run")
 	}
-	d.must(second(d.inbox.Cancel(context.Background(), d.accepted[which].RunID)))
+	d.must(second(d.inbox.Cancel(context.Background(), d.accepted[which].RunID, ledger.By{})))
 }
 
 // audit looks at what became of everything.
 func (d *day) audit() {
-	runs := map[string]*pluginsdk.Run{}
+	runs := map[string]*ledger.Run{}
 	for _, run := range d.store.runs {
 		runs[run.ID] = run
 	}

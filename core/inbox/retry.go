@@ -25,6 +25,7 @@ func (in *Inbox) Retry(ctx context.Context, runID string) (pluginsdk.Accepted, e
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "retry a run: %w", err)
 	}
 	again := pluginsdk.Submission{ThreadID: run.ThreadID, Key: "retry:" + run.ID, Metadata: metadata}
+	var plugin string
 	var contents []string
 	for _, id := range append([]int64{run.MessageID}, run.Absorbed...) {
 		message, err := in.store.Message(ctx, id)
@@ -32,13 +33,13 @@ func (in *Inbox) Retry(ctx context.Context, runID string) (pluginsdk.Accepted, e
 			return pluginsdk.Accepted{}, err
 		}
 		if id == run.MessageID {
-			again.Source, again.Author = message.Source, message.Author
+			plugin, again.Source, again.Author = message.Plugin, message.Source, message.Author
 		}
 		contents = append(contents, message.Content)
 		again.Attachments = append(again.Attachments, message.Attachments...)
 	}
 	again.Content = strings.Join(contents, "\n\n")
-	return in.submit(ctx, again)
+	return in.submit(ctx, plugin, again)
 }
 
 func retryable(run pluginsdk.Run) error {

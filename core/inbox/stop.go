@@ -4,40 +4,42 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // StopThread interrupts the turn that runs in a thread, or gives up the run
-// that waits to be tried again, and keeps or drops what waits behind it. The
-// agent's session stays warm.
-func (in *Inbox) StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue) (pluginsdk.Stopped, error) {
+// that waits to be tried again, and keeps or drops what waits behind it. The runs
+// say whose word it was. The agent's session stays warm.
+func (in *Inbox) StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue, by ledger.By) (pluginsdk.Stopped, error) {
 	var stopped pluginsdk.Stopped
+	cause := stoppedBy(by)
 	if _, err := in.store.Thread(ctx, threadID); err != nil {
 		return stopped, err
 	}
 	switch queue {
 	case pluginsdk.KeepQueue, "":
 	case pluginsdk.DropQueue: // first, so that nothing moves up behind what is stopped
-		dropped, err := in.store.CancelAllQueued(ctx, threadID, ErrStopped.Error())
+		dropped, err := in.store.CancelAllQueued(ctx, threadID, cause.Error())
 		if err != nil {
 			return stopped, err
 		}
 		stopped.Dropped = dropped
 		for _, runID := range dropped {
-			in.announceCancelled(threadID, runID, ErrStopped)
+			in.announceCancelled(threadID, runID, cause)
 		}
 	default:
 		return stopped, pluginsdk.Errorf(pluginsdk.CodeInvalid, "queue: %q is not one of keep, drop", queue)
 	}
 	var err error
-	stopped.RunID, err = in.stopHead(ctx, threadID)
+	stopped.RunID, err = in.stopHead(ctx, threadID, cause)
 	return stopped, err
 }
 
 // stopHead cancels the thread's run that executes, or the one that waits to be
 // tried again, and returns its id.
-func (in *Inbox) stopHead(ctx context.Context, threadID string) (runID string, err error) {
-	if in.eachRunning(threadID, func(r running) { r.cancel(ErrStopped); runID = r.id }) {
+func (in *Inbox) stopHead(ctx context.Context, threadID string, cause error) (runID string, err error) {
+	if in.eachRunning(threadID, func(r running) { r.cancel(cause); runID = r.id }) {
 		return runID, nil
 	}
 	head, err := in.claimed(ctx, threadID) // in this very instant
@@ -47,7 +49,7 @@ func (in *Inbox) stopHead(ctx context.Context, threadID string) (runID string, e
 	if err != nil || head.ID == "" {
 		return "", err
 	}
-	return head.ID, in.cancel(ctx, head.ID, ErrStopped)
+	return head.ID, in.cancel(ctx, head.ID, cause)
 }
 
 // eachRunning calls fn for the runs of the thread that execute, and reports
@@ -76,7 +78,7 @@ func (in *Inbox) retrying(ctx context.Context, threadID string) (pluginsdk.Run, 
 	return head[0], nil
 }
 
-func (in *Inbox) stopCommand(ctx context.Context, threadID, args string) (string, error) {
+func (in *Inbox) stopCommand(ctx context.Context, threadID string, by ledger.By, args string) (string, error) {
 	queue := pluginsdk.KeepQueue
 	switch args {
 	case "":
@@ -85,7 +87,7 @@ func (in *Inbox) stopCommand(ctx context.Context, threadID, args string) (string
 	default:
 		return "", fmt.Errorf("%q is not understood; say /stop, or /stop all to drop what waits as well", args)
 	}
-	stopped, err := in.StopThread(ctx, threadID, queue)
+	stopped, err := in.StopThread(ctx, threadID, queue, by)
 	if err != nil {
 		return "", err
 	}

@@ -10,21 +10,26 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// MaxContent is the longest message accepted, in bytes.
+// MaxContent is the longest message accepted, in bytes. What comes with it (author,
+// metadata, where the attachments are) may be as long.
 const MaxContent = 1 << 20
 
-// Submit stores a message and its run and returns their ids. Repeated with the
-// same source and key, it returns the first one's. A message that is a command
-// takes the command's way: the core's own act at once, a plugin's is queued
-// for the plugin, an unknown one is answered with what there is.
-func (in *Inbox) Submit(ctx context.Context, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
+// maxKey is the longest key accepted, in bytes.
+const maxKey = 512
+
+// Submit stores a plugin's message and its run and returns their ids. Repeated
+// with the same source and key, it returns the first one's. A message that is a
+// command takes the command's way: the core's own act at once, a plugin's is
+// queued for the plugin, an unknown one is answered with what there is. Whether
+// the plugin may give the command is for the caller to see to: Needs.
+func (in *Inbox) Submit(ctx context.Context, plugin string, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
 	if err := validate(submission); err != nil {
 		return pluginsdk.Accepted{}, err
 	}
-	return in.submit(ctx, submission)
+	return in.submit(ctx, plugin, submission)
 }
 
-func (in *Inbox) submit(ctx context.Context, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
+func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
 	if err := in.open(); err != nil {
 		return pluginsdk.Accepted{}, err
 	}
@@ -40,24 +45,26 @@ func (in *Inbox) submit(ctx context.Context, submission pluginsdk.Submission) (p
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "make a run id: %w", err)
 	}
 	acceptance := ledger.Acceptance{
-		RunID: id.String(), Submission: submission, Kind: pluginsdk.RunMessage,
+		RunID: id.String(), Plugin: plugin, Submission: submission, Kind: pluginsdk.RunMessage,
 		TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), MaxWaiting: in.config.MaxWaiting, MaxDepth: in.config.MaxDepth,
 	}
 	if name, args, ok := pluginsdk.ParseCommand(submission.Content); ok {
 		acceptance.Kind = pluginsdk.RunCommand
 		if !in.pluginAnswers(name) {
-			thread, answer, err := in.answer(ctx, submission, name, args)
+			answer, err := in.answer(ctx, plugin, submission, name, args)
 			if err != nil {
 				return pluginsdk.Accepted{}, err
 			}
 			acceptance.Answer, acceptance.MaxWaiting = &answer, 0
-			defer in.outbox.Wake(thread) // once it is stored
 		}
 	}
 	defer in.holdBack(acceptance.RunID)()
 	accepted, err := in.accept(ctx, acceptance)
 	if err != nil {
 		return pluginsdk.Accepted{}, err
+	}
+	for _, lane := range accepted.Lanes {
+		in.outbox.Wake(lane.Plugin, lane.Target)
 	}
 	if !accepted.Repeated {
 		in.announce(accepted.Accepted, submission, acceptance.Answer)
@@ -116,12 +123,26 @@ func validate(s pluginsdk.Submission) error {
 	case len(s.Content) > MaxContent:
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: %d bytes is more than the %d allowed; send it as a file",
 			len(s.Content), MaxContent)
+	case accompanying(s) > MaxContent:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "author, metadata, attachments: %d bytes is more than the %d allowed",
+			accompanying(s), MaxContent)
+	case len(s.Key) > maxKey:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "key: %d bytes is more than the %d allowed", len(s.Key), maxKey)
 	case s.Source == "":
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "source: a message must say where it comes from")
 	case s.Key == "":
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "key: a message needs a key that is unique for its source")
 	}
 	return nil
+}
+
+// accompanying is how many bytes come with a message's content.
+func accompanying(s pluginsdk.Submission) int {
+	size := len(s.Author) + len(s.Metadata)
+	for _, file := range s.Attachments {
+		size += len(file.Name) + len(file.Type) + len(file.Where)
+	}
+	return size
 }
 
 // primaryID returns the id of the primary thread, which never changes.
@@ -154,16 +175,20 @@ func (in *Inbox) holdBack(runID string) (release func()) {
 
 // answer carries out a command of the core, unless it is a repeated one: that
 // has been carried out, and Accept tells what came of it.
-func (in *Inbox) answer(ctx context.Context, s pluginsdk.Submission, name, args string) (pluginsdk.Thread, ledger.Answer, error) {
+func (in *Inbox) answer(ctx context.Context, plugin string, s pluginsdk.Submission, name, args string) (ledger.Answer, error) {
 	thread, err := in.store.Thread(ctx, s.ThreadID)
 	if err != nil {
-		return thread, ledger.Answer{}, err
+		return ledger.Answer{}, err
 	}
 	known, err := in.store.Known(ctx, s.Source, s.Key)
 	if err != nil || known {
-		return thread, ledger.Answer{State: pluginsdk.RunSucceeded}, err
+		return ledger.Answer{State: pluginsdk.RunSucceeded}, err
 	}
-	return thread, in.coreCommand(ctx, thread, name, args), nil
+	by := ledger.By{Plugin: plugin, Author: s.Author}
+	if by.Author == "" && s.CauseRunID == "" { // what a run causes is no person's word
+		by.Author = "a person"
+	}
+	return in.coreCommand(ctx, thread, by, name, args), nil
 }
 
 // announce publishes what was accepted.

@@ -22,6 +22,7 @@ type Fence struct {
 type Acceptance struct {
 	RunID      string
 	Submission pluginsdk.Submission // ThreadID is set
+	Plugin     string               // that submits it; empty: the core
 	Kind       pluginsdk.RunKind
 	// Answer, when set, ends the run at once: for what the core answers itself.
 	Answer  *Answer
@@ -42,6 +43,7 @@ type Accepted struct {
 	pluginsdk.Accepted
 	BusyMode pluginsdk.BusyMode // empty when the submission was known
 	Claim    Claim              // of the Claimer; Found is false when the run waits
+	Lanes    []Lane             // that have something new to carry: the Answer
 }
 
 // Answer is the core's own reply to a command.

@@ -1,5 +1,12 @@
 package ledger
 
+// By is who wants something done: a plugin, of its own accord or in the name of a
+// person. The zero value is somebody that nothing is known of.
+type By struct {
+	Plugin string // empty: it came in through none
+	Author string // the person, as the plugin knows them
+}
+
 // Origin is on whose behalf a plugin is called. The zero value is nobody's: an
 // operator's, or a plugin's of its own accord.
 type Origin struct {

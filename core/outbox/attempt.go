@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/guard"
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -23,7 +24,7 @@ type attempt struct {
 	reached bool            // the plugin serves
 	unknown error           // why the attempt could not be begun
 	work    ledger.Outgoing // Found when it was
-	receipt pluginsdk.DeliveryReceipt
+	receipt pluginsdk.DeliverResponse
 	err     error
 }
 
@@ -42,20 +43,30 @@ func (o *Outbox) carry(to address, id string) (served bool, err error) {
 // try is the boundary of an attempt: a panic ends it as an error does. The
 // attempt is counted once the plugin is known to serve, and before it is
 // called.
-func (o *Outbox) try(plugin, id string) (a attempt) {
-	err := guard.Call(o.config.Log.With("delivery", id, "plugin", plugin), "a delivery", func() error {
-		return o.plugins.Do(o.work, plugin, id, func(hook pluginsdk.DeliverHook) error {
-			a.reached = true
-			if a.work, a.unknown = o.store.BeginDelivery(o.intake, id); !a.work.Found {
-				return nil // nothing that the plugin is to blame for
-			}
-			if a.err = o.hopeless(a.work); a.err != nil {
-				return nil
-			}
-			var err error
-			a.receipt, err = o.call(hook, a.work)
-			return err
+func (o *Outbox) try(name, id string) (a attempt) {
+	err := guard.Call(o.config.Log.With("delivery", id, "plugin", name), "a delivery", func() error {
+		plugin := o.plugins.Plugin(name)
+		if plugin == nil {
+			return nil
+		}
+		receipt, err := hooks.One(o.work, o.hooks, &hooks.Occasion{}, plugin, hooks.Question[pluginsdk.DeliverRequest, pluginsdk.DeliverResponse]{
+			Hook: pluginsdk.HookDeliver, CallID: id, Ask: hooks.Process.Deliver,
+			Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.DeliverRequest {
+				a.reached = true
+				if a.work, a.unknown = o.store.BeginDelivery(o.intake, id); !a.work.Found {
+					return nil // nothing that the plugin is to blame for
+				}
+				if a.err = o.hopeless(a.work); a.err != nil {
+					return nil
+				}
+				call.Attempt = a.work.Delivery.Attempt
+				return &pluginsdk.DeliverRequest{Call: call, Delivery: a.work.Delivery, Thread: a.work.Thread, Message: a.work.Message}
+			},
 		})
+		if receipt != nil {
+			a.receipt = *receipt
+		}
+		return err
 	})
 	if err != nil {
 		a.err = err
@@ -72,17 +83,6 @@ func (o *Outbox) hopeless(work ledger.Outgoing) error {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "it was begun %d times and never came to an end", limit)
 	}
 	return nil
-}
-
-func (o *Outbox) call(hook pluginsdk.DeliverHook, work ledger.Outgoing) (pluginsdk.DeliveryReceipt, error) {
-	call := pluginsdk.Call{
-		ID: work.Delivery.ID, Attempt: work.Delivery.Attempt, Deadline: time.Now().Add(o.config.Deadline),
-	}
-	ctx, cancel := context.WithDeadline(pluginsdk.WithCall(o.work, call), call.Deadline)
-	defer cancel()
-	return hook.Deliver(ctx, pluginsdk.DeliveryRequest{
-		Call: call, Delivery: work.Delivery, Thread: work.Thread, Message: work.Message,
-	})
 }
 
 // settle stores how an attempt ended, and tells.

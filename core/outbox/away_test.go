@@ -182,7 +182,7 @@ func TestStartWithoutADatabase(t *testing.T) {
 // A stop waits for the call that is under way, and begins no other.
 func TestStopWaitsForTheCallUnderWay(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, f *fixture) {
-		f.people.deliver = func(context.Context, pluginsdk.DeliveryRequest) error {
+		f.people.deliver = func(context.Context, *pluginsdk.DeliverRequest) error {
 			<-time.After(3 * time.Second)
 			return nil
 		}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -208,15 +209,19 @@ type people struct {
 	away    map[string]bool
 	asked   int // how often one that is away was asked for
 	panics  int // how often Do itself is to panic
-	got     []pluginsdk.DeliveryRequest
-	deliver func(ctx context.Context, request pluginsdk.DeliveryRequest) error // nil: it succeeds
+	got     []*pluginsdk.DeliverRequest
+	deliver func(ctx context.Context, request *pluginsdk.DeliverRequest) error // nil: it succeeds
 }
 
-func (p *people) Do(_ context.Context, plugin, callID string, fn func(pluginsdk.DeliverHook) error) error {
+func (p *people) Plugin(name string) hooks.Plugin { return &process{people: p, name: name} }
+
+func (p *process) Info() *pluginsdk.PluginInfo { return &pluginsdk.PluginInfo{Name: p.name} }
+
+func (p *process) Do(_ context.Context, _ pluginsdk.Hook, callID string, fn func(hooks.Process) error) error {
 	p.mu.Lock()
-	away, panics := p.away[plugin], p.panics > 0
+	away, panics := p.away[p.name], p.panics > 0
 	if away {
-		p.asked++
+		p.people.asked++
 	}
 	if panics {
 		p.panics--
@@ -226,9 +231,10 @@ func (p *people) Do(_ context.Context, plugin, callID string, fn func(pluginsdk.
 		panic("a bug")
 	}
 	if away {
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s is disabled", plugin)
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s is disabled", p.name)
 	}
-	return fn(process{p, callID})
+	p.callID = callID
+	return fn(p)
 }
 
 func (p *people) set(plugin string, away bool) {
@@ -251,14 +257,18 @@ func (p *people) calls() string {
 	return strings.Join(calls, " ")
 }
 
+// process is one plugin, as it is asked for one delivery.
 type process struct {
 	*people
-	callID string
+	hooks.Process // what it does not answer
+	name          string
+	callID        string
 }
 
-func (p process) Deliver(ctx context.Context, request pluginsdk.DeliveryRequest) (pluginsdk.DeliveryReceipt, error) {
-	if call, ok := pluginsdk.CallFrom(ctx); !ok || call != request.Call || call.ID != p.callID {
-		return pluginsdk.DeliveryReceipt{}, errors.New("the call is not the one that was announced")
+func (p *process) Deliver(ctx context.Context, request *pluginsdk.DeliverRequest) (*pluginsdk.DeliverResponse, error) {
+	call, ok := pluginsdk.CallFrom(ctx)
+	if !ok || call.Token != request.Call.Token || call.Deadline != request.Call.Deadline || call.ID != p.callID || request.Call.ID != p.callID {
+		return nil, errors.New("the call is not the one that was announced")
 	}
 	p.mu.Lock()
 	p.got = append(p.got, request)
@@ -266,11 +276,20 @@ func (p process) Deliver(ctx context.Context, request pluginsdk.DeliveryRequest)
 	p.mu.Unlock()
 	if deliver != nil {
 		if err := deliver(ctx, request); err != nil {
-			return pluginsdk.DeliveryReceipt{}, err
+			return nil, err
 		}
 	}
-	return pluginsdk.DeliveryReceipt{ExternalID: "external " + request.Delivery.ID}, nil
+	return &pluginsdk.DeliverResponse{ExternalID: "external " + request.Delivery.ID}, nil
 }
+
+// noTokens are for plugins that ask nothing of the host.
+type noTokens struct{}
+
+func (noTokens) Open(string, ledger.Origin, time.Time) string { return "token" }
+
+func (noTokens) Close(string) {}
+
+var asked = hooks.New(hooks.Config{}, nil, noTokens{})
 
 // told is the events, as "id state attempt".
 type told struct {
@@ -309,7 +328,7 @@ func bubble(t *testing.T, config Config, test func(t *testing.T, f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fixture{t: t, store: &memory{}, people: &people{}, told: &told{}}
-		f.Outbox = New(config, f.store, f.people, f.told)
+		f.Outbox = New(config, f.store, f.people, asked, f.told)
 		test(t, f)
 		if f.stage == started {
 			f.stop()
@@ -338,7 +357,7 @@ func (f *fixture) stop() {
 // restart is what a new daemon does after the old one has stopped.
 func (f *fixture) restart() {
 	f.t.Helper()
-	f.Outbox = New(f.config, f.store, f.people, f.told)
+	f.Outbox = New(f.config, f.store, f.people, asked, f.told)
 	f.start()
 }
 
@@ -377,8 +396,8 @@ func (f *fixture) wantWrites(want string) {
 }
 
 // failing fails the first n attempts of a delivery.
-func failing(id string, n int, err error) func(context.Context, pluginsdk.DeliveryRequest) error {
-	return func(_ context.Context, request pluginsdk.DeliveryRequest) error {
+func failing(id string, n int, err error) func(context.Context, *pluginsdk.DeliverRequest) error {
+	return func(_ context.Context, request *pluginsdk.DeliverRequest) error {
 		if request.Delivery.ID == id && request.Delivery.Attempt <= n {
 			return err
 		}
@@ -387,7 +406,7 @@ func failing(id string, n int, err error) func(context.Context, pluginsdk.Delive
 }
 
 // hang never answers: the call ends with its context.
-func hang(ctx context.Context, _ pluginsdk.DeliveryRequest) error {
+func hang(ctx context.Context, _ *pluginsdk.DeliverRequest) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

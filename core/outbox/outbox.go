@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -35,11 +36,9 @@ type Store interface {
 
 // Plugins reaches the plugins' processes.
 type Plugins interface {
-	// Do calls fn with the process of the plugin and returns fn's error. An
-	// error without a call of fn means that the plugin does not serve: it is
-	// unknown, disabled, down or about to start. callID is the one that fn's
-	// call carries.
-	Do(ctx context.Context, plugin, callID string, fn func(pluginsdk.DeliverHook) error) error
+	// Plugin returns the plugin of that name; nil: it is unknown or disabled. An
+	// error of its Do without a call of fn means that it does not serve.
+	Plugin(name string) hooks.Plugin
 }
 
 // Events is where the outbox publishes.
@@ -50,7 +49,6 @@ type Events interface {
 // Config holds what an operator can set. Zero fields get defaults.
 type Config struct {
 	Slots       int           // deliveries under way at a time, for each plugin: one that hangs holds up no other; default 8
-	Deadline    time.Duration // of one attempt; default 30 s
 	MaxAttempts int           // before a delivery is dead; default 20. One that the daemon keeps dying on gets twice as many
 	RetryBase   time.Duration // wait before the second attempt; doubles; default 1 s
 	RetryMax    time.Duration // longest wait between attempts; default 5 min
@@ -62,7 +60,6 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	setDefault(&c.Slots, 8)
-	setDefault(&c.Deadline, 30*time.Second)
 	setDefault(&c.MaxAttempts, 20)
 	setDefault(&c.RetryBase, time.Second)
 	setDefault(&c.RetryMax, 5*time.Minute)
@@ -87,6 +84,7 @@ type Outbox struct {
 	config  Config
 	store   Store
 	plugins Plugins
+	hooks   *hooks.Runner
 	events  Events
 
 	// intake ends when no more attempts are to be made, work when those under
@@ -112,9 +110,9 @@ const (
 )
 
 // New returns an Outbox. Deliveries are carried from Start on.
-func New(config Config, store Store, plugins Plugins, events Events) *Outbox {
+func New(config Config, store Store, plugins Plugins, asked *hooks.Runner, events Events) *Outbox {
 	o := &Outbox{
-		config: config.withDefaults(), store: store, plugins: plugins, events: events,
+		config: config.withDefaults(), store: store, plugins: plugins, hooks: asked, events: events,
 		early: make(map[address]bool), lanes: make(map[address]*lane), carriers: make(map[string]*carrier),
 	}
 	o.intake, o.stopIntake = context.WithCancel(context.Background())

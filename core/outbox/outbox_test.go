@@ -122,7 +122,7 @@ func TestOrderForATargetUnderFailures(t *testing.T) {
 
 // The waits grow and have a limit: a service that is down is not hammered.
 func TestBackoff(t *testing.T) {
-	o := New(Config{}, nil, nil, nil)
+	o := New(Config{}, nil, nil, asked, nil)
 	for attempt, want := range map[int]time.Duration{
 		1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 9: 256 * time.Second, 10: 5 * time.Minute, 1000: 5 * time.Minute,
 	} {
@@ -139,7 +139,7 @@ func TestBackoff(t *testing.T) {
 // other plugins.
 func TestSlowTargetHoldsUpNoOther(t *testing.T) {
 	bubble(t, Config{Slots: 2, MaxAttempts: 2}, func(t *testing.T, f *fixture) {
-		f.people.deliver = func(ctx context.Context, request pluginsdk.DeliveryRequest) error {
+		f.people.deliver = func(ctx context.Context, request *pluginsdk.DeliverRequest) error {
 			if strings.HasPrefix(request.Delivery.Target, "slow") {
 				return hang(ctx, request)
 			}
@@ -245,7 +245,7 @@ func TestHopelessIsDead(t *testing.T) {
 // other messages.
 func TestPanicIsAFailedAttempt(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, f *fixture) {
-		f.people.deliver = func(_ context.Context, request pluginsdk.DeliveryRequest) error {
+		f.people.deliver = func(_ context.Context, request *pluginsdk.DeliverRequest) error {
 			if request.Delivery.Attempt == 1 {
 				panic("a bug")
 			}

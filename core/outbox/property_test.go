@@ -82,7 +82,7 @@ func (s story) tell(ctx context.Context) error {
 	store, people, events := &memory{}, &people{}, &told{}
 	people.deliver = s.deliver
 	targets := []address{{"chat", "x"}, {"chat", "y"}, {"mail", "x"}}
-	life := begin(ctx, store, people, events)
+	life := begin(ctx, store, people, asked, events)
 	for n, step := range s.steps {
 		switch step {
 		case sends:
@@ -99,7 +99,7 @@ func (s story) tell(ctx context.Context) error {
 		case stops, hurries, isKilled:
 			store.trouble(nil)
 			life.end(ctx, step)
-			life = begin(ctx, store, people, events)
+			life = begin(ctx, store, people, asked, events)
 		case losesDB:
 			store.trouble(func(string, string) (bool, error) { return false, errAway })
 		case confuses:
@@ -119,7 +119,7 @@ func (s story) tell(ctx context.Context) error {
 }
 
 // deliver ends a call as its fate says.
-func (s story) deliver(ctx context.Context, request pluginsdk.DeliveryRequest) error {
+func (s story) deliver(ctx context.Context, request *pluginsdk.DeliverRequest) error {
 	fates := s.fates[request.Delivery.ID]
 	if request.Delivery.Attempt > len(fates) {
 		return nil
@@ -184,7 +184,7 @@ type life struct {
 
 func begin(ctx context.Context, store *memory, people *people, events *told) life {
 	l := life{dead: new(atomic.Bool)}
-	l.outbox = New(Config{MaxAttempts: storyAttempts, Slots: 2}, mortal{store, l.dead}, people, events)
+	l.outbox = New(Config{MaxAttempts: storyAttempts, Slots: 2}, mortal{store, l.dead}, people, asked, events)
 	if err := l.outbox.Start(ctx); err != nil {
 		panic(err)
 	}

@@ -78,13 +78,13 @@ func (a announced) arrivals(t *testing.T, n int) {
 func TestOutboxOnAStore(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		events := make(announced, 1000)
-		people := &people{deliver: func(_ context.Context, request pluginsdk.DeliveryRequest) error {
+		people := &people{deliver: func(_ context.Context, request *pluginsdk.DeliverRequest) error {
 			if request.Message.ID%3 == 0 && request.Delivery.Attempt < 3 {
 				return errAway
 			}
 			return nil
 		}}
-		o := New(Config{RetryBase: time.Millisecond}, s, people, events)
+		o := New(Config{RetryBase: time.Millisecond}, s, people, asked, events)
 		if err := o.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestOutboxAfterACrashOnAStore(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		begun := make(chan struct{})
 		events := make(announced, 10)
-		people := &people{deliver: func(ctx context.Context, request pluginsdk.DeliveryRequest) error {
+		people := &people{deliver: func(ctx context.Context, request *pluginsdk.DeliverRequest) error {
 			if request.Delivery.Attempt > 1 {
 				return nil
 			}
@@ -130,7 +130,7 @@ func TestOutboxAfterACrashOnAStore(t *testing.T) {
 			return hang(ctx, request)
 		}}
 		ask(t, s, newThread(t, s, "room"), "an answer")
-		first := New(Config{}, s, people, events)
+		first := New(Config{}, s, people, asked, events)
 		if err := first.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestOutboxAfterACrashOnAStore(t *testing.T) {
 		if err := first.Stop(ended); err != nil {
 			t.Error(err)
 		}
-		second := New(Config{}, s, people, events)
+		second := New(Config{}, s, people, asked, events)
 		if err := second.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}

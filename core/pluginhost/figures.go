@@ -1,36 +1,28 @@
 package pluginhost
 
 import (
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/tally"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
-
-// recentCalls is how many calls of a hook its quantiles are taken from.
-const recentCalls = 512
 
 // figures are what an instance counts of its plugin.
 type figures struct {
 	mu    sync.Mutex
 	since time.Time
-	hooks map[pluginsdk.Hook]*hookFigures
+	hooks map[pluginsdk.Hook]*tally.Calls
 	usage map[*version]launch.Usage // of the versions that run
 	spent float64                   // CPU seconds of those that are gone
 	dirty bool                      // calls were counted since the last snapshot that was stored
 	saved time.Time
 }
 
-type hookFigures struct {
-	calls, errors, timeouts int64
-	recent                  [recentCalls]time.Duration
-}
-
 func newFigures() *figures {
 	return &figures{
-		since: time.Now(), hooks: make(map[pluginsdk.Hook]*hookFigures), usage: make(map[*version]launch.Usage),
+		since: time.Now(), hooks: make(map[pluginsdk.Hook]*tally.Calls), usage: make(map[*version]launch.Usage),
 	}
 }
 
@@ -40,19 +32,11 @@ func (f *figures) record(hook pluginsdk.Hook, took time.Duration, err error) {
 	defer f.mu.Unlock()
 	h := f.hooks[hook]
 	if h == nil {
-		h = &hookFigures{}
+		h = &tally.Calls{}
 		f.hooks[hook] = h
 	}
-	h.recent[h.calls%recentCalls] = took
-	h.calls++
+	h.Record(took, err)
 	f.dirty = true
-	if err == nil {
-		return
-	}
-	h.errors++
-	if pluginsdk.CodeOf(err) == pluginsdk.CodeDeadline {
-		h.timeouts++
-	}
 }
 
 // measured takes the latest reading of a version's processes.
@@ -71,11 +55,11 @@ func (f *figures) ended(v *version) {
 }
 
 // ledger returns the figures as they are now.
-func (f *figures) ledger(restarts int) pluginsdk.PluginLedger {
+func (f *figures) ledger(restarts int) pluginsdk.PluginFigures {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	ledger := pluginsdk.PluginLedger{
-		Hooks:      make(map[pluginsdk.Hook]pluginsdk.HookFigures, len(f.hooks)),
+	ledger := pluginsdk.PluginFigures{
+		Hooks:      make(map[pluginsdk.Hook]pluginsdk.CallFigures, len(f.hooks)),
 		CPUSeconds: f.spent, Restarts: restarts, Since: f.since, At: time.Now(),
 	}
 	for _, usage := range f.usage {
@@ -84,25 +68,13 @@ func (f *figures) ledger(restarts int) pluginsdk.PluginLedger {
 		ledger.Processes += usage.Processes
 	}
 	for hook, h := range f.hooks {
-		ledger.Calls += h.calls
-		ledger.Errors += h.errors
-		ledger.Timeouts += h.timeouts
-		ledger.Hooks[hook] = h.summary()
+		calls := h.Figures()
+		ledger.Calls += calls.Calls
+		ledger.Errors += calls.Errors
+		ledger.Timeouts += calls.Timeouts
+		ledger.Hooks[hook] = calls
 	}
 	return ledger
-}
-
-func (h *hookFigures) summary() pluginsdk.HookFigures {
-	recent := slices.Sorted(slices.Values(h.recent[:min(h.calls, recentCalls)]))
-	return pluginsdk.HookFigures{
-		Calls: h.calls, Errors: h.errors, Timeouts: h.timeouts,
-		P50: quantile(recent, 0.50), P99: quantile(recent, 0.99),
-	}
-}
-
-// quantile is the nearest rank; sorted must be, and not empty.
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	return sorted[int(q*float64(len(sorted)-1)+0.5)]
 }
 
 // The ledger is stored for who asks while the daemon is down or has no web:

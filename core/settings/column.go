@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -17,7 +18,7 @@ type column struct {
 	err      error // it cannot be read
 }
 
-func readColumn(schema *Schema, info pluginsdk.PluginInfo) (c column) {
+func readColumn(schema *Schema, info ledger.Plugin) (c column) {
 	if unreadable(info) {
 		c.err = pluginsdk.Errorf(pluginsdk.CodeInvalid, "must be a JSON object")
 		return c
@@ -46,7 +47,7 @@ func takeSecrets(schema *Schema, values map[string]json.RawMessage) map[string]j
 }
 
 // unreadable reports whether the store could not read the row's settings.
-func unreadable(info pluginsdk.PluginInfo) bool {
+func unreadable(info ledger.Plugin) bool {
 	for problem := range strings.SplitSeq(info.Problem, "; ") {
 		if strings.HasPrefix(problem, "settings:") {
 			return info.Settings == nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -32,7 +33,7 @@ type finding struct {
 }
 
 // memory returns what is remembered of a plugin, whose row info is.
-func (s *Settings) memory(info pluginsdk.PluginInfo) *memory {
+func (s *Settings) memory(info ledger.Plugin) *memory {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	raw := string(info.Manifest.SettingsSchema)
@@ -61,7 +62,7 @@ func (s *Settings) Forget(plugin string) {
 
 // before reports whether m is of a row that was there before info's, which
 // another took the place of: revisions only grow.
-func (m *memory) before(info pluginsdk.PluginInfo) bool {
+func (m *memory) before(info ledger.Plugin) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.known != nil && info.SettingsRevision < m.known.revision
@@ -70,7 +71,7 @@ func (m *memory) before(info pluginsdk.PluginInfo) bool {
 // found notes what is wrong with the settings of a row, unless err is of
 // something that can go away by itself: the database that does not answer, the
 // key that is put back.
-func (m *memory) found(info pluginsdk.PluginInfo, problem string, err error) {
+func (m *memory) found(info ledger.Plugin, problem string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
@@ -81,7 +82,7 @@ func (m *memory) found(info pluginsdk.PluginInfo, problem string, err error) {
 }
 
 // problemOf returns what is wrong with the settings of a row, if it is known.
-func (m *memory) problemOf(info pluginsdk.PluginInfo) (problem string, known bool) {
+func (m *memory) problemOf(info ledger.Plugin) (problem string, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known == nil || m.known.revision != info.SettingsRevision || m.known.row != info.Problem ||

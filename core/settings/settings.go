@@ -14,13 +14,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // Store is what Settings needs of the database.
 type Store interface {
 	// Plugin returns a row of the registry, or CodeNotFound.
-	Plugin(ctx context.Context, name string) (pluginsdk.PluginInfo, error)
+	Plugin(ctx context.Context, name string) (ledger.Plugin, error)
 	// PluginSecrets returns the sealed secrets of a plugin by name.
 	PluginSecrets(ctx context.Context, plugin string) (map[string][]byte, error)
 	// SomePluginSecret returns one secret of any plugin; sealed is nil when
@@ -66,7 +67,7 @@ func New(store Store, vault *Vault) *Settings {
 // settings hold that were good since the start of the process. When there are
 // none, or a secret cannot be opened, or something required is not set, there are
 // no settings, and err says why. Neither has the value of a secret.
-func (s *Settings) Of(ctx context.Context, info pluginsdk.PluginInfo) (
+func (s *Settings) Of(ctx context.Context, info ledger.Plugin) (
 	merged json.RawMessage, secrets []string, problem string, err error,
 ) {
 	m := s.memory(info)
@@ -75,7 +76,7 @@ func (s *Settings) Of(ctx context.Context, info pluginsdk.PluginInfo) (
 	return merged, secrets, problem, err
 }
 
-func (s *Settings) of(ctx context.Context, m *memory, info pluginsdk.PluginInfo) (
+func (s *Settings) of(ctx context.Context, m *memory, info ledger.Plugin) (
 	merged json.RawMessage, secrets []string, problem string, err error,
 ) {
 	schema, err := m.compile()
@@ -156,7 +157,7 @@ func (s *Settings) Get(ctx context.Context, plugin string) (json.RawMessage, err
 // time: what was found out of the same row, by Of or by Problem, is not found out
 // again, nor are its secrets opened. So it does not see that the vault's key was
 // lost since.
-func (s *Settings) Problem(ctx context.Context, info pluginsdk.PluginInfo) string {
+func (s *Settings) Problem(ctx context.Context, info ledger.Plugin) string {
 	if problem, known := s.memory(info).problemOf(info); known {
 		return problem
 	}

@@ -10,21 +10,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // oneRow is a Store of one plugin's rows.
 type oneRow struct {
-	info   pluginsdk.PluginInfo
+	info   ledger.Plugin
 	sealed map[string][]byte
 	audit  []string
 	reads  int // of secrets
 }
 
-func (m *oneRow) Plugin(_ context.Context, name string) (pluginsdk.PluginInfo, error) {
+func (m *oneRow) Plugin(_ context.Context, name string) (ledger.Plugin, error) {
 	if name != m.info.Name {
-		return pluginsdk.PluginInfo{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no plugin %s", name)
+		return ledger.Plugin{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no plugin %s", name)
 	}
 	return m.info, nil
 }
@@ -61,9 +62,9 @@ type world struct {
 
 func newWorld(t *testing.T, schema string) *world {
 	t.Helper()
-	w := &world{T: t, store: &oneRow{info: pluginsdk.PluginInfo{
+	w := &world{T: t, store: &oneRow{info: ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{
 		Name: "p", Manifest: pluginsdk.Manifest{Name: "p", SettingsSchema: json.RawMessage(schema)},
-	}}, key: filepath.Join(t.TempDir(), "secrets.key")}
+	}}}, key: filepath.Join(t.TempDir(), "secrets.key")}
 	w.restart()
 	return w
 }
@@ -436,7 +437,9 @@ func (*broken) PluginSecrets(context.Context, string) (map[string][]byte, error)
 
 func TestADatabaseThatIsAwayIsNoReasonToGoWithoutSecrets(t *testing.T) {
 	s := settings.New(&broken{}, settings.NewVault("", filepath.Join(t.TempDir(), "secrets.key")))
-	info := pluginsdk.PluginInfo{Name: "p", Manifest: pluginsdk.Manifest{SettingsSchema: json.RawMessage(courier)}}
+	info := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{
+		Name: "p", Manifest: pluginsdk.Manifest{SettingsSchema: json.RawMessage(courier)},
+	}}
 	if got, _, _, err := s.Of(t.Context(), info); err == nil || got != nil {
 		t.Errorf("got %s, %v", got, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -60,7 +61,7 @@ func (s *Settings) Rows(ctx context.Context, plugin string) (rows []Row, problem
 	return rows, s.Problem(ctx, info), nil
 }
 
-func (s *Settings) rows(ctx context.Context, plugin string) ([]Row, pluginsdk.PluginInfo, error) {
+func (s *Settings) rows(ctx context.Context, plugin string) ([]Row, ledger.Plugin, error) {
 	info, err := s.store.Plugin(ctx, plugin)
 	if err != nil {
 		return nil, info, err

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -18,7 +18,7 @@ type invocation struct {
 	name     string // PLUGIN__TOOL
 	known    bool   // it is in the list that the agent has of this turn
 	input    json.RawMessage
-	progress func(pluginsdk.ToolProgress) // may be nil
+	progress func(pluginsdk.Progress) // may be nil
 }
 
 // Call calls a tool for a plugin, on behalf of origin. What goes wrong is an
@@ -152,33 +152,29 @@ func (s *Server) registered(ctx context.Context, plugin string) (pluginsdk.Plugi
 }
 
 // ask makes the call, with its deadline and its token.
-func (s *Server) ask(ctx context.Context, tool *tool, call invocation) (result pluginsdk.ToolResult, err error) {
-	id := callID(call.origin, tool)
-	err = s.plugins.Do(ctx, call.origin.RunID, tool.plugin, id, func(provider pluginsdk.ToolProvider) error {
-		hook := pluginsdk.Call{ID: id, RunID: call.origin.RunID, Attempt: max(call.origin.Attempt, 1), Deadline: s.deadline(ctx)}
-		inner := call.origin
-		inner.Depth++
-		hook.Token = s.tokens.Open(tool.plugin, inner, hook.Deadline)
-		defer s.tokens.Close(hook.Token)
-		ctx, cancel := context.WithDeadline(pluginsdk.WithCall(ctx, hook), hook.Deadline)
-		defer cancel()
-		var err error
-		result, err = provider.CallTool(ctx, pluginsdk.ToolCall{
-			Call: hook, Name: tool.local, Input: call.input,
-			ThreadID: call.origin.Fence.ThreadID, TaskID: call.origin.TaskID, Progress: call.progress,
-		})
-		return err
-	})
-	return result, err
-}
-
-// deadline is the end of a call that begins now: the caller's, if it is sooner.
-func (s *Server) deadline(ctx context.Context) time.Time {
-	deadline := time.Now().Add(s.config.Deadline)
-	if sooner, ok := ctx.Deadline(); ok && sooner.Before(deadline) {
-		return sooner
+func (s *Server) ask(ctx context.Context, tool *tool, call invocation) (pluginsdk.ToolResult, error) {
+	plugin := s.plugins.Plugin(call.origin.RunID, tool.plugin)
+	if plugin == nil {
+		return pluginsdk.ToolResult{}, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is not enabled", tool.plugin)
 	}
-	return deadline
+	on := &hooks.Occasion{Origin: call.origin, Call: pluginsdk.Call{RunID: call.origin.RunID, Attempt: max(call.origin.Attempt, 1)}}
+	on.Origin.Depth++
+	if call.progress != nil {
+		ctx = pluginsdk.WithProgress(ctx, call.progress)
+	}
+	answer, err := hooks.One(ctx, s.hooks, on, plugin, hooks.Question[pluginsdk.CallToolRequest, pluginsdk.CallToolResponse]{
+		Hook: pluginsdk.HookCallTool, CallID: callID(call.origin, tool), Ask: hooks.Process.CallTool,
+		Request: func(asked pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.CallToolRequest {
+			return &pluginsdk.CallToolRequest{
+				Call: asked, Name: tool.local, Input: call.input,
+				ThreadID: call.origin.Fence.ThreadID, TaskID: call.origin.TaskID,
+			}
+		},
+	})
+	if err != nil || answer == nil {
+		return pluginsdk.ToolResult{}, err
+	}
+	return answer.Result, nil
 }
 
 // callID names a call. No call is the repetition of another: an agent that
@@ -204,7 +200,7 @@ func (s *Server) explain(ctx context.Context, run string, tool *tool, err error)
 		}
 		return pluginsdk.Errorf(code, "%s cannot be called: %w", tool.spec.Name, err)
 	case pluginsdk.CodeDeadline:
-		return pluginsdk.Errorf(code, "%s did not come to an end within %s", tool.spec.Name, s.config.Deadline)
+		return pluginsdk.Errorf(code, "%s did not come to an end within %s", tool.spec.Name, s.hooks.Limit(pluginsdk.HookCallTool))
 	}
 	return pluginsdk.Errorf(code, "the plugin %s failed in %s: %w", tool.plugin, tool.spec.Name, err)
 }

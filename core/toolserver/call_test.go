@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -21,7 +22,7 @@ import (
 func TestTheAgentCallsATool(t *testing.T) {
 	f := start(t, nil)
 	var during bool
-	f.plugins.has("time", "now", `{"properties":{"zone":{"type":"string"}}}`, func(ctx context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+	f.plugins.has("time", "now", `{"properties":{"zone":{"type":"string"}}}`, func(ctx context.Context, call *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 		inside, ok := pluginsdk.CallFrom(ctx)
 		during = ok && f.tokens.good(inside.Token)
 		return echo(ctx, call)
@@ -58,9 +59,10 @@ func TestTheAgentCallsATool(t *testing.T) {
 
 // Whatever goes wrong is something that the agent reads and can act on.
 func TestFailuresAreResultsWithACode(t *testing.T) {
-	f := start(t, func(c *Config) { c.Deadline = time.Millisecond })
+	f := start(t, nil)
+	f.server.hooks = hooks.New(hooks.Config{Deadlines: map[pluginsdk.Hook]time.Duration{pluginsdk.HookCallTool: time.Millisecond}}, nil, f.tokens)
 	say := func(err error) provider {
-		return func(context.Context, pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+		return func(context.Context, *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 			return pluginsdk.ToolResult{}, err
 		}
 	}
@@ -70,17 +72,19 @@ func TestFailuresAreResultsWithACode(t *testing.T) {
 	f.plugins.has("bad", "work", `{"type":"string"}`, echo)
 	f.plugins.has("faulty", "work", anyObject, say(pluginsdk.Errorf(pluginsdk.CodeInternal, "CallTool panicked: at the disco")))
 	f.plugins.has("picky", "work", anyObject, say(pluginsdk.Errorf(pluginsdk.CodeDenied, "not on Sundays")))
-	f.plugins.has("slow", "work", anyObject, func(ctx context.Context, _ pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+	f.plugins.has("slow", "work", anyObject, func(ctx context.Context, _ *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 		<-ctx.Done()
 		return pluginsdk.ToolResult{}, pluginsdk.Errorf(pluginsdk.CodeDeadline, "%w", ctx.Err())
 	})
-	f.plugins.has("odd", "work", anyObject, func(context.Context, pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+	f.plugins.has("odd", "work", anyObject, func(context.Context, *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 		return pluginsdk.ToolResult{Structured: json.RawMessage(`[1`)}, nil
 	})
-	f.plugins.has("honest", "work", anyObject, func(context.Context, pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+	f.plugins.has("honest", "work", anyObject, func(context.Context, *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 		return pluginsdk.ToolResult{Text: "the door is locked", IsError: true}, nil
 	})
-	f.plugins.has("broken", "work", anyObject, func(context.Context, pluginsdk.ToolCall) (pluginsdk.ToolResult, error) { panic("in the daemon") })
+	f.plugins.has("broken", "work", anyObject, func(context.Context, *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
+		panic("in the daemon")
+	})
 	f.plugins.enable("off", false)
 	client := f.open()
 	defer f.begin(origin)()
@@ -235,96 +239,12 @@ func TestAnInputThatIsTooLargeForItsSchema(t *testing.T) {
 func TestCallsOfNobodysRunAreCounted(t *testing.T) {
 	f := start(t, nil)
 	working, leave := make(chan struct{}), make(chan struct{})
-	wait := func(ctx context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+	wait := func(ctx context.Context, call *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 		working <- struct{}{}
 		<-leave
 		return echo(ctx, call)
 	}
 	f.plugins.has("p", "work", anyObject, wait)
-	f.plugins.has("q", "work", anyObject, echo)
-	var calling sync.WaitGroup
-	for _, caller := range []string{"web", "other"} {
-		for range 16 {
-			calling.Go(func() {
-				if _, err := f.server.Call(t.Context(), caller, ledger.Origin{}, "p__work", nil); err != nil {
-					t.Error(err)
-				}
-			})
-			<-working
-		}
-	}
-	for _, row := range []struct{ caller, tool, says string }{
-		{"web", "q__work", "the plugin web has 16 calls of tools under way"},
-		{"third", "p__work", "the tools of the plugin p answer 32 calls"},
-		{"third", "q__work", ""},
-	} {
-		_, err := f.server.Call(t.Context(), row.caller, ledger.Origin{}, row.tool, nil)
-		if row.says == "" && err != nil ||
-			row.says != "" && (pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted || !strings.Contains(err.Error(), row.says)) {
-			t.Errorf("%s calls %s: %v, want %q", row.caller, row.tool, err, row.says)
-		}
-	}
-	close(leave)
-	calling.Wait()
-	if len(f.server.strays) != 0 || len(f.server.guests) != 0 {
-		t.Errorf("under way: %v, %v", f.server.strays, f.server.guests)
-	}
-}
-
-func TestResultsAsTheAgentGetsThem(t *testing.T) {
-	for name, row := range map[string]struct {
-		result pluginsdk.ToolResult
-		want   string
-	}{
-		"text":       {pluginsdk.ToolResult{Text: "a"}, `{"content":[{"type":"text","text":"a"}]}`},
-		"structured": {pluginsdk.ToolResult{Structured: json.RawMessage(`{"a":1}`)}, `{"content":[{"type":"text","text":"{\"a\":1}"}],"structuredContent":{"a":1}}`},
-		"both": {pluginsdk.ToolResult{Text: "a", Structured: json.RawMessage(`{"a":1}`)},
-			`{"content":[{"type":"text","text":"a"},{"type":"text","text":"{\"a\":1}"}]}`},
-		"nothing": {pluginsdk.ToolResult{}, `{"content":[]}`},
-		"error":   {pluginsdk.ToolResult{Text: "a", IsError: true}, `{"content":[{"type":"text","text":"a"}],"isError":true}`},
-	} {
-		got, err := json.Marshal(mcpResult(row.result))
-		if err != nil || string(got) != row.want {
-			t.Errorf("%s: %s, %v", name, got, err)
-		}
-	}
-}
-
-// Progress reaches the agent that asks for it, growing all the time, and a tool
-// that says nothing for long is spoken for.
-func TestProgress(t *testing.T) {
-	f := start(t, func(c *Config) { c.Beat = time.Millisecond })
-	f.plugins.has("p", "work", anyObject, func(_ context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
-		call.Progress(pluginsdk.ToolProgress{Done: 1, Total: 3, Message: "digging"})
-		for seen := 0; seen < 3; { // the plugin's, and two beats
-			if got := <-f.progress; got.Message == "digging" && got.Total == 3 {
-				seen++
-			}
-		}
-		call.Progress(pluginsdk.ToolProgress{Done: 1, Message: "still digging"})
-		return pluginsdk.ToolResult{Text: "dug"}, nil
-	})
-	client := f.open()
-	defer f.begin(origin)()
-	params := &mcp.CallToolParams{Name: "p__work", Arguments: map[string]any{}}
-	params.SetProgressToken("P")
-	result, err := client.CallTool(t.Context(), params)
-	if err != nil || text(result) != "dug" {
-		t.Fatalf("%v %v", result, err)
-	}
-	last := 0.0
-	for got := (mcp.ProgressNotificationParams{}); got.Message != "still digging"; last = got.Progress {
-		if got = <-f.progress; got.Progress <= last || got.ProgressToken != "P" {
-			t.Errorf("progress %+v after %v", got, last)
-		}
-	}
-	f.plugins.has("q", "work", anyObject, func(_ context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
-		if call.Progress != nil {
-			t.Error("progress is asked for that nobody asked for")
-		}
-		return pluginsdk.ToolResult{}, nil
-	})
-	f.call(client, "q__work", `{}`)
 }
 
 // A turn that is over takes its calls along: the plugin is told to stop, what it
@@ -332,7 +252,7 @@ func TestProgress(t *testing.T) {
 func TestACallThatOutlivesItsTurn(t *testing.T) {
 	f := start(t, nil)
 	working, stopped := make(chan string, 1), make(chan error, 1)
-	f.plugins.has("p", "work", anyObject, func(ctx context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+	f.plugins.has("p", "work", anyObject, func(ctx context.Context, call *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 		if call.Call.RunID != "R" {
 			return echo(ctx, call)
 		}
@@ -377,7 +297,7 @@ func TestACallThatOutlivesItsTurn(t *testing.T) {
 func TestToolsCallToolsOnlySoDeep(t *testing.T) {
 	f := start(t, func(c *Config) { c.Strays = 5 })
 	var depths []int
-	again := func(ctx context.Context, _ pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+	again := func(ctx context.Context, _ *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 		inside := f.tokens.origins[len(f.tokens.origins)-1] // as the host looks it up
 		inside.Token = "the call's"
 		depths = append(depths, inside.Depth)
@@ -390,7 +310,7 @@ func TestToolsCallToolsOnlySoDeep(t *testing.T) {
 	}
 
 	stray := 0
-	f.plugins.has("q", "work", anyObject, func(ctx context.Context, _ pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+	f.plugins.has("q", "work", anyObject, func(ctx context.Context, _ *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 		stray++
 		return f.server.Call(ctx, "q", ledger.Origin{}, "q__work", nil)
 	})

@@ -53,8 +53,8 @@ func TestARequestThatPanics(t *testing.T) {
 func TestProgressThatPanics(t *testing.T) {
 	f := start(t, nil)
 	sent := make(chan float64)
-	r := &reporter{log: f.server.config.Log, latest: make(chan pluginsdk.ToolProgress, 1)}
-	r.send = func(progress pluginsdk.ToolProgress) {
+	r := &reporter{log: f.server.config.Log, latest: make(chan pluginsdk.Progress, 1)}
+	r.send = func(progress pluginsdk.Progress) {
 		sent <- progress.Done
 		if progress.Done == 1 {
 			panic("a bug")
@@ -63,7 +63,7 @@ func TestProgressThatPanics(t *testing.T) {
 	r.sending.Go(func() { r.run(time.Hour) })
 	tell := r.take()
 	for _, done := range []float64{1, 2} {
-		tell(pluginsdk.ToolProgress{Done: done})
+		tell(pluginsdk.Progress{Done: done})
 		if got := <-sent; got != done {
 			t.Errorf("sent %v, want %v", got, done)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -23,8 +24,8 @@ type fakePlugins struct {
 	mu     sync.Mutex
 	rows   []pluginsdk.PluginInfo
 	kept   map[string]pluginsdk.PluginInfo // by run: what it sees of a plugin that was upgraded
-	answer map[string]func(context.Context, pluginsdk.ToolCall) (pluginsdk.ToolResult, error)
-	asked  []pluginsdk.ToolCall
+	answer map[string]func(context.Context, *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error)
+	asked  []*pluginsdk.CallToolRequest
 	runs   []string
 }
 
@@ -49,26 +50,40 @@ func (f *fakePlugins) Registered(context.Context) ([]pluginsdk.PluginInfo, error
 	return append([]pluginsdk.PluginInfo(nil), f.rows...), nil
 }
 
-type provider func(context.Context, pluginsdk.ToolCall) (pluginsdk.ToolResult, error)
+type provider func(context.Context, *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error)
 
-func (p provider) CallTool(ctx context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
-	return p(ctx, call)
+func (f *fakePlugins) Plugin(run, name string) hooks.Plugin {
+	return &fakePlugin{plugins: f, run: run, info: pluginsdk.PluginInfo{Name: name}}
 }
 
-func (f *fakePlugins) Do(_ context.Context, run, plugin, _ string, fn func(pluginsdk.ToolProvider) error) error {
-	f.mu.Lock()
-	answer := f.answer[plugin]
-	f.runs = append(f.runs, run)
-	f.mu.Unlock()
-	if answer == nil {
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is backoff: it fell over", plugin)
+// fakePlugin is one of them, as a run sees it.
+type fakePlugin struct {
+	hooks.Process // what it does not answer
+	plugins       *fakePlugins
+	run           string
+	info          pluginsdk.PluginInfo
+	answer        func(context.Context, *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error)
+}
+
+func (f *fakePlugin) Info() *pluginsdk.PluginInfo { return &f.info }
+
+func (f *fakePlugin) Do(_ context.Context, _ pluginsdk.Hook, _ string, fn func(hooks.Process) error) error {
+	f.plugins.mu.Lock()
+	f.answer = f.plugins.answer[f.info.Name]
+	f.plugins.runs = append(f.plugins.runs, f.run)
+	f.plugins.mu.Unlock()
+	if f.answer == nil {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is backoff: it fell over", f.info.Name)
 	}
-	return fn(provider(func(ctx context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
-		f.mu.Lock()
-		f.asked = append(f.asked, call)
-		f.mu.Unlock()
-		return answer(ctx, call)
-	}))
+	return fn(f)
+}
+
+func (f *fakePlugin) CallTool(ctx context.Context, request *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
+	f.plugins.mu.Lock()
+	f.plugins.asked = append(f.plugins.asked, request)
+	f.plugins.mu.Unlock()
+	result, err := f.answer(ctx, request)
+	return &pluginsdk.CallToolResponse{Result: result}, err
 }
 
 // has adds an enabled plugin with one tool.
@@ -91,10 +106,10 @@ func (f *fakePlugins) enable(plugin string, enabled bool) {
 	}
 }
 
-func (f *fakePlugins) calls() []pluginsdk.ToolCall {
+func (f *fakePlugins) calls() []*pluginsdk.CallToolRequest {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]pluginsdk.ToolCall(nil), f.asked...)
+	return append([]*pluginsdk.CallToolRequest(nil), f.asked...)
 }
 
 // fakeTokens are good from Open to Close.
@@ -162,7 +177,7 @@ func start(t *testing.T, change func(*Config)) *fixture {
 	t.Helper()
 	f := &fixture{
 		T: t, log: &lockedBuffer{},
-		plugins:  &fakePlugins{answer: map[string]func(context.Context, pluginsdk.ToolCall) (pluginsdk.ToolResult, error){}},
+		plugins:  &fakePlugins{answer: map[string]func(context.Context, *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error){}},
 		tokens:   &fakeTokens{open: map[string]bool{}},
 		progress: make(chan mcp.ProgressNotificationParams, 100), changed: make(chan struct{}, 100),
 	}
@@ -172,7 +187,7 @@ func start(t *testing.T, change func(*Config)) *fixture {
 	if change != nil {
 		change(&config)
 	}
-	f.server = New(config, f.plugins, f.tokens)
+	f.server = New(config, f.plugins, hooks.New(hooks.Config{}, nil, f.tokens))
 	if err := f.server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -276,6 +291,6 @@ func (f *fixture) names(client *mcp.ClientSession) string {
 	return strings.Join(names, " ")
 }
 
-func echo(_ context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+func echo(_ context.Context, call *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 	return pluginsdk.ToolResult{Text: "echo " + string(call.Input)}, nil
 }

@@ -22,8 +22,8 @@ import (
 // that, after 5 min. How long a tool may take is for its deadline to say.
 type reporter struct {
 	log     *slog.Logger
-	send    func(progress pluginsdk.ToolProgress)
-	latest  chan pluginsdk.ToolProgress // of one
+	send    func(progress pluginsdk.Progress)
+	latest  chan pluginsdk.Progress // of one
 	sending sync.WaitGroup
 }
 
@@ -34,9 +34,9 @@ func report(ctx context.Context, log *slog.Logger, request *mcp.CallToolRequest,
 	if token == nil {
 		return nil
 	}
-	r := &reporter{log: log, latest: make(chan pluginsdk.ToolProgress, 1)}
+	r := &reporter{log: log, latest: make(chan pluginsdk.Progress, 1)}
 	last := math.Inf(-1)
-	r.send = func(progress pluginsdk.ToolProgress) {
+	r.send = func(progress pluginsdk.Progress) {
 		// It has to grow with each notification
 		// (https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/progress).
 		if progress.Done <= last {
@@ -56,7 +56,7 @@ func report(ctx context.Context, log *slog.Logger, request *mcp.CallToolRequest,
 func (r *reporter) run(beat time.Duration) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
-	var current pluginsdk.ToolProgress
+	var current pluginsdk.Progress
 	for {
 		select {
 		case progress, open := <-r.latest:
@@ -72,11 +72,11 @@ func (r *reporter) run(beat time.Duration) {
 }
 
 // take is ToolCall.Progress: one goroutine at a time calls it.
-func (r *reporter) take() func(pluginsdk.ToolProgress) {
+func (r *reporter) take() func(pluginsdk.Progress) {
 	if r == nil {
 		return nil
 	}
-	return func(progress pluginsdk.ToolProgress) {
+	return func(progress pluginsdk.Progress) {
 		if !finite(progress.Done) || !finite(progress.Total) {
 			progress.Done, progress.Total = 0, 0 // JSON has no words for it
 		}

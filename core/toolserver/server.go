@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/guard"
-	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -24,8 +24,7 @@ const Name = "harness"
 
 // Config holds what an operator can set. Zero fields get defaults.
 type Config struct {
-	Deadline time.Duration // of one call; default 10 min
-	Depth    int           // how deep tools may call tools; default 8
+	Depth int // how deep tools may call tools; default 8
 	// Strays is how many calls a plugin may have under way that it makes of its
 	// own accord, outside of any hook; default 16, so that those that wait leave
 	// it most of the Host calls that it may have under way. Depth does not see
@@ -41,7 +40,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Deadline = cmp.Or(c.Deadline, 10*time.Minute)
 	c.Depth = cmp.Or(c.Depth, 8)
 	c.Strays = cmp.Or(c.Strays, 16)
 	c.Guests = cmp.Or(c.Guests, 32)
@@ -60,19 +58,9 @@ type Plugins interface {
 	Offering(run string) []*pluginsdk.PluginInfo
 	// Registered returns all plugins, enabled or not.
 	Registered(ctx context.Context) ([]pluginsdk.PluginInfo, error)
-	// Do calls fn with the tools of an enabled plugin, after waiting a little
-	// for one that is being started, and counts its failures against the
-	// plugin. All calls of a run (empty: none) go to the same version of it. It
-	// returns fn's error, or CodeUnavailable when the plugin does not serve.
-	Do(ctx context.Context, run, plugin, callID string, fn func(pluginsdk.ToolProvider) error) error
-}
-
-// Tokens ties Host calls to the call of a tool that they are made in.
-type Tokens interface {
-	// Open returns a token that is good until it is closed, or the deadline, or
-	// the end of the call that origin.Token is of.
-	Open(plugin string, origin ledger.Origin, deadline time.Time) string
-	Close(token string)
+	// Plugin returns an enabled plugin that declares tools, as a run sees it; nil:
+	// there is none of that name.
+	Plugin(run, name string) hooks.Plugin
 }
 
 // Server serves the plugins' tools. Open, Begin, Call and List may be called at
@@ -80,7 +68,7 @@ type Tokens interface {
 type Server struct {
 	config  Config
 	plugins Plugins
-	tokens  Tokens
+	hooks   *hooks.Runner
 	catalog *catalog
 
 	http     *http.Server
@@ -94,12 +82,11 @@ type Server struct {
 	guests   map[string]int // and by the plugin whose tools they are of
 }
 
-// New returns a Server. Tokens must be the ones that the Host calls of plugins
-// are checked against.
-func New(config Config, plugins Plugins, tokens Tokens) *Server {
+// New returns a Server.
+func New(config Config, plugins Plugins, asked *hooks.Runner) *Server {
 	config = config.withDefaults()
 	return &Server{
-		config: config, plugins: plugins, tokens: tokens,
+		config: config, plugins: plugins, hooks: asked,
 		catalog:  newCatalog(config.Bounds, config.Log),
 		sessions: make(map[[sha256.Size]byte]*Session), turns: make(map[turnKey]*turn),
 		strays: make(map[string]int), guests: make(map[string]int),

@@ -143,7 +143,7 @@ func TestANewProcessIsToldNothingTwice(t *testing.T) {
 func TestTheEndOfASessionCancelsItsCalls(t *testing.T) {
 	f := start(t, nil)
 	working, stopped := make(chan struct{}), make(chan error, 1)
-	f.plugins.has("p", "work", anyObject, func(ctx context.Context, _ pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+	f.plugins.has("p", "work", anyObject, func(ctx context.Context, _ *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 		close(working)
 		<-ctx.Done()
 		stopped <- context.Cause(ctx)

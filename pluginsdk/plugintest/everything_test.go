@@ -3,7 +3,6 @@ package plugintest_test
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"sync"
 
@@ -35,6 +34,10 @@ func (e *everything) Manifest() pluginsdk.Manifest {
 		Name: "everything", Version: "1.0.0",
 		Commands: []pluginsdk.CommandSpec{{Name: "*"}},
 		Tools:    []pluginsdk.ToolSpec{{Name: "echo", InputSchema: json.RawMessage(`{"type":"object"}`)}},
+		Needs: map[pluginsdk.Hook][]pluginsdk.Part{
+			pluginsdk.HookPipelineComplete: {pluginsdk.PartEvents, pluginsdk.PartSteps},
+		},
+		Sources: []string{"everything", "other"},
 	}
 }
 
@@ -88,70 +91,99 @@ func (e *everything) taken(hook pluginsdk.Hook) (value any, call pluginsdk.Call)
 	return e.given[hook], e.calls[hook]
 }
 
-func (e *everything) OnBeforeRun(ctx context.Context, v pluginsdk.RunStart) (pluginsdk.Verdict, error) {
-	return pluginsdk.Verdict{Allow: true, Reason: v.Run.ID}, e.take(ctx, pluginsdk.HookBeforeRun, v)
-}
-
-func (e *everything) OnPipelineStart(ctx context.Context, v pluginsdk.PipelineStart) error {
-	return e.take(ctx, pluginsdk.HookPipelineStart, v)
-}
-
-func (e *everything) OnMessage(ctx context.Context, v pluginsdk.IncomingMessage) error {
-	return e.take(ctx, pluginsdk.HookMessage, v)
-}
-
-func (e *everything) OnBeforeInvoke(ctx context.Context, v pluginsdk.Prompt) (string, error) {
-	return strings.ToUpper(v.Text), e.take(ctx, pluginsdk.HookBeforeInvoke, v)
-}
-
-func (e *everything) OnAfterInvoke(ctx context.Context, v pluginsdk.Invocation) error {
-	return e.take(ctx, pluginsdk.HookAfterInvoke, v)
-}
-
-func (e *everything) OnCommand(ctx context.Context, v pluginsdk.Command) (pluginsdk.CommandResult, error) {
-	return pluginsdk.CommandResult{Handled: true, Reply: v.Name + " " + v.Body}, e.take(ctx, pluginsdk.HookCommand, v)
-}
-
-func (e *everything) OnBeforeReply(ctx context.Context, v pluginsdk.Reply) (string, error) {
-	return strings.ToLower(v.Text), e.take(ctx, pluginsdk.HookBeforeReply, v)
-}
-
-func (e *everything) OnPipelineComplete(ctx context.Context, v pluginsdk.PipelineComplete) error {
-	return e.take(ctx, pluginsdk.HookPipelineComplete, v)
-}
-
-func (e *everything) OnTaskCreate(ctx context.Context, v pluginsdk.TaskCreation) (pluginsdk.TaskContext, error) {
-	return pluginsdk.TaskContext{Cwd: v.Context.Cwd + "/sub", Context: "more"}, e.take(ctx, pluginsdk.HookTaskCreate, v)
-}
-
-func (e *everything) OnTaskComplete(ctx context.Context, v pluginsdk.TaskReview) (pluginsdk.Verdict, error) {
-	return pluginsdk.Verdict{Reason: "not " + v.Result.Text}, e.take(ctx, pluginsdk.HookTaskComplete, v)
-}
-
-func (e *everything) OnTaskValidated(ctx context.Context, v pluginsdk.TaskEnd) error {
-	return e.take(ctx, pluginsdk.HookTaskValidated, v)
-}
-
-func (e *everything) OnTaskFailed(ctx context.Context, v pluginsdk.TaskEnd) error {
-	return e.take(ctx, pluginsdk.HookTaskFailed, v)
-}
-
-func (e *everything) OnSettingsChange(ctx context.Context, v pluginsdk.SettingsChange) error {
-	return e.take(ctx, pluginsdk.HookSettingsChange, v)
-}
-
-func (e *everything) OnBroadcast(ctx context.Context, v []pluginsdk.Event) error {
-	return e.take(ctx, pluginsdk.HookBroadcast, slices.Clone(v))
-}
-
-func (e *everything) Deliver(ctx context.Context, v pluginsdk.DeliveryRequest) (pluginsdk.DeliveryReceipt, error) {
-	return pluginsdk.DeliveryReceipt{ExternalID: "at " + v.Delivery.Target}, e.take(ctx, pluginsdk.HookDeliver, v)
-}
-
-func (e *everything) CallTool(ctx context.Context, v pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
-	for i := range 3 {
-		v.Progress(pluginsdk.ToolProgress{Done: float64(i), Total: 3, Message: "going"})
+// effects are what every hook of a run returns.
+func effects(hook pluginsdk.Hook) *pluginsdk.Effects {
+	return &pluginsdk.Effects{
+		Key:     string(hook),
+		Rows:    []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: string(hook)}},
+		Metrics: []pluginsdk.NewMetric{{Key: "k", Name: "calls", Value: 1, Tags: map[string]string{"hook": string(hook)}}},
 	}
-	v.Progress = nil
-	return pluginsdk.ToolResult{Text: "echo", Structured: v.Input}, e.take(ctx, pluginsdk.HookCallTool, v)
+}
+
+func (e *everything) OnBeforeRun(ctx context.Context, v *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
+	return &pluginsdk.OnBeforeRunResponse{
+		Deny: true, Reason: v.Run.ID, CostCapUSD: 2, Effects: effects(pluginsdk.HookBeforeRun),
+		Reservation: &pluginsdk.Reservation{Account: "day", LimitUSD: 10, AmountUSD: 0.5},
+	}, e.take(ctx, pluginsdk.HookBeforeRun, v)
+}
+
+func (e *everything) OnPipelineStart(ctx context.Context, v *pluginsdk.OnPipelineStartRequest) (*pluginsdk.OnPipelineStartResponse, error) {
+	return &pluginsdk.OnPipelineStartResponse{Effects: effects(pluginsdk.HookPipelineStart)}, e.take(ctx, pluginsdk.HookPipelineStart, v)
+}
+
+func (e *everything) OnMessage(ctx context.Context, v *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+	return &pluginsdk.OnMessageResponse{Effects: effects(pluginsdk.HookMessage)}, e.take(ctx, pluginsdk.HookMessage, v)
+}
+
+func (e *everything) OnBeforeInvoke(ctx context.Context, v *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+	prompt := strings.ToUpper(v.Prompt)
+	return &pluginsdk.OnBeforeInvokeResponse{Prompt: &prompt, Effects: effects(pluginsdk.HookBeforeInvoke)}, e.take(ctx, pluginsdk.HookBeforeInvoke, v)
+}
+
+func (e *everything) OnAfterInvoke(ctx context.Context, v *pluginsdk.OnAfterInvokeRequest) (*pluginsdk.OnAfterInvokeResponse, error) {
+	return &pluginsdk.OnAfterInvokeResponse{Effects: effects(pluginsdk.HookAfterInvoke)}, e.take(ctx, pluginsdk.HookAfterInvoke, v)
+}
+
+func (e *everything) OnCommand(ctx context.Context, v *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+	return &pluginsdk.OnCommandResponse{Handled: true, Reply: v.Name + " " + v.Body, Effects: effects(pluginsdk.HookCommand)}, e.take(ctx, pluginsdk.HookCommand, v)
+}
+
+func (e *everything) OnBeforeReply(ctx context.Context, v *pluginsdk.OnBeforeReplyRequest) (*pluginsdk.OnBeforeReplyResponse, error) {
+	text := "" // which is a value
+	return &pluginsdk.OnBeforeReplyResponse{Text: &text, Effects: effects(pluginsdk.HookBeforeReply)}, e.take(ctx, pluginsdk.HookBeforeReply, v)
+}
+
+func (e *everything) OnPipelineComplete(ctx context.Context, v *pluginsdk.OnPipelineCompleteRequest) (*pluginsdk.OnPipelineCompleteResponse, error) {
+	return &pluginsdk.OnPipelineCompleteResponse{Effects: effects(pluginsdk.HookPipelineComplete)}, e.take(ctx, pluginsdk.HookPipelineComplete, v)
+}
+
+func (e *everything) OnTaskCreate(ctx context.Context, v *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
+	next := &pluginsdk.TaskContext{Cwd: v.Context.Cwd + "/sub", Context: "more", Labels: map[string]string{"a": "b"}}
+	return &pluginsdk.OnTaskCreateResponse{Context: next}, e.take(ctx, pluginsdk.HookTaskCreate, v)
+}
+
+func (e *everything) OnTaskComplete(ctx context.Context, v *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+	work(ctx)
+	return &pluginsdk.OnTaskCompleteResponse{
+		Verdict: pluginsdk.VerdictReject, Feedback: "not " + v.Result.Text,
+		Evidence: []pluginsdk.Evidence{{Kind: "command", Command: "make", ExitCode: 2, Output: "no", File: "a.go", Line: 7}},
+	}, e.take(ctx, pluginsdk.HookTaskComplete, v)
+}
+
+func (e *everything) OnTaskValidated(ctx context.Context, v *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+	return &pluginsdk.OnTaskValidatedResponse{Handover: pluginsdk.HandoverWait, Reason: "moved", Mark: "conflict"}, e.take(ctx, pluginsdk.HookTaskValidated, v)
+}
+
+func (e *everything) OnTaskFailed(ctx context.Context, v *pluginsdk.OnTaskFailedRequest) (*pluginsdk.OnTaskFailedResponse, error) {
+	return &pluginsdk.OnTaskFailedResponse{}, e.take(ctx, pluginsdk.HookTaskFailed, v)
+}
+
+func (e *everything) OnSettingsChange(ctx context.Context, v *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
+	return &pluginsdk.OnSettingsChangeResponse{}, e.take(ctx, pluginsdk.HookSettingsChange, v)
+}
+
+func (e *everything) OnBroadcast(ctx context.Context, v *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
+	return &pluginsdk.OnBroadcastResponse{}, e.take(ctx, pluginsdk.HookBroadcast, v)
+}
+
+func (e *everything) OnCheck(ctx context.Context, v *pluginsdk.OnCheckRequest) (*pluginsdk.OnCheckResponse, error) {
+	return &pluginsdk.OnCheckResponse{Checks: []pluginsdk.Check{
+		{Name: "connection", State: pluginsdk.CheckFailing, Detail: "refused", Remedy: "set the token"}, {Name: "disk", State: pluginsdk.CheckOK},
+	}}, e.take(ctx, pluginsdk.HookCheck, v)
+}
+
+func (e *everything) Deliver(ctx context.Context, v *pluginsdk.DeliverRequest) (*pluginsdk.DeliverResponse, error) {
+	return &pluginsdk.DeliverResponse{ExternalID: "at " + v.Delivery.Target}, e.take(ctx, pluginsdk.HookDeliver, v)
+}
+
+func (e *everything) CallTool(ctx context.Context, v *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
+	work(ctx)
+	return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: "echo", Structured: v.Input}}, e.take(ctx, pluginsdk.HookCallTool, v)
+}
+
+// work reports progress three times.
+func work(ctx context.Context) {
+	for i := range 3 {
+		pluginsdk.ReportProgress(ctx, pluginsdk.Progress{Done: float64(i), Total: 3, Message: "going"})
+	}
 }

@@ -16,7 +16,7 @@ import (
 type hookCase struct {
 	hook    pluginsdk.Hook
 	request any
-	answer  any // nil for hooks that answer nothing
+	answer  any
 	fire    func(context.Context, *plugintest.Plugin) (any, error)
 }
 
@@ -27,85 +27,125 @@ func theCall() pluginsdk.Call {
 	}
 }
 
+// asking makes the case of a hook from the client's method.
+func asking[Q, A any](hook pluginsdk.Hook, request *Q, answer *A, method func(*plugintest.Plugin) func(context.Context, *Q) (*A, error)) hookCase {
+	return hookCase{hook, request, answer, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
+		answer, err := method(p)(ctx, request)
+		if answer == nil {
+			return nil, err
+		}
+		return answer, err
+	}}
+}
+
 func hookCases(call pluginsdk.Call) []hookCase {
-	thread := pluginsdk.Thread{ID: "thread-1", Source: "web", Kind: pluginsdk.ThreadPrimary}
+	thread := pluginsdk.Thread{ID: "thread-1", Source: "web", Kind: pluginsdk.ThreadPrimary, ReportTo: pluginsdk.Target{Plugin: "chat", Place: "c"}}
 	message := pluginsdk.Message{ID: 42, ThreadID: "thread-1", Role: pluginsdk.RoleUser, Content: "hello"}
 	task := pluginsdk.Task{ID: "task-1", Status: pluginsdk.TaskRunning, Prompt: "work"}
 	result := pluginsdk.InvokeResult{Text: "done", Usage: pluginsdk.Usage{InputTokens: 3}}
-
-	runStart := pluginsdk.RunStart{Call: call, Thread: thread, Message: message, Run: pluginsdk.Run{ID: "run-7"}}
-	pipelineStart := pluginsdk.PipelineStart{Call: call, Thread: thread, Message: message}
-	incoming := pluginsdk.IncomingMessage{Call: call, Thread: thread, Message: message}
-	prompt := pluginsdk.Prompt{Call: call, Thread: thread, Message: message, Text: "prompt"}
-	invocation := pluginsdk.Invocation{Call: call, Thread: thread, Message: message, Result: result}
-	command := pluginsdk.Command{
-		Call: call, Thread: thread, Message: message, Origin: pluginsdk.FromAgent, Index: 1,
-		Name: "delegate", Body: "it", Attributes: map[string]string{"model": "sonnet"},
-	}
-	reply := pluginsdk.Reply{Call: call, Thread: thread, Message: message, Text: "REPLY"}
-	complete := pluginsdk.PipelineComplete{
-		Call: call, Thread: thread, Message: message, Outcome: pluginsdk.OutcomeSucceeded, Duration: time.Second,
-		Steps: []pluginsdk.PipelineStep{{Step: "invoking"}}, Events: []pluginsdk.StreamEvent{{Type: pluginsdk.StreamThinking}},
-	}
-	creation := pluginsdk.TaskCreation{Call: call, Task: task, Context: pluginsdk.TaskContext{Cwd: "/repo"}}
-	review := pluginsdk.TaskReview{Call: call, Task: task, Cwd: "/repo", Result: result}
-	end := pluginsdk.TaskEnd{Call: call, Task: task, Reason: "too dear"}
-	change := pluginsdk.SettingsChange{Call: call, Settings: json.RawMessage(`{"a":1}`)}
-	events := []pluginsdk.Event{{Type: pluginsdk.EventResync, Seq: 9}, {Type: "x:y", Data: json.RawMessage(`{}`)}}
-	delivery := pluginsdk.DeliveryRequest{
-		Call: call, Delivery: pluginsdk.Delivery{ID: "delivery-1", Target: "channel"}, Thread: thread, Message: message,
-	}
-	tool := pluginsdk.ToolCall{Call: call, Name: "echo", Input: json.RawMessage(`{"x":1}`), ThreadID: "thread-1", TaskID: "task-1"}
+	run := pluginsdk.Run{ID: "run-7"}
+	prompt, text := "PROMPT", ""
 
 	return []hookCase{
-		{pluginsdk.HookBeforeRun, runStart, pluginsdk.Verdict{Allow: true, Reason: "run-7"}, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return p.OnBeforeRun(ctx, runStart)
-		}},
-		{pluginsdk.HookPipelineStart, pipelineStart, nil, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return nil, p.OnPipelineStart(ctx, pipelineStart)
-		}},
-		{pluginsdk.HookMessage, incoming, nil, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return nil, p.OnMessage(ctx, incoming)
-		}},
-		{pluginsdk.HookBeforeInvoke, prompt, "PROMPT", func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return p.OnBeforeInvoke(ctx, prompt)
-		}},
-		{pluginsdk.HookAfterInvoke, invocation, nil, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return nil, p.OnAfterInvoke(ctx, invocation)
-		}},
-		{pluginsdk.HookCommand, command, pluginsdk.CommandResult{Handled: true, Reply: "delegate it"}, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return p.OnCommand(ctx, command)
-		}},
-		{pluginsdk.HookBeforeReply, reply, "reply", func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return p.OnBeforeReply(ctx, reply)
-		}},
-		{pluginsdk.HookPipelineComplete, complete, nil, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return nil, p.OnPipelineComplete(ctx, complete)
-		}},
-		{pluginsdk.HookTaskCreate, creation, pluginsdk.TaskContext{Cwd: "/repo/sub", Context: "more"}, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return p.OnTaskCreate(ctx, creation)
-		}},
-		{pluginsdk.HookTaskComplete, review, pluginsdk.Verdict{Reason: "not done"}, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return p.OnTaskComplete(ctx, review)
-		}},
-		{pluginsdk.HookTaskValidated, end, nil, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return nil, p.OnTaskValidated(ctx, end)
-		}},
-		{pluginsdk.HookTaskFailed, end, nil, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return nil, p.OnTaskFailed(ctx, end)
-		}},
-		{pluginsdk.HookSettingsChange, change, nil, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return nil, p.OnSettingsChange(ctx, change)
-		}},
-		{pluginsdk.HookBroadcast, events, nil, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return nil, p.OnBroadcast(pluginsdk.WithCall(ctx, call), events)
-		}},
-		{pluginsdk.HookDeliver, delivery, pluginsdk.DeliveryReceipt{ExternalID: "at channel"}, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return p.Deliver(ctx, delivery)
-		}},
-		{pluginsdk.HookCallTool, tool, pluginsdk.ToolResult{Text: "echo", Structured: json.RawMessage(`{"x":1}`)}, func(ctx context.Context, p *plugintest.Plugin) (any, error) {
-			return p.CallTool(ctx, tool)
-		}},
+		asking(pluginsdk.HookBeforeRun, &pluginsdk.OnBeforeRunRequest{Call: call, Thread: thread, Message: message, Run: run},
+			&pluginsdk.OnBeforeRunResponse{
+				Deny: true, Reason: "run-7", CostCapUSD: 2, Effects: effects(pluginsdk.HookBeforeRun),
+				Reservation: &pluginsdk.Reservation{Account: "day", LimitUSD: 10, AmountUSD: 0.5},
+			},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
+				return p.OnBeforeRun
+			}),
+		asking(pluginsdk.HookPipelineStart, &pluginsdk.OnPipelineStartRequest{Call: call, Thread: thread, Message: message},
+			&pluginsdk.OnPipelineStartResponse{Effects: effects(pluginsdk.HookPipelineStart)},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnPipelineStartRequest) (*pluginsdk.OnPipelineStartResponse, error) {
+				return p.OnPipelineStart
+			}),
+		asking(pluginsdk.HookMessage, &pluginsdk.OnMessageRequest{Call: call, Thread: thread, Message: message, Steered: true},
+			&pluginsdk.OnMessageResponse{Effects: effects(pluginsdk.HookMessage)},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+				return p.OnMessage
+			}),
+		asking(pluginsdk.HookBeforeInvoke, &pluginsdk.OnBeforeInvokeRequest{Call: call, Thread: thread, Message: message, Prompt: "prompt"},
+			&pluginsdk.OnBeforeInvokeResponse{Prompt: &prompt, Effects: effects(pluginsdk.HookBeforeInvoke)},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+				return p.OnBeforeInvoke
+			}),
+		asking(pluginsdk.HookAfterInvoke, &pluginsdk.OnAfterInvokeRequest{Call: call, Thread: thread, Message: message, Result: result},
+			&pluginsdk.OnAfterInvokeResponse{Effects: effects(pluginsdk.HookAfterInvoke)},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnAfterInvokeRequest) (*pluginsdk.OnAfterInvokeResponse, error) {
+				return p.OnAfterInvoke
+			}),
+		asking(pluginsdk.HookCommand, &pluginsdk.OnCommandRequest{
+			Call: call, Thread: thread, Message: message, Origin: pluginsdk.FromAgent, Index: 1,
+			Name: "delegate", Body: "it", Attributes: map[string]string{"model": "sonnet"},
+		},
+			&pluginsdk.OnCommandResponse{Handled: true, Reply: "delegate it", Effects: effects(pluginsdk.HookCommand)},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+				return p.OnCommand
+			}),
+		asking(pluginsdk.HookBeforeReply, &pluginsdk.OnBeforeReplyRequest{Call: call, Thread: thread, Message: message, Text: "REPLY"},
+			&pluginsdk.OnBeforeReplyResponse{Text: &text, Effects: effects(pluginsdk.HookBeforeReply)},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnBeforeReplyRequest) (*pluginsdk.OnBeforeReplyResponse, error) {
+				return p.OnBeforeReply
+			}),
+		asking(pluginsdk.HookPipelineComplete, &pluginsdk.OnPipelineCompleteRequest{
+			Call: call, Thread: thread, Message: message, Outcome: pluginsdk.OutcomeSucceeded, Duration: time.Second,
+			Steps: []pluginsdk.PipelineStep{{Step: "invoking"}}, Events: []pluginsdk.StreamEvent{{Type: pluginsdk.StreamThinking}},
+		},
+			&pluginsdk.OnPipelineCompleteResponse{Effects: effects(pluginsdk.HookPipelineComplete)},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnPipelineCompleteRequest) (*pluginsdk.OnPipelineCompleteResponse, error) {
+				return p.OnPipelineComplete
+			}),
+		asking(pluginsdk.HookTaskCreate, &pluginsdk.OnTaskCreateRequest{Call: call, Task: task, Context: pluginsdk.TaskContext{Cwd: "/repo"}},
+			&pluginsdk.OnTaskCreateResponse{Context: &pluginsdk.TaskContext{Cwd: "/repo/sub", Context: "more", Labels: map[string]string{"a": "b"}}},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
+				return p.OnTaskCreate
+			}),
+		asking(pluginsdk.HookTaskComplete, &pluginsdk.OnTaskCompleteRequest{Call: call, Task: task, Result: result},
+			&pluginsdk.OnTaskCompleteResponse{
+				Verdict: pluginsdk.VerdictReject, Feedback: "not done",
+				Evidence: []pluginsdk.Evidence{{Kind: "command", Command: "make", ExitCode: 2, Output: "no", File: "a.go", Line: 7}},
+			},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+				return p.OnTaskComplete
+			}),
+		asking(pluginsdk.HookTaskValidated, &pluginsdk.OnTaskValidatedRequest{Call: call, Task: task, Evidence: []pluginsdk.Evidence{{Kind: "diff", Diff: "+"}}},
+			&pluginsdk.OnTaskValidatedResponse{Handover: pluginsdk.HandoverWait, Reason: "moved", Mark: "conflict"},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+				return p.OnTaskValidated
+			}),
+		asking(pluginsdk.HookTaskFailed, &pluginsdk.OnTaskFailedRequest{Call: call, Task: task, Reason: "too dear"}, &pluginsdk.OnTaskFailedResponse{},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnTaskFailedRequest) (*pluginsdk.OnTaskFailedResponse, error) {
+				return p.OnTaskFailed
+			}),
+		asking(pluginsdk.HookSettingsChange, &pluginsdk.OnSettingsChangeRequest{Call: call, Settings: json.RawMessage(`{"a":1}`)}, &pluginsdk.OnSettingsChangeResponse{},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
+				return p.OnSettingsChange
+			}),
+		asking(pluginsdk.HookBroadcast, &pluginsdk.OnBroadcastRequest{
+			Call: call, Events: []pluginsdk.Event{{Type: pluginsdk.EventResync, Seq: 9}, {Type: "x:y", Data: json.RawMessage(`{}`)}},
+		}, &pluginsdk.OnBroadcastResponse{},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
+				return p.OnBroadcast
+			}),
+		asking(pluginsdk.HookCheck, &pluginsdk.OnCheckRequest{Call: call},
+			&pluginsdk.OnCheckResponse{Checks: []pluginsdk.Check{
+				{Name: "connection", State: pluginsdk.CheckFailing, Detail: "refused", Remedy: "set the token"}, {Name: "disk", State: pluginsdk.CheckOK},
+			}},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnCheckRequest) (*pluginsdk.OnCheckResponse, error) {
+				return p.OnCheck
+			}),
+		asking(pluginsdk.HookDeliver, &pluginsdk.DeliverRequest{
+			Call: call, Delivery: pluginsdk.Delivery{ID: "delivery-1", Target: "channel"}, Thread: thread, Message: message,
+		}, &pluginsdk.DeliverResponse{ExternalID: "at channel"},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.DeliverRequest) (*pluginsdk.DeliverResponse, error) {
+				return p.Deliver
+			}),
+		asking(pluginsdk.HookCallTool, &pluginsdk.CallToolRequest{Call: call, Name: "echo", Input: json.RawMessage(`{"x":1}`), ThreadID: "thread-1", TaskID: "task-1"},
+			&pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: "echo", Structured: json.RawMessage(`{"x":1}`)}},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
+				return p.CallTool
+			}),
 	}
 }
 
@@ -163,7 +203,7 @@ func TestAHooksErrorKeepsItsCode(t *testing.T) {
 		if pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound || err.Error() != "no such channel" {
 			t.Errorf("error is %s %v", pluginsdk.CodeOf(err), err)
 		}
-		if answer != nil && !reflect.ValueOf(answer).IsZero() {
+		if answer != nil && !reflect.ValueOf(answer).Elem().IsZero() {
 			t.Errorf("answered %+v beside the error", answer)
 		}
 	})
@@ -214,7 +254,7 @@ func TestTheCallsDeadlineEndsTheHook(t *testing.T) {
 	})
 	plugin := plugintest.Serve(t, author, plugintest.NewHost().SDK())
 	call := pluginsdk.Call{ID: "late", Deadline: time.Now().Add(-time.Second)}
-	err := plugin.OnMessage(t.Context(), pluginsdk.IncomingMessage{Call: call})
+	_, err := plugin.OnMessage(t.Context(), &pluginsdk.OnMessageRequest{Call: call})
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeDeadline {
 		t.Errorf("error is %s %v", pluginsdk.CodeOf(err), err)
 	}
@@ -226,7 +266,7 @@ func TestTheContextsDeadlineBecomesTheCalls(t *testing.T) {
 	deadline := time.Now().Add(time.Hour).UTC().Round(0)
 	ctx, cancel := context.WithDeadline(t.Context(), deadline)
 	defer cancel()
-	if err := plugin.OnMessage(ctx, pluginsdk.IncomingMessage{}); err != nil {
+	if _, err := plugin.OnMessage(ctx, &pluginsdk.OnMessageRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, call := author.taken(pluginsdk.HookMessage); !call.Deadline.Equal(deadline) {
@@ -234,38 +274,71 @@ func TestTheContextsDeadlineBecomesTheCalls(t *testing.T) {
 	}
 }
 
-func TestToolProgressArrivesInOrderBeforeTheResult(t *testing.T) {
+// Who waits for a tool, and the core that waits for work, must see that it goes
+// on, in order.
+func TestProgressArrivesInOrderBeforeTheAnswer(t *testing.T) {
 	plugin := plugintest.Serve(t, newEverything(), plugintest.NewHost().SDK())
-	var done []float64
-	result, err := plugin.CallTool(t.Context(), pluginsdk.ToolCall{
-		Name: "echo", Progress: func(p pluginsdk.ToolProgress) { done = append(done, p.Done) },
-	})
-	if err != nil || result.Text != "echo" || !reflect.DeepEqual(done, []float64{0, 1, 2}) {
-		t.Errorf("result %+v, progress %v, error %v", result, done, err)
+	for name, call := range map[string]func(context.Context) error{
+		"CallTool": func(ctx context.Context) error {
+			_, err := plugin.CallTool(ctx, &pluginsdk.CallToolRequest{Name: "echo"})
+			return err
+		},
+		"OnTaskComplete": func(ctx context.Context) error {
+			_, err := plugin.OnTaskComplete(ctx, &pluginsdk.OnTaskCompleteRequest{})
+			return err
+		},
+	} {
+		var done []float64
+		ctx := pluginsdk.WithProgress(t.Context(), func(p pluginsdk.Progress) { done = append(done, p.Done) })
+		if err := call(ctx); err != nil || !reflect.DeepEqual(done, []float64{0, 1, 2}) {
+			t.Errorf("%s: progress %v, error %v", name, done, err)
+		}
 	}
 }
 
 // A goroutine that a tool left behind must not write into what came after.
 func TestProgressAfterTheResultDoesNothing(t *testing.T) {
-	author := &lateTool{progress: make(chan func(pluginsdk.ToolProgress), 1)}
+	author := &lateTool{contexts: make(chan context.Context, 1)}
 	plugin := plugintest.Serve(t, author, plugintest.NewHost().SDK())
-	if _, err := plugin.CallTool(t.Context(), pluginsdk.ToolCall{Name: "late"}); err != nil {
+	ctx := pluginsdk.WithProgress(t.Context(), func(pluginsdk.Progress) { t.Error("it arrived") })
+	if _, err := plugin.CallTool(ctx, &pluginsdk.CallToolRequest{Name: "late"}); err != nil {
 		t.Fatal(err)
 	}
-	(<-author.progress)(pluginsdk.ToolProgress{Done: 1})
+	pluginsdk.ReportProgress(<-author.contexts, pluginsdk.Progress{Done: 1})
 }
 
 type lateTool struct {
-	progress chan func(pluginsdk.ToolProgress)
+	contexts chan context.Context
 }
 
 func (*lateTool) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{Name: "late", Version: "1", Tools: []pluginsdk.ToolSpec{{Name: "late", InputSchema: json.RawMessage(`{}`)}}}
 }
 
-func (l *lateTool) CallTool(_ context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
-	l.progress <- call.Progress
-	return pluginsdk.ToolResult{Text: "ready"}, nil
+func (l *lateTool) CallTool(ctx context.Context, _ *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
+	l.contexts <- ctx
+	return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: "ready"}}, nil
+}
+
+// silent answers nil, which says: nothing to change.
+type silent struct{ nothing }
+
+func (silent) OnMessage(context.Context, *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+	return nil, nil //nolint:nilnil // what is tested
+}
+
+func (silent) OnBeforeInvoke(context.Context, *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+	return nil, nil //nolint:nilnil // what is tested
+}
+
+func TestNilIsAnAnswerThatChangesNothing(t *testing.T) {
+	plugin := plugintest.Serve(t, silent{}, pluginsdk.Host{})
+	if answer, err := plugin.OnMessage(t.Context(), &pluginsdk.OnMessageRequest{}); err != nil || answer != nil && answer.Effects != nil {
+		t.Errorf("%+v, %v", answer, err)
+	}
+	if answer, err := plugin.OnBeforeInvoke(t.Context(), &pluginsdk.OnBeforeInvokeRequest{Prompt: "p"}); err != nil || answer != nil && answer.Prompt != nil {
+		t.Errorf("%+v, %v", answer, err)
+	}
 }
 
 // nothing answers no hook and needs no host.

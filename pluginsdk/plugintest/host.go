@@ -14,12 +14,14 @@ import (
 )
 
 // Host is a host in memory, safe for concurrent use. It keeps what plugins
-// give it and records every call; it grants every capability, starts no runs
-// and broadcasts nothing.
+// give it and records every call; it executes no runs and broadcasts nothing: a
+// test plays the core (FinishRun, Judge, Apply) and the person (Decide, through
+// the plugin or SDK).
 type Host struct {
-	// Agent answers the turns that plugins ask for; nil answers with an empty
+	// Agent answers the turns that plugins ask for, each in a goroutine of its own
+	// whose context ends when the turn is cancelled; nil answers with an empty
 	// result. To be set before the plugin is served.
-	Agent func(pluginsdk.AgentRequest) pluginsdk.InvokeResult
+	Agent func(context.Context, pluginsdk.StartTurnRequest) pluginsdk.InvokeResult
 	// Tool answers Tools.Call; nil answers CodeNotFound. To be set before the
 	// plugin is served.
 	Tool func(name string, input json.RawMessage) (pluginsdk.ToolResult, error)
@@ -38,10 +40,11 @@ type Host struct {
 	runs        []pluginsdk.Run
 	deliveries  []pluginsdk.Delivery
 	tasks       []pluginsdk.Task
-	turns       map[string]pluginsdk.InvokeResult
+	settled     map[string]int // task to its latest iteration that was handed in or got stuck
+	turns       map[string]*turn
 	events      []pluginsdk.Event
 	settings    json.RawMessage
-	state       map[string][]byte
+	state       map[string]pluginsdk.StateEntry // by plugin and key
 	crons       []pluginsdk.CronJob
 	metrics     []pluginsdk.Metric
 	tools       []pluginsdk.ToolSpec
@@ -68,33 +71,68 @@ func NewHost() *Host {
 	return &Host{
 		failures: make(map[string]error),
 		made:     make(map[string]made),
-		turns:    make(map[string]pluginsdk.InvokeResult),
+		settled:  make(map[string]int),
+		turns:    make(map[string]*turn),
 		settings: json.RawMessage(`{}`),
-		state:    make(map[string][]byte),
+		state:    make(map[string]pluginsdk.StateEntry),
 
 		pluginLogs:  make(map[string][]pluginsdk.LogLine),
 		pluginViews: make(map[string]pluginsdk.SettingsView),
 	}
 }
 
-// SDK returns the host as plugins see it.
-func (h *Host) SDK() pluginsdk.Host {
+// SDK returns the host as a plugin without a name sees it, which speaks for every
+// source and has every capability: for the test's own look at the host.
+func (h *Host) SDK() pluginsdk.Host { return h.as(view{h: h, any: true}) }
+
+// As returns the host as the plugin of that manifest sees it: keys, state and
+// metrics are its own, it speaks for its sources only, and has the capability
+// threads.admin when it asks for it. Serve makes the other capabilities hold.
+func (h *Host) As(manifest pluginsdk.Manifest) pluginsdk.Host {
+	return h.as(view{h: h, manifest: manifest})
+}
+
+func (h *Host) as(v view) pluginsdk.Host {
 	return pluginsdk.Host{
-		Threads:    threads{h},
-		Messages:   messages{h},
-		Runs:       runs{h},
-		Deliveries: deliveries{h},
-		Tasks:      tasks{h},
-		Agent:      agent{h},
-		Events:     events{h},
-		Settings:   settings{h},
-		State:      state{h},
-		Crons:      crons{h},
-		Metrics:    metrics{h},
-		Tools:      tools{h},
-		Plugins:    plugins{h},
+		Threads:    threads{v},
+		Messages:   messages{v},
+		Runs:       runs{v},
+		Deliveries: deliveries{v},
+		Tasks:      tasks{v},
+		Agent:      agent{v},
+		Events:     events{v},
+		Settings:   settings{v},
+		State:      state{v},
+		Crons:      crons{v},
+		Metrics:    metrics{v},
+		Tools:      tools{v},
+		Plugins:    plugins{v},
 		Log:        h.Log,
 	}
+}
+
+// view is the host as one plugin sees it.
+type view struct {
+	h        *Host
+	manifest pluginsdk.Manifest
+	any      bool // it is no plugin, but the test
+}
+
+// key is a key among the plugin's own.
+func (v view) key(kind, key string) string { return kind + " " + v.manifest.Name + "/" + key }
+
+// speaksFor reports whether a thread source is the plugin's.
+func (v view) speaksFor(source string) bool {
+	return v.any || slices.Contains(v.manifest.SpeaksFor(), source)
+}
+
+// has reports whether the plugin asks for a capability.
+func (v view) has(capability pluginsdk.Capability) bool {
+	return v.any || asksFor(v.manifest, capability)
+}
+
+func asksFor(manifest pluginsdk.Manifest, capability pluginsdk.Capability) bool {
+	return slices.ContainsFunc(manifest.Capabilities, func(r pluginsdk.CapabilityRequest) bool { return r.Capability == capability })
 }
 
 // Calls returns the calls made so far.
@@ -165,6 +203,15 @@ func page[V any](values []V, limit int) []V {
 	return slices.Clone(values[:min(len(values), limit, 1000)])
 }
 
+// ordered returns a copy of a listing that is kept oldest first.
+func ordered[V any](values []V, newest bool) []V {
+	values = slices.Clone(values)
+	if newest {
+		slices.Reverse(values)
+	}
+	return values
+}
+
 // after drops what stands up to and including the element that is asked for.
 func after[V any](values []V, is func(V) bool) []V {
 	if i := slices.IndexFunc(values, is); i >= 0 {
@@ -175,6 +222,15 @@ func after[V any](values []V, is func(V) bool) []V {
 
 func filter[V any](values []V, keep func(V) bool) []V {
 	return slices.DeleteFunc(slices.Clone(values), func(v V) bool { return !keep(v) })
+}
+
+// find returns the place of what has an id, or CodeNotFound.
+func find[V any](values []V, noun, id string, idOf func(V) string) (int, error) {
+	i := slices.IndexFunc(values, func(v V) bool { return idOf(v) == id })
+	if i < 0 {
+		return i, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no %s %q", noun, id)
+	}
+	return i, nil
 }
 
 func now() time.Time { return time.Now().UTC() }

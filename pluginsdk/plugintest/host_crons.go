@@ -8,48 +8,79 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-type crons struct{ h *Host }
+type crons struct{ view }
 
-func (s crons) Save(ctx context.Context, job pluginsdk.CronJob) (pluginsdk.CronJob, error) {
+func (s crons) Save(ctx context.Context, request *pluginsdk.SaveCronRequest) (*pluginsdk.SaveCronResponse, error) {
 	leave, err := s.h.enter(ctx, "Crons.Save")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if i := slices.IndexFunc(s.h.crons, func(j pluginsdk.CronJob) bool { return j.Spec.Name == request.Spec.Name }); i >= 0 {
+		s.h.crons[i].Spec = request.Spec
+		return &pluginsdk.SaveCronResponse{Job: s.h.crons[i], Existed: true}, nil
+	}
+	job := pluginsdk.CronJob{ID: s.h.nextID("cron"), Spec: request.Spec, Enabled: request.Enabled, CreatedAt: now()}
+	s.h.crons = append(s.h.crons, job)
+	slices.SortFunc(s.h.crons, func(a, b pluginsdk.CronJob) int { return strings.Compare(a.Spec.Name, b.Spec.Name) })
+	return &pluginsdk.SaveCronResponse{Job: job}, nil
+}
+
+func (s crons) SetEnabled(ctx context.Context, request *pluginsdk.SetCronEnabledRequest) (*pluginsdk.SetCronEnabledResponse, error) {
+	job, err := s.change(ctx, "Crons.SetEnabled", request.Name, func(job *pluginsdk.CronJob) { job.Enabled = request.Enabled })
+	return &pluginsdk.SetCronEnabledResponse{Job: job}, err
+}
+
+func (s crons) Report(ctx context.Context, request *pluginsdk.ReportCronRequest) (*pluginsdk.ReportCronResponse, error) {
+	job, err := s.change(ctx, "Crons.Report", request.Name, func(job *pluginsdk.CronJob) {
+		if !request.Status.LastRun.IsZero() {
+			job.Status.LastRun = request.Status.LastRun
+		}
+		if !request.Status.NextRun.IsZero() {
+			job.Status.NextRun = request.Status.NextRun
+		}
+		if request.Status.LastResult != "" {
+			job.Status.LastResult = request.Status.LastResult
+		}
+	})
+	return &pluginsdk.ReportCronResponse{Job: job}, err
+}
+
+func (s crons) change(ctx context.Context, method, name string, do func(*pluginsdk.CronJob)) (pluginsdk.CronJob, error) {
+	leave, err := s.h.enter(ctx, method)
 	if err != nil {
 		return pluginsdk.CronJob{}, err
 	}
 	defer leave()
-	if i := s.find(job.Name); i >= 0 {
-		job.ID, job.CreatedAt = s.h.crons[i].ID, s.h.crons[i].CreatedAt
-		s.h.crons[i] = job
-		return job, nil
+	i, err := find(s.h.crons, "cron job", name, jobName)
+	if err != nil {
+		return pluginsdk.CronJob{}, err
 	}
-	job.ID, job.CreatedAt = s.h.nextID("cron"), now()
-	s.h.crons = append(s.h.crons, job)
-	slices.SortFunc(s.h.crons, func(a, b pluginsdk.CronJob) int { return strings.Compare(a.Name, b.Name) })
-	return job, nil
+	do(&s.h.crons[i])
+	return s.h.crons[i], nil
 }
 
-func (s crons) find(name string) int {
-	return slices.IndexFunc(s.h.crons, func(job pluginsdk.CronJob) bool { return job.Name == name })
-}
+func jobName(job pluginsdk.CronJob) string { return job.Spec.Name }
 
-func (s crons) List(ctx context.Context) ([]pluginsdk.CronJob, error) {
+func (s crons) List(ctx context.Context, _ *pluginsdk.ListCronsRequest) (*pluginsdk.ListCronsResponse, error) {
 	leave, err := s.h.enter(ctx, "Crons.List")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return slices.Clone(s.h.crons), nil
+	return &pluginsdk.ListCronsResponse{Jobs: slices.Clone(s.h.crons)}, nil
 }
 
-func (s crons) Delete(ctx context.Context, name string) error {
+func (s crons) Delete(ctx context.Context, request *pluginsdk.DeleteCronRequest) (*pluginsdk.DeleteCronResponse, error) {
 	leave, err := s.h.enter(ctx, "Crons.Delete")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer leave()
-	i := s.find(name)
-	if i < 0 {
-		return pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no cron job %q", name)
+	i, err := find(s.h.crons, "cron job", request.Name, jobName)
+	if err != nil {
+		return nil, err
 	}
 	s.h.crons = slices.Delete(s.h.crons, i, i+1)
-	return nil
+	return &pluginsdk.DeleteCronResponse{}, nil
 }

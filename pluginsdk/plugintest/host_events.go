@@ -3,6 +3,7 @@ package plugintest
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -10,7 +11,7 @@ import (
 // boot is the boot id of a Host's events.
 const boot = "plugintest"
 
-type events struct{ h *Host }
+type events struct{ view }
 
 // Events returns what was published.
 func (h *Host) Events() []pluginsdk.Event {
@@ -19,24 +20,29 @@ func (h *Host) Events() []pluginsdk.Event {
 	return slices.Clone(h.events)
 }
 
-func (s events) Publish(ctx context.Context, event pluginsdk.Event) error {
+func (s events) Publish(ctx context.Context, request *pluginsdk.PublishEventRequest) (*pluginsdk.PublishEventResponse, error) {
 	leave, err := s.h.enter(ctx, "Events.Publish")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer leave()
+	event := request.Event
+	if own := s.manifest.Name + ":"; !s.any && !strings.HasPrefix(string(event.Type), own) {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "event %q: a plugin publishes only events whose type begins with %s", event.Type, own)
+	}
 	event.Boot, event.Seq, event.Timestamp = boot, uint64(len(s.h.events))+1, now()
 	s.h.events = append(s.h.events, event)
-	return nil
+	return &pluginsdk.PublishEventResponse{}, nil
 }
 
-func (s events) Since(ctx context.Context, position pluginsdk.Position, limit int) (pluginsdk.EventPage, error) {
-	leave, err := s.h.enter(ctx, "Events.Since")
+func (s events) List(ctx context.Context, request *pluginsdk.ListEventsRequest) (*pluginsdk.ListEventsResponse, error) {
+	leave, err := s.h.enter(ctx, "Events.List")
 	if err != nil {
-		return pluginsdk.EventPage{}, err
+		return nil, err
 	}
 	defer leave()
-	answer := pluginsdk.EventPage{Resync: position.Boot != boot && position != (pluginsdk.Position{})}
+	position, limit := request.After, request.Limit
+	answer := &pluginsdk.ListEventsResponse{Resync: position.Boot != boot && position != (pluginsdk.Position{})}
 	if answer.Resync {
 		position = pluginsdk.Position{}
 	}

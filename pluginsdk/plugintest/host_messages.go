@@ -3,11 +3,12 @@ package plugintest
 import (
 	"context"
 	"slices"
+	"strconv"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-type messages struct{ h *Host }
+type messages struct{ view }
 
 // AddMessage puts a message into the host and returns its id; one without an
 // id is given the next.
@@ -29,7 +30,7 @@ func (h *Host) addMessage(message pluginsdk.Message) pluginsdk.Message {
 }
 
 // Messages returns the messages of a thread, oldest first: those that were put
-// in, submitted and appended.
+// in, submitted, appended and applied.
 func (h *Host) Messages(threadID string) []pluginsdk.Message {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -43,70 +44,102 @@ func (h *Host) Submissions() []pluginsdk.Submission {
 	return slices.Clone(h.submissions)
 }
 
-func (s messages) Submit(ctx context.Context, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
+func (s messages) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRequest) (*pluginsdk.SubmitMessageResponse, error) {
 	leave, err := s.h.enter(ctx, "Messages.Submit")
 	if err != nil {
-		return pluginsdk.Accepted{}, err
+		return nil, err
 	}
 	defer leave()
+	submission := request.Submission
+	if submission.Source == "" {
+		submission.Source = s.manifest.SpeaksFor()[0]
+	}
+	if !s.speaksFor(submission.Source) {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "source %q: the plugin %s does not speak for it (Manifest.Sources)", submission.Source, s.manifest.Name)
+	}
 	key := "submission " + submission.Source + "/" + submission.Key
-	accepted, repeated, err := once(s.h, key, submission, func() pluginsdk.Accepted { return s.accept(submission) })
+	accepted, repeated, err := once(s.h, key, submission, func() pluginsdk.Accepted { return s.h.accept(submission) })
 	accepted.Repeated = repeated
-	return accepted, err
+	return &pluginsdk.SubmitMessageResponse{Accepted: accepted}, err
 }
 
-func (s messages) accept(submission pluginsdk.Submission) pluginsdk.Accepted {
+// accept stores a submission with its run, which nothing executes.
+func (h *Host) accept(submission pluginsdk.Submission) pluginsdk.Accepted {
 	run := pluginsdk.Run{
-		ID: s.h.nextID("run"), ThreadID: submission.ThreadID, Kind: pluginsdk.RunMessage,
+		ID: h.nextID("run"), ThreadID: submission.ThreadID, Kind: pluginsdk.RunMessage,
 		State: pluginsdk.RunQueued, CauseRunID: submission.CauseRunID, QueuedAt: now(),
 	}
-	message := s.h.addMessage(pluginsdk.Message{
+	message := h.addMessage(pluginsdk.Message{
 		ThreadID: submission.ThreadID, Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText,
 		Source: submission.Source, Author: submission.Author, Content: submission.Content,
 		Attachments: submission.Attachments, Metadata: submission.Metadata, RunID: run.ID,
 	})
 	run.MessageID = message.ID
-	s.h.runs = append(s.h.runs, run)
-	s.h.submissions = append(s.h.submissions, submission)
+	h.runs = append(h.runs, run)
+	h.submissions = append(h.submissions, submission)
 	return pluginsdk.Accepted{ThreadID: submission.ThreadID, MessageID: message.ID, RunID: run.ID}
 }
 
-func (s messages) Append(ctx context.Context, threadID, key string, rows []pluginsdk.NewMessage) ([]pluginsdk.Message, error) {
+// Append stores the rows, and a Delivery of each that is to be delivered.
+func (s messages) Append(ctx context.Context, request *pluginsdk.AppendMessagesRequest) (*pluginsdk.AppendMessagesResponse, error) {
 	leave, err := s.h.enter(ctx, "Messages.Append")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if key == "" {
-		return s.append(threadID, key, rows), nil
+	do := func() []pluginsdk.Message {
+		call, _ := pluginsdk.CallFrom(ctx)
+		return s.append(request, call.RunID)
 	}
-	stored, _, err := once(s.h, "append "+threadID+"/"+key, rows, func() []pluginsdk.Message {
-		return s.append(threadID, key, rows)
-	})
-	return slices.Clone(stored), err
+	if request.Key == "" {
+		return &pluginsdk.AppendMessagesResponse{Messages: do()}, nil
+	}
+	stored, _, err := once(s.h, s.key("append", request.ThreadID+"/"+request.Key), request, do)
+	return &pluginsdk.AppendMessagesResponse{Messages: slices.Clone(stored)}, err
 }
 
-func (s messages) append(threadID, key string, rows []pluginsdk.NewMessage) []pluginsdk.Message {
-	stored := make([]pluginsdk.Message, 0, len(rows))
-	for _, row := range rows {
-		stored = append(stored, s.h.addMessage(pluginsdk.Message{
-			ThreadID: threadID, Role: row.Role, Kind: row.Kind, Source: row.Source, Author: row.Author,
-			Content: row.Content, Model: row.Model, Metadata: row.Metadata, Attachments: row.Attachments,
-			RunID: row.RunID, Key: key,
-		}))
+func (s messages) append(request *pluginsdk.AppendMessagesRequest, runID string) []pluginsdk.Message {
+	stored := make([]pluginsdk.Message, 0, len(request.Messages))
+	for i, row := range request.Messages {
+		message := s.row(request.ThreadID, row)
+		message.RunID = runID
+		if message.Key = request.Key; request.Key != "" && i > 0 {
+			message.Key += "#" + strconv.Itoa(i)
+		}
+		message = s.h.addMessage(message)
+		if request.Deliver && (row.Kind == pluginsdk.MessageText || row.Kind == pluginsdk.MessageNotification) {
+			s.h.deliver(message)
+		}
+		stored = append(stored, message)
 	}
 	return stored
 }
 
+// row is what becomes of a plugin's row: one that the agent is told of speaks for
+// the plugin alone.
+func (v view) row(threadID string, row pluginsdk.NewMessage) pluginsdk.Message {
+	switch row.Kind { //nolint:exhaustive // the others are records
+	case pluginsdk.MessageText, pluginsdk.MessageNotification, pluginsdk.MessageSummary:
+		row.Role, row.Source, row.Author = pluginsdk.RoleSystem, v.manifest.Name, ""
+	}
+	if row.Source == "" {
+		row.Source = v.manifest.Name
+	}
+	return pluginsdk.Message{
+		ThreadID: threadID, Role: row.Role, Kind: row.Kind, Source: row.Source, Plugin: v.manifest.Name, Author: row.Author,
+		Content: row.Content, Model: row.Model, Metadata: row.Metadata, Attachments: row.Attachments,
+	}
+}
+
 // List knows all of a query but the order of runs that BeforeRunID asks for:
 // it takes the messages before that run's first, all when it has none.
-func (s messages) List(ctx context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error) {
+func (s messages) List(ctx context.Context, request *pluginsdk.ListMessagesRequest) (*pluginsdk.ListMessagesResponse, error) {
 	leave, err := s.h.enter(ctx, "Messages.List")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	rows := s.h.messages
+	query, rows := request.Query, s.h.messages
 	if query.BeforeRunID != "" {
 		if first := slices.IndexFunc(rows, func(m pluginsdk.Message) bool { return m.RunID == query.BeforeRunID }); first >= 0 {
 			rows = rows[:first]
@@ -120,10 +153,10 @@ func (s messages) List(ctx context.Context, query pluginsdk.MessageQuery) ([]plu
 			(len(query.Kinds) == 0 || slices.Contains(query.Kinds, m.Kind))
 	})
 	if !query.Last {
-		return page(found, query.Limit), nil
+		return &pluginsdk.ListMessagesResponse{Messages: page(found, query.Limit)}, nil
 	}
 	slices.Reverse(found)
 	found = page(found, query.Limit)
 	slices.Reverse(found)
-	return found, nil
+	return &pluginsdk.ListMessagesResponse{Messages: found}, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-type tools struct{ h *Host }
+type tools struct{ view }
 
 // AddTool puts a tool, named PLUGIN__TOOL, into the host's list; Host.Tool
 // answers it.
@@ -18,28 +18,29 @@ func (h *Host) AddTool(tool pluginsdk.ToolSpec) {
 	h.tools = append(h.tools, tool)
 }
 
-func (s tools) List(ctx context.Context) ([]pluginsdk.ToolSpec, error) {
+func (s tools) List(ctx context.Context, _ *pluginsdk.ListToolsRequest) (*pluginsdk.ListToolsResponse, error) {
 	leave, err := s.h.enter(ctx, "Tools.List")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return slices.Clone(s.h.tools), nil
+	return &pluginsdk.ListToolsResponse{Tools: slices.Clone(s.h.tools)}, nil
 }
 
-func (s tools) Call(ctx context.Context, name string, input json.RawMessage) (pluginsdk.ToolResult, error) {
+func (s tools) Call(ctx context.Context, request *pluginsdk.InvokeToolRequest) (*pluginsdk.InvokeToolResponse, error) {
 	leave, err := s.h.enter(ctx, "Tools.Call")
 	if err != nil {
-		return pluginsdk.ToolResult{}, err
+		return nil, err
 	}
 	leave() // a tool may call the host
 	if s.h.Tool == nil {
-		return pluginsdk.ToolResult{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no tool %q", name)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no tool %q", request.Name)
 	}
-	return s.h.Tool(name, input)
+	result, err := s.h.Tool(request.Name, request.Input)
+	return &pluginsdk.InvokeToolResponse{Result: result}, err
 }
 
-type plugins struct{ h *Host }
+type plugins struct{ view }
 
 // AddPlugin puts a row into the registry.
 func (h *Host) AddPlugin(info pluginsdk.PluginInfo) {
@@ -48,27 +49,29 @@ func (h *Host) AddPlugin(info pluginsdk.PluginInfo) {
 	h.plugins = append(h.plugins, info)
 }
 
-func (s plugins) List(ctx context.Context) ([]pluginsdk.PluginInfo, error) {
+func pluginName(info pluginsdk.PluginInfo) string { return info.Name }
+
+func (s plugins) List(ctx context.Context, _ *pluginsdk.ListPluginsRequest) (*pluginsdk.ListPluginsResponse, error) {
 	leave, err := s.h.enter(ctx, "Plugins.List")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return slices.Clone(s.h.plugins), nil
+	return &pluginsdk.ListPluginsResponse{Plugins: slices.Clone(s.h.plugins)}, nil
 }
 
-func (s plugins) SetEnabled(ctx context.Context, name string, enabled bool) error {
+func (s plugins) SetEnabled(ctx context.Context, request *pluginsdk.SetPluginEnabledRequest) (*pluginsdk.SetPluginEnabledResponse, error) {
 	leave, err := s.h.enter(ctx, "Plugins.SetEnabled")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer leave()
-	i := slices.IndexFunc(s.h.plugins, func(info pluginsdk.PluginInfo) bool { return info.Name == name })
-	if i < 0 {
-		return pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no plugin %q", name)
+	i, err := find(s.h.plugins, "plugin", request.Name, pluginName)
+	if err != nil {
+		return nil, err
 	}
-	s.h.plugins[i].Enabled = enabled
-	return nil
+	s.h.plugins[i].Enabled = request.Enabled
+	return &pluginsdk.SetPluginEnabledResponse{}, nil
 }
 
 // SetPluginLog sets what Plugins.Logs returns.
@@ -78,17 +81,18 @@ func (h *Host) SetPluginLog(name string, lines []pluginsdk.LogLine) {
 	h.pluginLogs[name] = lines
 }
 
-func (s plugins) Logs(ctx context.Context, name string, limit int) ([]pluginsdk.LogLine, error) {
+func (s plugins) Logs(ctx context.Context, request *pluginsdk.ReadPluginLogRequest) (*pluginsdk.ReadPluginLogResponse, error) {
 	leave, err := s.h.enter(ctx, "Plugins.Logs")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	limit := request.Limit
 	if limit == 0 {
 		limit = 200
 	}
-	lines := s.h.pluginLogs[name]
-	return slices.Clone(lines[max(0, len(lines)-limit):]), nil
+	lines := s.h.pluginLogs[request.Name]
+	return &pluginsdk.ReadPluginLogResponse{Lines: slices.Clone(lines[max(0, len(lines)-limit):])}, nil
 }
 
 // SetPluginView sets what Plugins.Settings returns for another plugin.
@@ -98,38 +102,38 @@ func (h *Host) SetPluginView(name string, view pluginsdk.SettingsView) {
 	h.pluginViews[name] = view
 }
 
-func (s plugins) Settings(ctx context.Context, name string) (pluginsdk.SettingsView, error) {
+func (s plugins) Settings(ctx context.Context, request *pluginsdk.GetPluginSettingsRequest) (*pluginsdk.GetPluginSettingsResponse, error) {
 	leave, err := s.h.enter(ctx, "Plugins.Settings")
 	if err != nil {
-		return pluginsdk.SettingsView{}, err
+		return nil, err
 	}
 	defer leave()
-	view, ok := s.h.pluginViews[name]
+	view, ok := s.h.pluginViews[request.Name]
 	if !ok {
-		return pluginsdk.SettingsView{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no plugin %q", name)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no plugin %q", request.Name)
 	}
-	return view, nil
+	return &pluginsdk.GetPluginSettingsResponse{Settings: view}, nil
 }
 
-// SetSettings puts the properties of the patch into the view's values; it knows
-// no secrets.
-func (s plugins) SetSettings(ctx context.Context, name string, patch json.RawMessage) error {
-	leave, err := s.h.enter(ctx, "Plugins.SetSettings")
+// ChangeSettings puts the properties of the patch into the view's values; it
+// knows no secrets.
+func (s plugins) ChangeSettings(ctx context.Context, request *pluginsdk.ChangePluginSettingsRequest) (*pluginsdk.ChangePluginSettingsResponse, error) {
+	leave, err := s.h.enter(ctx, "Plugins.ChangeSettings")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer leave()
-	view, ok := s.h.pluginViews[name]
+	view, ok := s.h.pluginViews[request.Name]
 	if !ok {
-		return pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no plugin %q", name)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no plugin %q", request.Name)
 	}
 	var values, changes map[string]json.RawMessage
-	if err := json.Unmarshal(patch, &changes); err != nil {
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "patch: want a JSON object: %w", err)
+	if err := json.Unmarshal(request.Patch, &changes); err != nil {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "patch: want a JSON object: %w", err)
 	}
 	if len(view.Values) > 0 {
 		if err := json.Unmarshal(view.Values, &values); err != nil {
-			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "values: %w", err)
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "values: %w", err)
 		}
 	}
 	if values == nil {
@@ -143,8 +147,8 @@ func (s plugins) SetSettings(ctx context.Context, name string, patch json.RawMes
 		}
 	}
 	if view.Values, err = json.Marshal(values); err != nil {
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "values: %w", err)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "values: %w", err)
 	}
-	s.h.pluginViews[name] = view
-	return nil
+	s.h.pluginViews[request.Name] = view
+	return &pluginsdk.ChangePluginSettingsResponse{}, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-type runs struct{ h *Host }
+type runs struct{ view }
 
 // AddRun puts a run into the host.
 func (h *Host) AddRun(run pluginsdk.Run) {
@@ -17,76 +17,134 @@ func (h *Host) AddRun(run pluginsdk.Run) {
 	h.runs = append(h.runs, run)
 }
 
-func (s runs) find(id string) (int, error) {
-	i := slices.IndexFunc(s.h.runs, func(r pluginsdk.Run) bool { return r.ID == id })
-	if i < 0 {
-		return i, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no run %q", id)
+// FinishRun ends a run as the core does: its reply is stored, and the event that
+// the core would broadcast is returned. A run that is not there, or is over, is a
+// mistake of the test and panics.
+func (h *Host) FinishRun(id string, result pluginsdk.InvokeResult) pluginsdk.Event {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i, err := find(h.runs, "run", id, runID)
+	if err != nil || h.runs[i].State.Final() {
+		panic("FinishRun: the run " + id + " is not there, or is over")
 	}
-	return i, nil
+	run := h.runs[i]
+	if result.Failure != nil {
+		h.endRun(id, pluginsdk.RunFailed, result)
+		return h.event(pluginsdk.EventPipelineError, run.ThreadID, pluginsdk.ErrorPayload{
+			ThreadID: run.ThreadID, RunID: id, Error: result.Failure.Message,
+		})
+	}
+	reply := h.addMessage(pluginsdk.Message{
+		ThreadID: run.ThreadID, Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Source: "agent",
+		Content: result.Text, RunID: id, Key: id + ":reply",
+	})
+	h.endRun(id, pluginsdk.RunSucceeded, result)
+	return h.event(pluginsdk.EventPipelineComplete, run.ThreadID, pluginsdk.CompletePayload{
+		ThreadID: run.ThreadID, RunID: id, MessageID: reply.ID,
+	})
 }
 
-func (s runs) Get(ctx context.Context, id string) (pluginsdk.Run, error) {
+// event is one that the core would broadcast.
+func (h *Host) event(kind pluginsdk.EventType, threadID string, payload any) pluginsdk.Event {
+	data, err := json.Marshal(payload)
+	if err != nil {
+		panic(err) // the payloads are structs of texts and numbers
+	}
+	return pluginsdk.Event{Type: kind, ThreadID: threadID, Data: data, Timestamp: now(), Boot: boot, Seq: uint64(h.next())}
+}
+
+func (h *Host) endRun(id string, state pluginsdk.RunState, result pluginsdk.InvokeResult) {
+	i, err := find(h.runs, "run", id, runID)
+	if err != nil {
+		return
+	}
+	run := &h.runs[i]
+	run.State, run.Result, run.FinishedAt = state, &result, now()
+	run.Usage, run.CostUSD = result.Usage, result.CostUSD
+	if result.Failure != nil {
+		run.Error = result.Failure.Message
+	}
+	for n := range h.tasks {
+		if h.tasks[n].ThreadID == run.ThreadID {
+			h.tasks[n].CostUSD += result.CostUSD
+		}
+	}
+}
+
+func runID(r pluginsdk.Run) string { return r.ID }
+
+func (s runs) Get(ctx context.Context, request *pluginsdk.GetRunRequest) (*pluginsdk.GetRunResponse, error) {
 	leave, err := s.h.enter(ctx, "Runs.Get")
 	if err != nil {
-		return pluginsdk.Run{}, err
+		return nil, err
 	}
 	defer leave()
-	i, err := s.find(id)
+	i, err := find(s.h.runs, "run", request.ID, runID)
 	if err != nil {
-		return pluginsdk.Run{}, err
+		return nil, err
 	}
-	return s.h.runs[i], nil
+	return &pluginsdk.GetRunResponse{Run: s.h.runs[i]}, nil
 }
 
-func (s runs) List(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error) {
+func (s runs) List(ctx context.Context, request *pluginsdk.ListRunsRequest) (*pluginsdk.ListRunsResponse, error) {
 	leave, err := s.h.enter(ctx, "Runs.List")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	rest := after(s.h.runs, func(r pluginsdk.Run) bool { return r.ID == query.After })
-	return page(filter(rest, func(r pluginsdk.Run) bool {
+	query := request.Query
+	rest := after(ordered(s.h.runs, query.Newest), func(r pluginsdk.Run) bool { return r.ID == query.After })
+	return &pluginsdk.ListRunsResponse{Runs: page(filter(rest, func(r pluginsdk.Run) bool {
 		return (query.ThreadID == "" || r.ThreadID == query.ThreadID) &&
+			(query.CauseRunID == "" || r.CauseRunID == query.CauseRunID) &&
 			(len(query.States) == 0 || slices.Contains(query.States, r.State))
-	}), query.Limit), nil
+	}), query.Limit)}, nil
 }
 
-func (s runs) Cancel(ctx context.Context, id string) (pluginsdk.Run, error) {
+func (s runs) Cancel(ctx context.Context, request *pluginsdk.CancelRunRequest) (*pluginsdk.CancelRunResponse, error) {
 	leave, err := s.h.enter(ctx, "Runs.Cancel")
 	if err != nil {
-		return pluginsdk.Run{}, err
+		return nil, err
 	}
 	defer leave()
-	i, err := s.find(id)
+	i, err := find(s.h.runs, "run", request.ID, runID)
 	if err != nil {
-		return pluginsdk.Run{}, err
+		return nil, err
 	}
 	if run := &s.h.runs[i]; !run.State.Final() {
-		run.State, run.FinishedAt = pluginsdk.RunCancelled, now()
+		s.cancel(run, request.Author)
 	}
-	return s.h.runs[i], nil
+	return &pluginsdk.CancelRunResponse{Run: s.h.runs[i]}, nil
+}
+
+// cancel ends a run, which says who wanted it.
+func (s runs) cancel(run *pluginsdk.Run, author string) {
+	if author == "" {
+		author = s.manifest.Name
+	}
+	run.State, run.Error, run.FinishedAt = pluginsdk.RunCancelled, "cancelled by "+author, now()
 }
 
 // Retry hands the message of a run in once more, as the daemon does: the new
 // run is queued, and nothing executes it.
-func (s runs) Retry(ctx context.Context, id string) (pluginsdk.Accepted, error) {
+func (s runs) Retry(ctx context.Context, request *pluginsdk.RetryRunRequest) (*pluginsdk.RetryRunResponse, error) {
 	leave, err := s.h.enter(ctx, "Runs.Retry")
 	if err != nil {
-		return pluginsdk.Accepted{}, err
+		return nil, err
 	}
 	defer leave()
-	i, err := s.find(id)
+	i, err := find(s.h.runs, "run", request.ID, runID)
 	if err != nil {
-		return pluginsdk.Accepted{}, err
+		return nil, err
 	}
 	run := s.h.runs[i]
 	if run.State != pluginsdk.RunFailed && run.State != pluginsdk.RunCancelled {
-		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeInvalid,
-			"run %s is %s: only one that failed or was cancelled can be tried again", id, run.State)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid,
+			"run %s is %s: only one that failed or was cancelled can be tried again", request.ID, run.State)
 	}
-	accepted, repeated, err := once(s.h, "retry "+id, nil, func() pluginsdk.Accepted { return s.again(run) })
+	accepted, repeated, err := once(s.h, "retry "+request.ID, nil, func() pluginsdk.Accepted { return s.again(run) })
 	accepted.Repeated = repeated
-	return accepted, err
+	return &pluginsdk.RetryRunResponse{Accepted: accepted}, err
 }
 
 func (s runs) again(run pluginsdk.Run) pluginsdk.Accepted {
@@ -104,29 +162,29 @@ func (s runs) again(run pluginsdk.Run) pluginsdk.Accepted {
 	return pluginsdk.Accepted{ThreadID: run.ThreadID, MessageID: retry.MessageID, RunID: retry.ID}
 }
 
-func (s runs) Stop(ctx context.Context, threadID string, queue pluginsdk.Queue) (pluginsdk.Stopped, error) {
+func (s runs) Stop(ctx context.Context, request *pluginsdk.StopThreadRequest) (*pluginsdk.StopThreadResponse, error) {
 	leave, err := s.h.enter(ctx, "Runs.Stop")
 	if err != nil {
-		return pluginsdk.Stopped{}, err
+		return nil, err
 	}
 	defer leave()
-	if queue != pluginsdk.KeepQueue && queue != pluginsdk.DropQueue {
-		return pluginsdk.Stopped{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "queue: %q is neither keep nor drop", queue)
+	if request.Queue != pluginsdk.KeepQueue && request.Queue != pluginsdk.DropQueue {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "queue: %q is neither keep nor drop", request.Queue)
 	}
 	var stopped pluginsdk.Stopped
 	for i := range s.h.runs {
 		run := &s.h.runs[i]
 		switch {
-		case run.ThreadID != threadID || run.State.Final():
+		case run.ThreadID != request.ThreadID || run.State.Final():
 			continue
 		case run.State != pluginsdk.RunQueued:
 			stopped.RunID = run.ID
-		case queue == pluginsdk.DropQueue:
+		case request.Queue == pluginsdk.DropQueue:
 			stopped.Dropped = append(stopped.Dropped, run.ID)
 		default:
 			continue
 		}
-		run.State, run.FinishedAt = pluginsdk.RunCancelled, now()
+		s.cancel(run, request.Author)
 	}
-	return stopped, nil
+	return &pluginsdk.StopThreadResponse{Stopped: stopped}, nil
 }

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-type tasks struct{ h *Host }
+// tasks makes the transitions that the contract describes, guarded by the
+// status that each leaves. It fires no hooks: a test plays the gate with Judge.
+type tasks struct{ view }
 
 // AddTask puts a task into the host.
 func (h *Host) AddTask(task pluginsdk.Task) {
@@ -17,90 +20,245 @@ func (h *Host) AddTask(task pluginsdk.Task) {
 	h.tasks = append(h.tasks, task)
 }
 
-func (s tasks) find(id string) (int, error) {
-	i := slices.IndexFunc(s.h.tasks, func(t pluginsdk.Task) bool { return t.ID == id })
-	if i < 0 {
-		return i, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no task %q", id)
-	}
-	return i, nil
-}
+func taskID(t pluginsdk.Task) string { return t.ID }
 
-func (s tasks) Create(ctx context.Context, key string, task pluginsdk.NewTask) (pluginsdk.Task, error) {
+func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest) (*pluginsdk.CreateTaskResponse, error) {
 	leave, err := s.h.enter(ctx, "Tasks.Create")
 	if err != nil {
-		return pluginsdk.Task{}, err
+		return nil, err
 	}
 	defer leave()
-	created, _, err := once(s.h, "task "+key, task, func() string { return s.create(key, task) })
-	if err != nil {
-		return pluginsdk.Task{}, err
+	id, existed := "", false
+	if request.Key == "" {
+		id = s.create(request)
+	} else if id, existed, err = once(s.h, s.key("task", request.Key), request.Task, func() string { return s.create(request) }); err != nil {
+		return nil, err
 	}
-	i, err := s.find(created)
+	i, err := find(s.h.tasks, "task", id, taskID)
 	if err != nil {
-		return pluginsdk.Task{}, err
+		return nil, err
 	}
-	return s.h.tasks[i], nil
+	return &pluginsdk.CreateTaskResponse{Task: s.h.tasks[i], Existed: existed}, nil
 }
 
-func (s tasks) create(key string, task pluginsdk.NewTask) string {
+func (s tasks) create(request *pluginsdk.CreateTaskRequest) string {
+	task := request.Task
 	t := pluginsdk.Task{
 		ID: s.h.nextID("task"), ThreadID: s.h.nextID("thread"), ParentThreadID: task.ParentThreadID,
-		ParentTaskID: task.ParentTaskID, Key: key, Status: pluginsdk.TaskPending,
-		OriginalMessage: task.OriginalMessage, Prompt: task.Prompt, Model: task.Model,
+		ParentTaskID: task.ParentTaskID, Plugin: s.manifest.Name, Key: request.Key, Status: pluginsdk.TaskRunning,
+		OriginalMessage: task.OriginalMessage, Prompt: task.Prompt, Model: task.Model, PermissionMode: task.PermissionMode,
+		AllowedTools: task.AllowedTools, Cwd: task.Cwd, Labels: task.Labels, RequestedBy: task.RequestedBy, Wake: task.Wake,
 		MaxIterations:           cmp.Or(task.MaxIterations, 5),
 		MaxValidationIterations: cmp.Or(task.MaxValidationIterations, 3),
 		CostCapUSD:              cmp.Or(task.CostCapUSD, 5),
 		CreatedAt:               now(),
 	}
+	if i, err := find(s.h.tasks, "task", task.ParentTaskID, taskID); err == nil {
+		t.Depth = s.h.tasks[i].Depth + 1
+	}
 	s.h.tasks = append(s.h.tasks, t)
 	s.h.threads = append(s.h.threads, pluginsdk.Thread{
-		ID: t.ThreadID, Source: "task", SourceID: t.ID, Kind: pluginsdk.ThreadTask,
+		ID: t.ThreadID, Source: "task", SourceID: t.ID, Kind: pluginsdk.ThreadTask, Cwd: t.Cwd,
 		ParentThreadID: t.ParentThreadID, Status: pluginsdk.ThreadActive, CreatedAt: t.CreatedAt,
 	})
 	return t.ID
 }
 
-func (s tasks) Get(ctx context.Context, id string) (pluginsdk.Task, error) {
-	leave, err := s.h.enter(ctx, "Tasks.Get")
-	if err != nil {
-		return pluginsdk.Task{}, err
-	}
-	defer leave()
-	i, err := s.find(id)
-	if err != nil {
-		return pluginsdk.Task{}, err
-	}
-	return s.h.tasks[i], nil
+func (s tasks) Get(ctx context.Context, request *pluginsdk.GetTaskRequest) (*pluginsdk.GetTaskResponse, error) {
+	task, err := s.change(ctx, "Tasks.Get", request.ID, func(*pluginsdk.Task) error { return nil })
+	return &pluginsdk.GetTaskResponse{Task: task}, err
 }
 
-func (s tasks) List(ctx context.Context, query pluginsdk.TaskQuery) ([]pluginsdk.Task, error) {
+func (s tasks) List(ctx context.Context, request *pluginsdk.ListTasksRequest) (*pluginsdk.ListTasksResponse, error) {
 	leave, err := s.h.enter(ctx, "Tasks.List")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	rest := after(s.h.tasks, func(t pluginsdk.Task) bool { return t.ID == query.After })
-	return page(filter(rest, func(t pluginsdk.Task) bool {
-		return (query.ParentThreadID == "" || t.ParentThreadID == query.ParentThreadID) &&
+	query := request.Query
+	rest := after(ordered(s.h.tasks, query.Newest), func(t pluginsdk.Task) bool { return t.ID == query.After })
+	return &pluginsdk.ListTasksResponse{Tasks: page(filter(rest, func(t pluginsdk.Task) bool {
+		return (query.Plugin == "" || t.Plugin == query.Plugin) &&
+			(query.ParentThreadID == "" || t.ParentThreadID == query.ParentThreadID) &&
+			(query.ParentTaskID == "" || t.ParentTaskID == query.ParentTaskID) &&
+			(query.ThreadID == "" || t.ThreadID == query.ThreadID) &&
 			(len(query.Statuses) == 0 || slices.Contains(query.Statuses, t.Status))
-	}), query.Limit), nil
+	}), query.Limit)}, nil
 }
 
-func (s tasks) Update(ctx context.Context, id string, patch pluginsdk.TaskPatch) (pluginsdk.Task, error) {
-	leave, err := s.h.enter(ctx, "Tasks.Update")
+// change makes one transition, all or nothing.
+func (s tasks) change(ctx context.Context, method, id string, do func(*pluginsdk.Task) error) (pluginsdk.Task, error) {
+	leave, err := s.h.enter(ctx, method)
 	if err != nil {
 		return pluginsdk.Task{}, err
 	}
 	defer leave()
-	i, err := s.find(id)
+	return s.h.changeTask(id, do)
+}
+
+func (h *Host) changeTask(id string, do func(*pluginsdk.Task) error) (pluginsdk.Task, error) {
+	i, err := find(h.tasks, "task", id, taskID)
 	if err != nil {
 		return pluginsdk.Task{}, err
 	}
-	t := &s.h.tasks[i]
-	set(&t.Status, patch.Status)
-	set(&t.CurrentIteration, patch.CurrentIteration)
-	set(&t.ValidationIterations, patch.ValidationIterations)
-	set(&t.Result, patch.Result)
-	set(&t.Feedback, patch.Feedback)
-	return *t, nil
+	task := h.tasks[i]
+	if err := do(&task); err != nil {
+		return pluginsdk.Task{}, err
+	}
+	h.tasks[i] = task
+	return task, nil
+}
+
+// from refuses a transition that leaves another status.
+func from(task *pluginsdk.Task, what string, statuses ...pluginsdk.TaskStatus) error {
+	if !slices.Contains(statuses, task.Status) {
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "task %s is %s and cannot be %s", task.ID, task.Status, what)
+	}
+	return nil
+}
+
+func isOver(status pluginsdk.TaskStatus) bool {
+	return status == pluginsdk.TaskCompleted || status == pluginsdk.TaskFailed || status == pluginsdk.TaskCancelled
+}
+
+func (s tasks) Iterate(ctx context.Context, request *pluginsdk.IterateTaskRequest) (*pluginsdk.IterateTaskResponse, error) {
+	answer := &pluginsdk.IterateTaskResponse{}
+	task, err := s.change(ctx, "Tasks.Iterate", request.ID, func(task *pluginsdk.Task) (err error) {
+		answer.Accepted, err = s.iterate(task, request)
+		return err
+	})
+	answer.Task = task
+	return answer, err
+}
+
+func (s tasks) iterate(task *pluginsdk.Task, request *pluginsdk.IterateTaskRequest) (accepted pluginsdk.Accepted, err error) {
+	key := "iteration " + task.ID + "/" + strconv.Itoa(request.Iteration)
+	if before, known := s.h.made[key]; known {
+		accepted = before.result.(pluginsdk.Accepted)
+		accepted.Repeated = true
+		return accepted, nil
+	}
+	if err := from(task, "iterated", pluginsdk.TaskRunning); err != nil {
+		return accepted, err
+	}
+	switch {
+	case request.Iteration != task.CurrentIteration+1:
+		return accepted, pluginsdk.Errorf(pluginsdk.CodeInvalid, "iteration %d: task %s is at its iteration %d", request.Iteration, task.ID, task.CurrentIteration)
+	case request.Iteration > task.MaxIterations:
+		return accepted, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has had its %d iterations", task.ID, task.MaxIterations)
+	case task.CostUSD >= task.CostCapUSD:
+		return accepted, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has cost %.2f USD of %.2f", task.ID, task.CostUSD, task.CostCapUSD)
+	}
+	accepted = s.h.accept(pluginsdk.Submission{ThreadID: task.ThreadID, Source: "task", Key: key, Content: request.Content})
+	s.h.made[key] = made{result: accepted}
+	task.CurrentIteration, task.RunID = request.Iteration, accepted.RunID
+	return accepted, nil
+}
+
+// settle is how Evaluate and Suspend leave an iteration behind: once.
+func (s tasks) settle(task *pluginsdk.Task, what string, iteration int, do func()) error {
+	if iteration > 0 && iteration <= s.h.settled[task.ID] {
+		return nil
+	}
+	if err := from(task, what, pluginsdk.TaskRunning); err != nil {
+		return err
+	}
+	if iteration != task.CurrentIteration {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "iteration %d: task %s is at its iteration %d", iteration, task.ID, task.CurrentIteration)
+	}
+	s.h.settled[task.ID] = iteration
+	do()
+	return nil
+}
+
+func (s tasks) Evaluate(ctx context.Context, request *pluginsdk.EvaluateTaskRequest) (*pluginsdk.EvaluateTaskResponse, error) {
+	task, err := s.change(ctx, "Tasks.Evaluate", request.ID, func(task *pluginsdk.Task) error {
+		return s.settle(task, "evaluated", request.Iteration, func() {
+			task.Status, task.Result, task.Feedback = pluginsdk.TaskEvaluating, request.Result, ""
+		})
+	})
+	return &pluginsdk.EvaluateTaskResponse{Task: task}, err
+}
+
+func (s tasks) Suspend(ctx context.Context, request *pluginsdk.SuspendTaskRequest) (*pluginsdk.SuspendTaskResponse, error) {
+	task, err := s.change(ctx, "Tasks.Suspend", request.ID, func(task *pluginsdk.Task) error {
+		return s.settle(task, "suspended", request.Iteration, func() {
+			task.Status, task.Error, task.Feedback = pluginsdk.TaskWaiting, request.Reason, ""
+			if request.Mark != "" && !slices.Contains(task.Marks, request.Mark) {
+				task.Marks = append(slices.Clone(task.Marks), request.Mark)
+			}
+		})
+	})
+	return &pluginsdk.SuspendTaskResponse{Task: task}, err
+}
+
+func (s tasks) Decide(ctx context.Context, request *pluginsdk.DecideTaskRequest) (*pluginsdk.DecideTaskResponse, error) {
+	task, err := s.change(ctx, "Tasks.Decide", request.ID, func(task *pluginsdk.Task) error {
+		if err := from(task, "decided on", pluginsdk.TaskWaiting); err != nil {
+			return err
+		}
+		decide(task, request.Verdict, request.Feedback)
+		return nil
+	})
+	return &pluginsdk.DecideTaskResponse{Task: task}, err
+}
+
+// decide is what a verdict does to a task.
+func decide(task *pluginsdk.Task, verdict pluginsdk.Verdict, feedback string) {
+	task.Error = ""
+	if verdict == pluginsdk.VerdictAccept {
+		task.Status, task.CompletedAt = pluginsdk.TaskCompleted, now()
+		return
+	}
+	task.Status, task.Feedback = pluginsdk.TaskRunning, feedback
+}
+
+// Judge answers for the gate that a task that is evaluated must pass, and returns
+// the task. An answer without a verdict leaves it as it is: the core would ask
+// again. One that is rejected as often as it may be has failed. A task that is not
+// evaluated is a mistake of the test and panics.
+func (h *Host) Judge(id string, answer pluginsdk.OnTaskCompleteResponse) pluginsdk.Task {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	task, err := h.changeTask(id, func(task *pluginsdk.Task) error {
+		if err := from(task, "judged", pluginsdk.TaskEvaluating); err != nil || answer.Verdict == "" {
+			return err
+		}
+		decide(task, answer.Verdict, answer.Feedback)
+		if answer.Verdict == pluginsdk.VerdictReject {
+			if task.ValidationIterations++; task.ValidationIterations >= task.MaxValidationIterations {
+				task.Status, task.Error, task.CompletedAt = pluginsdk.TaskFailed, "rejected: "+answer.Feedback, now()
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		panic("Judge: " + err.Error())
+	}
+	return task
+}
+
+func (s tasks) Fail(ctx context.Context, request *pluginsdk.FailTaskRequest) (*pluginsdk.FailTaskResponse, error) {
+	task, err := s.change(ctx, "Tasks.Fail", request.ID, func(task *pluginsdk.Task) error {
+		if task.Status == pluginsdk.TaskFailed {
+			return nil
+		}
+		if err := from(task, "given up", pluginsdk.TaskPending, pluginsdk.TaskRunning, pluginsdk.TaskEvaluating, pluginsdk.TaskWaiting); err != nil {
+			return err
+		}
+		task.Status, task.Error, task.CompletedAt = pluginsdk.TaskFailed, request.Reason, now()
+		return nil
+	})
+	return &pluginsdk.FailTaskResponse{Task: task}, err
+}
+
+// Cancel leaves a task that is over as it is.
+func (s tasks) Cancel(ctx context.Context, request *pluginsdk.CancelTaskRequest) (*pluginsdk.CancelTaskResponse, error) {
+	task, err := s.change(ctx, "Tasks.Cancel", request.ID, func(task *pluginsdk.Task) error {
+		if !isOver(task.Status) {
+			task.Status, task.Error, task.CompletedAt = pluginsdk.TaskCancelled, request.Reason, now()
+		}
+		return nil
+	})
+	return &pluginsdk.CancelTaskResponse{Task: task}, err
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
@@ -22,93 +25,234 @@ func overTheWire(t *testing.T) (*plugintest.Host, pluginsdk.Host) {
 	return host, author.host
 }
 
-// must fails the test when a host call did.
-func must[V any](t *testing.T) func(V, error) V {
-	t.Helper()
-	return func(value V, err error) V {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return value
+// must is the answer of a host call that has to work.
+func must[V any](value V, err error) V {
+	if err != nil {
+		panic(err)
 	}
+	return value
 }
 
 func TestThreads(t *testing.T) {
-	_, sdk := overTheWire(t)
-	ctx, one, many := t.Context(), must[pluginsdk.Thread](t), must[[]pluginsdk.Thread](t)
-	made := one(sdk.Threads.Create(ctx, pluginsdk.NewThread{Source: "web", SourceID: "1", Name: "first"}))
-	again := one(sdk.Threads.Create(ctx, pluginsdk.NewThread{Source: "web", SourceID: "1", Name: "second"}))
-	if made.Kind != pluginsdk.ThreadGeneral || again.ID != made.ID || again.Name != "first" {
+	host, sdk := overTheWire(t)
+	ctx := t.Context()
+	create := func(id, name string) *pluginsdk.CreateThreadResponse {
+		return must(sdk.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{Source: "web", SourceID: id, Name: name}}))
+	}
+	made, again := create("1", "first"), create("1", "second")
+	if made.Thread.Kind != pluginsdk.ThreadGeneral || made.Existed || !again.Existed || again.Thread.ID != made.Thread.ID || again.Thread.Name != "first" {
 		t.Errorf("made %+v, again %+v", made, again)
 	}
-	name, read := "", int64(7)
-	patched := one(sdk.Threads.Update(ctx, made.ID, pluginsdk.ThreadPatch{Name: &name, LastReadMessageID: &read}))
-	if patched.Name != "" || patched.LastReadMessageID != 7 || patched.Source != "web" {
+	id, name, read := made.Thread.ID, "", int64(7)
+	report := pluginsdk.Target{ThreadID: "elsewhere"}
+	patched := must(sdk.Threads.Update(ctx, &pluginsdk.UpdateThreadRequest{ID: id, Patch: pluginsdk.ThreadPatch{Name: &name, LastReadMessageID: &read, ReportTo: &report}})).Thread
+	if patched.Name != "" || patched.LastReadMessageID != 7 || patched.Source != "web" || patched.ReportTo != report {
 		t.Errorf("patched %+v: a patch to the empty string must arrive, and leave the rest", patched)
 	}
-	if got := one(sdk.Threads.Get(ctx, made.ID)); !reflect.DeepEqual(got, patched) {
+	if got := must(sdk.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: id})).Thread; !reflect.DeepEqual(got, patched) {
 		t.Errorf("got %+v", got)
 	}
-	if got := many(sdk.Threads.List(ctx, pluginsdk.ThreadQuery{Source: "discord"})); len(got) != 0 {
-		t.Errorf("listed %+v", got)
+	list := func(query pluginsdk.ThreadQuery) (names []string) {
+		for _, thread := range must(sdk.Threads.List(ctx, &pluginsdk.ListThreadsRequest{Query: query})).Threads {
+			names = append(names, fmt.Sprintf("%s:%d", thread.SourceID, thread.Unread))
+		}
+		return names
 	}
-	if got := many(sdk.Threads.List(ctx, pluginsdk.ThreadQuery{Source: "web"})); len(got) != 1 {
-		t.Errorf("listed %+v", got)
+	create("2", "")
+	for _, role := range []pluginsdk.Role{pluginsdk.RoleUser, pluginsdk.RoleAssistant} {
+		host.AddMessage(pluginsdk.Message{ID: 8, ThreadID: id, Role: role, Kind: pluginsdk.MessageText})
 	}
-	if _, err := sdk.Threads.Get(ctx, "none"); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+	for _, row := range []struct {
+		query pluginsdk.ThreadQuery
+		want  string
+	}{
+		{pluginsdk.ThreadQuery{Source: "discord"}, "[]"},
+		{pluginsdk.ThreadQuery{Source: "web", Unread: true}, "[1:1 2:0]"},
+		{pluginsdk.ThreadQuery{Order: pluginsdk.ActivityFirst}, "[2:0 1:0]"},
+		{pluginsdk.ThreadQuery{Order: pluginsdk.NewestFirst, Limit: 1}, "[2:0]"},
+	} {
+		if got := fmt.Sprint(list(row.query)); got != row.want {
+			t.Errorf("%+v: listed %s, want %s", row.query, got, row.want)
+		}
+	}
+	if _, err := sdk.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: "none"}); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// manifest is of a plugin that may do what the capabilities say.
+func manifest(name string, capabilities ...pluginsdk.Capability) pluginsdk.Manifest {
+	m := pluginsdk.Manifest{Name: name, Version: "1"}
+	for _, capability := range capabilities {
+		m.Capabilities = append(m.Capabilities, pluginsdk.CapabilityRequest{Capability: capability, Reason: "r"})
+	}
+	return m
+}
+
+// A test must not pass what the daemon then refuses.
+func TestAPluginIsHeldToItsSourcesAndToWhatItAsksFor(t *testing.T) {
+	host, ctx := plugintest.NewHost(), t.Context()
+	host.AddThread(pluginsdk.Thread{ID: "own", Source: "chat"})
+	host.AddThread(pluginsdk.Thread{ID: "other", Source: "web"})
+	plain, admin := host.As(manifest("chat")), host.As(manifest("chat", pluginsdk.CapThreadsAdmin))
+	cwd, name := "/srv", "n"
+	for what, call := range map[string]func(pluginsdk.Host) error{
+		"a thread of another's": func(sdk pluginsdk.Host) error {
+			_, err := sdk.Threads.Update(ctx, &pluginsdk.UpdateThreadRequest{ID: "other", Patch: pluginsdk.ThreadPatch{Name: &name}})
+			return err
+		},
+		"what it may do": func(sdk pluginsdk.Host) error {
+			_, err := sdk.Threads.Update(ctx, &pluginsdk.UpdateThreadRequest{ID: "own", Patch: pluginsdk.ThreadPatch{Cwd: &cwd}})
+			return err
+		},
+		"a new one that reports elsewhere": func(sdk pluginsdk.Host) error {
+			thread := pluginsdk.NewThread{Source: "chat", SourceID: "c", ReportTo: pluginsdk.Target{Plugin: "web"}}
+			_, err := sdk.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: thread})
+			return err
+		},
+	} {
+		if err := call(plain); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || !strings.Contains(err.Error(), "threads.admin") {
+			t.Errorf("%s: %v", what, err)
+		}
+		if err := call(admin); err != nil {
+			t.Errorf("%s, with threads.admin: %v", what, err)
+		}
+	}
+	must(plain.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{Key: "k"}}))
+	if got := host.Submissions()[0].Source; got != "chat" {
+		t.Errorf("submitted under %q", got)
+	}
+	for what, call := range map[string]func() error{
+		"another's source": func() error {
+			_, err := plain.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{Source: "web", Key: "k"}})
+			return err
+		},
+		"another's event": func() error {
+			_, err := plain.Events.Publish(ctx, &pluginsdk.PublishEventRequest{Event: pluginsdk.Event{Type: "web:x"}})
+			return err
+		},
+	} {
+		if err := call(); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// asks is a plugin that asks the host for what its manifest does not ask for.
+type asks struct {
+	nothing
+	host pluginsdk.Host
+}
+
+func (a *asks) Start(_ context.Context, host pluginsdk.Host) error {
+	a.host = host
+	return nil
+}
+
+func TestServeGrantsWhatTheManifestAsksFor(t *testing.T) {
+	a := new(asks)
+	plugintest.NewHost().Serve(t, a)
+	_, err := a.host.State.Put(t.Context(), &pluginsdk.PutStateRequest{Key: "k"})
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || !strings.Contains(err.Error(), "state") {
 		t.Errorf("error is %v", err)
 	}
 }
 
 func TestMessages(t *testing.T) {
 	host, sdk := overTheWire(t)
-	ctx, many := t.Context(), must[[]pluginsdk.Message](t)
-	rows := []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Content: "a"}, {Role: pluginsdk.RoleAssistant, Content: "b"}}
-	first := many(sdk.Messages.Append(ctx, "thread-1", "RUN:start", rows))
-	again := many(sdk.Messages.Append(ctx, "thread-1", "RUN:start", rows))
-	if len(first) != 2 || !reflect.DeepEqual(first, again) || len(host.Messages("thread-1")) != 2 {
+	ctx := t.Context()
+	request := &pluginsdk.AppendMessagesRequest{ThreadID: "thread-1", Key: "start", Messages: []pluginsdk.NewMessage{
+		{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: "a"}, {Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageThinking, Content: "b"},
+	}}
+	first, again := must(sdk.Messages.Append(ctx, request)), must(sdk.Messages.Append(ctx, request))
+	if len(first.Messages) != 2 || !reflect.DeepEqual(first, again) || len(host.Messages("thread-1")) != 2 {
 		t.Errorf("appended %+v, again %+v", first, again)
 	}
-	if _, err := sdk.Messages.Append(ctx, "thread-1", "RUN:start", rows[:1]); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict {
+	other := *request
+	other.Messages = request.Messages[:1]
+	if _, err := sdk.Messages.Append(ctx, &other); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict {
 		t.Errorf("other content with the same key: %v", err)
 	}
-	last := many(sdk.Messages.List(ctx, pluginsdk.MessageQuery{ThreadID: "thread-1", Last: true, Limit: 1}))
-	if len(last) != 1 || last[0].Content != "b" {
+	query := pluginsdk.MessageQuery{ThreadID: "thread-1", Last: true, Limit: 1}
+	if last := must(sdk.Messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: query})).Messages; len(last) != 1 || last[0].Content != "b" {
 		t.Errorf("listed %+v", last)
 	}
-	submission := pluginsdk.Submission{ThreadID: "thread-1", Source: "web", Key: "k", Content: "hello"}
-	accept := must[pluginsdk.Accepted](t)
-	accepted, repeated := accept(sdk.Messages.Submit(ctx, submission)), accept(sdk.Messages.Submit(ctx, submission))
+	submit := &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{ThreadID: "thread-1", Source: "web", Key: "k", Content: "hello"}}
+	accepted, repeated := must(sdk.Messages.Submit(ctx, submit)).Accepted, must(sdk.Messages.Submit(ctx, submit)).Accepted
 	if accepted.Repeated || !repeated.Repeated || accepted.RunID != repeated.RunID || len(host.Submissions()) != 1 {
 		t.Errorf("accepted %+v, repeated %+v", accepted, repeated)
 	}
 }
 
+// What is delivered goes to where the thread's people are, and in the plugin's
+// own name.
+func TestAppendedRowsAreDelivered(t *testing.T) {
+	host := plugintest.NewHost()
+	host.AddThread(pluginsdk.Thread{ID: "people", Source: "chat", SourceID: "c1"})
+	host.AddThread(pluginsdk.Thread{ID: "task", Source: "task", ReportTo: pluginsdk.Target{ThreadID: "people"}})
+	host.AddThread(pluginsdk.Thread{ID: "job", Source: "cron", ReportTo: pluginsdk.Target{Plugin: "mail", Place: "ann"}})
+	sdk := host.As(manifest("news"))
+	for _, thread := range []string{"people", "task", "job"} {
+		for range 2 {
+			must(sdk.Messages.Append(t.Context(), &pluginsdk.AppendMessagesRequest{ThreadID: thread, Key: "k", Deliver: true, Messages: []pluginsdk.NewMessage{
+				{Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageNotification, Source: "boss", Author: "boss", Content: "look"},
+				{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: "not for people"},
+			}}))
+		}
+	}
+	var got []string
+	for _, delivery := range host.Deliveries() {
+		got = append(got, delivery.Plugin+":"+delivery.Target)
+	}
+	if want := []string{"chat:c1", "chat:c1", "mail:ann"}; !slices.Equal(got, want) {
+		t.Errorf("delivered to %q, want %q", got, want)
+	}
+	if row := host.Messages("task")[0]; row.Role != pluginsdk.RoleSystem || row.Source != "news" || row.Author != "" || row.Plugin != "news" {
+		t.Errorf("the row is %+v: it speaks for somebody else", row)
+	}
+}
+
 func TestRuns(t *testing.T) {
 	host, sdk := overTheWire(t)
-	ctx, one := t.Context(), must[pluginsdk.Run](t)
+	ctx := t.Context()
 	host.AddRun(pluginsdk.Run{ID: "run-1", State: pluginsdk.RunRunning, Result: &pluginsdk.InvokeResult{Text: "hi"}})
-	host.AddRun(pluginsdk.Run{ID: "run-2", State: pluginsdk.RunQueued})
-	if got := one(sdk.Runs.Get(ctx, "run-1")); got.Result == nil || got.Result.Text != "hi" {
+	host.AddRun(pluginsdk.Run{ID: "run-2", State: pluginsdk.RunQueued, CauseRunID: "run-1"})
+	host.AddRun(pluginsdk.Run{ID: "run-3", State: pluginsdk.RunQueued})
+	if got := must(sdk.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: "run-1"})).Run; got.Result == nil || got.Result.Text != "hi" {
 		t.Errorf("got %+v", got)
 	}
-	if got := one(sdk.Runs.Cancel(ctx, "run-1")); got.State != pluginsdk.RunCancelled {
+	if got := must(sdk.Runs.Cancel(ctx, &pluginsdk.CancelRunRequest{ID: "run-1", Author: "Ann"})).Run; got.State != pluginsdk.RunCancelled || got.Error != "cancelled by Ann" {
 		t.Errorf("cancelled %+v", got)
 	}
-	got := must[[]pluginsdk.Run](t)(sdk.Runs.List(ctx, pluginsdk.RunQuery{States: []pluginsdk.RunState{pluginsdk.RunQueued}}))
-	if len(got) != 1 || got[0].ID != "run-2" || got[0].Result != nil {
-		t.Errorf("listed %+v", got)
+	for _, row := range []struct {
+		query pluginsdk.RunQuery
+		want  string
+	}{
+		{pluginsdk.RunQuery{States: []pluginsdk.RunState{pluginsdk.RunQueued}}, "run-2 run-3"},
+		{pluginsdk.RunQuery{Newest: true, Limit: 2}, "run-3 run-2"},
+		{pluginsdk.RunQuery{Newest: true, After: "run-2"}, "run-1"},
+		{pluginsdk.RunQuery{CauseRunID: "run-1"}, "run-2"},
+	} {
+		var ids []string
+		for _, run := range must(sdk.Runs.List(ctx, &pluginsdk.ListRunsRequest{Query: row.query})).Runs {
+			ids = append(ids, run.ID)
+		}
+		if got := strings.Join(ids, " "); got != row.want {
+			t.Errorf("%+v: listed %s, want %s", row.query, got, row.want)
+		}
 	}
 }
 
 func TestRunsThatFailedAreRetriedOnce(t *testing.T) {
 	host, sdk := overTheWire(t)
-	ctx, one := t.Context(), must[pluginsdk.Accepted](t)
+	ctx := t.Context()
 	message := host.AddMessage(pluginsdk.Message{ThreadID: "thread-1", RunID: "run-0", Content: "do it"})
 	host.AddRun(pluginsdk.Run{ID: "run-0", ThreadID: "thread-1", MessageID: message, State: pluginsdk.RunFailed})
 	host.AddRun(pluginsdk.Run{ID: "busy", State: pluginsdk.RunRunning})
-	first, again := one(sdk.Runs.Retry(ctx, "run-0")), one(sdk.Runs.Retry(ctx, "run-0"))
+	retry := func() pluginsdk.Accepted {
+		return must(sdk.Runs.Retry(ctx, &pluginsdk.RetryRunRequest{ID: "run-0"})).Accepted
+	}
+	first, again := retry(), retry()
 	if first.RunID == "run-0" || first.Repeated || !again.Repeated || again.RunID != first.RunID {
 		t.Errorf("retried as %+v, then %+v", first, again)
 	}
@@ -116,7 +260,7 @@ func TestRunsThatFailedAreRetriedOnce(t *testing.T) {
 		t.Errorf("rows %+v", rows)
 	}
 	for id, code := range map[string]pluginsdk.Code{"busy": pluginsdk.CodeInvalid, "none": pluginsdk.CodeNotFound} {
-		if _, err := sdk.Runs.Retry(ctx, id); pluginsdk.CodeOf(err) != code {
+		if _, err := sdk.Runs.Retry(ctx, &pluginsdk.RetryRunRequest{ID: id}); pluginsdk.CodeOf(err) != code {
 			t.Errorf("retry of %s: %v", id, err)
 		}
 	}
@@ -124,95 +268,97 @@ func TestRunsThatFailedAreRetriedOnce(t *testing.T) {
 
 func TestThreadsAreStopped(t *testing.T) {
 	host, sdk := overTheWire(t)
-	ctx, one := t.Context(), must[pluginsdk.Stopped](t)
+	ctx := t.Context()
 	host.AddRun(pluginsdk.Run{ID: "run-1", ThreadID: "T", State: pluginsdk.RunRunning})
 	host.AddRun(pluginsdk.Run{ID: "run-2", ThreadID: "T", State: pluginsdk.RunQueued})
 	host.AddRun(pluginsdk.Run{ID: "run-3", ThreadID: "other", State: pluginsdk.RunRunning})
-	if got := one(sdk.Runs.Stop(ctx, "T", pluginsdk.KeepQueue)); got.RunID != "run-1" || got.Dropped != nil {
+	stop := func(queue pluginsdk.Queue) (*pluginsdk.StopThreadResponse, error) {
+		return sdk.Runs.Stop(ctx, &pluginsdk.StopThreadRequest{ThreadID: "T", Queue: queue, Author: "Ann"})
+	}
+	if got := must(stop(pluginsdk.KeepQueue)).Stopped; got.RunID != "run-1" || got.Dropped != nil {
 		t.Errorf("stopped %+v", got)
 	}
-	if got := one(sdk.Runs.Stop(ctx, "T", pluginsdk.DropQueue)); got.RunID != "" || !reflect.DeepEqual(got.Dropped, []string{"run-2"}) {
+	if got := must(stop(pluginsdk.DropQueue)).Stopped; got.RunID != "" || !reflect.DeepEqual(got.Dropped, []string{"run-2"}) {
 		t.Errorf("stopped %+v", got)
 	}
-	if _, err := sdk.Runs.Stop(ctx, "T", "maybe"); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+	if _, err := stop("maybe"); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
 		t.Errorf("error is %v", err)
 	}
 }
 
 func TestDeliveries(t *testing.T) {
 	host, sdk := overTheWire(t)
-	ctx, one := t.Context(), must[pluginsdk.Delivery](t)
+	ctx := t.Context()
 	host.AddDelivery(pluginsdk.Delivery{ID: "D1", Plugin: "discord", Target: "c1", State: pluginsdk.DeliveryDead, LastError: "gone"})
 	host.AddDelivery(pluginsdk.Delivery{ID: "D2", Plugin: "discord", Target: "c2", State: pluginsdk.DeliveryDelivered})
 	query := pluginsdk.DeliveryQuery{State: pluginsdk.DeliveryDead, Plugin: "discord", Target: "c1", Limit: 5}
-	got := must[[]pluginsdk.Delivery](t)(sdk.Deliveries.List(ctx, query))
-	if len(got) != 1 || got[0].LastError != "gone" {
+	if got := must(sdk.Deliveries.List(ctx, &pluginsdk.ListDeliveriesRequest{Query: query})).Deliveries; len(got) != 1 || got[0].LastError != "gone" {
 		t.Errorf("listed %+v", got)
 	}
-	if got := one(sdk.Deliveries.Retry(ctx, "D1")); got.State != pluginsdk.DeliveryPending {
+	query = pluginsdk.DeliveryQuery{Newest: true, Limit: 1}
+	if got := must(sdk.Deliveries.List(ctx, &pluginsdk.ListDeliveriesRequest{Query: query})).Deliveries; len(got) != 1 || got[0].ID != "D2" {
+		t.Errorf("the newest is %+v", got)
+	}
+	if got := must(sdk.Deliveries.Retry(ctx, &pluginsdk.RetryDeliveryRequest{ID: "D1"})).Delivery; got.State != pluginsdk.DeliveryPending {
 		t.Errorf("retried %+v", got)
 	}
 	for id, code := range map[string]pluginsdk.Code{"D2": pluginsdk.CodeInvalid, "none": pluginsdk.CodeNotFound} {
-		if _, err := sdk.Deliveries.Retry(ctx, id); pluginsdk.CodeOf(err) != code {
+		if _, err := sdk.Deliveries.Retry(ctx, &pluginsdk.RetryDeliveryRequest{ID: id}); pluginsdk.CodeOf(err) != code {
 			t.Errorf("retry of %s: %v", id, err)
 		}
 	}
 }
 
-func TestTasks(t *testing.T) {
-	_, sdk := overTheWire(t)
-	ctx, one := t.Context(), must[pluginsdk.Task](t)
-	made := one(sdk.Tasks.Create(ctx, "key", pluginsdk.NewTask{Prompt: "work"}))
-	again := one(sdk.Tasks.Create(ctx, "key", pluginsdk.NewTask{Prompt: "work"}))
-	if made.MaxIterations != 5 || again.ID != made.ID {
-		t.Errorf("made %+v, again %+v", made, again)
-	}
-	status, iteration := pluginsdk.TaskRunning, 0
-	if got := one(sdk.Tasks.Update(ctx, made.ID, pluginsdk.TaskPatch{Status: &status, CurrentIteration: &iteration})); got.Status != status {
-		t.Errorf("updated %+v", got)
-	}
-	if got := one(sdk.Tasks.Get(ctx, made.ID)); got.Status != status || got.Prompt != "work" {
-		t.Errorf("got %+v", got)
-	}
-	got := must[[]pluginsdk.Task](t)(sdk.Tasks.List(ctx, pluginsdk.TaskQuery{Statuses: []pluginsdk.TaskStatus{status}}))
-	if len(got) != 1 {
-		t.Errorf("listed %+v", got)
-	}
-}
-
 func TestAgent(t *testing.T) {
 	host, sdk := overTheWire(t)
-	host.Agent = func(r pluginsdk.AgentRequest) pluginsdk.InvokeResult {
+	begun := make(chan struct{})
+	host.Agent = func(ctx context.Context, r pluginsdk.StartTurnRequest) pluginsdk.InvokeResult {
+		if r.Prompt == "for ever" {
+			close(begun)
+			<-ctx.Done()
+		}
 		return pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureAPI, Message: r.Prompt, APIStatus: 529}}
 	}
-	ctx, id := t.Context(), must[string](t)
-	first := id(sdk.Agent.Start(ctx, "key", pluginsdk.AgentRequest{Prompt: "think"}))
-	if again := id(sdk.Agent.Start(ctx, "key", pluginsdk.AgentRequest{Prompt: "think"})); again != first {
-		t.Errorf("started %s and %s for one key", first, again)
+	ctx, request := t.Context(), &pluginsdk.StartTurnRequest{Key: "key", Prompt: "think"}
+	first, again := must(sdk.Agent.Start(ctx, request)), must(sdk.Agent.Start(ctx, request))
+	if first.Existed || !again.Existed || again.RunID != first.RunID || len(host.Turns()) != 1 {
+		t.Errorf("started %+v, then %+v for one key", first, again)
 	}
-	got := must[pluginsdk.InvokeResult](t)(sdk.Agent.Wait(ctx, first))
-	if got.Failure == nil || got.Failure.Message != "think" || got.Failure.APIStatus != 529 {
+	got := must(sdk.Agent.Wait(ctx, &pluginsdk.WaitTurnRequest{RunID: first.RunID}))
+	if got.State != pluginsdk.RunFailed || got.Error != "think" || got.Result == nil || got.Result.Failure.APIStatus != 529 {
 		t.Errorf("result %+v", got)
 	}
-	if err := sdk.Agent.Cancel(ctx, first); err != nil {
-		t.Error(err)
+	endless := must(sdk.Agent.Start(ctx, &pluginsdk.StartTurnRequest{Prompt: "for ever"})).RunID
+	<-begun
+	soon, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := sdk.Agent.Wait(soon, &pluginsdk.WaitTurnRequest{RunID: endless}); pluginsdk.CodeOf(err) != pluginsdk.CodeCancelled {
+		t.Errorf("a wait that was given up: %v", err)
+	}
+	must(sdk.Agent.Cancel(ctx, &pluginsdk.CancelTurnRequest{RunID: endless}))
+	if got := must(sdk.Agent.Wait(ctx, &pluginsdk.WaitTurnRequest{RunID: endless})); got.State != pluginsdk.RunCancelled {
+		t.Errorf("cancelled %+v", got)
+	}
+	if _, err := sdk.Agent.Wait(ctx, &pluginsdk.WaitTurnRequest{RunID: "none"}); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+		t.Errorf("error is %v", err)
 	}
 }
 
 func TestEvents(t *testing.T) {
 	host, sdk := overTheWire(t)
-	ctx, page := t.Context(), must[pluginsdk.EventPage](t)
+	ctx := t.Context()
 	for _, kind := range []pluginsdk.EventType{"x:a", "x:b", "x:c"} {
-		if err := sdk.Events.Publish(ctx, pluginsdk.Event{Type: kind, Data: json.RawMessage(`{}`)}); err != nil {
-			t.Fatal(err)
-		}
+		must(sdk.Events.Publish(ctx, &pluginsdk.PublishEventRequest{Event: pluginsdk.Event{Type: kind, Data: json.RawMessage(`{}`)}}))
 	}
-	first := page(sdk.Events.Since(ctx, pluginsdk.Position{}, 2))
-	rest := page(sdk.Events.Since(ctx, first.Next, 0))
+	list := func(after pluginsdk.Position, limit int) *pluginsdk.ListEventsResponse {
+		return must(sdk.Events.List(ctx, &pluginsdk.ListEventsRequest{After: after, Limit: limit}))
+	}
+	first := list(pluginsdk.Position{}, 2)
+	rest := list(first.Next, 0)
 	if len(first.Events) != 2 || len(rest.Events) != 1 || rest.Events[0].Type != "x:c" || first.Resync {
 		t.Errorf("first %+v, rest %+v", first, rest)
 	}
-	if got := page(sdk.Events.Since(ctx, pluginsdk.Position{Boot: "another", Seq: 99}, 0)); !got.Resync || len(got.Events) != 3 {
+	if got := list(pluginsdk.Position{Boot: "another", Seq: 99}, 0); !got.Resync || len(got.Events) != 3 {
 		t.Errorf("of another boot: %+v", got)
 	}
 	if len(host.Events()) != 3 {
@@ -220,54 +366,133 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func TestSettingsAndState(t *testing.T) {
+func TestSettings(t *testing.T) {
 	host, sdk := overTheWire(t)
-	ctx := t.Context()
 	host.SetSettings(json.RawMessage(`{"budget":5}`))
-	if got := must[json.RawMessage](t)(sdk.Settings.Get(ctx)); string(got) != `{"budget":5}` {
+	if got := must(sdk.Settings.Get(t.Context(), &pluginsdk.GetSettingsRequest{})).Settings; string(got) != `{"budget":5}` {
 		t.Errorf("settings %s", got)
-	}
-	for _, key := range []string{"b/2", "b/1", "a"} {
-		if err := sdk.State.Put(ctx, key, []byte{0, 0xff}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := must[[]byte](t)(sdk.State.Get(ctx, "a")); string(got) != "\x00\xff" {
-		t.Errorf("state %q", got)
-	}
-	if err := errors.Join(sdk.State.Delete(ctx, "a"), sdk.State.Delete(ctx, "a")); err != nil {
-		t.Error(err)
-	}
-	if _, err := sdk.State.Get(ctx, "a"); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
-		t.Errorf("error is %v", err)
-	}
-	if got := must[[]string](t)(sdk.State.Keys(ctx, "b/")); !reflect.DeepEqual(got, []string{"b/1", "b/2"}) {
-		t.Errorf("keys %v", got)
 	}
 }
 
-func TestCronsAndMetrics(t *testing.T) {
+func TestState(t *testing.T) {
 	_, sdk := overTheWire(t)
-	ctx, save := t.Context(), must[pluginsdk.CronJob](t)
-	first := save(sdk.Crons.Save(ctx, pluginsdk.CronJob{Name: "digest", Schedule: "0 7 * * *"}))
-	if again := save(sdk.Crons.Save(ctx, pluginsdk.CronJob{Name: "digest", Enabled: true})); again.ID != first.ID || !again.Enabled {
-		t.Errorf("saved again %+v", again)
+	ctx := t.Context()
+	put := func(key, value string, condition *pluginsdk.StateCondition) (*pluginsdk.PutStateResponse, error) {
+		return sdk.State.Put(ctx, &pluginsdk.PutStateRequest{Key: key, Value: []byte(value), If: condition})
 	}
-	if got := must[[]pluginsdk.CronJob](t)(sdk.Crons.List(ctx)); len(got) != 1 {
-		t.Errorf("listed %+v", got)
+	for _, key := range []string{"b/2", "b/1", "b/3", "a"} {
+		if got := must(put(key, "\x00\xff", &pluginsdk.StateCondition{})); got.Revision != 1 {
+			t.Errorf("%s is of revision %d", key, got.Revision)
+		}
 	}
-	if err := sdk.Crons.Delete(ctx, "digest"); err != nil {
+	if got := must(sdk.State.Get(ctx, &pluginsdk.GetStateRequest{Key: "a"})).Entry; string(got.Value) != "\x00\xff" || got.Revision != 1 {
+		t.Errorf("state %+v", got)
+	}
+	if _, err := put("a", "x", &pluginsdk.StateCondition{}); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict {
+		t.Errorf("a key that is there was made: %v", err)
+	}
+	if got := must(put("a", "x", &pluginsdk.StateCondition{Revision: 1})); got.Revision != 2 {
+		t.Errorf("put %+v", got)
+	}
+	remove := func(condition *pluginsdk.StateCondition) error {
+		_, err := sdk.State.Delete(ctx, &pluginsdk.DeleteStateRequest{Key: "a", If: condition})
+		return err
+	}
+	if err := remove(&pluginsdk.StateCondition{Revision: 1}); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict {
+		t.Errorf("deleted what had changed: %v", err)
+	}
+	if err := errors.Join(remove(&pluginsdk.StateCondition{Revision: 2}), remove(nil)); err != nil {
 		t.Error(err)
 	}
-	if err := sdk.Crons.Delete(ctx, "digest"); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+	if _, err := sdk.State.Get(ctx, &pluginsdk.GetStateRequest{Key: "a"}); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
 		t.Errorf("error is %v", err)
 	}
-	if err := sdk.Metrics.Record(ctx, []pluginsdk.Metric{{Name: "cost", Value: 0.5, Tags: map[string]string{"m": "s"}}, {Name: "turns"}}); err != nil {
-		t.Fatal(err)
+	if got := must(put("a", "again", &pluginsdk.StateCondition{})); got.Revision != 3 {
+		t.Errorf("revision %d of a key that was deleted: who read it before would not see the change", got.Revision)
 	}
-	got := must[[]pluginsdk.Metric](t)(sdk.Metrics.Query(ctx, pluginsdk.MetricQuery{Name: "cost"}))
-	if len(got) != 1 || got[0].Value != 0.5 || got[0].Tags["m"] != "s" {
-		t.Errorf("queried %+v", got)
+	page := must(sdk.State.List(ctx, &pluginsdk.ListStateRequest{Prefix: "b/", Limit: 2, KeysOnly: true}))
+	if len(page.Entries) != 2 || page.Entries[0].Key != "b/1" || page.Entries[0].Value != nil || !page.More {
+		t.Errorf("listed %+v", page)
+	}
+	page = must(sdk.State.List(ctx, &pluginsdk.ListStateRequest{Prefix: "b/", After: "b/2"}))
+	if len(page.Entries) != 1 || page.Entries[0].Key != "b/3" || len(page.Entries[0].Value) != 2 || page.More {
+		t.Errorf("then %+v", page)
+	}
+}
+
+// Two plugins that choose the same key must not meet.
+func TestKeysAreThePluginsOwn(t *testing.T) {
+	host, ctx := plugintest.NewHost(), t.Context()
+	for _, name := range []string{"one", "two"} {
+		sdk := host.As(manifest(name))
+		must(sdk.State.Put(ctx, &pluginsdk.PutStateRequest{Key: "k", Value: []byte(name), If: &pluginsdk.StateCondition{}}))
+		must(sdk.Metrics.Record(ctx, &pluginsdk.RecordMetricsRequest{Metrics: []pluginsdk.NewMetric{{Key: "k", Name: "n"}}}))
+		must(sdk.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{ThreadID: "T", Key: "k", Messages: []pluginsdk.NewMessage{{Kind: pluginsdk.MessageStatus, Content: name}}}))
+		task := must(sdk.Tasks.Create(ctx, &pluginsdk.CreateTaskRequest{Key: "k", Task: pluginsdk.NewTask{Prompt: name}}))
+		turn := must(sdk.Agent.Start(ctx, &pluginsdk.StartTurnRequest{Key: "k", Prompt: name}))
+		if task.Existed || turn.Existed || task.Task.Plugin != name {
+			t.Errorf("%s: %+v, %+v", name, task, turn)
+		}
+		if entries := host.State(name); len(entries) != 1 || string(entries[0].Value) != name {
+			t.Errorf("%s keeps %+v", name, entries)
+		}
+	}
+	if len(host.Metrics()) != 2 || len(host.Messages("T")) != 2 {
+		t.Errorf("%+v, %+v", host.Metrics(), host.Messages("T"))
+	}
+}
+
+// An operator who turned a job off must not find it on again because its plugin
+// was started.
+func TestASavedCronStaysAsTheOperatorHasIt(t *testing.T) {
+	_, sdk := overTheWire(t)
+	ctx := t.Context()
+	save := func(schedule string) *pluginsdk.SaveCronResponse {
+		return must(sdk.Crons.Save(ctx, &pluginsdk.SaveCronRequest{Spec: pluginsdk.CronSpec{Name: "digest", Schedule: schedule}, Enabled: true}))
+	}
+	first := save("0 7 * * *")
+	if first.Existed || !first.Job.Enabled {
+		t.Errorf("made %+v", first)
+	}
+	must(sdk.Crons.SetEnabled(ctx, &pluginsdk.SetCronEnabledRequest{Name: "digest"}))
+	at := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
+	must(sdk.Crons.Report(ctx, &pluginsdk.ReportCronRequest{Name: "digest", Status: pluginsdk.CronStatus{LastRun: at, LastResult: "ok"}}))
+	must(sdk.Crons.Report(ctx, &pluginsdk.ReportCronRequest{Name: "digest", Status: pluginsdk.CronStatus{NextRun: at.Add(time.Hour)}}))
+	again := save("0 8 * * *")
+	want := pluginsdk.CronStatus{LastRun: at, NextRun: at.Add(time.Hour), LastResult: "ok"}
+	if !again.Existed || again.Job.ID != first.Job.ID || again.Job.Enabled || again.Job.Spec.Schedule != "0 8 * * *" || again.Job.Status != want {
+		t.Errorf("saved again %+v", again)
+	}
+	if got := must(sdk.Crons.List(ctx, &pluginsdk.ListCronsRequest{})).Jobs; len(got) != 1 {
+		t.Errorf("listed %+v", got)
+	}
+	must(sdk.Crons.Delete(ctx, &pluginsdk.DeleteCronRequest{Name: "digest"}))
+	_, err := sdk.Crons.Delete(ctx, &pluginsdk.DeleteCronRequest{Name: "digest"})
+	_, report := sdk.Crons.Report(ctx, &pluginsdk.ReportCronRequest{Name: "digest"})
+	_, enable := sdk.Crons.SetEnabled(ctx, &pluginsdk.SetCronEnabledRequest{Name: "digest"})
+	for _, err := range []error{err, report, enable} {
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+			t.Errorf("of a job that is not there: %v", err)
+		}
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	_, sdk := overTheWire(t)
+	ctx, at := t.Context(), time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	values := []pluginsdk.NewMetric{{Key: "k", Name: "cost", Value: 0.5, Tags: map[string]string{"m": "s"}, At: at}, {Name: "turns"}}
+	for range 2 {
+		must(sdk.Metrics.Record(ctx, &pluginsdk.RecordMetricsRequest{Metrics: values}))
+	}
+	got := must(sdk.Metrics.Query(ctx, &pluginsdk.QueryMetricsRequest{Query: pluginsdk.MetricQuery{Name: "cost"}})).Metrics
+	if len(got) != 1 || got[0].Value != 0.5 || got[0].Tags["m"] != "s" || !got[0].CreatedAt.Equal(at) {
+		t.Errorf("queried %+v: a key that is known records nothing", got)
+	}
+	if got := must(sdk.Metrics.Query(ctx, &pluginsdk.QueryMetricsRequest{Query: pluginsdk.MetricQuery{Name: "turns"}})).Metrics; len(got) != 2 {
+		t.Errorf("queried %+v: without a key each call records", got)
+	}
+	if _, err := sdk.Metrics.Record(ctx, &pluginsdk.RecordMetricsRequest{Metrics: make([]pluginsdk.NewMetric, 1001)}); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+		t.Errorf("1001 values: %v", err)
 	}
 }
 
@@ -278,23 +503,30 @@ func TestToolsAndPlugins(t *testing.T) {
 	host.Tool = func(name string, input json.RawMessage) (pluginsdk.ToolResult, error) {
 		return pluginsdk.ToolResult{Text: name, Structured: input, IsError: true}, nil
 	}
-	if got := must[[]pluginsdk.ToolSpec](t)(sdk.Tools.List(ctx)); len(got) != 1 || got[0].Name != "time__now" {
+	if got := must(sdk.Tools.List(ctx, &pluginsdk.ListToolsRequest{})).Tools; len(got) != 1 || got[0].Name != "time__now" {
 		t.Errorf("listed %+v", got)
 	}
-	got := must[pluginsdk.ToolResult](t)(sdk.Tools.Call(ctx, "time__now", json.RawMessage(`{"a":1}`)))
+	got := must(sdk.Tools.Call(ctx, &pluginsdk.InvokeToolRequest{Name: "time__now", Input: json.RawMessage(`{"a":1}`)})).Result
 	if got.Text != "time__now" || string(got.Structured) != `{"a":1}` || !got.IsError {
 		t.Errorf("called %+v", got)
 	}
 	host.AddPlugin(pluginsdk.PluginInfo{Name: "time", OnFailure: map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed}})
-	if err := sdk.Plugins.SetEnabled(ctx, "time", true); err != nil {
-		t.Error(err)
-	}
-	listed := must[[]pluginsdk.PluginInfo](t)(sdk.Plugins.List(ctx))
+	must(sdk.Plugins.SetEnabled(ctx, &pluginsdk.SetPluginEnabledRequest{Name: "time", Enabled: true}))
+	listed := must(sdk.Plugins.List(ctx, &pluginsdk.ListPluginsRequest{})).Plugins
 	if len(listed) != 1 || !listed[0].Enabled || listed[0].OnFailure[pluginsdk.HookMessage] != pluginsdk.FailClosed {
 		t.Errorf("listed %+v", listed)
 	}
-	if err := sdk.Plugins.SetEnabled(ctx, "none", true); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+	if _, err := sdk.Plugins.SetEnabled(ctx, &pluginsdk.SetPluginEnabledRequest{Name: "none", Enabled: true}); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
 		t.Errorf("error is %v", err)
+	}
+	host.SetPluginView("time", pluginsdk.SettingsView{Values: json.RawMessage(`{"a":1,"b":2}`)})
+	must(sdk.Plugins.ChangeSettings(ctx, &pluginsdk.ChangePluginSettingsRequest{Name: "time", Patch: json.RawMessage(`{"a":null,"c":3}`)}))
+	if view := must(sdk.Plugins.Settings(ctx, &pluginsdk.GetPluginSettingsRequest{Name: "time"})).Settings; string(view.Values) != `{"b":2,"c":3}` {
+		t.Errorf("settings %s", view.Values)
+	}
+	host.SetPluginLog("time", []pluginsdk.LogLine{{Text: "old"}, {Text: "new"}})
+	if lines := must(sdk.Plugins.Logs(ctx, &pluginsdk.ReadPluginLogRequest{Name: "time", Limit: 1})).Lines; len(lines) != 1 || lines[0].Text != "new" {
+		t.Errorf("logs %+v", lines)
 	}
 }
 
@@ -302,17 +534,14 @@ func TestToolsAndPlugins(t *testing.T) {
 func TestAHostCallInsideAHookCarriesItsCall(t *testing.T) {
 	host, author := plugintest.NewHost(), newEverything()
 	author.on(pluginsdk.HookMessage, func(ctx context.Context) error {
-		return author.host.State.Put(ctx, "k", nil)
+		_, err := author.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: "k"})
+		return err
 	})
 	plugin := plugintest.Serve(t, author, host.SDK())
 	call := theCall()
-	if err := plugin.OnMessage(t.Context(), pluginsdk.IncomingMessage{Call: call}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := author.host.State.Keys(t.Context(), ""); err != nil {
-		t.Fatal(err)
-	}
-	want := []plugintest.HostCall{{Method: "State.Put", Call: call}, {Method: "State.Keys"}}
+	must(plugin.OnMessage(t.Context(), &pluginsdk.OnMessageRequest{Call: call}))
+	must(author.host.State.List(t.Context(), &pluginsdk.ListStateRequest{}))
+	want := []plugintest.HostCall{{Method: "State.Put", Call: call}, {Method: "State.List"}}
 	if got := host.Calls(); !reflect.DeepEqual(got, want) {
 		t.Errorf("the host saw\n%+v, want\n%+v", got, want)
 	}
@@ -321,7 +550,7 @@ func TestAHostCallInsideAHookCarriesItsCall(t *testing.T) {
 func TestAHostsErrorKeepsItsCode(t *testing.T) {
 	host, sdk := overTheWire(t)
 	host.Fail("Threads.Get", pluginsdk.Errorf(pluginsdk.CodeDenied, "needs threads.read"))
-	_, err := sdk.Threads.Get(t.Context(), "x")
+	_, err := sdk.Threads.Get(t.Context(), &pluginsdk.GetThreadRequest{ID: "x"})
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || err.Error() != "needs threads.read" {
 		t.Errorf("error is %v", err)
 	}
@@ -331,7 +560,7 @@ func TestAHostsErrorKeepsItsCode(t *testing.T) {
 func TestAPanicInTheHostIsAnError(t *testing.T) {
 	host, sdk := overTheWire(t)
 	host.Tool = func(string, json.RawMessage) (pluginsdk.ToolResult, error) { panic("a bug of the host") }
-	_, err := sdk.Tools.Call(t.Context(), "x", nil)
+	_, err := sdk.Tools.Call(t.Context(), &pluginsdk.InvokeToolRequest{Name: "x"})
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeInternal || !strings.Contains(err.Error(), "a bug of the host") {
 		t.Errorf("error is %v", err)
 	}
@@ -340,7 +569,7 @@ func TestAPanicInTheHostIsAnError(t *testing.T) {
 func TestAServiceThatIsNotOfferedSaysSo(t *testing.T) {
 	author := newEverything()
 	plugintest.Serve(t, author, pluginsdk.Host{})
-	if _, err := author.host.Crons.List(t.Context()); pluginsdk.CodeOf(err) != pluginsdk.CodeUnimplemented {
+	if _, err := author.host.Crons.List(t.Context(), &pluginsdk.ListCronsRequest{}); pluginsdk.CodeOf(err) != pluginsdk.CodeUnimplemented {
 		t.Errorf("error is %v", err)
 	}
 }

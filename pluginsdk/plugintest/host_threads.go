@@ -7,7 +7,7 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-type threads struct{ h *Host }
+type threads struct{ view }
 
 // AddThread puts a thread into the host.
 func (h *Host) AddThread(thread pluginsdk.Thread) {
@@ -16,51 +16,84 @@ func (h *Host) AddThread(thread pluginsdk.Thread) {
 	h.threads = append(h.threads, thread)
 }
 
-func (s threads) Get(ctx context.Context, id string) (pluginsdk.Thread, error) {
+func threadID(t pluginsdk.Thread) string { return t.ID }
+
+func (s threads) Get(ctx context.Context, request *pluginsdk.GetThreadRequest) (*pluginsdk.GetThreadResponse, error) {
 	leave, err := s.h.enter(ctx, "Threads.Get")
 	if err != nil {
-		return pluginsdk.Thread{}, err
+		return nil, err
 	}
 	defer leave()
-	i, err := s.find(id)
+	i, err := find(s.h.threads, "thread", request.ID, threadID)
 	if err != nil {
-		return pluginsdk.Thread{}, err
+		return nil, err
 	}
-	return s.h.threads[i], nil
+	return &pluginsdk.GetThreadResponse{Thread: s.h.threads[i]}, nil
 }
 
-func (s threads) find(id string) (int, error) {
-	i := slices.IndexFunc(s.h.threads, func(t pluginsdk.Thread) bool { return t.ID == id })
-	if i < 0 {
-		return i, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no thread %q", id)
-	}
-	return i, nil
-}
-
-func (s threads) List(ctx context.Context, query pluginsdk.ThreadQuery) ([]pluginsdk.Thread, error) {
+func (s threads) List(ctx context.Context, request *pluginsdk.ListThreadsRequest) (*pluginsdk.ListThreadsResponse, error) {
 	leave, err := s.h.enter(ctx, "Threads.List")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	rest := after(s.h.threads, func(t pluginsdk.Thread) bool { return t.ID == query.After })
-	return page(filter(rest, func(t pluginsdk.Thread) bool {
+	query := request.Query
+	rest := ordered(s.h.threads, query.Order == pluginsdk.NewestFirst)
+	if query.Order == pluginsdk.ActivityFirst {
+		slices.SortStableFunc(rest, func(a, b pluginsdk.Thread) int { return b.LastActivity.Compare(a.LastActivity) })
+	}
+	rest = after(rest, func(t pluginsdk.Thread) bool { return t.ID == query.After })
+	found := page(filter(rest, func(t pluginsdk.Thread) bool {
 		return (query.Source == "" || t.Source == query.Source) &&
 			(query.SourceID == "" || t.SourceID == query.SourceID) &&
 			(query.Kind == "" || t.Kind == query.Kind) &&
-			(query.Status == "" || t.Status == query.Status)
-	}), query.Limit), nil
+			(query.Status == "" || t.Status == query.Status) &&
+			(query.ParentThreadID == "" || t.ParentThreadID == query.ParentThreadID)
+	}), query.Limit)
+	for i := range found {
+		if query.Unread {
+			found[i].Unread = s.h.unread(found[i])
+		}
+	}
+	return &pluginsdk.ListThreadsResponse{Threads: found}, nil
 }
 
-func (s threads) Create(ctx context.Context, thread pluginsdk.NewThread) (pluginsdk.Thread, error) {
+// unread counts as Thread.Unread says.
+func (h *Host) unread(thread pluginsdk.Thread) int {
+	return min(100, len(filter(h.messages, func(m pluginsdk.Message) bool {
+		return m.ThreadID == thread.ID && m.ID > thread.LastReadMessageID && m.Role != pluginsdk.RoleUser &&
+			(m.Kind == pluginsdk.MessageText || m.Kind == pluginsdk.MessageNotification)
+	})))
+}
+
+// notAllowed says why a plugin may not make or change a thread of the source, or
+// what such a thread may do.
+func (s threads) notAllowed(source string, powers bool) error {
+	switch {
+	case s.has(pluginsdk.CapThreadsAdmin):
+		return nil
+	case !s.speaksFor(source):
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "threads of the source %q are not the plugin %s's own: it needs threads.admin", source, s.manifest.Name)
+	case powers:
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "cwd, permission mode and report to are what a thread may do: the plugin %s needs threads.admin", s.manifest.Name)
+	}
+	return nil
+}
+
+func (s threads) Create(ctx context.Context, request *pluginsdk.CreateThreadRequest) (*pluginsdk.CreateThreadResponse, error) {
 	leave, err := s.h.enter(ctx, "Threads.Create")
 	if err != nil {
-		return pluginsdk.Thread{}, err
+		return nil, err
 	}
 	defer leave()
+	thread := request.Thread
+	powers := thread.Cwd != "" || thread.PermissionMode != "" || thread.ReportTo != (pluginsdk.Target{})
+	if err := s.notAllowed(thread.Source, powers); err != nil {
+		return nil, err
+	}
 	for _, t := range s.h.threads {
 		if t.Source == thread.Source && t.SourceID == thread.SourceID {
-			return t, nil
+			return &pluginsdk.CreateThreadResponse{Thread: t, Existed: true}, nil
 		}
 	}
 	if thread.Kind == "" {
@@ -76,20 +109,24 @@ func (s threads) Create(ctx context.Context, thread pluginsdk.NewThread) (plugin
 		Instructions: thread.Instructions, BusyMode: thread.BusyMode, CreatedAt: now(), LastActivity: now(),
 	}
 	s.h.threads = append(s.h.threads, t)
-	return t, nil
+	return &pluginsdk.CreateThreadResponse{Thread: t}, nil
 }
 
-func (s threads) Update(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
+func (s threads) Update(ctx context.Context, request *pluginsdk.UpdateThreadRequest) (*pluginsdk.UpdateThreadResponse, error) {
 	leave, err := s.h.enter(ctx, "Threads.Update")
 	if err != nil {
-		return pluginsdk.Thread{}, err
+		return nil, err
 	}
 	defer leave()
-	i, err := s.find(id)
+	i, err := find(s.h.threads, "thread", request.ID, threadID)
 	if err != nil {
-		return pluginsdk.Thread{}, err
+		return nil, err
 	}
-	t := &s.h.threads[i]
+	t, patch := &s.h.threads[i], request.Patch
+	powers := patch.Cwd != nil || patch.PermissionMode != nil || patch.ReportTo != nil
+	if err := s.notAllowed(t.Source, powers); err != nil {
+		return nil, err
+	}
 	set(&t.Name, patch.Name)
 	set(&t.ReportTo, patch.ReportTo)
 	set(&t.Status, patch.Status)
@@ -100,5 +137,5 @@ func (s threads) Update(ctx context.Context, id string, patch pluginsdk.ThreadPa
 	set(&t.Instructions, patch.Instructions)
 	set(&t.BusyMode, patch.BusyMode)
 	set(&t.LastReadMessageID, patch.LastReadMessageID)
-	return *t, nil
+	return &pluginsdk.UpdateThreadResponse{Thread: *t}, nil
 }

@@ -4,8 +4,9 @@
 // the plugin asked of it.
 //
 //	host := plugintest.NewHost()
-//	plugin := plugintest.Serve(t, new(myplugin.Plugin), host.SDK())
-//	text, err := plugin.OnBeforeInvoke(ctx, pluginsdk.Prompt{Text: "hello"})
+//	plugin := host.Serve(t, new(myplugin.Plugin))
+//	answer, err := plugin.OnMessage(ctx, &pluginsdk.OnMessageRequest{Message: message})
+//	applied := host.Apply(plugin.Manifest(), "run-1", "thread-1", answer.Effects)
 package plugintest
 
 import (
@@ -42,11 +43,37 @@ func (p *Plugin) Manifest() pluginsdk.Manifest { return p.manifest }
 // be called once, and Serve has.
 func (p *Plugin) Start(ctx context.Context) error { return p.StartWith(ctx, 0) }
 
-// Serve serves a plugin, started, until the test ends. The test fails at once
-// when the manifest is wrong or the plugin does not start.
+// Serve serves a plugin, started, until the test ends, and grants it every
+// capability. The test fails at once when the manifest is wrong or the plugin does
+// not start.
 func Serve(t testing.TB, plugin pluginsdk.Plugin, host pluginsdk.Host) *Plugin {
 	t.Helper()
 	p, err := New(t, plugin, host)
+	return started(t, p, err)
+}
+
+// Serve serves a plugin with the host, as it sees it, and grants it what its
+// manifest asks for, as an operator would who grants all.
+func (h *Host) Serve(t testing.TB, plugin pluginsdk.Plugin) *Plugin {
+	t.Helper()
+	p, err := h.New(t, plugin)
+	return started(t, p, err)
+}
+
+// New is Serve of a plugin that is not started.
+func (h *Host) New(t testing.TB, plugin pluginsdk.Plugin) (*Plugin, error) {
+	t.Helper()
+	manifest := plugin.Manifest()
+	return newPlugin(t, plugin, h.As(manifest), func(_ context.Context, capability pluginsdk.Capability) error {
+		if capability != "" && !asksFor(manifest, capability) {
+			return pluginsdk.Errorf(pluginsdk.CodeDenied, "the manifest of the plugin %s does not ask for %s", manifest.Name, capability)
+		}
+		return nil
+	})
+}
+
+func started(t testing.TB, p *Plugin, err error) *Plugin {
+	t.Helper()
 	if err != nil {
 		t.Fatalf("serve the plugin: %v", err)
 	}
@@ -62,10 +89,15 @@ func Serve(t testing.TB, plugin pluginsdk.Plugin, host pluginsdk.Host) *Plugin {
 // what is wrong with its manifest.
 func New(t testing.TB, plugin pluginsdk.Plugin, host pluginsdk.Host) (*Plugin, error) {
 	t.Helper()
+	return newPlugin(t, plugin, host, func(context.Context, pluginsdk.Capability) error { return nil })
+}
+
+func newPlugin(t testing.TB, plugin pluginsdk.Plugin, host pluginsdk.Host, admit wire.Admit) (*Plugin, error) {
+	t.Helper()
 	if host.Log == nil {
 		host.Log = slog.New(slog.DiscardHandler)
 	}
-	hostConn := serve(t, wire.HostOptions(host.Log, admitAll), func(r grpc.ServiceRegistrar) { wire.RegisterHost(r, host) })
+	hostConn := serve(t, wire.HostOptions(host.Log, admit), func(r grpc.ServiceRegistrar) { wire.RegisterHost(r, host) })
 	dial := func(uint32) (grpc.ClientConnInterface, error) { return hostConn, nil }
 	server, err := wire.NewPluginServer(plugin, dial, host.Log)
 	if err != nil {
@@ -102,6 +134,3 @@ func serve(t testing.TB, opts []grpc.ServerOption, register func(grpc.ServiceReg
 	})
 	return conn
 }
-
-// admitAll grants every capability.
-func admitAll(context.Context, pluginsdk.Capability) error { return nil }

@@ -17,87 +17,45 @@ import (
 
 // attempts are the calls of the host, one for each capability.
 func attempts(host pluginsdk.Host, thread string) map[pluginsdk.Capability]func(context.Context) error {
+	name, cwd := "mine now", "/"
+	row := pluginsdk.NewMessage{Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Content: "not granted"}
+	submission := pluginsdk.Submission{Source: "web", Key: rand.Text(), ThreadID: thread, Content: "not granted"}
 	return map[pluginsdk.Capability]func(context.Context) error{
-		pluginsdk.CapThreadsRead: func(ctx context.Context) error {
-			_, err := host.Threads.List(ctx, pluginsdk.ThreadQuery{})
-			return err
-		},
-		pluginsdk.CapThreadsWrite: func(ctx context.Context) error {
-			name := "mine now"
-			_, err := host.Threads.Update(ctx, thread, pluginsdk.ThreadPatch{Name: &name})
-			return err
-		},
-		pluginsdk.CapMessagesRead: func(ctx context.Context) error {
-			_, err := host.Messages.List(ctx, pluginsdk.MessageQuery{ThreadID: thread})
-			return err
-		},
-		pluginsdk.CapMessagesWrite: func(ctx context.Context) error {
-			_, err := host.Messages.Append(ctx, thread, "greedy", []pluginsdk.NewMessage{{
-				Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Content: "not granted",
-			}})
-			return err
-		},
-		pluginsdk.CapMessagesSend: func(ctx context.Context) error {
-			_, err := host.Messages.Submit(ctx, pluginsdk.Submission{Source: "web", Key: rand.Text(), ThreadID: thread, Content: "not granted"})
-			return err
-		},
-		pluginsdk.CapTasksRead: func(ctx context.Context) error {
-			_, err := host.Tasks.List(ctx, pluginsdk.TaskQuery{})
-			return err
-		},
-		pluginsdk.CapTasksWrite: func(ctx context.Context) error {
-			_, err := host.Tasks.Create(ctx, "greedy", pluginsdk.NewTask{ParentThreadID: thread, Prompt: "not granted"})
-			return err
-		},
-		pluginsdk.CapRunsRead: func(ctx context.Context) error {
-			_, err := host.Runs.List(ctx, pluginsdk.RunQuery{})
-			return err
-		},
-		pluginsdk.CapRunsControl: func(ctx context.Context) error {
-			_, err := host.Runs.Stop(ctx, thread, pluginsdk.DropQueue)
-			return err
-		},
-		pluginsdk.CapDeliveriesRead: func(ctx context.Context) error {
-			_, err := host.Deliveries.List(ctx, pluginsdk.DeliveryQuery{})
-			return err
-		},
-		pluginsdk.CapDeliveriesControl: func(ctx context.Context) error {
-			_, err := host.Deliveries.Retry(ctx, "any")
-			return err
-		},
-		pluginsdk.CapAgentInvoke: func(ctx context.Context) error {
-			_, err := host.Agent.Start(ctx, "greedy", pluginsdk.AgentRequest{Prompt: "not granted"})
-			return err
-		},
-		pluginsdk.CapEventsRead: func(ctx context.Context) error {
-			_, err := host.Events.Since(ctx, pluginsdk.Position{}, 1)
-			return err
-		},
-		pluginsdk.CapEventsPublish: func(ctx context.Context) error {
-			return host.Events.Publish(ctx, pluginsdk.Event{Type: "greedy:here"})
-		},
-		pluginsdk.CapState: func(ctx context.Context) error { return host.State.Put(ctx, "k", []byte("v")) },
-		pluginsdk.CapCronsRead: func(ctx context.Context) error {
-			_, err := host.Crons.List(ctx)
-			return err
-		},
-		pluginsdk.CapCronsWrite: func(ctx context.Context) error { return host.Crons.Delete(ctx, "any") },
-		pluginsdk.CapMetricsRead: func(ctx context.Context) error {
-			_, err := host.Metrics.Query(ctx, pluginsdk.MetricQuery{})
-			return err
-		},
-		pluginsdk.CapMetricsWrite: func(ctx context.Context) error {
-			return host.Metrics.Record(ctx, []pluginsdk.Metric{{Name: "greedy", Value: 1}})
-		},
-		pluginsdk.CapToolsCall: func(ctx context.Context) error {
-			_, err := host.Tools.Call(ctx, "time__current_time", json.RawMessage(`{}`))
-			return err
-		},
-		pluginsdk.CapPluginsRead: func(ctx context.Context) error {
-			_, err := host.Plugins.List(ctx)
-			return err
-		},
-		pluginsdk.CapPluginsAdmin: func(ctx context.Context) error { return host.Plugins.SetEnabled(ctx, "activity", false) },
+		pluginsdk.CapThreadsRead:  attempt(host.Threads.List, &pluginsdk.ListThreadsRequest{}),
+		pluginsdk.CapThreadsWrite: attempt(host.Threads.Update, &pluginsdk.UpdateThreadRequest{ID: thread, Patch: pluginsdk.ThreadPatch{Name: &name}}),
+		pluginsdk.CapThreadsAdmin: attempt(host.Threads.Update, &pluginsdk.UpdateThreadRequest{ID: thread, Patch: pluginsdk.ThreadPatch{Cwd: &cwd}}),
+		pluginsdk.CapMessagesRead: attempt(host.Messages.List, &pluginsdk.ListMessagesRequest{Query: pluginsdk.MessageQuery{ThreadID: thread}}),
+		pluginsdk.CapMessagesWrite: attempt(host.Messages.Append, &pluginsdk.AppendMessagesRequest{
+			ThreadID: thread, Key: "greedy", Messages: []pluginsdk.NewMessage{row}, Deliver: true,
+		}),
+		pluginsdk.CapMessagesSubmit: attempt(host.Messages.Submit, &pluginsdk.SubmitMessageRequest{Submission: submission}),
+		pluginsdk.CapTasksRead:      attempt(host.Tasks.List, &pluginsdk.ListTasksRequest{}),
+		pluginsdk.CapTasksWrite: attempt(host.Tasks.Create, &pluginsdk.CreateTaskRequest{
+			Key: "greedy", Task: pluginsdk.NewTask{ParentThreadID: thread, Prompt: "not granted"},
+		}),
+		pluginsdk.CapRunsRead:          attempt(host.Runs.List, &pluginsdk.ListRunsRequest{}),
+		pluginsdk.CapRunsControl:       attempt(host.Runs.Stop, &pluginsdk.StopThreadRequest{ThreadID: thread, Queue: pluginsdk.DropQueue}),
+		pluginsdk.CapDeliveriesRead:    attempt(host.Deliveries.List, &pluginsdk.ListDeliveriesRequest{}),
+		pluginsdk.CapDeliveriesControl: attempt(host.Deliveries.Retry, &pluginsdk.RetryDeliveryRequest{ID: "any"}),
+		pluginsdk.CapAgentInvoke:       attempt(host.Agent.Start, &pluginsdk.StartTurnRequest{Key: "greedy", Prompt: "not granted"}),
+		pluginsdk.CapEventsRead:        attempt(host.Events.List, &pluginsdk.ListEventsRequest{Limit: 1}),
+		pluginsdk.CapEventsPublish:     attempt(host.Events.Publish, &pluginsdk.PublishEventRequest{Event: pluginsdk.Event{Type: "greedy:here"}}),
+		pluginsdk.CapState:             attempt(host.State.Put, &pluginsdk.PutStateRequest{Key: "k", Value: []byte("v")}),
+		pluginsdk.CapCronsRead:         attempt(host.Crons.List, &pluginsdk.ListCronsRequest{}),
+		pluginsdk.CapCronsWrite:        attempt(host.Crons.Delete, &pluginsdk.DeleteCronRequest{Name: "any"}),
+		pluginsdk.CapMetricsRead:       attempt(host.Metrics.Query, &pluginsdk.QueryMetricsRequest{}),
+		pluginsdk.CapMetricsWrite:      attempt(host.Metrics.Record, &pluginsdk.RecordMetricsRequest{Metrics: []pluginsdk.NewMetric{{Name: "greedy", Value: 1}}}),
+		pluginsdk.CapToolsCall:         attempt(host.Tools.Call, &pluginsdk.InvokeToolRequest{Name: "time__current_time", Input: json.RawMessage(`{}`)}),
+		pluginsdk.CapPluginsRead:       attempt(host.Plugins.List, &pluginsdk.ListPluginsRequest{}),
+		pluginsdk.CapPluginsAdmin:      attempt(host.Plugins.SetEnabled, &pluginsdk.SetPluginEnabledRequest{Name: "activity"}),
+	}
+}
+
+// attempt is a call of which only the error matters.
+func attempt[Q, A any](call func(context.Context, *Q) (*A, error), request *Q) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := call(ctx, request)
+		return err
 	}
 }
 
@@ -127,13 +85,18 @@ func recursive(name string) {
 		if v.hook != pluginsdk.HookPipelineComplete {
 			return nil
 		}
-		_, err := g.host.Messages.Submit(ctx, pluginsdk.Submission{Key: v.call.RunID, Content: "and again"})
+		err := again(ctx, g.host, v)
 		if err != nil {
 			note("recursive.txt", err.Error())
 		}
 		return err
 	}
 	g.serve()
+}
+
+func again(ctx context.Context, host pluginsdk.Host, v visit) error {
+	_, err := host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{Key: v.call.RunID, Content: "and again"}})
+	return err
 }
 
 // launderer does the same outside of the hook's call, so that nobody can tell
@@ -146,8 +109,7 @@ func launderer(name string) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_, err := g.host.Messages.Submit(ctx, pluginsdk.Submission{Key: v.call.RunID, Content: "and again"})
-		return err
+		return again(ctx, g.host, v)
 	}
 	g.serve()
 }
@@ -164,7 +126,7 @@ func nester(name string) {
 		for _, tool := range []string{"nest", "stray"} {
 			go func() {
 				for {
-					_, _ = host.Tools.Call(context.Background(), name+"__"+tool, nil)
+					_, _ = host.Tools.Call(context.Background(), &pluginsdk.InvokeToolRequest{Name: name + "__" + tool})
 					<-time.After(time.Millisecond)
 				}
 			}()
@@ -176,18 +138,18 @@ func nester(name string) {
 type nest struct{ *guest }
 
 // CallTool calls the tool that is called.
-func (n *nest) CallTool(ctx context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+func (n *nest) CallTool(ctx context.Context, call *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
 	if call.Name == "stray" {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 	}
-	deeper, err := n.host.Tools.Call(ctx, n.manifest.Name+"__"+call.Name, nil)
+	deeper, err := n.host.Tools.Call(ctx, &pluginsdk.InvokeToolRequest{Name: n.manifest.Name + "__" + call.Name})
 	if err != nil {
 		if once(call.Name + ".told") {
 			note(call.Name+".txt", err.Error())
 		}
-		return pluginsdk.ToolResult{Text: err.Error(), IsError: true}, nil
+		return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: err.Error(), IsError: true}}, nil
 	}
-	return deeper, nil
+	return &pluginsdk.CallToolResponse{Result: deeper.Result}, nil
 }

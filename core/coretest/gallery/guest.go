@@ -50,38 +50,38 @@ func (g *guest) visit(ctx context.Context, hook pluginsdk.Hook, call pluginsdk.C
 }
 
 // OnBeforeRun allows every run.
-func (g *guest) OnBeforeRun(ctx context.Context, s pluginsdk.RunStart) (pluginsdk.Verdict, error) {
-	return pluginsdk.Verdict{Allow: true}, g.visit(ctx, pluginsdk.HookBeforeRun, s.Call, s.Thread)
+func (g *guest) OnBeforeRun(ctx context.Context, s *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
+	return &pluginsdk.OnBeforeRunResponse{}, g.visit(ctx, pluginsdk.HookBeforeRun, s.Call, s.Thread)
 }
 
 // OnPipelineStart is a visit.
-func (g *guest) OnPipelineStart(ctx context.Context, s pluginsdk.PipelineStart) error {
-	return g.visit(ctx, pluginsdk.HookPipelineStart, s.Call, s.Thread)
+func (g *guest) OnPipelineStart(ctx context.Context, s *pluginsdk.OnPipelineStartRequest) (*pluginsdk.OnPipelineStartResponse, error) {
+	return &pluginsdk.OnPipelineStartResponse{}, g.visit(ctx, pluginsdk.HookPipelineStart, s.Call, s.Thread)
 }
 
 // OnMessage is a visit.
-func (g *guest) OnMessage(ctx context.Context, m pluginsdk.IncomingMessage) error {
-	return g.visit(ctx, pluginsdk.HookMessage, m.Call, m.Thread)
+func (g *guest) OnMessage(ctx context.Context, m *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+	return &pluginsdk.OnMessageResponse{}, g.visit(ctx, pluginsdk.HookMessage, m.Call, m.Thread)
 }
 
 // OnBeforeInvoke leaves the prompt as it is.
-func (g *guest) OnBeforeInvoke(ctx context.Context, p pluginsdk.Prompt) (string, error) {
-	return p.Text, g.visit(ctx, pluginsdk.HookBeforeInvoke, p.Call, p.Thread)
+func (g *guest) OnBeforeInvoke(ctx context.Context, p *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+	return &pluginsdk.OnBeforeInvokeResponse{}, g.visit(ctx, pluginsdk.HookBeforeInvoke, p.Call, p.Thread)
 }
 
 // OnAfterInvoke is a visit.
-func (g *guest) OnAfterInvoke(ctx context.Context, i pluginsdk.Invocation) error {
-	return g.visit(ctx, pluginsdk.HookAfterInvoke, i.Call, i.Thread)
+func (g *guest) OnAfterInvoke(ctx context.Context, i *pluginsdk.OnAfterInvokeRequest) (*pluginsdk.OnAfterInvokeResponse, error) {
+	return &pluginsdk.OnAfterInvokeResponse{}, g.visit(ctx, pluginsdk.HookAfterInvoke, i.Call, i.Thread)
 }
 
 // OnBeforeReply leaves the reply as it is.
-func (g *guest) OnBeforeReply(ctx context.Context, r pluginsdk.Reply) (string, error) {
-	return r.Text, g.visit(ctx, pluginsdk.HookBeforeReply, r.Call, r.Thread)
+func (g *guest) OnBeforeReply(ctx context.Context, r *pluginsdk.OnBeforeReplyRequest) (*pluginsdk.OnBeforeReplyResponse, error) {
+	return &pluginsdk.OnBeforeReplyResponse{}, g.visit(ctx, pluginsdk.HookBeforeReply, r.Call, r.Thread)
 }
 
 // OnPipelineComplete is a visit.
-func (g *guest) OnPipelineComplete(ctx context.Context, c pluginsdk.PipelineComplete) error {
-	return g.visit(ctx, pluginsdk.HookPipelineComplete, c.Call, c.Thread)
+func (g *guest) OnPipelineComplete(ctx context.Context, c *pluginsdk.OnPipelineCompleteRequest) (*pluginsdk.OnPipelineCompleteResponse, error) {
+	return &pluginsdk.OnPipelineCompleteResponse{}, g.visit(ctx, pluginsdk.HookPipelineComplete, c.Call, c.Thread)
 }
 
 // witness is the good neighbour: it writes down every call.

@@ -41,6 +41,6 @@ func fickle(name string) {
 type commander struct{ *guest }
 
 // OnCommand handles everything.
-func (*commander) OnCommand(context.Context, pluginsdk.Command) (pluginsdk.CommandResult, error) {
-	return pluginsdk.CommandResult{Handled: true, Reply: "surprise"}, nil
+func (*commander) OnCommand(context.Context, *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+	return &pluginsdk.OnCommandResponse{Handled: true, Reply: "surprise"}, nil
 }

@@ -78,18 +78,18 @@ func (*crash) now(hook pluginsdk.Hook) error {
 }
 
 // OnCommand crashes.
-func (c *crash) OnCommand(context.Context, pluginsdk.Command) (pluginsdk.CommandResult, error) {
-	return pluginsdk.CommandResult{}, c.now(pluginsdk.HookCommand)
+func (c *crash) OnCommand(context.Context, *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+	return nil, c.now(pluginsdk.HookCommand)
 }
 
 // CallTool crashes.
-func (c *crash) CallTool(context.Context, pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
-	return pluginsdk.ToolResult{}, c.now(pluginsdk.HookCallTool)
+func (c *crash) CallTool(context.Context, *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
+	return nil, c.now(pluginsdk.HookCallTool)
 }
 
 // OnBroadcast crashes.
-func (c *crash) OnBroadcast(context.Context, []pluginsdk.Event) error {
-	return c.now(pluginsdk.HookBroadcast)
+func (c *crash) OnBroadcast(context.Context, *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
+	return nil, c.now(pluginsdk.HookBroadcast)
 }
 
 // reformed is a plugin that was bad until the file reformed.txt came.

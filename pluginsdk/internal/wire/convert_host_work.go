@@ -141,17 +141,19 @@ func evaluateTaskResponseFrom(m *hostv1.EvaluateTaskResponse) pluginsdk.Evaluate
 
 func suspendTaskRequestTo(v pluginsdk.SuspendTaskRequest) *hostv1.SuspendTaskRequest {
 	return &hostv1.SuspendTaskRequest{
-		Id:     v.ID,
-		Reason: v.Reason,
-		Mark:   v.Mark,
+		Id:        v.ID,
+		Iteration: int64(v.Iteration),
+		Reason:    v.Reason,
+		Mark:      v.Mark,
 	}
 }
 
 func suspendTaskRequestFrom(m *hostv1.SuspendTaskRequest) pluginsdk.SuspendTaskRequest {
 	return pluginsdk.SuspendTaskRequest{
-		ID:     m.GetId(),
-		Reason: m.GetReason(),
-		Mark:   m.GetMark(),
+		ID:        m.GetId(),
+		Iteration: int(m.GetIteration()),
+		Reason:    m.GetReason(),
+		Mark:      m.GetMark(),
 	}
 }
 

@@ -88,7 +88,7 @@ func (x *exam) giveUp(ctx context.Context, s *session, hook pluginsdk.Hook, canc
 	defer cancel()
 	returned := make(chan struct{}, 1)
 	go func() {
-		_ = ask(callCtx, s, hook, newSample("hello"), x.cfg.Settings) // that it returns is all
+		_, _ = ask(callCtx, s, hook, x.sample("hello"), x.cfg.Settings) // that it returns is all
 		returned <- struct{}{}
 	}()
 	if underway(s, 1, returned) == 0 {
@@ -129,7 +129,7 @@ func (x *exam) checkLarge(ctx context.Context) error {
 			return err
 		}
 		callCtx, cancel := context.WithTimeout(ctx, allowed(hook))
-		err = ask(callCtx, s, hook, newSample(content), x.cfg.Settings)
+		_, err = ask(callCtx, s, hook, x.sample(content), x.cfg.Settings)
 		cancel()
 		v := judge(s, err, allowed(hook))
 		if pluginsdk.CodeOf(err) == pluginsdk.CodeExhausted {

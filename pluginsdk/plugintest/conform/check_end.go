@@ -121,7 +121,7 @@ func (x *exam) checkDrain(ctx context.Context) error {
 	for _, hook := range x.askable() {
 		for range 4 {
 			go func() {
-				_ = ask(ctx, s, hook, newSample("hello"), x.cfg.Settings) // that it returns is all
+				_, _ = ask(ctx, s, hook, x.sample("hello"), x.cfg.Settings) // that it returns is all
 				returned <- struct{}{}
 			}()
 		}

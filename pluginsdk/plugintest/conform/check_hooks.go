@@ -10,18 +10,11 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// allowed is the daemon's default deadline of a hook; gates, which may think
-// for ten minutes, get one.
+// allowed is the daemon's default deadline of a hook; those that may think for
+// ten minutes get one.
 func allowed(hook pluginsdk.Hook) time.Duration {
-	switch hook { //nolint:exhaustive // the others are told, which has to be quick
-	case pluginsdk.HookBeforeInvoke, pluginsdk.HookBeforeReply, pluginsdk.HookTaskCreate:
-		return 15 * time.Second
-	case pluginsdk.HookCommand, pluginsdk.HookCallTool, pluginsdk.HookDeliver:
-		return 30 * time.Second
-	case pluginsdk.HookBeforeRun, pluginsdk.HookTaskComplete, pluginsdk.HookTaskValidated, pluginsdk.HookTaskFailed:
-		return time.Minute
-	}
-	return 5 * time.Second
+	spec, _ := hook.Spec()
+	return min(spec.Class.Limit(), time.Minute)
 }
 
 // verdict is what the answer of a hook means.
@@ -56,7 +49,8 @@ func judge(s *session, err error, limit time.Duration) verdict {
 func (x *exam) try(ctx context.Context, s *session, hook pluginsdk.Hook, content string) verdict {
 	ctx, cancel := context.WithTimeout(ctx, allowed(hook))
 	defer cancel()
-	return judge(s, ask(ctx, s, hook, newSample(content), x.cfg.Settings), allowed(hook))
+	_, err := ask(ctx, s, hook, x.sample(content), x.cfg.Settings)
+	return judge(s, err, allowed(hook))
 }
 
 // tried collects what several calls came to.
@@ -114,7 +108,7 @@ func (x *exam) checkUndeclared(ctx context.Context) error {
 			continue
 		}
 		callCtx, cancel := context.WithTimeout(ctx, allowed(hook))
-		err := ask(callCtx, s, hook, newSample("hello"), x.cfg.Settings)
+		_, err := ask(callCtx, s, hook, x.sample("hello"), x.cfg.Settings)
 		cancel()
 		switch {
 		case err == nil:
@@ -152,7 +146,7 @@ func (x *exam) oneCommand(ctx context.Context, s *session, name string) verdict 
 	limit := allowed(pluginsdk.HookCommand)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	_, err := s.OnCommand(ctx, newSample("").command(name))
+	_, err := s.OnCommand(ctx, x.sample("").command(name))
 	return judge(s, err, limit)
 }
 
@@ -168,7 +162,7 @@ func (x *exam) checkTools(ctx context.Context) error {
 	limit := allowed(pluginsdk.HookCallTool)
 	for _, tool := range x.manifest.Tools {
 		callCtx, cancel := context.WithTimeout(ctx, limit)
-		call := newSample("hello").toolCall(tool.Name)
+		call := x.sample("hello").toolCall(tool.Name)
 		call.Input = []byte(`{}`)
 		_, err := s.CallTool(callCtx, call)
 		cancel()

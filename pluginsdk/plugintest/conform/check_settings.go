@@ -67,7 +67,8 @@ func (x *exam) change(ctx context.Context, s *session, settings json.RawMessage)
 	limit := allowed(pluginsdk.HookSettingsChange)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return judge(s, ask(ctx, s, pluginsdk.HookSettingsChange, newSample(""), settings), limit)
+	_, err := ask(ctx, s, pluginsdk.HookSettingsChange, x.sample(""), settings)
+	return judge(s, err, limit)
 }
 
 // rubbish is an unknown setting, settings of the wrong types, and what is no

@@ -31,6 +31,8 @@ func checks() []check {
 		{"undeclared", "hooks that are not declared answer UNIMPLEMENTED", (*exam).checkUndeclared, false},
 		{"commands", "every declared command is answered", (*exam).checkCommands, false},
 		{"tools", "every declared tool is answered", (*exam).checkTools, false},
+		{"effects", "what hooks do to their run can be stored, and a repeated call does the same", (*exam).checkEffects, false},
+		{"surroundings", "OnCheck says what it looked at, in a state that is known", (*exam).checkSurroundings, false},
 		{"large", "texts of 1 MiB are answered", (*exam).checkLarge, false},
 		{"parallel", "32 calls at once are answered", (*exam).checkParallel, false},
 		{"cancel", "deadlines and cancelled calls are honoured", (*exam).checkCancel, false},

@@ -90,6 +90,13 @@ func TestEachFaultFailsItsCheckAndNoOther(t *testing.T) {
 		{"secretive", "undeclared", "OnAfterInvoke answers, and the manifest does not declare it"},
 		{"forgets-command", "commands", "/second: it answers UNIMPLEMENTED"},
 		{"forgets-tool", "tools", "two: CallTool panicked"},
+		{"has-no-key", "effects", "OnPipelineStart: the effects have no key"},
+		{"has-another-key", "effects", "both would be stored"},
+		{"says-something-else", "effects", "did something else when it was repeated"},
+		{"speaks-in-effects", "effects", "the kind \"text\", which is no effect"},
+		{"counts", "effects", "does not ask for metrics.write"},
+		{"feels-odd", "surroundings", "in the state \"odd\""},
+		{"feels-too-much", "surroundings", "41 checks"},
 		{"ignores-cancel", "cancel", "OnMessage, cancelled: the call was still under way"},
 		{"small", "large", "OnMessage: refused"},
 		{"breaks-under-load", "parallel", "OnMessage: its process ended (exit status 3)"},
@@ -157,7 +164,7 @@ func TestPluginJSONMustSayWhatThePluginSays(t *testing.T) {
 	}
 	cfg.Only = []string{"plugin-json"}
 	manifest := (&subject{}).Manifest()
-	manifest.Hooks = []pluginsdk.Hook{pluginsdk.HookMessage, pluginsdk.HookCommand, pluginsdk.HookSettingsChange, pluginsdk.HookCallTool}
+	manifest.Hooks = pluginsdk.HooksOf(&subject{})
 	for version, want := range map[string]string{"1.0.0": "", "2.0.0": "plugin-json"} {
 		manifest.Version = version
 		writePluginJSON(t, dir, manifest)

@@ -24,6 +24,7 @@ type subject struct {
 	host pluginsdk.Host
 
 	calls     atomic.Int64
+	starts    atomic.Int64
 	active    atomic.Int64 // how often it was activated
 	mu        sync.Mutex
 	collected [][]byte
@@ -32,9 +33,11 @@ type subject struct {
 func (p *subject) Manifest() pluginsdk.Manifest {
 	manifest := pluginsdk.Manifest{
 		Name: "subject", Version: "1.0.0", Description: "for tests",
-		Commands:       []pluginsdk.CommandSpec{{Name: "first"}, {Name: "second"}},
-		Tools:          []pluginsdk.ToolSpec{{Name: "one", InputSchema: json.RawMessage(`{}`)}, {Name: "two", InputSchema: json.RawMessage(`{}`)}},
-		Capabilities:   []pluginsdk.CapabilityRequest{{Capability: pluginsdk.CapState, Reason: "to count"}},
+		Commands: []pluginsdk.CommandSpec{{Name: "first"}, {Name: "second"}},
+		Tools:    []pluginsdk.ToolSpec{{Name: "one", InputSchema: json.RawMessage(`{}`)}, {Name: "two", InputSchema: json.RawMessage(`{}`)}},
+		Capabilities: []pluginsdk.CapabilityRequest{
+			{Capability: pluginsdk.CapState, Reason: "to count"}, {Capability: pluginsdk.CapMessagesWrite, Reason: "to say so"},
+		},
 		SettingsSchema: json.RawMessage(`{"type": "object", "properties": {"word": {"type": "string"}}}`),
 	}
 	if p.mode == "unstable" {
@@ -85,7 +88,7 @@ func listenForGood(n int64) error {
 }
 
 // OnMessage asks the host something, as hooks do.
-func (p *subject) OnMessage(ctx context.Context, m pluginsdk.IncomingMessage) error {
+func (p *subject) OnMessage(ctx context.Context, m *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
 	defer p.calls.Add(-1)
 	if calls := p.calls.Add(1); p.mode == "breaks-under-load" && calls > 16 {
 		os.Exit(3)
@@ -98,34 +101,66 @@ func (p *subject) OnMessage(ctx context.Context, m pluginsdk.IncomingMessage) er
 		p.collected = append(p.collected, []byte(strings.Repeat(m.Message.Content, 128)))
 		p.mu.Unlock()
 	case "asks-too-much":
-		_, _ = p.host.Threads.Get(ctx, m.Thread.ID)
+		_, _ = p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: m.Thread.ID})
 	case "panics":
 		panic("at the disco")
 	case "grumbles":
-		return pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no such channel")
+		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no such channel")
 	}
-	return p.host.State.Put(ctx, "seen", []byte(m.Message.ThreadID))
+	_, err := p.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: "seen", Value: []byte(m.Message.ThreadID)})
+	return nil, err // nothing to change is an answer
 }
 
-func (p *subject) OnCommand(_ context.Context, command pluginsdk.Command) (pluginsdk.CommandResult, error) {
+// OnPipelineStart has effects.
+func (p *subject) OnPipelineStart(_ context.Context, start *pluginsdk.OnPipelineStartRequest) (*pluginsdk.OnPipelineStartResponse, error) {
+	effects := &pluginsdk.Effects{Key: "start", Rows: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: start.Message.Content}}}
+	switch p.mode {
+	case "has-no-key":
+		effects.Key = ""
+	case "has-another-key":
+		effects.Key = strconv.FormatInt(p.starts.Add(1), 10)
+	case "says-something-else":
+		effects.Rows[0].Content = strconv.FormatInt(p.starts.Add(1), 10)
+	case "speaks-in-effects":
+		effects.Rows[0].Kind = pluginsdk.MessageText
+	case "counts":
+		effects.Metrics = []pluginsdk.NewMetric{{Name: "starts", Value: 1}}
+	}
+	return &pluginsdk.OnPipelineStartResponse{Effects: effects}, nil
+}
+
+func (p *subject) OnCheck(context.Context, *pluginsdk.OnCheckRequest) (*pluginsdk.OnCheckResponse, error) {
+	checks := []pluginsdk.Check{{Name: "disk", State: pluginsdk.CheckOK}}
+	switch p.mode {
+	case "feels-odd":
+		checks[0].State = "odd"
+	case "feels-too-much":
+		for range 40 {
+			checks = append(checks, checks[0])
+		}
+	}
+	return &pluginsdk.OnCheckResponse{Checks: checks}, nil
+}
+
+func (p *subject) OnCommand(_ context.Context, command *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
 	if p.mode == "forgets-command" && command.Name == "second" {
-		return pluginsdk.CommandResult{}, pluginsdk.Errorf(pluginsdk.CodeUnimplemented, "later")
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnimplemented, "later")
 	}
-	return pluginsdk.CommandResult{Handled: true}, nil
+	return &pluginsdk.OnCommandResponse{Handled: true}, nil
 }
 
-func (p *subject) CallTool(_ context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+func (p *subject) CallTool(_ context.Context, call *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
 	if p.mode == "forgets-tool" && call.Name == "two" {
 		panic("later")
 	}
-	return pluginsdk.ToolResult{Text: "done"}, nil
+	return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: "done"}}, nil
 }
 
-func (p *subject) OnSettingsChange(_ context.Context, change pluginsdk.SettingsChange) error {
+func (p *subject) OnSettingsChange(_ context.Context, change *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
 	var settings struct{ Word string }
 	err := json.Unmarshal(change.Settings, &settings)
 	if err != nil && p.mode == "dies-of-settings" {
 		os.Exit(3)
 	}
-	return err
+	return &pluginsdk.OnSettingsChangeResponse{}, err
 }

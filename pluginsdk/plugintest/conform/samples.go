@@ -34,9 +34,16 @@ var serial atomic.Int64
 
 // sample is what a hook is asked with.
 type sample struct {
-	call pluginsdk.Call
-	text string
-	at   time.Time
+	call     pluginsdk.Call
+	text     string
+	at       time.Time
+	manifest pluginsdk.Manifest // says which parts of the requests are filled in
+}
+
+func (x *exam) sample(text string) sample {
+	s := newSample(text)
+	s.manifest = x.manifest
+	return s
 }
 
 func newSample(text string) sample {
@@ -48,9 +55,9 @@ func newSample(text string) sample {
 
 func (s sample) thread() pluginsdk.Thread {
 	return pluginsdk.Thread{
-		ID: sampleThread, Source: "cli", SourceID: "conformance", ReportTo: "cli", Name: "Conformance",
+		ID: sampleThread, Source: "cli", SourceID: "conformance", Name: "Conformance",
 		Kind: pluginsdk.ThreadGeneral, Status: pluginsdk.ThreadActive, BusyMode: pluginsdk.BusyQueue,
-		LastActivity: s.at, Epoch: 1, CreatedAt: s.at,
+		LastActivity: s.at, CreatedAt: s.at,
 	}
 }
 
@@ -59,6 +66,15 @@ func (s sample) message() pluginsdk.Message {
 		ID: 1, ThreadID: sampleThread, Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Source: "cli",
 		Author: "conformance", Content: s.text, RunID: sampleRun, CreatedAt: s.at,
 	}
+}
+
+// messageFor is the message as a hook is given it, which may leave its content out.
+func (s sample) messageFor(hook pluginsdk.Hook) pluginsdk.Message {
+	message := s.message()
+	if !s.manifest.Wants(hook, pluginsdk.PartMessage) {
+		message.Content = ""
+	}
+	return message
 }
 
 func (s sample) run() pluginsdk.Run {
@@ -71,6 +87,7 @@ func (s sample) task() pluginsdk.Task {
 	return pluginsdk.Task{
 		ID: sampleTask, ThreadID: sampleThread, ParentThreadID: sampleThread, Status: pluginsdk.TaskRunning,
 		OriginalMessage: s.text, Prompt: s.text, MaxIterations: 5, MaxValidationIterations: 3, CostCapUSD: 5, CreatedAt: s.at,
+		CurrentIteration: 1, RunID: sampleRun,
 	}
 }
 
@@ -78,28 +95,28 @@ func (s sample) result() pluginsdk.InvokeResult {
 	return pluginsdk.InvokeResult{Text: s.text, SessionID: "conformance-session", Model: "conformance", Turns: 1, Duration: time.Second}
 }
 
-func (s sample) command(name string) pluginsdk.Command {
-	return pluginsdk.Command{
+func (s sample) command(name string) *pluginsdk.OnCommandRequest {
+	return &pluginsdk.OnCommandRequest{
 		Call: s.call, Thread: s.thread(), Message: s.message(), Origin: pluginsdk.FromPerson, Name: name, Body: s.text,
 	}
 }
 
-func (s sample) toolCall(name string) pluginsdk.ToolCall {
+func (s sample) toolCall(name string) *pluginsdk.CallToolRequest {
 	input, err := json.Marshal(map[string]string{"text": s.text})
 	if err != nil {
 		input = json.RawMessage(`{}`)
 	}
-	return pluginsdk.ToolCall{Call: s.call, Name: name, Input: input, ThreadID: sampleThread}
+	return &pluginsdk.CallToolRequest{Call: s.call, Name: name, Input: input, ThreadID: sampleThread}
 }
 
 // event is of a type that the manifest subscribes to.
-func (s sample) event(manifest pluginsdk.Manifest) pluginsdk.Event {
+func (s sample) event() pluginsdk.Event {
 	kind := string(pluginsdk.EventChatMessage)
-	if len(manifest.Events) > 0 {
-		if prefix, wild := strings.CutSuffix(manifest.Events[0], "*"); wild {
+	if len(s.manifest.Events) > 0 {
+		if prefix, wild := strings.CutSuffix(s.manifest.Events[0], "*"); wild {
 			kind = prefix + "conformance"
 		} else {
-			kind = manifest.Events[0]
+			kind = s.manifest.Events[0]
 		}
 	}
 	data, err := json.Marshal(map[string]string{"threadId": sampleThread, "content": s.text})
@@ -109,61 +126,134 @@ func (s sample) event(manifest pluginsdk.Manifest) pluginsdk.Event {
 	return pluginsdk.Event{Type: pluginsdk.EventType(kind), ThreadID: sampleThread, Data: data, Timestamp: s.at, Boot: "conformance", Seq: 1}
 }
 
+// answer is what was got from a hook, as far as it is looked at.
+type answer struct {
+	effects *pluginsdk.Effects
+	checks  []pluginsdk.Check
+}
+
 // ask calls a hook with a sample. settings are what OnSettingsChange is given.
-func ask(ctx context.Context, s *session, hook pluginsdk.Hook, with sample, settings json.RawMessage) (err error) {
-	switch hook {
-	case pluginsdk.HookBeforeRun:
-		_, err = s.OnBeforeRun(ctx, pluginsdk.RunStart{Call: with.call, Thread: with.thread(), Message: with.message(), Run: with.run()})
-	case pluginsdk.HookPipelineStart:
-		err = s.OnPipelineStart(ctx, pluginsdk.PipelineStart{Call: with.call, Thread: with.thread(), Message: with.message()})
-	case pluginsdk.HookMessage:
-		err = s.OnMessage(ctx, pluginsdk.IncomingMessage{Call: with.call, Thread: with.thread(), Message: with.message()})
-	case pluginsdk.HookBeforeInvoke:
-		_, err = s.OnBeforeInvoke(ctx, pluginsdk.Prompt{Call: with.call, Thread: with.thread(), Message: with.message(), Text: with.text})
-	case pluginsdk.HookAfterInvoke:
-		err = s.OnAfterInvoke(ctx, pluginsdk.Invocation{Call: with.call, Thread: with.thread(), Message: with.message(), Result: with.result()})
-	case pluginsdk.HookCommand:
-		_, err = s.OnCommand(ctx, with.command(firstCommand(s.Manifest())))
-	case pluginsdk.HookBeforeReply:
-		_, err = s.OnBeforeReply(ctx, pluginsdk.Reply{Call: with.call, Thread: with.thread(), Message: with.message(), Text: with.text})
-	case pluginsdk.HookPipelineComplete:
-		err = s.OnPipelineComplete(ctx, with.complete())
+func ask(ctx context.Context, s *session, hook pluginsdk.Hook, with sample, settings json.RawMessage) (answer, error) {
+	if a, known, err := askRun(ctx, s, hook, with); known {
+		return a, err
+	}
+	var got answer
+	var err error
+	switch hook { //nolint:exhaustive // the others are askRun's
 	case pluginsdk.HookTaskCreate:
-		_, err = s.OnTaskCreate(ctx, pluginsdk.TaskCreation{Call: with.call, Task: with.task(), Context: pluginsdk.TaskContext{Context: with.text}})
+		_, err = s.OnTaskCreate(ctx, &pluginsdk.OnTaskCreateRequest{Call: with.call, Task: with.task(), Context: pluginsdk.TaskContext{Context: with.text}})
 	case pluginsdk.HookTaskComplete:
-		_, err = s.OnTaskComplete(ctx, pluginsdk.TaskReview{Call: with.call, Task: with.task(), Result: with.result()})
+		_, err = s.OnTaskComplete(ctx, &pluginsdk.OnTaskCompleteRequest{Call: with.call, Task: with.task(), Result: with.result()})
 	case pluginsdk.HookTaskValidated:
-		err = s.OnTaskValidated(ctx, pluginsdk.TaskEnd{Call: with.call, Task: with.task()})
+		_, err = s.OnTaskValidated(ctx, &pluginsdk.OnTaskValidatedRequest{Call: with.call, Task: with.task(), Evidence: []pluginsdk.Evidence{{Kind: "conformance"}}})
 	case pluginsdk.HookTaskFailed:
-		err = s.OnTaskFailed(ctx, pluginsdk.TaskEnd{Call: with.call, Task: with.task(), Reason: "conformance"})
+		_, err = s.OnTaskFailed(ctx, &pluginsdk.OnTaskFailedRequest{Call: with.call, Task: with.task(), Reason: "conformance"})
 	case pluginsdk.HookSettingsChange:
-		err = s.OnSettingsChange(ctx, pluginsdk.SettingsChange{Call: with.call, Settings: settings})
+		_, err = s.OnSettingsChange(ctx, &pluginsdk.OnSettingsChangeRequest{Call: with.call, Settings: settings})
 	case pluginsdk.HookBroadcast:
-		err = s.OnBroadcast(ctx, []pluginsdk.Event{with.event(s.Manifest())})
+		_, err = s.OnBroadcast(ctx, &pluginsdk.OnBroadcastRequest{Call: with.call, Events: []pluginsdk.Event{with.event()}})
+	case pluginsdk.HookCheck:
+		var r *pluginsdk.OnCheckResponse
+		if r, err = s.OnCheck(ctx, &pluginsdk.OnCheckRequest{Call: with.call}); r != nil {
+			got.checks = r.Checks
+		}
 	case pluginsdk.HookDeliver:
-		_, err = s.Deliver(ctx, with.delivery(s.Manifest().Name))
+		_, err = s.Deliver(ctx, with.delivery())
 	case pluginsdk.HookCallTool:
-		_, err = s.CallTool(ctx, with.toolCall(firstTool(s.Manifest())))
+		_, err = s.CallTool(ctx, with.toolCall(firstTool(with.manifest)))
 	default:
 		err = fmt.Errorf("the examination does not know the hook %s", hook)
 	}
-	return err
+	return got, err
 }
 
-func (s sample) complete() pluginsdk.PipelineComplete {
-	return pluginsdk.PipelineComplete{
-		Call: s.call, Thread: s.thread(), Message: s.message(), Outcome: pluginsdk.OutcomeSucceeded,
-		Steps:    []pluginsdk.PipelineStep{{Step: "onMessage", Timestamp: s.at}},
-		Usage:    &pluginsdk.Usage{InputTokens: 1, OutputTokens: 1},
-		Duration: time.Second,
+// askRun calls a hook of a run, whose answers may have effects; false: it is
+// another hook.
+func askRun(ctx context.Context, s *session, hook pluginsdk.Hook, with sample) (got answer, known bool, err error) {
+	message := with.messageFor(hook)
+	switch hook { //nolint:exhaustive // the others are ask's
+	case pluginsdk.HookBeforeRun:
+		var r *pluginsdk.OnBeforeRunResponse
+		if r, err = s.OnBeforeRun(ctx, &pluginsdk.OnBeforeRunRequest{Call: with.call, Thread: with.thread(), Message: with.message(), Run: with.run()}); r != nil {
+			got.effects = r.Effects
+		}
+	case pluginsdk.HookPipelineStart:
+		var r *pluginsdk.OnPipelineStartResponse
+		if r, err = s.OnPipelineStart(ctx, &pluginsdk.OnPipelineStartRequest{Call: with.call, Thread: with.thread(), Message: message}); r != nil {
+			got.effects = r.Effects
+		}
+	case pluginsdk.HookMessage:
+		var r *pluginsdk.OnMessageResponse
+		if r, err = s.OnMessage(ctx, &pluginsdk.OnMessageRequest{Call: with.call, Thread: with.thread(), Message: with.message()}); r != nil {
+			got.effects = r.Effects
+		}
+	case pluginsdk.HookBeforeInvoke:
+		var r *pluginsdk.OnBeforeInvokeResponse
+		if r, err = s.OnBeforeInvoke(ctx, &pluginsdk.OnBeforeInvokeRequest{Call: with.call, Thread: with.thread(), Message: message, Prompt: with.text}); r != nil {
+			got.effects = r.Effects
+		}
+	case pluginsdk.HookAfterInvoke:
+		var r *pluginsdk.OnAfterInvokeResponse
+		if r, err = s.OnAfterInvoke(ctx, with.invocation()); r != nil {
+			got.effects = r.Effects
+		}
+	case pluginsdk.HookCommand:
+		var r *pluginsdk.OnCommandResponse
+		if r, err = s.OnCommand(ctx, with.command(firstCommand(with.manifest))); r != nil {
+			got.effects = r.Effects
+		}
+	case pluginsdk.HookBeforeReply:
+		var r *pluginsdk.OnBeforeReplyResponse
+		if r, err = s.OnBeforeReply(ctx, &pluginsdk.OnBeforeReplyRequest{Call: with.call, Thread: with.thread(), Message: message, Text: with.text}); r != nil {
+			got.effects = r.Effects
+		}
+	case pluginsdk.HookPipelineComplete:
+		var r *pluginsdk.OnPipelineCompleteResponse
+		if r, err = s.OnPipelineComplete(ctx, with.complete()); r != nil {
+			got.effects = r.Effects
+		}
+	default:
+		return got, false, nil
 	}
+	return got, true, err
 }
 
-func (s sample) delivery(plugin string) pluginsdk.DeliveryRequest {
-	return pluginsdk.DeliveryRequest{
-		Call:     s.call,
-		Delivery: pluginsdk.Delivery{ID: s.call.ID, MessageID: 1, Plugin: plugin, Target: "conformance", State: pluginsdk.DeliverySending, Attempt: 1, CreatedAt: s.at},
-		Thread:   s.thread(), Message: s.message(),
+func (s sample) invocation() *pluginsdk.OnAfterInvokeRequest {
+	result := s.result()
+	if !s.manifest.Wants(pluginsdk.HookAfterInvoke, pluginsdk.PartResult) {
+		result.Text = ""
+	}
+	return &pluginsdk.OnAfterInvokeRequest{Call: s.call, Thread: s.thread(), Message: s.messageFor(pluginsdk.HookAfterInvoke), Result: result}
+}
+
+func (s sample) complete() *pluginsdk.OnPipelineCompleteRequest {
+	request := &pluginsdk.OnPipelineCompleteRequest{
+		Call: s.call, Thread: s.thread(), Message: s.messageFor(pluginsdk.HookPipelineComplete), Outcome: pluginsdk.OutcomeSucceeded,
+		Usage: &pluginsdk.Usage{InputTokens: 1, OutputTokens: 1}, Duration: time.Second,
+	}
+	if s.manifest.Wants(pluginsdk.HookPipelineComplete, pluginsdk.PartSteps) {
+		request.Steps = []pluginsdk.PipelineStep{{Step: "onMessage", Timestamp: s.at}}
+	}
+	if s.manifest.Wants(pluginsdk.HookPipelineComplete, pluginsdk.PartEvents) {
+		request.Events = []pluginsdk.StreamEvent{
+			{Type: pluginsdk.StreamThinking, Text: s.text, Timestamp: s.at},
+			{Type: pluginsdk.StreamToolCall, ToolName: "Read", ToolUseID: "use-1", Input: json.RawMessage(`{"file":"a"}`), Timestamp: s.at},
+			{Type: pluginsdk.StreamToolResult, ToolUseID: "use-1", Text: s.text, Timestamp: s.at},
+			{Type: pluginsdk.StreamText, Text: s.text, Timestamp: s.at},
+		}
+	}
+	return request
+}
+
+func (s sample) delivery() *pluginsdk.DeliverRequest {
+	thread := s.thread()
+	thread.Source = s.manifest.SpeaksFor()[0]
+	return &pluginsdk.DeliverRequest{
+		Call: s.call,
+		Delivery: pluginsdk.Delivery{
+			ID: s.call.ID, MessageID: 1, Plugin: s.manifest.Name, Target: "conformance", State: pluginsdk.DeliverySending, Attempt: 1, CreatedAt: s.at,
+		},
+		Thread: thread, Message: s.message(),
 	}
 }
 

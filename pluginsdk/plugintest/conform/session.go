@@ -36,7 +36,7 @@ func (x *exam) launchWith(ctx context.Context, settings []byte) (*session, error
 	s := &session{gate: newGate(&x.refused), mark: x.mark}
 	plugin, err := x.launcher.Launch(ctx, launch.Config{
 		Path: x.cfg.Path, Args: x.cfg.Args, Dir: x.cfg.Dir, Env: x.environment(), SocketDir: x.sockets(),
-		Host: host.SDK(), Admit: s.gate.admit, Log: x.cfg.Log, StartTimeout: x.cfg.Patience + launch.DefaultStartTimeout,
+		Host: host.As(x.manifest), Admit: s.gate.admit, Log: x.cfg.Log, StartTimeout: x.cfg.Patience + launch.DefaultStartTimeout,
 		Ended: s.ended,
 	})
 	if err != nil {

@@ -26,7 +26,7 @@ type Settings struct {
 
 // Grants is what the plugin needs, as its row has it.
 func Grants() []pluginsdk.Capability {
-	return []pluginsdk.Capability{pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesSend}
+	return []pluginsdk.Capability{pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesSubmit}
 }
 
 // Plugin is the courier.
@@ -46,7 +46,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 		Name: Name, Version: "1.0.0", Description: "Carries messages to a file, badly",
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapThreadsWrite, Reason: "make the threads of its people"},
-			{Capability: pluginsdk.CapMessagesSend, Reason: "hand in what they say"},
+			{Capability: pluginsdk.CapMessagesSubmit, Reason: "hand in what they say"},
 		},
 	}
 }
@@ -54,12 +54,12 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 // Start reads the settings and what earlier lives of the plugin did.
 func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	p.host = host
-	raw, err := host.Settings.Get(ctx)
+	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
 	if err != nil {
 		return fmt.Errorf("read the settings: %w", err)
 	}
-	if err := json.Unmarshal(raw, &p.settings); err != nil || p.settings.Dir == "" {
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: want a dir, got %s", raw)
+	if err := json.Unmarshal(answer.Settings, &p.settings); err != nil || p.settings.Dir == "" {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: want a dir, got %s", answer.Settings)
 	}
 	p.tries = map[string]int{}
 	calls, err := Log(p.settings.Dir)

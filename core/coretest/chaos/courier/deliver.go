@@ -51,7 +51,7 @@ func (c Call) Carried() bool { return c.Conduct != Refuse }
 func (c Call) about() string { return c.Target + "\x00" + c.Content }
 
 // Deliver carries a message, or not.
-func (p *Plugin) Deliver(ctx context.Context, request pluginsdk.DeliveryRequest) (pluginsdk.DeliveryReceipt, error) {
+func (p *Plugin) Deliver(ctx context.Context, request *pluginsdk.DeliverRequest) (*pluginsdk.DeliverResponse, error) {
 	call := Call{
 		DeliveryID: request.Delivery.ID, MessageID: request.Message.ID, Target: request.Delivery.Target,
 		Attempt: request.Delivery.Attempt, Content: request.Message.Content, At: time.Now(),
@@ -62,20 +62,20 @@ func (p *Plugin) Deliver(ctx context.Context, request pluginsdk.DeliveryRequest)
 	err := record(p.settings.Dir, call)
 	p.mu.Unlock()
 	if err != nil {
-		return pluginsdk.DeliveryReceipt{}, fmt.Errorf("write down the delivery: %w", err)
+		return nil, fmt.Errorf("write down the delivery: %w", err)
 	}
 	switch call.Conduct {
 	case Acknowledge:
 	case Refuse:
-		return pluginsdk.DeliveryReceipt{}, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "refused on purpose")
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "refused on purpose")
 	case Hang:
 		<-ctx.Done()
 		<-time.After(overtime)
-		return pluginsdk.DeliveryReceipt{}, ctx.Err()
+		return nil, ctx.Err()
 	case Exit:
 		os.Exit(3)
 	}
-	return pluginsdk.DeliveryReceipt{ExternalID: fmt.Sprintf("%s/%d", call.Target, call.MessageID)}, nil
+	return &pluginsdk.DeliverResponse{ExternalID: fmt.Sprintf("%s/%d", call.Target, call.MessageID)}, nil
 }
 
 // conduct decides how the courier treats its try (from 0) of something. From

@@ -114,15 +114,19 @@ func (p *Plugin) handIn(ctx context.Context, key string) error {
 }
 
 func (p *Plugin) submit(ctx context.Context, ask Ask) (pluginsdk.Accepted, error) {
-	thread, err := p.host.Threads.Create(ctx, pluginsdk.NewThread{
+	made, err := p.host.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{
 		Source: Name, SourceID: ask.SourceID, Name: ask.SourceID, BusyMode: ask.BusyMode,
-	})
+	}})
 	if err != nil {
 		return pluginsdk.Accepted{}, err
 	}
-	return p.host.Messages.Submit(ctx, pluginsdk.Submission{
-		ThreadID: thread.ID, Source: Name, Key: ask.Key, Author: ask.SourceID, Content: ask.Content,
-	})
+	answer, err := p.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{
+		ThreadID: made.Thread.ID, Source: Name, Key: ask.Key, Author: ask.SourceID, Content: ask.Content,
+	}})
+	if err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	return answer.Accepted, nil
 }
 
 // partial is the end of the name of a file that is still being written.

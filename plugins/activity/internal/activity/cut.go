@@ -15,22 +15,23 @@ const (
 	maxRowBytes = 64 << 10
 	// maxNameBytes is how much of a tool's name is kept.
 	maxNameBytes = 256
-	// maxAppendBytes bounds all the events' rows together, because they are
-	// one append and a message on the wire may have 16 MiB.
-	maxAppendBytes = 8 << 20
+	// maxEffectBytes bounds what is kept of all events together: half of the 8 MiB
+	// of effects that a run stores, because the quotes of an input that is cut can
+	// double it, and the row with the outcome comes last.
+	maxEffectBytes = 4 << 20
 )
 
 // rowLimit returns how many bytes each event's row may keep: maxRowBytes, or
-// an equal share of maxAppendBytes when the rows could come to more.
+// an equal share of maxEffectBytes when the rows could come to more.
 func rowLimit(events []pluginsdk.StreamEvent) int {
 	total := 0
 	for _, event := range events {
 		total += min(len(event.Text), maxRowBytes) + min(len(event.Input), maxRowBytes)
 	}
-	if total <= maxAppendBytes {
+	if total <= maxEffectBytes {
 		return maxRowBytes
 	}
-	return min(maxRowBytes, maxAppendBytes/len(events))
+	return min(maxRowBytes, maxEffectBytes/len(events))
 }
 
 // cut returns at most the first limit bytes of s, whole characters only, with

@@ -39,14 +39,12 @@ type completeMetadata struct {
 	OutputTokens *int64  `json:"outputTokens"`
 }
 
-func startRow(runID string) pluginsdk.NewMessage {
-	row := statusRow("Pipeline started", startMetadata{Event: "pipeline_start"})
-	row.RunID = runID
-	return row
+func startRow() pluginsdk.NewMessage {
+	return statusRow("Pipeline started", startMetadata{Event: "pipeline_start"})
 }
 
 // completeRows are the steps, then what the agent did, then the outcome.
-func completeRows(complete pluginsdk.PipelineComplete) []pluginsdk.NewMessage {
+func completeRows(complete *pluginsdk.OnPipelineCompleteRequest) []pluginsdk.NewMessage {
 	limit := rowLimit(complete.Events)
 	rows := make([]pluginsdk.NewMessage, 0, len(complete.Steps)+len(complete.Events)+1)
 	for _, step := range complete.Steps {
@@ -57,11 +55,7 @@ func completeRows(complete pluginsdk.PipelineComplete) []pluginsdk.NewMessage {
 			rows = append(rows, row)
 		}
 	}
-	rows = append(rows, outcomeRow(complete))
-	for i := range rows {
-		rows[i].RunID = complete.Call.RunID
-	}
-	return rows
+	return append(rows, outcomeRow(complete))
 }
 
 func stepRow(step pluginsdk.PipelineStep) pluginsdk.NewMessage {
@@ -104,7 +98,7 @@ func eventRow(event pluginsdk.StreamEvent, limit int) (pluginsdk.NewMessage, boo
 	return pluginsdk.NewMessage{}, false
 }
 
-func outcomeRow(complete pluginsdk.PipelineComplete) pluginsdk.NewMessage {
+func outcomeRow(complete *pluginsdk.OnPipelineCompleteRequest) pluginsdk.NewMessage {
 	metadata := completeMetadata{Event: "pipeline_complete"}
 	if complete.Outcome != "" {
 		outcome := string(complete.Outcome)

@@ -1,44 +1,50 @@
 package activity
 
 import (
-	"errors"
-	"reflect"
+	"fmt"
 	"testing"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
 )
 
-// What the daemon sees, over the wire: the hooks are declared, the rows arrive
-// whole, and a failure to store them does not come back.
+// What a reader of the thread sees of a run whose first attempt failed, and whose
+// second one was told of twice because of a crash: every row, and each once.
 func TestOverTheWire(t *testing.T) {
-	messages := new(ledger)
-	plugin := plugintest.Serve(t, new(Plugin), pluginsdk.Host{Messages: messages})
-	want := []pluginsdk.Hook{pluginsdk.HookPipelineStart, pluginsdk.HookPipelineComplete}
-	if got := plugin.Manifest().Hooks; !reflect.DeepEqual(got, want) {
-		t.Errorf("hooks = %v; want %v", got, want)
-	}
-	complete := pluginsdk.PipelineComplete{
-		Call: call(2), Thread: thread, Outcome: pluginsdk.OutcomeFailed,
-		Steps:  []pluginsdk.PipelineStep{{Step: "onMessage"}},
-		Events: []pluginsdk.StreamEvent{{Type: pluginsdk.StreamToolCall, ToolName: "a__b", Input: meta(`{"x":"<é>"}`)}},
-	}
-	for _, err := range []error{nil, errors.New("disk full")} {
-		messages.err = err
-		if err := plugin.OnPipelineStart(t.Context(), pluginsdk.PipelineStart{Call: call(2), Thread: thread}); err != nil {
-			t.Error(err)
+	host := plugintest.NewHost()
+	plugin := host.Serve(t, new(Plugin))
+	attempt := func(number int, outcome pluginsdk.PipelineOutcome) {
+		t.Helper()
+		begun, err := plugin.OnPipelineStart(t.Context(), &pluginsdk.OnPipelineStartRequest{Call: call(number), Thread: thread})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err := plugin.OnPipelineComplete(t.Context(), complete); err != nil {
-			t.Error(err)
+		ended, err := plugin.OnPipelineComplete(t.Context(), &pluginsdk.OnPipelineCompleteRequest{
+			Call: call(number), Thread: thread, Outcome: outcome,
+			Events: []pluginsdk.StreamEvent{{Type: pluginsdk.StreamToolCall, ToolName: "a__b", Input: meta(`{"x":"<é>"}`)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, effects := range []*pluginsdk.Effects{begun.Effects, ended.Effects} {
+			if applied := host.Apply(plugin.Manifest(), "R", "T", effects); applied.Dropped != nil {
+				t.Errorf("left out: %q", applied.Dropped)
+			}
 		}
 	}
-	if len(messages.calls) != 4 {
-		t.Fatalf("%d appends", len(messages.calls))
+	attempt(1, pluginsdk.OutcomeFailed)
+	attempt(2, pluginsdk.OutcomeSucceeded)
+	attempt(2, pluginsdk.OutcomeSucceeded)
+	var got []string
+	for _, row := range host.Messages("T") {
+		got = append(got, row.Key+" "+row.Content)
 	}
-	if first := messages.calls[0]; first.key != "R:start" || !reflect.DeepEqual(first.rows, []pluginsdk.NewMessage{startRow("R")}) {
-		t.Errorf("at the start: %+v", first)
+	want := []string{
+		"R/activity/start Pipeline started",
+		"R/activity/complete:1 a__b", "R/activity/complete:1#1 Pipeline completed",
+		"R/activity/complete a__b", "R/activity/complete#1 Pipeline completed",
 	}
-	if second := messages.calls[1]; second.key != "R:complete:2" || !reflect.DeepEqual(second.rows, completeRows(complete)) {
-		t.Errorf("at the end: %+v", second)
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("rows\n%q, want\n%q", got, want)
 	}
 }

@@ -25,7 +25,8 @@ func (f fixture) shownIn(kind pluginsdk.ThreadKind, source string) string {
 }
 
 func (f fixture) set(settings string) error {
-	return f.plugin.OnSettingsChange(f.Context(), pluginsdk.SettingsChange{Settings: json.RawMessage(settings)})
+	_, err := f.plugin.OnSettingsChange(f.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: json.RawMessage(settings)})
+	return err
 }
 
 // What the agent knows of its owner must not be in front of a stranger's

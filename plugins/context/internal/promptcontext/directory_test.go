@@ -177,8 +177,8 @@ func TestFilesTogetherAreBounded(t *testing.T) {
 func TestAFileLongerThanTheBoundIsCutToIt(t *testing.T) {
 	f := start(t)
 	f.write("memory.md", strings.Repeat("é", maxSectionBytes))
-	change := pluginsdk.SettingsChange{Settings: json.RawMessage(`{"maxFileBytes":1048576}`)}
-	if err := f.plugin.OnSettingsChange(t.Context(), change); err != nil {
+	change := &pluginsdk.OnSettingsChangeRequest{Settings: json.RawMessage(`{"maxFileBytes":1048576}`)}
+	if _, err := f.plugin.OnSettingsChange(t.Context(), change); err != nil {
 		t.Fatal(err)
 	}
 	want := "# Context\n\n## memory.md\n\n" + strings.Repeat("é", maxSectionBytes/2) +

@@ -19,8 +19,8 @@ const (
 
 // history returns `# Conversation History` as it was when the run's message was
 // the newest, or the empty string when there is none.
-func (p *Plugin) history(ctx context.Context, prompt pluginsdk.Prompt) (string, error) {
-	summaries, err := p.messages.List(ctx, pluginsdk.MessageQuery{
+func (p *Plugin) history(ctx context.Context, prompt *pluginsdk.OnBeforeInvokeRequest) (string, error) {
+	summaries, err := p.list(ctx, pluginsdk.MessageQuery{
 		ThreadID: prompt.Thread.ID,
 		Kinds:    []pluginsdk.MessageKind{pluginsdk.MessageSummary},
 		Last:     true,
@@ -33,7 +33,7 @@ func (p *Plugin) history(ctx context.Context, prompt pluginsdk.Prompt) (string, 
 	if len(summaries) > 0 {
 		limit = messagesAfterSummary
 	}
-	messages, err := p.messages.List(ctx, pluginsdk.MessageQuery{
+	messages, err := p.list(ctx, pluginsdk.MessageQuery{
 		ThreadID:    prompt.Thread.ID,
 		Roles:       []pluginsdk.Role{pluginsdk.RoleUser, pluginsdk.RoleAssistant},
 		Kinds:       []pluginsdk.MessageKind{pluginsdk.MessageText},
@@ -45,6 +45,14 @@ func (p *Plugin) history(ctx context.Context, prompt pluginsdk.Prompt) (string, 
 		return "", fmt.Errorf("list messages: %w", err)
 	}
 	return renderHistory(summaries, after(summaries, messages)), nil
+}
+
+func (p *Plugin) list(ctx context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error) {
+	answer, err := p.messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: query})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Messages, nil
 }
 
 // after returns the messages that are newer than the newest summary. The

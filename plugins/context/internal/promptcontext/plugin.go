@@ -65,17 +65,17 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	raw, err := host.Settings.Get(ctx)
+	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
 	if err != nil {
 		return err
 	}
-	return p.configure(raw)
+	return p.configure(answer.Settings)
 }
 
 // OnSettingsChange takes new settings. Wrong ones are an error, and the last
 // good ones stay in force.
-func (p *Plugin) OnSettingsChange(_ context.Context, change pluginsdk.SettingsChange) error {
-	return p.configure(change.Settings)
+func (p *Plugin) OnSettingsChange(_ context.Context, change *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
+	return &pluginsdk.OnSettingsChangeResponse{}, p.configure(change.Settings)
 }
 
 func (p *Plugin) configure(raw []byte) error {
@@ -92,7 +92,7 @@ func (p *Plugin) configure(raw []byte) error {
 
 // OnBeforeInvoke returns the prompt with the parts in front. A part that
 // cannot be read is logged and left out: a prompt without it is better than none.
-func (p *Plugin) OnBeforeInvoke(ctx context.Context, prompt pluginsdk.Prompt) (string, error) {
+func (p *Plugin) OnBeforeInvoke(ctx context.Context, prompt *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
 	var parts []string
 	if section := p.shelf.Load().section(prompt.Thread); section != "" {
 		parts = append(parts, section)
@@ -107,8 +107,9 @@ func (p *Plugin) OnBeforeInvoke(ctx context.Context, prompt pluginsdk.Prompt) (s
 			parts = append(parts, history)
 		}
 	}
-	if prompt.Text != "" {
-		parts = append(parts, prompt.Text)
+	if prompt.Prompt != "" {
+		parts = append(parts, prompt.Prompt)
 	}
-	return strings.Join(parts, separator), nil
+	whole := strings.Join(parts, separator)
+	return &pluginsdk.OnBeforeInvokeResponse{Prompt: &whole}, nil
 }

@@ -18,7 +18,9 @@ import (
 
 type settingsOf string
 
-func (s settingsOf) Get(context.Context) (json.RawMessage, error) { return json.RawMessage(s), nil }
+func (s settingsOf) Get(context.Context, *pluginsdk.GetSettingsRequest) (*pluginsdk.GetSettingsResponse, error) {
+	return &pluginsdk.GetSettingsResponse{Settings: json.RawMessage(s)}, nil
+}
 
 // thread answers queries from rows as the store does for a run that comes after
 // them all.
@@ -29,7 +31,8 @@ type thread struct {
 	err     error
 }
 
-func (th *thread) List(_ context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error) {
+func (th *thread) List(_ context.Context, request *pluginsdk.ListMessagesRequest) (*pluginsdk.ListMessagesResponse, error) {
+	query := request.Query
 	th.queries = append(th.queries, query)
 	var found []pluginsdk.Message
 	for _, row := range th.rows {
@@ -37,7 +40,7 @@ func (th *thread) List(_ context.Context, query pluginsdk.MessageQuery) ([]plugi
 			found = append(found, row)
 		}
 	}
-	return found[max(0, len(found)-query.Limit):], th.err
+	return &pluginsdk.ListMessagesResponse{Messages: found[max(0, len(found)-query.Limit):]}, th.err
 }
 
 func (th *thread) say(role pluginsdk.Role, kind pluginsdk.MessageKind, content string) {
@@ -88,13 +91,13 @@ func (f fixture) prompt(sessionID string) string {
 
 func (f fixture) promptIn(thread pluginsdk.Thread) string {
 	f.Helper()
-	got, err := f.plugin.OnBeforeInvoke(f.Context(), pluginsdk.Prompt{
-		Call: pluginsdk.Call{RunID: "R"}, Thread: thread, Text: "HEADER\n\nhello",
+	got, err := f.plugin.OnBeforeInvoke(f.Context(), &pluginsdk.OnBeforeInvokeRequest{
+		Call: pluginsdk.Call{RunID: "R"}, Thread: thread, Prompt: "HEADER\n\nhello",
 	})
 	if err != nil {
 		f.Fatal(err)
 	}
-	return got
+	return *got.Prompt
 }
 
 func (f fixture) expect(sessionID, want string) {
@@ -250,7 +253,8 @@ func TestSettings(t *testing.T) {
 	f := start(t)
 	f.write("memory.md", "here")
 	change := func(raw string) error {
-		return f.plugin.OnSettingsChange(t.Context(), pluginsdk.SettingsChange{Settings: json.RawMessage(raw)})
+		_, err := f.plugin.OnSettingsChange(t.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: json.RawMessage(raw)})
+		return err
 	}
 	if err := change(`{"dir":"` + other + `","maxFileBytes":4}`); err != nil {
 		t.Fatal(err)

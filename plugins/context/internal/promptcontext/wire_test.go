@@ -16,14 +16,17 @@ func TestOverTheWire(t *testing.T) {
 	if manifest := plugin.Manifest(); !manifest.Answers(pluginsdk.HookBeforeInvoke) || !manifest.Answers(pluginsdk.HookSettingsChange) {
 		t.Errorf("hooks = %v", manifest.Hooks)
 	}
-	got, err := plugin.OnBeforeInvoke(t.Context(), pluginsdk.Prompt{
-		Call: pluginsdk.Call{ID: "C", RunID: "R", Token: "token"}, Thread: pluginsdk.Thread{ID: "T", Kind: pluginsdk.ThreadPrimary}, Text: "hello",
+	got, err := plugin.OnBeforeInvoke(t.Context(), &pluginsdk.OnBeforeInvokeRequest{
+		Call: pluginsdk.Call{ID: "C", RunID: "R", Token: "token"}, Thread: pluginsdk.Thread{ID: "T", Kind: pluginsdk.ThreadPrimary}, Prompt: "hello",
 	})
-	want := "# Context\n\n## memory.md\n\nlikes tea\n\n---\n\n# Conversation History\n\n[user]: hi\n\n---\n\nhello"
-	if err != nil || got != want {
-		t.Errorf("got %q, %v; want %q", got, err, want)
+	if err != nil {
+		t.Fatal(err)
 	}
-	err = plugin.OnSettingsChange(t.Context(), pluginsdk.SettingsChange{Settings: []byte(`{"dir":"relative"}`)})
+	want := "# Context\n\n## memory.md\n\nlikes tea\n\n---\n\n# Conversation History\n\n[user]: hi\n\n---\n\nhello"
+	if *got.Prompt != want {
+		t.Errorf("got %q; want %q", *got.Prompt, want)
+	}
+	_, err = plugin.OnSettingsChange(t.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: []byte(`{"dir":"relative"}`)})
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
 		t.Errorf("a wrong setting: %v", err)
 	}

@@ -45,17 +45,17 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 
 // Start reads the settings. An unknown timezone is an error that names it.
 func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
-	raw, err := host.Settings.Get(ctx)
+	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
 	if err != nil {
 		return err
 	}
-	return p.configure(raw)
+	return p.configure(answer.Settings)
 }
 
 // OnSettingsChange takes new settings. Wrong ones are an error, and the last
 // good ones stay in force.
-func (p *Plugin) OnSettingsChange(_ context.Context, change pluginsdk.SettingsChange) error {
-	return p.configure(change.Settings)
+func (p *Plugin) OnSettingsChange(_ context.Context, change *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
+	return &pluginsdk.OnSettingsChangeResponse{}, p.configure(change.Settings)
 }
 
 func (p *Plugin) configure(raw json.RawMessage) error {
@@ -78,12 +78,12 @@ func (p *Plugin) configure(raw json.RawMessage) error {
 }
 
 // OnBeforeInvoke returns the prompt with the line in front.
-func (p *Plugin) OnBeforeInvoke(_ context.Context, prompt pluginsdk.Prompt) (string, error) {
-	line := timeLine(p.now().In(p.zone.Load()))
-	if prompt.Text == "" {
-		return line, nil
+func (p *Plugin) OnBeforeInvoke(_ context.Context, request *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+	prompt := timeLine(p.now().In(p.zone.Load()))
+	if request.Prompt != "" {
+		prompt += "\n\n---\n\n" + request.Prompt
 	}
-	return line + "\n\n---\n\n" + prompt.Text, nil
+	return &pluginsdk.OnBeforeInvokeResponse{Prompt: &prompt}, nil
 }
 
 func (p *Plugin) now() time.Time {

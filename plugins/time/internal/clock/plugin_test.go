@@ -12,7 +12,9 @@ import (
 
 type settingsOf string
 
-func (s settingsOf) Get(context.Context) (json.RawMessage, error) { return json.RawMessage(s), nil }
+func (s settingsOf) Get(context.Context, *pluginsdk.GetSettingsRequest) (*pluginsdk.GetSettingsResponse, error) {
+	return &pluginsdk.GetSettingsResponse{Settings: json.RawMessage(s)}, nil
+}
 
 // instant is a Friday in Phoenix and a Saturday in Tokyo.
 var instant = time.Date(2025, 11, 21, 23, 5, 9, 0, time.UTC)
@@ -25,11 +27,11 @@ func start(t *testing.T, settings string) (*Plugin, error) {
 
 func line(t *testing.T, plugin *Plugin, text string) string {
 	t.Helper()
-	got, err := plugin.OnBeforeInvoke(t.Context(), pluginsdk.Prompt{Text: text})
+	got, err := plugin.OnBeforeInvoke(t.Context(), &pluginsdk.OnBeforeInvokeRequest{Prompt: text})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got
+	return *got.Prompt
 }
 
 func TestLineGoesInFrontOfThePrompt(t *testing.T) {
@@ -69,7 +71,8 @@ func TestWrongChangeKeepsTheLastGoodZone(t *testing.T) {
 		t.Fatal(err)
 	}
 	change := func(raw string) error {
-		return plugin.OnSettingsChange(t.Context(), pluginsdk.SettingsChange{Settings: json.RawMessage(raw)})
+		_, err := plugin.OnSettingsChange(t.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: json.RawMessage(raw)})
+		return err
 	}
 	if err := change(`{"timezone":"Mars/Olympus"}`); err == nil {
 		t.Error("an unknown zone is taken")

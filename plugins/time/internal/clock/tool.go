@@ -28,28 +28,28 @@ func tool() pluginsdk.ToolSpec {
 
 // CallTool answers current_time. A timezone that is not known is an error
 // result, which the agent can correct.
-func (p *Plugin) CallTool(_ context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+func (p *Plugin) CallTool(_ context.Context, call *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
 	if call.Name != toolName {
-		return pluginsdk.ToolResult{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no tool %q", call.Name)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no tool %q", call.Name)
 	}
 	var input struct {
 		Timezone string `json:"timezone"`
 	}
 	if len(call.Input) > 0 {
 		if err := json.Unmarshal(call.Input, &input); err != nil {
-			return pluginsdk.ToolResult{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "input: %w", err)
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "input: %w", err)
 		}
 	}
 	zone := p.zone.Load()
 	if input.Timezone != "" {
 		var known bool
 		if zone, known = location(input.Timezone); !known {
-			return pluginsdk.ToolResult{IsError: true, Text: fmt.Sprintf(
+			return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{IsError: true, Text: fmt.Sprintf(
 				"The timezone %q is not known. Use an IANA name such as UTC, Europe/Berlin or %s, or leave it out for %s.",
-				input.Timezone, defaultTimezone, p.zone.Load())}, nil
+				input.Timezone, defaultTimezone, p.zone.Load())}}, nil
 		}
 	}
-	return pluginsdk.ToolResult{Text: timeLine(p.now().In(zone))}, nil
+	return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: timeLine(p.now().In(zone))}}, nil
 }
 
 // location looks an IANA name up. Local is none: it says nothing to the agent.

@@ -13,9 +13,12 @@ import (
 func TestOverTheWire(t *testing.T) {
 	plugin := plugintest.Serve(t, &Plugin{Now: func() time.Time { return instant }},
 		pluginsdk.Host{Settings: settingsOf(`{"timezone":"UTC"}`)})
-	got, err := plugin.OnBeforeInvoke(t.Context(), pluginsdk.Prompt{Call: pluginsdk.Call{ID: "C"}, Text: "hello"})
-	if want := "Current time: Friday, 2025-11-21 23:05:09 (UTC, UTC+00:00)\n\n---\n\nhello"; err != nil || got != want {
-		t.Errorf("got %q, %v; want %q", got, err, want)
+	got, err := plugin.OnBeforeInvoke(t.Context(), &pluginsdk.OnBeforeInvokeRequest{Call: pluginsdk.Call{ID: "C"}, Prompt: "hello"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "Current time: Friday, 2025-11-21 23:05:09 (UTC, UTC+00:00)\n\n---\n\nhello"; *got.Prompt != want {
+		t.Errorf("got %q; want %q", *got.Prompt, want)
 	}
 	wrong, err := plugintest.New(t, new(Plugin), pluginsdk.Host{Settings: settingsOf(`{"timezone":"Mars/Olympus"}`)})
 	if err != nil {

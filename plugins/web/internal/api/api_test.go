@@ -80,6 +80,10 @@ func TestWrongRequestsAreProblems(t *testing.T) {
 		{"change to an unknown busy mode", "PATCH", "/api/threads/T", `{"busyMode":"panic"}`, 422, "busyMode"},
 		{"change of what is fixed", "PATCH", "/api/threads/T", `{"source":"cli"}`, 422, "source"},
 		{"change to a long name", "PATCH", "/api/threads/T", `{"name":"` + long[:201] + `"}`, 422, "name"},
+		{"change to report nowhere", "PATCH", "/api/threads/T", `{"reportTo":"No Plugin"}`, 422, "body.reportTo"},
+		{"a thread that reports nowhere", "POST", "/api/threads", `{"reportTo":"thread:"}`, 422, "body.reportTo"},
+		{"unknown order", "GET", "/api/threads?order=name", ``, 422, "query.order"},
+		{"cancel with an unknown field", "POST", "/api/runs/R/cancel", `{"who":"Ann"}`, 422, "who"},
 		{"unknown delivery state", "GET", "/api/deliveries?state=lost", ``, 422, "query.state"},
 		{"unknown thread", "GET", "/api/threads/none", ``, 404, `"none"`},
 		{"messages of an unknown thread", "GET", "/api/threads/none/messages", ``, 404, `"none"`},
@@ -153,15 +157,18 @@ func TestThreads(t *testing.T) {
 	if got := f.send("GET", "/api/threads", ""); got.raw != `{"threads":[]}`+"\n" {
 		t.Errorf("no threads: %s", got.raw)
 	}
-	f.host.threads = []pluginsdk.Thread{{ID: "T1", Source: "web", Kind: pluginsdk.ThreadPrimary, Epoch: 3}, {ID: "T2"}}
-	got := f.send("GET", "/api/threads?limit=2&after=T0&source=web&sourceId=s&kind=general&status=active", "")
+	f.host.threads = []pluginsdk.Thread{{ID: "T1", Source: "web", Kind: pluginsdk.ThreadPrimary, Unread: 3}, {ID: "T2", ReportTo: pluginsdk.Target{ThreadID: "T1"}}}
+	got := f.send("GET", "/api/threads?limit=2&after=T0&source=web&sourceId=s&kind=general&status=active&order=activity&unread=true", "")
 	rows := got.body["threads"].([]any)
-	if got.status != 200 || len(rows) != 2 || rows[0].(map[string]any)["id"] != "T1" || rows[0].(map[string]any)["kind"] != "primary" {
+	if got.status != 200 || len(rows) != 2 || rows[0].(map[string]any)["id"] != "T1" || rows[0].(map[string]any)["kind"] != "primary" ||
+		rows[0].(map[string]any)["unread"] != 3.0 || rows[1].(map[string]any)["reportTo"] != "thread:T1" {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
 	want := []any{
-		pluginsdk.ThreadQuery{Limit: 100},
-		pluginsdk.ThreadQuery{Limit: 2, After: "T0", Source: "web", SourceID: "s", Kind: "general", Status: "active"},
+		pluginsdk.ThreadQuery{Limit: 100, Order: "oldest"},
+		pluginsdk.ThreadQuery{
+			Limit: 2, After: "T0", Source: "web", SourceID: "s", Kind: "general", Status: "active", Order: "activity", Unread: true,
+		},
 	}
 	if !reflect.DeepEqual(f.host.asked, want) {
 		t.Errorf("asked %+v", f.host.asked)
@@ -174,8 +181,8 @@ func TestThreads(t *testing.T) {
 func TestCreateThread(t *testing.T) {
 	f := serve(t)
 	got := f.send("POST", "/api/threads", `{"name":"Garden","sourceId":"s","parentThreadId":"P","model":"m","effort":"high",
-		"permissionMode":"plan","cwd":"/srv","instructions":"be brief","busyMode":"steer"}`)
-	if got.status != http.StatusCreated || got.body["id"] != "T-new" || got.body["name"] != "Garden" {
+		"permissionMode":"plan","cwd":"/srv","instructions":"be brief","busyMode":"steer","reportTo":"discord:lobby"}`)
+	if got.status != http.StatusCreated || got.body["id"] != "T-new" || got.body["name"] != "Garden" || got.body["reportTo"] != "discord:lobby" {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
 	f.send("POST", "/api/threads", `{}`)
@@ -183,6 +190,7 @@ func TestCreateThread(t *testing.T) {
 	want := pluginsdk.NewThread{
 		Source: "web", SourceID: "s", Name: "Garden", Kind: "general", ParentThreadID: "P", Model: "m", Effort: "high",
 		PermissionMode: "plan", Cwd: "/srv", Instructions: "be brief", BusyMode: "steer",
+		ReportTo: pluginsdk.Target{Plugin: "discord", Place: "lobby"},
 	}
 	if f.host.asked[0] != want {
 		t.Errorf("created %+v", f.host.asked[0])
@@ -224,39 +232,41 @@ func TestRuns(t *testing.T) {
 		t.Errorf("no runs: %s", got.raw)
 	}
 	f.host.runs = []pluginsdk.Run{{
-		ID: "R", State: pluginsdk.RunSucceeded, Owner: "host-1", PromptHash: "abc",
+		ID: "R", State: pluginsdk.RunSucceeded,
 		Events: []pluginsdk.StreamEvent{{Type: pluginsdk.StreamText, Text: "hello"}},
 		Result: &pluginsdk.InvokeResult{Text: "hello", Duration: 1500 * time.Millisecond, StructuredOutput: json.RawMessage(`{"a":1}`)},
 	}}
-	listed := f.send("GET", "/api/threads/T/runs?limit=1&after=Q&state=succeeded&state=failed", "")
+	listed := f.send("GET", "/api/threads/T/runs?limit=1&after=Q&state=succeeded&state=failed&cause=C&newest=true", "")
 	run := listed.body["runs"].([]any)[0].(map[string]any)
 	if run["final"] != true || run["result"] != nil || run["events"] != nil {
 		t.Errorf("listed %s", listed.raw)
 	}
-	want := pluginsdk.RunQuery{ThreadID: "T", Limit: 1, After: "Q", States: []pluginsdk.RunState{"succeeded", "failed"}}
+	want := pluginsdk.RunQuery{ThreadID: "T", Limit: 1, After: "Q", States: []pluginsdk.RunState{"succeeded", "failed"}, CauseRunID: "C", Newest: true}
 	if !reflect.DeepEqual(f.host.asked[1], any(want)) {
 		t.Errorf("asked %+v", f.host.asked[1])
+	}
+	caused := f.send("GET", "/api/runs?cause=C&thread=U", "")
+	if want := any(pluginsdk.RunQuery{ThreadID: "U", CauseRunID: "C", Limit: 100}); len(caused.body["runs"].([]any)) != 1 || !reflect.DeepEqual(f.host.asked[2], want) {
+		t.Errorf("%s, asked %+v", caused.raw, f.host.asked[2])
 	}
 	one := f.send("GET", "/api/runs/R", "")
 	result, _ := one.body["result"].(map[string]any)
 	if one.status != 200 || result["durationMs"] != 1500.0 || len(one.body["events"].([]any)) != 1 {
 		t.Errorf("%d %s", one.status, one.raw)
 	}
-	if strings.Contains(one.raw, "host-1") || strings.Contains(one.raw, "abc") {
-		t.Errorf("the dispatcher's own fields are shown: %s", one.raw)
-	}
-	if got := f.send("POST", "/api/runs/R/cancel", ""); got.status != 200 || got.body["state"] != "cancelled" || f.host.asked[2] != "cancel R" {
-		t.Errorf("%d %s, asked %v", got.status, got.raw, f.host.asked)
-	}
 }
 
-// Settings hold tokens and passwords.
-func TestPluginsNeverShowSettings(t *testing.T) {
+func TestPlugins(t *testing.T) {
 	f := serve(t)
 	f.host.plugins = []pluginsdk.PluginInfo{
 		{
-			Name: "discord", Version: "1", Enabled: true, Position: 3, State: pluginsdk.PluginServing, Path: "/opt/discord",
-			Settings: json.RawMessage(`{"token":"hunter2"}`),
+			Name: "discord", Version: "1", Enabled: true, Position: 3, State: pluginsdk.PluginServing,
+			Checks: []pluginsdk.Check{{Name: "connection", State: pluginsdk.CheckFailing, Remedy: "set the token"}},
+			Figures: pluginsdk.PluginFigures{
+				HeldBack: 4, RowsDropped: 5,
+				Hooks: map[pluginsdk.Hook]pluginsdk.CallFigures{"Deliver": {Calls: 2}, "OnMessage": {Calls: 1}},
+				Host:  map[string]pluginsdk.CallFigures{"Messages.Submit": {Calls: 7, P99: time.Millisecond}},
+			},
 			Manifest: pluginsdk.Manifest{Description: "Talks to Discord", Hooks: []pluginsdk.Hook{pluginsdk.HookDeliver}},
 		},
 		{Name: "bare"},
@@ -267,9 +277,38 @@ func TestPluginsNeverShowSettings(t *testing.T) {
 	if got.status != 200 || len(rows) != 2 || first["name"] != "discord" || first["state"] != "serving" || first["description"] != "Talks to Discord" {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
-	if strings.Contains(got.raw, "hunter2") || strings.Contains(got.raw, "settings") || strings.Contains(got.raw, "null") {
+	for _, part := range []string{
+		`"checks":[{"name":"connection","state":"failing","remedy":"set the token"}]`, `"heldBack":4`, `"rowsDropped":5`,
+		`"hooks":[{"name":"OnMessage","calls":1,`, `"host":[{"name":"Messages.Submit","calls":7,"errors":0,"timeouts":0,"p50Micros":0,"p99Micros":1000}]`,
+	} {
+		if !strings.Contains(got.raw, part) {
+			t.Errorf("lacks %s: %s", part, got.raw)
+		}
+	}
+	// Settings hold tokens and passwords.
+	if strings.Contains(got.raw, "settings") || strings.Contains(got.raw, "null") {
 		t.Errorf("%s", got.raw)
 	}
+}
+
+// What is asked of one plugin must reach that plugin.
+func TestOnePlugin(t *testing.T) {
+	f := serve(t)
+	f.host.plugins = []pluginsdk.PluginInfo{{Name: "other"}, {Name: "discord"}}
+	if got := f.send("GET", "/api/plugins/discord", ""); got.status != 200 || got.body["name"] != "discord" {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	if got := f.send("PATCH", "/api/plugins/discord", `{"enabled":true}`); got.status != 200 || got.body["name"] != "discord" {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	if got := f.send("GET", "/api/plugins/discord/logs?limit=3", ""); got.status != 200 || !strings.Contains(got.raw, "of discord") {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	want := []any{pluginsdk.SetPluginEnabledRequest{Name: "discord", Enabled: true}, pluginsdk.ReadPluginLogRequest{Name: "discord", Limit: 3}}
+	if !reflect.DeepEqual(f.host.asked, want) {
+		t.Errorf("asked %+v", f.host.asked)
+	}
+	f.isProblem(f.send("GET", "/api/plugins/none/logs", ""), 404, `"none"`)
 }
 
 func TestHealth(t *testing.T) {
@@ -295,6 +334,7 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 		"/api/threads/{id}/stop":       {"post"},
 		"/api/threads/{id}/messages":   {"get"},
 		"/api/threads/{id}/runs":       {"get"},
+		"/api/runs":                    {"get"},
 		"/api/runs/{id}":               {"get"},
 		"/api/runs/{id}/cancel":        {"post"},
 		"/api/runs/{id}/retry":         {"post"},
@@ -315,7 +355,7 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 			}
 		}
 	}
-	if len(paths) != 18 {
+	if len(paths) != 19 {
 		t.Errorf("%d paths are described", len(paths))
 	}
 }

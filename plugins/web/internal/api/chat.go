@@ -53,11 +53,11 @@ func (h *handlers) chat(ctx context.Context, input *chatInput) (*chatOutput, err
 	if submission.Key == "" {
 		submission.Key = rand.Text()
 	}
-	accepted, err := h.host.Messages.Submit(ctx, submission)
+	answer, err := h.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: submission})
 	if err != nil {
 		return nil, h.fail("chat", err)
 	}
-	return &chatOutput{Body: accepted}, nil
+	return &chatOutput{Body: answer.Accepted}, nil
 }
 
 func checkContent(content string) error {

@@ -27,13 +27,37 @@ func TestStopKeepsTheQueueUnlessToldOtherwise(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
 	f.send("POST", "/api/threads/T/stop", `{}`)
-	f.send("POST", "/api/threads/T/stop", `{"queue":"keep"}`)
+	f.send("POST", "/api/threads/T/stop", `{"queue":"keep","author":"Ann"}`)
 	f.host.stopped = pluginsdk.Stopped{RunID: "R", Dropped: []string{"Q1", "Q2"}}
 	if got := f.send("POST", "/api/threads/T/stop", `{"queue":"drop"}`); got.raw != `{"runId":"R","dropped":["Q1","Q2"]}`+"\n" {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
-	if want := []any{"stop T keep", "stop T keep", "stop T keep", "stop T drop"}; !reflect.DeepEqual(f.host.asked, want) {
-		t.Errorf("asked %v", f.host.asked)
+	want := []any{
+		pluginsdk.StopThreadRequest{ThreadID: "T", Queue: "keep", Author: "a person"},
+		pluginsdk.StopThreadRequest{ThreadID: "T", Queue: "keep", Author: "a person"},
+		pluginsdk.StopThreadRequest{ThreadID: "T", Queue: "keep", Author: "Ann"},
+		pluginsdk.StopThreadRequest{ThreadID: "T", Queue: "drop", Author: "a person"},
+	}
+	if !reflect.DeepEqual(f.host.asked, want) {
+		t.Errorf("asked %+v", f.host.asked)
+	}
+}
+
+// Whoever reads a run that was cancelled must see that a person did it, and who:
+// not that the API's plugin did.
+func TestCancelSaysWhoWantedIt(t *testing.T) {
+	f := serve(t)
+	for _, body := range []string{``, `{}`, `{"author":"Ann"}`} {
+		if got := f.send("POST", "/api/runs/R/cancel", body); got.status != 200 || got.body["state"] != "cancelled" {
+			t.Errorf("%q: %d %s", body, got.status, got.raw)
+		}
+	}
+	want := []any{
+		pluginsdk.CancelRunRequest{ID: "R", Author: "a person"}, pluginsdk.CancelRunRequest{ID: "R", Author: "a person"},
+		pluginsdk.CancelRunRequest{ID: "R", Author: "Ann"},
+	}
+	if !reflect.DeepEqual(f.host.asked, want) {
+		t.Errorf("asked %+v", f.host.asked)
 	}
 }
 
@@ -41,12 +65,13 @@ func TestUpdateThreadChangesOnlyWhatIsNamed(t *testing.T) {
 	f := serve(t)
 	for body, want := range map[string]pluginsdk.ThreadPatch{
 		`{}`: {},
-		`{"name":"","permissionMode":"","lastReadMessageId":0}`: {
-			Name: to(""), PermissionMode: to(""), LastReadMessageID: to(int64(0)),
+		`{"name":"","permissionMode":"","lastReadMessageId":0,"reportTo":""}`: {
+			Name: to(""), PermissionMode: to(""), LastReadMessageID: to(int64(0)), ReportTo: &pluginsdk.Target{},
 		},
 		`{"name":"Garden","status":"archived","model":"m","effort":"high","permissionMode":"plan","cwd":"/srv",
-			"instructions":"be brief","busyMode":"collect","lastReadMessageId":7}`: {
-			Name: to("Garden"), Status: to(pluginsdk.ThreadArchived), Model: to("m"), Effort: to("high"),
+			"instructions":"be brief","busyMode":"collect","lastReadMessageId":7,"reportTo":"discord:lobby"}`: {
+			ReportTo: &pluginsdk.Target{Plugin: "discord", Place: "lobby"},
+			Name:     to("Garden"), Status: to(pluginsdk.ThreadArchived), Model: to("m"), Effort: to("high"),
 			PermissionMode: to("plan"), Cwd: to("/srv"), Instructions: to("be brief"),
 			BusyMode: to(pluginsdk.BusyCollect), LastReadMessageID: to(int64(7)),
 		},
@@ -67,7 +92,7 @@ func TestDeliveries(t *testing.T) {
 		t.Errorf("no deliveries: %s", got.raw)
 	}
 	f.host.deliveries = []pluginsdk.Delivery{{ID: "D", Plugin: "discord", State: pluginsdk.DeliveryDead, LastError: "gone"}}
-	got := f.send("GET", "/api/deliveries?state=dead&plugin=discord&target=c1&limit=2&after=C", "")
+	got := f.send("GET", "/api/deliveries?state=dead&plugin=discord&target=c1&limit=2&after=C&newest=true", "")
 	row := got.body["deliveries"].([]any)[0].(map[string]any)
 	if got.status != 200 || row["id"] != "D" || row["state"] != "dead" || row["lastError"] != "gone" {
 		t.Errorf("%d %s", got.status, got.raw)
@@ -77,7 +102,7 @@ func TestDeliveries(t *testing.T) {
 	}
 	want := []any{
 		pluginsdk.DeliveryQuery{Limit: 100},
-		pluginsdk.DeliveryQuery{State: "dead", Plugin: "discord", Target: "c1", Limit: 2, After: "C"},
+		pluginsdk.DeliveryQuery{State: "dead", Plugin: "discord", Target: "c1", Newest: true, Limit: 2, After: "C"},
 		"retry delivery D",
 	}
 	if !reflect.DeepEqual(f.host.asked, want) {

@@ -15,6 +15,7 @@ type deliveriesInput struct {
 	State  pluginsdk.DeliveryState `query:"state" enum:"pending,sending,delivered,dead" doc:"Only this state"`
 	Plugin string                  `query:"plugin" maxLength:"100" doc:"Only those that this plugin carries"`
 	Target string                  `query:"target" maxLength:"200" doc:"Only those to this target"`
+	Newest bool                    `query:"newest" doc:"The newest first"`
 }
 
 type deliveriesOutput struct {
@@ -28,26 +29,26 @@ type deliveryOutput struct {
 }
 
 func (h *handlers) registerDeliveries(api huma.API) {
-	huma.Register(api, get("list-deliveries", "/api/deliveries", "What is on its way to people, oldest first"), h.listDeliveries)
+	huma.Register(api, get("list-deliveries", "/api/deliveries", "What is on its way to people"), h.listDeliveries)
 	huma.Register(api, post("retry-delivery", "/api/deliveries/{id}/retry", "Try a delivery that is dead or waits at once", http.StatusOK), h.retryDelivery)
 }
 
 func (h *handlers) listDeliveries(ctx context.Context, input *deliveriesInput) (*deliveriesOutput, error) {
-	deliveries, err := h.host.Deliveries.List(ctx, pluginsdk.DeliveryQuery{
-		State: input.State, Plugin: input.Plugin, Target: input.Target, After: input.After, Limit: input.Limit,
-	})
+	answer, err := h.host.Deliveries.List(ctx, &pluginsdk.ListDeliveriesRequest{Query: pluginsdk.DeliveryQuery{
+		State: input.State, Plugin: input.Plugin, Target: input.Target, Newest: input.Newest, After: input.After, Limit: input.Limit,
+	}})
 	if err != nil {
 		return nil, h.fail("list-deliveries", err)
 	}
 	output := &deliveriesOutput{}
-	output.Body.Deliveries = list(deliveries)
+	output.Body.Deliveries = list(answer.Deliveries)
 	return output, nil
 }
 
 func (h *handlers) retryDelivery(ctx context.Context, input *idInput) (*deliveryOutput, error) {
-	delivery, err := h.host.Deliveries.Retry(ctx, input.ID)
+	answer, err := h.host.Deliveries.Retry(ctx, &pluginsdk.RetryDeliveryRequest{ID: input.ID})
 	if err != nil {
 		return nil, h.fail("retry-delivery", err)
 	}
-	return &deliveryOutput{Body: delivery}, nil
+	return &deliveryOutput{Body: answer.Delivery}, nil
 }

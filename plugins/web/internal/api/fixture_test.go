@@ -54,87 +54,102 @@ func (h *host) ask(question any) error {
 	return h.err
 }
 
-func (h threads) Get(_ context.Context, id string) (pluginsdk.Thread, error) {
+func (h threads) Get(_ context.Context, request *pluginsdk.GetThreadRequest) (*pluginsdk.GetThreadResponse, error) {
 	for _, thread := range h.threads {
-		if thread.ID == id {
-			return thread, h.err
+		if thread.ID == request.ID {
+			return &pluginsdk.GetThreadResponse{Thread: thread}, h.err
 		}
 	}
-	return pluginsdk.Thread{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no thread %q", id)
+	return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no thread %q", request.ID)
 }
 
-func (h threads) List(_ context.Context, query pluginsdk.ThreadQuery) ([]pluginsdk.Thread, error) {
-	return h.threads, h.ask(query)
+func (h threads) List(_ context.Context, request *pluginsdk.ListThreadsRequest) (*pluginsdk.ListThreadsResponse, error) {
+	return &pluginsdk.ListThreadsResponse{Threads: h.threads}, h.ask(request.Query)
 }
 
-func (h threads) Create(_ context.Context, thread pluginsdk.NewThread) (pluginsdk.Thread, error) {
-	return pluginsdk.Thread{ID: "T-new", Name: thread.Name}, h.ask(thread)
+func (h threads) Create(_ context.Context, request *pluginsdk.CreateThreadRequest) (*pluginsdk.CreateThreadResponse, error) {
+	thread := pluginsdk.Thread{ID: "T-new", Name: request.Thread.Name, ReportTo: request.Thread.ReportTo}
+	return &pluginsdk.CreateThreadResponse{Thread: thread}, h.ask(request.Thread)
 }
 
-func (h threads) Update(_ context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
-	return pluginsdk.Thread{ID: id}, h.ask(patch)
+func (h threads) Update(_ context.Context, request *pluginsdk.UpdateThreadRequest) (*pluginsdk.UpdateThreadResponse, error) {
+	return &pluginsdk.UpdateThreadResponse{Thread: pluginsdk.Thread{ID: request.ID}}, h.ask(request.Patch)
 }
 
-func (h messages) Submit(_ context.Context, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
-	if submission.Content == "panic" {
+func (h messages) Submit(_ context.Context, request *pluginsdk.SubmitMessageRequest) (*pluginsdk.SubmitMessageResponse, error) {
+	if request.Submission.Content == "panic" {
 		panic("at the disco")
 	}
-	return pluginsdk.Accepted{ThreadID: "T", MessageID: 7, RunID: "R"}, h.ask(submission)
+	accepted := pluginsdk.Accepted{ThreadID: "T", MessageID: 7, RunID: "R"}
+	return &pluginsdk.SubmitMessageResponse{Accepted: accepted}, h.ask(request.Submission)
 }
 
-func (h messages) List(_ context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error) {
-	return h.messages, h.ask(query)
+func (h messages) List(_ context.Context, request *pluginsdk.ListMessagesRequest) (*pluginsdk.ListMessagesResponse, error) {
+	return &pluginsdk.ListMessagesResponse{Messages: h.messages}, h.ask(request.Query)
 }
 
-func (h runs) Get(_ context.Context, id string) (pluginsdk.Run, error) {
+func (h runs) Get(_ context.Context, request *pluginsdk.GetRunRequest) (*pluginsdk.GetRunResponse, error) {
 	if len(h.runs) == 0 {
-		return pluginsdk.Run{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no run %q", id)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no run %q", request.ID)
 	}
-	return h.runs[0], h.err
+	return &pluginsdk.GetRunResponse{Run: h.runs[0]}, h.err
 }
 
-func (h runs) List(_ context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error) {
-	return h.runs, h.ask(query)
+func (h runs) List(_ context.Context, request *pluginsdk.ListRunsRequest) (*pluginsdk.ListRunsResponse, error) {
+	return &pluginsdk.ListRunsResponse{Runs: h.runs}, h.ask(request.Query)
 }
 
-func (h runs) Cancel(_ context.Context, id string) (pluginsdk.Run, error) {
-	return pluginsdk.Run{ID: id, State: pluginsdk.RunCancelled}, h.ask("cancel " + id)
+func (h runs) Cancel(_ context.Context, request *pluginsdk.CancelRunRequest) (*pluginsdk.CancelRunResponse, error) {
+	run := pluginsdk.Run{ID: request.ID, State: pluginsdk.RunCancelled}
+	return &pluginsdk.CancelRunResponse{Run: run}, h.ask(*request)
 }
 
-func (h runs) Retry(_ context.Context, id string) (pluginsdk.Accepted, error) {
-	return pluginsdk.Accepted{ThreadID: "T", MessageID: 8, RunID: "R2"}, h.ask("retry " + id)
+func (h runs) Retry(_ context.Context, request *pluginsdk.RetryRunRequest) (*pluginsdk.RetryRunResponse, error) {
+	accepted := pluginsdk.Accepted{ThreadID: "T", MessageID: 8, RunID: "R2"}
+	return &pluginsdk.RetryRunResponse{Accepted: accepted}, h.ask("retry " + request.ID)
 }
 
-func (h runs) Stop(_ context.Context, threadID string, queue pluginsdk.Queue) (pluginsdk.Stopped, error) {
-	return h.stopped, h.ask("stop " + threadID + " " + string(queue))
+func (h runs) Stop(_ context.Context, request *pluginsdk.StopThreadRequest) (*pluginsdk.StopThreadResponse, error) {
+	return &pluginsdk.StopThreadResponse{Stopped: h.stopped}, h.ask(*request)
 }
 
-func (h deliveries) List(_ context.Context, query pluginsdk.DeliveryQuery) ([]pluginsdk.Delivery, error) {
-	return h.deliveries, h.ask(query)
+func (h deliveries) List(_ context.Context, request *pluginsdk.ListDeliveriesRequest) (*pluginsdk.ListDeliveriesResponse, error) {
+	return &pluginsdk.ListDeliveriesResponse{Deliveries: h.deliveries}, h.ask(request.Query)
 }
 
-func (h deliveries) Retry(_ context.Context, id string) (pluginsdk.Delivery, error) {
-	return pluginsdk.Delivery{ID: id, State: pluginsdk.DeliveryPending}, h.ask("retry delivery " + id)
+func (h deliveries) Retry(_ context.Context, request *pluginsdk.RetryDeliveryRequest) (*pluginsdk.RetryDeliveryResponse, error) {
+	delivery := pluginsdk.Delivery{ID: request.ID, State: pluginsdk.DeliveryPending}
+	return &pluginsdk.RetryDeliveryResponse{Delivery: delivery}, h.ask("retry delivery " + request.ID)
 }
 
-func (h plugins) Settings(_ context.Context, name string) (pluginsdk.SettingsView, error) {
-	return h.view, h.ask("settings of " + name)
+func (h plugins) Settings(_ context.Context, request *pluginsdk.GetPluginSettingsRequest) (*pluginsdk.GetPluginSettingsResponse, error) {
+	return &pluginsdk.GetPluginSettingsResponse{Settings: h.view}, h.ask("settings of " + request.Name)
 }
 
-func (h plugins) SetSettings(_ context.Context, name string, patch json.RawMessage) error {
-	return h.ask("set " + name + " " + string(patch))
+func (h plugins) ChangeSettings(_ context.Context, request *pluginsdk.ChangePluginSettingsRequest) (*pluginsdk.ChangePluginSettingsResponse, error) {
+	return &pluginsdk.ChangePluginSettingsResponse{}, h.ask("set " + request.Name + " " + string(request.Patch))
 }
 
-func (h plugins) List(context.Context) ([]pluginsdk.PluginInfo, error) {
-	return h.plugins, h.err
+func (h plugins) List(context.Context, *pluginsdk.ListPluginsRequest) (*pluginsdk.ListPluginsResponse, error) {
+	return &pluginsdk.ListPluginsResponse{Plugins: h.plugins}, h.err
 }
 
-func (h tools) List(context.Context) ([]pluginsdk.ToolSpec, error) { return h.tools, h.err }
+func (h plugins) SetEnabled(_ context.Context, request *pluginsdk.SetPluginEnabledRequest) (*pluginsdk.SetPluginEnabledResponse, error) {
+	return &pluginsdk.SetPluginEnabledResponse{}, h.ask(*request)
+}
 
-func (h tools) Call(ctx context.Context, name string, input json.RawMessage) (pluginsdk.ToolResult, error) {
+func (h plugins) Logs(_ context.Context, request *pluginsdk.ReadPluginLogRequest) (*pluginsdk.ReadPluginLogResponse, error) {
+	return &pluginsdk.ReadPluginLogResponse{Lines: []pluginsdk.LogLine{{Level: "info", Text: "of " + request.Name}}}, h.ask(*request)
+}
+
+func (h tools) List(context.Context, *pluginsdk.ListToolsRequest) (*pluginsdk.ListToolsResponse, error) {
+	return &pluginsdk.ListToolsResponse{Tools: h.tools}, h.err
+}
+
+func (h tools) Call(ctx context.Context, request *pluginsdk.InvokeToolRequest) (*pluginsdk.InvokeToolResponse, error) {
 	deadline, _ := ctx.Deadline()
 	h.deadline = deadline
-	return h.result, h.ask("call " + name + " " + string(input))
+	return &pluginsdk.InvokeToolResponse{Result: h.result}, h.ask("call " + request.Name + " " + string(request.Input))
 }
 
 // fixture is the API as it is served, without the guard.

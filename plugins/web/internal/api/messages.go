@@ -29,19 +29,19 @@ func (h *handlers) registerMessages(api huma.API) {
 }
 
 func (h *handlers) listMessages(ctx context.Context, input *messagesInput) (*messagesOutput, error) {
-	messages, err := h.host.Messages.List(ctx, pluginsdk.MessageQuery{
+	answer, err := h.host.Messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: pluginsdk.MessageQuery{
 		ThreadID: input.ID, After: input.After, Before: input.Before, Last: input.Last, Limit: input.Limit,
 		Roles: input.Roles, Kinds: input.Kinds,
-	})
+	}})
 	if err != nil {
 		return nil, h.fail("list-messages", err)
 	}
-	if len(messages) == 0 {
+	if len(answer.Messages) == 0 {
 		if err := h.mustExist(ctx, "list-messages", input.ID); err != nil {
 			return nil, err
 		}
 	}
 	output := &messagesOutput{}
-	output.Body.Messages = list(messages)
+	output.Body.Messages = list(answer.Messages)
 	return output, nil
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,31 +33,37 @@ type Plugin struct {
 	Granted     []pluginsdk.Capability  `json:"granted" nullable:"false" doc:"Capabilities that an operator granted"`
 	Lacking     []string                `json:"lacking" nullable:"false" doc:"What it asks for and was not granted; variables begin with $"`
 	Limits      pluginsdk.PluginLimits  `json:"limits" doc:"0: the default; negative: no limit"`
-	Ledger      Ledger                  `json:"ledger" doc:"What it has done and used since the daemon's start"`
+	Checks      []pluginsdk.Check       `json:"checks" nullable:"false" doc:"What it said of its surroundings when it was asked last"`
+	CheckedAt   time.Time               `json:"checkedAt,omitzero" doc:"When that was"`
+	Figures     Figures                 `json:"figures" doc:"What it has done and used since the daemon's start"`
 	UpdatedAt   time.Time               `json:"updatedAt"`
 }
 
-// Ledger is what a plugin has done and used.
-type Ledger struct {
-	Calls      int64         `json:"calls"`
-	Errors     int64         `json:"errors"`
-	Timeouts   int64         `json:"timeouts"`
-	Hooks      []HookFigures `json:"hooks" nullable:"false"`
-	RSSBytes   int64         `json:"rssBytes"`
-	CPUSeconds float64       `json:"cpuSeconds"`
-	Processes  int           `json:"processes"`
-	Since      time.Time     `json:"since"`
-	At         time.Time     `json:"at"`
+// Figures are what a plugin has done and used.
+type Figures struct {
+	Calls       int64         `json:"calls" doc:"Of its hooks"`
+	Errors      int64         `json:"errors" doc:"Timeouts included"`
+	Timeouts    int64         `json:"timeouts"`
+	Slow        int64         `json:"slow" doc:"Calls in runs that took longer than a second"`
+	Hooks       []CallFigures `json:"hooks" nullable:"false" doc:"By hook, in the order in which a run comes to them"`
+	Host        []CallFigures `json:"host" nullable:"false" doc:"What it asked of the core, by service and method"`
+	HeldBack    int64         `json:"heldBack" doc:"Calls of the core that a quota refused"`
+	RowsDropped int64         `json:"rowsDropped" doc:"Rows that it left for its runs and that were not stored"`
+	RSSBytes    int64         `json:"rssBytes"`
+	CPUSeconds  float64       `json:"cpuSeconds"`
+	Processes   int           `json:"processes"`
+	Since       time.Time     `json:"since"`
+	At          time.Time     `json:"at"`
 }
 
-// HookFigures are the calls of one hook.
-type HookFigures struct {
-	Hook      pluginsdk.Hook `json:"hook"`
-	Calls     int64          `json:"calls"`
-	Errors    int64          `json:"errors"`
-	Timeouts  int64          `json:"timeouts"`
-	P50Micros int64          `json:"p50Micros" doc:"Of the latest calls, in microseconds"`
-	P99Micros int64          `json:"p99Micros" doc:"Of the latest calls, in microseconds"`
+// CallFigures are the calls of one hook, or of one method of the core.
+type CallFigures struct {
+	Name      string `json:"name" doc:"A hook such as OnMessage, or a method such as Messages.Append"`
+	Calls     int64  `json:"calls"`
+	Errors    int64  `json:"errors"`
+	Timeouts  int64  `json:"timeouts"`
+	P50Micros int64  `json:"p50Micros" doc:"Of the latest calls, in microseconds"`
+	P99Micros int64  `json:"p99Micros" doc:"Of the latest calls, in microseconds"`
 }
 
 // LogLine is a line of a plugin's log.
@@ -79,15 +86,15 @@ type pluginInput struct {
 }
 
 type togglePluginInput struct {
-	pluginInput
+	Name string `path:"name" doc:"The plugin's name"`
 	Body struct {
 		Enabled bool `json:"enabled" doc:"true also ends a quarantine"`
 	}
 }
 
 type pluginLogsInput struct {
-	pluginInput
-	Limit int `query:"limit" minimum:"1" maximum:"5000" default:"200" doc:"How many lines at most"`
+	Name  string `path:"name" doc:"The plugin's name"`
+	Limit int    `query:"limit" minimum:"1" maximum:"5000" default:"200" doc:"How many lines at most"`
 }
 
 type pluginLogsOutput struct {
@@ -104,13 +111,13 @@ func (h *handlers) registerPlugins(api huma.API) {
 }
 
 func (h *handlers) listPlugins(ctx context.Context, _ *struct{}) (*pluginsOutput, error) {
-	infos, err := h.host.Plugins.List(ctx)
+	answer, err := h.host.Plugins.List(ctx, &pluginsdk.ListPluginsRequest{})
 	if err != nil {
 		return nil, h.fail("list-plugins", err)
 	}
 	output := &pluginsOutput{}
-	output.Body.Plugins = make([]Plugin, 0, len(infos))
-	for _, info := range infos {
+	output.Body.Plugins = make([]Plugin, 0, len(answer.Plugins))
+	for _, info := range answer.Plugins {
 		output.Body.Plugins = append(output.Body.Plugins, pluginOf(info))
 	}
 	return output, nil
@@ -125,19 +132,19 @@ func (h *handlers) getPlugin(ctx context.Context, input *pluginInput) (*pluginOu
 }
 
 func (h *handlers) plugin(ctx context.Context, name string) (Plugin, error) {
-	infos, err := h.host.Plugins.List(ctx)
+	answer, err := h.host.Plugins.List(ctx, &pluginsdk.ListPluginsRequest{})
 	if err != nil {
 		return Plugin{}, err
 	}
-	n := slices.IndexFunc(infos, func(info pluginsdk.PluginInfo) bool { return info.Name == name })
+	n := slices.IndexFunc(answer.Plugins, func(info pluginsdk.PluginInfo) bool { return info.Name == name })
 	if n < 0 {
 		return Plugin{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no plugin %q", name)
 	}
-	return pluginOf(infos[n]), nil
+	return pluginOf(answer.Plugins[n]), nil
 }
 
 func (h *handlers) togglePlugin(ctx context.Context, input *togglePluginInput) (*pluginOutput, error) {
-	if err := h.host.Plugins.SetEnabled(ctx, input.Name, input.Body.Enabled); err != nil {
+	if _, err := h.host.Plugins.SetEnabled(ctx, &pluginsdk.SetPluginEnabledRequest{Name: input.Name, Enabled: input.Body.Enabled}); err != nil {
 		return nil, h.fail("toggle-plugin", err)
 	}
 	plugin, err := h.plugin(ctx, input.Name)
@@ -151,13 +158,13 @@ func (h *handlers) listPluginLogs(ctx context.Context, input *pluginLogsInput) (
 	if _, err := h.plugin(ctx, input.Name); err != nil {
 		return nil, h.fail("list-plugin-logs", err)
 	}
-	lines, err := h.host.Plugins.Logs(ctx, input.Name, input.Limit)
+	answer, err := h.host.Plugins.Logs(ctx, &pluginsdk.ReadPluginLogRequest{Name: input.Name, Limit: input.Limit})
 	if err != nil {
 		return nil, h.fail("list-plugin-logs", err)
 	}
 	output := &pluginLogsOutput{}
-	output.Body.Lines = make([]LogLine, 0, len(lines))
-	for _, line := range lines {
+	output.Body.Lines = make([]LogLine, 0, len(answer.Lines))
+	for _, line := range answer.Lines {
 		output.Body.Lines = append(output.Body.Lines, LogLine(line))
 	}
 	return output, nil
@@ -171,22 +178,31 @@ func pluginOf(info pluginsdk.PluginInfo) Plugin {
 		Problem: info.Problem, Quarantine: info.Quarantine,
 		Restarts: info.Restarts, Failures: info.Failures, Hooks: list(info.Manifest.Hooks),
 		Commands: list(info.Manifest.Commands), Granted: list(info.Granted), Lacking: list(info.Lacking()),
-		Limits: info.Limits, Ledger: ledgerOf(info.Ledger), UpdatedAt: info.UpdatedAt,
+		Limits: info.Limits, Checks: list(info.Checks), CheckedAt: info.CheckedAt,
+		Figures: figuresOf(info.Figures), UpdatedAt: info.UpdatedAt,
 	}
 }
 
-func ledgerOf(l pluginsdk.PluginLedger) Ledger {
-	ledger := Ledger{
-		Calls: l.Calls, Errors: l.Errors, Timeouts: l.Timeouts, Hooks: []HookFigures{},
-		RSSBytes: l.RSSBytes, CPUSeconds: l.CPUSeconds, Processes: l.Processes, Since: l.Since, At: l.At,
+func figuresOf(f pluginsdk.PluginFigures) Figures {
+	figures := Figures{
+		Calls: f.Calls, Errors: f.Errors, Timeouts: f.Timeouts, Slow: f.Slow, Hooks: []CallFigures{}, Host: []CallFigures{},
+		HeldBack: f.HeldBack, RowsDropped: f.RowsDropped,
+		RSSBytes: f.RSSBytes, CPUSeconds: f.CPUSeconds, Processes: f.Processes, Since: f.Since, At: f.At,
 	}
 	for _, hook := range pluginsdk.AllHooks() {
-		if f, called := l.Hooks[hook]; called {
-			ledger.Hooks = append(ledger.Hooks, HookFigures{
-				Hook: hook, Calls: f.Calls, Errors: f.Errors, Timeouts: f.Timeouts,
-				P50Micros: f.P50.Microseconds(), P99Micros: f.P99.Microseconds(),
-			})
+		if calls, called := f.Hooks[hook]; called {
+			figures.Hooks = append(figures.Hooks, callsOf(string(hook), calls))
 		}
 	}
-	return ledger
+	for _, method := range slices.Sorted(maps.Keys(f.Host)) {
+		figures.Host = append(figures.Host, callsOf(method, f.Host[method]))
+	}
+	return figures
+}
+
+func callsOf(name string, f pluginsdk.CallFigures) CallFigures {
+	return CallFigures{
+		Name: name, Calls: f.Calls, Errors: f.Errors, Timeouts: f.Timeouts,
+		P50Micros: f.P50.Microseconds(), P99Micros: f.P99.Microseconds(),
+	}
 }

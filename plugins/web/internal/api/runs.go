@@ -55,11 +55,40 @@ type runOutput struct {
 	Body Run
 }
 
-type runsInput struct {
-	ID     string               `path:"id" maxLength:"100"`
+// RunsPage says which runs are listed. It is exported because huma passes over
+// embedded structs that are not.
+type RunsPage struct {
 	After  string               `query:"after" maxLength:"100" doc:"Id of the last run of the page before"`
 	Limit  int                  `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"The most of a page. A page may be shorter although more follow: the end is an empty page"`
 	States []pluginsdk.RunState `query:"state,explode" enum:"queued,running,waiting,succeeded,failed,cancelled,merged" doc:"Only these states"`
+	Cause  string               `query:"cause" maxLength:"100" doc:"Only those that this run caused"`
+	Newest bool                 `query:"newest" doc:"The newest first"`
+}
+
+func (p RunsPage) query(threadID string) pluginsdk.RunQuery {
+	return pluginsdk.RunQuery{
+		ThreadID: threadID, States: p.States, CauseRunID: p.Cause, Newest: p.Newest, After: p.After, Limit: p.Limit,
+	}
+}
+
+type runsInput struct {
+	Thread string `query:"thread" maxLength:"100" doc:"Only those of this thread"`
+	RunsPage
+}
+
+type threadRunsInput struct {
+	ID string `path:"id" maxLength:"100"`
+	RunsPage
+}
+
+type cancelInput struct {
+	ID   string         `path:"id" maxLength:"100"`
+	Body *CancelRequest // may be absent
+}
+
+// CancelRequest says who wants a run cancelled.
+type CancelRequest struct {
+	Author string `json:"author,omitempty" maxLength:"200" doc:"Who wants it; the run says so"`
 }
 
 type runsOutput struct {
@@ -69,56 +98,69 @@ type runsOutput struct {
 }
 
 func (h *handlers) registerRuns(api huma.API) {
-	huma.Register(api, get("list-runs", "/api/threads/{id}/runs", "Runs of a thread, oldest first"), h.listRuns)
+	huma.Register(api, get("list-runs", "/api/runs", "Runs"), h.listRuns)
+	huma.Register(api, get("list-thread-runs", "/api/threads/{id}/runs", "Runs of a thread"), h.listThreadRuns)
 	huma.Register(api, get("get-run", "/api/runs/{id}", "A run"), h.getRun)
 	huma.Register(api, post("cancel-run", "/api/runs/{id}/cancel", "End a run that waits, or interrupt one that executes", http.StatusOK), h.cancelRun)
 	huma.Register(api, post("retry-run", "/api/runs/{id}/retry", "Hand the message of a run that failed or was cancelled in once more", http.StatusAccepted), h.retryRun)
 }
 
 func (h *handlers) listRuns(ctx context.Context, input *runsInput) (*runsOutput, error) {
-	runs, err := h.host.Runs.List(ctx, pluginsdk.RunQuery{
-		ThreadID: input.ID, States: input.States, After: input.After, Limit: input.Limit,
-	})
-	if err != nil {
-		return nil, h.fail("list-runs", err)
+	return h.runs(ctx, "list-runs", input.query(input.Thread))
+}
+
+func (h *handlers) listThreadRuns(ctx context.Context, input *threadRunsInput) (*runsOutput, error) {
+	output, err := h.runs(ctx, "list-thread-runs", input.query(input.ID))
+	if err == nil && len(output.Body.Runs) == 0 {
+		err = h.mustExist(ctx, "list-thread-runs", input.ID)
 	}
-	if len(runs) == 0 {
-		if err := h.mustExist(ctx, "list-runs", input.ID); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
+	}
+	return output, nil
+}
+
+func (h *handlers) runs(ctx context.Context, operation string, query pluginsdk.RunQuery) (*runsOutput, error) {
+	answer, err := h.host.Runs.List(ctx, &pluginsdk.ListRunsRequest{Query: query})
+	if err != nil {
+		return nil, h.fail(operation, err)
 	}
 	output := &runsOutput{}
-	output.Body.Runs = make([]Run, 0, len(runs))
-	for _, run := range runs {
+	output.Body.Runs = make([]Run, 0, len(answer.Runs))
+	for _, run := range answer.Runs {
 		output.Body.Runs = append(output.Body.Runs, summary(run))
 	}
 	return output, nil
 }
 
 func (h *handlers) getRun(ctx context.Context, input *idInput) (*runOutput, error) {
-	run, err := h.host.Runs.Get(ctx, input.ID)
+	answer, err := h.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: input.ID})
 	if err != nil {
 		return nil, h.fail("get-run", err)
 	}
-	return &runOutput{Body: whole(run)}, nil
+	return &runOutput{Body: whole(answer.Run)}, nil
 }
 
-func (h *handlers) cancelRun(ctx context.Context, input *idInput) (*runOutput, error) {
-	run, err := h.host.Runs.Cancel(ctx, input.ID)
+func (h *handlers) cancelRun(ctx context.Context, input *cancelInput) (*runOutput, error) {
+	request := &pluginsdk.CancelRunRequest{ID: input.ID, Author: somebody}
+	if input.Body != nil && input.Body.Author != "" {
+		request.Author = input.Body.Author
+	}
+	answer, err := h.host.Runs.Cancel(ctx, request)
 	if err != nil {
 		return nil, h.fail("cancel-run", err)
 	}
-	return &runOutput{Body: whole(run)}, nil
+	return &runOutput{Body: whole(answer.Run)}, nil
 }
 
 // retryRun answers once the new message and its run are durable, with their
 // ids; repeated, with the same ones.
 func (h *handlers) retryRun(ctx context.Context, input *idInput) (*chatOutput, error) {
-	accepted, err := h.host.Runs.Retry(ctx, input.ID)
+	answer, err := h.host.Runs.Retry(ctx, &pluginsdk.RetryRunRequest{ID: input.ID})
 	if err != nil {
 		return nil, h.fail("retry-run", err)
 	}
-	return &chatOutput{Body: accepted}, nil
+	return &chatOutput{Body: answer.Accepted}, nil
 }
 
 // summary is a run without what can be long.

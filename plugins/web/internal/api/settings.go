@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // Settings are a plugin's settings as clients see them: never a secret.
@@ -42,10 +44,11 @@ func (h *handlers) getSettings(ctx context.Context, input *settingsInput) (*sett
 }
 
 func (h *handlers) settings(ctx context.Context, operation, plugin string) (*settingsOutput, error) {
-	view, err := h.host.Plugins.Settings(ctx, plugin)
+	answer, err := h.host.Plugins.Settings(ctx, &pluginsdk.GetPluginSettingsRequest{Name: plugin})
 	if err != nil {
 		return nil, h.fail(operation, err)
 	}
+	view := answer.Settings
 	output := &settingsOutput{Body: Settings{
 		Schema: view.Schema, Values: map[string]json.RawMessage{}, SecretsSet: list(view.SecretsSet),
 	}}
@@ -62,7 +65,7 @@ func (h *handlers) updateSettings(ctx context.Context, input *settingsChangeInpu
 	if err != nil {
 		return nil, h.fail("update-plugin-settings", err)
 	}
-	if err := h.host.Plugins.SetSettings(ctx, input.Name, patch); err != nil {
+	if _, err := h.host.Plugins.ChangeSettings(ctx, &pluginsdk.ChangePluginSettingsRequest{Name: input.Name, Patch: patch}); err != nil {
 		return nil, h.fail("update-plugin-settings", err)
 	}
 	return h.settings(ctx, "update-plugin-settings", input.Name)

@@ -19,6 +19,7 @@ type ThreadRequest struct {
 	Effort         string             `json:"effort,omitempty" maxLength:"50"`
 	PermissionMode string             `json:"permissionMode,omitempty" enum:"default,acceptEdits,plan,dontAsk"`
 	Cwd            string             `json:"cwd,omitempty" maxLength:"4096" doc:"The agent's working directory; the workspace when absent"`
+	ReportTo       string             `json:"reportTo,omitempty" maxLength:"300" doc:"Where replies go: PLUGIN:PLACE or thread:ID; to who carries its source when absent"`
 	Instructions   string             `json:"instructions,omitempty" maxLength:"65536" doc:"Said to the agent with each message"`
 	BusyMode       pluginsdk.BusyMode `json:"busyMode,omitempty" enum:"queue,steer,collect,interrupt" doc:"What a message does that arrives while the agent is busy; queue when absent"`
 }
@@ -42,6 +43,8 @@ type threadsInput struct {
 	SourceID string                 `query:"sourceId" maxLength:"200"`
 	Kind     pluginsdk.ThreadKind   `query:"kind" enum:"primary,task,cron,general"`
 	Status   pluginsdk.ThreadStatus `query:"status" enum:"active,idle,archived"`
+	Order    pluginsdk.ThreadOrder  `query:"order" enum:"oldest,newest,activity" default:"oldest" doc:"activity: the latest activity first"`
+	Unread   bool                   `query:"unread" doc:"Count what a person has not read in each"`
 }
 
 type threadsOutput struct {
@@ -52,7 +55,7 @@ type threadsOutput struct {
 
 func (h *handlers) registerThreads(api huma.API) {
 	huma.Register(api, post("create-thread", "/api/threads", "Make a thread", http.StatusCreated), h.createThread)
-	huma.Register(api, get("list-threads", "/api/threads", "Threads, oldest first"), h.listThreads)
+	huma.Register(api, get("list-threads", "/api/threads", "Threads"), h.listThreads)
 	huma.Register(api, get("get-thread", "/api/threads/{id}", "A thread"), h.getThread)
 	huma.Register(api, patch("update-thread", "/api/threads/{id}", "Change a thread"), h.updateThread)
 	huma.Register(api, post("stop-thread", "/api/threads/{id}/stop", "Interrupt what a thread is doing", http.StatusOK), h.stopThread)
@@ -63,43 +66,56 @@ func (h *handlers) createThread(ctx context.Context, input *threadInput) (*threa
 	if request.SourceID == "" {
 		request.SourceID = rand.Text()
 	}
-	thread, err := h.host.Threads.Create(ctx, pluginsdk.NewThread{
-		Source: "web", SourceID: request.SourceID, Name: request.Name,
+	target, err := reportTo(request.ReportTo)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := h.host.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{
+		Source: "web", SourceID: request.SourceID, Name: request.Name, ReportTo: target,
 		Kind: pluginsdk.ThreadGeneral, ParentThreadID: request.ParentThreadID,
 		Model: request.Model, Effort: request.Effort, PermissionMode: request.PermissionMode,
 		Cwd: request.Cwd, Instructions: request.Instructions, BusyMode: request.BusyMode,
-	})
+	}})
 	if err != nil {
 		return nil, h.fail("create-thread", err)
 	}
-	return &threadOutput{Body: thread}, nil
+	return &threadOutput{Body: answer.Thread}, nil
+}
+
+// reportTo reads where a thread's replies go.
+func reportTo(text string) (pluginsdk.Target, error) {
+	target, err := pluginsdk.ParseTarget(text)
+	if err != nil {
+		return target, invalid("reportTo", err.Error())
+	}
+	return target, nil
 }
 
 func (h *handlers) listThreads(ctx context.Context, input *threadsInput) (*threadsOutput, error) {
-	threads, err := h.host.Threads.List(ctx, pluginsdk.ThreadQuery{
+	answer, err := h.host.Threads.List(ctx, &pluginsdk.ListThreadsRequest{Query: pluginsdk.ThreadQuery{
 		Source: input.Source, SourceID: input.SourceID, Kind: input.Kind, Status: input.Status,
-		After: input.After, Limit: input.Limit,
-	})
+		Order: input.Order, Unread: input.Unread, After: input.After, Limit: input.Limit,
+	}})
 	if err != nil {
 		return nil, h.fail("list-threads", err)
 	}
 	output := &threadsOutput{}
-	output.Body.Threads = list(threads)
+	output.Body.Threads = list(answer.Threads)
 	return output, nil
 }
 
 func (h *handlers) getThread(ctx context.Context, input *idInput) (*threadOutput, error) {
-	thread, err := h.host.Threads.Get(ctx, input.ID)
+	answer, err := h.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: input.ID})
 	if err != nil {
 		return nil, h.fail("get-thread", err)
 	}
-	return &threadOutput{Body: thread}, nil
+	return &threadOutput{Body: answer.Thread}, nil
 }
 
 // mustExist tells an empty list of a thread from a thread that does not exist.
 // It is asked only when a list came back empty.
 func (h *handlers) mustExist(ctx context.Context, operation, threadID string) error {
-	if _, err := h.host.Threads.Get(ctx, threadID); err != nil {
+	if _, err := h.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: threadID}); err != nil {
 		return h.fail(operation, err)
 	}
 	return nil

@@ -60,13 +60,13 @@ func withToolDeadline(ctx huma.Context, next func(huma.Context)) {
 }
 
 func (h *handlers) listTools(ctx context.Context, _ *struct{}) (*toolsOutput, error) {
-	specs, err := h.host.Tools.List(ctx)
+	answer, err := h.host.Tools.List(ctx, &pluginsdk.ListToolsRequest{})
 	if err != nil {
 		return nil, h.fail("list-tools", err)
 	}
 	output := &toolsOutput{}
-	output.Body.Tools = make([]Tool, len(specs))
-	for n, spec := range specs {
+	output.Body.Tools = make([]Tool, len(answer.Tools))
+	for n, spec := range answer.Tools {
 		plugin, _, _ := strings.Cut(spec.Name, "__")
 		output.Body.Tools[n] = Tool{Name: spec.Name, Plugin: plugin, Description: spec.Description, InputSchema: spec.InputSchema}
 	}
@@ -81,7 +81,7 @@ func (h *handlers) callTool(ctx context.Context, input *toolInput) (*toolOutput,
 	if input.Body.Input == nil {
 		raw = json.RawMessage("{}")
 	}
-	result, err := h.host.Tools.Call(ctx, input.Name, raw)
+	answer, err := h.host.Tools.Call(ctx, &pluginsdk.InvokeToolRequest{Name: input.Name, Input: raw})
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeInternal {
 		// A fault of the plugin whose tool it is, which who calls it has to know.
 		return nil, huma.NewError(http.StatusBadGateway, err.Error())
@@ -89,5 +89,5 @@ func (h *handlers) callTool(ctx context.Context, input *toolInput) (*toolOutput,
 	if err != nil {
 		return nil, h.fail(callTool, err)
 	}
-	return &toolOutput{Body: result}, nil
+	return &toolOutput{Body: answer.Result}, nil
 }

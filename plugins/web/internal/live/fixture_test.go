@@ -20,7 +20,7 @@ import (
 
 const boot = "boot-1"
 
-// stream is the host's side: it numbers events, keeps them, and answers Since
+// stream is the host's side: it numbers events, keeps them, and answers List
 // in small pages.
 type stream struct {
 	pluginsdk.Events
@@ -45,20 +45,21 @@ func (s *stream) add(kind pluginsdk.EventType, threadID, data string) pluginsdk.
 	return event
 }
 
-func (s *stream) Since(ctx context.Context, after pluginsdk.Position, _ int) (pluginsdk.EventPage, error) {
+func (s *stream) List(ctx context.Context, request *pluginsdk.ListEventsRequest) (*pluginsdk.ListEventsResponse, error) {
+	after := request.After
 	if s.asked != nil {
 		s.asked(after)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
-		return pluginsdk.EventPage{}, s.err
+		return nil, s.err
 	}
 	newest := uint64(len(s.events))
 	if after == (pluginsdk.Position{}) {
-		return pluginsdk.EventPage{Next: pluginsdk.Position{Boot: boot, Seq: newest}}, ctx.Err()
+		return &pluginsdk.ListEventsResponse{Next: pluginsdk.Position{Boot: boot, Seq: newest}}, ctx.Err()
 	}
-	page := pluginsdk.EventPage{Resync: after.Boot != boot || after.Seq > newest || after.Seq < s.forgot}
+	page := &pluginsdk.ListEventsResponse{Resync: after.Boot != boot || after.Seq > newest || after.Seq < s.forgot}
 	if page.Resync {
 		after.Seq = s.forgot
 	}

@@ -65,7 +65,7 @@ func NewHub(events pluginsdk.Events, limits Limits, log *slog.Logger) *Hub {
 // Open lets clients in. It asks the host where the stream stands, so that a
 // client's first position is a real one even before the first event.
 func (h *Hub) Open(ctx context.Context) {
-	page, err := h.events.Since(ctx, pluginsdk.Position{}, 0)
+	page, err := h.events.List(ctx, &pluginsdk.ListEventsRequest{})
 	if err != nil {
 		h.log.Warn("position in the event stream is not known yet", "err", err)
 	}

@@ -12,7 +12,7 @@ func (h *Hub) begin(c *client, joined pluginsdk.Position, resume *pluginsdk.Posi
 		c.last = joined
 		return c.put(markFrame(eventHello, joined))
 	}
-	page, err := h.events.Since(c.ctx, *resume, 0)
+	page, err := h.events.List(c.ctx, &pluginsdk.ListEventsRequest{After: *resume})
 	if err != nil && c.ctx.Err() != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (h *Hub) begin(c *client, joined pluginsdk.Position, resume *pluginsdk.Posi
 }
 
 // replay sends a page of missed events and those after it, up to joined.
-func (h *Hub) replay(c *client, joined pluginsdk.Position, page pluginsdk.EventPage) error {
+func (h *Hub) replay(c *client, joined pluginsdk.Position, page *pluginsdk.ListEventsResponse) error {
 	for len(page.Events) > 0 {
 		for _, event := range page.Events {
 			f, err := newFrame(event)
@@ -52,7 +52,7 @@ func (h *Hub) replay(c *client, joined pluginsdk.Position, page pluginsdk.EventP
 			return nil
 		}
 		var err error
-		page, err = h.events.Since(c.ctx, page.Next, 0)
+		page, err = h.events.List(c.ctx, &pluginsdk.ListEventsRequest{After: page.Next})
 		if err != nil && c.ctx.Err() != nil {
 			return err
 		}

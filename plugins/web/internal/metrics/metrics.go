@@ -26,13 +26,15 @@ func Handler(plugins pluginsdk.Plugins, log *slog.Logger) http.Handler {
 
 var _ prometheus.Collector = (*collector)(nil)
 
-// collector turns the ledgers of the plugins into metrics.
+// collector turns the figures of the plugins into metrics.
 type collector struct {
 	plugins pluginsdk.Plugins
 	log     *slog.Logger
 
 	up, restarts, cpu, memory, processes *prometheus.Desc
 	calls, errors, timeouts, duration    *prometheus.Desc
+	hostCalls, hostErrors, hostDuration  *prometheus.Desc
+	slow, heldBack, dropped              *prometheus.Desc
 }
 
 func newCollector(plugins pluginsdk.Plugins, log *slog.Logger) *collector {
@@ -50,6 +52,13 @@ func newCollector(plugins pluginsdk.Plugins, log *slog.Logger) *collector {
 		errors:    of("hook_errors_total", "Calls of the hook that failed, timeouts included.", "hook"),
 		timeouts:  of("hook_timeouts_total", "Calls of the hook that were given up at their deadline.", "hook"),
 		duration:  of("hook_recent_seconds", "How long the latest calls of the hook took.", "hook", "quantile"),
+
+		hostCalls:    of("host_calls_total", "Calls that the plugin made of the core.", "method"),
+		hostErrors:   of("host_errors_total", "Calls that the plugin made of the core and that failed.", "method"),
+		hostDuration: of("host_recent_seconds", "How long the latest calls of the method took.", "method", "quantile"),
+		slow:         of("slow_calls_total", "Calls of hooks in runs that took longer than a second."),
+		heldBack:     of("held_back_total", "Calls of the core that a quota refused."),
+		dropped:      of("rows_dropped_total", "Rows that the plugin left for its runs and that were not stored."),
 	}
 }
 
@@ -60,13 +69,13 @@ func (c *collector) Describe(chan<- *prometheus.Desc) {}
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	infos, err := c.plugins.List(ctx)
+	answer, err := c.plugins.List(ctx, &pluginsdk.ListPluginsRequest{})
 	if err != nil {
 		c.log.Warn("plugins cannot be listed for a scrape", "err", err)
 		out <- prometheus.NewInvalidMetric(c.up, err)
 		return
 	}
-	for _, info := range infos {
+	for _, info := range answer.Plugins {
 		c.plugin(out, info)
 	}
 }
@@ -75,17 +84,26 @@ func (c *collector) plugin(out chan<- prometheus.Metric, info pluginsdk.PluginIn
 	send := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, kind, value, append([]string{info.Name}, labels...)...)
 	}
-	ledger := info.Ledger
+	figures := info.Figures
 	send(c.up, prometheus.GaugeValue, 1, string(info.State))
 	send(c.restarts, prometheus.CounterValue, float64(info.Restarts))
-	send(c.cpu, prometheus.CounterValue, ledger.CPUSeconds)
-	send(c.memory, prometheus.GaugeValue, float64(ledger.RSSBytes))
-	send(c.processes, prometheus.GaugeValue, float64(ledger.Processes))
-	for hook, figures := range ledger.Hooks {
-		send(c.calls, prometheus.CounterValue, float64(figures.Calls), string(hook))
-		send(c.errors, prometheus.CounterValue, float64(figures.Errors), string(hook))
-		send(c.timeouts, prometheus.CounterValue, float64(figures.Timeouts), string(hook))
-		send(c.duration, prometheus.GaugeValue, figures.P50.Seconds(), string(hook), "0.5")
-		send(c.duration, prometheus.GaugeValue, figures.P99.Seconds(), string(hook), "0.99")
+	send(c.cpu, prometheus.CounterValue, figures.CPUSeconds)
+	send(c.memory, prometheus.GaugeValue, float64(figures.RSSBytes))
+	send(c.processes, prometheus.GaugeValue, float64(figures.Processes))
+	send(c.slow, prometheus.CounterValue, float64(figures.Slow))
+	send(c.heldBack, prometheus.CounterValue, float64(figures.HeldBack))
+	send(c.dropped, prometheus.CounterValue, float64(figures.RowsDropped))
+	for hook, calls := range figures.Hooks {
+		send(c.calls, prometheus.CounterValue, float64(calls.Calls), string(hook))
+		send(c.errors, prometheus.CounterValue, float64(calls.Errors), string(hook))
+		send(c.timeouts, prometheus.CounterValue, float64(calls.Timeouts), string(hook))
+		send(c.duration, prometheus.GaugeValue, calls.P50.Seconds(), string(hook), "0.5")
+		send(c.duration, prometheus.GaugeValue, calls.P99.Seconds(), string(hook), "0.99")
+	}
+	for method, calls := range figures.Host {
+		send(c.hostCalls, prometheus.CounterValue, float64(calls.Calls), method)
+		send(c.hostErrors, prometheus.CounterValue, float64(calls.Errors), method)
+		send(c.hostDuration, prometheus.GaugeValue, calls.P50.Seconds(), method, "0.5")
+		send(c.hostDuration, prometheus.GaugeValue, calls.P99.Seconds(), method, "0.99")
 	}
 }

@@ -18,9 +18,10 @@ func TestScrapeTellsOfEachPlugin(t *testing.T) {
 	host := plugintest.NewHost()
 	host.AddPlugin(pluginsdk.PluginInfo{
 		Name: "clock", State: pluginsdk.PluginServing, Restarts: 2,
-		Ledger: pluginsdk.PluginLedger{
+		Figures: pluginsdk.PluginFigures{
+			Slow: 3, HeldBack: 4, RowsDropped: 5, Host: map[string]pluginsdk.CallFigures{"Messages.Append": {Calls: 6, Errors: 1}},
 			RSSBytes: 1 << 20, CPUSeconds: 1.5, Processes: 1,
-			Hooks: map[pluginsdk.Hook]pluginsdk.HookFigures{
+			Hooks: map[pluginsdk.Hook]pluginsdk.CallFigures{
 				pluginsdk.HookMessage: {Calls: 7, Errors: 2, Timeouts: 1, P50: time.Millisecond, P99: 20 * time.Millisecond},
 			},
 		},
@@ -42,6 +43,11 @@ func TestScrapeTellsOfEachPlugin(t *testing.T) {
 		`harness_plugin_hook_errors_total{hook="OnMessage",plugin="clock"} 2`,
 		`harness_plugin_hook_timeouts_total{hook="OnMessage",plugin="clock"} 1`,
 		`harness_plugin_hook_recent_seconds{hook="OnMessage",plugin="clock",quantile="0.99"} 0.02`,
+		`harness_plugin_host_calls_total{method="Messages.Append",plugin="clock"} 6`,
+		`harness_plugin_host_errors_total{method="Messages.Append",plugin="clock"} 1`,
+		`harness_plugin_slow_calls_total{plugin="clock"} 3`,
+		`harness_plugin_held_back_total{plugin="clock"} 4`,
+		`harness_plugin_rows_dropped_total{plugin="clock"} 5`,
 	} {
 		if !strings.Contains(string(body), want) {
 			t.Errorf("not told: %s", want)

@@ -40,11 +40,13 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 		Name:        "web",
 		Version:     version,
 		Description: "Serves the HTTP API and streams events over a WebSocket",
+		Sources:     []string{"web", "cli"}, // the terminal comes in through the API
 		Capabilities: []pluginsdk.CapabilityRequest{
-			{Capability: pluginsdk.CapMessagesSend, Reason: "hand people's messages to the agent"},
+			{Capability: pluginsdk.CapMessagesSubmit, Reason: "hand people's messages to the agent"},
 			{Capability: pluginsdk.CapMessagesRead, Reason: "show conversations"},
 			{Capability: pluginsdk.CapThreadsRead, Reason: "show threads"},
 			{Capability: pluginsdk.CapThreadsWrite, Reason: "make threads and change their settings"},
+			{Capability: pluginsdk.CapThreadsAdmin, Reason: "change threads that came in elsewhere, and where and how a thread's agent works"},
 			{Capability: pluginsdk.CapRunsRead, Reason: "show how runs stand"},
 			{Capability: pluginsdk.CapRunsControl, Reason: "cancel and retry runs, stop threads"},
 			{Capability: pluginsdk.CapDeliveriesRead, Reason: "show what is on its way to people"},
@@ -79,17 +81,17 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 		p.log = slog.New(slog.DiscardHandler)
 	}
 	p.hub = live.NewHub(host.Events, live.Limits{}, p.log)
-	raw, err := host.Settings.Get(ctx)
+	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
 	if err != nil {
 		return err
 	}
-	return p.configure(raw)
+	return p.configure(answer.Settings)
 }
 
 // OnSettingsChange takes new settings. Wrong ones are an error, and the last
 // good ones stay in force.
-func (p *Plugin) OnSettingsChange(_ context.Context, change pluginsdk.SettingsChange) error {
-	return p.configure(change.Settings)
+func (p *Plugin) OnSettingsChange(_ context.Context, change *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
+	return &pluginsdk.OnSettingsChangeResponse{}, p.configure(change.Settings)
 }
 
 func (p *Plugin) configure(raw json.RawMessage) error {
@@ -148,9 +150,9 @@ func (p *Plugin) Deactivate(ctx context.Context) error {
 
 // OnBroadcast hands events to the clients of the event socket. It never waits
 // for them.
-func (p *Plugin) OnBroadcast(_ context.Context, events []pluginsdk.Event) error {
-	p.hub.Broadcast(events)
-	return nil
+func (p *Plugin) OnBroadcast(_ context.Context, request *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
+	p.hub.Broadcast(request.Events)
+	return &pluginsdk.OnBroadcastResponse{}, nil
 }
 
 // Addr returns the address that is listened on, or nil while not active.

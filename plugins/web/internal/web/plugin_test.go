@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,13 +21,15 @@ import (
 
 type settingsOf string
 
-func (s settingsOf) Get(context.Context) (json.RawMessage, error) { return json.RawMessage(s), nil }
+func (s settingsOf) Get(context.Context, *pluginsdk.GetSettingsRequest) (*pluginsdk.GetSettingsResponse, error) {
+	return &pluginsdk.GetSettingsResponse{Settings: json.RawMessage(s)}, nil
+}
 
 // events stands at position 0 of its boot and keeps nothing.
 type events struct{ pluginsdk.Events }
 
-func (events) Since(context.Context, pluginsdk.Position, int) (pluginsdk.EventPage, error) {
-	return pluginsdk.EventPage{Next: pluginsdk.Position{Boot: "b"}}, nil
+func (events) List(context.Context, *pluginsdk.ListEventsRequest) (*pluginsdk.ListEventsResponse, error) {
+	return &pluginsdk.ListEventsResponse{Next: pluginsdk.Position{Boot: "b"}}, nil
 }
 
 // submitter accepts everything; with gate it waits for it first.
@@ -35,12 +38,12 @@ type submitter struct {
 	entered, gate chan struct{}
 }
 
-func (s submitter) Submit(context.Context, pluginsdk.Submission) (pluginsdk.Accepted, error) {
+func (s submitter) Submit(context.Context, *pluginsdk.SubmitMessageRequest) (*pluginsdk.SubmitMessageResponse, error) {
 	if s.gate != nil {
 		close(s.entered)
 		<-s.gate
 	}
-	return pluginsdk.Accepted{RunID: "R"}, nil
+	return &pluginsdk.SubmitMessageResponse{Accepted: pluginsdk.Accepted{RunID: "R"}}, nil
 }
 
 func start(t *testing.T, settings string, messages pluginsdk.Messages) (*Plugin, error) {
@@ -106,6 +109,9 @@ func TestManifest(t *testing.T) {
 	if manifest.Name != "web" || !manifest.Exclusive {
 		t.Errorf("manifest = %+v", manifest)
 	}
+	if !slices.Equal(manifest.Sources, []string{"web", "cli"}) {
+		t.Errorf("sources = %v: what the terminal says would be refused", manifest.Sources)
+	}
 	if len(manifest.Environment) != 1 || manifest.Environment[0].Name != "HARNESS_HTTP_ADDR" {
 		t.Errorf("environment = %v", manifest.Environment)
 	}
@@ -114,7 +120,7 @@ func TestManifest(t *testing.T) {
 		asked[request.Capability] = true
 	}
 	for _, needed := range []pluginsdk.Capability{
-		"messages.submit", "messages.read", "threads.read", "threads.write", "runs.read", "runs.control",
+		"messages.submit", "messages.read", "threads.read", "threads.write", "threads.admin", "runs.read", "runs.control",
 		"deliveries.read", "deliveries.control", "events.read", "plugins.read", "plugins.admin", "tools.call",
 	} {
 		if !asked[needed] {
@@ -134,6 +140,12 @@ func TestManifest(t *testing.T) {
 	}
 }
 
+func broadcast(t *testing.T, plugin pluginsdk.BroadcastHook, events ...pluginsdk.Event) error {
+	t.Helper()
+	_, err := plugin.OnBroadcast(t.Context(), &pluginsdk.OnBroadcastRequest{Events: events})
+	return err
+}
+
 // A person says something, and sees what becomes of it.
 func TestChatAndEvents(t *testing.T) {
 	plugin := activate(t, `{}`, submitter{})
@@ -145,7 +157,7 @@ func TestChatAndEvents(t *testing.T) {
 	if status, err := chat(plugin, nil); status != http.StatusAccepted {
 		t.Fatal(status, err)
 	}
-	if err := plugin.OnBroadcast(t.Context(), []pluginsdk.Event{{Type: pluginsdk.EventPipelineStart, Boot: "b", Seq: 1}}); err != nil {
+	if err := broadcast(t, plugin, pluginsdk.Event{Type: pluginsdk.EventPipelineStart, Boot: "b", Seq: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.ReadJSON(&frame); err != nil || frame.Type != pluginsdk.EventPipelineStart || frame.Seq != 1 {
@@ -182,7 +194,8 @@ func TestOtherSitesAreKeptOut(t *testing.T) {
 func TestSettingsChangeWhileServing(t *testing.T) {
 	plugin := activate(t, ``, submitter{})
 	change := func(raw string) error {
-		return plugin.OnSettingsChange(t.Context(), pluginsdk.SettingsChange{Settings: json.RawMessage(raw)})
+		_, err := plugin.OnSettingsChange(t.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: json.RawMessage(raw)})
+		return err
 	}
 	headers := map[string]string{"Host": "harness.example.org"}
 	expect := func(want int) {
@@ -298,7 +311,7 @@ func TestDeactivateAndActivateAgain(t *testing.T) {
 			_ = conn.Close()
 			t.Fatal("it still listens")
 		}
-		if err := plugin.OnBroadcast(t.Context(), []pluginsdk.Event{{Type: "a"}}); err != nil {
+		if err := broadcast(t, plugin, pluginsdk.Event{Type: "a"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := plugin.Activate(t.Context()); err != nil {

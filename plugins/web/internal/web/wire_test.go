@@ -34,7 +34,7 @@ func TestOverTheWire(t *testing.T) {
 		t.Fatalf("%+v %v", frame, err)
 	}
 	event := pluginsdk.Event{Type: pluginsdk.EventPipelineStart, Boot: "b", Seq: 1, Data: []byte(`{"runId":"R"}`)}
-	if err := plugin.OnBroadcast(t.Context(), []pluginsdk.Event{event}); err != nil {
+	if err := broadcast(t, plugin, event); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.ReadJSON(&frame); err != nil || string(frame.Data) != `{"runId":"R"}` {
@@ -53,7 +53,7 @@ func TestWithoutTheNewestGrantsTheRestWorks(t *testing.T) {
 	denied := pluginsdk.Errorf(pluginsdk.CodeDenied, "the plugin web lacks the capability deliveries.read")
 	host.Fail("Deliveries.List", denied)
 	web := new(Plugin)
-	plugin := plugintest.Serve(t, web, host.SDK())
+	plugin := host.Serve(t, web)
 	if err := plugin.Activate(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -528,7 +528,9 @@ type SuspendTaskRequest struct {
 	// What a person has to do.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Put on the task, such as conflict.
-	Mark          string `protobuf:"bytes,3,opt,name=mark,proto3" json:"mark,omitempty"`
+	Mark string `protobuf:"bytes,3,opt,name=mark,proto3" json:"mark,omitempty"`
+	// That has got stuck.
+	Iteration     int64 `protobuf:"varint,4,opt,name=iteration,proto3" json:"iteration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -582,6 +584,13 @@ func (x *SuspendTaskRequest) GetMark() string {
 		return x.Mark
 	}
 	return ""
+}
+
+func (x *SuspendTaskRequest) GetIteration() int64 {
+	if x != nil {
+		return x.Iteration
+	}
+	return 0
 }
 
 type SuspendTaskResponse struct {
@@ -974,11 +983,12 @@ const file_harness_host_v1_task_proto_rawDesc = "" +
 	"\titeration\x18\x02 \x01(\x03R\titeration\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\tR\x06result\"B\n" +
 	"\x14EvaluateTaskResponse\x12*\n" +
-	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"P\n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"n\n" +
 	"\x12SuspendTaskRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04mark\x18\x03 \x01(\tR\x04mark\"A\n" +
+	"\x04mark\x18\x03 \x01(\tR\x04mark\x12\x1c\n" +
+	"\titeration\x18\x04 \x01(\x03R\titeration\"A\n" +
 	"\x13SuspendTaskResponse\x12*\n" +
 	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"q\n" +
 	"\x11DecideTaskRequest\x12\x0e\n" +

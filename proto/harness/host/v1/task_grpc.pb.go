@@ -51,7 +51,8 @@ type TaskServiceClient interface {
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected, it is
 	// running again, with the feedback. Needs tasks.write.
 	EvaluateTask(ctx context.Context, in *EvaluateTaskRequest, opts ...grpc.CallOption) (*EvaluateTaskResponse, error)
-	// SuspendTask has a task that is running wait for a person. Needs tasks.write.
+	// SuspendTask has a task that is running wait for a person, once for each iteration. Needs
+	// tasks.write.
 	SuspendTask(ctx context.Context, in *SuspendTaskRequest, opts ...grpc.CallOption) (*SuspendTaskResponse, error)
 	// DecideTask is a person's word on a task that waits. Needs tasks.write.
 	DecideTask(ctx context.Context, in *DecideTaskRequest, opts ...grpc.CallOption) (*DecideTaskResponse, error)
@@ -180,7 +181,8 @@ type TaskServiceServer interface {
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected, it is
 	// running again, with the feedback. Needs tasks.write.
 	EvaluateTask(context.Context, *EvaluateTaskRequest) (*EvaluateTaskResponse, error)
-	// SuspendTask has a task that is running wait for a person. Needs tasks.write.
+	// SuspendTask has a task that is running wait for a person, once for each iteration. Needs
+	// tasks.write.
 	SuspendTask(context.Context, *SuspendTaskRequest) (*SuspendTaskResponse, error)
 	// DecideTask is a person's word on a task that waits. Needs tasks.write.
 	DecideTask(context.Context, *DecideTaskRequest) (*DecideTaskResponse, error)

@@ -56,12 +56,14 @@ type Task struct {
 	// So far, its children's included.
 	CostUsd float64 `protobuf:"fixed64,24,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
 	// unvalidated, conflict, ...
-	Marks         []string               `protobuf:"bytes,25,rep,name=marks,proto3" json:"marks,omitempty"`
-	Result        string                 `protobuf:"bytes,26,opt,name=result,proto3" json:"result,omitempty"`
-	Feedback      string                 `protobuf:"bytes,27,opt,name=feedback,proto3" json:"feedback,omitempty"`
-	Error         string                 `protobuf:"bytes,28,opt,name=error,proto3" json:"error,omitempty"`
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,29,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	CompletedAt   *timestamppb.Timestamp `protobuf:"bytes,30,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
+	Marks       []string               `protobuf:"bytes,25,rep,name=marks,proto3" json:"marks,omitempty"`
+	Result      string                 `protobuf:"bytes,26,opt,name=result,proto3" json:"result,omitempty"`
+	Feedback    string                 `protobuf:"bytes,27,opt,name=feedback,proto3" json:"feedback,omitempty"`
+	Error       string                 `protobuf:"bytes,28,opt,name=error,proto3" json:"error,omitempty"`
+	CreatedAt   *timestamppb.Timestamp `protobuf:"bytes,29,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,30,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
+	// Of the current iteration.
+	RunId         string `protobuf:"bytes,31,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -304,6 +306,13 @@ func (x *Task) GetCompletedAt() *timestamppb.Timestamp {
 		return x.CompletedAt
 	}
 	return nil
+}
+
+func (x *Task) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
 }
 
 // What CreateTask makes a task from. Permission mode and tools are never more than the
@@ -733,7 +742,7 @@ var File_harness_types_v1_task_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/types/v1/task.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb8\b\n" +
+	"\x1bharness/types/v1/task.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcf\b\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12(\n" +
@@ -767,7 +776,8 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\x05error\x18\x1c \x01(\tR\x05error\x129\n" +
 	"\n" +
 	"created_at\x18\x1d \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12=\n" +
-	"\fcompleted_at\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x1a9\n" +
+	"\fcompleted_at\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12\x15\n" +
+	"\x06run_id\x18\x1f \x01(\tR\x05runId\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x04\n" +

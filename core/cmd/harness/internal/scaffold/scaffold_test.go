@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,8 +58,9 @@ func TestANewPluginBuildsPassesItsTestsAndConforms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	without := []string{"tools", "surroundings", "host-death"}
 	for _, result := range report.Results {
-		if result.Status == conform.Fail || result.Status == conform.Skip && result.Name != "tools" && result.Name != "host-death" {
+		if result.Status == conform.Fail || result.Status == conform.Skip && !slices.Contains(without, result.Name) {
 			t.Errorf("%s: %s: %s", result.Status, result.Name, result.Detail)
 		}
 	}

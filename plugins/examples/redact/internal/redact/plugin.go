@@ -29,17 +29,17 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 
 // Start reads the settings. Wrong ones are an error that names the pattern.
 func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
-	raw, err := host.Settings.Get(ctx)
+	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
 	if err != nil {
 		return err
 	}
-	return p.configure(raw)
+	return p.configure(answer.Settings)
 }
 
 // OnSettingsChange takes new settings. Wrong ones are an error, and the last
 // good ones stay in force.
-func (p *Plugin) OnSettingsChange(_ context.Context, change pluginsdk.SettingsChange) error {
-	return p.configure(change.Settings)
+func (p *Plugin) OnSettingsChange(_ context.Context, change *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
+	return &pluginsdk.OnSettingsChangeResponse{}, p.configure(change.Settings)
 }
 
 // configure replaces the rules as a whole: a reply that is being looked at
@@ -54,6 +54,7 @@ func (p *Plugin) configure(raw json.RawMessage) error {
 }
 
 // OnBeforeReply returns the reply without what the rules name.
-func (p *Plugin) OnBeforeReply(_ context.Context, reply pluginsdk.Reply) (string, error) {
-	return p.rules.Load().apply(reply.Text), nil
+func (p *Plugin) OnBeforeReply(_ context.Context, reply *pluginsdk.OnBeforeReplyRequest) (*pluginsdk.OnBeforeReplyResponse, error) {
+	text := p.rules.Load().apply(reply.Text)
+	return &pluginsdk.OnBeforeReplyResponse{Text: &text}, nil
 }

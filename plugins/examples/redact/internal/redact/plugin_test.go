@@ -16,16 +16,16 @@ func served(t *testing.T, settings string) *plugintest.Plugin {
 	t.Helper()
 	host := plugintest.NewHost()
 	host.SetSettings(json.RawMessage(settings))
-	return plugintest.Serve(t, new(Plugin), host.SDK())
+	return host.Serve(t, new(Plugin))
 }
 
 func shown(t *testing.T, plugin *plugintest.Plugin, text string) string {
 	t.Helper()
-	got, err := plugin.OnBeforeReply(t.Context(), pluginsdk.Reply{Call: pluginsdk.Call{ID: "c"}, Text: text})
+	got, err := plugin.OnBeforeReply(t.Context(), &pluginsdk.OnBeforeReplyRequest{Call: pluginsdk.Call{ID: "c"}, Text: text})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got
+	return *got.Text // an empty one is a value too
 }
 
 func TestSecretsAreNotShown(t *testing.T) {
@@ -53,7 +53,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 func TestWrongSettingsAreRefusedAndTheLastGoodOnesStay(t *testing.T) {
 	plugin := served(t, `{"patterns":["secret"]}`)
 	change := func(settings string) error {
-		return plugin.OnSettingsChange(t.Context(), pluginsdk.SettingsChange{Settings: json.RawMessage(settings)})
+		_, err := plugin.OnSettingsChange(t.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: json.RawMessage(settings)})
+		return err
 	}
 	for _, row := range []struct{ settings, names string }{
 		{`{"patterns":["good","(bad"]}`, "(bad"},
@@ -79,7 +80,7 @@ func TestWrongSettingsAreRefusedAndTheLastGoodOnesStay(t *testing.T) {
 func TestItDoesNotStartWithWrongSettings(t *testing.T) {
 	host := plugintest.NewHost()
 	host.SetSettings(json.RawMessage(`{"patterns":["(bad"]}`))
-	plugin, err := plugintest.New(t, new(Plugin), host.SDK())
+	plugin, err := host.New(t, new(Plugin))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,22 +9,23 @@ import (
 // Deliver carries a message to its channel. A delivery that was begun and has
 // no known end is given again under the same id: as the key of the post, that
 // keeps a person from reading the message twice.
-func (p *Plugin) Deliver(ctx context.Context, request pluginsdk.DeliveryRequest) (pluginsdk.DeliveryReceipt, error) {
+func (p *Plugin) Deliver(ctx context.Context, request *pluginsdk.DeliverRequest) (*pluginsdk.DeliverResponse, error) {
 	channel, err := p.channelOf(request)
 	if err != nil {
-		return pluginsdk.DeliveryReceipt{}, err
+		return nil, err
 	}
 	client, err := p.client()
 	if err != nil {
-		return pluginsdk.DeliveryReceipt{}, err
+		return nil, err
 	}
 	id, err := client.Post(ctx, channel, request.Delivery.ID, request.Message.Content)
-	return pluginsdk.DeliveryReceipt{ExternalID: id}, err
+	return &pluginsdk.DeliverResponse{ExternalID: id}, err
 }
 
-// channelOf is the delivery's target, which is the source id of a thread that
-// this plugin has made. A thread of another source that reports here has none.
-func (p *Plugin) channelOf(request pluginsdk.DeliveryRequest) (string, error) {
+// channelOf is the delivery's target: the source id of a thread of this plugin's
+// source, or what stands after the colon where a thread reports to
+// slack-like:CHANNEL. One that reports to slack-like alone names none.
+func (p *Plugin) channelOf(request *pluginsdk.DeliverRequest) (string, error) {
 	if target := request.Delivery.Target; target != "" {
 		return target, nil
 	}

@@ -88,7 +88,8 @@ func (p *Plugin) read(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, hostTime)
 	defer cancel()
-	return p.host.State.Put(ctx, cursorKey, []byte(updates.Next))
+	_, err = p.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: cursorKey, Value: []byte(updates.Next)})
+	return err
 }
 
 func (p *Plugin) wait(ctx context.Context, client *chat.Client, cursor string) (chat.Updates, error) {
@@ -100,11 +101,14 @@ func (p *Plugin) wait(ctx context.Context, client *chat.Client, cursor string) (
 func (p *Plugin) cursor(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, hostTime)
 	defer cancel()
-	value, err := p.host.State.Get(ctx, cursorKey)
+	answer, err := p.host.State.Get(ctx, &pluginsdk.GetStateRequest{Key: cursorKey})
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
 		return "", nil
 	}
-	return string(value), err
+	if err != nil {
+		return "", err
+	}
+	return string(answer.Entry.Value), nil
 }
 
 // submit gives a message to the thread of its channel, which is made with the
@@ -112,15 +116,15 @@ func (p *Plugin) cursor(ctx context.Context) (string, error) {
 func (p *Plugin) submit(ctx context.Context, update chat.Update) error {
 	ctx, cancel := context.WithTimeout(ctx, hostTime)
 	defer cancel()
-	thread, err := p.host.Threads.Create(ctx, pluginsdk.NewThread{
-		Source: name, SourceID: update.Channel, Name: "#" + update.Channel,
-	})
+	made, err := p.host.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{
+		Source: source, SourceID: update.Channel, Name: "#" + update.Channel,
+	}})
 	if err != nil {
 		return err
 	}
-	_, err = p.host.Messages.Submit(ctx, pluginsdk.Submission{
-		ThreadID: thread.ID, Source: name, Key: update.ID, Author: update.Author, Content: update.Text,
-	})
+	_, err = p.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{
+		ThreadID: made.Thread.ID, Source: source, Key: update.ID, Author: update.Author, Content: update.Text,
+	}})
 	switch code := pluginsdk.CodeOf(err); code { //nolint:exhaustive // the others may pass
 	case pluginsdk.CodeInvalid, pluginsdk.CodeConflict:
 		// Such a message will never be accepted. It must not hold up the next.

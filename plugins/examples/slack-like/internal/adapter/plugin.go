@@ -14,8 +14,13 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// name is the plugin's, and so the source of its threads.
-const name = "slack-like"
+const (
+	// name is the plugin's.
+	name = "slack-like"
+	// source is that of its threads: what the plugin is called can change, and a
+	// thread's source cannot.
+	source = "slack"
+)
 
 // Plugin is the adapter. Between Activate and Deactivate it listens to the
 // service; it can deliver whenever it is started.
@@ -42,10 +47,11 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 		Name:        name,
 		Version:     "0.1.0",
 		Description: "Connects a chat service",
+		Sources:     []string{source},
 		Exclusive:   true,
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapThreadsWrite, Reason: "each channel is a thread"},
-			{Capability: pluginsdk.CapMessagesSend, Reason: "what people write in a channel is given to the agent"},
+			{Capability: pluginsdk.CapMessagesSubmit, Reason: "what people write in a channel is given to the agent"},
 			{Capability: pluginsdk.CapState, Reason: "remembers up to which message the channels were read"},
 		},
 		SettingsSchema: schema,
@@ -56,17 +62,17 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 // beside the old one, which still listens.
 func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	p.host, p.changed = host, make(chan struct{}, 1)
-	raw, err := host.Settings.Get(ctx)
+	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
 	if err != nil {
 		return err
 	}
-	return p.configure(raw)
+	return p.configure(answer.Settings)
 }
 
 // OnSettingsChange takes new settings, also while it listens. Wrong ones are
 // an error, and the last good ones stay in force.
-func (p *Plugin) OnSettingsChange(_ context.Context, change pluginsdk.SettingsChange) error {
-	return p.configure(change.Settings)
+func (p *Plugin) OnSettingsChange(_ context.Context, change *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
+	return &pluginsdk.OnSettingsChangeResponse{}, p.configure(change.Settings)
 }
 
 func (p *Plugin) configure(raw json.RawMessage) error {

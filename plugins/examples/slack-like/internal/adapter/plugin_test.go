@@ -26,7 +26,7 @@ func settingsFor(s *service) json.RawMessage {
 func connected(t *testing.T, s *service, host *plugintest.Host) *plugintest.Plugin {
 	t.Helper()
 	host.SetSettings(settingsFor(s))
-	return plugintest.Serve(t, &Plugin{Pause: time.Millisecond}, host.SDK())
+	return host.Serve(t, &Plugin{Pause: time.Millisecond})
 }
 
 // listening is connected and active.
@@ -76,10 +76,13 @@ func said(host *plugintest.Host) (texts []string) {
 
 func deliver(t *testing.T, plugin *plugintest.Plugin, id, target, text string) (string, error) {
 	t.Helper()
-	receipt, err := plugin.Deliver(t.Context(), pluginsdk.DeliveryRequest{
+	answer, err := plugin.Deliver(t.Context(), &pluginsdk.DeliverRequest{
 		Call: pluginsdk.Call{ID: id}, Delivery: pluginsdk.Delivery{ID: id, Target: target}, Message: pluginsdk.Message{Content: text},
 	})
-	return receipt.ExternalID, err
+	if err != nil {
+		return "", err
+	}
+	return answer.ExternalID, nil
 }
 
 func TestWhatPeopleWriteIsSubmittedToTheThreadOfItsChannel(t *testing.T) {
@@ -90,12 +93,16 @@ func TestWhatPeopleWriteIsSubmittedToTheThreadOfItsChannel(t *testing.T) {
 	s.write("general", "bob", "hi")
 	s.write("random", "ann", "psst")
 	awaitCursor(t, s, "3")
-	if got, want := said(host), []string{"slack-like/u1 ann: hello", "slack-like/u2 bob: hi", "slack-like/u3 ann: psst"}; !slices.Equal(got, want) {
+	if got, want := said(host), []string{"slack/u1 ann: hello", "slack/u2 bob: hi", "slack/u3 ann: psst"}; !slices.Equal(got, want) {
 		t.Errorf("submitted %q, want %q", got, want)
 	}
-	threads, err := host.SDK().Threads.List(t.Context(), pluginsdk.ThreadQuery{Source: name})
-	if err != nil || len(threads) != 2 || threads[0].SourceID != "general" || threads[1].SourceID != "random" {
-		t.Errorf("threads %+v, %v", threads, err)
+	listed, err := host.SDK().Threads.List(t.Context(), &pluginsdk.ListThreadsRequest{Query: pluginsdk.ThreadQuery{Source: source}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	threads := listed.Threads
+	if len(threads) != 2 || threads[0].SourceID != "general" || threads[1].SourceID != "random" {
+		t.Errorf("threads %+v", threads)
 	}
 	if submissions := host.Submissions(); submissions[0].ThreadID != threads[0].ID || submissions[2].ThreadID != threads[1].ID {
 		t.Errorf("submitted to %+v", submissions)
@@ -112,13 +119,13 @@ func TestWhatIsReadAgainIsNotSubmittedTwice(t *testing.T) {
 	if err := plugin.Deactivate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := host.SDK().State.Delete(t.Context(), cursorKey); err != nil {
+	if _, err := host.As(new(Plugin).Manifest()).State.Delete(t.Context(), &pluginsdk.DeleteStateRequest{Key: cursorKey}); err != nil {
 		t.Fatal(err)
 	}
 	s.write("general", "ann", "and again")
 	listening(t, s, host)
 	awaitCursor(t, s, "2")
-	if got, want := said(host), []string{"slack-like/u1 ann: hello", "slack-like/u2 ann: and again"}; !slices.Equal(got, want) {
+	if got, want := said(host), []string{"slack/u1 ann: hello", "slack/u2 ann: and again"}; !slices.Equal(got, want) {
 		t.Errorf("submitted %q, want %q", got, want)
 	}
 }
@@ -174,7 +181,7 @@ func TestAMessageThatIsNeverAcceptedDoesNotHoldUpTheNext(t *testing.T) {
 func TestATokenThatIsSetLaterIsUsedAtOnce(t *testing.T) {
 	s, host := newService(t), plugintest.NewHost()
 	s.write("general", "ann", "hello")
-	plugin := plugintest.Serve(t, &Plugin{Pause: time.Hour}, host.SDK())
+	plugin := host.Serve(t, &Plugin{Pause: time.Hour})
 	if err := plugin.Activate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +189,7 @@ func TestATokenThatIsSetLaterIsUsedAtOnce(t *testing.T) {
 	if _, err := deliver(t, plugin, "d", "general", "hi"); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 		t.Errorf("a delivery without a token must be tried again: %v", err)
 	}
-	if err := plugin.OnSettingsChange(t.Context(), pluginsdk.SettingsChange{Settings: settingsFor(s)}); err != nil {
+	if _, err := plugin.OnSettingsChange(t.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: settingsFor(s)}); err != nil {
 		t.Fatal(err)
 	}
 	awaitCursor(t, s, "1")
@@ -229,7 +236,7 @@ func TestWrongSettingsAreRefused(t *testing.T) {
 	s := newService(t)
 	plugin := connected(t, s, plugintest.NewHost())
 	for _, settings := range []string{`{"url":"chat.example.org"}`, `{"url":"ftp://x"}`, `{"tokn":"x"}`, `{"token":5}`} {
-		err := plugin.OnSettingsChange(t.Context(), pluginsdk.SettingsChange{Settings: json.RawMessage(settings)})
+		_, err := plugin.OnSettingsChange(t.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: json.RawMessage(settings)})
 		if pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
 			t.Errorf("%s: %v", settings, err)
 		}
@@ -245,7 +252,7 @@ func TestPluginJSONSaysTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, err := json.Marshal(plugintest.Serve(t, new(Plugin), plugintest.NewHost().SDK()).Manifest())
+	said, err := json.Marshal(plugintest.NewHost().Serve(t, new(Plugin)).Manifest())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,275 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// fake is a plugin whose process answers some hooks.
+type fake struct {
+	Process // what it does not answer
+	info    pluginsdk.PluginInfo
+	message func(ctx context.Context, r *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error)
+	reply   func(text string) (*string, error)
+	gate    func() (*pluginsdk.OnBeforeRunResponse, error)
+	review  func(ctx context.Context) error
+	calls   []string
+}
+
+func (f *fake) Info() *pluginsdk.PluginInfo { return &f.info }
+
+func (f *fake) Do(_ context.Context, _ pluginsdk.Hook, callID string, fn func(Process) error) error {
+	f.calls = append(f.calls, callID)
+	return fn(f)
+}
+
+func (f *fake) OnMessage(ctx context.Context, r *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+	if f.message == nil {
+		return nil, nil //nolint:nilnil // nothing to say
+	}
+	return f.message(ctx, r)
+}
+
+func (f *fake) OnBeforeReply(context.Context, *pluginsdk.OnBeforeReplyRequest) (*pluginsdk.OnBeforeReplyResponse, error) {
+	text, err := f.reply("")
+	return &pluginsdk.OnBeforeReplyResponse{Text: text}, err
+}
+
+func (f *fake) OnBeforeRun(context.Context, *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
+	return f.gate()
+}
+
+func (f *fake) OnTaskComplete(ctx context.Context, _ *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+	return nil, f.review(ctx)
+}
+
+// crowd are the plugins, in their order.
+type crowd []*fake
+
+func (c crowd) Answering(string, pluginsdk.Hook) []Plugin {
+	plugins := make([]Plugin, len(c))
+	for i, plugin := range c {
+		plugins[i] = plugin
+	}
+	return plugins
+}
+
+// tokens count those that are open.
+type tokens struct {
+	mu   sync.Mutex
+	open int
+}
+
+func (t *tokens) Open(string, ledger.Origin, time.Time) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open++
+	return "token"
+}
+
+func (t *tokens) Close(string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open--
+}
+
+func named(names ...string) crowd {
+	plugins := make(crowd, len(names))
+	for i, name := range names {
+		plugins[i] = &fake{info: pluginsdk.PluginInfo{Name: name}}
+	}
+	return plugins
+}
+
+func aRun() *Occasion {
+	return &Occasion{Origin: ledger.Origin{RunID: "R"}, Call: pluginsdk.Call{ID: "R", RunID: "R", Attempt: 1}}
+}
+
+func onMessage() Question[pluginsdk.OnMessageRequest, pluginsdk.OnMessageResponse] {
+	return Question[pluginsdk.OnMessageRequest, pluginsdk.OnMessageResponse]{
+		Hook: pluginsdk.HookMessage, Ask: Process.OnMessage,
+		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnMessageRequest {
+			return &pluginsdk.OnMessageRequest{Call: call}
+		},
+	}
+}
+
+// Every plugin is told, in order, under an id of its own, whatever becomes of the
+// others.
+func TestNotifyTellsEveryPlugin(t *testing.T) {
+	plugins, open := named("a", "b"), &tokens{}
+	plugins[0].message = func(context.Context, *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+		return nil, errors.New("broken")
+	}
+	plugins[1].message = func(ctx context.Context, r *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+		if call, _ := pluginsdk.CallFrom(ctx); call != r.Call || call.Token == "" || call.Deadline.IsZero() || call.ID != "R:OnMessage:b" {
+			t.Errorf("call %+v", r.Call)
+		}
+		return &pluginsdk.OnMessageResponse{}, nil
+	}
+	var took []string
+	err := Notify(t.Context(), New(Config{}, plugins, open), aRun(), onMessage(), func(plugin string, _ *pluginsdk.OnMessageResponse) {
+		took = append(took, plugin)
+	})
+	if err != nil || strings.Join(took, " ") != "b" || open.open != 0 {
+		t.Errorf("%v, answers of %v, %d tokens left open", err, took, open.open)
+	}
+	plugins[0].info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed}
+	err = Notify(t.Context(), New(Config{}, plugins, open), aRun(), onMessage(), nil)
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), "a failed in OnMessage") {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+// Each plugin gets what the one before it made; a failure keeps the value, and an
+// empty one is a value.
+func TestChainHandsTheValueOn(t *testing.T) {
+	plugins := named("a", "b", "c", "d")
+	empty, word := "", "word"
+	plugins[0].reply = func(string) (*string, error) { return &empty, nil }
+	plugins[1].reply = func(string) (*string, error) { return nil, errors.New("broken") }
+	plugins[2].reply = func(string) (*string, error) { return nil, nil } //nolint:nilnil // it keeps the text
+	plugins[3].reply = func(string) (*string, error) { return &word, nil }
+	var seen []string
+	got, err := Chain(t.Context(), New(Config{}, plugins, &tokens{}), aRun(), "text",
+		func(text string) Question[pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse] {
+			return Question[pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse]{
+				Hook: pluginsdk.HookBeforeReply, Ask: Process.OnBeforeReply,
+				Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnBeforeReplyRequest {
+					seen = append(seen, plugin.Name+"="+text)
+					return &pluginsdk.OnBeforeReplyRequest{Call: call, Text: text}
+				},
+			}
+		}, func(_ string, answer *pluginsdk.OnBeforeReplyResponse, text string) string {
+			if answer.Text != nil {
+				return *answer.Text
+			}
+			return text
+		})
+	if err != nil || got != "word" || strings.Join(seen, " ") != "a=text b= c= d=" {
+		t.Errorf("%q, %v; they saw %q", got, err, seen)
+	}
+}
+
+// A gate's own error denies; a fault on the way is no verdict; nil allows.
+func TestGate(t *testing.T) {
+	for name, row := range map[string]struct {
+		answer *pluginsdk.OnBeforeRunResponse
+		err    error
+		denied string
+		code   pluginsdk.Code
+	}{
+		"nothing":   {},
+		"allows":    {answer: &pluginsdk.OnBeforeRunResponse{}},
+		"denies":    {answer: &pluginsdk.OnBeforeRunResponse{Deny: true, Reason: "too dear"}, denied: "too dear"},
+		"no reason": {answer: &pluginsdk.OnBeforeRunResponse{Deny: true}, denied: "denied by a"},
+		"its error": {err: errors.New("no account"), denied: "could not decide: no account"},
+		"dead":      {err: pluginsdk.Errorf(pluginsdk.CodeUnavailable, "gone"), code: pluginsdk.CodeUnavailable},
+		"late":      {err: pluginsdk.Errorf(pluginsdk.CodeDeadline, "late"), code: pluginsdk.CodeUnavailable},
+	} {
+		plugins := named("a")
+		plugins[0].gate = func() (*pluginsdk.OnBeforeRunResponse, error) { return row.answer, row.err }
+		err := Gate(t.Context(), New(Config{}, plugins, &tokens{}), aRun(), Question[pluginsdk.OnBeforeRunRequest, pluginsdk.OnBeforeRunResponse]{
+			Hook: pluginsdk.HookBeforeRun, Ask: Process.OnBeforeRun,
+			Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnBeforeRunRequest {
+				return &pluginsdk.OnBeforeRunRequest{Call: call}
+			},
+		}, func(_ string, answer *pluginsdk.OnBeforeRunResponse) (bool, string) {
+			return answer.Deny, answer.Reason
+		})
+		var denied *Denied
+		switch {
+		case row.denied != "":
+			if !errors.As(err, &denied) || !strings.Contains(denied.Reason, row.denied) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case row.code != "":
+			if errors.As(err, &denied) || pluginsdk.CodeOf(err) != row.code {
+				t.Errorf("%s: %v", name, err)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Hooks that stay just under their deadlines must not make a turn of a minute with
+// nothing said: each is told of while it is waited for, and when the budget is used
+// up, open ones are passed over, whatever hook it is. Closed ones are asked.
+func TestSlowHooksAreToldAndPassedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plugins := named("slow", "quick", "needed")
+		plugins[0].message = func(context.Context, *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+			<-time.After(4900 * time.Millisecond)
+			return nil, nil //nolint:nilnil // nothing to say
+		}
+		plugins[2].info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed}
+		var mu sync.Mutex
+		var waited []string
+		r := New(Config{Budget: 10 * time.Second, Waiting: func(_ *Occasion, plugin string, hook pluginsdk.Hook, _ time.Time) {
+			mu.Lock()
+			defer mu.Unlock()
+			waited = append(waited, plugin+" "+string(hook))
+		}}, plugins, &tokens{})
+		on, began := aRun(), time.Now()
+		for range 10 {
+			if err := Notify(t.Context(), r, on, onMessage(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 3*4900*time.Millisecond {
+			t.Errorf("the run waited %s in all", took)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.Join(waited, ", ") != "slow OnMessage, slow OnMessage, slow OnMessage" {
+			t.Errorf("told of %q", waited)
+		}
+		if len(plugins[1].calls) != 2 || len(plugins[2].calls) != 10 {
+			t.Errorf("the quick one was asked %d times, the closed one %d", len(plugins[1].calls), len(plugins[2].calls))
+		}
+		if err := Notify(t.Context(), r, aRun(), onMessage(), nil); err != nil || len(plugins[1].calls) != 3 {
+			t.Errorf("the next run: %v, the quick one was asked %d times", err, len(plugins[1].calls))
+		}
+	})
+}
+
+// A review may take as long as it says that it goes on.
+func TestWorkEndsWithItsSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plugins := named("a")
+		reports := 0
+		plugins[0].review = func(ctx context.Context) error {
+			for range 3 {
+				<-time.After(4 * time.Minute)
+				pluginsdk.ReportProgress(ctx, pluginsdk.Progress{Message: "go test"})
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		ctx := pluginsdk.WithProgress(t.Context(), func(pluginsdk.Progress) { reports++ })
+		began := time.Now()
+		_, err := One(ctx, New(Config{}, plugins, &tokens{}), &Occasion{Call: pluginsdk.Call{ID: "K"}}, plugins[0],
+			Question[pluginsdk.OnTaskCompleteRequest, pluginsdk.OnTaskCompleteResponse]{
+				Hook: pluginsdk.HookTaskComplete, Ask: Process.OnTaskComplete,
+				Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnTaskCompleteRequest {
+					if !call.Deadline.IsZero() {
+						t.Errorf("it has a deadline: %s", call.Deadline)
+					}
+					return &pluginsdk.OnTaskCompleteRequest{Call: call}
+				},
+			})
+		if took := time.Since(began); took != 17*time.Minute || pluginsdk.CodeOf(err) != pluginsdk.CodeDeadline ||
+			!errors.Is(err, context.DeadlineExceeded) || reports != 3 {
+			t.Errorf("after %s, %d reports: %v", took, reports, err)
+		}
+	})
+}

@@ -1,0 +1,324 @@
+package hostapi
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// stub is a Store that remembers what it was asked to write.
+type stub struct {
+	Store
+	mu       sync.Mutex // of rows
+	threads  map[string]pluginsdk.Thread
+	rows     []ledger.Append
+	patches  []pluginsdk.ThreadPatch
+	tasks    []pluginsdk.NewTask
+	writes   []ledger.StateWrite
+	statuses []pluginsdk.CronStatus
+	measured []pluginsdk.NewMetric
+	audits   []string
+	appended func() // called in Append
+}
+
+func (s *stub) Thread(_ context.Context, id string) (pluginsdk.Thread, error) {
+	thread, ok := s.threads[id]
+	if !ok {
+		return thread, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no thread %s", id)
+	}
+	return thread, nil
+}
+
+func (s *stub) Threads(_ context.Context, query pluginsdk.ThreadQuery) (found []pluginsdk.Thread, err error) {
+	for _, thread := range s.threads {
+		if (query.Kind == "" || thread.Kind == query.Kind) && (query.SourceID == "" || thread.Source == query.Source && thread.SourceID == query.SourceID) {
+			found = append(found, thread)
+		}
+	}
+	return found, nil
+}
+
+func (s *stub) CreateThread(_ context.Context, n pluginsdk.NewThread) (pluginsdk.Thread, bool, error) {
+	made := pluginsdk.Thread{ID: "made " + n.SourceID, Source: n.Source, SourceID: n.SourceID, Name: n.Name}
+	s.threads[made.ID] = made
+	return made, true, nil
+}
+
+func (s *stub) UpdateThread(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
+	s.patches = append(s.patches, patch)
+	return s.Thread(ctx, id)
+}
+
+func (s *stub) ThreadOfTarget(_ context.Context, plugin, place string) (pluginsdk.Thread, error) {
+	return pluginsdk.Thread{ID: plugin + "/" + place}, nil
+}
+
+func (s *stub) Append(_ context.Context, rows ledger.Append) (ledger.Appended, error) {
+	if s.appended != nil {
+		s.appended()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rows = append(s.rows, rows)
+	made := ledger.Appended{Messages: make([]pluginsdk.Message, len(rows.Rows))}
+	for n, row := range rows.Rows {
+		made.Messages[n] = pluginsdk.Message{ID: int64(n + 1), ThreadID: rows.ThreadID, Role: row.Role, Kind: row.Kind, Content: row.Content}
+	}
+	if rows.Deliver {
+		made.Lanes = []ledger.Lane{{Plugin: "discord", Target: rows.ThreadID}}
+	}
+	return made, nil
+}
+
+func (s *stub) Run(_ context.Context, id string) (pluginsdk.Run, error) {
+	return pluginsdk.Run{ID: id}, nil
+}
+
+func (s *stub) Deliveries(_ context.Context, query pluginsdk.DeliveryQuery) ([]pluginsdk.Delivery, error) {
+	return []pluginsdk.Delivery{{ID: "D", State: query.State}}, nil
+}
+
+func (s *stub) CreateTask(_ context.Context, plugin, key string, task pluginsdk.NewTask) (pluginsdk.Task, bool, error) {
+	s.tasks = append(s.tasks, task)
+	return pluginsdk.Task{ID: plugin + "/" + key}, len(s.tasks) == 1, nil
+}
+
+func (s *stub) SaveCron(_ context.Context, spec pluginsdk.CronSpec, enabled bool) (pluginsdk.CronJob, bool, error) {
+	return pluginsdk.CronJob{Spec: spec, Enabled: enabled}, true, nil
+}
+
+func (s *stub) SetCronEnabled(_ context.Context, name string, enabled bool) (pluginsdk.CronJob, error) {
+	return pluginsdk.CronJob{Spec: pluginsdk.CronSpec{Name: name}, Enabled: enabled}, nil
+}
+
+func (s *stub) ReportCron(_ context.Context, _ string, status pluginsdk.CronStatus) (pluginsdk.CronJob, error) {
+	s.statuses = append(s.statuses, status)
+	return pluginsdk.CronJob{Status: status}, nil
+}
+
+func (s *stub) RecordMetrics(_ context.Context, _ string, metrics []pluginsdk.NewMetric) error {
+	s.measured = append(s.measured, metrics...)
+	return nil
+}
+
+func (s *stub) GetState(_ context.Context, plugin, key string) (pluginsdk.StateEntry, error) {
+	return pluginsdk.StateEntry{Key: plugin + "/" + key, Revision: 3}, nil
+}
+
+func (s *stub) WriteState(_ context.Context, write ledger.StateWrite) (int64, error) {
+	s.writes = append(s.writes, write)
+	return int64(len(s.writes)), nil
+}
+
+func (s *stub) ListState(_ context.Context, plugin string, request pluginsdk.ListStateRequest) (pluginsdk.ListStateResponse, error) {
+	return pluginsdk.ListStateResponse{Entries: []pluginsdk.StateEntry{{Key: plugin + "/" + request.Prefix}}, More: true}, nil
+}
+
+func (s *stub) SetPluginEnabled(context.Context, string, bool) error { return nil }
+
+func (s *stub) Audit(_ context.Context, who, action, target, detail string) error {
+	s.audits = append(s.audits, strings.TrimSpace(strings.Join([]string{who, action, target, detail}, " ")))
+	return nil
+}
+
+func (s *stub) Plugins(context.Context) ([]ledger.Plugin, error) {
+	other := ledger.Plugin{Settings: []byte(`{"token":"secret"}`), Path: "/where/it/lies"}
+	other.Name = "other"
+	rival := ledger.Plugin{}
+	rival.Name = "rival"
+	return []ledger.Plugin{other, rival}, nil
+}
+
+func (s *stub) Plugin(_ context.Context, name string) (ledger.Plugin, error) {
+	var row ledger.Plugin
+	switch row.Name = name; name {
+	case "discord":
+		row.Manifest.Hooks = []pluginsdk.Hook{pluginsdk.HookDeliver}
+	case "mute":
+	default:
+		return row, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no plugin %s", name)
+	}
+	return row, nil
+}
+
+// asked is an Inbox that remembers what it was asked.
+type asked struct {
+	submissions []pluginsdk.Submission
+	plugins     []string
+	by          []ledger.By
+}
+
+func (a *asked) Submit(_ context.Context, plugin string, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
+	a.submissions, a.plugins = append(a.submissions, submission), append(a.plugins, plugin)
+	return pluginsdk.Accepted{RunID: "R"}, nil
+}
+
+func (*asked) Needs(content string) (pluginsdk.Capability, bool) {
+	switch content {
+	case "/stop":
+		return pluginsdk.CapRunsControl, true
+	case "/new":
+		return pluginsdk.CapThreadsWrite, true
+	}
+	return "", false
+}
+
+func (a *asked) Cancel(_ context.Context, runID string, by ledger.By) (pluginsdk.Run, error) {
+	a.by = append(a.by, by)
+	return pluginsdk.Run{ID: runID}, nil
+}
+
+func (*asked) Retry(_ context.Context, runID string) (pluginsdk.Accepted, error) {
+	return pluginsdk.Accepted{RunID: "again " + runID}, nil
+}
+
+func (a *asked) StopThread(_ context.Context, threadID string, queue pluginsdk.Queue, by ledger.By) (pluginsdk.Stopped, error) {
+	a.by = append(a.by, by)
+	return pluginsdk.Stopped{RunID: threadID + " " + string(queue)}, nil
+}
+
+type outbox struct{ woken []string }
+
+func (*outbox) Retry(_ context.Context, id string) (pluginsdk.Delivery, error) {
+	return pluginsdk.Delivery{ID: id, State: pluginsdk.DeliveryPending}, nil
+}
+
+func (o *outbox) Wake(plugin, target string) { o.woken = append(o.woken, plugin+":"+target) }
+
+type recorded struct {
+	mu    sync.Mutex
+	kinds []pluginsdk.EventType
+}
+
+func (r *recorded) Publish(kind pluginsdk.EventType, _ string, _ any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kinds = append(r.kinds, kind)
+}
+func (r *recorded) Relay(event pluginsdk.Event) { r.kinds = append(r.kinds, event.Type) }
+func (*recorded) Since(after pluginsdk.Position, limit int) pluginsdk.ListEventsResponse {
+	return pluginsdk.ListEventsResponse{Events: make([]pluginsdk.Event, limit), Next: after}
+}
+
+// grants are what every plugin is granted. Each speaks for its own name, and web for
+// the terminal as well.
+type grants []pluginsdk.Capability
+
+func (g grants) Granted(_ string, capability pluginsdk.Capability) bool {
+	return slices.Contains(g, capability)
+}
+
+func (grants) Sources(plugin string) []string {
+	switch plugin {
+	case "web":
+		return []string{"web", "cli"}
+	case "shadowed":
+		return nil
+	}
+	return []string{plugin}
+}
+
+func (grants) Logs(_ context.Context, plugin string, _ int) ([]pluginsdk.LogLine, error) {
+	return []pluginsdk.LogLine{{Text: "of " + plugin}}, nil
+}
+
+func (grants) Conflict(plugin ledger.Plugin, _ []ledger.Plugin) error {
+	if plugin.Name == "rival" {
+		return pluginsdk.Errorf(pluginsdk.CodeConflict, "/x is another's")
+	}
+	return nil
+}
+
+func (grants) SettingsOf(string) (json.RawMessage, bool) { return nil, false }
+
+func (grants) Live(row ledger.Plugin) ledger.Plugin { return row }
+
+// fixture is the Host of a plugin p, and what stands behind it.
+type fixture struct {
+	pluginsdk.Host
+	store  *stub
+	inbox  *asked
+	outbox *outbox
+	events *recorded
+	tokens *Tokens
+	set    *operator
+	clock  time.Time
+	limits pluginsdk.PluginLimits // of every plugin
+	stored map[string]int64
+	reads  int // of stored
+	log    strings.Builder
+	api    *API
+}
+
+func newFixture(granted ...pluginsdk.Capability) *fixture {
+	f := &fixture{
+		store: &stub{threads: map[string]pluginsdk.Thread{
+			"P":     {ID: "P", Source: "web", SourceID: "primary", Kind: pluginsdk.ThreadPrimary},
+			"mine":  {ID: "mine", Source: "p", SourceID: "1", PermissionMode: "acceptEdits"},
+			"ann's": {ID: "ann's", Source: "discord", SourceID: "ann"},
+			"loop":  {ID: "loop", Source: "discord", SourceID: "loop", ReportTo: pluginsdk.Target{ThreadID: "mine"}},
+			"ring":  {ID: "ring", Source: "discord", SourceID: "ring", ReportTo: pluginsdk.Target{ThreadID: "ring"}},
+		}},
+		inbox: &asked{}, outbox: &outbox{}, events: &recorded{}, tokens: NewTokens(), set: &operator{},
+		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), stored: map[string]int64{},
+	}
+	log := slog.New(slog.NewTextHandler(&f.log, nil))
+	f.api = New(Config{
+		Store: f.store, Inbox: f.inbox, Outbox: f.outbox, Events: f.events, Grants: grants(granted), Settings: f.set, Tokens: f.tokens,
+		Quotas: NewQuotas(QuotaConfig{
+			Limits: func(string) pluginsdk.PluginLimits { return f.limits },
+			StoredBytes: func(_ context.Context, plugin string) (int64, error) {
+				f.reads++
+				return f.stored[plugin], nil
+			},
+			Log: log, Now: func() time.Time { return f.clock },
+		}),
+		CheckPermissionMode: func(mode string) error {
+			if !slices.Contains([]string{"", "default", "plan", "acceptEdits"}, mode) {
+				return pluginsdk.Errorf(pluginsdk.CodeInvalid, "permissionMode: %q", mode)
+			}
+			return nil
+		},
+		Log: log,
+	})
+	f.Host = f.api.For("p")
+	return f
+}
+
+// within returns the context of a hook call of the plugin p.
+func (f *fixture) within(t *testing.T, origin ledger.Origin) (ctx context.Context, token string) {
+	token = f.tokens.Open("p", origin, time.Now().Add(time.Hour))
+	return pluginsdk.WithCall(t.Context(), pluginsdk.Call{ID: "R:x", RunID: "claimed", Token: token}), token
+}
+
+// text is a row that every plugin may append.
+var text = []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Content: "x"}}
+
+func (f *fixture) append(ctx context.Context, thread string, rows ...pluginsdk.NewMessage) error {
+	_, err := f.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{ThreadID: thread, Key: "k", Messages: rows})
+	return err
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// refused checks that a call was refused with a code and in words that help.
+func refused(t *testing.T, what string, err error, code pluginsdk.Code, words ...string) {
+	t.Helper()
+	if pluginsdk.CodeOf(err) != code {
+		t.Errorf("%s: %v, want %s", what, err, code)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%s: %q does not say %q", what, err, word)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package hostapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// What is a plugin's own: its events, its settings, its state, what it has measured.
+
+const (
+	maxStateValue = 1 << 20
+	maxEventData  = 256 << 10
+	maxMetrics    = 1000 // of one call
+)
+
+type busEvents struct{ *caller }
+
+func (s busEvents) Publish(_ context.Context, request *pluginsdk.PublishEventRequest) (*pluginsdk.PublishEventResponse, error) {
+	return serve(s.caller, "Events.Publish", func() (*pluginsdk.PublishEventResponse, error) {
+		event := request.Event
+		switch {
+		case !strings.HasPrefix(string(event.Type), s.plugin+":"):
+			return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "event %q: a plugin publishes only under its own name, %s:...", event.Type, s.plugin)
+		case len(event.Data) > 0 && !json.Valid(event.Data):
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "event %s: its data is not JSON", event.Type)
+		case len(event.Data) > maxEventData:
+			return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "event %s: at most %d bytes, this has %d", event.Type, maxEventData, len(event.Data))
+		}
+		s.Events.Relay(event)
+		return &pluginsdk.PublishEventResponse{}, nil
+	})
+}
+
+func (s busEvents) List(_ context.Context, request *pluginsdk.ListEventsRequest) (*pluginsdk.ListEventsResponse, error) {
+	return serve(s.caller, "Events.List", func() (*pluginsdk.ListEventsResponse, error) {
+		page := s.Events.Since(request.After, request.Limit)
+		return &page, nil
+	})
+}
+
+type settings struct{ *caller }
+
+// Get returns the settings of the plugin that asks, and of no other.
+func (s settings) Get(ctx context.Context, _ *pluginsdk.GetSettingsRequest) (*pluginsdk.GetSettingsResponse, error) {
+	return serve(s.caller, "Settings.Get", func() (*pluginsdk.GetSettingsResponse, error) {
+		if settings, ok := s.Grants.SettingsOf(s.plugin); ok {
+			return &pluginsdk.GetSettingsResponse{Settings: settings}, nil
+		}
+		settings, err := s.Settings.Get(ctx, s.plugin)
+		return &pluginsdk.GetSettingsResponse{Settings: settings}, err
+	})
+}
+
+type state struct{ *caller }
+
+func (s state) Get(ctx context.Context, request *pluginsdk.GetStateRequest) (*pluginsdk.GetStateResponse, error) {
+	return serve(s.caller, "State.Get", func() (*pluginsdk.GetStateResponse, error) {
+		entry, err := s.Store.GetState(ctx, s.plugin, request.Key)
+		return &pluginsdk.GetStateResponse{Entry: entry}, err
+	})
+}
+
+func (s state) Put(ctx context.Context, request *pluginsdk.PutStateRequest) (*pluginsdk.PutStateResponse, error) {
+	return serve(s.caller, "State.Put", func() (*pluginsdk.PutStateResponse, error) {
+		key, value := request.Key, request.Value
+		switch {
+		case key == "" || len(key) > maxKey:
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "key: 1 to %d bytes, this has %d", maxKey, len(key))
+		case len(value) > maxStateValue:
+			return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "value of %s: at most %d bytes, this has %d", key, maxStateValue, len(value))
+		}
+		var response pluginsdk.PutStateResponse
+		err := s.write(ctx, 1, int64(len(key)+len(value)), func() (err error) {
+			response.Revision, err = s.Store.WriteState(ctx, ledger.StateWrite{Plugin: s.plugin, Key: key, Value: value, If: request.If})
+			return err
+		})
+		return &response, err
+	})
+}
+
+func (s state) Delete(ctx context.Context, request *pluginsdk.DeleteStateRequest) (*pluginsdk.DeleteStateResponse, error) {
+	return serve(s.caller, "State.Delete", func() (*pluginsdk.DeleteStateResponse, error) {
+		err := s.write(ctx, 1, 0, func() error {
+			_, err := s.Store.WriteState(ctx, ledger.StateWrite{Plugin: s.plugin, Key: request.Key, Delete: true, If: request.If})
+			return err
+		})
+		return &pluginsdk.DeleteStateResponse{}, err
+	})
+}
+
+func (s state) List(ctx context.Context, request *pluginsdk.ListStateRequest) (*pluginsdk.ListStateResponse, error) {
+	return serve(s.caller, "State.List", func() (*pluginsdk.ListStateResponse, error) {
+		response, err := s.Store.ListState(ctx, s.plugin, *request)
+		return &response, err
+	})
+}
+
+type metrics struct{ *caller }
+
+func (s metrics) Record(ctx context.Context, request *pluginsdk.RecordMetricsRequest) (*pluginsdk.RecordMetricsResponse, error) {
+	return serve(s.caller, "Metrics.Record", func() (*pluginsdk.RecordMetricsResponse, error) {
+		values := request.Metrics
+		if len(values) > maxMetrics {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "metrics: at most %d at once, these are %d", maxMetrics, len(values))
+		}
+		var size int64
+		for n, value := range values {
+			if err := checkTime(fmt.Sprintf("metrics[%d]: at", n), value.At); err != nil {
+				return nil, err
+			}
+			size += sizeOfMetric(value)
+		}
+		err := s.write(ctx, len(values), size, func() error { return s.Store.RecordMetrics(ctx, s.plugin, values) })
+		return &pluginsdk.RecordMetricsResponse{}, err
+	})
+}
+
+// sizeOfMetric is how many bytes of words a value has.
+func sizeOfMetric(value pluginsdk.NewMetric) int64 {
+	size := len(value.Key) + len(value.Name) + len(value.ThreadID)
+	for tag, text := range value.Tags {
+		size += len(tag) + len(text)
+	}
+	return int64(size)
+}
+
+func (s metrics) Query(ctx context.Context, request *pluginsdk.QueryMetricsRequest) (*pluginsdk.QueryMetricsResponse, error) {
+	return serve(s.caller, "Metrics.Query", func() (*pluginsdk.QueryMetricsResponse, error) {
+		rows, err := s.Store.QueryMetrics(ctx, request.Query)
+		return &pluginsdk.QueryMetricsResponse{Metrics: rows}, err
+	})
+}

@@ -1,0 +1,92 @@
+package hostapi
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+type plugins struct{ *caller }
+
+// List returns the registry as plugins may see it: without settings, and what else
+// is the supervisor's.
+func (s plugins) List(ctx context.Context, _ *pluginsdk.ListPluginsRequest) (*pluginsdk.ListPluginsResponse, error) {
+	return serve(s.caller, "Plugins.List", func() (*pluginsdk.ListPluginsResponse, error) {
+		rows, err := s.Store.Plugins(ctx)
+		infos := make([]pluginsdk.PluginInfo, len(rows))
+		for n, row := range rows {
+			infos[n] = s.Grants.Live(row).PluginInfo
+			infos[n].Problem = problems(row.Problem, s.API.Settings.Problem(ctx, row))
+		}
+		return &pluginsdk.ListPluginsResponse{Plugins: infos}, err
+	})
+}
+
+// problems joins what is wrong with a row with what is wrong with its settings,
+// of which the row may speak already.
+func problems(row, settings string) string {
+	if row == "" || settings == "" || strings.Contains(row, "settings:") {
+		return cmp.Or(row, settings)
+	}
+	return row + "; " + settings
+}
+
+func (s plugins) SetEnabled(ctx context.Context, request *pluginsdk.SetPluginEnabledRequest) (*pluginsdk.SetPluginEnabledResponse, error) {
+	return serve(s.caller, "Plugins.SetEnabled", func() (*pluginsdk.SetPluginEnabledResponse, error) {
+		action := "plugin.disable"
+		if request.Enabled {
+			action = "plugin.enable"
+			if err := s.conflict(ctx, request.Name); err != nil {
+				return nil, err
+			}
+		}
+		err := s.write(ctx, 1, 0, func() error {
+			if err := s.Store.SetPluginEnabled(ctx, request.Name, request.Enabled); err != nil {
+				return err
+			}
+			return s.Store.Audit(ctx, "plugin:"+s.plugin, action, request.Name, "")
+		})
+		return &pluginsdk.SetPluginEnabledResponse{}, err
+	})
+}
+
+// conflict refuses to turn on a plugin whose commands another has.
+func (s plugins) conflict(ctx context.Context, name string) error {
+	rows, err := s.Store.Plugins(ctx)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.Name == name {
+			return s.Grants.Conflict(row, rows)
+		}
+	}
+	return nil // turning it on says that there is none
+}
+
+// Logs returns the newest lines of a plugin's log.
+func (s plugins) Logs(ctx context.Context, request *pluginsdk.ReadPluginLogRequest) (*pluginsdk.ReadPluginLogResponse, error) {
+	return serve(s.caller, "Plugins.Logs", func() (*pluginsdk.ReadPluginLogResponse, error) {
+		lines, err := s.Grants.Logs(ctx, request.Name, request.Limit)
+		return &pluginsdk.ReadPluginLogResponse{Lines: lines}, err
+	})
+}
+
+// Settings returns a plugin's settings, never a secret.
+func (s plugins) Settings(ctx context.Context, request *pluginsdk.GetPluginSettingsRequest) (*pluginsdk.GetPluginSettingsResponse, error) {
+	return serve(s.caller, "Plugins.Settings", func() (*pluginsdk.GetPluginSettingsResponse, error) {
+		view, err := s.API.Settings.View(ctx, request.Name)
+		return &pluginsdk.GetPluginSettingsResponse{Settings: view}, err
+	})
+}
+
+func (s plugins) ChangeSettings(ctx context.Context, request *pluginsdk.ChangePluginSettingsRequest) (*pluginsdk.ChangePluginSettingsResponse, error) {
+	return serve(s.caller, "Plugins.ChangeSettings", func() (*pluginsdk.ChangePluginSettingsResponse, error) {
+		err := s.write(ctx, 1, int64(len(request.Patch)), func() error {
+			return s.API.Settings.Change(ctx, "plugin:"+s.plugin, request.Name, request.Patch)
+		})
+		return &pluginsdk.ChangePluginSettingsResponse{}, err
+	})
+}

@@ -1,0 +1,276 @@
+package hostapi
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/tally"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// The quotas of a plugin for which its operator has set none. They are far above
+// what a plugin of good will needs, a dashboard with a hundred readers included, and
+// far below what keeps others waiting or fills a disk unnoticed.
+const (
+	defaultCallsPerMinute = 60_000
+	defaultRowsPerMinute  = 60_000
+	defaultBytesPerMinute = 64 << 20
+	defaultStoredBytes    = 1 << 30
+)
+
+// rowBytes is what a stored row counts for beside its words.
+const rowBytes = 100
+
+// How long a reading of what a plugin has stored in all is good: for what it allows,
+// and for what it refuses.
+const (
+	storedGood    = time.Minute
+	storedRefuses = time.Second
+)
+
+// heldBackEvery is how often the log names a plugin that is held back, at most.
+const heldBackEvery = time.Minute
+
+// QuotaConfig is what Quotas need.
+type QuotaConfig struct {
+	// Limits returns what an operator has set for a plugin. It is asked at each call.
+	Limits func(plugin string) pluginsdk.PluginLimits
+	// StoredBytes returns how much a plugin has stored in all.
+	StoredBytes func(ctx context.Context, plugin string) (int64, error)
+	Log         *slog.Logger
+	Now         func() time.Time // default time.Now
+}
+
+// Quotas bound what each plugin asks of the core: calls, rows and bytes a minute,
+// bytes in all, and its share of the database's writer. A quota for a minute may be
+// used up in an instant, and comes back evenly. Its methods may be called
+// concurrently.
+type Quotas struct {
+	config QuotaConfig
+	turns  *turns
+
+	mu       sync.Mutex
+	accounts map[string]*account
+}
+
+// account is what one plugin has used.
+type account struct {
+	mu                 sync.Mutex
+	calls, rows, bytes bucket
+	stored             int64     // in all, as far as is known
+	storedAt           time.Time // when that was read; zero: never
+	methods            map[string]*tally.Calls
+	heldBack           int64
+	untold             map[string]int64 // refusals by quota since the last line in the log
+	toldAt             time.Time
+}
+
+// NewQuotas returns Quotas of which nothing is used.
+func NewQuotas(config QuotaConfig) *Quotas {
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	return &Quotas{config: config, turns: newTurns(writersAtOnce), accounts: make(map[string]*account)}
+}
+
+func (q *Quotas) account(plugin string) *account {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	a := q.accounts[plugin]
+	if a == nil {
+		a = &account{methods: make(map[string]*tally.Calls), untold: make(map[string]int64)}
+		q.accounts[plugin] = a
+	}
+	return a
+}
+
+// Effects counts what a hook has returned to be stored with its run; CodeExhausted
+// when it is too much. It takes no turn at the writer: the run's own commit stores
+// it.
+func (q *Quotas) Effects(ctx context.Context, plugin string, rows int, bytes int64) error {
+	return q.store(ctx, plugin, rows, bytes)
+}
+
+// call counts a call of the host.
+func (q *Quotas) call(plugin string) error {
+	a, now := q.account(plugin), q.config.Now()
+	limit := cmp.Or(q.limits(plugin).CallsPerMinute, defaultCallsPerMinute)
+	a.mu.Lock()
+	wait := a.calls.wait(1, float64(limit), now)
+	if wait == 0 {
+		a.calls.take(1)
+	}
+	a.mu.Unlock()
+	if wait == 0 {
+		return nil
+	}
+	return q.refuse(a, plugin, "calls a minute", perMinute(plugin, "calls a minute", "--calls-per-minute", int64(limit), now.Add(wait)))
+}
+
+// store counts what is about to be stored. What takes no bytes, such as a deletion,
+// is allowed whatever is stored already.
+func (q *Quotas) store(ctx context.Context, plugin string, rows int, bytes int64) error {
+	a, limits := q.account(plugin), q.limits(plugin)
+	size := bytes
+	if bytes > 0 {
+		size += int64(rows) * rowBytes
+		if err := q.mayKeep(ctx, a, plugin, size, cmp.Or(limits.StoredBytes, defaultStoredBytes)); err != nil {
+			return err
+		}
+	}
+	now := q.config.Now()
+	rowLimit := cmp.Or(limits.RowsPerMinute, defaultRowsPerMinute)
+	byteLimit := cmp.Or(limits.BytesPerMinute, defaultBytesPerMinute)
+	a.mu.Lock()
+	rowWait := a.rows.wait(float64(rows), float64(rowLimit), now)
+	byteWait := a.bytes.wait(float64(size), float64(byteLimit), now)
+	if rowWait == 0 && byteWait == 0 {
+		a.rows.take(float64(rows))
+		a.bytes.take(float64(size))
+		a.stored += size
+	}
+	a.mu.Unlock()
+	switch {
+	case rowWait > 0 && rowWait >= byteWait:
+		return q.refuse(a, plugin, "rows a minute",
+			perMinute(plugin, "rows a minute", "--rows-per-minute", int64(rowLimit), now.Add(rowWait)))
+	case byteWait > 0:
+		return q.refuse(a, plugin, "bytes a minute",
+			perMinute(plugin, "bytes a minute", "--bytes-per-minute", byteLimit, now.Add(byteWait)))
+	}
+	return nil
+}
+
+// mayKeep refuses what would make a plugin keep more than it may. A database that
+// does not answer is no reason to refuse anything.
+func (q *Quotas) mayKeep(ctx context.Context, a *account, plugin string, size, limit int64) error {
+	if limit < 0 {
+		return nil
+	}
+	a.mu.Lock()
+	stored, age := a.stored, q.config.Now().Sub(a.storedAt)
+	good := !a.storedAt.IsZero() && (age < storedRefuses || age < storedGood && stored+size <= limit)
+	a.mu.Unlock()
+	if !good {
+		read, err := q.config.StoredBytes(ctx, plugin)
+		if err != nil {
+			q.config.Log.Debug("what a plugin has stored cannot be read; it is let through", "plugin", plugin, "err", err)
+			return nil
+		}
+		a.mu.Lock()
+		a.stored, a.storedAt = read, q.config.Now()
+		stored = read
+		a.mu.Unlock()
+	}
+	if stored+size <= limit {
+		return nil
+	}
+	return q.refuse(a, plugin, "bytes in all", pluginsdk.Errorf(pluginsdk.CodeExhausted,
+		"bytes in all: the plugin %s may store %d and has stored %d; try again when some of it is deleted, "+
+			"or an operator can allow it more: harness plugin limits %s --stored-bytes N", plugin, limit, stored, plugin))
+}
+
+// turn waits until the plugin may write to the database; release ends its turn.
+func (q *Quotas) turn(ctx context.Context, plugin string) (release func(), err error) {
+	turn, err := q.turns.ask(plugin)
+	if err != nil {
+		return nil, q.refuse(q.account(plugin), plugin, "waiting writes", err)
+	}
+	if err := q.turns.await(ctx, plugin, turn); err != nil {
+		return nil, err
+	}
+	return q.turns.release, nil
+}
+
+// refuse counts a refusal, and names the plugin in the log, at most once a minute.
+func (q *Quotas) refuse(a *account, plugin, quota string, refusal error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.heldBack++
+	a.untold[quota]++
+	if now := q.config.Now(); a.toldAt.IsZero() || now.Sub(a.toldAt) >= heldBackEvery {
+		var counts []string
+		for _, quota := range slices.Sorted(maps.Keys(a.untold)) {
+			counts = append(counts, fmt.Sprintf("%s: %d", quota, a.untold[quota]))
+		}
+		q.config.Log.Warn("a plugin is held back by its quotas", "plugin", plugin, "refused", strings.Join(counts, ", "), "last", refusal)
+		a.toldAt = now
+		clear(a.untold)
+	}
+	return refusal
+}
+
+func (q *Quotas) limits(plugin string) pluginsdk.PluginLimits {
+	if q.config.Limits == nil {
+		return pluginsdk.PluginLimits{}
+	}
+	return q.config.Limits(plugin)
+}
+
+// record counts a call of a method.
+func (q *Quotas) record(plugin, method string, took time.Duration, err error) {
+	a := q.account(plugin)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	calls := a.methods[method]
+	if calls == nil {
+		calls = &tally.Calls{}
+		a.methods[method] = calls
+	}
+	calls.Record(took, err)
+}
+
+// Figures returns what a plugin has called of the host, by service and method as in
+// Messages.Append, and how often a quota has refused it something.
+func (q *Quotas) Figures(plugin string) (calls map[string]pluginsdk.CallFigures, heldBack int64) {
+	a := q.account(plugin)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	calls = make(map[string]pluginsdk.CallFigures, len(a.methods))
+	for method, counted := range a.methods {
+		calls[method] = counted.Figures()
+	}
+	return calls, a.heldBack
+}
+
+func perMinute(plugin, quota, flag string, limit int64, at time.Time) error {
+	at = at.Add(time.Second - 1).Truncate(time.Second).UTC() // no earlier
+	return pluginsdk.Errorf(pluginsdk.CodeExhausted,
+		"%s: the plugin %s has used its %d; try again at %s, or an operator can allow it more: harness plugin limits %s %s N",
+		quota, plugin, limit, at.Format(time.RFC3339), plugin, flag)
+}
+
+// bucket is a quota for a minute. It begins full, is filled evenly, and holds what a
+// minute brings.
+type bucket struct {
+	left float64
+	at   time.Time // of the last look; zero: none
+}
+
+// wait says how long until n can be taken, of limit a minute; a negative limit is
+// none. What is more than a minute brings is allowed once the bucket is full, and
+// leaves a debt.
+func (b *bucket) wait(n, limit float64, now time.Time) time.Duration {
+	if limit < 0 {
+		return 0
+	}
+	if b.at.IsZero() {
+		b.left = limit
+	} else if passed := now.Sub(b.at); passed > 0 {
+		b.left += limit * passed.Minutes()
+	}
+	b.left, b.at = min(b.left, limit), now
+	if lacking := min(n, limit) - b.left; lacking > 1e-6 { // rounding is no debt
+		return max(time.Duration(lacking/limit*float64(time.Minute)), time.Nanosecond)
+	}
+	return 0
+}
+
+func (b *bucket) take(n float64) { b.left -= n }

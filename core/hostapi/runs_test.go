@@ -1,0 +1,42 @@
+package hostapi
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func TestRunsAreRetriedAndThreadsStopped(t *testing.T) {
+	f, ctx := newFixture(), t.Context()
+	retried, err := f.Runs.Retry(ctx, &pluginsdk.RetryRunRequest{ID: "R"})
+	if err != nil || retried.Accepted.RunID != "again R" {
+		t.Errorf("%+v, %v", retried, err)
+	}
+	stopped, err := f.Runs.Stop(ctx, &pluginsdk.StopThreadRequest{ThreadID: "T", Queue: pluginsdk.DropQueue, Author: "ann"})
+	if err != nil || stopped.Stopped.RunID != "T drop" {
+		t.Errorf("%+v, %v", stopped, err)
+	}
+	if _, err := f.Runs.Cancel(ctx, &pluginsdk.CancelRunRequest{ID: "R"}); err != nil {
+		t.Error(err)
+	}
+	// Who stopped a turn is stored, and is not for the plugin to leave out.
+	if want := []ledger.By{{Plugin: "p", Author: "ann"}, {Plugin: "p"}}; !slices.Equal(f.inbox.by, want) {
+		t.Errorf("stopped by %+v, want %+v", f.inbox.by, want)
+	}
+	// A plugin with a typing error must not have its queue kept or dropped by chance.
+	refused(t, "queue dorp", second(f.Runs.Stop(ctx, &pluginsdk.StopThreadRequest{ThreadID: "T", Queue: "dorp"})), pluginsdk.CodeInvalid)
+}
+
+func TestDeliveriesAreReadAndRetried(t *testing.T) {
+	f, ctx := newFixture(), t.Context()
+	listed, err := f.Deliveries.List(ctx, &pluginsdk.ListDeliveriesRequest{Query: pluginsdk.DeliveryQuery{State: pluginsdk.DeliveryDead}})
+	if err != nil || len(listed.Deliveries) != 1 || listed.Deliveries[0].State != pluginsdk.DeliveryDead {
+		t.Errorf("%+v, %v", listed, err)
+	}
+	made, err := f.Deliveries.Retry(ctx, &pluginsdk.RetryDeliveryRequest{ID: "D"})
+	if err != nil || made.Delivery.ID != "D" || made.Delivery.State != pluginsdk.DeliveryPending {
+		t.Errorf("%+v, %v", made, err)
+	}
+}

@@ -1,0 +1,220 @@
+package hostapi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+type threads struct{ *caller }
+
+func (s threads) Get(ctx context.Context, request *pluginsdk.GetThreadRequest) (*pluginsdk.GetThreadResponse, error) {
+	return serve(s.caller, "Threads.Get", func() (*pluginsdk.GetThreadResponse, error) {
+		thread, err := s.Store.Thread(ctx, request.ID)
+		return &pluginsdk.GetThreadResponse{Thread: thread}, err
+	})
+}
+
+func (s threads) List(ctx context.Context, request *pluginsdk.ListThreadsRequest) (*pluginsdk.ListThreadsResponse, error) {
+	return serve(s.caller, "Threads.List", func() (*pluginsdk.ListThreadsResponse, error) {
+		rows, err := s.Store.Threads(ctx, request.Query)
+		return &pluginsdk.ListThreadsResponse{Threads: rows}, err
+	})
+}
+
+func (s threads) Create(ctx context.Context, request *pluginsdk.CreateThreadRequest) (*pluginsdk.CreateThreadResponse, error) {
+	return serve(s.caller, "Threads.Create", func() (*pluginsdk.CreateThreadResponse, error) {
+		thread := request.Thread
+		switch {
+		case thread.Kind == pluginsdk.ThreadPrimary:
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "kind: there is one primary thread, and it exists")
+		case thread.Source == "" || thread.SourceID == "":
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "source and sourceId: a thread needs both")
+		}
+		permits := permitsOf(pluginsdk.Thread{}, pluginsdk.ThreadPatch{
+			Cwd: set(thread.Cwd), PermissionMode: set(thread.PermissionMode), ReportTo: set(thread.ReportTo),
+		})
+		if err := s.mayChange(thread.Source, permits); err != nil {
+			return nil, err
+		}
+		if err := s.checkPermits(ctx, "", thread.PermissionMode, thread.ReportTo); err != nil {
+			return nil, err
+		}
+		if len(permits) > 0 { // an audit entry is for what is made, not for what is there
+			found, err := s.Store.Threads(ctx, pluginsdk.ThreadQuery{Source: thread.Source, SourceID: thread.SourceID, Limit: 1})
+			if err != nil {
+				return nil, err
+			}
+			if len(found) > 0 {
+				return &pluginsdk.CreateThreadResponse{Thread: found[0], Existed: true}, nil
+			}
+		}
+		var response pluginsdk.CreateThreadResponse
+		err := s.write(ctx, 1, sizeOf(thread), func() error {
+			if err := s.audit(ctx, thread.Source+":"+thread.SourceID, permits); err != nil {
+				return err
+			}
+			made, created, err := s.Store.CreateThread(ctx, thread)
+			response.Thread, response.Existed = made, !created
+			return err
+		})
+		if err == nil && !response.Existed {
+			s.tell(pluginsdk.EventThreadCreated, response.Thread)
+		}
+		return &response, err
+	})
+}
+
+func (s threads) Update(ctx context.Context, request *pluginsdk.UpdateThreadRequest) (*pluginsdk.UpdateThreadResponse, error) {
+	return serve(s.caller, "Threads.Update", func() (*pluginsdk.UpdateThreadResponse, error) {
+		patch := request.Patch
+		before, err := s.Store.Thread(ctx, request.ID)
+		if err != nil {
+			return nil, err
+		}
+		permits := permitsOf(before, patch)
+		if err := s.mayChange(before.Source, permits); err != nil {
+			return nil, err
+		}
+		if err := s.checkPermits(ctx, before.ID, value(patch.PermissionMode), value(patch.ReportTo)); err != nil {
+			return nil, err
+		}
+		var after pluginsdk.Thread
+		err = s.write(ctx, 1, sizeOf(patch), func() error {
+			// Before it is done: what a thread has been allowed is in the log, always.
+			if err := s.audit(ctx, before.ID, permits); err != nil {
+				return err
+			}
+			after, err = s.Store.UpdateThread(ctx, request.ID, patch)
+			return err
+		})
+		if err == nil {
+			s.tell(pluginsdk.EventThreadUpdated, after)
+		}
+		return &pluginsdk.UpdateThreadResponse{Thread: after}, err
+	})
+}
+
+func (s threads) tell(kind pluginsdk.EventType, thread pluginsdk.Thread) {
+	s.Events.Publish(kind, thread.ID, pluginsdk.ThreadPayload{ThreadID: thread.ID, Name: thread.Name})
+}
+
+// permit is a change of what a thread may do.
+type permit struct{ field, from, to string }
+
+// permitsOf returns what a patch says of what a thread may do.
+func permitsOf(thread pluginsdk.Thread, patch pluginsdk.ThreadPatch) (permits []permit) {
+	if to := patch.Cwd; to != nil {
+		permits = append(permits, permit{"cwd", thread.Cwd, *to})
+	}
+	if to := patch.PermissionMode; to != nil {
+		permits = append(permits, permit{"permissionMode", thread.PermissionMode, *to})
+	}
+	if to := patch.ReportTo; to != nil {
+		permits = append(permits, permit{"reportTo", thread.ReportTo.String(), to.String()})
+	}
+	return permits
+}
+
+// mayChange refuses (CodeDenied) a change of a thread of a source that is not the
+// plugin's, and of what a thread may do, without threads.admin.
+func (c *caller) mayChange(source string, permits []permit) error {
+	if c.Grants.Granted(c.plugin, pluginsdk.CapThreadsAdmin) {
+		return nil
+	}
+	if len(permits) > 0 {
+		fields := make([]string, len(permits))
+		for n, permit := range permits {
+			fields[n] = permit.field
+		}
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "%s: what a thread may do is not for every plugin to say; %w",
+			strings.Join(fields, ", "), lacks(c.plugin, pluginsdk.CapThreadsAdmin))
+	}
+	if sources := c.Grants.Sources(c.plugin); !slices.Contains(sources, source) {
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "source: the thread is of %q, and the plugin %s speaks for %s; %w",
+			source, c.plugin, sourceNames(sources), lacks(c.plugin, pluginsdk.CapThreadsAdmin))
+	}
+	return nil
+}
+
+func sourceNames(sources []string) string {
+	if len(sources) == 0 {
+		return "none, because plugins before it have them"
+	}
+	return strings.Join(sources, ", ")
+}
+
+// targetHops is how many threads one may pass on its replies through.
+const targetHops = 8
+
+// checkPermits refuses a permission mode that the agent does not have, and a target
+// that nobody carries anything to.
+func (c *caller) checkPermits(ctx context.Context, threadID, mode string, to pluginsdk.Target) error {
+	if err := c.CheckPermissionMode(mode); err != nil {
+		return err
+	}
+	for hops := 0; to.ThreadID != ""; hops++ {
+		if to.ThreadID == threadID || hops == targetHops {
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "reportTo: the replies would never arrive, the threads report to each other")
+		}
+		next, err := c.Store.Thread(ctx, to.ThreadID)
+		if err != nil {
+			return pluginsdk.Errorf(pluginsdk.CodeOf(err), "reportTo: %w", err)
+		}
+		to = next.ReportTo
+	}
+	return c.checkCarried(ctx, "reportTo", to)
+}
+
+// checkCarried refuses a target whose plugin carries nothing; the zero one is good.
+func (a *API) checkCarried(ctx context.Context, field string, to pluginsdk.Target) error {
+	if to.Plugin == "" {
+		return nil
+	}
+	row, err := a.Store.Plugin(ctx, to.Plugin)
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: there is no plugin %s to carry anything to %s", field, to.Plugin, to)
+	}
+	if err == nil && !row.Manifest.Answers(pluginsdk.HookDeliver) {
+		err = pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: the plugin %s carries nothing to people: it does not answer %s",
+			field, to.Plugin, pluginsdk.HookDeliver)
+	}
+	return err
+}
+
+// maxAudited is how much of a value an audit entry repeats, in bytes.
+const maxAudited = 100
+
+// audit notes which of the changes the plugin makes to what a thread may do.
+func (c *caller) audit(ctx context.Context, thread string, permits []permit) error {
+	var changes []string
+	for _, permit := range permits {
+		if permit.from != permit.to {
+			changes = append(changes, fmt.Sprintf("%s from %.*q to %.*q", permit.field, maxAudited, permit.from, maxAudited, permit.to))
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return c.Store.Audit(ctx, "plugin:"+c.plugin, "thread.permit", thread, strings.Join(changes, ", "))
+}
+
+// set returns a pointer to what is not zero.
+func set[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}
+
+// value returns what is pointed to, or the zero value.
+func value[T any](pointer *T) (value T) {
+	if pointer != nil {
+		value = *pointer
+	}
+	return value
+}

@@ -1,0 +1,153 @@
+package hostapi
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func (f *fixture) update(t *testing.T, id string, patch pluginsdk.ThreadPatch) error {
+	t.Helper()
+	return second(f.Threads.Update(t.Context(), &pluginsdk.UpdateThreadRequest{ID: id, Patch: patch}))
+}
+
+func (f *fixture) create(t *testing.T, thread pluginsdk.NewThread) error {
+	t.Helper()
+	return second(f.Threads.Create(t.Context(), &pluginsdk.CreateThreadRequest{Thread: thread}))
+}
+
+// With threads.write a plugin could otherwise have every answer of another's thread
+// sent to itself, or have the agent work anywhere without asking.
+func TestThreadsWriteIsForOwnThreadsAndNotForWhatTheyMayDo(t *testing.T) {
+	f := newFixture(pluginsdk.CapThreadsWrite)
+	name, model := "n", "opus"
+	if err := f.update(t, "mine", pluginsdk.ThreadPatch{Name: &name, Model: &model, Instructions: &name}); err != nil {
+		t.Errorf("its own thread: %v", err)
+	}
+	if err := f.create(t, pluginsdk.NewThread{Source: "p", SourceID: "2", Name: name}); err != nil {
+		t.Errorf("a thread of its own source: %v", err)
+	}
+	written := len(f.store.patches) + len(f.store.threads)
+	grant := "harness plugin grant p threads.admin"
+	refused(t, "another's thread", f.update(t, "ann's", pluginsdk.ThreadPatch{Name: &name}), pluginsdk.CodeDenied, `"discord"`, "speaks for p", grant)
+	refused(t, "a thread of another's source", f.create(t, pluginsdk.NewThread{Source: "discord", SourceID: "2"}), pluginsdk.CodeDenied, `"discord"`, grant)
+
+	cwd, mode, to := "/", "plan", pluginsdk.Target{Plugin: "discord", Place: "general"}
+	for field, patch := range map[string]pluginsdk.ThreadPatch{
+		"cwd": {Cwd: &cwd}, "permissionMode": {PermissionMode: &mode}, "reportTo": {ReportTo: &to},
+		"cwd, permissionMode, reportTo": {Name: &name, Cwd: &cwd, PermissionMode: &mode, ReportTo: &to},
+	} {
+		refused(t, field, f.update(t, "mine", patch), pluginsdk.CodeDenied, field+":", grant)
+		refused(t, field+" of a new thread", f.create(t, pluginsdk.NewThread{
+			Source: "p", SourceID: "3", Cwd: value(patch.Cwd), PermissionMode: value(patch.PermissionMode), ReportTo: value(patch.ReportTo),
+		}), pluginsdk.CodeDenied, field+":", grant)
+	}
+	refused(t, "nobody's thread", f.update(t, "nowhere", pluginsdk.ThreadPatch{Name: &name}), pluginsdk.CodeNotFound)
+	if now := len(f.store.patches) + len(f.store.threads); now != written {
+		t.Errorf("%d of what was refused was written", now-written)
+	}
+	if len(f.store.audits) > 0 {
+		t.Errorf("audited: %v", f.store.audits)
+	}
+	if !slices.Equal(f.events.kinds, []pluginsdk.EventType{pluginsdk.EventThreadUpdated, pluginsdk.EventThreadCreated}) {
+		t.Errorf("broadcast %v", f.events.kinds)
+	}
+}
+
+// What a thread may do is changed by whom an operator trusts with it, and the audit
+// log says who it was, from what to what.
+func TestWhatAThreadMayDoIsAudited(t *testing.T) {
+	f := newFixture(pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin)
+	name, cwd, mode, same := "n", "/srv", "plan", "acceptEdits"
+	to := pluginsdk.Target{Plugin: "discord", Place: "general"}
+	for _, patch := range []pluginsdk.ThreadPatch{
+		{Name: &name}, {PermissionMode: &same}, {PermissionMode: &mode, Cwd: &cwd, ReportTo: &to},
+	} {
+		if err := f.update(t, "mine", patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := "/" + strings.Repeat("x", 4000)
+	if err := f.update(t, "ann's", pluginsdk.ThreadPatch{Cwd: &long}); err != nil {
+		t.Errorf("another's thread: %v", err)
+	}
+	for range 2 { // the second time it is there
+		if err := f.create(t, pluginsdk.NewThread{Source: "discord", SourceID: "new", PermissionMode: "plan"}); err != nil {
+			t.Errorf("a thread of another's source: %v", err)
+		}
+	}
+	want := []string{
+		`plugin:p thread.permit mine cwd from "" to "/srv", permissionMode from "acceptEdits" to "plan", reportTo from "" to "discord:general"`,
+		`plugin:p thread.permit ann's cwd from "" to "/` + strings.Repeat("x", maxAudited-1) + `"`,
+		`plugin:p thread.permit discord:new permissionMode from "" to "plan"`,
+	}
+	if !slices.Equal(f.store.audits, want) {
+		t.Errorf("audited:\n%s\nwant:\n%s", strings.Join(f.store.audits, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// What is misspelt reaches neither the agent's command line nor the void.
+func TestWhatAThreadMayDoIsChecked(t *testing.T) {
+	f := newFixture(pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin)
+	mode := "bypassPermissions "
+	refused(t, "a mode with a space", f.update(t, "mine", pluginsdk.ThreadPatch{PermissionMode: &mode}), pluginsdk.CodeInvalid, "permissionMode")
+	refused(t, "a mode of a new thread", f.create(t, pluginsdk.NewThread{Source: "p", SourceID: "3", PermissionMode: mode}), pluginsdk.CodeInvalid, "permissionMode")
+	for name, c := range map[string]struct {
+		to   pluginsdk.Target
+		code pluginsdk.Code
+		word string
+	}{
+		"nobody's plugin":       {pluginsdk.Target{Plugin: "nobody", Place: "x"}, pluginsdk.CodeInvalid, "there is no plugin nobody"},
+		"a plugin that is mute": {pluginsdk.Target{Plugin: "mute"}, pluginsdk.CodeInvalid, "Deliver"},
+		"nobody's thread":       {pluginsdk.Target{ThreadID: "nowhere"}, pluginsdk.CodeNotFound, "nowhere"},
+		"itself":                {pluginsdk.Target{ThreadID: "mine"}, pluginsdk.CodeInvalid, "never arrive"},
+		"itself over another":   {pluginsdk.Target{ThreadID: "loop"}, pluginsdk.CodeInvalid, "never arrive"},
+		"a ring of others":      {pluginsdk.Target{ThreadID: "ring"}, pluginsdk.CodeInvalid, "never arrive"},
+		"another thread":        {pluginsdk.Target{ThreadID: "ann's"}, "", ""},
+		"nobody any more":       {pluginsdk.Target{}, "", ""},
+	} {
+		err := f.update(t, "mine", pluginsdk.ThreadPatch{ReportTo: &c.to})
+		if c.code == "" && err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if c.code != "" {
+			refused(t, name, err, c.code, "reportTo:", c.word)
+		}
+	}
+	if len(f.store.patches) != 2 {
+		t.Errorf("%d patches were stored", len(f.store.patches))
+	}
+}
+
+// A task is no way to more than its parent may do.
+func TestATaskMayDoWhatItsParentMay(t *testing.T) {
+	create := func(f *fixture, task pluginsdk.NewTask) error {
+		return second(f.Tasks.Create(t.Context(), &pluginsdk.CreateTaskRequest{Key: "k", Task: task}))
+	}
+	f := newFixture(pluginsdk.CapTasksWrite)
+	for _, mode := range []string{"", "acceptEdits", "plan"} {
+		if err := create(f, pluginsdk.NewTask{ParentThreadID: "mine", PermissionMode: mode}); err != nil {
+			t.Errorf("%q below acceptEdits: %v", mode, err)
+		}
+	}
+	refused(t, "more than the parent's", create(f, pluginsdk.NewTask{ParentThreadID: "ann's", PermissionMode: "acceptEdits"}),
+		pluginsdk.CodeDenied, "permissionMode", "threads.admin")
+	refused(t, "more than nobody's", create(f, pluginsdk.NewTask{PermissionMode: "acceptEdits"}), pluginsdk.CodeDenied, "threads.admin")
+	refused(t, "what the agent does not have", create(f, pluginsdk.NewTask{PermissionMode: "bypassPermissions "}), pluginsdk.CodeInvalid)
+	refused(t, "of nobody's thread", create(f, pluginsdk.NewTask{ParentThreadID: "nowhere"}), pluginsdk.CodeNotFound, "parentThreadId")
+	var modes []string
+	for _, task := range f.store.tasks {
+		modes = append(modes, task.PermissionMode)
+	}
+	if !slices.Equal(modes, []string{"acceptEdits", "acceptEdits", "plan"}) {
+		t.Errorf("modes %v", modes)
+	}
+	if !slices.Equal(f.events.kinds, []pluginsdk.EventType{pluginsdk.EventTaskCreated}) {
+		t.Errorf("broadcast %v: one that was there is not told of again", f.events.kinds)
+	}
+	admin := newFixture(pluginsdk.CapTasksWrite, pluginsdk.CapThreadsAdmin)
+	if err := create(admin, pluginsdk.NewTask{ParentThreadID: "ann's", PermissionMode: "acceptEdits"}); err != nil {
+		t.Errorf("with threads.admin: %v", err)
+	}
+}

@@ -1,0 +1,200 @@
+package hostapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+type tasks struct{ *caller }
+
+func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest) (*pluginsdk.CreateTaskResponse, error) {
+	return serve(s.caller, "Tasks.Create", func() (*pluginsdk.CreateTaskResponse, error) {
+		if err := checkKey(request.Key); err != nil {
+			return nil, err
+		}
+		task, err := s.permitted(ctx, request.Task)
+		if err != nil {
+			return nil, err
+		}
+		var response pluginsdk.CreateTaskResponse
+		err = s.write(ctx, 1, sizeOf(task), func() error {
+			made, created, err := s.Store.CreateTask(ctx, s.plugin, request.Key, task)
+			response.Task, response.Existed = made, !created
+			return err
+		})
+		if err == nil && !response.Existed {
+			s.Events.Publish(pluginsdk.EventTaskCreated, response.Task.ThreadID, pluginsdk.TaskPayload{
+				TaskID: response.Task.ID, ThreadID: response.Task.ThreadID, Status: response.Task.Status,
+			})
+		}
+		return &response, err
+	})
+}
+
+// permitted gives a task its parent's permission mode, and refuses one that may be
+// more, without threads.admin.
+func (s tasks) permitted(ctx context.Context, task pluginsdk.NewTask) (pluginsdk.NewTask, error) {
+	if err := s.CheckPermissionMode(task.PermissionMode); err != nil {
+		return task, err
+	}
+	var parent pluginsdk.Thread
+	if task.ParentThreadID != "" {
+		var err error
+		if parent, err = s.Store.Thread(ctx, task.ParentThreadID); err != nil {
+			return task, pluginsdk.Errorf(pluginsdk.CodeOf(err), "parentThreadId: %w", err)
+		}
+	}
+	switch task.PermissionMode {
+	case "":
+		task.PermissionMode = parent.PermissionMode
+	case parent.PermissionMode, "plan": // plan is the least there is
+	default:
+		if !s.Grants.Granted(s.plugin, pluginsdk.CapThreadsAdmin) {
+			return task, pluginsdk.Errorf(pluginsdk.CodeDenied, "permissionMode: %q is not that of the parent's thread, and %w",
+				task.PermissionMode, lacks(s.plugin, pluginsdk.CapThreadsAdmin))
+		}
+	}
+	return task, nil
+}
+
+func (s tasks) Get(ctx context.Context, request *pluginsdk.GetTaskRequest) (*pluginsdk.GetTaskResponse, error) {
+	return serve(s.caller, "Tasks.Get", func() (*pluginsdk.GetTaskResponse, error) {
+		task, err := s.Store.Task(ctx, request.ID)
+		return &pluginsdk.GetTaskResponse{Task: task}, err
+	})
+}
+
+func (s tasks) List(ctx context.Context, request *pluginsdk.ListTasksRequest) (*pluginsdk.ListTasksResponse, error) {
+	return serve(s.caller, "Tasks.List", func() (*pluginsdk.ListTasksResponse, error) {
+		rows, err := s.Store.Tasks(ctx, request.Query)
+		return &pluginsdk.ListTasksResponse{Tasks: rows}, err
+	})
+}
+
+func (tasks) Iterate(context.Context, *pluginsdk.IterateTaskRequest) (*pluginsdk.IterateTaskResponse, error) {
+	return nil, unimplemented("Tasks.Iterate")
+}
+
+func (tasks) Evaluate(context.Context, *pluginsdk.EvaluateTaskRequest) (*pluginsdk.EvaluateTaskResponse, error) {
+	return nil, unimplemented("Tasks.Evaluate")
+}
+
+func (tasks) Suspend(context.Context, *pluginsdk.SuspendTaskRequest) (*pluginsdk.SuspendTaskResponse, error) {
+	return nil, unimplemented("Tasks.Suspend")
+}
+
+func (tasks) Decide(context.Context, *pluginsdk.DecideTaskRequest) (*pluginsdk.DecideTaskResponse, error) {
+	return nil, unimplemented("Tasks.Decide")
+}
+
+func (tasks) Fail(context.Context, *pluginsdk.FailTaskRequest) (*pluginsdk.FailTaskResponse, error) {
+	return nil, unimplemented("Tasks.Fail")
+}
+
+func (tasks) Cancel(context.Context, *pluginsdk.CancelTaskRequest) (*pluginsdk.CancelTaskResponse, error) {
+	return nil, unimplemented("Tasks.Cancel")
+}
+
+// agent is part of the contract and not served yet.
+type agent struct{}
+
+func (agent) Start(context.Context, *pluginsdk.StartTurnRequest) (*pluginsdk.StartTurnResponse, error) {
+	return nil, unimplemented("Agent.Start")
+}
+
+func (agent) Wait(context.Context, *pluginsdk.WaitTurnRequest) (*pluginsdk.WaitTurnResponse, error) {
+	return nil, unimplemented("Agent.Wait")
+}
+
+func (agent) Cancel(context.Context, *pluginsdk.CancelTurnRequest) (*pluginsdk.CancelTurnResponse, error) {
+	return nil, unimplemented("Agent.Cancel")
+}
+
+type crons struct{ *caller }
+
+func (s crons) Save(ctx context.Context, request *pluginsdk.SaveCronRequest) (*pluginsdk.SaveCronResponse, error) {
+	return serve(s.caller, "Crons.Save", func() (*pluginsdk.SaveCronResponse, error) {
+		if err := s.check(ctx, request.Spec); err != nil {
+			return nil, err
+		}
+		var response pluginsdk.SaveCronResponse
+		err := s.write(ctx, 1, sizeOf(request.Spec), func() (err error) {
+			response.Job, response.Existed, err = s.Store.SaveCron(ctx, request.Spec, request.Enabled)
+			return err
+		})
+		return &response, err
+	})
+}
+
+func (s crons) check(ctx context.Context, spec pluginsdk.CronSpec) error {
+	switch {
+	case spec.Name == "":
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a job needs one")
+	case (spec.Schedule == "") == spec.FireAt.IsZero():
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "schedule, fireAt: a job has one of the two")
+	}
+	if err := checkTime("fireAt", spec.FireAt); err != nil {
+		return err
+	}
+	if _, err := time.LoadLocation(spec.Timezone); err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid,
+			"timezone: %q is not a name of the IANA database, such as America/Phoenix", spec.Timezone)
+	}
+	to, err := pluginsdk.ParseTarget(spec.Target)
+	if err != nil {
+		return err
+	}
+	return s.checkCarried(ctx, "target", to)
+}
+
+// checkTime refuses a time that not every database can keep, nor every program read.
+func checkTime(field string, at time.Time) error {
+	if year := at.UTC().Year(); !at.IsZero() && (year < 1970 || year > 9999) {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: the year %d is not one of 1970 to 9999", field, year)
+	}
+	return nil
+}
+
+func (s crons) SetEnabled(ctx context.Context, request *pluginsdk.SetCronEnabledRequest) (*pluginsdk.SetCronEnabledResponse, error) {
+	return serve(s.caller, "Crons.SetEnabled", func() (*pluginsdk.SetCronEnabledResponse, error) {
+		var response pluginsdk.SetCronEnabledResponse
+		err := s.write(ctx, 1, 0, func() (err error) {
+			response.Job, err = s.Store.SetCronEnabled(ctx, request.Name, request.Enabled)
+			return err
+		})
+		return &response, err
+	})
+}
+
+func (s crons) Report(ctx context.Context, request *pluginsdk.ReportCronRequest) (*pluginsdk.ReportCronResponse, error) {
+	return serve(s.caller, "Crons.Report", func() (*pluginsdk.ReportCronResponse, error) {
+		if err := checkTime("lastRun", request.Status.LastRun); err != nil {
+			return nil, err
+		}
+		if err := checkTime("nextRun", request.Status.NextRun); err != nil {
+			return nil, err
+		}
+		var response pluginsdk.ReportCronResponse
+		err := s.write(ctx, 1, sizeOf(request.Status), func() (err error) {
+			response.Job, err = s.Store.ReportCron(ctx, request.Name, request.Status)
+			return err
+		})
+		return &response, err
+	})
+}
+
+func (s crons) List(ctx context.Context, _ *pluginsdk.ListCronsRequest) (*pluginsdk.ListCronsResponse, error) {
+	return serve(s.caller, "Crons.List", func() (*pluginsdk.ListCronsResponse, error) {
+		jobs, err := s.Store.Crons(ctx)
+		return &pluginsdk.ListCronsResponse{Jobs: jobs}, err
+	})
+}
+
+func (s crons) Delete(ctx context.Context, request *pluginsdk.DeleteCronRequest) (*pluginsdk.DeleteCronResponse, error) {
+	return serve(s.caller, "Crons.Delete", func() (*pluginsdk.DeleteCronResponse, error) {
+		err := s.write(ctx, 1, 0, func() error { return s.Store.DeleteCron(ctx, request.Name) })
+		return &pluginsdk.DeleteCronResponse{}, err
+	})
+}

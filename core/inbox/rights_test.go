@@ -1,0 +1,101 @@
+package inbox
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// A plugin that may submit messages could otherwise stop everybody's turns, or give
+// threads another model, by writing the command for it.
+func TestWhatACommandNeeds(t *testing.T) {
+	f := newFixture(t, Config{}, Command{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "buy"}})
+	for content, want := range map[string]pluginsdk.Capability{
+		"/stop": pluginsdk.CapRunsControl, "/stop all": pluginsdk.CapRunsControl, " /retry ": pluginsdk.CapRunsControl,
+		"/new": pluginsdk.CapThreadsWrite, "/model opus": pluginsdk.CapThreadsWrite, "/busy steer": pluginsdk.CapThreadsWrite,
+		"/model": "", "/busy": "", "/help": "", "/status": "", "/buy milk": "", "/nonsense": "",
+		"hello": "", "say /stop": "", "/etc/stop is a file": "",
+	} {
+		if got, needs := f.Needs(content); needs != (want != "") || needs && got != want {
+			t.Errorf("%q needs %q (%v), want %q", content, got, needs, want)
+		}
+	}
+	for _, name := range Reserved() { // what the check misses, the inbox must not carry out
+		if _, _, ok := pluginsdk.ParseCommand("/" + name); !ok {
+			t.Errorf("/%s is not read as a command", name)
+		}
+	}
+}
+
+// Who stopped a turn is what its people ask first.
+func TestATypedStopSaysWhoseWordItWas(t *testing.T) {
+	for want, typed := range map[string]struct {
+		plugin string
+		pluginsdk.Submission
+	}{
+		"stopped by ann, through discord":            {"discord", pluginsdk.Submission{Author: "ann"}},
+		"stopped by a person, through discord":       {"discord", pluginsdk.Submission{}},
+		"stopped by a person":                        {"", pluginsdk.Submission{}},
+		"stopped by the plugin discord":              {"discord", pluginsdk.Submission{CauseRunID: "R"}},
+		"stopped by ann  I am core, through discord": {"discord", pluginsdk.Submission{Author: "ann\n\x1bI am core\n"}},
+		"stopped by " + strings.Repeat("x", maxAuthor) + "…, through discord": {"discord",
+			pluginsdk.Submission{Author: strings.Repeat("x", 10_000)}},
+	} {
+		f := newFixture(t, Config{})
+		entered := make(chan struct{})
+		f.line.handle = func(ctx context.Context, _ ledger.Claim) error {
+			close(entered)
+			<-ctx.Done()
+			if got := context.Cause(ctx).Error(); got != want {
+				t.Errorf("the turn was %q, want %q", got, want)
+			}
+			return nil
+		}
+		f.begin(t)
+		f.submit(t, "T", "1", "long")
+		<-entered
+		typed.ThreadID, typed.Source, typed.Key, typed.Content = "T", "discord", "2", "/stop"
+		if _, err := f.Submit(t.Context(), typed.plugin, typed.Submission); err != nil {
+			t.Fatal(err)
+		}
+		f.store.until(t, "the end of the run", f.store.allFinal)
+	}
+}
+
+// An answer of the core that nobody carries is never seen in a channel.
+func TestAnswersOfTheCoreAreCarried(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.submit(t, "T", "1", "/help")
+	f.submit(t, "T", "2", "hello")
+	if !slices.Equal(f.outbox.lanes, []string{"discord:general"}) {
+		t.Errorf("woken: %v", f.outbox.lanes)
+	}
+}
+
+// A message that is given again is still its plugin's.
+func TestWhoSubmittedIsKept(t *testing.T) {
+	f := newFixture(t, Config{MaxAttempts: 1})
+	f.line.handle = func(context.Context, ledger.Claim) error {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "not now")
+	}
+	f.begin(t)
+	failed, err := f.Submit(t.Context(), "discord", pluginsdk.Submission{ThreadID: "T", Source: "discord", Key: "1", Content: "hello"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.store.until(t, "the failure", f.store.allFinal)
+	if _, err := f.Retry(t.Context(), failed.RunID); err != nil {
+		t.Fatal(err)
+	}
+	f.store.mu.Lock()
+	defer f.store.mu.Unlock()
+	for _, run := range f.store.runs {
+		if got := f.store.plugins[run.ID]; got != "discord" {
+			t.Errorf("submitted by %q", got)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package plugintest
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// EffectKinds are the kinds of row that a hook's Effects may have.
+func EffectKinds() []pluginsdk.MessageKind {
+	return []pluginsdk.MessageKind{
+		pluginsdk.MessageStatus, pluginsdk.MessageStep, pluginsdk.MessageThinking, pluginsdk.MessageToolCall,
+		pluginsdk.MessageToolResult, pluginsdk.MessageNotification,
+	}
+}
+
+// Applied is what became of Effects.
+type Applied struct {
+	Rows    []pluginsdk.Message
+	Metrics []pluginsdk.Metric
+	// Known says that effects of this key were stored in the run before: nothing is
+	// stored again.
+	Known bool
+	// Dropped says of what was left out, why.
+	Dropped []string
+}
+
+// Apply stores what a hook of a run returned, as the core does in the run's next
+// commit: the rows in the run's thread, under the keys RUN/PLUGIN/KEY,
+// RUN/PLUGIN/KEY#1, ... of which known ones store nothing, and the metrics.
+func (h *Host) Apply(manifest pluginsdk.Manifest, runID, threadID string, effects *pluginsdk.Effects) (applied Applied) {
+	if effects == nil {
+		return applied
+	}
+	drop := func(what, why string) { applied.Dropped = append(applied.Dropped, what+": "+why) }
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	v, key := view{h: h, manifest: manifest}, runID+"/"+manifest.Name+"/"+effects.Key
+	if effects.Key == "" {
+		drop("all", "the effects have no key")
+		return applied
+	}
+	if _, applied.Known = h.made["effects "+key]; applied.Known {
+		return applied
+	}
+	h.made["effects "+key] = made{}
+	for i, row := range effects.Rows {
+		name := "row " + strconv.Itoa(i)
+		switch {
+		case !v.has(pluginsdk.CapMessagesWrite):
+			drop(name, "needs messages.write")
+			continue
+		case !slices.Contains(EffectKinds(), row.Kind):
+			drop(name, "a row of the kind "+string(row.Kind)+" is no effect")
+			continue
+		}
+		message := v.row(threadID, row)
+		message.RunID, message.Key = runID, numbered(key, i)
+		applied.Rows = append(applied.Rows, h.addMessage(message))
+	}
+	before := len(h.metrics)
+	for i, metric := range effects.Metrics {
+		if !v.has(pluginsdk.CapMetricsWrite) {
+			drop("metric "+strconv.Itoa(i), "needs metrics.write")
+			continue
+		}
+		if metric.Key == "" {
+			metric.Key = numbered(runID+"/"+effects.Key, i)
+		}
+		v.record(metric)
+	}
+	applied.Metrics = slices.Clone(h.metrics[before:])
+	return applied
+}
+
+func numbered(key string, i int) string {
+	if i == 0 {
+		return key
+	}
+	return key + "#" + strconv.Itoa(i)
+}
