@@ -12856,6 +12856,7 @@ type TaskMutation struct {
 	addcost_cap_usd              *float64
 	cost_usd                     *float64
 	addcost_usd                  *float64
+	run_id                       *string
 	marks                        *[]string
 	appendmarks                  []string
 	result                       *string
@@ -13998,6 +13999,42 @@ func (m *TaskMutation) ResetCostUsd() {
 	m.addcost_usd = nil
 }
 
+// SetRunID sets the "run_id" field.
+func (m *TaskMutation) SetRunID(s string) {
+	m.run_id = &s
+}
+
+// RunID returns the value of the "run_id" field in the mutation.
+func (m *TaskMutation) RunID() (r string, exists bool) {
+	v := m.run_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRunID returns the old "run_id" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldRunID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRunID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRunID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRunID: %w", err)
+	}
+	return oldValue.RunID, nil
+}
+
+// ResetRunID resets all changes to the "run_id" field.
+func (m *TaskMutation) ResetRunID() {
+	m.run_id = nil
+}
+
 // SetMarks sets the "marks" field.
 func (m *TaskMutation) SetMarks(s []string) {
 	m.marks = &s
@@ -14346,7 +14383,7 @@ func (m *TaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskMutation) Fields() []string {
-	fields := make([]string, 0, 30)
+	fields := make([]string, 0, 31)
 	if m.thread_id != nil {
 		fields = append(fields, task.FieldThreadID)
 	}
@@ -14415,6 +14452,9 @@ func (m *TaskMutation) Fields() []string {
 	}
 	if m.cost_usd != nil {
 		fields = append(fields, task.FieldCostUsd)
+	}
+	if m.run_id != nil {
+		fields = append(fields, task.FieldRunID)
 	}
 	if m.marks != nil {
 		fields = append(fields, task.FieldMarks)
@@ -14491,6 +14531,8 @@ func (m *TaskMutation) Field(name string) (ent.Value, bool) {
 		return m.CostCapUsd()
 	case task.FieldCostUsd:
 		return m.CostUsd()
+	case task.FieldRunID:
+		return m.RunID()
 	case task.FieldMarks:
 		return m.Marks()
 	case task.FieldResult:
@@ -14560,6 +14602,8 @@ func (m *TaskMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldCostCapUsd(ctx)
 	case task.FieldCostUsd:
 		return m.OldCostUsd(ctx)
+	case task.FieldRunID:
+		return m.OldRunID(ctx)
 	case task.FieldMarks:
 		return m.OldMarks(ctx)
 	case task.FieldResult:
@@ -14743,6 +14787,13 @@ func (m *TaskMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCostUsd(v)
+		return nil
+	case task.FieldRunID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRunID(v)
 		return nil
 	case task.FieldMarks:
 		v, ok := value.([]string)
@@ -15042,6 +15093,9 @@ func (m *TaskMutation) ResetField(name string) error {
 		return nil
 	case task.FieldCostUsd:
 		m.ResetCostUsd()
+		return nil
+	case task.FieldRunID:
+		m.ResetRunID()
 		return nil
 	case task.FieldMarks:
 		m.ResetMarks()

@@ -408,20 +408,24 @@ func init() {
 	taskDescCostUsd := taskFields[23].Descriptor()
 	// task.DefaultCostUsd holds the default value on creation for the cost_usd field.
 	task.DefaultCostUsd = taskDescCostUsd.Default.(float64)
+	// taskDescRunID is the schema descriptor for run_id field.
+	taskDescRunID := taskFields[24].Descriptor()
+	// task.DefaultRunID holds the default value on creation for the run_id field.
+	task.DefaultRunID = taskDescRunID.Default.(string)
 	// taskDescResult is the schema descriptor for result field.
-	taskDescResult := taskFields[25].Descriptor()
+	taskDescResult := taskFields[26].Descriptor()
 	// task.DefaultResult holds the default value on creation for the result field.
 	task.DefaultResult = taskDescResult.Default.(string)
 	// taskDescFeedback is the schema descriptor for feedback field.
-	taskDescFeedback := taskFields[26].Descriptor()
+	taskDescFeedback := taskFields[27].Descriptor()
 	// task.DefaultFeedback holds the default value on creation for the feedback field.
 	task.DefaultFeedback = taskDescFeedback.Default.(string)
 	// taskDescError is the schema descriptor for error field.
-	taskDescError := taskFields[27].Descriptor()
+	taskDescError := taskFields[28].Descriptor()
 	// task.DefaultError holds the default value on creation for the error field.
 	task.DefaultError = taskDescError.Default.(string)
 	// taskDescEpoch is the schema descriptor for epoch field.
-	taskDescEpoch := taskFields[28].Descriptor()
+	taskDescEpoch := taskFields[29].Descriptor()
 	// task.DefaultEpoch holds the default value on creation for the epoch field.
 	task.DefaultEpoch = taskDescEpoch.Default.(int64)
 	threadFields := schema.Thread{}.Fields()

@@ -306,6 +306,20 @@ func (_c *TaskCreate) SetNillableCostUsd(v *float64) *TaskCreate {
 	return _c
 }
 
+// SetRunID sets the "run_id" field.
+func (_c *TaskCreate) SetRunID(v string) *TaskCreate {
+	_c.mutation.SetRunID(v)
+	return _c
+}
+
+// SetNillableRunID sets the "run_id" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableRunID(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetRunID(*v)
+	}
+	return _c
+}
+
 // SetMarks sets the "marks" field.
 func (_c *TaskCreate) SetMarks(v []string) *TaskCreate {
 	_c.mutation.SetMarks(v)
@@ -497,6 +511,10 @@ func (_c *TaskCreate) defaults() {
 		v := task.DefaultCostUsd
 		_c.mutation.SetCostUsd(v)
 	}
+	if _, ok := _c.mutation.RunID(); !ok {
+		v := task.DefaultRunID
+		_c.mutation.SetRunID(v)
+	}
 	if _, ok := _c.mutation.Result(); !ok {
 		v := task.DefaultResult
 		_c.mutation.SetResult(v)
@@ -576,6 +594,9 @@ func (_c *TaskCreate) check() error {
 	}
 	if _, ok := _c.mutation.CostUsd(); !ok {
 		return &ValidationError{Name: "cost_usd", err: errors.New(`ent: missing required field "Task.cost_usd"`)}
+	}
+	if _, ok := _c.mutation.RunID(); !ok {
+		return &ValidationError{Name: "run_id", err: errors.New(`ent: missing required field "Task.run_id"`)}
 	}
 	if _, ok := _c.mutation.Result(); !ok {
 		return &ValidationError{Name: "result", err: errors.New(`ent: missing required field "Task.result"`)}
@@ -719,6 +740,10 @@ func (_c *TaskCreate) createSpec() (*Task, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.CostUsd(); ok {
 		_spec.SetField(task.FieldCostUsd, field.TypeFloat64, value)
 		_node.CostUsd = value
+	}
+	if value, ok := _c.mutation.RunID(); ok {
+		_spec.SetField(task.FieldRunID, field.TypeString, value)
+		_node.RunID = value
 	}
 	if value, ok := _c.mutation.Marks(); ok {
 		_spec.SetField(task.FieldMarks, field.TypeJSON, value)
@@ -1091,6 +1116,18 @@ func (u *TaskUpsert) UpdateCostUsd() *TaskUpsert {
 // AddCostUsd adds v to the "cost_usd" field.
 func (u *TaskUpsert) AddCostUsd(v float64) *TaskUpsert {
 	u.Add(task.FieldCostUsd, v)
+	return u
+}
+
+// SetRunID sets the "run_id" field.
+func (u *TaskUpsert) SetRunID(v string) *TaskUpsert {
+	u.Set(task.FieldRunID, v)
+	return u
+}
+
+// UpdateRunID sets the "run_id" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateRunID() *TaskUpsert {
+	u.SetExcluded(task.FieldRunID)
 	return u
 }
 
@@ -1584,6 +1621,20 @@ func (u *TaskUpsertOne) AddCostUsd(v float64) *TaskUpsertOne {
 func (u *TaskUpsertOne) UpdateCostUsd() *TaskUpsertOne {
 	return u.Update(func(s *TaskUpsert) {
 		s.UpdateCostUsd()
+	})
+}
+
+// SetRunID sets the "run_id" field.
+func (u *TaskUpsertOne) SetRunID(v string) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetRunID(v)
+	})
+}
+
+// UpdateRunID sets the "run_id" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateRunID() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateRunID()
 	})
 }
 
@@ -2259,6 +2310,20 @@ func (u *TaskUpsertBulk) AddCostUsd(v float64) *TaskUpsertBulk {
 func (u *TaskUpsertBulk) UpdateCostUsd() *TaskUpsertBulk {
 	return u.Update(func(s *TaskUpsert) {
 		s.UpdateCostUsd()
+	})
+}
+
+// SetRunID sets the "run_id" field.
+func (u *TaskUpsertBulk) SetRunID(v string) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetRunID(v)
+	})
+}
+
+// UpdateRunID sets the "run_id" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateRunID() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateRunID()
 	})
 }
 

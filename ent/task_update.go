@@ -362,6 +362,20 @@ func (_u *TaskUpdate) AddCostUsd(v float64) *TaskUpdate {
 	return _u
 }
 
+// SetRunID sets the "run_id" field.
+func (_u *TaskUpdate) SetRunID(v string) *TaskUpdate {
+	_u.mutation.SetRunID(v)
+	return _u
+}
+
+// SetNillableRunID sets the "run_id" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillableRunID(v *string) *TaskUpdate {
+	if v != nil {
+		_u.SetRunID(*v)
+	}
+	return _u
+}
+
 // SetMarks sets the "marks" field.
 func (_u *TaskUpdate) SetMarks(v []string) *TaskUpdate {
 	_u.mutation.SetMarks(v)
@@ -604,6 +618,9 @@ func (_u *TaskUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedCostUsd(); ok {
 		_spec.AddField(task.FieldCostUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.RunID(); ok {
+		_spec.SetField(task.FieldRunID, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Marks(); ok {
 		_spec.SetField(task.FieldMarks, field.TypeJSON, value)
@@ -990,6 +1007,20 @@ func (_u *TaskUpdateOne) AddCostUsd(v float64) *TaskUpdateOne {
 	return _u
 }
 
+// SetRunID sets the "run_id" field.
+func (_u *TaskUpdateOne) SetRunID(v string) *TaskUpdateOne {
+	_u.mutation.SetRunID(v)
+	return _u
+}
+
+// SetNillableRunID sets the "run_id" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillableRunID(v *string) *TaskUpdateOne {
+	if v != nil {
+		_u.SetRunID(*v)
+	}
+	return _u
+}
+
 // SetMarks sets the "marks" field.
 func (_u *TaskUpdateOne) SetMarks(v []string) *TaskUpdateOne {
 	_u.mutation.SetMarks(v)
@@ -1262,6 +1293,9 @@ func (_u *TaskUpdateOne) sqlSave(ctx context.Context) (_node *Task, err error) {
 	}
 	if value, ok := _u.mutation.AddedCostUsd(); ok {
 		_spec.AddField(task.FieldCostUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.RunID(); ok {
+		_spec.SetField(task.FieldRunID, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Marks(); ok {
 		_spec.SetField(task.FieldMarks, field.TypeJSON, value)

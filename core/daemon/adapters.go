@@ -4,13 +4,12 @@ import (
 	"context"
 
 	"github.com/seed-706843ae/harness/core/events"
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/inbox"
-	"github.com/seed-706843ae/harness/core/outbox"
-	"github.com/seed-706843ae/harness/core/pipeline"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/settings"
-	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -21,13 +20,22 @@ import (
 // plugins is the plugin host as the pipeline and the inbox see it.
 type plugins struct{ host *pluginhost.Host }
 
-func (p plugins) Answering(run string, hook pluginsdk.Hook) []pipeline.Plugin {
+func (p plugins) Answering(run string, hook pluginsdk.Hook) []hooks.Plugin {
 	instances := p.host.Answering(run, hook)
-	answering := make([]pipeline.Plugin, len(instances))
+	answering := make([]hooks.Plugin, len(instances))
 	for n, instance := range instances {
 		answering[n] = plugin{instance, run}
 	}
 	return answering
+}
+
+// Plugin returns the enabled plugin of that name, as what is no part of a run sees
+// it; nil: there is none.
+func (p plugins) Plugin(name string) hooks.Plugin {
+	if instance, ok := p.host.Instance(name); ok {
+		return plugin{instance, ""}
+	}
+	return nil
 }
 
 func (p plugins) Hold(run string) { p.host.Hold(run) }
@@ -50,21 +58,8 @@ type plugin struct {
 
 func (p plugin) Info() *pluginsdk.PluginInfo { return p.InfoFor(p.run) }
 
-func (p plugin) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(pipeline.Hooks) error) error {
+func (p plugin) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(hooks.Process) error) error {
 	return p.Instance.Do(ctx, p.run, hook, callID, func(process *pluginhost.Process) error { return fn(process) })
-}
-
-func (p plugins) Do(ctx context.Context, name, callID string, fn func(pluginsdk.DeliverHook) error) error {
-	return p.host.Do(ctx, name, pluginsdk.HookDeliver, callID, func(process *pluginhost.Process) error { return fn(process) })
-}
-
-// post is the outbox as the rooms see it that store what it carries.
-type post struct{ *outbox.Outbox }
-
-func (p post) Wake(thread pluginsdk.Thread) {
-	if lane, carried := store.LaneOf(thread); carried {
-		p.Outbox.Wake(lane.Plugin, lane.Target)
-	}
 }
 
 // bus is the event bus as the plugin host sees it. What it publishes of a
@@ -97,7 +92,7 @@ type pluginSet struct {
 	tools *toolserver.Server
 }
 
-func (p pluginSet) Problem(ctx context.Context, row pluginsdk.PluginInfo) string {
+func (p pluginSet) Problem(ctx context.Context, row ledger.Plugin) string {
 	problem, lack := p.Settings.Problem(ctx, row), p.tools.Unoffered(row.Name)
 	switch {
 	case lack == "":
@@ -117,4 +112,22 @@ func (s services) For(plugin string) pluginsdk.Host { return (*s.api).For(plugin
 
 func (s services) Admit(ctx context.Context, plugin string, capability pluginsdk.Capability) error {
 	return (*s.api).Admit(ctx, plugin, capability)
+}
+
+// notices are what the agent tells people elsewhere, by the command notify.
+type notices struct{ api **hostapi.API }
+
+func (n notices) Notify(ctx context.Context, from ledger.Origin, key, text string, attributes map[string]string) (said string, err error) {
+	notice, err := hostapi.NoticeOfCommand(text, attributes)
+	if err != nil {
+		return "", err
+	}
+	return (*n.api).Tell(ctx, hostapi.NoticeFrom{ThreadID: from.Fence.ThreadID, RunID: from.RunID, CallID: key}, notice)
+}
+
+// effects are those of hooks, as the pipeline sees who decides on them.
+type effects struct{ api **hostapi.API }
+
+func (e effects) AdmitEffects(ctx context.Context, plugin string, from *pluginsdk.Effects, room int) (ledger.Effect, int) {
+	return (*e.api).AdmitEffects(ctx, plugin, from, room)
 }

@@ -1,113 +1,24 @@
 package daemon_test
 
 import (
-	"io"
-	"net"
+	"database/sql"
+	"fmt"
 	"net/http"
-	"net/url"
-	"path/filepath"
+	"os"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// gateway stands between the daemon and Postgres and can be closed.
-type gateway struct {
-	server string // path of the server's socket
-
-	mu    sync.Mutex
-	shut  bool
-	conns map[net.Conn]bool
-}
-
-// postgresBehindGateway returns a database that is reached through a gateway.
-func postgresBehindGateway(t *testing.T) (address string, g *gateway) {
-	t.Helper()
-	direct, err := url.Parse(storetest.Postgres(t).URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	query := direct.Query()
-	if !strings.HasPrefix(query.Get("host"), "/") {
-		t.Skip("left out: the Postgres server of " + storetest.Variable + " is not reached through a unix socket")
-	}
-	g = &gateway{server: filepath.Join(query.Get("host"), ".s.PGSQL.5432"), conns: map[net.Conn]bool{}}
-	dir := t.TempDir()
-	listener, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = listener.Close()
-		g.close()
-	})
-	go g.serve(listener)
-	query.Set("host", dir)
-	direct.RawQuery = query.Encode()
-	return direct.String(), g
-}
-
-func (g *gateway) serve(listener net.Listener) {
-	for {
-		client, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("unix", g.server)
-		if err != nil || !g.enter(client, server) {
-			_ = client.Close()
-			continue
-		}
-		go g.pass(client, server)
-		go g.pass(server, client)
-	}
-}
-
-func (g *gateway) enter(both ...net.Conn) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, conn := range both {
-		if g.shut {
-			_ = conn.Close()
-		} else {
-			g.conns[conn] = true
-		}
-	}
-	return !g.shut
-}
-
-func (g *gateway) pass(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
-	_ = to.Close()
-	_ = from.Close()
-}
-
-// close cuts what is connected and lets nobody in.
-func (g *gateway) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.shut = true
-	for conn := range g.conns {
-		_ = conn.Close()
-	}
-	clear(g.conns)
-}
-
-func (g *gateway) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.shut = false
-}
-
 // The database goes away in the middle of a turn: a message is refused with
 // words that say so, the turn's answer is kept until it can be stored, and
 // everything goes on when the database is back, without a restart.
 func TestDatabaseGoesAwayAndComesBack(t *testing.T) {
-	address, gate := postgresBehindGateway(t)
-	in := newInstallation(t, address)
+	config, gate := storetest.BehindGateway(t)
+	in := newInstallation(t, config.URL)
 	in.demo(`[{"match":"slow","delay":1500,"text":"slow answer"}]`)
 	in.start()
 	watch := in.watch()
@@ -116,7 +27,7 @@ func TestDatabaseGoesAwayAndComesBack(t *testing.T) {
 	watch.atWork(slow.RunID)
 	waiting := in.chat(thread, "waiting")
 
-	gate.close()
+	gate.Close()
 	var problem struct{ Detail string }
 	status := in.call(http.MethodPost, "/api/chat", map[string]string{"threadId": thread, "content": "refused", "idempotencyKey": "k"}, &problem)
 	if status != http.StatusServiceUnavailable || !strings.Contains(problem.Detail, "database") && !strings.Contains(problem.Detail, "accept message") {
@@ -125,7 +36,7 @@ func TestDatabaseGoesAwayAndComesBack(t *testing.T) {
 	in.until("the turn waits for the database", func() bool {
 		return strings.Contains(in.log.String(), "the database does not answer; trying again")
 	})
-	gate.open()
+	gate.Open()
 
 	watch.end(slow.RunID)
 	watch.end(waiting.RunID)
@@ -142,11 +53,104 @@ func TestDatabaseGoesAwayAndComesBack(t *testing.T) {
 	in.until("the message after the outage is answered", func() bool { return in.run(accepted.RunID).State == pluginsdk.RunSucceeded })
 }
 
+// What the log calls back is back: a turn that begins then is stored with all
+// that a turn has, although plugins say it once and do not wait.
+func TestTurnsAfterAnOutageAreStoredWhole(t *testing.T) {
+	config, gate := storetest.BehindGateway(t)
+	in := newInstallation(t, config.URL)
+	in.demo(`[{"think":"hm","toolName":"Bash","toolResult":"ok","text":"done"}]`)
+	in.start()
+	const rooms = 6
+	turns := func() (rows []string) {
+		t.Helper()
+		var threads []string
+		var runs []pluginsdk.Accepted
+		for i := range rooms {
+			threads = append(threads, in.thread(fmt.Sprint("room ", i)))
+		}
+		for _, thread := range threads { // at once, so that the pools are full
+			runs = append(runs, in.chat(thread, "hello"))
+		}
+		for _, run := range runs {
+			in.until("the message is answered", func() bool { return in.run(run.RunID).State == pluginsdk.RunSucceeded })
+		}
+		for _, thread := range threads {
+			kinds := ""
+			in.until("the end of the turn is recorded", func() bool {
+				kinds = ""
+				for _, m := range in.messages(thread) {
+					kinds += string(m.Role) + "/" + string(m.Kind) + " "
+					if m.Kind == pluginsdk.MessageStatus && strings.HasPrefix(m.Content, "Pipeline completed") {
+						return true
+					}
+				}
+				return false
+			})
+			rows = append(rows, kinds)
+		}
+		return rows
+	}
+	before := turns()
+	gate.Close()
+	in.until("the outage is noticed", func() bool { return strings.Contains(in.log.String(), "was lost; nothing is begun") })
+	gate.Open()
+	in.until("the database is back", func() bool { return strings.Contains(in.log.String(), "the database is back; going on") })
+	after := turns()
+	if !slices.Equal(before, after) {
+		t.Errorf("before the outage turns had the rows\n%q\nafter it\n%q", before, after)
+	}
+}
+
+// Only the connection that holds the lock is lost, so that everything else could
+// go on: what waits for people is not begun, for another daemon may carry it.
+func TestNothingIsDeliveredWhileTheLockIsLost(t *testing.T) {
+	config, gate := storetest.BehindGateway(t)
+	in := newInstallation(t, config.URL, courierName)
+	in.demo(`[{"text":"hi"}]`)
+	in.mishaps("refuse")
+	in.start()
+	in.sql("UPDATE plugins SET enabled = true WHERE name = 'courier'")
+	thread, _, err := in.database().CreateThread(t.Context(), pluginsdk.NewThread{Source: courierName, SourceID: "room"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.chat(thread.ID, "hello")
+	var list struct{ Deliveries []pluginsdk.Delivery }
+	in.until("the delivery is dead", func() bool {
+		in.call(http.MethodGet, "/api/deliveries?state=dead", nil, &list)
+		return len(list.Deliveries) == 1
+	})
+
+	server, err := sql.Open("postgres", config.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if err := server.PingContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gate.Refuse()
+	if _, err := server.ExecContext(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE $1",
+		fmt.Sprintf("harness pid %d,%%", os.Getpid())); err != nil {
+		t.Fatal(err)
+	}
+	in.until("the loss is noticed", func() bool { return strings.Contains(in.log.String(), "was lost; nothing is begun") })
+	if status := in.call(http.MethodPost, "/api/deliveries/"+list.Deliveries[0].ID+"/retry", nil, nil); status != http.StatusOK {
+		t.Fatalf("retry: %d", status)
+	}
+	in.until("the lock is asked for again", func() bool { return strings.Count(in.log.String(), "the database is still away") > 1 })
+	if lines := in.carried(); len(lines) > 0 {
+		t.Errorf("carried without the right to: %q", lines)
+	}
+	gate.Open()
+	in.until("the delivery is carried", func() bool { return len(in.carried()) == 1 })
+}
+
 // Connections that are cut one by one, the one with the lock among them, are
 // made again; nobody is answered twice.
 func TestCutConnectionsAreMadeAgain(t *testing.T) {
-	address, gate := postgresBehindGateway(t)
-	in := newInstallation(t, address)
+	config, gate := storetest.BehindGateway(t)
+	in := newInstallation(t, config.URL)
 	in.start()
 	thread := in.thread("a thread")
 	var runs []string
@@ -157,8 +161,8 @@ func TestCutConnectionsAreMadeAgain(t *testing.T) {
 			return in.call(http.MethodPost, "/api/chat", body, &accepted) == http.StatusAccepted
 		})
 		runs = append(runs, accepted.RunID)
-		gate.close()
-		gate.open()
+		gate.Close()
+		gate.Open()
 	}
 	for _, run := range runs {
 		in.until("the message is answered", func() bool {

@@ -59,8 +59,14 @@ type Config struct {
 	RetentionDays  int               // activity and metrics older than this are deleted; 0: kept for ever
 	DrainGrace     time.Duration
 	HookDeadlines  map[pluginsdk.Hook]time.Duration
-	HookGrace      time.Duration // a plugin is restarted when a call goes on this long past its deadline
-	PluginBackoff  time.Duration // wait before a plugin's first restart; doubles
+	// HookBudget is how much of a run may go into calls of open hooks, in all; 0: the
+	// default, 20 s.
+	HookBudget    time.Duration
+	HookGrace     time.Duration // a plugin is restarted when a call goes on this long past its deadline
+	PluginBackoff time.Duration // wait before a plugin's first restart; doubles
+	// DisallowedTools are tool rules for what sessions are not offered, besides
+	// the tools of the CLI that do what Harness does itself.
+	DisallowedTools []string
 	// PluginPublishers are minisign public keys whose signatures are trusted,
 	// besides those of the files in DATA/publishers.
 	PluginPublishers []string
@@ -132,6 +138,10 @@ var variables = []variable{
 		c.AllowedTools = splitList(v)
 		return nil
 	}},
+	{"HARNESS_DISALLOWED_TOOLS", "tool rules separated by commas", func(c *Config, v string) error {
+		c.DisallowedTools = splitList(v)
+		return nil
+	}},
 	{"HARNESS_PERMISSION_MODE", "default, acceptEdits or plan", func(c *Config, v string) error { c.PermissionMode = v; return nil }},
 	{"HARNESS_MCP_CONFIG", "a JSON file with mcpServers", setMCPConfig},
 	{"HARNESS_SILENCE_TIMEOUT", "a duration such as 5m", func(c *Config, v string) error { return durationInto(&c.SilenceTimeout, v) }},
@@ -150,6 +160,7 @@ var variables = []variable{
 	{"HARNESS_MAX_WAITING", "a number from 1 to 1000000", func(c *Config, v string) error { return intInto(&c.MaxWaiting, v, 1, 1000000) }},
 	{"HARNESS_DRAIN_GRACE", "a duration such as 10s", func(c *Config, v string) error { return durationInto(&c.DrainGrace, v) }},
 	{"HARNESS_HOOK_DEADLINES", "HOOK=DURATION separated by commas, such as OnBeforeInvoke=20s", setHookDeadlines},
+	{"HARNESS_HOOK_BUDGET", "a duration such as 20s", func(c *Config, v string) error { return durationInto(&c.HookBudget, v) }},
 	{"HARNESS_HOOK_GRACE", "a duration such as 5s", func(c *Config, v string) error { return durationInto(&c.HookGrace, v) }},
 	{"HARNESS_PLUGIN_BACKOFF", "a duration such as 1s", func(c *Config, v string) error { return durationInto(&c.PluginBackoff, v) }},
 	{"HARNESS_PLUGIN_PUBLISHERS", "minisign public keys separated by commas", setPublishers},
@@ -303,14 +314,17 @@ func splitList(value string) []string {
 	return list
 }
 
-// firedHooks are the hooks of a run, the one that carries messages to people,
-// and the call of a tool: only they have deadlines that can be set.
-func firedHooks() []pluginsdk.Hook {
-	return []pluginsdk.Hook{
-		pluginsdk.HookBeforeRun, pluginsdk.HookPipelineStart, pluginsdk.HookMessage, pluginsdk.HookBeforeInvoke,
-		pluginsdk.HookAfterInvoke, pluginsdk.HookCommand, pluginsdk.HookBeforeReply, pluginsdk.HookPipelineComplete,
-		pluginsdk.HookDeliver, pluginsdk.HookCallTool,
+// firedHooks are the hooks whose deadlines can be set: those of a run, the one that
+// carries messages to people, and the call of a tool. What the plugin host itself
+// asks of a plugin, and work that may take as long as it goes on, have none to set.
+func firedHooks() (hooks []pluginsdk.Hook) {
+	for _, spec := range pluginsdk.Hooks() {
+		asked := spec.Runner == pluginsdk.RunOne && spec.Class == pluginsdk.ClassNotify
+		if !asked && spec.Class != pluginsdk.ClassWork {
+			hooks = append(hooks, spec.Hook)
+		}
 	}
+	return hooks
 }
 
 func setHookDeadlines(c *Config, value string) error {

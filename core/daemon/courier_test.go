@@ -27,19 +27,19 @@ func (courier) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{Name: courierName, Version: "1.0.0"}
 }
 
-func (courier) Deliver(_ context.Context, request pluginsdk.DeliveryRequest) (pluginsdk.DeliveryReceipt, error) {
+func (courier) Deliver(_ context.Context, request *pluginsdk.DeliverRequest) (*pluginsdk.DeliverResponse, error) {
 	mishap := nextMishap()
 	switch mishap {
 	case "fail":
-		return pluginsdk.DeliveryReceipt{}, errors.New("the line is busy")
+		return nil, errors.New("the line is busy")
 	case "refuse":
-		return pluginsdk.DeliveryReceipt{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "nobody lives there")
+		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "nobody lives there")
 	}
 	appendLine(beside("carried.txt"), request.Delivery.ID+" "+request.Delivery.Target+" "+request.Message.Content)
 	if mishap == "die" {
 		os.Exit(3)
 	}
-	return pluginsdk.DeliveryReceipt{ExternalID: "X-" + request.Delivery.ID}, nil
+	return &pluginsdk.DeliverResponse{ExternalID: "X-" + request.Delivery.ID}, nil
 }
 
 // nextMishap takes the first line off the file.

@@ -15,9 +15,11 @@ import (
 
 	starter "github.com/seed-706843ae/harness/context"
 	"github.com/seed-706843ae/harness/core/events"
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/inbox"
 	"github.com/seed-706843ae/harness/core/invoker"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/outbox"
 	"github.com/seed-706843ae/harness/core/pipeline"
 	"github.com/seed-706843ae/harness/core/pluginhost"
@@ -96,32 +98,44 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	supervision := pluginhost.Config{
 		Dir: config.Plugins, Owner: d.owner, Log: d.room("pluginhost"), Logs: config.PluginLogs(), Dev: config.Dev,
 		Sockets: filepath.Join(config.Data, "run"), Cgroups: "/sys/fs/cgroup", BackoffBase: config.PluginBackoff, LateGrace: config.HookGrace,
-		Provide: map[string]string{"HARNESS_WORKSPACE": workspace, "HARNESS_HTTP_ADDR": d.addr},
-		Verify:  packages.Verify, Settings: d.pluginSettings, Gone: d.settings.Forget, Reserved: inbox.Reserved(),
+		Provide:     map[string]string{"HARNESS_WORKSPACE": workspace, "HARNESS_HTTP_ADDR": d.addr},
+		HostFigures: func(plugin string) (map[string]pluginsdk.CallFigures, int64) { return api.Figures(plugin) },
+		Verify:      packages.Verify, Settings: d.pluginSettings, Gone: d.settings.Forget, Reserved: inbox.Reserved(),
 	}
 	if config.Supervise != nil {
 		config.Supervise(&supervision)
 	}
 	d.plugins = pluginhost.New(supervision, d.store, bus{d.events, d.pluginChanged}, services{&api})
-	tools := toolserver.New(toolserver.Config{
-		Deadline: config.HookDeadlines[pluginsdk.HookCallTool], Bounds: config.ToolBounds, Log: d.room("tools"),
-	}, toolPlugins{d.plugins, d.store}, tokens)
+	d.store.SetCarrier(d.plugins.CarrierOf)
+	asked := hooks.New(hooks.Config{
+		Deadlines: config.HookDeadlines, Budget: config.HookBudget, Waiting: d.tellOfWaiting, Log: d.room("hooks"),
+	}, plugins{d.plugins}, tokens)
+	tools := toolserver.New(toolserver.Config{Bounds: config.ToolBounds, Log: d.room("tools")},
+		toolPlugins{d.plugins, d.store, newCoreTools(&api)}, asked)
 	if d.agent, err = d.chooseAgent(ctx, workspace, tools); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	d.outbox = outbox.New(outbox.Config{
-		Deadline: config.HookDeadlines[pluginsdk.HookDeliver], MaxAttempts: config.Deliveries,
-		RetryBase: config.RetryBase, RetryMax: config.DeliveryMax, Jitter: config.RetryJitter, Log: d.room("outbox"),
-	}, d.store, plugins{d.plugins}, d.events)
-	line := pipeline.New(pipeline.Config{
-		Hook: config.HookDeadlines, Model: config.Model, Fault: config.Fault, Log: d.room("pipeline"),
-	}, d.store, d.agent, plugins{d.plugins}, tokens, tools, post{d.outbox}, d.events)
+		MaxAttempts: config.Deliveries,
+		RetryBase:   config.RetryBase, RetryMax: config.DeliveryMax, Jitter: config.RetryJitter, Log: d.room("outbox"),
+	}, d.store, plugins{d.plugins}, asked, d.events)
+	line := pipeline.New(pipeline.Config{Model: config.Model, Fault: config.Fault, Log: d.room("pipeline")}, pipeline.Doors{
+		Store: d.store, Agent: d.agent, Plugins: plugins{d.plugins}, Hooks: asked, Effects: effects{&api},
+		Tools: tools, Outbox: d.outbox, Events: d.events, Notifier: notices{&api},
+	})
 	d.inbox = inbox.New(inbox.Config{
 		Owner: d.events.Position().Boot, Slots: config.Agents, MaxAttempts: config.MaxAttempts,
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter,
 		MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Log: d.room("inbox"),
-	}, d.store, line, plugins{d.plugins}, post{d.outbox}, d.events)
-	api = hostapi.New(d.store, d.inbox, d.outbox, d.events, d.plugins, tokens, pluginSet{d.settings, tools}, tools, d.room("plugins"))
+	}, d.store, line, plugins{d.plugins}, d.outbox, d.events)
+	api = hostapi.New(hostapi.Config{
+		Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Events: d.events, Grants: d.plugins,
+		Settings: pluginSet{d.settings, tools}, Toolbox: tools, Tokens: tokens,
+		Quotas: hostapi.NewQuotas(hostapi.QuotaConfig{
+			Limits: d.plugins.Limits, StoredBytes: d.store.StoredBytes, Log: d.room("plugins"),
+		}),
+		CheckPermissionMode: ledger.CheckPermissionMode, Log: d.room("plugins"),
+	})
 
 	retention := newRetention(d.store, config.RetentionDays, d.room("retention"))
 	d.parts = []part{
@@ -133,6 +147,14 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		{name: "retention", start: retention.Start, stop: retention.Stop},
 	}
 	return d, nil
+}
+
+// tellOfWaiting publishes that a run waits for a plugin that is slow.
+func (d *Daemon) tellOfWaiting(on *hooks.Occasion, plugin string, hook pluginsdk.Hook, since time.Time) {
+	thread := on.Origin.Fence.ThreadID
+	d.events.Publish(pluginsdk.EventPipelineWaiting, thread, pluginsdk.WaitingPayload{
+		ThreadID: thread, RunID: on.Origin.RunID, Plugin: plugin, Hook: hook, Since: since,
+	})
 }
 
 // open makes the data directory and opens what lies in it.
@@ -322,6 +344,7 @@ func (c Config) invoker(workspace, owner string, log *slog.Logger) invoker.Confi
 	return invoker.Config{
 		Binary: c.ClaudeBinary, Workspace: workspace, Env: []string{"HARNESS_OWNER=" + owner},
 		Model: c.Model, PermissionMode: c.PermissionMode, AllowedTools: c.AllowedTools,
+		DisallowedTools: c.DisallowedTools, NewTools: filepath.Join(c.Data, "agent-tools.json"),
 		MCPConfig: c.MCPConfig, MaxSessions: c.Agents, MemoryBudget: c.AgentMemory, IdleTimeout: c.IdleTimeout, SilenceTimeout: c.SilenceTimeout,
 		TurnTimeout: c.TurnTimeout, Log: log,
 	}
@@ -329,5 +352,10 @@ func (c Config) invoker(workspace, owner string, log *slog.Logger) invoker.Confi
 
 // DetectAgent says whether the real agent can be used, for doctor.
 func DetectAgent(ctx context.Context, config Config) invoker.Detection {
-	return invoker.Detect(ctx, config.invoker(filepath.Join(config.Data, "workspace"), "", config.Log))
+	return invoker.Detect(ctx, config.agentSeen())
+}
+
+// agentSeen is the agent's configuration for a look at it from outside.
+func (c Config) agentSeen() invoker.Config {
+	return c.invoker(filepath.Join(c.Data, "workspace"), "", c.Log)
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/core/invoker"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/toolserver"
@@ -45,11 +46,8 @@ func Doctor(ctx context.Context, config Config) []Check {
 	running := Running(config)
 	found, rows := checkDatabase(ctx, config)
 	webOff := slices.ContainsFunc(rows, func(row ledger.Plugin) bool { return row.Name == "web" && !row.Enabled })
-	checks := []Check{
-		checkAgent(ctx, config),
-		checkData(config.Data),
-		checkDisk(config.Data),
-	}
+	checks := append([]Check{checkAgent(ctx, config)}, checkAgentTools(config)...)
+	checks = append(checks, checkData(config.Data), checkDisk(config.Data))
 	checks = append(checks, found...)
 	checks = append(checks, checkPort(ctx, config, running, webOff), checkPluginDir(config.Plugins))
 	for _, row := range rows {
@@ -103,6 +101,27 @@ func checkAgent(ctx context.Context, config Config) Check {
 		check.Detail += "; until then the demo agent answers"
 	}
 	return check
+}
+
+// checkAgentTools is silent unless the sessions of the CLI were seen with tools
+// that are new to this version of Harness.
+func checkAgentTools(config Config) []Check {
+	check := Check{Name: "agent's tools", Optional: true}
+	if config.Agent == "demo" {
+		return nil
+	}
+	seen, err := invoker.ReadNewTools(config.agentSeen())
+	switch {
+	case err != nil:
+		check.Detail, check.Remedy = err.Error(), "delete the file; the next session of the agent makes it again"
+	case len(seen.Tools) == 0:
+		return nil
+	default:
+		check.Detail = "the Claude CLI " + seen.Version + " has tools that this version of Harness does not know: " + strings.Join(seen.Tools, ", ")
+		check.Remedy = "see what each does (https://code.claude.com/docs/en/tools-reference): name in HARNESS_DISALLOWED_TOOLS those that do what Harness does itself " +
+			"(schedules, tasks, messages to people), or upgrade Harness; what needs a permission is denied in any case"
+	}
+	return []Check{check}
 }
 
 func checkData(dir string) Check {
@@ -308,7 +327,7 @@ func executable(path string) error {
 
 // checkTools is silent about plugins all of whose tools the agent is offered.
 func checkTools(rows []ledger.Plugin, config Config) (checks []Check) {
-	lacking := toolserver.Unoffered(config.ToolBounds, ledger.InfosOf(rows))
+	lacking := toolserver.Unoffered(config.ToolBounds, rows)
 	for _, name := range slices.Sorted(maps.Keys(lacking)) {
 		checks = append(checks, Check{
 			Name: "tools of " + name, Optional: true, Detail: lacking[name],

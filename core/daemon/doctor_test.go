@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -170,7 +171,7 @@ func TestDoctorTellsWhoHoldsThePort(t *testing.T) {
 	t.Run("nobody because the operator turned web off", func(t *testing.T) {
 		config := ailing(t)
 		holdLock(t, config)
-		register(t, config, pluginsdk.PluginInfo{Name: "web", Path: "/nowhere", State: pluginsdk.PluginDisabled})
+		register(t, config, ledger.Plugin{Path: "/nowhere", PluginInfo: pluginsdk.PluginInfo{Name: "web", State: pluginsdk.PluginDisabled}})
 		wantCheck(t, check(t, config, "port"), true, "the plugin web is disabled")
 	})
 }
@@ -211,6 +212,38 @@ func TestRunningIsAboutTheLock(t *testing.T) {
 	}
 }
 
+// An upgrade of the CLI can bring a tool that does what Harness does: whoever
+// runs doctor after it reads of it, until it is decided what becomes of it.
+func TestDoctorNamesNewToolsOfTheAgent(t *testing.T) {
+	config := ailing(t)
+	config.Agent = "claude"
+	file := config.agentSeen().NewTools
+	silent := func() {
+		t.Helper()
+		for _, got := range Doctor(t.Context(), config) {
+			if got.Name == "agent's tools" {
+				t.Errorf("it says %q", got.Detail)
+			}
+		}
+	}
+	silent()
+	if err := os.WriteFile(file, []byte(`{"version":"9.0.0","tools":["Bash","Alarm","Bell"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := check(t, config, "agent's tools")
+	wantCheck(t, got, false, "9.0.0 has tools that this version of Harness does not know: Alarm, Bell")
+	if !got.Optional {
+		t.Error("Harness works with a tool that it does not know")
+	}
+	config.AllowedTools, config.DisallowedTools = []string{"Bell"}, []string{"Alarm"}
+	silent()
+	config.AllowedTools = nil
+	if err := os.WriteFile(file, []byte(`oops`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantCheck(t, check(t, config, "agent's tools"), false, "agent-tools.json")
+}
+
 func TestDoctorLooksAtTheDatabase(t *testing.T) {
 	config := ailing(t)
 	wantCheck(t, check(t, config, "database"), true, "there is none yet")
@@ -223,7 +256,7 @@ func TestDoctorLooksAtTheDatabase(t *testing.T) {
 }
 
 // register makes the database with these plugins.
-func register(t *testing.T, config Config, rows ...pluginsdk.PluginInfo) {
+func register(t *testing.T, config Config, rows ...ledger.Plugin) {
 	t.Helper()
 	database, err := OpenStore(context.WithoutCancel(t.Context()), config)
 	if err != nil {
@@ -244,8 +277,8 @@ func TestDoctorLooksAtEachPlugin(t *testing.T) {
 	here := filepath.Join(config.Plugins, "time")
 	flat := filepath.Join(config.Plugins, "flat")
 	binary(t, flat, 0o600)
-	row := func(name, path string, enabled bool, state pluginsdk.PluginState) pluginsdk.PluginInfo {
-		return pluginsdk.PluginInfo{Name: name, Path: path, Enabled: enabled, State: state, LastError: "it broke"}
+	row := func(name, path string, enabled bool, state pluginsdk.PluginState) ledger.Plugin {
+		return ledger.Plugin{Path: path, PluginInfo: pluginsdk.PluginInfo{Name: name, Enabled: enabled, State: state, LastError: "it broke"}}
 	}
 	register(t, config,
 		row("serving", here, true, pluginsdk.PluginServing), row("off", "/nowhere", false, pluginsdk.PluginDisabled),
@@ -260,7 +293,7 @@ func TestDoctorLooksAtEachPlugin(t *testing.T) {
 	wantCheck(t, check(t, config, "plugin gone"), false, "no such file")
 	wantCheck(t, check(t, config, "plugin flat"), false, "is not executable")
 	wantCheck(t, check(t, config, "plugin dying"), false, "backoff")
-	broken := checkPlugin(pluginsdk.PluginInfo{Name: "edited", Problem: "enabled: perhaps"}, true)
+	broken := checkPlugin(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "edited", Problem: "enabled: perhaps"}}, true)
 	wantCheck(t, broken, false, "enabled: perhaps")
 }
 
@@ -269,8 +302,8 @@ func TestDoctorLooksAtEachPlugin(t *testing.T) {
 func TestDoctorSaysWhichToolsTheAgentLacks(t *testing.T) {
 	config := ailing(t)
 	config.ToolBounds.Tools = 3
-	row := func(name string, tools int, enabled bool) pluginsdk.PluginInfo {
-		row := pluginsdk.PluginInfo{Name: name, Path: filepath.Join(config.Plugins, "time"), Enabled: enabled}
+	row := func(name string, tools int, enabled bool) ledger.Plugin {
+		row := ledger.Plugin{Path: filepath.Join(config.Plugins, "time"), PluginInfo: pluginsdk.PluginInfo{Name: name, Enabled: enabled}}
 		for n := range tools {
 			row.Manifest.Tools = append(row.Manifest.Tools, pluginsdk.ToolSpec{Name: fmt.Sprint("t", n), InputSchema: json.RawMessage("{}")})
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/serve"
@@ -83,6 +84,7 @@ func ferryManifest(name, version string) pluginsdk.Manifest {
 			{Capability: pluginsdk.CapEventsRead, Reason: "to count events"},
 		},
 		SettingsSchema: json.RawMessage(`{"type":"object","properties":{"tide":{"type":"integer"}}}`),
+		Needs:          map[pluginsdk.Hook][]pluginsdk.Part{pluginsdk.HookBeforeInvoke: {pluginsdk.PartMessage}},
 		Hooks: []pluginsdk.Hook{
 			pluginsdk.HookPipelineStart, pluginsdk.HookMessage, pluginsdk.HookBeforeInvoke, pluginsdk.HookAfterInvoke,
 			pluginsdk.HookCommand, pluginsdk.HookBeforeReply, pluginsdk.HookPipelineComplete,
@@ -118,54 +120,57 @@ func (f *ferry) Deactivate(context.Context) error {
 	return os.Remove(filepath.Join(f.dir, "held"))
 }
 
-func (f *ferry) OnPipelineStart(_ context.Context, s pluginsdk.PipelineStart) error {
-	return f.note("OnPipelineStart", s.Call.RunID, "")
+func (f *ferry) OnPipelineStart(_ context.Context, s *pluginsdk.OnPipelineStartRequest) (*pluginsdk.OnPipelineStartResponse, error) {
+	return nil, f.note("OnPipelineStart", s.Call.RunID, "")
 }
 
-func (f *ferry) OnMessage(ctx context.Context, m pluginsdk.IncomingMessage) error {
-	thread, err := f.host.Threads.Get(ctx, m.Thread.ID)
-	return errors.Join(err, f.note("OnMessage", m.Call.RunID, thread.Name))
+func (f *ferry) OnMessage(ctx context.Context, m *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+	thread, err := f.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: m.Thread.ID})
+	if err != nil {
+		return nil, err
+	}
+	return nil, f.note("OnMessage", m.Call.RunID, thread.Thread.Name)
 }
 
 // OnBeforeInvoke keeps a message that says so until the test lets it go.
-func (f *ferry) OnBeforeInvoke(ctx context.Context, p pluginsdk.Prompt) (string, error) {
+func (f *ferry) OnBeforeInvoke(ctx context.Context, p *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
 	err := f.note("OnBeforeInvoke", p.Call.RunID, "")
 	if strings.Contains(p.Message.Content, "wait for the tide") {
 		err = errors.Join(err, awaitFile(ctx, filepath.Join(f.dir, "tide")))
 	}
-	return p.Text, err
+	return &pluginsdk.OnBeforeInvokeResponse{}, err
 }
 
-func (f *ferry) OnAfterInvoke(_ context.Context, i pluginsdk.Invocation) error {
-	return f.note("OnAfterInvoke", i.Call.RunID, "")
+func (f *ferry) OnAfterInvoke(_ context.Context, i *pluginsdk.OnAfterInvokeRequest) (*pluginsdk.OnAfterInvokeResponse, error) {
+	return nil, f.note("OnAfterInvoke", i.Call.RunID, "")
 }
 
-func (f *ferry) OnCommand(_ context.Context, c pluginsdk.Command) (pluginsdk.CommandResult, error) {
-	return pluginsdk.CommandResult{Handled: true, Reply: f.stamp()}, f.note("OnCommand", c.Call.RunID, "")
+func (f *ferry) OnCommand(_ context.Context, c *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+	return &pluginsdk.OnCommandResponse{Handled: true, Reply: f.stamp()}, f.note("OnCommand", c.Call.RunID, "")
 }
 
-func (f *ferry) OnBeforeReply(_ context.Context, r pluginsdk.Reply) (string, error) {
-	return r.Text + " " + f.stamp(), f.note("OnBeforeReply", r.Call.RunID, "")
+func (f *ferry) OnBeforeReply(_ context.Context, r *pluginsdk.OnBeforeReplyRequest) (*pluginsdk.OnBeforeReplyResponse, error) {
+	return &pluginsdk.OnBeforeReplyResponse{Text: new(r.Text + " " + f.stamp())}, f.note("OnBeforeReply", r.Call.RunID, "")
 }
 
 func (f *ferry) stamp() string { return "<" + f.name + " " + f.version + ">" }
 
-func (f *ferry) OnPipelineComplete(_ context.Context, c pluginsdk.PipelineComplete) error {
-	return f.note("OnPipelineComplete", c.Call.RunID, "")
+func (f *ferry) OnPipelineComplete(_ context.Context, c *pluginsdk.OnPipelineCompleteRequest) (*pluginsdk.OnPipelineCompleteResponse, error) {
+	return nil, f.note("OnPipelineComplete", c.Call.RunID, "")
 }
 
-func (f *ferry) OnBroadcast(_ context.Context, events []pluginsdk.Event) error {
+func (f *ferry) OnBroadcast(_ context.Context, request *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
 	var heard []string
-	for _, event := range events {
+	for _, event := range request.Events {
 		var complete pluginsdk.CompletePayload
 		_ = json.Unmarshal(event.Data, &complete) // a resync has none
 		heard = append(heard, cmp.Or(complete.RunID, string(event.Type)))
 	}
-	return f.note("OnBroadcast", "", strings.Join(heard, " "))
+	return nil, f.note("OnBroadcast", "", strings.Join(heard, " "))
 }
 
-func (f *ferry) OnSettingsChange(_ context.Context, c pluginsdk.SettingsChange) error {
-	return f.note("OnSettingsChange", "", string(c.Settings))
+func (f *ferry) OnSettingsChange(_ context.Context, c *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
+	return nil, f.note("OnSettingsChange", "", string(c.Settings))
 }
 
 // harbour is an operator of the running daemon, and where its ferries write.
@@ -174,7 +179,7 @@ type harbour struct {
 	store    *store.Store
 	depot    *depot.Depot
 	dir      string
-	versions map[string]pluginsdk.PluginInfo // installed once, by name and version
+	versions map[string]ledger.Plugin // installed once, by name and version
 }
 
 func (in *installation) harbour() *harbour {
@@ -185,7 +190,7 @@ func (in *installation) harbour() *harbour {
 	}
 	data := in.config.Data
 	in.t.Cleanup(func() { makeWritable(data) })
-	return &harbour{in: in, depot: packages, dir: in.t.TempDir(), versions: make(map[string]pluginsdk.PluginInfo)}
+	return &harbour{in: in, depot: packages, dir: in.t.TempDir(), versions: make(map[string]ledger.Plugin)}
 }
 
 // makeWritable lets the test remove what the depot has made read-only.
@@ -251,9 +256,9 @@ func (h *harbour) use(name, version, fault string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row = pluginsdk.PluginInfo{
+	row = ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{
 		Name: name, Origin: pluginsdk.OriginStore, SHA256: p.SHA256, Version: p.Manifest.Version, Manifest: p.Manifest,
-	}
+	}}
 	if err := p.Keep(t.Context(), install); err != nil {
 		t.Fatal(err)
 	}

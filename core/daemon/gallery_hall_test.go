@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -81,7 +82,7 @@ func (h *hall) open() (stop func()) {
 	h.t.Helper()
 	h.store = h.database()
 	stop = h.start()
-	h.must(h.store.EditPlugin(h.t.Context(), witnessName, "test", "plugin.test", func(row *pluginsdk.PluginInfo) (string, error) {
+	h.must(h.store.EditPlugin(h.t.Context(), witnessName, "test", "plugin.test", func(row *ledger.Plugin) (string, error) {
 		row.Position = 900
 		return "", nil
 	}))
@@ -111,7 +112,7 @@ func (h *hall) disable(name string) {
 	h.await(name, pluginsdk.PluginDisabled)
 }
 
-func (h *hall) row(name string) pluginsdk.PluginInfo {
+func (h *hall) row(name string) ledger.Plugin {
 	h.t.Helper()
 	return plugin(h.t, h.store, name)
 }

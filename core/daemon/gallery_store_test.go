@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -44,10 +45,10 @@ func (h *hall) packed(name, version string, files ...string) *depot.Package {
 func (h *hall) keep(p *depot.Package) {
 	h.t.Helper()
 	h.must(p.Keep(h.t.Context(), func(path string) error {
-		return h.store.InstallPlugin(h.t.Context(), pluginsdk.PluginInfo{
-			Name: p.Manifest.Name, Path: path, Origin: pluginsdk.OriginStore, SHA256: p.SHA256,
+		return h.store.InstallPlugin(h.t.Context(), ledger.Plugin{Path: path, PluginInfo: pluginsdk.PluginInfo{
+			Name: p.Manifest.Name, Origin: pluginsdk.OriginStore, SHA256: p.SHA256,
 			Version: p.Manifest.Version, Manifest: p.Manifest,
-		})
+		}})
 	}))
 }
 

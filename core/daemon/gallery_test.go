@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -66,8 +67,8 @@ var gallery = []exhibit{
 		lastError: []string{`its manifest names it "activity"`},
 	},
 	{name: "greedy", check: checkGreedy, log: []string{"greedy lacks the capability plugins.admin"}},
-	{name: "recursive", grants: []pluginsdk.Capability{pluginsdk.CapMessagesSend}, check: checkRecursive, lastError: []string{"8 deep"}},
-	{name: "launderer", grants: []pluginsdk.Capability{pluginsdk.CapMessagesSend}},
+	{name: "recursive", grants: []pluginsdk.Capability{pluginsdk.CapMessagesSubmit}, check: checkRecursive, lastError: []string{"8 deep"}},
+	{name: "launderer", grants: []pluginsdk.Capability{pluginsdk.CapMessagesSubmit}},
 	{name: "nester", grants: []pluginsdk.Capability{pluginsdk.CapToolsCall}, check: checkNester},
 	{name: "leaker", ends: true, begun: up, lastError: []string{"connections to its host"}},
 	{name: "brokerage", ends: true, lastError: []string{"floods go-plugin's broker"}, begun: up},
@@ -132,7 +133,7 @@ func (h *hall) adopt(e exhibit) {
 	h.t.Helper()
 	ctx := h.t.Context()
 	h.must(h.store.SetPluginGrants(ctx, e.name, e.grants, nil))
-	h.must(h.store.EditPlugin(ctx, e.name, "test", "plugin.test", func(row *pluginsdk.PluginInfo) (string, error) {
+	h.must(h.store.EditPlugin(ctx, e.name, "test", "plugin.test", func(row *ledger.Plugin) (string, error) {
 		row.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookBeforeRun: pluginsdk.FailOpen}
 		row.Limits, row.Position = e.limits, 1
 		return "", nil

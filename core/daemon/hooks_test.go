@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -133,7 +134,7 @@ func adopt(t *testing.T, in *installation, database *store.Store, modes map[plug
 	in.until("the plugin's serving", func() bool { return plugin(t, database, hostileName).State == pluginsdk.PluginServing })
 }
 
-func plugin(t *testing.T, database *store.Store, name string) pluginsdk.PluginInfo {
+func plugin(t *testing.T, database *store.Store, name string) ledger.Plugin {
 	t.Helper()
 	plugins, err := database.Plugins(t.Context())
 	if err != nil {
@@ -145,5 +146,5 @@ func plugin(t *testing.T, database *store.Store, name string) pluginsdk.PluginIn
 		}
 	}
 	t.Fatalf("no plugin %s in %v", name, plugins)
-	return pluginsdk.PluginInfo{}
+	return ledger.Plugin{}
 }

@@ -32,6 +32,11 @@ func (h *hostile) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{
 		Name: hostileName, Version: "1.0.0",
 		Commands: []pluginsdk.CommandSpec{{Name: "poke"}, {Name: "tally"}},
+		Needs: map[pluginsdk.Hook][]pluginsdk.Part{
+			pluginsdk.HookPipelineStart: {pluginsdk.PartMessage}, pluginsdk.HookBeforeInvoke: {pluginsdk.PartMessage},
+			pluginsdk.HookAfterInvoke: {pluginsdk.PartMessage}, pluginsdk.HookBeforeReply: {pluginsdk.PartMessage},
+			pluginsdk.HookPipelineComplete: {pluginsdk.PartMessage},
+		},
 	}
 }
 
@@ -63,9 +68,10 @@ func (h *hostile) act(ctx context.Context, hook pluginsdk.Hook, message pluginsd
 		panic("hostile on purpose")
 	case "late":
 		<-ctx.Done()
-		_, err := h.host.Messages.Append(context.WithoutCancel(ctx), message.ThreadID, "late", []pluginsdk.NewMessage{{
-			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Content: "written too late",
-		}})
+		_, err := h.host.Messages.Append(context.WithoutCancel(ctx), &pluginsdk.AppendMessagesRequest{
+			ThreadID: message.ThreadID, Key: "late",
+			Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Content: "written too late"}},
+		})
 		_ = os.WriteFile(beside("late.txt"), []byte(pluginsdk.CodeOf(err)), 0o600)
 	case "hang":
 		select {}
@@ -78,44 +84,44 @@ func (h *hostile) act(ctx context.Context, hook pluginsdk.Hook, message pluginsd
 	return nil
 }
 
-func (h *hostile) OnBeforeRun(ctx context.Context, s pluginsdk.RunStart) (pluginsdk.Verdict, error) {
-	return pluginsdk.Verdict{Allow: true}, h.act(ctx, pluginsdk.HookBeforeRun, s.Message)
+func (h *hostile) OnBeforeRun(ctx context.Context, s *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
+	return nil, h.act(ctx, pluginsdk.HookBeforeRun, s.Message)
 }
 
-func (h *hostile) OnPipelineStart(ctx context.Context, s pluginsdk.PipelineStart) error {
-	return h.act(ctx, pluginsdk.HookPipelineStart, s.Message)
+func (h *hostile) OnPipelineStart(ctx context.Context, s *pluginsdk.OnPipelineStartRequest) (*pluginsdk.OnPipelineStartResponse, error) {
+	return nil, h.act(ctx, pluginsdk.HookPipelineStart, s.Message)
 }
 
-func (h *hostile) OnMessage(ctx context.Context, m pluginsdk.IncomingMessage) error {
-	return h.act(ctx, pluginsdk.HookMessage, m.Message)
+func (h *hostile) OnMessage(ctx context.Context, m *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+	return nil, h.act(ctx, pluginsdk.HookMessage, m.Message)
 }
 
-func (h *hostile) OnBeforeInvoke(ctx context.Context, p pluginsdk.Prompt) (string, error) {
-	return p.Text, h.act(ctx, pluginsdk.HookBeforeInvoke, p.Message)
+func (h *hostile) OnBeforeInvoke(ctx context.Context, p *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+	return &pluginsdk.OnBeforeInvokeResponse{}, h.act(ctx, pluginsdk.HookBeforeInvoke, p.Message)
 }
 
-func (h *hostile) OnAfterInvoke(ctx context.Context, i pluginsdk.Invocation) error {
-	return h.act(ctx, pluginsdk.HookAfterInvoke, i.Message)
+func (h *hostile) OnAfterInvoke(ctx context.Context, i *pluginsdk.OnAfterInvokeRequest) (*pluginsdk.OnAfterInvokeResponse, error) {
+	return nil, h.act(ctx, pluginsdk.HookAfterInvoke, i.Message)
 }
 
 // OnCommand counts the calls of tally in a file, one line each, by call id.
-func (h *hostile) OnCommand(ctx context.Context, c pluginsdk.Command) (pluginsdk.CommandResult, error) {
+func (h *hostile) OnCommand(ctx context.Context, c *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
 	if c.Name == "tally" {
 		file, err := os.OpenFile(beside("tally.txt"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
-			return pluginsdk.CommandResult{}, err
+			return nil, err
 		}
 		defer file.Close()
 		_, err = file.WriteString(c.Call.ID + " " + c.Body + "\n")
-		return pluginsdk.CommandResult{Handled: true, Reply: "tallied " + c.Body}, err
+		return &pluginsdk.OnCommandResponse{Handled: true, Reply: "tallied " + c.Body}, err
 	}
-	return pluginsdk.CommandResult{Handled: true, Reply: "poked"}, h.act(ctx, pluginsdk.HookCommand, c.Message)
+	return &pluginsdk.OnCommandResponse{Handled: true, Reply: "poked"}, h.act(ctx, pluginsdk.HookCommand, c.Message)
 }
 
-func (h *hostile) OnBeforeReply(ctx context.Context, r pluginsdk.Reply) (string, error) {
-	return r.Text, h.act(ctx, pluginsdk.HookBeforeReply, r.Message)
+func (h *hostile) OnBeforeReply(ctx context.Context, r *pluginsdk.OnBeforeReplyRequest) (*pluginsdk.OnBeforeReplyResponse, error) {
+	return &pluginsdk.OnBeforeReplyResponse{}, h.act(ctx, pluginsdk.HookBeforeReply, r.Message)
 }
 
-func (h *hostile) OnPipelineComplete(ctx context.Context, c pluginsdk.PipelineComplete) error {
-	return h.act(ctx, pluginsdk.HookPipelineComplete, c.Message)
+func (h *hostile) OnPipelineComplete(ctx context.Context, c *pluginsdk.OnPipelineCompleteRequest) (*pluginsdk.OnPipelineCompleteResponse, error) {
+	return nil, h.act(ctx, pluginsdk.HookPipelineComplete, c.Message)
 }

@@ -32,6 +32,7 @@ func (l *leaky) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{
 		Name: leakyName, Version: "1.0.0",
 		Commands: []pluginsdk.CommandSpec{{Name: "spill"}},
+		Needs:    map[pluginsdk.Hook][]pluginsdk.Part{pluginsdk.HookBeforeInvoke: {pluginsdk.PartMessage}},
 		SettingsSchema: json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{
 			"token":{"type":"string","secret":true,"minLength":10},"password":{"type":"string","secret":true},
 			"decoy":{"type":"string","description":"No secret: it must be found where secrets must not"}}}`),
@@ -40,11 +41,11 @@ func (l *leaky) Manifest() pluginsdk.Manifest {
 
 func (l *leaky) Start(ctx context.Context, host pluginsdk.Host) error {
 	l.host = host
-	raw, err := host.Settings.Get(ctx)
+	got, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
 	if err != nil {
 		return err
 	}
-	return l.configure(raw)
+	return l.configure(got.Settings)
 }
 
 // configure says in a file which secrets it was given, without saying them.
@@ -76,11 +77,11 @@ func (l *leaky) spilled() string {
 	return fmt.Sprintf("spilled %+v %s %q Authorization: Basic %s", *got, encoded, got.Password, header)
 }
 
-func (l *leaky) OnSettingsChange(_ context.Context, change pluginsdk.SettingsChange) error {
+func (l *leaky) OnSettingsChange(_ context.Context, change *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
 	if err := l.configure(change.Settings); err != nil {
-		return err
+		return nil, err
 	}
-	return errors.New("settings refused: " + l.spilled())
+	return nil, errors.New("settings refused: " + l.spilled())
 }
 
 // act spills the secrets when the message names the hook and the way.
@@ -101,18 +102,18 @@ func (l *leaky) act(message pluginsdk.Message, hook pluginsdk.Hook) error {
 	return nil
 }
 
-func (l *leaky) OnBeforeRun(_ context.Context, s pluginsdk.RunStart) (pluginsdk.Verdict, error) {
-	return pluginsdk.Verdict{Allow: true}, l.act(s.Message, pluginsdk.HookBeforeRun)
+func (l *leaky) OnBeforeRun(_ context.Context, s *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
+	return nil, l.act(s.Message, pluginsdk.HookBeforeRun)
 }
 
-func (l *leaky) OnMessage(_ context.Context, m pluginsdk.IncomingMessage) error {
-	return l.act(m.Message, pluginsdk.HookMessage)
+func (l *leaky) OnMessage(_ context.Context, m *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+	return nil, l.act(m.Message, pluginsdk.HookMessage)
 }
 
-func (l *leaky) OnBeforeInvoke(_ context.Context, p pluginsdk.Prompt) (string, error) {
-	return p.Text, l.act(p.Message, pluginsdk.HookBeforeInvoke)
+func (l *leaky) OnBeforeInvoke(_ context.Context, p *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+	return &pluginsdk.OnBeforeInvokeResponse{}, l.act(p.Message, pluginsdk.HookBeforeInvoke)
 }
 
-func (l *leaky) OnCommand(context.Context, pluginsdk.Command) (pluginsdk.CommandResult, error) {
-	return pluginsdk.CommandResult{}, errors.New(l.spilled())
+func (l *leaky) OnCommand(context.Context, *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+	return nil, errors.New(l.spilled())
 }

@@ -12,9 +12,9 @@ import (
 const regainPause = 500 * time.Millisecond
 
 // hold returns nil when ctx ends. While the lock on the database is lost (the
-// server was restarted, the connection cut), nothing new is accepted or begun;
-// when it is ours again, everything goes on. When another daemon has it, that
-// is the error.
+// server was restarted, the connection cut), nothing new is accepted, begun or
+// carried to people; when it is ours again, everything goes on. When another
+// daemon has it, that is the error.
 func (d *Daemon) hold(ctx context.Context) error {
 	for {
 		select {
@@ -23,7 +23,6 @@ func (d *Daemon) hold(ctx context.Context) error {
 		case <-d.lease.Lost():
 		}
 		d.log.Error("the connection that holds the lock on the database was lost; nothing is begun until it is back")
-		d.inbox.Pause()
 		if err := d.regain(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
@@ -31,20 +30,27 @@ func (d *Daemon) hold(ctx context.Context) error {
 	}
 }
 
-// regain tries to take the lock again and to resume until it succeeds, until
-// another daemon turns out to have it, or until ctx ends.
+// regain pauses what needs the lock, and tries to take that again and to resume
+// until it succeeds, until another daemon turns out to have it, or until ctx
+// ends.
 func (d *Daemon) regain(ctx context.Context) error {
 	pause := time.NewTicker(regainPause)
 	defer pause.Stop()
 	for {
+		d.inbox.Pause()
+		d.outbox.Pause()
 		err := d.lease.Regain(ctx)
 		if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict {
 			return fmt.Errorf("another daemon has taken over: %w", err)
 		}
 		if err == nil {
-			if err = d.inbox.Resume(ctx); err == nil {
-				return nil
-			}
+			err = d.outbox.Resume(ctx)
+		}
+		if err == nil {
+			err = d.inbox.Resume(ctx)
+		}
+		if err == nil {
+			return nil
 		}
 		d.log.Warn("the database is still away", "err", err)
 		select {

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/core/store"
-	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // SecretsKeyFile is the file of the data directory with the key that opens the
@@ -22,7 +22,7 @@ func NewSettings(config Config, database *store.Store) *settings.Settings {
 }
 
 // pluginSettings is what the plugin host configures a plugin with.
-func (d *Daemon) pluginSettings(ctx context.Context, row pluginsdk.PluginInfo) (pluginhost.Settings, error) {
+func (d *Daemon) pluginSettings(ctx context.Context, row ledger.Plugin) (pluginhost.Settings, error) {
 	values, secrets, problem, err := d.settings.Of(ctx, row)
 	for _, name := range row.GrantedEnv { // what the daemon itself provides is no secret
 		if value := os.Getenv(name); value != "" && !strings.HasPrefix(name, "HARNESS_") {

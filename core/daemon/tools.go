@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 
+	"github.com/seed-706843ae/harness/core/hooks"
+	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/invoker"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/store"
@@ -10,32 +12,78 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// toolPlugins is the plugin host as the tool server sees it.
+// toolPlugins is the plugin host as the tool server sees it. The core's own tools
+// are among them, as those of a plugin of the name core, which no plugin can have.
 type toolPlugins struct {
 	host  *pluginhost.Host
 	store *store.Store
+	core  *coreTools
 }
 
 func (p toolPlugins) Offering(run string) []*pluginsdk.PluginInfo {
 	instances := p.host.Answering(run, pluginsdk.HookCallTool)
-	offering := make([]*pluginsdk.PluginInfo, len(instances))
-	for n, instance := range instances {
-		offering[n] = instance.InfoFor(run)
+	offering := make([]*pluginsdk.PluginInfo, 1, len(instances)+1)
+	offering[0] = p.core.Info()
+	for _, instance := range instances {
+		offering = append(offering, instance.InfoFor(run))
 	}
 	return offering
 }
 
 func (p toolPlugins) Registered(ctx context.Context) ([]pluginsdk.PluginInfo, error) {
-	return p.store.Plugins(ctx)
+	rows, err := p.store.Plugins(ctx)
+	registered := []pluginsdk.PluginInfo{*p.core.Info()}
+	for _, row := range rows {
+		registered = append(registered, row.PluginInfo)
+	}
+	return registered, err
 }
 
-func (p toolPlugins) Do(ctx context.Context, run, plugin, callID string, fn func(pluginsdk.ToolProvider) error) error {
+func (p toolPlugins) Plugin(run, name string) hooks.Plugin {
+	if name == p.core.info.Name {
+		return p.core
+	}
 	for _, instance := range p.host.Answering(run, pluginsdk.HookCallTool) {
-		if instance.Info().Name == plugin {
-			return instance.Do(ctx, run, pluginsdk.HookCallTool, callID, func(process *pluginhost.Process) error { return fn(process) })
+		if instance.Info().Name == name {
+			return plugin{instance, run}
 		}
 	}
-	return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is not enabled", plugin)
+	return nil
+}
+
+// coreTools are the tools of the core, as a plugin's.
+type coreTools struct {
+	hooks.Process // what the core does not answer
+	info          pluginsdk.PluginInfo
+	api           **hostapi.API
+}
+
+func newCoreTools(api **hostapi.API) *coreTools {
+	return &coreTools{api: api, info: pluginsdk.PluginInfo{Name: "core", Enabled: true, Manifest: pluginsdk.Manifest{
+		Name: "core", Hooks: []pluginsdk.Hook{pluginsdk.HookCallTool}, Tools: []pluginsdk.ToolSpec{hostapi.NotifyTool()},
+	}}}
+}
+
+// Info describes the core as a plugin.
+func (c *coreTools) Info() *pluginsdk.PluginInfo { return &c.info }
+
+// Do calls fn at once.
+func (c *coreTools) Do(_ context.Context, _ pluginsdk.Hook, _ string, fn func(hooks.Process) error) error {
+	return fn(c)
+}
+
+// CallTool calls notify.
+func (c *coreTools) CallTool(ctx context.Context, request *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
+	notice, err := hostapi.ParseNotice(request.Input)
+	if err != nil {
+		return nil, err
+	}
+	from := hostapi.NoticeFrom{ThreadID: request.ThreadID, RunID: request.Call.RunID, CallID: request.Call.ID}
+	said, err := (*c.api).Tell(ctx, from, notice)
+	if err != nil {
+		return nil, err
+	}
+	return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: said}}, nil
 }
 
 // agentTools is the tool server as the agent's processes see it.

@@ -37,13 +37,21 @@ func (w *workbench) Start(_ context.Context, host pluginsdk.Host) error {
 	return nil
 }
 
-func (w *workbench) CallTool(ctx context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+func (w *workbench) CallTool(ctx context.Context, call *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
+	result, err := w.call(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	return &pluginsdk.CallToolResponse{Result: result}, nil
+}
+
+func (w *workbench) call(ctx context.Context, call *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 	switch call.Name {
 	case "echo":
 		return pluginsdk.ToolResult{Text: fmt.Sprintf("echo %s in thread %s, run %s", call.Input, call.ThreadID, call.Call.RunID)}, nil
 	case "dig":
 		for done := range 20 {
-			call.Progress(pluginsdk.ToolProgress{Done: float64(done), Total: 20, Message: "digging"})
+			pluginsdk.ReportProgress(ctx, pluginsdk.Progress{Done: float64(done), Total: 20, Message: "digging"})
 		}
 		return pluginsdk.ToolResult{Text: "dug"}, nil
 	case "fail":
@@ -51,11 +59,11 @@ func (w *workbench) CallTool(ctx context.Context, call pluginsdk.ToolCall) (plug
 	case "stuck":
 		return w.stuck(ctx, call)
 	case "nest":
-		deeper, err := w.host.Tools.Call(ctx, workbenchName+"__nest", nil)
+		deeper, err := w.host.Tools.Call(ctx, &pluginsdk.InvokeToolRequest{Name: workbenchName + "__nest"})
 		if err != nil {
 			return pluginsdk.ToolResult{Text: string(pluginsdk.CodeOf(err))}, nil
 		}
-		return pluginsdk.ToolResult{Text: "in " + deeper.Text}, nil
+		return pluginsdk.ToolResult{Text: "in " + deeper.Result.Text}, nil
 	case "die":
 		os.Exit(3)
 	case "hang":
@@ -66,14 +74,15 @@ func (w *workbench) CallTool(ctx context.Context, call pluginsdk.ToolCall) (plug
 
 // stuck goes on until its call is cancelled, and then tries to write into the
 // thread and to call a tool all the same. What it was told is in late.txt.
-func (w *workbench) stuck(ctx context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
+func (w *workbench) stuck(ctx context.Context, call *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 	_ = os.WriteFile(beside("stuck.txt"), []byte(call.Call.RunID), 0o600)
 	<-ctx.Done()
 	ctx = context.WithoutCancel(ctx)
-	_, wrote := w.host.Messages.Append(ctx, call.ThreadID, "late", []pluginsdk.NewMessage{{
-		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Content: "written too late",
-	}})
-	_, called := w.host.Tools.Call(ctx, workbenchName+"__echo", nil)
+	_, wrote := w.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
+		ThreadID: call.ThreadID, Key: "late",
+		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Content: "written too late"}},
+	})
+	_, called := w.host.Tools.Call(ctx, &pluginsdk.InvokeToolRequest{Name: workbenchName + "__echo"})
 	_ = os.WriteFile(beside("late.txt"), []byte(string(pluginsdk.CodeOf(wrote))+" "+string(pluginsdk.CodeOf(called))), 0o600)
 	return pluginsdk.ToolResult{Text: "too late"}, nil
 }

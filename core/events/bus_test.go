@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -24,7 +25,7 @@ func seqs(events []pluginsdk.Event) string {
 func TestSinceReturnsWhatFollowsAndSaysWhenItIsGone(t *testing.T) {
 	bus := New(Config{RingEvents: 4})
 	for range 6 {
-		bus.Publish(pluginsdk.EventThreadUpdated, "", nil)
+		bus.Publish(pluginsdk.EventTaskFailed, "", nil)
 	}
 	boot := bus.Position().Boot
 	for _, row := range []struct {
@@ -88,7 +89,7 @@ func TestSlowSubscriberLosesDeltasFirst(t *testing.T) {
 	defer sub.Stop()
 	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
 	<-entered
-	bus.Publish(pluginsdk.EventThreadUpdated, "", nil) // not subscribed
+	bus.Publish(pluginsdk.EventTaskFailed, "", nil) // not subscribed
 	for range 20 {
 		bus.Publish(pluginsdk.EventPipelineStream, "t", stream(pluginsdk.StreamTextDelta))
 	}
@@ -274,7 +275,7 @@ func TestASubscriberBeginsWhereAnotherEnded(t *testing.T) {
 	<-entered
 	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
 	end := old.Stop()
-	bus.Publish(pluginsdk.EventThreadUpdated, "t", nil)
+	bus.Publish(pluginsdk.EventTaskFailed, "t", nil)
 	bus.Publish(pluginsdk.EventPipelineComplete, "t", nil)
 
 	if got := heard(bus, []string{"pipeline:*"}, end, 4); seqs(got) != "1 2 4 " {

@@ -182,7 +182,9 @@ func TestGate(t *testing.T) {
 			Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnBeforeRunRequest {
 				return &pluginsdk.OnBeforeRunRequest{Call: call}
 			},
-		}, func(_ string, answer *pluginsdk.OnBeforeRunResponse) (bool, string) { return answer.Deny, answer.Reason })
+		}, func(_ string, answer *pluginsdk.OnBeforeRunResponse) (bool, string) {
+			return answer.Deny, answer.Reason
+		})
 		var denied *Denied
 		switch {
 		case row.denied != "":

@@ -3,6 +3,7 @@ package hostapi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -225,6 +226,13 @@ func (grants) Sources(plugin string) []string {
 	}
 	return []string{plugin}
 }
+
+// Charge is what is said of rows that are not stored.
+func (grants) Charge(plugin string, rows int, why string) {
+	charges = append(charges, fmt.Sprintf("%s %d %s", plugin, rows, why))
+}
+
+var charges []string // of the test that runs; none of them is parallel
 
 func (grants) Logs(_ context.Context, plugin string, _ int) ([]pluginsdk.LogLine, error) {
 	return []pluginsdk.LogLine{{Text: "of " + plugin}}, nil

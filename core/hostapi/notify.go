@@ -112,6 +112,15 @@ func (a *API) Notify(ctx context.Context, from NoticeFrom, notice Notice) (plugi
 	return made.Messages[0], nil
 }
 
+// Tell is Notify, and returns the words for who gave the notice.
+func (a *API) Tell(ctx context.Context, from NoticeFrom, notice Notice) (said string, err error) {
+	row, err := a.Notify(ctx, from, notice)
+	if err != nil {
+		return "", err
+	}
+	return "Told the people of the thread " + row.ThreadID + ".", nil
+}
+
 // noticed returns the thread that a notice is for.
 func (a *API) noticed(ctx context.Context, notice Notice) (pluginsdk.Thread, error) {
 	switch notice.Thread {

@@ -20,7 +20,8 @@ type scripted struct {
 	order  []string
 	failed []error
 	handle func(ctx context.Context, claim ledger.Claim) error
-	steers chan string // runs that were to be steered
+	left   []ledger.Effect // of attempts that fail
+	steers chan string     // runs that were to be steered
 	atWork map[string]bool
 	twice  bool // a thread was at work twice at a time
 }
@@ -30,7 +31,7 @@ func (s *scripted) Steer(_ context.Context, runID string) {
 	_ = s.store.ask("steer")
 }
 
-func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) error {
+func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) ([]ledger.Effect, error) {
 	s.mu.Lock()
 	s.order = append(s.order, claim.Message.Content)
 	s.twice = s.twice || s.atWork[claim.Thread.ID]
@@ -46,16 +47,16 @@ func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) error {
 	}()
 	if s.handle != nil {
 		if err := s.handle(ctx, claim); err != nil {
-			return err
+			return s.left, err
 		}
 	}
 	if pluginsdk.CodeOf(context.Cause(ctx)) == pluginsdk.CodeCancelled {
-		return s.store.set(claim.Run.ID, pluginsdk.RunCancelled, time.Time{}, 0)
+		return nil, s.store.set(claim.Run.ID, pluginsdk.RunCancelled, time.Time{}, 0)
 	}
-	return s.store.set(claim.Run.ID, pluginsdk.RunSucceeded, time.Time{}, 0)
+	return nil, s.store.set(claim.Run.ID, pluginsdk.RunSucceeded, time.Time{}, 0)
 }
 
-func (s *scripted) Fail(_ context.Context, claim ledger.Claim, cause error) error {
+func (s *scripted) Fail(_ context.Context, claim ledger.Claim, cause error, _ []ledger.Effect) error {
 	if err := s.store.ask("fail"); err != nil {
 		return err
 	}
@@ -189,20 +190,13 @@ func TestSlotsBoundWhatExecutes(t *testing.T) {
 	}
 }
 
-// effective is an error of an attempt whose hooks have done something.
-type effective struct{ error }
-
-func (e effective) Unwrap() error { return e.error }
-func (effective) Effects() []ledger.Effect {
-	return []ledger.Effect{{Plugin: "activity", Key: "complete:1"}}
-}
-
 // What hooks did to an attempt that failed is stored with its end.
 func TestTheEndOfAnAttemptHasItsEffects(t *testing.T) {
 	f := newFixture(t, Config{})
+	f.line.left = []ledger.Effect{{Plugin: "activity", Key: "complete:1"}}
 	f.line.handle = func(_ context.Context, claim ledger.Claim) error {
 		if claim.Run.Attempt == 1 {
-			return effective{pluginsdk.Errorf(pluginsdk.CodeUnavailable, "529")}
+			return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "529")
 		}
 		return nil
 	}

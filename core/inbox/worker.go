@@ -226,8 +226,8 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 	for _, one := range announced {
 		<-one
 	}
-	if err := in.handle(ctx, claim); err != nil {
-		in.settle(ctx, w, claim, err)
+	if left, err := in.handle(ctx, claim); err != nil {
+		in.settle(ctx, w, claim, err, left)
 	}
 }
 
@@ -265,26 +265,31 @@ func (in *Inbox) leave(claim ledger.Claim) {
 
 // handle is the boundary of a run: a panic ends the run and nothing else, and
 // a run that the daemon died on again and again is not tried for ever.
-func (in *Inbox) handle(ctx context.Context, claim ledger.Claim) error {
+func (in *Inbox) handle(ctx context.Context, claim ledger.Claim) (left []ledger.Effect, err error) {
 	limit := 2 * in.config.MaxAttempts
 	if claim.Run.Step == pluginsdk.StepInvoked {
 		limit *= 2 // its answer is there, and deserves more
 	}
 	if claim.Run.Attempt > limit {
-		return pluginsdk.Errorf(pluginsdk.CodeInternal, "it was begun %d times and never came to an end", limit)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInternal, "it was begun %d times and never came to an end", limit)
 	}
-	return guard.Call(in.config.Log.With("run", claim.Run.ID), "a run", func() error {
-		return in.pipeline.Handle(in.work, ctx, claim)
+	err = guard.Call(in.config.Log.With("run", claim.Run.ID), "a run", func() (err error) {
+		left, err = in.pipeline.Handle(in.work, ctx, claim)
+		return err
 	})
+	return left, err
 }
 
 // settle decides what becomes of a run whose attempt failed, and sees to it
-// until the database has it.
-func (in *Inbox) settle(ctx context.Context, w *worker, claim ledger.Claim, cause error) {
+// until the database has it. left is what hooks did to the run and no commit has
+// stored; a commit that will not be made with it is made without.
+func (in *Inbox) settle(ctx context.Context, w *worker, claim ledger.Claim, cause error, left []ledger.Effect) {
 	log := in.config.Log.With("thread", claim.Thread.ID, "run", claim.Run.ID, "attempt", claim.Run.Attempt)
 	clean := context.WithoutCancel(ctx)
 	runID := claim.Run.ID
-	fail := func() error { return in.pipeline.Fail(in.work, claim, cause) }
+	fail := func(why error, effects []ledger.Effect) func() error {
+		return func() error { return in.pipeline.Fail(in.work, claim, why, effects) }
+	}
 	switch {
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeStale:
 		log.Warn("run was taken over", "err", cause)
@@ -292,17 +297,12 @@ func (in *Inbox) settle(ctx context.Context, w *worker, claim ledger.Claim, caus
 		log.Info("run goes back to the queue", "err", cause)
 		in.conclude(log, w, func() error { return in.store.Release(clean, claim.Fence, runID) })
 	case pluginsdk.CodeOf(context.Cause(ctx)) == pluginsdk.CodeCancelled:
-		in.conclude(log, w, func() error { return in.pipeline.Fail(in.work, claim, context.Cause(ctx)) })
+		in.conclude(log, w, fail(context.Cause(ctx), left), fail(context.Cause(ctx), nil))
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeUnavailable && claim.Run.Attempt < in.config.MaxAttempts:
 		at := in.config.Now().Add(in.backoff(claim.Run.Attempt))
 		log.Warn("attempt failed; the run is tried again", "err", cause, "at", at)
-		end := ledger.AttemptEnd{RunID: runID, At: at, Reason: cause.Error()}
-		var effective interface{ Effects() []ledger.Effect }
-		if errors.As(cause, &effective) {
-			end.Effects = effective.Effects()
-		}
-		retry := func() error { return in.store.EndAttempt(clean, claim.Fence, end) }
-		if !in.conclude(log, w, retry, fail) {
+		end := ledger.AttemptEnd{RunID: runID, At: at, Reason: cause.Error(), Effects: left}
+		if !in.conclude(log, w, func() error { return in.store.EndAttempt(clean, claim.Fence, end) }, fail(cause, nil)) {
 			return
 		}
 		in.events.Publish(pluginsdk.EventPipelineRetry, claim.Thread.ID, pluginsdk.RetryPayload{
@@ -313,7 +313,7 @@ func (in *Inbox) settle(ctx context.Context, w *worker, claim ledger.Claim, caus
 		}
 	default:
 		log.Error("run failed", "err", cause)
-		in.conclude(log, w, fail)
+		in.conclude(log, w, fail(cause, left), fail(cause, nil))
 	}
 }
 

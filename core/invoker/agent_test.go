@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -49,6 +50,7 @@ func startAgent(t testing.TB, mode string, change func(*Config)) *testAgent {
 		Env: []string{
 			fakeEnv + "=" + mode, "INVOKER_TEST_SESSIONS=" + a.sessions, "INVOKER_TEST_DATA=" + data,
 			ownerMark + "=" + a.owner,
+			"HOME=" + t.TempDir(),      // without anybody's settings
 			"GORACE=atexit_sleep_ms=0", // the fake's end under -race would take a second
 		},
 		InterruptGrace: testLimit,
@@ -195,8 +197,8 @@ func (a *testAgent) ask(thread, session, prompt string) pluginsdk.InvokeResult {
 	return a.Invoke(context.Background(), request(thread, session, prompt), nil)
 }
 
-func request(thread, session, prompt string) pluginsdk.AgentRequest {
-	return pluginsdk.AgentRequest{ThreadID: thread, SessionID: session, Resume: session != "", Prompt: prompt}
+func request(thread, session, prompt string) ledger.AgentRequest {
+	return ledger.AgentRequest{ThreadID: thread, SessionID: session, Resume: session != "", Prompt: prompt}
 }
 
 func wantText(t testing.TB, result pluginsdk.InvokeResult, text string) {

@@ -1,8 +1,11 @@
 package invoker
 
 import (
+	"errors"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 const terminateSignal = syscall.SIGTERM
@@ -18,4 +21,15 @@ func processAttributes() *syscall.SysProcAttr {
 func killGroup(process *os.Process) {
 	_ = syscall.Kill(-process.Pid, syscall.SIGKILL)
 	_ = process.Kill()
+}
+
+// awaitEnd waits until a child has ended, and leaves it to be waited for: until
+// then no other process, and no group, gets its number. It reports whether that is so.
+func awaitEnd(pid int) bool {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil
+		}
+	}
 }

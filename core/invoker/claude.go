@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -16,6 +17,7 @@ import (
 type Claude struct {
 	config Config
 	pool   *pool
+	watch  *toolWatch
 
 	mu       sync.Mutex
 	running  bool
@@ -37,7 +39,7 @@ func New(config Config) (*Claude, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Claude{config: config, pool: &pool{max: config.MaxSessions}}, nil
+	return &Claude{config: config, pool: &pool{max: config.MaxSessions}, watch: newToolWatch(config)}, nil
 }
 
 // Start makes Invoke possible. It starts no process of the CLI yet.
@@ -74,7 +76,7 @@ func (c *Claude) Holds(threadID, sessionID string) bool {
 // ctx ends, the turn is interrupted and its process kept; what ctx was
 // cancelled with is the failure's message. A turn that ended with an answer all
 // the same is returned as the answer.
-func (c *Claude) Invoke(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+func (c *Claude) Invoke(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 	started := time.Now()
 	result := c.invoke(ctx, request, emit)
 	if result.SessionID == "" {
@@ -84,7 +86,7 @@ func (c *Claude) Invoke(ctx context.Context, request pluginsdk.AgentRequest, emi
 	return result
 }
 
-func (c *Claude) invoke(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+func (c *Claude) invoke(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 	if !c.enter() {
 		return pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{
 			Kind: pluginsdk.FailureOther, Message: "the agent is not running", Retryable: true,

@@ -31,6 +31,12 @@ type Config struct {
 	// AllowedTools are the permission rules of every session: a tool's name,
 	// a prefix ending in * (mcp__harness__*), or Bash(prefix:*).
 	AllowedTools []string
+	// DisallowedTools are rules of the same kind: what they name is not offered,
+	// or denied. They add to the CLI's own tools that do what Harness does, which
+	// no session is offered unless AllowedTools names them.
+	DisallowedTools []string
+	// NewTools is the path of a file for ReadNewTools. Default: none is written.
+	NewTools string
 	// MCPConfig is a JSON object with mcpServers: what every session connects
 	// to. Default: no servers. With Tools, the name harness is taken.
 	MCPConfig json.RawMessage
@@ -143,6 +149,9 @@ func (c Config) validate() error {
 	}
 	if err := checkRules(c.AllowedTools); err != nil {
 		return fmt.Errorf("agent configuration: AllowedTools: %w", err)
+	}
+	if err := checkRules(c.DisallowedTools); err != nil {
+		return fmt.Errorf("agent configuration: DisallowedTools: %w", err)
 	}
 	return c.checkMCPConfig()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -25,7 +26,7 @@ type DemoConfig struct {
 	Script *Script
 	// OnInvoke, when not nil, is called at the start of every turn, on the
 	// goroutine of Invoke. It may block.
-	OnInvoke func(pluginsdk.AgentRequest)
+	OnInvoke func(ledger.AgentRequest)
 	// Tools, when not nil, are called by rules that name a plugin's tool and no
 	// result of it.
 	Tools DemoTools
@@ -77,7 +78,7 @@ func (d *Demo) Holds(threadID, sessionID string) bool {
 // Invoke answers one turn. A session that it does not know can be resumed like
 // any other, unless the script says otherwise. When ctx ends during a scripted
 // delay the turn fails as interrupted.
-func (d *Demo) Invoke(ctx context.Context, request pluginsdk.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+func (d *Demo) Invoke(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 	started := time.Now()
 	turn := &demoTurn{request: request, tools: d.config.Tools, emit: emit, offsets: map[pluginsdk.StreamEventType]int{}}
 	d.enter(turn)
@@ -106,7 +107,7 @@ func (d *Demo) remember(threadID, sessionID string) {
 
 // demoTurn is one turn of the demo agent on its way through a rule.
 type demoTurn struct {
-	request pluginsdk.AgentRequest
+	request ledger.AgentRequest
 	tools   DemoTools
 	rule    Rule
 	emit    func(pluginsdk.StreamEvent)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -12,7 +13,7 @@ import (
 func heldDemo(t *testing.T, script *Script) (demo *Demo, release func() pluginsdk.InvokeResult) {
 	t.Helper()
 	begun, gate := make(chan struct{}), make(chan struct{})
-	demo = NewDemo(DemoConfig{Script: script, OnInvoke: func(pluginsdk.AgentRequest) {
+	demo = NewDemo(DemoConfig{Script: script, OnInvoke: func(ledger.AgentRequest) {
 		close(begun)
 		<-gate
 	}})

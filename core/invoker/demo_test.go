@@ -9,10 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-func demoReply(t *testing.T, demo *Demo, r pluginsdk.AgentRequest) (pluginsdk.InvokeResult, *recorder) {
+func demoReply(t *testing.T, demo *Demo, r ledger.AgentRequest) (pluginsdk.InvokeResult, *recorder) {
 	t.Helper()
 	rec := newRecorder()
 	result := demo.Invoke(t.Context(), r, rec.emit)
@@ -71,7 +72,7 @@ func TestTheDemoAgentsSessions(t *testing.T) {
 func TestTheDemoAgentFollowsItsScript(t *testing.T) {
 	seen := 0
 	demo := NewDemo(DemoConfig{
-		OnInvoke: func(pluginsdk.AgentRequest) { seen++ },
+		OnInvoke: func(ledger.AgentRequest) { seen++ },
 		Script: NewScript(
 			Rule{Match: "report", Times: 1, Think: "let me see", ToolName: "mcp__harness__time__now",
 				ToolInput: []byte(`{"tz":"UTC"}`), ToolResult: "noon", Text: "[COMMAND type=\"delegate\"]\nx\n[/COMMAND]"},
@@ -109,7 +110,7 @@ func TestTheDemoAgentFollowsItsScript(t *testing.T) {
 func TestTheDemoAgentCanBeInterrupted(t *testing.T) {
 	begun := make(chan struct{})
 	demo := NewDemo(DemoConfig{
-		OnInvoke: func(pluginsdk.AgentRequest) { close(begun) },
+		OnInvoke: func(ledger.AgentRequest) { close(begun) },
 		Script:   NewScript(Rule{Delay: 3_600_000, Text: "late"}),
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -44,7 +44,10 @@ func Detect(ctx context.Context, config Config) Detection {
 			Remedy: failure.Message,
 		}
 	}
-	environment := buildEnvironment(os.Environ(), config.Env)
+	environment, _, err := config.environment()
+	if err != nil {
+		return Detection{Found: true, Path: path, Reason: err.Error(), Remedy: "correct that file, or take it away"}
+	}
 	version, err := versionOf(ctx, path, environment)
 	if err != nil {
 		return Detection{
@@ -96,12 +99,10 @@ func credentials(environment []string) string {
 			return name
 		}
 	}
-	home := lookup(environment, "HOME")
-	directory := lookup(environment, "CLAUDE_CONFIG_DIR")
+	directory := configDir(environment)
 	state := filepath.Join(directory, ".claude.json")
-	if directory == "" {
-		directory = filepath.Join(home, ".claude")
-		state = filepath.Join(home, ".claude.json")
+	if lookup(environment, "CLAUDE_CONFIG_DIR") == "" {
+		state = directory + ".json"
 	}
 	stored := map[string][]string{
 		filepath.Join(directory, ".credentials.json"): {"claudeAiOauth"},

@@ -1,6 +1,7 @@
 package invoker
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"slices"
@@ -40,7 +41,7 @@ var inherited = []string{
 	"CLAUDE_CODE_SUBAGENT_MODEL",
 	"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
 	"CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS",
-	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS",
+	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "CLAUDE_CODE_DISABLE_CRON",
 	"CLAUDE_CODE_EAGER_FLUSH",
 	"API_TIMEOUT_MS", "MAX_THINKING_TOKENS",
 	"BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT",
@@ -66,6 +67,10 @@ var preset = map[string]string{
 	// when it ends. Nobody is there for what that turn says, and the command
 	// ends with the idle process: without the feature the agent waits for it.
 	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+	// A schedule that the CLI finds in the working directory is run by every warm
+	// process there, as a turn of its own (verified with 2.1.197: also when it is
+	// not offered the tools for it). Schedules are Harness' own; see replaced.
+	"CLAUDE_CODE_DISABLE_CRON": "1",
 }
 
 // buildEnvironment returns what the CLI inherits of environ, as os.Environ has
@@ -97,13 +102,18 @@ func buildEnvironment(environ, added []string) []string {
 	return built
 }
 
-// environment is the whole environment of a process of the CLI.
-func (c *Claude) environment() []string {
-	env := buildEnvironment(os.Environ(), c.config.Env)
-	if c.config.Tools != nil {
+// environment is the whole environment of a process of the CLI, and the settings
+// that it is given. Variables in the operator's settings win over the daemon's.
+func (c Config) environment() (env []string, settings json.RawMessage, err error) {
+	own, err := readOperator(configDir(buildEnvironment(os.Environ(), c.Env)))
+	if err != nil {
+		return nil, nil, err
+	}
+	env = buildEnvironment(append(os.Environ(), own.environ...), c.Env)
+	if c.Tools != nil {
 		env = pastProxy(env)
 	}
-	return env
+	return env, own.settings, nil
 }
 
 // pastProxy lets the CLI reach the plugins' tools where the network has a

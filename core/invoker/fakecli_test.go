@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -44,7 +45,17 @@ func runFakeCLI(mode string) {
 			f.status(message)
 		}
 	}
-	if f.mode != "plain" && f.mode != "hasty" { // deaf, lasting, staying: do not end with stdin
+	switch f.mode {
+	case "plain", "hasty":
+	case "babbling":
+		for range 3 {
+			f.announce()
+		}
+		f.endSession(3)
+	case "leaving":
+		_, _ = f.start("stubborn")
+		f.endSession(3)
+	default: // deaf, lasting, staying: do not end with stdin
 		linger()
 	}
 	f.endSession(0)
@@ -143,7 +154,8 @@ func (f *fakeCLI) turn(message map[string]any) {
 	}
 	lines := strings.Split(prompt, "\n")
 	verb, rest, _ := strings.Cut(lines[len(lines)-1], " ")
-	f.write(map[string]any{"type": "system", "subtype": "init", "session_id": f.session, "model": "fake-model"})
+	f.write(map[string]any{"type": "system", "subtype": "init", "session_id": f.session, "model": "fake-model",
+		"claude_code_version": os.Getenv("INVOKER_TEST_VERSION"), "tools": strings.Fields(os.Getenv("INVOKER_TEST_TOOLS"))})
 	if message["uuid"] != nil { // steered, and too late for the turn that ran
 		f.echo(message)
 	}
@@ -214,7 +226,9 @@ func (f *fakeCLI) act(verb, rest string) {
 		}
 		f.say("flooded")
 	case "ask":
-		f.ask(rest)
+		f.ask(rest, nil)
+	case "askagain": // although a rule may allow it
+		f.ask(rest, map[string]any{"decision_reason_type": "safetyCheck", "decision_reason": "It is a sensitive file."})
 	case "fork":
 		f.fork()
 	case "quietly": // a tool call, then nothing
@@ -326,15 +340,17 @@ func (f *fakeCLI) awaitInterrupt() {
 	}
 }
 
-// ask asks for a permission and says what the answer was.
-func (f *fakeCLI) ask(rest string) {
+// ask asks for a permission, with what it says of its reason, and says what the
+// answer was.
+func (f *fakeCLI) ask(rest string, reason map[string]any) {
 	tool, input, _ := strings.Cut(rest, " ")
-	subtype := "can_use_tool"
+	request := map[string]any{
+		"subtype": "can_use_tool", "tool_name": tool, "tool_use_id": "t1", "input": json.RawMessage(input)}
 	if tool == "odd" {
-		subtype = "something_new"
+		request["subtype"] = "something_new"
 	}
-	f.write(map[string]any{"type": "control_request", "request_id": "r1", "request": map[string]any{
-		"subtype": subtype, "tool_name": tool, "tool_use_id": "t1", "input": json.RawMessage(input)}})
+	maps.Copy(request, reason)
+	f.write(map[string]any{"type": "control_request", "request_id": "r1", "request": request})
 	answer, _ := json.Marshal(f.read())
 	f.say(string(answer))
 }
@@ -342,14 +358,29 @@ func (f *fakeCLI) ask(rest string) {
 // fork starts a process as the CLI's Bash tool does: in a session of its own.
 // The answer is its number.
 func (f *fakeCLI) fork() {
-	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), fakeEnv+"=lingerer")
-	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := child.Start(); err != nil {
+	pid, err := f.start("lingerer")
+	if err != nil {
 		f.say(err.Error())
 		return
 	}
-	f.say(strconv.Itoa(child.Process.Pid))
+	f.say(strconv.Itoa(pid))
+}
+
+// start starts a process in a session of its own, and returns its number when it
+// runs: what it writes first is waited for.
+func (f *fakeCLI) start(mode string) (pid int, err error) {
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), fakeEnv+"="+mode)
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	running, err := child.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	if err := child.Start(); err != nil {
+		return 0, err
+	}
+	_, err = running.Read(make([]byte, 1))
+	return child.Process.Pid, err
 }
 
 // strange writes what no release has written yet.

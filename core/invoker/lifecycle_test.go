@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -125,16 +126,16 @@ func TestACLIThatCannotBeStartedIsSaidInWords(t *testing.T) {
 func TestRequestsThatCannotWorkAreRefused(t *testing.T) {
 	a := startAgent(t, "plain", nil)
 	for name, test := range map[string]struct {
-		request pluginsdk.AgentRequest
+		request ledger.AgentRequest
 		kind    pluginsdk.FailureKind
 	}{
-		"a directory that is gone":      {pluginsdk.AgentRequest{Cwd: "/no/such/directory"}, pluginsdk.FailureOther},
-		"a relative directory":          {pluginsdk.AgentRequest{Cwd: "somewhere"}, pluginsdk.FailureOther},
-		"permissions skipped":           {pluginsdk.AgentRequest{PermissionMode: "bypassPermissions"}, pluginsdk.FailureOther},
-		"a rule that is a flag":         {pluginsdk.AgentRequest{AllowedTools: []string{"--help"}}, pluginsdk.FailureOther},
-		"a resume without a session":    {pluginsdk.AgentRequest{Resume: true}, pluginsdk.FailureUnknownSession},
-		"a session of another agent's":  {pluginsdk.AgentRequest{Resume: true, SessionID: "abc"}, pluginsdk.FailureUnknownSession},
-		"a new session that is no UUID": {pluginsdk.AgentRequest{SessionID: "abc"}, pluginsdk.FailureOther},
+		"a directory that is gone":      {ledger.AgentRequest{Cwd: "/no/such/directory"}, pluginsdk.FailureOther},
+		"a relative directory":          {ledger.AgentRequest{Cwd: "somewhere"}, pluginsdk.FailureOther},
+		"permissions skipped":           {ledger.AgentRequest{PermissionMode: "bypassPermissions"}, pluginsdk.FailureOther},
+		"a rule that is a flag":         {ledger.AgentRequest{AllowedTools: []string{"--help"}}, pluginsdk.FailureOther},
+		"a resume without a session":    {ledger.AgentRequest{Resume: true}, pluginsdk.FailureUnknownSession},
+		"a session of another agent's":  {ledger.AgentRequest{Resume: true, SessionID: "abc"}, pluginsdk.FailureUnknownSession},
+		"a new session that is no UUID": {ledger.AgentRequest{SessionID: "abc"}, pluginsdk.FailureOther},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_ = wantFailure(t, a.Invoke(t.Context(), test.request, nil), test.kind, false)
@@ -196,20 +197,20 @@ func TestTheMCPConfigurationIsNotOnTheCommandLine(t *testing.T) {
 func TestTheCommandLine(t *testing.T) {
 	o := options{
 		model: "sonnet", effort: "high", permissionMode: "default", allowed: "Read\nBash(git status:*)",
-		disallowed: "WebFetch", appendPrompt: "--sneaky", schema: `{"type":"object"}`, budgetUSD: 0.25,
+		disallowed: "WebFetch", schema: `{"type":"object"}`, budgetUSD: 0.25,
 	}
-	line := strings.Join(o.arguments("id", false, "/mcp.json"), "\n") + "\n"
+	line := strings.Join(o.arguments("id", false, privateFiles{privateMCP: "/mcp.json", privateSettings: "/s.json", privatePrompt: "/p.md"}), "\n") + "\n"
 	for _, want := range []string{
 		"-p\n", "--strict-mcp-config\n", "--permission-prompt-tool=stdio\n", "--session-id=id\n", "--model=sonnet\n",
 		"--effort=high\n", "--permission-mode=default\n", "--allowedTools=Read\n", "--allowedTools=Bash(git status:*)\n",
-		"--disallowedTools=WebFetch\n", "--append-system-prompt=--sneaky\n", "--json-schema={\"type\":\"object\"}\n",
+		"--disallowedTools=WebFetch\n", "--append-system-prompt-file=/p.md\n", "--settings=/s.json\n", "--setting-sources=\n", "--json-schema={\"type\":\"object\"}\n",
 		"--max-budget-usd=0.25\n", "--mcp-config=/mcp.json\n",
 	} {
 		if !strings.Contains(line, want) {
 			t.Errorf("no %q in\n%s", want, line)
 		}
 	}
-	if resumed := strings.Join(o.arguments("id", true, ""), " "); !strings.Contains(resumed, "--resume=id") || strings.Contains(resumed, "--session-id") {
+	if resumed := strings.Join(o.arguments("id", true, nil), " "); !strings.Contains(resumed, "--resume=id") || strings.Contains(resumed, "--session-id") {
 		t.Errorf("resumed: %s", resumed)
 	}
 }

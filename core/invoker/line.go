@@ -23,8 +23,9 @@ type head struct {
 }
 
 type initLine struct {
-	Model   string `json:"model"`
-	Version string `json:"claude_code_version"`
+	Model   string   `json:"model"`
+	Version string   `json:"claude_code_version"`
+	Tools   []string `json:"tools"`
 	Servers []struct {
 		Name   string `json:"name"`
 		Status string `json:"status"`
@@ -120,6 +121,10 @@ type controlRequest struct {
 		ToolName  string          `json:"tool_name"`
 		ToolUseID string          `json:"tool_use_id"`
 		Input     json.RawMessage `json:"input"`
+		// DecisionReasonType says why the CLI asks, as a word, and DecisionReason in
+		// a sentence; both may be empty.
+		DecisionReasonType string `json:"decision_reason_type"`
+		DecisionReason     string `json:"decision_reason"`
 	} `json:"request"`
 }
 

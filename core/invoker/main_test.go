@@ -3,10 +3,12 @@ package invoker
 import (
 	"context"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 
-	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/core/ledger"
 )
 
 // The fake CLI is this test binary, run again with fakeEnv set.
@@ -16,7 +18,11 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(fakeEnv) {
 	case "":
 		os.Exit(m.Run())
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+		fallthrough
 	case "lingerer":
+		_, _ = os.Stdout.WriteString("\n")
 		linger()
 	case "daemon":
 		runDaemon()
@@ -42,7 +48,7 @@ func runDaemon() {
 	if err := claude.Start(context.Background()); err != nil {
 		os.Exit(3)
 	}
-	result := claude.Invoke(context.Background(), pluginsdk.AgentRequest{ThreadID: "thread", Prompt: "say x"}, nil)
+	result := claude.Invoke(context.Background(), ledger.AgentRequest{ThreadID: "thread", Prompt: "say x"}, nil)
 	if result.Text != "x" {
 		os.Exit(4)
 	}

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -38,7 +40,7 @@ type want struct {
 
 // settle fills in what a request leaves open. The failure says what is wrong
 // with the request.
-func (c Config) settle(request pluginsdk.AgentRequest) (want, *pluginsdk.Failure) {
+func (c Config) settle(request ledger.AgentRequest) (want, *pluginsdk.Failure) {
 	if failure := checkSession(request); failure != nil {
 		return want{}, failure
 	}
@@ -50,7 +52,7 @@ func (c Config) settle(request pluginsdk.AgentRequest) (want, *pluginsdk.Failure
 }
 
 // checkSession refuses the session ids that the CLI would refuse.
-func checkSession(request pluginsdk.AgentRequest) *pluginsdk.Failure {
+func checkSession(request ledger.AgentRequest) *pluginsdk.Failure {
 	if request.SessionID == "" && !request.Resume {
 		return nil
 	}
@@ -64,7 +66,7 @@ func checkSession(request pluginsdk.AgentRequest) *pluginsdk.Failure {
 	return failure
 }
 
-func (c Config) fill(request pluginsdk.AgentRequest) (want, error) {
+func (c Config) fill(request ledger.AgentRequest) (want, error) {
 	mode := cmp.Or(request.PermissionMode, c.PermissionMode, "default")
 	if err := checkPermissionMode(mode); err != nil {
 		return want{}, err
@@ -79,6 +81,7 @@ func (c Config) fill(request pluginsdk.AgentRequest) (want, error) {
 	if err := checkRules(request.DisallowedTools); err != nil {
 		return want{}, fmt.Errorf("disallowed tools: %w", err)
 	}
+	disallowed := slices.Concat(replacedBut(allowed), c.DisallowedTools, request.DisallowedTools)
 	w := want{
 		options: options{
 			model:          cmp.Or(request.Model, c.Model),
@@ -86,7 +89,7 @@ func (c Config) fill(request pluginsdk.AgentRequest) (want, error) {
 			permissionMode: mode,
 			cwd:            cmp.Or(request.Cwd, c.Workspace),
 			allowed:        strings.Join(allowed, "\n"),
-			disallowed:     strings.Join(request.DisallowedTools, "\n"),
+			disallowed:     strings.Join(disallowed, "\n"),
 			appendPrompt:   request.AppendSystemPrompt,
 			schema:         string(request.JSONSchema),
 			budgetUSD:      request.MaxBudgetUSD,
@@ -120,9 +123,8 @@ func lines(text string) []string {
 }
 
 // arguments is the command line of a warm session. Every value is joined to
-// its flag, so that none can be read as a flag of its own. mcpConfig is the path
-// of a file, or empty.
-func (o options) arguments(session string, resume bool, mcpConfig string) []string {
+// its flag, so that none can be read as a flag of its own.
+func (o options) arguments(session string, resume bool, files privateFiles) []string {
 	args := []string{
 		"-p",
 		"--input-format=stream-json",
@@ -132,6 +134,7 @@ func (o options) arguments(session string, resume bool, mcpConfig string) []stri
 		"--replay-user-messages", // says when a steered message is taken up
 		"--permission-prompt-tool=stdio",
 		"--strict-mcp-config",
+		"--setting-sources=", // none: see operator.go
 		"--permission-mode=" + o.permissionMode,
 	}
 	optional := func(flag, value string) {
@@ -146,9 +149,10 @@ func (o options) arguments(session string, resume bool, mcpConfig string) []stri
 	}
 	optional("--model", o.model)
 	optional("--effort", o.effort)
-	optional("--append-system-prompt", o.appendPrompt)
 	optional("--json-schema", o.schema)
-	optional("--mcp-config", mcpConfig)
+	for kind, flag := range privateFlags {
+		optional(flag, files[kind])
+	}
 	if o.budgetUSD > 0 {
 		optional("--max-budget-usd", strconv.FormatFloat(o.budgetUSD, 'f', -1, 64))
 	}

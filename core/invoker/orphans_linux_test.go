@@ -159,3 +159,22 @@ func TestRealToolsAreEndedWithTheirCLI(t *testing.T) {
 	_ = wantFailure(t, <-results, pluginsdk.FailureCrashed, true)
 	a.noProcesses()
 }
+
+// As long as the group may be killed by its number, the number is held by its
+// leader, dead or alive: given out again, it would name somebody else's processes.
+func TestTheNumberOfAGroupIsHeldAsLongAsItMayBeKilled(t *testing.T) {
+	a := startAgent(t, "plain", nil)
+	wantText(t, a.ask("thread", "", "say x"), "x")
+	p := a.pool.sessions()[0].process
+	pid := p.cmd.Process.Pid
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for range 5000 { // much longer than it takes to wait for a process
+		if _, ok := readStat(pid); !ok {
+			t.Fatal("the number is free and the group would still be killed")
+		}
+	}
+}

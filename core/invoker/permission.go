@@ -84,3 +84,15 @@ func denial(tool string) string {
 	}
 	return fmt.Sprintf("%s is not permitted here. Go on without it if you can; otherwise say in your reply what you need it for and ask the person to allow it.", tool)
 }
+
+// saysSafetyCheck is the CLI's reason to ask although a rule allows the tool: what
+// would be written decides about what else may be done (settings of the CLI, git's
+// configuration, a shell's startup files). A person is to look at each such use, and
+// none is there.
+const saysSafetyCheck = "safetyCheck"
+
+// denialOfSafetyCheck is what the agent is told then. reason is the CLI's.
+func denialOfSafetyCheck(reason string) string {
+	return strings.TrimSpace("Files that decide about permissions are not changed from here. "+reason) +
+		" Go on without it if you can; otherwise say in your reply what should be changed, and a person does it."
+}

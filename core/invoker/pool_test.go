@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -185,7 +186,7 @@ func TestTurnsOfOneSessionFollowEachOther(t *testing.T) {
 	var turns sync.WaitGroup
 	for i := range 12 {
 		turns.Go(func() {
-			r := pluginsdk.AgentRequest{ThreadID: "thread", SessionID: id, Prompt: "say x"}
+			r := ledger.AgentRequest{ThreadID: "thread", SessionID: id, Prompt: "say x"}
 			if i%3 == 0 {
 				r.Model = "another"
 			}

@@ -56,16 +56,17 @@ type process struct {
 	stderr tail
 	writes chan []byte
 
-	// exited is closed when the process has ended, everything it wrote has
-	// been read, and what it left running is gone. readErr and state may be
-	// read then.
+	// ended is closed when the process has ended, and exited soon after: when
+	// everything it wrote has been read, which somebody has to take, and what it
+	// left running is gone. readErr and state may be read then.
+	ended   chan struct{}
 	exited  chan struct{}
 	readErr error
 	state   *os.ProcessState
 
 	mu        sync.Mutex
 	closing   bool     // stdin is, or is about to be, closed
-	reaped    bool     // its number may mean another process by now
+	over      bool     // it has ended: its number may mean another process any time
 	relatives []procID // descendants seen before the end
 }
 
@@ -75,6 +76,7 @@ func startProcess(c command, fork *forker) (*process, error) {
 		mark:   uuid.NewString(),
 		log:    c.log,
 		writes: make(chan []byte, 64),
+		ended:  make(chan struct{}),
 		exited: make(chan struct{}),
 	}
 	p.cmd = exec.Command(c.path, c.args...)
@@ -172,12 +174,14 @@ func (p *process) watch(line func([]byte), limit int) {
 	})
 	readers.Go(func() { _, _ = io.Copy(&p.stderr, p.output[1]) })
 
+	if awaitEnd(p.cmd.Process.Pid) {
+		p.giveUpNumber() // before Wait gives it back to the system
+	}
 	if err := p.cmd.Wait(); p.cmd.ProcessState == nil {
 		p.log.Error("wait for the agent's process", "error", err)
 	}
-	p.mu.Lock()
-	p.reaped = true
-	p.mu.Unlock()
+	p.giveUpNumber()
+	close(p.ended)
 	p.state = p.cmd.ProcessState
 	p.closeInput()
 	// A write that is blocked fails now that the reader is gone; unblock it
@@ -190,6 +194,13 @@ func (p *process) watch(line func([]byte), limit int) {
 	readers.Wait()
 	p.closePipes()
 	close(p.exited)
+}
+
+// giveUpNumber ends the use of the process's number, and so of its group's.
+func (p *process) giveUpNumber() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
 }
 
 // end ends the process: stdin is closed, then SIGTERM, then SIGKILL, each after
@@ -232,7 +243,7 @@ func (p *process) kill() {
 	p.noteRelatives()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.reaped {
+	if !p.over {
 		killGroup(p.cmd.Process)
 	}
 }
@@ -262,7 +273,7 @@ func (p *process) waitExit(limit time.Duration) bool {
 func (p *process) noteRelatives() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.reaped {
+	if !p.over {
 		p.relatives = append(p.relatives, descendants(p.cmd.Process.Pid)...)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -70,7 +71,7 @@ func TestRealTurns(t *testing.T) {
 	a := startReal(t, nil)
 	r := newRecorder()
 	id := uuid.NewString()
-	first := a.Invoke(t.Context(), pluginsdk.AgentRequest{
+	first := a.Invoke(t.Context(), ledger.AgentRequest{
 		ThreadID: "thread", SessionID: id, Prompt: "thread: x\n\n---\n\nthink: say:Hello from far away.",
 	}, r.emit)
 	wantText(t, first, "Hello from far away.")
@@ -235,7 +236,7 @@ func TestRealResumeOfAnUnknownSession(t *testing.T) {
 
 func TestRealSessionThatExistsIsResumedInstead(t *testing.T) {
 	a := startReal(t, nil)
-	begin := pluginsdk.AgentRequest{ThreadID: "thread", SessionID: uuid.NewString(), Prompt: "say:one"}
+	begin := ledger.AgentRequest{ThreadID: "thread", SessionID: uuid.NewString(), Prompt: "say:one"}
 	wantText(t, a.Invoke(t.Context(), begin, nil), "one")
 	a.reapOnce(time.Now().Add(time.Hour))
 	begin.Prompt = "say:two"

@@ -16,6 +16,7 @@ type session struct {
 	log     *slog.Logger
 	process *process
 	tools   ToolSession
+	watch   *toolWatch
 
 	// Of the turns, and so touched by one goroutine at a time.
 	threadID string // of the last turn
@@ -133,11 +134,14 @@ func (s *session) answer(request controlRequest) (denied string, isDenied bool) 
 		s.process.send(refuseLine(request.RequestID, ask.Subtype))
 		return "", false
 	}
-	if allowedBy(s.rules(), ask.ToolName, ask.Input) {
+	words := denial(ask.ToolName)
+	switch {
+	case ask.DecisionReasonType == saysSafetyCheck:
+		words = denialOfSafetyCheck(ask.DecisionReason)
+	case allowedBy(s.rules(), ask.ToolName, ask.Input):
 		s.process.send(allowLine(request.RequestID, ask.Input))
 		return "", false
 	}
-	words := denial(ask.ToolName)
 	s.process.send(denyLine(request.RequestID, words))
 	return words, true
 }

@@ -30,38 +30,64 @@ func (c *Claude) startSession(w want, resume bool) (*session, *inbox, *pluginsdk
 	if id == "" {
 		id = uuid.NewString()
 	}
-	tools, mcpConfig, err := c.openTools()
+	environment, settings, err := c.config.environment()
 	if err != nil {
+		failure := otherFailure(err)
+		failure.Retryable = true // perhaps somebody is just writing them
+		return nil, nil, failure
+	}
+	tools, servers, err := c.openTools()
+	if err != nil {
+		return nil, nil, otherFailure(err)
+	}
+	files, err := c.writePrivate(map[privateFile][]byte{
+		privateMCP: servers, privateSettings: settings, privatePrompt: c.prompt(w),
+	})
+	if err != nil {
+		tools.Close()
 		return nil, nil, otherFailure(err)
 	}
 	s := &session{
 		options: w.options,
 		id:      id,
 		tools:   tools,
+		watch:   c.watch,
 		log:     c.config.Log.With("thread", w.threadID, "session", id),
 	}
 	in := s.open()
 	s.process, err = startProcess(command{
 		path: path,
-		args: w.arguments(id, resume, mcpConfig),
-		env:  c.environment(),
+		args: w.arguments(id, resume, files),
+		env:  environment,
 		dir:  w.cwd,
 		line: s.deliver,
 		max:  c.config.maxLine,
 		log:  s.log,
 	}, c.forker)
 	if err != nil {
-		c.closeTools(tools, mcpConfig)
+		tools.Close()
+		c.removePrivate(files)
 		return nil, nil, c.cannotStart(err)
 	}
 	c.startedOnce.Store(true)
 	s.log.Debug("agent process started", "pid", s.process.cmd.Process.Pid, "resume", resume)
 	c.endings.Go(func() {
 		<-s.process.exited
-		c.closeTools(tools, mcpConfig)
+		tools.Close()
+		c.removePrivate(files)
 		c.pool.drop(s)
 	})
 	return s, in, nil
+}
+
+// prompt is what a process's system prompt has after the CLI's own: the manual of
+// the working directory, and then, as it is nearer, what the request adds.
+func (c *Claude) prompt(w want) []byte {
+	manual, err := readManual(w.cwd)
+	if err != nil {
+		c.config.Log.Warn("the agent does not get all that the working directory has to tell it", "err", err)
+	}
+	return []byte(manual + w.appendPrompt)
 }
 
 // cannotStart is the failure of a turn whose process could not be started. A CLI

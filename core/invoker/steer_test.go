@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // talk is a request of the purpose that people can steer.
-func talk(thread, session, prompt string) pluginsdk.AgentRequest {
+func talk(thread, session, prompt string) ledger.AgentRequest {
 	r := request(thread, session, prompt)
 	r.Purpose = conversation
 	return r

@@ -2,10 +2,7 @@ package invoker
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 )
 
 const (
@@ -47,32 +44,18 @@ func (noTools) End()                                  {}
 func (noTools) Close()                                {}
 
 // openTools returns the tools of a process that is about to be started, and the
-// path of a file with all its MCP servers; empty when there are none. Done with
-// the process, closeTools ends both.
-func (c *Claude) openTools() (session ToolSession, path string, err error) {
-	session = noTools{}
+// configuration of all its MCP servers; empty when there are none.
+func (c *Claude) openTools() (ToolSession, json.RawMessage, error) {
+	var session ToolSession = noTools{}
 	if c.config.Tools != nil {
 		session = c.config.Tools.Open()
 	}
 	config, err := withServer(c.config.MCPConfig, session.Config())
-	if err == nil && len(config) > 0 {
-		path, err = writePrivate(c.config.Private, config)
-	}
 	if err != nil {
 		session.Close()
-		return nil, "", fmt.Errorf("write the MCP configuration: %w", err)
+		return nil, nil, fmt.Errorf("the MCP configuration: %w", err)
 	}
-	return session, path, nil
-}
-
-func (c *Claude) closeTools(session ToolSession, path string) {
-	session.Close()
-	if path == "" {
-		return
-	}
-	if err := os.Remove(path); err != nil {
-		c.config.Log.Warn("the MCP configuration of a process that has ended cannot be removed", "err", err)
-	}
+	return session, config, nil
 }
 
 // withServer returns an MCP configuration with an entry more for the plugins'
@@ -98,40 +81,4 @@ func withServer(config, entry json.RawMessage) (json.RawMessage, error) {
 	}
 	whole["mcpServers"] = merged
 	return json.Marshal(whole)
-}
-
-// privateFiles are the names of what writePrivate writes.
-const privateFiles = "harness-mcp-*.json"
-
-// writePrivate puts content into a new file that only this user can read: on a
-// command line its secrets would be in everybody's process list.
-func writePrivate(dir string, content []byte) (path string, err error) {
-	file, err := os.CreateTemp(dir, privateFiles)
-	if err != nil {
-		return "", err
-	}
-	_, err = file.Write(content)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(file.Name()))
-	}
-	return file.Name(), nil
-}
-
-// clearPrivate makes the directory of private files, and removes those that a
-// predecessor that was killed left there.
-func clearPrivate(dir string) error {
-	if dir == "" {
-		return nil
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make the directory of private files: %w", err)
-	}
-	left, err := filepath.Glob(filepath.Join(dir, privateFiles))
-	for _, path := range left {
-		err = errors.Join(err, os.Remove(path))
-	}
-	if err != nil {
-		return fmt.Errorf("remove private files left behind: %w", err)
-	}
-	return nil
 }

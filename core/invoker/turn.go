@@ -70,21 +70,36 @@ func (t *turn) run(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, verd
 	}
 	t.awaitTools(ctx, in)
 	if !t.session.process.send(promptLine(t.prompt)) {
-		return t.deaf(), discard
+		return t.deaf(ctx, in), discard
 	}
 	return t.loop(ctx, in)
 }
 
-// deaf is the result of a turn whose process takes no input: it is ending, or
-// has not read what it was sent before.
-func (t *turn) deaf() pluginsdk.InvokeResult {
-	if t.session.process.waitExit(t.config.CloseGrace) {
-		return t.crashed()
+// deaf is the result of a turn whose process takes no input: it has ended or is
+// about to, or has not read what it was sent before. Its lines are taken all the
+// while: with one that nobody takes, its end would not be seen.
+func (t *turn) deaf(ctx context.Context, in *inbox) pluginsdk.InvokeResult {
+	process := t.session.process
+	limit := time.NewTimer(t.config.CloseGrace)
+	defer limit.Stop()
+	ended, patience := process.ended, limit.C
+	for {
+		select {
+		case line := <-in.lines:
+			t.session.between(line)
+		case <-ended:
+			ended, patience = nil, nil // what is left to do has limits of its own
+		case <-process.exited:
+			return t.crashed()
+		case <-ctx.Done():
+			return t.failed(stopped(ctx))
+		case <-patience:
+			return t.failed(&pluginsdk.Failure{
+				Kind: pluginsdk.FailureSilent, Retryable: true,
+				Message: "the agent's process reads nothing any more; it was ended",
+			})
+		}
 	}
-	return t.failed(&pluginsdk.Failure{
-		Kind: pluginsdk.FailureSilent, Retryable: true,
-		Message: "the agent's process reads nothing any more; it was ended",
-	})
 }
 
 func (t *turn) loop(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, verdict) {

@@ -68,6 +68,9 @@ func (t *turn) system(subtype string, line []byte) {
 		}
 		t.model = start.Model
 		t.began()
+		if t.session.turns == 0 {
+			t.session.watch.look(start.Version, start.Tools)
+		}
 		for _, server := range start.Servers {
 			if server.Status != "connected" {
 				t.session.log.Warn("an MCP server is not connected", "server", server.Name, "status", server.Status)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -206,7 +207,7 @@ func TestWhatTheCLIAsksInATurnOfItsOwnIsAnswered(t *testing.T) {
 func TestASessionThatExistsIsResumedInstead(t *testing.T) {
 	a := startAgent(t, "plain", func(c *Config) { c.MaxSessions = 1 })
 	id := uuid.NewString()
-	begin := pluginsdk.AgentRequest{ThreadID: "thread", SessionID: id, Prompt: "say one"}
+	begin := ledger.AgentRequest{ThreadID: "thread", SessionID: id, Prompt: "say one"}
 	wantText(t, a.Invoke(t.Context(), begin, nil), "one")
 	a.reapOnce(time.Now().Add(time.Hour))
 	begin.Prompt = "say two"

@@ -32,6 +32,14 @@ type attempt struct {
 // plugin does not serve: then nothing was attempted. An error means the same
 // of the database.
 func (o *Outbox) carry(to address, id string) (served bool, err error) {
+	o.mu.Lock()
+	o.underWay[id] = true
+	o.mu.Unlock()
+	defer func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.underWay, id)
+	}()
 	a := o.try(to.plugin, id)
 	if !a.work.Found {
 		return a.reached, a.unknown

@@ -148,6 +148,102 @@ func TestUnknownCommits(t *testing.T) {
 	})
 }
 
+// While the right to the database is lost, another daemon may carry what waits:
+// a person would read it twice. Nothing is begun then, by whatever means, and
+// everything is carried once the right is back.
+func TestNothingIsBegunWhileTheLockIsLost(t *testing.T) {
+	bubble(t, Config{RetryBase: time.Second, Jitter: 0.001}, func(t *testing.T, f *fixture) {
+		ended := make(chan error)
+		f.people.deliver = func(_ context.Context, request pluginsdk.DeliveryRequest) error {
+			switch {
+			case request.Delivery.ID == "1":
+				return <-ended
+			case request.Delivery.ID == "2" && request.Delivery.Attempt == 1:
+				return errAway
+			}
+			return nil
+		}
+		f.people.set("mail", true)
+		f.start()
+		f.send(1, "chat", "room")  // is under way
+		f.send(2, "chat", "other") // waits for its next attempt
+		f.send(3, "mail", "room")  // waits for its plugin
+		f.Pause()
+		f.send(4, "chat", "room")       // waits behind the first
+		f.send(5, "chat", "third")      // is announced now
+		f.store.add(6, "chat", "sixth") // is for the sweep to find
+		f.people.set("mail", false)
+		f.PluginChanged("mail")
+		pass(time.Minute)
+		ended <- nil
+		pass(time.Minute)
+		f.wantCalls("1/1 2/1")
+		f.want("1", pluginsdk.DeliveryDelivered, 1) // what was under way is stored
+
+		if err := f.Resume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for id, attempts := range map[string]int{"1": 1, "2": 2, "3": 1, "4": 1, "5": 1, "6": 1} {
+			f.want(id, pluginsdk.DeliveryDelivered, attempts)
+		}
+	})
+}
+
+// What another daemon, which had the database meanwhile, left in mid-air is
+// carried again; what this one still carries is not.
+func TestResumeCarriesWhatAnotherLeft(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		ended := make(chan error)
+		f.people.deliver = func(_ context.Context, request pluginsdk.DeliveryRequest) error {
+			if request.Delivery.ID == "1" && request.Delivery.Attempt == 1 {
+				return <-ended
+			}
+			return nil
+		}
+		f.start()
+		f.send(1, "chat", "room")
+		f.Pause()
+		f.store.add(2, "chat", "other")
+		f.store.edit("2", func(d *pluginsdk.Delivery) { d.State, d.Attempt = pluginsdk.DeliverySending, 1 })
+		f.store.trouble(func(string, string) (bool, error) { return false, errAway })
+		if err := f.Resume(t.Context()); !errors.Is(err, errAway) {
+			t.Errorf("resumed with %v", err)
+		}
+		f.Wake("chat", "other")
+		synctest.Wait()
+		f.wantCalls("1/1") // it is not back yet
+		f.store.trouble(nil)
+		if err := f.Resume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		f.wantCalls("1/1 2/2")
+		f.want("1", pluginsdk.DeliverySending, 1)
+		ended <- errAway
+		pass(time.Minute)
+		f.wantCalls("1/1 2/2 1/2")
+	})
+}
+
+// A stop is a stop, also of an outbox that waits for its right.
+func TestStopWhilePaused(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, f *fixture) {
+		f.Pause() // before the start: nothing is begun anyway
+		f.start()
+		f.send(1, "chat", "room")
+		f.want("1", pluginsdk.DeliveryDelivered, 1)
+		f.Pause()
+		f.send(2, "chat", "room")
+		f.stop()
+		if err := f.Resume(t.Context()); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		f.want("2", pluginsdk.DeliveryPending, 0)
+	})
+}
+
 // A database that cannot be read is asked again until it answers.
 func TestDatabaseAwayAtTheLook(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, f *fixture) {

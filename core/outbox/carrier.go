@@ -28,7 +28,7 @@ func (o *Outbox) carrier(plugin string) *carrier {
 func (o *Outbox) PluginChanged(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if c, ok := o.carriers[name]; ok && o.stage == started {
+	if c, ok := o.carriers[name]; ok && (o.stage == started || o.stage == paused) {
 		o.unpark(c)
 	}
 }
@@ -44,10 +44,14 @@ func (o *Outbox) unpark(c *carrier) {
 }
 
 // park makes the lane one to be woken when its plugin is back, if that is
-// away. Else it returns what missed is to be told.
+// away, or by Resume during a Pause. Else it returns what missed is to be told.
 func (o *Outbox) park(l *lane) (seen int, away bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.stage == paused {
+		o.early[l.to] = true
+		return 0, true
+	}
 	if l.carrier.away {
 		l.carrier.parked[l.to] = true
 	}

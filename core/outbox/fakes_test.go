@@ -97,9 +97,12 @@ func (m *memory) only(id string, state pluginsdk.DeliveryState, change func(*plu
 	}
 }
 
-func (m *memory) RecoverDeliveries(context.Context) (n int, err error) {
+func (m *memory) RecoverDeliveries(_ context.Context, underWay ...string) (n int, err error) {
 	err = m.write("recover", "", func() {
 		for _, d := range m.rows {
+			if slices.Contains(underWay, d.ID) {
+				continue
+			}
 			m.only(d.ID, pluginsdk.DeliverySending, func(d *pluginsdk.Delivery) { d.State = pluginsdk.DeliveryPending; n++ })
 		}
 	})

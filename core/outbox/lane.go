@@ -30,14 +30,18 @@ func (o *Outbox) Wake(plugin, target string) {
 	switch o.stage {
 	case created:
 		o.early[to] = true
-	case started:
+	case started, paused:
 		o.look(to)
 	case stopped: // the next start finds it
 	}
 }
 
-// look wakes a lane, or makes it. The lock is held.
+// look wakes a lane, or makes it; during a Pause, Resume does. The lock is held.
 func (o *Outbox) look(to address) {
+	if o.stage == paused {
+		o.early[to] = true
+		return
+	}
 	c := o.carrier(to.plugin)
 	if c.away {
 		c.parked[to] = true

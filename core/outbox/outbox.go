@@ -9,11 +9,14 @@
 // deliveries one at a time, in the order of their messages; one target never
 // waits for another, as long as the plugin has a call to spare. While a plugin
 // does not serve, what is meant for it is kept, and no attempt is counted.
+// Between Pause and Resume nothing is begun.
 package outbox
 
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +27,7 @@ import (
 
 // Store is what the outbox needs of the database.
 type Store interface {
-	RecoverDeliveries(ctx context.Context) (n int, err error)
+	RecoverDeliveries(ctx context.Context, underWay ...string) (n int, err error)
 	Lanes(ctx context.Context) ([]ledger.Lane, error)
 	NextDelivery(ctx context.Context, plugin, target string) (ledger.Due, error)
 	BeginDelivery(ctx context.Context, id string) (ledger.Outgoing, error)
@@ -95,9 +98,10 @@ type Outbox struct {
 
 	mu       sync.Mutex
 	stage    stage
-	early    map[address]bool    // woken before Start had looked
+	early    map[address]bool    // woken while nothing may be begun
 	lanes    map[address]*lane   // those that have something to do
 	carriers map[string]*carrier // by plugin, one for each name that deliveries were for
+	underWay map[string]bool     // deliveries that are attempted at the moment
 }
 
 // stage is where an Outbox is in its life.
@@ -106,6 +110,7 @@ type stage int
 const (
 	created stage = iota
 	started
+	paused
 	stopped
 )
 
@@ -114,6 +119,7 @@ func New(config Config, store Store, plugins Plugins, asked *hooks.Runner, event
 	o := &Outbox{
 		config: config.withDefaults(), store: store, plugins: plugins, hooks: asked, events: events,
 		early: make(map[address]bool), lanes: make(map[address]*lane), carriers: make(map[string]*carrier),
+		underWay: make(map[string]bool),
 	}
 	o.intake, o.stopIntake = context.WithCancel(context.Background())
 	o.work, o.stopWork = context.WithCancel(context.Background())
@@ -122,7 +128,33 @@ func New(config Config, store Store, plugins Plugins, asked *hooks.Runner, event
 
 // Start finds what a predecessor left open and begins to carry.
 func (o *Outbox) Start(ctx context.Context) error {
-	interrupted, err := o.store.RecoverDeliveries(ctx)
+	if err := o.dispatch(ctx); err != nil {
+		return err
+	}
+	o.group.Go(o.sweepAlways)
+	return nil
+}
+
+// Pause begins nothing new until Resume: the right to this database was lost,
+// and who has it may carry what waits. Attempts under way go on, and how they
+// end is stored.
+func (o *Outbox) Pause() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.stage == started {
+		o.stage = paused
+	}
+}
+
+// Resume ends a Pause. What somebody else has left open meanwhile is found.
+// After an error the Pause goes on.
+func (o *Outbox) Resume(ctx context.Context) error { return o.dispatch(ctx) }
+
+func (o *Outbox) dispatch(ctx context.Context) error {
+	o.mu.Lock()
+	own := slices.Collect(maps.Keys(o.underWay))
+	o.mu.Unlock()
+	interrupted, err := o.store.RecoverDeliveries(ctx, own...)
 	if err != nil {
 		return err
 	}
@@ -132,6 +164,9 @@ func (o *Outbox) Start(ctx context.Context) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.stage == stopped {
+		return nil
+	}
 	o.stage = started
 	for _, lane := range lanes {
 		o.look(address{lane.Plugin, lane.Target})
@@ -139,8 +174,7 @@ func (o *Outbox) Start(ctx context.Context) error {
 	for to := range o.early {
 		o.look(to)
 	}
-	o.early = nil
-	o.group.Go(o.sweepAlways)
+	clear(o.early)
 	if len(lanes) > 0 {
 		o.config.Log.Info("open deliveries found", "targets", len(lanes), "interrupted", interrupted)
 	}

@@ -62,10 +62,10 @@ type Plugins interface {
 
 // Effects decides what of a hook's effects may be stored.
 type Effects interface {
-	// Admit returns what the plugin may store of its effects, and how many bytes they
+	// AdmitEffects returns what the plugin may store of its effects, and how many bytes they
 	// are: it has the capability, the rows are allowed, and they fit into its quotas
 	// and into room, in bytes. What is left out is counted against the plugin.
-	Admit(plugin string, effects *pluginsdk.Effects, room int) (admitted ledger.Effect, size int)
+	AdmitEffects(ctx context.Context, plugin string, effects *pluginsdk.Effects, room int) (admitted ledger.Effect, size int)
 }
 
 // Tools are the plugins' tools, as the agent has them in a turn.
@@ -78,8 +78,8 @@ type Tools interface {
 
 // Outbox carries what was stored for people.
 type Outbox interface {
-	// Wake says that a lane may have something new.
-	Wake(lane ledger.Lane)
+	// Wake says that a target of a plugin may have something new.
+	Wake(plugin, target string)
 }
 
 // Events is where the pipeline broadcasts.

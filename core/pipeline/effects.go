@@ -27,7 +27,7 @@ func (p *Pipeline) collect(t *trip, plugin string, effects *pluginsdk.Effects) {
 	}
 	t.pending.mu.Lock()
 	defer t.pending.mu.Unlock()
-	admitted, size := p.effects.Admit(plugin, effects, maxRunEffects-t.pending.bytes)
+	admitted, size := p.effects.AdmitEffects(t.work, plugin, effects, maxRunEffects-t.pending.bytes)
 	if len(admitted.Rows)+len(admitted.Metrics) == 0 {
 		return
 	}

@@ -362,10 +362,10 @@ func (b *bench) doors() Doors {
 }
 
 // Wake is the Outbox's.
-func (b *bench) Wake(lane ledger.Lane) { b.woken = append(b.woken, lane.Plugin) }
+func (b *bench) Wake(plugin, _ string) { b.woken = append(b.woken, plugin) }
 
-// Admit is the Effects': it lets through what has room.
-func (b *bench) Admit(plugin string, effects *pluginsdk.Effects, room int) (admitted ledger.Effect, size int) {
+// AdmitEffects is the Effects': it lets through what has room.
+func (b *bench) AdmitEffects(_ context.Context, plugin string, effects *pluginsdk.Effects, room int) (admitted ledger.Effect, size int) {
 	for _, row := range effects.Rows {
 		size += len(row.Content)
 	}

@@ -63,7 +63,7 @@ func (p *Pipeline) finish(t *trip, doing string, end ledger.Finish) (last int64,
 	}
 	t.pending.stored(len(end.Effects))
 	for _, lane := range done.Lanes {
-		p.outbox.Wake(lane)
+		p.outbox.Wake(lane.Plugin, lane.Target)
 	}
 	if n := len(done.MessageIDs); n > 0 {
 		last = done.MessageIDs[n-1]

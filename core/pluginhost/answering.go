@@ -24,6 +24,15 @@ func (h *Host) Answering(run string, hook pluginsdk.Hook) []*Instance {
 	return answering
 }
 
+// Instance returns the enabled plugin of that name; false: there is none.
+func (h *Host) Instance(name string) (*Instance, bool) {
+	instance, ok := h.current.Load(name)
+	if !ok {
+		return nil, false
+	}
+	return instance.(*Instance), true
+}
+
 // Hold says that a run begins: for all its calls it keeps to the version of a
 // plugin that answers the first.
 func (h *Host) Hold(run string) { h.held.Store(run, true) }

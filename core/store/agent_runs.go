@@ -13,6 +13,9 @@ import (
 // RecordAgentRun stores an invocation of the agent that no run made (those of
 // runs come with SaveResult), and returns its id.
 func (s *Store) RecordAgentRun(ctx context.Context, r ledger.AgentRun) (id int64, err error) {
+	if err := checkTimes(moment{"startedAt", r.StartedAt}); err != nil {
+		return 0, err
+	}
 	err = s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
 		row, err := insertAgentRun(tx.AgentRun, r).Save(ctx)
 		if err == nil {

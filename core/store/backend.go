@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"log/slog"
+
+	entsql "entgo.io/ent/dialect/sql"
 )
 
 // backend is what differs between the two databases.
@@ -12,6 +14,9 @@ type backend interface {
 	describe() string
 	// reader is the pool that reads go to.
 	reader() *sql.DB
+	// querier is how queries go to reader, unless they need a connection of
+	// their own.
+	querier() entsql.ExecQuerier
 	// migrating runs f while no other process can migrate, in a transaction.
 	migrating(ctx context.Context, f func(*sql.Conn) error) error
 	startWriter(ctx context.Context, log *slog.Logger) (writer, error)

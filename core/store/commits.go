@@ -46,7 +46,8 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 // result, events, steps and commands, what the thread's session is from now on, the
 // AgentRun, effects of hooks, and rows for the thread. Tokens and cost add up over
 // the attempts of a run. Rows whose keys are known are not stored again; a commit
-// whose key is known changes nothing.
+// whose key is known changes nothing. Of one that is refused as stale the AgentRun
+// is stored alone: the turn has been paid for.
 func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
 	more, err := s.newAdditions(fence.ThreadID, c.RunID, c.Effects, c.Rows)
 	if err != nil {
@@ -81,7 +82,27 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 			return wrap("commit the agent's result", lookErr)
 		}
 	}
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeStale {
+		if err := s.recordRefused(ctx, record, c.Key); err != nil {
+			return wrap("record a turn whose result is refused", err)
+		}
+	}
 	return wrap("commit the agent's result", err)
+}
+
+// recordRefused stores, on disk and once, the AgentRun of the commit with this
+// key. It has a key of its own: the commit's would say that all was stored.
+func (s *Store) recordRefused(ctx context.Context, record ledger.AgentRun, key string) error {
+	if key != "" {
+		key += ":refused"
+	}
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		return insertAgentRun(tx.AgentRun, record).SetNillableKey(keyOrNil(key)).Exec(ctx)
+	})
+	if duplicate(err) && key != "" {
+		return nil
+	}
+	return err
 }
 
 func (t *tx) saveSession(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {

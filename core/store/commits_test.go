@@ -121,6 +121,52 @@ func TestResultIsOneCommit(t *testing.T) {
 	})
 }
 
+// A turn whose run was taken over meanwhile has been paid for all the same: its
+// result is refused, what it cost is not forgotten, and is counted once, however
+// often the commit is repeated.
+func TestStaleResultKeepsItsCost(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		s := storetest.OpenConfig(t, config)
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		accept(t, s, thread.ID, "hello")
+		old := claim(t, s, thread.ID)
+		check(t, second(s.Recover(ctx, "boot 2")))
+		current := claim(t, s, thread.ID)
+		late := result(old)
+		late.Key, late.AgentRun.CostUSD, late.Effects = "late", 0.75, someEffects()
+		last := result(current)
+		last.Key, last.AgentRun.CostUSD = "last", 0.25
+
+		for range 2 {
+			wantCode(t, s.SaveResult(ctx, old.Fence, late), pluginsdk.CodeStale)
+		}
+		finish(t, s, current, "done")
+		lost := storetest.OpenConfig(t, store.Config{URL: config.URL, Dir: config.Dir})
+		lost.LoseCommits(true)
+		wantCode(t, lost.SaveResult(ctx, current.Fence, last), pluginsdk.CodeUnavailable)
+		wantCode(t, s.SaveResult(ctx, current.Fence, last), pluginsdk.CodeStale)
+
+		var cost float64
+		paid := must[[]ledger.AgentRun](t)(s.AgentRuns(ctx, thread.ID, 0))
+		for _, one := range paid {
+			cost += one.CostUSD
+		}
+		if len(paid) != 2 || cost != 1 || paid[0].RunID != old.Run.ID || paid[0].StartedAt.IsZero() {
+			t.Errorf("agent runs %+v", paid)
+		}
+		if run := must[pluginsdk.Run](t)(s.Run(ctx, current.Run.ID)); run.CostUSD != 0 || run.Result != nil {
+			t.Errorf("a refused result is in the run: %+v", run)
+		}
+		if n := len(must[[]pluginsdk.Message](t)(s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread.ID}))); n != 2 {
+			t.Errorf("%d messages, want the question and its answer", n)
+		}
+		if counted, is := storedRows(t, s, "activity"); counted != is || is != 0 {
+			t.Errorf("effects of a refused result: %d bytes, counted %d", is, counted)
+		}
+	})
+}
+
 // Whatever an agent hands to a tool can be stored.
 func TestResultWithWildInput(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

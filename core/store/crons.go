@@ -4,15 +4,18 @@ import (
 	"cmp"
 	"context"
 
+	entsql "entgo.io/ent/dialect/sql"
+
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/cronjob"
+	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/schema"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // SaveCron creates the job of that name, enabled or not, or replaces the
 // specification of the one that there is: whether that one is on, and what became
-// of it, stay.
+// of it, stay. A time outside of the years 1970 to 9999 is CodeInvalid.
 func (s *Store) SaveCron(ctx context.Context, spec pluginsdk.CronSpec, enabled bool) (job pluginsdk.CronJob, existed bool, err error) {
 	if spec, err = checkCron(spec); err != nil {
 		return pluginsdk.CronJob{}, false, err
@@ -51,7 +54,7 @@ func checkCron(spec pluginsdk.CronSpec) (pluginsdk.CronSpec, error) {
 	case spec.Missed != pluginsdk.MissedRun && spec.Missed != pluginsdk.MissedSkip:
 		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "missed: %q is not one of run, skip", spec.Missed)
 	}
-	return spec, nil
+	return spec, checkTimes(moment{"fireAt", spec.FireAt})
 }
 
 // SetCronEnabled turns a job on or off, or returns CodeNotFound.
@@ -62,6 +65,9 @@ func (s *Store) SetCronEnabled(ctx context.Context, name string, enabled bool) (
 // ReportCron stores what became of a job, or returns CodeNotFound. Fields that are
 // zero stay as they are.
 func (s *Store) ReportCron(ctx context.Context, name string, status pluginsdk.CronStatus) (pluginsdk.CronJob, error) {
+	if err := checkTimes(moment{"lastRun", status.LastRun}, moment{"nextRun", status.NextRun}); err != nil {
+		return pluginsdk.CronJob{}, err
+	}
 	return s.updateCron(ctx, name, func(u *ent.CronJobUpdate) {
 		u.SetNillableLastRun(nullable(status.LastRun)).SetNillableNextRun(nullable(status.NextRun)).
 			SetNillableLastResult(keyOrNil(clean(status.LastResult)))
@@ -85,24 +91,48 @@ func (s *Store) updateCron(ctx context.Context, name string, set func(*ent.CronJ
 }
 
 func (t *tx) cron(ctx context.Context, name string) (pluginsdk.CronJob, error) {
-	row, err := t.CronJob.Query().Where(cronjob.Name(clean(name))).Only(ctx)
+	rows, err := readCrons(ctx, t.Client, t.exec, cronjob.Name(clean(name)))
 	if err != nil {
 		return pluginsdk.CronJob{}, err
 	}
-	return cronOf(row), nil
+	return cronOf(rows[0]), nil
 }
 
 func noCron(name string) error {
 	return pluginsdk.Errorf(pluginsdk.CodeNotFound, "no scheduled job has the name %q", name)
 }
 
-// Crons returns all jobs by name.
+// Crons returns all jobs by name. A time that makes no sense is left out.
 func (s *Store) Crons(ctx context.Context) ([]pluginsdk.CronJob, error) {
-	rows, err := s.read.CronJob.Query().Order(cronjob.ByName()).All(ctx)
+	rows, err := readCrons(ctx, s.read, s.query)
 	if err != nil {
 		return nil, wrap("list scheduled jobs", err)
 	}
 	return all(rows, cronOf), nil
+}
+
+// readCrons reads jobs through both ways into one database, the second for times
+// that the first cannot read.
+func readCrons(ctx context.Context, client *ent.Client, past entsql.ExecQuerier, which ...predicate.CronJob) ([]*ent.CronJob, error) {
+	query := client.CronJob.Query().Where(which...).Order(cronjob.ByName())
+	rows, err := query.Clone().All(ctx)
+	if !misread(err) {
+		return rows, err
+	}
+	columns := []string{cronjob.FieldFireAt, cronjob.FieldLastRun, cronjob.FieldNextRun, cronjob.FieldCreatedAt}
+	times, again := readTimes[string](ctx, past, cronjob.Table, columns, "true")
+	if again != nil {
+		return nil, err
+	}
+	if rows, again = query.Select(without(cronjob.Columns, columns...)...).All(ctx); again != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		if at := times[row.ID]; at != nil {
+			row.FireAt, row.LastRun, row.NextRun, row.CreatedAt = at[0], at[1], at[2], orZero(at[3])
+		}
+	}
+	return rows, nil
 }
 
 // DeleteCron removes the job of that name, or returns CodeNotFound.

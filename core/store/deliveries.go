@@ -48,20 +48,25 @@ func (s *Store) Deliveries(ctx context.Context, q pluginsdk.DeliveryQuery) ([]pl
 }
 
 // RecoverDeliveries makes what a daemon that died was carrying wait again, due
-// at once and with its attempts counted, and says how many these were. Only
-// the holder of the lock may call it.
-func (s *Store) RecoverDeliveries(ctx context.Context) (n int, err error) {
+// at once and with its attempts counted, and says how many these were. UnderWay
+// are those that the caller itself carries at the moment. Only the holder of the
+// lock may call it: once that is lost, it is CodeUnavailable, as in Recover.
+func (s *Store) RecoverDeliveries(ctx context.Context, underWay ...string) (n int, err error) {
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) (err error) {
-		n, err = tx.Delivery.Update().Where(delivery.StateEQ(pluginsdk.DeliverySending)).
+		n, err = tx.Delivery.Update().
+			Where(delivery.StateEQ(pluginsdk.DeliverySending), delivery.IDNotIn(underWay...)).
 			SetState(pluginsdk.DeliveryPending).ClearNextAttemptAt().Save(ctx)
-		return err
+		if err != nil {
+			return err
+		}
+		return s.holds(ctx, tx)
 	})
 	return n, wrap("recover deliveries", err)
 }
 
 // Lanes returns the targets for which something waits.
 func (s *Store) Lanes(ctx context.Context) ([]ledger.Lane, error) {
-	rows, err := s.back.reader().QueryContext(ctx, lanesQuery)
+	rows, err := s.query.QueryContext(ctx, lanesQuery)
 	if err != nil {
 		return nil, wrap("list lanes", err)
 	}

@@ -13,7 +13,12 @@
 // run has taken the thread since, and are refused (CodeStale) otherwise.
 //
 // Errors carry a pluginsdk.Code. CodeUnavailable means that the database did
-// not answer, or that a COMMIT had no known outcome: repeat it.
+// not answer, takes nothing at the moment (a lock, a full disk), is being
+// closed, or that a COMMIT had no known outcome: repeat it. CodeCancelled and
+// CodeDeadline are the caller's own context. No other passes by itself:
+// CodeInvalid refuses what was given (a value too big, one that is none),
+// CodeInternal is damage, or a fault of Harness; CodeNotFound, CodeConflict,
+// CodeExhausted and CodeStale are what the methods say.
 //
 // # The writer
 //
@@ -26,11 +31,13 @@
 // Readers have connections of their own and never wait for the writer.
 //
 // On Postgres each closure is a transaction of its own, repeated when the
-// server says that it lost a race (deadlock, serialization).
+// server says that it lost a race (deadlock, serialization), and when its
+// connection turns out to be dead before the COMMIT.
 //
 // # Text
 //
 // Postgres stores neither NUL bytes nor invalid UTF-8, and agents print both.
 // Text is cleaned on its way in, on both databases: each such byte becomes
-// U+FFFD. Times are UTC, in microseconds.
+// U+FFFD. Times are UTC, in microseconds, of the years 1970 to 9999: others are
+// refused, and rows that have some all the same are read without them.
 package store

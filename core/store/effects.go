@@ -63,8 +63,8 @@ func (s *Store) newEffect(threadID, runID string, from ledger.Effect) effect {
 		e.rows = append(e.rows, m)
 	}
 	unnamed := 0
-	for _, value := range from.Metrics {
-		m, err := s.newMetric(from.Plugin, value)
+	for i, value := range from.Metrics {
+		m, err := s.newMetric(from.Plugin, i, value)
 		if err != nil {
 			leaveOut(err)
 			continue

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 
 	entsql "entgo.io/ent/dialect/sql"
@@ -153,6 +154,13 @@ func (s *Store) KeepPlugin(ctx context.Context, p ledger.Plugin) error {
 	})
 }
 
+// BreakRollback makes SQLite's writing connection answer the next ROLLBACK with
+// an error, and leave its transaction open. No write may be under way.
+func (s *Store) BreakRollback() {
+	conn := s.write.(*groupWriter).conn
+	conn.prepared["ROLLBACK"] = conn.statement(context.Background(), "ROLLBACK TO absent")
+}
+
 // losing is a writer whose COMMITs have no known outcome.
 type losing struct {
 	writer
@@ -170,6 +178,15 @@ func (l losing) do(ctx context.Context, how durability, f func(context.Context, 
 
 // LoseCommits makes the store forget what became of its COMMITs.
 func (s *Store) LoseCommits(landed bool) { s.write = losing{s.write, landed} }
+
+// LiteError is an error with a result code of SQLite.
+func LiteError(code int) error { return liteError(code) }
+
+type liteError int
+
+func (e liteError) Error() string { return fmt.Sprintf("SQLite says %d", int(e)) }
+
+func (e liteError) Code() int { return int(e) }
 
 // Wrap gives an error of Write the code that callers of the store see.
 func Wrap(operation string, err error) error { return wrap(operation, err) }

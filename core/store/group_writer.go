@@ -22,8 +22,9 @@ const batchMax = 256
 // doc.
 type groupWriter struct {
 	log  *slog.Logger
-	conn *statements
-	tx   *tx
+	pool *sql.DB     // of one connection
+	conn *statements // nil between one that was thrown away and the next
+	tx   *tx         // what speaks through conn
 
 	mu      sync.Mutex
 	pending []*job
@@ -48,14 +49,35 @@ type job struct {
 	left  bool // its caller has given up
 }
 
-func startGroupWriter(conn *sql.Conn, log *slog.Logger) *groupWriter {
-	w := &groupWriter{
-		log: log, conn: newStatements(conn),
-		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
+func startGroupWriter(ctx context.Context, pool *sql.DB, log *slog.Logger) (*groupWriter, error) {
+	w := &groupWriter{log: log, pool: pool, wake: make(chan struct{}, 1), stopped: make(chan struct{})}
+	if err := w.connect(ctx); err != nil {
+		return nil, err
 	}
-	w.tx = newTx(dialect.SQLite, w.conn)
 	go w.loop()
-	return w
+	return w, nil
+}
+
+// connect takes a connection when there is none. What it begins with is in the
+// pool's DSN.
+func (w *groupWriter) connect(ctx context.Context) error {
+	if w.conn != nil {
+		return nil
+	}
+	conn, err := w.pool.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	w.conn, w.full = newStatements(conn), false
+	w.tx = newTx(dialect.SQLite, w.conn)
+	return nil
+}
+
+// disconnect throws the connection away, and with it whatever it holds open.
+// The next transaction makes another one.
+func (w *groupWriter) disconnect() {
+	w.conn.discard()
+	w.conn, w.tx = nil, nil
 }
 
 func (w *groupWriter) do(ctx context.Context, how durability, f func(context.Context, *tx) error) error {
@@ -104,7 +126,11 @@ func (w *groupWriter) close() error {
 
 func (w *groupWriter) loop() {
 	defer close(w.stopped)
-	defer w.conn.close()
+	defer func() {
+		if w.conn != nil {
+			w.conn.close()
+		}
+	}()
 	for open := true; open; {
 		_, open = <-w.wake
 		for batch := w.take(); len(batch) > 0; batch = w.take() {
@@ -146,6 +172,9 @@ func (w *groupWriter) write(batch []*job) {
 // it; what fails a single write is in its job.
 func (w *groupWriter) transaction(batch []*job) error {
 	ctx := context.Background() // without Done: nothing interrupts the writer
+	if err := w.connect(ctx); err != nil {
+		return err
+	}
 	if err := w.synchronous(ctx, batch); err != nil {
 		return err
 	}
@@ -156,7 +185,10 @@ func (w *groupWriter) transaction(batch []*job) error {
 		return w.abandon(ctx, err)
 	}
 	if _, err := w.conn.ExecContext(ctx, "COMMIT"); err != nil {
-		return w.abandon(ctx, &uncertainError{err})
+		if unreachable(err) {
+			return w.abandon(ctx, &uncertainError{err})
+		}
+		return w.abandon(ctx, fmt.Errorf("commit: %w", err)) // it was refused
 	}
 	w.commits++
 	return nil
@@ -188,10 +220,12 @@ func (w *groupWriter) jobs(ctx context.Context, batch []*job) error {
 }
 
 // abandon ends the transaction and returns why. SQLite has ended it itself after
-// some errors: a full disk, say.
+// some errors: a full disk, say. One that does not end goes with its connection:
+// none could be begun after it.
 func (w *groupWriter) abandon(ctx context.Context, cause error) error {
 	if _, err := w.conn.ExecContext(ctx, "ROLLBACK"); err != nil && !strings.Contains(err.Error(), "no transaction is active") {
-		w.log.Error("transaction could not be rolled back", "err", err, "cause", cause)
+		w.log.Error("transaction could not be rolled back; going on with another connection", "err", err, "cause", cause)
+		w.disconnect()
 	}
 	return cause
 }

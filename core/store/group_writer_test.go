@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -113,6 +114,35 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 			t.Errorf("%d rows, want 1", n)
 		}
 	})
+}
+
+// A transaction that cannot be rolled back must not be the last one: everything
+// that people send afterwards would be refused until a restart.
+func TestWriterGoesOnAfterAFailedRollback(t *testing.T) {
+	config := storetest.SQLite(t)
+	s := storetest.OpenConfig(t, config)
+	ctx, boom := context.Background(), errors.New("boom")
+	fail := func() {
+		t.Helper()
+		s.BreakRollback()
+		if err := s.Write(ctx, true, insert("lost", func() error { return boom })); !errors.Is(err, boom) {
+			t.Errorf("got %v, want the write's own error", err)
+		}
+	}
+	fail()
+	check(t, s.Write(ctx, true, insert("a", func() error { return nil })))
+	check(t, s.Write(ctx, false, insert("b", func() error { return nil })))
+
+	// The file is away at the very moment: refused, and taken when it is back.
+	fail()
+	elsewhere := config.Dir + " elsewhere"
+	check(t, os.Rename(config.Dir, elsewhere))
+	wantCode(t, store.Wrap("write", s.Write(ctx, true, insert("c", func() error { return nil }))), pluginsdk.CodeUnavailable)
+	check(t, os.Rename(elsewhere, config.Dir))
+	check(t, s.Write(ctx, true, insert("c", func() error { return nil })))
+	if n := stored(t, s); n != 3 {
+		t.Errorf("%d rows, want 3", n)
+	}
 }
 
 // Who gives up before its turn has written nothing; who gives up later has

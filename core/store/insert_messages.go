@@ -35,13 +35,15 @@ func (t *tx) insertMessages(ctx context.Context, messages []pluginsdk.Message, s
 				return nil, err
 			}
 			args = append(args, values...)
+			if m.Plugin != "" && !(m.Role == pluginsdk.RoleUser && m.Kind == pluginsdk.MessageText) { // as in messageSize
+				sizes.add(m.Plugin, rowBytes+wordBytes(values))
+			}
 		}
-		rows, err := t.exec.QueryContext(ctx, insertStatement("messages", messageColumns, len(chunk))+
-			" RETURNING id, plugin, "+messageSize, args...)
+		rows, err := t.exec.QueryContext(ctx, insertStatement("messages", messageColumns, len(chunk))+" RETURNING id", args...)
 		if err != nil {
 			return nil, err
 		}
-		if err := scanIDs(rows, chunk, sizes); err != nil {
+		if err := scanIDs(rows, chunk); err != nil {
 			return nil, err
 		}
 	}
@@ -71,17 +73,15 @@ func insertStatement(table, columns string, rows int) string {
 // scanIDs gives messages the ids of the rows they became. Both databases
 // number the rows of one statement in their order; the ids are sorted because
 // neither promises to return them so.
-func scanIDs(rows *sql.Rows, messages []pluginsdk.Message, sizes storedBytes) (err error) {
+func scanIDs(rows *sql.Rows, messages []pluginsdk.Message) (err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	ids := make([]int64, 0, len(messages))
 	for rows.Next() {
-		var id, size int64
-		var plugin string
-		if err := rows.Scan(&id, &plugin, &size); err != nil {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
 			return err
 		}
 		ids = append(ids, id)
-		sizes.add(plugin, size)
 	}
 	if err := rows.Err(); err != nil {
 		return err

@@ -16,6 +16,9 @@ type Lease struct {
 type grip interface {
 	// lost is closed when the lock is gone without release.
 	lost() <-chan struct{}
+	// held fails when the lock is not ours at this moment, as the database that
+	// tx is of sees it.
+	held(ctx context.Context, tx *tx) error
 	// regain takes a lost lock again. It fails when somebody else has it, and
 	// when the database does not answer.
 	regain(ctx context.Context) error
@@ -37,7 +40,18 @@ func (s *Store) Lock(ctx context.Context, owner string) (lease *Lease, err error
 		lease.unlock()
 		return nil, wrap("lock the database", err)
 	}
+	s.lease.Store(lease)
 	return lease, nil
+}
+
+// holds fails when this store has had the lock and has lost it, noticed or not.
+// A write that is the holder's alone calls it last: whatever another daemon has
+// done before that, it did with the lock.
+func (s *Store) holds(ctx context.Context, tx *tx) error {
+	if lease := s.lease.Load(); lease != nil {
+		return lease.grip.held(ctx, tx)
+	}
+	return nil
 }
 
 // Lost is closed when the lock is gone without Release: its holder must stop

@@ -21,6 +21,7 @@ const (
 // advisory is a lock on a connection of its own: the server drops it with the
 // connection, so the two are lost together.
 type advisory struct {
+	back *postgresBackend
 	pool *sql.DB
 	name string // what the connection is called in the server's list
 
@@ -37,7 +38,7 @@ func (b *postgresBackend) lock(ctx context.Context, owner string) (grip, error) 
 	if err != nil {
 		return nil, err
 	}
-	a := &advisory{pool: pool, name: connectionName("harness " + owner)}
+	a := &advisory{back: b, pool: pool, name: connectionName("harness " + owner)}
 	holder, err := a.take(ctx)
 	if err == nil && holder != "" {
 		err = inUse(holder)
@@ -93,7 +94,7 @@ func (a *advisory) lost() <-chan struct{} {
 
 // regain gives the dead connection back and takes the lock on a new one. The
 // server may not have noticed yet that the old one is dead: then it is asked
-// to end it.
+// to end it. Once the lock is back, no connection from before is used any more.
 func (a *advisory) regain(ctx context.Context) error {
 	a.drop()
 	holder, err := a.take(ctx)
@@ -105,6 +106,7 @@ func (a *advisory) regain(ctx context.Context) error {
 	case holder != "":
 		return pluginsdk.Errorf(pluginsdk.CodeConflict, "the database is in use by %s now", holder)
 	}
+	a.back.renew()
 	return nil
 }
 
@@ -142,15 +144,31 @@ func (a *advisory) release() {
 	a.pool.Close() // ends the connection, and the lock with it
 }
 
+// fromHolder selects the connection that has the lock.
+func fromHolder() string {
+	return ` FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+	WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+	AND ((l.classid::bigint << 32) | l.objid::bigint) = ` + lockKey("daemon")
+}
+
+// held asks the server: it drops the lock with the connection, and this side
+// hears of that later.
+func (a *advisory) held(ctx context.Context, tx *tx) error {
+	var ours bool
+	err := tx.row(ctx, "SELECT EXISTS (SELECT 1"+fromHolder()+" AND a.application_name = $1)", []any{a.name}, &ours)
+	if err == nil && !ours {
+		err = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the lock on the database was lost; nothing is begun until it is back")
+	}
+	return err
+}
+
 // advisoryHolder names who has the lock, for the error's text. Own is what
 // this process would be called.
 func advisoryHolder(ctx context.Context, conn *sql.Conn, own string) string {
 	var name, where string
 	err := conn.QueryRowContext(ctx, `SELECT a.application_name,
-			format('(from %s, server process %s)', COALESCE(host(a.client_addr), 'this machine'), a.pid)
-		FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-		WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-		AND ((l.classid::bigint << 32) | l.objid::bigint) = `+lockKey("daemon")).Scan(&name, &where)
+			format('(from %s, server process %s)', COALESCE(host(a.client_addr), 'this machine'), a.pid)`+fromHolder()).Scan(&name, &where)
 	if err != nil {
 		return "another daemon"
 	}

@@ -20,9 +20,10 @@ import (
 // its directory, which cannot be lost.
 type directoryOnly struct{}
 
-func (directoryOnly) lost() <-chan struct{}        { return nil }
-func (directoryOnly) regain(context.Context) error { return nil }
-func (directoryOnly) release()                     {}
+func (directoryOnly) lost() <-chan struct{}           { return nil }
+func (directoryOnly) held(context.Context, *tx) error { return nil }
+func (directoryOnly) regain(context.Context) error    { return nil }
+func (directoryOnly) release()                        {}
 
 func (b *sqliteBackend) lock(context.Context, string) (grip, error) { return directoryOnly{}, nil }
 

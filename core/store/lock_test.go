@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -43,6 +44,53 @@ func TestOneDaemonADatabase(t *testing.T) {
 		check(t, err)
 		lease.Release()
 	})
+}
+
+// Between the loss of the lock and the moment in which that is noticed, another
+// daemon may have begun: what it works on must not be taken for work of the
+// dead, or people are answered twice.
+func TestRecoverIsOfTheHolderOfTheLock(t *testing.T) {
+	s, sessions := named(t)
+	other := sessions.watch
+	ctx := context.Background()
+	thread := newThread(t, s, "general").ID
+	accept(t, s, thread, "hello")
+	name := "installation " + uuid.NewString()
+	lease := must[*store.Lease](t)(s.Lock(ctx, name))
+	defer lease.Release()
+	sessions.endOf("harness " + name)
+	var taken *store.Lease
+	sessions.until("another daemon has the lock", func() (done bool) {
+		var err error
+		taken, err = other.Lock(ctx, "quick")
+		return err == nil
+	})
+	answered := must[ledger.Claim](t)(other.Claim(ctx, thread, "boot 2"))
+	check(t, second(other.Finish(ctx, answered.Fence, ledger.Finish{
+		RunID: answered.Run.ID, State: pluginsdk.RunSucceeded, Deliver: true,
+		Rows: []ledger.Row{{Key: "reply", Message: text(pluginsdk.RoleAssistant, "hi")}},
+	})))
+	accept(t, s, thread, "again")
+	current := must[ledger.Claim](t)(other.Claim(ctx, thread, "boot 2"))
+	id := only[pluginsdk.Delivery](t)(other.Deliveries(ctx, pluginsdk.DeliveryQuery{})).ID
+	check(t, second(other.BeginDelivery(ctx, id)))
+
+	wantCode(t, second(s.Recover(ctx, "boot 1")), pluginsdk.CodeUnavailable)
+	wantCode(t, second(s.RecoverDeliveries(ctx)), pluginsdk.CodeUnavailable)
+	if run := must[ledger.Run](t)(s.KeptRun(ctx, current.Run.ID)); run.State != pluginsdk.RunRunning || run.Owner != "boot 2" {
+		t.Errorf("the other daemon's run is %s, of %q", run.State, run.Owner)
+	}
+	if d := only[pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{})); d.State != pluginsdk.DeliverySending {
+		t.Errorf("the other daemon's delivery is %s", d.State)
+	}
+
+	taken.Release()
+	<-lease.Lost()
+	check(t, lease.Regain(ctx))
+	if threads := must[[]string](t)(s.Recover(ctx, "boot 1")); len(threads) != 1 {
+		t.Errorf("threads with work: %v", threads)
+	}
+	check(t, second(s.RecoverDeliveries(ctx)))
 }
 
 // A daemon whose connection is cut has lost its claim and must know. It gets

@@ -209,7 +209,7 @@ func taskOf(row *ent.Task) pluginsdk.Task {
 		CurrentIteration: row.CurrentIteration,
 		MaxIterations:    row.MaxIterations, ValidationIterations: row.ValidationIterations,
 		MaxValidationIterations: row.MaxValidationIterations, CostCapUSD: row.CostCapUsd, CostUSD: row.CostUsd,
-		Marks: row.Marks, Result: row.Result, Feedback: row.Feedback, Error: row.Error,
+		RunID: row.RunID, Marks: row.Marks, Result: row.Result, Feedback: row.Feedback, Error: row.Error,
 		CreatedAt: row.CreatedAt.UTC(), CompletedAt: orZero(row.CompletedAt),
 	}
 }
@@ -223,7 +223,7 @@ func insertTask(into *ent.TaskClient, t pluginsdk.Task) *ent.TaskCreate {
 		SetRequestedBy(clean(t.RequestedBy)).SetWake(t.Wake).
 		SetCurrentIteration(t.CurrentIteration).SetMaxIterations(t.MaxIterations).
 		SetValidationIterations(t.ValidationIterations).SetMaxValidationIterations(t.MaxValidationIterations).
-		SetCostCapUsd(t.CostCapUSD).SetCostUsd(t.CostUSD).SetResult(clean(t.Result)).SetFeedback(clean(t.Feedback)).
+		SetCostCapUsd(t.CostCapUSD).SetCostUsd(t.CostUSD).SetRunID(t.RunID).SetResult(clean(t.Result)).SetFeedback(clean(t.Feedback)).
 		SetError(clean(t.Error)).SetCreatedAt(instant(t.CreatedAt)).SetNillableCompletedAt(nullable(t.CompletedAt))
 	if len(t.AllowedTools) > 0 {
 		create.SetAllowedTools(t.AllowedTools)
@@ -239,12 +239,14 @@ func insertTask(into *ent.TaskClient, t pluginsdk.Task) *ent.TaskCreate {
 
 func cronOf(row *ent.CronJob) pluginsdk.CronJob {
 	return pluginsdk.CronJob{
-		ID: row.ID, Enabled: bool(row.Enabled), CreatedAt: row.CreatedAt.UTC(),
+		ID: row.ID, Enabled: bool(row.Enabled), CreatedAt: keepable(row.CreatedAt.UTC()),
 		Spec: pluginsdk.CronSpec{
-			Name: row.Name, Schedule: row.Schedule, FireAt: orZero(row.FireAt), Timezone: row.Timezone,
+			Name: row.Name, Schedule: row.Schedule, FireAt: keepable(orZero(row.FireAt)), Timezone: row.Timezone,
 			Prompt: row.Prompt, ThreadID: row.ThreadID, Target: row.Target, Missed: row.Missed,
 		},
-		Status: pluginsdk.CronStatus{LastRun: orZero(row.LastRun), NextRun: orZero(row.NextRun), LastResult: row.LastResult},
+		Status: pluginsdk.CronStatus{
+			LastRun: keepable(orZero(row.LastRun)), NextRun: keepable(orZero(row.NextRun)), LastResult: row.LastResult,
+		},
 	}
 }
 
@@ -260,7 +262,7 @@ func insertCron(into *ent.CronJobClient, j pluginsdk.CronJob) *ent.CronJobCreate
 func metricOf(row *ent.Metric) pluginsdk.Metric {
 	return pluginsdk.Metric{
 		ID: row.ID, Plugin: row.Plugin, Key: orEmpty(row.Key), Name: row.Name, Value: row.Value, Tags: row.Tags,
-		ThreadID: row.ThreadID, CreatedAt: row.CreatedAt.UTC(),
+		ThreadID: row.ThreadID, CreatedAt: keepable(row.CreatedAt.UTC()),
 	}
 }
 

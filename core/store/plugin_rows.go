@@ -26,7 +26,7 @@ const pluginColumns = `SELECT name, path, sha256, version, manifest, enabled, po
 // name. A row with a value that makes no sense comes without it, and says so in
 // Problem.
 func (s *Store) Plugins(ctx context.Context) ([]ledger.Plugin, error) {
-	rows, err := s.back.reader().QueryContext(ctx, pluginColumns)
+	rows, err := s.query.QueryContext(ctx, pluginColumns)
 	if err != nil {
 		return nil, wrap("list plugins", err)
 	}
@@ -36,7 +36,7 @@ func (s *Store) Plugins(ctx context.Context) ([]ledger.Plugin, error) {
 
 // Plugin returns one plugin's row, or CodeNotFound.
 func (s *Store) Plugin(ctx context.Context, name string) (ledger.Plugin, error) {
-	rows, err := s.back.reader().QueryContext(ctx, pluginColumns+" WHERE name = $1", name)
+	rows, err := s.query.QueryContext(ctx, pluginColumns+" WHERE name = $1", name)
 	if err != nil {
 		return ledger.Plugin{}, wrap("read plugin", err)
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// attempts bounds how often a transaction that lost a race is repeated.
+// attempts bounds how often a transaction is made that lost a race, or its
+// connection.
 const attempts = 6
 
 // transactionMax is how long a transaction may take, from its beginning to the
@@ -24,22 +25,29 @@ const transactionMax = time.Minute
 
 // poolWriter runs each write in a transaction of its own, on Postgres.
 type poolWriter struct {
-	log     *slog.Logger
-	durable *sql.DB
-	relaxed *sql.DB
+	log  *slog.Logger
+	back *postgresBackend
 }
 
 func (w *poolWriter) do(ctx context.Context, how durability, f func(context.Context, *tx) error) error {
-	pool := w.relaxed
+	pool := w.back.lazy
 	if how == durable {
-		pool = w.durable
+		pool = w.back.pool
 	}
 	for attempt := 1; ; attempt++ {
-		err := w.once(ctx, pool, f)
-		if !lostRace(err) || attempt == attempts {
+		conn, err := pool.Conn(ctx)
+		if err != nil {
+			return err // there is no server: trying at once again is no use
+		}
+		cut, err := w.once(ctx, conn, f)
+		if !cut && !lostRace(err) || attempt == attempts {
 			return err
 		}
 		w.log.Debug("transaction is repeated", "attempt", attempt, "err", err)
+		if cut {
+			w.back.renew()
+			continue
+		}
 		pause := time.Duration(rand.IntN(5<<attempt)) * time.Millisecond // jitter, not a secret
 		select {
 		case <-time.After(pause):
@@ -49,20 +57,19 @@ func (w *poolWriter) do(ctx context.Context, how durability, f func(context.Cont
 	}
 }
 
-// once runs one transaction. Giving up counts only until it has begun.
-func (w *poolWriter) once(ctx context.Context, pool *sql.DB, f func(context.Context, *tx) error) error {
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return err
-	}
+// once runs one transaction. Giving up does not count any more. Cut says that
+// the connection broke before the COMMIT: however far it had come, nothing of it
+// is there.
+func (w *poolWriter) once(ctx context.Context, conn *sql.Conn, f func(context.Context, *tx) error) (cut bool, err error) {
 	defer conn.Close() // it only goes back to the pool
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transactionMax)
 	defer cancel()
 	err = transact(ctx, w.log, conn, f)
 	if err != nil && ctx.Err() != nil {
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database did not answer within %s: %w", transactionMax, err)
+		return false, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database did not answer within %s: %w", transactionMax, err)
 	}
-	return err
+	var uncertain *uncertainError
+	return severed(err) && !errors.As(err, &uncertain), err
 }
 
 func transact(ctx context.Context, log *slog.Logger, conn *sql.Conn, f func(context.Context, *tx) error) error {
@@ -71,7 +78,7 @@ func transact(ctx context.Context, log *slog.Logger, conn *sql.Conn, f func(cont
 		return fmt.Errorf("begin: %w", err)
 	}
 	if err := protect(ctx, newTx(dialect.Postgres, open), f); err != nil {
-		if undo := open.Rollback(); undo != nil {
+		if undo := open.Rollback(); undo != nil && !severed(err) {
 			log.Warn("transaction could not be rolled back", "err", undo, "cause", err)
 		}
 		return err

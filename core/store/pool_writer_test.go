@@ -2,9 +2,13 @@ package store_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
@@ -48,8 +52,106 @@ func TestDeadlockIsRepeated(t *testing.T) {
 	}
 }
 
-// The server goes away in the middle of a write: the caller is told that it
-// may try again, and later writes find a new connection.
+// occupy makes n connections of each pool, which lie idle afterwards.
+func occupy(t *testing.T, s *store.Store, n int) {
+	t.Helper()
+	for _, durable := range []bool{true, false} {
+		var met, group sync.WaitGroup
+		met.Add(n)
+		for range n {
+			group.Go(func() {
+				check(t, s.Write(context.Background(), durable, func(context.Context, *store.Tx) error {
+					met.Done()
+					met.Wait()
+					return nil
+				}))
+			})
+		}
+		group.Wait()
+	}
+}
+
+// The server was restarted while nothing was written: the pools are full of
+// connections that are dead. What an agent does next is stored all the same,
+// though nobody would say it twice.
+func TestStaleConnectionsLoseNoWrite(t *testing.T) {
+	s, sessions := named(t)
+	ctx := context.Background()
+	thread := newThread(t, s, "general").ID
+	occupy(t, s, 8)
+	sessions.end()
+	for i := range 8 {
+		add(t, s, thread, text(pluginsdk.RoleUser, fmt.Sprint(i)))
+		check(t, s.Audit(ctx, "ann", fmt.Sprint(i), "", ""))
+	}
+	if n := len(must[[]pluginsdk.Message](t)(s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread}))); n != 8 {
+		t.Errorf("%d messages, want 8", n)
+	}
+
+	// Also when the connection breaks later, as long as nothing was committed.
+	cut := false
+	check(t, s.Write(ctx, false, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.Run1(ctx, "UPDATE threads SET name = name || '!'"); err != nil {
+			return err
+		}
+		if !cut {
+			cut = true
+			sessions.end()
+		}
+		return tx.Run1(ctx, "UPDATE threads SET name = name || '?'")
+	}))
+	if got := must[pluginsdk.Thread](t)(s.Thread(ctx, thread)); got.Name != "!?" {
+		t.Errorf("the thread's name is %q: the write was not made once", got.Name)
+	}
+}
+
+// What is read at that moment is read as well. (The server's machine is gone
+// and says so with a reset, which database/sql does not take for a stale
+// connection.)
+func TestStaleConnectionsLoseNoRead(t *testing.T) {
+	config, gate := storetest.BehindGateway(t)
+	s := storetest.OpenConfig(t, config)
+	ctx := context.Background()
+	thread := newThread(t, s, "general").ID
+	occupy(t, s, 8)
+	gate.Break()
+	check(t, second(s.Thread(ctx, thread)))
+	gate.Break()
+	check(t, second(s.Plugins(ctx)))
+	gate.Break()
+	check(t, s.Audit(ctx, "ann", "written", "", ""))
+	gate.Close()
+	wantCode(t, second(s.Thread(ctx, thread)), pluginsdk.CodeUnavailable)
+	wantCode(t, s.Audit(ctx, "ann", "refused", "", ""), pluginsdk.CodeUnavailable)
+	gate.Open()
+	check(t, second(s.Thread(ctx, thread)))
+}
+
+// A network that went away says nothing to the connections that lie idle: a
+// write on one of them would wait for minutes. They go when the lock is back.
+func TestConnectionsFromBeforeAnOutageAreNotUsed(t *testing.T) {
+	s, sessions := named(t)
+	ctx := context.Background()
+	name := "installation " + uuid.NewString()
+	lease := must[*store.Lease](t)(s.Lock(ctx, name))
+	defer lease.Release()
+	occupy(t, s, 3)
+	before := sessions.list()
+	if len(before) < 6 {
+		t.Fatalf("%d connections lie idle, want 6", len(before))
+	}
+	sessions.endOf("harness " + name)
+	<-lease.Lost()
+	check(t, lease.Regain(ctx))
+	sessions.until("the old connections are closed", func() bool {
+		return !slices.ContainsFunc(sessions.list(), func(pid int) bool { return slices.Contains(before, pid) })
+	})
+	check(t, s.Audit(ctx, "ann", "again", "", ""))
+}
+
+// The server goes away in the middle of a write, however often that is tried:
+// the caller is told that it may try again, and later writes find a new
+// connection.
 func TestLostConnection(t *testing.T) {
 	s := storetest.OpenConfig(t, storetest.Postgres(t))
 	err := s.Write(context.Background(), true, func(ctx context.Context, tx *store.Tx) error {

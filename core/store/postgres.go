@@ -9,6 +9,7 @@ import (
 	"net/url"
 
 	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
 	"github.com/lib/pq"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -58,6 +59,34 @@ func openPool(dsn string) (*sql.DB, error) {
 	return pool, nil
 }
 
+// renew closes the connections that lie idle. After an outage they are dead, or
+// hang, and the pools do not know. Those in use fail by themselves.
+func (b *postgresBackend) renew() {
+	for _, pool := range []*sql.DB{b.pool, b.lazy} {
+		pool.SetMaxIdleConns(0)
+		pool.SetMaxIdleConns(connections)
+	}
+}
+
+// steady is the pool as queries go to it: one whose connection turns out to be
+// dead is made again on a new one.
+type steady struct{ *postgresBackend }
+
+// QueryContext runs a query that changes nothing.
+func (s steady) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	rows, err := s.pool.QueryContext(ctx, query, args...)
+	if severed(err) && ctx.Err() == nil {
+		s.renew()
+		return s.pool.QueryContext(ctx, query, args...)
+	}
+	return rows, err
+}
+
+// ExecContext is there for ent's interface.
+func (s steady) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return s.pool.ExecContext(ctx, query, args...)
+}
+
 // withParameter sets connection parameters that the address does not set.
 func withParameter(address *url.URL, pairs ...string) string {
 	query := address.Query()
@@ -85,6 +114,8 @@ func (b *postgresBackend) describe() string { return b.where }
 
 func (b *postgresBackend) reader() *sql.DB { return b.pool }
 
+func (b *postgresBackend) querier() entsql.ExecQuerier { return steady{b} }
+
 // migrating holds an advisory lock of the transaction, so that two programs
 // that start at once do not both migrate.
 func (b *postgresBackend) migrating(ctx context.Context, f func(*sql.Conn) error) error {
@@ -107,7 +138,7 @@ func lockKey(purpose string) string {
 }
 
 func (b *postgresBackend) startWriter(_ context.Context, log *slog.Logger) (writer, error) {
-	return &poolWriter{log: log, durable: b.pool, relaxed: b.lazy}, nil
+	return &poolWriter{log: log, back: b}, nil
 }
 
 // integrity has nothing to ask: Postgres checks its pages as it reads them.

@@ -13,20 +13,25 @@ import (
 // Recover puts the runs of all owners but this one, who have died, back into
 // the queue, at the step they are known to have reached, and returns the
 // threads that have work, the one with the oldest message first. Only the
-// holder of the lock may call it.
+// holder of the lock may call it: once that is lost, noticed or not, what is at
+// work may be another daemon's, and is left (CodeUnavailable).
 func (s *Store) Recover(ctx context.Context, owner string) (threads []string, err error) {
 	left := run.And(run.StateEQ(pluginsdk.RunRunning), run.OwnerNEQ(clean(owner)))
 	some, err := s.read.Run.Query().Where(left).Exist(ctx)
 	if err == nil && some {
 		err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-			return tx.Run.Update().Where(left).
+			err := tx.Run.Update().Where(left).
 				SetState(pluginsdk.RunQueued).ClearNextAttemptAt().ClearLeaseUntil().SetOwner("").Exec(ctx)
+			if err != nil {
+				return err
+			}
+			return s.holds(ctx, tx)
 		})
 	}
 	if err != nil {
 		return nil, wrap("recover runs", err)
 	}
-	rows, err := s.back.reader().QueryContext(ctx,
+	rows, err := s.query.QueryContext(ctx,
 		"SELECT thread_id FROM runs WHERE state = 'queued' GROUP BY thread_id ORDER BY MIN(message_id)")
 	if err != nil {
 		return nil, wrap("list threads with work", err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/lib/pq"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
@@ -14,34 +15,75 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// named opens a store whose connections can be told from others', and returns a
-// function that waits until one of them waits for a lock.
-func named(t *testing.T) (s *store.Store, blocked func()) {
+// sessions are the connections of a store, as the server sees them.
+type sessions struct {
+	t     *testing.T
+	watch *store.Store
+	name  string
+}
+
+// named opens a store whose connections can be told from others'.
+func named(t *testing.T) (*store.Store, sessions) {
 	t.Helper()
 	config := storetest.Postgres(t)
 	watch := storetest.OpenConfig(t, store.Config{URL: config.URL})
 	name := "race " + uuid.NewString()
 	config.URL += "&application_name=" + strings.ReplaceAll(name, " ", "%20")
-	return storetest.OpenConfig(t, config), func() {
-		t.Helper()
-		for deadline := time.Now().Add(30 * time.Second); ; {
-			var waiting int
-			check(t, watch.Reader().QueryRowContext(context.Background(),
-				"SELECT COUNT(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'", name).Scan(&waiting))
-			if waiting > 0 {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatal("nothing waits for a lock")
-			}
+	return storetest.OpenConfig(t, config), sessions{t, watch, name}
+}
+
+// until waits for something that the server has yet to do.
+func (s sessions) until(what string, done func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !done(); {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("not in time: %s", what)
 		}
 	}
+}
+
+// blocked waits until one of the connections waits for a lock.
+func (s sessions) blocked() {
+	s.t.Helper()
+	s.until("a connection waits for a lock", func() bool {
+		var waiting int
+		check(s.t, s.watch.Reader().QueryRowContext(context.Background(),
+			"SELECT COUNT(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'", s.name).Scan(&waiting))
+		return waiting > 0
+	})
+}
+
+// list returns the connections' process ids.
+func (s sessions) list() []int {
+	s.t.Helper()
+	var pids pq.Int64Array
+	check(s.t, s.watch.Reader().QueryRowContext(context.Background(),
+		"SELECT COALESCE(array_agg(pid), '{}') FROM pg_stat_activity WHERE application_name = $1", s.name).Scan(&pids))
+	var out []int
+	for _, pid := range pids {
+		out = append(out, int(pid))
+	}
+	return out
+}
+
+// end cuts all connections, as a restart of the server does.
+func (s sessions) end() {
+	s.t.Helper()
+	s.endOf(s.name)
+	s.until("the connections are gone", func() bool { return len(s.list()) == 0 })
+}
+
+// endOf cuts the connections of a name.
+func (s sessions) endOf(name string) {
+	s.t.Helper()
+	check(s.t, second(s.watch.Reader().ExecContext(context.Background(),
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", name[:min(len(name), 63)])))
 }
 
 // What a person cancels at the very moment in which it is merged must not reach
 // the agent.
 func TestAbsorbLeavesWhatIsBeingCancelled(t *testing.T) {
-	s, blocked := named(t)
+	s, sessions := named(t)
 	ctx := context.Background()
 	thread := newThread(t, s, "general").ID
 	accept(t, s, thread, "one")
@@ -56,7 +98,7 @@ func TestAbsorbLeavesWhatIsBeingCancelled(t *testing.T) {
 	go func() {
 		absorbed <- absorb(t, s, c)
 	}()
-	blocked()
+	sessions.blocked()
 	check(t, person.Commit())
 	if got := contents(<-absorbed); len(got) != 1 || got[0] != "three" {
 		t.Errorf("merged %q", got)
@@ -69,7 +111,7 @@ func TestAbsorbLeavesWhatIsBeingCancelled(t *testing.T) {
 // A claim whose connection was cut may still be on its way to its COMMIT when it
 // is put back: the thread must not stay at work for nobody.
 func TestUnclaimWaitsForALateCommit(t *testing.T) {
-	s, blocked := named(t)
+	s, sessions := named(t)
 	ctx := context.Background()
 	thread := newThread(t, s, "general").ID
 	run := accept(t, s, thread, "one").RunID
@@ -84,7 +126,7 @@ func TestUnclaimWaitsForALateCommit(t *testing.T) {
 	}
 	unclaimed := make(chan error, 1)
 	go func() { unclaimed <- s.Unclaim(ctx, thread, "me") }()
-	blocked()
+	sessions.blocked()
 	check(t, late.Commit())
 	check(t, <-unclaimed)
 	if c := must[ledger.Claim](t)(s.Claim(ctx, thread, "me")); !c.Found {

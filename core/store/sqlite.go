@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
 	"modernc.org/sqlite" // also the driver "sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
 
@@ -35,6 +36,7 @@ type sqliteBackend struct {
 	dir    string
 	writer *sql.DB
 	pool   *sql.DB
+	reads  *reads // through pool
 }
 
 // openSQLite opens the file, and makes it when it is missing and may be made.
@@ -62,6 +64,7 @@ func openSQLite(ctx context.Context, dir string, may bool) (*sqliteBackend, erro
 	}
 	back.pool.SetMaxOpenConns(readers)
 	back.pool.SetMaxIdleConns(readers)
+	back.reads = newReads(back.pool)
 	return back, nil
 }
 
@@ -117,6 +120,7 @@ func connect(ctx context.Context, db *sql.DB) error {
 // stored as text that sorts as they do.
 func sqliteDSN(path string, more url.Values) string {
 	more.Set("_busy_timeout", strconv.FormatInt(busyTimeout.Milliseconds(), 10))
+	more.Set("mode", "rw") // openSQLite has made the file; one that is gone is not made again
 	more.Set("_foreign_keys", "1")
 	more.Set("_time_format", "sqlite")
 	more.Set("_timezone", "UTC")
@@ -131,6 +135,8 @@ func (b *sqliteBackend) describe() string {
 
 func (b *sqliteBackend) reader() *sql.DB { return b.pool }
 
+func (b *sqliteBackend) querier() entsql.ExecQuerier { return b.reads }
+
 func (b *sqliteBackend) migrating(ctx context.Context, f func(*sql.Conn) error) error {
 	conn, err := b.writer.Conn(ctx)
 	if err != nil {
@@ -140,7 +146,8 @@ func (b *sqliteBackend) migrating(ctx context.Context, f func(*sql.Conn) error) 
 	return inTransaction(ctx, conn, "BEGIN IMMEDIATE", f)
 }
 
-// inTransaction runs f on conn between begin and COMMIT, or ROLLBACK.
+// inTransaction runs f on conn between begin and COMMIT, or ROLLBACK. A
+// connection whose transaction does not end is thrown away.
 func inTransaction(ctx context.Context, conn *sql.Conn, begin string, f func(*sql.Conn) error) error {
 	if _, err := conn.ExecContext(ctx, begin); err != nil {
 		return err
@@ -151,17 +158,20 @@ func inTransaction(ctx context.Context, conn *sql.Conn, begin string, f func(*sq
 	}
 	if err != nil {
 		_, undo := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		if undo != nil {
+			discard(conn)
+		}
 		return errors.Join(err, undo)
 	}
 	return nil
 }
 
 func (b *sqliteBackend) startWriter(ctx context.Context, log *slog.Logger) (writer, error) {
-	conn, err := b.writer.Conn(ctx)
+	w, err := startGroupWriter(ctx, b.writer, log)
 	if err != nil {
 		return nil, wrap("open database", err)
 	}
-	return startGroupWriter(conn, log), nil
+	return w, nil
 }
 
 func (b *sqliteBackend) integrity(ctx context.Context) ([]string, error) {
@@ -184,5 +194,6 @@ func (b *sqliteBackend) integrity(ctx context.Context) ([]string, error) {
 }
 
 func (b *sqliteBackend) close() error {
+	b.reads.close()
 	return errors.Join(b.pool.Close(), b.writer.Close())
 }

@@ -139,7 +139,7 @@ func (s *Store) stateKeys(ctx context.Context, plugin string, q pluginsdk.ListSt
 		key = `key COLLATE "C"`
 	}
 	limit := page(q.Limit)
-	rows, err := s.back.reader().QueryContext(ctx, fmt.Sprintf(`SELECT key, revision, LENGTH(value) FROM plugin_states
+	rows, err := s.query.QueryContext(ctx, fmt.Sprintf(`SELECT key, revision, LENGTH(value) FROM plugin_states
 		WHERE plugin = $1 AND %[1]s > $2 AND SUBSTR(key, 1, $3) = $4 ORDER BY %[1]s LIMIT $5`, key),
 		plugin, clean(q.After), utf8.RuneCountInString(clean(q.Prefix)), clean(q.Prefix), limit+1)
 	if err != nil {

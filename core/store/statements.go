@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 )
 
 // statementsMax bounds how many prepared statements the writer keeps. What it
@@ -58,9 +59,25 @@ func (s *statements) statement(ctx context.Context, query string) *sql.Stmt {
 	return statement
 }
 
+// close gives the connection back to its pool, which is closed next.
 func (s *statements) close() {
+	s.forget()
+	s.conn.Close()
+}
+
+// discard ends the connection: its pool makes another one.
+func (s *statements) discard() {
+	s.forget()
+	discard(s.conn)
+}
+
+func (s *statements) forget() {
 	for _, statement := range s.prepared {
 		statement.Close() // the connection is closed next
 	}
-	s.conn.Close() // the pool that owns it is closed next
+}
+
+// discard ends a connection instead of giving it back to its pool.
+func discard(conn *sql.Conn) {
+	conn.Raw(func(any) error { return driver.ErrBadConn }) //nolint:errcheck // it is what was just said
 }

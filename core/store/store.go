@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/seed-706843ae/harness/ent"
@@ -50,7 +49,8 @@ type Store struct {
 	back   backend
 	write  writer
 	read   *ent.Client
-	reads  *reads // nil where the database's driver does as well by itself
+	query  entsql.ExecQuerier    // what read goes through
+	lease  atomic.Pointer[Lease] // the last that Lock has given
 
 	carrier atomic.Pointer[Carrier]
 }
@@ -97,12 +97,8 @@ func open(ctx context.Context, config Config, first func(*Store) error) (*Store,
 	if s.write, err = back.startWriter(ctx, config.Log); err != nil {
 		return nil, errors.Join(err, back.close())
 	}
-	driver := entsql.OpenDB(back.dialect(), back.reader())
-	if back.dialect() == dialect.SQLite {
-		s.reads = newReads(back.reader())
-		driver = entsql.NewDriver(dialect.SQLite, entsql.Conn{ExecQuerier: s.reads})
-	}
-	s.read = ent.NewClient(ent.Driver(driver))
+	s.query = back.querier()
+	s.read = ent.NewClient(ent.Driver(entsql.NewDriver(back.dialect(), entsql.Conn{ExecQuerier: s.query})))
 	return s, nil
 }
 
@@ -122,11 +118,7 @@ func openBackend(ctx context.Context, config Config) (backend, error) {
 // Close finishes the writes that were handed in and closes the database. Later
 // calls fail with CodeUnavailable.
 func (s *Store) Close() error {
-	err := s.write.close()
-	if s.reads != nil {
-		s.reads.close()
-	}
-	return errors.Join(err, s.back.close())
+	return errors.Join(s.write.close(), s.back.close())
 }
 
 // Dialect returns sqlite3 or postgres.

@@ -39,6 +39,21 @@ func sizeSQL(columns, free string) string {
 	return b.String()
 }
 
+// wordBytes is how long the words among the values of a row are together.
+func wordBytes(values []any) (n int64) {
+	for _, value := range values {
+		switch word := value.(type) {
+		case string:
+			n += int64(len(word))
+		case *string:
+			if word != nil {
+				n += int64(len(*word))
+			}
+		}
+	}
+	return n
+}
+
 // note adds the sizes of rows that are a plugin and a size each, times sign, and
 // returns how many they are. It closes them.
 func (s storedBytes) note(rows *sql.Rows, sign int64) (n int64, err error) {
@@ -89,7 +104,7 @@ func (s *Store) StoredBytes(ctx context.Context, plugin string) (n int64, err er
 	if plugin == "" {
 		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "stored bytes: of which plugin?")
 	}
-	err = s.back.reader().QueryRowContext(ctx, `SELECT CAST(COALESCE((SELECT SUM(bytes) FROM plugin_bytes WHERE plugin = $1), 0)
-		+ COALESCE((SELECT state_bytes FROM plugin_usages WHERE plugin = $1), 0) AS bigint)`, plugin).Scan(&n)
+	err = row(ctx, s.query, `SELECT CAST(COALESCE((SELECT SUM(bytes) FROM plugin_bytes WHERE plugin = $1), 0)
+		+ COALESCE((SELECT state_bytes FROM plugin_usages WHERE plugin = $1), 0) AS bigint)`, []any{plugin}, &n)
 	return max(n, 0), wrap("count what a plugin has stored", err)
 }

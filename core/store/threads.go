@@ -92,7 +92,7 @@ func (s *Store) countUnread(ctx context.Context, threads []pluginsdk.Thread) (er
 	for i, one := range threads {
 		ids[i], at[one.ID] = one.ID, i
 	}
-	rows, err := s.back.reader().QueryContext(ctx, `SELECT t.id, (SELECT COUNT(*) FROM (
+	rows, err := s.query.QueryContext(ctx, `SELECT t.id, (SELECT COUNT(*) FROM (
 			SELECT 1 FROM messages AS m WHERE m.thread_id = t.id AND m.id > t.last_read_message_id
 			AND m.role <> 'user' AND m.kind IN ('text', 'notification') LIMIT 100) AS unread)
 		FROM threads AS t WHERE t.id IN (`+parameters(1, len(ids))+`)`, ids...)

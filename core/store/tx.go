@@ -45,8 +45,12 @@ func (t *tx) run(ctx context.Context, query string, args ...any) (int64, error) 
 }
 
 // row reads the one row of a query; sql.ErrNoRows says that there is none.
-func (t *tx) row(ctx context.Context, query string, args []any, into ...any) (err error) {
-	rows, err := t.exec.QueryContext(ctx, query, args...)
+func (t *tx) row(ctx context.Context, query string, args []any, into ...any) error {
+	return row(ctx, t.exec, query, args, into...)
+}
+
+func row(ctx context.Context, from entsql.ExecQuerier, query string, args []any, into ...any) (err error) {
+	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}

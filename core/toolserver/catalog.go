@@ -104,15 +104,16 @@ func (c *catalog) menu(plugins []*pluginsdk.PluginInfo) *menu {
 	}
 	c.last = &menu{bounds: c.bounds, shelves: shelves, taken: c.bounds.share(shelves)}
 	for n, shelf := range shelves {
-		switch lack := c.last.lack(n); {
-		case lack == shelf.lack:
+		lack := c.last.lack(n)
+		switch lack {
+		case shelf.lack:
 			continue
-		case lack == "":
+		case "":
 			c.log.Info("all tools of a plugin are offered again", "plugin", shelf.plugin)
 		default:
 			c.log.Warn("there is no room for all tools of a plugin", "plugin", shelf.plugin, "problem", lack)
 		}
-		shelf.lack = c.last.lack(n)
+		shelf.lack = lack
 	}
 	return c.last
 }

@@ -294,3 +294,11 @@ func (f *fixture) names(client *mcp.ClientSession) string {
 func echo(_ context.Context, call *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 	return pluginsdk.ToolResult{Text: "echo " + string(call.Input)}, nil
 }
+
+// registry is the plugins as the database has them.
+func (f *fakePlugins) registry() (rows []ledger.Plugin) {
+	for _, row := range f.rows {
+		rows = append(rows, ledger.Plugin{PluginInfo: row})
+	}
+	return rows
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -95,11 +96,11 @@ func (m *menu) lack(n int) string {
 
 // Unoffered says, by the rows of the registry, of which enabled plugins the agent
 // is not offered all tools for want of room, and which.
-func Unoffered(bounds Bounds, rows []pluginsdk.PluginInfo) map[string]string {
+func Unoffered(bounds Bounds, rows []ledger.Plugin) map[string]string {
 	var plugins []*pluginsdk.PluginInfo
 	for _, row := range rows {
 		if row.Enabled && len(row.Manifest.Tools) > 0 {
-			plugins = append(plugins, &row)
+			plugins = append(plugins, &row.PluginInfo)
 		}
 	}
 	slices.SortStableFunc(plugins, func(a, b *pluginsdk.PluginInfo) int {

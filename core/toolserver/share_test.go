@@ -82,7 +82,7 @@ func TestGreedyPluginsAreCutAndModestOnesAreNot(t *testing.T) {
 	if words := f.server.Unoffered("verbose"); words != want {
 		t.Errorf("%q, want %q", words, want)
 	}
-	if words := Unoffered(Bounds{}, f.plugins.rows); len(words) != 2 || words["verbose"] != want {
+	if words := Unoffered(Bounds{}, f.plugins.registry()); len(words) != 2 || words["verbose"] != want {
 		t.Errorf("by the rows: %q", words)
 	}
 	end()

@@ -407,6 +407,7 @@ var (
 		{Name: "max_validation_iterations", Type: field.TypeInt, Default: 3},
 		{Name: "cost_cap_usd", Type: field.TypeFloat64, Default: 5},
 		{Name: "cost_usd", Type: field.TypeFloat64, Default: 0},
+		{Name: "run_id", Type: field.TypeString, Default: ""},
 		{Name: "marks", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "result", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "feedback", Type: field.TypeString, Size: 2147483647, Default: ""},

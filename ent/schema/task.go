@@ -40,6 +40,7 @@ func (Task) Fields() []ent.Field {
 		field.Int("max_validation_iterations").Default(3),
 		field.Float("cost_cap_usd").Default(5),
 		field.Float("cost_usd").Default(0),
+		field.String("run_id").Default(""),
 		jsonField("marks", []string{}),
 		field.Text("result").Default(""),
 		field.Text("feedback").Default(""),

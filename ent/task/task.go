@@ -58,6 +58,8 @@ const (
 	FieldCostCapUsd = "cost_cap_usd"
 	// FieldCostUsd holds the string denoting the cost_usd field in the database.
 	FieldCostUsd = "cost_usd"
+	// FieldRunID holds the string denoting the run_id field in the database.
+	FieldRunID = "run_id"
 	// FieldMarks holds the string denoting the marks field in the database.
 	FieldMarks = "marks"
 	// FieldResult holds the string denoting the result field in the database.
@@ -102,6 +104,7 @@ var Columns = []string{
 	FieldMaxValidationIterations,
 	FieldCostCapUsd,
 	FieldCostUsd,
+	FieldRunID,
 	FieldMarks,
 	FieldResult,
 	FieldFeedback,
@@ -156,6 +159,8 @@ var (
 	DefaultCostCapUsd float64
 	// DefaultCostUsd holds the default value on creation for the "cost_usd" field.
 	DefaultCostUsd float64
+	// DefaultRunID holds the default value on creation for the "run_id" field.
+	DefaultRunID string
 	// DefaultResult holds the default value on creation for the "result" field.
 	DefaultResult string
 	// DefaultFeedback holds the default value on creation for the "feedback" field.
@@ -277,6 +282,11 @@ func ByCostCapUsd(opts ...sql.OrderTermOption) OrderOption {
 // ByCostUsd orders the results by the cost_usd field.
 func ByCostUsd(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCostUsd, opts...).ToFunc()
+}
+
+// ByRunID orders the results by the run_id field.
+func ByRunID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRunID, opts...).ToFunc()
 }
 
 // ByResult orders the results by the result field.

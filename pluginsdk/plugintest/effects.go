@@ -1,19 +1,12 @@
 package plugintest
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
-
-// EffectKinds are the kinds of row that a hook's Effects may have.
-func EffectKinds() []pluginsdk.MessageKind {
-	return []pluginsdk.MessageKind{
-		pluginsdk.MessageStatus, pluginsdk.MessageStep, pluginsdk.MessageThinking, pluginsdk.MessageToolCall,
-		pluginsdk.MessageToolResult, pluginsdk.MessageNotification,
-	}
-}
 
 // Applied is what became of Effects.
 type Applied struct {
@@ -46,13 +39,12 @@ func (h *Host) Apply(manifest pluginsdk.Manifest, runID, threadID string, effect
 	}
 	h.made["effects "+key] = made{}
 	for i, row := range effects.Rows {
-		name := "row " + strconv.Itoa(i)
-		switch {
-		case !v.has(pluginsdk.CapMessagesWrite):
-			drop(name, "needs messages.write")
-			continue
-		case !slices.Contains(EffectKinds(), row.Kind):
-			drop(name, "a row of the kind "+string(row.Kind)+" is no effect")
+		err := row.CheckEffectOf(manifest.Name)
+		if !v.has(pluginsdk.CapMessagesWrite) {
+			err = errors.New("it needs messages.write")
+		}
+		if err != nil {
+			drop("row "+strconv.Itoa(i), err.Error())
 			continue
 		}
 		message := v.row(threadID, row)
@@ -62,7 +54,7 @@ func (h *Host) Apply(manifest pluginsdk.Manifest, runID, threadID string, effect
 	before := len(h.metrics)
 	for i, metric := range effects.Metrics {
 		if !v.has(pluginsdk.CapMetricsWrite) {
-			drop("metric "+strconv.Itoa(i), "needs metrics.write")
+			drop("metric "+strconv.Itoa(i), "it needs metrics.write")
 			continue
 		}
 		if metric.Key == "" {

@@ -46,7 +46,7 @@ func TestWhatIsNoEffectIsDropped(t *testing.T) {
 		stored   int
 	}{
 		{"no key", able, pluginsdk.Effects{Rows: []pluginsdk.NewMessage{status}}, "no key", 0},
-		{"a text", able, pluginsdk.Effects{Key: "k", Rows: []pluginsdk.NewMessage{{Kind: pluginsdk.MessageText}, status}}, "row 0: a row of the kind text", 1},
+		{"a text", able, pluginsdk.Effects{Key: "k", Rows: []pluginsdk.NewMessage{{Kind: pluginsdk.MessageText}, status}}, "row 0: kind: \"text\" is not accepted in effects", 1},
 		{"no capability for rows", manifest("p"), pluginsdk.Effects{Key: "k", Rows: []pluginsdk.NewMessage{status}}, "messages.write", 0},
 		{"no capability for metrics", manifest("p"), pluginsdk.Effects{Key: "k", Metrics: []pluginsdk.NewMetric{{Name: "n"}}}, "metrics.write", 0},
 		{"all well", able, pluginsdk.Effects{Key: "k", Rows: []pluginsdk.NewMessage{status, status}, Metrics: []pluginsdk.NewMetric{{Name: "n"}, {Name: "n"}}}, "", 4},

@@ -55,7 +55,7 @@ func (s messages) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRe
 		submission.Source = s.manifest.SpeaksFor()[0]
 	}
 	if !s.speaksFor(submission.Source) {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "source %q: the plugin %s does not speak for it (Manifest.Sources)", submission.Source, s.manifest.Name)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "source: the plugin %s does not speak for %q; a plugin names its sources in its manifest", s.manifest.Name, submission.Source)
 	}
 	key := "submission " + submission.Source + "/" + submission.Key
 	accepted, repeated, err := once(s.h, key, submission, func() pluginsdk.Accepted { return s.h.accept(submission) })
@@ -87,6 +87,11 @@ func (s messages) Append(ctx context.Context, request *pluginsdk.AppendMessagesR
 		return nil, err
 	}
 	defer leave()
+	for _, row := range request.Messages {
+		if err := row.CheckFor(s.manifest.Name); err != nil && !s.any {
+			return nil, err
+		}
+	}
 	do := func() []pluginsdk.Message {
 		call, _ := pluginsdk.CallFrom(ctx)
 		return s.append(request, call.RunID)
@@ -115,13 +120,8 @@ func (s messages) append(request *pluginsdk.AppendMessagesRequest, runID string)
 	return stored
 }
 
-// row is what becomes of a plugin's row: one that the agent is told of speaks for
-// the plugin alone.
+// row is what becomes of a plugin's row.
 func (v view) row(threadID string, row pluginsdk.NewMessage) pluginsdk.Message {
-	switch row.Kind { //nolint:exhaustive // the others are records
-	case pluginsdk.MessageText, pluginsdk.MessageNotification, pluginsdk.MessageSummary:
-		row.Role, row.Source, row.Author = pluginsdk.RoleSystem, v.manifest.Name, ""
-	}
 	if row.Source == "" {
 		row.Source = v.manifest.Name
 	}

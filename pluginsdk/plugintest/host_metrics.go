@@ -26,7 +26,7 @@ func (s metrics) Record(ctx context.Context, request *pluginsdk.RecordMetricsReq
 	}
 	defer leave()
 	if len(request.Metrics) > maxMetrics {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%d values: at most %d at once", len(request.Metrics), maxMetrics)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "%d values: at most %d at once", len(request.Metrics), maxMetrics)
 	}
 	for _, metric := range request.Metrics {
 		s.record(metric)

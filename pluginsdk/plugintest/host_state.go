@@ -96,7 +96,7 @@ func (s state) Put(ctx context.Context, request *pluginsdk.PutStateRequest) (*pl
 	case request.Key == "" || len(request.Key) > maxKeyBytes:
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "key %q: want 1 to %d bytes", request.Key, maxKeyBytes)
 	case len(request.Value) > maxValueBytes:
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "state %q: %d bytes are more than 1 MiB", request.Key, len(request.Value))
+		return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "state %q: %d bytes are more than 1 MiB", request.Key, len(request.Value))
 	}
 	if err := s.check(request.Key, request.If); err != nil {
 		return nil, err

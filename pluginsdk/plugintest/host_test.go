@@ -122,19 +122,18 @@ func TestAPluginIsHeldToItsSourcesAndToWhatItAsksFor(t *testing.T) {
 	if got := host.Submissions()[0].Source; got != "chat" {
 		t.Errorf("submitted under %q", got)
 	}
-	for what, call := range map[string]func() error{
-		"another's source": func() error {
-			_, err := plain.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{Source: "web", Key: "k"}})
-			return err
-		},
-		"another's event": func() error {
-			_, err := plain.Events.Publish(ctx, &pluginsdk.PublishEventRequest{Event: pluginsdk.Event{Type: "web:x"}})
-			return err
-		},
-	} {
-		if err := call(); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
-			t.Errorf("%s: %v", what, err)
-		}
+	_, err := plain.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{Source: "web", Key: "k"}})
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeDenied {
+		t.Errorf("another's source: %v", err)
+	}
+	_, err = plain.Events.Publish(ctx, &pluginsdk.PublishEventRequest{Event: pluginsdk.Event{Type: "web:x"}})
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+		t.Errorf("another's event: %v", err)
+	}
+	words := pluginsdk.NewMessage{Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Author: "Ann", Content: "yes"}
+	_, err = plain.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{ThreadID: "own", Messages: []pluginsdk.NewMessage{words}})
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || len(host.Messages("own")) != 0 {
+		t.Errorf("a person's words: %v", err)
 	}
 }
 
@@ -184,8 +183,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// What is delivered goes to where the thread's people are, and in the plugin's
-// own name.
+// What is delivered goes to where the thread's people are.
 func TestAppendedRowsAreDelivered(t *testing.T) {
 	host := plugintest.NewHost()
 	host.AddThread(pluginsdk.Thread{ID: "people", Source: "chat", SourceID: "c1"})
@@ -195,7 +193,7 @@ func TestAppendedRowsAreDelivered(t *testing.T) {
 	for _, thread := range []string{"people", "task", "job"} {
 		for range 2 {
 			must(sdk.Messages.Append(t.Context(), &pluginsdk.AppendMessagesRequest{ThreadID: thread, Key: "k", Deliver: true, Messages: []pluginsdk.NewMessage{
-				{Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageNotification, Source: "boss", Author: "boss", Content: "look"},
+				{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: "look"},
 				{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: "not for people"},
 			}}))
 		}
@@ -207,8 +205,8 @@ func TestAppendedRowsAreDelivered(t *testing.T) {
 	if want := []string{"chat:c1", "chat:c1", "mail:ann"}; !slices.Equal(got, want) {
 		t.Errorf("delivered to %q, want %q", got, want)
 	}
-	if row := host.Messages("task")[0]; row.Role != pluginsdk.RoleSystem || row.Source != "news" || row.Author != "" || row.Plugin != "news" {
-		t.Errorf("the row is %+v: it speaks for somebody else", row)
+	if row := host.Messages("task")[0]; row.Source != "news" || row.Plugin != "news" {
+		t.Errorf("the row is %+v", row)
 	}
 }
 
@@ -427,7 +425,7 @@ func TestKeysAreThePluginsOwn(t *testing.T) {
 		sdk := host.As(manifest(name))
 		must(sdk.State.Put(ctx, &pluginsdk.PutStateRequest{Key: "k", Value: []byte(name), If: &pluginsdk.StateCondition{}}))
 		must(sdk.Metrics.Record(ctx, &pluginsdk.RecordMetricsRequest{Metrics: []pluginsdk.NewMetric{{Key: "k", Name: "n"}}}))
-		must(sdk.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{ThreadID: "T", Key: "k", Messages: []pluginsdk.NewMessage{{Kind: pluginsdk.MessageStatus, Content: name}}}))
+		must(sdk.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{ThreadID: "T", Key: "k", Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: name}}}))
 		task := must(sdk.Tasks.Create(ctx, &pluginsdk.CreateTaskRequest{Key: "k", Task: pluginsdk.NewTask{Prompt: name}}))
 		turn := must(sdk.Agent.Start(ctx, &pluginsdk.StartTurnRequest{Key: "k", Prompt: name}))
 		if task.Existed || turn.Existed || task.Task.Plugin != name {
@@ -491,7 +489,7 @@ func TestMetrics(t *testing.T) {
 	if got := must(sdk.Metrics.Query(ctx, &pluginsdk.QueryMetricsRequest{Query: pluginsdk.MetricQuery{Name: "turns"}})).Metrics; len(got) != 2 {
 		t.Errorf("queried %+v: without a key each call records", got)
 	}
-	if _, err := sdk.Metrics.Record(ctx, &pluginsdk.RecordMetricsRequest{Metrics: make([]pluginsdk.NewMetric, 1001)}); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+	if _, err := sdk.Metrics.Record(ctx, &pluginsdk.RecordMetricsRequest{Metrics: make([]pluginsdk.NewMetric, 1001)}); pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted {
 		t.Errorf("1001 values: %v", err)
 	}
 }

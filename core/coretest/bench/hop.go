@@ -13,6 +13,7 @@ import (
 	"github.com/seed-706843ae/harness/core/coretest/bench/bare"
 	"github.com/seed-706843ae/harness/core/coretest/bench/subject"
 	"github.com/seed-706843ae/harness/core/events"
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
@@ -99,6 +100,7 @@ func fine(d time.Duration) time.Duration { return d.Round(100 * time.Nanosecond)
 type rig struct {
 	store  *store.Store
 	host   *pluginhost.Host
+	hooks  *hooks.Runner
 	tokens *hostapi.Tokens
 	call   int
 }
@@ -112,7 +114,12 @@ func startRig(dir, plugins string) (r *rig, err error) {
 	bus := events.New(events.Config{})
 	door := &rigDoor{}
 	r.host = pluginhost.New(pluginhost.Config{Dir: plugins, Owner: "bench", Logs: filepath.Join(dir, "logs")}, r.store, rigBus{bus}, door)
-	door.api = hostapi.New(rigStore{r.store}, nil, nil, bus, r.host, r.tokens, nil, nil, slog.New(slog.DiscardHandler))
+	log := slog.New(slog.DiscardHandler)
+	door.api = hostapi.New(hostapi.Config{
+		Store: rigStore{r.store}, Events: bus, Grants: r.host, Tokens: r.tokens, Log: log,
+		Quotas: hostapi.NewQuotas(hostapi.QuotaConfig{Limits: r.limits, StoredBytes: r.store.StoredBytes, Log: log}),
+	})
+	r.hooks = hooks.New(hooks.Config{}, rigPlugins{r.host}, r.tokens)
 	if err := r.host.Start(ctx); err != nil {
 		return nil, errors.Join(err, r.store.Close())
 	}
@@ -134,30 +141,43 @@ func startRig(dir, plugins string) (r *rig, err error) {
 
 func (r *rig) stop() error { return errors.Join(r.host.Stop(context.Background()), r.store.Close()) }
 
-// hook is one hook of one run, as pipeline.ask calls it.
+// limits let the subject call as often as it is measured.
+func (*rig) limits(string) pluginsdk.PluginLimits { return pluginsdk.PluginLimits{CallsPerMinute: -1} }
+
+// hook is one hook of one run, as the pipeline fires it.
 func (r *rig) hook(ctx context.Context, text string) error {
 	r.call++
 	run := fmt.Sprintf("0199a1b2-run-%d", r.call)
 	defer r.host.Release(run)
 	thread := pluginsdk.Thread{ID: "0199a1b2-thread", Source: "web"}
-	call := pluginsdk.Call{ID: run + ":OnBeforeInvoke:" + subjectName, RunID: run, Attempt: 1}
-	for _, plugin := range r.host.Answering("", pluginsdk.HookBeforeInvoke) {
-		err := plugin.Do(ctx, run, pluginsdk.HookBeforeInvoke, call.ID, func(hooks *pluginhost.Process) error {
-			call.Deadline = time.Now().Add(15 * time.Second)
-			call.Token = r.tokens.Open(subjectName, ledger.Origin{RunID: run, Attempt: 1}, call.Deadline)
-			defer r.tokens.Close(call.Token)
-			ctx, cancel := context.WithDeadline(ctx, call.Deadline)
-			defer cancel()
-			_, err := hooks.OnBeforeInvoke(pluginsdk.WithCall(ctx, call), pluginsdk.Prompt{
-				Call: call, Thread: thread, Message: pluginsdk.Message{ID: 1, ThreadID: thread.ID, RunID: run}, Text: text,
-			})
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	on := &hooks.Occasion{Origin: ledger.Origin{RunID: run, Attempt: 1}, Call: pluginsdk.Call{ID: run, RunID: run, Attempt: 1}}
+	return hooks.Notify(ctx, r.hooks, on, hooks.Question[pluginsdk.OnBeforeInvokeRequest, pluginsdk.OnBeforeInvokeResponse]{
+		Hook: pluginsdk.HookBeforeInvoke, Ask: hooks.Process.OnBeforeInvoke,
+		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnBeforeInvokeRequest {
+			return &pluginsdk.OnBeforeInvokeRequest{
+				Call: call, Thread: thread, Message: pluginsdk.Message{ID: 1, ThreadID: thread.ID, RunID: run}, Prompt: text,
+			}
+		},
+	}, nil)
+}
+
+// rigPlugins is the plugin host as the hooks see it.
+type rigPlugins struct{ *pluginhost.Host }
+
+func (p rigPlugins) Answering(run string, hook pluginsdk.Hook) (plugins []hooks.Plugin) {
+	for _, instance := range p.Host.Answering(run, hook) {
+		plugins = append(plugins, rigPlugin{instance, run})
 	}
-	return nil
+	return plugins
+}
+
+type rigPlugin struct {
+	*pluginhost.Instance
+	run string
+}
+
+func (p rigPlugin) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(hooks.Process) error) error {
+	return p.Instance.Do(ctx, p.run, hook, callID, func(process *pluginhost.Process) error { return fn(process) })
 }
 
 // rigStore answers from memory what the subject asks, so that no database is

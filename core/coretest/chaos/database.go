@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -77,6 +78,34 @@ func (d *database) enable(ctx context.Context, plugin, settings, granted string)
 		return fmt.Errorf("enable the plugin %s: %d rows, %w", plugin, n, err)
 	}
 	return nil
+}
+
+// bound sets a plugin's limits, as an operator does.
+func (d *database) bound(ctx context.Context, plugin, limits string) error {
+	if _, err := d.db.ExecContext(ctx, "UPDATE plugins SET limits = $1 WHERE name = $2", limits, plugin); err != nil {
+		return fmt.Errorf("bound the plugin %s: %w", plugin, err)
+	}
+	return nil
+}
+
+// await returns when a plugin's row says that it is in a state.
+func (d *database) await(ctx context.Context, plugin, state string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var seen string
+		err := d.db.QueryRowContext(ctx, "SELECT state FROM plugins WHERE name = $1", plugin).Scan(&seen)
+		if err == nil && seen == state {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the plugin %s is not %s but %s: %w", plugin, state, seen, cmp.Or(err, context.Cause(ctx)))
+		}
+	}
 }
 
 // hold keeps the database's write lock for a while, as another process that

@@ -21,9 +21,12 @@ func (d *database) evidence(ctx context.Context, records *check.Records) error {
 				var m check.Message
 				var metadata sql.NullString
 				err := rows.Scan(&m.ID, &m.ThreadID, &m.RunID, &m.Role, &m.Kind, &m.Content, &metadata)
-				var fields struct{ Event, Outcome string }
+				var fields struct {
+					Event, Outcome string
+					Attempt        int
+				}
 				_ = json.Unmarshal([]byte(metadata.String), &fields) // other rows have other metadata
-				m.Event, m.Outcome = fields.Event, fields.Outcome
+				m.Event, m.Outcome, m.Attempt = fields.Event, fields.Outcome, fields.Attempt
 				records.Messages = append(records.Messages, m)
 				return err
 			}},

@@ -155,7 +155,15 @@ func (w *world) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.database.enable(ctx, courier.Name, string(settings), string(granted))
+	// Web may store no more than a row a minute: what people say is in no quota.
+	err = errors.Join(
+		w.database.enable(ctx, courier.Name, string(settings), string(granted)),
+		w.database.bound(ctx, "web", `{"rowsPerMinute":1,"bytesPerMinute":1000}`))
+	if err != nil {
+		return err
+	}
+	// Every run of the campaign is one that the courier has seen.
+	return w.database.await(ctx, courier.Name, "serving")
 }
 
 // processes returns those of the installation, by its mark or by where they

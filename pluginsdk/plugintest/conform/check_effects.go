@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
-	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
 )
 
 // checkEffects makes a call of each hook twice under one id, as the daemon does
@@ -60,8 +59,8 @@ func (x *exam) faultsOf(effects *pluginsdk.Effects) (faults []string) {
 		faults = append(faults, "the effects have no key")
 	}
 	for _, row := range effects.Rows {
-		if !slices.Contains(plugintest.EffectKinds(), row.Kind) {
-			faults = append(faults, fmt.Sprintf("a row is of the kind %q, which is no effect", row.Kind))
+		if err := row.CheckEffectOf(x.manifest.Name); err != nil {
+			faults = append(faults, "a row would not be stored: "+err.Error())
 		}
 	}
 	asks := func(capability pluginsdk.Capability) bool {

@@ -93,7 +93,7 @@ func TestEachFaultFailsItsCheckAndNoOther(t *testing.T) {
 		{"has-no-key", "effects", "OnPipelineStart: the effects have no key"},
 		{"has-another-key", "effects", "both would be stored"},
 		{"says-something-else", "effects", "did something else when it was repeated"},
-		{"speaks-in-effects", "effects", "the kind \"text\", which is no effect"},
+		{"speaks-in-effects", "effects", "kind: \"text\" is not accepted in effects"},
 		{"counts", "effects", "does not ask for metrics.write"},
 		{"feels-odd", "surroundings", "in the state \"odd\""},
 		{"feels-too-much", "surroundings", "41 checks"},

@@ -33,30 +33,38 @@ func (p *Plugin) Start(_ context.Context, host pluginsdk.Host) error {
 }
 
 // OnPipelineStart does nothing.
-func (*Plugin) OnPipelineStart(context.Context, pluginsdk.PipelineStart) error { return nil }
+func (*Plugin) OnPipelineStart(context.Context, *pluginsdk.OnPipelineStartRequest) (*pluginsdk.OnPipelineStartResponse, error) {
+	return nil, nil //nolint:nilnil // nothing to say
+}
 
 // OnMessage asks for the thread, as a plugin does that needs its name.
-func (p *Plugin) OnMessage(ctx context.Context, m pluginsdk.IncomingMessage) error {
-	_, err := p.host.Threads.Get(ctx, m.Thread.ID)
-	return err
+func (p *Plugin) OnMessage(ctx context.Context, request *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+	_, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: request.Thread.ID})
+	return nil, err
 }
 
 // OnBeforeInvoke returns the prompt.
-func (p *Plugin) OnBeforeInvoke(ctx context.Context, prompt pluginsdk.Prompt) (string, error) {
-	if !strings.HasPrefix(prompt.Text, AskHost) {
-		return prompt.Text, nil
+func (p *Plugin) OnBeforeInvoke(ctx context.Context, request *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+	same := &pluginsdk.OnBeforeInvokeResponse{Prompt: &request.Prompt}
+	if !strings.HasPrefix(request.Prompt, AskHost) {
+		return same, nil
 	}
-	_, err := p.host.Threads.Get(ctx, prompt.Thread.ID)
-	return prompt.Text, err
+	_, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: request.Thread.ID})
+	return same, err
 }
 
 // OnAfterInvoke does nothing.
-func (*Plugin) OnAfterInvoke(context.Context, pluginsdk.Invocation) error { return nil }
+func (*Plugin) OnAfterInvoke(context.Context, *pluginsdk.OnAfterInvokeRequest) (*pluginsdk.OnAfterInvokeResponse, error) {
+	return nil, nil //nolint:nilnil // nothing to say
+}
 
 // OnBeforeReply says which version answered.
-func (p *Plugin) OnBeforeReply(_ context.Context, reply pluginsdk.Reply) (string, error) {
-	return reply.Text + " <" + p.Version + ">", nil
+func (p *Plugin) OnBeforeReply(_ context.Context, request *pluginsdk.OnBeforeReplyRequest) (*pluginsdk.OnBeforeReplyResponse, error) {
+	text := request.Text + " <" + p.Version + ">"
+	return &pluginsdk.OnBeforeReplyResponse{Text: &text}, nil
 }
 
 // OnPipelineComplete does nothing.
-func (*Plugin) OnPipelineComplete(context.Context, pluginsdk.PipelineComplete) error { return nil }
+func (*Plugin) OnPipelineComplete(context.Context, *pluginsdk.OnPipelineCompleteRequest) (*pluginsdk.OnPipelineCompleteResponse, error) {
+	return nil, nil //nolint:nilnil // nothing to say
+}

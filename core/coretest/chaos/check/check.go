@@ -63,6 +63,7 @@ func Judge(records Records) Report {
 		{Name: "orphaned process", Violations: j.strays()},
 		{Name: "row left open", Violations: j.open()},
 		{Name: "activity doubled", Violations: j.doubledActivity()},
+		{Name: "effect lost or doubled", Violations: j.effects()},
 		{Name: "daemon gave up", Violations: j.exits()},
 		{Name: "nothing proved", Violations: j.untried(report)},
 	}

@@ -31,7 +31,7 @@ func sound() check.Records {
 	}
 	merged := run("r5", "merging", 5, "merged")
 	merged.MergedInto = "r6"
-	return check.Records{
+	records := check.Records{
 		Wanted: []check.Kind{check.Daemon, check.Plugin}, Sightings: 1,
 		Strikes: []check.Strike{
 			{Kind: check.Daemon, What: "daemon 7", From: at(15), To: at(15)},
@@ -80,6 +80,18 @@ func sound() check.Records {
 			{DeliveryID: "d2", MessageID: 14, Target: "T02", Attempt: 1}, {DeliveryID: "d1", MessageID: 13, Target: "T02", Attempt: 3},
 		},
 	}
+	id := int64(100)
+	for _, run := range records.Runs { // what a plugin did to each
+		if run.State == "succeeded" {
+			for _, event := range []string{"courier_seen", "courier_done"} {
+				id++
+				records.Messages = append(records.Messages, check.Message{
+					ID: id, ThreadID: run.ThreadID, RunID: run.ID, Role: "system", Kind: "status", Event: event, Attempt: 1,
+				})
+			}
+		}
+	}
+	return records
 }
 
 // A checker that is content with everything proves nothing, and one that
@@ -173,7 +185,9 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 			again, run, answer := r.Messages[1], r.Runs[1], r.Messages[11]
 			again.ID, again.RunID, run.ID, run.MessageID, run.Key, answer.ID, answer.RunID = 17, "r9", "r9", 17, "", 18, "r9"
 			answer.Content = "I have read it."
-			r.Messages, r.Runs = append(r.Messages, again, answer), append(r.Runs, run)
+			seen, done := r.Messages[len(r.Messages)-2], r.Messages[len(r.Messages)-1]
+			seen.RunID, done.RunID = "r9", "r9"
+			r.Messages, r.Runs = append(r.Messages, again, answer, seen, done), append(r.Runs, run)
 		}, "m-T01-0002"},
 		{"asked again", "without being told", func(r *check.Records) { r.Asked[2].Interrupted = false }, "without being told"},
 		{"asked again", "while nothing had died", func(r *check.Records) { r.Strikes[0].From, r.Strikes[0].To = at(3), at(3) }, "nothing was killed"},
@@ -215,6 +229,10 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 			r.Runs = append(r.Runs, check.Run{ID: "r9", ThreadID: "plain", State: "running"})
 		}, "r9"},
 		{"row left open", "a task", func(r *check.Records) { r.OpenTasks = []string{"t1"} }, "t1"},
+		{"effect lost or doubled", "no start", func(r *check.Records) { r.Messages = slices.Delete(r.Messages, len(r.Messages)-2, len(r.Messages)-1) }, "rows of its start"},
+		{"effect lost or doubled", "no end", func(r *check.Records) { r.Messages = r.Messages[:len(r.Messages)-1] }, "0 rows of its end"},
+		{"effect lost or doubled", "two ends", func(r *check.Records) { r.Messages = append(r.Messages, r.Messages[len(r.Messages)-1]) }, "2 rows of its end"},
+		{"effect lost or doubled", "of an attempt that came to nothing", func(r *check.Records) { r.Messages[len(r.Messages)-1].Attempt = 2 }, "noted with attempt 2"},
 		{"activity doubled", "began twice", func(r *check.Records) { r.Messages = append(r.Messages, r.Messages[8]) }, "r1"},
 		{"activity doubled", "succeeded twice", func(r *check.Records) { r.Messages = append(r.Messages, r.Messages[9]) }, "r1"},
 		{"daemon gave up", "for no reason", func(r *check.Records) { r.Exits = []check.Exit{{At: at(60), Why: "the lock was lost"}} }, "the lock was lost"},

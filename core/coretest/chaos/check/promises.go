@@ -121,3 +121,42 @@ func (j *judge) doubledActivity() (violations []string) {
 	}
 	return violations
 }
+
+// The rows that a plugin of the campaign, which no run may end without, has stored
+// with each: one with its start, and one with its end.
+const (
+	effectSeen = "courier_seen"
+	effectDone = "courier_done"
+)
+
+// effects finds runs that a plugin did something to which is not stored once, or
+// not with the attempt that ended the run.
+func (j *judge) effects() (violations []string) {
+	seen, done, attempt := map[string]int{}, map[string]int{}, map[string]int{}
+	for _, message := range j.Messages {
+		switch message.Event {
+		case effectSeen:
+			seen[message.RunID]++
+		case effectDone:
+			done[message.RunID]++
+			attempt[message.RunID] = message.Attempt
+		}
+	}
+	asked := map[string]bool{}
+	for _, question := range j.questions {
+		asked[question.RunID] = true
+	}
+	for _, run := range j.Runs {
+		ended := asked[run.ID] && run.State == "succeeded"
+		for what, n := range map[string]int{"start": seen[run.ID], "end": done[run.ID]} {
+			if n > 1 || ended && n == 0 {
+				violations = append(violations, fmt.Sprintf("run %s (thread %s): %d rows of its %s", run.ID, j.thread(run.ThreadID), n, what))
+			}
+		}
+		if got := attempt[run.ID]; ended && done[run.ID] == 1 && got != run.Attempt {
+			violations = append(violations, fmt.Sprintf("run %s (thread %s) ended in attempt %d, and its end is noted with attempt %d",
+				run.ID, j.thread(run.ThreadID), run.Attempt, got))
+		}
+	}
+	return violations
+}

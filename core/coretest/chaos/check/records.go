@@ -111,6 +111,7 @@ type Message struct {
 	Content  string
 	Event    string // the field of this name in its metadata
 	Outcome  string // likewise
+	Attempt  int    // likewise
 }
 
 // Run is a row of the table of that name.

@@ -26,7 +26,7 @@ type Settings struct {
 
 // Grants is what the plugin needs, as its row has it.
 func Grants() []pluginsdk.Capability {
-	return []pluginsdk.Capability{pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesSubmit}
+	return []pluginsdk.Capability{pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesSubmit, pluginsdk.CapMessagesWrite}
 }
 
 // Plugin is the courier.
@@ -47,6 +47,10 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapThreadsWrite, Reason: "make the threads of its people"},
 			{Capability: pluginsdk.CapMessagesSubmit, Reason: "hand in what they say"},
+			{Capability: pluginsdk.CapMessagesWrite, Reason: "note each run's start and end"},
+		},
+		OnFailure: map[pluginsdk.Hook]pluginsdk.OnFailure{
+			pluginsdk.HookPipelineStart: pluginsdk.FailClosed, pluginsdk.HookPipelineComplete: pluginsdk.FailClosed,
 		},
 	}
 }

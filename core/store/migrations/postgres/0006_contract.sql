@@ -37,6 +37,7 @@ ALTER TABLE "tasks" ADD COLUMN "labels" json NULL;
 ALTER TABLE "tasks" ADD COLUMN "requested_by" character varying NOT NULL DEFAULT '';
 ALTER TABLE "tasks" ADD COLUMN "wake" boolean NOT NULL DEFAULT false;
 ALTER TABLE "tasks" ADD COLUMN "cost_usd" double precision NOT NULL DEFAULT 0;
+ALTER TABLE "tasks" ADD COLUMN "run_id" character varying NOT NULL DEFAULT '';
 ALTER TABLE "tasks" ADD COLUMN "marks" json NULL;
 ALTER TABLE "tasks" ADD COLUMN "error" text NOT NULL DEFAULT '';
 ALTER TABLE "tasks" ADD COLUMN "epoch" bigint NOT NULL DEFAULT 0;

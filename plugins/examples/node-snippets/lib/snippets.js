@@ -1,7 +1,7 @@
 'use strict';
 
-const { fail, json, log, status } = require('./harness');
-const { Counter } = require('./counter');
+const { fail, json, status } = require('./harness');
+const { DAYS, counted, effects } = require('./uses');
 const manifest = require('../plugin.json');
 
 const DEFAULTS = manifest.settingsSchema.properties.snippets.default;
@@ -11,7 +11,6 @@ const SHORTCUT = /(?<=^|\s);;([a-z][a-z0-9-]*)/g;
 // createPlugin returns the plugin, with a state of its own.
 function createPlugin() {
   let snippets = new Map();
-  const counter = new Counter();
 
   // configure takes settings whole or not at all: after wrong ones, the last good ones stay in force.
   function configure(settings) {
@@ -40,11 +39,12 @@ function createPlugin() {
 
   async function list(host) {
     if (snippets.size === 0) return 'There are no snippets yet. Set them with: harness plugin settings snippets';
-    const lines = [...snippets].sort().map(async ([name, text]) => {
-      const count = await counter.read(host, name);
+    const uses = await counted(host, manifest.name);
+    const lines = [...snippets].sort().map(([name, text]) => {
+      const count = uses.get(name) ?? 0;
       return `;;${name} (used ${count === 1 ? 'once' : `${count} times`}): ${text.split('\n', 1)[0]}`;
     });
-    return (await Promise.all(lines)).join('\n');
+    return [`In the last ${DAYS} days:`, ...lines].join('\n');
   }
 
   return {
@@ -61,32 +61,24 @@ function createPlugin() {
       },
 
       // The whole prompt is expanded: it may repeat earlier messages to an agent that has not seen them. Only what the
-      // person has written now is counted.
-      async OnBeforeInvoke({ text, message }, { host, call }) {
-        for (const name of used(message?.content ?? '')) {
-          try {
-            await counter.add(host, name, call?.id ?? '');
-          } catch (err) {
-            if (err.code === status.CANCELLED || err.code === status.DEADLINE_EXCEEDED) throw err;
-            log.warn('a use was not counted', { snippet: name, error: err.details ?? err.message });
-          }
-        }
-        return { text: expand(text) };
+      // person has written now is counted; plugin.json asks for it under needs.
+      async OnBeforeInvoke({ prompt, message }) {
+        return { prompt: expand(prompt), effects: effects(used(message?.content ?? '')) };
       },
 
       async OnCommand({ name, body }, { host }) {
-        if (name !== 'snippets') return { result: { handled: false } };
+        if (name !== 'snippets') return {};
         const wanted = body.trim().replace(/^;;/, '');
         const reply = wanted === '' ? await list(host) : (snippets.get(wanted) ?? unknown(wanted));
-        return { result: { handled: true, reply } };
+        return { handled: true, reply };
       },
 
       async CallTool({ name, input }) {
         if (name !== 'lookup') throw fail(status.NOT_FOUND, `there is no tool ${name}`);
         const wanted = json(input).name;
-        if (typeof wanted !== 'string') return { text: 'name: want a text', isError: true };
+        if (typeof wanted !== 'string') return { result: { text: 'name: want a text', isError: true } };
         const text = snippets.get(wanted);
-        return text === undefined ? { text: unknown(wanted), isError: true } : { text };
+        return { result: text === undefined ? { text: unknown(wanted), isError: true } : { text } };
       },
     },
   };

@@ -59,6 +59,29 @@ test('a call is in flight until its function has returned, whoever gave up', asy
   assert.deepEqual(hooks.inFlight(), []);
 });
 
+test('the hook of a task reports that it is alive, then answers', async () => {
+  const hooks = new Hooks(
+    {
+      manifest: { hooks: ['OnTaskComplete'] },
+      hooks: {
+        OnTaskComplete: async (_request, { progress }) => {
+          progress({ done: 1, total: 2 });
+          setImmediate(() => progress({ done: 2 })); // too late
+          return { verdict: 'accept' };
+        },
+      },
+    },
+    () => undefined,
+  );
+  const written = [];
+  await new Promise((resolve) => {
+    hooks.services()['harness.plugin.v1.TaskService'].OnTaskComplete({
+      request: {}, getDeadline: () => Infinity, on: () => {}, write: (update) => written.push(update), end: () => setImmediate(resolve),
+    });
+  });
+  assert.deepEqual(written, [{ progress: { done: 1, total: 2 } }, { response: { verdict: 'accept' } }]);
+});
+
 test('what a hook throws at once is an answer too', async () => {
   const { answered, hooks } = served('OnMessage', () => {
     throw Object.assign(new Error('no'), { code: status.ABORTED });

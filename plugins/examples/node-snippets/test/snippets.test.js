@@ -5,41 +5,42 @@ const { test } = require('node:test');
 const { status } = require('../lib/harness');
 const { createPlugin } = require('../lib/snippets');
 
-// fakeHost keeps settings and state in memory, as the daemon does.
+// fakeHost keeps settings and metrics in memory, as the daemon does.
 function fakeHost(settings = {}) {
-  const state = new Map();
-  const host = {
-    fail: undefined, // what State answers instead
+  const metrics = [];
+  const known = new Set();
+  return {
+    // apply stores the effects of a run, once for each key, as the core does.
+    apply: (run, effects) => {
+      if (!effects || known.has(`${run}/${effects.key}`)) return;
+      known.add(`${run}/${effects.key}`);
+      for (const metric of effects.metrics) metrics.push({ id: metrics.length + 1, ...metric });
+    },
     Settings: { GetSettings: async () => ({ settings: Buffer.from(JSON.stringify(settings)) }) },
-    State: {
-      GetState: async ({ key }) => {
-        if (host.fail) throw host.fail;
-        if (!state.has(key)) throw Object.assign(new Error('no such key'), { code: status.NOT_FOUND });
-        return { value: state.get(key) };
-      },
-      PutState: async ({ key, value }) => {
-        if (host.fail) throw host.fail;
-        state.set(key, value);
-        return {};
-      },
+    Metric: {
+      QueryMetrics: async ({ query }) => ({
+        metrics: metrics.filter(({ id, name }) => id > query.after && name === query.name).slice(0, 2), // small pages
+      }),
     },
   };
-  return host;
 }
 
 async function started(settings) {
   const host = fakeHost(settings);
   const plugin = createPlugin();
   await plugin.start(host);
-  let calls = 0;
+  let runs = 0;
   return {
     host,
     hooks: plugin.hooks,
     // say is a person's message on its way to the agent.
-    say: async (text, id = `call-${++calls}`) =>
-      (await plugin.hooks.OnBeforeInvoke({ text, message: { content: text } }, { host, call: { id } })).text,
-    command: async (body) => (await plugin.hooks.OnCommand({ name: 'snippets', body }, { host })).result.reply,
-    lookup: (input) => plugin.hooks.CallTool({ name: 'lookup', input: Buffer.from(JSON.stringify(input)) }, { host }),
+    say: async (content, run = `run-${++runs}`) => {
+      const { prompt, effects } = await plugin.hooks.OnBeforeInvoke({ prompt: content, message: { content } }, { host });
+      host.apply(run, effects);
+      return prompt;
+    },
+    command: async (body) => (await plugin.hooks.OnCommand({ name: 'snippets', body }, { host })).reply,
+    lookup: async (input) => (await plugin.hooks.CallTool({ name: 'lookup', input: Buffer.from(JSON.stringify(input)) }, { host })).result,
   };
 }
 
@@ -61,23 +62,17 @@ test('there are snippets before an operator sets any', async () => {
 
 test('uses are counted once, also when a call is repeated', async () => {
   const { say, command } = await started({ snippets: { a: 'A' } });
-  await say(';;a ;;a', 'call-x');
-  await say(';;a', 'call-x');
-  await Promise.all([say(';;a', 'call-y'), say(';;a', 'call-z')]);
-  assert.equal(await command(''), ';;a (used 3 times): A');
-});
-
-test('a prompt is expanded although its uses cannot be counted', async () => {
-  const { say, host } = await started({ snippets: { a: 'A' } });
-  host.fail = Object.assign(new Error('lacks state'), { code: status.PERMISSION_DENIED });
-  assert.equal(await say(';;a'), 'A');
+  await say(';;a ;;a', 'run-x');
+  await say(';;a ;;a', 'run-x');
+  await Promise.all([say(';;a', 'run-y'), say(';;a', 'run-z'), say('no snippet')]);
+  assert.equal(await command(''), 'In the last 30 days:\n;;a (used 3 times): A');
 });
 
 test('the command shows one, and names what there is', async () => {
   const { command } = await started({ snippets: { a: 'A', b: 'B\nmore' } });
   assert.equal(await command(' ;;b '), 'B\nmore');
   assert.match(await command('c'), /no snippet c.*a, b/);
-  assert.equal(await command(''), ';;a (used 0 times): A\n;;b (used 0 times): B');
+  assert.equal(await command(''), 'In the last 30 days:\n;;a (used 0 times): A\n;;b (used 0 times): B');
 });
 
 test('the tool tells the agent what is wrong', async () => {

@@ -53,7 +53,7 @@ func (o *Operator) Report(ctx context.Context, name string) (Report, error) {
 	for _, conflict := range pluginhost.Conflicts(row, rows, o.Reserved) {
 		report.Conflicts = append(report.Conflicts, conflict.String())
 	}
-	report.Unoffered = toolserver.Unoffered(o.Tools, ledger.InfosOf(rows))[name]
+	report.Unoffered = toolserver.Unoffered(o.Tools, rows)[name]
 	return report, err
 }
 

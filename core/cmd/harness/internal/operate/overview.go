@@ -62,7 +62,7 @@ func (o *Operator) Overview(rows []ledger.Plugin) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	lacking := toolserver.Unoffered(o.Tools, ledger.InfosOf(rows))
+	lacking := toolserver.Unoffered(o.Tools, rows)
 	for _, row := range rows {
 		if lack := lacking[row.Name]; lack != "" {
 			o.say("! %s", plain(lack, longText))

@@ -19,9 +19,13 @@ const SERVICE = {
   OnTaskFailed: 'Task',
   OnSettingsChange: 'Settings',
   OnBroadcast: 'Broadcast',
+  OnCheck: 'Check',
   Deliver: 'Delivery',
   CallTool: 'Tool',
 };
+
+// STREAMING are the services whose hooks answer with a stream: any number of progress reports, then one response.
+const STREAMING = ['Task', 'Tool'];
 
 const MAX_TIMER = 2 ** 31 - 1;
 
@@ -44,7 +48,8 @@ class Hooks {
     for (const hook of this.#plugin.manifest.hooks ?? []) {
       if (!SERVICE[hook]) throw new Error(`plugin.json: there is no hook ${hook}`);
       if (!this.#plugin.hooks[hook]) throw new Error(`plugin.json declares the hook ${hook}, which has no function`);
-      services[`harness.plugin.v1.${SERVICE[hook]}Service`][hook] = hook === 'CallTool' ? this.#streaming(hook) : this.#unary(hook);
+      const handler = STREAMING.includes(SERVICE[hook]) ? this.#streaming(hook) : this.#unary(hook);
+      services[`harness.plugin.v1.${SERVICE[hook]}Service`][hook] = handler;
     }
     return services;
   }
@@ -63,7 +68,6 @@ class Hooks {
     };
   }
 
-  // CallTool answers with a stream: any number of progress reports, then one result.
   #streaming(hook) {
     return (call) => {
       let open = true;
@@ -71,9 +75,9 @@ class Hooks {
         if (open && !call.cancelled) call.write({ progress: report });
       };
       this.#run(hook, call, { progress }).then(
-        (result) => {
+        (response) => {
           open = false;
-          call.write({ result });
+          call.write({ response: response ?? {} });
           call.end();
         },
         (err) => {

@@ -13,8 +13,9 @@
 //   }
 //
 // A hook gets the request message of harness.plugin.v1 and returns the response message, nothing for an empty one.
-// CallTool returns a ToolResult, and has progress({done, total, message}) beside host. An error thrown is the call's
-// status: fail(status.NOT_FOUND, '...') gives it a code.
+// CallTool and the hooks of tasks have progress({done, total, message}) beside host; a call that may take as long as it
+// likes is ended when it has reported nothing for 5 minutes. An error thrown is the call's status:
+// fail(status.NOT_FOUND, '...') gives it a code.
 
 const fs = require('node:fs');
 const os = require('node:os');

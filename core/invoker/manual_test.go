@@ -1,0 +1,99 @@
+package invoker
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// lay writes files below a directory.
+func lay(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTheManualHasWhatItImports(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	lay(t, outside, map[string]string{"secret.md": "SECRET"})
+	lay(t, dir, map[string]string{
+		"CLAUDE.md": "Work well. See @notes/style.md, not @nobody, and @" + filepath.Join(dir, "absolute.md") + "\n@CLAUDE.md\n" +
+			"@" + filepath.Join(outside, "secret.md") + " @../secret.md @~/secret.md @linked.md\n`@code.md`\n```\n@fenced.md\n```\n@a\\ b.md#part",
+		"notes/style.md": "No flattery.\n@tone.md", "notes/tone.md": "Dry.", "absolute.md": "Absolute.", "a b.md": "Spaced.",
+		"code.md": "CODE", "fenced.md": "FENCED", "nobody/else": "",
+	})
+	if err := os.Symlink(filepath.Join(outside, "secret.md"), filepath.Join(dir, "linked.md")); err != nil {
+		t.Fatal(err)
+	}
+	text, err := readManual(dir)
+	if err == nil || !strings.Contains(err.Error(), "linked.md") {
+		t.Errorf("of the link that leads out is said: %v", err)
+	}
+	at := 0
+	for _, want := range []string{"Contents of " + dir + "/CLAUDE.md", "Work well.", "notes/style.md", "No flattery.", "Dry.", "Absolute.", "Spaced."} {
+		found := strings.Index(text[at:], want)
+		if found < 0 {
+			t.Fatalf("%q is missing, or out of order, in:\n%s", want, text)
+		}
+		at += found
+	}
+	for _, never := range []string{"SECRET", "CODE", "FENCED"} {
+		if strings.Contains(text, never) {
+			t.Errorf("%s is in:\n%s", never, text)
+		}
+	}
+	if strings.Count(text, "Work well.") != 1 {
+		t.Errorf("it imports itself:\n%s", text)
+	}
+}
+
+func TestAManualHasAnEnd(t *testing.T) {
+	if text, err := readManual(t.TempDir()); text != "" || err != nil {
+		t.Errorf("without one: %q, %v", text, err)
+	}
+	deep := t.TempDir()
+	lay(t, deep, map[string]string{
+		"CLAUDE.md": "@1", "1": "one @2", "2": "two @3", "3": "three @4", "4": "four @5", "5": "five @6", "6": "six",
+	})
+	if text, err := readManual(deep); err != nil || !strings.Contains(text, "five") || strings.Contains(text, "six") {
+		t.Errorf("imports of imports: %v\n%s", err, text)
+	}
+	long := t.TempDir()
+	lay(t, long, map[string]string{"CLAUDE.md": "Begin.\n@long.md", "long.md": strings.Repeat("x", maxManual)})
+	if text, err := readManual(long); err == nil || !strings.Contains(text, "Begin.") || len(text) > 1000 {
+		t.Errorf("one that is too long: %v, %d bytes", err, len(text))
+	}
+	// What is no file is not read, however long that would take.
+	odd := t.TempDir()
+	if err := os.Mkdir(filepath.Join(odd, "CLAUDE.md"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := readManual(odd); text != "" || err != nil {
+		t.Errorf("a directory: %q, %v", text, err)
+	}
+}
+
+func TestImports(t *testing.T) {
+	for text, want := range map[string][]string{
+		"@a.md":                       {"a.md"},
+		"see @a.md and\n\t@b/c.md\n":  {"a.md", "b/c.md"},
+		"mail me@example.org":         nil,
+		"`@a.md` @b.md `x":            {"b.md"},
+		"~~~sh\n@a.md\n~~~\n@b.md":    {"b.md"},
+		"```\n@a.md without an end":   nil,
+		"@a\\ b.md @#x @c.md#heading": {"a b.md", "c.md"},
+	} {
+		if got := imports(text); !slices.Equal(got, want) {
+			t.Errorf("%q imports %q, want %q", text, got, want)
+		}
+	}
+}
