@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -18,11 +19,11 @@ func inUse(t *testing.T) (data, thread string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = database.Append(t.Context(), nil, made.ID, "", "web", []pluginsdk.NewMessage{
+	_, err = database.Append(t.Context(), ledger.Append{ThreadID: made.ID, Plugin: "web", Rows: []pluginsdk.NewMessage{
 		{Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Author: "ann", Content: "what now?"},
 		{Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageThinking, Content: "hm"},
 		{Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Content: "```go\nthat is open"},
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/transcript"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -72,9 +73,9 @@ func TestExportToAFullDisk(t *testing.T) {
 	data, thread := inUse(t)
 	for _, more := range []int{0, 1 << 20} { // found when it is flushed, and before
 		database := openStore(t, data)
-		_, err := database.Append(t.Context(), nil, thread, "", "web", []pluginsdk.NewMessage{
+		_, err := database.Append(t.Context(), ledger.Append{ThreadID: thread, Plugin: "web", Rows: []pluginsdk.NewMessage{
 			{Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Content: strings.Repeat("x", more)},
-		})
+		}})
 		if err := errors.Join(err, database.Close()); err != nil {
 			t.Fatal(err)
 		}
