@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,9 @@ func Doctor(ctx context.Context, config Config) []Check {
 	checks = append(checks, checkPort(ctx, config, running, webOff), checkPluginDir(config.Plugins))
 	for _, row := range rows {
 		checks = append(checks, checkPlugin(row, running))
+		if running {
+			checks = append(checks, checkSurroundings(row)...)
+		}
 	}
 	return append(checks, checkTools(rows, config)...)
 }
@@ -359,10 +363,45 @@ func checkPlugin(row ledger.Plugin, running bool) Check {
 	}
 	check.Detail = string(row.State)
 	switch row.State { //nolint:exhaustive // the others are what an enabled plugin goes through
+	case pluginsdk.PluginQuarantined:
+		check.OK = false
+		check.Detail = strings.TrimSuffix(string(row.State)+": "+row.LastError, ": ")
+		check.Remedy = "`harness plugin info " + row.Name + "` says why; `harness plugin enable " + row.Name + "` starts it again"
+	case pluginsdk.PluginServing:
+		if len(row.Checks) > 0 && old(row) != "" {
+			check.Detail += "; how it finds its surroundings it said last " + humanize.Time(row.CheckedAt)
+		}
 	case pluginsdk.PluginBackoff, pluginsdk.PluginFailed, pluginsdk.PluginStopped, pluginsdk.PluginDisabled:
 		check.OK = false
 		check.Detail = strings.TrimSuffix(string(row.State)+": "+row.LastError, ": ")
 		check.Remedy = "the daemon's log says more under plugin=" + row.Name + "; `harness plugin disable " + row.Name + "` does without it"
 	}
 	return check
+}
+
+// checkSurroundings is what a plugin that serves has said does not work, or not well.
+func checkSurroundings(row ledger.Plugin) (checks []Check) {
+	if !row.Enabled || row.State != pluginsdk.PluginServing {
+		return nil
+	}
+	for _, said := range row.Checks {
+		if said.State == pluginsdk.CheckOK {
+			continue
+		}
+		checks = append(checks, Check{
+			Name: "plugin " + row.Name + ": " + said.Name, Optional: said.State != pluginsdk.CheckFailing,
+			Detail: cmp.Or(said.Detail, string(said.State)) + old(row),
+			Remedy: cmp.Or(said.Remedy, "the plugin says no more; `harness plugin logs "+row.Name+"` may"),
+		})
+	}
+	return checks
+}
+
+// old marks what a plugin has said of its surroundings when nobody should take it for
+// what holds.
+func old(row ledger.Plugin) string {
+	if time.Since(row.CheckedAt) > ledger.ChecksGood {
+		return " (old: it has said nothing since " + humanize.Time(row.CheckedAt) + ")"
+	}
+	return ""
 }

@@ -9,9 +9,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store/storetest"
@@ -283,7 +285,7 @@ func TestDoctorLooksAtEachPlugin(t *testing.T) {
 	register(t, config,
 		row("serving", here, true, pluginsdk.PluginServing), row("off", "/nowhere", false, pluginsdk.PluginDisabled),
 		row("gone", "/nowhere", true, pluginsdk.PluginServing), row("flat", flat, true, pluginsdk.PluginServing),
-		row("dying", here, true, pluginsdk.PluginBackoff),
+		row("dying", here, true, pluginsdk.PluginBackoff), row("bad", here, true, pluginsdk.PluginQuarantined),
 	)
 	wantCheck(t, check(t, config, "plugin directory"), true, config.Plugins+": 1")
 	wantCheck(t, check(t, config, "plugin dying"), true, "starts with the daemon")
@@ -293,8 +295,51 @@ func TestDoctorLooksAtEachPlugin(t *testing.T) {
 	wantCheck(t, check(t, config, "plugin gone"), false, "no such file")
 	wantCheck(t, check(t, config, "plugin flat"), false, "is not executable")
 	wantCheck(t, check(t, config, "plugin dying"), false, "backoff")
+	wantCheck(t, check(t, config, "plugin bad"), false, "quarantined: it broke")
 	broken := checkPlugin(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "edited", Problem: "enabled: perhaps"}}, true)
 	wantCheck(t, broken, false, "enabled: perhaps")
+}
+
+// A bot that serves and is mute is found here, with what its author says to do.
+func TestDoctorShowsWhatPluginsFind(t *testing.T) {
+	config := ailing(t)
+	row := func(name string, enabled bool, ago time.Duration, checks ...pluginsdk.Check) ledger.Plugin {
+		row := ledger.Plugin{Path: filepath.Join(config.Plugins, "time")}
+		row.Name, row.Enabled, row.State, row.Checks, row.CheckedAt = name, enabled, pluginsdk.PluginServing, checks, time.Now().Add(-ago)
+		return row
+	}
+	failing := pluginsdk.Check{Name: "connection", State: pluginsdk.CheckFailing, Detail: "401", Remedy: "set another token"}
+	register(t, config,
+		row("bot", true, time.Minute, failing, pluginsdk.Check{Name: "account", State: pluginsdk.CheckWarning}, pluginsdk.Check{Name: "disk", State: pluginsdk.CheckOK}),
+		row("stale", true, 12*time.Minute, failing), row("fine", true, time.Minute, pluginsdk.Check{Name: "disk", State: pluginsdk.CheckOK}),
+		row("silent", true, 12*time.Minute, pluginsdk.Check{Name: "disk", State: pluginsdk.CheckOK}), row("off", false, time.Minute, failing),
+	)
+	names := func() (names []string) {
+		for _, check := range Doctor(t.Context(), config) {
+			if strings.HasPrefix(check.Name, "plugin ") && strings.Contains(check.Name, ":") {
+				names = append(names, check.Name)
+			}
+		}
+		return names
+	}
+	if got := names(); got != nil {
+		t.Errorf("with the daemon down: %q", got)
+	}
+	holdLock(t, config)
+	if got, want := names(), []string{"plugin bot: connection", "plugin bot: account", "plugin stale: connection"}; !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	found := check(t, config, "plugin bot: connection")
+	wantCheck(t, found, false, "401")
+	if found.Detail != "401" || found.Optional || found.Remedy != "set another token" {
+		t.Errorf("%+v", found)
+	}
+	if warned := check(t, config, "plugin bot: account"); warned.OK || !warned.Optional || warned.Detail != "warning" || !strings.Contains(warned.Remedy, "plugin logs bot") {
+		t.Errorf("%+v", warned)
+	}
+	wantCheck(t, check(t, config, "plugin stale: connection"), false, "401 (old: it has said nothing since 12 minutes ago)")
+	wantCheck(t, check(t, config, "plugin fine"), true, "serving")
+	wantCheck(t, check(t, config, "plugin silent"), true, "serving; how it finds its surroundings it said last 12 minutes ago")
 }
 
 // An agent that lacks tools which a plugin declares is worth a word, and no

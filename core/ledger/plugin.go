@@ -28,12 +28,3 @@ func SeenOf(row Plugin) PluginSeen {
 		Settled: row.Settled, Serving: row.Serving, Rejected: row.Rejected,
 	}
 }
-
-// InfosOf returns of rows what authors of plugins see of them.
-func InfosOf(rows []Plugin) []pluginsdk.PluginInfo {
-	infos := make([]pluginsdk.PluginInfo, len(rows))
-	for n, row := range rows {
-		infos[n] = row.PluginInfo
-	}
-	return infos
-}

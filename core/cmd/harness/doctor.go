@@ -47,9 +47,9 @@ func doctor(cmd *cobra.Command) error {
 			mark = style.Red("✗")
 			failed++
 		}
-		fmt.Fprintf(out, "%s %s: %s\n", mark, check.Name, terminal.Short(check.Detail, 400))
+		fmt.Fprintf(out, "%s %s: %s\n", mark, terminal.Short(check.Name, 100), terminal.Short(check.Detail, 400))
 		if !check.OK {
-			fmt.Fprintf(out, "    → %s\n", check.Remedy)
+			fmt.Fprintf(out, "    → %s\n", terminal.Short(check.Remedy, 400))
 		}
 	}
 	if failed > 0 {
