@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -76,11 +77,20 @@ func TestPluginChangesWhileItIsAsked(t *testing.T) {
 // changing brings the plugin back between the refusal and its answer.
 type changing struct{ f *fixture }
 
-func (c changing) Do(ctx context.Context, plugin, callID string, fn func(pluginsdk.DeliverHook) error) error {
-	err := c.f.people.Do(ctx, plugin, callID, fn)
+func (c changing) Plugin(name string) hooks.Plugin {
+	return changingPlugin{c.f.people.Plugin(name), c.f}
+}
+
+type changingPlugin struct {
+	hooks.Plugin
+	f *fixture
+}
+
+func (c changingPlugin) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(hooks.Process) error) error {
+	err := c.Plugin.Do(ctx, hook, callID, fn)
 	if err != nil {
-		c.f.people.set(plugin, false)
-		c.f.PluginChanged(plugin)
+		c.f.people.set(c.Info().Name, false)
+		c.f.PluginChanged(c.Info().Name)
 	}
 	return err
 }
@@ -154,7 +164,7 @@ func TestUnknownCommits(t *testing.T) {
 func TestNothingIsBegunWhileTheLockIsLost(t *testing.T) {
 	bubble(t, Config{RetryBase: time.Second, Jitter: 0.001}, func(t *testing.T, f *fixture) {
 		ended := make(chan error)
-		f.people.deliver = func(_ context.Context, request pluginsdk.DeliveryRequest) error {
+		f.people.deliver = func(_ context.Context, request *pluginsdk.DeliverRequest) error {
 			switch {
 			case request.Delivery.ID == "1":
 				return <-ended
@@ -195,7 +205,7 @@ func TestNothingIsBegunWhileTheLockIsLost(t *testing.T) {
 func TestResumeCarriesWhatAnotherLeft(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, f *fixture) {
 		ended := make(chan error)
-		f.people.deliver = func(_ context.Context, request pluginsdk.DeliveryRequest) error {
+		f.people.deliver = func(_ context.Context, request *pluginsdk.DeliverRequest) error {
 			if request.Delivery.ID == "1" && request.Delivery.Attempt == 1 {
 				return <-ended
 			}

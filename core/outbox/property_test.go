@@ -82,7 +82,7 @@ func (s story) tell(ctx context.Context) error {
 	store, people, events := &memory{}, &people{}, &told{}
 	people.deliver = s.deliver
 	targets := []address{{"chat", "x"}, {"chat", "y"}, {"mail", "x"}}
-	life := begin(ctx, store, people, asked, events)
+	life := begin(ctx, store, people, events)
 	for n, step := range s.steps {
 		switch step {
 		case sends:
@@ -99,7 +99,7 @@ func (s story) tell(ctx context.Context) error {
 		case stops, hurries, isKilled:
 			store.trouble(nil)
 			life.end(ctx, step)
-			life = begin(ctx, store, people, asked, events)
+			life = begin(ctx, store, people, events)
 		case losesDB:
 			store.trouble(func(string, string) (bool, error) { return false, errAway })
 		case confuses:

@@ -91,15 +91,11 @@ func TestOutboxOnAStore(t *testing.T) {
 		var want []string
 		for room := range 3 {
 			thread := newThread(t, s, fmt.Sprint("room ", room))
-			lane, ok := store.LaneOf(thread)
-			if !ok {
-				t.Fatalf("nothing is carried to %+v", thread)
-			}
 			for n := range 5 {
 				content := fmt.Sprintf("%s: %d", thread.SourceID, n)
 				want = append(want, content)
 				ask(t, s, thread, content)
-				o.Wake(lane.Plugin, lane.Target)
+				o.Wake("chat", thread.SourceID)
 			}
 		}
 		events.arrivals(t, len(want))

@@ -65,7 +65,9 @@ func TestTheFiguresHaveWhatThePluginAskedOfTheHost(t *testing.T) {
 	}}
 	h, r := startOn(t, config, &bus{}, "first")
 	_ = serving(t, h, r, "first")
-	right := func(f pluginsdk.PluginFigures) bool { return f.Host["first.Messages.Append"].Calls == 7 && f.HeldBack == 4 }
+	right := func(f pluginsdk.PluginFigures) bool {
+		return f.Host["first.Messages.Append"].Calls == 7 && f.HeldBack == 4
+	}
 	if figures := h.Live(r.row("first")).Figures; !right(figures) {
 		t.Errorf("live: %+v", figures)
 	}

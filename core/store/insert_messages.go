@@ -35,7 +35,7 @@ func (t *tx) insertMessages(ctx context.Context, messages []pluginsdk.Message, s
 				return nil, err
 			}
 			args = append(args, values...)
-			if m.Plugin != "" && !(m.Role == pluginsdk.RoleUser && m.Kind == pluginsdk.MessageText) { // as in messageSize
+			if m.Plugin != "" && (m.Role != pluginsdk.RoleUser || m.Kind != pluginsdk.MessageText) { // as in messageSize
 				sizes.add(m.Plugin, rowBytes+wordBytes(values))
 			}
 		}

@@ -54,6 +54,7 @@ func TestRecoverIsOfTheHolderOfTheLock(t *testing.T) {
 	other := sessions.watch
 	ctx := context.Background()
 	thread := newThread(t, s, "general").ID
+	other.SetCarrier(discordCarries)
 	accept(t, s, thread, "hello")
 	name := "installation " + uuid.NewString()
 	lease := must[*store.Lease](t)(s.Lock(ctx, name))

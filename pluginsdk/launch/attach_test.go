@@ -105,7 +105,7 @@ func TestAPluginUnderADebuggerIsUsedAsAnyOther(t *testing.T) {
 	if err := errors.Join(plugin.Start(ctx), plugin.Activate(ctx), plugin.Ping(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	if err := plugin.OnMessage(ctx, message("call-host key")); err != nil {
+	if err := tell(ctx, plugin, message("call-host key")); err != nil {
 		t.Fatal(err)
 	}
 	if calls := host.Calls(); len(calls) != 1 || calls[0].Method != "State.Put" {
@@ -150,9 +150,10 @@ func TestCallsOfAPluginThatIsLetGoOfAreUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	under, ends := make(chan struct{}), make(chan error, 2)
-	go func() { ends <- plugin.OnMessage(context.Background(), message("hang")) }()
+	go func() { ends <- tell(context.Background(), plugin, message("hang")) }()
 	go func() {
-		_, err := plugin.CallTool(context.Background(), pluginsdk.ToolCall{Name: "wait", Progress: func(pluginsdk.ToolProgress) { close(under) }})
+		ctx := pluginsdk.WithProgress(context.Background(), func(pluginsdk.Progress) { close(under) })
+		_, err := plugin.CallTool(ctx, &pluginsdk.CallToolRequest{Name: "wait"})
 		ends <- err
 	}()
 	<-under
@@ -178,7 +179,7 @@ func TestTheEndOfAnAttachedPluginIsNoticed(t *testing.T) {
 	if plugin.ExitError() == nil {
 		t.Error("there is no exit error")
 	}
-	if err := plugin.OnMessage(t.Context(), message("")); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+	if err := tell(t.Context(), plugin, message("")); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 		t.Errorf("a call to the dead: %v", err)
 	}
 }

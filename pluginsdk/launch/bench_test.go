@@ -54,15 +54,15 @@ func BenchmarkBareGRPC64KB(b *testing.B) { benchmarkBare(b, 64<<10) }
 
 func benchmarkHookHop(b *testing.B, size int) {
 	plugin := started(b, config(b, "plugin"))
-	prompt := pluginsdk.Prompt{
+	request := &pluginsdk.OnBeforeInvokeRequest{
 		Call:    pluginsdk.Call{ID: "call", RunID: "run", Attempt: 1, Token: "token"},
 		Thread:  pluginsdk.Thread{ID: "thread", Source: "web"},
 		Message: pluginsdk.Message{ID: 1, ThreadID: "thread", Content: "hello"},
-		Text:    strings.Repeat("x", size),
+		Prompt:  strings.Repeat("x", size),
 	}
 	b.ResetTimer()
 	for range b.N {
-		if _, err := plugin.OnBeforeInvoke(b.Context(), prompt); err != nil {
+		if _, err := plugin.OnBeforeInvoke(b.Context(), request); err != nil {
 			b.Fatal(err)
 		}
 	}

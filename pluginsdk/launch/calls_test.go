@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/launch"
 	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
 )
 
@@ -19,7 +20,7 @@ func TestAHostCallInsideAHookCarriesTheToken(t *testing.T) {
 	plugin := started(t, cfg)
 	request := message("call-host key")
 	request.Call = pluginsdk.Call{ID: "call-1", RunID: "run-1", Attempt: 1, Token: "secret"}
-	if err := plugin.OnMessage(t.Context(), request); err != nil {
+	if err := tell(t.Context(), plugin, request); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := host.Calls(), []plugintest.HostCall{{Method: "State.Put", Call: request.Call}}; !reflect.DeepEqual(got, want) {
@@ -29,11 +30,11 @@ func TestAHostCallInsideAHookCarriesTheToken(t *testing.T) {
 
 func TestAPanicInAHookIsAnErrorAndThePluginGoesOn(t *testing.T) {
 	plugin := started(t, config(t, "plugin"))
-	err := plugin.OnMessage(t.Context(), message("panic at the disco"))
+	err := tell(t.Context(), plugin, message("panic at the disco"))
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeInternal || !strings.Contains(err.Error(), "at the disco") {
 		t.Errorf("error is %v", err)
 	}
-	if err := plugin.OnMessage(t.Context(), message("")); err != nil {
+	if err := tell(t.Context(), plugin, message("")); err != nil {
 		t.Errorf("the next call: %v", err)
 	}
 }
@@ -42,7 +43,7 @@ func TestAPluginThatExitsInAHookSaysHow(t *testing.T) {
 	log, cfg := newRecorder(), config(t, "plugin")
 	cfg.Log = log.logger()
 	plugin := started(t, cfg)
-	err := plugin.OnMessage(t.Context(), message("exit 3"))
+	err := tell(t.Context(), plugin, message("exit 3"))
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), "plugin test has ended (exit status 3)") {
 		t.Errorf("error is %v", err)
 	}
@@ -60,7 +61,7 @@ func TestAPluginThatExitsInAHookSaysHow(t *testing.T) {
 // its end.
 func TestAnErrorOfThePluginsOwnIsLeftAsItIs(t *testing.T) {
 	plugin := started(t, config(t, "plugin"))
-	err := plugin.OnMessage(t.Context(), message("unavailable Discord is down"))
+	err := tell(t.Context(), plugin, message("unavailable Discord is down"))
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || err.Error() != "Discord is down" {
 		t.Errorf("error is %v", err)
 	}
@@ -71,7 +72,7 @@ func TestAnErrorOfThePluginsOwnIsLeftAsItIs(t *testing.T) {
 
 func TestACrashIsExplainedByItsTrace(t *testing.T) {
 	plugin := started(t, config(t, "plugin"))
-	err := plugin.OnMessage(t.Context(), message("crash in a goroutine"))
+	err := tell(t.Context(), plugin, message("crash in a goroutine"))
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 		t.Errorf("error is %v", err)
 	}
@@ -87,7 +88,7 @@ func TestACallPastItsDeadlineReturnsAndIsStillInFlight(t *testing.T) {
 	defer cancel()
 	request := message("hang")
 	request.Call.ID = "call-1"
-	if err := plugin.OnMessage(ctx, request); !errors.Is(err, context.DeadlineExceeded) {
+	if err := tell(ctx, plugin, request); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error is %v", err)
 	}
 	if ids, err := plugin.InFlight(t.Context()); err != nil || !reflect.DeepEqual(ids, []string{"call-1"}) {
@@ -104,22 +105,63 @@ func TestCallsToAFrozenPluginEnd(t *testing.T) {
 	if err := plugin.Ping(ctx); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 		t.Errorf("ping: %v", err)
 	}
-	if err := plugin.OnMessage(ctx, message("")); !errors.Is(err, context.DeadlineExceeded) {
+	if err := tell(ctx, plugin, message("")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("hook: %v", err)
 	}
 }
 
-func TestMessagesPastTheLimitAreRefusedBothWays(t *testing.T) {
+// A message of a person's that is too large is no failure of the plugin that was
+// to be told of it; an answer of a plugin's that is, is.
+func TestMessagesPastTheLimitAreTheirSendersFault(t *testing.T) {
 	plugin := started(t, config(t, "plugin"))
-	if _, err := plugin.OnBeforeInvoke(t.Context(), pluginsdk.Prompt{Text: "bytes 17825792"}); pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted {
-		t.Errorf("an answer of 17 MiB: %v", err)
+	if _, err := answerTo(t.Context(), plugin, "bytes 17825792"); pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted || errors.Is(err, launch.ErrTooLarge) {
+		t.Errorf("an answer of 17 MiB: %s %v", pluginsdk.CodeOf(err), err)
 	}
-	if _, err := plugin.OnBeforeInvoke(t.Context(), pluginsdk.Prompt{Text: strings.Repeat("x", 17<<20)}); pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted {
-		t.Errorf("a request of 17 MiB: %v", err)
+	if _, err := answerTo(t.Context(), plugin, strings.Repeat("x", 17<<20)); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !errors.Is(err, launch.ErrTooLarge) {
+		t.Errorf("a request of 17 MiB: %s %v", pluginsdk.CodeOf(err), err)
 	}
-	if text, err := plugin.OnBeforeInvoke(t.Context(), pluginsdk.Prompt{Text: "bytes 15728640"}); err != nil || len(text) != 15<<20 {
+	if _, err := plugin.OnTaskComplete(t.Context(), &pluginsdk.OnTaskCompleteRequest{Task: pluginsdk.Task{Prompt: strings.Repeat("x", 17<<20)}}); !errors.Is(err, launch.ErrTooLarge) {
+		t.Errorf("work of 17 MiB: %s %v", pluginsdk.CodeOf(err), err)
+	}
+	if err := tell(t.Context(), plugin, message("store 17825792")); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), "the request of PutState has") {
+		t.Errorf("a call of the host of 17 MiB: %s %v", pluginsdk.CodeOf(err), err)
+	}
+	if text, err := answerTo(t.Context(), plugin, "bytes 15728640"); err != nil || len(text) != 15<<20 {
 		t.Errorf("an answer of 15 MiB: %d bytes, %v", len(text), err)
 	}
+}
+
+// A review takes as long as it takes: all that the daemon sees of it is what it
+// reports, and that is how it knows that it is not stuck.
+func TestWorkReportsAndEndsWithItsContext(t *testing.T) {
+	plugin := started(t, config(t, "plugin"))
+	work := func(words string) (heard []string, err error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ctx = pluginsdk.WithProgress(ctx, func(p pluginsdk.Progress) {
+			if heard = append(heard, p.Message); p.Message == "wait" {
+				cancel()
+			}
+		})
+		response, err := plugin.OnTaskComplete(ctx, &pluginsdk.OnTaskCompleteRequest{Task: pluginsdk.Task{Prompt: words}})
+		if err == nil && response.Verdict != pluginsdk.VerdictAccept {
+			t.Errorf("answered %+v", response)
+		}
+		return heard, err
+	}
+	if heard, err := work(""); err != nil || heard != nil {
+		t.Errorf("a silent one: %q, %v", heard, err)
+	}
+	if heard, err := work("building testing"); err != nil || !reflect.DeepEqual(heard, []string{"building", "testing"}) {
+		t.Errorf("one that reports: %q, %v", heard, err)
+	}
+	if heard, err := work("building wait"); pluginsdk.CodeOf(err) != pluginsdk.CodeCancelled || len(heard) != 2 {
+		t.Errorf("one that is cancelled: %q, %v", heard, err)
+	}
+	eventually(t, "the plugin has noticed", func() bool {
+		ids, err := plugin.InFlight(t.Context())
+		return err == nil && len(ids) == 0
+	})
 }
 
 func TestAKilledPluginIsNoticed(t *testing.T) {
@@ -131,7 +173,7 @@ func TestAKilledPluginIsNoticed(t *testing.T) {
 	if err := plugin.ExitError(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("exit error is %v", err)
 	}
-	if err := plugin.OnMessage(t.Context(), message("")); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+	if err := tell(t.Context(), plugin, message("")); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 		t.Errorf("a call to the dead: %v", err)
 	}
 }

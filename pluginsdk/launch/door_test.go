@@ -15,7 +15,7 @@ import (
 // do makes the hostile plugin do something.
 func do(t testing.TB, plugin *launch.Plugin, what string) string {
 	t.Helper()
-	text, err := plugin.OnBeforeInvoke(context.Background(), pluginsdk.Prompt{Text: what})
+	text, err := answerTo(context.Background(), plugin, what)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
@@ -78,7 +78,7 @@ type blockedState struct {
 	calls   int
 }
 
-func (s *blockedState) Put(ctx context.Context, _ string, _ []byte) error {
+func (s *blockedState) Put(ctx context.Context, _ *pluginsdk.PutStateRequest) (*pluginsdk.PutStateResponse, error) {
 	s.mu.Lock()
 	s.calls++
 	s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *blockedState) Put(ctx context.Context, _ string, _ []byte) error {
 	case <-s.release:
 	case <-ctx.Done():
 	}
-	return nil
+	return nil, nil
 }
 
 func (s *blockedState) waiting() int {

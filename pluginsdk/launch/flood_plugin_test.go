@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
 
@@ -45,7 +44,7 @@ func BenchmarkFlood(b *testing.B) {
 		b.Run(how, func(b *testing.B) {
 			plugin := started(b, config(b, "hostile"))
 			go func() { // until the plugin is stopped
-				_, _ = plugin.OnBeforeInvoke(b.Context(), pluginsdk.Prompt{Text: how + " 1000000000"})
+				_, _ = answerTo(b.Context(), plugin, how+" 1000000000")
 			}()
 			benchmarkFlood(b, plugin)
 		})

@@ -32,8 +32,13 @@ func (p *hostilePlugin) Start(_ context.Context, host pluginsdk.Host) error {
 	return nil
 }
 
-func (p *hostilePlugin) OnBeforeInvoke(ctx context.Context, prompt pluginsdk.Prompt) (string, error) {
-	verb, rest, _ := strings.Cut(prompt.Text, " ")
+func (p *hostilePlugin) OnBeforeInvoke(ctx context.Context, request *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+	answer, err := p.act(ctx, request.Prompt)
+	return &pluginsdk.OnBeforeInvokeResponse{Prompt: &answer}, err
+}
+
+func (p *hostilePlugin) act(ctx context.Context, prompt string) (string, error) {
+	verb, rest, _ := strings.Cut(prompt, " ")
 	number, _ := strconv.Atoi(rest)
 	switch verb {
 	case "read":
@@ -148,7 +153,7 @@ func (p *hostilePlugin) callHost(ctx context.Context, n int) string {
 	refused := 0
 	for i := range n {
 		calls.Go(func() {
-			err := p.host.State.Put(ctx, fmt.Sprint("key-", i), nil)
+			_, err := p.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: fmt.Sprint("key-", i)})
 			var coded *pluginsdk.Error
 			mu.Lock()
 			defer mu.Unlock()

@@ -24,7 +24,7 @@ func TestAPluginIsLaunchedStartedAndStopped(t *testing.T) {
 	if err := errors.Join(plugin.Start(ctx), plugin.Activate(ctx), plugin.Ping(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	text, err := plugin.OnBeforeInvoke(ctx, pluginsdk.Prompt{Text: "hello"})
+	text, err := answerTo(ctx, plugin, "hello")
 	if err != nil || text != "hello" {
 		t.Errorf("answered %q, %v", text, err)
 	}
@@ -35,7 +35,7 @@ func TestAPluginIsLaunchedStartedAndStopped(t *testing.T) {
 	if err := plugin.ExitError(); err != nil {
 		t.Errorf("it ended with %v", err)
 	}
-	if err := plugin.OnMessage(ctx, message("")); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+	if err := tell(ctx, plugin, message("")); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 		t.Errorf("a call after the stop: %v", err)
 	}
 	if err := plugin.Stop(within(t, patience)); err != nil {
@@ -153,7 +153,7 @@ func TestAStoppedLauncherLaunchesNothing(t *testing.T) {
 func TestThePluginsEnvironmentIsWhatItIsGiven(t *testing.T) {
 	t.Setenv("HARNESS_TEST_SECRET", "hunter2")
 	plugin := started(t, config(t, "plugin"))
-	text, err := plugin.OnBeforeInvoke(t.Context(), pluginsdk.Prompt{Text: "environment"})
+	text, err := answerTo(t.Context(), plugin, "environment")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -199,7 +199,7 @@ func TestAnEndByTheMemoryLimitSaysSo(t *testing.T) {
 	if err == nil || err.Error() != "was killed by the memory limit of 200 MiB (signal: killed)" || !errors.As(err, &exit) {
 		t.Errorf("it ended with %v", err)
 	}
-	if _, err := plugin.OnBeforeInvoke(t.Context(), pluginsdk.Prompt{}); err == nil {
+	if _, err := plugin.OnBeforeInvoke(t.Context(), nil); err == nil {
 		t.Error("the dead answer")
 	}
 }

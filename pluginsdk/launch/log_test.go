@@ -11,7 +11,7 @@ func TestWhatAPluginLogsKeepsItsLevelAndName(t *testing.T) {
 	log, cfg := newRecorder(), config(t, "plugin")
 	cfg.Log, cfg.Name = log.logger(), "test"
 	plugin := started(t, cfg)
-	if err := plugin.OnMessage(t.Context(), message("log look here")); err != nil {
+	if err := tell(t.Context(), plugin, message("log look here")); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "both lines are logged", func() bool {
@@ -32,7 +32,7 @@ func TestWhatAPluginPrintsIsLogged(t *testing.T) {
 	log, cfg := newRecorder(), config(t, "plugin")
 	cfg.Log = log.logger()
 	plugin := started(t, cfg)
-	if err := plugin.OnMessage(t.Context(), message("print this")); err != nil {
+	if err := tell(t.Context(), plugin, message("print this")); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "both lines are logged", func() bool {

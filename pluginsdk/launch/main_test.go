@@ -111,6 +111,21 @@ func awaitDone(t testing.TB, plugin *launch.Plugin) {
 }
 
 // message is a request that says what the test plugin should do.
-func message(content string) pluginsdk.IncomingMessage {
-	return pluginsdk.IncomingMessage{Message: pluginsdk.Message{Content: content}}
+func message(content string) *pluginsdk.OnMessageRequest {
+	return &pluginsdk.OnMessageRequest{Message: pluginsdk.Message{Content: content}}
+}
+
+// tell makes the test plugin do what a message says.
+func tell(ctx context.Context, plugin *launch.Plugin, request *pluginsdk.OnMessageRequest) error {
+	_, err := plugin.OnMessage(ctx, request)
+	return err
+}
+
+// answerTo is what a plugin makes of a prompt.
+func answerTo(ctx context.Context, plugin *launch.Plugin, prompt string) (string, error) {
+	response, err := plugin.OnBeforeInvoke(ctx, &pluginsdk.OnBeforeInvokeRequest{Prompt: prompt})
+	if err != nil || response.Prompt == nil {
+		return "", err
+	}
+	return *response.Prompt, nil
 }

@@ -85,7 +85,7 @@ func beDaemon() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	pid, err := plugin.OnBeforeInvoke(context.Background(), pluginsdk.Prompt{Text: "pid"})
+	pid, err := answerTo(context.Background(), plugin, "pid")
 	fmt.Println(pid, err)
 	ignoreEverything()
 }
@@ -103,9 +103,21 @@ func (*testPlugin) Manifest() pluginsdk.Manifest {
 }
 
 // CallTool says that it waits, and does.
-func (*testPlugin) CallTool(_ context.Context, call pluginsdk.ToolCall) (pluginsdk.ToolResult, error) {
-	call.Progress(pluginsdk.ToolProgress{Message: "waiting"})
+func (*testPlugin) CallTool(ctx context.Context, _ *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
+	pluginsdk.ReportProgress(ctx, pluginsdk.Progress{Message: "waiting"})
 	select {}
+}
+
+// OnTaskComplete reports each word of the task's prompt, and waits for the end of
+// its context where that is "wait".
+func (*testPlugin) OnTaskComplete(ctx context.Context, request *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+	for _, word := range strings.Fields(request.Task.Prompt) {
+		pluginsdk.ReportProgress(ctx, pluginsdk.Progress{Message: word})
+		if word == "wait" {
+			<-ctx.Done()
+		}
+	}
+	return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictAccept}, nil
 }
 
 func (p *testPlugin) Start(_ context.Context, host pluginsdk.Host) error {
@@ -113,8 +125,12 @@ func (p *testPlugin) Start(_ context.Context, host pluginsdk.Host) error {
 	return nil
 }
 
-func (p *testPlugin) OnMessage(ctx context.Context, m pluginsdk.IncomingMessage) error {
-	verb, rest, _ := strings.Cut(m.Message.Content, " ")
+func (p *testPlugin) OnMessage(ctx context.Context, request *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+	return nil, p.act(ctx, request.Message.Content)
+}
+
+func (p *testPlugin) act(ctx context.Context, message string) error {
+	verb, rest, _ := strings.Cut(message, " ")
 	switch verb {
 	case "exit":
 		p.host.Log.Error("last words", "code", rest)
@@ -131,7 +147,12 @@ func (p *testPlugin) OnMessage(ctx context.Context, m pluginsdk.IncomingMessage)
 	case "unavailable":
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s", rest)
 	case "call-host":
-		return p.host.State.Put(ctx, rest, []byte("value"))
+		_, err := p.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: rest, Value: []byte("value")})
+		return err
+	case "store":
+		n, _ := strconv.Atoi(rest)
+		_, err := p.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: "large", Value: make([]byte, n)})
+		return err
 	case "log":
 		p.host.Log.Warn(rest, "n", 7)
 		p.host.Log.WithGroup("g").Debug("grouped", "k", "v")
@@ -144,8 +165,13 @@ func (p *testPlugin) OnMessage(ctx context.Context, m pluginsdk.IncomingMessage)
 
 // OnBeforeInvoke answers with the text, or as many bytes as it says, or what a
 // test asks for.
-func (*testPlugin) OnBeforeInvoke(_ context.Context, prompt pluginsdk.Prompt) (string, error) {
-	verb, rest, _ := strings.Cut(prompt.Text, " ")
+func (*testPlugin) OnBeforeInvoke(_ context.Context, request *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+	answer, err := answerOf(request.Prompt)
+	return &pluginsdk.OnBeforeInvokeResponse{Prompt: &answer}, err
+}
+
+func answerOf(prompt string) (string, error) {
+	verb, rest, _ := strings.Cut(prompt, " ")
 	switch verb {
 	case "bytes":
 		n, _ := strconv.Atoi(rest)
@@ -157,7 +183,7 @@ func (*testPlugin) OnBeforeInvoke(_ context.Context, prompt pluginsdk.Prompt) (s
 	case "child":
 		return startChild(rest == "escapes")
 	}
-	return prompt.Text, nil
+	return prompt, nil
 }
 
 // startChild starts a process that holds stderr and ends by SIGKILL only, and

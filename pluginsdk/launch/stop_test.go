@@ -77,7 +77,7 @@ func TestStopDoesNotWaitForAHookThatHangs(t *testing.T) {
 	result := make(chan error, 1)
 	request := message("hang")
 	request.Call.ID = "hanging"
-	go func() { result <- plugin.OnMessage(context.Background(), request) }()
+	go func() { result <- tell(context.Background(), plugin, request) }()
 	eventually(t, "the hook hangs", func() bool {
 		ids, err := plugin.InFlight(t.Context())
 		return err == nil && len(ids) == 1
@@ -103,7 +103,7 @@ func TestStopWithAnEndedContextKillsAtOnce(t *testing.T) {
 // child makes the plugin start a process of its own.
 func child(t *testing.T, plugin *launch.Plugin, how string) int {
 	t.Helper()
-	text, err := plugin.OnBeforeInvoke(t.Context(), pluginsdk.Prompt{Text: "child " + how})
+	text, err := answerTo(t.Context(), plugin, "child "+how)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,17 +48,18 @@ func (h *Host) Apply(manifest pluginsdk.Manifest, runID, threadID string, effect
 			continue
 		}
 		message := v.row(threadID, row)
-		message.RunID, message.Key = runID, numbered(key, i)
+		message.RunID, message.Key = runID, numbered(key, len(applied.Rows))
 		applied.Rows = append(applied.Rows, h.addMessage(message))
 	}
-	before := len(h.metrics)
+	before, unnamed := len(h.metrics), 0
 	for i, metric := range effects.Metrics {
 		if !v.has(pluginsdk.CapMetricsWrite) {
 			drop("metric "+strconv.Itoa(i), "it needs metrics.write")
 			continue
 		}
 		if metric.Key == "" {
-			metric.Key = numbered(runID+"/"+effects.Key, i)
+			metric.Key = numbered(runID+"/"+effects.Key, unnamed)
+			unnamed++
 		}
 		v.record(metric)
 	}

@@ -35,7 +35,7 @@ func metrics(t *testing.T, data string) {
 	t.Helper()
 	database := openStore(t, data)
 	old := time.Now().AddDate(0, 0, -100)
-	if err := database.RecordMetrics(t.Context(), "web", []pluginsdk.NewMetric{{Name: "a", At: old}, {Name: "b"}}); err != nil {
+	if err := database.RecordMetrics(t.Context(), "test", []pluginsdk.NewMetric{{Name: "a", At: old}, {Name: "b"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := database.Close(); err != nil {

@@ -162,6 +162,29 @@ func TestAnEmptyTextIsNotNoText(t *testing.T) {
 	}
 }
 
+// wordy writes lists down that are empty.
+type wordy struct{ mute }
+
+func (w *wordy) Manifest() pluginsdk.Manifest {
+	manifest := w.mute.Manifest()
+	manifest.Needs = map[pluginsdk.Hook][]pluginsdk.Part{pluginsdk.HookBeforeInvoke: {}}
+	manifest.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{}
+	return manifest
+}
+
+// A plugin whose plugin.json differs from what it says when it is started is not
+// started.
+func TestAPluginDescribesItselfAsItArrives(t *testing.T) {
+	described, err := Describe(&wordy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrived, err := hooked(t, &wordy{}).Describe(t.Context())
+	if differ := arrived.Differences(described); err != nil || len(differ) > 0 {
+		t.Errorf("they differ in %v, %v", differ, err)
+	}
+}
+
 // broken returns a response beside an error: the error is what counts.
 type broken struct{ mute }
 
