@@ -38,8 +38,12 @@ func (p *Pipeline) insist(t *trip, doing string, commit func(context.Context) er
 // else's by now is not the run's end (CodeStale), and what it will refuse again
 // (any other code) ends the run: the agent is not asked once more for it.
 func storeError(doing string, err error) error {
-	if err == nil || pluginsdk.CodeOf(err) == pluginsdk.CodeStale {
+	code := pluginsdk.CodeOf(err)
+	switch code { //nolint:exhaustive // the others are kept
+	case "", pluginsdk.CodeStale:
 		return err
+	case pluginsdk.CodeDeadline, pluginsdk.CodeCancelled: // the call was given up, not refused
+		code = pluginsdk.CodeUnavailable
 	}
-	return pluginsdk.Errorf(pluginsdk.CodeOf(err), "%s: %w", doing, err)
+	return pluginsdk.Errorf(code, "%s: %w", doing, err)
 }
