@@ -224,7 +224,7 @@ func (p *process) Do(_ context.Context, _ pluginsdk.Hook, callID string, fn func
 	p.mu.Lock()
 	away, panics := p.away[p.name], p.panics > 0
 	if away {
-		p.people.asked++
+		p.asked++
 	}
 	if panics {
 		p.panics--

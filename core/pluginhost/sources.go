@@ -27,7 +27,8 @@ func speaks(name string, manifest pluginsdk.Manifest) []string {
 
 // CarrierOf returns the plugin that carries the replies to a source's threads: the
 // first in the operator's order that answers Deliver and names the source, whether it
-// is enabled or not. What is for one that is off is kept until it is on again.
+// is enabled or not. What is for one that is off is kept until it is on again, and so
+// is what is for one that has never been started.
 func (h *Host) CarrierOf(source string) (plugin string, ok bool) {
 	h.speakers.mu.RLock()
 	defer h.speakers.mu.RUnlock()
@@ -90,7 +91,9 @@ func (h *Host) reckonSpeakers() {
 		manifest := h.lastSaid(row)
 		sources := speaks(row.Name, manifest)
 		ownSources(h.speakers.owners, row.Name, sources)
-		if manifest.Answers(pluginsdk.HookDeliver) {
+		// One that has never said what it is may carry what comes from its source:
+		// that is kept until it does say.
+		if unknown := manifest.Version == ""; unknown || manifest.Answers(pluginsdk.HookDeliver) {
 			ownSources(h.speakers.carrier, row.Name, sources)
 		}
 	}

@@ -17,8 +17,8 @@ func TestASourceIsTheFirstPluginsInTheOrder(t *testing.T) {
 		name, _ := h.CarrierOf(source)
 		return name
 	}
-	if h.Speaks("carries", "shared") || !h.Speaks("carries", "carries") || carrierOf("carries") != "" {
-		t.Error("what a plugin says that was never started is known")
+	if h.Speaks("carries", "shared") || !h.Speaks("carries", "carries") || carrierOf("carries") != "carries" || carrierOf("shared") != "" {
+		t.Error("a plugin that was never started speaks for its name, and for nothing else")
 	}
 	_ = serving(t, h, r, "rivals")
 	if carrierOf("shared") != "rivals" || !h.Speaks("rivals", "shared") {
@@ -99,5 +99,21 @@ func TestConflictsOfSourcesAreFound(t *testing.T) {
 	_ = r.edit("carries", enable(true))
 	if got := conflict(); got == "" {
 		t.Error("a source would be taken from one that is on, and nothing is said")
+	}
+}
+
+// A plugin that an operator has just turned on has not said yet what it answers. A
+// reply in that moment must not be lost to its people.
+func TestAPluginThatHasNeverStartedMayCarry(t *testing.T) {
+	h := &Host{}
+	h.listSpeakers([]ledger.Plugin{
+		{PluginInfo: pluginsdk.PluginInfo{Name: "new"}},
+		{PluginInfo: pluginsdk.PluginInfo{Name: "web", Manifest: pluginsdk.Manifest{Name: "web", Version: "1"}}},
+	})
+	if plugin, ok := h.CarrierOf("new"); !ok || plugin != "new" {
+		t.Errorf("new is carried by %q", plugin)
+	}
+	if plugin, ok := h.CarrierOf("web"); ok {
+		t.Errorf("web, which does not deliver, is carried by %q", plugin)
 	}
 }
