@@ -229,9 +229,10 @@ func TestSlowHooksAreToldAndPassedOver(t *testing.T) {
 			t.Errorf("the run waited %s in all", took)
 		}
 		mu.Lock()
-		defer mu.Unlock()
-		if strings.Join(waited, ", ") != "slow OnMessage, slow OnMessage, slow OnMessage" {
-			t.Errorf("told of %q", waited)
+		told := strings.Join(waited, ", ")
+		mu.Unlock()
+		if told != "slow OnMessage, slow OnMessage, slow OnMessage" {
+			t.Errorf("told of %q", told)
 		}
 		if len(plugins[1].calls) != 2 || len(plugins[2].calls) != 10 {
 			t.Errorf("the quick one was asked %d times, the closed one %d", len(plugins[1].calls), len(plugins[2].calls))

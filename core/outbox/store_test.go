@@ -43,6 +43,7 @@ func ask(t *testing.T, s *store.Store, thread pluginsdk.Thread, content string) 
 
 func newThread(t *testing.T, s *store.Store, room string) pluginsdk.Thread {
 	t.Helper()
+	s.SetCarrier(func(source string) (string, bool) { return "chat", source == "chat" })
 	thread, _, err := s.CreateThread(t.Context(), pluginsdk.NewThread{Source: "chat", SourceID: room})
 	if err != nil {
 		t.Fatal(err)

@@ -52,6 +52,17 @@ func TestASourceIsTheFirstPluginsInTheOrder(t *testing.T) {
 	waitFor(t, func() bool { return carrierOf("shared") == "rivals" && h.Speaks("rivals", "shared") })
 }
 
+// What a plugin submits a moment after its first start is its own, whatever of it has
+// been read from the registry by then.
+func TestASourceIsKnownFromTheStart(t *testing.T) {
+	h, r := start(t, "carries")
+	r.slow.Store(true)
+	_ = serving(t, h, r, "carries")
+	if name, _ := h.CarrierOf("shared"); name != "carries" || !h.Speaks("carries", "shared") {
+		t.Errorf("its carrier is %q", name)
+	}
+}
+
 // Two that answer the people of one source would surprise them, and whoever turned the
 // second on must know that it is not heard.
 func TestConflictsOfSourcesAreFound(t *testing.T) {

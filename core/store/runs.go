@@ -43,8 +43,7 @@ func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run
 		query.Where(run.IDGT(q.After)).Order(run.ByID(order...))
 	}
 	if q.CauseRunID != "" {
-		// Said twice: the index has no runs that nothing caused.
-		query.Where(run.CauseRunID(q.CauseRunID), run.CauseRunIDNEQ(""))
+		query.Where(run.CauseRunID(q.CauseRunID), caused)
 	}
 	if len(q.States) > 0 {
 		query.Where(run.StateIn(q.States...))
@@ -55,6 +54,12 @@ func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run
 		return nil, wrap("list runs", err)
 	}
 	return all(rows, runOf), nil
+}
+
+// caused selects the runs that one has caused, as their index says it: a database
+// does not see by itself that it has those of a certain one.
+func caused(s *entsql.Selector) {
+	s.Where(entsql.P(func(b *entsql.Builder) { b.WriteString("cause_run_id <> ''") }))
 }
 
 // afterMessageOf selects the runs whose messages come after that of a run, or

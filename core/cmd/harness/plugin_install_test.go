@@ -91,6 +91,8 @@ func TestAPluginIsInstalledUpgradedRolledBackAndRemoved(t *testing.T) {
 	harness(t, "", "plugin", "grant", "greeter", "--env", "GREETER_TOKEN").want(t, 0, "greeter was granted env GREETER_TOKEN", "")
 	harness(t, "", "plugin", "enable", "greeter").want(t, 0, "greeter is enabled; from the daemon's next start on.", "")
 	harness(t, "", "plugin", "limits", "greeter", "--memory", "200MB", "--cpu", "50").want(t, 0, "memory 200 MB, CPU 50 % of a core", "")
+	harness(t, "", "plugin", "limits", "greeter", "--calls-per-minute", "6000", "--rows-per-minute", "0", "--bytes-per-minute", "64MiB", "--stored", "2GiB").
+		want(t, 0, "calls a minute 6000, rows a minute no limit, bytes a minute 64 MiB, stored 2.0 GiB", "")
 	harness(t, "", "plugin", "upgrade", "greeter", two, "--yes").want(t, 0, "greeter is version 2.0.0 now, was 1.0.0", "")
 	harness(t, "", "plugin", "rollback", "greeter", "--yes").want(t, 0, "greeter is version 1.0.0 now, was 2.0.0", "")
 	harness(t, "", "plugin", "rollback", "greeter", "--to", "2.0.0", "--yes").want(t, 0, "greeter is version 2.0.0 now", "")
