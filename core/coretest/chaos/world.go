@@ -23,6 +23,7 @@ import (
 type world struct {
 	dir        string // of this campaign; data/, plugins/, courier/ are in it
 	seed       uint64
+	threads    int
 	url        string // of the HTTP API
 	agents     bool   // there is a real agent
 	courierDir string
@@ -46,7 +47,7 @@ const clientPatience = 15 * time.Second
 // newWorld makes the directories, the database and the model. Close must be
 // called when it succeeds.
 func newWorld(ctx context.Context, o options, name string) (w *world, err error) {
-	w = &world{seed: o.seed, agents: o.claude != "", http: &http.Client{
+	w = &world{seed: o.seed, threads: o.threads, agents: o.claude != "", http: &http.Client{
 		Timeout: clientPatience, Transport: &http.Transport{MaxIdleConnsPerHost: o.threads},
 	}}
 	if w.dir, err = os.MkdirTemp("", "harness-chaos-"+name+"-"); err != nil {
@@ -155,10 +156,11 @@ func (w *world) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Web may store no more than a row a minute: what people say is in no quota.
+	// Web may store hardly more than the threads that it makes: what people say is in
+	// no quota.
 	err = errors.Join(
 		w.database.enable(ctx, courier.Name, string(settings), string(granted)),
-		w.database.bound(ctx, "web", `{"rowsPerMinute":1,"bytesPerMinute":1000}`))
+		w.database.bound(ctx, "web", fmt.Sprintf(`{"rowsPerMinute":%d}`, w.threads+4)))
 	if err != nil {
 		return err
 	}
