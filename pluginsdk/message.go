@@ -80,6 +80,9 @@ var recordKinds = []MessageKind{MessageStatus, MessageStep, MessageThinking, Mes
 // (CodeInvalid). What the agent or people would take for somebody's words speaks
 // for its plugin alone; a record may be of anybody, but for a person's.
 func (m NewMessage) CheckFor(plugin string) error {
+	if len(m.Metadata) > 0 && !isJSONObject(m.Metadata) {
+		return Errorf(CodeInvalid, "metadata: want a JSON object")
+	}
 	if slices.Contains(recordKinds, m.Kind) {
 		if m.Role != RoleAssistant && m.Role != RoleSystem {
 			return Errorf(CodeInvalid, "role: %q is not accepted for the kind %s: want %s or %s", m.Role, m.Kind, RoleAssistant, RoleSystem)

@@ -2,7 +2,6 @@ package hostapi
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -54,8 +53,6 @@ func (a *API) admitRows(plugin string, rows []pluginsdk.NewMessage, room int, to
 		err := row.CheckEffectOf(plugin)
 		switch {
 		case err != nil:
-		case len(row.Metadata) > 0 && !isObject(row.Metadata):
-			err = pluginsdk.Errorf(pluginsdk.CodeInvalid, "metadata: want a JSON object")
 		case size+bytes > room:
 			err = pluginsdk.Errorf(pluginsdk.CodeExhausted, "the run has no room for %d bytes more", bytes)
 		}
@@ -92,9 +89,4 @@ func (a *API) admitMetrics(plugin string, metrics []pluginsdk.NewMetric, room in
 		size += bytes
 	}
 	return size
-}
-
-func isObject(raw json.RawMessage) bool {
-	var object map[string]json.RawMessage
-	return json.Unmarshal(raw, &object) == nil && object != nil
 }

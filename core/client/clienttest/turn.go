@@ -123,6 +123,13 @@ func (t *Turn) Retry(attempt int, reason string, wait time.Duration) {
 	})
 }
 
+// WaitFor says that the turn waits for a plugin.
+func (t *Turn) WaitFor(plugin string, hook pluginsdk.Hook) {
+	t.publish(pluginsdk.EventPipelineWaiting, pluginsdk.WaitingPayload{
+		ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, Plugin: plugin, Hook: hook, Since: time.Now(),
+	})
+}
+
 func (t *Turn) publish(kind pluginsdk.EventType, payload any) {
 	t.daemon.mu.Lock()
 	defer t.daemon.mu.Unlock()

@@ -29,7 +29,7 @@ func addTimeout(cmd *cobra.Command) {
 }
 
 // answer asks, waits for the ending and prints it. Attempts that fail on the
-// way are told on stderr.
+// way, and plugins that are waited for, are told on stderr.
 func answer(cmd *cobra.Command, ask func(context.Context, *client.Client, client.Waiting) (*client.Ending, error)) error {
 	api, err := newClient(cmd)
 	if err != nil {
@@ -43,8 +43,11 @@ func answer(cmd *cobra.Command, ask func(context.Context, *client.Client, client
 		defer cancel()
 	}
 	ending, err := ask(ctx, api, client.Waiting{Patience: patience, Event: func(event pluginsdk.Event) {
-		if event.Type == pluginsdk.EventPipelineRetry {
+		switch event.Type { //nolint:exhaustive // the others are not told
+		case pluginsdk.EventPipelineRetry:
 			fmt.Fprintln(cmd.ErrOrStderr(), terminal.FailedAttempt(event))
+		case pluginsdk.EventPipelineWaiting:
+			fmt.Fprintln(cmd.ErrOrStderr(), terminal.WaitsFor(event))
 		}
 	}})
 	if err != nil {

@@ -99,6 +99,8 @@ func (c *Chat) event(event pluginsdk.Event) {
 		turn.stream(c.Screen, payload[pluginsdk.StreamPayload](event).Event)
 	case pluginsdk.EventPipelineRetry:
 		c.Screen.Line(c.Screen.Yellow("· " + FailedAttempt(event)))
+	case pluginsdk.EventPipelineWaiting:
+		c.Screen.Line(c.Screen.Dim("· " + WaitsFor(event)))
 	case pluginsdk.EventPipelineMerged:
 		c.merge(client.RunOf(event), client.Answering(event))
 	}

@@ -32,6 +32,24 @@ func TestChatShowsEachAttemptThatFails(t *testing.T) {
 	w.leaves(t)
 }
 
+// Who sees nothing while a plugin takes its time thinks so as well.
+func TestChatSaysWhichPluginItWaitsFor(t *testing.T) {
+	seen := make(chan struct{})
+	daemon := clienttest.New(t, func(turn *clienttest.Turn) {
+		turn.Begin()
+		turn.WaitFor("redact", pluginsdk.HookBeforeReply)
+		<-seen
+		turn.Fail(pluginsdk.RunFailed, "I could not answer: it crashed")
+	})
+	w := talk(t, daemon)
+	w.enter(t, "hello")
+	w.out.await(t, "· waiting for the plugin redact (OnBeforeReply)\n")
+	close(seen)
+	w.out.await(t, "you> ")
+	w.enter(t, "/quit")
+	w.leaves(t)
+}
+
 // A line that steers the running turn has no answer of its own, and must not
 // leave the chat waiting for one.
 func TestChatGoesOnWhenALineIsMergedIntoTheRunningTurn(t *testing.T) {

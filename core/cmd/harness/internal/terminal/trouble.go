@@ -20,6 +20,13 @@ func FailedAttempt(event pluginsdk.Event) string {
 	return fmt.Sprintf("attempt %d failed: %s; trying again %s", retry.Attempt, Short(retry.Error, detailLimit), when)
 }
 
+// WaitsFor says on one line what an event of type EventPipelineWaiting tells: which
+// plugin the turn waits for.
+func WaitsFor(event pluginsdk.Event) string {
+	waiting := payload[pluginsdk.WaitingPayload](event)
+	return fmt.Sprintf("waiting for the plugin %s (%s)", Clean(waiting.Plugin), Clean(string(waiting.Hook)))
+}
+
 // Cancelled says why a run that was cancelled ended.
 func Cancelled(ending *client.Ending) string {
 	if statuses := ending.Statuses(); len(statuses) > 0 {
