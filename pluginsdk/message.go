@@ -60,8 +60,8 @@ type Attachment struct {
 
 // NewMessage is one row of Messages.Append or of a hook's Effects. A row that
 // the agent is told of (text, notification, summary) speaks for its plugin alone:
-// its role is system, its source the plugin's name, and it has no author. A row of
-// another kind is a record, and its role and source say what it is a record of.
+// its role is system, and its source the plugin's name. A row of another kind is a
+// record, and its role and source say what it is a record of. None has an author.
 type NewMessage struct {
 	Role        Role            `json:"role"`
 	Kind        MessageKind     `json:"kind"`
@@ -83,6 +83,9 @@ func (m NewMessage) CheckFor(plugin string) error {
 	if len(m.Metadata) > 0 && !isJSONObject(m.Metadata) {
 		return Errorf(CodeInvalid, "metadata: want a JSON object")
 	}
+	if m.Author != "" {
+		return Errorf(CodeInvalid, "author: a plugin's row has none: no plugin writes in a person's name")
+	}
 	if slices.Contains(recordKinds, m.Kind) {
 		if m.Role != RoleAssistant && m.Role != RoleSystem {
 			return Errorf(CodeInvalid, "role: %q is not accepted for the kind %s: want %s or %s", m.Role, m.Kind, RoleAssistant, RoleSystem)
@@ -99,8 +102,6 @@ func (m NewMessage) CheckFor(plugin string) error {
 		return Errorf(CodeInvalid, "role: %q is not accepted for the kind %s: a plugin writes as %s", m.Role, m.Kind, RoleSystem)
 	case m.Source != "" && m.Source != plugin:
 		return Errorf(CodeInvalid, "source: %q is not accepted for the kind %s: it is the plugin's own name, %s", m.Source, m.Kind, plugin)
-	case m.Author != "":
-		return Errorf(CodeInvalid, "author: a row of the kind %s has none: no plugin writes in a person's name", m.Kind)
 	}
 	return nil
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // One asks one plugin, with the deadline of the hook's class and a token of its
-// own. An open hook of a run whose budget is used up is not asked: CodeDeadline.
+// own. When the run's budget is used up, a plugin that was slow is not asked for what
+// may be passed over: CodeDeadline.
 func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plugin, q Question[Req, Res]) (answer *Res, err error) {
 	info := plugin.Info()
 	spec, known := q.Hook.Spec()
@@ -22,8 +23,10 @@ func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 	counted := on.Origin.RunID != "" && spec.Runner != pluginsdk.RunOne
 	passable := counted && spec.Runner != pluginsdk.RunFirst && info.FailureMode(q.Hook) == pluginsdk.FailOpen
 	if passable {
-		if on.spent.reached(r.config.Budget) {
-			return nil, pluginsdk.Errorf(pluginsdk.CodeDeadline, "passed over: the hooks of this run have taken %s of its time, as much as they may", r.config.Budget)
+		if own := on.spent.usedUp(r.config.Budget, info.Name); own >= r.config.Slow {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeDeadline,
+				"passed over: the hooks of this run have taken %s of its time, as much as they may, and this plugin %s of it",
+				r.config.Budget, own.Round(time.Millisecond))
 		}
 	}
 	call := on.Call
@@ -46,7 +49,7 @@ func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 		return late(ctx, err)
 	})
 	if passable {
-		on.spent.add(time.Since(began))
+		on.spent.add(info.Name, time.Since(began))
 	}
 	return answer, err
 }
@@ -135,16 +138,26 @@ func (r *Runner) watch(on *Occasion, plugin string, hook pluginsdk.Hook) (done f
 type budget struct {
 	mu    sync.Mutex
 	spent time.Duration
+	of    map[string]time.Duration // by plugin
 }
 
-func (b *budget) reached(limit time.Duration) bool {
+// usedUp returns what a plugin has taken once all of them together have taken the
+// limit; 0 before that.
+func (b *budget) usedUp(limit time.Duration, plugin string) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.spent >= limit
+	if b.spent < limit {
+		return 0
+	}
+	return b.of[plugin]
 }
 
-func (b *budget) add(took time.Duration) {
+func (b *budget) add(plugin string, took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.of == nil {
+		b.of = make(map[string]time.Duration)
+	}
 	b.spent += took
+	b.of[plugin] += took
 }

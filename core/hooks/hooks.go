@@ -64,7 +64,8 @@ type Config struct {
 	// Deadlines of single hooks, instead of those of their classes.
 	Deadlines map[pluginsdk.Hook]time.Duration
 	// Budget is how much of a run may go into calls of open hooks, in all. When it is
-	// used up, they are passed over for the rest of the run. Default 20 s.
+	// used up, the plugins that were slow (Slow, of their calls together) are passed
+	// over for the rest of the run. Default 20 s.
 	Budget time.Duration
 	// Slow is how long a call in a run takes before it is warned of. Default 1 s.
 	Slow time.Duration

@@ -234,11 +234,11 @@ func TestSlowHooksAreToldAndPassedOver(t *testing.T) {
 		if told != "slow OnMessage, slow OnMessage, slow OnMessage" {
 			t.Errorf("told of %q", told)
 		}
-		if len(plugins[1].calls) != 2 || len(plugins[2].calls) != 10 {
-			t.Errorf("the quick one was asked %d times, the closed one %d", len(plugins[1].calls), len(plugins[2].calls))
+		if len(plugins[0].calls) != 3 || len(plugins[1].calls) != 10 || len(plugins[2].calls) != 10 {
+			t.Errorf("the slow one was asked %d times, the quick one %d, the closed one %d", len(plugins[0].calls), len(plugins[1].calls), len(plugins[2].calls))
 		}
-		if err := Notify(t.Context(), r, aRun(), onMessage(), nil); err != nil || len(plugins[1].calls) != 3 {
-			t.Errorf("the next run: %v, the quick one was asked %d times", err, len(plugins[1].calls))
+		if err := Notify(t.Context(), r, aRun(), onMessage(), nil); err != nil || len(plugins[0].calls) != 4 {
+			t.Errorf("the next run: %v, the slow one was asked %d times", err, len(plugins[0].calls))
 		}
 	})
 }
