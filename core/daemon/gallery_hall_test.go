@@ -199,32 +199,38 @@ func (h *hall) turns(n int) latencies {
 
 // turn is one message and its answer.
 func (h *hall) turn(thread string) (time.Duration, error) {
-	body, err := json.Marshal(map[string]string{"threadId": thread, "content": "hello"})
+	began := time.Now()
+	_, err := h.ask(thread, "hello")
+	return time.Since(began), err
+}
+
+// ask sends a message, waits until its run is over and returns the run's id.
+func (h *hall) ask(thread, content string) (string, error) {
+	body, err := json.Marshal(map[string]string{"threadId": thread, "content": content})
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.base+"/api/chat", strings.NewReader(string(body)))
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	began := time.Now()
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	defer response.Body.Close()
 	var accepted pluginsdk.Accepted
 	if err := json.NewDecoder(response.Body).Decode(&accepted); err != nil || accepted.RunID == "" {
-		return 0, fmt.Errorf("POST /api/chat: %d %w", response.StatusCode, err)
+		return "", fmt.Errorf("POST /api/chat: %d %w", response.StatusCode, err)
 	}
 	select {
 	case <-h.endOf(accepted.RunID):
-		return time.Since(began), nil
+		return accepted.RunID, nil
 	case <-ctx.Done():
-		return 0, fmt.Errorf("run %s has no end", accepted.RunID)
+		return accepted.RunID, fmt.Errorf("run %s has no end", accepted.RunID)
 	}
 }
 

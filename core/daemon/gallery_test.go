@@ -21,6 +21,7 @@ var galleryTurns = flag.Int("gallery.turns", 100/slowdown, "turns with and witho
 // able to read about it.
 type exhibit struct {
 	name      string
+	company   []string // good neighbours that are there with it
 	grants    []pluginsdk.Capability
 	limits    pluginsdk.PluginLimits
 	configure func(*daemon.Config)
@@ -74,6 +75,31 @@ var gallery = []exhibit{
 	{name: "brokerage", ends: true, lastError: []string{"floods go-plugin's broker"}, begun: up},
 	{name: "moth", state: []pluginsdk.PluginState{pluginsdk.PluginFailed}, lastError: []string{"was changed", "harness plugin trust moth"}},
 	{name: "crasher", ends: true, lastError: []string{"crashed in"}},
+	{
+		name: "windbag", company: []string{"reader"},
+		grants: []pluginsdk.Capability{pluginsdk.CapMessagesWrite, pluginsdk.CapMessagesSubmit, pluginsdk.CapThreadsWrite},
+		limits: pluginsdk.PluginLimits{BytesPerMinute: 1 << 30},
+		check:  checkWindbag, log: []string{"what a hook returned is too long and is cut"},
+	},
+	{
+		name: "hoarder", grants: []pluginsdk.Capability{pluginsdk.CapMetricsWrite, pluginsdk.CapMessagesWrite, pluginsdk.CapThreadsWrite},
+		limits: pluginsdk.PluginLimits{RowsPerMinute: hoardRows, BytesPerMinute: hoardBytes, StoredBytes: 2 * hoardBytes},
+		check:  checkHoarder, log: []string{"is held back by its quotas"},
+	},
+	{name: "climber", grants: []pluginsdk.Capability{pluginsdk.CapThreadsWrite}, check: checkClimber},
+	{
+		name: "forger", company: []string{"reader"}, grants: []pluginsdk.Capability{pluginsdk.CapMessagesWrite},
+		check: checkForger,
+	},
+	{
+		name: "ventriloquist", grants: []pluginsdk.Capability{pluginsdk.CapMessagesSubmit}, check: checkVentriloquist,
+		configure: script(`[{"match":"take your time","delay":60000}]`),
+	},
+	{name: "dawdler", check: checkDawdler, configure: dawdling, log: []string{"a run waits for a plugin"}},
+	{
+		name: "peddler", company: []string{"modest"}, check: checkPeddler,
+		configure: script(`[{"match":"weigh it","toolName":"modest__weigh"}]`),
+	},
 }
 
 // hurry makes the deadlines of hooks short.
@@ -98,11 +124,14 @@ func TestGallery(t *testing.T) {
 }
 
 func show(t *testing.T, e exhibit) (figures string) {
-	h := openHall(t, e.supervise, e.name)
+	h := openHall(t, e.supervise, append(slices.Clone(e.company), e.name)...)
 	if e.configure != nil {
 		e.configure(&h.config)
 	}
 	h.open()
+	for _, name := range e.company {
+		h.enable(name)
+	}
 	h.turns(audience * 5) // what is made once is made now
 	without := h.turns(*galleryTurns)
 	before := h.rest()

@@ -2,10 +2,17 @@ package main
 
 import (
 	"context"
+	"os"
+	"strings"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/serve"
 )
+
+// victim reports whether a thread is one in which the exhibits that are slow or
+// large by nature do what they do. The other threads show what becomes of their
+// neighbours.
+func victim(thread pluginsdk.Thread) bool { return strings.HasPrefix(thread.Name, "victim") }
 
 // visit is one call of a hook.
 type visit struct {
@@ -92,4 +99,14 @@ func witness(name string) {
 		return nil
 	}
 	g.serve()
+}
+
+// reader is the good neighbour that keeps the prompt of every run.
+func reader(name string) { serve.Main(&library{newGuest(name)}) }
+
+type library struct{ *guest }
+
+// OnBeforeInvoke keeps the prompt as it is, on disk too.
+func (*library) OnBeforeInvoke(_ context.Context, request *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+	return nil, os.WriteFile(beside("prompt-"+request.Call.RunID+".txt"), []byte(request.Prompt), 0o600)
 }

@@ -50,6 +50,24 @@ func tardy(name string) {
 	g.serve()
 }
 
+// dawdler answers every hook of a victim's run when it all but has to, and
+// writes down which it was asked.
+func dawdler(name string) {
+	g := newGuest(name)
+	g.each = func(ctx context.Context, v visit) error {
+		if !victim(v.thread) {
+			return nil
+		}
+		note("dawdler.txt", v.call.RunID+" "+string(v.hook))
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Until(v.call.Deadline) - 200*time.Millisecond):
+		}
+		return nil
+	}
+	g.serve()
+}
+
 // crasher ends at every hook, in one of the ways in which processes do.
 func crasher(name string) {
 	g := newGuest(name)

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/serve"
+)
+
+// Plugins of which everything that they say is allowed, and too much.
+
+// wind is as long as a message over the wire can be. Wherever it is cut to an
+// even number of bytes, a letter is cut in two.
+func wind() string { return "x" + strings.Repeat("é", (159<<20)/20) }
+
+// breath is words of so many bytes.
+func breath(bytes int) string { return "x" + strings.Repeat("é", (bytes-1)/2) }
+
+// windbag says as much as the wire takes, in everything that it may say in a
+// victim's thread.
+func windbag(name string) {
+	w := &blower{newGuest(name)}
+	w.manifest.Commands = []pluginsdk.CommandSpec{{Name: "gust"}, {Name: "groan"}, {Name: "bluster"}}
+	serve.Main(w)
+}
+
+type blower struct{ *guest }
+
+// OnBeforeRun denies a sigh, with a long reason.
+func (*blower) OnBeforeRun(_ context.Context, request *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
+	if !victim(request.Thread) || request.Message.Content != "sigh" {
+		return nil, nil
+	}
+	return &pluginsdk.OnBeforeRunResponse{Deny: true, Reason: wind()}, nil
+}
+
+// OnMessage puts as much as it may beside the message.
+func (b *blower) OnMessage(ctx context.Context, request *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+	if !victim(request.Thread) {
+		return nil, nil
+	}
+	_, _ = b.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{ThreadID: request.Thread.ID, Messages: []pluginsdk.NewMessage{
+		{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Content: breath(39 << 20 / 10)},
+	}})
+	return &pluginsdk.OnMessageResponse{Effects: &pluginsdk.Effects{Key: "gasp", Rows: []pluginsdk.NewMessage{
+		{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: breath(79 << 20 / 10)},
+	}}}, nil
+}
+
+// OnBeforeInvoke blows the prompt up.
+func (*blower) OnBeforeInvoke(_ context.Context, request *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+	if !victim(request.Thread) {
+		return nil, nil
+	}
+	prompt := wind()
+	if request.Thread.Name == "victim of a preface" {
+		prompt = breath(13<<20) + "\n\n---\n\n" + request.Prompt
+	}
+	return &pluginsdk.OnBeforeInvokeResponse{Prompt: &prompt}, nil
+}
+
+// OnCommand answers, or fails, at length, or has a thread of which every plugin
+// is told at length.
+func (b *blower) OnCommand(ctx context.Context, request *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+	switch request.Name {
+	case "groan":
+		return nil, errors.New(breath(4 << 20))
+	case "bluster":
+		b.bluster(ctx)
+		return &pluginsdk.OnCommandResponse{Handled: true}, nil
+	}
+	return &pluginsdk.OnCommandResponse{Handled: true, Reply: wind()}, nil
+}
+
+// bluster makes a thread of its own, with a name and instructions that do not
+// fit into one message of the wire, and says something in it.
+func (b *blower) bluster(ctx context.Context) {
+	long := breath(9 << 20)
+	key := pluginsdk.NewThread{Source: b.manifest.Name, SourceID: "bluster"}
+	made, err := b.host.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: key})
+	tell("windbag.txt", "create", err)
+	if err != nil {
+		return
+	}
+	for try, patch := range map[string]pluginsdk.ThreadPatch{
+		"name": {Name: &long}, "instructions": {Instructions: &long}, "model": {Model: &long}, "effort": {Effort: &long},
+	} {
+		tell("windbag.txt", try, attempt(b.host.Threads.Update, &pluginsdk.UpdateThreadRequest{ID: made.Thread.ID, Patch: patch})(ctx))
+	}
+	for _, content := range []string{"hello", breath(15 << 20)} {
+		tell("windbag.txt", "submit", attempt(b.host.Messages.Submit, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{
+			ThreadID: made.Thread.ID, Key: rand.Text(), Content: content,
+		}})(ctx))
+	}
+}
+
+// OnBeforeReply blows the reply up.
+func (*blower) OnBeforeReply(_ context.Context, request *pluginsdk.OnBeforeReplyRequest) (*pluginsdk.OnBeforeReplyResponse, error) {
+	if !victim(request.Thread) {
+		return nil, nil
+	}
+	text := wind()
+	return &pluginsdk.OnBeforeReplyResponse{Text: &text}, nil
+}
+
+// hoarder stores whatever it may, as fast as it can, for ever. It writes down
+// how it was first refused for each reason.
+func hoarder(name string) {
+	g := newGuest(name)
+	var told sync.Map
+	try := func(what string, call func(context.Context) error) error {
+		err := call(context.Background())
+		quota, _, _ := strings.Cut(fmt.Sprint(err), ":")
+		key := what + " " + string(pluginsdk.CodeOf(err)) + " " + quota
+		if _, known := told.LoadOrStore(key, true); !known {
+			note("hoarder.txt", fmt.Sprintf("%s\t%s\t%.300v", what, pluginsdk.CodeOf(err), err))
+		}
+		return err
+	}
+	g.start = func(host pluginsdk.Host) {
+		for range 64 {
+			go func() {
+				for {
+					_ = try("Metrics.Record", attempt(host.Metrics.Record, &pluginsdk.RecordMetricsRequest{Metrics: thousand()}))
+				}
+			}()
+		}
+		go func() {
+			for {
+				for n := range 2000 {
+					thread := pluginsdk.NewThread{Source: name, SourceID: fmt.Sprint(n)}
+					if n%50 == 10 {
+						thread.Name = breath(10 << 20)
+					}
+					_ = try("Threads.Create", attempt(host.Threads.Create, &pluginsdk.CreateThreadRequest{Thread: thread}))
+				}
+			}
+		}()
+		go hoard(host, name, try)
+	}
+	g.serve()
+}
+
+// hoard appends 20 rows of 15 MiB, and as much as is taken of smaller ones.
+func hoard(host pluginsdk.Host, name string, try func(string, func(context.Context) error) error) {
+	for {
+		made, err := host.Threads.Create(context.Background(), &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{Source: name, SourceID: "hoard"}})
+		if err != nil {
+			continue
+		}
+		store := func(what string, bytes int) {
+			_ = try(what, attempt(host.Messages.Append, &pluginsdk.AppendMessagesRequest{ThreadID: made.Thread.ID, Messages: []pluginsdk.NewMessage{
+				{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Content: breath(bytes)},
+			}}))
+		}
+		for range 20 {
+			store("Messages.Append of 15 MiB", 15<<20)
+			store("Messages.Append", 1<<20)
+		}
+	}
+}
+
+// thousand are as many metrics as one call takes.
+func thousand() []pluginsdk.NewMetric {
+	metrics := make([]pluginsdk.NewMetric, 1000)
+	for n := range metrics {
+		metrics[n] = pluginsdk.NewMetric{Name: "hoard", Value: float64(n)}
+	}
+	return metrics
+}
+
+// peddler offers the agent 128 tools, which it praises with 890 KB.
+func peddler(name string) {
+	p := &shop{newGuest(name)}
+	for n := range 128 {
+		p.manifest.Tools = append(p.manifest.Tools, pluginsdk.ToolSpec{
+			Name: fmt.Sprintf("ware%d", n), Description: strings.Repeat("Buy it. ", 890_000/128/8), InputSchema: json.RawMessage(`{"type":"object"}`),
+		})
+	}
+	serve.Main(p)
+}
+
+// modest is the good neighbour with two tools.
+func modest(name string) {
+	m := &shop{newGuest(name)}
+	m.manifest.Tools = []pluginsdk.ToolSpec{
+		{Name: "measure", Description: "Measures something.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		{Name: "weigh", Description: "Weighs something.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+	}
+	serve.Main(m)
+}
+
+// shop has tools that work.
+type shop struct{ *guest }
+
+// CallTool says which tool was called.
+func (*shop) CallTool(_ context.Context, call *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
+	return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: "used " + call.Name}}, nil
+}
