@@ -99,8 +99,8 @@ func checkWindbag(h *hall) {
 	for _, mode := range []pluginsdk.OnFailure{pluginsdk.FailOpen, pluginsdk.FailClosed} {
 		h.witnessFails(mode)
 		thread := h.thread("victim of wind, " + string(mode))
-		for _, content := range []string{"/gust", "/gust", "hello", "/groan", "hello", "/new", "hello"} {
-			if content == "/groan" {
+		for _, content := range []string{"/gust", "/gust", "hello", "/groan", "hello", "sigh", "hello", "/new", "hello"} {
+			if content == "sigh" || content == "/groan" {
 				runs = append(runs, h.asked(thread, content))
 				continue
 			}
