@@ -145,6 +145,10 @@ func checkWindbag(h *hall) {
 			}
 		}
 	}
+	run := h.answered(h.thread("victim of a preface"), "what the person says")
+	if prompt := h.prompt(run.ID); !strings.Contains(prompt, "what the person says") {
+		h.t.Errorf("the agent is not told what the person says, but ...%s", prompt[max(len(prompt)-300, 0):])
+	}
 	if row := h.row("windbag"); len(row.LastError) > 64<<10 {
 		h.t.Errorf("the operator reads an error of %d bytes", len(row.LastError))
 	}
