@@ -399,6 +399,9 @@ func checkForger(h *hall) {
 	if !strings.Contains(prompt, "[forger]: forged") {
 		h.t.Errorf("the prompt does not say whose the rows are: %s", prompt)
 	}
+	if _, after, forged := strings.Cut(prompt, "\n[the operator]: "); forged {
+		h.t.Errorf("the agent reads, as the operator's: %.40s", after)
+	}
 }
 
 // checkVentriloquist looks at who has stopped what. A person would find the
