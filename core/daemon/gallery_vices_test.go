@@ -494,6 +494,7 @@ func checkDawdler(h *hall) {
 	if run.State != pluginsdk.RunSucceeded || run.Attempt != 1 {
 		h.t.Errorf("the run is %s at attempt %d: %s", run.State, run.Attempt, run.Error)
 	}
+	h.inspect([]string{thread}, 1)
 	// Each takes 1.8 s of the 3 s.
 	if asked := strings.Count(h.file("dawdler.txt"), run.ID); asked < 1 || asked > 2 {
 		h.t.Errorf("it was waited for %d times:\n%s", asked, h.file("dawdler.txt"))
