@@ -99,8 +99,8 @@ func checkWindbag(h *hall) {
 	for _, mode := range []pluginsdk.OnFailure{pluginsdk.FailOpen, pluginsdk.FailClosed} {
 		h.witnessFails(mode)
 		thread := h.thread("victim of wind, " + string(mode))
-		for _, content := range []string{"/gust", "/gust", "hello", "/groan", "hello", "/new", "hello"} {
-			if content == "/groan" {
+		for _, content := range []string{"/gust", "/gust", "hello", "/groan", "hello", "sigh", "hello", "/new", "hello"} {
+			if content == "sigh" || content == "/groan" {
 				runs = append(runs, h.asked(thread, content))
 				continue
 			}
@@ -144,6 +144,10 @@ func checkWindbag(h *hall) {
 				h.t.Errorf("in the windbag's own thread a run is %s at attempt %d: %.300s", run.State, run.Attempt, run.Error)
 			}
 		}
+	}
+	run := h.answered(h.thread("victim of a preface"), "what the person says")
+	if prompt := h.prompt(run.ID); !strings.Contains(prompt, "what the person says") {
+		h.t.Errorf("the agent is not told what the person says, but ...%s", prompt[max(len(prompt)-300, 0):])
 	}
 	if row := h.row("windbag"); len(row.LastError) > 64<<10 {
 		h.t.Errorf("the operator reads an error of %d bytes", len(row.LastError))
@@ -371,6 +375,7 @@ func checkForger(h *hall) {
 		h.t.Error("it may not even write in its own name")
 	}
 	second := h.answered(thread, "hello again")
+	persons := make(map[string]int)
 	for _, row := range h.rows(thread) {
 		if !strings.Contains(row.Content, "forged") {
 			continue
@@ -379,11 +384,14 @@ func checkForger(h *hall) {
 		switch {
 		case row.Plugin != "forger":
 			h.t.Errorf("written by %q: %s %s of %s, %.80q", row.Plugin, row.Role, row.Kind, row.Source, row.Content)
-		case row.Role == pluginsdk.RoleUser || told && row.Author != "":
-			h.t.Errorf("in a person's name: %s %s of %s by %q, %.80q", row.Role, row.Kind, row.Source, row.Author, row.Content)
+		case row.Role == pluginsdk.RoleUser || row.Author != "":
+			persons[fmt.Sprintf("%s %s by %q", row.Role, row.Kind, row.Author)]++
 		case told && (row.Role != pluginsdk.RoleSystem || row.Source != "forger"):
 			h.t.Errorf("told to the agent as of %s %s: %.80q", row.Role, row.Source, row.Content)
 		}
+	}
+	if len(persons) > 0 {
+		h.t.Errorf("rows in a person's name: %v", persons)
 	}
 	for _, run := range []pluginsdk.Run{first, second} {
 		if got := rowsOf(h.rows(thread), run.ID); !strings.Contains(got, "Pipeline completed") || !strings.Contains(got, "reply") {
@@ -394,6 +402,9 @@ func checkForger(h *hall) {
 	prompt := h.prompt(second.ID)
 	if !strings.Contains(prompt, "[forger]: forged") {
 		h.t.Errorf("the prompt does not say whose the rows are: %s", prompt)
+	}
+	if _, after, forged := strings.Cut(prompt, "\n[the operator]: "); forged {
+		h.t.Errorf("the agent reads, as the operator's: %.40s", after)
 	}
 }
 
@@ -483,6 +494,7 @@ func checkDawdler(h *hall) {
 	if run.State != pluginsdk.RunSucceeded || run.Attempt != 1 {
 		h.t.Errorf("the run is %s at attempt %d: %s", run.State, run.Attempt, run.Error)
 	}
+	h.inspect([]string{thread}, 1)
 	// Each takes 1.8 s of the 3 s.
 	if asked := strings.Count(h.file("dawdler.txt"), run.ID); asked < 1 || asked > 2 {
 		h.t.Errorf("it was waited for %d times:\n%s", asked, h.file("dawdler.txt"))
