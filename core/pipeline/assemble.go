@@ -127,7 +127,8 @@ func lines(rows []pluginsdk.Message) string {
 		if row.Role == pluginsdk.RoleSystem && row.Source != "" {
 			speaker = row.Source
 		}
-		text[i] = fmt.Sprintf("[%s]: %s", speaker, cutAt(row.Content, maxQuoted))
+		// Only the first line of a row begins at the margin: nobody speaks for another.
+		text[i] = fmt.Sprintf("[%s]: %s", speaker, strings.ReplaceAll(cutAt(row.Content, maxQuoted), "\n", "\n    "))
 		if size += len(text[i]); size > maxQuotes {
 			break
 		}

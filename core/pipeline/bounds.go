@@ -21,7 +21,17 @@ func (p *Pipeline) bound(text string, most int, plugin string, hook pluginsdk.Ho
 		return text
 	}
 	p.config.Log.Warn("what a hook returned is too long and is cut", "plugin", plugin, "hook", hook, "bytes", len(text), "most", most)
+	if hook == pluginsdk.HookBeforeInvoke {
+		return cutOut(text, most)
+	}
 	return cutAt(text, most)
+}
+
+// cutOut returns the two ends of a prompt, with a mark that says what is missing
+// between them: what a person has just said stands at its end.
+func cutOut(text string, most int) string {
+	tail := strings.ToValidUTF8(text[len(text)-most/2:], "")
+	return cutAt(text[:len(text)-most/2], most/2) + "\n\n" + tail
 }
 
 // cutAt returns the beginning of text, with a mark that says what is missing.
