@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,7 +52,26 @@ func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 	if passable {
 		on.spent.add(info.Name, time.Since(began))
 	}
-	return answer, err
+	return answer, brief(err)
+}
+
+// maxWords is how much of a plugin's words of why is kept, in bytes: they end in
+// runs, in rows and in the log.
+const maxWords = 4 << 10
+
+// brief returns the error with as many words as are kept of it.
+func brief(err error) error {
+	if err == nil || len(err.Error()) <= maxWords {
+		return err
+	}
+	return &pluginsdk.Error{Code: pluginsdk.CodeOf(err), Message: shorten(err.Error()), Cause: err}
+}
+
+func shorten(words string) string {
+	if len(words) <= maxWords {
+		return words
+	}
+	return strings.ToValidUTF8(words[:maxWords], "") + " [cut]"
 }
 
 // Limit returns how long a call of the hook may take; of the class work how long it

@@ -199,7 +199,7 @@ func Gate[Req, Res any](ctx context.Context, r *Runner, on *Occasion, q Question
 				if reason == "" {
 					reason = "denied by " + name
 				}
-				return &Denied{Plugin: name, Reason: reason}
+				return &Denied{Plugin: name, Reason: shorten(reason)}
 			}
 		}
 	}
@@ -237,16 +237,5 @@ func (r *Runner) logFailure(plugin Plugin, hook pluginsdk.Hook, err error) {
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeUnavailable && mode == pluginsdk.FailOpen {
 		level = slog.LevelDebug // it is down, which its host says once
 	}
-	r.config.Log.Log(context.Background(), level, "hook failed", "plugin", info.Name, "hook", hook, "mode", mode, "err", excerpt(err))
-}
-
-// logged is how much of an error's words the log gets, in bytes.
-const logged = 2000
-
-func excerpt(err error) string {
-	words := err.Error()
-	if len(words) > logged {
-		return words[:logged] + " [cut]"
-	}
-	return words
+	r.config.Log.Log(context.Background(), level, "hook failed", "plugin", info.Name, "hook", hook, "mode", mode, "err", err)
 }

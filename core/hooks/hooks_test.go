@@ -274,3 +274,29 @@ func TestWorkEndsWithItsSilence(t *testing.T) {
 		}
 	})
 }
+
+// What a plugin says of why ends in rows and in the log: a book of it is cut.
+func TestWordsOfAPluginAreBounded(t *testing.T) {
+	plugins := named("a")
+	book := strings.Repeat("x", 1<<20)
+	plugins[0].gate = func() (*pluginsdk.OnBeforeRunResponse, error) {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s", book)
+	}
+	question := Question[pluginsdk.OnBeforeRunRequest, pluginsdk.OnBeforeRunResponse]{
+		Hook: pluginsdk.HookBeforeRun, Ask: Process.OnBeforeRun,
+		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnBeforeRunRequest {
+			return &pluginsdk.OnBeforeRunRequest{Call: call}
+		},
+	}
+	judge := func(_ string, answer *pluginsdk.OnBeforeRunResponse) (bool, string) { return answer.Deny, answer.Reason }
+	err := Gate(t.Context(), New(Config{}, plugins, &tokens{}), aRun(), question, judge)
+	if len(err.Error()) > maxWords+200 || pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+		t.Errorf("an error of %d bytes, %s", len(err.Error()), pluginsdk.CodeOf(err))
+	}
+	plugins[0].gate = func() (*pluginsdk.OnBeforeRunResponse, error) {
+		return &pluginsdk.OnBeforeRunResponse{Deny: true, Reason: book}, nil
+	}
+	if err := Gate(t.Context(), New(Config{}, plugins, &tokens{}), aRun(), question, judge); len(err.Error()) > maxWords+200 {
+		t.Errorf("a reason of %d bytes", len(err.Error()))
+	}
+}
