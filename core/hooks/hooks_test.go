@@ -288,7 +288,9 @@ func TestWordsOfAPluginAreBounded(t *testing.T) {
 			return &pluginsdk.OnBeforeRunRequest{Call: call}
 		},
 	}
-	judge := func(_ string, answer *pluginsdk.OnBeforeRunResponse) (bool, string) { return answer.Deny, answer.Reason }
+	judge := func(_ string, answer *pluginsdk.OnBeforeRunResponse) (bool, string) {
+		return answer.Deny, answer.Reason
+	}
 	err := Gate(t.Context(), New(Config{}, plugins, &tokens{}), aRun(), question, judge)
 	if len(err.Error()) > maxWords+200 || pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 		t.Errorf("an error of %d bytes, %s", len(err.Error()), pluginsdk.CodeOf(err))
