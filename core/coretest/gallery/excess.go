@@ -114,54 +114,53 @@ func (*blower) OnBeforeReply(_ context.Context, request *pluginsdk.OnBeforeReply
 func hoarder(name string) {
 	g := newGuest(name)
 	var told sync.Map
-	try := func(what string, call func(context.Context) error) error {
+	try := func(what string, call func(context.Context) error) {
 		err := call(context.Background())
 		quota, _, _ := strings.Cut(fmt.Sprint(err), ":")
 		key := what + " " + string(pluginsdk.CodeOf(err)) + " " + quota
 		if _, known := told.LoadOrStore(key, true); !known {
 			note("hoarder.txt", fmt.Sprintf("%s\t%s\t%.300v", what, pluginsdk.CodeOf(err), err))
 		}
-		return err
 	}
-	g.start = func(host pluginsdk.Host) {
-		for range 64 {
-			go func() {
-				for {
-					_ = try("Metrics.Record", attempt(host.Metrics.Record, &pluginsdk.RecordMetricsRequest{Metrics: thousand()}))
-				}
-			}()
-		}
-		go func() {
-			for {
-				for n := range 2000 {
-					thread := pluginsdk.NewThread{Source: name, SourceID: fmt.Sprint(n)}
-					if n%50 == 10 {
-						thread.Name = breath(10 << 20)
-					}
-					_ = try("Threads.Create", attempt(host.Threads.Create, &pluginsdk.CreateThreadRequest{Thread: thread}))
-				}
-			}
-		}()
-		go hoard(host, name, try)
-	}
+	g.start = func(host pluginsdk.Host) { go hoard(host, name, try) }
 	g.serve()
 }
 
-// hoard appends 20 rows of 15 MiB, and as much as is taken of smaller ones.
-func hoard(host pluginsdk.Host, name string, try func(string, func(context.Context) error) error) {
+// hoard records metrics in 64 goroutines, makes 2,000 threads, and appends 20
+// rows of 15 MiB, again and again.
+func hoard(host pluginsdk.Host, name string, try func(string, func(context.Context) error)) {
+	made, err := host.Threads.Create(context.Background(), &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{Source: name, SourceID: "hoard"}})
+	if err != nil {
+		note("hoarder.txt", err.Error())
+		return
+	}
+	for range 64 {
+		go func() {
+			for {
+				try("Metrics.Record", attempt(host.Metrics.Record, &pluginsdk.RecordMetricsRequest{Metrics: thousand()}))
+			}
+		}()
+	}
+	go func() {
+		for {
+			for n := range 2000 {
+				thread := pluginsdk.NewThread{Source: name, SourceID: fmt.Sprint(n)}
+				if n%50 == 10 {
+					thread.Name = breath(10 << 20)
+				}
+				try("Threads.Create", attempt(host.Threads.Create, &pluginsdk.CreateThreadRequest{Thread: thread}))
+			}
+		}
+	}()
+	store := func(what string, bytes int) {
+		try(what, attempt(host.Messages.Append, &pluginsdk.AppendMessagesRequest{ThreadID: made.Thread.ID, Messages: []pluginsdk.NewMessage{
+			{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Content: breath(bytes)},
+		}}))
+	}
 	for {
-		made, err := host.Threads.Create(context.Background(), &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{Source: name, SourceID: "hoard"}})
-		if err != nil {
-			continue
-		}
-		store := func(what string, bytes int) {
-			_ = try(what, attempt(host.Messages.Append, &pluginsdk.AppendMessagesRequest{ThreadID: made.Thread.ID, Messages: []pluginsdk.NewMessage{
-				{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Content: breath(bytes)},
-			}}))
-		}
 		for range 20 {
 			store("Messages.Append of 15 MiB", 15<<20)
-			store("Messages.Append", 1<<20)
+			store("Messages.Append", 4<<20)
 		}
 	}
 }
