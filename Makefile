@@ -25,7 +25,7 @@ run: build ## build, then start the daemon with its data in ./data
 	exec bin/harness up --data ./data
 
 test: ## run all tests (ARGS='-run Name', PKG=./core/store/...)
-	.ci/test-env env CGO_ENABLED=1 go test -race -shuffle=on -timeout 25m $(ARGS) $(or $(PKG),./...)
+	.ci/test-env env CGO_ENABLED=1 go test -race -shuffle=on -timeout 45m $(ARGS) $(or $(PKG),./...)
 
 generate: ## write the generated code of ent/ and proto/ anew
 	go generate ./ent/...
