@@ -33,7 +33,16 @@ func (i *Instance) watchLate(v *version, hook pluginsdk.Hook, callID string) {
 			v.delays, v.onTrial = v.delays+1, true
 		}
 	}()
-	for until := time.Now().Add(grace); i.goesOn(v, callID); {
+	// Another attempt may be noted here and not have reached the plugin yet: only what
+	// is seen twice is believed.
+	for until, ended := time.Now().Add(grace), 0; ended < 2; {
+		if !i.goesOn(v, callID) {
+			if ended++; ended < 2 && !i.await(v, min(lateLook, grace)) {
+				return
+			}
+			continue
+		}
+		ended = 0
 		if time.Now().After(until) {
 			v.blame(fmt.Sprintf("%s did not end within %s after its deadline", hook, grace))
 			return
