@@ -42,8 +42,11 @@ func (in *Inbox) supersede(ctx context.Context, accepted ledger.Accepted) {
 		return
 	}
 	run, err := in.claimed(ctx, accepted.ThreadID)
-	if err == nil && run.ID != "" && run.Kind == pluginsdk.RunMessage && newest(run) < accepted.MessageID {
-		err = in.cancel(ctx, run.ID, ErrSuperseded)
+	if err == nil && run.ID != "" && run.Kind == pluginsdk.RunMessage {
+		in.interrupt(run.ID, order{ErrSuperseded, accepted.MessageID - 1})
+		if run, err = in.store.Run(ctx, run.ID); err == nil && run.State.Final() {
+			in.forget(run.ID) // it has ended meanwhile
+		}
 	}
 	if err != nil {
 		in.config.Log.Warn("the turn in front of a message could not be interrupted", "thread", accepted.ThreadID, "err", err)

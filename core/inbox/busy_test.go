@@ -258,6 +258,77 @@ func TestStopBetweenClaimAndRunCounts(t *testing.T) {
 	}
 }
 
+// leftByAnother has a thread in which a predecessor of the inbox, which is not
+// started, has left a turn at work.
+func leftByAnother(t *testing.T, mode pluginsdk.BusyMode) *fixture {
+	t.Helper()
+	f := newFixture(t, Config{})
+	f.store.threads["T"] = pluginsdk.Thread{ID: "T", BusyMode: mode}
+	f.submit(t, "T", "1", "first")
+	f.store.mu.Lock()
+	defer f.store.mu.Unlock()
+	f.store.runs[0].State, f.store.runs[0].Attempt, f.store.runs[0].Owner = pluginsdk.RunRunning, 1, "another daemon"
+	return f
+}
+
+// A message that comes while the daemon starts interrupts the turn that its
+// predecessor left, and is answered: it does not become part of that turn, and end
+// with it.
+func TestMessageBeforeTheStartIsNotCancelledWithWhatItInterrupts(t *testing.T) {
+	f := leftByAnother(t, pluginsdk.BusyInterrupt)
+	f.submit(t, "T", "2", "second")
+	f.begin(t)
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+	if got := f.ends(); got != "first cancelled, second succeeded" {
+		t.Error(got)
+	}
+}
+
+// What a person says after a stop is not stopped by it, when the turn was left by a
+// predecessor of the daemon.
+func TestStopBeforeTheStartEndsWhatWasThere(t *testing.T) {
+	f := leftByAnother(t, pluginsdk.BusyCollect)
+	stopped, err := f.StopThread(t.Context(), "T", pluginsdk.KeepQueue, ledger.By{Author: "ann"})
+	if err != nil || stopped.RunID != f.store.runs[0].ID {
+		t.Fatal(stopped, err)
+	}
+	f.submit(t, "T", "2", "second")
+	f.begin(t)
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+	if got := f.ends(); got != "first cancelled, second succeeded" {
+		t.Error(got)
+	}
+}
+
+// An order to end a run does not end what the run has taken in since, whether the
+// run is at work when the order comes or not.
+func TestOrderDoesNotHoldForWhatCameLater(t *testing.T) {
+	for covered, want := range map[int64]string{1: "first succeeded, second succeeded", 2: "first cancelled, second succeeded"} {
+		for _, executes := range []bool{false, true} {
+			f := newFixture(t, Config{})
+			f.submit(t, "T", "1", "first")
+			f.submit(t, "T", "2", "second")
+			f.store.runs[0].State, f.store.runs[1].State = pluginsdk.RunRunning, pluginsdk.RunSucceeded
+			interrupt := func() { f.interrupt(f.store.runs[0].ID, order{ErrSuperseded, covered}) }
+			f.line.handle = func(ctx context.Context, _ ledger.Claim) error {
+				if executes {
+					interrupt()
+				}
+				return context.Cause(ctx)
+			}
+			if !executes {
+				interrupt()
+			}
+			f.execute(&worker{}, ledger.Claim{
+				Found: true, Run: *f.store.runs[0], Thread: threadOf("T"), Message: f.store.message(1), Absorbed: []pluginsdk.Message{f.store.message(2)},
+			})
+			if got := f.ends(); got != want {
+				t.Errorf("covering %d, executing %v: %s, want %s", covered, executes, got, want)
+			}
+		}
+	}
+}
+
 // A message that is refused leaves nothing behind that looks for it for ever.
 func TestRefusedSubmitLeavesNoWorker(t *testing.T) {
 	f := newFixture(t, Config{})

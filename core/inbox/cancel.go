@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"unicode"
 
@@ -9,16 +10,18 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// interrupt stops the run if it executes, and otherwise makes sure that it is
-// stopped should it be claimed at this very moment.
-func (in *Inbox) interrupt(runID string, cause error) bool {
+// interrupt carries out the order if the run executes, and otherwise makes sure
+// that it is carried out should the run be claimed at this very moment. It reports
+// whether the run executes.
+func (in *Inbox) interrupt(runID string, wanted order) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	executing, ok := in.running[runID]
-	if ok {
-		executing.cancel(cause)
-	} else {
-		in.unwanted[runID] = cause
+	switch {
+	case !ok:
+		in.unwanted[runID] = wanted
+	case executing.newest <= wanted.newest:
+		executing.cancel(wanted.cause)
 	}
 	return ok
 }
@@ -71,19 +74,64 @@ func (in *Inbox) Cancel(ctx context.Context, runID string, by ledger.By) (plugin
 	return in.store.Run(ctx, runID)
 }
 
+// cancel ends a run with all that it answers by now.
 func (in *Inbox) cancel(ctx context.Context, runID string, cause error) error {
-	if in.interrupt(runID, cause) {
+	if in.stop(runID, cause) {
 		return nil
 	}
+	run, err := in.store.Run(ctx, runID)
+	if err != nil || run.State.Final() {
+		return err
+	}
+	if in.interrupt(runID, order{cause, newest(run)}) {
+		return nil
+	}
+	err = in.cancelQueued(ctx, runID, cause)
+	if err != nil {
+		in.forget(runID) // whoever gave the order is told, and gives it again
+	}
+	return err
+}
+
+// stop ends the run if it executes, and reports whether it does.
+func (in *Inbox) stop(runID string, cause error) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	executing, ok := in.running[runID]
+	if ok {
+		executing.cancel(cause)
+	}
+	return ok
+}
+
+// cancelQueued ends a run that waits. The order to end it stands on while the run
+// is at work.
+func (in *Inbox) cancelQueued(ctx context.Context, runID string, cause error) error {
 	run, cancelled, err := in.store.CancelQueued(ctx, runID, cause.Error())
-	if err != nil || cancelled || run.State.Final() {
+	if err != nil {
+		return err
+	}
+	if run.State.Final() {
 		in.forget(runID)
 	}
 	if cancelled {
 		in.announceCancelled(run.ThreadID, run.ID, cause)
 		in.wake(run.ThreadID)
 	}
-	return err
+	return nil
+}
+
+// cancelUnwanted ends the runs that are to end and that nobody has at work any
+// more, before they are claimed again, with what has come since.
+func (in *Inbox) cancelUnwanted(ctx context.Context) {
+	in.mu.Lock()
+	unwanted := maps.Clone(in.unwanted)
+	in.mu.Unlock()
+	for runID, order := range unwanted {
+		if err := in.cancelQueued(ctx, runID, order.cause); err != nil {
+			in.config.Log.Warn("a run that is to end could not be ended; it ends when it is next at work", "run", runID, "err", err)
+		}
+	}
 }
 
 // announceCancelled publishes the end of a run that was cancelled in the queue.

@@ -159,7 +159,7 @@ type Inbox struct {
 	workers    map[string]*worker       // by thread
 	running    map[string]running       // by run
 	announcing map[string]chan struct{} // runs accepted and not yet announced
-	unwanted   map[string]error         // runs to be stopped as soon as they run, and why
+	unwanted   map[string]order         // runs to be stopped as soon as they run
 	unsure     map[string]bool          // threads whose last claim may have been made or not
 }
 
@@ -180,6 +180,14 @@ type running struct {
 	cancel       context.CancelCauseFunc
 }
 
+// order is what somebody wants of a run: that it ends for this cause. It does not
+// hold for a run that by now also answers a message newer than that: nobody has
+// taken that one back, and it would end with the run.
+type order struct {
+	cause  error
+	newest int64 // id of the newest message that may end with the run
+}
+
 // New returns an Inbox. Submit works at once; runs are executed from Start on.
 func New(config Config, store Store, pipeline Pipeline, registry Registry, outbox Outbox, events Events) *Inbox {
 	config = config.withDefaults()
@@ -187,7 +195,7 @@ func New(config Config, store Store, pipeline Pipeline, registry Registry, outbo
 		config: config, store: store, pipeline: pipeline, registry: registry, outbox: outbox, events: events,
 		slots:   semaphore.NewWeighted(int64(config.Slots)),
 		workers: make(map[string]*worker), running: make(map[string]running),
-		announcing: make(map[string]chan struct{}), unwanted: make(map[string]error), unsure: make(map[string]bool),
+		announcing: make(map[string]chan struct{}), unwanted: make(map[string]order), unsure: make(map[string]bool),
 	}
 	in.intake, in.stopIntake = context.WithCancel(context.Background())
 	in.work, in.stopWork = context.WithCancelCause(context.Background())
@@ -223,6 +231,7 @@ func (in *Inbox) dispatch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	in.cancelUnwanted(ctx)
 	in.mu.Lock()
 	if in.stage != stopped {
 		in.stage = started

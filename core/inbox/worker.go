@@ -239,9 +239,6 @@ func (in *Inbox) enter(claim ledger.Claim, cancel context.CancelCauseFunc) (anno
 	entry := running{
 		id: claim.Run.ID, threadID: claim.Thread.ID, kind: claim.Run.Kind, newest: claim.Message.ID, cancel: cancel,
 	}
-	if cause := in.unwanted[claim.Run.ID]; cause != nil {
-		cancel(cause)
-	}
 	waitFor := func(runID string) {
 		if one := in.announcing[runID]; one != nil {
 			announced = append(announced, one)
@@ -251,6 +248,9 @@ func (in *Inbox) enter(claim ledger.Claim, cancel context.CancelCauseFunc) (anno
 	for _, message := range claim.Absorbed {
 		entry.newest = max(entry.newest, message.ID)
 		waitFor(message.RunID)
+	}
+	if order, ok := in.unwanted[claim.Run.ID]; ok && entry.newest <= order.newest {
+		cancel(order.cause)
 	}
 	in.running[claim.Run.ID] = entry
 	return announced
