@@ -97,6 +97,14 @@ func (p *part) OnCommand(_ context.Context, c *pluginsdk.OnCommandRequest) (*plu
 		return &pluginsdk.OnCommandResponse{Handled: true, Reply: strings.Join(os.Environ(), "\n")}, nil
 	case "version":
 		return &pluginsdk.OnCommandResponse{Handled: true, Reply: p.version}, nil
+	case "hold": // until a file is there, whatever the caller wants; another says that it is held
+		_ = os.WriteFile(rest+".held", nil, 0o600)
+		for {
+			if _, err := os.Stat(rest); err == nil {
+				break
+			}
+			<-time.After(time.Millisecond)
+		}
 	case "log":
 		slog.Warn(rest, "key", rest, rest, "value")
 	}
@@ -403,7 +411,7 @@ func startOn(t *testing.T, config Config, events *bus, names ...string) (*Host, 
 	r := newRegistry()
 	config.Dir, config.Owner, config.Logs = dir, "test", filepath.Join(filepath.Dir(dir), "logs")
 	config.Poll, config.BackoffBase, config.BackoffMax = 5*time.Millisecond, 5*time.Millisecond, 20*time.Millisecond
-	config.LateGrace, config.Watch = 20*time.Millisecond, cmp.Or(config.Watch, 20*time.Millisecond)
+	config.LateGrace, config.Watch = cmp.Or(config.LateGrace, 20*time.Millisecond), cmp.Or(config.Watch, 20*time.Millisecond)
 	if config.Failures == 0 {
 		config.Failures = 1000
 	}
