@@ -106,6 +106,10 @@ func (w *world) fight(ctx context.Context, o options, k *killer) ([]*talker, err
 			return nil, err
 		}
 	}
+	// From here on web stores hardly anything: what people say is in no quota.
+	if err := w.database.bound(ctx, "web", `{"rowsPerMinute":1}`); err != nil {
+		return nil, err
+	}
 	var talking sync.WaitGroup
 	for _, t := range talkers {
 		talking.Go(func() {

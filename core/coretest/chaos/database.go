@@ -127,6 +127,28 @@ func (d *database) hold(ctx context.Context, length time.Duration) error {
 	return err
 }
 
+// committed returns as soon as a transaction has been committed that it has not
+// made itself, or after limit.
+func (d *database) committed(ctx context.Context, limit time.Duration) error {
+	db, query := d.db, "PRAGMA data_version" // it tells a connection of what others commit
+	if d.admin != nil {
+		db, query = d.admin, "SELECT pg_current_wal_flush_lsn()"
+	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() // it goes back to the pool
+	var before, now string
+	for deadline := time.Now().Add(limit); before == now && time.Now().Before(deadline); {
+		if err := conn.QueryRowContext(ctx, query).Scan(&now); err != nil {
+			return err
+		}
+		before = cmp.Or(before, now)
+	}
+	return nil
+}
+
 // cut is connections of the daemon that are ended on the server's side.
 type cut struct{ name, condition string }
 

@@ -17,6 +17,8 @@ const (
 	victimPatience = 3 * time.Second
 	// cutPatience is how long a cut waits for a connection that it is about.
 	cutPatience = 500 * time.Millisecond
+	// commitPatience is how long an aimed strike waits for a commit.
+	commitPatience = 500 * time.Millisecond
 	// progressPatience is how long it waits for something to happen.
 	progressPatience = 10 * time.Second
 )
@@ -85,6 +87,11 @@ func (k *killer) strike(ctx context.Context, s strike) error {
 	case check.Database:
 		record.What, err = k.cut(ctx, s)
 	case check.Daemon:
+		if s.aimed {
+			if err := k.world.database.committed(ctx, commitPatience); err != nil {
+				k.world.note("cannot see commits: %v", err)
+			}
+		}
 		return k.killDaemon(ctx, "")
 	}
 	if err != nil {

@@ -16,7 +16,10 @@ type strike struct {
 	// rash strikes a daemon that is still starting; others wait until it
 	// answers.
 	rash bool
-	hold time.Duration // SQLite: how long the write lock is held
+	// aimed strikes the daemon just after a commit: what should have been stored
+	// with it, and is stored beside it, is missing then.
+	aimed bool
+	hold  time.Duration // SQLite: how long the write lock is held
 	// calm lets the system alone for a moment before: long enough for orphans
 	// to show.
 	calm bool
@@ -56,6 +59,7 @@ func schedule(seed uint64, kills int) []strike {
 			if s.pick%40 == 0 {
 				s.hold = 11 * time.Second // longer than SQLite's clients wait
 			}
+			s.aimed = s.pick%2 == 0
 			n := len(strikes)
 			s.calm = n > 0 && n%calm == 0
 			strikes = append(strikes, s)

@@ -156,12 +156,7 @@ func (w *world) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Web may store hardly more than the threads that it makes: what people say is in
-	// no quota.
-	err = errors.Join(
-		w.database.enable(ctx, courier.Name, string(settings), string(granted)),
-		w.database.bound(ctx, "web", fmt.Sprintf(`{"rowsPerMinute":%d}`, w.threads+4)))
-	if err != nil {
+	if err := w.database.enable(ctx, courier.Name, string(settings), string(granted)); err != nil {
 		return err
 	}
 	// Every run of the campaign is one that the courier has seen.
