@@ -314,13 +314,11 @@ func splitList(value string) []string {
 	return list
 }
 
-// firedHooks are the hooks whose deadlines can be set: those of a run, the one that
-// carries messages to people, and the call of a tool. What the plugin host itself
-// asks of a plugin, and work that may take as long as it goes on, have none to set.
-func firedHooks() (hooks []pluginsdk.Hook) {
+// boundedHooks are the hooks whose deadlines can be set: all but those whose work
+// may take as long as it goes on.
+func boundedHooks() (hooks []pluginsdk.Hook) {
 	for _, spec := range pluginsdk.Hooks() {
-		asked := spec.Runner == pluginsdk.RunOne && spec.Class == pluginsdk.ClassNotify
-		if !asked && spec.Class != pluginsdk.ClassWork {
+		if spec.Class != pluginsdk.ClassWork {
 			hooks = append(hooks, spec.Hook)
 		}
 	}
@@ -335,8 +333,8 @@ func setHookDeadlines(c *Config, value string) error {
 			return fmt.Errorf("%q is not HOOK=DURATION", item)
 		}
 		hook := pluginsdk.Hook(strings.TrimSpace(name))
-		if !slices.Contains(firedHooks(), hook) {
-			return fmt.Errorf("%q is not one of the hooks %s", hook, listed(firedHooks()))
+		if !slices.Contains(boundedHooks(), hook) {
+			return fmt.Errorf("%q is not one of the hooks %s", hook, listed(boundedHooks()))
 		}
 		var deadline time.Duration
 		if err := durationInto(&deadline, strings.TrimSpace(text)); err != nil {

@@ -95,21 +95,23 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	asking := hooks.Config{
+		Deadlines: config.HookDeadlines, Budget: config.HookBudget, Waiting: d.tellOfWaiting, Log: d.room("hooks"),
+	}
 	supervision := pluginhost.Config{
 		Dir: config.Plugins, Owner: d.owner, Log: d.room("pluginhost"), Logs: config.PluginLogs(), Dev: config.Dev,
 		Sockets: filepath.Join(config.Data, "run"), Cgroups: "/sys/fs/cgroup", BackoffBase: config.PluginBackoff, LateGrace: config.HookGrace,
 		Provide:     map[string]string{"HARNESS_WORKSPACE": workspace, "HARNESS_HTTP_ADDR": d.addr},
 		HostFigures: func(plugin string) (map[string]pluginsdk.CallFigures, int64) { return api.Figures(plugin) },
 		Verify:      packages.Verify, Settings: d.pluginSettings, Gone: d.settings.Forget, Reserved: inbox.Reserved(),
+		Hooks: hooks.New(asking, nil, tokens),
 	}
 	if config.Supervise != nil {
 		config.Supervise(&supervision)
 	}
 	d.plugins = pluginhost.New(supervision, d.store, bus{d.events, d.pluginChanged}, services{&api})
 	d.store.SetCarrier(d.plugins.CarrierOf)
-	asked := hooks.New(hooks.Config{
-		Deadlines: config.HookDeadlines, Budget: config.HookBudget, Waiting: d.tellOfWaiting, Log: d.room("hooks"),
-	}, plugins{d.plugins}, tokens)
+	asked := hooks.New(asking, plugins{d.plugins}, tokens)
 	tools := toolserver.New(toolserver.Config{Bounds: config.ToolBounds, Log: d.room("tools")},
 		toolPlugins{d.plugins, d.store, newCoreTools(&api)}, asked)
 	if d.agent, err = d.chooseAgent(ctx, workspace, tools); err != nil {

@@ -26,18 +26,18 @@ func TestHookDeadlinesAreOfHooksThatAreFired(t *testing.T) {
 	if err != nil || !maps.Equal(config.HookDeadlines, want) {
 		t.Errorf("deadlines = %v, %v", config.HookDeadlines, err)
 	}
-	for _, hook := range firedHooks() {
+	for _, hook := range boundedHooks() {
 		if _, err := loadDeadlines(t, string(hook)+"=1s"); err != nil {
 			t.Errorf("%s: %v", hook, err)
 		}
 	}
-	for _, hook := range []pluginsdk.Hook{pluginsdk.HookTaskComplete, pluginsdk.HookBroadcast, "OnNothing"} {
+	for _, hook := range []pluginsdk.Hook{pluginsdk.HookTaskComplete, "OnNothing"} {
 		_, err := loadDeadlines(t, string(hook)+"=1s")
 		if err == nil {
 			t.Errorf("a deadline of %s is accepted", hook)
 			continue
 		}
-		for _, wanted := range append(firedHooks(), hook) {
+		for _, wanted := range append(boundedHooks(), hook) {
 			if !strings.Contains(err.Error(), string(wanted)) {
 				t.Errorf("%q does not name %s", err, wanted)
 			}

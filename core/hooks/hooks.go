@@ -2,7 +2,7 @@
 // chain, gate, and the question to a single plugin, which the runner first is made
 // of. Each asks one plugin after the other, in the operator's order, and holds no
 // lock and no transaction across a call. The rooms that fire hooks (pipeline,
-// outbox, toolserver, tasks) say what is asked and what becomes of the answers.
+// outbox, toolserver, pluginhost) say what is asked and what becomes of the answers.
 package hooks
 
 import (
@@ -29,6 +29,9 @@ type Process interface {
 	pluginsdk.TaskCompleteHook
 	pluginsdk.TaskValidatedHook
 	pluginsdk.TaskFailedHook
+	pluginsdk.SettingsChangeHook
+	pluginsdk.BroadcastHook
+	pluginsdk.CheckHook
 	pluginsdk.DeliverHook
 	pluginsdk.ToolProvider
 }
@@ -58,6 +61,11 @@ type Tokens interface {
 	Close(token string)
 }
 
+type noTokens struct{}
+
+func (noTokens) Open(string, ledger.Origin, time.Time) string { return "" }
+func (noTokens) Close(string)                                 {}
+
 // Config holds what an operator can set, and who is told. Zero fields get
 // defaults.
 type Config struct {
@@ -81,8 +89,12 @@ type Runner struct {
 	tokens  Tokens
 }
 
-// New returns a Runner.
+// New returns a Runner. Without plugins it can ask the one that it is given (One);
+// without tokens its calls carry none.
 func New(config Config, plugins Plugins, tokens Tokens) *Runner {
+	if tokens == nil {
+		tokens = noTokens{}
+	}
 	if config.Budget == 0 {
 		config.Budget = 20 * time.Second
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -21,11 +22,13 @@ func (i *Instance) subscribe(v *version) {
 			return nil
 		}
 		last := events[len(events)-1]
-		call := pluginsdk.Call{ID: fmt.Sprintf("broadcast:%s:%d", last.Boot, last.Seq), Attempt: 1}
-		return i.tell(ctx, v, pluginsdk.HookBroadcast, call, func(ctx context.Context) error {
-			_, err := v.process.OnBroadcast(ctx, &pluginsdk.OnBroadcastRequest{Events: events})
-			return err
+		_, err := ask(ctx, i, v, hooks.Question[pluginsdk.OnBroadcastRequest, pluginsdk.OnBroadcastResponse]{
+			Hook: pluginsdk.HookBroadcast, CallID: fmt.Sprintf("broadcast:%s:%d", last.Boot, last.Seq), Ask: hooks.Process.OnBroadcast,
+			Request: func(pluginsdk.Call, *pluginsdk.PluginInfo) *pluginsdk.OnBroadcastRequest {
+				return &pluginsdk.OnBroadcastRequest{Events: events}
+			},
 		})
+		return err
 	})
 	v.stopEvents = sync.OnceFunc(func() { v.heard = stop() })
 }

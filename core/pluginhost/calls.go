@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
@@ -54,16 +55,6 @@ func (i *Instance) charge(rows int, why string) {
 		i.charged = now
 		i.host.logs.of(i.name).note(slog.LevelWarn, fmt.Sprintf("rows that were not stored: %d: %s", rows, i.redact(why)))
 	}
-}
-
-// Do calls fn with the process of the plugin of that name, as Instance.Do.
-// CodeUnavailable without a call of fn: there is none that serves.
-func (h *Host) Do(ctx context.Context, plugin string, hook pluginsdk.Hook, callID string, fn func(*Process) error) error {
-	instance, ok := h.current.Load(plugin)
-	if !ok {
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is not enabled", plugin)
-	}
-	return instance.(*Instance).Do(ctx, "", hook, callID, fn)
 }
 
 // redacted takes the plugin's secrets out of an error: it ends in runs, in
@@ -284,19 +275,24 @@ func (i *Instance) flush(ctx context.Context) {
 	}
 }
 
-// tellTimeout bounds the calls that the host itself makes.
-const tellTimeout = 5 * time.Second
+// ask asks a version what the host itself has to ask it, outside of any run; it is
+// judged as a call in a run is.
+func ask[Req, Res any](ctx context.Context, i *Instance, v *version, q hooks.Question[Req, Res]) (*Res, error) {
+	on := &hooks.Occasion{Call: pluginsdk.Call{Attempt: 1}}
+	return hooks.One(ctx, i.host.config.Hooks, on, asked{i, v}, q)
+}
 
-// tell makes a call outside of any run, with its deadline; it is judged as one
-// in a run is.
-func (i *Instance) tell(ctx context.Context, v *version, hook pluginsdk.Hook, call pluginsdk.Call,
-	fn func(context.Context) error,
-) error {
-	call.Deadline = time.Now().Add(tellTimeout)
-	callCtx, cancel := context.WithDeadline(pluginsdk.WithCall(ctx, call), call.Deadline)
-	defer cancel()
+// asked is a version of a plugin as core/hooks knows plugins.
+type asked struct {
+	instance *Instance
+	version  *version
+}
+
+func (a asked) Info() *pluginsdk.PluginInfo { return a.instance.Info() }
+
+func (a asked) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(hooks.Process) error) error {
 	began := time.Now()
-	err := i.redacted(fn(callCtx))
-	i.judge(ctx, v, hook, call.ID, time.Since(began), err)
+	err := a.instance.redacted(fn(a.version.process))
+	a.instance.judge(ctx, a.version, hook, callID, time.Since(began), err)
 	return err
 }

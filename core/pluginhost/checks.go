@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-706843ae/harness/core/guard"
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -61,11 +62,11 @@ func (i *Instance) untilCheck(ctx context.Context, v *version, wait time.Duratio
 
 // check asks once. When there is no answer, the last one stays, and gets old.
 func (i *Instance) check(ctx context.Context, v *version) {
-	call := pluginsdk.Call{ID: fmt.Sprintf("check:%s:%d", i.name, time.Now().UnixNano()), Attempt: 1}
-	var answer *pluginsdk.OnCheckResponse
-	err := i.tell(ctx, v, pluginsdk.HookCheck, call, func(ctx context.Context) (err error) {
-		answer, err = v.process.OnCheck(ctx, &pluginsdk.OnCheckRequest{})
-		return err
+	answer, err := ask(ctx, i, v, hooks.Question[pluginsdk.OnCheckRequest, pluginsdk.OnCheckResponse]{
+		Hook: pluginsdk.HookCheck, CallID: fmt.Sprintf("check:%s:%d", i.name, time.Now().UnixNano()), Ask: hooks.Process.OnCheck,
+		Request: func(pluginsdk.Call, *pluginsdk.PluginInfo) *pluginsdk.OnCheckRequest {
+			return &pluginsdk.OnCheckRequest{}
+		},
 	})
 	switch {
 	case ctx.Err() != nil:

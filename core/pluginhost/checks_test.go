@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -101,5 +103,40 @@ func TestAVersionThatIsNotAskedHasNoChecks(t *testing.T) {
 	r.until(t, "the upgrade", func() bool { return r.row("looks").Serving == "2" && len(r.row("looks").Checks) == 0 })
 	if live := h.Live(r.row("looks")); len(live.Checks) != 0 {
 		t.Errorf("live: %v", live.Checks)
+	}
+}
+
+// opened records the tokens that were opened for a plugin, and when they would end.
+type opened struct {
+	mu     sync.Mutex
+	good   map[string]time.Duration
+	closed int
+}
+
+func (o *opened) Open(plugin string, _ ledger.Origin, deadline time.Time) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.good[plugin] = time.Until(deadline)
+	return "token"
+}
+
+func (o *opened) Close(string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed++
+}
+
+// What the host itself asks is a call like any other: the operator may set its
+// deadline, and what the plugin calls from within is known to belong to it.
+func TestWhatTheHostAsksHasTheOperatorsDeadlineAndAToken(t *testing.T) {
+	tokens := &opened{good: map[string]time.Duration{}}
+	asking := hooks.New(hooks.Config{Deadlines: map[pluginsdk.Hook]time.Duration{pluginsdk.HookCheck: time.Hour}}, nil, tokens)
+	h, r := startOn(t, Config{CheckEvery: 30 * time.Millisecond, Hooks: asking}, &bus{}, "looks")
+	_ = serving(t, h, r, "looks")
+	r.until(t, "the first answer", func() bool { return len(r.row("looks").Checks) > 0 })
+	tokens.mu.Lock()
+	defer tokens.mu.Unlock()
+	if good := tokens.good["looks"]; good < time.Hour-time.Minute || tokens.closed == 0 {
+		t.Errorf("its token was good for %s, and %d were closed", good, tokens.closed)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -62,6 +63,9 @@ type Config struct {
 	Verify func(ctx context.Context, row ledger.Plugin) error
 	// Settings returns what a plugin is given for its row. Nil gives the row's.
 	Settings func(ctx context.Context, row ledger.Plugin) (Settings, error)
+	// Hooks asks plugins what the host itself has to ask them: OnBroadcast, OnCheck,
+	// OnSettingsChange. Nil asks with the deadlines of their classes and no token.
+	Hooks *hooks.Runner
 	// Gone is told of a plugin whose row was removed. It may be nil.
 	Gone func(plugin string)
 	// HostFigures returns what a plugin has called of the host, by service and method
@@ -131,6 +135,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Hooks == nil {
+		c.Hooks = hooks.New(hooks.Config{Log: c.Log}, nil, nil)
 	}
 	return c
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -75,7 +76,7 @@ func (i *Instance) tellSettings(v *version, row ledger.Plugin) {
 // tried again after the next reading of the registry. What a plugin refuses is
 // not offered again.
 func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), tellTimeout+time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), i.host.config.Hooks.Limit(pluginsdk.HookSettingsChange)+time.Second)
 	defer cancel()
 	row.Manifest = v.process.Manifest()
 	if err := i.configure(ctx, row); err != nil {
@@ -86,10 +87,11 @@ func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
 	if settings.Problem != "" {
 		return true // it has the last good ones
 	}
-	call := pluginsdk.Call{ID: "settings:" + i.name, Attempt: 1}
-	err := i.tell(ctx, v, pluginsdk.HookSettingsChange, call, func(ctx context.Context) error {
-		_, err := v.process.OnSettingsChange(ctx, &pluginsdk.OnSettingsChangeRequest{Settings: settings.Values})
-		return err
+	_, err := ask(ctx, i, v, hooks.Question[pluginsdk.OnSettingsChangeRequest, pluginsdk.OnSettingsChangeResponse]{
+		Hook: pluginsdk.HookSettingsChange, CallID: "settings:" + i.name, Ask: hooks.Process.OnSettingsChange,
+		Request: func(pluginsdk.Call, *pluginsdk.PluginInfo) *pluginsdk.OnSettingsChangeRequest {
+			return &pluginsdk.OnSettingsChangeRequest{Settings: settings.Values}
+		},
 	})
 	if err != nil {
 		i.log.Warn("plugin refused its new settings", "err", err)
