@@ -63,7 +63,7 @@ func (d *Daemon) regain(ctx context.Context) error {
 
 // openPatience is how long a start waits for a database that does not answer:
 // after a boot the server may be the later one.
-const openPatience = 10 * time.Second
+const openPatience = 20 * time.Second
 
 // patiently does something of the start again while the database does not
 // answer, within openPatience.

@@ -127,24 +127,17 @@ func (d *database) hold(ctx context.Context, length time.Duration) error {
 	return err
 }
 
-// committed returns as soon as a transaction has been committed that it has not
-// made itself, or after limit.
+// committed returns as soon as a transaction has been committed that adds rows to a
+// thread, or after limit.
 func (d *database) committed(ctx context.Context, limit time.Duration) error {
-	db, query := d.db, "PRAGMA data_version" // it tells a connection of what others commit
-	if d.admin != nil {
-		db, query = d.admin, "SELECT pg_current_wal_flush_lsn()"
-	}
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close() // it goes back to the pool
-	var before, now string
+	var before, now sql.NullInt64
 	for deadline := time.Now().Add(limit); before == now && time.Now().Before(deadline); {
-		if err := conn.QueryRowContext(ctx, query).Scan(&now); err != nil {
+		if err := d.db.QueryRowContext(ctx, "SELECT MAX(id) FROM messages").Scan(&now); err != nil {
 			return err
 		}
-		before = cmp.Or(before, now)
+		if !before.Valid {
+			before = now
+		}
 	}
 	return nil
 }

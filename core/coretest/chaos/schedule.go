@@ -16,8 +16,8 @@ type strike struct {
 	// rash strikes a daemon that is still starting; others wait until it
 	// answers.
 	rash bool
-	// aimed strikes the daemon just after a commit: what should have been stored
-	// with it, and is stored beside it, is missing then.
+	// aimed strikes the daemon just after a commit that adds rows to a thread: what
+	// should have been stored with them, and is stored beside them, is missing then.
 	aimed bool
 	hold  time.Duration // SQLite: how long the write lock is held
 	// calm lets the system alone for a moment before: long enough for orphans
