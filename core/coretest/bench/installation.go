@@ -18,6 +18,7 @@ import (
 
 // installation is a daemon in a process of its own, on a directory of its own.
 type installation struct {
+	bin     string // directory of harness and plugins/
 	base    string
 	dir     string
 	began   time.Time // the newest start of the process
@@ -55,12 +56,15 @@ func (l *logbook) Reset() {
 
 // start runs bin/harness on a new directory with the demo agent, unless env says
 // otherwise, and returns once it is healthy.
-func start(env []string) (*installation, error) {
+func start(env []string) (*installation, error) { return startFrom("bin", env) }
+
+// startFrom is start with the binaries of another directory.
+func startFrom(bin string, env []string) (*installation, error) {
 	dir, err := os.MkdirTemp("", "harness-bench")
 	if err != nil {
 		return nil, err
 	}
-	d := &installation{dir: dir}
+	d := &installation{bin: bin, dir: dir}
 	if err := d.up(env); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -76,7 +80,7 @@ func (d *installation) up(env []string) error {
 	}
 	d.base = fmt.Sprintf("http://127.0.0.1:%d", port)
 	d.log.Reset()
-	d.command = exec.Command(filepath.Join("bin", "harness"), "up", "--data", d.dir, "--port", strconv.Itoa(port))
+	d.command = exec.Command(filepath.Join(d.bin, "harness"), "up", "--data", d.dir, "--port", strconv.Itoa(port))
 	d.command.Env = append(append(os.Environ(), "HARNESS_AGENT=demo", "HARNESS_LOG_LEVEL=warn"), env...)
 	d.command.Stderr = &d.log
 	d.began = time.Now()
