@@ -76,10 +76,9 @@ func acceptance(a pluginsdk.Accepted) check.Acceptance {
 	return check.Acceptance{ThreadID: a.ThreadID, MessageID: a.MessageID, RunID: a.RunID}
 }
 
-// again reports whether a status asks for another try.
-func again(status int) bool {
-	return status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
-}
+// again reports whether a status asks for another try. That there are too many
+// messages does not: so few wait in this load that nobody may be told so.
+func again(status int) bool { return status >= http.StatusInternalServerError }
 
 func (w *web) post(ctx context.Context, path string, body, out any) (status int, answer string, err error) {
 	encoded, err := json.Marshal(body)
