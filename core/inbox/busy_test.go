@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -370,4 +371,103 @@ func TestSweepFindsWhatNobodyAnnounced(t *testing.T) {
 	}})
 	f.store.mu.Unlock()
 	f.store.until(t, "the end of the run", f.store.allFinal)
+}
+
+// Once the agent has answered, a stop ends nothing: what failed after the answer is
+// tried again, and the person gets what was there before the stop.
+func TestStopAfterTheAnswerDoesNotCancelTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{RetryBase: 10 * time.Second, RetryMax: 10 * time.Second})
+		entered := make(chan struct{})
+		f.line.left.Answered = true
+		f.line.handle = func(ctx context.Context, claim ledger.Claim) error {
+			if claim.Run.Attempt == 1 {
+				close(entered)
+				<-ctx.Done()
+				f.store.mu.Lock()
+				f.store.runs[0].Step = pluginsdk.StepInvoked
+				f.store.mu.Unlock()
+				return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin redact is restarting")
+			}
+			return nil
+		}
+		f.begin(t)
+		f.submit(t, "T", "1", "hello")
+		<-entered
+		stop := func() (pluginsdk.Stopped, error) {
+			return f.StopThread(t.Context(), "T", pluginsdk.DropQueue, ledger.By{})
+		}
+		if stopped, err := stop(); err != nil || stopped.RunID == "" {
+			t.Errorf("%+v, %v", stopped, err)
+		}
+		synctest.Wait()
+		if got := f.ends(); got != "hello queued" {
+			t.Fatalf("after the stop: %s", got)
+		}
+		// Nor does one that comes while it waits.
+		if stopped, err := stop(); err != nil || stopped.RunID != "" || len(stopped.Dropped) != 0 {
+			t.Errorf("%+v, %v", stopped, err)
+		}
+		f.submit(t, "T", "2", "/stop")
+		if got := f.store.answers[0]; !strings.Contains(got, "its answer is there") {
+			t.Error(got)
+		}
+		if run, err := f.Cancel(t.Context(), f.store.runs[0].ID, ledger.By{}); err != nil || run.State != pluginsdk.RunQueued {
+			t.Errorf("%+v, %v", run, err)
+		}
+		f.wait(t)
+		if got := f.ends(); got != "hello succeeded, /stop succeeded" {
+			t.Error(got)
+		}
+	})
+}
+
+// A stop that comes while the end of a failed attempt is stored, or just after, has
+// found the run at work and is not lost with the attempt.
+func TestStopOfARunThatGoesBackToTheQueue(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		when string // what is being done when the stop comes
+		lost bool   // the answer of the commit is lost, so that its repetition is refused
+	}{
+		{"before the commit", "retry", false},
+		{"the commit's answer is lost", "retry", true},
+		{"after the commit", string(pluginsdk.EventPipelineRetry), false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, Config{RetryBase: time.Hour, RetryMax: time.Hour})
+				f.line.handle = func(_ context.Context, claim ledger.Claim) error {
+					if claim.Run.Attempt > 1 {
+						t.Error("the run was tried again")
+						return nil
+					}
+					return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "529")
+				}
+				times := 0
+				f.store.fault = func(name string) error {
+					if name != row.when {
+						return nil
+					}
+					if times++; times > 1 {
+						return pluginsdk.Errorf(pluginsdk.CodeStale, "not at work any more")
+					}
+					if _, err := f.StopThread(t.Context(), "T", pluginsdk.KeepQueue, ledger.By{}); err != nil {
+						t.Error(err)
+					}
+					if !row.lost {
+						return nil
+					}
+					_ = f.store.set(f.store.runs[0].ID, pluginsdk.RunQueued, time.Now().Add(time.Hour), 0)
+					return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "connection reset")
+				}
+				f.begin(t)
+				f.submit(t, "T", "1", "hello")
+				f.wait(t)
+				if got := f.ends(); got != "hello cancelled" {
+					t.Error(got)
+				}
+			})
+		})
+	}
 }

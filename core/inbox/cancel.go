@@ -65,8 +65,9 @@ func authorText(author string) string {
 }
 
 // Cancel ends a run that waits, or interrupts one that executes. A run that is
-// over is left as it is. Whose word it is the run then says. The run is returned
-// as it is then known; an interrupted one ends a moment later.
+// over, or whose answer is there and still to be shown, is left as it is. Whose word
+// it is the run then says. The run is returned as it is then known; an interrupted
+// one ends a moment later.
 func (in *Inbox) Cancel(ctx context.Context, runID string, by ledger.By) (pluginsdk.Run, error) {
 	if err := in.cancel(ctx, runID, stoppedBy(by)); err != nil {
 		return pluginsdk.Run{}, err
@@ -80,7 +81,7 @@ func (in *Inbox) cancel(ctx context.Context, runID string, cause error) error {
 		return nil
 	}
 	run, err := in.store.Run(ctx, runID)
-	if err != nil || run.State.Final() {
+	if err != nil || run.State.Final() || run.Step == pluginsdk.StepInvoked {
 		return err
 	}
 	if in.interrupt(runID, order{cause, newest(run)}) {

@@ -233,3 +233,26 @@ func TestARunThatWasTakenOverIsNotToldToBeRetried(t *testing.T) {
 		}
 	})
 }
+
+// Effects of a hook that cannot be stored cost the run their rows, and not the
+// attempts that it has left.
+func TestEffectsThatCannotBeStoredDoNotEndTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.line.left.Effects = []ledger.Effect{{Plugin: "activity", Key: "complete:1"}}
+		f.line.handle = func(_ context.Context, claim ledger.Claim) error {
+			if claim.Run.Attempt == 1 {
+				return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "529")
+			}
+			return nil
+		}
+		trap := trap{name: "retry with effects", n: 1 << 30, instead: errors.New("constraint failed")}
+		trap.set(f)
+		f.begin(t)
+		f.submit(t, "T", "1", "flaky")
+		f.wait(t)
+		if f.ends() != "flaky succeeded" || !slices.Contains(f.events.kinds, pluginsdk.EventPipelineRetry) {
+			t.Errorf("%s; published %v", f.ends(), f.events.kinds)
+		}
+	})
+}

@@ -58,13 +58,12 @@ type Pipeline interface {
 	// Handle takes one run through the pipeline. Nil means that the run is
 	// over. An error leaves it open: CodeUnavailable is worth another attempt,
 	// CodeStale means that the run is somebody else's by now, any other is
-	// hopeless. left is what hooks did to the run that is to be stored with the end of
-	// the attempt. ctx ends also when a person stops the run, work only when the
+	// hopeless. ctx ends also when a person stops the run, work only when the
 	// daemon stops.
-	Handle(work, ctx context.Context, claim ledger.Claim) (left []ledger.Effect, err error)
+	Handle(work, ctx context.Context, claim ledger.Claim) (left ledger.Left, err error)
 	// Fail ends a run that will not be attempted again and tells the person:
-	// as cancelled when the cause is CodeCancelled, else as failed. left is what
-	// Handle left to be stored.
+	// as cancelled when the cause is CodeCancelled, else as failed. left are the
+	// effects that Handle left.
 	Fail(ctx context.Context, claim ledger.Claim, cause error, left []ledger.Effect) error
 	// Steer puts what waits in the thread of a run that executes into its
 	// turn, if that can still be.

@@ -20,8 +20,8 @@ type scripted struct {
 	order  []string
 	failed []error
 	handle func(ctx context.Context, claim ledger.Claim) error
-	left   []ledger.Effect // of attempts that fail
-	steers chan string     // runs that were to be steered
+	left   ledger.Left // of attempts that fail
+	steers chan string // runs that were to be steered
 	atWork map[string]bool
 	twice  bool // a thread was at work twice at a time
 }
@@ -31,7 +31,7 @@ func (s *scripted) Steer(_ context.Context, runID string) {
 	_ = s.store.ask("steer")
 }
 
-func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) ([]ledger.Effect, error) {
+func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) (ledger.Left, error) {
 	s.mu.Lock()
 	s.order = append(s.order, claim.Message.Content)
 	s.twice = s.twice || s.atWork[claim.Thread.ID]
@@ -51,9 +51,9 @@ func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) ([]ledger.
 		}
 	}
 	if pluginsdk.CodeOf(context.Cause(ctx)) == pluginsdk.CodeCancelled {
-		return nil, s.store.set(claim.Run.ID, pluginsdk.RunCancelled, time.Time{}, 0)
+		return ledger.Left{}, s.store.set(claim.Run.ID, pluginsdk.RunCancelled, time.Time{}, 0)
 	}
-	return nil, s.store.set(claim.Run.ID, pluginsdk.RunSucceeded, time.Time{}, 0)
+	return ledger.Left{}, s.store.set(claim.Run.ID, pluginsdk.RunSucceeded, time.Time{}, 0)
 }
 
 func (s *scripted) Fail(_ context.Context, claim ledger.Claim, cause error, _ []ledger.Effect) error {
@@ -193,7 +193,7 @@ func TestSlotsBoundWhatExecutes(t *testing.T) {
 // What hooks did to an attempt that failed is stored with its end.
 func TestTheEndOfAnAttemptHasItsEffects(t *testing.T) {
 	f := newFixture(t, Config{})
-	f.line.left = []ledger.Effect{{Plugin: "activity", Key: "complete:1"}}
+	f.line.left.Effects = []ledger.Effect{{Plugin: "activity", Key: "complete:1"}}
 	f.line.handle = func(_ context.Context, claim ledger.Claim) error {
 		if claim.Run.Attempt == 1 {
 			return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "529")

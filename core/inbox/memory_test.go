@@ -220,7 +220,7 @@ func (m *memory) CancelAllQueued(_ context.Context, threadID, reason string) (id
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, run := range m.runs {
-		if run.ThreadID == threadID && run.State == pluginsdk.RunQueued {
+		if run.ThreadID == threadID && run.State == pluginsdk.RunQueued && run.Step != pluginsdk.StepInvoked {
 			run.State, run.Error = pluginsdk.RunCancelled, reason
 			ids = append(ids, run.ID)
 		}
@@ -297,6 +297,11 @@ func (m *memory) EndAttempt(_ context.Context, _ ledger.Fence, end ledger.Attemp
 	if err := m.ask("retry"); err != nil {
 		return err
 	}
+	if len(end.Effects) > 0 {
+		if err := m.ask("retry with effects"); err != nil {
+			return err
+		}
+	}
 	m.mu.Lock()
 	m.ends = append(m.ends, end)
 	m.mu.Unlock()
@@ -320,7 +325,7 @@ func (m *memory) Run(_ context.Context, id string) (pluginsdk.Run, error) {
 
 func (m *memory) CancelQueued(ctx context.Context, id, reason string) (pluginsdk.Run, bool, error) {
 	run, err := m.Run(ctx, id)
-	if err != nil || run.State != pluginsdk.RunQueued {
+	if err != nil || run.State != pluginsdk.RunQueued || run.Step == pluginsdk.StepInvoked {
 		return run, false, err
 	}
 	_ = m.set(id, pluginsdk.RunCancelled, time.Time{}, 0)

@@ -9,8 +9,9 @@ import (
 )
 
 // StopThread interrupts the turn that runs in a thread, or gives up the run
-// that waits to be tried again, and keeps or drops what waits behind it. The runs
-// say whose word it was. The agent's session stays warm.
+// that waits to be tried again, unless its answer is there already, and keeps or
+// drops what waits behind it. The runs say whose word it was. The agent's session
+// stays warm.
 func (in *Inbox) StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue, by ledger.By) (pluginsdk.Stopped, error) {
 	var stopped pluginsdk.Stopped
 	cause := stoppedBy(by)
@@ -46,7 +47,7 @@ func (in *Inbox) stopHead(ctx context.Context, threadID string, cause error) (ru
 	if err == nil && head.ID == "" {
 		head, err = in.retrying(ctx, threadID)
 	}
-	if err != nil || head.ID == "" {
+	if err != nil || head.ID == "" || head.Step == pluginsdk.StepInvoked {
 		return "", err
 	}
 	return head.ID, in.cancel(ctx, head.ID, cause)
@@ -94,6 +95,8 @@ func (in *Inbox) stopCommand(ctx context.Context, threadID string, by ledger.By,
 	text := "Nothing is running in this thread."
 	if stopped.RunID != "" {
 		text = "Stopping the turn that is running."
+	} else if head, err := in.retrying(ctx, threadID); err == nil && head.Step == pluginsdk.StepInvoked {
+		text = "The last turn is over, and its answer is there: it is shown as soon as that can be. /status says what it waits for."
 	}
 	if n := len(stopped.Dropped); n > 0 {
 		text += fmt.Sprintf(" Dropped from the queue: %d.", n)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/guard"
@@ -222,12 +223,25 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 	ctx, cancel := context.WithCancelCause(in.work)
 	defer cancel(nil)
 	announced := in.enter(claim, cancel)
-	defer in.leave(claim)
+	leave := sync.OnceFunc(func() { in.leave(claim) })
+	defer leave()
 	for _, one := range announced {
 		<-one
 	}
-	if left, err := in.handle(ctx, claim); err != nil {
-		in.settle(ctx, w, claim, err, left)
+	left, err := in.handle(ctx, claim)
+	if err == nil {
+		return
+	}
+	if left.Answered || claim.Run.Step == pluginsdk.StepInvoked {
+		ctx = in.work // there is an answer: nobody's stop ends the run
+	}
+	log := in.config.Log.With("thread", claim.Thread.ID, "run", claim.Run.ID, "attempt", claim.Run.Attempt)
+	in.settle(ctx, log, w, failed{claim, err, left.Effects})
+	// Up to here a stop finds the run at work, from here on in the queue. One that came
+	// when the attempt was over already ends it there.
+	leave()
+	if stopped := context.Cause(ctx); pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled {
+		in.conclude(log, w, func() error { return in.cancelQueued(context.WithoutCancel(ctx), claim.Run.ID, stopped) })
 	}
 }
 
@@ -265,13 +279,13 @@ func (in *Inbox) leave(claim ledger.Claim) {
 
 // handle is the boundary of a run: a panic ends the run and nothing else, and
 // a run that the daemon died on again and again is not tried for ever.
-func (in *Inbox) handle(ctx context.Context, claim ledger.Claim) (left []ledger.Effect, err error) {
+func (in *Inbox) handle(ctx context.Context, claim ledger.Claim) (left ledger.Left, err error) {
 	limit := 2 * in.config.MaxAttempts
 	if claim.Run.Step == pluginsdk.StepInvoked {
 		limit *= 2 // its answer is there, and deserves more
 	}
 	if claim.Run.Attempt > limit {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInternal, "it was begun %d times and never came to an end", limit)
+		return left, pluginsdk.Errorf(pluginsdk.CodeInternal, "it was begun %d times and never came to an end", limit)
 	}
 	err = guard.Call(in.config.Log.With("run", claim.Run.ID), "a run", func() (err error) {
 		left, err = in.pipeline.Handle(in.work, ctx, claim)
@@ -280,40 +294,47 @@ func (in *Inbox) handle(ctx context.Context, claim ledger.Claim) (left []ledger.
 	return left, err
 }
 
+// failed is an attempt that came to no end of its run.
+type failed struct {
+	claim ledger.Claim
+	cause error
+	// effects are what hooks did to the run and no commit has stored. A commit that will
+	// not be made with them is made without.
+	effects []ledger.Effect
+}
+
 // settle decides what becomes of a run whose attempt failed, and sees to it
-// until the database has it. left is what hooks did to the run and no commit has
-// stored; a commit that will not be made with it is made without.
-func (in *Inbox) settle(ctx context.Context, w *worker, claim ledger.Claim, cause error, left []ledger.Effect) {
-	log := in.config.Log.With("thread", claim.Thread.ID, "run", claim.Run.ID, "attempt", claim.Run.Attempt)
+// until the database has it. ctx ends with what may end the run.
+func (in *Inbox) settle(ctx context.Context, log *slog.Logger, w *worker, attempt failed) {
+	claim, cause, runID := attempt.claim, attempt.cause, attempt.claim.Run.ID
 	clean := context.WithoutCancel(ctx)
-	runID := claim.Run.ID
 	fail := func(why error, effects []ledger.Effect) func() error {
 		return func() error { return in.pipeline.Fail(in.work, claim, why, effects) }
 	}
-	switch {
+	switch stopped := context.Cause(ctx); {
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeStale:
 		log.Warn("run was taken over", "err", cause)
-	case errors.Is(context.Cause(ctx), ErrStopping):
+	case errors.Is(stopped, ErrStopping):
 		log.Info("run goes back to the queue", "err", cause)
 		in.conclude(log, w, func() error { return in.store.Release(clean, claim.Fence, runID) })
-	case pluginsdk.CodeOf(context.Cause(ctx)) == pluginsdk.CodeCancelled:
-		in.conclude(log, w, fail(context.Cause(ctx), left), fail(context.Cause(ctx), nil))
+	case pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled:
+		in.conclude(log, w, fail(stopped, attempt.effects), fail(stopped, nil))
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeUnavailable && claim.Run.Attempt < in.config.MaxAttempts:
 		at := in.config.Now().Add(in.backoff(claim.Run.Attempt))
 		log.Warn("attempt failed; the run is tried again", "err", cause, "at", at)
-		end := ledger.AttemptEnd{RunID: runID, At: at, Reason: cause.Error(), Effects: left}
-		if !in.conclude(log, w, func() error { return in.store.EndAttempt(clean, claim.Fence, end) }, fail(cause, nil)) {
-			return
+		requeue := func(effects []ledger.Effect) func() error {
+			end := ledger.AttemptEnd{RunID: runID, At: at, Reason: cause.Error(), Effects: effects}
+			return func() error { return in.store.EndAttempt(clean, claim.Fence, end) }
 		}
-		in.events.Publish(pluginsdk.EventPipelineRetry, claim.Thread.ID, pluginsdk.RetryPayload{
-			ThreadID: claim.Thread.ID, RunID: runID, Attempt: claim.Run.Attempt, Error: cause.Error(), NextAt: at,
-		})
-		if stopped := context.Cause(ctx); pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled { // in this very instant
-			in.conclude(log, w, func() error { return in.cancel(clean, runID, stopped) })
+		switch in.conclude(log, w, requeue(attempt.effects), requeue(nil), fail(cause, nil)) {
+		case 0, 1:
+			in.events.Publish(pluginsdk.EventPipelineRetry, claim.Thread.ID, pluginsdk.RetryPayload{
+				ThreadID: claim.Thread.ID, RunID: runID, Attempt: claim.Run.Attempt, Error: cause.Error(), NextAt: at,
+			})
 		}
 	default:
 		log.Error("run failed", "err", cause)
-		in.conclude(log, w, fail(cause, left), fail(cause, nil))
+		in.conclude(log, w, fail(cause, attempt.effects), fail(cause, nil))
 	}
 }
 
@@ -322,35 +343,40 @@ func (in *Inbox) settle(ctx context.Context, w *worker, claim ledger.Claim, caus
 const lastingTries = 3
 
 // conclude makes one write of a run's end, again and again until the database has
-// it or says that there is nothing to end: the run is somebody else's, or gone.
-// When its error is one that lasts, the write after it is made instead; the last
-// one is tried for as long as it takes, with the slot given back. When the daemon
-// stops first, the run stays claimed, and the next start finds it. It reports
-// whether the database has the first write.
-func (in *Inbox) conclude(log *slog.Logger, w *worker, writes ...func() error) bool {
-	lasting, replaced := 0, false
-	for wait := storeRetry; ; wait = min(2*wait, storeRetryMax) {
-		err := guard.Call(log, "the end of a run", writes[0])
+// it or says that there is nothing to end. When its error is one that lasts, the
+// write after it is made instead; the last one is tried for as long as it takes,
+// with the slot given back. When the daemon stops first, the run stays claimed, and
+// the next start finds it. It returns which of the writes the database has
+// confirmed, from 0, or -1. That does not say that it has none: of a write whose
+// confirmation was lost, the repetition is told that there is nothing to end, as of
+// a run that is somebody else's, or gone.
+func (in *Inbox) conclude(log *slog.Logger, w *worker, writes ...func() error) (confirmed int) {
+	wait, lasting, at := storeRetry, 0, 0
+	for {
+		err := guard.Call(log, "the end of a run", writes[at])
 		switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others are errors that last
 		case "":
-			return !replaced
+			return at
 		case pluginsdk.CodeStale, pluginsdk.CodeNotFound:
 			log.Warn("run is not at work any more", "err", err)
-			return false
+			return -1
 		case pluginsdk.CodeUnavailable, pluginsdk.CodeDeadline, pluginsdk.CodeCancelled:
 		default:
 			lasting++
 		}
-		if lasting == lastingTries && len(writes) > 1 {
-			lasting, replaced, writes = 0, true, writes[1:]
+		if lasting == lastingTries && at < len(writes)-1 {
+			log.Error("outcome of a run cannot be stored; storing another one", "err", err)
+			wait, lasting, at = storeRetry, 0, at+1
+			continue
 		}
 		log.Error("outcome of a run cannot be stored; trying again", "err", err, "in", wait)
 		in.freeSlot(w)
 		select {
 		case <-time.After(wait):
 		case <-in.intake.Done():
-			return false
+			return -1
 		}
+		wait = min(2*wait, storeRetryMax)
 	}
 }
 

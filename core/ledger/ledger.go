@@ -138,6 +138,16 @@ type AttemptEnd struct {
 	Effects []Effect
 }
 
+// Left is what an attempt that failed leaves to who ends it.
+type Left struct {
+	// Effects are what hooks did to the run and no commit has stored: they go with
+	// the commit of the attempt's end.
+	Effects []Effect
+	// Answered says that the agent's answer is stored (step 5b): from there on nobody's
+	// stop ends the run.
+	Answered bool
+}
+
 // Row is a message with its key; a repeated key stores nothing again. The row is
 // the run's whose commit it is in.
 type Row struct {

@@ -74,10 +74,10 @@ func TestEffectsOfAFailedAttempt(t *testing.T) {
 	b.plugins[0].effects = func(hook pluginsdk.Hook) *pluginsdk.Effects { return row(string(hook)) }
 	b.agent.answer = failsWith(&pluginsdk.Failure{Kind: pluginsdk.FailureAPI, Message: "overloaded", Retryable: true})
 	left, err := b.line.Handle(t.Context(), t.Context(), b.claim)
-	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || keys(left) != "a OnPipelineComplete" {
-		t.Errorf("left %q, %v", keys(left), err)
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || keys(left.Effects) != "a OnPipelineComplete" {
+		t.Errorf("left %q, %v", keys(left.Effects), err)
 	}
-	if err := b.line.Fail(t.Context(), b.claim, err, left); err != nil {
+	if err := b.line.Fail(t.Context(), b.claim, err, left.Effects); err != nil {
 		t.Fatal(err)
 	}
 	if got := keys(b.store.finishes[0].Effects); got != "a OnPipelineComplete" {
@@ -92,8 +92,8 @@ func TestEffectsOfACommitThatFailed(t *testing.T) {
 	b.plugins[0].effects = func(hook pluginsdk.Hook) *pluginsdk.Effects { return row(string(hook)) }
 	b.store.fail["SaveIntent"] = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "away")
 	left, err := b.line.Handle(t.Context(), t.Context(), b.claim)
-	if err == nil || keys(left) != "a OnPipelineStart" {
-		t.Errorf("left %q, %v", keys(left), err)
+	if err == nil || keys(left.Effects) != "a OnPipelineStart" {
+		t.Errorf("left %q, %v", keys(left.Effects), err)
 	}
 }
 

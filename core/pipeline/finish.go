@@ -144,7 +144,8 @@ func (p *Pipeline) broadcastComplete(t *trip, reply int64) {
 }
 
 // abandon ends an attempt that failed. Denied and cancelled runs are over;
-// others stay open, with a code that tells the inbox what to do.
+// others stay open, with a code that tells the inbox what to do. ctx ends with what
+// may end the run: once there is an answer, the daemon alone.
 func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
 	var denied *hooks.Denied
 	var failure *pluginsdk.Failure
@@ -193,8 +194,8 @@ func (p *Pipeline) complete(t *trip, outcome pluginsdk.PipelineOutcome, reason s
 }
 
 // Fail ends a run that will not be attempted again and tells the person, once:
-// as cancelled when the cause is CodeCancelled, else as failed. left is what Handle
-// left to be stored with the attempt's end.
+// as cancelled when the cause is CodeCancelled, else as failed. left are the effects
+// that Handle left.
 func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error, left []ledger.Effect) error {
 	t := newTrip(ctx, p.config.Now(), claim)
 	t.pending.effects = left

@@ -79,10 +79,10 @@ var FaultPoints = []string{
 }
 
 // Handle takes a claimed run through its steps. Nil means that the run is
-// over; any error leaves it open, for the inbox to decide by its code, and left is
-// what hooks did to the run that is to be stored with the attempt's end. ctx ends
-// also when a person stops the run, work only when the daemon stops: the steps
-// after the agent's answer, which was paid for, know only work.
+// over; any error leaves it open, for the inbox to decide by its code, with what the
+// attempt has left. ctx ends also when a person stops the run, work only when the
+// daemon stops: the steps after the agent's answer, which was paid for, know only
+// work, and what fails in them is never the end that the person asked for.
 //
 //	 0  the claim holds the thread, its message and the run
 //	 1  OnBeforeRun         gate    may this run at all
@@ -104,7 +104,7 @@ var FaultPoints = []string{
 //
 // What hooks did to the run (Effects) goes with the next commit of these: 5a, 5b,
 // 8, 11, or with the end of the attempt.
-func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left []ledger.Effect, err error) {
+func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left ledger.Left, err error) {
 	t := newTrip(work, p.config.Now(), claim) // 0
 	defer p.enter(t)()
 	p.plugins.Hold(t.run.ID)
@@ -112,11 +112,14 @@ func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left [
 	defer func() { t.steering.endTurn() }()
 	err = p.walk(ctx, t)
 	if err == nil {
-		return nil, nil
+		return ledger.Left{}, nil
 	}
 	t.steering.telling.Wait()
+	if t.answered {
+		ctx = t.work
+	}
 	err = p.abandon(ctx, t, err)
-	return t.pending.waiting(), err
+	return ledger.Left{Effects: t.pending.waiting(), Answered: t.answered}, err
 }
 
 // walk is the boundary of the steps: a panic is an error of the attempt, which

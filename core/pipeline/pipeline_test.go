@@ -404,3 +404,27 @@ func TestTypedCommandIsAnsweredWithoutTheAgent(t *testing.T) {
 		t.Errorf("%+v", rows)
 	}
 }
+
+// Nor is the answer thrown away when a plugin that must have its say is away at
+// that moment: the run stays open, and its next attempt shows what is stored.
+func TestStopAfterTheAnswerWhileAPluginIsAway(t *testing.T) {
+	b := newBench("a")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	b.plugins[0].info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookBeforeReply: pluginsdk.FailClosed}
+	b.plugins[0].reply = func(string) (string, error) {
+		cancel(errPerson)
+		return "", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "restarting")
+	}
+	left, err := b.line.Handle(context.Background(), ctx, b.claim)
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !left.Answered || len(b.store.finishes) != 0 {
+		t.Fatalf("%v, left %+v, ended with %+v", err, left, b.store.finishes)
+	}
+	b.claim.Run.Step, b.claim.Run.Result = b.store.results[0].Step, &b.store.results[0].Result
+	b.plugins[0].reply = nil
+	if _, err := b.line.Handle(context.Background(), ctx, b.claim); err != nil {
+		t.Fatal(err)
+	}
+	if finish := b.store.finishes[0]; finish.State != pluginsdk.RunSucceeded || finish.Rows[0].Message.Content != "the answer" {
+		t.Errorf("%+v", finish)
+	}
+}

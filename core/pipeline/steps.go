@@ -206,7 +206,7 @@ func (p *Pipeline) commitResult(t *trip) error {
 	if failure != nil {
 		return failure
 	}
-	t.reply = t.result.Text
+	t.reply, t.answered = t.result.Text, true
 	return nil
 }
 

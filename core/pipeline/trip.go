@@ -37,6 +37,7 @@ type trip struct {
 	events     []pluginsdk.StreamEvent
 	eventBytes int
 	result     *pluginsdk.InvokeResult
+	answered   bool // 5b has stored an answer
 	invokedAt  time.Time
 
 	commands []ledger.Command
@@ -69,7 +70,7 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 
 // takeUpResult goes on from a result that an earlier attempt stored.
 func (t *trip) takeUpResult() {
-	t.started = true
+	t.started, t.answered = true, true
 	t.result, t.events, t.steps = t.run.Result, t.run.Events, t.run.Steps
 	if t.result == nil {
 		t.result = &pluginsdk.InvokeResult{}

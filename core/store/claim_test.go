@@ -149,6 +149,29 @@ func TestCancelQueued(t *testing.T) {
 	})
 }
 
+// An answer that waits to be shown is not thrown away by who empties the queue.
+func TestAnAnsweredRunIsNotCancelled(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		answered := accept(t, s, thread.ID, "one").RunID
+		working := claim(t, s, thread.ID)
+		commit := result(working)
+		commit.Step = pluginsdk.StepInvoked
+		check(t, s.SaveResult(ctx, working.Fence, commit))
+		check(t, s.EndAttempt(ctx, working.Fence, ledger.AttemptEnd{RunID: answered, At: time.Now(), Reason: "a plugin is away"}))
+		behind := accept(t, s, thread.ID, "two").RunID
+
+		run, cancelled, err := s.CancelQueued(ctx, answered, "stopped")
+		if err != nil || cancelled || run.State != pluginsdk.RunQueued {
+			t.Errorf("%v %v %s", err, cancelled, run.State)
+		}
+		if ids := must[[]string](t)(s.CancelAllQueued(ctx, thread.ID, "stopped")); !slices.Equal(ids, []string{behind}) {
+			t.Errorf("cancelled %v, want %s alone", ids, behind)
+		}
+	})
+}
+
 // Whatever instant the daemon dies at, the run goes on from the step it is
 // known to have reached.
 func TestRecoverAtEachStep(t *testing.T) {

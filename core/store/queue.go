@@ -113,11 +113,11 @@ func atWork(runID string, n int, err error) error {
 }
 
 // CancelQueued ends a run that waits, for a reason in words. Cancelled is false,
-// and the run as it is, when it is at work or over.
+// and the run as it is, when it is at work, over, or has its answer: that is shown.
 func (s *Store) CancelQueued(ctx context.Context, runID, reason string) (r pluginsdk.Run, cancelled bool, err error) {
 	now := s.now()
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		n, err := tx.Run.Update().Where(run.ID(runID), run.StateEQ(pluginsdk.RunQueued)).
+		n, err := tx.Run.Update().Where(run.ID(runID), run.StateEQ(pluginsdk.RunQueued), run.StepNEQ(pluginsdk.StepInvoked)).
 			SetState(pluginsdk.RunCancelled).SetError(clean(reason)).SetFinishedAt(now).ClearNextAttemptAt().Save(ctx)
 		cancelled = n > 0
 		return err
@@ -129,13 +129,13 @@ func (s *Store) CancelQueued(ctx context.Context, runID, reason string) (r plugi
 	return r, cancelled, err
 }
 
-// CancelAllQueued ends all runs of a thread that wait, for a reason in words, and
-// returns their ids.
+// CancelAllQueued ends all runs of a thread that wait and have no answer yet, for a
+// reason in words, and returns their ids.
 func (s *Store) CancelAllQueued(ctx context.Context, threadID, reason string) (ids []string, err error) {
 	now := s.now()
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		rows, err := tx.exec.QueryContext(ctx, `UPDATE runs SET state = 'cancelled', error = $1, finished_at = $2, next_attempt_at = NULL
-			WHERE state = 'queued' AND thread_id = $3 RETURNING id`, clean(reason), now, threadID)
+			WHERE state = 'queued' AND step <> 'invoked' AND thread_id = $3 RETURNING id`, clean(reason), now, threadID)
 		if err != nil {
 			return err
 		}
