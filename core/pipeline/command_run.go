@@ -97,17 +97,17 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 }
 
 // notify has the core tell somebody else what the agent wants them to know. What is
-// wrong with the command is its outcome; a database that does not answer fails
-// the step.
+// wrong with the command is its outcome; a database that does not answer, and the
+// end of the daemon or of the claim, fail the step.
 func (p *Pipeline) notify(ctx context.Context, t *trip, command ledger.Command, outcome pluginsdk.Outcome) (pluginsdk.Outcome, error) {
 	said, err := p.notifier.Notify(ctx, t.on.Origin, fmt.Sprintf("%s:notify:%d", t.run.ID, command.Index), command.Body, command.Attributes)
-	switch {
-	case pluginsdk.CodeOf(err) == pluginsdk.CodeUnavailable:
-		return outcome, storeError("notify", err)
-	case err != nil:
-		outcome.Error = err.Error()
-	default:
+	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others are what is wrong with the command
+	case "":
 		outcome.Handled, outcome.Reply = true, said
+	case pluginsdk.CodeUnavailable, pluginsdk.CodeDeadline, pluginsdk.CodeCancelled, pluginsdk.CodeStale:
+		return outcome, storeError("notify", err)
+	default:
+		outcome.Error = cutAt(err.Error(), maxCommandReply)
 	}
 	return outcome, nil
 }

@@ -266,6 +266,28 @@ func TestErrorThatWillNotPassIsNoReasonToTryAgain(t *testing.T) {
 	}
 }
 
+// A notice that was interrupted (the daemon stops, another one has the thread) is
+// given again by the next attempt; what is wrong with it is said, in few words.
+func TestANoticeThatIsInterruptedIsNotLost(t *testing.T) {
+	for code, want := range map[pluginsdk.Code]pluginsdk.Code{
+		pluginsdk.CodeUnavailable: pluginsdk.CodeUnavailable, pluginsdk.CodeDeadline: pluginsdk.CodeUnavailable,
+		pluginsdk.CodeCancelled: pluginsdk.CodeUnavailable, pluginsdk.CodeStale: pluginsdk.CodeStale, pluginsdk.CodeInvalid: "",
+	} {
+		b := newBench()
+		b.agent.answer = says("[COMMAND type=notify thread=primary]It is done.[/COMMAND]\nOK.")
+		b.notifying = pluginsdk.Errorf(code, "%s", strings.Repeat("x", maxCommandReply+1))
+		if err := b.handle(); pluginsdk.CodeOf(err) != want {
+			t.Errorf("%s: %s", code, pluginsdk.CodeOf(err))
+		}
+		switch {
+		case want != "" && len(b.store.outcomes) != 0:
+			t.Errorf("%s became an outcome", code)
+		case want == "" && !strings.Contains(b.store.outcomes[0].Error, "[cut here:"):
+			t.Errorf("%s: %d bytes of words", code, len(b.store.outcomes[0].Error))
+		}
+	}
+}
+
 // The agent itself can tell people elsewhere.
 func TestAgentNotifies(t *testing.T) {
 	b := newBench()

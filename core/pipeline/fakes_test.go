@@ -330,6 +330,8 @@ type bench struct {
 	line    *Pipeline
 	claim   ledger.Claim
 	woken   []string // plugins whose lanes the outbox was told of
+
+	notifying error // what Notify comes to
 }
 
 func newBench(plugins ...string) *bench {
@@ -378,6 +380,9 @@ func (b *bench) AdmitEffects(_ context.Context, plugin string, effects *pluginsd
 // Notify is the Notifier's.
 func (b *bench) Notify(_ context.Context, _ ledger.Origin, key, text string, attributes map[string]string) (string, error) {
 	b.journal.add("notify %s: %s to %s", key, text, attributes["thread"])
+	if b.notifying != nil {
+		return "", b.notifying
+	}
 	if attributes["thread"] == "" {
 		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "thread or target is missing")
 	}
