@@ -198,6 +198,7 @@ func (p *Pipeline) complete(t *trip, outcome pluginsdk.PipelineOutcome, reason s
 // that Handle left.
 func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error, left []ledger.Effect) error {
 	t := newTrip(ctx, p.config.Now(), claim)
+	defer t.steering.endTurn()
 	t.pending.effects = left
 	if pluginsdk.CodeOf(cause) == pluginsdk.CodeCancelled {
 		return p.cancelled(t, cause)

@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -110,10 +110,12 @@ func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left l
 	p.plugins.Hold(t.run.ID)
 	defer p.plugins.Release(t.run.ID)
 	defer func() { t.steering.endTurn() }()
-	err = p.walk(ctx, t)
+	// A panic of a step ends the attempt as any other error.
+	err = guard.Call(p.config.Log.With("run", t.run.ID), "a run", func() error { return p.walk(ctx, t) })
 	if err == nil {
 		return ledger.Left{}, nil
 	}
+	t.turnOver()
 	t.steering.telling.Wait()
 	if t.answered {
 		ctx = t.work
@@ -122,16 +124,8 @@ func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left l
 	return ledger.Left{Effects: t.pending.waiting(), Answered: t.answered}, err
 }
 
-// walk is the boundary of the steps: a panic is an error of the attempt, which
-// ends as any other.
-func (p *Pipeline) walk(ctx context.Context, t *trip) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			p.config.Log.Error("run panicked", "run", t.run.ID, "panic", cause, "stack", string(debug.Stack()))
-			t.turnOver() // nobody steers into it any more
-			err = pluginsdk.Errorf(pluginsdk.CodeInternal, "a fault of Harness itself: %v", cause)
-		}
-	}()
+// walk takes the trip from where it stands to its end.
+func (p *Pipeline) walk(ctx context.Context, t *trip) error {
 	switch {
 	case t.run.Kind == pluginsdk.RunCommand:
 		return p.answerTypedCommand(ctx, t)

@@ -250,6 +250,37 @@ func TestFailTellsThePersonOnce(t *testing.T) {
 	}
 }
 
+// life is the daemon's context, which counts what hangs on it.
+type life struct {
+	context.Context
+	ends chan struct{}
+	hang int
+}
+
+func (l *life) Done() <-chan struct{} { return l.ends }
+
+func (l *life) AfterFunc(func()) (stop func() bool) {
+	l.hang++
+	return func() bool {
+		l.hang--
+		return true
+	}
+}
+
+// A daemon that ends runs for months keeps nothing of them.
+func TestEndOfARunLeavesNothingBehind(t *testing.T) {
+	b, work := newBench(), &life{Context: context.Background(), ends: make(chan struct{})}
+	if err := b.line.Fail(work, b.claim, errors.New("the API said 401"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.line.Handle(work, work, b.claim); err != nil {
+		t.Fatal(err)
+	}
+	if work.hang != 0 {
+		t.Errorf("%d contexts still wait for the end of the daemon", work.hang)
+	}
+}
+
 func TestEmptyOutputLeavesAStatusAndNoReply(t *testing.T) {
 	b := newBench()
 	b.agent.answer = says("")

@@ -2,10 +2,10 @@ package pipeline
 
 import (
 	"context"
-	"runtime/debug"
 	"slices"
 	"sync"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -102,18 +102,16 @@ func (t *trip) turnOver() {
 // nothing else.
 func (p *Pipeline) steer(ctx context.Context, t *trip) {
 	defer t.steering.telling.Done()
-	defer func() {
-		if cause := recover(); cause != nil {
-			p.config.Log.Error("steering panicked", "run", t.run.ID, "panic", cause, "stack", string(debug.Stack()))
+	log := p.config.Log.With("run", t.run.ID)
+	guard.Try(log, "steering", func() {
+		merged := p.absorb(ctx, t)
+		p.announceMerged(t, merged)
+		for _, message := range merged {
+			if err := p.incoming(ctx, t, message, true); err != nil {
+				log.Warn("a message that was put into a running turn could not be told", "err", err)
+			}
 		}
-	}()
-	merged := p.absorb(ctx, t)
-	p.announceMerged(t, merged)
-	for _, message := range merged {
-		if err := p.incoming(ctx, t, message, true); err != nil {
-			p.config.Log.Warn("a message that was put into a running turn could not be told", "run", t.run.ID, "err", err)
-		}
-	}
+	})
 }
 
 // announceMerged publishes that the run answers these messages too.

@@ -377,6 +377,23 @@ func (o onePlugin) Answering(_ string, hook pluginsdk.Hook) []hooks.Plugin {
 	return nil
 }
 
+// A bug in steering costs the message its place in the turn, and neither the turn nor
+// its end.
+func TestAPanicOfSteering(t *testing.T) {
+	b := newBench()
+	b.agent.steering = func() { panic("a bug") }
+	b.duringTurn(func() {
+		b.store.waiting = waiting(11)
+		b.line.Steer(context.Background(), "R")
+	})
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.store.finishes) != 1 || len(b.store.results[0].Absorbed) != 0 {
+		t.Errorf("covered %v, ended with %+v", b.store.results[0].Absorbed, b.store.finishes)
+	}
+}
+
 // Who tells plugins of a steered message reads the thread; a session that turns out
 // to be unknown changes it. (What is tested is that -race has nothing to say.)
 func TestTellingOfASteeredMessageAndANewSession(t *testing.T) {
