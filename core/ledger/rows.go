@@ -26,8 +26,8 @@ type Run struct {
 	Owner      string
 	LeaseUntil time.Time
 	PromptHash string // SHA-256 of the prompt, hex
-	// Commands are those that the agent wrote in the result, and who was to be asked
-	// about each, as they were when the result was stored.
+	// Commands are those that the agent wrote in the result, as they were when it was
+	// stored; nil: none are stored with it.
 	Commands []Command
 }
 
@@ -37,6 +37,10 @@ type Command struct {
 	Name       string            `json:"name"`
 	Body       string            `json:"body,omitempty"`
 	Attributes map[string]string `json:"attributes,omitempty"`
+	// Plugins are those that are asked about it, by name: they declared it when the
+	// result was stored. Nil: not known, as older versions of the daemon did not store
+	// it.
+	Plugins []string `json:"plugins"`
 	// Start and End are where it stands in the result's text, in bytes: what is cut
 	// from the reply.
 	Start int `json:"start"`

@@ -19,10 +19,12 @@ var (
 const closeTag = "[/COMMAND]"
 
 // parseCommands finds the agent's commands: [COMMAND] blocks, and lines that begin
-// with the /name of a declared command. Neither counts inside a fenced code block.
+// with the /name of a declared command, and who declares each. Neither counts inside
+// a fenced code block.
 func (p *Pipeline) parseCommands(t *trip, text string) []ledger.Command {
 	declared := make(map[string]bool)
-	for _, plugin := range p.plugins.Answering(t.run.ID, pluginsdk.HookCommand) {
+	answering := p.plugins.Answering(t.run.ID, pluginsdk.HookCommand)
+	for _, plugin := range answering {
 		for _, spec := range plugin.Info().Manifest.Commands {
 			declared[spec.Name] = true
 		}
@@ -31,6 +33,15 @@ func (p *Pipeline) parseCommands(t *trip, text string) []ledger.Command {
 	if unclosed > 0 {
 		p.config.Log.Warn("the agent wrote a command block that is never closed; it is left as text",
 			"thread", t.thread.ID, "run", t.run.ID, "blocks", unclosed)
+	}
+	for i := range commands {
+		command := &commands[i]
+		command.Plugins = []string{} // not nil: that nobody declares it is known
+		for _, plugin := range answering {
+			if info := plugin.Info(); declares(info.Manifest, command.Name) {
+				command.Plugins = append(command.Plugins, info.Name)
+			}
+		}
 	}
 	return commands
 }

@@ -54,7 +54,8 @@ const notifyCommand = "notify"
 
 // first asks the plugins that declare the command (or *), in order, until one
 // handles it. An error is the outcome: a plugin that failed may have done half
-// of it, so no other is asked.
+// of it, so no other is asked. For the same reason a plugin that came after the
+// agent's answer was stored is not: another one, which is gone, may have done it.
 func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOrigin, command ledger.Command) (pluginsdk.Outcome, error) {
 	outcome := pluginsdk.Outcome{Index: command.Index, Name: command.Name}
 	if from == pluginsdk.FromAgent && slices.Contains(p.config.Forbidden[t.thread.Kind], command.Name) {
@@ -75,7 +76,7 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 	}
 	for _, plugin := range p.plugins.Answering(t.run.ID, pluginsdk.HookCommand) {
 		info := plugin.Info()
-		if !declares(info.Manifest, command.Name) {
+		if !declares(info.Manifest, command.Name) || command.Plugins != nil && !slices.Contains(command.Plugins, info.Name) {
 			continue
 		}
 		answer, err := hooks.One(ctx, p.hooks, &t.on, plugin, question)

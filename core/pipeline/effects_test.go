@@ -241,6 +241,57 @@ func TestCommandsAreThoseOfTheStoredResult(t *testing.T) {
 	}
 }
 
+// A command that a plugin has carried out, and whose outcome the daemon died before
+// storing, is not carried out again by another plugin that has come meanwhile.
+func TestCommandsAreForWhoWasThere(t *testing.T) {
+	b := newBench("a", "b")
+	var given []string
+	for _, plugin := range b.plugins {
+		plugin.cmd = func(r *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+			given = append(given, plugin.info.Name+" "+r.Name)
+			return &pluginsdk.OnCommandResponse{Handled: true}, nil
+		}
+	}
+	commandsOf := func(names ...string) (specs []pluginsdk.CommandSpec) {
+		for _, name := range names {
+			specs = append(specs, pluginsdk.CommandSpec{Name: name})
+		}
+		return specs
+	}
+	b.plugins[0].info.Manifest.Commands = commandsOf("deploy")
+	b.agent.answer = says("/deploy\n[COMMAND type=\"other\"]x[/COMMAND]\nDone.")
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	commands := b.store.results[0].Commands
+	if len(given) != 1 || len(commands) != 2 || commands[1].Plugins == nil {
+		t.Fatalf("given %q; stored %+v", given, commands)
+	}
+
+	again := func(stored []ledger.Command) string {
+		given = nil
+		b.claim.Run.Step, b.claim.Run.Result, b.claim.Run.Commands = pluginsdk.StepInvoked, &b.store.results[0].Result, stored
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(given, ", ")
+	}
+	b.plugins[1].info.Manifest.Commands = commandsOf("*")
+	if got := again(commands); got != "a deploy" {
+		t.Errorf("with another plugin: %q", got)
+	}
+	b.plugins[0].info.Manifest.Hooks = []pluginsdk.Hook{pluginsdk.HookMessage}
+	if got := again(commands); got != "" {
+		t.Errorf("after the plugin is gone: %q", got)
+	}
+	for i := range commands { // as an older version stored them
+		commands[i].Plugins = nil
+	}
+	if got := again(commands); got != "b deploy, b other" {
+		t.Errorf("when nobody knows who was there: %q", got)
+	}
+}
+
 // A panic of the pipeline itself ends the attempt as a failure does: who was told of
 // its start is told of its end.
 func TestPanicIsTheEndOfAnAttempt(t *testing.T) {

@@ -198,18 +198,28 @@ func TestCommandsAreKeptWithTheResult(t *testing.T) {
 		c := claim(t, s, thread)
 		commit := result(c)
 		commit.Commands = []ledger.Command{
-			{Index: 0, Name: "delegate", Body: "do \x00 it", Attributes: map[string]string{"to": "x"}, Start: 3, End: 9}, {Index: 1, Name: "note", End: 12},
+			{Index: 0, Name: "delegate", Body: "do \x00 it", Attributes: map[string]string{"to": "x"}, Start: 3, End: 9, Plugins: []string{"a", "b"}},
+			{Index: 1, Name: "note", End: 12, Plugins: []string{}},
 		}
 		check(t, s.SaveResult(ctx, c.Fence, commit))
 		check(t, second(s.Recover(ctx, "boot 2")))
 		again := claim(t, s, thread)
-		if got := again.Run.Commands; len(got) != 2 || got[0].Body != commit.Commands[0].Body || got[0].Attributes["to"] != "x" || got[1].End != 12 {
+		if got := again.Run.Commands; len(got) != 2 || got[0].Body != commit.Commands[0].Body || got[0].Attributes["to"] != "x" || got[1].End != 12 ||
+			!slices.Equal(got[0].Plugins, commit.Commands[0].Plugins) || got[1].Plugins == nil {
 			t.Errorf("commands %+v", got)
 		}
-		check(t, s.SaveResult(ctx, again.Fence, result(again)))
+		none := result(again)
+		none.Commands = []ledger.Command{}
+		check(t, s.SaveResult(ctx, again.Fence, none))
 		check(t, second(s.Recover(ctx, "boot 3")))
-		if got := claim(t, s, thread).Run.Commands; len(got) != 0 {
+		third := claim(t, s, thread)
+		if got := third.Run.Commands; got == nil || len(got) != 0 {
 			t.Errorf("commands of an attempt that wrote none: %+v", got)
+		}
+		check(t, s.SaveResult(ctx, third.Fence, result(third))) // which says nothing of commands
+		check(t, second(s.Recover(ctx, "boot 4")))
+		if got := claim(t, s, thread).Run.Commands; got != nil {
+			t.Errorf("commands of an attempt that had no answer: %+v", got)
 		}
 	})
 }

@@ -115,9 +115,10 @@ func claimedRunOf(row *ent.Run) (ledger.Run, error) {
 	return r, nil
 }
 
-// commandsJSON are commands as their column has them; nil for none.
+// commandsJSON are commands as their column has them; nil when it is not known which
+// there are. That there are none is known, and stored.
 func commandsJSON(commands []ledger.Command) (json.RawMessage, error) {
-	if len(commands) == 0 {
+	if commands == nil {
 		return nil, nil
 	}
 	return json.Marshal(commands)
