@@ -152,6 +152,7 @@ type Left struct {
 // the run's whose commit it is in.
 type Row struct {
 	Key     string
+	Plugin  string // whose words it has, and for whom it counts; empty: the core's
 	Message pluginsdk.NewMessage
 }
 

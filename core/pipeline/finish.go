@@ -81,9 +81,11 @@ func (t *trip) replyRows() []ledger.Row {
 			if source == "" {
 				source = "core"
 			}
-			rows = append(rows, t.row(fmt.Sprintf("command:%d", outcome.Index), pluginsdk.NewMessage{
+			line := t.row(fmt.Sprintf("command:%d", outcome.Index), pluginsdk.NewMessage{
 				Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Source: source, Content: text,
-			}))
+			})
+			line.Plugin = outcome.Plugin
+			rows = append(rows, line)
 		}
 	}
 	switch {

@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -103,6 +105,30 @@ func TestGateDenies(t *testing.T) {
 	}
 }
 
+// A budget that is not held must not look as if it were: the operator is told, once.
+func TestBoundsThatAreNotHeldAreTold(t *testing.T) {
+	for name, row := range map[string]struct {
+		verdict pluginsdk.OnBeforeRunResponse
+		told    int
+	}{
+		"reservation": {pluginsdk.OnBeforeRunResponse{Reservation: &pluginsdk.Reservation{Account: "day"}}, 1},
+		"cap":         {pluginsdk.OnBeforeRunResponse{CostCapUSD: 1}, 1},
+		"neither":     {pluginsdk.OnBeforeRunResponse{}, 0},
+	} {
+		b, log := newBench("a"), &bytes.Buffer{}
+		b.line = New(Config{Log: slog.New(slog.NewTextHandler(log, nil))}, b.doors())
+		b.plugins[0].gate = func() (*pluginsdk.OnBeforeRunResponse, error) { return &row.verdict, nil }
+		for range 2 {
+			if err := b.handle(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strings.Count(log.String(), "not bounded\" plugin=a run=R"); got != row.told {
+			t.Errorf("%s: told %d times, want %d: %s", name, got, row.told, log)
+		}
+	}
+}
+
 func TestEmptyResultOfAChainIsAValue(t *testing.T) {
 	b := newBench("a")
 	b.plugins[0].reply = func(string) (string, error) { return "", nil }
@@ -132,9 +158,9 @@ func TestFailedCommandIsNotHandedOn(t *testing.T) {
 	}
 	var said []string
 	for _, row := range b.store.finishes[0].Rows {
-		said = append(said, row.Message.Source+": "+row.Message.Content)
+		said = append(said, row.Message.Source+"/"+row.Plugin+": "+row.Message.Content)
 	}
-	want := `b: The command go failed in the plugin b: broken; core: Nobody answers the command "nobody".; agent: Done.`
+	want := `b/b: The command go failed in the plugin b: broken; core/: Nobody answers the command "nobody".; agent/: Done.`
 	if got := strings.Join(said, "; "); got != want {
 		t.Error(got)
 	}

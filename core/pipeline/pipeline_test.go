@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,9 +184,9 @@ func TestPromptTellsWhatTheSessionHasNotSeen(t *testing.T) {
 func TestUnknownSessionStartsAnewWithHistory(t *testing.T) {
 	b := newBench("a")
 	b.claim.Thread.SessionID = "gone"
-	var sessions []string
+	var sessions, calls []string
 	b.plugins[0].before = func(p *pluginsdk.OnBeforeInvokeRequest) (string, error) {
-		sessions = append(sessions, p.Thread.SessionID)
+		sessions, calls = append(sessions, p.Thread.SessionID), append(calls, p.Call.ID)
 		return p.Prompt, nil
 	}
 	b.agent.answer = failsWith(&pluginsdk.Failure{Kind: pluginsdk.FailureUnknownSession, Message: "no such session"}, nil)
@@ -200,6 +201,17 @@ func TestUnknownSessionStartsAnewWithHistory(t *testing.T) {
 	}
 	if b.store.results[0].SessionID != b.agent.requests[1].SessionID {
 		t.Error("the new session is not the thread's")
+	}
+	// A plugin that remembers what it has answered must not take the one for the other,
+	// which has no history in it: not in the next attempt either, when this one dies.
+	b.claim.Thread.SessionID, b.claim.Run.Step, b.claim.Run.Attempt = "", pluginsdk.StepInvoking, 2
+	b.agent.answer = nil
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"R:OnBeforeInvoke:a", "R:OnBeforeInvoke:new:a", "R:OnBeforeInvoke:new:a"}
+	if !slices.Equal(calls, want) {
+		t.Errorf("calls %q, want %q", calls, want)
 	}
 }
 

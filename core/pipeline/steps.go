@@ -38,8 +38,21 @@ func (p *Pipeline) mayRun(ctx context.Context, t *trip, message pluginsdk.Messag
 		},
 	}, func(plugin string, answer *pluginsdk.OnBeforeRunResponse) (denied bool, reason string) {
 		p.collect(t, plugin, answer.Effects)
+		p.warnOfBounds(t, plugin, answer)
 		return answer.Deny, answer.Reason
 	})
+}
+
+// warnOfBounds says, once for each plugin, that a run may cost more than the plugin
+// allows: no budgets are kept yet.
+func (p *Pipeline) warnOfBounds(t *trip, plugin string, verdict *pluginsdk.OnBeforeRunResponse) {
+	if verdict.Deny || verdict.Reservation == nil && verdict.CostCapUSD == 0 {
+		return
+	}
+	if _, known := p.warned.LoadOrStore(plugin, true); !known {
+		p.config.Log.Warn("a plugin bounds what a run may cost, which this daemon does not do yet: the run is not bounded",
+			"plugin", plugin, "run", t.run.ID)
+	}
 }
 
 // callName tells the calls of a hook apart that is fired for each message that a
@@ -98,10 +111,14 @@ func (p *Pipeline) incoming(ctx context.Context, t *trip, message pluginsdk.Mess
 func (p *Pipeline) beforeInvoke(ctx context.Context, t *trip) (err error) {
 	p.config.Fault("beforeInvoke", t.run.ID)
 	p.step(t, "onBeforeInvoke", "")
+	name := string(pluginsdk.HookBeforeInvoke)
+	if t.sessionDropped {
+		name += ":new" // what is asked now is another prompt, which needs the history
+	}
 	t.prompt, err = hooks.Chain(ctx, p.hooks, &t.on, t.prompt,
 		func(prompt string) hooks.Question[pluginsdk.OnBeforeInvokeRequest, pluginsdk.OnBeforeInvokeResponse] {
 			return hooks.Question[pluginsdk.OnBeforeInvokeRequest, pluginsdk.OnBeforeInvokeResponse]{
-				Hook: pluginsdk.HookBeforeInvoke, Ask: hooks.Process.OnBeforeInvoke,
+				Hook: pluginsdk.HookBeforeInvoke, Name: name, Ask: hooks.Process.OnBeforeInvoke,
 				Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnBeforeInvokeRequest {
 					return &pluginsdk.OnBeforeInvokeRequest{
 						Call: call, Thread: t.thread.Thread, Message: wanted(plugin, pluginsdk.HookBeforeInvoke, t.message), Prompt: prompt,

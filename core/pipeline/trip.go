@@ -29,8 +29,8 @@ type trip struct {
 
 	sessionID      string // the session of this turn
 	resume         bool   // it exists already
-	sessionDropped bool
-	seen           int64 // newest message that the prompt tells of
+	sessionDropped bool   // the agent did not know it; also in an earlier attempt
+	seen           int64  // newest message that the prompt tells of
 
 	prompt     string
 	steps      []pluginsdk.PipelineStep
@@ -57,6 +57,8 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 		sessionID:   claim.Thread.SessionID,
 		resume:      claim.Thread.SessionID != "",
 	}
+	// 5a notes the run's session, and only who drops it takes it off again.
+	t.sessionDropped = claim.Run.Step == pluginsdk.StepInvoking && claim.Run.SessionID == "" && t.sessionID == ""
 	t.steering.turn, t.steering.endTurn = context.WithCancel(work)
 	t.on.Origin = ledger.Origin{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence}
 	t.on.Call = pluginsdk.Call{ID: t.run.ID, RunID: t.run.ID, Attempt: t.run.Attempt, TraceID: t.run.TraceID}

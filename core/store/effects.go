@@ -13,7 +13,7 @@ import (
 )
 
 // additions are what a commit of a run adds to what is stored: the effects of
-// hooks, then rows of the core's, all with the run's id.
+// hooks, then the run's own rows, all with the run's id.
 type additions struct {
 	threadID string
 	effects  []effect
@@ -29,13 +29,13 @@ type effect struct {
 	metrics []pluginsdk.Metric
 }
 
-// newAdditions checks what a commit of a run adds. A row of the core's that cannot
+// newAdditions checks what a commit of a run adds. A row of the run's own that cannot
 // be stored is an error; an effect's is left out: it must not fail a run, and who
 // asked the hook should not have let it through.
 func (s *Store) newAdditions(threadID, runID string, effects []ledger.Effect, rows []ledger.Row) (additions, error) {
 	a := additions{threadID: threadID}
 	for _, row := range rows {
-		m, err := s.newMessage(origin{threadID: threadID, runID: runID}, row.Message)
+		m, err := s.newMessage(origin{threadID: threadID, runID: runID, plugin: row.Plugin}, row.Message)
 		if err != nil {
 			return additions{}, err
 		}

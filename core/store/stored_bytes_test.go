@@ -66,11 +66,17 @@ func TestTheCountOfStoredBytesIsWhatIsThere(t *testing.T) {
 					}}})))
 					check(t, s.RecordMetrics(ctx, "busy", []pluginsdk.NewMetric{{Key: fmt.Sprint(n), Name: "m"}, {Name: "without", At: longAgo}}))
 				}
-				finish(t, s, c, "done")
+				check(t, second(s.Finish(ctx, c.Fence, ledger.Finish{RunID: c.Run.ID, State: pluginsdk.RunSucceeded, Rows: []ledger.Row{
+					{Key: c.Run.ID + ":command:0", Plugin: "busy", Message: text(pluginsdk.RoleSystem, strings.Repeat("ö", 10000))},
+					{Key: c.Run.ID + ":reply", Message: text(pluginsdk.RoleAssistant, "done")},
+				}})))
 			})
 		}
 		group.Wait()
 		full := same("stored")
+		if full < 6*20000 {
+			t.Errorf("what its commands replied does not count for the plugin: %d bytes", full)
+		}
 		submitted := acceptance(newThread(t, s, "0").ID, "by a person", strings.Repeat("x", 1000))
 		submitted.Plugin = "busy"
 		check(t, second(s.Accept(ctx, submitted)))
