@@ -3,11 +3,13 @@ package inbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -191,6 +193,45 @@ func TestRetryGivesTheMessageAgain(t *testing.T) {
 	f.submit(t, "T", "2", "/retry")
 	if got := f.store.answers[0]; !strings.Contains(got, "Trying it again") {
 		t.Error(got)
+	}
+}
+
+// What a run had collected can be given again however much it is: as a message of the
+// size that any has, so that the plugins and the API can carry it, with a word of what
+// is left out.
+func TestARetryIsNoLongerThanAnyMessage(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.store.threads["T"] = pluginsdk.Thread{ID: "T", BusyMode: pluginsdk.BusyCollect}
+	f.line.handle = func(_ context.Context, claim ledger.Claim) error {
+		if claim.Message.Retry().Of == "" {
+			return errors.New("401")
+		}
+		return nil
+	}
+	for n := range 5 {
+		_, err := f.Submit(t.Context(), "web", pluginsdk.Submission{
+			ThreadID: "T", Source: "web", Key: fmt.Sprint(n), Content: fmt.Sprintf("begin %d %s end %d", n, strings.Repeat("ü", 256<<10), n),
+			Attachments: []pluginsdk.Attachment{{Name: fmt.Sprint("file ", n), Where: strings.Repeat("w", 300<<10)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.begin(t)
+	f.store.until(t, "the failure", f.store.allFinal)
+	again, err := f.Retry(t.Context(), f.store.runs[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.store.until(t, "the answer", f.store.allFinal)
+	message := f.store.message(again.MessageID)
+	err = validate(pluginsdk.Submission{
+		Source: "web", Key: "k", Author: message.Author, Content: message.Content, Metadata: message.Metadata, Attachments: message.Attachments,
+	})
+	text := message.Content
+	if err != nil || len(text) < MaxContent-1000 || !utf8.ValidString(text) || len(message.Attachments) != 3 ||
+		!strings.HasPrefix(text, "begin 0 ") || !strings.HasSuffix(text, " end 4") || !strings.Contains(text, "bytes and 2 files are left out here") {
+		t.Errorf("%v: %d files; %d bytes: %.20s ... %s", err, len(message.Attachments), len(text), text, text[max(0, len(text)-20):])
 	}
 }
 

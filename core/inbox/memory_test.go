@@ -21,6 +21,7 @@ type memory struct {
 	runs     []*ledger.Run
 	contents map[string]string
 	metadata map[string]json.RawMessage
+	files    map[string][]pluginsdk.Attachment
 	keys     map[string]pluginsdk.Accepted
 	answers  []string
 	ends     []ledger.AttemptEnd
@@ -51,7 +52,7 @@ func (m *memory) ask(name string) error {
 func newMemory() *memory {
 	return &memory{
 		threads:  map[string]pluginsdk.Thread{"P": {ID: "P", Kind: pluginsdk.ThreadPrimary}},
-		contents: map[string]string{}, plugins: map[string]string{}, metadata: map[string]json.RawMessage{}, keys: map[string]pluginsdk.Accepted{}, changed: make(chan struct{}),
+		contents: map[string]string{}, plugins: map[string]string{}, metadata: map[string]json.RawMessage{}, files: map[string][]pluginsdk.Attachment{}, keys: map[string]pluginsdk.Accepted{}, changed: make(chan struct{}),
 	}
 }
 
@@ -115,7 +116,7 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted
 		idle = idle && (other.ThreadID != run.ThreadID || other.State.Final())
 	}
 	m.runs = append(m.runs, run)
-	m.contents[run.ID], m.metadata[run.ID] = a.Submission.Content, a.Submission.Metadata
+	m.contents[run.ID], m.metadata[run.ID], m.files[run.ID] = a.Submission.Content, a.Submission.Metadata, a.Submission.Attachments
 	m.keys[key] = pluginsdk.Accepted{ThreadID: run.ThreadID, MessageID: run.MessageID, RunID: run.ID}
 	accepted := ledger.Accepted{Accepted: m.keys[key], BusyMode: m.threads[run.ThreadID].BusyMode, Lanes: lanes}
 	if idle {
@@ -196,7 +197,7 @@ func (m *memory) absorbed(run *ledger.Run) (messages []pluginsdk.Message) {
 
 func (m *memory) message(id int64) pluginsdk.Message {
 	run := m.runs[id-1]
-	return pluginsdk.Message{ID: id, RunID: run.ID, Source: "web", Plugin: m.plugins[run.ID], Content: m.contents[run.ID], Metadata: m.metadata[run.ID]}
+	return pluginsdk.Message{ID: id, RunID: run.ID, Source: "web", Plugin: m.plugins[run.ID], Content: m.contents[run.ID], Metadata: m.metadata[run.ID], Attachments: m.files[run.ID]}
 }
 
 func (m *memory) Message(_ context.Context, id int64) (pluginsdk.Message, error) {

@@ -10,8 +10,9 @@ import (
 )
 
 // Retry gives what a run did not answer once more, as a new message at the end
-// of its thread whose metadata names the run. Repeated, it returns the first
-// retry's ids. CodeInvalid: the run is not over, or was answered.
+// of its thread whose metadata names the run. It is no longer than any message: of
+// what several say together the middle is left out, with a mark. Repeated, it returns
+// the first retry's ids. CodeInvalid: the run is not over, or was answered.
 func (in *Inbox) Retry(ctx context.Context, runID string) (pluginsdk.Accepted, error) {
 	run, err := in.store.Run(ctx, runID)
 	if err != nil {
@@ -27,6 +28,7 @@ func (in *Inbox) Retry(ctx context.Context, runID string) (pluginsdk.Accepted, e
 	again := pluginsdk.Submission{ThreadID: run.ThreadID, Key: "retry:" + run.ID, Metadata: metadata}
 	var plugin string
 	var contents []string
+	var files []pluginsdk.Attachment
 	for _, id := range append([]int64{run.MessageID}, run.Absorbed...) {
 		message, err := in.store.Message(ctx, id)
 		if err != nil {
@@ -36,10 +38,33 @@ func (in *Inbox) Retry(ctx context.Context, runID string) (pluginsdk.Accepted, e
 			plugin, again.Source, again.Author = message.Plugin, message.Source, message.Author
 		}
 		contents = append(contents, message.Content)
-		again.Attachments = append(again.Attachments, message.Attachments...)
+		files = append(files, message.Attachments...)
 	}
-	again.Content = strings.Join(contents, "\n\n")
+	size := accompanying(again)
+	for _, file := range files {
+		if size += attachmentSize(file); size > MaxContent {
+			break
+		}
+		again.Attachments = append(again.Attachments, file)
+	}
+	again.Content = joined(contents, len(files)-len(again.Attachments))
 	return in.submit(ctx, plugin, again)
+}
+
+// joined are messages as one, which is no longer than a message may be: it says what
+// is left out, of its middle and of the files that came with them.
+func joined(contents []string, files int) string {
+	const mark = "\n\n[%d bytes and %d files are left out here, because one message cannot have them: " +
+		"the messages stand whole earlier in this thread]\n\n"
+	text, room := strings.Join(contents, "\n\n"), MaxContent-len(mark)-20 // the numbers have more digits than their verbs
+	switch {
+	case files == 0 && len(text) <= MaxContent:
+		return text
+	case len(text) <= room:
+		return text + fmt.Sprintf(mark, 0, files)
+	}
+	head, tail := strings.ToValidUTF8(text[:room/2], ""), strings.ToValidUTF8(text[len(text)-room/2:], "")
+	return head + fmt.Sprintf(mark, len(text)-len(head)-len(tail), files) + tail
 }
 
 func retryable(run pluginsdk.Run) error {

@@ -140,9 +140,13 @@ func validate(s pluginsdk.Submission) error {
 func accompanying(s pluginsdk.Submission) int {
 	size := len(s.Author) + len(s.Metadata)
 	for _, file := range s.Attachments {
-		size += len(file.Name) + len(file.Type) + len(file.Where)
+		size += attachmentSize(file)
 	}
 	return size
+}
+
+func attachmentSize(file pluginsdk.Attachment) int {
+	return len(file.Name) + len(file.Type) + len(file.Where)
 }
 
 // primaryID returns the id of the primary thread, which never changes.

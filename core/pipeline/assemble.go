@@ -46,7 +46,7 @@ func (p *Pipeline) assemble(ctx context.Context, t *trip) error {
 	if t.interrupted {
 		parts = append(parts, interruptedNote)
 	}
-	t.prompt = strings.Join(parts, "\n\n") + "\n\n---\n\n" + messagesText(t)
+	t.prompt = p.boundPrompt(t, strings.Join(parts, "\n\n")+"\n\n---\n\n"+messagesText(t), "core")
 	return nil
 }
 

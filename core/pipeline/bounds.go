@@ -7,24 +7,30 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// The bounds of what hooks make of words, in bytes. What is longer is cut, with a
-// mark: the next one who gets them must be able to.
+// The bounds of a prompt, and of what hooks make of other words, in bytes. What is
+// longer is cut, with a mark: the next one who gets them must be able to.
 const (
 	maxPrompt       = 2 << 20
 	maxReply        = 1 << 20
 	maxCommandReply = 256 << 10
 )
 
-// bound cuts what a plugin returned from a hook.
-func (p *Pipeline) bound(text string, most int, plugin string, hook pluginsdk.Hook) string {
-	if len(text) <= most {
-		return text
-	}
-	p.config.Log.Warn("what a hook returned is too long and is cut", "plugin", plugin, "hook", hook, "bytes", len(text), "most", most)
-	if hook == pluginsdk.HookBeforeInvoke {
-		return cutOut(text, most/4*3) // who comes after it in the chain adds to it, and is not to be blamed
+// boundWords cuts what a plugin would have people read: the end is left out.
+func (p *Pipeline) boundWords(text string, most int, plugin string, hook pluginsdk.Hook) string {
+	if len(text) > most {
+		p.config.Log.Warn("what a hook returned is too long and is cut", "plugin", plugin, "hook", hook, "bytes", len(text), "most", most)
 	}
 	return cutAt(text, most)
+}
+
+// boundPrompt cuts a prompt as somebody has made it, with some room to spare: who
+// comes after adds to it, and is not to be blamed. The middle is left out.
+func (p *Pipeline) boundPrompt(t *trip, prompt, by string) string {
+	if len(prompt) <= maxPrompt {
+		return prompt
+	}
+	p.config.Log.Warn("a prompt is too long and is cut", "run", t.run.ID, "by", by, "bytes", len(prompt), "most", maxPrompt)
+	return cutOut(prompt, maxPrompt/4*3)
 }
 
 // cutOut returns the two ends of a prompt, with a mark that says what is missing

@@ -90,7 +90,7 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 		p.collect(t, info.Name, answer.Effects)
 		if answer.Handled {
 			outcome.Plugin, outcome.Handled = info.Name, true
-			outcome.Reply = p.bound(answer.Reply, maxCommandReply, info.Name, pluginsdk.HookCommand)
+			outcome.Reply = p.boundWords(answer.Reply, maxCommandReply, info.Name, pluginsdk.HookCommand)
 			return outcome, nil
 		}
 	}

@@ -176,6 +176,30 @@ func TestWhatAPersonSaidIsNotCutOffAPrompt(t *testing.T) {
 	}
 }
 
+// Many long messages that one run answers must not make a prompt that cannot be sent:
+// its two ends reach the agent, and the plugins, though none of these has cut it.
+func TestAPromptOfManyMessagesIsBounded(t *testing.T) {
+	b := newBench("a")
+	asked := 0
+	b.plugins[0].before = func(r *pluginsdk.OnBeforeInvokeRequest) (string, error) {
+		asked = len(r.Prompt)
+		return r.Prompt, nil
+	}
+	b.claim.Message.Content = "first " + strings.Repeat("x", 1<<20)
+	b.claim.Absorbed = waiting(11, 12, 13)
+	for i := range b.claim.Absorbed {
+		b.claim.Absorbed[i].Content = strings.Repeat("y", 1<<20) + " last"
+	}
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	prompt := b.agent.requests[0].Prompt
+	if max(asked, len(prompt)) > maxPrompt || !strings.Contains(prompt, "first x") || !strings.HasSuffix(prompt, "y last") ||
+		!strings.Contains(prompt, "[cut here:") {
+		t.Errorf("the plugin got %d bytes, the agent %d, which end %q", asked, len(prompt), prompt[max(0, len(prompt)-60):])
+	}
+}
+
 // A row with lines of its own must not read as several speakers' words.
 func TestARowSpeaksForItselfAlone(t *testing.T) {
 	b := newBench()

@@ -128,7 +128,7 @@ func (p *Pipeline) beforeInvoke(ctx context.Context, t *trip) (err error) {
 		}, func(plugin string, answer *pluginsdk.OnBeforeInvokeResponse, prompt string) string {
 			p.collect(t, plugin, answer.Effects)
 			if answer.Prompt != nil {
-				prompt = p.bound(*answer.Prompt, maxPrompt, plugin, pluginsdk.HookBeforeInvoke)
+				prompt = p.boundPrompt(t, *answer.Prompt, plugin)
 			}
 			return prompt
 		})
@@ -321,7 +321,7 @@ func (p *Pipeline) beforeReply(ctx context.Context, t *trip) (err error) {
 			if *answer.Text == "" && text != "" {
 				t.emptied = plugin
 			}
-			return p.bound(*answer.Text, maxReply, plugin, pluginsdk.HookBeforeReply)
+			return p.boundWords(*answer.Text, maxReply, plugin, pluginsdk.HookBeforeReply)
 		})
 	return err
 }
