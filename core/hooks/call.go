@@ -3,6 +3,7 @@ package hooks
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,8 +13,9 @@ import (
 )
 
 // One asks one plugin, with the deadline of the hook's class and a token of its
-// own. When the run's budget is used up, a plugin that was slow is not asked for what
-// may be passed over: CodeDeadline.
+// own. When the run's budget is used up, what may be passed over has what the plugin
+// has left of Config.Slow, and is not asked any more once that is used up as well:
+// CodeDeadline.
 func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plugin, q Question[Req, Res]) (answer *Res, err error) {
 	info := plugin.Info()
 	spec, known := q.Hook.Spec()
@@ -23,8 +25,11 @@ func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 	// What is asked of one plugin alone is waited for by who asked it.
 	counted := on.Origin.RunID != "" && spec.Runner != pluginsdk.RunOne
 	passable := counted && spec.Runner != pluginsdk.RunFirst && info.FailureMode(q.Hook) == pluginsdk.FailOpen
+	usedUp, left := false, time.Duration(0)
 	if passable {
-		if own := on.spent.usedUp(r.config.Budget, info.Name); own >= r.config.Slow {
+		var own time.Duration
+		usedUp, own = on.spent.usedUp(r.config.Budget, info.Name)
+		if left = r.config.Slow - own; usedUp && left <= 0 {
 			return nil, pluginsdk.Errorf(pluginsdk.CodeDeadline,
 				"passed over: the hooks of this run have taken %s of its time, as much as they may, and this plugin %s of it",
 				r.config.Budget, own.Round(time.Millisecond))
@@ -36,13 +41,18 @@ func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 	}
 	began := time.Now()
 	err = plugin.Do(ctx, q.Hook, call.ID, func(process Process) error {
+		ctx, cancel := ctx, func() {}
+		if usedUp {
+			ctx, cancel = context.WithTimeout(ctx, left)
+		}
+		defer cancel()
 		ctx, end := r.open(ctx, spec, &call, on, info.Name)
 		defer end()
 		request := q.Request(call, info)
 		if request == nil {
 			return nil
 		}
-		if counted {
+		if counted && !on.Beside {
 			defer r.watch(on, info.Name, q.Hook)()
 		}
 		var err error
@@ -51,6 +61,10 @@ func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 	})
 	if passable {
 		on.spent.add(info.Name, time.Since(began))
+	}
+	if usedUp && errors.Is(err, context.DeadlineExceeded) {
+		err = pluginsdk.Errorf(pluginsdk.CodeDeadline, "the hooks of this run have taken %s of its time, as much as they may; this one had %s: %w",
+			r.config.Budget, left.Round(time.Millisecond), err)
 	}
 	return answer, brief(err)
 }
@@ -161,15 +175,12 @@ type budget struct {
 	of    map[string]time.Duration // by plugin
 }
 
-// usedUp returns what a plugin has taken once all of them together have taken the
-// limit; 0 before that.
-func (b *budget) usedUp(limit time.Duration, plugin string) time.Duration {
+// usedUp reports whether all plugins together have taken the limit, and what this one
+// has of it.
+func (b *budget) usedUp(limit time.Duration, plugin string) (all bool, own time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.spent < limit {
-		return 0
-	}
-	return b.of[plugin]
+	return b.spent >= limit, b.of[plugin]
 }
 
 func (b *budget) add(plugin string, took time.Duration) {

@@ -71,11 +71,13 @@ func (noTokens) Close(string)                                 {}
 type Config struct {
 	// Deadlines of single hooks, instead of those of their classes.
 	Deadlines map[pluginsdk.Hook]time.Duration
-	// Budget is how much of a run may go into calls of open hooks, in all. When it is
-	// used up, the plugins that were slow (Slow, of their calls together) are passed
-	// over for the rest of the run. Default 20 s.
+	// Budget is how much of a run may go into calls of open hooks before they have to be
+	// quick. When it is used up, each plugin has Slow, for all its calls in the run,
+	// those before included: a call ends when that does, and none is made after it.
+	// Default 20 s.
 	Budget time.Duration
-	// Slow is how long a call in a run takes before it is warned of. Default 1 s.
+	// Slow is how long a call in a run takes before it is warned of, and what a plugin
+	// has when the budget is used up. Default 1 s.
 	Slow time.Duration
 	// Waiting, when set, is told of a call that is slow, while it goes on.
 	Waiting func(occasion *Occasion, plugin string, hook pluginsdk.Hook, since time.Time)
@@ -118,6 +120,9 @@ type Occasion struct {
 	// Call is the part of a call's identity that all calls of the occasion share:
 	// ID, to which each call adds its own name, attempt and trace.
 	Call pluginsdk.Call
+	// Beside says that the run goes on beside the calls: nobody is told that it waits
+	// for them. As any occasion it has a budget of its own.
+	Beside bool
 
 	spent budget
 }

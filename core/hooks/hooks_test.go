@@ -243,6 +243,55 @@ func TestSlowHooksAreToldAndPassedOver(t *testing.T) {
 	})
 }
 
+// However many plugins hang, a run waits for the budget and a second for each of them,
+// and not for the deadlines of all.
+func TestPluginsThatHangAreBoundedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plugins := named("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
+		var deadlines []string
+		for _, plugin := range plugins {
+			plugin.message = func(ctx context.Context, r *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+				deadlines = append(deadlines, time.Until(r.Call.Deadline).String())
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+		}
+		r, on, began := New(Config{}, plugins, &tokens{}), aRun(), time.Now()
+		for range 2 {
+			if err := Notify(t.Context(), r, on, onMessage(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 26*time.Second {
+			t.Errorf("the run waited %s in all", took)
+		}
+		if got := strings.Join(deadlines, " "); got != "5s 5s 5s 5s 1s 1s 1s 1s 1s 1s" {
+			t.Errorf("they had %s", got)
+		}
+		_, err := One(t.Context(), r, on, plugins[9], onMessage())
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeDeadline || !strings.Contains(err.Error(), "this plugin 1s of it") {
+			t.Errorf("the last one: %v", err)
+		}
+	})
+}
+
+// What takes its time beside a run that goes on is not told as what it waits for.
+func TestNobodyWaitsForWhatIsBesideARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plugins := named("slow")
+		plugins[0].message = func(context.Context, *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+			<-time.After(2 * time.Second)
+			return nil, nil //nolint:nilnil // nothing to say
+		}
+		r := New(Config{Waiting: func(*Occasion, string, pluginsdk.Hook, time.Time) { t.Error("a run is said to wait") }}, plugins, &tokens{})
+		on := aRun()
+		on.Beside = true
+		if err := Notify(t.Context(), r, on, onMessage(), nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // A review may take as long as it says that it goes on.
 func TestWorkEndsWithItsSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -107,7 +107,7 @@ func (p *Pipeline) steer(ctx context.Context, t *trip) {
 		merged := p.absorb(ctx, t)
 		p.announceMerged(t, merged)
 		for _, message := range merged {
-			if err := p.incoming(ctx, t, message, true); err != nil {
+			if err := p.incoming(ctx, t, &t.beside, message); err != nil {
 				log.Warn("a message that was put into a running turn could not be told", "err", err)
 			}
 		}
@@ -161,7 +161,7 @@ func (p *Pipeline) allowed(t *trip) (ids []int64) {
 		return nil
 	}
 	for _, message := range waiting {
-		if err := p.mayRun(ctx, t, message); err != nil {
+		if err := p.mayRun(ctx, t, &t.beside, message); err != nil {
 			p.config.Log.Info("a message is not put into the running turn; it waits", "run", t.run.ID, "message", message.ID, "why", err)
 			return ids
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -318,6 +320,34 @@ func TestSteeredMessagesPassTheGate(t *testing.T) {
 	if got := strings.Join(b.agent.steered, ", "); got != "further 1" || len(b.store.waiting) != 2 || asked != 3 {
 		t.Errorf("steered %q, %d wait, the gate was asked %d times", got, len(b.store.waiting), asked)
 	}
+}
+
+// Hooks that are slow with messages that were put into the turn do not cost the run
+// the hooks that come after it.
+func TestSteeredMessagesDoNotUseUpTheTimeOfTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench("a")
+		doors := b.doors()
+		doors.Hooks = hooks.New(hooks.Config{Budget: time.Second}, b.plugins, b.tokens)
+		b.line = New(Config{}, doors)
+		b.plugins[0].info.Manifest.Hooks = []pluginsdk.Hook{pluginsdk.HookMessage, pluginsdk.HookPipelineComplete}
+		b.plugins[0].notify = func(hook pluginsdk.Hook) error {
+			if hook == pluginsdk.HookMessage && len(b.agent.steered) > 0 {
+				<-time.After(2 * time.Second)
+			}
+			return nil
+		}
+		b.duringTurn(func() {
+			b.store.waiting = waiting(11)
+			b.line.Steer(context.Background(), "R")
+		})
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		if len(b.agent.steered) != 1 || len(b.plugins[0].done) != 1 {
+			t.Errorf("%d messages were steered; the plugin was told of %d ends", len(b.agent.steered), len(b.plugins[0].done))
+		}
+	})
 }
 
 // A gate that takes its time does not hold up the end of the turn: the message

@@ -19,19 +19,19 @@ import (
 // beforeRun is step 1's gate, asked about every message that the run answers.
 func (p *Pipeline) beforeRun(ctx context.Context, t *trip) error {
 	p.config.Fault("beforeRun", t.run.ID)
-	if err := p.mayRun(ctx, t, t.message); err != nil {
+	if err := p.mayRun(ctx, t, &t.on, t.message); err != nil {
 		return err
 	}
 	for _, further := range t.absorbed {
-		if err := p.mayRun(ctx, t, further); err != nil {
+		if err := p.mayRun(ctx, t, &t.on, further); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *Pipeline) mayRun(ctx context.Context, t *trip, message pluginsdk.Message) error {
-	return hooks.Gate(ctx, p.hooks, &t.on, hooks.Question[pluginsdk.OnBeforeRunRequest, pluginsdk.OnBeforeRunResponse]{
+func (p *Pipeline) mayRun(ctx context.Context, t *trip, on *hooks.Occasion, message pluginsdk.Message) error {
+	return hooks.Gate(ctx, p.hooks, on, hooks.Question[pluginsdk.OnBeforeRunRequest, pluginsdk.OnBeforeRunResponse]{
 		Hook: pluginsdk.HookBeforeRun, Name: t.callName(pluginsdk.HookBeforeRun, message), Ask: hooks.Process.OnBeforeRun,
 		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnBeforeRunRequest {
 			return &pluginsdk.OnBeforeRunRequest{Call: call, Thread: t.thread.Thread, Message: message, Run: bare(t.run.Run)}
@@ -85,11 +85,11 @@ func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
 func (p *Pipeline) onMessage(ctx context.Context, t *trip) error {
 	p.config.Fault("onMessage", t.run.ID)
 	p.step(t, "onMessage", "")
-	if err := p.incoming(ctx, t, t.message, false); err != nil {
+	if err := p.incoming(ctx, t, &t.on, t.message); err != nil {
 		return err
 	}
 	for _, further := range t.absorbed {
-		if err := p.incoming(ctx, t, further, false); err != nil {
+		if err := p.incoming(ctx, t, &t.on, further); err != nil {
 			return err
 		}
 	}
@@ -97,12 +97,12 @@ func (p *Pipeline) onMessage(ctx context.Context, t *trip) error {
 }
 
 // incoming tells of one message that the run answers, or that was steered into
-// its turn.
-func (p *Pipeline) incoming(ctx context.Context, t *trip, message pluginsdk.Message, steered bool) error {
-	return hooks.Notify(ctx, p.hooks, &t.on, hooks.Question[pluginsdk.OnMessageRequest, pluginsdk.OnMessageResponse]{
+// its turn: beside it.
+func (p *Pipeline) incoming(ctx context.Context, t *trip, on *hooks.Occasion, message pluginsdk.Message) error {
+	return hooks.Notify(ctx, p.hooks, on, hooks.Question[pluginsdk.OnMessageRequest, pluginsdk.OnMessageResponse]{
 		Hook: pluginsdk.HookMessage, Name: t.callName(pluginsdk.HookMessage, message), Ask: hooks.Process.OnMessage,
 		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnMessageRequest {
-			return &pluginsdk.OnMessageRequest{Call: call, Thread: t.thread.Thread, Message: message, Steered: steered}
+			return &pluginsdk.OnMessageRequest{Call: call, Thread: t.thread.Thread, Message: message, Steered: on.Beside}
 		},
 	}, func(plugin string, answer *pluginsdk.OnMessageResponse) { p.collect(t, plugin, answer.Effects) })
 }

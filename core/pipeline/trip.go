@@ -20,7 +20,11 @@ type trip struct {
 	absorbed []pluginsdk.Message // of the runs merged into this one
 	steering steering
 
-	on      hooks.Occasion
+	on hooks.Occasion
+	// beside is on for messages that are put into the running turn. The time that
+	// plugins take for them is not the run's, whose own hooks come later. It is bounded
+	// all the same: step 6 waits for what is then still told.
+	beside  hooks.Occasion
 	pending pending
 
 	began       time.Time
@@ -62,6 +66,7 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	t.steering.turn, t.steering.endTurn = context.WithCancel(work)
 	t.on.Origin = ledger.Origin{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence}
 	t.on.Call = pluginsdk.Call{ID: t.run.ID, RunID: t.run.ID, Attempt: t.run.Attempt, TraceID: t.run.TraceID}
+	t.beside.Origin, t.beside.Call, t.beside.Beside = t.on.Origin, t.on.Call, true
 	if t.interrupted && t.sessionID == "" && claim.Run.SessionID != "" {
 		// The attempt that died had begun a session of its own.
 		t.sessionID, t.resume = claim.Run.SessionID, true
