@@ -1,5 +1,5 @@
 // Package guard is the boundary of a run, a loop's round, a request: a panic
-// inside of it ends that one, and nothing else.
+// inside of it ends that one, and nothing else. Backoff is the wait after it.
 package guard
 
 import (
@@ -11,7 +11,8 @@ import (
 
 // Call calls do. A panic in it is logged with its stack as one in what, and is
 // returned as an error (CodeInternal). A loop whose rounds are guarded has to
-// wait after such an error as after any other: the next round may panic again.
+// wait after such an error as after any other (Backoff): the next round may panic
+// again.
 func Call(log *slog.Logger, what string, do func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

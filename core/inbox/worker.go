@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -320,7 +319,8 @@ func (in *Inbox) settle(ctx context.Context, log *slog.Logger, w *worker, attemp
 	case pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled:
 		in.conclude(log, w, fail(stopped, attempt.effects), fail(stopped, nil))
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeUnavailable && claim.Run.Attempt < in.config.MaxAttempts:
-		at := in.config.Now().Add(in.backoff(claim.Run.Attempt))
+		backoff := guard.Backoff{Base: in.config.RetryBase, Max: in.config.RetryMax, Jitter: in.config.Jitter}
+		at := in.config.Now().Add(backoff.After(claim.Run.Attempt))
 		log.Warn("attempt failed; the run is tried again", "err", cause, "at", at)
 		requeue := func(effects []ledger.Effect) func() error {
 			end := ledger.AttemptEnd{RunID: runID, At: at, Reason: cause.Error(), Effects: effects}
@@ -378,17 +378,4 @@ func (in *Inbox) conclude(log *slog.Logger, w *worker, writes ...func() error) (
 		}
 		wait = min(2*wait, storeRetryMax)
 	}
-}
-
-// backoff doubles with the attempt and spreads by Config.Jitter either way.
-func (in *Inbox) backoff(attempt int) time.Duration {
-	wait := in.config.RetryBase
-	for range attempt - 1 {
-		if wait *= 2; wait >= in.config.RetryMax {
-			wait = in.config.RetryMax
-			break
-		}
-	}
-	spread := in.config.Jitter * (2*rand.Float64() - 1) //nolint:gosec // jitter, not a secret
-	return time.Duration(float64(wait) * (1 + spread))
 }

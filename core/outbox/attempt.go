@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -167,15 +166,7 @@ func reason(err error) string {
 	return strings.ToValidUTF8(words[:min(len(words), reasonMax)], "")
 }
 
-// backoff doubles with the attempt and is spread by Jitter.
-func (o *Outbox) backoff(attempt int) time.Duration {
-	wait := o.config.RetryBase
-	for range attempt - 1 {
-		if wait *= 2; wait >= o.config.RetryMax {
-			wait = o.config.RetryMax
-			break
-		}
-	}
-	spread := 1 + o.config.Jitter*(2*rand.Float64()-1) //nolint:gosec // jitter, not a secret
-	return time.Duration(float64(wait) * spread)
+// backoff is the wait after so many attempts.
+func (o *Outbox) backoff(attempts int) time.Duration {
+	return guard.Backoff{Base: o.config.RetryBase, Max: o.config.RetryMax, Jitter: o.config.Jitter}.After(attempts)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -397,14 +396,7 @@ func withLastWords(reason string, v *version) error {
 	return errors.New(reason)
 }
 
-// backoff doubles with the failures in a row and spreads by a quarter.
+// backoff is the wait after so many failures in a row, spread by a quarter.
 func (i *Instance) backoff(failures int) time.Duration {
-	wait := i.host.config.BackoffBase
-	for range failures - 1 {
-		if wait *= 2; wait >= i.host.config.BackoffMax {
-			wait = i.host.config.BackoffMax
-			break
-		}
-	}
-	return time.Duration(float64(wait) * (0.75 + 0.5*rand.Float64())) //nolint:gosec // jitter, not a secret
+	return guard.Backoff{Base: i.host.config.BackoffBase, Max: i.host.config.BackoffMax, Jitter: 0.25}.After(failures)
 }
