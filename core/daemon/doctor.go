@@ -331,7 +331,7 @@ func executable(path string) error {
 
 // checkTools is silent about plugins all of whose tools the agent is offered.
 func checkTools(rows []ledger.Plugin, config Config) (checks []Check) {
-	lacking := toolserver.Unoffered(config.ToolBounds, rows)
+	lacking := toolserver.Unoffered(config.ToolBounds, newCoreTools(nil).Info(), rows)
 	for _, name := range slices.Sorted(maps.Keys(lacking)) {
 		checks = append(checks, Check{
 			Name: "tools of " + name, Optional: true, Detail: lacking[name],

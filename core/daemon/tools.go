@@ -51,7 +51,11 @@ func (p toolPlugins) Plugin(run, name string) hooks.Plugin {
 	return nil
 }
 
-// coreTools are the tools of the core, as a plugin's.
+// coreName is the plugin name of the core's own tools.
+const coreName = "core"
+
+// coreTools are the tools of the core, as a plugin's. The tool server lets the agent
+// alone call them.
 type coreTools struct {
 	hooks.Process // what the core does not answer
 	info          pluginsdk.PluginInfo
@@ -59,8 +63,8 @@ type coreTools struct {
 }
 
 func newCoreTools(api **hostapi.API) *coreTools {
-	return &coreTools{api: api, info: pluginsdk.PluginInfo{Name: "core", Enabled: true, Manifest: pluginsdk.Manifest{
-		Name: "core", Hooks: []pluginsdk.Hook{pluginsdk.HookCallTool}, Tools: []pluginsdk.ToolSpec{hostapi.NotifyTool()},
+	return &coreTools{api: api, info: pluginsdk.PluginInfo{Name: coreName, Enabled: true, Manifest: pluginsdk.Manifest{
+		Name: coreName, Hooks: []pluginsdk.Hook{pluginsdk.HookCallTool}, Tools: []pluginsdk.ToolSpec{hostapi.NotifyTool()},
 	}}}
 }
 

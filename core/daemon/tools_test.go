@@ -343,6 +343,7 @@ func TestToolsOverTheAPI(t *testing.T) {
 		{"workbench__echo", map[string]any{"n": "x"}, http.StatusUnprocessableEntity, "does not fit its schema", false},
 		{"workbench__odd", nil, http.StatusServiceUnavailable, "input schema", false},
 		{"workbench__nest", nil, http.StatusOK, strings.Repeat("in ", 7) + "resource_exhausted", false},
+		{"core__notify", map[string]any{"thread": "primary", "text": "x"}, http.StatusForbidden, "Messages.Append", false},
 		{"nobody__tool", nil, http.StatusNotFound, "there is no tool", false},
 	} {
 		status, got := call(row.tool, row.input)

@@ -140,10 +140,15 @@ type Config struct {
 }
 
 // API makes a Host for each plugin.
-type API struct{ Config }
+type API struct {
+	Config
+	noticing noticing
+}
 
 // New returns an API.
-func New(config Config) *API { return &API{config} }
+func New(config Config) *API {
+	return &API{Config: config, noticing: noticing{runs: make(map[string]map[string]bool)}}
+}
 
 // For returns the Host of one plugin. Agent, and what makes a task go on, answer
 // CodeUnimplemented: this version of the core does not serve them yet.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -19,8 +20,16 @@ type Notice struct {
 	Text   string `json:"text"`
 }
 
-// maxNotice is the longest notice, in bytes.
-const maxNotice = 64 << 10
+const (
+	// maxNotice is the longest notice, in bytes.
+	maxNotice = 64 << 10
+	// maxNotices is how many a run may give: an agent that goes round in circles must
+	// not fill other people's channels.
+	maxNotices = 32
+	// runsNoticed is of how many runs it is known how many notices they have given,
+	// those that began to last: more than run at a time.
+	runsNoticed = 1000
+)
 
 // NotifyTool is the tool by which the agent gives a Notice.
 func NotifyTool() pluginsdk.ToolSpec {
@@ -83,15 +92,51 @@ type noticeMetadata struct {
 	FromRun    string `json:"fromRun,omitempty"`
 }
 
+// noticing knows which notices the latest runs have given.
+type noticing struct {
+	mu   sync.Mutex
+	runs map[string]map[string]bool // the calls that gave one, by run
+	last []string                   // the runs, the oldest first
+}
+
+// allow counts a notice, of which a repetition is the same; CodeExhausted: the run
+// has given as many as it may.
+func (n *noticing) allow(from NoticeFrom) error {
+	if from.RunID == "" {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	given, known := n.runs[from.RunID]
+	if !known {
+		given = make(map[string]bool)
+		n.runs[from.RunID] = given
+		if n.last = append(n.last, from.RunID); len(n.last) > runsNoticed {
+			delete(n.runs, n.last[0])
+			n.last = n.last[1:]
+		}
+	}
+	if !given[from.CallID] && len(given) >= maxNotices {
+		return pluginsdk.Errorf(pluginsdk.CodeExhausted,
+			"this run has told people elsewhere %d times, as often as it may; say the rest in the reply, or in one notice of a later run", maxNotices)
+	}
+	given[from.CallID] = true
+	return nil
+}
+
 // Notify stores a notice as a notification of the thread that it is for, and has it
 // carried to the thread's people. Repeated for the same call of the same run, it
-// returns the first one's row.
+// returns the first one's row. Only the agent may give one, at most 32 in a run
+// (CodeExhausted).
 func (a *API) Notify(ctx context.Context, from NoticeFrom, notice Notice) (pluginsdk.Message, error) {
 	if err := notice.check(); err != nil {
 		return pluginsdk.Message{}, err
 	}
 	thread, err := a.noticed(ctx, notice)
 	if err != nil {
+		return pluginsdk.Message{}, err
+	}
+	if err := a.noticing.allow(from); err != nil {
 		return pluginsdk.Message{}, err
 	}
 	metadata, err := json.Marshal(noticeMetadata{Event: "notify", FromThread: from.ThreadID, FromRun: from.RunID})

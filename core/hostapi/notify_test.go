@@ -1,6 +1,7 @@
 package hostapi
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,32 @@ func TestANoticeToNobodyIsRefused(t *testing.T) {
 	refused(t, "unchecked", second(f.api.Notify(t.Context(), NoticeFrom{}, Notice{Text: "x"})), pluginsdk.CodeInvalid)
 	if len(f.store.rows) > 0 {
 		t.Errorf("stored %+v", f.store.rows)
+	}
+}
+
+// An agent that goes round in circles must not fill a channel of people who never
+// asked for it. What is repeated after a fault is not a notice more.
+func TestNoticesOfARunAreBounded(t *testing.T) {
+	f := newFixture()
+	give := func(run string, call int) error {
+		return second(f.api.Notify(t.Context(), NoticeFrom{RunID: run, CallID: fmt.Sprint(call)}, Notice{Thread: "primary", Text: "x"}))
+	}
+	for n := range maxNotices {
+		if err := give("R", n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused(t, "one more", give("R", maxNotices), pluginsdk.CodeExhausted, "32 times", "the reply")
+	if err := give("R", 0); err != nil {
+		t.Errorf("a repetition: %v", err)
+	}
+	for n := range runsNoticed {
+		if err := give(fmt.Sprint("other", n), 0); err != nil {
+			t.Errorf("another run: %v", err)
+		}
+	}
+	if known := len(f.api.noticing.runs); known != runsNoticed {
+		t.Errorf("%d runs are remembered", known)
 	}
 }
 

@@ -23,8 +23,14 @@ type invocation struct {
 
 // Call calls a tool for a plugin, on behalf of origin. What goes wrong is an
 // error with its code: CodeNotFound, CodeInvalid (the input), CodeUnavailable,
-// CodeDeadline, CodeExhausted (too deep, too many), or the plugin's own.
+// CodeDeadline, CodeExhausted (too deep, too many), CodeDenied (the core's own, inside
+// of the agent's turn as well as outside), or the plugin's own.
 func (s *Server) Call(ctx context.Context, caller string, origin ledger.Origin, name string, input json.RawMessage) (pluginsdk.ToolResult, error) {
+	if plugin, _, _ := strings.Cut(name, separator); plugin == s.config.Own {
+		return pluginsdk.ToolResult{}, pluginsdk.Errorf(pluginsdk.CodeDenied,
+			"%s is the agent's alone, which speaks by it in its own name; the plugin %s says in its own what it has to say: Messages.Append, with messages.write",
+			name, caller)
+	}
 	if origin.Token == "" {
 		leave, err := s.stray(caller, name)
 		if err != nil {

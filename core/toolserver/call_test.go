@@ -352,3 +352,30 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("asked %+v", call)
 	}
 }
+
+// What the core's own tools say, people take for the agent's word: a plugin must not
+// borrow it, neither of its own accord nor from a call inside of the agent's turn.
+func TestTheCoresOwnToolsAreTheAgentsAlone(t *testing.T) {
+	f := start(t, func(c *Config) { c.Own = "core" })
+	f.plugins.has("core", "notify", anyObject, echo)
+	client := f.open()
+	defer f.begin(origin)()
+	inside := origin
+	inside.Token, inside.Depth = "t", 1
+	for what, from := range map[string]ledger.Origin{"of its own accord": {}, "inside of a turn": inside} {
+		_, err := f.server.Call(t.Context(), "parrot", from, "core__notify", json.RawMessage(`{}`))
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || !strings.Contains(err.Error(), "parrot") ||
+			!strings.Contains(err.Error(), "Messages.Append") || !strings.Contains(err.Error(), "messages.write") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if len(f.plugins.calls()) > 0 {
+		t.Errorf("told %+v", f.plugins.calls())
+	}
+	if result := f.call(client, "core__notify", `{}`); result.IsError {
+		t.Errorf("the agent: %q", text(result))
+	}
+	if result := f.server.Answer(t.Context(), "T", "pipeline", "core__notify", nil); result.IsError {
+		t.Errorf("the demo agent: %q", result.Text)
+	}
+}

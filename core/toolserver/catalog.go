@@ -47,19 +47,24 @@ func (t *tool) mcp() *mcp.Tool {
 }
 
 // catalog makes tools of what manifests declare. It keeps what it has made of
-// those that were enabled when it was asked for all the last time.
+// those that are enabled.
 type catalog struct {
 	bounds Bounds
 	log    *slog.Logger
 
 	mu      sync.Mutex
 	plugins map[string][]*offer // the newest versionsKept
-	last    *menu               // the newest that was made
+	menus   []*menu             // the newest menusKept
+	lacking map[string]string   // what was last said of plugins that are not offered all
 }
 
 func newCatalog(bounds Bounds, log *slog.Logger) *catalog {
-	return &catalog{bounds: bounds.withDefaults(), log: log, plugins: make(map[string][]*offer), last: &menu{}}
+	return &catalog{bounds: bounds.withDefaults(), log: log, plugins: make(map[string][]*offer), lacking: make(map[string]string)}
 }
+
+// menusKept is how many sets of plugins are shared out among at a time, as a rule:
+// runs that began before an upgrade see another one than those after it.
+const menusKept = 8
 
 // versionsKept is how many versions of a plugin runs see at a time, as a rule.
 const versionsKept = 2
@@ -75,47 +80,58 @@ type shelf struct {
 	plugin string
 	tools  []*tool
 	left   map[string]error // by their names in the plugin
-	lack   string           // what of it was not offered when that was last said; under the catalog's lock
 }
 
-// of returns the tools of plugins that the agent is offered, in their order. A
-// tool that cannot be used is left out, with a warning at the first sight of it.
-func (c *catalog) of(plugins []*pluginsdk.PluginInfo) []*tool {
-	tools := c.menu(plugins).tools()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	maps.DeleteFunc(c.plugins, func(name string, _ []*offer) bool {
-		return !slices.ContainsFunc(plugins, func(info *pluginsdk.PluginInfo) bool { return info.Name == name })
-	})
-	return tools
-}
-
-// menu shares what there is room for among plugins, and logs what has changed
-// for one of them.
+// menu shares what there is room for among plugins, in their order. A tool that
+// cannot be used is left out, with a warning at the first sight of it.
 func (c *catalog) menu(plugins []*pluginsdk.PluginInfo) *menu {
 	shelves := make([]*shelf, len(plugins))
 	for n, info := range plugins {
 		shelves[n] = c.shelf(info)
 	}
+	same := func(m *menu) bool { return slices.Equal(m.shelves, shelves) }
+	c.mu.Lock()
+	at := slices.IndexFunc(c.menus, same)
+	if at >= 0 {
+		defer c.mu.Unlock()
+		return c.menus[at]
+	}
+	c.mu.Unlock()
+	made := &menu{bounds: c.bounds, shelves: shelves, taken: c.bounds.share(shelves)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if slices.Equal(c.last.shelves, shelves) {
-		return c.last
-	}
-	c.last = &menu{bounds: c.bounds, shelves: shelves, taken: c.bounds.share(shelves)}
-	for n, shelf := range shelves {
-		lack := c.last.lack(n)
-		switch lack {
-		case shelf.lack:
-			continue
-		case "":
+	c.menus = append(c.menus, made)
+	c.menus = slices.Delete(c.menus, 0, max(0, len(c.menus)-menusKept))
+	return made
+}
+
+// tell logs of which plugins the agent is offered less than before by a menu, or all
+// again, and forgets plugins that are not in it. The menu is the one of runs that
+// begin now: what older runs see is no news.
+func (c *catalog) tell(now *menu) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lacking := make(map[string]string)
+	for n, shelf := range now.shelves {
+		lack, said := now.lack(n), c.lacking[shelf.plugin]
+		switch {
+		case lack == "" && said != "":
 			c.log.Info("all tools of a plugin are offered again", "plugin", shelf.plugin)
-		default:
+		case lack != said:
 			c.log.Warn("there is no room for all tools of a plugin", "plugin", shelf.plugin, "problem", lack)
 		}
-		shelf.lack = lack
+		if lack != "" {
+			lacking[shelf.plugin] = lack
+		}
 	}
-	return c.last
+	c.lacking = lacking
+	gone := func(name string) bool {
+		return !slices.ContainsFunc(now.shelves, func(s *shelf) bool { return s.plugin == name })
+	}
+	maps.DeleteFunc(c.plugins, func(name string, _ []*offer) bool { return gone(name) })
+	c.menus = slices.DeleteFunc(c.menus, func(m *menu) bool {
+		return slices.ContainsFunc(m.shelves, func(s *shelf) bool { return gone(s.plugin) })
+	})
 }
 
 // find returns the tool of that name, or why it is left out; nil: there is none.

@@ -24,6 +24,9 @@ const Name = "harness"
 
 // Config holds what an operator can set. Zero fields get defaults.
 type Config struct {
+	// Own is the plugin name under which Plugins have the core's own tools. They are
+	// the agent's alone, which speaks by them in its own name: Call refuses them.
+	Own   string
 	Depth int // how deep tools may call tools; default 8
 	// Strays is how many calls a plugin may have under way that it makes of its
 	// own accord, outside of any hook; default 16, so that those that wait leave
@@ -167,10 +170,17 @@ func (s *Server) session(token string) *Session {
 	return s.sessions[key]
 }
 
+// menu is what runs that begin now are offered.
+func (s *Server) menu() *menu {
+	menu := s.catalog.menu(s.plugins.Offering(""))
+	s.catalog.tell(menu)
+	return menu
+}
+
 // List returns the tools that are offered and can be called, named PLUGIN__TOOL,
 // in the operator's order of the plugins.
 func (s *Server) List() []pluginsdk.ToolSpec {
-	tools := s.catalog.of(s.plugins.Offering(""))
+	tools := s.menu().tools()
 	specs := make([]pluginsdk.ToolSpec, len(tools))
 	for n, tool := range tools {
 		specs[n] = tool.spec

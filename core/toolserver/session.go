@@ -49,7 +49,7 @@ func (s *Server) Open() *Session {
 	})
 	session.mcp.AddReceivingMiddleware(session.receive)
 	session.handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return session.mcp }, nil)
-	session.offer(s.catalog.of(s.plugins.Offering(""))) // nobody else has it yet
+	session.offer(s.menu().tools()) // nobody else has it yet
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions[sha256.Sum256([]byte(session.token))] = session
@@ -76,11 +76,14 @@ func (s *Session) Config() json.RawMessage {
 // notifications/tools/list_changed.
 func (s *Session) Begin(threadID, purpose string) (names []string, news bool) {
 	turn := s.server.turnOf(threadID, purpose)
-	tools := s.server.catalog.of(s.server.plugins.Offering(turn.run()))
+	menu := s.server.menu()
+	if run := turn.run(); run != "" {
+		menu = s.server.catalog.menu(s.server.plugins.Offering(run))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn = turn
-	news = s.offer(tools) && s.listed
+	news = s.offer(menu.tools()) && s.listed
 	return slices.Sorted(maps.Keys(s.offered)), news
 }
 

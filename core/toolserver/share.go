@@ -95,8 +95,8 @@ func (m *menu) lack(n int) string {
 }
 
 // Unoffered says, by the rows of the registry, of which enabled plugins the agent
-// is not offered all tools for want of room, and which.
-func Unoffered(bounds Bounds, rows []ledger.Plugin) map[string]string {
+// is not offered all tools for want of room beside the core's own, and which.
+func Unoffered(bounds Bounds, own *pluginsdk.PluginInfo, rows []ledger.Plugin) map[string]string {
 	var plugins []*pluginsdk.PluginInfo
 	for _, row := range rows {
 		if row.Enabled && len(row.Manifest.Tools) > 0 {
@@ -106,7 +106,7 @@ func Unoffered(bounds Bounds, rows []ledger.Plugin) map[string]string {
 	slices.SortStableFunc(plugins, func(a, b *pluginsdk.PluginInfo) int {
 		return cmp.Or(cmp.Compare(a.Position, b.Position), cmp.Compare(a.Name, b.Name))
 	})
-	menu := newCatalog(bounds, slog.New(slog.DiscardHandler)).menu(plugins)
+	menu := newCatalog(bounds, slog.New(slog.DiscardHandler)).menu(append([]*pluginsdk.PluginInfo{own}, plugins...))
 	lacking := make(map[string]string)
 	for n, shelf := range menu.shelves {
 		if lack := menu.lack(n); lack != "" {
@@ -119,7 +119,7 @@ func Unoffered(bounds Bounds, rows []ledger.Plugin) map[string]string {
 // Unoffered says what of a plugin's tools the agent is not offered for want of
 // room; empty: all are.
 func (s *Server) Unoffered(plugin string) string {
-	menu := s.catalog.menu(s.plugins.Offering(""))
+	menu := s.menu()
 	for n, shelf := range menu.shelves {
 		if shelf.plugin == plugin {
 			return menu.lack(n)

@@ -82,7 +82,7 @@ func TestGreedyPluginsAreCutAndModestOnesAreNot(t *testing.T) {
 	if words := f.server.Unoffered("verbose"); words != want {
 		t.Errorf("%q, want %q", words, want)
 	}
-	if words := Unoffered(Bounds{}, f.plugins.registry()); len(words) != 2 || words["verbose"] != want {
+	if words := Unoffered(Bounds{}, &pluginsdk.PluginInfo{Name: "core"}, f.plugins.registry()); len(words) != 2 || words["verbose"] != want {
 		t.Errorf("by the rows: %q", words)
 	}
 	end()
@@ -100,6 +100,48 @@ func TestGreedyPluginsAreCutAndModestOnesAreNot(t *testing.T) {
 	f.begin(origin)()
 	if n := strings.Count(f.log.String(), "all tools of a plugin are offered again"); n != 1 || f.server.Unoffered("numerous") != "" {
 		t.Errorf("that there is room for all is said %d times", n)
+	}
+}
+
+// While runs of before an upgrade go on, each of their calls asks for what the old
+// version offered, and those after it for the new one's. The log tells of what holds
+// now, once, or it is nothing but that.
+func TestRunsOnTwoVersionsOfAPlugin(t *testing.T) {
+	f := start(t, func(c *Config) { c.Bounds.Tools = 3 })
+	f.plugins.hasMany("a", 5, 0)
+	f.plugins.kept = map[string]pluginsdk.PluginInfo{"R": f.plugins.rows[0]}
+	f.plugins.rows[0].Manifest.Tools = f.plugins.rows[0].Manifest.Tools[:2]
+	client := f.open()
+	defer f.begin(origin)()
+	for range 3 {
+		if result := f.call(client, "a__t2", `{}`); result.IsError {
+			t.Fatalf("the old version's tool: %q", text(result))
+		}
+		if _, err := f.server.Call(t.Context(), "web", ledger.Origin{}, "a__t1", nil); err != nil {
+			t.Fatalf("the new version's: %v", err)
+		}
+		if f.server.Unoffered("a") != "" {
+			t.Fatal("the new version lacks something")
+		}
+	}
+	if log := f.log.String(); strings.Contains(log, "there is no room for all tools") || strings.Contains(log, "offered again") {
+		t.Errorf("it is said what holds no more:\n%s", log)
+	}
+	old, now := f.server.catalog.menu(f.plugins.Offering("R")), f.server.catalog.menu(f.plugins.Offering(""))
+	if old != f.server.catalog.menu(f.plugins.Offering("R")) || now != f.server.catalog.menu(f.plugins.Offering("")) {
+		t.Error("the room is shared out anew for each call")
+	}
+}
+
+// Doctor must not promise a plugin the room that the core's own tool takes.
+func TestTheCoresOwnToolTakesRoomToo(t *testing.T) {
+	f := start(t, nil)
+	f.plugins.hasMany("a", 3, 0)
+	own := pluginsdk.PluginInfo{Name: "core", Manifest: pluginsdk.Manifest{
+		Name: "core", Tools: []pluginsdk.ToolSpec{{Name: "notify", InputSchema: json.RawMessage(anyObject)}},
+	}}
+	if words := Unoffered(Bounds{Tools: 3}, &own, f.plugins.registry()); !strings.Contains(words["a"], "offered 2 of the 3") || len(words) != 1 {
+		t.Errorf("lacking: %q", words)
 	}
 }
 
