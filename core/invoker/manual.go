@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 )
 
 // manualName is the file in a working directory that tells the agent how to work
@@ -71,15 +72,8 @@ func (m *manual) add(name string, depth int) error {
 
 // read returns the content of a file; empty when there is none.
 func (m *manual) read(name string) (string, error) {
-	info, err := m.root.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) || (err == nil && !info.Mode().IsRegular()) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	file, err := m.root.Open(name)
-	if err != nil {
+	file, err := openRegular(m.root, name)
+	if file == nil || err != nil {
 		return "", err
 	}
 	defer file.Close()
@@ -92,6 +86,23 @@ func (m *manual) read(name string) (string, error) {
 	}
 	m.size += len(content)
 	return string(content), nil
+}
+
+// openRegular opens a file; nil: there is none, or it is something else. It never
+// waits: the agent can put a pipe in a file's place at any moment.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENXIO) { // ENXIO: a socket
+		return nil, nil //nolint:nilnil // nothing to read is no fault
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 // local returns an imported path relative to the directory, or nothing when it

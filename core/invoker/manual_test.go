@@ -1,10 +1,12 @@
 package invoker
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -53,6 +55,35 @@ func TestTheManualHasWhatItImports(t *testing.T) {
 	}
 	if strings.Count(text, "Work well.") != 1 {
 		t.Errorf("it imports itself:\n%s", text)
+	}
+}
+
+// The agent can put a pipe in the place of a file that was there a moment ago: the next
+// session must begin nevertheless.
+func TestAPipeIsNoManual(t *testing.T) {
+	dir := t.TempDir()
+	lay(t, dir, map[string]string{"CLAUDE.md": "Work well. See @pipe.md and @socket.md and @dir."})
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.md"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", filepath.Join(dir, "socket.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	lay(t, dir, map[string]string{"dir/x": ""})
+	if text, err := readManual(dir); err != nil || !strings.Contains(text, "Work well.") {
+		t.Errorf("%q, %v", text, err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for _, name := range []string{"pipe.md", "socket.md", "dir", "nothing"} {
+		if file, err := openRegular(root, name); file != nil || err != nil {
+			t.Errorf("%s: %v, %v", name, file, err)
+		}
 	}
 }
 
