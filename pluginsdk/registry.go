@@ -111,7 +111,8 @@ type PluginLimits struct {
 	OpenFiles   int   `json:"openFiles,omitempty"` // a process
 
 	// The quotas. What passes one is refused (CodeExhausted) until the time that
-	// the error names. Messages.Submit is in none of them: the queues bound it.
+	// the error names. Messages.Submit is in none of them, because the queues bound
+	// it, but for commands that the core answers at once.
 	CallsPerMinute int   `json:"callsPerMinute,omitempty"` // of the host
 	RowsPerMinute  int   `json:"rowsPerMinute,omitempty"`  // stored
 	BytesPerMinute int64 `json:"bytesPerMinute,omitempty"` // stored

@@ -112,7 +112,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	d.plugins = pluginhost.New(supervision, d.store, bus{d.events, d.pluginChanged}, services{&api})
 	d.store.SetCarrier(d.plugins.CarrierOf)
 	asked := hooks.New(asking, plugins{d.plugins}, tokens)
-	tools := toolserver.New(toolserver.Config{Own: coreName, Bounds: config.ToolBounds, Log: d.room("tools")},
+	tools := toolserver.New(toolserver.Config{Own: hostapi.CoreName, Bounds: config.ToolBounds, Log: d.room("tools")},
 		toolPlugins{d.plugins, d.store, newCoreTools(&api)}, asked)
 	if d.agent, err = d.chooseAgent(ctx, workspace, tools); err != nil {
 		return nil, errors.Join(err, d.Close())

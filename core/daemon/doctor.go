@@ -19,8 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/invoker"
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -279,7 +281,35 @@ func checkDatabase(ctx context.Context, config Config) ([]Check, []ledger.Plugin
 		check.OK = true
 		check.Detail += "schema current, no faults"
 	}
-	return append([]Check{check}, checkDeliveries(ctx, database)...), rows
+	return slices.Concat([]Check{check}, checkDeliveries(ctx, database), checkStored(ctx, database, rows)), rows
+}
+
+// nearlyFull is how much of what it may have stored in all a plugin has when it is worth
+// a word, in percent.
+const nearlyFull = 80
+
+// checkStored is silent about plugins that have room for what they store.
+func checkStored(ctx context.Context, database *store.Store, rows []ledger.Plugin) (checks []Check) {
+	for _, row := range rows {
+		limit := cmp.Or(pluginhost.Quotas(row.PluginInfo).StoredBytes, hostapi.DefaultStoredBytes)
+		if limit < 0 {
+			continue
+		}
+		stored, err := database.StoredBytes(ctx, row.Name)
+		if err != nil || stored < limit/100*nearlyFull {
+			continue // a database that cannot be read has a line of its own
+		}
+		check := Check{
+			Name: "what " + row.Name + " has stored", Optional: true,
+			Detail: fmt.Sprintf("%s of the %s that it may in all", humanize.IBytes(uint64(stored)), humanize.IBytes(uint64(limit))), //nolint:gosec // not negative
+			Remedy: "`harness plugin limits " + row.Name + " --stored N` allows it more; HARNESS_RETENTION_DAYS has old records and metrics deleted each day",
+		}
+		if stored >= limit {
+			check.Detail += ": what else it stores is refused"
+		}
+		checks = append(checks, check)
+	}
+	return checks
 }
 
 // checkDeliveries is silent unless something did not reach its people.
@@ -331,7 +361,7 @@ func executable(path string) error {
 
 // checkTools is silent about plugins all of whose tools the agent is offered.
 func checkTools(rows []ledger.Plugin, config Config) (checks []Check) {
-	lacking := toolserver.Unoffered(config.ToolBounds, newCoreTools(nil).Info(), rows)
+	lacking := toolserver.Unoffered(config.ToolBounds, hostapi.CoreTools(), rows)
 	for _, name := range slices.Sorted(maps.Keys(lacking)) {
 		checks = append(checks, Check{
 			Name: "tools of " + name, Optional: true, Detail: lacking[name],

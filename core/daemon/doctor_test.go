@@ -342,6 +342,41 @@ func TestDoctorShowsWhatPluginsFind(t *testing.T) {
 	wantCheck(t, check(t, config, "plugin silent"), true, "serving; how it finds its surroundings it said last 12 minutes ago")
 }
 
+// A plugin that is full is silent from then on: its operator hears of it before.
+func TestDoctorSaysWhoseRoomEnds(t *testing.T) {
+	config := ailing(t)
+	row := func(name string, origin pluginsdk.PluginOrigin, limit int64) ledger.Plugin {
+		row := ledger.Plugin{Path: filepath.Join(config.Plugins, "time")}
+		row.Name, row.Origin, row.Limits.StoredBytes = name, origin, limit
+		return row
+	}
+	register(t, config, row("full", pluginsdk.OriginStore, 1000), row("nearly", pluginsdk.OriginStore, 1250), row("half", pluginsdk.OriginStore, 2000),
+		row("default", pluginsdk.OriginStore, 0), row("unlimited", pluginsdk.OriginStore, -1), row("activity", pluginsdk.OriginDirectory, 0))
+	database, err := OpenStore(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"full", "nearly", "half", "default", "unlimited", "activity"} {
+		if _, err := database.WriteState(t.Context(), ledger.StateWrite{Plugin: name, Key: "k", Value: make([]byte, 1000)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := database.Close(); err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]Check{}
+	for _, check := range Doctor(t.Context(), config) {
+		if strings.HasPrefix(check.Name, "what ") {
+			said[check.Name] = check
+		}
+	}
+	wantCheck(t, said["what full has stored"], false, "refused")
+	wantCheck(t, said["what nearly has stored"], false, "1001 B of the 1.2 KiB")
+	if len(said) != 2 || !said["what full has stored"].Optional || !strings.Contains(said["what full has stored"].Remedy, "harness plugin limits full --stored N") {
+		t.Errorf("%+v", said)
+	}
+}
+
 // An agent that lacks tools which a plugin declares is worth a word, and no
 // reason to call the installation broken.
 func TestDoctorSaysWhichToolsTheAgentLacks(t *testing.T) {

@@ -51,25 +51,20 @@ func (p toolPlugins) Plugin(run, name string) hooks.Plugin {
 	return nil
 }
 
-// coreName is the plugin name of the core's own tools.
-const coreName = "core"
-
 // coreTools are the tools of the core, as a plugin's. The tool server lets the agent
 // alone call them.
 type coreTools struct {
 	hooks.Process // what the core does not answer
-	info          pluginsdk.PluginInfo
+	info          *pluginsdk.PluginInfo
 	api           **hostapi.API
 }
 
 func newCoreTools(api **hostapi.API) *coreTools {
-	return &coreTools{api: api, info: pluginsdk.PluginInfo{Name: coreName, Enabled: true, Manifest: pluginsdk.Manifest{
-		Name: coreName, Hooks: []pluginsdk.Hook{pluginsdk.HookCallTool}, Tools: []pluginsdk.ToolSpec{hostapi.NotifyTool()},
-	}}}
+	return &coreTools{api: api, info: hostapi.CoreTools()}
 }
 
 // Info describes the core as a plugin.
-func (c *coreTools) Info() *pluginsdk.PluginInfo { return &c.info }
+func (c *coreTools) Info() *pluginsdk.PluginInfo { return c.info }
 
 // Do calls fn at once.
 func (c *coreTools) Do(_ context.Context, _ pluginsdk.Hook, _ string, fn func(hooks.Process) error) error {

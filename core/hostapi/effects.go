@@ -51,8 +51,13 @@ func (a *API) admitRows(plugin string, rows []pluginsdk.NewMessage, room int, to
 	for n, row := range rows {
 		bytes := int(sizeOfRow(row))
 		err := row.CheckEffectOf(plugin)
+		if err == nil {
+			err = checkSides(row)
+		}
 		switch {
 		case err != nil:
+		case bytes > maxRowsBytes:
+			err = pluginsdk.Errorf(pluginsdk.CodeExhausted, "at most %d bytes, this has %d", maxRowsBytes, bytes)
 		case size+bytes > room:
 			err = pluginsdk.Errorf(pluginsdk.CodeExhausted, "the run has no room for %d bytes more", bytes)
 		}

@@ -26,6 +26,10 @@ type stub struct {
 	writes   []ledger.StateWrite
 	statuses []pluginsdk.CronStatus
 	measured []pluginsdk.NewMetric
+	made     []pluginsdk.Task    // that there are
+	listed   []pluginsdk.Message // that there are
+	jobs     []pluginsdk.CronJob // that there are
+	long     string              // in each run, metric and delivery that there is
 	audits   []string
 	appended func() // called in Append
 }
@@ -84,6 +88,9 @@ func (s *stub) Run(_ context.Context, id string) (pluginsdk.Run, error) {
 }
 
 func (s *stub) Deliveries(_ context.Context, query pluginsdk.DeliveryQuery) ([]pluginsdk.Delivery, error) {
+	if s.long != "" {
+		return slices.Repeat([]pluginsdk.Delivery{{LastError: s.long}}, 20), nil
+	}
 	return []pluginsdk.Delivery{{ID: "D", State: query.State}}, nil
 }
 
@@ -91,6 +98,38 @@ func (s *stub) CreateTask(_ context.Context, plugin, key string, task pluginsdk.
 	s.tasks = append(s.tasks, task)
 	return pluginsdk.Task{ID: plugin + "/" + key}, len(s.tasks) == 1, nil
 }
+
+func (s *stub) Task(_ context.Context, id string) (pluginsdk.Task, error) {
+	for _, task := range s.made {
+		if task.ID == id {
+			return task, nil
+		}
+	}
+	return pluginsdk.Task{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no task %s", id)
+}
+
+func (s *stub) Tasks(_ context.Context, query pluginsdk.TaskQuery) (found []pluginsdk.Task, err error) {
+	for _, task := range s.made {
+		if query.ThreadID == "" || query.ThreadID == task.ThreadID {
+			found = append(found, task)
+		}
+	}
+	return found, nil
+}
+
+func (s *stub) Messages(context.Context, pluginsdk.MessageQuery) ([]pluginsdk.Message, error) {
+	return s.listed, nil
+}
+
+func (s *stub) Runs(context.Context, pluginsdk.RunQuery) (found []pluginsdk.Run, err error) {
+	return slices.Repeat([]pluginsdk.Run{{Error: s.long}}, 20), nil
+}
+
+func (s *stub) QueryMetrics(context.Context, pluginsdk.MetricQuery) (found []pluginsdk.Metric, err error) {
+	return slices.Repeat([]pluginsdk.Metric{{Tags: map[string]string{"tag": s.long}}}, 20), nil
+}
+
+func (s *stub) Crons(context.Context) ([]pluginsdk.CronJob, error) { return s.jobs, nil }
 
 func (s *stub) SaveCron(_ context.Context, spec pluginsdk.CronSpec, enabled bool) (pluginsdk.CronJob, bool, error) {
 	return pluginsdk.CronJob{Spec: spec, Enabled: enabled}, true, nil
@@ -111,7 +150,7 @@ func (s *stub) RecordMetrics(_ context.Context, _ string, metrics []pluginsdk.Ne
 }
 
 func (s *stub) GetState(_ context.Context, plugin, key string) (pluginsdk.StateEntry, error) {
-	return pluginsdk.StateEntry{Key: plugin + "/" + key, Revision: 3}, nil
+	return pluginsdk.StateEntry{Key: plugin + "/" + key, Value: []byte(s.long), Revision: 3}, nil
 }
 
 func (s *stub) WriteState(_ context.Context, write ledger.StateWrite) (int64, error) {
@@ -171,6 +210,8 @@ func (*asked) Needs(content string) (pluginsdk.Capability, bool) {
 	}
 	return "", false
 }
+
+func (*asked) AtOnce(content string) bool { return strings.HasPrefix(content, "/") }
 
 func (a *asked) Cancel(_ context.Context, runID string, by ledger.By) (pluginsdk.Run, error) {
 	a.by = append(a.by, by)
@@ -271,6 +312,7 @@ func newFixture(granted ...pluginsdk.Capability) *fixture {
 		store: &stub{threads: map[string]pluginsdk.Thread{
 			"P":     {ID: "P", Source: "web", SourceID: "primary", Kind: pluginsdk.ThreadPrimary},
 			"mine":  {ID: "mine", Source: "p", SourceID: "1", PermissionMode: "acceptEdits"},
+			"here":  {ID: "here", Source: "p", SourceID: "2", Cwd: "/here"},
 			"ann's": {ID: "ann's", Source: "discord", SourceID: "ann"},
 			"loop":  {ID: "loop", Source: "discord", SourceID: "loop", ReportTo: pluginsdk.Target{ThreadID: "mine"}},
 			"ring":  {ID: "ring", Source: "discord", SourceID: "ring", ReportTo: pluginsdk.Target{ThreadID: "ring"}},

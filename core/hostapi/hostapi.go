@@ -61,6 +61,9 @@ type Inbox interface {
 	// Needs says what a plugin must have been granted to submit a text beside
 	// messages.submit, because it is a command of the core.
 	Needs(content string) (pluginsdk.Capability, bool)
+	// AtOnce says whether a text is a command that the core answers in Submit itself:
+	// no queue bounds those.
+	AtOnce(content string) bool
 	Cancel(ctx context.Context, runID string, by ledger.By) (pluginsdk.Run, error)
 	Retry(ctx context.Context, runID string) (pluginsdk.Accepted, error)
 	StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue, by ledger.By) (pluginsdk.Stopped, error)
@@ -199,7 +202,11 @@ func counted[R any](c *caller, method string, do func() (*R, error)) (*R, error)
 // write lets do write to the database when it is the plugin's turn, if its quotas
 // allow so many rows with so many bytes of words.
 func (c *caller) write(ctx context.Context, rows int, bytes int64, do func() error) error {
-	if err := c.Quotas.store(ctx, c.plugin, rows, bytes); err != nil {
+	return c.writeLoad(ctx, load{rows: rows, bytes: bytes}, do)
+}
+
+func (c *caller) writeLoad(ctx context.Context, what load, do func() error) error {
+	if err := c.Quotas.store(ctx, c.plugin, what); err != nil {
 		return err
 	}
 	release, err := c.Quotas.turn(ctx, c.plugin)

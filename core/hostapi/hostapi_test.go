@@ -127,22 +127,6 @@ func TestRubbishIsNamed(t *testing.T) {
 	}
 }
 
-func TestPagesAreBoundedInBytes(t *testing.T) {
-	large := func(id int64) pluginsdk.Message {
-		return pluginsdk.Message{ID: id, Content: strings.Repeat("x", maxPage/2-10)}
-	}
-	rows := []pluginsdk.Message{large(1), large(2), large(3)}
-	if got := page(rows, false); len(got) != 2 || got[0].ID != 1 {
-		t.Errorf("%d rows from the front", len(got))
-	}
-	if got := page(rows, true); len(got) != 2 || got[1].ID != 3 {
-		t.Errorf("%d rows from the end", len(got))
-	}
-	if got := page([]pluginsdk.Message{{Content: strings.Repeat("x", 2*maxPage)}}, false); len(got) != 1 {
-		t.Error("a row that is larger than a page is never seen")
-	}
-}
-
 func TestRegistryShowsNoSettingsAndTogglesAreAudited(t *testing.T) {
 	f, ctx := newFixture(), t.Context()
 	listed, err := f.Plugins.List(ctx, &pluginsdk.ListPluginsRequest{})

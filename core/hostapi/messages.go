@@ -2,29 +2,24 @@ package hostapi
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-const (
-	// maxRows and maxRowsBytes are how many rows one call appends, and how many bytes
-	// of words they have.
-	maxRows      = 1000
-	maxRowsBytes = 4 << 20
-	// maxKey is how long the key of a call may be, in bytes.
-	maxKey = 512
-	// maxPage is how much of message rows one answer carries, in bytes: half of what
-	// the wire allows.
-	maxPage = 8 << 20
-)
-
 type messages struct{ *caller }
 
-// Submit is in no quota: the queues bound it, and a plugin that carries everybody's
-// messages must not lose any.
+// atOnceMost is how long a command that the core answers at once may be, and as long
+// may be what comes with it, in bytes; atOnceAnswer is what its answer counts for.
+const (
+	atOnceMost   = 16 << 10
+	atOnceAnswer = 4 << 10
+)
+
+// Submit is in no quota as far as the queues bound it: a plugin that carries
+// everybody's messages must not lose any. What the core answers at once is in no
+// queue, and counts in the plugin's rows and bytes a minute.
 func (s messages) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRequest) (*pluginsdk.SubmitMessageResponse, error) {
 	return counted(s.caller, "Messages.Submit", func() (*pluginsdk.SubmitMessageResponse, error) {
 		submission, err := s.fromPlugin(request.Submission)
@@ -40,6 +35,9 @@ func (s messages) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRe
 		}
 		if in.origin.RunID != "" { // what the run causes is not for the plugin to say
 			submission.CauseRunID = in.origin.RunID
+		}
+		if err := s.mayAskAtOnce(submission); err != nil {
+			return nil, err
 		}
 		accepted, err := s.Inbox.Submit(ctx, s.plugin, submission)
 		return &pluginsdk.SubmitMessageResponse{Accepted: accepted}, err
@@ -81,6 +79,24 @@ func (s messages) mayCommand(ctx context.Context, submission pluginsdk.Submissio
 		return pluginsdk.Errorf(pluginsdk.CodeDenied, "content: this is a command that changes the thread; %w", err)
 	}
 	return nil
+}
+
+// mayAskAtOnce counts a command that the core answers at once, with its answer, and
+// refuses one that is too long.
+func (s messages) mayAskAtOnce(submission pluginsdk.Submission) error {
+	if !s.Inbox.AtOnce(submission.Content) {
+		return nil
+	}
+	content := len(submission.Content)
+	with := len(submission.Author) + len(submission.Metadata) + sizeOfAttachments(submission.Attachments)
+	if content > atOnceMost {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: this is read as a command, which has at most %d bytes, and has %d; "+
+			"if it is none, say it without the slash that it begins with", atOnceMost, content)
+	}
+	if with > atOnceMost {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "author, metadata, attachments: of a command at most %d bytes, this has %d", atOnceMost, with)
+	}
+	return s.Quotas.pace(s.plugin, 2, int64(content+with+atOnceAnswer)+2*rowBytes)
 }
 
 // threadOr returns a thread; of the empty id the primary one.
@@ -149,7 +165,11 @@ func (s messages) checkRows(rows []pluginsdk.NewMessage) (size int64, err error)
 		return 0, pluginsdk.Errorf(pluginsdk.CodeExhausted, "messages: at most %d at once, these are %d", maxRows, len(rows))
 	}
 	for n, row := range rows {
-		if err := row.CheckFor(s.plugin); err != nil {
+		err := row.CheckFor(s.plugin)
+		if err == nil {
+			err = checkSides(row)
+		}
+		if err != nil {
 			return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "messages[%d]: %w", n, err)
 		}
 		size += sizeOfRow(row)
@@ -160,55 +180,9 @@ func (s messages) checkRows(rows []pluginsdk.NewMessage) (size int64, err error)
 	return size, nil
 }
 
-func checkKey(key string) error {
-	if len(key) > maxKey {
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "key: at most %d bytes, this has %d", maxKey, len(key))
-	}
-	return nil
-}
-
-// sizeOfRow is how many bytes of words a row has.
-func sizeOfRow(row pluginsdk.NewMessage) int64 {
-	size := len(row.Content) + len(row.Metadata) + len(row.Source) + len(row.Author) + len(row.Model)
-	for _, file := range row.Attachments {
-		size += len(file.Name) + len(file.Type) + len(file.Where)
-	}
-	return int64(size)
-}
-
-// sizeOf is how many bytes of words something small has, roughly.
-func sizeOf(thing any) int64 {
-	text, err := json.Marshal(thing)
-	if err != nil {
-		return 0 // it cannot be stored either
-	}
-	return int64(len(text))
-}
-
 func (s messages) List(ctx context.Context, request *pluginsdk.ListMessagesRequest) (*pluginsdk.ListMessagesResponse, error) {
 	return serve(s.caller, "Messages.List", func() (*pluginsdk.ListMessagesResponse, error) {
 		rows, err := s.Store.Messages(ctx, request.Query)
-		return &pluginsdk.ListMessagesResponse{Messages: page(rows, request.Query.Last)}, err
+		return &pluginsdk.ListMessagesResponse{Messages: page(rows, request.Query.Last, sizeOfMessage)}, err
 	})
-}
-
-// page cuts rows to what one answer carries, at least one: from the front, or
-// with last from the end.
-func page(rows []pluginsdk.Message, last bool) []pluginsdk.Message {
-	size, n := 0, 0
-	for n < len(rows) {
-		row := rows[n]
-		if last {
-			row = rows[len(rows)-1-n]
-		}
-		size += len(row.Content) + len(row.Metadata)
-		if n > 0 && size > maxPage {
-			break
-		}
-		n++
-	}
-	if last {
-		return rows[len(rows)-n:]
-	}
-	return rows[:n]
 }

@@ -31,6 +31,16 @@ const (
 	runsNoticed = 1000
 )
 
+// CoreName is the plugin name of the core's own tools, which no plugin can have.
+const CoreName = "core"
+
+// CoreTools describes the core's own tools as those of a plugin.
+func CoreTools() *pluginsdk.PluginInfo {
+	return &pluginsdk.PluginInfo{Name: CoreName, Enabled: true, Manifest: pluginsdk.Manifest{
+		Name: CoreName, Hooks: []pluginsdk.Hook{pluginsdk.HookCallTool}, Tools: []pluginsdk.ToolSpec{NotifyTool()},
+	}}
+}
+
 // NotifyTool is the tool by which the agent gives a Notice.
 func NotifyTool() pluginsdk.ToolSpec {
 	return pluginsdk.ToolSpec{

@@ -15,6 +15,7 @@ import (
 const (
 	maxStateValue = 1 << 20
 	maxEventData  = 256 << 10
+	maxEventType  = 256
 	maxMetrics    = 1000 // of one call
 )
 
@@ -30,6 +31,14 @@ func (s busEvents) Publish(_ context.Context, request *pluginsdk.PublishEventReq
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "event %s: its data is not JSON", event.Type)
 		case len(event.Data) > maxEventData:
 			return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "event %s: at most %d bytes, this has %d", event.Type, maxEventData, len(event.Data))
+		}
+		if err := checkLengths(length{"type", len(event.Type), maxEventType}, length{"threadId", len(event.ThreadID), maxEventType}); err != nil {
+			return nil, err
+		}
+		// It is stored nowhere, but it takes the place of others' in the ring and in
+		// every subscriber's queue.
+		if err := s.Quotas.pace(s.plugin, 0, int64(len(event.Data))); err != nil {
+			return nil, err
 		}
 		s.Events.Relay(event)
 		return &pluginsdk.PublishEventResponse{}, nil
@@ -75,7 +84,14 @@ func (s state) Put(ctx context.Context, request *pluginsdk.PutStateRequest) (*pl
 			return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "value of %s: at most %d bytes, this has %d", key, maxStateValue, len(value))
 		}
 		var response pluginsdk.PutStateResponse
-		err := s.write(ctx, 1, int64(len(key)+len(value)), func() (err error) {
+		replaced := func(ctx context.Context) int64 {
+			entry, err := s.Store.GetState(ctx, s.plugin, key)
+			if err != nil {
+				return 0 // there is none, or nobody knows
+			}
+			return int64(len(key) + len(entry.Value))
+		}
+		err := s.writeLoad(ctx, load{rows: 1, bytes: int64(len(key) + len(value)), replaced: replaced}, func() (err error) {
 			response.Revision, err = s.Store.WriteState(ctx, ledger.StateWrite{Plugin: s.plugin, Key: key, Value: value, If: request.If})
 			return err
 		})
@@ -132,6 +148,6 @@ func sizeOfMetric(value pluginsdk.NewMetric) int64 {
 func (s metrics) Query(ctx context.Context, request *pluginsdk.QueryMetricsRequest) (*pluginsdk.QueryMetricsResponse, error) {
 	return serve(s.caller, "Metrics.Query", func() (*pluginsdk.QueryMetricsResponse, error) {
 		rows, err := s.Store.QueryMetrics(ctx, request.Query)
-		return &pluginsdk.QueryMetricsResponse{Metrics: rows}, err
+		return &pluginsdk.QueryMetricsResponse{Metrics: page(rows, false, sizeOf)}, err
 	})
 }

@@ -22,7 +22,10 @@ const (
 	defaultCallsPerMinute = 60_000
 	defaultRowsPerMinute  = 60_000
 	defaultBytesPerMinute = 64 << 20
-	defaultStoredBytes    = 1 << 30
+	// DefaultStoredBytes is what a plugin may have stored in all for which its operator
+	// has set nothing. Those that come with Harness may have any amount
+	// (pluginhost.Quotas): a recorder that is full has not failed.
+	DefaultStoredBytes = 1 << 30
 )
 
 // rowBytes is what a stored row counts for beside its words.
@@ -95,7 +98,16 @@ func (q *Quotas) account(plugin string) *account {
 // when it is too much. It takes no turn at the writer: the run's own commit stores
 // it.
 func (q *Quotas) Effects(ctx context.Context, plugin string, rows int, bytes int64) error {
-	return q.store(ctx, plugin, rows, bytes)
+	return q.store(ctx, plugin, load{rows: rows, bytes: bytes})
+}
+
+// load is what a plugin wants to have stored.
+type load struct {
+	rows  int
+	bytes int64 // of words; 0: it takes no room, as a deletion does
+	// replaced returns how many bytes of words go when these come; nil: none. It is
+	// asked only when there is no room left.
+	replaced func(ctx context.Context) int64
 }
 
 // call counts a call of the host.
@@ -115,26 +127,47 @@ func (q *Quotas) call(plugin string) error {
 }
 
 // store counts what is about to be stored. What takes no bytes, such as a deletion,
-// is allowed whatever is stored already.
-func (q *Quotas) store(ctx context.Context, plugin string, rows int, bytes int64) error {
-	a, limits := q.account(plugin), q.limits(plugin)
-	size := bytes
-	if bytes > 0 {
-		size += int64(rows) * rowBytes
-		if err := q.mayKeep(ctx, a, plugin, size, cmp.Or(limits.StoredBytes, defaultStoredBytes)); err != nil {
-			return err
+// is allowed whatever is stored already, and so is what replaces as much.
+func (q *Quotas) store(ctx context.Context, plugin string, l load) error {
+	a, size, grows := q.account(plugin), l.bytes, l.bytes
+	if l.bytes > 0 {
+		size += int64(l.rows) * rowBytes
+		grows = size
+		if limit := cmp.Or(q.limits(plugin).StoredBytes, DefaultStoredBytes); limit > 0 {
+			refusal := q.mayKeep(ctx, a, plugin, size, limit)
+			if refusal != nil && (l.replaced == nil || l.replaced(ctx) < l.bytes) {
+				return q.refuse(a, plugin, "bytes in all", refusal)
+			}
+			if refusal != nil {
+				grows = 0
+			}
 		}
 	}
-	now := q.config.Now()
+	if err := q.pace(plugin, l.rows, size); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stored += grows
+	return nil
+}
+
+// pace counts rows and bytes in the quotas for a minute alone.
+func (q *Quotas) pace(plugin string, rows int, size int64) error {
+	a, limits, now := q.account(plugin), q.limits(plugin), q.config.Now()
 	rowLimit := cmp.Or(limits.RowsPerMinute, defaultRowsPerMinute)
 	byteLimit := cmp.Or(limits.BytesPerMinute, defaultBytesPerMinute)
+	var rowWait, byteWait time.Duration
 	a.mu.Lock()
-	rowWait := a.rows.wait(float64(rows), float64(rowLimit), now)
-	byteWait := a.bytes.wait(float64(size), float64(byteLimit), now)
+	if rows > 0 {
+		rowWait = a.rows.wait(float64(rows), float64(rowLimit), now)
+	}
+	if size > 0 {
+		byteWait = a.bytes.wait(float64(size), float64(byteLimit), now)
+	}
 	if rowWait == 0 && byteWait == 0 {
 		a.rows.take(float64(rows))
 		a.bytes.take(float64(size))
-		a.stored += size
 	}
 	a.mu.Unlock()
 	switch {
@@ -151,9 +184,6 @@ func (q *Quotas) store(ctx context.Context, plugin string, rows int, bytes int64
 // mayKeep refuses what would make a plugin keep more than it may. A database that
 // does not answer is no reason to refuse anything.
 func (q *Quotas) mayKeep(ctx context.Context, a *account, plugin string, size, limit int64) error {
-	if limit < 0 {
-		return nil
-	}
 	a.mu.Lock()
 	stored, age := a.stored, q.config.Now().Sub(a.storedAt)
 	good := !a.storedAt.IsZero() && (age < storedRefuses || age < storedGood && stored+size <= limit)
@@ -172,9 +202,10 @@ func (q *Quotas) mayKeep(ctx context.Context, a *account, plugin string, size, l
 	if stored+size <= limit {
 		return nil
 	}
-	return q.refuse(a, plugin, "bytes in all", pluginsdk.Errorf(pluginsdk.CodeExhausted,
-		"bytes in all: the plugin %s may store %d and has stored %d; try again when some of it is deleted, "+
-			"or an operator can allow it more: harness plugin limits %s --stored N", plugin, limit, stored, plugin))
+	return pluginsdk.Errorf(pluginsdk.CodeExhausted,
+		"bytes in all: the plugin %s may store %d and has stored %d; it can delete some of it. An operator can allow it more: "+
+			"harness plugin limits %s --stored N; or have old records and metrics deleted each day: HARNESS_RETENTION_DAYS",
+		plugin, limit, stored, plugin)
 }
 
 // turn waits until the plugin may write to the database; release ends its turn.

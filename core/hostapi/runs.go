@@ -21,7 +21,7 @@ func (s runs) Get(ctx context.Context, request *pluginsdk.GetRunRequest) (*plugi
 func (s runs) List(ctx context.Context, request *pluginsdk.ListRunsRequest) (*pluginsdk.ListRunsResponse, error) {
 	return serve(s.caller, "Runs.List", func() (*pluginsdk.ListRunsResponse, error) {
 		rows, err := s.Store.Runs(ctx, request.Query)
-		return &pluginsdk.ListRunsResponse{Runs: rows}, err
+		return &pluginsdk.ListRunsResponse{Runs: page(rows, false, sizeOf)}, err
 	})
 }
 
@@ -56,7 +56,7 @@ type deliveries struct{ *caller }
 func (s deliveries) List(ctx context.Context, request *pluginsdk.ListDeliveriesRequest) (*pluginsdk.ListDeliveriesResponse, error) {
 	return serve(s.caller, "Deliveries.List", func() (*pluginsdk.ListDeliveriesResponse, error) {
 		rows, err := s.Store.Deliveries(ctx, request.Query)
-		return &pluginsdk.ListDeliveriesResponse{Deliveries: rows}, err
+		return &pluginsdk.ListDeliveriesResponse{Deliveries: page(rows, false, sizeOf)}, err
 	})
 }
 

@@ -21,7 +21,7 @@ func (s threads) Get(ctx context.Context, request *pluginsdk.GetThreadRequest) (
 func (s threads) List(ctx context.Context, request *pluginsdk.ListThreadsRequest) (*pluginsdk.ListThreadsResponse, error) {
 	return serve(s.caller, "Threads.List", func() (*pluginsdk.ListThreadsResponse, error) {
 		rows, err := s.Store.Threads(ctx, request.Query)
-		return &pluginsdk.ListThreadsResponse{Threads: rows}, err
+		return &pluginsdk.ListThreadsResponse{Threads: page(rows, false, sizeOf)}, err
 	})
 }
 

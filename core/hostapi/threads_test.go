@@ -1,10 +1,12 @@
 package hostapi
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -131,7 +133,7 @@ func TestATaskMayDoWhatItsParentMay(t *testing.T) {
 			t.Errorf("%q below acceptEdits: %v", mode, err)
 		}
 	}
-	refused(t, "more than the parent's", create(f, pluginsdk.NewTask{ParentThreadID: "ann's", PermissionMode: "acceptEdits"}),
+	refused(t, "more than the parent's", create(f, pluginsdk.NewTask{ParentThreadID: "mine", PermissionMode: "default"}),
 		pluginsdk.CodeDenied, "permissionMode", "threads.admin")
 	refused(t, "more than nobody's", create(f, pluginsdk.NewTask{PermissionMode: "acceptEdits"}), pluginsdk.CodeDenied, "threads.admin")
 	refused(t, "what the agent does not have", create(f, pluginsdk.NewTask{PermissionMode: "bypassPermissions "}), pluginsdk.CodeInvalid)
@@ -149,5 +151,70 @@ func TestATaskMayDoWhatItsParentMay(t *testing.T) {
 	admin := newFixture(pluginsdk.CapTasksWrite, pluginsdk.CapThreadsAdmin)
 	if err := create(admin, pluginsdk.NewTask{ParentThreadID: "ann's", PermissionMode: "acceptEdits"}); err != nil {
 		t.Errorf("with threads.admin: %v", err)
+	}
+}
+
+// A task that works in another directory, with tools that its parent does not have or
+// below somebody else's thread, is what threads.admin is for: tasks.write is no way
+// round it. A plugin that answers the agent in somebody's thread delegates from there.
+func TestATaskIsNoWayRoundThreadsAdmin(t *testing.T) {
+	fill := func(f *fixture) {
+		for _, task := range []pluginsdk.Task{
+			{ID: "K", ThreadID: "own task", Plugin: "p", AllowedTools: []string{"Read", "Bash(ls:*)"}},
+			{ID: "J", ThreadID: "q's task", Plugin: "q", AllowedTools: []string{"Bash"}},
+		} {
+			f.store.made = append(f.store.made, task)
+			f.store.threads[task.ThreadID] = pluginsdk.Thread{ID: task.ThreadID, Source: "task", Kind: pluginsdk.ThreadTask}
+		}
+	}
+	f, admin := newFixture(pluginsdk.CapTasksWrite), newFixture(pluginsdk.CapTasksWrite, pluginsdk.CapThreadsAdmin)
+	fill(f)
+	fill(admin)
+	create := func(f *fixture, ctx context.Context, task pluginsdk.NewTask) error {
+		return second(f.Tasks.Create(ctx, &pluginsdk.CreateTaskRequest{Key: "k", Task: task}))
+	}
+	for name, c := range map[string]struct {
+		task  pluginsdk.NewTask
+		field string
+	}{
+		"another directory":         {pluginsdk.NewTask{ParentThreadID: "mine", Cwd: "/root/.ssh"}, "cwd"},
+		"a directory, of nobody":    {pluginsdk.NewTask{Cwd: "/root/.ssh"}, "cwd"},
+		"a tool, of nobody":         {pluginsdk.NewTask{AllowedTools: []string{"Bash"}}, "allowedTools"},
+		"a tool more":               {pluginsdk.NewTask{ParentThreadID: "own task", AllowedTools: []string{"Read", "Bash"}}, "allowedTools"},
+		"another's tools":           {pluginsdk.NewTask{ParentThreadID: "q's task", AllowedTools: []string{"Bash"}}, "parentThreadId"},
+		"another's thread":          {pluginsdk.NewTask{ParentThreadID: "ann's"}, "parentThreadId"},
+		"another's task":            {pluginsdk.NewTask{ParentThreadID: "mine", ParentTaskID: "J"}, "parentTaskId"},
+		"all of it":                 {pluginsdk.NewTask{ParentThreadID: "P", Cwd: "/", AllowedTools: []string{"Bash"}}, "parentThreadId, cwd, allowedTools"},
+		"its own thread is no help": {pluginsdk.NewTask{ParentThreadID: "mine", ParentTaskID: "K", AllowedTools: []string{"Read"}}, "allowedTools"},
+	} {
+		refused(t, name, create(f, t.Context(), c.task), pluginsdk.CodeDenied, c.field+":", "threads.admin")
+		admin.store.audits = nil
+		if err := create(admin, t.Context(), c.task); err != nil || len(admin.store.audits) != 1 ||
+			!strings.Contains(admin.store.audits[0], "plugin:p thread.permit task p/k "+strings.Split(c.field, ",")[0]) {
+			t.Errorf("%s, with threads.admin: %v, audited %q", name, err, admin.store.audits)
+		}
+	}
+	if len(f.store.tasks) > 0 {
+		t.Fatalf("made %+v", f.store.tasks)
+	}
+	inside, _ := f.within(t, ledger.Origin{RunID: "R", Fence: ledger.Fence{ThreadID: "ann's"}})
+	working, _ := f.within(t, ledger.Origin{RunID: "R", TaskID: "J", Fence: ledger.Fence{ThreadID: "q's task"}})
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		task pluginsdk.NewTask
+	}{
+		"of nobody":           {t.Context(), pluginsdk.NewTask{}},
+		"its parent's":        {t.Context(), pluginsdk.NewTask{ParentThreadID: "here", Cwd: "/here", ParentTaskID: "K"}},
+		"fewer tools":         {t.Context(), pluginsdk.NewTask{ParentThreadID: "own task", ParentTaskID: "K", AllowedTools: []string{"Read"}}},
+		"where it is called":  {inside, pluginsdk.NewTask{ParentThreadID: "ann's"}},
+		"by another's worker": {working, pluginsdk.NewTask{ParentThreadID: "q's task", ParentTaskID: "J", AllowedTools: []string{"Bash"}}},
+	} {
+		if err := create(f, c.ctx, c.task); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	refused(t, "elsewhere than where it is called", create(f, inside, pluginsdk.NewTask{ParentThreadID: "P"}), pluginsdk.CodeDenied, "parentThreadId:")
+	if len(f.store.audits) > 0 {
+		t.Errorf("audited %q", f.store.audits)
 	}
 }

@@ -2,6 +2,8 @@ package hostapi
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -14,12 +16,18 @@ func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest)
 		if err := checkKey(request.Key); err != nil {
 			return nil, err
 		}
-		task, err := s.permitted(ctx, request.Task)
+		if err := checkTask(request.Task); err != nil {
+			return nil, err
+		}
+		task, permits, err := s.permitted(ctx, request.Task)
 		if err != nil {
 			return nil, err
 		}
 		var response pluginsdk.CreateTaskResponse
 		err = s.write(ctx, 1, sizeOf(task), func() error {
+			if err := s.audit(ctx, "task "+s.plugin+"/"+request.Key, permits); err != nil {
+				return err
+			}
 			made, created, err := s.Store.CreateTask(ctx, s.plugin, request.Key, task)
 			response.Task, response.Existed = made, !created
 			return err
@@ -34,29 +42,79 @@ func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest)
 }
 
 // permitted gives a task its parent's permission mode, and refuses one that may be
-// more, without threads.admin.
-func (s tasks) permitted(ctx context.Context, task pluginsdk.NewTask) (pluginsdk.NewTask, error) {
+// more than its parent, or whose parents are not the plugin's, without threads.admin.
+// It returns what was allowed for that alone.
+func (s tasks) permitted(ctx context.Context, task pluginsdk.NewTask) (pluginsdk.NewTask, []permit, error) {
 	if err := s.CheckPermissionMode(task.PermissionMode); err != nil {
-		return task, err
+		return task, nil, err
 	}
-	var parent pluginsdk.Thread
-	if task.ParentThreadID != "" {
-		var err error
-		if parent, err = s.Store.Thread(ctx, task.ParentThreadID); err != nil {
-			return task, pluginsdk.Errorf(pluginsdk.CodeOf(err), "parentThreadId: %w", err)
-		}
+	parent, tools, permits, err := s.parents(ctx, task)
+	if err != nil {
+		return task, nil, err
 	}
 	switch task.PermissionMode {
 	case "":
 		task.PermissionMode = parent.PermissionMode
 	case parent.PermissionMode, "plan": // plan is the least there is
 	default:
-		if !s.Grants.Granted(s.plugin, pluginsdk.CapThreadsAdmin) {
-			return task, pluginsdk.Errorf(pluginsdk.CodeDenied, "permissionMode: %q is not that of the parent's thread, and %w",
-				task.PermissionMode, lacks(s.plugin, pluginsdk.CapThreadsAdmin))
+		permits = append(permits, permit{"permissionMode", parent.PermissionMode, task.PermissionMode})
+	}
+	if task.Cwd != "" && task.Cwd != parent.Cwd {
+		permits = append(permits, permit{"cwd", parent.Cwd, task.Cwd})
+	}
+	if beyond := slices.DeleteFunc(slices.Clone(task.AllowedTools), func(rule string) bool { return slices.Contains(tools, rule) }); len(beyond) > 0 {
+		permits = append(permits, permit{"allowedTools", strings.Join(tools, " "), strings.Join(task.AllowedTools, " ")})
+	}
+	if len(permits) > 0 && !s.Grants.Granted(s.plugin, pluginsdk.CapThreadsAdmin) {
+		fields := make([]string, len(permits))
+		for n, permit := range permits {
+			fields[n] = permit.field
+		}
+		return task, nil, pluginsdk.Errorf(pluginsdk.CodeDenied,
+			"%s: a task has a parent of its plugin's, or the thread that its hook or tool is called in, and may do no more than that; %w",
+			strings.Join(fields, ", "), lacks(s.plugin, pluginsdk.CapThreadsAdmin))
+	}
+	return task, permits, nil
+}
+
+// parents returns the thread that a task is made below, with the tools that the task
+// has whose thread it is, and those of the two parents that it names that are neither
+// the plugin's nor what the call is made in.
+func (s tasks) parents(ctx context.Context, task pluginsdk.NewTask) (parent pluginsdk.Thread, tools []string, foreign []permit, err error) {
+	in, err := s.granted(ctx, s.plugin)
+	if err != nil {
+		return parent, nil, nil, err
+	}
+	if id := task.ParentThreadID; id != "" {
+		if parent, err = s.Store.Thread(ctx, id); err != nil {
+			return parent, nil, nil, pluginsdk.Errorf(pluginsdk.CodeOf(err), "parentThreadId: %w", err)
+		}
+		own := in.origin.Fence.ThreadID == id
+		if parent.Kind != pluginsdk.ThreadTask {
+			own = own || slices.Contains(s.Grants.Sources(s.plugin), parent.Source)
+		} else {
+			of, err := s.Store.Tasks(ctx, pluginsdk.TaskQuery{ThreadID: id, Limit: 1})
+			if err != nil {
+				return parent, nil, nil, err
+			}
+			for _, of := range of {
+				own, tools = own || of.Plugin == s.plugin, of.AllowedTools
+			}
+		}
+		if !own {
+			foreign = append(foreign, permit{"parentThreadId", "", id})
 		}
 	}
-	return task, nil
+	if id := task.ParentTaskID; id != "" {
+		above, err := s.Store.Task(ctx, id)
+		if err != nil {
+			return parent, nil, nil, pluginsdk.Errorf(pluginsdk.CodeOf(err), "parentTaskId: %w", err)
+		}
+		if above.Plugin != s.plugin && in.origin.TaskID != id && (above.ThreadID == "" || above.ThreadID != in.origin.Fence.ThreadID) {
+			foreign = append(foreign, permit{"parentTaskId", "", id})
+		}
+	}
+	return parent, tools, foreign, nil
 }
 
 func (s tasks) Get(ctx context.Context, request *pluginsdk.GetTaskRequest) (*pluginsdk.GetTaskResponse, error) {
@@ -69,7 +127,7 @@ func (s tasks) Get(ctx context.Context, request *pluginsdk.GetTaskRequest) (*plu
 func (s tasks) List(ctx context.Context, request *pluginsdk.ListTasksRequest) (*pluginsdk.ListTasksResponse, error) {
 	return serve(s.caller, "Tasks.List", func() (*pluginsdk.ListTasksResponse, error) {
 		rows, err := s.Store.Tasks(ctx, request.Query)
-		return &pluginsdk.ListTasksResponse{Tasks: rows}, err
+		return &pluginsdk.ListTasksResponse{Tasks: page(rows, false, sizeOf)}, err
 	})
 }
 
@@ -119,8 +177,15 @@ func (s crons) Save(ctx context.Context, request *pluginsdk.SaveCronRequest) (*p
 		if err := s.check(ctx, request.Spec); err != nil {
 			return nil, err
 		}
+		jobs, err := s.Store.Crons(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkRoomForCron(jobs, request.Spec); err != nil {
+			return nil, err
+		}
 		var response pluginsdk.SaveCronResponse
-		err := s.write(ctx, 1, sizeOf(request.Spec), func() (err error) {
+		err = s.write(ctx, 1, sizeOf(request.Spec), func() (err error) {
 			response.Job, response.Existed, err = s.Store.SaveCron(ctx, request.Spec, request.Enabled)
 			return err
 		})
@@ -134,6 +199,9 @@ func (s crons) check(ctx context.Context, spec pluginsdk.CronSpec) error {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a job needs one")
 	case (spec.Schedule == "") == spec.FireAt.IsZero():
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "schedule, fireAt: a job has one of the two")
+	}
+	if err := checkCronLengths(spec); err != nil {
+		return err
 	}
 	if err := checkTime("fireAt", spec.FireAt); err != nil {
 		return err
@@ -170,6 +238,9 @@ func (s crons) SetEnabled(ctx context.Context, request *pluginsdk.SetCronEnabled
 
 func (s crons) Report(ctx context.Context, request *pluginsdk.ReportCronRequest) (*pluginsdk.ReportCronResponse, error) {
 	return serve(s.caller, "Crons.Report", func() (*pluginsdk.ReportCronResponse, error) {
+		if err := checkLengths(length{"lastResult", len(request.Status.LastResult), maxCronResult}); err != nil {
+			return nil, err
+		}
 		if err := checkTime("lastRun", request.Status.LastRun); err != nil {
 			return nil, err
 		}

@@ -62,6 +62,13 @@ func (*Inbox) Needs(content string) (pluginsdk.Capability, bool) {
 	return "", false
 }
 
+// AtOnce says whether a text is a command that Submit answers itself: one of the core,
+// or one that nobody has. It is stored with its answer, and in no queue.
+func (in *Inbox) AtOnce(content string) bool {
+	name, _, ok := pluginsdk.ParseCommand(content)
+	return ok && !in.pluginAnswers(name)
+}
+
 // coreCommand carries out a command that no plugin answers, on the word of by.
 func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, by ledger.By, name, args string) ledger.Answer {
 	var text string

@@ -31,6 +31,19 @@ func TestWhatACommandNeeds(t *testing.T) {
 	}
 }
 
+// What is answered at once is stored at once, whatever waits in the queues: who counts
+// it must not take a message, or a plugin's command, for one.
+func TestWhatIsAnsweredAtOnce(t *testing.T) {
+	f := newFixture(t, Config{}, Command{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "buy"}})
+	for content, want := range map[string]bool{
+		"/stop": true, "/help me": true, " /nonsense ": true, "/buy milk": false, "hello": false, "/etc/hosts": false, "say /help": false,
+	} {
+		if got := f.AtOnce(content); got != want {
+			t.Errorf("%q at once: %v", content, got)
+		}
+	}
+}
+
 // Who stopped a turn is what its people ask first.
 func TestATypedStopSaysWhoseWordItWas(t *testing.T) {
 	for want, typed := range map[string]struct {

@@ -28,14 +28,25 @@ func processLimits(limits pluginsdk.PluginLimits) pluginsdk.PluginLimits {
 	}
 }
 
-// Limits returns what an operator has set for a plugin; nothing for one that was
-// never started.
+// Limits returns what holds for a plugin (Quotas); nothing for one that was never
+// started.
 func (h *Host) Limits(plugin string) pluginsdk.PluginLimits {
 	instance, ok := h.current.Load(plugin)
 	if !ok {
 		return pluginsdk.PluginLimits{}
 	}
-	return instance.(*Instance).Info().Limits
+	return Quotas(*instance.(*Instance).Info())
+}
+
+// Quotas returns what an operator has set for a plugin. One that comes with Harness, for
+// which none has, may store any amount in all: what activity records is for retention
+// to bound, not lost when there is much of it.
+func Quotas(info pluginsdk.PluginInfo) pluginsdk.PluginLimits {
+	limits := info.Limits
+	if limits.StoredBytes == 0 && info.Origin == pluginsdk.OriginDirectory && shipped.place(info.Name) > 0 {
+		limits.StoredBytes = -1
+	}
+	return limits
 }
 
 func limitOf[N int | int64](row, standard N) N {

@@ -86,8 +86,8 @@ func without[T comparable](names, others []T) []T {
 }
 
 // grantedOf is the version of the grants that a row has been given. Rows of before
-// there were versions have the first, but for those of before there were origins,
-// which may have been given less.
+// there were versions have the first, but for those of before there were origins: they
+// were given less (nothing of the environment), and of them nobody knows what.
 func grantedOf(row ledger.Plugin) int {
 	if row.GrantsVersion == 0 && row.Origin != "" {
 		return 1
@@ -96,9 +96,9 @@ func grantedOf(row ledger.Plugin) int {
 }
 
 // adopt gives a shipped plugin, once, what the versions of the grants since its own
-// have added. What an operator took from it before stays taken. Of a row that was
-// broken by hand nobody knows what was granted: it is left alone until a start finds
-// it mended.
+// have added. What an operator took from it before stays taken, but for a row of before
+// there were origins, which gets everything, once. Of a row that was broken by hand
+// nobody knows what was granted: it is left alone until a start finds it mended.
 func (h *Host) adopt(ctx context.Context, known ledger.Plugin) error {
 	newest := h.shipped.version()
 	if h.shipped.place(known.Name) == 0 || known.GrantsVersion >= newest {

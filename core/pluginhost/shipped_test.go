@@ -136,13 +136,35 @@ func TestABrokenRowIsGrantedNothing(t *testing.T) {
 	has(t, r.row("first"), "a, c", "A", 2)
 }
 
-// Rows of before there were origins may lack what came between then and now.
+// Rows of before there were origins lack what came between then and now, and would not
+// work. They get all of it, once: what an operator takes from then on stays taken.
 func TestARowWithoutAnOriginHasNoVersion(t *testing.T) {
 	h, r := registered(t)
 	old(h, r, "a")
 	_ = r.edit("first", func(p *ledger.Plugin) { p.Origin, p.GrantedEnv = "", nil })
 	upgrade(t, h, released(2))
 	has(t, r.row("first"), "a, b, c", "A", 2)
+	_ = r.edit("first", func(p *ledger.Plugin) { p.Granted, p.GrantedEnv = p.Granted[:1], nil })
+	upgrade(t, h, released(3))
+	has(t, r.row("first"), "a, d", "B", 3)
+}
+
+// A recorder that has stored what it may in all would be silent from then on. What comes
+// with Harness is for retention to bound; whoever takes its name is not.
+func TestWhatComesWithHarnessMayStoreAnyAmount(t *testing.T) {
+	for name, row := range map[string]struct {
+		info pluginsdk.PluginInfo
+		want int64
+	}{
+		"shipped":           {pluginsdk.PluginInfo{Name: "activity", Origin: pluginsdk.OriginDirectory}, -1},
+		"shipped, with one": {pluginsdk.PluginInfo{Name: "activity", Origin: pluginsdk.OriginDirectory, Limits: pluginsdk.PluginLimits{StoredBytes: 7}}, 7},
+		"of its name":       {pluginsdk.PluginInfo{Name: "activity", Origin: pluginsdk.OriginStore}, 0},
+		"another":           {pluginsdk.PluginInfo{Name: "greeter", Origin: pluginsdk.OriginDirectory}, 0},
+	} {
+		if got := Quotas(row.info).StoredBytes; got != row.want {
+			t.Errorf("%s: %d bytes in all, want %d", name, got, row.want)
+		}
+	}
 }
 
 // The first version is what installations have, and is not to be changed any more.

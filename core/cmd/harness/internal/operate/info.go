@@ -13,6 +13,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/toolserver"
@@ -53,7 +54,7 @@ func (o *Operator) Report(ctx context.Context, name string) (Report, error) {
 	for _, conflict := range pluginhost.Conflicts(row, rows, o.Reserved) {
 		report.Conflicts = append(report.Conflicts, conflict.String())
 	}
-	report.Unoffered = toolserver.Unoffered(o.Tools, rows)[name]
+	report.Unoffered = toolserver.Unoffered(o.Tools, hostapi.CoreTools(), rows)[name]
 	return report, err
 }
 

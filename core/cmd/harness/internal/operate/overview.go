@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -62,7 +63,7 @@ func (o *Operator) Overview(rows []ledger.Plugin) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	lacking := toolserver.Unoffered(o.Tools, rows)
+	lacking := toolserver.Unoffered(o.Tools, hostapi.CoreTools(), rows)
 	for _, row := range rows {
 		if lack := lacking[row.Name]; lack != "" {
 			o.say("! %s", plain(lack, longText))

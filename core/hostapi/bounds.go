@@ -1,0 +1,177 @@
+package hostapi
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// What plugins write is bounded where it comes in, field by field, and what they read
+// where it goes out, so that each answer fits into a message of the wire: one row that
+// does not would make a list unreadable for everybody, for ever.
+
+const (
+	// maxRows and maxRowsBytes are how many rows one call appends, and how many bytes
+	// of words they have; one row of a hook's effects has no more bytes either.
+	maxRows      = 1000
+	maxRowsBytes = 4 << 20
+	// maxKey is how long the key of a call may be, in bytes.
+	maxKey = 512
+	// maxWord is how long a row's model and source may be, in bytes.
+	maxWord = 256
+	// maxMetadata and maxAttachments are how many bytes a row has of them.
+	maxMetadata    = 1 << 20
+	maxAttachments = 64 << 10
+
+	// maxTaskText is how long a task's prompt and the message that it came from may
+	// be: as long as a message. The others are bytes of all rules, of all labels, and
+	// of who has asked for it.
+	maxTaskText      = 1 << 20
+	maxTaskTools     = 16 << 10
+	maxTaskLabels    = 16 << 10
+	maxTaskRequester = 1 << 10
+
+	// maxCrons and maxCronsBytes are how many scheduled jobs there may be, and how many
+	// bytes all of their specifications have: there is one list of them, in one answer.
+	maxCrons      = 1000
+	maxCronsBytes = 8 << 20
+	// maxCronName, maxCronSchedule, maxCronPlace, maxCronPrompt and maxCronResult are
+	// bytes: of a name, an expression, a thread or target, a prompt and a result.
+	maxCronName     = 256
+	maxCronSchedule = 256
+	maxCronPlace    = 512
+	maxCronPrompt   = 64 << 10
+	maxCronResult   = 4 << 10
+
+	// maxPage is how much of rows one answer carries, in bytes: half of what the wire
+	// allows.
+	maxPage = 8 << 20
+)
+
+// length is a field with how many bytes it has and may have.
+type length struct {
+	field     string
+	size, max int
+}
+
+// checkLengths refuses (CodeInvalid) the first field that is too long.
+func checkLengths(fields ...length) error {
+	for _, one := range fields {
+		if one.size > one.max {
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: at most %d bytes, this has %d", one.field, one.max, one.size)
+		}
+	}
+	return nil
+}
+
+func checkKey(key string) error { return checkLengths(length{"key", len(key), maxKey}) }
+
+// checkSides refuses a row whose fields beside its words are too long.
+func checkSides(row pluginsdk.NewMessage) error {
+	return checkLengths(
+		length{"source", len(row.Source), maxWord},
+		length{"model", len(row.Model), maxWord},
+		length{"metadata", len(row.Metadata), maxMetadata},
+		length{"attachments", sizeOfAttachments(row.Attachments), maxAttachments},
+	)
+}
+
+func checkTask(task pluginsdk.NewTask) error {
+	if cost := task.CostCapUSD; math.IsNaN(cost) || math.IsInf(cost, 0) {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "costCapUsd: %v is not an amount", cost)
+	}
+	tools, labels := 0, 0
+	for _, rule := range task.AllowedTools {
+		tools += len(rule)
+	}
+	for label, value := range task.Labels {
+		labels += len(label) + len(value)
+	}
+	return checkLengths(
+		length{"originalMessage", len(task.OriginalMessage), maxTaskText},
+		length{"prompt", len(task.Prompt), maxTaskText},
+		length{"allowedTools", tools, maxTaskTools},
+		length{"labels", labels, maxTaskLabels},
+		length{"requestedBy", len(task.RequestedBy), maxTaskRequester},
+	)
+}
+
+func checkCronLengths(spec pluginsdk.CronSpec) error {
+	return checkLengths(
+		length{"name", len(spec.Name), maxCronName},
+		length{"schedule", len(spec.Schedule), maxCronSchedule},
+		length{"prompt", len(spec.Prompt), maxCronPrompt},
+		length{"threadId", len(spec.ThreadID), maxCronPlace},
+		length{"target", len(spec.Target), maxCronPlace},
+	)
+}
+
+// checkRoomForCron refuses (CodeExhausted) a job that would make the list of all jobs
+// longer than what one answer carries.
+func checkRoomForCron(jobs []pluginsdk.CronJob, spec pluginsdk.CronSpec) error {
+	count, size := 1, sizeOf(spec)
+	for _, job := range jobs {
+		if job.Spec.Name != spec.Name {
+			count++
+			size += sizeOf(job.Spec)
+		}
+	}
+	if count > maxCrons || size > maxCronsBytes {
+		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "there are %d scheduled jobs, with %d bytes; at most %d with %d bytes are kept: delete one first",
+			count-1, size-sizeOf(spec), maxCrons, maxCronsBytes)
+	}
+	return nil
+}
+
+func sizeOfAttachments(attachments []pluginsdk.Attachment) (size int) {
+	for _, file := range attachments {
+		size += len(file.Name) + len(file.Type) + len(file.Where)
+	}
+	return size
+}
+
+// sizeOfRow is how many bytes of words a new row has.
+func sizeOfRow(row pluginsdk.NewMessage) int64 {
+	return int64(len(row.Content) + len(row.Metadata) + len(row.Source) + len(row.Author) + len(row.Model) + sizeOfAttachments(row.Attachments))
+}
+
+// sizeOfMessage is how many bytes a row has in an answer, with something for what is
+// of fixed length.
+func sizeOfMessage(row pluginsdk.Message) int64 {
+	const fixed = 64
+	return fixed + int64(len(row.ThreadID)+len(row.Role)+len(row.Kind)+len(row.Source)+len(row.Plugin)+len(row.Author)+
+		len(row.Content)+len(row.Model)+len(row.Metadata)+sizeOfAttachments(row.Attachments)+len(row.Attachments)*fixed/4+
+		len(row.RunID)+len(row.Key))
+}
+
+// sizeOf is how many bytes of words something has, roughly: no less than it has in a
+// message of the wire.
+func sizeOf[T any](thing T) int64 {
+	text, err := json.Marshal(thing)
+	if err != nil {
+		return maxPage // nobody knows; it is no part of a page with others
+	}
+	return int64(len(text))
+}
+
+// page cuts rows to what one answer carries, at least one: from the front, or with
+// last from the end.
+func page[T any](rows []T, last bool, sizeOf func(T) int64) []T {
+	var size int64
+	n := 0
+	for n < len(rows) {
+		row := rows[n]
+		if last {
+			row = rows[len(rows)-1-n]
+		}
+		if size += sizeOf(row); n > 0 && size > maxPage {
+			break
+		}
+		n++
+	}
+	if last {
+		return rows[len(rows)-n:]
+	}
+	return rows[:n]
+}
