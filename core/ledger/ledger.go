@@ -157,9 +157,10 @@ type Row struct {
 }
 
 // Effect is what a hook did to its run: checked and bounded, to be stored with a
-// commit of the run. Its rows have the keys RUN/PLUGIN/KEY, RUN/PLUGIN/KEY#1, ...
-// (its metrics RUN/KEY, RUN/KEY#1, ... among the plugin's, but for those that have
-// keys of their own), and one whose first key is known stores nothing.
+// commit of the run. Its rows have the keys RUN/PLUGIN/KEY, RUN/PLUGIN#1/KEY, ...
+// (its metrics RUN/KEY, RUN#1/KEY, ... among the plugin's, but for those that have
+// keys of their own), and one whose first key is known stores nothing. A row whose
+// key is taken all the same is left out.
 type Effect struct {
 	Plugin  string
 	Key     string

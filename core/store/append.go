@@ -20,11 +20,7 @@ func (s *Store) Append(ctx context.Context, a ledger.Append) (ledger.Appended, e
 	if a.Fence != nil && a.Fence.ThreadID != a.ThreadID {
 		return ledger.Appended{}, pluginsdk.Errorf(pluginsdk.CodeStale, "thread %s is not the run's own", a.ThreadID)
 	}
-	key := a.Key
-	if key != "" && a.Plugin != "" {
-		key = a.Plugin + "/" + key
-	}
-	messages, err := s.newMessages(origin{threadID: a.ThreadID, plugin: a.Plugin, runID: a.RunID}, key, a.Rows)
+	messages, err := s.newMessages(origin{threadID: a.ThreadID, plugin: a.Plugin, runID: a.RunID}, a.Key, a.Rows)
 	if err != nil || len(messages) == 0 {
 		return ledger.Appended{}, err
 	}
@@ -46,7 +42,7 @@ func (s *Store) append(ctx context.Context, tx *tx, a ledger.Append, messages []
 	if err != nil {
 		return ledger.Appended{}, err
 	}
-	stored, known, err := tx.append(ctx, messages)
+	stored, known, err := tx.append(ctx, a.Key, messages)
 	if err != nil || !a.Deliver {
 		return ledger.Appended{Messages: stored}, err
 	}
@@ -72,7 +68,7 @@ func (s *Store) append(ctx context.Context, tx *tx, a ledger.Append, messages []
 // plugin, or the core.
 type origin struct{ threadID, runID, plugin, source string }
 
-// newMessages checks rows and gives row i the key KEY, KEY#1, KEY#2, ...
+// newMessages checks rows and numbers their keys, which are the plugin's own.
 func (s *Store) newMessages(from origin, key string, rows []pluginsdk.NewMessage) ([]pluginsdk.Message, error) {
 	messages := make([]pluginsdk.Message, 0, len(rows))
 	for i, row := range rows {
@@ -80,18 +76,28 @@ func (s *Store) newMessages(from origin, key string, rows []pluginsdk.NewMessage
 		if err != nil {
 			return nil, err
 		}
-		m.Key = clean(numbered(key, i))
+		m.Key = numbered(from.plugin, key, i)
 		messages = append(messages, m)
 	}
 	return messages, nil
 }
 
-// numbered is the key of the one with the index i of those that share a key.
-func numbered(key string, i int) string {
-	if key == "" || i == 0 {
-		return key
+// numbered is the key of the one with the index i of those that share a key of an
+// owner: OWNER/KEY, OWNER#1/KEY, OWNER#2/KEY, ... The number is not behind the key,
+// because that is anything a plugin likes, KEY#1 too; no owner has a # or, where keys
+// of several are compared, more than the slashes of the others. Without a key there
+// is none; without an owner it is KEY.
+func numbered(owner, key string, i int) string {
+	if key == "" {
+		return ""
 	}
-	return key + "#" + strconv.Itoa(i)
+	if i > 0 {
+		owner += "#" + strconv.Itoa(i)
+	}
+	if owner == "" {
+		return clean(key)
+	}
+	return clean(owner + "/" + key)
 }
 
 func (s *Store) newMessage(from origin, row pluginsdk.NewMessage) (pluginsdk.Message, error) {
@@ -127,26 +133,30 @@ func cleanAttachments(attachments []pluginsdk.Attachment) []pluginsdk.Attachment
 }
 
 // append inserts messages that share a key, unless the first call did: known.
-func (t *tx) append(ctx context.Context, messages []pluginsdk.Message) (stored []pluginsdk.Message, known bool, err error) {
+func (t *tx) append(ctx context.Context, key string, messages []pluginsdk.Message) (stored []pluginsdk.Message, known bool, err error) {
 	if messages[0].Key != "" {
-		stored, err := t.appended(ctx, messages)
+		stored, err := t.appended(ctx, key, messages)
 		if err != nil || stored != nil {
 			return stored, true, err
 		}
 	}
 	sizes := make(storedBytes)
-	if stored, err = t.insertMessages(ctx, messages, sizes); err != nil {
+	stored, err = t.insertMessages(ctx, messages, sizes)
+	if duplicate(err) { // the first row has been deleted, and others have not
+		return nil, false, usedBefore(key)
+	}
+	if err != nil {
 		return nil, false, err
 	}
 	return stored, false, t.countStored(ctx, sizes)
 }
 
 // appended returns what an earlier call with the same key stored, or nil.
-func (t *tx) appended(ctx context.Context, messages []pluginsdk.Message) ([]pluginsdk.Message, error) {
-	key := messages[0].Key
+func (t *tx) appended(ctx context.Context, key string, messages []pluginsdk.Message) ([]pluginsdk.Message, error) {
+	threadID, plugin := messages[0].ThreadID, messages[0].Plugin
 	var stored []pluginsdk.Message
 	for i := 0; ; i++ { // all of the first call's rows, which may be more than these
-		row, err := t.Message.Query().Where(message.ThreadID(messages[0].ThreadID), message.Key(numbered(key, i))).Only(ctx)
+		row, err := t.Message.Query().Where(message.ThreadID(threadID), message.Key(numbered(plugin, key, i))).Only(ctx)
 		if ent.IsNotFound(err) {
 			break
 		}
@@ -159,9 +169,13 @@ func (t *tx) appended(ctx context.Context, messages []pluginsdk.Message) ([]plug
 		return nil, nil
 	}
 	if !slices.EqualFunc(stored, messages, sameMessage) {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeConflict, "key %q was used before in this thread, with other content", key)
+		return nil, usedBefore(key)
 	}
 	return stored, nil
+}
+
+func usedBefore(key string) error {
+	return pluginsdk.Errorf(pluginsdk.CodeConflict, "key %q was used before in this thread, with other content", key)
 }
 
 // sameMessage compares what the caller of Append decides.

@@ -36,7 +36,7 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 		if err = atWork(in.RunID, n, err); err != nil {
 			return err
 		}
-		_, _, err = tx.add(ctx, more)
+		_, _, err = s.add(ctx, tx, more)
 		return err
 	})
 	return wrap("commit the intent to call the agent", err)
@@ -72,7 +72,7 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 		if err := tx.giveBack(ctx, c.RunID, c.Absorbed); err != nil {
 			return err
 		}
-		_, _, err := tx.add(ctx, more)
+		_, _, err := s.add(ctx, tx, more)
 		return err
 	})
 	if duplicate(err) && c.Key != "" {
@@ -172,7 +172,7 @@ func (s *Store) SaveOutcome(ctx context.Context, fence ledger.Fence, c ledger.Ou
 		if err = atWork(c.RunID, n, err); err != nil {
 			return err
 		}
-		_, _, err = tx.add(ctx, more)
+		_, _, err = s.add(ctx, tx, more)
 		return err
 	})
 	return wrap("commit a command's outcome", err)

@@ -49,7 +49,8 @@ func (s *Store) newAdditions(threadID, runID string, effects []ledger.Effect, ro
 }
 
 func (s *Store) newEffect(threadID, runID string, from ledger.Effect) effect {
-	e := effect{plugin: from.Plugin, key: clean(runID + "/" + from.Plugin + "/" + from.Key)}
+	owner := runID + "/" + from.Plugin
+	e := effect{plugin: from.Plugin, key: numbered(owner, from.Key, 0)}
 	leaveOut := func(err error) {
 		s.config.Log.Warn("an effect of a hook cannot be stored and is left out", "run", runID, "plugin", from.Plugin, "key", from.Key, "err", err)
 	}
@@ -59,7 +60,7 @@ func (s *Store) newEffect(threadID, runID string, from ledger.Effect) effect {
 			leaveOut(err)
 			continue
 		}
-		m.Key = numbered(e.key, len(e.rows))
+		m.Key = numbered(owner, from.Key, len(e.rows))
 		e.rows = append(e.rows, m)
 	}
 	unnamed := 0
@@ -70,7 +71,7 @@ func (s *Store) newEffect(threadID, runID string, from ledger.Effect) effect {
 			continue
 		}
 		if m.Key == "" {
-			m.Key = numbered(clean(runID+"/"+from.Key), unnamed)
+			m.Key = numbered(runID, from.Key, unnamed)
 			e.metric, unnamed = cmp.Or(e.metric, m.Key), unnamed+1
 		}
 		e.metrics = append(e.metrics, m)
@@ -80,8 +81,9 @@ func (s *Store) newEffect(threadID, runID string, from ledger.Effect) effect {
 
 // add stores the additions, but for the rows and the effects whose keys are known,
 // in a transaction that holds the thread. Ids are those of the rows in their order,
-// fresh of those that were stored now.
-func (t *tx) add(ctx context.Context, a additions) (ids, fresh []int64, err error) {
+// fresh of those that were stored now. Where the key of a single row of an effect is
+// taken, that row is left out: no plugin's row makes a commit of a run fail.
+func (s *Store) add(ctx context.Context, t *tx, a additions) (ids, fresh []int64, err error) {
 	if len(a.effects) == 0 && len(a.rows) == 0 {
 		return nil, nil, nil
 	}
@@ -89,31 +91,36 @@ func (t *tx) add(ctx context.Context, a additions) (ids, fresh []int64, err erro
 	if err != nil {
 		return nil, nil, err
 	}
-	var messages []pluginsdk.Message
+	var ofEffects, own []pluginsdk.Message
 	var metrics []pluginsdk.Metric
 	for _, e := range a.effects {
 		if known.effect(e) {
 			continue
 		}
 		known.messages[e.key] = 0 // of two with one key in a commit, the first
-		messages, metrics = append(messages, e.rows...), append(metrics, e.metrics...)
+		ofEffects, metrics = append(ofEffects, e.rows...), append(metrics, e.metrics...)
 	}
-	before := len(messages)
 	ids = make([]int64, len(a.rows))
 	for i, row := range a.rows {
 		if ids[i] = known.messages[row.Key]; ids[i] == 0 {
-			messages = append(messages, row)
+			own = append(own, row)
 		}
 	}
 	sizes := make(storedBytes)
-	stored, err := t.insertMessages(ctx, messages, sizes)
+	leftOut, err := t.insertEffects(ctx, ofEffects, sizes)
 	if err != nil {
+		return nil, nil, err
+	}
+	if leftOut > 0 {
+		s.config.Log.Warn("rows of effects are left out: others have their keys", "run", ofEffects[0].RunID, "rows", leftOut)
+	}
+	if own, err = t.insertMessages(ctx, own, sizes); err != nil {
 		return nil, nil, err
 	}
 	if err := t.insertMetrics(ctx, metrics, sizes); err != nil {
 		return nil, nil, err
 	}
-	for _, m := range stored[before:] {
+	for _, m := range own {
 		fresh = append(fresh, m.ID)
 	}
 	for i, next := 0, 0; i < len(ids); i++ {

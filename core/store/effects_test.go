@@ -70,8 +70,8 @@ func TestEffectsAreStoredOnceWithTheirCommit(t *testing.T) {
 				check(t, commit(s, c, someEffects()))
 				run := c.Run.ID
 				want := []string{
-					"activity activity " + run + "/activity/start one", "activity activity " + run + "/activity/start#1 two",
-					"meter " + run + "/start a=1", "meter " + run + "/start#1 b=2", "meter own c=3",
+					"activity activity " + run + "/activity/start one", "activity activity " + run + "/activity#1/start two",
+					"meter " + run + "/start a=1", "meter " + run + "#1/start b=2", "meter own c=3",
 				}
 				if got := storedOf(t, s, thread); !slices.Equal(got, want) {
 					t.Fatalf("stored  %q\n   want %q", got, want)
@@ -186,6 +186,70 @@ func TestManyEffects(t *testing.T) {
 			t.Errorf("%d metrics", n)
 		}
 	})
+}
+
+// Whatever keys a plugin gives its effects, none is taken for a further row of
+// another, and none costs a person their answer.
+func TestKeysOfEffectsThatLookAlike(t *testing.T) {
+	rows := func(contents ...string) (rows []pluginsdk.NewMessage) {
+		for _, content := range contents {
+			rows = append(rows, statusRow(content))
+		}
+		return rows
+	}
+	metrics := func(names ...string) (metrics []pluginsdk.NewMetric) {
+		for _, name := range names {
+			metrics = append(metrics, pluginsdk.NewMetric{Name: name})
+		}
+		return metrics
+	}
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		thread := newThread(t, s, "general").ID
+		accept(t, s, thread, "hello")
+		c := claim(t, s, thread)
+		check(t, s.SaveIntent(t.Context(), c.Fence, ledger.Intent{RunID: c.Run.ID, Effects: []ledger.Effect{
+			{Plugin: "p", Key: "a#1", Rows: rows("1"), Metrics: metrics("1")},
+			{Plugin: "p", Key: "seen", Rows: rows("2", "3"), Metrics: metrics("2", "3")},
+		}}))
+		check(t, second(s.Finish(t.Context(), c.Fence, ledger.Finish{RunID: c.Run.ID, State: pluginsdk.RunSucceeded, Effects: []ledger.Effect{
+			{Plugin: "p", Key: "a", Rows: rows("4", "5"), Metrics: metrics("4", "5")},
+			{Plugin: "p", Key: "seen#1", Rows: rows("6"), Metrics: metrics("6")},
+		}})))
+		got := contents(must[[]pluginsdk.Message](t)(s.Messages(t.Context(), pluginsdk.MessageQuery{ThreadID: thread, After: c.Message.ID})))
+		for _, m := range must[[]pluginsdk.Metric](t)(s.QueryMetrics(t.Context(), pluginsdk.MetricQuery{})) {
+			got = append(got, m.Name)
+		}
+		if want := []string{"1", "2", "3", "4", "5", "6", "1", "2", "3", "4", "5", "6"}; !slices.Equal(got, want) {
+			t.Errorf("stored %q, want %q", got, want)
+		}
+	})
+}
+
+// A row that stands in the way of an effect's costs that one row and nothing else:
+// an operator has deleted the first of an effect's rows, and left the second.
+func TestAnEffectWhoseKeyIsHalfKnown(t *testing.T) {
+	for name, commit := range effectful {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, s *store.Store) {
+				thread := newThread(t, s, "general").ID
+				accept(t, s, thread, "hello")
+				c := claim(t, s, thread)
+				effects := someEffects()
+				check(t, s.SaveIntent(t.Context(), c.Fence, ledger.Intent{RunID: c.Run.ID, Effects: effects}))
+				byHand(t, s, "DELETE FROM messages WHERE content = 'one'")
+				counted, is := storedRows(t, s, "activity")
+				effects[0].Rows = append(effects[0].Rows, statusRow("three"))
+				check(t, commit(s, c, effects))
+				got := contents(must[[]pluginsdk.Message](t)(s.Messages(t.Context(), pluginsdk.MessageQuery{ThreadID: thread, After: c.Message.ID})))
+				if !slices.Equal(got, []string{"two", "one", "three"}) {
+					t.Errorf("rows %q", got)
+				}
+				if now, are := storedRows(t, s, "activity"); now-counted != are-is {
+					t.Errorf("%d bytes more are counted, %d more are there", now-counted, are-is)
+				}
+			})
+		})
+	}
 }
 
 // Which commands the agent wrote is decided when the result is stored: a plugin

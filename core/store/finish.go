@@ -55,7 +55,7 @@ func (s *Store) finish(ctx context.Context, tx *tx, fence ledger.Fence, f ledger
 	if n == 0 {
 		return tx.finished(ctx, f, more)
 	}
-	ids, fresh, err := tx.add(ctx, more)
+	ids, fresh, err := s.add(ctx, tx, more)
 	if err != nil || !f.Deliver {
 		return ledger.Finished{MessageIDs: ids}, err
 	}

@@ -51,6 +51,32 @@ func (t *tx) insertMessages(ctx context.Context, messages []pluginsdk.Message, s
 }
 
 // insertStatement stores so many rows with these columns.
+// insertEffects stores rows of effects in their order, but for those whose keys are
+// taken, notes in sizes what they count for, and returns how many it left out.
+func (t *tx) insertEffects(ctx context.Context, messages []pluginsdk.Message, sizes storedBytes) (leftOut int64, err error) {
+	for chunk := range slices.Chunk(messages, insertChunk) {
+		var args []any
+		for _, m := range chunk {
+			values, err := messageValues(m)
+			if err != nil {
+				return 0, err
+			}
+			args = append(args, values...)
+		}
+		rows, err := t.exec.QueryContext(ctx, insertStatement("messages", messageColumns, len(chunk))+
+			" ON CONFLICT (thread_id, key) DO NOTHING RETURNING plugin, "+messageSize, args...)
+		if err != nil {
+			return 0, err
+		}
+		stored, err := sizes.note(rows, 1)
+		if err != nil {
+			return 0, err
+		}
+		leftOut += int64(len(chunk)) - stored
+	}
+	return leftOut, nil
+}
+
 func insertStatement(table, columns string, rows int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "INSERT INTO %s (%s) VALUES ", table, columns)

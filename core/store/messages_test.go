@@ -24,7 +24,7 @@ func TestAppendIsIdempotent(t *testing.T) {
 		call := ledger.Append{ThreadID: thread, Plugin: "activity", Key: "key", Rows: rows}
 		first := must[ledger.Appended](t)(s.Append(ctx, call)).Messages
 		if len(first) != 2 || first[0].Source != "activity" || first[0].Plugin != "activity" ||
-			first[0].Key != "activity/key" || first[1].Key != "activity/key#1" || first[0].ID >= first[1].ID {
+			first[0].Key != "activity/key" || first[1].Key != "activity#1/key" || first[0].ID >= first[1].ID {
 			t.Fatalf("stored %+v", first)
 		}
 		again := must[ledger.Appended](t)(s.Append(ctx, call)).Messages
@@ -42,6 +42,13 @@ func TestAppendIsIdempotent(t *testing.T) {
 				t.Errorf("%s: got %v, want a conflict", name, err)
 			}
 		}
+		alike := call
+		alike.Key, alike.Rows = "key#1", rows[1:]
+		alone := only[pluginsdk.Message](t)(must[ledger.Appended](t)(s.Append(ctx, alike)).Messages, nil)
+		if slices.ContainsFunc(first, func(m pluginsdk.Message) bool { return m.ID == alone.ID }) {
+			t.Errorf("the key %q is taken for a row of %q", alike.Key, call.Key)
+		}
+		byHand(t, s, fmt.Sprintf("DELETE FROM messages WHERE id = %d", alone.ID))
 		elsewhere := call
 		elsewhere.ThreadID = newThread(t, s, "other").ID
 		check(t, second(s.Append(ctx, elsewhere)))

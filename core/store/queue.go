@@ -98,7 +98,7 @@ func (s *Store) requeue(ctx context.Context, fence ledger.Fence, runID string, m
 		if err = atWork(runID, n, err); err != nil {
 			return err
 		}
-		_, _, err = tx.add(ctx, more)
+		_, _, err = s.add(ctx, tx, more)
 		return err
 	})
 }

@@ -125,7 +125,7 @@ func TestAppendDelivers(t *testing.T) {
 		if done := must[ledger.Appended](t)(s.Append(ctx, call)); len(done.Lanes) != 0 {
 			t.Errorf("lanes %+v of what was delivered", done.Lanes)
 		}
-		if m := first.Messages[1]; m.Plugin != "cron" || m.Source != "cron" || m.RunID != "R" || m.Key != "cron/fired#1" {
+		if m := first.Messages[1]; m.Plugin != "cron" || m.Source != "cron" || m.RunID != "R" || m.Key != "cron#1/fired" {
 			t.Errorf("row %+v", m)
 		}
 		call.Key, call.Deliver = "quiet", false

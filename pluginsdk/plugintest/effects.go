@@ -21,7 +21,7 @@ type Applied struct {
 
 // Apply stores what a hook of a run returned, as the core does in the run's next
 // commit: the rows in the run's thread, under the keys RUN/PLUGIN/KEY,
-// RUN/PLUGIN/KEY#1, ... of which known ones store nothing, and the metrics.
+// RUN/PLUGIN#1/KEY, ... of which known ones store nothing, and the metrics.
 func (h *Host) Apply(manifest pluginsdk.Manifest, runID, threadID string, effects *pluginsdk.Effects) (applied Applied) {
 	if effects == nil {
 		return applied
@@ -29,15 +29,16 @@ func (h *Host) Apply(manifest pluginsdk.Manifest, runID, threadID string, effect
 	drop := func(what, why string) { applied.Dropped = append(applied.Dropped, what+": "+why) }
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	v, key := view{h: h, manifest: manifest}, runID+"/"+manifest.Name+"/"+effects.Key
+	v, owner := view{h: h, manifest: manifest}, runID+"/"+manifest.Name
 	if effects.Key == "" {
 		drop("all", "the effects have no key")
 		return applied
 	}
-	if _, applied.Known = h.made["effects "+key]; applied.Known {
+	known := "effects " + numbered(owner, effects.Key, 0)
+	if _, applied.Known = h.made[known]; applied.Known {
 		return applied
 	}
-	h.made["effects "+key] = made{}
+	h.made[known] = made{}
 	for i, row := range effects.Rows {
 		err := row.CheckEffectOf(manifest.Name)
 		if !v.has(pluginsdk.CapMessagesWrite) {
@@ -48,7 +49,7 @@ func (h *Host) Apply(manifest pluginsdk.Manifest, runID, threadID string, effect
 			continue
 		}
 		message := v.row(threadID, row)
-		message.RunID, message.Key = runID, numbered(key, len(applied.Rows))
+		message.RunID, message.Key = runID, numbered(owner, effects.Key, len(applied.Rows))
 		applied.Rows = append(applied.Rows, h.addMessage(message))
 	}
 	before, unnamed := len(h.metrics), 0
@@ -58,7 +59,7 @@ func (h *Host) Apply(manifest pluginsdk.Manifest, runID, threadID string, effect
 			continue
 		}
 		if metric.Key == "" {
-			metric.Key = numbered(runID+"/"+effects.Key, unnamed)
+			metric.Key = numbered(runID, effects.Key, unnamed)
 			unnamed++
 		}
 		v.record(metric)
@@ -67,9 +68,11 @@ func (h *Host) Apply(manifest pluginsdk.Manifest, runID, threadID string, effect
 	return applied
 }
 
-func numbered(key string, i int) string {
-	if i == 0 {
-		return key
+// numbered is the key of the one with the index i of those that share a key of an
+// owner. The number is not behind the key, which may be anything, KEY#1 too.
+func numbered(owner, key string, i int) string {
+	if i > 0 {
+		owner += "#" + strconv.Itoa(i)
 	}
-	return key + "#" + strconv.Itoa(i)
+	return owner + "/" + key
 }

@@ -3,7 +3,6 @@ package plugintest
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -108,8 +107,8 @@ func (s messages) append(request *pluginsdk.AppendMessagesRequest, runID string)
 	for i, row := range request.Messages {
 		message := s.row(request.ThreadID, row)
 		message.RunID = runID
-		if message.Key = request.Key; request.Key != "" && i > 0 {
-			message.Key += "#" + strconv.Itoa(i)
+		if request.Key != "" {
+			message.Key = numbered(s.manifest.Name, request.Key, i)
 		}
 		message = s.h.addMessage(message)
 		if request.Deliver && (row.Kind == pluginsdk.MessageText || row.Kind == pluginsdk.MessageNotification) {

@@ -97,7 +97,7 @@ func (f *forge) OnMessage(_ context.Context, request *pluginsdk.OnMessageRequest
 	if !victim(request.Thread) {
 		return nil, nil
 	}
-	for _, key := range []string{":reply", ":status", "/activity/start", "/activity/complete", "/activity/complete#4"} { // of rows that are to come
+	for _, key := range []string{":reply", ":status", "/activity/start", "/activity/complete", "/activity#4/complete"} { // of rows that are to come
 		_, err := f.host.Messages.Append(context.Background(), &pluginsdk.AppendMessagesRequest{
 			ThreadID: request.Thread.ID, Key: request.Call.RunID + key, Messages: []pluginsdk.NewMessage{
 				{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: "forged key"},
