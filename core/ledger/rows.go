@@ -26,8 +26,8 @@ type Run struct {
 	Owner      string
 	LeaseUntil time.Time
 	PromptHash string // SHA-256 of the prompt, hex
-	// Commands are those that the agent wrote in the result, as they were when it was
-	// stored; nil: none are stored with it.
+	// Commands are those that the agent wrote in the result, as they were when the
+	// result was stored: empty when it wrote none, nil when that is not known.
 	Commands []Command
 }
 

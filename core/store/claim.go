@@ -3,8 +3,11 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
@@ -25,20 +28,20 @@ func (s *Store) Claim(ctx context.Context, threadID, owner string) (ledger.Claim
 	var claim ledger.Claim
 	now := s.now()
 	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) (err error) {
-		claim, err = tx.claim(ctx, threadID, clean(owner), now)
+		claim, err = s.claim(ctx, tx, threadID, clean(owner), now)
 		return err
 	})
 	return claim, wrap("claim a run", err)
 }
 
-func (t *tx) claim(ctx context.Context, threadID, owner string, now time.Time) (ledger.Claim, error) {
+func (s *Store) claim(ctx context.Context, t *tx, threadID, owner string, now time.Time) (ledger.Claim, error) {
 	if _, err := t.epoch(ctx, threadID); err != nil {
 		return ledger.Claim{}, err
 	}
 	for {
 		id, err := t.takeHead(ctx, threadID, owner, now)
 		if err == nil {
-			return t.claimed(ctx, threadID, id, now)
+			return s.claimed(ctx, t, threadID, id, now)
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
 			return ledger.Claim{}, err
@@ -65,12 +68,12 @@ func (t *tx) takeHead(ctx context.Context, threadID, owner string, now time.Time
 }
 
 // claimed completes the claim of a run and reads what it consists of.
-func (t *tx) claimed(ctx context.Context, threadID, runID string, now time.Time) (ledger.Claim, error) {
+func (s *Store) claimed(ctx context.Context, t *tx, threadID, runID string, now time.Time) (ledger.Claim, error) {
 	mode, err := t.take(ctx, threadID)
 	if err != nil {
 		return ledger.Claim{}, err
 	}
-	r, err := t.Run.Get(ctx, runID)
+	r, err := s.claimedRun(ctx, t.Client, t.exec, runID)
 	if err != nil {
 		return ledger.Claim{}, err
 	}
@@ -82,15 +85,34 @@ func (t *tx) claimed(ctx context.Context, threadID, runID string, now time.Time)
 	if err != nil {
 		return ledger.Claim{}, err
 	}
-	claimed, err := claimedRunOf(r)
-	if err != nil {
-		return ledger.Claim{}, err
-	}
 	claim := ledger.Claim{
-		Found: true, Thread: threadOf(th), Message: messageOf(m), Run: claimed,
+		Found: true, Thread: threadOf(th), Message: messageOf(m), Run: r,
 		Fence: ledger.Fence{ThreadID: threadID, Epoch: th.Epoch},
 	}
 	return claim, t.gather(ctx, &claim, mode, now)
+}
+
+// claimedRun reads a run with what the core keeps in it. Commands that cannot be read
+// are as those that nobody has stored: who has written them by hand must not hold up
+// all that waits behind the run.
+func (s *Store) claimedRun(ctx context.Context, from *ent.Client, query entsql.ExecQuerier, id string) (ledger.Run, error) {
+	stored, err := from.Run.Query().Where(run.ID(id)).Select(runColumns...).Only(ctx)
+	if err != nil {
+		return ledger.Run{}, err
+	}
+	r := claimedRunOf(stored)
+	if r.Result == nil { // they are stored with it
+		return r, nil
+	}
+	var commands sql.NullString
+	if err := row(ctx, query, "SELECT commands FROM runs WHERE id = $1", []any{id}, &commands); err != nil || !commands.Valid {
+		return r, err
+	}
+	if err := json.Unmarshal([]byte(commands.String), &r.Commands); err != nil {
+		s.config.Log.Warn("the commands that are stored with a run cannot be read; they are looked for in its result again", "run", id, "err", err)
+		r.Commands = nil
+	}
+	return r, nil
 }
 
 // gather adds to a claim what its run answers besides its own message.

@@ -287,3 +287,50 @@ func TestCommandsAreKeptWithTheResult(t *testing.T) {
 		}
 	})
 }
+
+// "It wrote none" is kept as well: a command that is declared only after a crash
+// must not be found in an answer that is there already.
+func TestThatThereWereNoCommandsIsKept(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		thread := newThread(t, s, "general").ID
+		accept(t, s, thread, "hello")
+		for n, commands := range [][]ledger.Command{{}, nil, {{Name: "note"}}, {}} {
+			c := claim(t, s, thread)
+			commit := result(c)
+			commit.Commands = commands
+			check(t, s.SaveResult(t.Context(), c.Fence, commit))
+			check(t, second(s.Recover(t.Context(), fmt.Sprint("boot ", n))))
+			again := claim(t, s, thread)
+			if got := again.Run.Commands; (got == nil) != (commands == nil) || len(got) != len(commands) {
+				t.Errorf("%#v became %#v", commands, got)
+			}
+			check(t, second(s.Recover(t.Context(), fmt.Sprint("boot again ", n))))
+		}
+	})
+}
+
+// A value that somebody has written into a run by hand is as none. It must not keep
+// all that waits behind the run from being answered, for ever.
+func TestStrayCommandsHoldNothingUp(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		stray := []string{`{"a": 1}`, `"x"`, `[{"index": "one"}]`}
+		if s.Dialect() == "sqlite3" { // Postgres refuses it
+			stray = append(stray, `[{`, ``)
+		}
+		for n, value := range stray {
+			thread := newThread(t, s, fmt.Sprint("thread ", n)).ID
+			run := accept(t, s, thread, "hello").RunID
+			check(t, s.SaveResult(t.Context(), claim(t, s, thread).Fence, ledger.ResultCommit{RunID: run, Step: pluginsdk.StepInvoked}))
+			byHand(t, s, "UPDATE runs SET commands = '"+value+"' WHERE id = '"+run+"'")
+			check(t, second(s.Recover(t.Context(), "boot 2")))
+			c := claim(t, s, thread)
+			if c.Run.Commands != nil {
+				t.Errorf("%s: commands %#v", value, c.Run.Commands)
+			}
+			check(t, second(s.Run(t.Context(), run)))
+			check(t, second(s.Runs(t.Context(), pluginsdk.RunQuery{ThreadID: thread})))
+			check(t, second(s.Finish(t.Context(), c.Fence, ledger.Finish{RunID: run, State: pluginsdk.RunFailed})))
+			check(t, second(s.LastUnanswered(t.Context(), thread)))
+		}
+	})
+}

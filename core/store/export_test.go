@@ -119,11 +119,7 @@ func (s *Store) KeepRun(ctx context.Context, r ledger.Run) error {
 
 // KeptRun reads all of a run.
 func (s *Store) KeptRun(ctx context.Context, id string) (ledger.Run, error) {
-	row, err := s.read.Run.Get(ctx, id)
-	if err != nil {
-		return ledger.Run{}, err
-	}
-	return claimedRunOf(row)
+	return s.claimedRun(ctx, s.read, s.query, id)
 }
 
 // KeepMetric stores a metric.

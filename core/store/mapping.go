@@ -103,20 +103,13 @@ func runOf(row *ent.Run) pluginsdk.Run {
 	}
 }
 
-// claimedRunOf is a run with what the core keeps in it. It fails when somebody has
-// written into its commands by hand.
-func claimedRunOf(row *ent.Run) (ledger.Run, error) {
-	r := ledger.Run{Run: runOf(row), Owner: row.Owner, LeaseUntil: orZero(row.LeaseUntil), PromptHash: row.PromptHash}
-	if len(row.Commands) > 0 {
-		if err := json.Unmarshal(row.Commands, &r.Commands); err != nil {
-			return ledger.Run{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "commands of run %s: %w", row.ID, err)
-		}
-	}
-	return r, nil
+// claimedRunOf is a run with what the core keeps in it, but for its commands.
+func claimedRunOf(row *ent.Run) ledger.Run {
+	return ledger.Run{Run: runOf(row), Owner: row.Owner, LeaseUntil: orZero(row.LeaseUntil), PromptHash: row.PromptHash}
 }
 
-// commandsJSON are commands as their column has them; nil when it is not known which
-// there are. That there are none is known, and stored.
+// commandsJSON are commands as their column has them: nil (NULL) when it is not known
+// which there are, which is something else than none.
 func commandsJSON(commands []ledger.Command) (json.RawMessage, error) {
 	if commands == nil {
 		return nil, nil

@@ -14,9 +14,17 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
+// runColumns are all but the commands: those are read where they are needed, so that
+// a value which somebody has written there by hand stands in the way of nothing else.
+var runColumns = allBut(run.FieldCommands, run.Columns)
+
+func allBut(name string, columns []string) []string {
+	return slices.DeleteFunc(slices.Clone(columns), func(one string) bool { return one == name })
+}
+
 // Run returns a run, or CodeNotFound.
 func (s *Store) Run(ctx context.Context, id string) (pluginsdk.Run, error) {
-	row, err := s.read.Run.Get(ctx, id)
+	row, err := s.read.Run.Query().Where(run.ID(id)).Select(runColumns...).Only(ctx)
 	if ent.IsNotFound(err) {
 		return pluginsdk.Run{}, notFound("run", id)
 	}
@@ -48,8 +56,7 @@ func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run
 	if len(q.States) > 0 {
 		query.Where(run.StateIn(q.States...))
 	}
-	columns := slices.DeleteFunc(slices.Clone(run.Columns), func(name string) bool { return name == run.FieldEvents || name == run.FieldCommands })
-	rows, err := query.Select(columns...).All(ctx)
+	rows, err := query.Select(allBut(run.FieldEvents, runColumns)...).All(ctx)
 	if err != nil {
 		return nil, wrap("list runs", err)
 	}
@@ -85,7 +92,7 @@ func (s *Store) LastUnanswered(ctx context.Context, threadID string) (pluginsdk.
 	row, err := s.read.Run.Query().
 		Where(run.ThreadID(threadID), run.KindEQ(pluginsdk.RunMessage),
 			run.StateIn(pluginsdk.RunFailed, pluginsdk.RunCancelled, pluginsdk.RunSucceeded)).
-		Order(run.ByMessageID(entsql.OrderDesc())).First(ctx)
+		Order(run.ByMessageID(entsql.OrderDesc())).Select(runColumns...).First(ctx)
 	if ent.IsNotFound(err) || err == nil && row.State == pluginsdk.RunSucceeded {
 		return pluginsdk.Run{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "thread %s has no message that was not answered", threadID)
 	}
