@@ -139,6 +139,43 @@ func TestTasks(t *testing.T) {
 	})
 }
 
+// A key that comes with another task is no repetition: whoever believes that their
+// task was made must not be given one that may do something else.
+func TestATaskOfTheSameKeyIsTheSame(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		asked := pluginsdk.NewTask{
+			Prompt: "do it", PermissionMode: "plan", AllowedTools: []string{"Read"}, Cwd: "/srv/garden",
+			Labels: map[string]string{"kind": "audit"}, CostCapUSD: 1, MaxIterations: 2, MaxValidationIterations: 4,
+		}
+		first, _, err := s.CreateTask(ctx, "maker", "key", asked)
+		check(t, err)
+		if again, created, err := s.CreateTask(ctx, "maker", "key", asked); err != nil || created || again.ID != first.ID {
+			t.Errorf("repeated: %v, created %v, %s", err, created, again.ID)
+		}
+		for field, change := range map[string]func(*pluginsdk.NewTask){
+			"prompt":                  func(n *pluginsdk.NewTask) { n.Prompt = "do that" },
+			"originalMessage":         func(n *pluginsdk.NewTask) { n.OriginalMessage = "do that" },
+			"model":                   func(n *pluginsdk.NewTask) { n.Model = "haiku" },
+			"permissionMode":          func(n *pluginsdk.NewTask) { n.PermissionMode = "acceptEdits" },
+			"cwd":                     func(n *pluginsdk.NewTask) { n.Cwd = "" },
+			"allowedTools":            func(n *pluginsdk.NewTask) { n.AllowedTools = []string{"Read", "Bash"} },
+			"labels":                  func(n *pluginsdk.NewTask) { n.Labels = map[string]string{"kind": "repair"} },
+			"costCapUsd":              func(n *pluginsdk.NewTask) { n.CostCapUSD = 0 },
+			"maxIterations":           func(n *pluginsdk.NewTask) { n.MaxIterations = 3 },
+			"maxValidationIterations": func(n *pluginsdk.NewTask) { n.MaxValidationIterations = 3 },
+			"wake":                    func(n *pluginsdk.NewTask) { n.Wake = true },
+			"requestedBy":             func(n *pluginsdk.NewTask) { n.RequestedBy = "bob" },
+		} {
+			n := asked
+			change(&n)
+			if err := third(s.CreateTask(ctx, "maker", "key", n)); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || !strings.Contains(err.Error(), field) {
+				t.Errorf("%s: %v", field, err)
+			}
+		}
+	})
+}
+
 func TestCrons(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	entsql "entgo.io/ent/dialect/sql"
@@ -160,16 +162,65 @@ func (t *tx) below(ctx context.Context, child *pluginsdk.Task) error {
 	return err
 }
 
-// taskByKey finds the first task of the plugin's with t's key and checks that it is the same.
+// taskByKey finds the first task of the plugin's with t's key and checks that it is the
+// same. Before keys were each plugin's own, no task said whose it was: such a one is
+// found, too, when it is the same in all that a task then had.
 func (s *Store) taskByKey(ctx context.Context, t pluginsdk.Task) (pluginsdk.Task, error) {
-	row, err := s.read.Task.Query().Where(task.Plugin(t.Plugin), task.Key(t.Key)).Only(ctx)
+	rows, err := s.read.Task.Query().Where(task.PluginIn(t.Plugin, ""), task.Key(t.Key)).All(ctx)
 	if err != nil {
 		return pluginsdk.Task{}, err
 	}
-	first := taskOf(row)
-	if first.ParentThreadID != t.ParentThreadID || first.ParentTaskID != t.ParentTaskID ||
-		first.OriginalMessage != t.OriginalMessage || first.Prompt != t.Prompt || first.Model != t.Model || first.PermissionMode != t.PermissionMode {
-		return pluginsdk.Task{}, pluginsdk.Errorf(pluginsdk.CodeConflict, "key %q was used before for another task", t.Key)
+	for _, row := range rows {
+		if first := taskOf(row); first.Plugin == t.Plugin {
+			if field := otherTask(first, t); field != "" {
+				return pluginsdk.Task{}, pluginsdk.Errorf(pluginsdk.CodeConflict, "key %q was used before for a task with another %s", t.Key, field)
+			}
+			return first, nil
+		}
 	}
-	return first, nil
+	for _, row := range rows {
+		old := taskOf(row)
+		old.PermissionMode, old.AllowedTools, old.Cwd, old.Labels = t.PermissionMode, t.AllowedTools, t.Cwd, t.Labels
+		old.RequestedBy, old.Wake = t.RequestedBy, t.Wake
+		if otherTask(old, t) == "" {
+			return taskOf(row), nil
+		}
+	}
+	return pluginsdk.Task{}, &ent.NotFoundError{}
+}
+
+// otherTask names what two tasks do not have in common of what is asked for when one
+// is made; empty: they are the same.
+func otherTask(a, b pluginsdk.Task) (field string) {
+	switch {
+	case a.ParentThreadID != b.ParentThreadID:
+		return "parentThreadId"
+	case a.ParentTaskID != b.ParentTaskID:
+		return "parentTaskId"
+	case a.OriginalMessage != b.OriginalMessage:
+		return "originalMessage"
+	case a.Prompt != b.Prompt:
+		return "prompt"
+	case a.Model != b.Model:
+		return "model"
+	case a.PermissionMode != b.PermissionMode:
+		return "permissionMode"
+	case !slices.Equal(a.AllowedTools, b.AllowedTools):
+		return "allowedTools"
+	case a.Cwd != b.Cwd:
+		return "cwd"
+	case !maps.Equal(a.Labels, b.Labels):
+		return "labels"
+	case a.RequestedBy != b.RequestedBy:
+		return "requestedBy"
+	case a.Wake != b.Wake:
+		return "wake"
+	case a.MaxIterations != b.MaxIterations:
+		return "maxIterations"
+	case a.MaxValidationIterations != b.MaxValidationIterations:
+		return "maxValidationIterations"
+	case a.CostCapUSD != b.CostCapUSD:
+		return "costCapUsd"
+	}
+	return ""
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -51,6 +53,9 @@ func TestUpgradeToTheSecondContractKeepsEverything(t *testing.T) {
 			is := parsed(t, now[table])
 			for i, want := range parsed(t, rows) {
 				for column, value := range want {
+					if table+"."+column == "threads.report_to" {
+						continue // that one is given another form; see TestUpgradeKeepsWhereRepliesGo
+					}
 					name := column
 					if other := renamed[table+"."+column]; other != "" {
 						name = other
@@ -65,36 +70,124 @@ func TestUpgradeToTheSecondContractKeepsEverything(t *testing.T) {
 }
 
 // Where the replies of a thread went before the upgrade they go after it, and
-// nobody is sent what nobody was sent.
+// nobody is sent what nobody was sent, wherever the primary thread's replies go.
 func TestUpgradeKeepsWhereRepliesGo(t *testing.T) {
+	type thread struct{ id, source, sourceID, reportTo, want string }
+	threads := []thread{
+		{"W", "web", "x", "web", "nobody"},
+		{"C", "cli", "x", "web", "nobody"},
+		{"D", "discord", "1", "", "discord:1"},
+		{"own", "discord", "2", "discord", "discord:2"},
+		{"read", "discord", "3", "web", "nobody"},
+		{"typed", "discord", "4", "cli", "nobody"},
+		{"told", "web", "y", "discord", "discord:"},
+		{"other", "discord", "5", "mail", "mail:"},
+		{"odd", "web", "z", "Some Body", "nobody"},
+		// None of these was the name of a plugin then.
+		{"name", "discord", "6", "Some Body", "nobody"},
+		{"place", "discord", "7", "discord:123", "nobody"},
+		{"hop", "discord", "8", "thread:D", "nobody"},
+		{"word", "discord", "9", "thread", "nobody"},
+		{"digit", "discord", "10", "7up", "nobody"},
+		{"long", "discord", "11", "a234567890123456789012345678901234", "nobody"},
+	}
+	for _, primary := range [][]thread{
+		{{"P", "web", "primary", "", "nobody"}},
+		{{"P", "web", "primary", "discord", "discord:"}},
+		{{"P", "web", "primary", "web", "nobody"}},
+		nil,
+	} {
+		storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+			const at = "'2026-01-02 03:04:05'"
+			all := slices.Concat(primary, threads)
+			before(t, config, 5, func(s *store.Store) {
+				for _, of := range all {
+					byHand(t, s, fmt.Sprintf("INSERT INTO threads (id, source, source_id, report_to, last_activity, created_at) VALUES ('%s', '%s', '%s', '%s', %s, %s)",
+						of.id, of.source, of.sourceID, of.reportTo, at, at))
+				}
+			})
+			s := storetest.OpenConfig(t, config)
+			s.SetCarrier(discordCarries)
+			if problems := must[[]string](t)(s.Integrity(t.Context())); len(problems) != 0 {
+				t.Errorf("problems %q", problems)
+			}
+			for _, of := range all {
+				got := "nobody"
+				id := reply(t, s, of.id, "answer to "+of.id)
+				for _, d := range must[[]pluginsdk.Delivery](t)(s.Deliveries(t.Context(), pluginsdk.DeliveryQuery{})) {
+					if d.MessageID == id {
+						got = d.Plugin + ":" + d.Target
+					}
+				}
+				if got != of.want {
+					t.Errorf("%+v (primary %+v): replies go to %s", of, primary, got)
+				}
+			}
+		})
+	}
+}
+
+// What a plugin has stored under a key before the upgrade it does not store again
+// after it. The core's own rows keep their keys.
+func TestUpgradeKeepsKeys(t *testing.T) {
 	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
 		const at = "'2026-01-02 03:04:05'"
 		before(t, config, 5, func(s *store.Store) {
-			for _, of := range []struct{ id, source, sourceID, reportTo string }{
-				{"P", "web", "primary", ""}, {"W", "web", "x", "web"}, {"C", "cli", "x", "web"}, {"D", "discord", "1", ""},
-				{"own", "discord", "2", "discord"}, {"read", "discord", "3", "web"}, {"told", "web", "y", "discord"}, {"odd", "web", "z", "Some Body"},
+			byHand(t, s, "INSERT INTO plugins (name) VALUES ('cron'), ('web')")
+			byHand(t, s, "INSERT INTO threads (id, source, source_id, last_activity, created_at) VALUES ('T', 'web', 'primary', "+at+", "+at+")")
+			for _, of := range []struct{ source, run, key, content string }{
+				{"cron", "", "fired", "one row"},
+				{"cron", "", "digest", "first"}, {"cron", "", "digest#1", "second"}, {"cron", "", "digest#2", "third"},
+				{"cron", "", "job#7", "no further row of job"},
+				{"web", "", "x", "a"}, {"web", "", "web/x", "b"}, // the second has the key that the first one gets
+				{"cron", "R", "R:command:0", "cron list"}, {"agent", "R", "R:reply", "hi"}, {"core", "", "fired of the core", "c"},
 			} {
-				byHand(t, s, fmt.Sprintf("INSERT INTO threads (id, source, source_id, report_to, last_activity, created_at) VALUES ('%s', '%s', '%s', '%s', %s, %s)",
-					of.id, of.source, of.sourceID, of.reportTo, at, at))
+				byHand(t, s, fmt.Sprintf("INSERT INTO messages (thread_id, role, kind, source, run_id, key, content, created_at) VALUES ('T', 'system', 'text', '%s', '%s', '%s', '%s', %s)",
+					of.source, of.run, of.key, of.content, at))
 			}
+			byHand(t, s, "INSERT INTO messages (thread_id, role, kind, source, key, content, created_at) VALUES ('T', 'user', 'text', 'web', 'people', 'hello', "+at+")")
+			byHand(t, s, "INSERT INTO tasks (id, thread_id, parent_thread_id, key, status, original_message, prompt, created_at) VALUES ('K', 'T', 'T', 'task', 'pending', 'm', 'p', "+at+")")
 		})
 		s := storetest.OpenConfig(t, config)
-		s.SetCarrier(discordCarries)
-		got := make(map[string]string)
-		for id := range maps.Keys(map[string]int{"P": 0, "W": 0, "C": 0, "D": 0, "own": 0, "read": 0, "told": 0, "odd": 0}) {
-			reply(t, s, id, "answer to "+id)
-			got[id] = "nobody"
-			for _, d := range must[[]pluginsdk.Delivery](t)(s.Deliveries(t.Context(), pluginsdk.DeliveryQuery{})) {
-				if m := must[pluginsdk.Message](t)(s.Message(t.Context(), d.MessageID)); m.ThreadID == id {
-					got[id] = d.Plugin + ":" + d.Target
-				}
+		old := must[[]pluginsdk.Message](t)(s.Messages(t.Context(), pluginsdk.MessageQuery{ThreadID: "T"}))
+		for _, call := range []struct {
+			plugin, key string
+			rows        []string
+		}{
+			{"cron", "fired", []string{"one row"}}, {"cron", "digest", []string{"first", "second", "third"}}, {"cron", "job#7", []string{"no further row of job"}},
+		} {
+			var rows []pluginsdk.NewMessage
+			for _, content := range call.rows {
+				rows = append(rows, text(pluginsdk.RoleSystem, content))
+			}
+			check(t, second(s.Append(t.Context(), ledger.Append{ThreadID: "T", Plugin: call.plugin, Key: call.key, Rows: rows})))
+		}
+		now := must[[]pluginsdk.Message](t)(s.Messages(t.Context(), pluginsdk.MessageQuery{ThreadID: "T"}))
+		if len(now) != len(old) {
+			t.Errorf("%q were stored again", contents(now[len(old):]))
+		}
+		for _, m := range old {
+			own := m.Source == "cron" && m.Content == "cron list" || m.Source == "agent" || m.Source == "core"
+			if own && (m.Plugin != "" || m.RunID != "" && !strings.HasPrefix(m.Key, "R:")) {
+				t.Errorf("a row of the core's became %+v", m)
+			}
+			if m.Role == pluginsdk.RoleUser && m.Key != "people" {
+				t.Errorf("a row of a person's became %+v", m)
 			}
 		}
-		want := map[string]string{
-			"P": "nobody", "W": "nobody", "C": "nobody", "D": "discord:1", "own": "discord:2", "read": "nobody", "told": "discord:", "odd": "nobody",
+		if counted, is := storedRows(t, s, "cron"); counted != is {
+			t.Errorf("cron: counted %d bytes, there are %d", counted, is)
 		}
-		if !maps.Equal(got, want) {
-			t.Errorf("got  %v\nwant %v", got, want)
+
+		asked := pluginsdk.NewTask{ParentThreadID: "T", OriginalMessage: "m", Prompt: "p", PermissionMode: "plan"}
+		for _, plugin := range []string{"cron", "cron"} {
+			if task, created, err := s.CreateTask(t.Context(), plugin, "task", asked); err != nil || created || task.ID != "K" {
+				t.Errorf("the task was made again: %v, %s", err, task.ID)
+			}
+		}
+		asked.Prompt = "something else"
+		if task, created, err := s.CreateTask(t.Context(), "web", "task", asked); err != nil || !created || task.ID == "K" {
+			t.Errorf("another plugin's key is in the way: %v, %s", err, task.ID)
 		}
 	})
 }

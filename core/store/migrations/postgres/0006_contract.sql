@@ -1,7 +1,22 @@
 -- The second contract of plugins: who wrote what, keys of their own, effects, tasks that the core moves, checks.
 
 ALTER TABLE "messages" ADD COLUMN "plugin" character varying NOT NULL DEFAULT '';
-UPDATE "messages" SET "plugin" = "source" WHERE "source" IN (SELECT "name" FROM "plugins");
+-- The answer of a plugin's command is the core's row, though its source is the plugin.
+UPDATE "messages" SET "plugin" = "source" WHERE "source" IN (SELECT "name" FROM "plugins")
+  AND NOT ("run_id" <> '' AND COALESCE("key", '') LIKE "run_id" || ':command:%');
+-- Keys of rows were shared by all plugins of a thread, and further rows of one key were KEY#1, KEY#2, ...: now they are
+-- PLUGIN/KEY and PLUGIN#1/KEY. What people wrote has no key. A key that is taken is left as it is.
+UPDATE "messages" SET "key" = "plugin" || '#' || SUBSTR("key", LENGTH(RTRIM("key", '0123456789')) + 1) || '/'
+    || SUBSTR("key", 1, LENGTH(RTRIM("key", '0123456789')) - 1)
+  WHERE "plugin" <> '' AND NOT ("role" = 'user' AND "kind" = 'text')
+  AND "key" LIKE '%#%' AND RTRIM("key", '0123456789') LIKE '%#' AND RTRIM("key", '0123456789') <> "key"
+  AND EXISTS (SELECT 1 FROM "messages" f WHERE f."thread_id" = "messages"."thread_id" AND f."plugin" = "messages"."plugin"
+    AND f."key" = SUBSTR("messages"."key", 1, LENGTH(RTRIM("messages"."key", '0123456789')) - 1));
+UPDATE "messages" SET "key" = "plugin" || '/' || "key"
+  WHERE "plugin" <> '' AND NOT ("role" = 'user' AND "kind" = 'text') AND "key" IS NOT NULL
+  AND NOT (SUBSTR("key", 1, LENGTH("plugin") + 1) = "plugin" || '#' AND "key" LIKE '%/%')
+  AND NOT EXISTS (SELECT 1 FROM "messages" o WHERE o."thread_id" = "messages"."thread_id"
+    AND o."key" = "messages"."plugin" || '/' || "messages"."key");
 CREATE INDEX "message_unread" ON "messages" ("thread_id", "id") WHERE role <> 'user' AND kind IN ('text', 'notification');
 
 ALTER TABLE "metrics" ADD COLUMN "plugin" character varying NOT NULL DEFAULT '';
@@ -12,7 +27,7 @@ ALTER TABLE "plugin_states" ADD COLUMN "revision" bigint NOT NULL DEFAULT 1;
 ALTER TABLE "plugin_usages" ADD COLUMN "state_revision" bigint NOT NULL DEFAULT 0;
 UPDATE "plugin_usages" SET "state_revision" = 1;
 
--- What a message counts for is said in core/store/stored_bytes.go. What people submitted through a plugin is not counted.
+-- What a message counts for is said in core/store/stored_bytes.go, the 100 in core/ledger (RowBytes). What people submitted through a plugin is not counted.
 CREATE TABLE "plugin_bytes" (
   "id" character varying NOT NULL,
   "plugin" character varying NOT NULL,
@@ -54,9 +69,9 @@ ALTER TABLE "plugins" ADD COLUMN "checks" json NULL;
 ALTER TABLE "plugins" ADD COLUMN "checked_at" timestamptz NULL;
 ALTER TABLE "plugins" ADD COLUMN "grants_version" bigint NOT NULL DEFAULT 0;
 
--- Where replies go is a target now: PLUGIN:PLACE or thread:ID. A thread that reported to web or cli had nothing
--- carried anywhere: it says so by the primary thread, whose people read there. One that named its own source meant
--- its own place, as one does that says nothing.
-UPDATE "threads" SET "report_to" = COALESCE((SELECT 'thread:' || p."id" FROM "threads" p WHERE p."source" = 'web' AND p."source_id" = 'primary'), '')
-  WHERE "report_to" IN ('web', 'cli') AND "source" NOT IN ('web', 'cli');
-UPDATE "threads" SET "report_to" = '' WHERE "report_to" IN ('web', 'cli') OR "report_to" = "source";
+-- Where replies go is a target now: PLUGIN:PLACE or thread:ID. One that named its own source meant its own place, as
+-- one does that says nothing. One that reported to web or cli, or to what is no name of a plugin, had nothing carried
+-- anywhere: a thread that reports to itself has not, either.
+UPDATE "threads" SET "report_to" = '' WHERE "report_to" = "source" OR "report_to" IN ('web', 'cli') AND "source" IN ('web', 'cli');
+UPDATE "threads" SET "report_to" = 'thread:' || "id"
+  WHERE "report_to" <> '' AND ("report_to" IN ('web', 'cli', 'thread') OR "report_to" !~ '^[a-z][a-z0-9-]{0,31}$');
