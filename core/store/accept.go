@@ -115,7 +115,9 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 	case a.Answer != nil:
 		accepted.Lanes, err = s.answer(ctx, t, to, r, *a.Answer)
 	case idle:
-		accepted.Claim, err = t.claimedAtOnce(ctx, user, r)
+		if accepted.Claim, err = t.claimedAtOnce(ctx, user, r); err == nil {
+			err = s.holds(ctx, t) // as in Claim
+		}
 	}
 	return accepted, err
 }

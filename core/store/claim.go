@@ -23,15 +23,21 @@ const lease = time.Hour
 // thread succeeds until the run is final, retried or released. When the head
 // of the queue must wait, or the thread is at work, Found is false. Unless the
 // thread's busy mode is queue, the run absorbs the messages that wait behind
-// it.
+// it. Where daemons share a database, only the holder of the lock claims anything
+// (CodeUnavailable): nobody would put back what another one has claimed.
 func (s *Store) Claim(ctx context.Context, threadID, owner string) (ledger.Claim, error) {
 	var claim ledger.Claim
 	now := s.now()
 	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) (err error) {
-		claim, err = s.claim(ctx, tx, threadID, clean(owner), now)
-		return err
+		if claim, err = s.claim(ctx, tx, threadID, clean(owner), now); err != nil || !claim.Found {
+			return err
+		}
+		return s.holds(ctx, tx)
 	})
-	return claim, wrap("claim a run", err)
+	if err != nil {
+		return ledger.Claim{}, wrap("claim a run", err)
+	}
+	return claim, nil
 }
 
 func (s *Store) claim(ctx context.Context, t *tx, threadID, owner string, now time.Time) (ledger.Claim, error) {

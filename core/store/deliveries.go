@@ -118,11 +118,15 @@ func (s *Store) NextDelivery(ctx context.Context, plugin, target string) (ledger
 }
 
 // BeginDelivery counts an attempt, on disk, before it is made. One that was
-// begun before and has no known end is not counted again.
+// begun before and has no known end is not counted again. Only the holder of the
+// lock may call it: once that is lost, noticed or not, what is begun may be another
+// daemon's, and it is CodeUnavailable.
 func (s *Store) BeginDelivery(ctx context.Context, id string) (out ledger.Outgoing, err error) {
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) (err error) {
-		out, err = tx.beginDelivery(ctx, id)
-		return err
+		if out, err = tx.beginDelivery(ctx, id); err != nil || !out.Found {
+			return err
+		}
+		return s.holds(ctx, tx)
 	})
 	if err != nil {
 		return ledger.Outgoing{}, wrap("begin a delivery", err)

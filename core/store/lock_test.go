@@ -94,6 +94,54 @@ func TestRecoverIsOfTheHolderOfTheLock(t *testing.T) {
 	check(t, second(s.RecoverDeliveries(ctx)))
 }
 
+// In the same moments, nothing is begun: no message is carried that the other daemon
+// may be carrying, and no run is claimed that nobody would put back.
+func TestWorkIsBegunByTheHolderOfTheLock(t *testing.T) {
+	s, sessions := named(t)
+	other := sessions.watch
+	ctx := context.Background()
+	thread := newThread(t, s, "general").ID
+	reply(t, s, thread, "hi")
+	reply(t, s, thread, "again")
+	name := "installation " + uuid.NewString()
+	lease := must[*store.Lease](t)(s.Lock(ctx, name))
+	defer lease.Release()
+	begun := next(t, s, "discord", "general").ID
+	begin(t, s, begun)
+	begin(t, s, begun) // its COMMIT had no known outcome
+	all := must[[]pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{}))
+	sessions.endOf("harness " + name)
+	var taken *store.Lease
+	sessions.until("another daemon has the lock", func() (done bool) {
+		var err error
+		taken, err = other.Lock(ctx, "quick")
+		return err == nil
+	})
+	for _, d := range all {
+		wantCode(t, second(s.BeginDelivery(ctx, d.ID)), pluginsdk.CodeUnavailable)
+	}
+	if d := delivery(t, s, all[1].ID); d.State != pluginsdk.DeliveryPending || d.Attempt != 0 {
+		t.Errorf("the delivery that was not begun: %+v", d)
+	}
+	waiting := accept(t, s, thread, "and now?").RunID
+	wantCode(t, second(s.Claim(ctx, thread, "boot 1")), pluginsdk.CodeUnavailable)
+	idle := acceptance(newThread(t, s, "idle").ID, "key", "hello")
+	idle.Claimer = "boot 1"
+	wantCode(t, second(s.Accept(ctx, idle)), pluginsdk.CodeUnavailable)
+	wantCode(t, second(s.Run(ctx, idle.RunID)), pluginsdk.CodeNotFound)
+	if c := claim(t, other, thread); c.Run.ID != waiting {
+		t.Errorf("the other daemon claims %s, want %s", c.Run.ID, waiting)
+	}
+
+	taken.Release()
+	<-lease.Lost()
+	check(t, lease.Regain(ctx))
+	begin(t, s, all[1].ID)
+	if accepted := must[ledger.Accepted](t)(s.Accept(ctx, idle)); !accepted.Claim.Found {
+		t.Errorf("not claimed: %+v", accepted)
+	}
+}
+
 // A daemon whose connection is cut has lost its claim and must know. It gets
 // it back when nobody else was there, and is told when somebody was.
 func TestLockIsLostWithItsConnection(t *testing.T) {
