@@ -26,6 +26,15 @@ var orphans = []struct{ what, query string }{
 		WHERE (finished_at IS NULL) <> (state IN ('queued', 'running', 'waiting'))`},
 }
 
+// circling are the threads whose replies are passed on from thread to thread and never
+// arrive. One that reports to itself means that.
+var circling = fmt.Sprintf(`WITH RECURSIVE passed(id, target, hops) AS (
+		SELECT id, report_to, 1 FROM threads WHERE report_to LIKE 'thread:%%' AND report_to <> 'thread:' || id
+		UNION ALL
+		SELECT p.id, t.report_to, p.hops + 1 FROM passed p JOIN threads t ON t.id = SUBSTR(p.target, 8)
+		WHERE t.report_to LIKE 'thread:%%' AND t.report_to <> 'thread:' || t.id AND p.hops <= %d)
+	SELECT COUNT(*), COALESCE(MIN(id), '') FROM passed WHERE hops > %d`, targetHops, targetHops)
+
 // Integrity returns what is wrong with the stored data, in words for people;
 // nothing when all is well. It reads everything, so it takes its time.
 func (s *Store) Integrity(ctx context.Context) ([]string, error) {
@@ -41,6 +50,15 @@ func (s *Store) Integrity(ctx context.Context) ([]string, error) {
 		if n > 0 {
 			problems = append(problems, fmt.Sprintf("%d %s", n, check.what))
 		}
+	}
+	var n int
+	var one string
+	if err := s.back.reader().QueryRowContext(ctx, circling).Scan(&n, &one); err != nil {
+		return nil, wrap("look for threads that report to each other", err)
+	}
+	if n > 0 {
+		problems = append(problems, fmt.Sprintf("%d threads whose replies never arrive, because the threads that they are passed on to report to each other, "+
+			"or are more than %d; one of them is %s", n, targetHops, one))
 	}
 	return problems, nil
 }

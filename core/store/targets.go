@@ -32,10 +32,13 @@ func (s *Store) carries(source string) (plugin string, ok bool) {
 const targetHops = 8
 
 // target says where the replies of a thread are carried to: where it says itself,
-// else to who carries its source. A task's thread has no people of its own.
+// else to who carries its source. A task's thread has no people of its own, and what is
+// said in a thread that reports to itself stays there.
 func (s *Store) target(ctx context.Context, tx *tx, of pluginsdk.Thread) (lane ledger.Lane, carried bool, err error) {
 	for range 1 + targetHops {
 		switch to := of.ReportTo; {
+		case to.ThreadID == of.ID && of.ID != "":
+			return ledger.Lane{}, false, nil
 		case to.Plugin != "":
 			return ledger.Lane{Plugin: to.Plugin, Target: to.Place}, true, nil
 		case to.ThreadID == "" && of.Kind == pluginsdk.ThreadTask:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -32,13 +33,17 @@ func TestRepliesGoWhereTheThreadSays(t *testing.T) {
 		at := func(id string) pluginsdk.Target { return pluginsdk.Target{ThreadID: id} }
 		discord := thread("discord", "channel", "", pluginsdk.Target{})
 		passed := discord
-		for n := range 9 { // the last one is too far away
+		for n := range 8 {
 			passed = thread("web", fmt.Sprint("hop ", n), "", at(passed))
 		}
-		near := must[[]pluginsdk.Thread](t)(s.Threads(ctx, pluginsdk.ThreadQuery{Source: "web", SourceID: "hop 7"}))[0].ID
-		circle := thread("web", "circle 1", "", pluginsdk.Target{})
+		near := passed
+		passed = thread("web", "too far away", "", pluginsdk.Target{})
+		byHand(t, s, "UPDATE threads SET report_to = 'thread:"+near+"' WHERE id = '"+passed+"'")
+		circle := thread("discord", "circle 1", "", pluginsdk.Target{})
 		other := thread("web", "circle 2", "", at(circle))
-		check(t, second(s.UpdateThread(ctx, circle, pluginsdk.ThreadPatch{ReportTo: ptr(at(other))})))
+		byHand(t, s, "UPDATE threads SET report_to = 'thread:"+other+"' WHERE id = '"+circle+"'")
+		own := thread("discord", "own", "", pluginsdk.Target{})
+		byHand(t, s, "UPDATE threads SET report_to = 'thread:"+own+"' WHERE id = '"+own+"'")
 		gone := thread("web", "gone", "", pluginsdk.Target{})
 		lost := thread("web", "lost", "", at(gone))
 		byHand(t, s, "DELETE FROM threads WHERE id = '"+gone+"'")
@@ -55,6 +60,8 @@ func TestRepliesGoWhereTheThreadSays(t *testing.T) {
 			"eight threads away":      {near, []ledger.Lane{{Plugin: "dis-cord", Target: "channel"}}},
 			"too far away":            {passed, nil},
 			"in a circle":             {circle, nil},
+			"to itself":               {own, nil},
+			"to one that does":        {thread("discord", "to own", "", at(own)), nil},
 			"a thread that is gone":   {lost, nil},
 			"a task":                  {thread("discord", "task", pluginsdk.ThreadTask, pluginsdk.Target{}), nil},
 			"a task that is told":     {thread("task", "told", pluginsdk.ThreadTask, target("mail", "x")), []ledger.Lane{{Plugin: "mail", Target: "x"}}},
@@ -213,6 +220,49 @@ func TestTargetsAreChecked(t *testing.T) {
 		byHand(t, s, "UPDATE threads SET report_to = 'thread:nope'")
 		if problems := must[[]string](t)(s.Integrity(ctx)); !slices.Contains(problems, "1 threads whose replies go to no thread") {
 			t.Errorf("problems %q", problems)
+		}
+	})
+}
+
+// Threads whose replies go round among them reach nobody: that is refused where it is
+// set, and said of those that an operator has set by SQL.
+func TestTargetsThatNeverArrive(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		at := func(id string) pluginsdk.Target { return pluginsdk.Target{ThreadID: id} }
+		report := func(id, to string) error {
+			return second(s.UpdateThread(ctx, id, pluginsdk.ThreadPatch{ReportTo: ptr(at(to))}))
+		}
+		clean := must[[]string](t)(s.Integrity(ctx))
+		var ids []string
+		for n := range 10 {
+			ids = append(ids, newThread(t, s, fmt.Sprint("thread ", n)).ID)
+		}
+		check(t, report(ids[0], ids[1]))
+		check(t, report(ids[1], ids[2]))
+		for _, from := range ids[:3] {
+			if err := report(ids[2], from); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), "never arrive") {
+				t.Errorf("a circle: %v", err)
+			}
+		}
+		for n := 9; n > 2; n-- {
+			check(t, report(ids[n-1], ids[n]))
+		}
+		wantCode(t, third(s.CreateThread(ctx, pluginsdk.NewThread{Source: "x", SourceID: "far", ReportTo: at(ids[0])})), pluginsdk.CodeInvalid)
+		check(t, third(s.CreateThread(ctx, pluginsdk.NewThread{Source: "x", SourceID: "near", ReportTo: at(ids[2])})))
+		if problems := must[[]string](t)(s.Integrity(ctx)); len(problems) != len(clean)+1 { // the first one has nine before it
+			t.Errorf("problems %q", problems)
+		}
+		check(t, second(s.UpdateThread(ctx, ids[0], pluginsdk.ThreadPatch{ReportTo: &pluginsdk.Target{}})))
+		byHand(t, s, "UPDATE threads SET report_to = 'thread:"+ids[9]+"' WHERE id = '"+ids[9]+"'") // nobody is meant
+		if problems := must[[]string](t)(s.Integrity(ctx)); !slices.Equal(problems, clean) {
+			t.Errorf("problems %q of what is well", problems)
+		}
+		byHand(t, s, "UPDATE threads SET report_to = 'thread:"+ids[8]+"' WHERE id = '"+ids[9]+"'")
+		byHand(t, s, "UPDATE threads SET report_to = '' WHERE id = '"+ids[7]+"'")
+		problems := must[[]string](t)(s.Integrity(ctx))
+		if len(problems) != len(clean)+1 || !strings.Contains(problems[len(problems)-1], ids[8]) {
+			t.Errorf("problems %q, want that %s is named", problems, ids[8])
 		}
 	})
 }

@@ -131,7 +131,7 @@ func (s *Store) insertThreadOnce(ctx context.Context, t pluginsdk.Thread) (plugi
 				return err
 			}
 		}
-		if err := tx.checkTarget(ctx, t.ReportTo); err != nil {
+		if err := tx.checkTarget(ctx, "", t.ReportTo); err != nil {
 			return err
 		}
 		return insertThread(tx.Thread, ledger.Thread{Thread: t}).Exec(ctx)

@@ -44,16 +44,29 @@ func checkTarget(to pluginsdk.Target) error {
 	return checkLengths(length{"reportTo", to.String(), sourceIDMax})
 }
 
-// checkTarget refuses a target that is a thread that does not exist.
-func (t *tx) checkTarget(ctx context.Context, to pluginsdk.Target) error {
-	if to.ThreadID == "" {
-		return nil
+// checkTarget refuses a target of a thread (empty: of one that is being made) that is
+// a thread which does not exist, or from which no reply arrives anywhere, because
+// the threads on the way report to each other, or are too many. Of two that are set
+// at the same moment each may pass; Integrity finds that.
+func (t *tx) checkTarget(ctx context.Context, of string, to pluginsdk.Target) error {
+	for hops := 0; to.ThreadID != ""; hops++ {
+		if to.ThreadID == of || hops == targetHops {
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "reportTo: the replies would never arrive: "+
+				"the threads report to each other, or are more than %d", targetHops)
+		}
+		next, err := t.targetThread(ctx, to.ThreadID)
+		if errors.Is(err, sql.ErrNoRows) && hops == 0 {
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "reportTo: no thread with the id %q", to.ThreadID)
+		}
+		if errors.Is(err, sql.ErrNoRows) || err == nil && next.ReportTo.ThreadID == to.ThreadID {
+			return nil // theirs goes nowhere, and so does this one's
+		}
+		if err != nil {
+			return err
+		}
+		to = next.ReportTo
 	}
-	_, err := t.targetThread(ctx, to.ThreadID)
-	if errors.Is(err, sql.ErrNoRows) {
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "reportTo: no thread with the id %q", to.ThreadID)
-	}
-	return err
+	return nil
 }
 
 func checkBusyMode(mode pluginsdk.BusyMode) error {

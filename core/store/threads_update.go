@@ -21,7 +21,7 @@ func (s *Store) UpdateThread(ctx context.Context, id string, p pluginsdk.ThreadP
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		update := tx.Thread.UpdateOneID(id)
 		if p.ReportTo != nil {
-			if err := tx.checkTarget(ctx, *p.ReportTo); err != nil {
+			if err := tx.checkTarget(ctx, id, *p.ReportTo); err != nil {
 				return err
 			}
 			update.SetReportTo(p.ReportTo.String())
