@@ -169,11 +169,16 @@ func (t *tx) carried(ctx context.Context, out *ledger.Outgoing) error {
 	return nil
 }
 
+// receiptMax is how many bytes are kept of what a plugin says of a delivery that has
+// arrived.
+const receiptMax = 1 << 10
+
 // DeliveryDone stores, on disk, that a delivery has reached its target, under
-// whose own id.
+// whose own id: as much of that as an id may have.
 func (s *Store) DeliveryDone(ctx context.Context, id, externalID string) error {
+	externalID = shortened(clean(externalID), receiptMax)
 	return wrap("store a receipt", s.updateDelivery(ctx, id, func(update *ent.DeliveryUpdate) {
-		update.SetState(pluginsdk.DeliveryDelivered).SetExternalID(clean(externalID)).SetLastError("").ClearNextAttemptAt()
+		update.SetState(pluginsdk.DeliveryDelivered).SetExternalID(externalID).SetLastError("").ClearNextAttemptAt()
 	}))
 }
 

@@ -3,8 +3,10 @@ package store_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -277,6 +279,24 @@ func TestDeliveryWritesSurviveUnknownCommits(t *testing.T) {
 		d := delivery(t, steady, id)
 		if d.State != pluginsdk.DeliveryDelivered || d.Attempt != 1 || d.ExternalID != "external" {
 			t.Errorf("in the end %+v", d)
+		}
+	})
+}
+
+// What a plugin says of where a message has arrived is an id. A page of it would
+// otherwise be read by all who list deliveries, and two of them by nobody.
+func TestAReceiptIsBounded(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		thread := newThread(t, s, "general").ID
+		for _, said := range []string{strings.Repeat("x", 1<<20), strings.Repeat("€", 1<<10), strings.Repeat("\x00", 1<<10)} {
+			reply(t, s, thread, "answer")
+			id := next(t, s, "discord", "general").ID
+			begin(t, s, id)
+			check(t, s.DeliveryDone(t.Context(), id, said))
+			got := delivery(t, s, id).ExternalID
+			if len(got) > 1<<10 || len(got) < 1<<10-4 || !utf8.ValidString(got) || !strings.HasPrefix(strings.ReplaceAll(said, "\x00", "\uFFFD"), got) {
+				t.Errorf("a receipt of %d bytes became one of %d: %.20q", len(said), len(got), got)
+			}
 		}
 	})
 }

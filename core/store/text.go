@@ -20,6 +20,17 @@ func clean(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
+// shortened is as much of valid text as has so many bytes.
+func shortened(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
 // document checks that raw is a JSON object and returns it as it will be
 // stored, so that what comes back can be compared. Empty and null become nil.
 func document(field string, raw json.RawMessage) (json.RawMessage, error) {
