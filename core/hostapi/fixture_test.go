@@ -32,6 +32,7 @@ type stub struct {
 	long     string              // in each run, metric and delivery that there is
 	audits   []string
 	appended func() // called in Append
+	exists   error  // CreateThread says it of a thread that is there
 }
 
 func (s *stub) Thread(_ context.Context, id string) (pluginsdk.Thread, error) {
@@ -52,6 +53,11 @@ func (s *stub) Threads(_ context.Context, query pluginsdk.ThreadQuery) (found []
 }
 
 func (s *stub) CreateThread(_ context.Context, n pluginsdk.NewThread) (pluginsdk.Thread, bool, error) {
+	for _, known := range s.threads {
+		if known.Source == n.Source && known.SourceID == n.SourceID {
+			return known, false, s.exists
+		}
+	}
 	made := pluginsdk.Thread{ID: "made " + n.SourceID, Source: n.Source, SourceID: n.SourceID, Name: n.Name}
 	s.threads[made.ID] = made
 	return made, true, nil

@@ -49,7 +49,7 @@ func (s threads) Create(ctx context.Context, request *pluginsdk.CreateThreadRequ
 				return nil, err
 			}
 			if len(found) > 0 {
-				return &pluginsdk.CreateThreadResponse{Thread: found[0], Existed: true}, nil
+				permits = nil
 			}
 		}
 		var response pluginsdk.CreateThreadResponse

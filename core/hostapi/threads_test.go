@@ -80,6 +80,9 @@ func TestWhatAThreadMayDoIsAudited(t *testing.T) {
 			t.Errorf("a thread of another's source: %v", err)
 		}
 	}
+	f.store.exists = pluginsdk.Errorf(pluginsdk.CodeConflict, "it exists, with other rights")
+	err := f.create(t, pluginsdk.NewThread{Source: "discord", SourceID: "new", PermissionMode: "acceptEdits"})
+	refused(t, "a thread that may do something else", err, pluginsdk.CodeConflict, "other rights")
 	want := []string{
 		`plugin:p thread.permit mine cwd from "" to "/srv", permissionMode from "acceptEdits" to "plan", reportTo from "" to "discord:general"`,
 		`plugin:p thread.permit ann's cwd from "" to "/` + strings.Repeat("x", maxAudited-1) + `"`,

@@ -111,13 +111,34 @@ func (s *Store) countUnread(ctx context.Context, threads []pluginsdk.Thread) (er
 	return rows.Err()
 }
 
-// CreateThread makes a thread. When its source and source id are known, it
-// returns that thread and created is false.
+// CreateThread makes a thread. When its source and source id are known, it returns
+// that thread as it is and created is false; CodeConflict when n names a permission
+// mode or a working directory and the thread has another.
 func (s *Store) CreateThread(ctx context.Context, n pluginsdk.NewThread) (t pluginsdk.Thread, created bool, err error) {
 	if t, err = s.newThread(n); err != nil {
 		return pluginsdk.Thread{}, false, err
 	}
-	return s.insertThreadOnce(ctx, t)
+	made, created, err := s.insertThreadOnce(ctx, t)
+	if err == nil && !created {
+		err = otherRights(made, n)
+	}
+	if err != nil {
+		return pluginsdk.Thread{}, false, err
+	}
+	return made, created, nil
+}
+
+// otherRights refuses a thread that may do something else than it is asked for.
+func otherRights(found pluginsdk.Thread, asked pluginsdk.NewThread) error {
+	for _, of := range []struct{ field, is, want string }{
+		{"permissionMode", found.PermissionMode, asked.PermissionMode}, {"cwd", found.Cwd, clean(asked.Cwd)},
+	} {
+		if of.want != "" && of.is != of.want {
+			return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s: the thread %s:%s exists and has %.100q, not %.100q; "+
+				"leave it out to get the thread as it is", of.field, found.Source, found.SourceID, of.is, of.want)
+		}
+	}
+	return nil
 }
 
 // insertThreadOnce stores t, or finds the thread that has its source already.

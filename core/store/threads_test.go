@@ -271,3 +271,38 @@ func TestKeysOfTasksAreThePluginsOwn(t *testing.T) {
 		}
 	})
 }
+
+// A plugin that asks for a thread gets it as it is, unless it says what the thread may
+// do and the thread may do something else: what it gives its agent to do there would
+// be done elsewhere, or with other rights.
+func TestAThreadThatExistsWithOtherRights(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		asked := pluginsdk.NewThread{Source: "cron", SourceID: "job", Name: "Job", PermissionMode: "plan", Cwd: "/srv/garden"}
+		first, created, err := s.CreateThread(ctx, asked)
+		if check(t, err); !created {
+			t.Error("not made")
+		}
+		for name, change := range map[string]func(*pluginsdk.NewThread){
+			"the same":          func(*pluginsdk.NewThread) {},
+			"another name":      func(n *pluginsdk.NewThread) { n.Name, n.BusyMode, n.Model = "Other", pluginsdk.BusySteer, "haiku" },
+			"nothing of rights": func(n *pluginsdk.NewThread) { n.PermissionMode, n.Cwd = "", "" },
+		} {
+			n := asked
+			change(&n)
+			if again, created, err := s.CreateThread(ctx, n); err != nil || created || again.ID != first.ID {
+				t.Errorf("%s: %v, created %v, %s", name, err, created, again.ID)
+			}
+		}
+		for field, change := range map[string]func(*pluginsdk.NewThread){
+			"permissionMode": func(n *pluginsdk.NewThread) { n.PermissionMode = "acceptEdits" },
+			"cwd":            func(n *pluginsdk.NewThread) { n.Cwd = "/srv" },
+		} {
+			n := asked
+			change(&n)
+			if err := third(s.CreateThread(ctx, n)); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || !strings.HasPrefix(err.Error(), field+":") {
+				t.Errorf("%s: %v", field, err)
+			}
+		}
+	})
+}
