@@ -2,7 +2,8 @@ package store
 
 import (
 	"context"
-	"slices"
+	"database/sql"
+	"errors"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -21,35 +22,59 @@ const turn = "COALESCE(turn.message_id, messages.id)"
 // historyWindow is how many times the wanted number of messages is read first.
 const historyWindow = 4
 
-// history returns the messages of turns before that of a run, in the order of
-// the turns.
-func (s *Store) history(ctx context.Context, q pluginsdk.MessageQuery) ([]pluginsdk.Message, error) {
-	if q.After != 0 || q.Before != 0 {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "beforeRunId: cannot be combined with after and before")
-	}
+// spot is where a message stands in a conversation, as SQL has it: the turn and the
+// id. The zero one is nowhere.
+type spot struct{ turn, id int64 }
+
+// between are the spots that a page of a history lies between, both exclusive.
+type between struct{ after, before spot }
+
+// history returns the messages of turns before that of a run, in the order of the
+// turns, from the newest on with Last.
+func (s *Store) history(ctx context.Context, q pluginsdk.MessageQuery) ([]*ent.Message, error) {
 	r, err := s.read.Run.Query().Where(run.ID(q.BeforeRunID)).Select(run.FieldMessageID).Only(ctx)
 	if ent.IsNotFound(err) {
 		return nil, notFound("run", q.BeforeRunID)
 	}
 	if err != nil {
-		return nil, wrap("read run", err)
+		return nil, err
 	}
-	if !q.Last {
-		rows, err := s.turns(ctx, q, r.MessageID, 0)
-		return all(rows, messageOf), wrap("list messages", err)
+	in := between{before: spot{turn: r.MessageID}} // no id is 0: nothing of that turn
+	if q.After > 0 {
+		if in.after, err = s.spotOf(ctx, q.ThreadID, q.After); err != nil {
+			return nil, err
+		}
 	}
-	rows, err := s.lastTurns(ctx, q, r.MessageID)
-	if err != nil {
-		return nil, wrap("list messages", err)
+	if q.Before > 0 {
+		before, err := s.spotOf(ctx, q.ThreadID, q.Before)
+		if err != nil {
+			return nil, err
+		}
+		if before.turn < in.before.turn {
+			in.before = before
+		}
 	}
-	slices.Reverse(rows)
-	return all(rows, messageOf), nil
+	if q.Last {
+		return s.lastTurns(ctx, q, in)
+	}
+	return s.turns(ctx, q, in, 0)
+}
+
+// spotOf returns where a message of a thread stands, or CodeNotFound.
+func (s *Store) spotOf(ctx context.Context, threadID string, id int64) (at spot, err error) {
+	at.id = id
+	err = row(ctx, s.query, "SELECT "+turn+" FROM messages LEFT JOIN runs AS turn ON messages.run_id = turn.id WHERE messages.id = $1 AND messages.thread_id = $2",
+		[]any{id, threadID}, &at.turn)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = pluginsdk.Errorf(pluginsdk.CodeNotFound, "after, before: the thread has no message with the id %d", id)
+	}
+	return at, err
 }
 
 // lastTurns returns the newest messages, newest first. It reads a window of
 // ids that grows until nothing outside can belong to them: a message stands no
 // later than its id, so what lies before the window stands before the window.
-func (s *Store) lastTurns(ctx context.Context, q pluginsdk.MessageQuery, before int64) ([]*ent.Message, error) {
+func (s *Store) lastTurns(ctx context.Context, q pluginsdk.MessageQuery, in between) ([]*ent.Message, error) {
 	for size := historyWindow * q.Limit; ; size *= historyWindow {
 		from := int64(0)
 		oldest, err := s.selected(q).Order(message.ByID(entsql.OrderDesc())).Offset(size - 1).FirstID(ctx)
@@ -59,7 +84,7 @@ func (s *Store) lastTurns(ctx context.Context, q pluginsdk.MessageQuery, before 
 		case !ent.IsNotFound(err):
 			return nil, err
 		}
-		rows, err := s.turns(ctx, q, before, from)
+		rows, err := s.turns(ctx, q, in, from)
 		if err != nil || from == 0 {
 			return rows, err
 		}
@@ -75,8 +100,8 @@ func (s *Store) lastTurns(ctx context.Context, q pluginsdk.MessageQuery, before 
 	}
 }
 
-// turns returns messages with ids of at least from, of turns before before.
-func (s *Store) turns(ctx context.Context, q pluginsdk.MessageQuery, before, from int64) ([]*ent.Message, error) {
+// turns returns messages with ids of at least from that lie between two spots.
+func (s *Store) turns(ctx context.Context, q pluginsdk.MessageQuery, in between, from int64) ([]*ent.Message, error) {
 	direction := ""
 	if q.Last {
 		direction = " DESC"
@@ -84,7 +109,12 @@ func (s *Store) turns(ctx context.Context, q pluginsdk.MessageQuery, before, fro
 	query := s.selected(q).Where(predicate.Message(func(sel *entsql.Selector) {
 		runs := entsql.Table(run.Table).As("turn")
 		sel.LeftJoin(runs).On(sel.C(message.FieldRunID), runs.C(run.FieldID))
-		sel.Where(entsql.P(func(b *entsql.Builder) { b.WriteString(turn + " < ").Arg(before) }))
+		sel.Where(entsql.P(func(b *entsql.Builder) {
+			b.WriteString("("+turn+", messages.id) < (").Args(in.before.turn, in.before.id).WriteString(")")
+			if in.after != (spot{}) {
+				b.WriteString(" AND ("+turn+", messages.id) > (").Args(in.after.turn, in.after.id).WriteString(")")
+			}
+		}))
 	})).Limit(q.Limit)
 	if from > 0 {
 		query.Where(message.IDGTE(from))

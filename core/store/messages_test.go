@@ -156,11 +156,9 @@ func TestHistoryIsInTheOrderOfTurns(t *testing.T) {
 		if got := contents(must[[]pluginsdk.Message](t)(s.Messages(ctx, last))); !slices.Equal(got, []string{"q2", "a2"}) {
 			t.Errorf("the last two: %v", got)
 		}
-		last.After = 1
-		_, err := s.Messages(ctx, last)
-		wantCode(t, err, pluginsdk.CodeInvalid)
-		_, err = s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread, BeforeRunID: "nope"})
-		wantCode(t, err, pluginsdk.CodeNotFound)
+		last.After = 1 << 40
+		wantCode(t, second(s.Messages(ctx, last)), pluginsdk.CodeNotFound)
+		wantCode(t, second(s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread, BeforeRunID: "nope"})), pluginsdk.CodeNotFound)
 	})
 }
 
@@ -191,6 +189,63 @@ func TestHistoryFindsQuestionsFarFromTheirAnswers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// All of a long conversation can be read, page by page from either end, in the order
+// of its turns; and whoever reads is told when there is no more.
+func TestMessagesArePaged(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general").ID
+		var want []string
+		for i := range 7 {
+			accept(t, s, thread, fmt.Sprintf("q%d", i))
+			want = append(want, fmt.Sprintf("q%d", i), fmt.Sprintf("a%d", i))
+		}
+		for i := range 7 {
+			finish(t, s, claim(t, s, thread), fmt.Sprintf("a%d", i))
+		}
+		run := accept(t, s, thread, "and now?").RunID
+		byID := slices.Concat(each(want, 0), each(want, 1), []string{"and now?"})
+		for _, of := range []struct {
+			run  string
+			want []string
+		}{{run, want}, {"", byID}} {
+			for limit := 1; limit <= len(of.want)+1; limit++ {
+				for _, last := range []bool{false, true} {
+					q := pluginsdk.MessageQuery{ThreadID: thread, BeforeRunID: of.run, Limit: limit, Last: last}
+					var got []string
+					for more := true; more; {
+						var rows []pluginsdk.Message
+						var err error
+						rows, more, err = s.MessagePage(ctx, q)
+						check(t, err)
+						if len(rows) == 0 || len(rows) > limit {
+							t.Fatalf("limit %d, last %v: a page of %d", limit, last, len(rows))
+						}
+						if last {
+							got, q.Before = append(contents(rows), got...), rows[0].ID
+						} else {
+							got, q.After = append(got, contents(rows)...), rows[len(rows)-1].ID
+						}
+					}
+					if !slices.Equal(got, of.want) {
+						t.Fatalf("before run %q, limit %d, last %v: got %v, want %v", of.run, limit, last, got, of.want)
+					}
+				}
+			}
+		}
+		other := add(t, s, newThread(t, s, "other").ID, text(pluginsdk.RoleAssistant, "elsewhere"))[0].ID
+		wantCode(t, second(s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread, BeforeRunID: run, Before: other})), pluginsdk.CodeNotFound)
+	})
+}
+
+// each returns every second one, from the first or the second on.
+func each(of []string, from int) (out []string) {
+	for i := from; i < len(of); i += 2 {
+		out = append(out, of[i])
+	}
+	return out
 }
 
 func TestRunsSelects(t *testing.T) {
