@@ -96,7 +96,7 @@ func (s messages) mayAskAtOnce(submission pluginsdk.Submission) error {
 	if with > atOnceMost {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "author, metadata, attachments: of a command at most %d bytes, this has %d", atOnceMost, with)
 	}
-	return s.Quotas.pace(s.plugin, 2, int64(content+with+atOnceAnswer)+2*rowBytes)
+	return s.Quotas.pace(s.plugin, 2, int64(content+with+atOnceAnswer)+2*ledger.RowBytes)
 }
 
 // threadOr returns a thread; of the empty id the primary one.

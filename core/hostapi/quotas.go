@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/tally"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -27,9 +28,6 @@ const (
 	// (pluginhost.Quotas): a recorder that is full has not failed.
 	DefaultStoredBytes = 1 << 30
 )
-
-// rowBytes is what a stored row counts for beside its words.
-const rowBytes = 100
 
 // How long a reading of what a plugin has stored in all is good: for what it allows,
 // and for what it refuses.
@@ -131,7 +129,7 @@ func (q *Quotas) call(plugin string) error {
 func (q *Quotas) store(ctx context.Context, plugin string, l load) error {
 	a, size, grows := q.account(plugin), l.bytes, l.bytes
 	if l.bytes > 0 {
-		size += int64(l.rows) * rowBytes
+		size += int64(l.rows) * ledger.RowBytes
 		grows = size
 		if limit := cmp.Or(q.limits(plugin).StoredBytes, DefaultStoredBytes); limit > 0 {
 			refusal := q.mayKeep(ctx, a, plugin, size, limit)

@@ -7,6 +7,10 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
+// RowBytes is what a stored row of a plugin's counts for, among the bytes that it may
+// store, beside the row's words.
+const RowBytes = 100
+
 // What the rooms of core know of a thread, a run and a plugin beside what authors
 // of plugins see of them.
 

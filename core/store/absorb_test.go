@@ -115,7 +115,7 @@ func TestRepeatedResultCountsOnce(t *testing.T) {
 		commit = result(c)
 		commit.Key = c.Run.ID + ":2"
 		check(t, s.SaveResult(ctx, c.Fence, commit))
-		runs := must[[]ledger.AgentRun](t)(s.AgentRuns(ctx, thread, 0))
+		runs := must[[]ledger.AgentRun](t)(s.AgentRuns(ctx, thread))
 		run := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID))
 		if len(runs) != 2 || run.CostUSD != 2*commit.Result.CostUSD || run.Step != commit.Step {
 			t.Errorf("%d agent runs, run %+v", len(runs), run)

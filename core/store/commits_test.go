@@ -91,7 +91,7 @@ func TestResultIsOneCommit(t *testing.T) {
 		if after.SessionID != "session" || !after.SessionOpen || after.SeenMessageID != c.Message.ID {
 			t.Errorf("thread %+v", after)
 		}
-		agentRuns := must[[]ledger.AgentRun](t)(s.AgentRuns(ctx, thread.ID, 0))
+		agentRuns := must[[]ledger.AgentRun](t)(s.AgentRuns(ctx, thread.ID))
 		if len(agentRuns) != 2 || agentRuns[0].RunID != run.ID || agentRuns[0].StartedAt.IsZero() {
 			t.Errorf("agent runs %+v", agentRuns)
 		}
@@ -148,7 +148,7 @@ func TestStaleResultKeepsItsCost(t *testing.T) {
 		wantCode(t, s.SaveResult(ctx, current.Fence, last), pluginsdk.CodeStale)
 
 		var cost float64
-		paid := must[[]ledger.AgentRun](t)(s.AgentRuns(ctx, thread.ID, 0))
+		paid := must[[]ledger.AgentRun](t)(s.AgentRuns(ctx, thread.ID))
 		for _, one := range paid {
 			cost += one.CostUSD
 		}

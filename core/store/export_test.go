@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/schema"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/agentrun"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -120,6 +122,37 @@ func (s *Store) KeepRun(ctx context.Context, r ledger.Run) error {
 // KeptRun reads all of a run.
 func (s *Store) KeptRun(ctx context.Context, id string) (ledger.Run, error) {
 	return s.claimedRun(ctx, s.read, s.query, id)
+}
+
+// KeepAgentRun stores an agent run and returns its id.
+func (s *Store) KeepAgentRun(ctx context.Context, r ledger.AgentRun) (id int64, err error) {
+	err = s.keep(ctx, func(ctx context.Context, tx *tx) error {
+		row, err := insertAgentRun(tx.AgentRun, r).Save(ctx)
+		if err == nil {
+			id = row.ID
+		}
+		return err
+	})
+	return id, err
+}
+
+// AgentRuns returns the agent runs of a thread, oldest first.
+func (s *Store) AgentRuns(ctx context.Context, threadID string) ([]ledger.AgentRun, error) {
+	rows, err := s.read.AgentRun.Query().Where(agentrun.ThreadID(threadID)).Order(agentrun.ByID()).All(ctx)
+	return all(rows, agentRunOf), err
+}
+
+func agentRunOf(row *ent.AgentRun) ledger.AgentRun {
+	return ledger.AgentRun{
+		ID: row.ID, RunID: row.RunID, TaskID: row.TaskID, ThreadID: row.ThreadID,
+		Purpose: row.Purpose, Model: row.Model,
+		Usage: pluginsdk.Usage{
+			InputTokens: row.InputTokens, OutputTokens: row.OutputTokens,
+			CacheReadTokens: row.CacheReadTokens, CacheWriteTokens: row.CacheWriteTokens,
+		},
+		CostUSD: row.CostUsd, Duration: time.Duration(row.DurationNs), Success: row.Success,
+		Error: row.Error, StartedAt: row.StartedAt.UTC(),
+	}
 }
 
 // KeepMetric stores a metric.

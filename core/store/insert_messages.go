@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -36,7 +37,7 @@ func (t *tx) insertMessages(ctx context.Context, messages []pluginsdk.Message, s
 			}
 			args = append(args, values...)
 			if m.Plugin != "" && (m.Role != pluginsdk.RoleUser || m.Kind != pluginsdk.MessageText) { // as in messageSize
-				sizes.add(m.Plugin, rowBytes+wordBytes(values))
+				sizes.add(m.Plugin, ledger.RowBytes+wordBytes(values))
 			}
 		}
 		rows, err := t.exec.QueryContext(ctx, insertStatement("messages", messageColumns, len(chunk))+" RETURNING id", args...)
@@ -50,7 +51,6 @@ func (t *tx) insertMessages(ctx context.Context, messages []pluginsdk.Message, s
 	return out, nil
 }
 
-// insertStatement stores so many rows with these columns.
 // insertEffects stores rows of effects in their order, but for those whose keys are
 // taken, notes in sizes what they count for, and returns how many it left out.
 func (t *tx) insertEffects(ctx context.Context, messages []pluginsdk.Message, sizes storedBytes) (leftOut int64, err error) {
@@ -77,6 +77,7 @@ func (t *tx) insertEffects(ctx context.Context, messages []pluginsdk.Message, si
 	return leftOut, nil
 }
 
+// insertStatement stores so many rows with these columns.
 func insertStatement(table, columns string, rows int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "INSERT INTO %s (%s) VALUES ", table, columns)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
@@ -154,19 +153,6 @@ func insertRun(into *ent.RunClient, r ledger.Run) (*ent.RunCreate, error) {
 		create.SetCommands(commands)
 	}
 	return create, nil
-}
-
-func agentRunOf(row *ent.AgentRun) ledger.AgentRun {
-	return ledger.AgentRun{
-		ID: row.ID, RunID: row.RunID, TaskID: row.TaskID, ThreadID: row.ThreadID,
-		Purpose: row.Purpose, Model: row.Model,
-		Usage: pluginsdk.Usage{
-			InputTokens: row.InputTokens, OutputTokens: row.OutputTokens,
-			CacheReadTokens: row.CacheReadTokens, CacheWriteTokens: row.CacheWriteTokens,
-		},
-		CostUSD: row.CostUsd, Duration: time.Duration(row.DurationNs), Success: row.Success,
-		Error: row.Error, StartedAt: row.StartedAt.UTC(),
-	}
 }
 
 // insertAgentRun leaves the id to the database.

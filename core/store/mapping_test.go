@@ -126,8 +126,8 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		same(t, delivery, only[pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{})))
 
 		agentRun := filled[ledger.AgentRun](t)
-		agentRun.ID = must[int64](t)(s.RecordAgentRun(ctx, agentRun))
-		same(t, agentRun, only[ledger.AgentRun](t)(s.AgentRuns(ctx, agentRun.ThreadID, 0)))
+		agentRun.ID = must[int64](t)(s.KeepAgentRun(ctx, agentRun))
+		same(t, agentRun, only[ledger.AgentRun](t)(s.AgentRuns(ctx, agentRun.ThreadID)))
 
 		metric := filled[pluginsdk.Metric](t)
 		metric.ID = 1

@@ -10,15 +10,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // storedBytes is what plugins have stored in a transaction, less what of theirs was
 // deleted in it, by plugin.
 type storedBytes map[string]int64
-
-// rowBytes is what a row counts for beside its words.
-const rowBytes = 100
 
 // What a row of messages and one of metrics counts for, as SQL. What people submit
 // through a plugin is nobody's: the queues bound it.
@@ -29,7 +27,7 @@ var (
 
 func sizeSQL(columns, free string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "CASE WHEN %s THEN 0 ELSE %d", free, rowBytes)
+	fmt.Fprintf(&b, "CASE WHEN %s THEN 0 ELSE %d", free, ledger.RowBytes)
 	for column := range strings.SplitSeq(columns, ", ") {
 		if column != "created_at" && column != "value" {
 			fmt.Fprintf(&b, " + COALESCE(OCTET_LENGTH(CAST(%s AS text)), 0)", column)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -35,9 +34,8 @@ func TestTimesFromOutside(t *testing.T) {
 			"metrics[1].at": func(at time.Time) error {
 				return s.RecordMetrics(ctx, "meter", []pluginsdk.NewMetric{{Name: "a"}, {Name: "b", At: at}})
 			},
-			"startedAt": func(at time.Time) error { return second(s.RecordAgentRun(ctx, ledger.AgentRun{StartedAt: at})) },
-			"since":     func(at time.Time) error { return second(s.QueryMetrics(ctx, pluginsdk.MetricQuery{Since: at})) },
-			"until":     func(at time.Time) error { return second(s.QueryMetrics(ctx, pluginsdk.MetricQuery{Until: at})) },
+			"since": func(at time.Time) error { return second(s.QueryMetrics(ctx, pluginsdk.MetricQuery{Since: at})) },
+			"until": func(at time.Time) error { return second(s.QueryMetrics(ctx, pluginsdk.MetricQuery{Until: at})) },
 		}
 		west := time.FixedZone("west", -10*3600)
 		for field, door := range doors {
