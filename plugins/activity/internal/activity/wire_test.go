@@ -41,8 +41,8 @@ func TestOverTheWire(t *testing.T) {
 	}
 	want := []string{
 		"R/activity/start Pipeline started",
-		"R/activity/complete:1 a__b", "R/activity/complete:1#1 Pipeline completed",
-		"R/activity/complete a__b", "R/activity/complete#1 Pipeline completed",
+		"R/activity/complete:1 a__b", "R/activity#1/complete:1 Pipeline completed",
+		"R/activity/complete a__b", "R/activity#1/complete Pipeline completed",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("rows\n%q, want\n%q", got, want)
