@@ -57,6 +57,9 @@ const (
 	FailClosed OnFailure = "closed"
 )
 
+// known reports whether this version of the contract has the mode.
+func (o OnFailure) known() bool { return o == FailOpen || o == FailClosed }
+
 // DeadlineClass says how long a call of a hook may take.
 type DeadlineClass string
 

@@ -19,13 +19,14 @@ var (
 // coresNames are those that the core has in events, as the source of messages, or
 // in tools. A plugin of such a name could speak as the core.
 var coresNames = []string{
-	"agent", "approval", "assistant", "builtin", "chat", "claude", "cli", "core", "daemon", "delivery", "event", "harness", "mcp",
-	"message", "operator", "pipeline", "plugin", "plugins", "resync", "retry", "run", "system", "task", "thread", "user",
+	"agent", "approval", "assistant", "budget", "builtin", "chat", "claude", "cli", "core", "daemon", "delivery", "event", "file",
+	"harness", "mcp", "message", "operator", "pipeline", "plugin", "plugins", "resync", "retry", "run", "search", "session",
+	"system", "task", "thread", "turn", "usage", "user",
 }
 
 // Check reports everything that is wrong with the manifest as one
-// CodeInvalid error, a sentence a fault. Hooks and capabilities that this
-// version does not know are not faults.
+// CodeInvalid error, a sentence a fault. What this version of the contract does
+// not know is no fault, because a later one may: see Unheeded.
 func (m Manifest) Check() error {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
@@ -60,26 +61,42 @@ func (m Manifest) checkOnFailure(fault func(string, ...any)) {
 		if !m.Answers(hook) {
 			fault("onFailure names %s, which the plugin does not answer", hook)
 		}
-		if mode := m.OnFailure[hook]; mode != FailOpen && mode != FailClosed {
-			fault("onFailure of %s is %q: want %q or %q", hook, mode, FailOpen, FailClosed)
-		}
 	}
 }
 
-// checkNeeds leaves parts alone that a newer version may have.
 func (m Manifest) checkNeeds(fault func(string, ...any)) {
-	known := map[Part]bool{PartMessage: true, PartResult: true, PartEvents: true, PartSteps: true}
 	for _, hook := range slices.Sorted(maps.Keys(m.Needs)) {
 		if !m.Answers(hook) {
 			fault("needs names %s, which the plugin does not answer", hook)
 		}
-		spec, _ := hook.Spec()
+	}
+}
+
+// Unheeded says, a sentence each, what of the manifest has no effect in this version
+// of the contract: hooks, failure modes and parts that it does not know, and parts that
+// a hook always has. A daemon leaves them alone; an author may have written the wrong
+// name.
+func (m Manifest) Unheeded() (notes []string) {
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	for _, hook := range m.Hooks {
+		if _, known := hook.Spec(); !known {
+			note("%s is not a hook that this version of Harness knows", hook)
+		}
+	}
+	for _, hook := range slices.Sorted(maps.Keys(m.OnFailure)) {
+		if mode := m.OnFailure[hook]; !mode.known() {
+			note("onFailure of %s is %q: this version of Harness knows %q and %q, and uses the hook's default", hook, mode, FailOpen, FailClosed)
+		}
+	}
+	for _, hook := range slices.Sorted(maps.Keys(m.Needs)) {
+		spec, known := hook.Spec()
 		for _, part := range m.Needs[hook] {
-			if known[part] && !slices.Contains(spec.Parts, part) {
-				fault("needs asks for the part %q of %s, which leaves out %s", part, hook, partNames(spec.Parts))
+			if known && !slices.Contains(spec.Parts, part) {
+				note("needs asks for the part %q of %s, of which this version of Harness leaves out %s", part, hook, partNames(spec.Parts))
 			}
 		}
 	}
+	return notes
 }
 
 func partNames(parts []Part) string {

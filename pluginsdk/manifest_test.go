@@ -39,7 +39,9 @@ func TestEveryFaultOfAManifestIsNamed(t *testing.T) {
 		{`name "pipeline": the core speaks under that name`, func(m *pluginsdk.Manifest) { m.Name = "pipeline" }},
 		{`version ""`, func(m *pluginsdk.Manifest) { m.Version = "" }},
 		{"onFailure names OnMessage", func(m *pluginsdk.Manifest) { m.OnFailure[pluginsdk.HookMessage] = pluginsdk.FailOpen }},
-		{`onFailure of OnCommand is "ajar"`, func(m *pluginsdk.Manifest) { m.OnFailure[pluginsdk.HookCommand] = "ajar" }},
+		{"needs names OnMessage", func(m *pluginsdk.Manifest) {
+			m.Needs = map[pluginsdk.Hook][]pluginsdk.Part{pluginsdk.HookMessage: {pluginsdk.PartMessage}}
+		}},
 		{"answers OnCommand but declares no commands", func(m *pluginsdk.Manifest) { m.Commands = nil }},
 		{"commands are declared but", func(m *pluginsdk.Manifest) { m.Hooks = m.Hooks[1:] }},
 		{`command "/x"`, func(m *pluginsdk.Manifest) { m.Commands[0].Name = "/x" }},
@@ -69,5 +71,49 @@ func TestAllFaultsAreNamedAtOnce(t *testing.T) {
 	err := pluginsdk.Manifest{}.Check()
 	if err == nil || !strings.Contains(err.Error(), "name") || !strings.Contains(err.Error(), "version") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// A plugin that was made for a later version of the contract works here as far as this
+// one goes: an operator must not have to choose between a new plugin and the daemon.
+func TestWhatALaterVersionMayHaveIsNoFault(t *testing.T) {
+	needs := func(hook pluginsdk.Hook, parts ...pluginsdk.Part) func(*pluginsdk.Manifest) {
+		return func(m *pluginsdk.Manifest) { m.Needs = map[pluginsdk.Hook][]pluginsdk.Part{hook: parts} }
+	}
+	for _, row := range []struct {
+		note  string // an author who has mistyped it is told
+		spoil func(*pluginsdk.Manifest)
+	}{
+		{"OnTomorrow is not a hook", needs("OnTomorrow", pluginsdk.PartMessage, "weather")},
+		{"OnTomorrow is not a hook", func(m *pluginsdk.Manifest) { m.OnFailure["OnTomorrow"] = pluginsdk.FailClosed }},
+		{`the part "message" of OnCommand, of which`, needs(pluginsdk.HookCommand, pluginsdk.PartMessage)},
+		{`the part "weather" of OnCommand`, needs(pluginsdk.HookCommand, "weather")},
+		{`onFailure of OnCommand is "ajar"`, func(m *pluginsdk.Manifest) { m.OnFailure[pluginsdk.HookCommand] = "ajar" }},
+	} {
+		manifest := goodManifest()
+		row.spoil(&manifest)
+		if err := manifest.Check(); err != nil {
+			t.Errorf("%s: %v", row.note, err)
+		}
+		if notes := strings.Join(manifest.Unheeded(), "\n"); !strings.Contains(notes, row.note) {
+			t.Errorf("the author reads %q, want %q", notes, row.note)
+		}
+	}
+}
+
+// A gate whose mode this version does not know must not be open by that.
+func TestAnUnknownFailureModeIsTheHooksDefault(t *testing.T) {
+	info := pluginsdk.PluginInfo{Manifest: pluginsdk.Manifest{OnFailure: map[pluginsdk.Hook]pluginsdk.OnFailure{
+		pluginsdk.HookBeforeRun: "ajar", pluginsdk.HookMessage: pluginsdk.FailClosed,
+	}}}
+	if got := info.FailureMode(pluginsdk.HookBeforeRun); got != pluginsdk.FailClosed {
+		t.Errorf("OnBeforeRun is %q, want its default", got)
+	}
+	if got := info.FailureMode(pluginsdk.HookMessage); got != pluginsdk.FailClosed {
+		t.Errorf("OnMessage is %q, want what the manifest says", got)
+	}
+	info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: "ajar"}
+	if got := info.FailureMode(pluginsdk.HookMessage); got != pluginsdk.FailClosed {
+		t.Errorf("OnMessage is %q, want what the manifest says: the operator's word is none", got)
 	}
 }

@@ -74,12 +74,13 @@ type PluginInfo struct {
 }
 
 // FailureMode returns what a failing hook of the plugin does: the operator's
-// word, else the manifest's, else the hook's default.
+// word, else the manifest's, else the hook's default. A mode that this version does
+// not know counts as none.
 func (p PluginInfo) FailureMode(h Hook) OnFailure {
-	if mode, ok := p.OnFailure[h]; ok {
+	if mode := p.OnFailure[h]; mode.known() {
 		return mode
 	}
-	if mode, ok := p.Manifest.OnFailure[h]; ok {
+	if mode := p.Manifest.OnFailure[h]; mode.known() {
 		return mode
 	}
 	spec, _ := h.Spec()

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -36,12 +37,17 @@ func NewPluginServer(plugin pluginsdk.Plugin, dial DialHost, log *slog.Logger) (
 	return &PluginServer{plugin: plugin, manifest: manifest, dial: dial, log: log, calls: newInFlight(log)}, nil
 }
 
-// Describe returns a plugin's manifest with its hooks filled in, checked. It is
-// what arrives at a host: the wire does not tell empty lists from absent ones.
+// Describe returns a plugin's manifest with its hooks filled in, checked as its author
+// wants it: what has no effect is a fault here, where the plugin and the contract are of
+// the same version. It is what arrives at a host: the wire does not tell empty lists from
+// absent ones.
 func Describe(plugin pluginsdk.Plugin) (pluginsdk.Manifest, error) {
 	manifest := plugin.Manifest()
 	manifest.Hooks = pluginsdk.HooksOf(plugin)
 	manifest = manifestFrom(manifestTo(manifest))
+	if notes := manifest.Unheeded(); len(notes) > 0 {
+		return manifest, pluginsdk.Errorf(pluginsdk.CodeInvalid, "manifest of plugin %q: %s", manifest.Name, strings.Join(notes, "; "))
+	}
 	return manifest, manifest.Check()
 }
 
