@@ -21,7 +21,7 @@ type CronSpec struct {
 	Timezone string       `json:"timezone"` // IANA name
 	Prompt   string       `json:"prompt"`
 	ThreadID string       `json:"threadId,omitempty"`
-	Target   string       `json:"target,omitempty"` // PLUGIN:TARGET that its reports go to
+	ReportTo Target       `json:"reportTo,omitzero"` // where its reports go
 	Missed   MissedPolicy `json:"missed"`
 }
 

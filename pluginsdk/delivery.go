@@ -22,8 +22,8 @@ const (
 type Delivery struct {
 	ID            string        `json:"id"`
 	MessageID     int64         `json:"messageId"`
-	Plugin        string        `json:"plugin"`
-	Target        string        `json:"target"` // a channel, a chat; the plugin gives it its meaning
+	Plugin        string        `json:"plugin"` // carries it, to Place
+	Place         string        `json:"place"`  // a channel, a chat; the plugin gives it its meaning
 	State         DeliveryState `json:"state"`
 	Attempt       int           `json:"attempt"`
 	NextAttemptAt time.Time     `json:"nextAttemptAt,omitzero"`
@@ -36,7 +36,7 @@ type Delivery struct {
 type DeliveryQuery struct {
 	State  DeliveryState `json:"state,omitempty"`
 	Plugin string        `json:"plugin,omitempty"`
-	Target string        `json:"target,omitempty"`
+	Place  string        `json:"place,omitempty"`
 	Newest bool          `json:"newest,omitempty"` // newest first
 	After  string        `json:"after,omitempty"`  // id of the last delivery of the page before
 	Limit  int           `json:"limit,omitempty"`  // default 100, at most 1000
@@ -46,7 +46,7 @@ type DeliveryQuery struct {
 type DeliverRequest struct {
 	Call     Call
 	Delivery Delivery
-	Thread   Thread // whose message it is; what it is delivered to is Delivery.Target
+	Thread   Thread // whose message it is; where it is delivered is Delivery.Place
 	Message  Message
 }
 

@@ -17,13 +17,18 @@ type OnBeforeRunRequest struct {
 	Run     Run // without what it has come to so far: result, events, steps
 }
 
-// OnBeforeRunResponse is a gate's verdict. The zero value allows the run.
+// OnBeforeRunResponse is a gate's verdict. The zero value allows the run. A run has
+// several: one of each plugin, and one more of each for every message that it takes in.
+// The smallest cap above 0 holds, and all reservations do: of those of one plugin for one
+// account the latest. A daemon that cannot hold a cap or a reservation goes on without it,
+// and says so in its log.
 type OnBeforeRunResponse struct {
 	Deny   bool
 	Reason string // shown to the person when denied
-	// Reservation is taken from an account before the agent is called, and denies
-	// the run when the account's limit would be passed. The run's cost releases it.
-	Reservation *Reservation
+	// Reservations are money that is set aside before the agent is called, one of an
+	// account; they deny the run when an account's limit would be passed. The run's cost
+	// releases them.
+	Reservations []Reservation
 	// CostCapUSD ends the agent's turn when it has cost as much; 0: no cap.
 	CostCapUSD float64
 	Effects    *Effects
@@ -31,8 +36,8 @@ type OnBeforeRunResponse struct {
 
 // Reservation is money set aside for a run.
 type Reservation struct {
-	Account   string  // such as day:2026-11-22; the plugin's own
-	LimitUSD  float64 // of what is spent from the account and reserved in it
+	Account   string  // such as day:2026-11-22; the plugin's own, and its key among those of an answer
+	LimitUSD  float64 // of what is spent from the account and reserved in it; 0: none, it is only counted
 	AmountUSD float64
 }
 

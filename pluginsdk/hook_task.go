@@ -1,6 +1,9 @@
 package pluginsdk
 
-import "context"
+import (
+	"context"
+	"maps"
+)
 
 // The hooks of a task. Their calls are of the deadline class work: they may take
 // as long as they report progress (ReportProgress), and end with their context
@@ -17,16 +20,42 @@ type TaskContext struct {
 type OnTaskCreateRequest struct {
 	Call    Call
 	Task    Task
-	Context TaskContext // the previous plugin's
+	Context TaskContext // as the plugins before have left it
 }
 
-// OnTaskCreateResponse is the next context; nil keeps it.
+// OnTaskCreateResponse is what changes in the task's context. What is nil stays as
+// it is: so does what a plugin does not know.
 type OnTaskCreateResponse struct {
-	Context *TaskContext
+	Cwd          *string           // an empty one is a value, as in Context
+	Context      *string           // put before the task's prompt
+	SetLabels    map[string]string // are given these values; other labels stay
+	RemoveLabels []string          // are taken away before SetLabels is put in
 }
 
-// TaskCreateHook is a chain before a task begins: each plugin gets the
-// previous one's context and returns the next.
+// Changed returns the context with what a plugin's answer changes in it; nil changes
+// nothing.
+func (c TaskContext) Changed(by *OnTaskCreateResponse) TaskContext {
+	if by == nil {
+		return c
+	}
+	if by.Cwd != nil {
+		c.Cwd = *by.Cwd
+	}
+	if by.Context != nil {
+		c.Context = *by.Context
+	}
+	labels := make(map[string]string, len(c.Labels)+len(by.SetLabels))
+	maps.Copy(labels, c.Labels)
+	for _, name := range by.RemoveLabels {
+		delete(labels, name)
+	}
+	maps.Copy(labels, by.SetLabels)
+	c.Labels = labels
+	return c
+}
+
+// TaskCreateHook is a chain before a task begins: each plugin gets the context
+// as the plugins before have left it, and returns what changes in it.
 type TaskCreateHook interface {
 	OnTaskCreate(ctx context.Context, request *OnTaskCreateRequest) (*OnTaskCreateResponse, error)
 }

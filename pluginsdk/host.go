@@ -115,7 +115,12 @@ type AppendMessagesResponse struct{ Messages []Message }
 type ListMessagesRequest struct{ Query MessageQuery }
 
 // ListMessagesResponse has a page of messages: at most 8 MiB of them.
-type ListMessagesResponse struct{ Messages []Message }
+type ListMessagesResponse struct {
+	Messages []Message
+	// More says that the query selects more: after the last one, or with Last before
+	// the first one.
+	More bool
+}
 
 // Runs reads and controls runs.
 type Runs interface {
@@ -159,8 +164,11 @@ type CancelRunRequest struct {
 // CancelRunResponse has the run. One that executes ends a moment later.
 type CancelRunResponse struct{ Run Run }
 
-// RetryRunRequest names a run.
-type RetryRunRequest struct{ ID string }
+// RetryRunRequest names a run, and who wants it given once more.
+type RetryRunRequest struct {
+	ID     string
+	Author string // as in CancelRunRequest; the message keeps its own
+}
 
 // RetryRunResponse says what the message became.
 type RetryRunResponse struct{ Accepted Accepted }

@@ -19,7 +19,11 @@ type Events interface {
 }
 
 // PublishEventRequest has the event.
-type PublishEventRequest struct{ Event Event }
+type PublishEventRequest struct {
+	Type     EventType       // begins with the plugin's name and a colon
+	ThreadID string          // for filtering; empty when of no thread
+	Data     json.RawMessage // the payload
+}
 
 // PublishEventResponse has nothing to say yet.
 type PublishEventResponse struct{}
@@ -138,17 +142,23 @@ type QueryMetricsResponse struct{ Metrics []Metric }
 
 // Tools lists and calls the tools of all plugins.
 type Tools interface {
-	// List returns the tools, named PLUGIN__TOOL. Needs tools.call.
+	// List returns the tools, named PLUGIN__TOOL, by name. Needs tools.call.
 	List(ctx context.Context, request *ListToolsRequest) (*ListToolsResponse, error)
 	// Call calls a tool by that name. Needs tools.call.
 	Call(ctx context.Context, request *InvokeToolRequest) (*InvokeToolResponse, error)
 }
 
-// ListToolsRequest asks for all tools.
-type ListToolsRequest struct{}
+// ListToolsRequest asks for a page of tools.
+type ListToolsRequest struct {
+	After string // name of the last tool of the page before
+	Limit int    // default and at most 1000
+}
 
-// ListToolsResponse has all tools.
-type ListToolsResponse struct{ Tools []ToolSpec }
+// ListToolsResponse has a page of tools: at most 8 MiB of them.
+type ListToolsResponse struct {
+	Tools []ToolSpec
+	More  bool // there are tools after the last one
+}
 
 // InvokeToolRequest names a tool, PLUGIN__TOOL, and has its input.
 type InvokeToolRequest struct {
@@ -179,11 +189,17 @@ type Plugins interface {
 	ChangeSettings(ctx context.Context, request *ChangePluginSettingsRequest) (*ChangePluginSettingsResponse, error)
 }
 
-// ListPluginsRequest asks for all plugins.
-type ListPluginsRequest struct{}
+// ListPluginsRequest asks for a page of plugins.
+type ListPluginsRequest struct {
+	After string // name of the last plugin of the page before
+	Limit int    // default and at most 1000
+}
 
-// ListPluginsResponse has all plugins.
-type ListPluginsResponse struct{ Plugins []PluginInfo }
+// ListPluginsResponse has a page of plugins: at most 8 MiB of them.
+type ListPluginsResponse struct {
+	Plugins []PluginInfo
+	More    bool // there are plugins after the last one
+}
 
 // ReadPluginLogRequest names a plugin.
 type ReadPluginLogRequest struct {

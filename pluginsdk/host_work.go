@@ -10,7 +10,8 @@ import (
 
 // Tasks has the core make tasks, and their transitions. A transition that was
 // made before is not made again, and answers with the task as it is now. One that
-// the task's status does not allow is CodeStale.
+// the task's status does not allow is CodeStale. A plugin makes the transitions of the
+// tasks that it has made, whoever asks it to; with tasks.decide it may cancel any.
 type Tasks interface {
 	// Create makes a task and its thread; repeated with the same key, it returns the
 	// first one. OnTaskCreate is asked afterwards, and then the task is running.
@@ -32,8 +33,9 @@ type Tasks interface {
 	// Suspend has a task that is running wait for a person, once for each iteration.
 	// Needs tasks.write.
 	Suspend(ctx context.Context, request *SuspendTaskRequest) (*SuspendTaskResponse, error)
-	// Decide is a person's word on a task that waits: accepted and rejected work goes
-	// on as after Evaluate. Needs tasks.write.
+	// Decide is a person's word on a task that waits, whichever plugin has made it:
+	// accepted and rejected work goes on as after Evaluate. Needs tasks.decide, which is
+	// not for who makes the tasks.
 	Decide(ctx context.Context, request *DecideTaskRequest) (*DecideTaskResponse, error)
 	// Fail gives a task up. Needs tasks.write.
 	Fail(ctx context.Context, request *FailTaskRequest) (*FailTaskResponse, error)
@@ -133,11 +135,14 @@ type CancelTaskResponse struct{ Task Task }
 // turn is a run: its result is stored, and outlives the plugin that asked.
 type Agent interface {
 	// Start begins a turn and returns its run; repeated with the same key, it
-	// returns the first one's. Needs agent.invoke.
+	// returns the first one's. Needs agent.invoke; for what goes beyond the thread's own
+	// (Cwd, PermissionMode, AllowedTools), without a thread beyond the daemon's, and for
+	// the session of a thread that is none of the plugin's sources, also threads.admin.
 	Start(ctx context.Context, request *StartTurnRequest) (*StartTurnResponse, error)
-	// Wait returns the result of a turn once it has one. Needs agent.invoke.
+	// Wait returns the result of one of the plugin's turns once it has one. Needs
+	// agent.invoke.
 	Wait(ctx context.Context, request *WaitTurnRequest) (*WaitTurnResponse, error)
-	// Cancel interrupts a turn. Needs agent.invoke.
+	// Cancel interrupts one of the plugin's turns. Needs agent.invoke.
 	Cancel(ctx context.Context, request *CancelTurnRequest) (*CancelTurnResponse, error)
 }
 
@@ -152,7 +157,7 @@ const (
 
 // StartTurnRequest asks a turn of the agent.
 type StartTurnRequest struct {
-	Key     string // the plugin's; a repetition returns the first one's run
+	Key     string // the plugin's; a repetition returns the first one's run; empty: it begins another
 	Purpose string // validation, summary, ...: usage is counted under it
 	// ThreadID is where the turn is shown and charged; TaskID the task it is for.
 	ThreadID string
@@ -196,18 +201,19 @@ type CancelTurnRequest struct{ RunID string }
 type CancelTurnResponse struct{}
 
 // Crons reads and writes scheduled jobs. What a job is, whether it is on, and
-// what became of it are written apart.
+// what became of it are written apart. Jobs belong to no plugin: who has the capability
+// may read or change them all.
 type Crons interface {
-	// Save creates the job of that name, off, or replaces its specification. Needs
-	// crons.write.
+	// Save creates the job of that name, on or off as the request says, or replaces its
+	// specification. Needs crons.write.
 	Save(ctx context.Context, request *SaveCronRequest) (*SaveCronResponse, error)
 	// SetEnabled turns a job on or off; an absent one is CodeNotFound. Needs
 	// crons.write.
 	SetEnabled(ctx context.Context, request *SetCronEnabledRequest) (*SetCronEnabledResponse, error)
-	// Report stores what became of a job; an absent one is CodeNotFound. Needs
-	// crons.write.
+	// Report stores what became of a job, in place of what was said of it before; an
+	// absent job is CodeNotFound. Needs crons.write.
 	Report(ctx context.Context, request *ReportCronRequest) (*ReportCronResponse, error)
-	// List returns all jobs by name. Needs crons.read.
+	// List returns jobs by name. Needs crons.read.
 	List(ctx context.Context, request *ListCronsRequest) (*ListCronsResponse, error)
 	// Delete removes the job of that name; an absent one is CodeNotFound.
 	// Needs crons.write.
@@ -237,21 +243,26 @@ type SetCronEnabledRequest struct {
 // SetCronEnabledResponse has the job as it is now.
 type SetCronEnabledResponse struct{ Job CronJob }
 
-// ReportCronRequest names a job and says what became of it. Fields that are zero
-// stay as they are.
+// ReportCronRequest names a job and says what became of it.
 type ReportCronRequest struct {
 	Name   string
-	Status CronStatus
+	Status CronStatus // the whole of it: what is zero here is zero in the job
 }
 
 // ReportCronResponse has the job as it is now.
 type ReportCronResponse struct{ Job CronJob }
 
-// ListCronsRequest asks for all jobs.
-type ListCronsRequest struct{}
+// ListCronsRequest asks for a page of jobs.
+type ListCronsRequest struct {
+	After string // name of the last job of the page before
+	Limit int    // default and at most 1000
+}
 
-// ListCronsResponse has all jobs.
-type ListCronsResponse struct{ Jobs []CronJob }
+// ListCronsResponse has a page of jobs: at most 8 MiB of them.
+type ListCronsResponse struct {
+	Jobs []CronJob
+	More bool // there are jobs after the last one
+}
 
 // DeleteCronRequest names a job.
 type DeleteCronRequest struct{ Name string }

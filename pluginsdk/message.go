@@ -61,12 +61,12 @@ type Attachment struct {
 // NewMessage is one row of Messages.Append or of a hook's Effects. A row that
 // the agent is told of (text, notification, summary) speaks for its plugin alone:
 // its role is system, and its source the plugin's name. A row of another kind is a
-// record, and its role and source say what it is a record of. None has an author.
+// record, and its role and source say what it is a record of. No plugin writes in a
+// person's name: a row has no author.
 type NewMessage struct {
 	Role        Role            `json:"role"`
 	Kind        MessageKind     `json:"kind"`
 	Source      string          `json:"source,omitempty"` // default the calling plugin
-	Author      string          `json:"author,omitempty"`
 	Content     string          `json:"content"`
 	Model       string          `json:"model,omitempty"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
@@ -82,9 +82,6 @@ var recordKinds = []MessageKind{MessageStatus, MessageStep, MessageThinking, Mes
 func (m NewMessage) CheckFor(plugin string) error {
 	if len(m.Metadata) > 0 && !isJSONObject(m.Metadata) {
 		return Errorf(CodeInvalid, "metadata: want a JSON object")
-	}
-	if m.Author != "" {
-		return Errorf(CodeInvalid, "author: a plugin's row has none: no plugin writes in a person's name")
 	}
 	if slices.Contains(recordKinds, m.Kind) {
 		if m.Role != RoleAssistant && m.Role != RoleSystem {
@@ -119,6 +116,7 @@ func (m NewMessage) CheckEffectOf(plugin string) error {
 type Retry struct {
 	Of    string `json:"retryOf,omitempty"`    // the run that did not answer it
 	Begun bool   `json:"retryBegun,omitempty"` // the agent may have acted on it in that run
+	By    string `json:"retryBy,omitempty"`    // who asked for it, in words; empty: nobody but the thread
 }
 
 // Retry returns what the message's metadata says of the run that it is given
@@ -130,17 +128,19 @@ func (m Message) Retry() (r Retry) {
 	return r
 }
 
-// MessageQuery selects messages of a thread, in the order of their ids.
-// Zero fields do not restrict.
+// MessageQuery selects messages of a thread, in the order of their ids unless
+// BeforeRunID is set. Zero fields do not restrict. The id of the last message of a page,
+// or with Last of the first one, is where the next page goes on, as After or Before.
 type MessageQuery struct {
 	ThreadID string        `json:"threadId"`
-	After    int64         `json:"after,omitempty"`  // only ids greater than this
-	Before   int64         `json:"before,omitempty"` // only ids less than this
+	After    int64         `json:"after,omitempty"`  // only what comes after the message of this id
+	Before   int64         `json:"before,omitempty"` // only what comes before the message of this id
 	Roles    []Role        `json:"roles,omitempty"`
 	Kinds    []MessageKind `json:"kinds,omitempty"`
 	// BeforeRunID restricts to messages of runs accepted before this one and
 	// orders by run: what a conversation was when the run's message was its
-	// newest. After and Before are then not allowed.
+	// newest. After and Before are of that order then, and CodeNotFound when they name
+	// a message that is not stored any more.
 	BeforeRunID string `json:"beforeRunId,omitempty"`
 	// Last takes the newest Limit rows instead of the oldest. They are
 	// returned oldest first all the same.
@@ -158,7 +158,10 @@ type Submission struct {
 	Content     string       `json:"content"`
 	Attachments []Attachment `json:"attachments,omitempty"`
 	// CauseRunID is the run that made this one, when a run did; its depth
-	// plus one becomes the new run's depth.
+	// plus one becomes the new run's depth. It is for a plugin that goes on with a run's
+	// work after its hook has returned: of a call inside of a hook the host knows the run,
+	// and takes no other. All that naming one does is that the new run counts as caused,
+	// and ends earlier where depth is bounded.
 	CauseRunID string          `json:"causeRunId,omitempty"`
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
 }
@@ -169,5 +172,5 @@ type Accepted struct {
 	ThreadID  string `json:"threadId"`
 	MessageID int64  `json:"messageId"`
 	RunID     string `json:"runId"`
-	Repeated  bool   `json:"repeated"` // the key was known: these are the first one's ids
+	Existed   bool   `json:"existed"` // the key was known: these are the first one's ids
 }

@@ -99,12 +99,14 @@ const (
 	CapThreadsWrite Capability = "threads.write"
 	// CapThreadsAdmin changes every thread, and what a thread may do: its working
 	// directory, its permission mode, where its replies go.
-	CapThreadsAdmin      Capability = "threads.admin"
-	CapMessagesRead      Capability = "messages.read"
-	CapMessagesWrite     Capability = "messages.write"
-	CapMessagesSubmit    Capability = "messages.submit"
-	CapTasksRead         Capability = "tasks.read"
-	CapTasksWrite        Capability = "tasks.write"
+	CapThreadsAdmin   Capability = "threads.admin"
+	CapMessagesRead   Capability = "messages.read"
+	CapMessagesWrite  Capability = "messages.write"
+	CapMessagesSubmit Capability = "messages.submit"
+	CapTasksRead      Capability = "tasks.read"
+	CapTasksWrite     Capability = "tasks.write"
+	// CapTasksDecide speaks for a person on the work of tasks.
+	CapTasksDecide       Capability = "tasks.decide"
 	CapRunsRead          Capability = "runs.read"
 	CapRunsControl       Capability = "runs.control"
 	CapDeliveriesRead    Capability = "deliveries.read"
@@ -125,7 +127,7 @@ const (
 // AllCapabilities returns every capability of the contract.
 func AllCapabilities() []Capability {
 	return []Capability{
-		CapThreadsRead, CapThreadsWrite, CapThreadsAdmin, CapMessagesRead, CapMessagesWrite, CapMessagesSubmit, CapTasksRead, CapTasksWrite,
+		CapThreadsRead, CapThreadsWrite, CapThreadsAdmin, CapMessagesRead, CapMessagesWrite, CapMessagesSubmit, CapTasksRead, CapTasksWrite, CapTasksDecide,
 		CapRunsRead, CapRunsControl, CapDeliveriesRead, CapDeliveriesControl, CapAgentInvoke, CapEventsRead, CapEventsPublish,
 		CapState, CapCronsRead, CapCronsWrite, CapMetricsRead, CapMetricsWrite, CapToolsCall, CapPluginsRead, CapPluginsAdmin,
 	}

@@ -93,7 +93,7 @@ type PipelineStep struct {
 type Outcome struct {
 	Index   int    `json:"index"`
 	Name    string `json:"name"`
-	Plugin  string `json:"plugin,omitempty"` // empty: nobody handled it
+	Plugin  string `json:"plugin,omitempty"` // that handled it; empty also when the core did
 	Handled bool   `json:"handled"`
 	Reply   string `json:"reply,omitempty"`
 	Error   string `json:"error,omitempty"`

@@ -129,11 +129,11 @@ func TestDeliveriesAreReadToTheirEndAndRetried(t *testing.T) {
 	daemon := clienttest.New(t, func(*clienttest.Turn) {})
 	daemon.Shorten(2)
 	for _, id := range []string{"D1", "D2", "D3", "D4", "D5"} {
-		daemon.AddDelivery(pluginsdk.Delivery{ID: id, Plugin: "discord", Target: "c1", State: pluginsdk.DeliveryDead})
+		daemon.AddDelivery(pluginsdk.Delivery{ID: id, Plugin: "discord", Place: "c1", State: pluginsdk.DeliveryDead})
 	}
-	daemon.AddDelivery(pluginsdk.Delivery{ID: "D6", Plugin: "discord", Target: "c1", State: pluginsdk.DeliveryDelivered})
+	daemon.AddDelivery(pluginsdk.Delivery{ID: "D6", Plugin: "discord", Place: "c1", State: pluginsdk.DeliveryDelivered})
 	c := connect(t, daemon.URL())
-	query := pluginsdk.DeliveryQuery{State: pluginsdk.DeliveryDead, Plugin: "discord", Target: "c1"}
+	query := pluginsdk.DeliveryQuery{State: pluginsdk.DeliveryDead, Plugin: "discord", Place: "c1"}
 	dead, err := c.Deliveries(t.Context(), query)
 	if err != nil || len(dead) != 5 {
 		t.Errorf("%d dead deliveries, %v", len(dead), err)

@@ -14,7 +14,7 @@ func (c *Client) Deliveries(ctx context.Context, query pluginsdk.DeliveryQuery) 
 	var all []pluginsdk.Delivery
 	values := url.Values{"limit": {strconv.Itoa(pageSize)}}
 	for name, value := range map[string]string{
-		"state": string(query.State), "plugin": query.Plugin, "target": query.Target,
+		"state": string(query.State), "plugin": query.Plugin, "place": query.Place,
 	} {
 		if value != "" {
 			values.Set(name, value)

@@ -47,7 +47,7 @@ func TestDatabaseGoesAwayAndComesBack(t *testing.T) {
 	in.until("messages are accepted again", func() bool {
 		return in.call(http.MethodPost, "/api/chat", map[string]string{"threadId": thread, "content": "refused", "idempotencyKey": "k"}, &accepted) == http.StatusAccepted
 	})
-	if accepted.Repeated {
+	if accepted.Existed {
 		t.Error("the refused message had been accepted")
 	}
 	in.until("the message after the outage is answered", func() bool { return in.run(accepted.RunID).State == pluginsdk.RunSucceeded })

@@ -35,7 +35,7 @@ func (courier) Deliver(_ context.Context, request *pluginsdk.DeliverRequest) (*p
 	case "refuse":
 		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "nobody lives there")
 	}
-	appendLine(beside("carried.txt"), request.Delivery.ID+" "+request.Delivery.Target+" "+request.Message.Content)
+	appendLine(beside("carried.txt"), request.Delivery.ID+" "+request.Delivery.Place+" "+request.Message.Content)
 	if mishap == "die" {
 		os.Exit(3)
 	}

@@ -3,6 +3,7 @@ package hostapi
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -32,10 +33,6 @@ const (
 	maxTaskLabels    = 16 << 10
 	maxTaskRequester = 1 << 10
 
-	// maxCrons and maxCronsBytes are how many scheduled jobs there may be, and how many
-	// bytes all of their specifications have: there is one list of them, in one answer.
-	maxCrons      = 1000
-	maxCronsBytes = 8 << 20
 	// maxCronName, maxCronSchedule, maxCronPlace, maxCronPrompt and maxCronResult are
 	// bytes: of a name, an expression, a thread or target, a prompt and a result.
 	maxCronName     = 256
@@ -103,25 +100,8 @@ func checkCronLengths(spec pluginsdk.CronSpec) error {
 		length{"schedule", len(spec.Schedule), maxCronSchedule},
 		length{"prompt", len(spec.Prompt), maxCronPrompt},
 		length{"threadId", len(spec.ThreadID), maxCronPlace},
-		length{"target", len(spec.Target), maxCronPlace},
+		length{"reportTo", len(spec.ReportTo.String()), maxCronPlace},
 	)
-}
-
-// checkRoomForCron refuses (CodeExhausted) a job that would make the list of all jobs
-// longer than what one answer carries.
-func checkRoomForCron(jobs []pluginsdk.CronJob, spec pluginsdk.CronSpec) error {
-	count, size := 1, sizeOf(spec)
-	for _, job := range jobs {
-		if job.Spec.Name != spec.Name {
-			count++
-			size += sizeOf(job.Spec)
-		}
-	}
-	if count > maxCrons || size > maxCronsBytes {
-		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "there are %d scheduled jobs, with %d bytes; at most %d with %d bytes are kept: delete one first",
-			count-1, size-sizeOf(spec), maxCrons, maxCronsBytes)
-	}
-	return nil
 }
 
 func sizeOfAttachments(attachments []pluginsdk.Attachment) (size int) {
@@ -133,7 +113,7 @@ func sizeOfAttachments(attachments []pluginsdk.Attachment) (size int) {
 
 // sizeOfRow is how many bytes of words a new row has.
 func sizeOfRow(row pluginsdk.NewMessage) int64 {
-	return int64(len(row.Content) + len(row.Metadata) + len(row.Source) + len(row.Author) + len(row.Model) + sizeOfAttachments(row.Attachments))
+	return int64(len(row.Content) + len(row.Metadata) + len(row.Source) + len(row.Model) + sizeOfAttachments(row.Attachments))
 }
 
 // sizeOfMessage is how many bytes a row has in an answer, with something for what is
@@ -174,4 +154,22 @@ func page[T any](rows []T, last bool, sizeOf func(T) int64) []T {
 		return rows[len(rows)-n:]
 	}
 	return rows[:n]
+}
+
+// maxListed is how many of what is read whole one answer carries.
+const maxListed = 1000
+
+// listed is a page of what is read whole: from the first that is next on, as many as
+// the limit allows and one answer carries. More says that others follow.
+func listed[V any](rows []V, next func(V) bool, limit int) (some []V, more bool) {
+	first := slices.IndexFunc(rows, next)
+	if first < 0 {
+		return nil, false
+	}
+	rows = rows[first:]
+	if limit <= 0 || limit > maxListed {
+		limit = maxListed
+	}
+	some = page(rows[:min(len(rows), limit)], false, func(row V) int64 { return sizeOf(row) })
+	return some, len(some) < len(rows)
 }

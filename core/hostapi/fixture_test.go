@@ -224,7 +224,8 @@ func (a *asked) Cancel(_ context.Context, runID string, by ledger.By) (pluginsdk
 	return pluginsdk.Run{ID: runID}, nil
 }
 
-func (*asked) Retry(_ context.Context, runID string) (pluginsdk.Accepted, error) {
+func (a *asked) Retry(_ context.Context, runID string, by ledger.By) (pluginsdk.Accepted, error) {
+	a.by = append(a.by, by)
 	return pluginsdk.Accepted{RunID: "again " + runID}, nil
 }
 

@@ -24,7 +24,7 @@ type Store interface {
 	// is none.
 	ThreadOfTarget(ctx context.Context, plugin, place string) (pluginsdk.Thread, error)
 
-	Messages(ctx context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error)
+	MessagePage(ctx context.Context, query pluginsdk.MessageQuery) (rows []pluginsdk.Message, more bool, err error)
 	Append(ctx context.Context, rows ledger.Append) (ledger.Appended, error)
 
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)
@@ -65,7 +65,7 @@ type Inbox interface {
 	// no queue bounds those.
 	AtOnce(content string) bool
 	Cancel(ctx context.Context, runID string, by ledger.By) (pluginsdk.Run, error)
-	Retry(ctx context.Context, runID string) (pluginsdk.Accepted, error)
+	Retry(ctx context.Context, runID string, by ledger.By) (pluginsdk.Accepted, error)
 	StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue, by ledger.By) (pluginsdk.Stopped, error)
 }
 

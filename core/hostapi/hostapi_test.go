@@ -75,7 +75,7 @@ func TestWhatIsNotServedYetSaysSo(t *testing.T) {
 func TestRubbishIsNamed(t *testing.T) {
 	f, ctx := newFixture(), t.Context()
 	event := func(kind pluginsdk.EventType, data string) error {
-		return second(f.Events.Publish(ctx, &pluginsdk.PublishEventRequest{Event: pluginsdk.Event{Type: kind, Data: []byte(data)}}))
+		return second(f.Events.Publish(ctx, &pluginsdk.PublishEventRequest{Type: kind, Data: []byte(data)}))
 	}
 	put := func(key string, size int) error {
 		return second(f.State.Put(ctx, &pluginsdk.PutStateRequest{Key: key, Value: make([]byte, size)}))
@@ -108,8 +108,9 @@ func TestRubbishIsNamed(t *testing.T) {
 		"cron without a schedule": {cron(pluginsdk.CronSpec{Timezone: "UTC"}), pluginsdk.CodeInvalid, "schedule"},
 		"cron on the moon":        {cron(pluginsdk.CronSpec{Schedule: "* * * * *", Timezone: "Moon/Base"}), pluginsdk.CodeInvalid, "Moon/Base"},
 		"cron after the end":      {cron(pluginsdk.CronSpec{FireAt: never}), pluginsdk.CodeInvalid, "292277"},
-		"cron to nobody":          {cron(pluginsdk.CronSpec{Schedule: "* * * * *", Target: "nobody:x"}), pluginsdk.CodeInvalid, "nobody"},
-		"cron to a mute plugin":   {cron(pluginsdk.CronSpec{Schedule: "* * * * *", Target: "mute:x"}), pluginsdk.CodeInvalid, "Deliver"},
+		"cron to nobody":          {cron(pluginsdk.CronSpec{Schedule: "* * * * *", ReportTo: pluginsdk.Target{Plugin: "nobody", Place: "x"}}), pluginsdk.CodeInvalid, "nobody"},
+		"cron to a mute plugin":   {cron(pluginsdk.CronSpec{Schedule: "* * * * *", ReportTo: pluginsdk.Target{Plugin: "mute", Place: "x"}}), pluginsdk.CodeInvalid, "Deliver"},
+		"cron to no plugin":       {cron(pluginsdk.CronSpec{Schedule: "* * * * *", ReportTo: pluginsdk.Target{Place: "x"}}), pluginsdk.CodeInvalid, "reportTo"},
 		"report of another time":  {second(f.Crons.Report(ctx, &pluginsdk.ReportCronRequest{Name: "x", Status: pluginsdk.CronStatus{LastRun: after}})), pluginsdk.CodeInvalid, "lastRun"},
 		"report for another time": {second(f.Crons.Report(ctx, &pluginsdk.ReportCronRequest{Name: "x", Status: pluginsdk.CronStatus{NextRun: never}})), pluginsdk.CodeInvalid, "nextRun"},
 		"metric of another time":  {record(pluginsdk.NewMetric{Name: "x", At: after}), pluginsdk.CodeInvalid, "metrics[0]"},
@@ -175,7 +176,7 @@ func TestStateIsThePluginsOwn(t *testing.T) {
 // What a job is, whether it is on, and what became of it are written apart.
 func TestCronsAreWrittenInParts(t *testing.T) {
 	f, ctx := newFixture(), t.Context()
-	spec := pluginsdk.CronSpec{Name: "x", Schedule: "* * * * *", Timezone: "America/Phoenix", Target: "discord:general"}
+	spec := pluginsdk.CronSpec{Name: "x", Schedule: "* * * * *", Timezone: "America/Phoenix", ReportTo: pluginsdk.Target{Plugin: "discord", Place: "general"}}
 	saved, err := f.Crons.Save(ctx, &pluginsdk.SaveCronRequest{Spec: spec, Enabled: true})
 	if err != nil || saved.Job.Spec != spec || !saved.Job.Enabled || !saved.Existed {
 		t.Errorf("%+v %v", saved, err)
@@ -197,7 +198,7 @@ func TestEventsAreListedFromAPosition(t *testing.T) {
 	if err != nil || len(page.Events) != 3 || page.Next != after {
 		t.Errorf("%+v %v", page, err)
 	}
-	if _, err := f.Events.Publish(t.Context(), &pluginsdk.PublishEventRequest{Event: pluginsdk.Event{Type: "p:x"}}); err != nil ||
+	if _, err := f.Events.Publish(t.Context(), &pluginsdk.PublishEventRequest{Type: "p:x"}); err != nil ||
 		!slices.Equal(f.events.kinds, []pluginsdk.EventType{"p:x"}) {
 		t.Errorf("%v %v", f.events.kinds, err)
 	}

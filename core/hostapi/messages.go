@@ -182,7 +182,8 @@ func (s messages) checkRows(rows []pluginsdk.NewMessage) (size int64, err error)
 
 func (s messages) List(ctx context.Context, request *pluginsdk.ListMessagesRequest) (*pluginsdk.ListMessagesResponse, error) {
 	return serve(s.caller, "Messages.List", func() (*pluginsdk.ListMessagesResponse, error) {
-		rows, err := s.Store.Messages(ctx, request.Query)
-		return &pluginsdk.ListMessagesResponse{Messages: page(rows, request.Query.Last, sizeOfMessage)}, err
+		rows, more, err := s.Store.MessagePage(ctx, request.Query)
+		some := page(rows, request.Query.Last, sizeOfMessage)
+		return &pluginsdk.ListMessagesResponse{Messages: some, More: more || len(some) < len(rows)}, err
 	})
 }

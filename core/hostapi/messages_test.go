@@ -16,7 +16,6 @@ func TestAppendedRowsAreThePluginsOwn(t *testing.T) {
 		"as the agent":       {Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Content: "x"},
 		"as a person":        {Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Content: "x"},
 		"as the core":        {Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "core", Content: "x"},
-		"in someone's name":  {Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Author: "the operator", Content: "x"},
 		"a kind of nobody's": {Role: pluginsdk.RoleSystem, Kind: "announcement", Content: "x"},
 	} {
 		refused(t, name, f.append(t.Context(), "mine", text[0], row), pluginsdk.CodeInvalid, "messages[1]:")

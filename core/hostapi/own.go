@@ -23,7 +23,7 @@ type busEvents struct{ *caller }
 
 func (s busEvents) Publish(_ context.Context, request *pluginsdk.PublishEventRequest) (*pluginsdk.PublishEventResponse, error) {
 	return serve(s.caller, "Events.Publish", func() (*pluginsdk.PublishEventResponse, error) {
-		event := request.Event
+		event := pluginsdk.Event{Type: request.Type, ThreadID: request.ThreadID, Data: request.Data}
 		switch {
 		case !strings.HasPrefix(string(event.Type), s.plugin+":"):
 			return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "event %q: a plugin publishes only under its own name, %s:...", event.Type, s.plugin)

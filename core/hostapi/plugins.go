@@ -3,6 +3,7 @@ package hostapi
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -12,15 +13,23 @@ type plugins struct{ *caller }
 
 // List returns the registry as plugins may see it: without settings, and what else
 // is the supervisor's.
-func (s plugins) List(ctx context.Context, _ *pluginsdk.ListPluginsRequest) (*pluginsdk.ListPluginsResponse, error) {
+func (s plugins) List(ctx context.Context, request *pluginsdk.ListPluginsRequest) (*pluginsdk.ListPluginsResponse, error) {
 	return serve(s.caller, "Plugins.List", func() (*pluginsdk.ListPluginsResponse, error) {
 		rows, err := s.Store.Plugins(ctx)
+		if err != nil {
+			return nil, err
+		}
 		infos := make([]pluginsdk.PluginInfo, len(rows))
 		for n, row := range rows {
 			infos[n] = s.Grants.Live(row).PluginInfo
 			infos[n].Problem = problems(row.Problem, s.API.Settings.Problem(ctx, row))
 		}
-		return &pluginsdk.ListPluginsResponse{Plugins: infos}, err
+		last := slices.IndexFunc(infos, func(info pluginsdk.PluginInfo) bool { return info.Name == request.After })
+		if request.After != "" && last < 0 {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "after: there is no plugin %s any more; begin anew", request.After)
+		}
+		infos, more := listed(infos[last+1:], func(pluginsdk.PluginInfo) bool { return true }, request.Limit)
+		return &pluginsdk.ListPluginsResponse{Plugins: infos, More: more}, nil
 	})
 }
 

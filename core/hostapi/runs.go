@@ -34,7 +34,7 @@ func (s runs) Cancel(ctx context.Context, request *pluginsdk.CancelRunRequest) (
 
 func (s runs) Retry(ctx context.Context, request *pluginsdk.RetryRunRequest) (*pluginsdk.RetryRunResponse, error) {
 	return serve(s.caller, "Runs.Retry", func() (*pluginsdk.RetryRunResponse, error) {
-		accepted, err := s.Inbox.Retry(ctx, request.ID)
+		accepted, err := s.Inbox.Retry(ctx, request.ID, ledger.By{Plugin: s.plugin, Author: request.Author})
 		return &pluginsdk.RetryRunResponse{Accepted: accepted}, err
 	})
 }

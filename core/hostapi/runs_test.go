@@ -10,7 +10,7 @@ import (
 
 func TestRunsAreRetriedAndThreadsStopped(t *testing.T) {
 	f, ctx := newFixture(), t.Context()
-	retried, err := f.Runs.Retry(ctx, &pluginsdk.RetryRunRequest{ID: "R"})
+	retried, err := f.Runs.Retry(ctx, &pluginsdk.RetryRunRequest{ID: "R", Author: "bob"})
 	if err != nil || retried.Accepted.RunID != "again R" {
 		t.Errorf("%+v, %v", retried, err)
 	}
@@ -21,9 +21,9 @@ func TestRunsAreRetriedAndThreadsStopped(t *testing.T) {
 	if _, err := f.Runs.Cancel(ctx, &pluginsdk.CancelRunRequest{ID: "R"}); err != nil {
 		t.Error(err)
 	}
-	// Who stopped a turn is stored, and is not for the plugin to leave out.
-	if want := []ledger.By{{Plugin: "p", Author: "ann"}, {Plugin: "p"}}; !slices.Equal(f.inbox.by, want) {
-		t.Errorf("stopped by %+v, want %+v", f.inbox.by, want)
+	// Who had a run repeated or stopped is stored, and is not for the plugin to leave out.
+	if want := []ledger.By{{Plugin: "p", Author: "bob"}, {Plugin: "p", Author: "ann"}, {Plugin: "p"}}; !slices.Equal(f.inbox.by, want) {
+		t.Errorf("asked by %+v, want %+v", f.inbox.by, want)
 	}
 	// A plugin with a typing error must not have its queue kept or dropped by chance.
 	refused(t, "queue dorp", second(f.Runs.Stop(ctx, &pluginsdk.StopThreadRequest{ThreadID: "T", Queue: "dorp"})), pluginsdk.CodeInvalid)

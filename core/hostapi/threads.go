@@ -169,8 +169,13 @@ func (c *caller) checkPermits(ctx context.Context, threadID, mode string, to plu
 	return c.checkCarried(ctx, "reportTo", to)
 }
 
-// checkCarried refuses a target whose plugin carries nothing; the zero one is good.
+// checkCarried refuses a target that names a place of nobody's, and one whose plugin
+// carries nothing; the zero one is good.
 func (a *API) checkCarried(ctx context.Context, field string, to pluginsdk.Target) error {
+	if again, err := pluginsdk.ParseTarget(to.String()); err != nil || again != to {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: want a plugin and its place, or a thread, not plugin %q, place %q and thread %q",
+			field, to.Plugin, to.Place, to.ThreadID)
+	}
 	if to.Plugin == "" {
 		return nil
 	}

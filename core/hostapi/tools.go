@@ -2,15 +2,20 @@ package hostapi
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 type tools struct{ *caller }
 
-func (s tools) List(context.Context, *pluginsdk.ListToolsRequest) (*pluginsdk.ListToolsResponse, error) {
+func (s tools) List(_ context.Context, request *pluginsdk.ListToolsRequest) (*pluginsdk.ListToolsResponse, error) {
 	return serve(s.caller, "Tools.List", func() (*pluginsdk.ListToolsResponse, error) {
-		return &pluginsdk.ListToolsResponse{Tools: s.Toolbox.List()}, nil
+		tools := slices.SortedFunc(slices.Values(s.Toolbox.List()), func(a, b pluginsdk.ToolSpec) int { return strings.Compare(a.Name, b.Name) })
+		next := func(tool pluginsdk.ToolSpec) bool { return tool.Name > request.After }
+		tools, more := listed(tools, next, request.Limit)
+		return &pluginsdk.ListToolsResponse{Tools: tools, More: more}, nil
 	})
 }
 

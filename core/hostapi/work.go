@@ -177,15 +177,8 @@ func (s crons) Save(ctx context.Context, request *pluginsdk.SaveCronRequest) (*p
 		if err := s.check(ctx, request.Spec); err != nil {
 			return nil, err
 		}
-		jobs, err := s.Store.Crons(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if err := checkRoomForCron(jobs, request.Spec); err != nil {
-			return nil, err
-		}
 		var response pluginsdk.SaveCronResponse
-		err = s.write(ctx, 1, sizeOf(request.Spec), func() (err error) {
+		err := s.write(ctx, 1, sizeOf(request.Spec), func() (err error) {
 			response.Job, response.Existed, err = s.Store.SaveCron(ctx, request.Spec, request.Enabled)
 			return err
 		})
@@ -210,11 +203,7 @@ func (s crons) check(ctx context.Context, spec pluginsdk.CronSpec) error {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid,
 			"timezone: %q is not a name of the IANA database, such as America/Phoenix", spec.Timezone)
 	}
-	to, err := pluginsdk.ParseTarget(spec.Target)
-	if err != nil {
-		return err
-	}
-	return s.checkCarried(ctx, "target", to)
+	return s.checkCarried(ctx, "reportTo", spec.ReportTo)
 }
 
 // checkTime refuses a time that not every database can keep, nor every program read.
@@ -256,10 +245,16 @@ func (s crons) Report(ctx context.Context, request *pluginsdk.ReportCronRequest)
 	})
 }
 
-func (s crons) List(ctx context.Context, _ *pluginsdk.ListCronsRequest) (*pluginsdk.ListCronsResponse, error) {
+func (s crons) List(ctx context.Context, request *pluginsdk.ListCronsRequest) (*pluginsdk.ListCronsResponse, error) {
 	return serve(s.caller, "Crons.List", func() (*pluginsdk.ListCronsResponse, error) {
 		jobs, err := s.Store.Crons(ctx)
-		return &pluginsdk.ListCronsResponse{Jobs: jobs}, err
+		if err != nil {
+			return nil, err
+		}
+		slices.SortFunc(jobs, func(a, b pluginsdk.CronJob) int { return strings.Compare(a.Spec.Name, b.Spec.Name) })
+		next := func(job pluginsdk.CronJob) bool { return job.Spec.Name > request.After }
+		jobs, more := listed(jobs, next, request.Limit)
+		return &pluginsdk.ListCronsResponse{Jobs: jobs, More: more}, nil
 	})
 }
 

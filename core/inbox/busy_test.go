@@ -167,8 +167,12 @@ func TestStopKeepsOrDropsTheQueue(t *testing.T) {
 func TestRetryGivesTheMessageAgain(t *testing.T) {
 	f := newFixture(t, Config{MaxAttempts: 1})
 	f.line.handle = func(_ context.Context, claim ledger.Claim) error {
-		if claim.Message.Retry().Of == "" {
+		retry := claim.Message.Retry()
+		if retry.Of == "" {
 			return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "not now")
+		}
+		if retry.By != "ann, through discord" {
+			t.Errorf("the message is given again by %q", retry.By)
 		}
 		return nil
 	}
@@ -176,18 +180,18 @@ func TestRetryGivesTheMessageAgain(t *testing.T) {
 	failed := f.submit(t, "T", "1", "hello")
 	f.store.until(t, "the failure", f.store.allFinal)
 
-	again, err := f.Retry(t.Context(), failed.RunID)
-	if err != nil || again.Repeated || again.RunID == failed.RunID {
+	again, err := f.Retry(t.Context(), failed.RunID, ledger.By{Plugin: "discord", Author: "ann"})
+	if err != nil || again.Existed || again.RunID == failed.RunID {
 		t.Fatal(again, err)
 	}
 	f.store.until(t, "the answer", f.store.allFinal)
 	if got := f.states(); got != "failed succeeded" || f.line.order[1] != "hello" {
 		t.Error(got, f.line.order)
 	}
-	if twice, err := f.Retry(t.Context(), failed.RunID); err != nil || !twice.Repeated || twice.RunID != again.RunID {
+	if twice, err := f.Retry(t.Context(), failed.RunID, ledger.By{}); err != nil || !twice.Existed || twice.RunID != again.RunID {
 		t.Error(twice, err)
 	}
-	if _, err := f.Retry(t.Context(), again.RunID); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+	if _, err := f.Retry(t.Context(), again.RunID, ledger.By{}); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
 		t.Error(err)
 	}
 	f.submit(t, "T", "2", "/retry")
@@ -219,7 +223,7 @@ func TestARetryIsNoLongerThanAnyMessage(t *testing.T) {
 	}
 	f.begin(t)
 	f.store.until(t, "the failure", f.store.allFinal)
-	again, err := f.Retry(t.Context(), f.store.runs[0].ID)
+	again, err := f.Retry(t.Context(), f.store.runs[0].ID, ledger.By{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"strings"
@@ -35,16 +36,19 @@ func (in *Inbox) forget(runID string) {
 // stoppedBy is the cause with which a turn is cancelled on somebody's word. It
 // becomes the run's error, and a line that people read.
 func stoppedBy(by ledger.By) error {
+	return pluginsdk.Errorf(pluginsdk.CodeCancelled, "stopped by %s", cmp.Or(wordsFor(by), "a person"))
+}
+
+// wordsFor is who that is, for people; empty: nothing is known.
+func wordsFor(by ledger.By) string {
 	who := authorText(by.Author)
 	switch {
 	case who != "" && by.Plugin != "":
 		who += ", through " + by.Plugin
 	case by.Plugin != "":
 		who = "the plugin " + by.Plugin
-	case who == "":
-		who = "a person"
 	}
-	return pluginsdk.Errorf(pluginsdk.CodeCancelled, "stopped by %s", who)
+	return who
 }
 
 // maxAuthor is how much of an author's name a cause repeats, in bytes.

@@ -33,11 +33,12 @@ func isCoreCommand(name string) bool {
 	return false
 }
 
-// Reserved returns the names of the core's commands, which no plugin can have.
+// Reserved returns the names of the core's commands, which no plugin can have: those
+// that people type, and notify, which is the agent's.
 func Reserved() []string {
-	names := make([]string, len(coreCommands))
-	for n, spec := range coreCommands {
-		names[n] = spec.Name
+	names := []string{"notify"}
+	for _, spec := range coreCommands {
+		names = append(names, spec.Name)
 	}
 	return names
 }

@@ -254,7 +254,7 @@ func TestRepeatedSubmitRunsOnce(t *testing.T) {
 	f := newFixture(t, Config{})
 	first := f.submit(t, "", "same", "x")
 	again := f.submit(t, "", "same", "x")
-	if again.RunID != first.RunID || !again.Repeated || first.ThreadID != "P" {
+	if again.RunID != first.RunID || !again.Existed || first.ThreadID != "P" {
 		t.Errorf("%+v %+v", first, again)
 	}
 	if len(f.events.kinds) != 1 {

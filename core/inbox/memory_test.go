@@ -98,7 +98,7 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted
 	}
 	key := a.Submission.Source + "/" + a.Submission.Key
 	if known, ok := m.keys[key]; ok {
-		known.Repeated = true
+		known.Existed = true
 		return ledger.Accepted{Accepted: known}, nil
 	}
 	var lanes []ledger.Lane

@@ -94,7 +94,7 @@ func (d *day) repeat() {
 	last := len(d.repeats) - 1
 	again, err := d.inbox.Submit(context.Background(), "web", d.repeats[last])
 	d.must(err)
-	if !again.Repeated || again.RunID != d.accepted[last].RunID {
+	if !again.Existed || again.RunID != d.accepted[last].RunID {
 		d.r.Fatalf("repeated: %+v, first was %+v", again, d.accepted[last])
 	}
 }

@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // Retry gives what a run did not answer once more, as a new message at the end
-// of its thread whose metadata names the run. It is no longer than any message: of
-// what several say together the middle is left out, with a mark. Repeated, it returns
-// the first retry's ids. CodeInvalid: the run is not over, or was answered.
-func (in *Inbox) Retry(ctx context.Context, runID string) (pluginsdk.Accepted, error) {
+// of its thread whose metadata names the run and whose word it was. It is no longer
+// than any message: of what several say together the middle is left out, with a mark.
+// Repeated, it returns the first retry's ids. CodeInvalid: the run is not over, or was
+// answered.
+func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (pluginsdk.Accepted, error) {
 	run, err := in.store.Run(ctx, runID)
 	if err != nil {
 		return pluginsdk.Accepted{}, err
@@ -21,7 +23,7 @@ func (in *Inbox) Retry(ctx context.Context, runID string) (pluginsdk.Accepted, e
 	if err := retryable(run); err != nil {
 		return pluginsdk.Accepted{}, err
 	}
-	metadata, err := json.Marshal(pluginsdk.Retry{Of: run.ID, Begun: run.Step != pluginsdk.StepAccepted})
+	metadata, err := json.Marshal(pluginsdk.Retry{Of: run.ID, Begun: run.Step != pluginsdk.StepAccepted, By: wordsFor(by)})
 	if err != nil {
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "retry a run: %w", err)
 	}
@@ -89,7 +91,7 @@ func (in *Inbox) retryLast(ctx context.Context, threadID string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if _, err := in.Retry(ctx, run.ID); err != nil {
+	if _, err := in.Retry(ctx, run.ID, ledger.By{}); err != nil {
 		return "", err
 	}
 	return "Trying it again.", nil

@@ -101,7 +101,7 @@ func TestWhoSubmittedIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.store.until(t, "the failure", f.store.allFinal)
-	if _, err := f.Retry(t.Context(), failed.RunID); err != nil {
+	if _, err := f.Retry(t.Context(), failed.RunID, ledger.By{}); err != nil {
 		t.Fatal(err)
 	}
 	f.store.mu.Lock()

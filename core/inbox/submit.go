@@ -66,7 +66,7 @@ func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk
 	for _, lane := range accepted.Lanes {
 		in.outbox.Wake(lane.Plugin, lane.Target)
 	}
-	if !accepted.Repeated {
+	if !accepted.Existed {
 		in.announce(accepted.Accepted, submission, acceptance.Answer)
 	}
 	if !accepted.Claim.Found {

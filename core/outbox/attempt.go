@@ -95,7 +95,7 @@ func (o *Outbox) hopeless(work ledger.Outgoing) error {
 // settle stores how an attempt ended, and tells.
 func (o *Outbox) settle(a attempt) {
 	d := a.work.Delivery
-	log := o.config.Log.With("delivery", d.ID, "plugin", d.Plugin, "target", d.Target, "attempt", d.Attempt)
+	log := o.config.Log.With("delivery", d.ID, "plugin", d.Plugin, "target", d.Place, "attempt", d.Attempt)
 	switch {
 	case a.err == nil:
 		if o.persist(log, func(ctx context.Context) error { return o.store.DeliveryDone(ctx, d.ID, a.receipt.ExternalID) }) {

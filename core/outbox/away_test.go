@@ -34,7 +34,7 @@ func TestKeptWhileThePluginIsAway(t *testing.T) {
 		for _, id := range []string{"1", "2", "3"} {
 			f.want(id, pluginsdk.DeliveryDelivered, 1)
 		}
-		if first, second := f.people.got[1].Delivery, f.people.got[2].Delivery; first.Target == second.Target && first.MessageID > second.MessageID {
+		if first, second := f.people.got[1].Delivery, f.people.got[2].Delivery; first.Place == second.Place && first.MessageID > second.MessageID {
 			t.Errorf("out of order: %s", f.people.calls())
 		}
 	})

@@ -36,7 +36,7 @@ func (m *memory) add(message int64, plugin, target string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.rows = append(m.rows, &pluginsdk.Delivery{
-		ID: strconv.FormatInt(message, 10), MessageID: message, Plugin: plugin, Target: target, State: pluginsdk.DeliveryPending,
+		ID: strconv.FormatInt(message, 10), MessageID: message, Plugin: plugin, Place: target, State: pluginsdk.DeliveryPending,
 	})
 	slices.SortStableFunc(m.rows, func(a, b *pluginsdk.Delivery) int { return int(a.MessageID - b.MessageID) })
 }
@@ -119,10 +119,10 @@ func (m *memory) Lanes(context.Context) (lanes []ledger.Lane, err error) {
 	}
 	seen := make(map[address]bool)
 	for _, d := range m.rows {
-		to := address{d.Plugin, d.Target}
+		to := address{d.Plugin, d.Place}
 		if d.State == pluginsdk.DeliveryPending && !seen[to] {
 			seen[to] = true
-			lanes = append(lanes, ledger.Lane{Plugin: d.Plugin, Target: d.Target, NotBefore: d.NextAttemptAt})
+			lanes = append(lanes, ledger.Lane{Plugin: d.Plugin, Target: d.Place, NotBefore: d.NextAttemptAt})
 		}
 	}
 	return lanes, nil
@@ -138,7 +138,7 @@ func (m *memory) NextDelivery(_ context.Context, plugin, target string) (ledger.
 	}
 	for _, state := range []pluginsdk.DeliveryState{pluginsdk.DeliverySending, pluginsdk.DeliveryPending} {
 		for _, d := range m.rows {
-			if d.Plugin == plugin && d.Target == target && d.State == state {
+			if d.Plugin == plugin && d.Place == target && d.State == state {
 				return ledger.Due{ID: d.ID, NotBefore: d.NextAttemptAt}, nil
 			}
 		}
@@ -158,7 +158,7 @@ func (m *memory) BeginDelivery(ctx context.Context, id string) (out ledger.Outgo
 		m.only(id, pluginsdk.DeliverySending, func(d *pluginsdk.Delivery) {
 			out = ledger.Outgoing{Found: true, Delivery: *d}
 			if !m.gone[d.MessageID] {
-				out.Thread = pluginsdk.Thread{ID: "thread " + d.Target, Source: d.Plugin}
+				out.Thread = pluginsdk.Thread{ID: "thread " + d.Place, Source: d.Plugin}
 				out.Message = pluginsdk.Message{ID: d.MessageID, ThreadID: out.Thread.ID, Content: "content of " + d.ID}
 			}
 		})

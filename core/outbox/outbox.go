@@ -215,7 +215,7 @@ func (o *Outbox) Retry(ctx context.Context, id string) (pluginsdk.Delivery, erro
 		return pluginsdk.Delivery{}, err
 	}
 	o.config.Log.Info("delivery is tried again on a person's word",
-		"delivery", id, "plugin", delivery.Plugin, "target", delivery.Target)
-	o.Wake(delivery.Plugin, delivery.Target)
+		"delivery", id, "plugin", delivery.Plugin, "target", delivery.Place)
+	o.Wake(delivery.Plugin, delivery.Place)
 	return delivery, nil
 }

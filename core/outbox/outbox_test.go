@@ -140,7 +140,7 @@ func TestBackoff(t *testing.T) {
 func TestSlowTargetHoldsUpNoOther(t *testing.T) {
 	bubble(t, Config{Slots: 2, MaxAttempts: 2}, func(t *testing.T, f *fixture) {
 		f.people.deliver = func(ctx context.Context, request *pluginsdk.DeliverRequest) error {
-			if strings.HasPrefix(request.Delivery.Target, "slow") {
+			if strings.HasPrefix(request.Delivery.Place, "slow") {
 				return hang(ctx, request)
 			}
 			return nil

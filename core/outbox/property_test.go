@@ -161,7 +161,7 @@ func (s story) inOrder(people *people) error {
 	attempts := make(map[string]int)
 	for _, request := range people.got {
 		d := request.Delivery
-		to := address{d.Plugin, d.Target}
+		to := address{d.Plugin, d.Place}
 		if d.MessageID < newest[to] || d.MessageID != request.Message.ID {
 			return fmt.Errorf("message %d after %d: %s", d.MessageID, newest[to], people.calls())
 		}

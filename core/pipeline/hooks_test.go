@@ -111,7 +111,7 @@ func TestBoundsThatAreNotHeldAreTold(t *testing.T) {
 		verdict pluginsdk.OnBeforeRunResponse
 		told    int
 	}{
-		"reservation": {pluginsdk.OnBeforeRunResponse{Reservation: &pluginsdk.Reservation{Account: "day"}}, 1},
+		"reservation": {pluginsdk.OnBeforeRunResponse{Reservations: []pluginsdk.Reservation{{Account: "day"}}}, 1},
 		"cap":         {pluginsdk.OnBeforeRunResponse{CostCapUSD: 1}, 1},
 		"neither":     {pluginsdk.OnBeforeRunResponse{}, 0},
 	} {

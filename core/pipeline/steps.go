@@ -46,7 +46,7 @@ func (p *Pipeline) mayRun(ctx context.Context, t *trip, on *hooks.Occasion, mess
 // warnOfBounds says, once for each plugin, that a run may cost more than the plugin
 // allows: no budgets are kept yet.
 func (p *Pipeline) warnOfBounds(t *trip, plugin string, verdict *pluginsdk.OnBeforeRunResponse) {
-	if verdict.Deny || verdict.Reservation == nil && verdict.CostCapUSD == 0 {
+	if verdict.Deny || len(verdict.Reservations) == 0 && verdict.CostCapUSD == 0 {
 		return
 	}
 	if _, known := p.warned.LoadOrStore(plugin, true); !known {

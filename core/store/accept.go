@@ -36,12 +36,12 @@ var errRepeated = errors.New("submission is known")
 func (s *Store) Accept(ctx context.Context, a ledger.Acceptance) (ledger.Accepted, error) {
 	from := origin{threadID: a.Submission.ThreadID, runID: a.RunID, plugin: a.Plugin, source: a.Submission.Source}
 	user, err := s.newMessage(from, pluginsdk.NewMessage{
-		Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Author: a.Submission.Author,
-		Content: a.Submission.Content, Metadata: a.Submission.Metadata, Attachments: a.Submission.Attachments,
+		Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Content: a.Submission.Content, Metadata: a.Submission.Metadata, Attachments: a.Submission.Attachments,
 	})
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
+	user.Author = clean(a.Submission.Author)
 	hash, err := contentHash(user)
 	if err != nil {
 		return ledger.Accepted{}, err
@@ -231,7 +231,7 @@ func (s *Store) repeated(ctx context.Context, submission pluginsdk.Submission, h
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeConflict,
 			"key %q of %s was used before for another message", submission.Key, submission.Source)
 	}
-	return pluginsdk.Accepted{ThreadID: first.ThreadID, MessageID: first.MessageID, RunID: first.ID, Repeated: true}, nil
+	return pluginsdk.Accepted{ThreadID: first.ThreadID, MessageID: first.MessageID, RunID: first.ID, Existed: true}, nil
 }
 
 // landed finds out what became of a COMMIT that nobody answered.

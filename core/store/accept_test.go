@@ -53,7 +53,7 @@ func TestAcceptIsIdempotent(t *testing.T) {
 		thread := newThread(t, s, "general")
 		first := must[ledger.Accepted](t)(s.Accept(ctx, acceptance(thread.ID, "key", "hello")))
 		again := must[ledger.Accepted](t)(s.Accept(ctx, acceptance(thread.ID, "key", "hello")))
-		first.Repeated = true
+		first.Existed = true
 		if again.Accepted != first.Accepted || again.BusyMode != "" {
 			t.Errorf("repeated: got %+v, want %+v", again, first)
 		}
@@ -64,7 +64,7 @@ func TestAcceptIsIdempotent(t *testing.T) {
 
 		other := acceptance(thread.ID, "key", "hello")
 		other.Submission.Source = "web"
-		if other := must[ledger.Accepted](t)(s.Accept(ctx, other)); other.Repeated {
+		if other := must[ledger.Accepted](t)(s.Accept(ctx, other)); other.Existed {
 			t.Error("a key is its source's own")
 		}
 		if n := must[int](t)(s.Waiting(ctx, thread.ID)); n != 2 {
@@ -89,7 +89,7 @@ func TestAcceptIsIdempotentWhenRacing(t *testing.T) {
 		group.Wait()
 		fresh := 0
 		for _, r := range results {
-			if !r.Repeated {
+			if !r.Existed {
 				fresh++
 			}
 			if r.RunID != results[0].RunID || r.MessageID != results[0].MessageID {
@@ -151,7 +151,7 @@ func TestAcceptLimitsTheQueue(t *testing.T) {
 		check(t, second(s.Accept(ctx, limited("2"))))
 		_, err := s.Accept(ctx, limited("3"))
 		wantCode(t, err, pluginsdk.CodeExhausted)
-		if again := must[ledger.Accepted](t)(s.Accept(ctx, limited("2"))); !again.Repeated {
+		if again := must[ledger.Accepted](t)(s.Accept(ctx, limited("2"))); !again.Existed {
 			t.Error("a repetition was not recognised in a full queue")
 		}
 		finish(t, s, claim(t, s, thread.ID), "hi")
@@ -191,7 +191,7 @@ func TestAcceptAnAnsweredCommand(t *testing.T) {
 			t.Errorf("messages %+v", messages)
 		}
 		delivery := only[pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{State: pluginsdk.DeliveryPending}))
-		if delivery.MessageID != messages[1].ID || delivery.Plugin != "discord" || delivery.Target != "general" {
+		if delivery.MessageID != messages[1].ID || delivery.Plugin != "discord" || delivery.Place != "general" {
 			t.Errorf("delivery %+v", delivery)
 		}
 		if c := must[ledger.Claim](t)(s.Claim(ctx, thread.ID, "test")); c.Found || !c.NotBefore.IsZero() {

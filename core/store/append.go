@@ -115,7 +115,7 @@ func (s *Store) newMessage(from origin, row pluginsdk.NewMessage) (pluginsdk.Mes
 	}
 	return pluginsdk.Message{
 		ThreadID: from.threadID, Role: row.Role, Kind: row.Kind,
-		Source: clean(cmp.Or(row.Source, from.source, from.plugin, "core")), Plugin: from.plugin, Author: clean(row.Author),
+		Source: clean(cmp.Or(row.Source, from.source, from.plugin, "core")), Plugin: from.plugin,
 		Content: clean(row.Content), Model: clean(row.Model), Metadata: metadata,
 		Attachments: cleanAttachments(row.Attachments), RunID: from.runID, CreatedAt: s.now(),
 	}, nil

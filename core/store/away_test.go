@@ -34,7 +34,7 @@ func TestDiskThatTakesNothingMore(t *testing.T) {
 				t.Error("a refused message is known")
 			}
 			check(t, s.Pragma(ctx, trouble.end))
-			if again := must[ledger.Accepted](t)(s.Accept(ctx, long)); again.Repeated || again.MessageID <= kept.MessageID {
+			if again := must[ledger.Accepted](t)(s.Accept(ctx, long)); again.Existed || again.MessageID <= kept.MessageID {
 				t.Errorf("accepted %+v", again)
 			}
 			finish(t, s, claim(t, s, thread), "done")

@@ -62,15 +62,16 @@ func (s *Store) SetCronEnabled(ctx context.Context, name string, enabled bool) (
 	return s.updateCron(ctx, name, func(u *ent.CronJobUpdate) { u.SetEnabled(schema.Switch(enabled)) })
 }
 
-// ReportCron stores what became of a job, or returns CodeNotFound. Fields that are
-// zero stay as they are.
+// ReportCron stores what became of a job, in place of what was said of it before, or
+// returns CodeNotFound.
 func (s *Store) ReportCron(ctx context.Context, name string, status pluginsdk.CronStatus) (pluginsdk.CronJob, error) {
 	if err := checkTimes(moment{"lastRun", status.LastRun}, moment{"nextRun", status.NextRun}); err != nil {
 		return pluginsdk.CronJob{}, err
 	}
 	return s.updateCron(ctx, name, func(u *ent.CronJobUpdate) {
-		u.SetNillableLastRun(nullable(status.LastRun)).SetNillableNextRun(nullable(status.NextRun)).
-			SetNillableLastResult(keyOrNil(clean(status.LastResult)))
+		u.ClearLastRun().SetNillableLastRun(nullable(status.LastRun)).
+			ClearNextRun().SetNillableNextRun(nullable(status.NextRun)).
+			SetLastResult(clean(status.LastResult))
 	})
 }
 

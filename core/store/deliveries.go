@@ -31,8 +31,8 @@ func (s *Store) Deliveries(ctx context.Context, q pluginsdk.DeliveryQuery) ([]pl
 	if q.Plugin != "" {
 		query.Where(delivery.Plugin(q.Plugin))
 	}
-	if q.Target != "" {
-		query.Where(delivery.Target(q.Target))
+	if q.Place != "" {
+		query.Where(delivery.Target(q.Place))
 	}
 	switch {
 	case q.After != "" && q.Newest:

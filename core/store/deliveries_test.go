@@ -200,7 +200,7 @@ func TestRecoverDeliveries(t *testing.T) {
 // the way of all that come after it.
 func TestBeginDeliveryWithoutItsMessage(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		d := pluginsdk.Delivery{ID: uuid.NewString(), MessageID: 99, Plugin: "discord", Target: "x", State: pluginsdk.DeliveryPending, CreatedAt: time.Now()}
+		d := pluginsdk.Delivery{ID: uuid.NewString(), MessageID: 99, Plugin: "discord", Place: "x", State: pluginsdk.DeliveryPending, CreatedAt: time.Now()}
 		check(t, s.KeepDelivery(context.Background(), d))
 		if out := begin(t, s, d.ID); out.Message.ID != 0 || out.Delivery.MessageID != 99 {
 			t.Errorf("begun %+v", out)
@@ -221,7 +221,7 @@ func TestDeliveriesAreSelected(t *testing.T) {
 				state = pluginsdk.DeliveryDead
 			}
 			check(t, s.KeepDelivery(ctx, pluginsdk.Delivery{
-				ID: id, MessageID: int64(n + 1), Plugin: of.plugin, Target: of.target, State: state, CreatedAt: time.Now(),
+				ID: id, MessageID: int64(n + 1), Plugin: of.plugin, Place: of.target, State: state, CreatedAt: time.Now(),
 			}))
 		}
 		tests := []struct {
@@ -231,7 +231,7 @@ func TestDeliveriesAreSelected(t *testing.T) {
 			{pluginsdk.DeliveryQuery{}, []int{0, 1, 2, 3}},
 			{pluginsdk.DeliveryQuery{State: pluginsdk.DeliveryDead}, []int{3}},
 			{pluginsdk.DeliveryQuery{Plugin: "a"}, []int{0, 1, 3}},
-			{pluginsdk.DeliveryQuery{Plugin: "a", Target: "x"}, []int{0, 3}},
+			{pluginsdk.DeliveryQuery{Plugin: "a", Place: "x"}, []int{0, 3}},
 			{pluginsdk.DeliveryQuery{After: ids[1]}, []int{2, 3}},
 			{pluginsdk.DeliveryQuery{Limit: 2}, []int{0, 1}},
 			{pluginsdk.DeliveryQuery{State: pluginsdk.DeliverySending}, nil},

@@ -212,10 +212,8 @@ func TestTheThreePartsOfACronAreWrittenApart(t *testing.T) {
 		if off := must[pluginsdk.CronJob](t)(s.SetCronEnabled(ctx, "digest", false)); off.Enabled {
 			t.Error("it is still on")
 		}
-		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{LastRun: last, LastResult: "done"})))
-		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{NextRun: next})))
-		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{})))
-		spec := pluginsdk.CronSpec{Name: "digest", FireAt: next, Prompt: "once", Timezone: "Europe/Berlin", Missed: pluginsdk.MissedRun, Target: "discord:x", ThreadID: "t"}
+		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{LastRun: last, NextRun: next, LastResult: "done"})))
+		spec := pluginsdk.CronSpec{Name: "digest", FireAt: next, Prompt: "once", Timezone: "Europe/Berlin", Missed: pluginsdk.MissedRun, ReportTo: pluginsdk.Target{Plugin: "discord", Place: "x"}, ThreadID: "t"}
 		saved, existed, err := s.SaveCron(ctx, spec, true)
 		check(t, err)
 		want := pluginsdk.CronJob{
@@ -226,6 +224,22 @@ func TestTheThreePartsOfACronAreWrittenApart(t *testing.T) {
 			t.Errorf("saved %+v (existed: %v)\n want %+v", saved, existed, want)
 		}
 		same(t, want, only[pluginsdk.CronJob](t)(s.Crons(ctx)))
+	})
+}
+
+// A job that will not be fired any more must not promise that it will.
+func TestAReportReplacesWhatWasSaidOfAJob(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx, at := context.Background(), time.Date(2027, 1, 1, 7, 0, 0, 0, time.UTC)
+		check(t, third(s.SaveCron(ctx, pluginsdk.CronSpec{Name: "once", FireAt: at, Prompt: "now"}, true)))
+		check(t, second(s.ReportCron(ctx, "once", pluginsdk.CronStatus{LastRun: at, NextRun: at, LastResult: "done"})))
+		if job := must[pluginsdk.CronJob](t)(s.ReportCron(ctx, "once", pluginsdk.CronStatus{LastRun: at})); job.Status != (pluginsdk.CronStatus{LastRun: at}) {
+			t.Errorf("fired, it is %+v", job.Status)
+		}
+		check(t, second(s.ReportCron(ctx, "once", pluginsdk.CronStatus{})))
+		if job := only[pluginsdk.CronJob](t)(s.Crons(ctx)); job.Status != (pluginsdk.CronStatus{}) {
+			t.Errorf("nothing is known of it any more, and it is %+v", job.Status)
+		}
 	})
 }
 

@@ -167,7 +167,7 @@ func insertAgentRun(into *ent.AgentRunClient, r ledger.AgentRun) *ent.AgentRunCr
 
 func deliveryOf(row *ent.Delivery) pluginsdk.Delivery {
 	return pluginsdk.Delivery{
-		ID: row.ID, MessageID: row.MessageID, Plugin: row.Plugin, Target: row.Target, State: row.State,
+		ID: row.ID, MessageID: row.MessageID, Plugin: row.Plugin, Place: row.Target, State: row.State,
 		Attempt: row.Attempt, NextAttemptAt: orZero(row.NextAttemptAt), LastError: row.LastError,
 		ExternalID: row.ExternalID, CreatedAt: row.CreatedAt.UTC(),
 	}
@@ -175,7 +175,7 @@ func deliveryOf(row *ent.Delivery) pluginsdk.Delivery {
 
 func insertDelivery(into *ent.DeliveryClient, d pluginsdk.Delivery) *ent.DeliveryCreate {
 	return into.Create().
-		SetID(d.ID).SetMessageID(d.MessageID).SetPlugin(d.Plugin).SetTarget(d.Target).SetState(d.State).
+		SetID(d.ID).SetMessageID(d.MessageID).SetPlugin(d.Plugin).SetTarget(d.Place).SetState(d.State).
 		SetAttempt(d.Attempt).SetNillableNextAttemptAt(nullable(d.NextAttemptAt)).
 		SetLastError(clean(d.LastError)).SetExternalID(clean(d.ExternalID)).SetCreatedAt(instant(d.CreatedAt))
 }
@@ -217,12 +217,14 @@ func insertTask(into *ent.TaskClient, t pluginsdk.Task) *ent.TaskCreate {
 	return create
 }
 
+// cronOf leaves out a target that makes no sense.
 func cronOf(row *ent.CronJob) pluginsdk.CronJob {
+	reportTo, _ := pluginsdk.ParseTarget(row.Target)
 	return pluginsdk.CronJob{
 		ID: row.ID, Enabled: bool(row.Enabled), CreatedAt: keepable(row.CreatedAt.UTC()),
 		Spec: pluginsdk.CronSpec{
 			Name: row.Name, Schedule: row.Schedule, FireAt: keepable(orZero(row.FireAt)), Timezone: row.Timezone,
-			Prompt: row.Prompt, ThreadID: row.ThreadID, Target: row.Target, Missed: row.Missed,
+			Prompt: row.Prompt, ThreadID: row.ThreadID, ReportTo: reportTo, Missed: row.Missed,
 		},
 		Status: pluginsdk.CronStatus{
 			LastRun: keepable(orZero(row.LastRun)), NextRun: keepable(orZero(row.NextRun)), LastResult: row.LastResult,
@@ -234,7 +236,7 @@ func insertCron(into *ent.CronJobClient, j pluginsdk.CronJob) *ent.CronJobCreate
 	return into.Create().
 		SetID(j.ID).SetName(clean(j.Spec.Name)).SetSchedule(clean(j.Spec.Schedule)).SetNillableFireAt(nullable(j.Spec.FireAt)).
 		SetTimezone(clean(j.Spec.Timezone)).SetPrompt(clean(j.Spec.Prompt)).SetThreadID(j.Spec.ThreadID).
-		SetTarget(clean(j.Spec.Target)).SetMissed(j.Spec.Missed).SetEnabled(schema.Switch(j.Enabled)).
+		SetTarget(clean(j.Spec.ReportTo.String())).SetMissed(j.Spec.Missed).SetEnabled(schema.Switch(j.Enabled)).
 		SetNillableLastRun(nullable(j.Status.LastRun)).SetNillableNextRun(nullable(j.Status.NextRun)).
 		SetLastResult(clean(j.Status.LastResult)).SetCreatedAt(instant(j.CreatedAt))
 }

@@ -164,7 +164,7 @@ func (m *machine) acceptTwice(r *rapid.T) {
 	one := rapid.SampledFrom(thread.runs).Draw(r, "run")
 	again, err := m.s.Accept(m.ctx, acceptance(thread.id, one.key, one.content))
 	m.must(r, err)
-	if !again.Repeated || again.RunID != one.id || again.MessageID != one.messageID {
+	if !again.Existed || again.RunID != one.id || again.MessageID != one.messageID {
 		r.Fatalf("repeated: %+v, first was %+v", again, one)
 	}
 }

@@ -83,7 +83,7 @@ func (s *Store) deliver(ctx context.Context, tx *tx, of pluginsdk.Thread, now ti
 			return nil, err
 		}
 		if err := insertDelivery(tx.Delivery, pluginsdk.Delivery{
-			ID: id, MessageID: messageID, Plugin: lane.Plugin, Target: lane.Target,
+			ID: id, MessageID: messageID, Plugin: lane.Plugin, Place: lane.Target,
 			State: pluginsdk.DeliveryPending, CreatedAt: now,
 		}).Exec(ctx); err != nil {
 			return nil, err

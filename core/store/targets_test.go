@@ -79,7 +79,7 @@ func TestRepliesGoWhereTheThreadSays(t *testing.T) {
 			var lanes []ledger.Lane
 			for _, d := range must[[]pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{Newest: true})) {
 				if d.MessageID == done.MessageIDs[0] {
-					lanes = append(lanes, ledger.Lane{Plugin: d.Plugin, Target: d.Target})
+					lanes = append(lanes, ledger.Lane{Plugin: d.Plugin, Target: d.Place})
 				}
 			}
 			if !slices.Equal(lanes, test.want) {
@@ -214,7 +214,7 @@ func TestTargetsAreChecked(t *testing.T) {
 			t.Errorf("report to %+v", got.ReportTo)
 		}
 		reply(t, s, thread.ID, "hi")
-		if d := only[pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{})); d.Plugin != "discord" || d.Target != "general" {
+		if d := only[pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{})); d.Plugin != "discord" || d.Place != "general" {
 			t.Errorf("delivery %+v", d)
 		}
 		byHand(t, s, "UPDATE threads SET report_to = 'thread:nope'")

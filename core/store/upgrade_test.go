@@ -116,7 +116,7 @@ func TestUpgradeKeepsWhereRepliesGo(t *testing.T) {
 				id := reply(t, s, of.id, "answer to "+of.id)
 				for _, d := range must[[]pluginsdk.Delivery](t)(s.Deliveries(t.Context(), pluginsdk.DeliveryQuery{})) {
 					if d.MessageID == id {
-						got = d.Plugin + ":" + d.Target
+						got = d.Plugin + ":" + d.Place
 					}
 				}
 				if got != of.want {

@@ -103,7 +103,7 @@ func effects(hook pluginsdk.Hook) *pluginsdk.Effects {
 func (e *everything) OnBeforeRun(ctx context.Context, v *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
 	return &pluginsdk.OnBeforeRunResponse{
 		Deny: true, Reason: v.Run.ID, CostCapUSD: 2, Effects: effects(pluginsdk.HookBeforeRun),
-		Reservation: &pluginsdk.Reservation{Account: "day", LimitUSD: 10, AmountUSD: 0.5},
+		Reservations: []pluginsdk.Reservation{{Account: "day", LimitUSD: 10, AmountUSD: 0.5}, {Account: "month", LimitUSD: 100, AmountUSD: 0.5}},
 	}, e.take(ctx, pluginsdk.HookBeforeRun, v)
 }
 
@@ -138,8 +138,9 @@ func (e *everything) OnPipelineComplete(ctx context.Context, v *pluginsdk.OnPipe
 }
 
 func (e *everything) OnTaskCreate(ctx context.Context, v *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
-	next := &pluginsdk.TaskContext{Cwd: v.Context.Cwd + "/sub", Context: "more", Labels: map[string]string{"a": "b"}}
-	return &pluginsdk.OnTaskCreateResponse{Context: next}, e.take(ctx, pluginsdk.HookTaskCreate, v)
+	return &pluginsdk.OnTaskCreateResponse{
+		Cwd: new(v.Context.Cwd + "/sub"), Context: new("more"), SetLabels: map[string]string{"a": "b"}, RemoveLabels: []string{"c"},
+	}, e.take(ctx, pluginsdk.HookTaskCreate, v)
 }
 
 func (e *everything) OnTaskComplete(ctx context.Context, v *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
@@ -173,7 +174,7 @@ func (e *everything) OnCheck(ctx context.Context, v *pluginsdk.OnCheckRequest) (
 }
 
 func (e *everything) Deliver(ctx context.Context, v *pluginsdk.DeliverRequest) (*pluginsdk.DeliverResponse, error) {
-	return &pluginsdk.DeliverResponse{ExternalID: "at " + v.Delivery.Target}, e.take(ctx, pluginsdk.HookDeliver, v)
+	return &pluginsdk.DeliverResponse{ExternalID: "at " + v.Delivery.Place}, e.take(ctx, pluginsdk.HookDeliver, v)
 }
 
 func (e *everything) CallTool(ctx context.Context, v *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {

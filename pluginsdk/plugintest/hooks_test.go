@@ -50,7 +50,7 @@ func hookCases(call pluginsdk.Call) []hookCase {
 		asking(pluginsdk.HookBeforeRun, &pluginsdk.OnBeforeRunRequest{Call: call, Thread: thread, Message: message, Run: run},
 			&pluginsdk.OnBeforeRunResponse{
 				Deny: true, Reason: "run-7", CostCapUSD: 2, Effects: effects(pluginsdk.HookBeforeRun),
-				Reservation: &pluginsdk.Reservation{Account: "day", LimitUSD: 10, AmountUSD: 0.5},
+				Reservations: []pluginsdk.Reservation{{Account: "day", LimitUSD: 10, AmountUSD: 0.5}, {Account: "month", LimitUSD: 100, AmountUSD: 0.5}},
 			},
 			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
 				return p.OnBeforeRun
@@ -97,7 +97,7 @@ func hookCases(call pluginsdk.Call) []hookCase {
 				return p.OnPipelineComplete
 			}),
 		asking(pluginsdk.HookTaskCreate, &pluginsdk.OnTaskCreateRequest{Call: call, Task: task, Context: pluginsdk.TaskContext{Cwd: "/repo"}},
-			&pluginsdk.OnTaskCreateResponse{Context: &pluginsdk.TaskContext{Cwd: "/repo/sub", Context: "more", Labels: map[string]string{"a": "b"}}},
+			&pluginsdk.OnTaskCreateResponse{Cwd: new("/repo/sub"), Context: new("more"), SetLabels: map[string]string{"a": "b"}, RemoveLabels: []string{"c"}},
 			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
 				return p.OnTaskCreate
 			}),
@@ -136,7 +136,7 @@ func hookCases(call pluginsdk.Call) []hookCase {
 				return p.OnCheck
 			}),
 		asking(pluginsdk.HookDeliver, &pluginsdk.DeliverRequest{
-			Call: call, Delivery: pluginsdk.Delivery{ID: "delivery-1", Target: "channel"}, Thread: thread, Message: message,
+			Call: call, Delivery: pluginsdk.Delivery{ID: "delivery-1", Place: "channel"}, Thread: thread, Message: message,
 		}, &pluginsdk.DeliverResponse{ExternalID: "at channel"},
 			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.DeliverRequest) (*pluginsdk.DeliverResponse, error) {
 				return p.Deliver

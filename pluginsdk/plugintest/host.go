@@ -203,6 +203,17 @@ func page[V any](values []V, limit int) []V {
 	return slices.Clone(values[:min(len(values), limit, 1000)])
 }
 
+// pageAfter is a page of what is listed by name, and whether more follows: 1000 at
+// most, and by default.
+func pageAfter[V any](values []V, nameOf func(V) string, last string, limit int) (rows []V, more bool) {
+	rest := after(values, func(v V) bool { return last != "" && nameOf(v) == last })
+	if limit <= 0 {
+		limit = 1000
+	}
+	rows = page(rest, limit)
+	return rows, len(rows) < len(rest)
+}
+
 // ordered returns a copy of a listing that is kept oldest first.
 func ordered[V any](values []V, newest bool) []V {
 	values = slices.Clone(values)

@@ -33,15 +33,7 @@ func (s crons) SetEnabled(ctx context.Context, request *pluginsdk.SetCronEnabled
 
 func (s crons) Report(ctx context.Context, request *pluginsdk.ReportCronRequest) (*pluginsdk.ReportCronResponse, error) {
 	job, err := s.change(ctx, "Crons.Report", request.Name, func(job *pluginsdk.CronJob) {
-		if !request.Status.LastRun.IsZero() {
-			job.Status.LastRun = request.Status.LastRun
-		}
-		if !request.Status.NextRun.IsZero() {
-			job.Status.NextRun = request.Status.NextRun
-		}
-		if request.Status.LastResult != "" {
-			job.Status.LastResult = request.Status.LastResult
-		}
+		job.Status = request.Status
 	})
 	return &pluginsdk.ReportCronResponse{Job: job}, err
 }
@@ -62,13 +54,14 @@ func (s crons) change(ctx context.Context, method, name string, do func(*plugins
 
 func jobName(job pluginsdk.CronJob) string { return job.Spec.Name }
 
-func (s crons) List(ctx context.Context, _ *pluginsdk.ListCronsRequest) (*pluginsdk.ListCronsResponse, error) {
+func (s crons) List(ctx context.Context, request *pluginsdk.ListCronsRequest) (*pluginsdk.ListCronsResponse, error) {
 	leave, err := s.h.enter(ctx, "Crons.List")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return &pluginsdk.ListCronsResponse{Jobs: slices.Clone(s.h.crons)}, nil
+	jobs, more := pageAfter(s.h.crons, jobName, request.After, request.Limit)
+	return &pluginsdk.ListCronsResponse{Jobs: jobs, More: more}, nil
 }
 
 func (s crons) Delete(ctx context.Context, request *pluginsdk.DeleteCronRequest) (*pluginsdk.DeleteCronResponse, error) {

@@ -36,8 +36,8 @@ func (h *Host) deliver(row pluginsdk.Message) {
 			break
 		}
 		thread := h.threads[i]
-		if delivery.Plugin, delivery.Target = thread.ReportTo.Plugin, thread.ReportTo.Place; thread.ReportTo == (pluginsdk.Target{}) {
-			delivery.Plugin, delivery.Target = thread.Source, thread.SourceID
+		if delivery.Plugin, delivery.Place = thread.ReportTo.Plugin, thread.ReportTo.Place; thread.ReportTo == (pluginsdk.Target{}) {
+			delivery.Plugin, delivery.Place = thread.Source, thread.SourceID
 		}
 		if next = thread.ReportTo.ThreadID; next == "" {
 			break
@@ -59,7 +59,7 @@ func (s deliveries) List(ctx context.Context, request *pluginsdk.ListDeliveriesR
 	return &pluginsdk.ListDeliveriesResponse{Deliveries: page(filter(rest, func(d pluginsdk.Delivery) bool {
 		return (query.State == "" || d.State == query.State) &&
 			(query.Plugin == "" || d.Plugin == query.Plugin) &&
-			(query.Target == "" || d.Target == query.Target)
+			(query.Place == "" || d.Place == query.Place)
 	}), query.Limit)}, nil
 }
 

@@ -26,7 +26,7 @@ func (s events) Publish(ctx context.Context, request *pluginsdk.PublishEventRequ
 		return nil, err
 	}
 	defer leave()
-	event := request.Event
+	event := pluginsdk.Event{Type: request.Type, ThreadID: request.ThreadID, Data: request.Data}
 	if own := s.manifest.Name + ":"; !s.any && !strings.HasPrefix(string(event.Type), own) {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "event %q: a plugin publishes only events whose type begins with %s", event.Type, own)
 	}

@@ -58,7 +58,7 @@ func (s messages) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRe
 	}
 	key := "submission " + submission.Source + "/" + submission.Key
 	accepted, repeated, err := once(s.h, key, submission, func() pluginsdk.Accepted { return s.h.accept(submission) })
-	accepted.Repeated = repeated
+	accepted.Existed = repeated
 	return &pluginsdk.SubmitMessageResponse{Accepted: accepted}, err
 }
 
@@ -125,7 +125,7 @@ func (v view) row(threadID string, row pluginsdk.NewMessage) pluginsdk.Message {
 		row.Source = v.manifest.Name
 	}
 	return pluginsdk.Message{
-		ThreadID: threadID, Role: row.Role, Kind: row.Kind, Source: row.Source, Plugin: v.manifest.Name, Author: row.Author,
+		ThreadID: threadID, Role: row.Role, Kind: row.Kind, Source: row.Source, Plugin: v.manifest.Name,
 		Content: row.Content, Model: row.Model, Metadata: row.Metadata, Attachments: row.Attachments,
 	}
 }
@@ -152,10 +152,11 @@ func (s messages) List(ctx context.Context, request *pluginsdk.ListMessagesReque
 			(len(query.Kinds) == 0 || slices.Contains(query.Kinds, m.Kind))
 	})
 	if !query.Last {
-		return &pluginsdk.ListMessagesResponse{Messages: page(found, query.Limit)}, nil
+		rows := page(found, query.Limit)
+		return &pluginsdk.ListMessagesResponse{Messages: rows, More: len(rows) < len(found)}, nil
 	}
 	slices.Reverse(found)
-	found = page(found, query.Limit)
-	slices.Reverse(found)
-	return &pluginsdk.ListMessagesResponse{Messages: found}, nil
+	last := page(found, query.Limit)
+	slices.Reverse(last)
+	return &pluginsdk.ListMessagesResponse{Messages: last, More: len(last) < len(found)}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -18,14 +19,18 @@ func (h *Host) AddTool(tool pluginsdk.ToolSpec) {
 	h.tools = append(h.tools, tool)
 }
 
-func (s tools) List(ctx context.Context, _ *pluginsdk.ListToolsRequest) (*pluginsdk.ListToolsResponse, error) {
+func (s tools) List(ctx context.Context, request *pluginsdk.ListToolsRequest) (*pluginsdk.ListToolsResponse, error) {
 	leave, err := s.h.enter(ctx, "Tools.List")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return &pluginsdk.ListToolsResponse{Tools: slices.Clone(s.h.tools)}, nil
+	sorted := slices.SortedStableFunc(slices.Values(s.h.tools), func(a, b pluginsdk.ToolSpec) int { return strings.Compare(a.Name, b.Name) })
+	tools, more := pageAfter(sorted, toolName, request.After, request.Limit)
+	return &pluginsdk.ListToolsResponse{Tools: tools, More: more}, nil
 }
+
+func toolName(tool pluginsdk.ToolSpec) string { return tool.Name }
 
 func (s tools) Call(ctx context.Context, request *pluginsdk.InvokeToolRequest) (*pluginsdk.InvokeToolResponse, error) {
 	leave, err := s.h.enter(ctx, "Tools.Call")
@@ -51,13 +56,14 @@ func (h *Host) AddPlugin(info pluginsdk.PluginInfo) {
 
 func pluginName(info pluginsdk.PluginInfo) string { return info.Name }
 
-func (s plugins) List(ctx context.Context, _ *pluginsdk.ListPluginsRequest) (*pluginsdk.ListPluginsResponse, error) {
+func (s plugins) List(ctx context.Context, request *pluginsdk.ListPluginsRequest) (*pluginsdk.ListPluginsResponse, error) {
 	leave, err := s.h.enter(ctx, "Plugins.List")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return &pluginsdk.ListPluginsResponse{Plugins: slices.Clone(s.h.plugins)}, nil
+	infos, more := pageAfter(s.h.plugins, pluginName, request.After, request.Limit)
+	return &pluginsdk.ListPluginsResponse{Plugins: infos, More: more}, nil
 }
 
 func (s plugins) SetEnabled(ctx context.Context, request *pluginsdk.SetPluginEnabledRequest) (*pluginsdk.SetPluginEnabledResponse, error) {

@@ -1,6 +1,7 @@
 package plugintest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -142,12 +143,12 @@ func (s runs) Retry(ctx context.Context, request *pluginsdk.RetryRunRequest) (*p
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid,
 			"run %s is %s: only one that failed or was cancelled can be tried again", request.ID, run.State)
 	}
-	accepted, repeated, err := once(s.h, "retry "+request.ID, nil, func() pluginsdk.Accepted { return s.again(run) })
-	accepted.Repeated = repeated
+	accepted, repeated, err := once(s.h, "retry "+request.ID, nil, func() pluginsdk.Accepted { return s.again(run, request.Author) })
+	accepted.Existed = repeated
 	return &pluginsdk.RetryRunResponse{Accepted: accepted}, err
 }
 
-func (s runs) again(run pluginsdk.Run) pluginsdk.Accepted {
+func (s runs) again(run pluginsdk.Run, author string) pluginsdk.Accepted {
 	retry := pluginsdk.Run{
 		ID: s.h.nextID("run"), ThreadID: run.ThreadID, Kind: run.Kind, State: pluginsdk.RunQueued, QueuedAt: now(),
 	}
@@ -156,7 +157,7 @@ func (s runs) again(run pluginsdk.Run) pluginsdk.Accepted {
 		message = s.h.messages[i]
 	}
 	message.ID, message.RunID, message.Key, message.CreatedAt = 0, retry.ID, "", now()
-	message.Metadata, _ = json.Marshal(pluginsdk.Retry{Of: run.ID, Begun: run.Step == pluginsdk.StepInvoking})
+	message.Metadata, _ = json.Marshal(pluginsdk.Retry{Of: run.ID, Begun: run.Step == pluginsdk.StepInvoking, By: cmp.Or(author, s.manifest.Name)})
 	retry.MessageID = s.h.addMessage(message).ID
 	s.h.runs = append(s.h.runs, retry)
 	return pluginsdk.Accepted{ThreadID: run.ThreadID, MessageID: retry.MessageID, RunID: retry.ID}

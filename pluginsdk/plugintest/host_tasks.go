@@ -135,7 +135,7 @@ func (s tasks) iterate(task *pluginsdk.Task, request *pluginsdk.IterateTaskReque
 	key := "iteration " + task.ID + "/" + strconv.Itoa(request.Iteration)
 	if before, known := s.h.made[key]; known {
 		accepted = before.result.(pluginsdk.Accepted)
-		accepted.Repeated = true
+		accepted.Existed = true
 		return accepted, nil
 	}
 	if err := from(task, "iterated", pluginsdk.TaskRunning); err != nil {

@@ -126,11 +126,11 @@ func TestAPluginIsHeldToItsSourcesAndToWhatItAsksFor(t *testing.T) {
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeDenied {
 		t.Errorf("another's source: %v", err)
 	}
-	_, err = plain.Events.Publish(ctx, &pluginsdk.PublishEventRequest{Event: pluginsdk.Event{Type: "web:x"}})
+	_, err = plain.Events.Publish(ctx, &pluginsdk.PublishEventRequest{Type: "web:x"})
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
 		t.Errorf("another's event: %v", err)
 	}
-	words := pluginsdk.NewMessage{Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Author: "Ann", Content: "yes"}
+	words := pluginsdk.NewMessage{Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Content: "yes"}
 	_, err = plain.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{ThreadID: "own", Messages: []pluginsdk.NewMessage{words}})
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || len(host.Messages("own")) != 0 {
 		t.Errorf("a person's words: %v", err)
@@ -178,7 +178,7 @@ func TestMessages(t *testing.T) {
 	}
 	submit := &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{ThreadID: "thread-1", Source: "web", Key: "k", Content: "hello"}}
 	accepted, repeated := must(sdk.Messages.Submit(ctx, submit)).Accepted, must(sdk.Messages.Submit(ctx, submit)).Accepted
-	if accepted.Repeated || !repeated.Repeated || accepted.RunID != repeated.RunID || len(host.Submissions()) != 1 {
+	if accepted.Existed || !repeated.Existed || accepted.RunID != repeated.RunID || len(host.Submissions()) != 1 {
 		t.Errorf("accepted %+v, repeated %+v", accepted, repeated)
 	}
 }
@@ -200,7 +200,7 @@ func TestAppendedRowsAreDelivered(t *testing.T) {
 	}
 	var got []string
 	for _, delivery := range host.Deliveries() {
-		got = append(got, delivery.Plugin+":"+delivery.Target)
+		got = append(got, delivery.Plugin+":"+delivery.Place)
 	}
 	if want := []string{"chat:c1", "chat:c1", "mail:ann"}; !slices.Equal(got, want) {
 		t.Errorf("delivered to %q, want %q", got, want)
@@ -251,7 +251,7 @@ func TestRunsThatFailedAreRetriedOnce(t *testing.T) {
 		return must(sdk.Runs.Retry(ctx, &pluginsdk.RetryRunRequest{ID: "run-0"})).Accepted
 	}
 	first, again := retry(), retry()
-	if first.RunID == "run-0" || first.Repeated || !again.Repeated || again.RunID != first.RunID {
+	if first.RunID == "run-0" || first.Existed || !again.Existed || again.RunID != first.RunID {
 		t.Errorf("retried as %+v, then %+v", first, again)
 	}
 	if rows := host.Messages("thread-1"); len(rows) != 2 || rows[1].Content != "do it" || rows[1].ID != first.MessageID || rows[1].Retry().Of != "run-0" {
@@ -287,9 +287,9 @@ func TestThreadsAreStopped(t *testing.T) {
 func TestDeliveries(t *testing.T) {
 	host, sdk := overTheWire(t)
 	ctx := t.Context()
-	host.AddDelivery(pluginsdk.Delivery{ID: "D1", Plugin: "discord", Target: "c1", State: pluginsdk.DeliveryDead, LastError: "gone"})
-	host.AddDelivery(pluginsdk.Delivery{ID: "D2", Plugin: "discord", Target: "c2", State: pluginsdk.DeliveryDelivered})
-	query := pluginsdk.DeliveryQuery{State: pluginsdk.DeliveryDead, Plugin: "discord", Target: "c1", Limit: 5}
+	host.AddDelivery(pluginsdk.Delivery{ID: "D1", Plugin: "discord", Place: "c1", State: pluginsdk.DeliveryDead, LastError: "gone"})
+	host.AddDelivery(pluginsdk.Delivery{ID: "D2", Plugin: "discord", Place: "c2", State: pluginsdk.DeliveryDelivered})
+	query := pluginsdk.DeliveryQuery{State: pluginsdk.DeliveryDead, Plugin: "discord", Place: "c1", Limit: 5}
 	if got := must(sdk.Deliveries.List(ctx, &pluginsdk.ListDeliveriesRequest{Query: query})).Deliveries; len(got) != 1 || got[0].LastError != "gone" {
 		t.Errorf("listed %+v", got)
 	}
@@ -346,7 +346,7 @@ func TestEvents(t *testing.T) {
 	host, sdk := overTheWire(t)
 	ctx := t.Context()
 	for _, kind := range []pluginsdk.EventType{"x:a", "x:b", "x:c"} {
-		must(sdk.Events.Publish(ctx, &pluginsdk.PublishEventRequest{Event: pluginsdk.Event{Type: kind, Data: json.RawMessage(`{}`)}}))
+		must(sdk.Events.Publish(ctx, &pluginsdk.PublishEventRequest{Type: kind, Data: json.RawMessage(`{}`)}))
 	}
 	list := func(after pluginsdk.Position, limit int) *pluginsdk.ListEventsResponse {
 		return must(sdk.Events.List(ctx, &pluginsdk.ListEventsRequest{After: after, Limit: limit}))
@@ -455,9 +455,9 @@ func TestASavedCronStaysAsTheOperatorHasIt(t *testing.T) {
 	must(sdk.Crons.SetEnabled(ctx, &pluginsdk.SetCronEnabledRequest{Name: "digest"}))
 	at := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
 	must(sdk.Crons.Report(ctx, &pluginsdk.ReportCronRequest{Name: "digest", Status: pluginsdk.CronStatus{LastRun: at, LastResult: "ok"}}))
-	must(sdk.Crons.Report(ctx, &pluginsdk.ReportCronRequest{Name: "digest", Status: pluginsdk.CronStatus{NextRun: at.Add(time.Hour)}}))
+	must(sdk.Crons.Report(ctx, &pluginsdk.ReportCronRequest{Name: "digest", Status: pluginsdk.CronStatus{LastRun: at, NextRun: at.Add(time.Hour)}}))
 	again := save("0 8 * * *")
-	want := pluginsdk.CronStatus{LastRun: at, NextRun: at.Add(time.Hour), LastResult: "ok"}
+	want := pluginsdk.CronStatus{LastRun: at, NextRun: at.Add(time.Hour)}
 	if !again.Existed || again.Job.ID != first.Job.ID || again.Job.Enabled || again.Job.Spec.Schedule != "0 8 * * *" || again.Job.Status != want {
 		t.Errorf("saved again %+v", again)
 	}
@@ -579,5 +579,42 @@ func TestTheHostsLogIsThePlugins(t *testing.T) {
 	author.host.Log.Warn("look here")
 	if !strings.Contains(text.String(), "look here") {
 		t.Errorf("logged %q", text.String())
+	}
+}
+
+// A list that cannot be read to its end hides what comes last from its reader.
+func TestWhatIsListedByNameIsReadPageByPage(t *testing.T) {
+	host, sdk := overTheWire(t)
+	ctx := t.Context()
+	for _, name := range []string{"c", "a", "b"} {
+		host.AddTool(pluginsdk.ToolSpec{Name: name + "__tool"})
+		host.AddPlugin(pluginsdk.PluginInfo{Name: name})
+		must(sdk.Crons.Save(ctx, &pluginsdk.SaveCronRequest{Spec: pluginsdk.CronSpec{Name: name, Schedule: "@every 1h"}}))
+	}
+	for what, list := range map[string]struct {
+		want string // the operator's order is not that of names
+		page func(after string) (last string, more bool)
+	}{
+		"tools": {"a__tool b__tool c__tool", func(after string) (string, bool) {
+			got := must(sdk.Tools.List(ctx, &pluginsdk.ListToolsRequest{After: after, Limit: 1}))
+			return got.Tools[0].Name, got.More
+		}},
+		"plugins": {"c a b", func(after string) (string, bool) {
+			got := must(sdk.Plugins.List(ctx, &pluginsdk.ListPluginsRequest{After: after, Limit: 1}))
+			return got.Plugins[0].Name, got.More
+		}},
+		"jobs": {"a b c", func(after string) (string, bool) {
+			got := must(sdk.Crons.List(ctx, &pluginsdk.ListCronsRequest{After: after, Limit: 1}))
+			return got.Jobs[0].Spec.Name, got.More
+		}},
+	} {
+		var names []string
+		for last, more := "", true; more; {
+			last, more = list.page(last)
+			names = append(names, last)
+		}
+		if got := strings.Join(names, " "); got != list.want {
+			t.Errorf("%s: %s, want %s", what, got, list.want)
+		}
 	}
 }

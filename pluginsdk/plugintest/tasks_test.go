@@ -80,7 +80,7 @@ func TestATaskIsCreatedOnceAndRuns(t *testing.T) {
 func TestTransitionsAreMadeOnce(t *testing.T) {
 	w := newWorker(t, pluginsdk.NewTask{Prompt: "work"})
 	first, again := must(w.iterate(1)), must(w.iterate(1))
-	if first.Accepted.Repeated || !again.Accepted.Repeated || again.Accepted.RunID != first.Accepted.RunID || first.Task.RunID != first.Accepted.RunID {
+	if first.Accepted.Existed || !again.Accepted.Existed || again.Accepted.RunID != first.Accepted.RunID || first.Task.RunID != first.Accepted.RunID {
 		t.Errorf("iterated %+v, then %+v", first, again)
 	}
 	if got := w.host.Submissions(); len(got) != 1 || got[0].Content != "go 1" || got[0].ThreadID != first.Task.ThreadID {

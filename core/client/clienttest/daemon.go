@@ -208,7 +208,7 @@ func (d *Daemon) addMessage(message pluginsdk.Message) int64 {
 func (d *Daemon) accept(request client.ChatRequest) (accepted pluginsdk.Accepted, turn *Turn) {
 	key := request.Source + "\x00" + request.IdempotencyKey
 	if accepted, ok := d.keys[key]; ok {
-		accepted.Repeated = true
+		accepted.Existed = true
 		return accepted, nil
 	}
 	id := d.addMessage(pluginsdk.Message{

@@ -21,7 +21,7 @@ func (d *Daemon) listDeliveries(w http.ResponseWriter, r *http.Request) {
 	skip := query.Get("after") != ""
 	for _, delivery := range d.deliveries {
 		if !skip && matches(query.Get("state"), string(delivery.State)) && matches(query.Get("plugin"), delivery.Plugin) &&
-			matches(query.Get("target"), delivery.Target) {
+			matches(query.Get("place"), delivery.Place) {
 			found = append(found, delivery)
 		}
 		if delivery.ID == query.Get("after") {

@@ -19,8 +19,14 @@ func inUse(t *testing.T) (data, thread string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, err = database.Accept(t.Context(), ledger.Acceptance{
+		RunID: "r", Plugin: "web", Kind: pluginsdk.RunMessage,
+		Submission: pluginsdk.Submission{ThreadID: made.ID, Source: "web", Key: "1", Author: "ann", Content: "what now?"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, err = database.Append(t.Context(), ledger.Append{ThreadID: made.ID, Plugin: "web", Rows: []pluginsdk.NewMessage{
-		{Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Author: "ann", Content: "what now?"},
 		{Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageThinking, Content: "hm"},
 		{Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Content: "```go\nthat is open"},
 	}})

@@ -145,7 +145,7 @@ func TestDeliveriesAreListedAndRetried(t *testing.T) {
 		{ID: "D2", State: pluginsdk.DeliveryDead, Attempt: 8, LastError: "the channel\nis gone"},
 		{ID: "D3", State: pluginsdk.DeliveryPending, NextAttemptAt: time.Now().Add(90 * time.Minute)},
 	} {
-		row.Plugin, row.Target, row.MessageID, row.CreatedAt = "discord", "c1", int64(n), created
+		row.Plugin, row.Place, row.MessageID, row.CreatedAt = "discord", "c1", int64(n), created
 		daemon.AddDelivery(row)
 	}
 	got := harness(t, "", "delivery", "list")

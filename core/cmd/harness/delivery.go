@@ -63,7 +63,7 @@ func newDeliveryList() *cobra.Command {
 	addAddress(cmd)
 	cmd.Flags().String("state", "", "only this state: pending, sending, dead or delivered (default all but delivered)")
 	cmd.Flags().String("plugin", "", "only those that this plugin carries")
-	cmd.Flags().String("target", "", "only those to this target")
+	cmd.Flags().String("place", "", "only those to this place: a channel, a chat")
 	cmd.Flags().Bool("json", false, "print all fields as JSON")
 	return cmd
 }
@@ -88,7 +88,7 @@ func deliveries(ctx context.Context, api *client.Client, cmd *cobra.Command, sta
 	var rows []pluginsdk.Delivery
 	query := pluginsdk.DeliveryQuery{}
 	query.Plugin, _ = cmd.Flags().GetString("plugin")
-	query.Target, _ = cmd.Flags().GetString("target")
+	query.Place, _ = cmd.Flags().GetString("place")
 	for _, query.State = range states {
 		found, err := api.Deliveries(ctx, query)
 		if err != nil {
@@ -108,10 +108,10 @@ func printDeliveries(out io.Writer, rows []pluginsdk.Delivery, now time.Time) er
 		return err
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tSTATE\tPLUGIN\tTARGET\tMESSAGE\tATTEMPTS\tNEXT\tAGE\tLAST ERROR")
+	fmt.Fprintln(table, "ID\tSTATE\tPLUGIN\tPLACE\tMESSAGE\tATTEMPTS\tNEXT\tAGE\tLAST ERROR")
 	for _, row := range rows {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", row.ID, row.State, row.Plugin,
-			cmp.Or(terminal.Short(row.Target, 40), "-"), row.MessageID, row.Attempt, next(row, now),
+			cmp.Or(terminal.Short(row.Place, 40), "-"), row.MessageID, row.Attempt, next(row, now),
 			humanize.RelTime(row.CreatedAt, now, "", ""), cmp.Or(terminal.Short(row.LastError, 60), "-"))
 	}
 	return table.Flush()

@@ -13,7 +13,7 @@ func cronSpecTo(v pluginsdk.CronSpec) *typesv1.CronSpec {
 		Timezone: v.Timezone,
 		Prompt:   v.Prompt,
 		ThreadId: v.ThreadID,
-		Target:   v.Target,
+		ReportTo: targetTo(v.ReportTo),
 		Missed:   string(v.Missed),
 	}
 }
@@ -26,7 +26,7 @@ func cronSpecFrom(m *typesv1.CronSpec) pluginsdk.CronSpec {
 		Timezone: m.GetTimezone(),
 		Prompt:   m.GetPrompt(),
 		ThreadID: m.GetThreadId(),
-		Target:   m.GetTarget(),
+		ReportTo: targetFrom(m.GetReportTo()),
 		Missed:   pluginsdk.MissedPolicy(m.GetMissed()),
 	}
 }

@@ -25,21 +25,21 @@ func onBeforeRunRequestFrom(m *pluginv1.OnBeforeRunRequest) pluginsdk.OnBeforeRu
 
 func onBeforeRunResponseTo(v pluginsdk.OnBeforeRunResponse) *pluginv1.OnBeforeRunResponse {
 	return &pluginv1.OnBeforeRunResponse{
-		Deny:        v.Deny,
-		Reason:      v.Reason,
-		Reservation: pointerTo(v.Reservation, reservationTo),
-		CostCapUsd:  v.CostCapUSD,
-		Effects:     pointerTo(v.Effects, effectsTo),
+		Deny:         v.Deny,
+		Reason:       v.Reason,
+		Reservations: listTo(v.Reservations, reservationTo),
+		CostCapUsd:   v.CostCapUSD,
+		Effects:      pointerTo(v.Effects, effectsTo),
 	}
 }
 
 func onBeforeRunResponseFrom(m *pluginv1.OnBeforeRunResponse) pluginsdk.OnBeforeRunResponse {
 	return pluginsdk.OnBeforeRunResponse{
-		Deny:        m.GetDeny(),
-		Reason:      m.GetReason(),
-		Reservation: pointerFrom(m.GetReservation(), reservationFrom),
-		CostCapUSD:  m.GetCostCapUsd(),
-		Effects:     pointerFrom(m.GetEffects(), effectsFrom),
+		Deny:         m.GetDeny(),
+		Reason:       m.GetReason(),
+		Reservations: listFrom(m.GetReservations(), reservationFrom),
+		CostCapUSD:   m.GetCostCapUsd(),
+		Effects:      pointerFrom(m.GetEffects(), effectsFrom),
 	}
 }
 

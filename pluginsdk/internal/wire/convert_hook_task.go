@@ -23,13 +23,22 @@ func onTaskCreateRequestFrom(m *pluginv1.OnTaskCreateRequest) pluginsdk.OnTaskCr
 
 func onTaskCreateResponseTo(v pluginsdk.OnTaskCreateResponse) *pluginv1.OnTaskCreateResponse {
 	return &pluginv1.OnTaskCreateResponse{
-		Context: pointerTo(v.Context, taskContextTo),
+		Cwd:          v.Cwd,
+		Context:      v.Context,
+		SetLabels:    v.SetLabels,
+		RemoveLabels: v.RemoveLabels,
 	}
 }
 
 func onTaskCreateResponseFrom(m *pluginv1.OnTaskCreateResponse) pluginsdk.OnTaskCreateResponse {
+	if m == nil { // its optional fields have no nil-safe getters
+		return pluginsdk.OnTaskCreateResponse{}
+	}
 	return pluginsdk.OnTaskCreateResponse{
-		Context: pointerFrom(m.GetContext(), taskContextFrom),
+		Cwd:          m.Cwd,
+		Context:      m.Context,
+		SetLabels:    m.GetSetLabels(),
+		RemoveLabels: m.GetRemoveLabels(),
 	}
 }
 

@@ -174,12 +174,14 @@ func listMessagesRequestFrom(m *hostv1.ListMessagesRequest) pluginsdk.ListMessag
 func listMessagesResponseTo(v pluginsdk.ListMessagesResponse) *hostv1.ListMessagesResponse {
 	return &hostv1.ListMessagesResponse{
 		Messages: listTo(v.Messages, messageTo),
+		More:     v.More,
 	}
 }
 
 func listMessagesResponseFrom(m *hostv1.ListMessagesResponse) pluginsdk.ListMessagesResponse {
 	return pluginsdk.ListMessagesResponse{
 		Messages: listFrom(m.GetMessages(), messageFrom),
+		More:     m.GetMore(),
 	}
 }
 
@@ -259,13 +261,15 @@ func cancelRunResponseFrom(m *hostv1.CancelRunResponse) pluginsdk.CancelRunRespo
 
 func retryRunRequestTo(v pluginsdk.RetryRunRequest) *hostv1.RetryRunRequest {
 	return &hostv1.RetryRunRequest{
-		Id: v.ID,
+		Id:     v.ID,
+		Author: v.Author,
 	}
 }
 
 func retryRunRequestFrom(m *hostv1.RetryRunRequest) pluginsdk.RetryRunRequest {
 	return pluginsdk.RetryRunRequest{
-		ID: m.GetId(),
+		ID:     m.GetId(),
+		Author: m.GetAuthor(),
 	}
 }
 

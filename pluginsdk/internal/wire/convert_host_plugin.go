@@ -7,13 +7,17 @@ import (
 
 func publishEventRequestTo(v pluginsdk.PublishEventRequest) *hostv1.PublishEventRequest {
 	return &hostv1.PublishEventRequest{
-		Event: eventTo(v.Event),
+		Type:     string(v.Type),
+		ThreadId: v.ThreadID,
+		Data:     v.Data,
 	}
 }
 
 func publishEventRequestFrom(m *hostv1.PublishEventRequest) pluginsdk.PublishEventRequest {
 	return pluginsdk.PublishEventRequest{
-		Event: eventFrom(m.GetEvent()),
+		Type:     pluginsdk.EventType(m.GetType()),
+		ThreadID: m.GetThreadId(),
+		Data:     m.GetData(),
 	}
 }
 
@@ -193,15 +197,31 @@ func queryMetricsResponseFrom(m *hostv1.QueryMetricsResponse) pluginsdk.QueryMet
 	}
 }
 
+func listToolsRequestTo(v pluginsdk.ListToolsRequest) *hostv1.ListToolsRequest {
+	return &hostv1.ListToolsRequest{
+		After: v.After,
+		Limit: int64(v.Limit),
+	}
+}
+
+func listToolsRequestFrom(m *hostv1.ListToolsRequest) pluginsdk.ListToolsRequest {
+	return pluginsdk.ListToolsRequest{
+		After: m.GetAfter(),
+		Limit: int(m.GetLimit()),
+	}
+}
+
 func listToolsResponseTo(v pluginsdk.ListToolsResponse) *hostv1.ListToolsResponse {
 	return &hostv1.ListToolsResponse{
 		Tools: listTo(v.Tools, toolSpecTo),
+		More:  v.More,
 	}
 }
 
 func listToolsResponseFrom(m *hostv1.ListToolsResponse) pluginsdk.ListToolsResponse {
 	return pluginsdk.ListToolsResponse{
 		Tools: listFrom(m.GetTools(), toolSpecFrom),
+		More:  m.GetMore(),
 	}
 }
 
@@ -231,15 +251,31 @@ func invokeToolResponseFrom(m *hostv1.InvokeToolResponse) pluginsdk.InvokeToolRe
 	}
 }
 
+func listPluginsRequestTo(v pluginsdk.ListPluginsRequest) *hostv1.ListPluginsRequest {
+	return &hostv1.ListPluginsRequest{
+		After: v.After,
+		Limit: int64(v.Limit),
+	}
+}
+
+func listPluginsRequestFrom(m *hostv1.ListPluginsRequest) pluginsdk.ListPluginsRequest {
+	return pluginsdk.ListPluginsRequest{
+		After: m.GetAfter(),
+		Limit: int(m.GetLimit()),
+	}
+}
+
 func listPluginsResponseTo(v pluginsdk.ListPluginsResponse) *hostv1.ListPluginsResponse {
 	return &hostv1.ListPluginsResponse{
 		Plugins: listTo(v.Plugins, pluginInfoTo),
+		More:    v.More,
 	}
 }
 
 func listPluginsResponseFrom(m *hostv1.ListPluginsResponse) pluginsdk.ListPluginsResponse {
 	return pluginsdk.ListPluginsResponse{
 		Plugins: listFrom(m.GetPlugins(), pluginInfoFrom),
+		More:    m.GetMore(),
 	}
 }
 

@@ -429,15 +429,31 @@ func reportCronResponseFrom(m *hostv1.ReportCronResponse) pluginsdk.ReportCronRe
 	}
 }
 
+func listCronsRequestTo(v pluginsdk.ListCronsRequest) *hostv1.ListCronsRequest {
+	return &hostv1.ListCronsRequest{
+		After: v.After,
+		Limit: int64(v.Limit),
+	}
+}
+
+func listCronsRequestFrom(m *hostv1.ListCronsRequest) pluginsdk.ListCronsRequest {
+	return pluginsdk.ListCronsRequest{
+		After: m.GetAfter(),
+		Limit: int(m.GetLimit()),
+	}
+}
+
 func listCronsResponseTo(v pluginsdk.ListCronsResponse) *hostv1.ListCronsResponse {
 	return &hostv1.ListCronsResponse{
 		Jobs: listTo(v.Jobs, cronJobTo),
+		More: v.More,
 	}
 }
 
 func listCronsResponseFrom(m *hostv1.ListCronsResponse) pluginsdk.ListCronsResponse {
 	return pluginsdk.ListCronsResponse{
 		Jobs: listFrom(m.GetJobs(), cronJobFrom),
+		More: m.GetMore(),
 	}
 }
 

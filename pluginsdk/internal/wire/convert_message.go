@@ -66,7 +66,6 @@ func newMessageTo(v pluginsdk.NewMessage) *typesv1.NewMessage {
 		Role:        string(v.Role),
 		Kind:        string(v.Kind),
 		Source:      v.Source,
-		Author:      v.Author,
 		Content:     v.Content,
 		Model:       v.Model,
 		Metadata:    v.Metadata,
@@ -79,7 +78,6 @@ func newMessageFrom(m *typesv1.NewMessage) pluginsdk.NewMessage {
 		Role:        pluginsdk.Role(m.GetRole()),
 		Kind:        pluginsdk.MessageKind(m.GetKind()),
 		Source:      m.GetSource(),
-		Author:      m.GetAuthor(),
 		Content:     m.GetContent(),
 		Model:       m.GetModel(),
 		Metadata:    m.GetMetadata(),
@@ -144,7 +142,7 @@ func acceptedTo(v pluginsdk.Accepted) *typesv1.Accepted {
 		ThreadId:  v.ThreadID,
 		MessageId: v.MessageID,
 		RunId:     v.RunID,
-		Repeated:  v.Repeated,
+		Existed:   v.Existed,
 	}
 }
 
@@ -153,6 +151,6 @@ func acceptedFrom(m *typesv1.Accepted) pluginsdk.Accepted {
 		ThreadID:  m.GetThreadId(),
 		MessageID: m.GetMessageId(),
 		RunID:     m.GetRunId(),
-		Repeated:  m.GetRepeated(),
+		Existed:   m.GetExisted(),
 	}
 }

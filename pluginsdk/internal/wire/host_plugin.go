@@ -107,11 +107,11 @@ type toolClient struct {
 }
 
 func (s hostServer) ListTools(ctx context.Context, m *hostv1.ListToolsRequest) (*hostv1.ListToolsResponse, error) {
-	return answer(ctx, m, emptyFrom[pluginsdk.ListToolsRequest], s.host.Tools.List, listToolsResponseTo)
+	return answer(ctx, m, listToolsRequestFrom, s.host.Tools.List, listToolsResponseTo)
 }
 
 func (c toolClient) List(ctx context.Context, request *pluginsdk.ListToolsRequest) (*pluginsdk.ListToolsResponse, error) {
-	return ask(ctx, request, emptyTo[hostv1.ListToolsRequest], c.client.ListTools, listToolsResponseFrom)
+	return ask(ctx, request, listToolsRequestTo, c.client.ListTools, listToolsResponseFrom)
 }
 
 func (s hostServer) InvokeTool(ctx context.Context, m *hostv1.InvokeToolRequest) (*hostv1.InvokeToolResponse, error) {
@@ -128,11 +128,11 @@ type pluginClient struct {
 }
 
 func (s hostServer) ListPlugins(ctx context.Context, m *hostv1.ListPluginsRequest) (*hostv1.ListPluginsResponse, error) {
-	return answer(ctx, m, emptyFrom[pluginsdk.ListPluginsRequest], s.host.Plugins.List, listPluginsResponseTo)
+	return answer(ctx, m, listPluginsRequestFrom, s.host.Plugins.List, listPluginsResponseTo)
 }
 
 func (c pluginClient) List(ctx context.Context, request *pluginsdk.ListPluginsRequest) (*pluginsdk.ListPluginsResponse, error) {
-	return ask(ctx, request, emptyTo[hostv1.ListPluginsRequest], c.client.ListPlugins, listPluginsResponseFrom)
+	return ask(ctx, request, listPluginsRequestTo, c.client.ListPlugins, listPluginsResponseFrom)
 }
 
 func (s hostServer) ReadPluginLog(ctx context.Context, m *hostv1.ReadPluginLogRequest) (*hostv1.ReadPluginLogResponse, error) {

@@ -145,11 +145,11 @@ func (c cronClient) Report(ctx context.Context, request *pluginsdk.ReportCronReq
 }
 
 func (s hostServer) ListCrons(ctx context.Context, m *hostv1.ListCronsRequest) (*hostv1.ListCronsResponse, error) {
-	return answer(ctx, m, emptyFrom[pluginsdk.ListCronsRequest], s.host.Crons.List, listCronsResponseTo)
+	return answer(ctx, m, listCronsRequestFrom, s.host.Crons.List, listCronsResponseTo)
 }
 
 func (c cronClient) List(ctx context.Context, request *pluginsdk.ListCronsRequest) (*pluginsdk.ListCronsResponse, error) {
-	return ask(ctx, request, emptyTo[hostv1.ListCronsRequest], c.client.ListCrons, listCronsResponseFrom)
+	return ask(ctx, request, listCronsRequestTo, c.client.ListCrons, listCronsResponseFrom)
 }
 
 func (s hostServer) DeleteCron(ctx context.Context, m *hostv1.DeleteCronRequest) (*hostv1.DeleteCronResponse, error) {

@@ -117,7 +117,7 @@ func (m *mute) OnTaskValidated(_ context.Context, request *pluginsdk.OnTaskValid
 func TestAPluginThatHasNothingToSayChangesNothing(t *testing.T) {
 	plugin := &mute{}
 	client, ctx := hooked(t, plugin), t.Context()
-	if gate, err := client.OnBeforeRun(ctx, nil); err != nil || gate.Deny || gate.Reservation != nil || gate.Effects != nil {
+	if gate, err := client.OnBeforeRun(ctx, nil); err != nil || gate.Deny || gate.Reservations != nil || gate.Effects != nil {
 		t.Errorf("the gate: %+v, %v", gate, err)
 	}
 	if prompt, err := client.OnBeforeInvoke(ctx, nil); err != nil || prompt.Prompt != nil {
@@ -129,7 +129,7 @@ func TestAPluginThatHasNothingToSayChangesNothing(t *testing.T) {
 	if command, err := client.OnCommand(ctx, nil); err != nil || command.Handled {
 		t.Errorf("the command: %+v, %v", command, err)
 	}
-	if create, err := client.OnTaskCreate(ctx, nil); err != nil || create.Context != nil {
+	if create, err := client.OnTaskCreate(ctx, nil); err != nil || create.Context != nil || create.Cwd != nil || create.SetLabels != nil {
 		t.Errorf("the task's context: %+v, %v", create, err)
 	}
 	if verdict, err := client.OnTaskComplete(ctx, nil); err != nil || verdict.Verdict != "" {

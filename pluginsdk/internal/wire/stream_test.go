@@ -24,7 +24,8 @@ func (worker) Manifest() pluginsdk.Manifest {
 }
 
 func (w worker) OnTaskCreate(ctx context.Context, _ *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
-	return &pluginsdk.OnTaskCreateResponse{Context: &pluginsdk.TaskContext{Cwd: "worked"}}, w.work(ctx)
+	worked := "worked"
+	return &pluginsdk.OnTaskCreateResponse{Cwd: &worked}, w.work(ctx)
 }
 
 func (w worker) OnTaskComplete(ctx context.Context, _ *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
@@ -54,7 +55,7 @@ func eachWork(t *testing.T, work func(context.Context) error, test func(t *testi
 			if err != nil {
 				return "", err
 			}
-			return response.Context.Cwd, nil
+			return *response.Cwd, nil
 		},
 		pluginsdk.HookTaskComplete: func(ctx context.Context) (string, error) {
 			response, err := client.OnTaskComplete(ctx, &pluginsdk.OnTaskCompleteRequest{})

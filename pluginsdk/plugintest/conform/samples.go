@@ -38,6 +38,14 @@ type sample struct {
 	text     string
 	at       time.Time
 	manifest pluginsdk.Manifest // says which parts of the requests are filled in
+	nth      int                // which message, or command, of the run it is, from 0
+}
+
+// further is what a hook is asked of the run's next message, or command.
+func (x *exam) further(text string) sample {
+	s := x.sample(text)
+	s.nth = 1
+	return s
 }
 
 func (x *exam) sample(text string) sample {
@@ -63,9 +71,15 @@ func (s sample) thread() pluginsdk.Thread {
 
 func (s sample) message() pluginsdk.Message {
 	return pluginsdk.Message{
-		ID: 1, ThreadID: sampleThread, Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Source: "cli",
+		ID: int64(1 + s.nth), ThreadID: sampleThread, Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Source: "cli",
 		Author: "conformance", Content: s.text, RunID: sampleRun, CreatedAt: s.at,
 	}
+}
+
+// firstMessage is the run's own.
+func (s sample) firstMessage() pluginsdk.Message {
+	s.nth = 0
+	return s.message()
 }
 
 // messageFor is the message as a hook is given it, which may leave its content out.
@@ -97,7 +111,7 @@ func (s sample) result() pluginsdk.InvokeResult {
 
 func (s sample) command(name string) *pluginsdk.OnCommandRequest {
 	return &pluginsdk.OnCommandRequest{
-		Call: s.call, Thread: s.thread(), Message: s.message(), Origin: pluginsdk.FromPerson, Name: name, Body: s.text,
+		Call: s.call, Thread: s.thread(), Message: s.firstMessage(), Origin: pluginsdk.FromPerson, Index: s.nth, Name: name, Body: s.text,
 	}
 }
 
@@ -251,7 +265,7 @@ func (s sample) delivery() *pluginsdk.DeliverRequest {
 	return &pluginsdk.DeliverRequest{
 		Call: s.call,
 		Delivery: pluginsdk.Delivery{
-			ID: s.call.ID, MessageID: 1, Plugin: s.manifest.Name, Target: "conformance", State: pluginsdk.DeliverySending, Attempt: 1, CreatedAt: s.at,
+			ID: s.call.ID, MessageID: 1, Plugin: s.manifest.Name, Place: "conformance", State: pluginsdk.DeliverySending, Attempt: 1, CreatedAt: s.at,
 		},
 		Thread: thread, Message: s.message(),
 	}

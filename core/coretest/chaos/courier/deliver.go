@@ -53,7 +53,7 @@ func (c Call) about() string { return c.Target + "\x00" + c.Content }
 // Deliver carries a message, or not.
 func (p *Plugin) Deliver(ctx context.Context, request *pluginsdk.DeliverRequest) (*pluginsdk.DeliverResponse, error) {
 	call := Call{
-		DeliveryID: request.Delivery.ID, MessageID: request.Message.ID, Target: request.Delivery.Target,
+		DeliveryID: request.Delivery.ID, MessageID: request.Message.ID, Target: request.Delivery.Place,
 		Attempt: request.Delivery.Attempt, Content: request.Message.Content, At: time.Now(),
 	}
 	p.mu.Lock()

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	name   = "budget"
+	name   = "spending"
 	metric = "cost"
 )
 
@@ -75,8 +75,8 @@ func (p *Plugin) OnBeforeRun(ctx context.Context, _ *pluginsdk.OnBeforeRunReques
 	}
 	amount := min(p.limits.Run, p.limits.Day-spent)
 	return &pluginsdk.OnBeforeRunResponse{
-		Reservation: &pluginsdk.Reservation{Account: "day:" + day.Format(time.DateOnly), LimitUSD: p.limits.Day, AmountUSD: amount},
-		CostCapUSD:  amount,
+		Reservations: []pluginsdk.Reservation{{Account: "day:" + day.Format(time.DateOnly), LimitUSD: p.limits.Day, AmountUSD: amount}},
+		CostCapUSD:   amount,
 	}, nil
 }
 

@@ -2,6 +2,7 @@ package budget_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func TestADayCostsNoMoreThanItsLimit(t *testing.T) {
 	plugin := served(t, host, today)
 	first := asked(t, plugin)
 	account := "day:" + today.Format(time.DateOnly)
-	if first.Deny || *first.Reservation != (pluginsdk.Reservation{Account: account, LimitUSD: 2, AmountUSD: 0.75}) || first.CostCapUSD != 0.75 {
+	if first.Deny || !slices.Equal(first.Reservations, []pluginsdk.Reservation{{Account: account, LimitUSD: 2, AmountUSD: 0.75}}) || first.CostCapUSD != 0.75 {
 		t.Errorf("the first run: %+v", first)
 	}
 	cost(t, host, plugin, "run-1", 1, 0.75)
@@ -56,8 +57,8 @@ func TestADayCostsNoMoreThanItsLimit(t *testing.T) {
 	cost(t, host, plugin, "run-1", 2, 0.75)
 	cost(t, host, plugin, "run-2", 1, 0) // the agent was not reached
 	plugin = served(t, host, today)
-	if answer := asked(t, plugin); answer.Deny || answer.Reservation.AmountUSD != 0.5 || answer.CostCapUSD != 0.5 {
-		t.Errorf("with 0.50 left: %+v, %+v", answer, answer.Reservation)
+	if answer := asked(t, plugin); answer.Deny || answer.Reservations[0].AmountUSD != 0.5 || answer.CostCapUSD != 0.5 {
+		t.Errorf("with 0.50 left: %+v, %+v", answer, answer.Reservations)
 	}
 	cost(t, host, plugin, "run-3", 1, 0.5)
 	if answer := asked(t, plugin); !answer.Deny || !strings.Contains(answer.Reason, "2.00 USD were spent today, of 2.00") {

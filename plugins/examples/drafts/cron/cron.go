@@ -109,7 +109,8 @@ func (p *Plugin) one(ctx context.Context, job pluginsdk.CronJob) error {
 		now = p.Now()
 	}
 	due, next, err := times(job, now)
-	status := pluginsdk.CronStatus{NextRun: next}
+	status := job.Status // the report is of all of it
+	status.NextRun = next
 	switch {
 	case err != nil:
 		return err
@@ -132,12 +133,8 @@ func (p *Plugin) one(ctx context.Context, job pluginsdk.CronJob) error {
 func (p *Plugin) submit(ctx context.Context, job pluginsdk.CronJob, due time.Time) (runID string, err error) {
 	threadID := job.Spec.ThreadID
 	if threadID == "" {
-		target, err := pluginsdk.ParseTarget(job.Spec.Target)
-		if err != nil {
-			return "", err
-		}
 		made, err := p.host.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{
-			Source: name, SourceID: job.ID, Name: job.Spec.Name, Kind: pluginsdk.ThreadCron, ReportTo: target,
+			Source: name, SourceID: job.ID, Name: job.Spec.Name, Kind: pluginsdk.ThreadCron, ReportTo: job.Spec.ReportTo,
 		}})
 		if err != nil {
 			return "", err

@@ -12,7 +12,7 @@ import (
 )
 
 var seeds = []pluginsdk.CronSpec{
-	{Name: "digest", Schedule: "@every 1h", Prompt: "digest", Missed: pluginsdk.MissedRun, Target: "discord:lobby"},
+	{Name: "digest", Schedule: "@every 1h", Prompt: "digest", Missed: pluginsdk.MissedRun, ReportTo: pluginsdk.Target{Plugin: "discord", Place: "lobby"}},
 	{Name: "refresh", Schedule: "@every 30m", Prompt: "refresh", Missed: pluginsdk.MissedSkip},
 }
 
@@ -157,4 +157,41 @@ func TestAJobForOneTimeIsFiredOnce(t *testing.T) {
 	if got := c.host.Submissions(); len(got) != 1 || got[0].ThreadID != "T" {
 		t.Errorf("fired %+v", got)
 	}
+}
+
+// A job that has been is over: it must neither be reported for ever nor promise a fire
+// that does not come.
+func TestAJobForOneTimeIsReportedOnce(t *testing.T) {
+	c := &clock{T: t, host: plugintest.NewHost(), now: past()}
+	c.activate()
+	spec := pluginsdk.CronSpec{Name: "once", FireAt: c.now.Add(time.Hour), Prompt: "once", Missed: pluginsdk.MissedRun, ThreadID: "T"}
+	if _, err := c.host.SDK().Crons.Save(t.Context(), &pluginsdk.SaveCronRequest{Spec: spec, Enabled: true}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // what it is to be, and what it was
+		if err := c.plugin.Fire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.now = c.now.Add(time.Hour)
+	}
+	if status := c.job("once").Status; !status.NextRun.IsZero() || status.LastRun.IsZero() {
+		t.Errorf("fired, it is %+v", status)
+	}
+	before := reports(c)
+	if err := c.plugin.Fire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if made := reports(c) - before; made != 0 {
+		t.Errorf("%d reports of a job that is over", made)
+	}
+}
+
+// reports is how often what became of a job was reported.
+func reports(c *clock) (n int) {
+	for _, call := range c.host.Calls() {
+		if call.Method == "Crons.Report" {
+			n++
+		}
+	}
+	return n
 }

@@ -16,7 +16,7 @@ func TestChatSubmits(t *testing.T) {
 	f := serve(t)
 	got := f.send("POST", "/api/chat", `{"threadId":"T","content":" hi <b>","idempotencyKey":"k","author":"Ann","source":"cli",
 		"attachments":[{"name":"a.txt","type":"text/plain","size":3,"where":"/tmp/a.txt"}]}`)
-	if got.status != http.StatusAccepted || got.raw != `{"threadId":"T","messageId":7,"runId":"R","repeated":false}`+"\n" {
+	if got.status != http.StatusAccepted || got.raw != `{"threadId":"T","messageId":7,"runId":"R","existed":false}`+"\n" {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
 	want := pluginsdk.Submission{

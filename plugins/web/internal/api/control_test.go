@@ -13,8 +13,12 @@ import (
 func TestRetryRun(t *testing.T) {
 	f := serve(t)
 	got := f.send("POST", "/api/runs/R/retry", "")
-	if got.status != http.StatusAccepted || got.raw != `{"threadId":"T","messageId":8,"runId":"R2","repeated":false}`+"\n" {
+	if got.status != http.StatusAccepted || got.raw != `{"threadId":"T","messageId":8,"runId":"R2","existed":false}`+"\n" {
 		t.Errorf("%d %s", got.status, got.raw)
+	}
+	f.send("POST", "/api/runs/R/retry", `{"author":"Ann"}`)
+	if want := []any{"retry R by a person", "retry R by Ann"}; !reflect.DeepEqual(f.host.asked, want) {
+		t.Errorf("asked %q, want %q", f.host.asked, want)
 	}
 	f.host.err = pluginsdk.Errorf(pluginsdk.CodeInvalid, "run R was answered")
 	f.isProblem(f.send("POST", "/api/runs/R/retry", ""), 422, "run R was answered")
@@ -92,7 +96,7 @@ func TestDeliveries(t *testing.T) {
 		t.Errorf("no deliveries: %s", got.raw)
 	}
 	f.host.deliveries = []pluginsdk.Delivery{{ID: "D", Plugin: "discord", State: pluginsdk.DeliveryDead, LastError: "gone"}}
-	got := f.send("GET", "/api/deliveries?state=dead&plugin=discord&target=c1&limit=2&after=C&newest=true", "")
+	got := f.send("GET", "/api/deliveries?state=dead&plugin=discord&place=c1&limit=2&after=C&newest=true", "")
 	row := got.body["deliveries"].([]any)[0].(map[string]any)
 	if got.status != 200 || row["id"] != "D" || row["state"] != "dead" || row["lastError"] != "gone" {
 		t.Errorf("%d %s", got.status, got.raw)
@@ -102,7 +106,7 @@ func TestDeliveries(t *testing.T) {
 	}
 	want := []any{
 		pluginsdk.DeliveryQuery{Limit: 100},
-		pluginsdk.DeliveryQuery{State: "dead", Plugin: "discord", Target: "c1", Newest: true, Limit: 2, After: "C"},
+		pluginsdk.DeliveryQuery{State: "dead", Plugin: "discord", Place: "c1", Newest: true, Limit: 2, After: "C"},
 		"retry delivery D",
 	}
 	if !reflect.DeepEqual(f.host.asked, want) {

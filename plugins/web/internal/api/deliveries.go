@@ -14,7 +14,7 @@ type deliveriesInput struct {
 	Limit  int                     `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"The most of a page. A page may be shorter although more follow: the end is an empty page"`
 	State  pluginsdk.DeliveryState `query:"state" enum:"pending,sending,delivered,dead" doc:"Only this state"`
 	Plugin string                  `query:"plugin" maxLength:"100" doc:"Only those that this plugin carries"`
-	Target string                  `query:"target" maxLength:"200" doc:"Only those to this target"`
+	Place  string                  `query:"place" maxLength:"200" doc:"Only those to this place: a channel, a chat"`
 	Newest bool                    `query:"newest" doc:"The newest first"`
 }
 
@@ -35,7 +35,7 @@ func (h *handlers) registerDeliveries(api huma.API) {
 
 func (h *handlers) listDeliveries(ctx context.Context, input *deliveriesInput) (*deliveriesOutput, error) {
 	answer, err := h.host.Deliveries.List(ctx, &pluginsdk.ListDeliveriesRequest{Query: pluginsdk.DeliveryQuery{
-		State: input.State, Plugin: input.Plugin, Target: input.Target, Newest: input.Newest, After: input.After, Limit: input.Limit,
+		State: input.State, Plugin: input.Plugin, Place: input.Place, Newest: input.Newest, After: input.After, Limit: input.Limit,
 	}})
 	if err != nil {
 		return nil, h.fail("list-deliveries", err)

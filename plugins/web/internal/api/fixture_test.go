@@ -106,7 +106,7 @@ func (h runs) Cancel(_ context.Context, request *pluginsdk.CancelRunRequest) (*p
 
 func (h runs) Retry(_ context.Context, request *pluginsdk.RetryRunRequest) (*pluginsdk.RetryRunResponse, error) {
 	accepted := pluginsdk.Accepted{ThreadID: "T", MessageID: 8, RunID: "R2"}
-	return &pluginsdk.RetryRunResponse{Accepted: accepted}, h.ask("retry " + request.ID)
+	return &pluginsdk.RetryRunResponse{Accepted: accepted}, h.ask("retry " + request.ID + " by " + request.Author)
 }
 
 func (h runs) Stop(_ context.Context, request *pluginsdk.StopThreadRequest) (*pluginsdk.StopThreadResponse, error) {

@@ -111,16 +111,30 @@ func (h *handlers) registerPlugins(api huma.API) {
 }
 
 func (h *handlers) listPlugins(ctx context.Context, _ *struct{}) (*pluginsOutput, error) {
-	answer, err := h.host.Plugins.List(ctx, &pluginsdk.ListPluginsRequest{})
+	infos, err := h.allPlugins(ctx)
 	if err != nil {
 		return nil, h.fail("list-plugins", err)
 	}
 	output := &pluginsOutput{}
-	output.Body.Plugins = make([]Plugin, 0, len(answer.Plugins))
-	for _, info := range answer.Plugins {
+	output.Body.Plugins = make([]Plugin, 0, len(infos))
+	for _, info := range infos {
 		output.Body.Plugins = append(output.Body.Plugins, pluginOf(info))
 	}
 	return output, nil
+}
+
+func (h *handlers) allPlugins(ctx context.Context) (infos []pluginsdk.PluginInfo, err error) {
+	for request := (pluginsdk.ListPluginsRequest{}); ; {
+		answer, err := h.host.Plugins.List(ctx, &request)
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, answer.Plugins...)
+		if !answer.More || len(answer.Plugins) == 0 {
+			return infos, nil
+		}
+		request.After = infos[len(infos)-1].Name
+	}
 }
 
 func (h *handlers) getPlugin(ctx context.Context, input *pluginInput) (*pluginOutput, error) {
@@ -132,15 +146,15 @@ func (h *handlers) getPlugin(ctx context.Context, input *pluginInput) (*pluginOu
 }
 
 func (h *handlers) plugin(ctx context.Context, name string) (Plugin, error) {
-	answer, err := h.host.Plugins.List(ctx, &pluginsdk.ListPluginsRequest{})
+	infos, err := h.allPlugins(ctx)
 	if err != nil {
 		return Plugin{}, err
 	}
-	n := slices.IndexFunc(answer.Plugins, func(info pluginsdk.PluginInfo) bool { return info.Name == name })
+	n := slices.IndexFunc(infos, func(info pluginsdk.PluginInfo) bool { return info.Name == name })
 	if n < 0 {
 		return Plugin{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no plugin %q", name)
 	}
-	return pluginOf(answer.Plugins[n]), nil
+	return pluginOf(infos[n]), nil
 }
 
 func (h *handlers) togglePlugin(ctx context.Context, input *togglePluginInput) (*pluginOutput, error) {

@@ -86,6 +86,16 @@ type cancelInput struct {
 	Body *CancelRequest // may be absent
 }
 
+type retryInput struct {
+	ID   string        `path:"id" maxLength:"100"`
+	Body *RetryRequest // may be absent
+}
+
+// RetryRequest says who wants a run's message handed in once more.
+type RetryRequest struct {
+	Author string `json:"author,omitempty" maxLength:"200" doc:"Who wants it; the new message's metadata says so"`
+}
+
 // CancelRequest says who wants a run cancelled.
 type CancelRequest struct {
 	Author string `json:"author,omitempty" maxLength:"200" doc:"Who wants it; the run says so"`
@@ -155,8 +165,12 @@ func (h *handlers) cancelRun(ctx context.Context, input *cancelInput) (*runOutpu
 
 // retryRun answers once the new message and its run are durable, with their
 // ids; repeated, with the same ones.
-func (h *handlers) retryRun(ctx context.Context, input *idInput) (*chatOutput, error) {
-	answer, err := h.host.Runs.Retry(ctx, &pluginsdk.RetryRunRequest{ID: input.ID})
+func (h *handlers) retryRun(ctx context.Context, input *retryInput) (*chatOutput, error) {
+	request := &pluginsdk.RetryRunRequest{ID: input.ID, Author: somebody}
+	if input.Body != nil && input.Body.Author != "" {
+		request.Author = input.Body.Author
+	}
+	answer, err := h.host.Runs.Retry(ctx, request)
 	if err != nil {
 		return nil, h.fail("retry-run", err)
 	}

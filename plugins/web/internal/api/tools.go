@@ -60,17 +60,22 @@ func withToolDeadline(ctx huma.Context, next func(huma.Context)) {
 }
 
 func (h *handlers) listTools(ctx context.Context, _ *struct{}) (*toolsOutput, error) {
-	answer, err := h.host.Tools.List(ctx, &pluginsdk.ListToolsRequest{})
-	if err != nil {
-		return nil, h.fail("list-tools", err)
-	}
 	output := &toolsOutput{}
-	output.Body.Tools = make([]Tool, len(answer.Tools))
-	for n, spec := range answer.Tools {
-		plugin, _, _ := strings.Cut(spec.Name, "__")
-		output.Body.Tools[n] = Tool{Name: spec.Name, Plugin: plugin, Description: spec.Description, InputSchema: spec.InputSchema}
+	output.Body.Tools = []Tool{}
+	for request := (pluginsdk.ListToolsRequest{}); ; {
+		answer, err := h.host.Tools.List(ctx, &request)
+		if err != nil {
+			return nil, h.fail("list-tools", err)
+		}
+		for _, spec := range answer.Tools {
+			plugin, _, _ := strings.Cut(spec.Name, "__")
+			output.Body.Tools = append(output.Body.Tools, Tool{Name: spec.Name, Plugin: plugin, Description: spec.Description, InputSchema: spec.InputSchema})
+			request.After = spec.Name
+		}
+		if !answer.More || len(answer.Tools) == 0 {
+			return output, nil
+		}
 	}
-	return output, nil
 }
 
 func (h *handlers) callTool(ctx context.Context, input *toolInput) (*toolOutput, error) {

@@ -69,14 +69,20 @@ func (c *collector) Describe(chan<- *prometheus.Desc) {}
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	answer, err := c.plugins.List(ctx, &pluginsdk.ListPluginsRequest{})
-	if err != nil {
-		c.log.Warn("plugins cannot be listed for a scrape", "err", err)
-		out <- prometheus.NewInvalidMetric(c.up, err)
-		return
-	}
-	for _, info := range answer.Plugins {
-		c.plugin(out, info)
+	for request := (pluginsdk.ListPluginsRequest{}); ; {
+		answer, err := c.plugins.List(ctx, &request)
+		if err != nil {
+			c.log.Warn("plugins cannot be listed for a scrape", "err", err)
+			out <- prometheus.NewInvalidMetric(c.up, err)
+			return
+		}
+		for _, info := range answer.Plugins {
+			c.plugin(out, info)
+			request.After = info.Name
+		}
+		if !answer.More || len(answer.Plugins) == 0 {
+			return
+		}
 	}
 }
 

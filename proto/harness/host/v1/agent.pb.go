@@ -25,7 +25,8 @@ const (
 
 type StartTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The plugin's; a repetition returns the first one's run.
+	// The plugin's; a repetition returns the first one's run. Empty: a repetition begins
+	// another.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// As in validation, summary: usage is counted under it.
 	Purpose string `protobuf:"bytes,2,opt,name=purpose,proto3" json:"purpose,omitempty"`

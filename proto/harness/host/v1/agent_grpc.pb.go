@@ -31,11 +31,15 @@ const (
 // AgentService runs turns of the agent on behalf of a plugin, outside a conversation. A
 // turn is a run: its result is stored, and outlives the plugin that asked.
 type AgentServiceClient interface {
-	// StartTurn begins a turn and returns its run; idempotent by key. Needs agent.invoke.
+	// StartTurn begins a turn and returns its run; idempotent by key. Needs agent.invoke; for
+	// what goes beyond the thread's own (cwd, permission_mode, allowed_tools), without a thread
+	// beyond the daemon's, and for the session of a thread that is none of the plugin's
+	// sources, also threads.admin.
 	StartTurn(ctx context.Context, in *StartTurnRequest, opts ...grpc.CallOption) (*StartTurnResponse, error)
-	// WaitTurn returns the result of a turn once it has one. Needs agent.invoke.
+	// WaitTurn returns the result of one of the plugin's turns once it has one. Needs
+	// agent.invoke.
 	WaitTurn(ctx context.Context, in *WaitTurnRequest, opts ...grpc.CallOption) (*WaitTurnResponse, error)
-	// CancelTurn interrupts a turn. Needs agent.invoke.
+	// CancelTurn interrupts one of the plugin's turns. Needs agent.invoke.
 	CancelTurn(ctx context.Context, in *CancelTurnRequest, opts ...grpc.CallOption) (*CancelTurnResponse, error)
 }
 
@@ -84,11 +88,15 @@ func (c *agentServiceClient) CancelTurn(ctx context.Context, in *CancelTurnReque
 // AgentService runs turns of the agent on behalf of a plugin, outside a conversation. A
 // turn is a run: its result is stored, and outlives the plugin that asked.
 type AgentServiceServer interface {
-	// StartTurn begins a turn and returns its run; idempotent by key. Needs agent.invoke.
+	// StartTurn begins a turn and returns its run; idempotent by key. Needs agent.invoke; for
+	// what goes beyond the thread's own (cwd, permission_mode, allowed_tools), without a thread
+	// beyond the daemon's, and for the session of a thread that is none of the plugin's
+	// sources, also threads.admin.
 	StartTurn(context.Context, *StartTurnRequest) (*StartTurnResponse, error)
-	// WaitTurn returns the result of a turn once it has one. Needs agent.invoke.
+	// WaitTurn returns the result of one of the plugin's turns once it has one. Needs
+	// agent.invoke.
 	WaitTurn(context.Context, *WaitTurnRequest) (*WaitTurnResponse, error)
-	// CancelTurn interrupts a turn. Needs agent.invoke.
+	// CancelTurn interrupts one of the plugin's turns. Needs agent.invoke.
 	CancelTurn(context.Context, *CancelTurnRequest) (*CancelTurnResponse, error)
 	mustEmbedUnimplementedAgentServiceServer()
 }

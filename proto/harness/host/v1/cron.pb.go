@@ -227,7 +227,7 @@ func (x *SetCronEnabledResponse) GetJob() *v1.CronJob {
 type ReportCronRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Fields that are zero stay as they are.
+	// The whole of it: what is absent here is absent from the job.
 	Status        *v1.CronStatus `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -322,7 +322,11 @@ func (x *ReportCronResponse) GetJob() *v1.CronJob {
 }
 
 type ListCronsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the last job of the page before.
+	After string `protobuf:"bytes,1,opt,name=after,proto3" json:"after,omitempty"`
+	// 0: 1000, which is also the most.
+	Limit         int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -357,9 +361,26 @@ func (*ListCronsRequest) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{6}
 }
 
+func (x *ListCronsRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *ListCronsRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
 type ListCronsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Jobs          []*v1.CronJob          `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 8 MiB of them.
+	Jobs []*v1.CronJob `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	// There are jobs after the last one.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -399,6 +420,13 @@ func (x *ListCronsResponse) GetJobs() []*v1.CronJob {
 		return x.Jobs
 	}
 	return nil
+}
+
+func (x *ListCronsResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
 }
 
 type DeleteCronRequest struct {
@@ -501,10 +529,13 @@ const file_harness_host_v1_cron_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x124\n" +
 	"\x06status\x18\x02 \x01(\v2\x1c.harness.types.v1.CronStatusR\x06status\"A\n" +
 	"\x12ReportCronResponse\x12+\n" +
-	"\x03job\x18\x01 \x01(\v2\x19.harness.types.v1.CronJobR\x03job\"\x12\n" +
-	"\x10ListCronsRequest\"B\n" +
+	"\x03job\x18\x01 \x01(\v2\x19.harness.types.v1.CronJobR\x03job\">\n" +
+	"\x10ListCronsRequest\x12\x14\n" +
+	"\x05after\x18\x01 \x01(\tR\x05after\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x03R\x05limit\"V\n" +
 	"\x11ListCronsResponse\x12-\n" +
-	"\x04jobs\x18\x01 \x03(\v2\x19.harness.types.v1.CronJobR\x04jobs\"'\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x19.harness.types.v1.CronJobR\x04jobs\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"'\n" +
 	"\x11DeleteCronRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
 	"\x12DeleteCronResponse2\x97\x04\n" +

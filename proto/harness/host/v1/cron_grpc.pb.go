@@ -31,16 +31,18 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // CronService reads and writes scheduled jobs. What a job is, whether it is on, and what
-// became of it are written apart.
+// became of it are written apart. Jobs belong to no plugin: who has the capability may read
+// or change them all.
 type CronServiceClient interface {
 	// SaveCron creates the job of that name, or replaces its specification. Needs
 	// crons.write.
 	SaveCron(ctx context.Context, in *SaveCronRequest, opts ...grpc.CallOption) (*SaveCronResponse, error)
 	// SetCronEnabled turns a job on or off, or NOT_FOUND. Needs crons.write.
 	SetCronEnabled(ctx context.Context, in *SetCronEnabledRequest, opts ...grpc.CallOption) (*SetCronEnabledResponse, error)
-	// ReportCron stores what became of a job, or NOT_FOUND. Needs crons.write.
+	// ReportCron stores what became of a job, in place of what was said of it before, or
+	// NOT_FOUND. Needs crons.write.
 	ReportCron(ctx context.Context, in *ReportCronRequest, opts ...grpc.CallOption) (*ReportCronResponse, error)
-	// ListCrons returns all jobs by name. Needs crons.read.
+	// ListCrons returns jobs by name. Needs crons.read.
 	ListCrons(ctx context.Context, in *ListCronsRequest, opts ...grpc.CallOption) (*ListCronsResponse, error)
 	// DeleteCron removes the job of that name, or NOT_FOUND. Needs crons.write.
 	DeleteCron(ctx context.Context, in *DeleteCronRequest, opts ...grpc.CallOption) (*DeleteCronResponse, error)
@@ -109,16 +111,18 @@ func (c *cronServiceClient) DeleteCron(ctx context.Context, in *DeleteCronReques
 // for forward compatibility.
 //
 // CronService reads and writes scheduled jobs. What a job is, whether it is on, and what
-// became of it are written apart.
+// became of it are written apart. Jobs belong to no plugin: who has the capability may read
+// or change them all.
 type CronServiceServer interface {
 	// SaveCron creates the job of that name, or replaces its specification. Needs
 	// crons.write.
 	SaveCron(context.Context, *SaveCronRequest) (*SaveCronResponse, error)
 	// SetCronEnabled turns a job on or off, or NOT_FOUND. Needs crons.write.
 	SetCronEnabled(context.Context, *SetCronEnabledRequest) (*SetCronEnabledResponse, error)
-	// ReportCron stores what became of a job, or NOT_FOUND. Needs crons.write.
+	// ReportCron stores what became of a job, in place of what was said of it before, or
+	// NOT_FOUND. Needs crons.write.
 	ReportCron(context.Context, *ReportCronRequest) (*ReportCronResponse, error)
-	// ListCrons returns all jobs by name. Needs crons.read.
+	// ListCrons returns jobs by name. Needs crons.read.
 	ListCrons(context.Context, *ListCronsRequest) (*ListCronsResponse, error)
 	// DeleteCron removes the job of that name, or NOT_FOUND. Needs crons.write.
 	DeleteCron(context.Context, *DeleteCronRequest) (*DeleteCronResponse, error)

@@ -23,8 +23,13 @@ const (
 )
 
 type PublishEventRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Event         *v1.Event              `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Begins with the plugin's name and a colon.
+	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	// For filtering; empty when of no thread.
+	ThreadId string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The payload, JSON.
+	Data          []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -59,9 +64,23 @@ func (*PublishEventRequest) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_event_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *PublishEventRequest) GetEvent() *v1.Event {
+func (x *PublishEventRequest) GetType() string {
 	if x != nil {
-		return x.Event
+		return x.Type
+	}
+	return ""
+}
+
+func (x *PublishEventRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *PublishEventRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
 	}
 	return nil
 }
@@ -222,9 +241,11 @@ var File_harness_host_v1_event_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/host/v1/event.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1charness/types/v1/event.proto\"D\n" +
-	"\x13PublishEventRequest\x12-\n" +
-	"\x05event\x18\x01 \x01(\v2\x17.harness.types.v1.EventR\x05event\"\x16\n" +
+	"\x1bharness/host/v1/event.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1charness/types/v1/event.proto\"Z\n" +
+	"\x13PublishEventRequest\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1b\n" +
+	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x12\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\"\x16\n" +
 	"\x14PublishEventResponse\"[\n" +
 	"\x11ListEventsRequest\x120\n" +
 	"\x05after\x18\x01 \x01(\v2\x1a.harness.types.v1.PositionR\x05after\x12\x14\n" +
@@ -256,23 +277,22 @@ var file_harness_host_v1_event_proto_goTypes = []any{
 	(*PublishEventResponse)(nil), // 1: harness.host.v1.PublishEventResponse
 	(*ListEventsRequest)(nil),    // 2: harness.host.v1.ListEventsRequest
 	(*ListEventsResponse)(nil),   // 3: harness.host.v1.ListEventsResponse
-	(*v1.Event)(nil),             // 4: harness.types.v1.Event
-	(*v1.Position)(nil),          // 5: harness.types.v1.Position
+	(*v1.Position)(nil),          // 4: harness.types.v1.Position
+	(*v1.Event)(nil),             // 5: harness.types.v1.Event
 }
 var file_harness_host_v1_event_proto_depIdxs = []int32{
-	4, // 0: harness.host.v1.PublishEventRequest.event:type_name -> harness.types.v1.Event
-	5, // 1: harness.host.v1.ListEventsRequest.after:type_name -> harness.types.v1.Position
-	4, // 2: harness.host.v1.ListEventsResponse.events:type_name -> harness.types.v1.Event
-	5, // 3: harness.host.v1.ListEventsResponse.next:type_name -> harness.types.v1.Position
-	0, // 4: harness.host.v1.EventService.PublishEvent:input_type -> harness.host.v1.PublishEventRequest
-	2, // 5: harness.host.v1.EventService.ListEvents:input_type -> harness.host.v1.ListEventsRequest
-	1, // 6: harness.host.v1.EventService.PublishEvent:output_type -> harness.host.v1.PublishEventResponse
-	3, // 7: harness.host.v1.EventService.ListEvents:output_type -> harness.host.v1.ListEventsResponse
-	6, // [6:8] is the sub-list for method output_type
-	4, // [4:6] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	4, // 0: harness.host.v1.ListEventsRequest.after:type_name -> harness.types.v1.Position
+	5, // 1: harness.host.v1.ListEventsResponse.events:type_name -> harness.types.v1.Event
+	4, // 2: harness.host.v1.ListEventsResponse.next:type_name -> harness.types.v1.Position
+	0, // 3: harness.host.v1.EventService.PublishEvent:input_type -> harness.host.v1.PublishEventRequest
+	2, // 4: harness.host.v1.EventService.ListEvents:input_type -> harness.host.v1.ListEventsRequest
+	1, // 5: harness.host.v1.EventService.PublishEvent:output_type -> harness.host.v1.PublishEventResponse
+	3, // 6: harness.host.v1.EventService.ListEvents:output_type -> harness.host.v1.ListEventsResponse
+	5, // [5:7] is the sub-list for method output_type
+	3, // [3:5] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_event_proto_init() }

@@ -271,7 +271,9 @@ func (x *ListMessagesRequest) GetQuery() *v1.MessageQuery {
 type ListMessagesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most 8 MiB of them.
-	Messages      []*v1.Message `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
+	Messages []*v1.Message `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
+	// The query selects more: after the last one, or with last before the first one.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -313,6 +315,13 @@ func (x *ListMessagesResponse) GetMessages() []*v1.Message {
 	return nil
 }
 
+func (x *ListMessagesResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
 var File_harness_host_v1_message_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_message_proto_rawDesc = "" +
@@ -332,9 +341,10 @@ const file_harness_host_v1_message_proto_rawDesc = "" +
 	"\x16AppendMessagesResponse\x125\n" +
 	"\bmessages\x18\x01 \x03(\v2\x19.harness.types.v1.MessageR\bmessages\"K\n" +
 	"\x13ListMessagesRequest\x124\n" +
-	"\x05query\x18\x01 \x01(\v2\x1e.harness.types.v1.MessageQueryR\x05query\"M\n" +
+	"\x05query\x18\x01 \x01(\v2\x1e.harness.types.v1.MessageQueryR\x05query\"a\n" +
 	"\x14ListMessagesResponse\x125\n" +
-	"\bmessages\x18\x01 \x03(\v2\x19.harness.types.v1.MessageR\bmessages2\xec\x02\n" +
+	"\bmessages\x18\x01 \x03(\v2\x19.harness.types.v1.MessageR\bmessages\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more2\xec\x02\n" +
 	"\x0eMessageService\x12s\n" +
 	"\rSubmitMessage\x12%.harness.host.v1.SubmitMessageRequest\x1a&.harness.host.v1.SubmitMessageResponse\"\x13\x92\xe1\x18\x0fmessages.submit\x12u\n" +
 	"\x0eAppendMessages\x12&.harness.host.v1.AppendMessagesRequest\x1a'.harness.host.v1.AppendMessagesResponse\"\x12\x92\xe1\x18\x0emessages.write\x12n\n" +

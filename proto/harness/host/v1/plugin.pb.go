@@ -23,7 +23,11 @@ const (
 )
 
 type ListPluginsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the last plugin of the page before.
+	After string `protobuf:"bytes,1,opt,name=after,proto3" json:"after,omitempty"`
+	// 0: 1000, which is also the most.
+	Limit         int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -58,9 +62,26 @@ func (*ListPluginsRequest) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{0}
 }
 
+func (x *ListPluginsRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *ListPluginsRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
 type ListPluginsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Plugins       []*v1.PluginInfo       `protobuf:"bytes,1,rep,name=plugins,proto3" json:"plugins,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 8 MiB of them.
+	Plugins []*v1.PluginInfo `protobuf:"bytes,1,rep,name=plugins,proto3" json:"plugins,omitempty"`
+	// There are plugins after the last one.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -100,6 +121,13 @@ func (x *ListPluginsResponse) GetPlugins() []*v1.PluginInfo {
 		return x.Plugins
 	}
 	return nil
+}
+
+func (x *ListPluginsResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
 }
 
 type ReadPluginLogRequest struct {
@@ -468,10 +496,13 @@ var File_harness_host_v1_plugin_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_plugin_proto_rawDesc = "" +
 	"\n" +
-	"\x1charness/host/v1/plugin.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1dharness/types/v1/plugin.proto\"\x14\n" +
-	"\x12ListPluginsRequest\"M\n" +
+	"\x1charness/host/v1/plugin.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1dharness/types/v1/plugin.proto\"@\n" +
+	"\x12ListPluginsRequest\x12\x14\n" +
+	"\x05after\x18\x01 \x01(\tR\x05after\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x03R\x05limit\"a\n" +
 	"\x13ListPluginsResponse\x126\n" +
-	"\aplugins\x18\x01 \x03(\v2\x1c.harness.types.v1.PluginInfoR\aplugins\"@\n" +
+	"\aplugins\x18\x01 \x03(\v2\x1c.harness.types.v1.PluginInfoR\aplugins\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"@\n" +
 	"\x14ReadPluginLogRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\"H\n" +

@@ -298,8 +298,10 @@ func (x *CancelRunResponse) GetRun() *v1.Run {
 }
 
 type RetryRunRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// As in CancelRunRequest. The message keeps its own author.
+	Author        string `protobuf:"bytes,2,opt,name=author,proto3" json:"author,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -337,6 +339,13 @@ func (*RetryRunRequest) Descriptor() ([]byte, []int) {
 func (x *RetryRunRequest) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *RetryRunRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
 	}
 	return ""
 }
@@ -508,9 +517,10 @@ const file_harness_host_v1_run_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06author\x18\x02 \x01(\tR\x06author\"<\n" +
 	"\x11CancelRunResponse\x12'\n" +
-	"\x03run\x18\x01 \x01(\v2\x15.harness.types.v1.RunR\x03run\"!\n" +
+	"\x03run\x18\x01 \x01(\v2\x15.harness.types.v1.RunR\x03run\"9\n" +
 	"\x0fRetryRunRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"J\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06author\x18\x02 \x01(\tR\x06author\"J\n" +
 	"\x10RetryRunResponse\x126\n" +
 	"\baccepted\x18\x01 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"^\n" +
 	"\x11StopThreadRequest\x12\x1b\n" +

@@ -1008,7 +1008,7 @@ const file_harness_host_v1_task_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06author\x18\x03 \x01(\tR\x06author\"@\n" +
 	"\x12CancelTaskResponse\x12*\n" +
-	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task2\xad\a\n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task2\xae\a\n" +
 	"\vTaskService\x12f\n" +
 	"\n" +
 	"CreateTask\x12\".harness.host.v1.CreateTaskRequest\x1a#.harness.host.v1.CreateTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12\\\n" +
@@ -1018,9 +1018,9 @@ const file_harness_host_v1_task_proto_rawDesc = "" +
 	"tasks.read\x12i\n" +
 	"\vIterateTask\x12#.harness.host.v1.IterateTaskRequest\x1a$.harness.host.v1.IterateTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12l\n" +
 	"\fEvaluateTask\x12$.harness.host.v1.EvaluateTaskRequest\x1a%.harness.host.v1.EvaluateTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12i\n" +
-	"\vSuspendTask\x12#.harness.host.v1.SuspendTaskRequest\x1a$.harness.host.v1.SuspendTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12f\n" +
+	"\vSuspendTask\x12#.harness.host.v1.SuspendTaskRequest\x1a$.harness.host.v1.SuspendTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12g\n" +
 	"\n" +
-	"DecideTask\x12\".harness.host.v1.DecideTaskRequest\x1a#.harness.host.v1.DecideTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12`\n" +
+	"DecideTask\x12\".harness.host.v1.DecideTaskRequest\x1a#.harness.host.v1.DecideTaskResponse\"\x10\x92\xe1\x18\ftasks.decide\x12`\n" +
 	"\bFailTask\x12 .harness.host.v1.FailTaskRequest\x1a!.harness.host.v1.FailTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12f\n" +
 	"\n" +
 	"CancelTask\x12\".harness.host.v1.CancelTaskRequest\x1a#.harness.host.v1.CancelTaskResponse\"\x0f\x92\xe1\x18\vtasks.writeB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"

@@ -35,7 +35,8 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // TaskService has the core make tasks, and their transitions. A transition that was made
-// before answers what the first did.
+// before answers what the first did. A plugin makes the transitions of the tasks that it has
+// made, whoever asks it to; with tasks.decide it may cancel any.
 type TaskServiceClient interface {
 	// CreateTask makes a task and its thread; idempotent by key. OnTaskCreate is fired, and
 	// then the task is running. Needs tasks.write.
@@ -54,7 +55,8 @@ type TaskServiceClient interface {
 	// SuspendTask has a task that is running wait for a person, once for each iteration. Needs
 	// tasks.write.
 	SuspendTask(ctx context.Context, in *SuspendTaskRequest, opts ...grpc.CallOption) (*SuspendTaskResponse, error)
-	// DecideTask is a person's word on a task that waits. Needs tasks.write.
+	// DecideTask is a person's word on a task that waits, whichever plugin has made it. Needs
+	// tasks.decide.
 	DecideTask(ctx context.Context, in *DecideTaskRequest, opts ...grpc.CallOption) (*DecideTaskResponse, error)
 	// FailTask gives a task up. Needs tasks.write.
 	FailTask(ctx context.Context, in *FailTaskRequest, opts ...grpc.CallOption) (*FailTaskResponse, error)
@@ -165,7 +167,8 @@ func (c *taskServiceClient) CancelTask(ctx context.Context, in *CancelTaskReques
 // for forward compatibility.
 //
 // TaskService has the core make tasks, and their transitions. A transition that was made
-// before answers what the first did.
+// before answers what the first did. A plugin makes the transitions of the tasks that it has
+// made, whoever asks it to; with tasks.decide it may cancel any.
 type TaskServiceServer interface {
 	// CreateTask makes a task and its thread; idempotent by key. OnTaskCreate is fired, and
 	// then the task is running. Needs tasks.write.
@@ -184,7 +187,8 @@ type TaskServiceServer interface {
 	// SuspendTask has a task that is running wait for a person, once for each iteration. Needs
 	// tasks.write.
 	SuspendTask(context.Context, *SuspendTaskRequest) (*SuspendTaskResponse, error)
-	// DecideTask is a person's word on a task that waits. Needs tasks.write.
+	// DecideTask is a person's word on a task that waits, whichever plugin has made it. Needs
+	// tasks.decide.
 	DecideTask(context.Context, *DecideTaskRequest) (*DecideTaskResponse, error)
 	// FailTask gives a task up. Needs tasks.write.
 	FailTask(context.Context, *FailTaskRequest) (*FailTaskResponse, error)

@@ -23,7 +23,11 @@ const (
 )
 
 type ListToolsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the last tool of the page before.
+	After string `protobuf:"bytes,1,opt,name=after,proto3" json:"after,omitempty"`
+	// 0: 1000, which is also the most.
+	Limit         int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -58,9 +62,26 @@ func (*ListToolsRequest) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_tool_proto_rawDescGZIP(), []int{0}
 }
 
+func (x *ListToolsRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *ListToolsRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
 type ListToolsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tools         []*v1.ToolSpec         `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 8 MiB of them.
+	Tools []*v1.ToolSpec `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
+	// There are tools after the last one.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -100,6 +121,13 @@ func (x *ListToolsResponse) GetTools() []*v1.ToolSpec {
 		return x.Tools
 	}
 	return nil
+}
+
+func (x *ListToolsResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
 }
 
 type InvokeToolRequest struct {
@@ -204,10 +232,13 @@ var File_harness_host_v1_tool_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_tool_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/host/v1/tool.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1bharness/types/v1/tool.proto\"\x12\n" +
-	"\x10ListToolsRequest\"E\n" +
+	"\x1aharness/host/v1/tool.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1bharness/types/v1/tool.proto\">\n" +
+	"\x10ListToolsRequest\x12\x14\n" +
+	"\x05after\x18\x01 \x01(\tR\x05after\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x03R\x05limit\"Y\n" +
 	"\x11ListToolsResponse\x120\n" +
-	"\x05tools\x18\x01 \x03(\v2\x1a.harness.types.v1.ToolSpecR\x05tools\"=\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1a.harness.types.v1.ToolSpecR\x05tools\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"=\n" +
 	"\x11InvokeToolRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\fR\x05input\"J\n" +

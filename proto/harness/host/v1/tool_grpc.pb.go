@@ -29,7 +29,7 @@ const (
 //
 // ToolService lists and calls the tools of all plugins.
 type ToolServiceClient interface {
-	// ListTools returns the tools, named PLUGIN__TOOL. Needs tools.call.
+	// ListTools returns the tools, named PLUGIN__TOOL, by name. Needs tools.call.
 	ListTools(ctx context.Context, in *ListToolsRequest, opts ...grpc.CallOption) (*ListToolsResponse, error)
 	// InvokeTool calls a tool by that name. Needs tools.call.
 	InvokeTool(ctx context.Context, in *InvokeToolRequest, opts ...grpc.CallOption) (*InvokeToolResponse, error)
@@ -69,7 +69,7 @@ func (c *toolServiceClient) InvokeTool(ctx context.Context, in *InvokeToolReques
 //
 // ToolService lists and calls the tools of all plugins.
 type ToolServiceServer interface {
-	// ListTools returns the tools, named PLUGIN__TOOL. Needs tools.call.
+	// ListTools returns the tools, named PLUGIN__TOOL, by name. Needs tools.call.
 	ListTools(context.Context, *ListToolsRequest) (*ListToolsResponse, error)
 	// InvokeTool calls a tool by that name. Needs tools.call.
 	InvokeTool(context.Context, *InvokeToolRequest) (*InvokeToolResponse, error)

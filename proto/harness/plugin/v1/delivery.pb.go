@@ -26,7 +26,7 @@ type DeliverRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Call     *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
 	Delivery *v1.Delivery           `protobuf:"bytes,2,opt,name=delivery,proto3" json:"delivery,omitempty"`
-	// Whose message it is; what it is delivered to is delivery.target.
+	// Whose message it is; where it is delivered is delivery.place.
 	Thread        *v1.Thread  `protobuf:"bytes,3,opt,name=thread,proto3" json:"thread,omitempty"`
 	Message       *v1.Message `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields

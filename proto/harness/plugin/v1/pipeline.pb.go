@@ -92,15 +92,19 @@ func (x *OnBeforeRunRequest) GetRun() *v1.Run {
 	return nil
 }
 
+// A run has several of these: one of each plugin, and one more of each for every message
+// that it takes in. The smallest cap above 0 holds, and all reservations do: of those of one
+// plugin for one account the latest. A daemon that cannot hold a cap or a reservation goes
+// on without it, and says so in its log.
 type OnBeforeRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent: the run is allowed.
 	Deny bool `protobuf:"varint,1,opt,name=deny,proto3" json:"deny,omitempty"`
 	// Shown to the person when denied.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Taken from an account before the agent is called; the run is denied when the
-	// account's limit would be passed. The run's cost releases it.
-	Reservation *v1.Reservation `protobuf:"bytes,3,opt,name=reservation,proto3" json:"reservation,omitempty"`
+	// Money that is set aside before the agent is called, one of an account; the run is
+	// denied when an account's limit would be passed. The run's cost releases it.
+	Reservations []*v1.Reservation `protobuf:"bytes,3,rep,name=reservations,proto3" json:"reservations,omitempty"`
 	// The agent's turn is ended when it has cost as much; 0: no cap.
 	CostCapUsd    float64     `protobuf:"fixed64,4,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
 	Effects       *v1.Effects `protobuf:"bytes,5,opt,name=effects,proto3" json:"effects,omitempty"`
@@ -152,9 +156,9 @@ func (x *OnBeforeRunResponse) GetReason() string {
 	return ""
 }
 
-func (x *OnBeforeRunResponse) GetReservation() *v1.Reservation {
+func (x *OnBeforeRunResponse) GetReservations() []*v1.Reservation {
 	if x != nil {
-		return x.Reservation
+		return x.Reservations
 	}
 	return nil
 }
@@ -930,11 +934,11 @@ const file_harness_plugin_v1_pipeline_proto_rawDesc = "" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +
 	"\x06thread\x18\x02 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
 	"\amessage\x18\x03 \x01(\v2\x19.harness.types.v1.MessageR\amessage\x12'\n" +
-	"\x03run\x18\x04 \x01(\v2\x15.harness.types.v1.RunR\x03run\"\xd9\x01\n" +
+	"\x03run\x18\x04 \x01(\v2\x15.harness.types.v1.RunR\x03run\"\xdb\x01\n" +
 	"\x13OnBeforeRunResponse\x12\x12\n" +
 	"\x04deny\x18\x01 \x01(\bR\x04deny\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\x12?\n" +
-	"\vreservation\x18\x03 \x01(\v2\x1d.harness.types.v1.ReservationR\vreservation\x12 \n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12A\n" +
+	"\freservations\x18\x03 \x03(\v2\x1d.harness.types.v1.ReservationR\freservations\x12 \n" +
 	"\fcost_cap_usd\x18\x04 \x01(\x01R\n" +
 	"costCapUsd\x123\n" +
 	"\aeffects\x18\x05 \x01(\v2\x19.harness.types.v1.EffectsR\aeffects\"\xab\x01\n" +
@@ -1044,7 +1048,7 @@ var file_harness_plugin_v1_pipeline_proto_depIdxs = []int32{
 	15, // 1: harness.plugin.v1.OnBeforeRunRequest.thread:type_name -> harness.types.v1.Thread
 	16, // 2: harness.plugin.v1.OnBeforeRunRequest.message:type_name -> harness.types.v1.Message
 	17, // 3: harness.plugin.v1.OnBeforeRunRequest.run:type_name -> harness.types.v1.Run
-	18, // 4: harness.plugin.v1.OnBeforeRunResponse.reservation:type_name -> harness.types.v1.Reservation
+	18, // 4: harness.plugin.v1.OnBeforeRunResponse.reservations:type_name -> harness.types.v1.Reservation
 	19, // 5: harness.plugin.v1.OnBeforeRunResponse.effects:type_name -> harness.types.v1.Effects
 	14, // 6: harness.plugin.v1.OnPipelineStartRequest.call:type_name -> harness.types.v1.Call
 	15, // 7: harness.plugin.v1.OnPipelineStartRequest.thread:type_name -> harness.types.v1.Thread

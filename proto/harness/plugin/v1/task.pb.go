@@ -26,7 +26,7 @@ type OnTaskCreateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Call  *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
 	Task  *v1.Task               `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// The previous plugin's.
+	// As the plugins before have left it.
 	Context       *v1.TaskContext `protobuf:"bytes,3,opt,name=context,proto3" json:"context,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -166,10 +166,17 @@ func (*OnTaskCreateUpdate_Progress) isOnTaskCreateUpdate_Update() {}
 
 func (*OnTaskCreateUpdate_Response) isOnTaskCreateUpdate_Update() {}
 
+// What changes in the task's context. What is absent stays as it is: so does what a plugin
+// does not know.
 type OnTaskCreateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Absent: the previous one is kept.
-	Context       *v1.TaskContext `protobuf:"bytes,1,opt,name=context,proto3" json:"context,omitempty"`
+	// An empty one is a value, as in context.
+	Cwd     *string `protobuf:"bytes,1,opt,name=cwd,proto3,oneof" json:"cwd,omitempty"`
+	Context *string `protobuf:"bytes,2,opt,name=context,proto3,oneof" json:"context,omitempty"`
+	// Are given these values; other labels stay.
+	SetLabels map[string]string `protobuf:"bytes,3,rep,name=set_labels,json=setLabels,proto3" json:"set_labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Are taken away before set_labels is put in.
+	RemoveLabels  []string `protobuf:"bytes,4,rep,name=remove_labels,json=removeLabels,proto3" json:"remove_labels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -204,9 +211,30 @@ func (*OnTaskCreateResponse) Descriptor() ([]byte, []int) {
 	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *OnTaskCreateResponse) GetContext() *v1.TaskContext {
+func (x *OnTaskCreateResponse) GetCwd() string {
+	if x != nil && x.Cwd != nil {
+		return *x.Cwd
+	}
+	return ""
+}
+
+func (x *OnTaskCreateResponse) GetContext() string {
+	if x != nil && x.Context != nil {
+		return *x.Context
+	}
+	return ""
+}
+
+func (x *OnTaskCreateResponse) GetSetLabels() map[string]string {
 	if x != nil {
-		return x.Context
+		return x.SetLabels
+	}
+	return nil
+}
+
+func (x *OnTaskCreateResponse) GetRemoveLabels() []string {
+	if x != nil {
+		return x.RemoveLabels
 	}
 	return nil
 }
@@ -815,9 +843,19 @@ const file_harness_plugin_v1_task_proto_rawDesc = "" +
 	"\x12OnTaskCreateUpdate\x128\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1a.harness.types.v1.ProgressH\x00R\bprogress\x12E\n" +
 	"\bresponse\x18\x02 \x01(\v2'.harness.plugin.v1.OnTaskCreateResponseH\x00R\bresponseB\b\n" +
-	"\x06update\"O\n" +
-	"\x14OnTaskCreateResponse\x127\n" +
-	"\acontext\x18\x01 \x01(\v2\x1d.harness.types.v1.TaskContextR\acontext\"\xa7\x01\n" +
+	"\x06update\"\x9a\x02\n" +
+	"\x14OnTaskCreateResponse\x12\x15\n" +
+	"\x03cwd\x18\x01 \x01(\tH\x00R\x03cwd\x88\x01\x01\x12\x1d\n" +
+	"\acontext\x18\x02 \x01(\tH\x01R\acontext\x88\x01\x01\x12U\n" +
+	"\n" +
+	"set_labels\x18\x03 \x03(\v26.harness.plugin.v1.OnTaskCreateResponse.SetLabelsEntryR\tsetLabels\x12#\n" +
+	"\rremove_labels\x18\x04 \x03(\tR\fremoveLabels\x1a<\n" +
+	"\x0eSetLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x06\n" +
+	"\x04_cwdB\n" +
+	"\n" +
+	"\b_context\"\xa7\x01\n" +
 	"\x15OnTaskCompleteRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x12*\n" +
 	"\x04task\x18\x02 \x01(\v2\x16.harness.types.v1.TaskR\x04task\x126\n" +
@@ -869,7 +907,7 @@ func file_harness_plugin_v1_task_proto_rawDescGZIP() []byte {
 	return file_harness_plugin_v1_task_proto_rawDescData
 }
 
-var file_harness_plugin_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_harness_plugin_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_harness_plugin_v1_task_proto_goTypes = []any{
 	(*OnTaskCreateRequest)(nil),     // 0: harness.plugin.v1.OnTaskCreateRequest
 	(*OnTaskCreateUpdate)(nil),      // 1: harness.plugin.v1.OnTaskCreateUpdate
@@ -883,34 +921,35 @@ var file_harness_plugin_v1_task_proto_goTypes = []any{
 	(*OnTaskFailedRequest)(nil),     // 9: harness.plugin.v1.OnTaskFailedRequest
 	(*OnTaskFailedUpdate)(nil),      // 10: harness.plugin.v1.OnTaskFailedUpdate
 	(*OnTaskFailedResponse)(nil),    // 11: harness.plugin.v1.OnTaskFailedResponse
-	(*v1.Call)(nil),                 // 12: harness.types.v1.Call
-	(*v1.Task)(nil),                 // 13: harness.types.v1.Task
-	(*v1.TaskContext)(nil),          // 14: harness.types.v1.TaskContext
-	(*v1.Progress)(nil),             // 15: harness.types.v1.Progress
-	(*v1.InvokeResult)(nil),         // 16: harness.types.v1.InvokeResult
-	(*v1.Evidence)(nil),             // 17: harness.types.v1.Evidence
+	nil,                             // 12: harness.plugin.v1.OnTaskCreateResponse.SetLabelsEntry
+	(*v1.Call)(nil),                 // 13: harness.types.v1.Call
+	(*v1.Task)(nil),                 // 14: harness.types.v1.Task
+	(*v1.TaskContext)(nil),          // 15: harness.types.v1.TaskContext
+	(*v1.Progress)(nil),             // 16: harness.types.v1.Progress
+	(*v1.InvokeResult)(nil),         // 17: harness.types.v1.InvokeResult
+	(*v1.Evidence)(nil),             // 18: harness.types.v1.Evidence
 }
 var file_harness_plugin_v1_task_proto_depIdxs = []int32{
-	12, // 0: harness.plugin.v1.OnTaskCreateRequest.call:type_name -> harness.types.v1.Call
-	13, // 1: harness.plugin.v1.OnTaskCreateRequest.task:type_name -> harness.types.v1.Task
-	14, // 2: harness.plugin.v1.OnTaskCreateRequest.context:type_name -> harness.types.v1.TaskContext
-	15, // 3: harness.plugin.v1.OnTaskCreateUpdate.progress:type_name -> harness.types.v1.Progress
+	13, // 0: harness.plugin.v1.OnTaskCreateRequest.call:type_name -> harness.types.v1.Call
+	14, // 1: harness.plugin.v1.OnTaskCreateRequest.task:type_name -> harness.types.v1.Task
+	15, // 2: harness.plugin.v1.OnTaskCreateRequest.context:type_name -> harness.types.v1.TaskContext
+	16, // 3: harness.plugin.v1.OnTaskCreateUpdate.progress:type_name -> harness.types.v1.Progress
 	2,  // 4: harness.plugin.v1.OnTaskCreateUpdate.response:type_name -> harness.plugin.v1.OnTaskCreateResponse
-	14, // 5: harness.plugin.v1.OnTaskCreateResponse.context:type_name -> harness.types.v1.TaskContext
-	12, // 6: harness.plugin.v1.OnTaskCompleteRequest.call:type_name -> harness.types.v1.Call
-	13, // 7: harness.plugin.v1.OnTaskCompleteRequest.task:type_name -> harness.types.v1.Task
-	16, // 8: harness.plugin.v1.OnTaskCompleteRequest.result:type_name -> harness.types.v1.InvokeResult
-	15, // 9: harness.plugin.v1.OnTaskCompleteUpdate.progress:type_name -> harness.types.v1.Progress
+	12, // 5: harness.plugin.v1.OnTaskCreateResponse.set_labels:type_name -> harness.plugin.v1.OnTaskCreateResponse.SetLabelsEntry
+	13, // 6: harness.plugin.v1.OnTaskCompleteRequest.call:type_name -> harness.types.v1.Call
+	14, // 7: harness.plugin.v1.OnTaskCompleteRequest.task:type_name -> harness.types.v1.Task
+	17, // 8: harness.plugin.v1.OnTaskCompleteRequest.result:type_name -> harness.types.v1.InvokeResult
+	16, // 9: harness.plugin.v1.OnTaskCompleteUpdate.progress:type_name -> harness.types.v1.Progress
 	5,  // 10: harness.plugin.v1.OnTaskCompleteUpdate.response:type_name -> harness.plugin.v1.OnTaskCompleteResponse
-	17, // 11: harness.plugin.v1.OnTaskCompleteResponse.evidence:type_name -> harness.types.v1.Evidence
-	12, // 12: harness.plugin.v1.OnTaskValidatedRequest.call:type_name -> harness.types.v1.Call
-	13, // 13: harness.plugin.v1.OnTaskValidatedRequest.task:type_name -> harness.types.v1.Task
-	17, // 14: harness.plugin.v1.OnTaskValidatedRequest.evidence:type_name -> harness.types.v1.Evidence
-	15, // 15: harness.plugin.v1.OnTaskValidatedUpdate.progress:type_name -> harness.types.v1.Progress
+	18, // 11: harness.plugin.v1.OnTaskCompleteResponse.evidence:type_name -> harness.types.v1.Evidence
+	13, // 12: harness.plugin.v1.OnTaskValidatedRequest.call:type_name -> harness.types.v1.Call
+	14, // 13: harness.plugin.v1.OnTaskValidatedRequest.task:type_name -> harness.types.v1.Task
+	18, // 14: harness.plugin.v1.OnTaskValidatedRequest.evidence:type_name -> harness.types.v1.Evidence
+	16, // 15: harness.plugin.v1.OnTaskValidatedUpdate.progress:type_name -> harness.types.v1.Progress
 	8,  // 16: harness.plugin.v1.OnTaskValidatedUpdate.response:type_name -> harness.plugin.v1.OnTaskValidatedResponse
-	12, // 17: harness.plugin.v1.OnTaskFailedRequest.call:type_name -> harness.types.v1.Call
-	13, // 18: harness.plugin.v1.OnTaskFailedRequest.task:type_name -> harness.types.v1.Task
-	15, // 19: harness.plugin.v1.OnTaskFailedUpdate.progress:type_name -> harness.types.v1.Progress
+	13, // 17: harness.plugin.v1.OnTaskFailedRequest.call:type_name -> harness.types.v1.Call
+	14, // 18: harness.plugin.v1.OnTaskFailedRequest.task:type_name -> harness.types.v1.Task
+	16, // 19: harness.plugin.v1.OnTaskFailedUpdate.progress:type_name -> harness.types.v1.Progress
 	11, // 20: harness.plugin.v1.OnTaskFailedUpdate.response:type_name -> harness.plugin.v1.OnTaskFailedResponse
 	0,  // 21: harness.plugin.v1.TaskService.OnTaskCreate:input_type -> harness.plugin.v1.OnTaskCreateRequest
 	3,  // 22: harness.plugin.v1.TaskService.OnTaskComplete:input_type -> harness.plugin.v1.OnTaskCompleteRequest
@@ -936,6 +975,7 @@ func file_harness_plugin_v1_task_proto_init() {
 		(*OnTaskCreateUpdate_Progress)(nil),
 		(*OnTaskCreateUpdate_Response)(nil),
 	}
+	file_harness_plugin_v1_task_proto_msgTypes[2].OneofWrappers = []any{}
 	file_harness_plugin_v1_task_proto_msgTypes[4].OneofWrappers = []any{
 		(*OnTaskCompleteUpdate_Progress)(nil),
 		(*OnTaskCompleteUpdate_Response)(nil),
@@ -954,7 +994,7 @@ func file_harness_plugin_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_plugin_v1_task_proto_rawDesc), len(file_harness_plugin_v1_task_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

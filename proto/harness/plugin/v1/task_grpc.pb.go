@@ -33,7 +33,7 @@ const (
 // progress reports, then one response. A call has no deadline of its own: it is cancelled
 // when it has reported nothing for 5 minutes, or when the task is cancelled.
 type TaskServiceClient interface {
-	// OnTaskCreate takes a task's context and returns the next one.
+	// OnTaskCreate takes a task's context and returns what changes in it.
 	OnTaskCreate(ctx context.Context, in *OnTaskCreateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OnTaskCreateUpdate], error)
 	// OnTaskComplete asks whether a task's work is accepted.
 	OnTaskComplete(ctx context.Context, in *OnTaskCompleteRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OnTaskCompleteUpdate], error)
@@ -135,7 +135,7 @@ type TaskService_OnTaskFailedClient = grpc.ServerStreamingClient[OnTaskFailedUpd
 // progress reports, then one response. A call has no deadline of its own: it is cancelled
 // when it has reported nothing for 5 minutes, or when the task is cancelled.
 type TaskServiceServer interface {
-	// OnTaskCreate takes a task's context and returns the next one.
+	// OnTaskCreate takes a task's context and returns what changes in it.
 	OnTaskCreate(*OnTaskCreateRequest, grpc.ServerStreamingServer[OnTaskCreateUpdate]) error
 	// OnTaskComplete asks whether a task's work is accepted.
 	OnTaskComplete(*OnTaskCompleteRequest, grpc.ServerStreamingServer[OnTaskCompleteUpdate]) error

@@ -34,8 +34,8 @@ type CronSpec struct {
 	Timezone string `protobuf:"bytes,4,opt,name=timezone,proto3" json:"timezone,omitempty"`
 	Prompt   string `protobuf:"bytes,5,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	ThreadId string `protobuf:"bytes,6,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// PLUGIN:TARGET that its reports go to.
-	Target string `protobuf:"bytes,7,opt,name=target,proto3" json:"target,omitempty"`
+	// Where its reports go.
+	ReportTo *Target `protobuf:"bytes,7,opt,name=report_to,json=reportTo,proto3" json:"report_to,omitempty"`
 	// run or skip: what becomes of a fire that was missed while the daemon was down.
 	Missed        string `protobuf:"bytes,8,opt,name=missed,proto3" json:"missed,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -114,11 +114,11 @@ func (x *CronSpec) GetThreadId() string {
 	return ""
 }
 
-func (x *CronSpec) GetTarget() string {
+func (x *CronSpec) GetReportTo() *Target {
 	if x != nil {
-		return x.Target
+		return x.ReportTo
 	}
-	return ""
+	return nil
 }
 
 func (x *CronSpec) GetMissed() string {
@@ -271,15 +271,15 @@ var File_harness_types_v1_cron_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_cron_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/types/v1/cron.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf0\x01\n" +
+	"\x1bharness/types/v1/cron.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/target.proto\"\x8f\x02\n" +
 	"\bCronSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bschedule\x18\x02 \x01(\tR\bschedule\x123\n" +
 	"\afire_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x06fireAt\x12\x1a\n" +
 	"\btimezone\x18\x04 \x01(\tR\btimezone\x12\x16\n" +
 	"\x06prompt\x18\x05 \x01(\tR\x06prompt\x12\x1b\n" +
-	"\tthread_id\x18\x06 \x01(\tR\bthreadId\x12\x16\n" +
-	"\x06target\x18\a \x01(\tR\x06target\x12\x16\n" +
+	"\tthread_id\x18\x06 \x01(\tR\bthreadId\x125\n" +
+	"\treport_to\x18\a \x01(\v2\x18.harness.types.v1.TargetR\breportTo\x12\x16\n" +
 	"\x06missed\x18\b \x01(\tR\x06missed\"\x9b\x01\n" +
 	"\n" +
 	"CronStatus\x125\n" +
@@ -313,19 +313,21 @@ var file_harness_types_v1_cron_proto_goTypes = []any{
 	(*CronStatus)(nil),            // 1: harness.types.v1.CronStatus
 	(*CronJob)(nil),               // 2: harness.types.v1.CronJob
 	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
+	(*Target)(nil),                // 4: harness.types.v1.Target
 }
 var file_harness_types_v1_cron_proto_depIdxs = []int32{
 	3, // 0: harness.types.v1.CronSpec.fire_at:type_name -> google.protobuf.Timestamp
-	3, // 1: harness.types.v1.CronStatus.last_run:type_name -> google.protobuf.Timestamp
-	3, // 2: harness.types.v1.CronStatus.next_run:type_name -> google.protobuf.Timestamp
-	0, // 3: harness.types.v1.CronJob.spec:type_name -> harness.types.v1.CronSpec
-	1, // 4: harness.types.v1.CronJob.status:type_name -> harness.types.v1.CronStatus
-	3, // 5: harness.types.v1.CronJob.created_at:type_name -> google.protobuf.Timestamp
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	4, // 1: harness.types.v1.CronSpec.report_to:type_name -> harness.types.v1.Target
+	3, // 2: harness.types.v1.CronStatus.last_run:type_name -> google.protobuf.Timestamp
+	3, // 3: harness.types.v1.CronStatus.next_run:type_name -> google.protobuf.Timestamp
+	0, // 4: harness.types.v1.CronJob.spec:type_name -> harness.types.v1.CronSpec
+	1, // 5: harness.types.v1.CronJob.status:type_name -> harness.types.v1.CronStatus
+	3, // 6: harness.types.v1.CronJob.created_at:type_name -> google.protobuf.Timestamp
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_cron_proto_init() }
@@ -333,6 +335,7 @@ func file_harness_types_v1_cron_proto_init() {
 	if File_harness_types_v1_cron_proto != nil {
 		return
 	}
+	file_harness_types_v1_target_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

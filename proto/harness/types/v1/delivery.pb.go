@@ -29,9 +29,10 @@ type Delivery struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	MessageId int64                  `protobuf:"varint,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	Plugin    string                 `protobuf:"bytes,3,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	// Carries it, to place.
+	Plugin string `protobuf:"bytes,3,opt,name=plugin,proto3" json:"plugin,omitempty"`
 	// A channel, a chat; the plugin gives it its meaning.
-	Target        string                 `protobuf:"bytes,4,opt,name=target,proto3" json:"target,omitempty"`
+	Place         string                 `protobuf:"bytes,4,opt,name=place,proto3" json:"place,omitempty"`
 	State         string                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	Attempt       int64                  `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	NextAttemptAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=next_attempt_at,json=nextAttemptAt,proto3" json:"next_attempt_at,omitempty"`
@@ -93,9 +94,9 @@ func (x *Delivery) GetPlugin() string {
 	return ""
 }
 
-func (x *Delivery) GetTarget() string {
+func (x *Delivery) GetPlace() string {
 	if x != nil {
-		return x.Target
+		return x.Place
 	}
 	return ""
 }
@@ -147,7 +148,7 @@ type DeliveryQuery struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	State  string                 `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	Plugin string                 `protobuf:"bytes,2,opt,name=plugin,proto3" json:"plugin,omitempty"`
-	Target string                 `protobuf:"bytes,3,opt,name=target,proto3" json:"target,omitempty"`
+	Place  string                 `protobuf:"bytes,3,opt,name=place,proto3" json:"place,omitempty"`
 	// Newest first.
 	Newest bool `protobuf:"varint,4,opt,name=newest,proto3" json:"newest,omitempty"`
 	// Id of the last delivery of the page before.
@@ -202,9 +203,9 @@ func (x *DeliveryQuery) GetPlugin() string {
 	return ""
 }
 
-func (x *DeliveryQuery) GetTarget() string {
+func (x *DeliveryQuery) GetPlace() string {
 	if x != nil {
-		return x.Target
+		return x.Place
 	}
 	return ""
 }
@@ -234,13 +235,13 @@ var File_harness_types_v1_delivery_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_delivery_proto_rawDesc = "" +
 	"\n" +
-	"\x1fharness/types/v1/delivery.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd8\x02\n" +
+	"\x1fharness/types/v1/delivery.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\x02\n" +
 	"\bDelivery\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\x03R\tmessageId\x12\x16\n" +
-	"\x06plugin\x18\x03 \x01(\tR\x06plugin\x12\x16\n" +
-	"\x06target\x18\x04 \x01(\tR\x06target\x12\x14\n" +
+	"\x06plugin\x18\x03 \x01(\tR\x06plugin\x12\x14\n" +
+	"\x05place\x18\x04 \x01(\tR\x05place\x12\x14\n" +
 	"\x05state\x18\x05 \x01(\tR\x05state\x12\x18\n" +
 	"\aattempt\x18\x06 \x01(\x03R\aattempt\x12B\n" +
 	"\x0fnext_attempt_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\rnextAttemptAt\x12\x1d\n" +
@@ -250,11 +251,11 @@ const file_harness_types_v1_delivery_proto_rawDesc = "" +
 	"externalId\x129\n" +
 	"\n" +
 	"created_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\x99\x01\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\x97\x01\n" +
 	"\rDeliveryQuery\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x16\n" +
-	"\x06plugin\x18\x02 \x01(\tR\x06plugin\x12\x16\n" +
-	"\x06target\x18\x03 \x01(\tR\x06target\x12\x16\n" +
+	"\x06plugin\x18\x02 \x01(\tR\x06plugin\x12\x14\n" +
+	"\x05place\x18\x03 \x01(\tR\x05place\x12\x16\n" +
 	"\x06newest\x18\x04 \x01(\bR\x06newest\x12\x14\n" +
 	"\x05after\x18\x05 \x01(\tR\x05after\x12\x14\n" +
 	"\x05limit\x18\x06 \x01(\x03R\x05limitBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"

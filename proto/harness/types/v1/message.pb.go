@@ -248,20 +248,19 @@ func (x *Attachment) GetWhere() string {
 
 // One row of AppendMessages or of a hook's Effects. A row that the agent is told of
 // (text, notification, summary) speaks for its plugin alone: its role is system, its
-// source the plugin's name, and it has no author. A row of another kind is a record, and
-// its role and source say what it is a record of.
+// source the plugin's name. A row of another kind is a record, and its role and source say
+// what it is a record of. No plugin writes in a person's name: a row has no author.
 type NewMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Role  string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
 	Kind  string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Empty: the calling plugin.
 	Source  string `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
-	Author  string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
-	Content string `protobuf:"bytes,5,opt,name=content,proto3" json:"content,omitempty"`
-	Model   string `protobuf:"bytes,6,opt,name=model,proto3" json:"model,omitempty"`
+	Content string `protobuf:"bytes,4,opt,name=content,proto3" json:"content,omitempty"`
+	Model   string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
 	// A JSON object, or empty.
-	Metadata      []byte        `protobuf:"bytes,7,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	Attachments   []*Attachment `protobuf:"bytes,8,rep,name=attachments,proto3" json:"attachments,omitempty"`
+	Metadata      []byte        `protobuf:"bytes,6,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Attachments   []*Attachment `protobuf:"bytes,7,rep,name=attachments,proto3" json:"attachments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -317,13 +316,6 @@ func (x *NewMessage) GetSource() string {
 	return ""
 }
 
-func (x *NewMessage) GetAuthor() string {
-	if x != nil {
-		return x.Author
-	}
-	return ""
-}
-
 func (x *NewMessage) GetContent() string {
 	if x != nil {
 		return x.Content
@@ -352,19 +344,21 @@ func (x *NewMessage) GetAttachments() []*Attachment {
 	return nil
 }
 
-// Selects messages of a thread, in the order of their ids. Empty fields do not
-// restrict.
+// Selects messages of a thread, in the order of their ids unless before_run_id is set.
+// Empty fields do not restrict. The id of the last message of a page, or with last of the
+// first one, is where the next page goes on, as after or before.
 type MessageQuery struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	ThreadId string                 `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// Only ids greater than this.
+	// Only what comes after the message of this id.
 	After int64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
-	// Only ids less than this.
+	// Only what comes before the message of this id.
 	Before int64    `protobuf:"varint,3,opt,name=before,proto3" json:"before,omitempty"`
 	Roles  []string `protobuf:"bytes,4,rep,name=roles,proto3" json:"roles,omitempty"`
 	Kinds  []string `protobuf:"bytes,5,rep,name=kinds,proto3" json:"kinds,omitempty"`
 	// Restricts to messages of runs accepted before this one and orders by run: what a
-	// conversation was when the run's message was its newest. Excludes after and before.
+	// conversation was when the run's message was its newest. After and before are of that
+	// order then, and NOT_FOUND when they name a message that is not stored any more.
 	BeforeRunId string `protobuf:"bytes,6,opt,name=before_run_id,json=beforeRunId,proto3" json:"before_run_id,omitempty"`
 	// Takes the newest limit rows instead of the oldest. They are returned oldest first all
 	// the same.
@@ -475,7 +469,9 @@ type Submission struct {
 	Content     string        `protobuf:"bytes,5,opt,name=content,proto3" json:"content,omitempty"`
 	Attachments []*Attachment `protobuf:"bytes,6,rep,name=attachments,proto3" json:"attachments,omitempty"`
 	// The run that made this one, when a run did; its depth plus one becomes the new run's
-	// depth.
+	// depth. It is for a plugin that goes on with a run's work after its hook has returned: of
+	// a call inside of a hook the host knows the run, and takes no other. All that naming one
+	// does is that the new run counts as caused, and ends earlier where depth is bounded.
 	CauseRunId string `protobuf:"bytes,7,opt,name=cause_run_id,json=causeRunId,proto3" json:"cause_run_id,omitempty"`
 	// A JSON object, or empty.
 	Metadata      []byte `protobuf:"bytes,8,opt,name=metadata,proto3" json:"metadata,omitempty"`
@@ -577,7 +573,7 @@ type Accepted struct {
 	MessageId int64                  `protobuf:"varint,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	RunId     string                 `protobuf:"bytes,3,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// The key was known: these are the first one's ids.
-	Repeated      bool `protobuf:"varint,4,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	Existed       bool `protobuf:"varint,4,opt,name=existed,proto3" json:"existed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -633,9 +629,9 @@ func (x *Accepted) GetRunId() string {
 	return ""
 }
 
-func (x *Accepted) GetRepeated() bool {
+func (x *Accepted) GetExisted() bool {
 	if x != nil {
-		return x.Repeated
+		return x.Existed
 	}
 	return false
 }
@@ -667,17 +663,16 @@ const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\x12\x14\n" +
-	"\x05where\x18\x04 \x01(\tR\x05where\"\xf0\x01\n" +
+	"\x05where\x18\x04 \x01(\tR\x05where\"\xd8\x01\n" +
 	"\n" +
 	"NewMessage\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x16\n" +
-	"\x06source\x18\x03 \x01(\tR\x06source\x12\x16\n" +
-	"\x06author\x18\x04 \x01(\tR\x06author\x12\x18\n" +
-	"\acontent\x18\x05 \x01(\tR\acontent\x12\x14\n" +
-	"\x05model\x18\x06 \x01(\tR\x05model\x12\x1a\n" +
-	"\bmetadata\x18\a \x01(\fR\bmetadata\x12>\n" +
-	"\vattachments\x18\b \x03(\v2\x1c.harness.types.v1.AttachmentR\vattachments\"\xd3\x01\n" +
+	"\x06source\x18\x03 \x01(\tR\x06source\x12\x18\n" +
+	"\acontent\x18\x04 \x01(\tR\acontent\x12\x14\n" +
+	"\x05model\x18\x05 \x01(\tR\x05model\x12\x1a\n" +
+	"\bmetadata\x18\x06 \x01(\fR\bmetadata\x12>\n" +
+	"\vattachments\x18\a \x03(\v2\x1c.harness.types.v1.AttachmentR\vattachments\"\xd3\x01\n" +
 	"\fMessageQuery\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x03R\x05after\x12\x16\n" +
@@ -697,13 +692,13 @@ const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\vattachments\x18\x06 \x03(\v2\x1c.harness.types.v1.AttachmentR\vattachments\x12 \n" +
 	"\fcause_run_id\x18\a \x01(\tR\n" +
 	"causeRunId\x12\x1a\n" +
-	"\bmetadata\x18\b \x01(\fR\bmetadata\"y\n" +
+	"\bmetadata\x18\b \x01(\fR\bmetadata\"w\n" +
 	"\bAccepted\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\x03R\tmessageId\x12\x15\n" +
-	"\x06run_id\x18\x03 \x01(\tR\x05runId\x12\x1a\n" +
-	"\brepeated\x18\x04 \x01(\bR\brepeatedBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\x06run_id\x18\x03 \x01(\tR\x05runId\x12\x18\n" +
+	"\aexisted\x18\x04 \x01(\bR\aexistedBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_message_proto_rawDescOnce sync.Once

@@ -331,7 +331,7 @@ type Outcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Index int64                  `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Empty: nobody handled it.
+	// The plugin that handled it; empty also when the core did.
 	Plugin        string `protobuf:"bytes,3,opt,name=plugin,proto3" json:"plugin,omitempty"`
 	Handled       bool   `protobuf:"varint,4,opt,name=handled,proto3" json:"handled,omitempty"`
 	Reply         string `protobuf:"bytes,5,opt,name=reply,proto3" json:"reply,omitempty"`
@@ -622,9 +622,10 @@ func (x *RunQuery) GetLimit() int64 {
 // Money set aside for a run.
 type Reservation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Such as day:2026-11-22; the plugin's own.
+	// Such as day:2026-11-22; the plugin's own, and its key among those of an answer.
 	Account string `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
-	// Of what is spent from the account and reserved in it.
+	// Of what is spent from the account and reserved in it; 0: none, what is spent is
+	// counted and nothing is denied.
 	LimitUsd      float64 `protobuf:"fixed64,2,opt,name=limit_usd,json=limitUsd,proto3" json:"limit_usd,omitempty"`
 	AmountUsd     float64 `protobuf:"fixed64,3,opt,name=amount_usd,json=amountUsd,proto3" json:"amount_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields

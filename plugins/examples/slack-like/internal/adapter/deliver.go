@@ -26,7 +26,7 @@ func (p *Plugin) Deliver(ctx context.Context, request *pluginsdk.DeliverRequest)
 // source, or what stands after the colon where a thread reports to
 // slack-like:CHANNEL. One that reports to slack-like alone names none.
 func (p *Plugin) channelOf(request *pluginsdk.DeliverRequest) (string, error) {
-	if target := request.Delivery.Target; target != "" {
+	if target := request.Delivery.Place; target != "" {
 		return target, nil
 	}
 	if channel := p.settings.Load().Channel; channel != "" {

@@ -77,7 +77,7 @@ func said(host *plugintest.Host) (texts []string) {
 func deliver(t *testing.T, plugin *plugintest.Plugin, id, target, text string) (string, error) {
 	t.Helper()
 	answer, err := plugin.Deliver(t.Context(), &pluginsdk.DeliverRequest{
-		Call: pluginsdk.Call{ID: id}, Delivery: pluginsdk.Delivery{ID: id, Target: target}, Message: pluginsdk.Message{Content: text},
+		Call: pluginsdk.Call{ID: id}, Delivery: pluginsdk.Delivery{ID: id, Place: target}, Message: pluginsdk.Message{Content: text},
 	})
 	if err != nil {
 		return "", err
