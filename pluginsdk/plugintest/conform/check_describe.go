@@ -42,6 +42,7 @@ func (x *exam) checkDescribe(ctx context.Context) error {
 			return faultf("the manifest must not depend on time, chance or the environment", "it describes itself in two ways: %s", difference)
 		}
 	}
+	x.notes = append(x.notes, x.manifest.Unheeded()...)
 	x.note("%s %s: %d hooks, %d commands, %d tools", x.manifest.Name, x.manifest.Version, len(x.manifest.Hooks), len(x.manifest.Commands), len(x.manifest.Tools))
 	return nil
 }

@@ -11,8 +11,14 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
+// eachOf says of what a run has several, and a hook is asked for each.
+var eachOf = map[pluginsdk.Hook]string{
+	pluginsdk.HookBeforeRun: "message", pluginsdk.HookMessage: "message", pluginsdk.HookCommand: "command",
+}
+
 // checkEffects makes a call of each hook twice under one id, as the daemon does
-// after a crash, and looks at what the hook would do to its run.
+// after a crash, and looks at what the hook would do to its run. A hook that is asked for
+// each message or command of a run is asked for a second one too.
 func (x *exam) checkEffects(ctx context.Context) error {
 	if len(x.askable()) == 0 {
 		return skipped("the manifest declares no hooks")
@@ -32,12 +38,19 @@ func (x *exam) checkEffects(ctx context.Context) error {
 		if err != nil {
 			continue
 		}
-		for _, fault := range append(x.faultsOf(first), differ(first, again)...) {
+		found := append(x.faultsOf(first), differ(first, again)...)
+		if what := eachOf[hook]; what != "" && first.Key != "" {
+			other, err := x.effects(ctx, s, hook, x.further("hello again"))
+			if err == nil && other != nil && other.Key == first.Key {
+				found = append(found, fmt.Sprintf("asked for another %s of the run, the effects have the key %q again: they would not be stored", what, first.Key))
+			}
+		}
+		for _, fault := range found {
 			faults = append(faults, fmt.Sprintf("%s: %s", hook, fault))
 		}
 	}
 	if len(faults) > 0 {
-		return faultf("give effects a key that says what they are, such as start; return the same for the same call; rows of people's words are Messages.Append's",
+		return faultf("give effects a key that says what they are, such as start, with the id of the message or the index of the command where a hook is asked for each; return the same for the same call; rows of people's words are Messages.Append's",
 			"%s", strings.Join(slices.Compact(faults), "\n"))
 	}
 	return nil

@@ -93,6 +93,8 @@ func TestEachFaultFailsItsCheckAndNoOther(t *testing.T) {
 		{"has-no-key", "effects", "OnPipelineStart: the effects have no key"},
 		{"has-another-key", "effects", "both would be stored"},
 		{"says-something-else", "effects", "did something else when it was repeated"},
+		{"sees-one-message", "effects", `OnMessage: asked for another message of the run, the effects have the key "seen" again`},
+		{"sees-one-command", "effects", `OnCommand: asked for another command of the run, the effects have the key "command" again`},
 		{"speaks-in-effects", "effects", "kind: \"text\" is not accepted in effects"},
 		{"counts", "effects", "does not ask for metrics.write"},
 		{"feels-odd", "surroundings", "in the state \"odd\""},

@@ -108,7 +108,14 @@ func (p *subject) OnMessage(ctx context.Context, m *pluginsdk.OnMessageRequest) 
 		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no such channel")
 	}
 	_, err := p.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: "seen", Value: []byte(m.Message.ThreadID)})
+	if p.mode == "sees-one-message" {
+		return &pluginsdk.OnMessageResponse{Effects: statusOf("seen")}, err
+	}
 	return nil, err // nothing to change is an answer
+}
+
+func statusOf(key string) *pluginsdk.Effects {
+	return &pluginsdk.Effects{Key: key, Rows: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: key}}}
 }
 
 // OnPipelineStart has effects.
@@ -146,7 +153,11 @@ func (p *subject) OnCommand(_ context.Context, command *pluginsdk.OnCommandReque
 	if p.mode == "forgets-command" && command.Name == "second" {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeUnimplemented, "later")
 	}
-	return &pluginsdk.OnCommandResponse{Handled: true}, nil
+	key := "command-" + strconv.Itoa(command.Index)
+	if p.mode == "sees-one-command" {
+		key = "command"
+	}
+	return &pluginsdk.OnCommandResponse{Handled: true, Effects: statusOf(key)}, nil
 }
 
 func (p *subject) CallTool(_ context.Context, call *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
