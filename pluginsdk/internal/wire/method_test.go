@@ -185,6 +185,23 @@ func TestAPluginDescribesItselfAsItArrives(t *testing.T) {
 	}
 }
 
+// mistaken asks for a part that its hook always has.
+type mistaken struct{ mute }
+
+func (m *mistaken) Manifest() pluginsdk.Manifest {
+	manifest := m.mute.Manifest()
+	manifest.Needs = map[pluginsdk.Hook][]pluginsdk.Part{pluginsdk.HookBeforeRun: {pluginsdk.PartMessage}}
+	return manifest
+}
+
+// An author whose manifest asks for what has no effect learns of it at the first start: a
+// daemon, which may be older than the plugin, says nothing.
+func TestAnAuthorIsToldWhatHasNoEffect(t *testing.T) {
+	if _, err := Describe(&mistaken{}); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), `the part "message" of OnBeforeRun`) {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // broken returns a response beside an error: the error is what counts.
 type broken struct{ mute }
 
