@@ -125,6 +125,12 @@ func sizeOfMessage(row pluginsdk.Message) int64 {
 		len(row.RunID)+len(row.Key))
 }
 
+// sizeOfEvent is how many bytes an event has in an answer.
+func sizeOfEvent(event pluginsdk.Event) int64 {
+	const fixed = 64
+	return fixed + int64(len(event.Type)+len(event.ThreadID)+len(event.Data)+len(event.Boot))
+}
+
 // sizeOf is how many bytes of words something has, roughly: no less than it has in a
 // message of the wire.
 func sizeOf[T any](thing T) int64 {

@@ -1,6 +1,7 @@
 package hostapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -130,6 +131,12 @@ func TestEveryListFitsIntoAnAnswer(t *testing.T) {
 	bounded(t, "deliveries", deliveries.Deliveries, err)
 	metrics, err := f.Metrics.Query(ctx, &pluginsdk.QueryMetricsRequest{})
 	bounded(t, "metrics", metrics.Metrics, err)
+	f.events.data = json.RawMessage(f.store.long)
+	events, err := f.Events.List(ctx, &pluginsdk.ListEventsRequest{After: pluginsdk.Position{Boot: "b", Seq: 7}, Limit: 20})
+	bounded(t, "events", events.Events, err)
+	if want := (pluginsdk.Position{Boot: "b", Seq: 7 + uint64(len(events.Events))}); events.Next != want {
+		t.Errorf("the events go on after %v, want %v: those between are lost", events.Next, want)
+	}
 }
 
 func bounded[T any](t *testing.T, what string, rows []T, err error) {

@@ -245,6 +245,7 @@ func (o *outbox) Wake(plugin, target string) { o.woken = append(o.woken, plugin+
 type recorded struct {
 	mu    sync.Mutex
 	kinds []pluginsdk.EventType
+	data  json.RawMessage // of each event that there is
 }
 
 func (r *recorded) Publish(kind pluginsdk.EventType, _ string, _ any) {
@@ -253,8 +254,13 @@ func (r *recorded) Publish(kind pluginsdk.EventType, _ string, _ any) {
 	r.kinds = append(r.kinds, kind)
 }
 func (r *recorded) Relay(event pluginsdk.Event) { r.kinds = append(r.kinds, event.Type) }
-func (*recorded) Since(after pluginsdk.Position, limit int) pluginsdk.ListEventsResponse {
-	return pluginsdk.ListEventsResponse{Events: make([]pluginsdk.Event, limit), Next: after}
+func (r *recorded) Since(after pluginsdk.Position, limit int) pluginsdk.ListEventsResponse {
+	events := make([]pluginsdk.Event, limit)
+	for n := range events {
+		after.Seq++
+		events[n] = pluginsdk.Event{Seq: after.Seq, Boot: after.Boot, Data: r.data}
+	}
+	return pluginsdk.ListEventsResponse{Events: events, Next: after}
 }
 
 // grants are what every plugin is granted. Each speaks for its own name, and web for

@@ -15,7 +15,7 @@ import (
 const (
 	maxStateValue = 1 << 20
 	maxEventData  = 256 << 10
-	maxEventType  = 256
+	maxEventType  = 256  // bytes, also of the id of its thread
 	maxMetrics    = 1000 // of one call
 )
 
@@ -24,6 +24,9 @@ type busEvents struct{ *caller }
 func (s busEvents) Publish(_ context.Context, request *pluginsdk.PublishEventRequest) (*pluginsdk.PublishEventResponse, error) {
 	return serve(s.caller, "Events.Publish", func() (*pluginsdk.PublishEventResponse, error) {
 		event := pluginsdk.Event{Type: request.Type, ThreadID: request.ThreadID, Data: request.Data}
+		if err := checkLengths(length{"type", len(event.Type), maxEventType}, length{"threadId", len(event.ThreadID), maxEventType}); err != nil {
+			return nil, err
+		}
 		switch {
 		case !strings.HasPrefix(string(event.Type), s.plugin+":"):
 			return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "event %q: a plugin publishes only under its own name, %s:...", event.Type, s.plugin)
@@ -32,12 +35,9 @@ func (s busEvents) Publish(_ context.Context, request *pluginsdk.PublishEventReq
 		case len(event.Data) > maxEventData:
 			return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "event %s: at most %d bytes, this has %d", event.Type, maxEventData, len(event.Data))
 		}
-		if err := checkLengths(length{"type", len(event.Type), maxEventType}, length{"threadId", len(event.ThreadID), maxEventType}); err != nil {
-			return nil, err
-		}
 		// It is stored nowhere, but it takes the place of others' in the ring and in
 		// every subscriber's queue.
-		if err := s.Quotas.pace(s.plugin, 0, int64(len(event.Data))); err != nil {
+		if err := s.Quotas.pace(s.plugin, 0, int64(len(event.Data))+ledger.RowBytes); err != nil {
 			return nil, err
 		}
 		s.Events.Relay(event)
@@ -47,8 +47,11 @@ func (s busEvents) Publish(_ context.Context, request *pluginsdk.PublishEventReq
 
 func (s busEvents) List(_ context.Context, request *pluginsdk.ListEventsRequest) (*pluginsdk.ListEventsResponse, error) {
 	return serve(s.caller, "Events.List", func() (*pluginsdk.ListEventsResponse, error) {
-		page := s.Events.Since(request.After, request.Limit)
-		return &page, nil
+		answer := s.Events.Since(request.After, request.Limit)
+		if fits := page(answer.Events, false, sizeOfEvent); len(fits) < len(answer.Events) {
+			answer.Events, answer.Next.Seq = fits, fits[len(fits)-1].Seq
+		}
+		return &answer, nil
 	})
 }
 

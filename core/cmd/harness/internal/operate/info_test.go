@@ -72,7 +72,7 @@ func TestListShowsWhatPluginsNeed(t *testing.T) {
 // the daemon up or down.
 func TestListAndInfoShowWhichToolsTheAgentLacks(t *testing.T) {
 	d := newDesk(t)
-	d.Tools.Tools = 3
+	d.Tools.Tools = 4 // one is the core's own
 	row := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "greedy", Enabled: true}, Path: "/opt/greedy"}
 	for _, name := range []string{"one", "two", "three", "four"} {
 		row.Manifest.Tools = append(row.Manifest.Tools, pluginsdk.ToolSpec{Name: name, InputSchema: json.RawMessage("{}")})
@@ -83,7 +83,7 @@ func TestListAndInfoShowWhichToolsTheAgentLacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "! the agent is offered 3 of the 4 tools of greedy, none from four on: " +
-		"there is room for 3 tools and 128 KiB of names, descriptions and schemas of all plugins together"
+		"there is room for 4 tools and 128 KiB of names, descriptions and schemas of all plugins together"
 	d.out.Reset()
 	if err := d.Overview(rows); err != nil {
 		t.Fatal(err)
