@@ -201,7 +201,7 @@ func (q *Quotas) mayKeep(ctx context.Context, a *account, plugin string, size, l
 		return nil
 	}
 	return pluginsdk.Errorf(pluginsdk.CodeExhausted,
-		"bytes in all: the plugin %s may store %d and has stored %d; it can delete some of it. An operator can allow it more: "+
+		"bytes in all: the plugin %s may store %d and has stored %d; try again when some of it is deleted. An operator can allow it more: "+
 			"harness plugin limits %s --stored N; or have old records and metrics deleted each day: HARNESS_RETENTION_DAYS",
 		plugin, limit, stored, plugin)
 }

@@ -100,7 +100,7 @@ func TestBytesInAll(t *testing.T) {
 	f.clock = f.clock.Add(storedGood)
 	f.reads = 0
 	for range 10 {
-		refused(t, "more than is left", put(700), pluginsdk.CodeExhausted, "bytes in all", "1048576", "--stored N")
+		refused(t, "more than is left", put(700), pluginsdk.CodeExhausted, "bytes in all", "1048576", "try again", "--stored N")
 	}
 	if f.reads != 1 {
 		t.Errorf("refusals have the database count %d times in an instant", f.reads)
