@@ -19,7 +19,8 @@ import (
 type storedBytes map[string]int64
 
 // What a row of messages and one of metrics counts for, as SQL. What people submit
-// through a plugin is nobody's: the queues bound it.
+// through a plugin is nobody's: the queues bound it, and the quotas for a minute what
+// the core answers at once.
 var (
 	messageSize = sizeSQL(messageColumns, "plugin = '' OR role = 'user' AND kind = 'text'")
 	metricSize  = sizeSQL(metricColumns, "plugin = ''")
