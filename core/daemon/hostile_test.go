@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/serve"
@@ -73,6 +74,7 @@ func (h *hostile) act(ctx context.Context, hook pluginsdk.Hook, message pluginsd
 			Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Content: "written too late"}},
 		})
 		_ = os.WriteFile(beside("late.txt"), []byte(pluginsdk.CodeOf(err)), 0o600)
+		<-time.After(100 * time.Millisecond) // the host's clock may be slow: an answer that reaches it is none that is late
 	case "hang":
 		select {}
 	case "exit":

@@ -123,8 +123,8 @@ func (s *stub) Tasks(_ context.Context, query pluginsdk.TaskQuery) (found []plug
 	return found, nil
 }
 
-func (s *stub) Messages(context.Context, pluginsdk.MessageQuery) ([]pluginsdk.Message, error) {
-	return s.listed, nil
+func (s *stub) MessagePage(context.Context, pluginsdk.MessageQuery) ([]pluginsdk.Message, bool, error) {
+	return s.listed, false, nil
 }
 
 func (s *stub) Runs(context.Context, pluginsdk.RunQuery) (found []pluginsdk.Run, err error) {

@@ -28,7 +28,7 @@ func TestThreadsWriteIsForOwnThreadsAndNotForWhatTheyMayDo(t *testing.T) {
 	if err := f.update(t, "mine", pluginsdk.ThreadPatch{Name: &name, Model: &model, Instructions: &name}); err != nil {
 		t.Errorf("its own thread: %v", err)
 	}
-	if err := f.create(t, pluginsdk.NewThread{Source: "p", SourceID: "2", Name: name}); err != nil {
+	if err := f.create(t, pluginsdk.NewThread{Source: "p", SourceID: "new", Name: name}); err != nil {
 		t.Errorf("a thread of its own source: %v", err)
 	}
 	written := len(f.store.patches) + len(f.store.threads)

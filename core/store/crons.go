@@ -69,9 +69,16 @@ func (s *Store) ReportCron(ctx context.Context, name string, status pluginsdk.Cr
 		return pluginsdk.CronJob{}, err
 	}
 	return s.updateCron(ctx, name, func(u *ent.CronJobUpdate) {
-		u.ClearLastRun().SetNillableLastRun(nullable(status.LastRun)).
-			ClearNextRun().SetNillableNextRun(nullable(status.NextRun)).
-			SetLastResult(clean(status.LastResult))
+		if u.SetLastResult(clean(status.LastResult)); status.LastRun.IsZero() {
+			u.ClearLastRun()
+		} else {
+			u.SetLastRun(status.LastRun)
+		}
+		if status.NextRun.IsZero() {
+			u.ClearNextRun()
+		} else {
+			u.SetNextRun(status.NextRun)
+		}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"entgo.io/ent/dialect"
 
@@ -17,6 +18,14 @@ import (
 // batchMax bounds how many writes share a COMMIT, and so how long the first of
 // them waits for the others.
 const batchMax = 256
+
+// Another process that wants to write (an operator's command, a backup) asks every
+// 100 ms whether it can. When this one has had the database for most of roomEvery, it
+// leaves it alone for roomFor, or the other might never get in.
+const (
+	roomEvery = 2 * time.Second
+	roomFor   = 120 * time.Millisecond
+)
 
 // groupWriter is the one goroutine that writes to SQLite; see the package's
 // doc.
@@ -34,6 +43,9 @@ type groupWriter struct {
 	stopped chan struct{}
 	full    bool // PRAGMA synchronous as it is now
 	commits int64
+
+	since time.Time     // from when on held counts
+	held  time.Duration // how long this process has had the database
 }
 
 // job is one closure on its way through the writer.
@@ -134,9 +146,24 @@ func (w *groupWriter) loop() {
 	for open := true; open; {
 		_, open = <-w.wake
 		for batch := w.take(); len(batch) > 0; batch = w.take() {
+			began := time.Now()
 			w.write(batch)
+			w.held += time.Since(began)
+			w.makeRoom()
 		}
 	}
+}
+
+// makeRoom lets others write who may have waited for long.
+func (w *groupWriter) makeRoom() {
+	passed := time.Since(w.since)
+	if passed < roomEvery {
+		return
+	}
+	if w.held > passed*3/4 {
+		<-time.After(roomFor)
+	}
+	w.since, w.held = time.Now(), 0
 }
 
 // take returns the writes to do next; those whose callers gave up are gone.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
@@ -239,4 +240,28 @@ func TestCloseFinishesWrites(t *testing.T) {
 	if err == nil {
 		t.Error("a closed store can be read")
 	}
+}
+
+// An operator's command is another process. It must get in, whatever plugins have the
+// daemon write.
+func TestAnotherProcessGetsInWhileTheWriterIsBusy(t *testing.T) {
+	config := storetest.SQLite(t)
+	daemon, operator := storetest.OpenConfig(t, config), storetest.OpenConfig(t, config)
+	ctx, enough := context.WithCancel(context.Background())
+	var flood sync.WaitGroup
+	for range 2 {
+		flood.Go(func() {
+			for ctx.Err() == nil {
+				check(t, daemon.Write(context.Background(), false, func(context.Context, *store.Tx) error {
+					<-time.After(5 * time.Millisecond) // what a large transaction takes
+					return nil
+				}))
+			}
+		})
+	}
+	for range 2 {
+		check(t, operator.Audit(ctx, "operator", "plugin.disable", "hoarder", ""))
+	}
+	enough()
+	flood.Wait()
 }
