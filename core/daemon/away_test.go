@@ -146,6 +146,32 @@ func TestNothingIsDeliveredWhileTheLockIsLost(t *testing.T) {
 	in.until("the delivery is carried", func() bool { return len(in.carried()) == 1 })
 }
 
+// The lock may be lost while the daemon still starts: it is taken again, and the
+// start goes on.
+func TestAStartGoesOnWithALockThatWasLostMeanwhile(t *testing.T) {
+	config := storetest.Postgres(t)
+	in := newInstallation(t, config.URL)
+	in.demo(`[{"text":"hi"}]`)
+	in.opened = func() { endLock(t, config.URL) }
+	in.start()
+	hello := in.chat(in.thread("a thread"), "hello")
+	in.until("the answer", func() bool { return in.run(hello.RunID).State == pluginsdk.RunSucceeded })
+}
+
+// endLock ends the connection on which the daemon of this process holds the lock.
+func endLock(t *testing.T, address string) {
+	t.Helper()
+	server, err := sql.Open("postgres", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if _, err := server.ExecContext(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE $1",
+		fmt.Sprintf("harness pid %d,%%", os.Getpid())); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Connections that are cut one by one, the one with the lock among them, are
 // made again; nobody is answered twice.
 func TestCutConnectionsAreMadeAgain(t *testing.T) {

@@ -249,7 +249,13 @@ func (d *Daemon) Alive(ctx context.Context) error {
 
 func (d *Daemon) start(ctx context.Context) (started int, err error) {
 	for i, part := range d.parts {
-		if err := d.patiently(ctx, func() error { return part.start(ctx) }); err != nil {
+		begin := func() error {
+			if err := d.keepLock(ctx); err != nil {
+				return err
+			}
+			return part.start(ctx)
+		}
+		if err := d.patiently(ctx, begin); err != nil {
 			return i, fmt.Errorf("start the %s: %w", part.name, err)
 		}
 	}

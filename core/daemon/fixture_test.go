@@ -44,6 +44,7 @@ type installation struct {
 	config daemon.Config
 	log    *safeBuffer
 	base   string // of the API
+	opened func() // called when the daemon has the lock and before it starts; may be nil
 }
 
 func newInstallation(t *testing.T, databaseURL string, extraPlugins ...string) *installation {
@@ -101,6 +102,9 @@ func (in *installation) start() (stop func()) {
 	d, err := daemon.New(ctx, in.config)
 	if err != nil {
 		in.t.Fatal(err)
+	}
+	if in.opened != nil {
+		in.opened()
 	}
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- d.Run(ctx, context.Background(), func() { close(ready) }) }()

@@ -61,6 +61,17 @@ func (d *Daemon) regain(ctx context.Context) error {
 	}
 }
 
+// keepLock takes the lock on the database again if it was lost since it was taken: a
+// start cannot wait for hold, which comes after it.
+func (d *Daemon) keepLock(ctx context.Context) error {
+	select {
+	case <-d.lease.Lost():
+		return d.lease.Regain(ctx)
+	default:
+		return nil
+	}
+}
+
 // openPatience is how long a start waits for a database that does not answer:
 // after a boot the server may be the later one.
 const openPatience = 20 * time.Second
