@@ -55,13 +55,21 @@ func hostileHook(t *testing.T, databaseURL string, hook pluginsdk.Hook, mode plu
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(in.config.Plugins, "mischief.json"), plan, 0o600); err != nil {
+		mischiefFile := filepath.Join(in.config.Plugins, "mischief.json")
+		if err := os.WriteFile(mischiefFile, plan, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		hurt := in.chat(thread, "victim of "+how)
 		bystander := in.chat(other, "bystander")
 		in.until("the end of both runs", func() bool {
-			return in.run(hurt.RunID).State.Final() && in.run(bystander.RunID).State.Final()
+			if !in.run(hurt.RunID).State.Final() || !in.run(bystander.RunID).State.Final() {
+				return false
+			}
+			if _, err := os.Stat(mischiefFile); err != nil {
+				return true
+			}
+			hurt = in.chat(thread, "victim of "+how) // the plugin was late before, and passed over for a while
+			return false
 		})
 		checkHurt(t, in, hurt, hook, mode, how)
 		if run := in.run(bystander.RunID); run.State != pluginsdk.RunSucceeded {
