@@ -130,10 +130,7 @@ func TestNothingIsDeliveredWhileTheLockIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	gate.Refuse()
-	if _, err := server.ExecContext(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE $1",
-		fmt.Sprintf("harness pid %d,%%", os.Getpid())); err != nil {
-		t.Fatal(err)
-	}
+	endLock(t, server)
 	in.until("the loss is noticed", func() bool { return strings.Contains(in.log.String(), "was lost; nothing is begun") })
 	if status := in.call(http.MethodPost, "/api/deliveries/"+list.Deliveries[0].ID+"/retry", nil, nil); status != http.StatusOK {
 		t.Fatalf("retry: %d", status)
@@ -152,20 +149,20 @@ func TestAStartGoesOnWithALockThatWasLostMeanwhile(t *testing.T) {
 	config := storetest.Postgres(t)
 	in := newInstallation(t, config.URL)
 	in.demo(`[{"text":"hi"}]`)
-	in.opened = func() { endLock(t, config.URL) }
+	server, err := sql.Open("postgres", config.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	in.opened = func() { endLock(t, server) }
 	in.start()
 	hello := in.chat(in.thread("a thread"), "hello")
 	in.until("the answer", func() bool { return in.run(hello.RunID).State == pluginsdk.RunSucceeded })
 }
 
 // endLock ends the connection on which the daemon of this process holds the lock.
-func endLock(t *testing.T, address string) {
+func endLock(t *testing.T, server *sql.DB) {
 	t.Helper()
-	server, err := sql.Open("postgres", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
 	if _, err := server.ExecContext(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE $1",
 		fmt.Sprintf("harness pid %d,%%", os.Getpid())); err != nil {
 		t.Fatal(err)
