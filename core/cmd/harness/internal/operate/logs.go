@@ -137,8 +137,10 @@ func (l *logTail) same(current fs.FileInfo) bool {
 	if err != nil || !os.SameFile(mine, current) {
 		return false
 	}
+	// The size is that of now: since current was taken, the file may have grown
+	// and been read.
 	at, err := l.file.Seek(0, io.SeekCurrent)
-	return err == nil && at <= current.Size()
+	return err == nil && at <= mine.Size()
 }
 
 func (l *logTail) print(out io.Writer) error {

@@ -142,3 +142,38 @@ func TestFollowingSeesEveryLineOnce(t *testing.T) {
 		t.Errorf("Ctrl-C is no fault: %v", err)
 	}
 }
+
+// A log that grows while it is looked at was not cut: no line is shown again.
+func TestFollowingALogThatGrowsAllTheTime(t *testing.T) {
+	d := newDesk(t)
+	d.install(greeter("1"), operate.Install{})
+	path := filepath.Join(t.TempDir(), "greeter.log")
+	ctx, cancel := context.WithCancel(t.Context())
+	tick, done := make(chan time.Time), make(chan error, 1)
+	d.out.Reset()
+	go func() { done <- d.Logs(ctx, "greeter", path, 0, true, tick) }()
+	tick <- time.Time{} // following: nothing that comes now is what was there before
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for n := range 3000 {
+			write(t, path, numbered(n, n))
+		}
+	}()
+	for writing := true; writing; {
+		select {
+		case <-written:
+			writing = false
+		case tick <- time.Time{}:
+		}
+	}
+	tick <- time.Time{}
+	tick <- time.Time{} // taken when the one before is done with
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if d.out.String() != numbered(0, 2999) {
+		t.Errorf("%d bytes were shown of %d", d.out.Len(), len(numbered(0, 2999)))
+	}
+}
