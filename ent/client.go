@@ -18,6 +18,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/auditentry"
 	"github.com/seed-706843ae/harness/ent/cronjob"
 	"github.com/seed-706843ae/harness/ent/delivery"
+	"github.com/seed-706843ae/harness/ent/lever"
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
 	"github.com/seed-706843ae/harness/ent/plugin"
@@ -43,6 +44,8 @@ type Client struct {
 	CronJob *CronJobClient
 	// Delivery is the client for interacting with the Delivery builders.
 	Delivery *DeliveryClient
+	// Lever is the client for interacting with the Lever builders.
+	Lever *LeverClient
 	// Message is the client for interacting with the Message builders.
 	Message *MessageClient
 	// Metric is the client for interacting with the Metric builders.
@@ -78,6 +81,7 @@ func (c *Client) init() {
 	c.AuditEntry = NewAuditEntryClient(c.config)
 	c.CronJob = NewCronJobClient(c.config)
 	c.Delivery = NewDeliveryClient(c.config)
+	c.Lever = NewLeverClient(c.config)
 	c.Message = NewMessageClient(c.config)
 	c.Metric = NewMetricClient(c.config)
 	c.Plugin = NewPluginClient(c.config)
@@ -184,6 +188,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		AuditEntry:   NewAuditEntryClient(cfg),
 		CronJob:      NewCronJobClient(cfg),
 		Delivery:     NewDeliveryClient(cfg),
+		Lever:        NewLeverClient(cfg),
 		Message:      NewMessageClient(cfg),
 		Metric:       NewMetricClient(cfg),
 		Plugin:       NewPluginClient(cfg),
@@ -217,6 +222,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		AuditEntry:   NewAuditEntryClient(cfg),
 		CronJob:      NewCronJobClient(cfg),
 		Delivery:     NewDeliveryClient(cfg),
+		Lever:        NewLeverClient(cfg),
 		Message:      NewMessageClient(cfg),
 		Metric:       NewMetricClient(cfg),
 		Plugin:       NewPluginClient(cfg),
@@ -256,9 +262,9 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Message, c.Metric, c.Plugin,
-		c.PluginBytes, c.PluginSecret, c.PluginState, c.PluginUsage, c.Run, c.Task,
-		c.Thread,
+		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Lever, c.Message, c.Metric,
+		c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginState, c.PluginUsage, c.Run,
+		c.Task, c.Thread,
 	} {
 		n.Use(hooks...)
 	}
@@ -268,9 +274,9 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Message, c.Metric, c.Plugin,
-		c.PluginBytes, c.PluginSecret, c.PluginState, c.PluginUsage, c.Run, c.Task,
-		c.Thread,
+		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Lever, c.Message, c.Metric,
+		c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginState, c.PluginUsage, c.Run,
+		c.Task, c.Thread,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -287,6 +293,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.CronJob.mutate(ctx, m)
 	case *DeliveryMutation:
 		return c.Delivery.mutate(ctx, m)
+	case *LeverMutation:
+		return c.Lever.mutate(ctx, m)
 	case *MessageMutation:
 		return c.Message.mutate(ctx, m)
 	case *MetricMutation:
@@ -841,6 +849,139 @@ func (c *DeliveryClient) mutate(ctx context.Context, m *DeliveryMutation) (Value
 		return (&DeliveryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Delivery mutation op: %q", m.Op())
+	}
+}
+
+// LeverClient is a client for the Lever schema.
+type LeverClient struct {
+	config
+}
+
+// NewLeverClient returns a client for the Lever from the given config.
+func NewLeverClient(c config) *LeverClient {
+	return &LeverClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `lever.Hooks(f(g(h())))`.
+func (c *LeverClient) Use(hooks ...Hook) {
+	c.hooks.Lever = append(c.hooks.Lever, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `lever.Intercept(f(g(h())))`.
+func (c *LeverClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Lever = append(c.inters.Lever, interceptors...)
+}
+
+// Create returns a builder for creating a Lever entity.
+func (c *LeverClient) Create() *LeverCreate {
+	mutation := newLeverMutation(c.config, OpCreate)
+	return &LeverCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Lever entities.
+func (c *LeverClient) CreateBulk(builders ...*LeverCreate) *LeverCreateBulk {
+	return &LeverCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *LeverClient) MapCreateBulk(slice any, setFunc func(*LeverCreate, int)) *LeverCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &LeverCreateBulk{err: fmt.Errorf("calling to LeverClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*LeverCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &LeverCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Lever.
+func (c *LeverClient) Update() *LeverUpdate {
+	mutation := newLeverMutation(c.config, OpUpdate)
+	return &LeverUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *LeverClient) UpdateOne(_m *Lever) *LeverUpdateOne {
+	mutation := newLeverMutation(c.config, OpUpdateOne, withLever(_m))
+	return &LeverUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *LeverClient) UpdateOneID(id string) *LeverUpdateOne {
+	mutation := newLeverMutation(c.config, OpUpdateOne, withLeverID(id))
+	return &LeverUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Lever.
+func (c *LeverClient) Delete() *LeverDelete {
+	mutation := newLeverMutation(c.config, OpDelete)
+	return &LeverDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *LeverClient) DeleteOne(_m *Lever) *LeverDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *LeverClient) DeleteOneID(id string) *LeverDeleteOne {
+	builder := c.Delete().Where(lever.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &LeverDeleteOne{builder}
+}
+
+// Query returns a query builder for Lever.
+func (c *LeverClient) Query() *LeverQuery {
+	return &LeverQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeLever},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Lever entity by its id.
+func (c *LeverClient) Get(ctx context.Context, id string) (*Lever, error) {
+	return c.Query().Where(lever.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *LeverClient) GetX(ctx context.Context, id string) *Lever {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *LeverClient) Hooks() []Hook {
+	return c.hooks.Lever
+}
+
+// Interceptors returns the client interceptors.
+func (c *LeverClient) Interceptors() []Interceptor {
+	return c.inters.Lever
+}
+
+func (c *LeverClient) mutate(ctx context.Context, m *LeverMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&LeverCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&LeverUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&LeverUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&LeverDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Lever mutation op: %q", m.Op())
 	}
 }
 
@@ -2177,11 +2318,13 @@ func (c *ThreadClient) mutate(ctx context.Context, m *ThreadMutation) (Value, er
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		AgentRun, AuditEntry, CronJob, Delivery, Message, Metric, Plugin, PluginBytes,
-		PluginSecret, PluginState, PluginUsage, Run, Task, Thread []ent.Hook
+		AgentRun, AuditEntry, CronJob, Delivery, Lever, Message, Metric, Plugin,
+		PluginBytes, PluginSecret, PluginState, PluginUsage, Run, Task,
+		Thread []ent.Hook
 	}
 	inters struct {
-		AgentRun, AuditEntry, CronJob, Delivery, Message, Metric, Plugin, PluginBytes,
-		PluginSecret, PluginState, PluginUsage, Run, Task, Thread []ent.Interceptor
+		AgentRun, AuditEntry, CronJob, Delivery, Lever, Message, Metric, Plugin,
+		PluginBytes, PluginSecret, PluginState, PluginUsage, Run, Task,
+		Thread []ent.Interceptor
 	}
 )

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/auditentry"
 	"github.com/seed-706843ae/harness/ent/cronjob"
 	"github.com/seed-706843ae/harness/ent/delivery"
+	"github.com/seed-706843ae/harness/ent/lever"
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
 	"github.com/seed-706843ae/harness/ent/plugin"
@@ -90,6 +91,7 @@ func checkColumn(t, c string) error {
 			auditentry.Table:   auditentry.ValidColumn,
 			cronjob.Table:      cronjob.ValidColumn,
 			delivery.Table:     delivery.ValidColumn,
+			lever.Table:        lever.ValidColumn,
 			message.Table:      message.ValidColumn,
 			metric.Table:       metric.ValidColumn,
 			plugin.Table:       plugin.ValidColumn,

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/auditentry"
 	"github.com/seed-706843ae/harness/ent/cronjob"
 	"github.com/seed-706843ae/harness/ent/delivery"
+	"github.com/seed-706843ae/harness/ent/lever"
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
 	"github.com/seed-706843ae/harness/ent/plugin"
@@ -44,6 +45,7 @@ const (
 	TypeAuditEntry   = "AuditEntry"
 	TypeCronJob      = "CronJob"
 	TypeDelivery     = "Delivery"
+	TypeLever        = "Lever"
 	TypeMessage      = "Message"
 	TypeMetric       = "Metric"
 	TypePlugin       = "Plugin"
@@ -3808,6 +3810,446 @@ func (m *DeliveryMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *DeliveryMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Delivery edge %s", name)
+}
+
+// LeverMutation represents an operation that mutates the Lever nodes in the graph.
+type LeverMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *string
+	on            *schema.Switch
+	who           *string
+	updated_at    *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*Lever, error)
+	predicates    []predicate.Lever
+}
+
+var _ ent.Mutation = (*LeverMutation)(nil)
+
+// leverOption allows management of the mutation configuration using functional options.
+type leverOption func(*LeverMutation)
+
+// newLeverMutation creates new mutation for the Lever entity.
+func newLeverMutation(c config, op Op, opts ...leverOption) *LeverMutation {
+	m := &LeverMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeLever,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withLeverID sets the ID field of the mutation.
+func withLeverID(id string) leverOption {
+	return func(m *LeverMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Lever
+		)
+		m.oldValue = func(ctx context.Context) (*Lever, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Lever.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withLever sets the old Lever of the mutation.
+func withLever(node *Lever) leverOption {
+	return func(m *LeverMutation) {
+		m.oldValue = func(context.Context) (*Lever, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m LeverMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m LeverMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Lever entities.
+func (m *LeverMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *LeverMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *LeverMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Lever.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOn sets the "on" field.
+func (m *LeverMutation) SetOn(s schema.Switch) {
+	m.on = &s
+}
+
+// On returns the value of the "on" field in the mutation.
+func (m *LeverMutation) On() (r schema.Switch, exists bool) {
+	v := m.on
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOn returns the old "on" field's value of the Lever entity.
+// If the Lever object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LeverMutation) OldOn(ctx context.Context) (v schema.Switch, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOn is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOn requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOn: %w", err)
+	}
+	return oldValue.On, nil
+}
+
+// ResetOn resets all changes to the "on" field.
+func (m *LeverMutation) ResetOn() {
+	m.on = nil
+}
+
+// SetWho sets the "who" field.
+func (m *LeverMutation) SetWho(s string) {
+	m.who = &s
+}
+
+// Who returns the value of the "who" field in the mutation.
+func (m *LeverMutation) Who() (r string, exists bool) {
+	v := m.who
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWho returns the old "who" field's value of the Lever entity.
+// If the Lever object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LeverMutation) OldWho(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWho is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWho requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWho: %w", err)
+	}
+	return oldValue.Who, nil
+}
+
+// ResetWho resets all changes to the "who" field.
+func (m *LeverMutation) ResetWho() {
+	m.who = nil
+}
+
+// SetUpdatedAt sets the "updated_at" field.
+func (m *LeverMutation) SetUpdatedAt(t time.Time) {
+	m.updated_at = &t
+}
+
+// UpdatedAt returns the value of the "updated_at" field in the mutation.
+func (m *LeverMutation) UpdatedAt() (r time.Time, exists bool) {
+	v := m.updated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUpdatedAt returns the old "updated_at" field's value of the Lever entity.
+// If the Lever object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LeverMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
+	}
+	return oldValue.UpdatedAt, nil
+}
+
+// ResetUpdatedAt resets all changes to the "updated_at" field.
+func (m *LeverMutation) ResetUpdatedAt() {
+	m.updated_at = nil
+}
+
+// Where appends a list predicates to the LeverMutation builder.
+func (m *LeverMutation) Where(ps ...predicate.Lever) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the LeverMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *LeverMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Lever, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *LeverMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *LeverMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Lever).
+func (m *LeverMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *LeverMutation) Fields() []string {
+	fields := make([]string, 0, 3)
+	if m.on != nil {
+		fields = append(fields, lever.FieldOn)
+	}
+	if m.who != nil {
+		fields = append(fields, lever.FieldWho)
+	}
+	if m.updated_at != nil {
+		fields = append(fields, lever.FieldUpdatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *LeverMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case lever.FieldOn:
+		return m.On()
+	case lever.FieldWho:
+		return m.Who()
+	case lever.FieldUpdatedAt:
+		return m.UpdatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *LeverMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case lever.FieldOn:
+		return m.OldOn(ctx)
+	case lever.FieldWho:
+		return m.OldWho(ctx)
+	case lever.FieldUpdatedAt:
+		return m.OldUpdatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Lever field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *LeverMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case lever.FieldOn:
+		v, ok := value.(schema.Switch)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOn(v)
+		return nil
+	case lever.FieldWho:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWho(v)
+		return nil
+	case lever.FieldUpdatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUpdatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Lever field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *LeverMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *LeverMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *LeverMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown Lever numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *LeverMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *LeverMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *LeverMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown Lever nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *LeverMutation) ResetField(name string) error {
+	switch name {
+	case lever.FieldOn:
+		m.ResetOn()
+		return nil
+	case lever.FieldWho:
+		m.ResetWho()
+		return nil
+	case lever.FieldUpdatedAt:
+		m.ResetUpdatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Lever field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *LeverMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *LeverMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *LeverMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *LeverMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *LeverMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *LeverMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *LeverMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Lever unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *LeverMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Lever edge %s", name)
 }
 
 // MessageMutation represents an operation that mutates the Message nodes in the graph.
@@ -10159,6 +10601,12 @@ type RunMutation struct {
 	source                *string
 	key                   *string
 	content_hash          *string
+	beside                *bool
+	plugin                *string
+	purpose               *string
+	task_id               *string
+	request               *json.RawMessage
+	appendrequest         json.RawMessage
 	clearedFields         map[string]struct{}
 	done                  bool
 	oldValue              func(context.Context) (*Run, error)
@@ -11905,6 +12353,215 @@ func (m *RunMutation) ResetContentHash() {
 	m.content_hash = nil
 }
 
+// SetBeside sets the "beside" field.
+func (m *RunMutation) SetBeside(b bool) {
+	m.beside = &b
+}
+
+// Beside returns the value of the "beside" field in the mutation.
+func (m *RunMutation) Beside() (r bool, exists bool) {
+	v := m.beside
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBeside returns the old "beside" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldBeside(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBeside is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBeside requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBeside: %w", err)
+	}
+	return oldValue.Beside, nil
+}
+
+// ResetBeside resets all changes to the "beside" field.
+func (m *RunMutation) ResetBeside() {
+	m.beside = nil
+}
+
+// SetPlugin sets the "plugin" field.
+func (m *RunMutation) SetPlugin(s string) {
+	m.plugin = &s
+}
+
+// Plugin returns the value of the "plugin" field in the mutation.
+func (m *RunMutation) Plugin() (r string, exists bool) {
+	v := m.plugin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPlugin returns the old "plugin" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldPlugin(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPlugin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPlugin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPlugin: %w", err)
+	}
+	return oldValue.Plugin, nil
+}
+
+// ResetPlugin resets all changes to the "plugin" field.
+func (m *RunMutation) ResetPlugin() {
+	m.plugin = nil
+}
+
+// SetPurpose sets the "purpose" field.
+func (m *RunMutation) SetPurpose(s string) {
+	m.purpose = &s
+}
+
+// Purpose returns the value of the "purpose" field in the mutation.
+func (m *RunMutation) Purpose() (r string, exists bool) {
+	v := m.purpose
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPurpose returns the old "purpose" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldPurpose(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPurpose is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPurpose requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPurpose: %w", err)
+	}
+	return oldValue.Purpose, nil
+}
+
+// ResetPurpose resets all changes to the "purpose" field.
+func (m *RunMutation) ResetPurpose() {
+	m.purpose = nil
+}
+
+// SetTaskID sets the "task_id" field.
+func (m *RunMutation) SetTaskID(s string) {
+	m.task_id = &s
+}
+
+// TaskID returns the value of the "task_id" field in the mutation.
+func (m *RunMutation) TaskID() (r string, exists bool) {
+	v := m.task_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTaskID returns the old "task_id" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldTaskID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTaskID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTaskID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTaskID: %w", err)
+	}
+	return oldValue.TaskID, nil
+}
+
+// ResetTaskID resets all changes to the "task_id" field.
+func (m *RunMutation) ResetTaskID() {
+	m.task_id = nil
+}
+
+// SetRequest sets the "request" field.
+func (m *RunMutation) SetRequest(jm json.RawMessage) {
+	m.request = &jm
+	m.appendrequest = nil
+}
+
+// Request returns the value of the "request" field in the mutation.
+func (m *RunMutation) Request() (r json.RawMessage, exists bool) {
+	v := m.request
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRequest returns the old "request" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldRequest(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRequest is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRequest requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRequest: %w", err)
+	}
+	return oldValue.Request, nil
+}
+
+// AppendRequest adds jm to the "request" field.
+func (m *RunMutation) AppendRequest(jm json.RawMessage) {
+	m.appendrequest = append(m.appendrequest, jm...)
+}
+
+// AppendedRequest returns the list of values that were appended to the "request" field in this mutation.
+func (m *RunMutation) AppendedRequest() (json.RawMessage, bool) {
+	if len(m.appendrequest) == 0 {
+		return nil, false
+	}
+	return m.appendrequest, true
+}
+
+// ClearRequest clears the value of the "request" field.
+func (m *RunMutation) ClearRequest() {
+	m.request = nil
+	m.appendrequest = nil
+	m.clearedFields[run.FieldRequest] = struct{}{}
+}
+
+// RequestCleared returns if the "request" field was cleared in this mutation.
+func (m *RunMutation) RequestCleared() bool {
+	_, ok := m.clearedFields[run.FieldRequest]
+	return ok
+}
+
+// ResetRequest resets all changes to the "request" field.
+func (m *RunMutation) ResetRequest() {
+	m.request = nil
+	m.appendrequest = nil
+	delete(m.clearedFields, run.FieldRequest)
+}
+
 // Where appends a list predicates to the RunMutation builder.
 func (m *RunMutation) Where(ps ...predicate.Run) {
 	m.predicates = append(m.predicates, ps...)
@@ -11939,7 +12596,7 @@ func (m *RunMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *RunMutation) Fields() []string {
-	fields := make([]string, 0, 34)
+	fields := make([]string, 0, 39)
 	if m.thread_id != nil {
 		fields = append(fields, run.FieldThreadID)
 	}
@@ -12042,6 +12699,21 @@ func (m *RunMutation) Fields() []string {
 	if m.content_hash != nil {
 		fields = append(fields, run.FieldContentHash)
 	}
+	if m.beside != nil {
+		fields = append(fields, run.FieldBeside)
+	}
+	if m.plugin != nil {
+		fields = append(fields, run.FieldPlugin)
+	}
+	if m.purpose != nil {
+		fields = append(fields, run.FieldPurpose)
+	}
+	if m.task_id != nil {
+		fields = append(fields, run.FieldTaskID)
+	}
+	if m.request != nil {
+		fields = append(fields, run.FieldRequest)
+	}
 	return fields
 }
 
@@ -12118,6 +12790,16 @@ func (m *RunMutation) Field(name string) (ent.Value, bool) {
 		return m.Key()
 	case run.FieldContentHash:
 		return m.ContentHash()
+	case run.FieldBeside:
+		return m.Beside()
+	case run.FieldPlugin:
+		return m.Plugin()
+	case run.FieldPurpose:
+		return m.Purpose()
+	case run.FieldTaskID:
+		return m.TaskID()
+	case run.FieldRequest:
+		return m.Request()
 	}
 	return nil, false
 }
@@ -12195,6 +12877,16 @@ func (m *RunMutation) OldField(ctx context.Context, name string) (ent.Value, err
 		return m.OldKey(ctx)
 	case run.FieldContentHash:
 		return m.OldContentHash(ctx)
+	case run.FieldBeside:
+		return m.OldBeside(ctx)
+	case run.FieldPlugin:
+		return m.OldPlugin(ctx)
+	case run.FieldPurpose:
+		return m.OldPurpose(ctx)
+	case run.FieldTaskID:
+		return m.OldTaskID(ctx)
+	case run.FieldRequest:
+		return m.OldRequest(ctx)
 	}
 	return nil, fmt.Errorf("unknown Run field %s", name)
 }
@@ -12442,6 +13134,41 @@ func (m *RunMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetContentHash(v)
 		return nil
+	case run.FieldBeside:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBeside(v)
+		return nil
+	case run.FieldPlugin:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPlugin(v)
+		return nil
+	case run.FieldPurpose:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPurpose(v)
+		return nil
+	case run.FieldTaskID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTaskID(v)
+		return nil
+	case run.FieldRequest:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRequest(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Run field %s", name)
 }
@@ -12607,6 +13334,9 @@ func (m *RunMutation) ClearedFields() []string {
 	if m.FieldCleared(run.FieldKey) {
 		fields = append(fields, run.FieldKey)
 	}
+	if m.FieldCleared(run.FieldRequest) {
+		fields = append(fields, run.FieldRequest)
+	}
 	return fields
 }
 
@@ -12656,6 +13386,9 @@ func (m *RunMutation) ClearField(name string) error {
 		return nil
 	case run.FieldKey:
 		m.ClearKey()
+		return nil
+	case run.FieldRequest:
+		m.ClearRequest()
 		return nil
 	}
 	return fmt.Errorf("unknown Run nullable field %s", name)
@@ -12766,6 +13499,21 @@ func (m *RunMutation) ResetField(name string) error {
 		return nil
 	case run.FieldContentHash:
 		m.ResetContentHash()
+		return nil
+	case run.FieldBeside:
+		m.ResetBeside()
+		return nil
+	case run.FieldPlugin:
+		m.ResetPlugin()
+		return nil
+	case run.FieldPurpose:
+		m.ResetPurpose()
+		return nil
+	case run.FieldTaskID:
+		m.ResetTaskID()
+		return nil
+	case run.FieldRequest:
+		m.ResetRequest()
 		return nil
 	}
 	return fmt.Errorf("unknown Run field %s", name)

@@ -86,7 +86,17 @@ type Run struct {
 	// Key holds the value of the "key" field.
 	Key *string `json:"key,omitempty"`
 	// ContentHash holds the value of the "content_hash" field.
-	ContentHash  string `json:"content_hash,omitempty"`
+	ContentHash string `json:"content_hash,omitempty"`
+	// Beside holds the value of the "beside" field.
+	Beside bool `json:"beside,omitempty"`
+	// Plugin holds the value of the "plugin" field.
+	Plugin string `json:"plugin,omitempty"`
+	// Purpose holds the value of the "purpose" field.
+	Purpose string `json:"purpose,omitempty"`
+	// TaskID holds the value of the "task_id" field.
+	TaskID string `json:"task_id,omitempty"`
+	// Request holds the value of the "request" field.
+	Request      json.RawMessage `json:"request,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -95,13 +105,15 @@ func (*Run) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case run.FieldAbsorbed, run.FieldResult, run.FieldEvents, run.FieldSteps, run.FieldCommands, run.FieldOutcomes, run.FieldFailures:
+		case run.FieldAbsorbed, run.FieldResult, run.FieldEvents, run.FieldSteps, run.FieldCommands, run.FieldOutcomes, run.FieldFailures, run.FieldRequest:
 			values[i] = new([]byte)
+		case run.FieldBeside:
+			values[i] = new(sql.NullBool)
 		case run.FieldCostUsd:
 			values[i] = new(sql.NullFloat64)
 		case run.FieldMessageID, run.FieldDepth, run.FieldAttempt, run.FieldInputTokens, run.FieldOutputTokens, run.FieldCacheReadTokens, run.FieldCacheWriteTokens:
 			values[i] = new(sql.NullInt64)
-		case run.FieldID, run.FieldThreadID, run.FieldKind, run.FieldState, run.FieldMergedInto, run.FieldCauseRunID, run.FieldStep, run.FieldOwner, run.FieldTraceID, run.FieldSessionID, run.FieldPromptHash, run.FieldError, run.FieldSource, run.FieldKey, run.FieldContentHash:
+		case run.FieldID, run.FieldThreadID, run.FieldKind, run.FieldState, run.FieldMergedInto, run.FieldCauseRunID, run.FieldStep, run.FieldOwner, run.FieldTraceID, run.FieldSessionID, run.FieldPromptHash, run.FieldError, run.FieldSource, run.FieldKey, run.FieldContentHash, run.FieldPlugin, run.FieldPurpose, run.FieldTaskID:
 			values[i] = new(sql.NullString)
 		case run.FieldNextAttemptAt, run.FieldLeaseUntil, run.FieldQueuedAt, run.FieldStartedAt, run.FieldFinishedAt:
 			values[i] = new(sql.NullTime)
@@ -349,6 +361,38 @@ func (_m *Run) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.ContentHash = value.String
 			}
+		case run.FieldBeside:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field beside", values[i])
+			} else if value.Valid {
+				_m.Beside = value.Bool
+			}
+		case run.FieldPlugin:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field plugin", values[i])
+			} else if value.Valid {
+				_m.Plugin = value.String
+			}
+		case run.FieldPurpose:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field purpose", values[i])
+			} else if value.Valid {
+				_m.Purpose = value.String
+			}
+		case run.FieldTaskID:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field task_id", values[i])
+			} else if value.Valid {
+				_m.TaskID = value.String
+			}
+		case run.FieldRequest:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field request", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Request); err != nil {
+					return fmt.Errorf("unmarshal field request: %w", err)
+				}
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -496,6 +540,21 @@ func (_m *Run) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("content_hash=")
 	builder.WriteString(_m.ContentHash)
+	builder.WriteString(", ")
+	builder.WriteString("beside=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Beside))
+	builder.WriteString(", ")
+	builder.WriteString("plugin=")
+	builder.WriteString(_m.Plugin)
+	builder.WriteString(", ")
+	builder.WriteString("purpose=")
+	builder.WriteString(_m.Purpose)
+	builder.WriteString(", ")
+	builder.WriteString("task_id=")
+	builder.WriteString(_m.TaskID)
+	builder.WriteString(", ")
+	builder.WriteString("request=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Request))
 	builder.WriteByte(')')
 	return builder.String()
 }

@@ -405,6 +405,68 @@ func (_c *RunCreate) SetNillableContentHash(v *string) *RunCreate {
 	return _c
 }
 
+// SetBeside sets the "beside" field.
+func (_c *RunCreate) SetBeside(v bool) *RunCreate {
+	_c.mutation.SetBeside(v)
+	return _c
+}
+
+// SetNillableBeside sets the "beside" field if the given value is not nil.
+func (_c *RunCreate) SetNillableBeside(v *bool) *RunCreate {
+	if v != nil {
+		_c.SetBeside(*v)
+	}
+	return _c
+}
+
+// SetPlugin sets the "plugin" field.
+func (_c *RunCreate) SetPlugin(v string) *RunCreate {
+	_c.mutation.SetPlugin(v)
+	return _c
+}
+
+// SetNillablePlugin sets the "plugin" field if the given value is not nil.
+func (_c *RunCreate) SetNillablePlugin(v *string) *RunCreate {
+	if v != nil {
+		_c.SetPlugin(*v)
+	}
+	return _c
+}
+
+// SetPurpose sets the "purpose" field.
+func (_c *RunCreate) SetPurpose(v string) *RunCreate {
+	_c.mutation.SetPurpose(v)
+	return _c
+}
+
+// SetNillablePurpose sets the "purpose" field if the given value is not nil.
+func (_c *RunCreate) SetNillablePurpose(v *string) *RunCreate {
+	if v != nil {
+		_c.SetPurpose(*v)
+	}
+	return _c
+}
+
+// SetTaskID sets the "task_id" field.
+func (_c *RunCreate) SetTaskID(v string) *RunCreate {
+	_c.mutation.SetTaskID(v)
+	return _c
+}
+
+// SetNillableTaskID sets the "task_id" field if the given value is not nil.
+func (_c *RunCreate) SetNillableTaskID(v *string) *RunCreate {
+	if v != nil {
+		_c.SetTaskID(*v)
+	}
+	return _c
+}
+
+// SetRequest sets the "request" field.
+func (_c *RunCreate) SetRequest(v json.RawMessage) *RunCreate {
+	_c.mutation.SetRequest(v)
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *RunCreate) SetID(v string) *RunCreate {
 	_c.mutation.SetID(v)
@@ -514,6 +576,22 @@ func (_c *RunCreate) defaults() {
 		v := run.DefaultContentHash
 		_c.mutation.SetContentHash(v)
 	}
+	if _, ok := _c.mutation.Beside(); !ok {
+		v := run.DefaultBeside
+		_c.mutation.SetBeside(v)
+	}
+	if _, ok := _c.mutation.Plugin(); !ok {
+		v := run.DefaultPlugin
+		_c.mutation.SetPlugin(v)
+	}
+	if _, ok := _c.mutation.Purpose(); !ok {
+		v := run.DefaultPurpose
+		_c.mutation.SetPurpose(v)
+	}
+	if _, ok := _c.mutation.TaskID(); !ok {
+		v := run.DefaultTaskID
+		_c.mutation.SetTaskID(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -583,6 +661,18 @@ func (_c *RunCreate) check() error {
 	}
 	if _, ok := _c.mutation.ContentHash(); !ok {
 		return &ValidationError{Name: "content_hash", err: errors.New(`ent: missing required field "Run.content_hash"`)}
+	}
+	if _, ok := _c.mutation.Beside(); !ok {
+		return &ValidationError{Name: "beside", err: errors.New(`ent: missing required field "Run.beside"`)}
+	}
+	if _, ok := _c.mutation.Plugin(); !ok {
+		return &ValidationError{Name: "plugin", err: errors.New(`ent: missing required field "Run.plugin"`)}
+	}
+	if _, ok := _c.mutation.Purpose(); !ok {
+		return &ValidationError{Name: "purpose", err: errors.New(`ent: missing required field "Run.purpose"`)}
+	}
+	if _, ok := _c.mutation.TaskID(); !ok {
+		return &ValidationError{Name: "task_id", err: errors.New(`ent: missing required field "Run.task_id"`)}
 	}
 	return nil
 }
@@ -755,6 +845,26 @@ func (_c *RunCreate) createSpec() (*Run, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.ContentHash(); ok {
 		_spec.SetField(run.FieldContentHash, field.TypeString, value)
 		_node.ContentHash = value
+	}
+	if value, ok := _c.mutation.Beside(); ok {
+		_spec.SetField(run.FieldBeside, field.TypeBool, value)
+		_node.Beside = value
+	}
+	if value, ok := _c.mutation.Plugin(); ok {
+		_spec.SetField(run.FieldPlugin, field.TypeString, value)
+		_node.Plugin = value
+	}
+	if value, ok := _c.mutation.Purpose(); ok {
+		_spec.SetField(run.FieldPurpose, field.TypeString, value)
+		_node.Purpose = value
+	}
+	if value, ok := _c.mutation.TaskID(); ok {
+		_spec.SetField(run.FieldTaskID, field.TypeString, value)
+		_node.TaskID = value
+	}
+	if value, ok := _c.mutation.Request(); ok {
+		_spec.SetField(run.FieldRequest, field.TypeJSON, value)
+		_node.Request = value
 	}
 	return _node, _spec
 }
@@ -1240,6 +1350,24 @@ func (u *RunUpsert) ClearFinishedAt() *RunUpsert {
 	return u
 }
 
+// SetRequest sets the "request" field.
+func (u *RunUpsert) SetRequest(v json.RawMessage) *RunUpsert {
+	u.Set(run.FieldRequest, v)
+	return u
+}
+
+// UpdateRequest sets the "request" field to the value that was provided on create.
+func (u *RunUpsert) UpdateRequest() *RunUpsert {
+	u.SetExcluded(run.FieldRequest)
+	return u
+}
+
+// ClearRequest clears the value of the "request" field.
+func (u *RunUpsert) ClearRequest() *RunUpsert {
+	u.SetNull(run.FieldRequest)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -1277,6 +1405,18 @@ func (u *RunUpsertOne) UpdateNewValues() *RunUpsertOne {
 		}
 		if _, exists := u.create.mutation.ContentHash(); exists {
 			s.SetIgnore(run.FieldContentHash)
+		}
+		if _, exists := u.create.mutation.Beside(); exists {
+			s.SetIgnore(run.FieldBeside)
+		}
+		if _, exists := u.create.mutation.Plugin(); exists {
+			s.SetIgnore(run.FieldPlugin)
+		}
+		if _, exists := u.create.mutation.Purpose(); exists {
+			s.SetIgnore(run.FieldPurpose)
+		}
+		if _, exists := u.create.mutation.TaskID(); exists {
+			s.SetIgnore(run.FieldTaskID)
 		}
 	}))
 	return u
@@ -1813,6 +1953,27 @@ func (u *RunUpsertOne) ClearFinishedAt() *RunUpsertOne {
 	})
 }
 
+// SetRequest sets the "request" field.
+func (u *RunUpsertOne) SetRequest(v json.RawMessage) *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.SetRequest(v)
+	})
+}
+
+// UpdateRequest sets the "request" field to the value that was provided on create.
+func (u *RunUpsertOne) UpdateRequest() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateRequest()
+	})
+}
+
+// ClearRequest clears the value of the "request" field.
+func (u *RunUpsertOne) ClearRequest() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.ClearRequest()
+	})
+}
+
 // Exec executes the query.
 func (u *RunUpsertOne) Exec(ctx context.Context) error {
 	if len(u.create.conflict) == 0 {
@@ -2016,6 +2177,18 @@ func (u *RunUpsertBulk) UpdateNewValues() *RunUpsertBulk {
 			}
 			if _, exists := b.mutation.ContentHash(); exists {
 				s.SetIgnore(run.FieldContentHash)
+			}
+			if _, exists := b.mutation.Beside(); exists {
+				s.SetIgnore(run.FieldBeside)
+			}
+			if _, exists := b.mutation.Plugin(); exists {
+				s.SetIgnore(run.FieldPlugin)
+			}
+			if _, exists := b.mutation.Purpose(); exists {
+				s.SetIgnore(run.FieldPurpose)
+			}
+			if _, exists := b.mutation.TaskID(); exists {
+				s.SetIgnore(run.FieldTaskID)
 			}
 		}
 	}))
@@ -2550,6 +2723,27 @@ func (u *RunUpsertBulk) UpdateFinishedAt() *RunUpsertBulk {
 func (u *RunUpsertBulk) ClearFinishedAt() *RunUpsertBulk {
 	return u.Update(func(s *RunUpsert) {
 		s.ClearFinishedAt()
+	})
+}
+
+// SetRequest sets the "request" field.
+func (u *RunUpsertBulk) SetRequest(v json.RawMessage) *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.SetRequest(v)
+	})
+}
+
+// UpdateRequest sets the "request" field to the value that was provided on create.
+func (u *RunUpsertBulk) UpdateRequest() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateRequest()
+	})
+}
+
+// ClearRequest clears the value of the "request" field.
+func (u *RunUpsertBulk) ClearRequest() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.ClearRequest()
 	})
 }
 

@@ -505,6 +505,24 @@ func (_u *RunUpdate) ClearFinishedAt() *RunUpdate {
 	return _u
 }
 
+// SetRequest sets the "request" field.
+func (_u *RunUpdate) SetRequest(v json.RawMessage) *RunUpdate {
+	_u.mutation.SetRequest(v)
+	return _u
+}
+
+// AppendRequest appends value to the "request" field.
+func (_u *RunUpdate) AppendRequest(v json.RawMessage) *RunUpdate {
+	_u.mutation.AppendRequest(v)
+	return _u
+}
+
+// ClearRequest clears the value of the "request" field.
+func (_u *RunUpdate) ClearRequest() *RunUpdate {
+	_u.mutation.ClearRequest()
+	return _u
+}
+
 // Mutation returns the RunMutation object of the builder.
 func (_u *RunUpdate) Mutation() *RunMutation {
 	return _u.mutation
@@ -719,6 +737,17 @@ func (_u *RunUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.KeyCleared() {
 		_spec.ClearField(run.FieldKey, field.TypeString)
+	}
+	if value, ok := _u.mutation.Request(); ok {
+		_spec.SetField(run.FieldRequest, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedRequest(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, run.FieldRequest, value)
+		})
+	}
+	if _u.mutation.RequestCleared() {
+		_spec.ClearField(run.FieldRequest, field.TypeJSON)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -1215,6 +1244,24 @@ func (_u *RunUpdateOne) ClearFinishedAt() *RunUpdateOne {
 	return _u
 }
 
+// SetRequest sets the "request" field.
+func (_u *RunUpdateOne) SetRequest(v json.RawMessage) *RunUpdateOne {
+	_u.mutation.SetRequest(v)
+	return _u
+}
+
+// AppendRequest appends value to the "request" field.
+func (_u *RunUpdateOne) AppendRequest(v json.RawMessage) *RunUpdateOne {
+	_u.mutation.AppendRequest(v)
+	return _u
+}
+
+// ClearRequest clears the value of the "request" field.
+func (_u *RunUpdateOne) ClearRequest() *RunUpdateOne {
+	_u.mutation.ClearRequest()
+	return _u
+}
+
 // Mutation returns the RunMutation object of the builder.
 func (_u *RunUpdateOne) Mutation() *RunMutation {
 	return _u.mutation
@@ -1459,6 +1506,17 @@ func (_u *RunUpdateOne) sqlSave(ctx context.Context) (_node *Run, err error) {
 	}
 	if _u.mutation.KeyCleared() {
 		_spec.ClearField(run.FieldKey, field.TypeString)
+	}
+	if value, ok := _u.mutation.Request(); ok {
+		_spec.SetField(run.FieldRequest, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedRequest(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, run.FieldRequest, value)
+		})
+	}
+	if _u.mutation.RequestCleared() {
+		_spec.ClearField(run.FieldRequest, field.TypeJSON)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Run{config: _u.config}

@@ -7,6 +7,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/auditentry"
 	"github.com/seed-706843ae/harness/ent/cronjob"
 	"github.com/seed-706843ae/harness/ent/delivery"
+	"github.com/seed-706843ae/harness/ent/lever"
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
 	"github.com/seed-706843ae/harness/ent/plugin"
@@ -136,6 +137,16 @@ func init() {
 	deliveryDescExternalID := deliveryFields[8].Descriptor()
 	// delivery.DefaultExternalID holds the default value on creation for the external_id field.
 	delivery.DefaultExternalID = deliveryDescExternalID.Default.(string)
+	leverFields := schema.Lever{}.Fields()
+	_ = leverFields
+	// leverDescOn is the schema descriptor for on field.
+	leverDescOn := leverFields[1].Descriptor()
+	// lever.DefaultOn holds the default value on creation for the on field.
+	lever.DefaultOn = leverDescOn.Default.(schema.Switch)
+	// leverDescWho is the schema descriptor for who field.
+	leverDescWho := leverFields[2].Descriptor()
+	// lever.DefaultWho holds the default value on creation for the who field.
+	lever.DefaultWho = leverDescWho.Default.(string)
 	messageFields := schema.Message{}.Fields()
 	_ = messageFields
 	// messageDescPlugin is the schema descriptor for plugin field.
@@ -338,6 +349,22 @@ func init() {
 	runDescContentHash := runFields[34].Descriptor()
 	// run.DefaultContentHash holds the default value on creation for the content_hash field.
 	run.DefaultContentHash = runDescContentHash.Default.(string)
+	// runDescBeside is the schema descriptor for beside field.
+	runDescBeside := runFields[35].Descriptor()
+	// run.DefaultBeside holds the default value on creation for the beside field.
+	run.DefaultBeside = runDescBeside.Default.(bool)
+	// runDescPlugin is the schema descriptor for plugin field.
+	runDescPlugin := runFields[36].Descriptor()
+	// run.DefaultPlugin holds the default value on creation for the plugin field.
+	run.DefaultPlugin = runDescPlugin.Default.(string)
+	// runDescPurpose is the schema descriptor for purpose field.
+	runDescPurpose := runFields[37].Descriptor()
+	// run.DefaultPurpose holds the default value on creation for the purpose field.
+	run.DefaultPurpose = runDescPurpose.Default.(string)
+	// runDescTaskID is the schema descriptor for task_id field.
+	runDescTaskID := runFields[38].Descriptor()
+	// run.DefaultTaskID holds the default value on creation for the task_id field.
+	run.DefaultTaskID = runDescTaskID.Default.(string)
 	taskFields := schema.Task{}.Fields()
 	_ = taskFields
 	// taskDescParentThreadID is the schema descriptor for parent_thread_id field.

@@ -20,6 +20,8 @@ type Tx struct {
 	CronJob *CronJobClient
 	// Delivery is the client for interacting with the Delivery builders.
 	Delivery *DeliveryClient
+	// Lever is the client for interacting with the Lever builders.
+	Lever *LeverClient
 	// Message is the client for interacting with the Message builders.
 	Message *MessageClient
 	// Metric is the client for interacting with the Metric builders.
@@ -175,6 +177,7 @@ func (tx *Tx) init() {
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
 	tx.CronJob = NewCronJobClient(tx.config)
 	tx.Delivery = NewDeliveryClient(tx.config)
+	tx.Lever = NewLeverClient(tx.config)
 	tx.Message = NewMessageClient(tx.config)
 	tx.Metric = NewMetricClient(tx.config)
 	tx.Plugin = NewPluginClient(tx.config)

@@ -128,6 +128,10 @@ type Runs interface {
 	Get(ctx context.Context, request *GetRunRequest) (*GetRunResponse, error)
 	// List returns the selected runs. Needs runs.read.
 	List(ctx context.Context, request *ListRunsRequest) (*ListRunsResponse, error)
+	// Wait returns a run once it is over, at once if it is. One that was merged is over:
+	// MergedInto names the run that answers it. Who waits costs the run nothing. Needs
+	// runs.read.
+	Wait(ctx context.Context, request *WaitRunRequest) (*WaitRunResponse, error)
 	// Cancel ends a run that waits, or interrupts one that executes. A run
 	// that is over is left as it is. Needs runs.control.
 	Cancel(ctx context.Context, request *CancelRunRequest) (*CancelRunResponse, error)
@@ -152,6 +156,12 @@ type ListRunsRequest struct{ Query RunQuery }
 
 // ListRunsResponse has a page of runs.
 type ListRunsResponse struct{ Runs []Run }
+
+// WaitRunRequest names a run.
+type WaitRunRequest struct{ ID string }
+
+// WaitRunResponse has the run as it ended.
+type WaitRunResponse struct{ Run Run }
 
 // CancelRunRequest names a run, and who wants it cancelled.
 type CancelRunRequest struct {

@@ -80,6 +80,12 @@ type Run struct {
 	QueuedAt      time.Time      `json:"queuedAt"`
 	StartedAt     time.Time      `json:"startedAt,omitzero"`
 	FinishedAt    time.Time      `json:"finishedAt,omitzero"`
+
+	// These are a turn's. Its MessageID is the newest message of its thread when it was
+	// asked for, which is where it stands among the thread's runs.
+	Plugin  string `json:"plugin,omitempty"`  // that has asked for it
+	Purpose string `json:"purpose,omitempty"` // as in StartTurnRequest
+	TaskID  string `json:"taskId,omitempty"`
 }
 
 // PipelineStep records that a run came past a step.

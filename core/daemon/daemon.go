@@ -131,7 +131,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Log: d.room("inbox"),
 	}, d.store, line, plugins{d.plugins}, d.outbox, d.events)
 	api = hostapi.New(hostapi.Config{
-		Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Events: d.events, Grants: d.plugins,
+		Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Events: bus{d.events, d.pluginChanged}, Grants: d.plugins,
 		Settings: pluginSet{d.settings, tools}, Toolbox: tools, Tokens: tokens,
 		Quotas: hostapi.NewQuotas(hostapi.QuotaConfig{
 			Limits: d.plugins.Limits, StoredBytes: d.store.StoredBytes, Log: d.room("plugins"),

@@ -198,6 +198,7 @@ func (s *stub) Plugin(_ context.Context, name string) (ledger.Plugin, error) {
 // asked is an Inbox that remembers what it was asked.
 type asked struct {
 	submissions []pluginsdk.Submission
+	turns       []pluginsdk.StartTurnRequest
 	plugins     []string
 	by          []ledger.By
 }
@@ -234,6 +235,11 @@ func (a *asked) StopThread(_ context.Context, threadID string, queue pluginsdk.Q
 	return pluginsdk.Stopped{RunID: threadID + " " + string(queue)}, nil
 }
 
+func (a *asked) StartTurn(_ context.Context, plugin string, request pluginsdk.StartTurnRequest, cause string) (ledger.AcceptedTurn, error) {
+	a.turns, a.plugins = append(a.turns, request), append(a.plugins, plugin)
+	return ledger.AcceptedTurn{RunID: "turn caused by " + cause}, nil
+}
+
 type outbox struct{ woken []string }
 
 func (*outbox) Retry(_ context.Context, id string) (pluginsdk.Delivery, error) {
@@ -246,6 +252,8 @@ type recorded struct {
 	mu    sync.Mutex
 	kinds []pluginsdk.EventType
 	data  json.RawMessage // of each event that there is
+	// deliver is the subscriber's; nil: there is none.
+	deliver func(context.Context, []pluginsdk.Event) error
 }
 
 func (r *recorded) Publish(kind pluginsdk.EventType, _ string, _ any) {
@@ -261,6 +269,18 @@ func (r *recorded) Since(after pluginsdk.Position, limit int) pluginsdk.ListEven
 		events[n] = pluginsdk.Event{Seq: after.Seq, Boot: after.Boot, Data: r.data}
 	}
 	return pluginsdk.ListEventsResponse{Events: events, Next: after}
+}
+
+func (r *recorded) Subscribe(_ string, _ []string, _ pluginsdk.Position, deliver func(context.Context, []pluginsdk.Event) error) func() pluginsdk.Position {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deliver = deliver
+	return func() pluginsdk.Position {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.deliver = nil
+		return pluginsdk.Position{}
+	}
 }
 
 // grants are what every plugin is granted. Each speaks for its own name, and web for

@@ -66,6 +66,8 @@ type Inbox interface {
 	AtOnce(content string) bool
 	Cancel(ctx context.Context, runID string, by ledger.By) (pluginsdk.Run, error)
 	Retry(ctx context.Context, runID string, by ledger.By) (pluginsdk.Accepted, error)
+	// StartTurn stores what a plugin asks of the agent; a run, if any, has caused it.
+	StartTurn(ctx context.Context, plugin string, request pluginsdk.StartTurnRequest, causeRunID string) (ledger.AcceptedTurn, error)
 	StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue, by ledger.By) (pluginsdk.Stopped, error)
 }
 
@@ -81,6 +83,8 @@ type Events interface {
 	Publish(kind pluginsdk.EventType, threadID string, payload any)
 	Relay(event pluginsdk.Event)
 	Since(after pluginsdk.Position, limit int) pluginsdk.ListEventsResponse
+	Subscribe(name string, types []string, after pluginsdk.Position,
+		deliver func(context.Context, []pluginsdk.Event) error) (stop func() pluginsdk.Position)
 }
 
 // Grants is the plugin host: what an operator has granted, and what plugins
@@ -146,6 +150,7 @@ type Config struct {
 type API struct {
 	Config
 	noticing noticing
+	ends     ends
 }
 
 // New returns an API.
@@ -153,13 +158,13 @@ func New(config Config) *API {
 	return &API{Config: config, noticing: noticing{runs: make(map[string]map[string]bool)}}
 }
 
-// For returns the Host of one plugin. Agent, and what makes a task go on, answer
-// CodeUnimplemented: this version of the core does not serve them yet.
+// For returns the Host of one plugin. What makes a task go on answers
+// CodeUnimplemented: this version of the core does not serve it yet.
 func (a *API) For(plugin string) pluginsdk.Host {
 	c := &caller{API: a, plugin: plugin}
 	return pluginsdk.Host{
 		Threads: threads{c}, Messages: messages{c}, Runs: runs{c}, Deliveries: deliveries{c},
-		Tasks: tasks{c}, Agent: agent{}, Events: busEvents{c}, Settings: settings{c}, State: state{c}, Crons: crons{c}, Metrics: metrics{c},
+		Tasks: tasks{c}, Agent: agent{c}, Events: busEvents{c}, Settings: settings{c}, State: state{c}, Crons: crons{c}, Metrics: metrics{c},
 		Tools: tools{c}, Plugins: plugins{c},
 		Log: a.Log.With("plugin", plugin),
 	}

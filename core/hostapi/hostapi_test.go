@@ -64,9 +64,6 @@ func TestWhatIsNotServedYetSaysSo(t *testing.T) {
 		"Tasks.Decide":   second(f.Tasks.Decide(ctx, nil)),
 		"Tasks.Fail":     second(f.Tasks.Fail(ctx, nil)),
 		"Tasks.Cancel":   second(f.Tasks.Cancel(ctx, nil)),
-		"Agent.Start":    second(f.Agent.Start(ctx, nil)),
-		"Agent.Wait":     second(f.Agent.Wait(ctx, nil)),
-		"Agent.Cancel":   second(f.Agent.Cancel(ctx, nil)),
 	} {
 		refused(t, name, err, pluginsdk.CodeUnimplemented, name)
 	}

@@ -25,6 +25,13 @@ func (s runs) List(ctx context.Context, request *pluginsdk.ListRunsRequest) (*pl
 	})
 }
 
+func (s runs) Wait(ctx context.Context, request *pluginsdk.WaitRunRequest) (*pluginsdk.WaitRunResponse, error) {
+	return serve(s.caller, "Runs.Wait", func() (*pluginsdk.WaitRunResponse, error) {
+		run, err := s.wait(ctx, request.ID)
+		return &pluginsdk.WaitRunResponse{Run: run}, err
+	})
+}
+
 func (s runs) Cancel(ctx context.Context, request *pluginsdk.CancelRunRequest) (*pluginsdk.CancelRunResponse, error) {
 	return serve(s.caller, "Runs.Cancel", func() (*pluginsdk.CancelRunResponse, error) {
 		run, err := s.Inbox.Cancel(ctx, request.ID, ledger.By{Plugin: s.plugin, Author: request.Author})

@@ -155,21 +155,6 @@ func (tasks) Cancel(context.Context, *pluginsdk.CancelTaskRequest) (*pluginsdk.C
 	return nil, unimplemented("Tasks.Cancel")
 }
 
-// agent is part of the contract and not served yet.
-type agent struct{}
-
-func (agent) Start(context.Context, *pluginsdk.StartTurnRequest) (*pluginsdk.StartTurnResponse, error) {
-	return nil, unimplemented("Agent.Start")
-}
-
-func (agent) Wait(context.Context, *pluginsdk.WaitTurnRequest) (*pluginsdk.WaitTurnResponse, error) {
-	return nil, unimplemented("Agent.Wait")
-}
-
-func (agent) Cancel(context.Context, *pluginsdk.CancelTurnRequest) (*pluginsdk.CancelTurnResponse, error) {
-	return nil, unimplemented("Agent.Cancel")
-}
-
 type crons struct{ *caller }
 
 func (s crons) Save(ctx context.Context, request *pluginsdk.SaveCronRequest) (*pluginsdk.SaveCronResponse, error) {

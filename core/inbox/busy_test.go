@@ -385,7 +385,7 @@ func TestRefusedSubmitLeavesNoWorker(t *testing.T) {
 	}
 	f.submit(t, "T", "2", "x") // the slot is free
 	f.store.until(t, "the end of all runs", f.store.allFinal)
-	if f.inDoubt("nowhere") {
+	if f.inDoubt(ledger.Queue{ThreadID: "nowhere"}) {
 		t.Error("the refused message counts as one that may have been accepted")
 	}
 }

@@ -70,13 +70,31 @@ func authorText(author string) string {
 
 // Cancel ends a run that waits, or interrupts one that executes. A run that is
 // over, or whose answer is there and still to be shown, is left as it is. Whose word
-// it is the run then says. The run is returned as it is then known; an interrupted
-// one ends a moment later.
+// it is the run then says. The turns that it has asked for end with it. The run is
+// returned as it is then known; an interrupted one ends a moment later.
 func (in *Inbox) Cancel(ctx context.Context, runID string, by ledger.By) (pluginsdk.Run, error) {
 	if err := in.cancel(ctx, runID, stoppedBy(by)); err != nil {
 		return pluginsdk.Run{}, err
 	}
+	if err := in.endTurnsOf(ctx, runID, stoppedBy(by)); err != nil {
+		return pluginsdk.Run{}, err
+	}
 	return in.store.Run(ctx, runID)
+}
+
+// endTurnsOf ends the turns that a run has asked for, and those that they have.
+func (in *Inbox) endTurnsOf(ctx context.Context, runID string, cause error) error {
+	open := []pluginsdk.RunState{pluginsdk.RunQueued, pluginsdk.RunRunning}
+	caused, err := in.store.Runs(ctx, pluginsdk.RunQuery{CauseRunID: runID, States: open, Limit: maxTurnsWaiting})
+	for _, run := range caused {
+		if run.Kind != pluginsdk.RunTurn || err != nil {
+			continue
+		}
+		if err = in.cancel(ctx, run.ID, cause); err == nil {
+			err = in.endTurnsOf(ctx, run.ID, cause)
+		}
+	}
+	return err
 }
 
 // cancel ends a run with all that it answers by now.
@@ -121,7 +139,7 @@ func (in *Inbox) cancelQueued(ctx context.Context, runID string, cause error) er
 	}
 	if cancelled {
 		in.announceCancelled(run.ThreadID, run.ID, cause)
-		in.wake(run.ThreadID)
+		in.wakeThread(run.ThreadID)
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func TestAPanicOfAWorkerHoldsNothingUp(t *testing.T) {
 				if want := "hopeless failed, flaky succeeded, hopeless failed, fine succeeded, other succeeded"; f.ends() != want {
 					t.Errorf("%s, want %s", f.ends(), want)
 				}
-				if trap.times() != 1 || !f.slots.TryAcquire(1) || len(f.workers) != 0 {
+				if trap.times() != 1 || !f.slots.tryAcquire(people) || len(f.workers) != 0 {
 					t.Errorf("panicked %d times; workers left: %v", trap.times(), f.workers)
 				}
 			})
@@ -184,7 +184,7 @@ func TestAnEndThatCannotBeStoredTakesNobodysSlot(t *testing.T) {
 		if want := "hopeless failed, other succeeded, next succeeded"; f.ends() != want {
 			t.Errorf("%s, want %s", f.ends(), want)
 		}
-		if !f.slots.TryAcquire(1) || f.slots.TryAcquire(1) {
+		if !f.slots.tryAcquire(people) || f.slots.tryAcquire(people) {
 			t.Error("there is not one slot, as before")
 		}
 	})

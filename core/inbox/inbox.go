@@ -16,8 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -39,9 +37,15 @@ type Store interface {
 	ResetSession(ctx context.Context, threadID string) error
 	Known(ctx context.Context, source, key string) (bool, error)
 	Accept(ctx context.Context, acceptance ledger.Acceptance) (ledger.Accepted, error)
+	AcceptTurn(ctx context.Context, turn ledger.Turn) (ledger.AcceptedTurn, error)
 	Claim(ctx context.Context, threadID, owner string) (ledger.Claim, error)
+	ClaimUncaused(ctx context.Context, threadID, owner string) (ledger.Claim, error)
+	ClaimTurn(ctx context.Context, runID, owner string) (ledger.Claim, error)
 	Unclaim(ctx context.Context, threadID, owner string) error
-	Recover(ctx context.Context, owner string) (threads []string, err error)
+	UnclaimTurn(ctx context.Context, runID, owner string) error
+	Lever(ctx context.Context, name string) (ledger.Lever, error)
+	ExpireQueued(ctx context.Context, runID, reason string) (expired bool, err error)
+	Recover(ctx context.Context, owner string) (open []ledger.Queue, err error)
 	EndAttempt(ctx context.Context, fence ledger.Fence, end ledger.AttemptEnd) error
 	Release(ctx context.Context, fence ledger.Fence, runID string) error
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)
@@ -102,10 +106,14 @@ type Config struct {
 	RetryBase   time.Duration // wait before the second attempt; doubles; default 1 s
 	RetryMax    time.Duration // longest wait between attempts; default 1 min
 	Jitter      float64       // by which part of itself a wait may be shorter or longer; default 0.25
-	DrainGrace  time.Duration // how long Stop lets turns run on; default 10 s
-	Sweep       time.Duration // how often work is looked for that nobody announced; default 15 s
-	Log         *slog.Logger
-	Now         func() time.Time
+	// TurnPatience is how long a turn that a run asks for waits to be begun; default
+	// 30 s.
+	TurnPatience time.Duration
+	DrainGrace   time.Duration // how long Stop lets turns run on; default 10 s
+	LeverEvery   time.Duration // how often it is looked what an operator has paused; default 1 s
+	Sweep        time.Duration // how often work is looked for that nobody announced; default 15 s
+	Log          *slog.Logger
+	Now          func() time.Time
 }
 
 func (c Config) withDefaults() Config {
@@ -116,7 +124,9 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.RetryBase, time.Second)
 	setDefault(&c.RetryMax, time.Minute)
 	setDefault(&c.Jitter, 0.25)
+	setDefault(&c.TurnPatience, turnPatience)
 	setDefault(&c.DrainGrace, 10*time.Second)
+	setDefault(&c.LeverEvery, leverEvery)
 	setDefault(&c.Sweep, 15*time.Second)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -142,8 +152,9 @@ type Inbox struct {
 	registry Registry
 	outbox   Outbox
 	events   Events
-	slots    *semaphore.Weighted
+	slots    *slots
 	primary  atomic.Pointer[string] // id of the primary thread, once it was read
+	kinds    sync.Map               // of threads, by id: those that were read
 
 	// intake ends when no more runs are to be claimed, work when those under
 	// way must end too.
@@ -154,12 +165,13 @@ type Inbox struct {
 
 	mu         sync.Mutex
 	stage      stage
-	early      []string                 // threads woken while nothing may be claimed
-	workers    map[string]*worker       // by thread
+	quiet      bool           // what plugins start is to wait: see LeverPause
+	early      []ledger.Queue // woken while nothing may be claimed
+	workers    map[ledger.Queue]*worker
 	running    map[string]running       // by run
 	announcing map[string]chan struct{} // runs accepted and not yet announced
 	unwanted   map[string]order         // runs to be stopped as soon as they run
-	unsure     map[string]bool          // threads whose last claim may have been made or not
+	unsure     map[ledger.Queue]bool    // whose last claim may have been made or not
 }
 
 // stage is where an Inbox is in its life.
@@ -175,6 +187,7 @@ const (
 type running struct {
 	id, threadID string
 	kind         pluginsdk.RunKind
+	beside       bool  // a turn that is in no thread's queue
 	newest       int64 // id of the newest message that it answers
 	cancel       context.CancelCauseFunc
 }
@@ -192,9 +205,9 @@ func New(config Config, store Store, pipeline Pipeline, registry Registry, outbo
 	config = config.withDefaults()
 	in := &Inbox{
 		config: config, store: store, pipeline: pipeline, registry: registry, outbox: outbox, events: events,
-		slots:   semaphore.NewWeighted(int64(config.Slots)),
-		workers: make(map[string]*worker), running: make(map[string]running),
-		announcing: make(map[string]chan struct{}), unwanted: make(map[string]order), unsure: make(map[string]bool),
+		slots:   newSlots(config.Slots),
+		workers: make(map[ledger.Queue]*worker), running: make(map[string]running),
+		announcing: make(map[string]chan struct{}), unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool),
 	}
 	in.intake, in.stopIntake = context.WithCancel(context.Background())
 	in.work, in.stopWork = context.WithCancelCause(context.Background())
@@ -203,10 +216,14 @@ func New(config Config, store Store, pipeline Pipeline, registry Registry, outbo
 
 // Start finds what a predecessor left open and begins to dispatch.
 func (in *Inbox) Start(ctx context.Context) error {
+	if _, err := in.readLever(ctx); err != nil {
+		return err
+	}
 	if err := in.dispatch(ctx); err != nil {
 		return err
 	}
 	in.group.Go(in.sweepAlways)
+	in.group.Go(in.watchLever)
 	return nil
 }
 
@@ -226,7 +243,7 @@ func (in *Inbox) Pause() {
 func (in *Inbox) Resume(ctx context.Context) error { return in.dispatch(ctx) }
 
 func (in *Inbox) dispatch(ctx context.Context) error {
-	threads, err := in.store.Recover(ctx, in.config.Owner)
+	open, err := in.store.Recover(ctx, in.config.Owner)
 	if err != nil {
 		return err
 	}
@@ -238,11 +255,11 @@ func (in *Inbox) dispatch(ctx context.Context) error {
 	early := in.early
 	in.early = nil
 	in.mu.Unlock()
-	for _, thread := range append(threads, early...) {
-		in.wake(thread)
+	for _, queue := range append(open, early...) {
+		in.wake(queue)
 	}
-	if len(threads) > 0 {
-		in.config.Log.Debug("open runs found", "threads", len(threads))
+	if len(open) > 0 {
+		in.config.Log.Debug("open runs found", "queues", len(open))
 	}
 	return nil
 }
@@ -271,9 +288,9 @@ func (in *Inbox) sweep() error {
 	if at != started {
 		return nil
 	}
-	threads, err := in.store.Recover(in.intake, in.config.Owner)
-	for _, thread := range threads {
-		in.wake(thread)
+	open, err := in.store.Recover(in.intake, in.config.Owner)
+	for _, queue := range open {
+		in.wake(queue)
 	}
 	return err
 }

@@ -28,6 +28,7 @@ type memory struct {
 	plugins  map[string]string // that submitted the runs
 	changed  chan struct{}
 	failing  error
+	lever    ledger.Lever
 	lost     bool   // the next claim is made, and its answer is lost
 	claimed  func() // called when the answer of a claim was lost
 	found    func() // called when Recover has looked
@@ -113,7 +114,7 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted
 	m.plugins[a.RunID] = a.Plugin
 	idle := a.Claimer != "" && m.failing == nil && !m.lost
 	for _, other := range m.runs {
-		idle = idle && (other.ThreadID != run.ThreadID || other.State.Final())
+		idle = idle && (queueOf(other) != queueOf(run) || other.State.Final())
 	}
 	m.runs = append(m.runs, run)
 	m.contents[run.ID], m.metadata[run.ID], m.files[run.ID] = a.Submission.Content, a.Submission.Metadata, a.Submission.Attachments
@@ -129,6 +130,10 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted
 }
 
 func (m *memory) Claim(_ context.Context, threadID, owner string) (claim ledger.Claim, err error) {
+	return m.take(ledger.Queue{ThreadID: threadID}, owner, func(*ledger.Run) bool { return true })
+}
+
+func (m *memory) take(queue ledger.Queue, owner string, may func(*ledger.Run) bool) (claim ledger.Claim, err error) {
 	if err := m.ask("claim"); err != nil {
 		return ledger.Claim{}, err
 	}
@@ -144,11 +149,14 @@ func (m *memory) Claim(_ context.Context, threadID, owner string) (claim ledger.
 		return ledger.Claim{}, err
 	}
 	for _, run := range m.runs {
-		if run.ThreadID != threadID || run.State.Final() {
+		if queueOf(run) != queue || run.State.Final() {
 			continue
 		}
 		if run.State == pluginsdk.RunRunning {
 			return ledger.Claim{}, nil
+		}
+		if !may(run) {
+			continue
 		}
 		if run.NextAttemptAt.After(time.Now()) {
 			return ledger.Claim{NotBefore: run.NextAttemptAt}, nil
@@ -163,11 +171,11 @@ func (m *memory) Claim(_ context.Context, threadID, owner string) (claim ledger.
 			}
 			return ledger.Claim{}, errors.New("connection reset")
 		}
-		if mode := m.threads[threadID].BusyMode; mode != "" && mode != pluginsdk.BusyQueue && run.Kind == pluginsdk.RunMessage {
+		if mode := m.threads[queue.ThreadID].BusyMode; mode != "" && mode != pluginsdk.BusyQueue && run.Kind == pluginsdk.RunMessage {
 			m.absorb(run)
 		}
 		return ledger.Claim{
-			Found: true, Run: *run, Thread: threadOf(threadID),
+			Found: true, Run: *run, Thread: threadOf(run.ThreadID),
 			Message: m.message(run.MessageID), Absorbed: m.absorbed(run),
 		}, nil
 	}
@@ -258,19 +266,19 @@ func (m *memory) Runs(_ context.Context, query pluginsdk.RunQuery) ([]pluginsdk.
 	return nil, nil
 }
 
-func (m *memory) Recover(_ context.Context, owner string) ([]string, error) {
+func (m *memory) Recover(_ context.Context, owner string) ([]ledger.Queue, error) {
 	if err := m.ask("recover"); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var threads []string
+	var open []ledger.Queue
 	for _, run := range m.runs {
 		if run.State == pluginsdk.RunRunning && run.Owner != owner {
 			run.State = pluginsdk.RunQueued
 		}
 		if run.State == pluginsdk.RunQueued {
-			threads = append(threads, run.ThreadID)
+			open = append(open, queueOf(run))
 		}
 	}
 	if m.found != nil {
@@ -278,7 +286,7 @@ func (m *memory) Recover(_ context.Context, owner string) ([]string, error) {
 		m.found()
 		m.mu.Lock()
 	}
-	return threads, nil
+	return open, nil
 }
 
 func (m *memory) set(id string, state pluginsdk.RunState, at time.Time, attempts int) error {
@@ -345,7 +353,7 @@ func (m *memory) Waiting(_ context.Context, threadID string) (n int, err error) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, run := range m.runs {
-		if run.ThreadID == threadID && run.State == pluginsdk.RunQueued {
+		if queueOf(run) == (ledger.Queue{ThreadID: threadID}) && run.State == pluginsdk.RunQueued {
 			n++
 		}
 	}

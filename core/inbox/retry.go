@@ -70,6 +70,9 @@ func joined(contents []string, files int) string {
 }
 
 func retryable(run pluginsdk.Run) error {
+	if run.Kind == pluginsdk.RunTurn {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "run %s is a turn that the plugin %s has asked for, and no message; the plugin can ask again", run.ID, run.Plugin)
+	}
 	switch run.State {
 	case pluginsdk.RunFailed, pluginsdk.RunCancelled:
 		return nil

@@ -33,8 +33,10 @@ func (in *Inbox) StopThread(ctx context.Context, threadID string, queue pluginsd
 		return stopped, pluginsdk.Errorf(pluginsdk.CodeInvalid, "queue: %q is not one of keep, drop", queue)
 	}
 	var err error
-	stopped.RunID, err = in.stopHead(ctx, threadID, cause)
-	return stopped, err
+	if stopped.RunID, err = in.stopHead(ctx, threadID, cause); err != nil || stopped.RunID == "" {
+		return stopped, err
+	}
+	return stopped, in.endTurnsOf(ctx, stopped.RunID, cause)
 }
 
 // stopHead cancels the thread's run that executes, or the one that waits to be
@@ -53,13 +55,13 @@ func (in *Inbox) stopHead(ctx context.Context, threadID string, cause error) (ru
 	return head.ID, in.cancel(ctx, head.ID, cause)
 }
 
-// eachRunning calls fn for the runs of the thread that execute, and reports
+// eachRunning calls fn for the runs of the thread's queue that execute, and reports
 // whether there are any.
 func (in *Inbox) eachRunning(threadID string, fn func(running)) (any bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, run := range in.running {
-		if run.threadID == threadID {
+		if run.threadID == threadID && !run.beside {
 			fn(run)
 			any = true
 		}

@@ -73,7 +73,7 @@ func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk
 		if acceptance.Kind == pluginsdk.RunMessage {
 			in.joinIn(ctx, accepted, submission.CauseRunID == "")
 		}
-		in.wake(accepted.ThreadID)
+		in.wakeThread(accepted.ThreadID)
 	}
 	return accepted.Accepted, nil
 }
@@ -81,11 +81,11 @@ func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk
 // accept stores the run. When nobody is at work on its thread and a slot is
 // free, it is claimed in the same transaction, and executed from there.
 func (in *Inbox) accept(ctx context.Context, acceptance ledger.Acceptance) (accepted ledger.Accepted, err error) {
-	threadID := acceptance.Submission.ThreadID
-	if acceptance.Answer != nil {
+	queue := ledger.Queue{ThreadID: acceptance.Submission.ThreadID}
+	if acceptance.Answer != nil || acceptance.Submission.CauseRunID != "" && in.isQuiet() {
 		return in.store.Accept(ctx, acceptance)
 	}
-	w := in.reserve(threadID)
+	w := in.reserve(queue)
 	if w == nil {
 		return in.store.Accept(ctx, acceptance)
 	}
@@ -93,12 +93,12 @@ func (in *Inbox) accept(ctx context.Context, acceptance ledger.Acceptance) (acce
 		w.first = accepted.Claim
 		go func() {
 			defer in.group.Done()
-			in.serve(threadID, w)
+			in.serve(queue, w)
 		}()
 	}()
 	acceptance.Claimer = in.config.Owner
 	accepted, err = in.store.Accept(ctx, acceptance)
-	in.doubt(threadID, err)
+	in.doubt(queue, err)
 	return accepted, err
 }
 

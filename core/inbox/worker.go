@@ -19,31 +19,35 @@ const (
 	storeRetryMax = time.Minute
 )
 
-// worker executes the runs of one thread, one after the other. It exists only
-// while the thread has something to do.
+// worker executes the runs of one queue, one after the other. It exists only while
+// there is something in it to do.
 type worker struct {
 	again bool          // woken while it was looking
 	wake  chan struct{} // cuts a wait short
 
 	// These are its goroutine's own.
 	slot   bool         // it holds one of Config.Slots
+	class  class        // as which it holds it
 	first  ledger.Claim // a run that was claimed for it before it began, if Found
 	served bool         // it has executed a run
 }
 
-// wake makes sure that somebody looks at the thread's queue.
-func (in *Inbox) wake(threadID string) {
+// wakeThread makes sure that somebody looks at the thread's queue.
+func (in *Inbox) wakeThread(threadID string) { in.wake(ledger.Queue{ThreadID: threadID}) }
+
+// wake makes sure that somebody looks at the queue.
+func (in *Inbox) wake(queue ledger.Queue) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch in.stage {
 	case created, paused:
-		in.early = append(in.early, threadID)
+		in.early = append(in.early, queue)
 		return
 	case stopped:
 		return // the next start finds it
 	case started:
 	}
-	if w, ok := in.workers[threadID]; ok {
+	if w, ok := in.workers[queue]; ok {
 		w.again = true
 		select {
 		case w.wake <- struct{}{}:
@@ -52,45 +56,49 @@ func (in *Inbox) wake(threadID string) {
 		return
 	}
 	w := &worker{wake: make(chan struct{}, 1)}
-	in.workers[threadID] = w
-	in.group.Go(func() { in.serve(threadID, w) })
+	in.workers[queue] = w
+	in.group.Go(func() { in.serve(queue, w) })
 }
 
-// reserve makes a worker for a thread that has none, with a slot in its hand;
-// nil when it has one, or there is no slot. The caller must have it serve, and
-// count it out of the group.
-func (in *Inbox) reserve(threadID string) *worker {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.stage != started || in.workers[threadID] != nil || !in.slots.TryAcquire(1) {
+// reserve makes a worker for a thread's queue that has none, with a slot in its hand;
+// nil when it has one, or there is no slot, or it cannot be read what kind of thread it
+// is. The caller must have it serve, and count it out of the group.
+func (in *Inbox) reserve(queue ledger.Queue) *worker {
+	class, err := in.classOf(queue)
+	if err != nil {
 		return nil
 	}
-	w := &worker{wake: make(chan struct{}, 1), slot: true}
-	in.workers[threadID] = w
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.stage != started || in.workers[queue] != nil || in.held(class) || !in.slots.tryAcquire(class) {
+		return nil
+	}
+	w := &worker{wake: make(chan struct{}, 1), slot: true, class: class}
+	in.workers[queue] = w
 	in.group.Add(1)
 	return w
 }
 
 // serve is the worker's loop; runOnce its logic. After a panic nobody knows what
 // became of the run that it had, if any: if that is still claimed, it is put back.
-func (in *Inbox) serve(threadID string, w *worker) {
-	log := in.config.Log.With("thread", threadID)
+func (in *Inbox) serve(queue ledger.Queue, w *worker) {
+	log := in.config.Log.With("thread", queue.ThreadID, "turn", queue.TurnID)
 	for w.slot || in.intake.Err() == nil {
 		var wait time.Duration
 		var more bool
 		err := guard.Call(log, "a worker of the inbox", func() error {
-			wait, more = in.runOnce(threadID, w)
+			wait, more = in.runOnce(queue, w)
 			return nil
 		})
 		if err != nil {
-			in.doubt(threadID, err)
+			in.doubt(queue, err)
 			wait, more = storeRetry, false
 		}
 		if more {
 			continue
 		}
 		if wait == 0 {
-			if in.retire(threadID, w) {
+			if in.retire(queue, w) {
 				return
 			}
 			continue
@@ -104,45 +112,47 @@ func (in *Inbox) serve(threadID string, w *worker) {
 		timer.Stop()
 	}
 	in.mu.Lock()
-	delete(in.workers, threadID)
+	delete(in.workers, queue)
 	in.mu.Unlock()
 }
 
 // retire ends the worker unless it was woken since it last looked.
-func (in *Inbox) retire(threadID string, w *worker) bool {
+func (in *Inbox) retire(queue ledger.Queue, w *worker) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if w.again {
 		w.again = false
 		return false
 	}
-	delete(in.workers, threadID)
+	delete(in.workers, queue)
 	return true
 }
 
-// runOnce takes a slot and executes the head of the thread's queue. It reports
-// whether there may be more at once, or else how long to wait (0: nothing
-// queued).
-func (in *Inbox) runOnce(threadID string, w *worker) (wait time.Duration, more bool) {
-	if !w.slot && in.slots.Acquire(in.intake, 1) != nil {
-		return 0, false
+// runOnce takes a slot and executes the head of the queue. It reports whether there
+// may be more at once, or else how long to wait (0: nothing queued).
+func (in *Inbox) runOnce(queue ledger.Queue, w *worker) (wait time.Duration, more bool) {
+	if err := in.takeSlot(queue, w); err != nil {
+		if in.intake.Err() != nil || pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+			return 0, false
+		}
+		in.config.Log.Error("queue cannot be read; trying again", "thread", queue.ThreadID, "err", err)
+		return storeRetry, false
 	}
-	w.slot = true
 	defer in.freeSlot(w)
 	claim, err := w.first, error(nil)
 	if w.first = (ledger.Claim{}); !claim.Found {
-		if in.putOff(threadID) {
+		if in.putOff(queue, w.class) {
 			return 0, false
 		}
-		claim, err = in.claim(threadID, w)
+		claim, err = in.claim(queue, w)
 	}
 	switch {
 	case in.intake.Err() != nil && !claim.Found:
 		return 0, false
 	case pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound:
-		return 0, false // there is no such thread
+		return 0, false // there is no such thread, or turn
 	case err != nil:
-		in.config.Log.Error("queue cannot be read; trying again", "thread", threadID, "err", err)
+		in.config.Log.Error("queue cannot be read; trying again", "thread", queue.ThreadID, "turn", queue.TurnID, "err", err)
 		return storeRetry, false
 	case !claim.Found && claim.NotBefore.IsZero():
 		return 0, false
@@ -154,67 +164,108 @@ func (in *Inbox) runOnce(threadID string, w *worker) (wait time.Duration, more b
 	return 0, true
 }
 
+// takeSlot waits for a slot of the queue's class, unless the worker has one.
+func (in *Inbox) takeSlot(queue ledger.Queue, w *worker) (err error) {
+	if w.slot {
+		return nil
+	}
+	if w.class, err = in.classOf(queue); err != nil {
+		return err
+	}
+	if err = in.slots.acquire(in.intake, w.class); err == nil {
+		w.slot = true
+	}
+	return err
+}
+
 // freeSlot lets another worker have the slot, if this one holds any.
 func (in *Inbox) freeSlot(w *worker) {
 	if w.slot {
 		w.slot = false
-		in.slots.Release(1)
+		in.slots.release(w.class)
 	}
 }
 
-// putOff leaves the thread for Resume while nothing may be claimed.
-func (in *Inbox) putOff(threadID string) bool {
+// classOf says as what the runs of a queue wait for a slot. It reads what kind of
+// thread it is once.
+func (in *Inbox) classOf(queue ledger.Queue) (class, error) {
+	if queue.TurnID != "" {
+		return turns, nil
+	}
+	if kind, ok := in.kinds.Load(queue.ThreadID); ok {
+		return classOf(kind.(pluginsdk.ThreadKind)), nil //nolint:forcetypeassert // nothing else is stored
+	}
+	thread, err := in.store.Thread(in.intake, queue.ThreadID)
+	if err != nil {
+		return people, err
+	}
+	in.kinds.Store(thread.ID, thread.Kind)
+	return classOf(thread.Kind), nil
+}
+
+// putOff leaves the queue for later while nothing of its class may be claimed.
+func (in *Inbox) putOff(queue ledger.Queue, of class) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.stage == paused {
-		in.early = append(in.early, threadID)
+		in.early = append(in.early, queue)
 	}
-	return in.stage == paused
+	return in.stage == paused || in.held(of)
 }
 
-// claim takes the head of the thread's queue. After an error nobody knows
-// whether it was taken, so the next try, by whichever worker, begins with
-// putting it back.
-func (in *Inbox) claim(threadID string, w *worker) (ledger.Claim, error) {
+// claim takes the head of the queue. After an error nobody knows whether it was
+// taken, so the next try, by whichever worker, begins with putting it back.
+func (in *Inbox) claim(queue ledger.Queue, w *worker) (claim ledger.Claim, err error) {
+	unclaim := func() error { return in.store.Unclaim(in.intake, queue.ThreadID, in.config.Owner) }
+	if queue.TurnID != "" {
+		unclaim = func() error { return in.store.UnclaimTurn(in.intake, queue.TurnID, in.config.Owner) }
+	}
 	switch {
-	case in.inDoubt(threadID):
-		if err := in.store.Unclaim(in.intake, threadID, in.config.Owner); err != nil {
+	case in.inDoubt(queue):
+		if err := unclaim(); err != nil {
 			return ledger.Claim{}, err
 		}
-		in.settleDoubt(threadID)
-	case w.served:
+		in.settleDoubt(queue)
+	case w.served && queue.ThreadID != "":
 		// Most often nothing waits, which costs less to read than to claim.
-		if n, err := in.store.Waiting(in.intake, threadID); err != nil || n == 0 {
+		if n, err := in.store.Waiting(in.intake, queue.ThreadID); err != nil || n == 0 {
 			return ledger.Claim{}, err
 		}
 	}
-	claim, err := in.store.Claim(in.intake, threadID, in.config.Owner)
-	in.doubt(threadID, err)
+	switch {
+	case queue.TurnID != "":
+		claim, err = in.store.ClaimTurn(in.intake, queue.TurnID, in.config.Owner)
+	case in.isQuiet():
+		claim, err = in.store.ClaimUncaused(in.intake, queue.ThreadID, in.config.Owner)
+	default:
+		claim, err = in.store.Claim(in.intake, queue.ThreadID, in.config.Owner)
+	}
+	in.doubt(queue, err)
 	return claim, err
 }
 
 // doubt remembers that a claim, or an acceptance with one, ended with an error
 // that leaves open whether it was made. What was refused was not.
-func (in *Inbox) doubt(threadID string, err error) {
+func (in *Inbox) doubt(queue ledger.Queue, err error) {
 	switch pluginsdk.CodeOf(err) {
 	case "", pluginsdk.CodeNotFound, pluginsdk.CodeInvalid, pluginsdk.CodeExhausted, pluginsdk.CodeConflict, pluginsdk.CodeDenied:
 		return
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.unsure[threadID] = true
+	in.unsure[queue] = true
 }
 
-func (in *Inbox) inDoubt(threadID string) bool {
+func (in *Inbox) inDoubt(queue ledger.Queue) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.unsure[threadID]
+	return in.unsure[queue]
 }
 
-func (in *Inbox) settleDoubt(threadID string) {
+func (in *Inbox) settleDoubt(queue ledger.Queue) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	delete(in.unsure, threadID)
+	delete(in.unsure, queue)
 }
 
 // execute takes one claimed run to its end, or back to the queue.
@@ -250,7 +301,7 @@ func (in *Inbox) enter(claim ledger.Claim, cancel context.CancelCauseFunc) (anno
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	entry := running{
-		id: claim.Run.ID, threadID: claim.Thread.ID, kind: claim.Run.Kind, newest: claim.Message.ID, cancel: cancel,
+		id: claim.Run.ID, threadID: claim.Thread.ID, kind: claim.Run.Kind, beside: claim.Run.Beside, newest: claim.Message.ID, cancel: cancel,
 	}
 	waitFor := func(runID string) {
 		if one := in.announcing[runID]; one != nil {

@@ -92,7 +92,7 @@ func (c Config) fill(request ledger.AgentRequest) (want, error) {
 			disallowed:     strings.Join(disallowed, "\n"),
 			appendPrompt:   request.AppendSystemPrompt,
 			schema:         string(request.JSONSchema),
-			budgetUSD:      request.MaxBudgetUSD,
+			budgetUSD:      request.CostCapUSD,
 		},
 		threadID: request.ThreadID,
 		purpose:  request.Purpose,

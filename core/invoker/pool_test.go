@@ -86,7 +86,7 @@ func TestASessionMovesToAnotherThreadWithoutASecondProcess(t *testing.T) {
 func TestABudgetIsForOneTurn(t *testing.T) {
 	a := startAgent(t, "plain", nil)
 	r := request("thread", "", "say one")
-	r.MaxBudgetUSD = 1
+	r.CostCapUSD = 1
 	first := a.Invoke(t.Context(), r, nil)
 	r.SessionID, r.Resume = first.SessionID, true
 	wantText(t, a.Invoke(t.Context(), r, nil), "one")

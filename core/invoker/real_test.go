@@ -290,7 +290,7 @@ func TestRealStructuredOutput(t *testing.T) {
 func TestRealBudget(t *testing.T) {
 	a := startReal(t, nil)
 	r := request("thread", "", "say:one")
-	r.MaxBudgetUSD = 0.001
+	r.CostCapUSD = 0.001
 	result := a.Invoke(t.Context(), r, nil)
 	_ = wantFailure(t, result, pluginsdk.FailureBudget, false)
 	if result.CostUSD == 0 {

@@ -9,7 +9,10 @@ import (
 
 // AgentRequest is one turn asked of the agent.
 type AgentRequest struct {
-	ThreadID  string `json:"threadId,omitempty"` // keys the warm session
+	RunID    string `json:"runId,omitempty"`
+	ThreadID string `json:"threadId,omitempty"` // keys the warm session
+	// Fresh asks for a session of its own, which is forgotten afterwards.
+	Fresh     bool   `json:"fresh,omitempty"`
 	SessionID string `json:"sessionId,omitempty"`
 	// Resume continues SessionID; otherwise a new session takes that id (or
 	// one of the agent's choosing when it is empty).
@@ -24,7 +27,8 @@ type AgentRequest struct {
 	AllowedTools       []string        `json:"allowedTools,omitempty"`
 	DisallowedTools    []string        `json:"disallowedTools,omitempty"`
 	JSONSchema         json.RawMessage `json:"jsonSchema,omitempty"`
-	MaxBudgetUSD       float64         `json:"maxBudgetUsd,omitempty"`
+	CostCapUSD         float64         `json:"costCapUsd,omitempty"`
+	Timeout            time.Duration   `json:"timeout,omitempty"` // 0: the daemon's
 }
 
 // AgentRun is the record of one invocation of the agent, written by the core.

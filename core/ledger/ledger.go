@@ -12,10 +12,18 @@ import (
 
 // Fence ties a write to one claim of a thread. Once another run has taken the
 // thread, every write that carries the old fence is refused (CodeStale).
+//
+// A turn that is at work beside its thread takes no thread: its fence is the run and the
+// attempt, and ThreadID, if it is set, is where the turn is shown.
 type Fence struct {
 	ThreadID string
 	Epoch    int64
+	TurnID   string // the run of such a turn; empty for others
+	Attempt  int    // of that run
 }
+
+// Beside reports whether the fence is that of a turn beside its thread.
+func (f Fence) Beside() bool { return f.TurnID != "" }
 
 // Acceptance is a message on its way into the ledger. RunID is made by the
 // caller, so that after a COMMIT of unknown outcome the run can be looked up.

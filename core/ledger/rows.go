@@ -33,6 +33,9 @@ type Run struct {
 	// Commands are those that the agent wrote in the result, as they were when the
 	// result was stored: empty when it wrote none, nil when that is not known.
 	Commands []Command
+	// Turn is what was asked of the agent; nil but for turns.
+	Turn   *pluginsdk.StartTurnRequest
+	Beside bool // the turn is in no thread's queue
 }
 
 // Command is one that the agent wrote in a result.

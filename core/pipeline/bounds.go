@@ -70,10 +70,11 @@ const maxEventText = 128 << 10
 // one column, and one message to the plugins. What comes later is kept by name.
 const maxRunEvents = 4 << 20
 
-// keep collects an event of the turn within the run's budget.
-func (t *trip) keep(event pluginsdk.StreamEvent) {
+// keep collects an event of the turn within the run's budget, and reports whether it is
+// one that is kept.
+func (t *trip) keep(event pluginsdk.StreamEvent) bool {
 	if event.Delta() {
-		return
+		return false
 	}
 	size := len(event.Text) + len(event.Input)
 	if t.eventBytes+size > maxRunEvents {
@@ -84,6 +85,7 @@ func (t *trip) keep(event pluginsdk.StreamEvent) {
 	if len(t.events) < maxRunEventCount {
 		t.events = append(t.events, event)
 	}
+	return true
 }
 
 // maxRunEventCount bounds how many events of a run are kept.

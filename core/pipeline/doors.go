@@ -27,6 +27,8 @@ type Store interface {
 	Messages(ctx context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error)
 	SaveIntent(ctx context.Context, fence ledger.Fence, intent ledger.Intent) error
 	SaveResult(ctx context.Context, fence ledger.Fence, commit ledger.ResultCommit) error
+	// SaveProgress stores what the agent has done so far in a turn that runs.
+	SaveProgress(ctx context.Context, fence ledger.Fence, runID string, events []pluginsdk.StreamEvent) error
 	DropSession(ctx context.Context, fence ledger.Fence, runID string) error
 	SaveOutcome(ctx context.Context, fence ledger.Fence, commit ledger.OutcomeCommit) error
 	// Absorbable returns the messages that wait in the run's thread and can be merged

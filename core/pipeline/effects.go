@@ -27,6 +27,9 @@ func (p *Pipeline) collect(t *trip, plugin string, effects *pluginsdk.Effects) {
 	}
 	t.pending.mu.Lock()
 	defer t.pending.mu.Unlock()
+	if t.thread.ID == "" { // a turn of no thread: there is nowhere to put rows
+		effects = &pluginsdk.Effects{Key: effects.Key, Metrics: effects.Metrics}
+	}
 	admitted, size := p.effects.AdmitEffects(t.work, plugin, effects, maxRunEffects-t.pending.bytes)
 	if len(admitted.Rows)+len(admitted.Metrics) == 0 {
 		return

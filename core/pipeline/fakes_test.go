@@ -26,6 +26,7 @@ func (j *journal) add(format string, args ...any) {
 
 // fakeStore records commits and plays the thread's rows.
 type fakeStore struct {
+	progress chan []pluginsdk.StreamEvent // what SaveProgress was given
 	*journal
 	rows     []pluginsdk.Message
 	intents  []ledger.Intent
@@ -69,6 +70,13 @@ func (s *fakeStore) SaveResult(_ context.Context, _ ledger.Fence, commit ledger.
 	s.add("5b")
 	s.results = append(s.results, commit)
 	return s.fail["SaveResult"]
+}
+
+func (s *fakeStore) SaveProgress(_ context.Context, _ ledger.Fence, _ string, events []pluginsdk.StreamEvent) error {
+	if s.progress != nil {
+		s.progress <- events
+	}
+	return nil
 }
 
 func (s *fakeStore) DropSession(context.Context, ledger.Fence, string) error {

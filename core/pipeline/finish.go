@@ -210,10 +210,11 @@ func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error, le
 }
 
 func (p *Pipeline) close(t *trip, state pluginsdk.RunState, row pluginsdk.NewMessage, reason string) error {
-	id, err := p.finish(t, "end the run", ledger.Finish{
-		RunID: t.run.ID, State: state, Error: reason, Steps: t.steps,
-		Rows: []ledger.Row{t.row("error", row)}, Deliver: true,
-	})
+	end := ledger.Finish{RunID: t.run.ID, State: state, Error: reason, Steps: t.steps}
+	if t.run.Kind != pluginsdk.RunTurn { // who has asked for a turn reads it in the run
+		end.Rows, end.Deliver = []ledger.Row{t.row("error", row)}, true
+	}
+	id, err := p.finish(t, "end the run", end)
 	if err != nil {
 		return err
 	}

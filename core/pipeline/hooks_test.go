@@ -112,7 +112,7 @@ func TestBoundsThatAreNotHeldAreTold(t *testing.T) {
 		told    int
 	}{
 		"reservation": {pluginsdk.OnBeforeRunResponse{Reservations: []pluginsdk.Reservation{{Account: "day"}}}, 1},
-		"cap":         {pluginsdk.OnBeforeRunResponse{CostCapUSD: 1}, 1},
+		"cap":         {pluginsdk.OnBeforeRunResponse{CostCapUSD: 1}, 0}, // is held
 		"neither":     {pluginsdk.OnBeforeRunResponse{}, 0},
 	} {
 		b, log := newBench("a"), &bytes.Buffer{}
@@ -123,7 +123,7 @@ func TestBoundsThatAreNotHeldAreTold(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := strings.Count(log.String(), "not bounded\" plugin=a run=R"); got != row.told {
+		if got := strings.Count(log.String(), "spend it as well\" plugin=a run=R"); got != row.told {
 			t.Errorf("%s: told %d times, want %d: %s", name, got, row.told, log)
 		}
 	}

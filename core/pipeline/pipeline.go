@@ -22,6 +22,8 @@ type Config struct {
 	// kind: a task may not schedule work.
 	Forbidden map[pluginsdk.ThreadKind][]string
 	Log       *slog.Logger
+	// ProgressEvery is how often the blocks of a turn that runs are stored; default 2 s.
+	ProgressEvery time.Duration
 	// Fault, when set, is called before every step with its name and the run's
 	// id. Tests use it to end the process there.
 	Fault func(step, runID string)
@@ -34,6 +36,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.ProgressEvery == 0 {
+		c.ProgressEvery = progressEvery
 	}
 	if c.Fault == nil {
 		c.Fault = func(string, string) {}
@@ -131,6 +136,8 @@ func (p *Pipeline) walk(ctx context.Context, t *trip) error {
 	switch {
 	case t.run.Kind == pluginsdk.RunCommand:
 		return p.answerTypedCommand(ctx, t)
+	case t.run.Kind == pluginsdk.RunTurn:
+		return p.walkTurn(ctx, t)
 	case t.run.Step == pluginsdk.StepInvoked:
 		t.takeUpResult()
 	default:
@@ -199,11 +206,15 @@ func (p *Pipeline) converse(ctx context.Context, t *trip) error {
 }
 
 func (p *Pipeline) exchange(ctx context.Context, t *trip) error {
-	if err := p.assemble(ctx, t); err != nil { // 3
-		return err
-	}
-	if err := p.beforeInvoke(ctx, t); err != nil { // 4
-		return err
+	if t.fence.Beside() {
+		t.prompt = p.boundPrompt(t, t.message.Content, t.run.Plugin)
+	} else {
+		if err := p.assemble(ctx, t); err != nil { // 3
+			return err
+		}
+		if err := p.beforeInvoke(ctx, t); err != nil { // 4
+			return err
+		}
 	}
 	if err := p.commitIntent(ctx, t); err != nil { // 5a
 		return err

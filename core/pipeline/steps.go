@@ -38,19 +38,20 @@ func (p *Pipeline) mayRun(ctx context.Context, t *trip, on *hooks.Occasion, mess
 		},
 	}, func(plugin string, answer *pluginsdk.OnBeforeRunResponse) (denied bool, reason string) {
 		p.collect(t, plugin, answer.Effects)
+		t.costCap = lower(t.costCap, answer.CostCapUSD)
 		p.warnOfBounds(t, plugin, answer)
 		return answer.Deny, answer.Reason
 	})
 }
 
-// warnOfBounds says, once for each plugin, that a run may cost more than the plugin
-// allows: no budgets are kept yet.
+// warnOfBounds says, once for each plugin, that what a run may cost is not reserved: no
+// budgets are kept yet.
 func (p *Pipeline) warnOfBounds(t *trip, plugin string, verdict *pluginsdk.OnBeforeRunResponse) {
-	if verdict.Deny || len(verdict.Reservations) == 0 && verdict.CostCapUSD == 0 {
+	if verdict.Deny || len(verdict.Reservations) == 0 {
 		return
 	}
 	if _, known := p.warned.LoadOrStore(plugin, true); !known {
-		p.config.Log.Warn("a plugin bounds what a run may cost, which this daemon does not do yet: the run is not bounded",
+		p.config.Log.Warn("a plugin reserves what a run may cost, which this daemon does not do yet: other runs may spend it as well",
 			"plugin", plugin, "run", t.run.ID)
 	}
 }
@@ -153,29 +154,23 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 	return nil
 }
 
-// purpose is what the pipeline's turns of the agent are for.
-const purpose = "pipeline"
-
 // invoke is step 5.
 func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	p.config.Fault("invoke", t.run.ID)
-	model := t.thread.Model
-	if model == "" {
-		model = p.config.Model
-	}
-	p.step(t, "invoking", model)
+	request := p.agentRequest(t)
+	p.step(t, "invoking", request.Model)
 	t.invokedAt = p.config.Now()
 	defer t.turnOver()
-	defer p.tools.Begin(purpose, t.on.Origin)()
-	result := p.agent.Invoke(ctx, ledger.AgentRequest{
-		ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
-		Purpose: purpose, Model: model, Effort: t.thread.Effort,
-		PermissionMode: t.thread.PermissionMode, Cwd: t.thread.Cwd,
-	}, func(event pluginsdk.StreamEvent) {
+	defer p.tools.Begin(t.purpose(), t.on.Origin)()
+	progress := p.newProgress(t)
+	defer progress.stop()
+	result := p.agent.Invoke(ctx, request, func(event pluginsdk.StreamEvent) {
 		p.config.Fault("invoking", t.run.ID)
 		p.turnRuns(ctx, t)
 		event = bounded(event)
-		t.keep(event)
+		if t.keep(event) {
+			progress.more(t.events)
+		}
 		p.events.Publish(pluginsdk.EventPipelineStream, t.thread.ID, pluginsdk.StreamPayload{
 			ThreadID: t.thread.ID, RunID: t.run.ID, Event: event,
 		})
@@ -192,11 +187,14 @@ func (p *Pipeline) commitResult(t *trip) error {
 		return failure
 	}
 	claim := fmt.Sprintf("%s:%d", t.run.ID, t.fence.Epoch)
+	if t.fence.Beside() {
+		claim = fmt.Sprintf("%s:attempt:%d", t.run.ID, t.fence.Attempt)
+	}
 	effects := t.pending.waiting()
 	commit := ledger.ResultCommit{
 		RunID: t.run.ID, Key: claim, Step: t.nextStep(failure), Result: *t.result, Events: t.events, Steps: t.steps,
 		AgentRun: ledger.AgentRun{
-			RunID: t.run.ID, ThreadID: t.thread.ID, Purpose: purpose, Model: t.result.Model,
+			RunID: t.run.ID, TaskID: t.on.Origin.TaskID, ThreadID: t.thread.ID, Purpose: t.purpose(), Model: t.result.Model,
 			Usage: t.result.Usage, CostUSD: t.result.CostUSD, Duration: t.result.Duration,
 			Success: failure == nil, StartedAt: t.invokedAt,
 		},
@@ -206,8 +204,7 @@ func (p *Pipeline) commitResult(t *trip) error {
 	}
 	if failure != nil {
 		commit.AgentRun.Error = failure.Message
-	} else {
-		commit.SeenMessageID = t.seen
+	} else if commit.SeenMessageID = t.seen; t.run.Kind != pluginsdk.RunTurn {
 		commit.Commands = p.parseCommands(t, t.result.Text)
 		t.run.Commands = commit.Commands
 	}
@@ -262,6 +259,9 @@ func (t *trip) keptSession() string {
 // deniedRows tells the person, in one status row, what the agent was not
 // allowed to do.
 func deniedRows(t *trip) []ledger.Row {
+	if t.run.Kind == pluginsdk.RunTurn {
+		return nil // who has asked reads it in the result
+	}
 	var tools []string
 	for _, event := range t.events {
 		if event.Type == pluginsdk.StreamDenied {

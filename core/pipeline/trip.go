@@ -43,6 +43,7 @@ type trip struct {
 	result     *pluginsdk.InvokeResult
 	answered   bool // 5b has stored an answer
 	invokedAt  time.Time
+	costCap    float64 // in USD, the lowest that the gate has set; 0: none
 
 	commands []ledger.Command
 	outcomes []pluginsdk.Outcome
@@ -64,15 +65,26 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	// 5a notes the run's session, and only who drops it takes it off again.
 	t.sessionDropped = claim.Run.Step == pluginsdk.StepInvoking && claim.Run.SessionID == "" && t.sessionID == ""
 	t.steering.turn, t.steering.endTurn = context.WithCancel(work)
-	t.on.Origin = ledger.Origin{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence}
+	if t.fence.Beside() { // a session of its own, asked anew after a crash
+		t.sessionID, t.resume, t.interrupted, t.sessionDropped = "", false, false, false
+	}
+	t.on.Origin = ledger.Origin{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence, TaskID: taskOf(claim)}
 	t.on.Call = pluginsdk.Call{ID: t.run.ID, RunID: t.run.ID, Attempt: t.run.Attempt, TraceID: t.run.TraceID}
 	t.beside.Origin, t.beside.Call, t.beside.Beside = t.on.Origin, t.on.Call, true
-	if t.interrupted && t.sessionID == "" && claim.Run.SessionID != "" {
+	if t.interrupted && t.sessionID == "" && !t.fence.Beside() && claim.Run.SessionID != "" {
 		// The attempt that died had begun a session of its own.
 		t.sessionID, t.resume = claim.Run.SessionID, true
 		t.thread.SessionID, t.thread.SessionOpen = claim.Run.SessionID, true
 	}
 	return t
+}
+
+// taskOf is the task that a run is for: the one that it names, or whose thread it is in.
+func taskOf(claim ledger.Claim) string {
+	if claim.Run.TaskID == "" && claim.Thread.Kind == pluginsdk.ThreadTask && claim.Thread.Source == "task" {
+		return claim.Thread.SourceID
+	}
+	return claim.Run.TaskID
 }
 
 // takeUpResult goes on from a result that an earlier attempt stored.

@@ -118,7 +118,7 @@ func (t *tx) merge(ctx context.Context, threadID, into string, messages []plugin
 		list[i] = strconv.FormatInt(m.ID, 10)
 	}
 	rows, err := t.exec.QueryContext(ctx, `UPDATE runs SET state = 'merged', merged_into = $1, finished_at = $2
-		WHERE thread_id = $3 AND state = 'queued' AND message_id IN (`+strings.Join(list, ", ")+`) RETURNING message_id`,
+		WHERE thread_id = $3 AND state = 'queued' AND kind = 'message' AND message_id IN (`+strings.Join(list, ", ")+`) RETURNING message_id`,
 		into, now, threadID)
 	if err != nil {
 		return nil, err
@@ -141,8 +141,8 @@ func absorbable(ctx context.Context, from *ent.Client, threadID string, before [
 	if limit <= 0 {
 		return nil, nil
 	}
-	waiting, err := from.Run.Query().Where(run.StateEQ(pluginsdk.RunQueued), run.ThreadID(threadID)).
-		Order(run.ByMessageID()).Limit(limit).
+	waiting, err := from.Run.Query().Where(run.StateEQ(pluginsdk.RunQueued), run.ThreadID(threadID), run.Beside(false)).
+		Order(run.ByMessageID(), run.ByID()).Limit(limit).
 		Select(run.FieldMessageID, run.FieldKind, run.FieldAttempt).All(ctx)
 	if err != nil {
 		return nil, err

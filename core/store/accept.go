@@ -178,8 +178,8 @@ func (t *tx) room(ctx context.Context, a ledger.Acceptance) (idle bool, err erro
 	var working bool
 	// The limit is part of the text: as a parameter, SQLite prepares anew each time.
 	query := fmt.Sprintf(`SELECT
-		(SELECT COUNT(*) FROM (SELECT 1 FROM runs WHERE state = 'queued' AND thread_id = $1 LIMIT %d) AS head),
-		EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $1)`, max(a.MaxWaiting, 1))
+		(SELECT COUNT(*) FROM (SELECT 1 FROM runs WHERE state = 'queued' AND thread_id = $1 AND NOT beside LIMIT %d) AS head),
+		EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $1 AND NOT beside)`, max(a.MaxWaiting, 1))
 	if err := t.row(ctx, query, []any{a.Submission.ThreadID}, &waiting, &working); err != nil {
 		return false, err
 	}

@@ -26,10 +26,20 @@ const lease = time.Hour
 // it. Where daemons share a database, only the holder of the lock claims anything
 // (CodeUnavailable): nobody would put back what another one has claimed.
 func (s *Store) Claim(ctx context.Context, threadID, owner string) (ledger.Claim, error) {
+	return s.claimHead(ctx, threadID, owner, "")
+}
+
+// ClaimUncaused is Claim for a time in which what runs have caused is to wait: others
+// go before it.
+func (s *Store) ClaimUncaused(ctx context.Context, threadID, owner string) (ledger.Claim, error) {
+	return s.claimHead(ctx, threadID, owner, " AND cause_run_id = ''")
+}
+
+func (s *Store) claimHead(ctx context.Context, threadID, owner, which string) (ledger.Claim, error) {
 	var claim ledger.Claim
 	now := s.now()
 	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) (err error) {
-		if claim, err = s.claim(ctx, tx, threadID, clean(owner), now); err != nil || !claim.Found {
+		if claim, err = s.claim(ctx, tx, threadID, clean(owner), which, now); err != nil || !claim.Found {
 			return err
 		}
 		return s.holds(ctx, tx)
@@ -40,19 +50,20 @@ func (s *Store) Claim(ctx context.Context, threadID, owner string) (ledger.Claim
 	return claim, nil
 }
 
-func (s *Store) claim(ctx context.Context, t *tx, threadID, owner string, now time.Time) (ledger.Claim, error) {
+// claim takes the head of those runs of the queue that the condition which selects.
+func (s *Store) claim(ctx context.Context, t *tx, threadID, owner, which string, now time.Time) (ledger.Claim, error) {
 	if _, err := t.epoch(ctx, threadID); err != nil {
 		return ledger.Claim{}, err
 	}
 	for {
-		id, err := t.takeHead(ctx, threadID, owner, now)
+		id, err := t.takeHead(ctx, threadID, owner, which, now)
 		if err == nil {
 			return s.claimed(ctx, t, threadID, id, now)
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
 			return ledger.Claim{}, err
 		}
-		waits, notBefore, err := t.head(ctx, threadID)
+		waits, notBefore, err := t.head(ctx, threadID, which)
 		if err != nil || !waits || notBefore.After(now) {
 			return ledger.Claim{NotBefore: notBefore}, err
 		}
@@ -62,12 +73,12 @@ func (s *Store) claim(ctx context.Context, t *tx, threadID, owner string, now ti
 
 // takeHead marks the head of a thread's queue as claimed and returns its id;
 // sql.ErrNoRows says that there is nothing to claim now.
-func (t *tx) takeHead(ctx context.Context, threadID, owner string, now time.Time) (id string, err error) {
+func (t *tx) takeHead(ctx context.Context, threadID, owner, which string, now time.Time) (id string, err error) {
 	err = t.row(ctx, `UPDATE runs SET state = 'running', attempt = attempt + 1, owner = $1, lease_until = $2,
 			next_attempt_at = NULL, started_at = COALESCE(started_at, $3)
-		WHERE id = (SELECT id FROM runs WHERE state = 'queued' AND thread_id = $4 ORDER BY message_id LIMIT 1)
+		WHERE id = (SELECT id FROM runs WHERE state = 'queued' AND thread_id = $4 AND NOT beside`+which+` ORDER BY message_id, id LIMIT 1)
 			AND state = 'queued' AND (next_attempt_at IS NULL OR next_attempt_at <= $3)
-			AND NOT EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $4)
+			AND NOT EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $4 AND NOT beside)
 		RETURNING id`,
 		[]any{owner, now.Add(lease), now, threadID}, &id)
 	return id, err
@@ -83,7 +94,7 @@ func (s *Store) claimed(ctx context.Context, t *tx, threadID, runID string, now 
 	if err != nil {
 		return ledger.Claim{}, err
 	}
-	m, err := t.Message.Get(ctx, r.MessageID)
+	m, err := t.messageOfRun(ctx, r)
 	if err != nil {
 		return ledger.Claim{}, err
 	}
@@ -92,7 +103,7 @@ func (s *Store) claimed(ctx context.Context, t *tx, threadID, runID string, now 
 		return ledger.Claim{}, err
 	}
 	claim := ledger.Claim{
-		Found: true, Thread: threadOf(th), Message: messageOf(m), Run: r,
+		Found: true, Thread: threadOf(th), Message: m, Run: r,
 		Fence: ledger.Fence{ThreadID: threadID, Epoch: th.Epoch},
 	}
 	return claim, t.gather(ctx, &claim, mode, now)
@@ -107,6 +118,11 @@ func (s *Store) claimedRun(ctx context.Context, from *ent.Client, query entsql.E
 		return ledger.Run{}, err
 	}
 	r := claimedRunOf(stored)
+	if r.Plugin != "" { // it is a turn
+		if err := readRequest(ctx, query, &r); err != nil {
+			return r, err
+		}
+	}
 	if r.Result == nil { // they are stored with it
 		return r, nil
 	}
@@ -144,19 +160,20 @@ func (t *tx) gather(ctx context.Context, claim *ledger.Claim, mode pluginsdk.Bus
 
 // head says whether a run waits to be claimed that no other is in front of,
 // and when it may be.
-func (t *tx) head(ctx context.Context, threadID string) (waits bool, notBefore time.Time, err error) {
+func (t *tx) head(ctx context.Context, threadID, which string) (waits bool, notBefore time.Time, err error) {
 	working, err := t.Run.Query().
-		Where(run.StateIn(pluginsdk.RunRunning, pluginsdk.RunWaiting), run.ThreadID(threadID)).Exist(ctx)
+		Where(run.StateIn(pluginsdk.RunRunning, pluginsdk.RunWaiting), run.ThreadID(threadID), run.Beside(false)).Exist(ctx)
 	if err != nil || working {
 		return false, time.Time{}, err
 	}
-	head, err := t.Run.Query().Where(run.StateEQ(pluginsdk.RunQueued), run.ThreadID(threadID)).
-		Order(run.ByMessageID()).Select(run.FieldNextAttemptAt).First(ctx)
-	if ent.IsNotFound(err) {
+	var due sql.NullTime
+	err = t.row(ctx, "SELECT next_attempt_at FROM runs WHERE state = 'queued' AND thread_id = $1 AND NOT beside"+which+
+		" ORDER BY message_id, id LIMIT 1", []any{threadID}, &due)
+	if errors.Is(err, sql.ErrNoRows) {
 		return false, time.Time{}, nil
 	}
 	if err != nil {
 		return false, time.Time{}, err
 	}
-	return true, orZero(head.NextAttemptAt), nil
+	return true, due.Time, nil
 }

@@ -214,7 +214,7 @@ func TestRecoverAtEachStep(t *testing.T) {
 				check(t, s.Close())
 
 				s = storetest.OpenConfig(t, config)
-				if threads := must[[]string](t)(s.Recover(ctx, "boot 2")); !slices.Equal(threads, []string{thread.ID}) {
+				if threads := must[[]ledger.Queue](t)(s.Recover(ctx, "boot 2")); !slices.Equal(threads, []ledger.Queue{{ThreadID: thread.ID}}) {
 					t.Fatalf("threads with work: %v", threads)
 				}
 				again := claim(t, s, thread.ID)
@@ -239,7 +239,7 @@ func TestRecoverListsThreadsOldestFirst(t *testing.T) {
 		accept(t, s, b, "4")
 		accept(t, s, a, "5")
 		claim(t, s, b)
-		if got := must[[]string](t)(s.Recover(ctx, "boot 2")); !slices.Equal(got, []string{c, b, a}) {
+		if got := must[[]ledger.Queue](t)(s.Recover(ctx, "boot 2")); !slices.Equal(got, []ledger.Queue{{ThreadID: c}, {ThreadID: b}, {ThreadID: a}}) {
 			t.Errorf("got %v, want %v", got, []string{c, b, a})
 		}
 	})

@@ -27,11 +27,11 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 		return err
 	}
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		n, err := tx.fenced(fence).SetSessionOpen(true).Save(ctx)
-		if err = changed(fence, n, err); err != nil {
+		err := tx.holding(ctx, fence, func(update *ent.ThreadUpdate) { update.SetSessionOpen(true) })
+		if err != nil {
 			return err
 		}
-		n, err = tx.working(fence, in.RunID).SetStep(pluginsdk.StepInvoking).
+		n, err := tx.working(fence, in.RunID).SetStep(pluginsdk.StepInvoking).
 			SetSessionID(clean(in.SessionID)).SetPromptHash(in.PromptHash).SetSteps(in.Steps).Save(ctx)
 		if err = atWork(in.RunID, n, err); err != nil {
 			return err
@@ -106,12 +106,12 @@ func (s *Store) recordRefused(ctx context.Context, record ledger.AgentRun, key s
 }
 
 func (t *tx) saveSession(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
-	update := t.fenced(fence).SetSessionID(clean(c.SessionID)).SetSeenMessageID(c.SeenMessageID)
-	if c.SessionID == "" {
-		update.SetSessionOpen(false)
-	}
-	n, err := update.Save(ctx)
-	return changed(fence, n, err)
+	return t.holding(ctx, fence, func(update *ent.ThreadUpdate) {
+		update.SetSessionID(clean(c.SessionID)).SetSeenMessageID(c.SeenMessageID)
+		if c.SessionID == "" {
+			update.SetSessionOpen(false)
+		}
+	})
 }
 
 func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
@@ -139,11 +139,13 @@ func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.Result
 // the run may have been at work in it is not forgotten.
 func (s *Store) DropSession(ctx context.Context, fence ledger.Fence, runID string) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		n, err := tx.fenced(fence).SetSessionID("").SetSessionOpen(false).SetSeenMessageID(0).Save(ctx)
-		if err = changed(fence, n, err); err != nil {
+		err := tx.holding(ctx, fence, func(update *ent.ThreadUpdate) {
+			update.SetSessionID("").SetSessionOpen(false).SetSeenMessageID(0)
+		})
+		if err != nil {
 			return err
 		}
-		n, err = tx.working(fence, runID).SetSessionID("").Save(ctx)
+		n, err := tx.working(fence, runID).SetSessionID("").Save(ctx)
 		return atWork(runID, n, err)
 	})
 	return wrap("drop the session", err)

@@ -31,18 +31,10 @@ func (s *Store) Finish(ctx context.Context, fence ledger.Fence, f ledger.Finish)
 }
 
 func (s *Store) finish(ctx context.Context, tx *tx, fence ledger.Fence, f ledger.Finish, more additions, now time.Time) (ledger.Finished, error) {
-	of := pluginsdk.Thread{ID: fence.ThreadID}
-	var reportTo string
-	err := tx.row(ctx, `UPDATE threads SET last_activity = $1 WHERE id = $2 AND epoch = $3
-		RETURNING kind, source, source_id, report_to`,
-		[]any{now, fence.ThreadID, fence.Epoch}, &of.Kind, &of.Source, &of.SourceID, &reportTo)
-	if errors.Is(err, sql.ErrNoRows) {
-		return ledger.Finished{}, stale(fence)
-	}
+	of, err := tx.endsIn(ctx, fence, now)
 	if err != nil {
 		return ledger.Finished{}, err
 	}
-	of.ReportTo = targetOf(reportTo)
 	update := tx.working(fence, f.RunID).SetState(f.State).SetError(clean(f.Error)).SetFinishedAt(now).
 		ClearNextAttemptAt().ClearLeaseUntil()
 	if f.Steps != nil {
@@ -61,6 +53,24 @@ func (s *Store) finish(ctx context.Context, tx *tx, fence ledger.Fence, f ledger
 	}
 	lanes, err := s.deliver(ctx, tx, of, now, fresh...)
 	return ledger.Finished{MessageIDs: ids, Lanes: lanes}, err
+}
+
+// endsIn marks the thread in which a run ends as active, and returns where its replies
+// go. A turn beside its thread has none.
+func (t *tx) endsIn(ctx context.Context, fence ledger.Fence, now time.Time) (of pluginsdk.Thread, err error) {
+	of.ID = fence.ThreadID
+	if fence.Beside() {
+		return of, t.checkTurn(ctx, fence)
+	}
+	var reportTo string
+	err = t.row(ctx, `UPDATE threads SET last_activity = $1 WHERE id = $2 AND epoch = $3
+		RETURNING kind, source, source_id, report_to`,
+		[]any{now, fence.ThreadID, fence.Epoch}, &of.Kind, &of.Source, &of.SourceID, &reportTo)
+	if errors.Is(err, sql.ErrNoRows) {
+		return of, stale(fence)
+	}
+	of.ReportTo = targetOf(reportTo)
+	return of, err
 }
 
 // finished returns what a Finish did that has been made before.

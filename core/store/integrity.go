@@ -8,8 +8,8 @@ import (
 // orphans are rows that refer to what does not exist; there should be none.
 var orphans = []struct{ what, query string }{
 	{"messages of no thread", "SELECT COUNT(*) FROM messages m WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.id = m.thread_id)"},
-	{"runs of no thread", "SELECT COUNT(*) FROM runs r WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.id = r.thread_id)"},
-	{"runs of no message", "SELECT COUNT(*) FROM runs r WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = r.message_id)"},
+	{"runs of no thread", "SELECT COUNT(*) FROM runs r WHERE NOT (beside AND r.thread_id = '') AND NOT EXISTS (SELECT 1 FROM threads t WHERE t.id = r.thread_id)"},
+	{"runs of no message", "SELECT COUNT(*) FROM runs r WHERE r.kind <> 'turn' AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = r.message_id)"},
 	{"deliveries of no message", "SELECT COUNT(*) FROM deliveries d WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = d.message_id)"},
 	{"tasks of no thread", "SELECT COUNT(*) FROM tasks k WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.id = k.thread_id)"},
 	{"threads whose replies go to no thread", `SELECT COUNT(*) FROM threads t WHERE t.report_to LIKE 'thread:%'
@@ -17,7 +17,7 @@ var orphans = []struct{ what, query string }{
 	{"tasks below no task", "SELECT COUNT(*) FROM tasks k WHERE k.parent_task_id <> '' AND NOT EXISTS (SELECT 1 FROM tasks p WHERE p.id = k.parent_task_id)"},
 	{"primary threads too many", "SELECT COUNT(*) FROM threads WHERE kind = 'primary' AND NOT (source = 'web' AND source_id = 'primary')"},
 	{"threads with more than one run at work", `SELECT COUNT(*) FROM
-		(SELECT 1 FROM runs WHERE state = 'running' GROUP BY thread_id HAVING COUNT(*) > 1) AS twice`},
+		(SELECT 1 FROM runs WHERE state = 'running' AND NOT beside GROUP BY thread_id HAVING COUNT(*) > 1) AS twice`},
 	{"runs merged into no run of their thread", `SELECT COUNT(*) FROM runs r WHERE r.state = 'merged'
 		AND NOT EXISTS (SELECT 1 FROM runs t WHERE t.id = r.merged_into AND t.thread_id = r.thread_id AND t.id <> r.id)`},
 	{"runs that name another one as theirs although they are not merged", `SELECT COUNT(*) FROM runs

@@ -88,7 +88,7 @@ func TestRecoverIsOfTheHolderOfTheLock(t *testing.T) {
 	taken.Release()
 	<-lease.Lost()
 	check(t, lease.Regain(ctx))
-	if threads := must[[]string](t)(s.Recover(ctx, "boot 1")); len(threads) != 1 {
+	if threads := must[[]ledger.Queue](t)(s.Recover(ctx, "boot 1")); len(threads) != 1 {
 		t.Errorf("threads with work: %v", threads)
 	}
 	check(t, second(s.RecoverDeliveries(ctx)))

@@ -99,12 +99,16 @@ func runOf(row *ent.Run) pluginsdk.Run {
 		},
 		CostUSD: row.CostUsd, QueuedAt: row.QueuedAt.UTC(),
 		StartedAt: orZero(row.StartedAt), FinishedAt: orZero(row.FinishedAt),
+		Plugin: row.Plugin, Purpose: row.Purpose, TaskID: row.TaskID,
 	}
 }
 
-// claimedRunOf is a run with what the core keeps in it, but for its commands.
+// claimedRunOf is a run with what the core keeps in it, but for its commands and what
+// a turn asks.
 func claimedRunOf(row *ent.Run) ledger.Run {
-	return ledger.Run{Run: runOf(row), Owner: row.Owner, LeaseUntil: orZero(row.LeaseUntil), PromptHash: row.PromptHash}
+	return ledger.Run{
+		Run: runOf(row), Owner: row.Owner, LeaseUntil: orZero(row.LeaseUntil), PromptHash: row.PromptHash, Beside: row.Beside,
+	}
 }
 
 // commandsJSON are commands as their column has them: nil (NULL) when it is not known
@@ -130,7 +134,15 @@ func insertRun(into *ent.RunClient, r ledger.Run) (*ent.RunCreate, error) {
 		SetInputTokens(r.Usage.InputTokens).SetOutputTokens(r.Usage.OutputTokens).
 		SetCacheReadTokens(r.Usage.CacheReadTokens).SetCacheWriteTokens(r.Usage.CacheWriteTokens).
 		SetCostUsd(r.CostUSD).SetQueuedAt(instant(r.QueuedAt)).
-		SetNillableStartedAt(nullable(r.StartedAt)).SetNillableFinishedAt(nullable(r.FinishedAt))
+		SetNillableStartedAt(nullable(r.StartedAt)).SetNillableFinishedAt(nullable(r.FinishedAt)).
+		SetBeside(r.Beside).SetPlugin(clean(r.Plugin)).SetPurpose(clean(r.Purpose)).SetTaskID(clean(r.TaskID))
+	if r.Turn != nil {
+		request, err := json.Marshal(r.Turn)
+		if err != nil {
+			return nil, err
+		}
+		create.SetRequest(request)
+	}
 	if r.Result != nil {
 		create.SetResult(r.Result)
 	}

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"slices"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -12,10 +14,10 @@ import (
 
 // Recover puts the runs of all owners but this one, who have died, back into
 // the queue, at the step they are known to have reached, and returns the
-// threads that have work, the one with the oldest message first. Only the
+// queues that have work, the thread with the oldest message first. Only the
 // holder of the lock may call it: once that is lost, noticed or not, what is at
 // work may be another daemon's, and is left (CodeUnavailable).
-func (s *Store) Recover(ctx context.Context, owner string) (threads []string, err error) {
+func (s *Store) Recover(ctx context.Context, owner string) (open []ledger.Queue, err error) {
 	left := run.And(run.StateEQ(pluginsdk.RunRunning), run.OwnerNEQ(clean(owner)))
 	some, err := s.read.Run.Query().Where(left).Exist(ctx)
 	if err == nil && some {
@@ -31,13 +33,37 @@ func (s *Store) Recover(ctx context.Context, owner string) (threads []string, er
 	if err != nil {
 		return nil, wrap("recover runs", err)
 	}
-	rows, err := s.query.QueryContext(ctx,
-		"SELECT thread_id FROM runs WHERE state = 'queued' GROUP BY thread_id ORDER BY MIN(message_id)")
-	if err != nil {
-		return nil, wrap("list threads with work", err)
+	open, err = s.openQueues(ctx)
+	return open, wrap("list what has work", err)
+}
+
+// openQueues are the threads with runs that wait, and the turns beside them that do.
+func (s *Store) openQueues(ctx context.Context) (open []ledger.Queue, err error) {
+	for _, query := range []string{
+		"SELECT thread_id, '' FROM runs WHERE state = 'queued' AND NOT beside GROUP BY thread_id ORDER BY MIN(message_id)",
+		"SELECT '', id FROM runs WHERE state = 'queued' AND beside ORDER BY id",
+	} {
+		rows, err := s.query.QueryContext(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		if open, err = queuesOf(open, rows); err != nil {
+			return nil, err
+		}
 	}
-	threads, err = column(rows)
-	return threads, wrap("list threads with work", err)
+	return open, nil
+}
+
+func queuesOf(open []ledger.Queue, rows *sql.Rows) (_ []ledger.Queue, err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var one ledger.Queue
+		if err := rows.Scan(&one.ThreadID, &one.TurnID); err != nil {
+			return nil, err
+		}
+		open = append(open, one)
+	}
+	return open, rows.Err()
 }
 
 // Unclaim puts back what owner has claimed of a thread: for an owner that was
@@ -49,7 +75,7 @@ func (s *Store) Unclaim(ctx context.Context, threadID, owner string) error {
 			return err
 		}
 		return tx.Run.Update().
-			Where(run.ThreadID(threadID), run.StateEQ(pluginsdk.RunRunning), run.Owner(clean(owner))).
+			Where(run.ThreadID(threadID), run.Beside(false), run.StateEQ(pluginsdk.RunRunning), run.Owner(clean(owner))).
 			SetState(pluginsdk.RunQueued).SetOwner("").ClearLeaseUntil().AddAttempt(-1).Exec(ctx)
 	})
 	return wrap("put a claim back", err)
@@ -135,7 +161,7 @@ func (s *Store) CancelAllQueued(ctx context.Context, threadID, reason string) (i
 	now := s.now()
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		rows, err := tx.exec.QueryContext(ctx, `UPDATE runs SET state = 'cancelled', error = $1, finished_at = $2, next_attempt_at = NULL
-			WHERE state = 'queued' AND step <> 'invoked' AND thread_id = $3 RETURNING id`, clean(reason), now, threadID)
+			WHERE state = 'queued' AND step <> 'invoked' AND thread_id = $3 AND NOT beside RETURNING id`, clean(reason), now, threadID)
 		if err != nil {
 			return err
 		}

@@ -14,9 +14,10 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// runColumns are all but the commands: those are read where they are needed, so that
-// a value which somebody has written there by hand stands in the way of nothing else.
-var runColumns = allBut(run.FieldCommands, run.Columns)
+// runColumns are all but the commands and what a turn asks: those are read where they
+// are needed, so that a value which somebody has written there by hand stands in the
+// way of nothing else.
+var runColumns = allBut(run.FieldRequest, allBut(run.FieldCommands, run.Columns))
 
 func allBut(name string, columns []string) []string {
 	return slices.DeleteFunc(slices.Clone(columns), func(one string) bool { return one == name })
@@ -44,7 +45,7 @@ func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run
 	}
 	switch {
 	case q.ThreadID != "":
-		query.Where(run.ThreadID(q.ThreadID), afterMessageOf(q.After, q.Newest)).Order(run.ByMessageID(order...))
+		query.Where(run.ThreadID(q.ThreadID), afterRun(q.After, q.Newest)).Order(run.ByMessageID(order...), run.ByID(order...))
 	case q.Newest && q.After != "":
 		query.Where(run.IDLT(q.After)).Order(run.ByID(order...))
 	default:
@@ -69,19 +70,22 @@ func caused(s *entsql.Selector) {
 	s.Where(entsql.P(func(b *entsql.Builder) { b.WriteString("cause_run_id <> ''") }))
 }
 
-// afterMessageOf selects the runs whose messages come after that of a run, or
-// before it when the newest come first. The runs of a thread are found in the order
-// of their messages: an index has it.
-func afterMessageOf(runID string, newest bool) predicate.Run {
+// afterRun selects the runs of a thread that come after one of them, or before it when
+// the newest come first. Their order is that of their messages, of which an index has
+// it; turns stand behind the message that was the newest when they were asked for.
+func afterRun(runID string, newest bool) predicate.Run {
 	return func(s *entsql.Selector) {
 		if runID == "" {
 			return
 		}
-		first := entsql.Select(run.FieldMessageID).From(entsql.Table(run.Table)).Where(entsql.EQ(run.FieldID, runID))
+		message := func() *entsql.Selector {
+			return entsql.Select(run.FieldMessageID).From(entsql.Table(run.Table)).Where(entsql.EQ(run.FieldID, runID))
+		}
+		same := entsql.EQ(s.C(run.FieldMessageID), message())
 		if newest {
-			s.Where(entsql.LT(s.C(run.FieldMessageID), first))
+			s.Where(entsql.Or(entsql.LT(s.C(run.FieldMessageID), message()), entsql.And(same, entsql.LT(s.C(run.FieldID), runID))))
 		} else {
-			s.Where(entsql.GT(s.C(run.FieldMessageID), first))
+			s.Where(entsql.Or(entsql.GT(s.C(run.FieldMessageID), message()), entsql.And(same, entsql.GT(s.C(run.FieldID), runID))))
 		}
 	}
 }
@@ -102,9 +106,9 @@ func (s *Store) LastUnanswered(ctx context.Context, threadID string) (pluginsdk.
 	return runOf(row), nil
 }
 
-// Waiting counts the runs of a thread that are in the queue.
+// Waiting counts the runs that are in a thread's queue.
 func (s *Store) Waiting(ctx context.Context, threadID string) (int, error) {
-	n, err := s.read.Run.Query().Where(run.StateEQ(pluginsdk.RunQueued), run.ThreadID(threadID)).Count(ctx)
+	n, err := s.read.Run.Query().Where(run.StateEQ(pluginsdk.RunQueued), run.ThreadID(threadID), run.Beside(false)).Count(ctx)
 	return n, wrap("count waiting runs", err)
 }
 

@@ -111,13 +111,29 @@ func (t *tx) epoch(ctx context.Context, threadID string) (epoch int64, err error
 	return epoch, err
 }
 
-// check refuses a write whose thread has been taken by another run.
+// check refuses a write whose thread has been taken by another run; of a turn beside
+// its thread, one of an attempt that is not the turn's any more.
 func (t *tx) check(ctx context.Context, fence ledger.Fence) error {
+	if fence.Beside() {
+		return t.checkTurn(ctx, fence)
+	}
 	epoch, err := t.epoch(ctx, fence.ThreadID)
 	if err == nil && epoch != fence.Epoch {
 		return stale(fence)
 	}
 	return err
+}
+
+// holding makes a change of the thread that check would allow. A turn beside its
+// thread changes nothing of it.
+func (t *tx) holding(ctx context.Context, fence ledger.Fence, change func(*ent.ThreadUpdate)) error {
+	if fence.Beside() {
+		return t.checkTurn(ctx, fence)
+	}
+	update := t.fenced(fence)
+	change(update)
+	n, err := update.Save(ctx)
+	return changed(fence, n, err)
 }
 
 // fenced is the update of a thread that check would allow.
@@ -134,5 +150,8 @@ func changed(fence ledger.Fence, n int, err error) error {
 }
 
 func stale(fence ledger.Fence) error {
+	if fence.Beside() {
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "attempt %d of the turn %s is over", fence.Attempt, fence.TurnID)
+	}
 	return pluginsdk.Errorf(pluginsdk.CodeStale, "thread %s has been taken by another run since", fence.ThreadID)
 }

@@ -120,6 +120,19 @@ var (
 			},
 		},
 	}
+	// LeversColumns holds the columns for the "levers" table.
+	LeversColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString},
+		{Name: "on", Type: field.TypeOther, Default: map[string]schema.Expr{"postgres": "false", "sqlite3": "0"}, SchemaType: map[string]string{"postgres": "boolean", "sqlite3": "bool"}},
+		{Name: "who", Type: field.TypeString, Default: ""},
+		{Name: "updated_at", Type: field.TypeTime},
+	}
+	// LeversTable holds the schema information for the "levers" table.
+	LeversTable = &schema.Table{
+		Name:       "levers",
+		Columns:    LeversColumns,
+		PrimaryKey: []*schema.Column{LeversColumns[0]},
+	}
 	// MessagesColumns holds the columns for the "messages" table.
 	MessagesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -349,6 +362,11 @@ var (
 		{Name: "source", Type: field.TypeString, Default: ""},
 		{Name: "key", Type: field.TypeString, Nullable: true},
 		{Name: "content_hash", Type: field.TypeString, Default: ""},
+		{Name: "beside", Type: field.TypeBool, Default: false},
+		{Name: "plugin", Type: field.TypeString, Default: ""},
+		{Name: "purpose", Type: field.TypeString, Default: ""},
+		{Name: "task_id", Type: field.TypeString, Default: ""},
+		{Name: "request", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 	}
 	// RunsTable holds the schema information for the "runs" table.
 	RunsTable = &schema.Table{
@@ -377,6 +395,14 @@ var (
 				Columns: []*schema.Column{RunsColumns[7]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "cause_run_id <> ''",
+				},
+			},
+			{
+				Name:    "run_task_id",
+				Unique:  false,
+				Columns: []*schema.Column{RunsColumns[38]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "task_id <> ''",
 				},
 			},
 		},
@@ -492,6 +518,7 @@ var (
 		AuditEntriesTable,
 		CronJobsTable,
 		DeliveriesTable,
+		LeversTable,
 		MessagesTable,
 		MetricsTable,
 		PluginsTable,

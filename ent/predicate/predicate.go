@@ -18,6 +18,9 @@ type CronJob func(*sql.Selector)
 // Delivery is the predicate function for delivery builders.
 type Delivery func(*sql.Selector)
 
+// Lever is the predicate function for lever builders.
+type Lever func(*sql.Selector)
+
 // Message is the predicate function for message builders.
 type Message func(*sql.Selector)
 

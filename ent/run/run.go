@@ -80,6 +80,16 @@ const (
 	FieldKey = "key"
 	// FieldContentHash holds the string denoting the content_hash field in the database.
 	FieldContentHash = "content_hash"
+	// FieldBeside holds the string denoting the beside field in the database.
+	FieldBeside = "beside"
+	// FieldPlugin holds the string denoting the plugin field in the database.
+	FieldPlugin = "plugin"
+	// FieldPurpose holds the string denoting the purpose field in the database.
+	FieldPurpose = "purpose"
+	// FieldTaskID holds the string denoting the task_id field in the database.
+	FieldTaskID = "task_id"
+	// FieldRequest holds the string denoting the request field in the database.
+	FieldRequest = "request"
 	// Table holds the table name of the run in the database.
 	Table = "runs"
 )
@@ -121,6 +131,11 @@ var Columns = []string{
 	FieldSource,
 	FieldKey,
 	FieldContentHash,
+	FieldBeside,
+	FieldPlugin,
+	FieldPurpose,
+	FieldTaskID,
+	FieldRequest,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -168,6 +183,14 @@ var (
 	DefaultSource string
 	// DefaultContentHash holds the default value on creation for the "content_hash" field.
 	DefaultContentHash string
+	// DefaultBeside holds the default value on creation for the "beside" field.
+	DefaultBeside bool
+	// DefaultPlugin holds the default value on creation for the "plugin" field.
+	DefaultPlugin string
+	// DefaultPurpose holds the default value on creation for the "purpose" field.
+	DefaultPurpose string
+	// DefaultTaskID holds the default value on creation for the "task_id" field.
+	DefaultTaskID string
 )
 
 // OrderOption defines the ordering options for the Run queries.
@@ -311,4 +334,24 @@ func ByKey(opts ...sql.OrderTermOption) OrderOption {
 // ByContentHash orders the results by the content_hash field.
 func ByContentHash(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldContentHash, opts...).ToFunc()
+}
+
+// ByBeside orders the results by the beside field.
+func ByBeside(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldBeside, opts...).ToFunc()
+}
+
+// ByPlugin orders the results by the plugin field.
+func ByPlugin(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPlugin, opts...).ToFunc()
+}
+
+// ByPurpose orders the results by the purpose field.
+func ByPurpose(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPurpose, opts...).ToFunc()
+}
+
+// ByTaskID orders the results by the task_id field.
+func ByTaskID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTaskID, opts...).ToFunc()
 }

@@ -203,6 +203,26 @@ func ContentHash(v string) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldContentHash, v))
 }
 
+// Beside applies equality check predicate on the "beside" field. It's identical to BesideEQ.
+func Beside(v bool) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldBeside, v))
+}
+
+// Plugin applies equality check predicate on the "plugin" field. It's identical to PluginEQ.
+func Plugin(v string) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldPlugin, v))
+}
+
+// Purpose applies equality check predicate on the "purpose" field. It's identical to PurposeEQ.
+func Purpose(v string) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldPurpose, v))
+}
+
+// TaskID applies equality check predicate on the "task_id" field. It's identical to TaskIDEQ.
+func TaskID(v string) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldTaskID, v))
+}
+
 // ThreadIDEQ applies the EQ predicate on the "thread_id" field.
 func ThreadIDEQ(v string) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldThreadID, v))
@@ -1808,6 +1828,221 @@ func ContentHashEqualFold(v string) predicate.Run {
 // ContentHashContainsFold applies the ContainsFold predicate on the "content_hash" field.
 func ContentHashContainsFold(v string) predicate.Run {
 	return predicate.Run(sql.FieldContainsFold(FieldContentHash, v))
+}
+
+// BesideEQ applies the EQ predicate on the "beside" field.
+func BesideEQ(v bool) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldBeside, v))
+}
+
+// BesideNEQ applies the NEQ predicate on the "beside" field.
+func BesideNEQ(v bool) predicate.Run {
+	return predicate.Run(sql.FieldNEQ(FieldBeside, v))
+}
+
+// PluginEQ applies the EQ predicate on the "plugin" field.
+func PluginEQ(v string) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldPlugin, v))
+}
+
+// PluginNEQ applies the NEQ predicate on the "plugin" field.
+func PluginNEQ(v string) predicate.Run {
+	return predicate.Run(sql.FieldNEQ(FieldPlugin, v))
+}
+
+// PluginIn applies the In predicate on the "plugin" field.
+func PluginIn(vs ...string) predicate.Run {
+	return predicate.Run(sql.FieldIn(FieldPlugin, vs...))
+}
+
+// PluginNotIn applies the NotIn predicate on the "plugin" field.
+func PluginNotIn(vs ...string) predicate.Run {
+	return predicate.Run(sql.FieldNotIn(FieldPlugin, vs...))
+}
+
+// PluginGT applies the GT predicate on the "plugin" field.
+func PluginGT(v string) predicate.Run {
+	return predicate.Run(sql.FieldGT(FieldPlugin, v))
+}
+
+// PluginGTE applies the GTE predicate on the "plugin" field.
+func PluginGTE(v string) predicate.Run {
+	return predicate.Run(sql.FieldGTE(FieldPlugin, v))
+}
+
+// PluginLT applies the LT predicate on the "plugin" field.
+func PluginLT(v string) predicate.Run {
+	return predicate.Run(sql.FieldLT(FieldPlugin, v))
+}
+
+// PluginLTE applies the LTE predicate on the "plugin" field.
+func PluginLTE(v string) predicate.Run {
+	return predicate.Run(sql.FieldLTE(FieldPlugin, v))
+}
+
+// PluginContains applies the Contains predicate on the "plugin" field.
+func PluginContains(v string) predicate.Run {
+	return predicate.Run(sql.FieldContains(FieldPlugin, v))
+}
+
+// PluginHasPrefix applies the HasPrefix predicate on the "plugin" field.
+func PluginHasPrefix(v string) predicate.Run {
+	return predicate.Run(sql.FieldHasPrefix(FieldPlugin, v))
+}
+
+// PluginHasSuffix applies the HasSuffix predicate on the "plugin" field.
+func PluginHasSuffix(v string) predicate.Run {
+	return predicate.Run(sql.FieldHasSuffix(FieldPlugin, v))
+}
+
+// PluginEqualFold applies the EqualFold predicate on the "plugin" field.
+func PluginEqualFold(v string) predicate.Run {
+	return predicate.Run(sql.FieldEqualFold(FieldPlugin, v))
+}
+
+// PluginContainsFold applies the ContainsFold predicate on the "plugin" field.
+func PluginContainsFold(v string) predicate.Run {
+	return predicate.Run(sql.FieldContainsFold(FieldPlugin, v))
+}
+
+// PurposeEQ applies the EQ predicate on the "purpose" field.
+func PurposeEQ(v string) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldPurpose, v))
+}
+
+// PurposeNEQ applies the NEQ predicate on the "purpose" field.
+func PurposeNEQ(v string) predicate.Run {
+	return predicate.Run(sql.FieldNEQ(FieldPurpose, v))
+}
+
+// PurposeIn applies the In predicate on the "purpose" field.
+func PurposeIn(vs ...string) predicate.Run {
+	return predicate.Run(sql.FieldIn(FieldPurpose, vs...))
+}
+
+// PurposeNotIn applies the NotIn predicate on the "purpose" field.
+func PurposeNotIn(vs ...string) predicate.Run {
+	return predicate.Run(sql.FieldNotIn(FieldPurpose, vs...))
+}
+
+// PurposeGT applies the GT predicate on the "purpose" field.
+func PurposeGT(v string) predicate.Run {
+	return predicate.Run(sql.FieldGT(FieldPurpose, v))
+}
+
+// PurposeGTE applies the GTE predicate on the "purpose" field.
+func PurposeGTE(v string) predicate.Run {
+	return predicate.Run(sql.FieldGTE(FieldPurpose, v))
+}
+
+// PurposeLT applies the LT predicate on the "purpose" field.
+func PurposeLT(v string) predicate.Run {
+	return predicate.Run(sql.FieldLT(FieldPurpose, v))
+}
+
+// PurposeLTE applies the LTE predicate on the "purpose" field.
+func PurposeLTE(v string) predicate.Run {
+	return predicate.Run(sql.FieldLTE(FieldPurpose, v))
+}
+
+// PurposeContains applies the Contains predicate on the "purpose" field.
+func PurposeContains(v string) predicate.Run {
+	return predicate.Run(sql.FieldContains(FieldPurpose, v))
+}
+
+// PurposeHasPrefix applies the HasPrefix predicate on the "purpose" field.
+func PurposeHasPrefix(v string) predicate.Run {
+	return predicate.Run(sql.FieldHasPrefix(FieldPurpose, v))
+}
+
+// PurposeHasSuffix applies the HasSuffix predicate on the "purpose" field.
+func PurposeHasSuffix(v string) predicate.Run {
+	return predicate.Run(sql.FieldHasSuffix(FieldPurpose, v))
+}
+
+// PurposeEqualFold applies the EqualFold predicate on the "purpose" field.
+func PurposeEqualFold(v string) predicate.Run {
+	return predicate.Run(sql.FieldEqualFold(FieldPurpose, v))
+}
+
+// PurposeContainsFold applies the ContainsFold predicate on the "purpose" field.
+func PurposeContainsFold(v string) predicate.Run {
+	return predicate.Run(sql.FieldContainsFold(FieldPurpose, v))
+}
+
+// TaskIDEQ applies the EQ predicate on the "task_id" field.
+func TaskIDEQ(v string) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldTaskID, v))
+}
+
+// TaskIDNEQ applies the NEQ predicate on the "task_id" field.
+func TaskIDNEQ(v string) predicate.Run {
+	return predicate.Run(sql.FieldNEQ(FieldTaskID, v))
+}
+
+// TaskIDIn applies the In predicate on the "task_id" field.
+func TaskIDIn(vs ...string) predicate.Run {
+	return predicate.Run(sql.FieldIn(FieldTaskID, vs...))
+}
+
+// TaskIDNotIn applies the NotIn predicate on the "task_id" field.
+func TaskIDNotIn(vs ...string) predicate.Run {
+	return predicate.Run(sql.FieldNotIn(FieldTaskID, vs...))
+}
+
+// TaskIDGT applies the GT predicate on the "task_id" field.
+func TaskIDGT(v string) predicate.Run {
+	return predicate.Run(sql.FieldGT(FieldTaskID, v))
+}
+
+// TaskIDGTE applies the GTE predicate on the "task_id" field.
+func TaskIDGTE(v string) predicate.Run {
+	return predicate.Run(sql.FieldGTE(FieldTaskID, v))
+}
+
+// TaskIDLT applies the LT predicate on the "task_id" field.
+func TaskIDLT(v string) predicate.Run {
+	return predicate.Run(sql.FieldLT(FieldTaskID, v))
+}
+
+// TaskIDLTE applies the LTE predicate on the "task_id" field.
+func TaskIDLTE(v string) predicate.Run {
+	return predicate.Run(sql.FieldLTE(FieldTaskID, v))
+}
+
+// TaskIDContains applies the Contains predicate on the "task_id" field.
+func TaskIDContains(v string) predicate.Run {
+	return predicate.Run(sql.FieldContains(FieldTaskID, v))
+}
+
+// TaskIDHasPrefix applies the HasPrefix predicate on the "task_id" field.
+func TaskIDHasPrefix(v string) predicate.Run {
+	return predicate.Run(sql.FieldHasPrefix(FieldTaskID, v))
+}
+
+// TaskIDHasSuffix applies the HasSuffix predicate on the "task_id" field.
+func TaskIDHasSuffix(v string) predicate.Run {
+	return predicate.Run(sql.FieldHasSuffix(FieldTaskID, v))
+}
+
+// TaskIDEqualFold applies the EqualFold predicate on the "task_id" field.
+func TaskIDEqualFold(v string) predicate.Run {
+	return predicate.Run(sql.FieldEqualFold(FieldTaskID, v))
+}
+
+// TaskIDContainsFold applies the ContainsFold predicate on the "task_id" field.
+func TaskIDContainsFold(v string) predicate.Run {
+	return predicate.Run(sql.FieldContainsFold(FieldTaskID, v))
+}
+
+// RequestIsNil applies the IsNil predicate on the "request" field.
+func RequestIsNil() predicate.Run {
+	return predicate.Run(sql.FieldIsNull(FieldRequest))
+}
+
+// RequestNotNil applies the NotNil predicate on the "request" field.
+func RequestNotNil() predicate.Run {
+	return predicate.Run(sql.FieldNotNull(FieldRequest))
 }
 
 // And groups predicates with the AND operator between them.

@@ -12,8 +12,8 @@ import (
 )
 
 // Run is the table runs; see ledger.Run. Source and key are those of the
-// submission that made the run, and content_hash tells whether a repeated key
-// came with other content.
+// submission that made the run, or of the plugin that asked for the turn, and
+// content_hash tells whether a repeated key came with other content.
 type Run struct {
 	ent.Schema
 }
@@ -56,6 +56,13 @@ func (Run) Fields() []ent.Field {
 		field.String("source").Default("").Immutable(),
 		field.String("key").Optional().Nillable().Immutable(),
 		field.String("content_hash").Default("").Immutable(),
+		// Of turns only. Beside says that the run is in no thread's queue; its message_id is
+		// the newest of its thread when it was asked, and the run is none of that one's.
+		field.Bool("beside").Default(false).Immutable(),
+		field.String("plugin").Default("").Immutable(),
+		field.String("purpose").Default("").Immutable(),
+		field.String("task_id").Default("").Immutable(),
+		jsonField("request", json.RawMessage{}), // of ledger.TurnRequest
 	}
 }
 
@@ -67,5 +74,6 @@ func (Run) Indexes() []ent.Index {
 		index.Fields("thread_id", "message_id"),
 		index.Fields("state", "thread_id", "message_id"),
 		index.Fields("cause_run_id").Annotations(entsql.IndexWhere("cause_run_id <> ''")),
+		index.Fields("task_id").Annotations(entsql.IndexWhere("task_id <> ''")),
 	}
 }

@@ -38,6 +38,7 @@ type Host struct {
 	messages    []pluginsdk.Message
 	submissions []pluginsdk.Submission
 	runs        []pluginsdk.Run
+	runOver     chan struct{} // closed when the next run is over; nil while nobody waits
 	deliveries  []pluginsdk.Delivery
 	tasks       []pluginsdk.Task
 	settled     map[string]int // task to its latest iteration that was handed in or got stuck

@@ -42,7 +42,7 @@ func (s agent) begin(request pluginsdk.StartTurnRequest) string {
 	t := &turn{cancel: cancel, over: make(chan struct{})}
 	run := pluginsdk.Run{
 		ID: s.h.nextID("turn"), ThreadID: request.ThreadID, Kind: pluginsdk.RunTurn, State: pluginsdk.RunRunning,
-		Attempt: 1, QueuedAt: now(), StartedAt: now(),
+		Attempt: 1, QueuedAt: now(), StartedAt: now(), Plugin: s.manifest.Name, Purpose: request.Purpose, TaskID: request.TaskID,
 	}
 	s.h.runs = append(s.h.runs, run)
 	s.h.turns[run.ID] = t

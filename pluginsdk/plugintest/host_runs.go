@@ -62,6 +62,7 @@ func (h *Host) endRun(id string, state pluginsdk.RunState, result pluginsdk.Invo
 	run := &h.runs[i]
 	run.State, run.Result, run.FinishedAt = state, &result, now()
 	run.Usage, run.CostUSD = result.Usage, result.CostUSD
+	h.tellWaiters()
 	if result.Failure != nil {
 		run.Error = result.Failure.Message
 	}
@@ -118,12 +119,51 @@ func (s runs) Cancel(ctx context.Context, request *pluginsdk.CancelRunRequest) (
 	return &pluginsdk.CancelRunResponse{Run: s.h.runs[i]}, nil
 }
 
+// Wait waits until the run is over, or the context: for FinishRun, say.
+func (s runs) Wait(ctx context.Context, request *pluginsdk.WaitRunRequest) (*pluginsdk.WaitRunResponse, error) {
+	leave, err := s.h.enter(ctx, "Runs.Wait")
+	if err != nil {
+		return nil, err
+	}
+	for {
+		i, err := find(s.h.runs, "run", request.ID, runID)
+		if err != nil || s.h.runs[i].State.Final() {
+			defer leave()
+			if err != nil {
+				return nil, err
+			}
+			return &pluginsdk.WaitRunResponse{Run: s.h.runs[i]}, nil
+		}
+		if s.h.runOver == nil {
+			s.h.runOver = make(chan struct{})
+		}
+		over := s.h.runOver
+		leave()
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		s.h.mu.Lock()
+		leave = s.h.mu.Unlock
+	}
+}
+
+// tellWaiters is called with the lock held when a run is over.
+func (h *Host) tellWaiters() {
+	if h.runOver != nil {
+		close(h.runOver)
+		h.runOver = nil
+	}
+}
+
 // cancel ends a run, which says who wanted it.
 func (s runs) cancel(run *pluginsdk.Run, author string) {
 	if author == "" {
 		author = s.manifest.Name
 	}
 	run.State, run.Error, run.FinishedAt = pluginsdk.RunCancelled, "cancelled by "+author, now()
+	s.h.tellWaiters()
 }
 
 // Retry hands the message of a run in once more, as the daemon does: the new

@@ -116,7 +116,7 @@ func startRig(dir, plugins string) (r *rig, err error) {
 	r.host = pluginhost.New(pluginhost.Config{Dir: plugins, Owner: "bench", Logs: filepath.Join(dir, "logs")}, r.store, rigBus{bus}, door)
 	log := slog.New(slog.DiscardHandler)
 	door.api = hostapi.New(hostapi.Config{
-		Store: rigStore{r.store}, Events: bus, Grants: r.host, Tokens: r.tokens, Log: log,
+		Store: rigStore{r.store}, Events: rigBus{bus}, Grants: r.host, Tokens: r.tokens, Log: log,
 		Quotas: hostapi.NewQuotas(hostapi.QuotaConfig{Limits: r.limits, StoredBytes: r.store.StoredBytes, Log: log}),
 	})
 	r.hooks = hooks.New(hooks.Config{}, rigPlugins{r.host}, r.tokens)

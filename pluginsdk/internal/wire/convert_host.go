@@ -233,6 +233,30 @@ func listRunsResponseFrom(m *hostv1.ListRunsResponse) pluginsdk.ListRunsResponse
 	}
 }
 
+func waitRunRequestTo(v pluginsdk.WaitRunRequest) *hostv1.WaitRunRequest {
+	return &hostv1.WaitRunRequest{
+		Id: v.ID,
+	}
+}
+
+func waitRunRequestFrom(m *hostv1.WaitRunRequest) pluginsdk.WaitRunRequest {
+	return pluginsdk.WaitRunRequest{
+		ID: m.GetId(),
+	}
+}
+
+func waitRunResponseTo(v pluginsdk.WaitRunResponse) *hostv1.WaitRunResponse {
+	return &hostv1.WaitRunResponse{
+		Run: runTo(v.Run),
+	}
+}
+
+func waitRunResponseFrom(m *hostv1.WaitRunResponse) pluginsdk.WaitRunResponse {
+	return pluginsdk.WaitRunResponse{
+		Run: runFrom(m.GetRun()),
+	}
+}
+
 func cancelRunRequestTo(v pluginsdk.CancelRunRequest) *hostv1.CancelRunRequest {
 	return &hostv1.CancelRunRequest{
 		Id:     v.ID,

@@ -32,6 +32,9 @@ func runTo(v pluginsdk.Run) *typesv1.Run {
 		QueuedAt:      timeTo(v.QueuedAt),
 		StartedAt:     timeTo(v.StartedAt),
 		FinishedAt:    timeTo(v.FinishedAt),
+		Plugin:        v.Plugin,
+		Purpose:       v.Purpose,
+		TaskId:        v.TaskID,
 	}
 }
 
@@ -62,6 +65,9 @@ func runFrom(m *typesv1.Run) pluginsdk.Run {
 		QueuedAt:      timeFrom(m.GetQueuedAt()),
 		StartedAt:     timeFrom(m.GetStartedAt()),
 		FinishedAt:    timeFrom(m.GetFinishedAt()),
+		Plugin:        m.GetPlugin(),
+		Purpose:       m.GetPurpose(),
+		TaskID:        m.GetTaskId(),
 	}
 }
 

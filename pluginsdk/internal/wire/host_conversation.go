@@ -96,6 +96,14 @@ func (c runClient) List(ctx context.Context, request *pluginsdk.ListRunsRequest)
 	return ask(ctx, request, listRunsRequestTo, c.client.ListRuns, listRunsResponseFrom)
 }
 
+func (s hostServer) WaitRun(ctx context.Context, m *hostv1.WaitRunRequest) (*hostv1.WaitRunResponse, error) {
+	return answer(ctx, m, waitRunRequestFrom, s.host.Runs.Wait, waitRunResponseTo)
+}
+
+func (c runClient) Wait(ctx context.Context, request *pluginsdk.WaitRunRequest) (*pluginsdk.WaitRunResponse, error) {
+	return ask(ctx, request, waitRunRequestTo, c.client.WaitRun, waitRunResponseFrom)
+}
+
 func (s hostServer) CancelRun(ctx context.Context, m *hostv1.CancelRunRequest) (*hostv1.CancelRunResponse, error) {
 	return answer(ctx, m, cancelRunRequestFrom, s.host.Runs.Cancel, cancelRunResponseTo)
 }

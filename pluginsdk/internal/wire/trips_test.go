@@ -73,6 +73,8 @@ func trips() []trip {
 		roundTrip(getRunResponseTo, getRunResponseFrom),
 		roundTrip(listRunsRequestTo, listRunsRequestFrom),
 		roundTrip(listRunsResponseTo, listRunsResponseFrom),
+		roundTrip(waitRunRequestTo, waitRunRequestFrom),
+		roundTrip(waitRunResponseTo, waitRunResponseFrom),
 		roundTrip(cancelRunRequestTo, cancelRunRequestFrom),
 		roundTrip(cancelRunResponseTo, cancelRunResponseFrom),
 		roundTrip(retryRunRequestTo, retryRunRequestFrom),

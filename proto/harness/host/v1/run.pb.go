@@ -198,6 +198,94 @@ func (x *ListRunsResponse) GetRuns() []*v1.Run {
 	return nil
 }
 
+type WaitRunRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitRunRequest) Reset() {
+	*x = WaitRunRequest{}
+	mi := &file_harness_host_v1_run_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitRunRequest) ProtoMessage() {}
+
+func (x *WaitRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_run_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitRunRequest.ProtoReflect.Descriptor instead.
+func (*WaitRunRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *WaitRunRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type WaitRunResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           *v1.Run                `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitRunResponse) Reset() {
+	*x = WaitRunResponse{}
+	mi := &file_harness_host_v1_run_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitRunResponse) ProtoMessage() {}
+
+func (x *WaitRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_run_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitRunResponse.ProtoReflect.Descriptor instead.
+func (*WaitRunResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *WaitRunResponse) GetRun() *v1.Run {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
 type CancelRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -210,7 +298,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_harness_host_v1_run_proto_msgTypes[4]
+	mi := &file_harness_host_v1_run_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -222,7 +310,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_run_proto_msgTypes[4]
+	mi := &file_harness_host_v1_run_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -235,7 +323,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{4}
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CancelRunRequest) GetId() string {
@@ -262,7 +350,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_harness_host_v1_run_proto_msgTypes[5]
+	mi := &file_harness_host_v1_run_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -274,7 +362,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_run_proto_msgTypes[5]
+	mi := &file_harness_host_v1_run_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -287,7 +375,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{5}
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CancelRunResponse) GetRun() *v1.Run {
@@ -308,7 +396,7 @@ type RetryRunRequest struct {
 
 func (x *RetryRunRequest) Reset() {
 	*x = RetryRunRequest{}
-	mi := &file_harness_host_v1_run_proto_msgTypes[6]
+	mi := &file_harness_host_v1_run_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -320,7 +408,7 @@ func (x *RetryRunRequest) String() string {
 func (*RetryRunRequest) ProtoMessage() {}
 
 func (x *RetryRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_run_proto_msgTypes[6]
+	mi := &file_harness_host_v1_run_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -333,7 +421,7 @@ func (x *RetryRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRunRequest.ProtoReflect.Descriptor instead.
 func (*RetryRunRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{6}
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RetryRunRequest) GetId() string {
@@ -359,7 +447,7 @@ type RetryRunResponse struct {
 
 func (x *RetryRunResponse) Reset() {
 	*x = RetryRunResponse{}
-	mi := &file_harness_host_v1_run_proto_msgTypes[7]
+	mi := &file_harness_host_v1_run_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -371,7 +459,7 @@ func (x *RetryRunResponse) String() string {
 func (*RetryRunResponse) ProtoMessage() {}
 
 func (x *RetryRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_run_proto_msgTypes[7]
+	mi := &file_harness_host_v1_run_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -384,7 +472,7 @@ func (x *RetryRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRunResponse.ProtoReflect.Descriptor instead.
 func (*RetryRunResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{7}
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RetryRunResponse) GetAccepted() *v1.Accepted {
@@ -407,7 +495,7 @@ type StopThreadRequest struct {
 
 func (x *StopThreadRequest) Reset() {
 	*x = StopThreadRequest{}
-	mi := &file_harness_host_v1_run_proto_msgTypes[8]
+	mi := &file_harness_host_v1_run_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -419,7 +507,7 @@ func (x *StopThreadRequest) String() string {
 func (*StopThreadRequest) ProtoMessage() {}
 
 func (x *StopThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_run_proto_msgTypes[8]
+	mi := &file_harness_host_v1_run_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -432,7 +520,7 @@ func (x *StopThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopThreadRequest.ProtoReflect.Descriptor instead.
 func (*StopThreadRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{8}
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StopThreadRequest) GetThreadId() string {
@@ -465,7 +553,7 @@ type StopThreadResponse struct {
 
 func (x *StopThreadResponse) Reset() {
 	*x = StopThreadResponse{}
-	mi := &file_harness_host_v1_run_proto_msgTypes[9]
+	mi := &file_harness_host_v1_run_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -477,7 +565,7 @@ func (x *StopThreadResponse) String() string {
 func (*StopThreadResponse) ProtoMessage() {}
 
 func (x *StopThreadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_run_proto_msgTypes[9]
+	mi := &file_harness_host_v1_run_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -490,7 +578,7 @@ func (x *StopThreadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopThreadResponse.ProtoReflect.Descriptor instead.
 func (*StopThreadResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{9}
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StopThreadResponse) GetStopped() *v1.Stopped {
@@ -512,7 +600,11 @@ const file_harness_host_v1_run_proto_rawDesc = "" +
 	"\x0fListRunsRequest\x120\n" +
 	"\x05query\x18\x01 \x01(\v2\x1a.harness.types.v1.RunQueryR\x05query\"=\n" +
 	"\x10ListRunsResponse\x12)\n" +
-	"\x04runs\x18\x01 \x03(\v2\x15.harness.types.v1.RunR\x04runs\":\n" +
+	"\x04runs\x18\x01 \x03(\v2\x15.harness.types.v1.RunR\x04runs\" \n" +
+	"\x0eWaitRunRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\":\n" +
+	"\x0fWaitRunResponse\x12'\n" +
+	"\x03run\x18\x01 \x01(\v2\x15.harness.types.v1.RunR\x03run\":\n" +
 	"\x10CancelRunRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06author\x18\x02 \x01(\tR\x06author\"<\n" +
@@ -528,11 +620,12 @@ const file_harness_host_v1_run_proto_rawDesc = "" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x16\n" +
 	"\x06author\x18\x03 \x01(\tR\x06author\"I\n" +
 	"\x12StopThreadResponse\x123\n" +
-	"\astopped\x18\x01 \x01(\v2\x19.harness.types.v1.StoppedR\astopped2\xf8\x03\n" +
+	"\astopped\x18\x01 \x01(\v2\x19.harness.types.v1.StoppedR\astopped2\xd5\x04\n" +
 	"\n" +
 	"RunService\x12X\n" +
 	"\x06GetRun\x12\x1e.harness.host.v1.GetRunRequest\x1a\x1f.harness.host.v1.GetRunResponse\"\r\x92\xe1\x18\truns.read\x12^\n" +
-	"\bListRuns\x12 .harness.host.v1.ListRunsRequest\x1a!.harness.host.v1.ListRunsResponse\"\r\x92\xe1\x18\truns.read\x12d\n" +
+	"\bListRuns\x12 .harness.host.v1.ListRunsRequest\x1a!.harness.host.v1.ListRunsResponse\"\r\x92\xe1\x18\truns.read\x12[\n" +
+	"\aWaitRun\x12\x1f.harness.host.v1.WaitRunRequest\x1a .harness.host.v1.WaitRunResponse\"\r\x92\xe1\x18\truns.read\x12d\n" +
 	"\tCancelRun\x12!.harness.host.v1.CancelRunRequest\x1a\".harness.host.v1.CancelRunResponse\"\x10\x92\xe1\x18\fruns.control\x12a\n" +
 	"\bRetryRun\x12 .harness.host.v1.RetryRunRequest\x1a!.harness.host.v1.RetryRunResponse\"\x10\x92\xe1\x18\fruns.control\x12g\n" +
 	"\n" +
@@ -550,45 +643,50 @@ func file_harness_host_v1_run_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_run_proto_rawDescData
 }
 
-var file_harness_host_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_harness_host_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_harness_host_v1_run_proto_goTypes = []any{
 	(*GetRunRequest)(nil),      // 0: harness.host.v1.GetRunRequest
 	(*GetRunResponse)(nil),     // 1: harness.host.v1.GetRunResponse
 	(*ListRunsRequest)(nil),    // 2: harness.host.v1.ListRunsRequest
 	(*ListRunsResponse)(nil),   // 3: harness.host.v1.ListRunsResponse
-	(*CancelRunRequest)(nil),   // 4: harness.host.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),  // 5: harness.host.v1.CancelRunResponse
-	(*RetryRunRequest)(nil),    // 6: harness.host.v1.RetryRunRequest
-	(*RetryRunResponse)(nil),   // 7: harness.host.v1.RetryRunResponse
-	(*StopThreadRequest)(nil),  // 8: harness.host.v1.StopThreadRequest
-	(*StopThreadResponse)(nil), // 9: harness.host.v1.StopThreadResponse
-	(*v1.Run)(nil),             // 10: harness.types.v1.Run
-	(*v1.RunQuery)(nil),        // 11: harness.types.v1.RunQuery
-	(*v1.Accepted)(nil),        // 12: harness.types.v1.Accepted
-	(*v1.Stopped)(nil),         // 13: harness.types.v1.Stopped
+	(*WaitRunRequest)(nil),     // 4: harness.host.v1.WaitRunRequest
+	(*WaitRunResponse)(nil),    // 5: harness.host.v1.WaitRunResponse
+	(*CancelRunRequest)(nil),   // 6: harness.host.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),  // 7: harness.host.v1.CancelRunResponse
+	(*RetryRunRequest)(nil),    // 8: harness.host.v1.RetryRunRequest
+	(*RetryRunResponse)(nil),   // 9: harness.host.v1.RetryRunResponse
+	(*StopThreadRequest)(nil),  // 10: harness.host.v1.StopThreadRequest
+	(*StopThreadResponse)(nil), // 11: harness.host.v1.StopThreadResponse
+	(*v1.Run)(nil),             // 12: harness.types.v1.Run
+	(*v1.RunQuery)(nil),        // 13: harness.types.v1.RunQuery
+	(*v1.Accepted)(nil),        // 14: harness.types.v1.Accepted
+	(*v1.Stopped)(nil),         // 15: harness.types.v1.Stopped
 }
 var file_harness_host_v1_run_proto_depIdxs = []int32{
-	10, // 0: harness.host.v1.GetRunResponse.run:type_name -> harness.types.v1.Run
-	11, // 1: harness.host.v1.ListRunsRequest.query:type_name -> harness.types.v1.RunQuery
-	10, // 2: harness.host.v1.ListRunsResponse.runs:type_name -> harness.types.v1.Run
-	10, // 3: harness.host.v1.CancelRunResponse.run:type_name -> harness.types.v1.Run
-	12, // 4: harness.host.v1.RetryRunResponse.accepted:type_name -> harness.types.v1.Accepted
-	13, // 5: harness.host.v1.StopThreadResponse.stopped:type_name -> harness.types.v1.Stopped
-	0,  // 6: harness.host.v1.RunService.GetRun:input_type -> harness.host.v1.GetRunRequest
-	2,  // 7: harness.host.v1.RunService.ListRuns:input_type -> harness.host.v1.ListRunsRequest
-	4,  // 8: harness.host.v1.RunService.CancelRun:input_type -> harness.host.v1.CancelRunRequest
-	6,  // 9: harness.host.v1.RunService.RetryRun:input_type -> harness.host.v1.RetryRunRequest
-	8,  // 10: harness.host.v1.RunService.StopThread:input_type -> harness.host.v1.StopThreadRequest
-	1,  // 11: harness.host.v1.RunService.GetRun:output_type -> harness.host.v1.GetRunResponse
-	3,  // 12: harness.host.v1.RunService.ListRuns:output_type -> harness.host.v1.ListRunsResponse
-	5,  // 13: harness.host.v1.RunService.CancelRun:output_type -> harness.host.v1.CancelRunResponse
-	7,  // 14: harness.host.v1.RunService.RetryRun:output_type -> harness.host.v1.RetryRunResponse
-	9,  // 15: harness.host.v1.RunService.StopThread:output_type -> harness.host.v1.StopThreadResponse
-	11, // [11:16] is the sub-list for method output_type
-	6,  // [6:11] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	12, // 0: harness.host.v1.GetRunResponse.run:type_name -> harness.types.v1.Run
+	13, // 1: harness.host.v1.ListRunsRequest.query:type_name -> harness.types.v1.RunQuery
+	12, // 2: harness.host.v1.ListRunsResponse.runs:type_name -> harness.types.v1.Run
+	12, // 3: harness.host.v1.WaitRunResponse.run:type_name -> harness.types.v1.Run
+	12, // 4: harness.host.v1.CancelRunResponse.run:type_name -> harness.types.v1.Run
+	14, // 5: harness.host.v1.RetryRunResponse.accepted:type_name -> harness.types.v1.Accepted
+	15, // 6: harness.host.v1.StopThreadResponse.stopped:type_name -> harness.types.v1.Stopped
+	0,  // 7: harness.host.v1.RunService.GetRun:input_type -> harness.host.v1.GetRunRequest
+	2,  // 8: harness.host.v1.RunService.ListRuns:input_type -> harness.host.v1.ListRunsRequest
+	4,  // 9: harness.host.v1.RunService.WaitRun:input_type -> harness.host.v1.WaitRunRequest
+	6,  // 10: harness.host.v1.RunService.CancelRun:input_type -> harness.host.v1.CancelRunRequest
+	8,  // 11: harness.host.v1.RunService.RetryRun:input_type -> harness.host.v1.RetryRunRequest
+	10, // 12: harness.host.v1.RunService.StopThread:input_type -> harness.host.v1.StopThreadRequest
+	1,  // 13: harness.host.v1.RunService.GetRun:output_type -> harness.host.v1.GetRunResponse
+	3,  // 14: harness.host.v1.RunService.ListRuns:output_type -> harness.host.v1.ListRunsResponse
+	5,  // 15: harness.host.v1.RunService.WaitRun:output_type -> harness.host.v1.WaitRunResponse
+	7,  // 16: harness.host.v1.RunService.CancelRun:output_type -> harness.host.v1.CancelRunResponse
+	9,  // 17: harness.host.v1.RunService.RetryRun:output_type -> harness.host.v1.RetryRunResponse
+	11, // 18: harness.host.v1.RunService.StopThread:output_type -> harness.host.v1.StopThreadResponse
+	13, // [13:19] is the sub-list for method output_type
+	7,  // [7:13] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_run_proto_init() }
@@ -603,7 +701,7 @@ func file_harness_host_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_run_proto_rawDesc), len(file_harness_host_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

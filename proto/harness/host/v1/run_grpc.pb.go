@@ -21,6 +21,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	RunService_GetRun_FullMethodName     = "/harness.host.v1.RunService/GetRun"
 	RunService_ListRuns_FullMethodName   = "/harness.host.v1.RunService/ListRuns"
+	RunService_WaitRun_FullMethodName    = "/harness.host.v1.RunService/WaitRun"
 	RunService_CancelRun_FullMethodName  = "/harness.host.v1.RunService/CancelRun"
 	RunService_RetryRun_FullMethodName   = "/harness.host.v1.RunService/RetryRun"
 	RunService_StopThread_FullMethodName = "/harness.host.v1.RunService/StopThread"
@@ -36,6 +37,8 @@ type RunServiceClient interface {
 	GetRun(ctx context.Context, in *GetRunRequest, opts ...grpc.CallOption) (*GetRunResponse, error)
 	// ListRuns returns the selected runs. Needs runs.read.
 	ListRuns(ctx context.Context, in *ListRunsRequest, opts ...grpc.CallOption) (*ListRunsResponse, error)
+	// WaitRun returns a run once it is over. Needs runs.read.
+	WaitRun(ctx context.Context, in *WaitRunRequest, opts ...grpc.CallOption) (*WaitRunResponse, error)
 	// CancelRun ends a run that waits, or interrupts one that executes. Needs runs.control.
 	CancelRun(ctx context.Context, in *CancelRunRequest, opts ...grpc.CallOption) (*CancelRunResponse, error)
 	// RetryRun gives the message of a run that failed or was cancelled once more, as a new
@@ -68,6 +71,16 @@ func (c *runServiceClient) ListRuns(ctx context.Context, in *ListRunsRequest, op
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListRunsResponse)
 	err := c.cc.Invoke(ctx, RunService_ListRuns_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *runServiceClient) WaitRun(ctx context.Context, in *WaitRunRequest, opts ...grpc.CallOption) (*WaitRunResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WaitRunResponse)
+	err := c.cc.Invoke(ctx, RunService_WaitRun_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +127,8 @@ type RunServiceServer interface {
 	GetRun(context.Context, *GetRunRequest) (*GetRunResponse, error)
 	// ListRuns returns the selected runs. Needs runs.read.
 	ListRuns(context.Context, *ListRunsRequest) (*ListRunsResponse, error)
+	// WaitRun returns a run once it is over. Needs runs.read.
+	WaitRun(context.Context, *WaitRunRequest) (*WaitRunResponse, error)
 	// CancelRun ends a run that waits, or interrupts one that executes. Needs runs.control.
 	CancelRun(context.Context, *CancelRunRequest) (*CancelRunResponse, error)
 	// RetryRun gives the message of a run that failed or was cancelled once more, as a new
@@ -137,6 +152,9 @@ func (UnimplementedRunServiceServer) GetRun(context.Context, *GetRunRequest) (*G
 }
 func (UnimplementedRunServiceServer) ListRuns(context.Context, *ListRunsRequest) (*ListRunsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListRuns not implemented")
+}
+func (UnimplementedRunServiceServer) WaitRun(context.Context, *WaitRunRequest) (*WaitRunResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method WaitRun not implemented")
 }
 func (UnimplementedRunServiceServer) CancelRun(context.Context, *CancelRunRequest) (*CancelRunResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CancelRun not implemented")
@@ -200,6 +218,24 @@ func _RunService_ListRuns_Handler(srv interface{}, ctx context.Context, dec func
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(RunServiceServer).ListRuns(ctx, req.(*ListRunsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _RunService_WaitRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WaitRunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RunServiceServer).WaitRun(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RunService_WaitRun_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RunServiceServer).WaitRun(ctx, req.(*WaitRunRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -272,6 +308,10 @@ var RunService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListRuns",
 			Handler:    _RunService_ListRuns_Handler,
+		},
+		{
+			MethodName: "WaitRun",
+			Handler:    _RunService_WaitRun_Handler,
 		},
 		{
 			MethodName: "CancelRun",

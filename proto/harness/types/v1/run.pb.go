@@ -48,13 +48,18 @@ type Run struct {
 	// Of the commands in the result, by index.
 	Outcomes []*Outcome `protobuf:"bytes,18,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
 	// The attempts that failed, the last few.
-	Failures      []*Failed              `protobuf:"bytes,19,rep,name=failures,proto3" json:"failures,omitempty"`
-	Error         string                 `protobuf:"bytes,20,opt,name=error,proto3" json:"error,omitempty"`
-	Usage         *Usage                 `protobuf:"bytes,21,opt,name=usage,proto3" json:"usage,omitempty"`
-	CostUsd       float64                `protobuf:"fixed64,22,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
-	QueuedAt      *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
-	StartedAt     *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	FinishedAt    *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=finished_at,json=finishedAt,proto3" json:"finished_at,omitempty"`
+	Failures   []*Failed              `protobuf:"bytes,19,rep,name=failures,proto3" json:"failures,omitempty"`
+	Error      string                 `protobuf:"bytes,20,opt,name=error,proto3" json:"error,omitempty"`
+	Usage      *Usage                 `protobuf:"bytes,21,opt,name=usage,proto3" json:"usage,omitempty"`
+	CostUsd    float64                `protobuf:"fixed64,22,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
+	QueuedAt   *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
+	StartedAt  *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	FinishedAt *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=finished_at,json=finishedAt,proto3" json:"finished_at,omitempty"`
+	// Of a turn: the plugin that has asked for it, what for, and the task. Its message_id is
+	// the newest message of its thread when it was asked for.
+	Plugin        string `protobuf:"bytes,26,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	Purpose       string `protobuf:"bytes,27,opt,name=purpose,proto3" json:"purpose,omitempty"`
+	TaskId        string `protobuf:"bytes,28,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -262,6 +267,27 @@ func (x *Run) GetFinishedAt() *timestamppb.Timestamp {
 		return x.FinishedAt
 	}
 	return nil
+}
+
+func (x *Run) GetPlugin() string {
+	if x != nil {
+		return x.Plugin
+	}
+	return ""
+}
+
+func (x *Run) GetPurpose() string {
+	if x != nil {
+		return x.Purpose
+	}
+	return ""
+}
+
+func (x *Run) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
 }
 
 // Records that a run came past a step.
@@ -687,7 +713,7 @@ var File_harness_types_v1_run_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\xbf\a\n" +
+	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\x8a\b\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x1d\n" +
@@ -720,7 +746,10 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"started_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12;\n" +
 	"\vfinished_at\x18\x19 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"finishedAt\"t\n" +
+	"finishedAt\x12\x16\n" +
+	"\x06plugin\x18\x1a \x01(\tR\x06plugin\x12\x18\n" +
+	"\apurpose\x18\x1b \x01(\tR\apurpose\x12\x17\n" +
+	"\atask_id\x18\x1c \x01(\tR\x06taskId\"t\n" +
 	"\fPipelineStep\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\tR\x04step\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x128\n" +

@@ -1,0 +1,65 @@
+package inbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// What the store in memory does of turns, and of what is paused.
+
+func queueOf(run *ledger.Run) ledger.Queue {
+	if run.Beside {
+		return ledger.Queue{TurnID: run.ID}
+	}
+	return ledger.Queue{ThreadID: run.ThreadID}
+}
+
+func (m *memory) AcceptTurn(_ context.Context, turn ledger.Turn) (ledger.AcceptedTurn, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := "turn/" + turn.Plugin + "/" + turn.Request.Key
+	if known, ok := m.keys[key]; ok && turn.Request.Key != "" {
+		return ledger.AcceptedTurn{RunID: known.RunID, Existed: true, Queue: ledger.Queue{TurnID: known.RunID}}, nil
+	}
+	run := &ledger.Run{Run: pluginsdk.Run{
+		ID: turn.RunID, ThreadID: turn.Request.ThreadID, Kind: pluginsdk.RunTurn, State: pluginsdk.RunQueued, Plugin: turn.Plugin,
+		CauseRunID: turn.CauseRunID,
+	}, Beside: turn.Beside(), Turn: &turn.Request}
+	m.runs = append(m.runs, run)
+	m.keys[key] = pluginsdk.Accepted{RunID: run.ID}
+	return ledger.AcceptedTurn{RunID: run.ID, ThreadID: run.ThreadID, Queue: queueOf(run)}, nil
+}
+
+func (m *memory) ClaimTurn(_ context.Context, runID, owner string) (ledger.Claim, error) {
+	return m.take(ledger.Queue{TurnID: runID}, owner, func(*ledger.Run) bool { return true })
+}
+
+func (m *memory) ClaimUncaused(_ context.Context, threadID, owner string) (ledger.Claim, error) {
+	return m.take(ledger.Queue{ThreadID: threadID}, owner, func(run *ledger.Run) bool { return run.CauseRunID == "" })
+}
+
+func (m *memory) UnclaimTurn(_ context.Context, runID, _ string) error {
+	return m.set(runID, pluginsdk.RunQueued, time.Time{}, 0)
+}
+
+func (m *memory) ExpireQueued(_ context.Context, runID, reason string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if run.ID == runID && run.State == pluginsdk.RunQueued && run.Attempt == 0 {
+			run.State, run.Error = pluginsdk.RunFailed, reason
+			m.signal()
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (m *memory) Lever(context.Context, string) (ledger.Lever, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lever, nil
+}

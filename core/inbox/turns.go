@@ -1,0 +1,82 @@
+package inbox
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// turnPatience is how long a turn that a run has asked for waits to be begun. The run
+// has a slot, and may be what the turn waits for.
+const turnPatience = 30 * time.Second
+
+// maxTurnsWaiting is how many turns of one plugin may wait.
+const maxTurnsWaiting = 100
+
+// StartTurn stores what a plugin asks of the agent and returns its run; repeated with
+// the same key, the first one's. What may be asked is for the caller to see to. A turn
+// that a run causes and that cannot be begun within 30 s fails: the run has a slot, and
+// might wait for itself.
+func (in *Inbox) StartTurn(ctx context.Context, plugin string, request pluginsdk.StartTurnRequest, causeRunID string) (ledger.AcceptedTurn, error) {
+	if err := in.open(); err != nil {
+		return ledger.AcceptedTurn{}, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return ledger.AcceptedTurn{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "make a run id: %w", err)
+	}
+	turn := ledger.Turn{
+		RunID: id.String(), Plugin: plugin, Request: request, CauseRunID: causeRunID,
+		TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), MaxDepth: in.config.MaxDepth, MaxWaiting: maxTurnsWaiting,
+	}
+	if !turn.Beside() && in.worksIn(causeRunID, request.ThreadID) {
+		return ledger.AcceptedTurn{}, pluginsdk.Errorf(pluginsdk.CodeInvalid,
+			"session: the session of thread %s is at work on the very run that asks for the turn; ask for a fresh one", request.ThreadID)
+	}
+	accepted, err := in.store.AcceptTurn(ctx, turn)
+	if err != nil {
+		return ledger.AcceptedTurn{}, err
+	}
+	if !accepted.Existed && causeRunID != "" {
+		in.expire(accepted)
+	}
+	in.wake(accepted.Queue)
+	return accepted, nil
+}
+
+// worksIn reports whether the run is at work in the thread.
+func (in *Inbox) worksIn(runID, threadID string) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	at, ok := in.running[runID]
+	return ok && !at.beside && at.threadID == threadID
+}
+
+// expire ends a turn that nobody has begun when its patience is over. After a crash
+// nobody waits for it any more: then it is begun whenever there is room.
+func (in *Inbox) expire(turn ledger.AcceptedTurn) {
+	in.group.Go(func() {
+		timer := time.NewTimer(in.config.TurnPatience)
+		defer timer.Stop()
+		select {
+		case <-in.intake.Done():
+			return
+		case <-timer.C:
+		}
+		reason := "exhausted: no place was free for this turn within " + in.config.TurnPatience.String() +
+			", and what has asked for it holds one itself; try again, or have more places (HARNESS_AGENTS)"
+		expired, err := in.store.ExpireQueued(context.WithoutCancel(in.intake), turn.RunID, reason)
+		if err != nil {
+			in.config.Log.Warn("a turn that waits for too long cannot be ended; it goes on waiting", "run", turn.RunID, "err", err)
+		}
+		if expired {
+			in.announceCancelled(turn.ThreadID, turn.RunID, pluginsdk.Errorf(pluginsdk.CodeExhausted, "%s", reason))
+			in.wake(turn.Queue)
+		}
+	})
+}

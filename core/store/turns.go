@@ -1,0 +1,256 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/ent/run"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Turns of the agent that plugins ask for. A turn with a session of its own is in no
+// thread's queue, takes no thread, and its fence is its run and attempt. One in the
+// thread's session is a run of the thread's queue as any other.
+
+// turnSource is what the keys of a plugin's turns are kept under, apart from those of
+// its messages.
+func turnSource(plugin string) string { return "turn/" + plugin }
+
+// AcceptTurn stores what a plugin asks of the agent, with its run, in one durable
+// transaction. A key that the plugin has used returns the first run, or CodeConflict
+// when something else was asked. CodeNotFound: no such thread. CodeExhausted: too many
+// of the plugin's turns wait, or too many runs have caused one another.
+func (s *Store) AcceptTurn(ctx context.Context, turn ledger.Turn) (ledger.AcceptedTurn, error) {
+	request, err := json.Marshal(turn.Request)
+	if err != nil {
+		return ledger.AcceptedTurn{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "ask for a turn: %w", err)
+	}
+	sum := sha256.Sum256(request)
+	hash := hex.EncodeToString(sum[:])
+	if turn.Request.Key != "" { // a repetition writes nothing, and is never refused for those that wait
+		if first, err := s.repeatedTurn(ctx, turn, hash); err == nil || pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+			return first, err
+		}
+	}
+	now := s.now()
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		return tx.acceptTurn(ctx, turn, hash, now)
+	})
+	var uncertain *uncertainError
+	switch {
+	case duplicate(err):
+		return s.repeatedTurn(ctx, turn, hash)
+	case errors.As(err, &uncertain) && s.landed(ctx, turn.RunID):
+	case err != nil:
+		return ledger.AcceptedTurn{}, wrap("ask for a turn", err)
+	}
+	return ledger.AcceptedTurn{RunID: turn.RunID, ThreadID: turn.Request.ThreadID, Queue: queueOf(turn)}, nil
+}
+
+func queueOf(turn ledger.Turn) ledger.Queue {
+	if turn.Beside() {
+		return ledger.Queue{TurnID: turn.RunID}
+	}
+	return ledger.Queue{ThreadID: turn.Request.ThreadID}
+}
+
+func (t *tx) acceptTurn(ctx context.Context, turn ledger.Turn, hash string, now time.Time) error {
+	asked := turn.Request
+	if asked.ThreadID != "" {
+		if _, err := t.epoch(ctx, asked.ThreadID); err != nil {
+			return err
+		}
+	}
+	depth, err := t.depthBelow(ctx, turn.CauseRunID)
+	if err != nil {
+		return err
+	}
+	if turn.MaxDepth > 0 && depth > turn.MaxDepth {
+		return pluginsdk.Errorf(pluginsdk.CodeExhausted,
+			"run %s was caused by a run that was caused by a run, %d deep, and may cause no further one", turn.CauseRunID, turn.MaxDepth)
+	}
+	if turn.MaxWaiting > 0 {
+		waiting, err := t.Run.Query().Where(run.StateEQ(pluginsdk.RunQueued), run.KindEQ(pluginsdk.RunTurn), run.Plugin(turn.Plugin)).Count(ctx)
+		if err != nil {
+			return err
+		}
+		if waiting >= turn.MaxWaiting {
+			return pluginsdk.Errorf(pluginsdk.CodeExhausted, "%d turns of the plugin %s wait already; try again when some are over", waiting, turn.Plugin)
+		}
+	}
+	r := ledger.Run{Run: pluginsdk.Run{
+		ID: turn.RunID, ThreadID: asked.ThreadID, Kind: pluginsdk.RunTurn, State: pluginsdk.RunQueued,
+		CauseRunID: turn.CauseRunID, Depth: depth, TraceID: turn.TraceID, QueuedAt: now,
+		Plugin: turn.Plugin, Purpose: asked.Purpose, TaskID: asked.TaskID,
+	}, Turn: &asked, Beside: turn.Beside()}
+	if asked.ThreadID != "" {
+		err := t.row(ctx, "SELECT COALESCE(MAX(id), 0) FROM messages WHERE thread_id = $1", []any{asked.ThreadID}, &r.MessageID)
+		if err != nil {
+			return err
+		}
+	}
+	insert, err := insertRun(t.Run, r)
+	if err != nil {
+		return err
+	}
+	return insert.SetSource(turnSource(turn.Plugin)).SetNillableKey(keyOrNil(clean(asked.Key))).SetContentHash(hash).Exec(ctx)
+}
+
+// repeatedTurn returns the first turn of the plugin's with this key, or CodeNotFound.
+func (s *Store) repeatedTurn(ctx context.Context, turn ledger.Turn, hash string) (ledger.AcceptedTurn, error) {
+	first, err := s.read.Run.Query().
+		Where(run.Source(turnSource(turn.Plugin)), run.Key(clean(turn.Request.Key))).
+		Select(run.FieldID, run.FieldContentHash).Only(ctx)
+	if err != nil {
+		return ledger.AcceptedTurn{}, wrap("find the first turn", err)
+	}
+	if first.ContentHash != hash {
+		return ledger.AcceptedTurn{}, pluginsdk.Errorf(pluginsdk.CodeConflict, "key %q was used before to ask for another turn", turn.Request.Key)
+	}
+	turn.RunID = first.ID
+	return ledger.AcceptedTurn{RunID: first.ID, ThreadID: turn.Request.ThreadID, Existed: true, Queue: queueOf(turn)}, nil
+}
+
+// ClaimTurn takes a turn that waits beside its thread for owner. Found is false when
+// it is not to be begun now, or not any more. Otherwise it is as Claim.
+func (s *Store) ClaimTurn(ctx context.Context, runID, owner string) (ledger.Claim, error) {
+	var claim ledger.Claim
+	now := s.now()
+	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) (err error) {
+		if claim, err = s.claimTurn(ctx, tx, runID, clean(owner), now); err != nil || !claim.Found {
+			return err
+		}
+		return s.holds(ctx, tx)
+	})
+	if err != nil {
+		return ledger.Claim{}, wrap("claim a turn", err)
+	}
+	return claim, nil
+}
+
+func (s *Store) claimTurn(ctx context.Context, t *tx, runID, owner string, now time.Time) (ledger.Claim, error) {
+	n, err := t.run(ctx, `UPDATE runs SET state = 'running', attempt = attempt + 1, owner = $1, lease_until = $2,
+			next_attempt_at = NULL, started_at = COALESCE(started_at, $3)
+		WHERE id = $4 AND beside AND state = 'queued' AND (next_attempt_at IS NULL OR next_attempt_at <= $3)`,
+		owner, now.Add(lease), now, runID)
+	if err != nil {
+		return ledger.Claim{}, err
+	}
+	r, err := s.claimedRun(ctx, t.Client, t.exec, runID)
+	if err != nil {
+		return ledger.Claim{}, err
+	}
+	if n == 0 {
+		if r.State == pluginsdk.RunQueued {
+			return ledger.Claim{NotBefore: r.NextAttemptAt}, nil
+		}
+		return ledger.Claim{}, nil
+	}
+	claim := ledger.Claim{
+		Found: true, Message: ledger.MessageOfTurn(r), Run: r,
+		Fence: ledger.Fence{ThreadID: r.ThreadID, TurnID: r.ID, Attempt: r.Attempt},
+	}
+	if r.ThreadID == "" {
+		return claim, nil
+	}
+	th, err := t.Thread.Get(ctx, r.ThreadID)
+	if err != nil {
+		return ledger.Claim{}, err
+	}
+	claim.Thread = threadOf(th)
+	return claim, nil
+}
+
+// UnclaimTurn is Unclaim for a turn beside its thread.
+func (s *Store) UnclaimTurn(ctx context.Context, runID, owner string) error {
+	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
+		return tx.Run.Update().
+			Where(run.ID(runID), run.StateEQ(pluginsdk.RunRunning), run.Owner(clean(owner))).
+			SetState(pluginsdk.RunQueued).SetOwner("").ClearLeaseUntil().AddAttempt(-1).Exec(ctx)
+	})
+	return wrap("put a claim back", err)
+}
+
+// ExpireQueued ends, as failed and for a reason in words, a turn that nobody has begun.
+// It reports whether it has.
+func (s *Store) ExpireQueued(ctx context.Context, runID, reason string) (expired bool, err error) {
+	now := s.now()
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		n, err := tx.Run.Update().
+			Where(run.ID(runID), run.KindEQ(pluginsdk.RunTurn), run.StateEQ(pluginsdk.RunQueued), run.Attempt(0)).
+			SetState(pluginsdk.RunFailed).SetError(clean(reason)).SetFinishedAt(now).ClearNextAttemptAt().Save(ctx)
+		expired = n > 0
+		return err
+	})
+	return expired, wrap("end a turn that waits", err)
+}
+
+// SaveProgress stores what the agent has done in a turn that runs, up to now, for those
+// who look at the run. Nothing waits for it: a power failure may take it, and what is
+// refused is left.
+func (s *Store) SaveProgress(ctx context.Context, fence ledger.Fence, runID string, events []pluginsdk.StreamEvent) error {
+	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
+		if err := tx.check(ctx, fence); err != nil {
+			return err
+		}
+		return tx.working(fence, runID).Where(run.StepEQ(pluginsdk.StepInvoking)).SetEvents(cleanEvents(events)).Exec(ctx)
+	})
+	return wrap("store what a turn has come to", err)
+}
+
+// checkTurn is check for a turn beside its thread. If it names one, that is kept as it is
+// until the end of the transaction: see epoch.
+func (t *tx) checkTurn(ctx context.Context, fence ledger.Fence) error {
+	if fence.ThreadID != "" {
+		if _, err := t.epoch(ctx, fence.ThreadID); err != nil {
+			return err
+		}
+	}
+	query := "SELECT attempt FROM runs WHERE id = $1 AND beside"
+	if t.postgres {
+		query += " FOR UPDATE"
+	}
+	var attempt int
+	err := t.row(ctx, query, []any{fence.TurnID}, &attempt)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return notFound("turn", fence.TurnID)
+	case err == nil && attempt != fence.Attempt:
+		return stale(fence)
+	}
+	return err
+}
+
+// messageOfRun is the message that a run answers, or what a turn has in place of one.
+func (t *tx) messageOfRun(ctx context.Context, r ledger.Run) (pluginsdk.Message, error) {
+	if r.Kind == pluginsdk.RunTurn {
+		return ledger.MessageOfTurn(r), nil
+	}
+	m, err := t.Message.Get(ctx, r.MessageID)
+	if err != nil {
+		return pluginsdk.Message{}, err
+	}
+	return messageOf(m), nil
+}
+
+// readRequest reads what a turn asks. One that cannot be read asks nothing, and fails
+// for that.
+func readRequest(ctx context.Context, query entsql.ExecQuerier, r *ledger.Run) error {
+	var stored sql.NullString
+	if err := row(ctx, query, "SELECT request FROM runs WHERE id = $1", []any{r.ID}, &stored); err != nil {
+		return err
+	}
+	r.Turn = &pluginsdk.StartTurnRequest{}
+	if json.Unmarshal([]byte(stored.String), r.Turn) != nil {
+		r.Turn = &pluginsdk.StartTurnRequest{}
+	}
+	return nil
+}
