@@ -321,14 +321,7 @@ func (s *safeBuffer) String() string {
 // sql changes the database as an operator does: by hand, past the daemon.
 func (in *installation) sql(statement string) {
 	in.t.Helper()
-	driver, source := "sqlite", "file:"+filepath.Join(in.config.Data, "harness.db")+"?_pragma=busy_timeout(10000)"
-	if in.config.DatabaseURL != "" {
-		driver, source = "postgres", in.config.DatabaseURL
-	}
-	db, err := sql.Open(driver, source)
-	if err != nil {
-		in.t.Fatal(err)
-	}
+	db := in.rawDatabase()
 	defer db.Close()
 	result, err := db.ExecContext(in.t.Context(), statement)
 	if err != nil {
@@ -337,4 +330,29 @@ func (in *installation) sql(statement string) {
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		in.t.Fatalf("%s: changed %d rows, %v", statement, n, err)
 	}
+}
+
+// rawDatabase is the database as an operator's own tools see it.
+func (in *installation) rawDatabase() *sql.DB {
+	in.t.Helper()
+	driver, source := "sqlite", "file:"+filepath.Join(in.config.Data, "harness.db")+"?_pragma=busy_timeout(10000)"
+	if in.config.DatabaseURL != "" {
+		driver, source = "postgres", in.config.DatabaseURL
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	return db
+}
+
+// count returns the number that a query comes to.
+func (in *installation) count(query string) (n int) {
+	in.t.Helper()
+	db := in.rawDatabase()
+	defer db.Close()
+	if err := db.QueryRowContext(in.t.Context(), query).Scan(&n); err != nil {
+		in.t.Fatalf("%s: %v", query, err)
+	}
+	return n
 }

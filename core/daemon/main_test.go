@@ -25,6 +25,8 @@ func TestMain(m *testing.M) {
 		runWorkbench()
 	case ferryName:
 		runFerry()
+	case turnerName:
+		runTurner()
 	default:
 		os.Exit(run(m))
 	}

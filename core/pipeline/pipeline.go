@@ -85,6 +85,10 @@ var FaultPoints = []string{
 	"runCommands", "betweenCommands", "beforeReply", "pipelineComplete", "commitReply", "broadcastComplete",
 }
 
+// TurnFaultPoints are those of a turn that a plugin asked for, with a session of its
+// own.
+var TurnFaultPoints = []string{"beforeRun", "commitIntent", "invoke", "invoking", "commitResult", "commitReply", "broadcastComplete"}
+
 // Handle takes a claimed run through its steps. Nil means that the run is
 // over; any error leaves it open, for the inbox to decide by its code, with what the
 // attempt has left. ctx ends also when a person stops the run, work only when the

@@ -1,0 +1,116 @@
+package daemon_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/serve"
+)
+
+const turnerName = "turner"
+
+// turner is a plugin that asks the agent for turns: those of wanted.json as soon as it
+// is active, and what it is told by /turn REQUEST and by its tool turn, which wait for
+// the answer. It notes what became of the first in turned.txt.
+type turner struct {
+	host pluginsdk.Host
+	mu   sync.Mutex
+}
+
+func runTurner() { serve.Main(&turner{}) }
+
+func (*turner) Manifest() pluginsdk.Manifest {
+	return pluginsdk.Manifest{
+		Name: turnerName, Version: "1.0.0", Commands: []pluginsdk.CommandSpec{{Name: "turn"}},
+		Tools: []pluginsdk.ToolSpec{{Name: "turn", Description: "asks another agent", InputSchema: json.RawMessage(`{}`)}},
+	}
+}
+
+func (p *turner) Start(_ context.Context, host pluginsdk.Host) error {
+	p.host = host
+	return nil
+}
+
+func (p *turner) Activate(context.Context) error {
+	content, err := os.ReadFile(beside("wanted.json"))
+	if err != nil {
+		return nil //nolint:nilerr // there is nothing to do then
+	}
+	var wanted []pluginsdk.StartTurnRequest
+	if err := json.Unmarshal(content, &wanted); err != nil {
+		return err
+	}
+	for _, request := range wanted {
+		go func() {
+			answer := p.ask(context.Background(), &request)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			appendLine(beside("turned.txt"), request.Key+": "+answer)
+		}()
+	}
+	return nil
+}
+
+func (*turner) Deactivate(context.Context) error { return nil }
+
+// ask starts a turn and tells how it ended.
+func (p *turner) ask(ctx context.Context, request *pluginsdk.StartTurnRequest) string {
+	started, err := p.host.Agent.Start(ctx, request)
+	if err != nil {
+		return "refused: " + err.Error()
+	}
+	ended, err := p.host.Agent.Wait(ctx, &pluginsdk.WaitTurnRequest{RunID: started.RunID})
+	if err != nil {
+		return "not ended: " + err.Error()
+	}
+	answer := fmt.Sprintf("%s %s existed=%v error=%q", started.RunID, ended.State, started.Existed, ended.Error)
+	if ended.Result != nil {
+		answer += fmt.Sprintf(" text=%q output=%s cost=%g", ended.Result.Text, ended.Result.StructuredOutput, ended.Result.CostUSD)
+	}
+	return answer
+}
+
+func (p *turner) OnCommand(ctx context.Context, request *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+	var turn pluginsdk.StartTurnRequest
+	if err := json.Unmarshal([]byte(request.Body), &turn); err != nil {
+		return nil, err
+	}
+	return &pluginsdk.OnCommandResponse{Handled: true, Reply: p.ask(ctx, &turn)}, nil
+}
+
+func (p *turner) CallTool(ctx context.Context, request *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
+	var turn pluginsdk.StartTurnRequest
+	if err := json.Unmarshal(request.Input, &turn); err != nil {
+		return nil, err
+	}
+	return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: p.ask(ctx, &turn)}}, nil
+}
+
+// adoptTurner does what an operator does with a plugin of somebody else's.
+func (in *installation) adoptTurner(wanted ...pluginsdk.StartTurnRequest) {
+	in.t.Helper()
+	if len(wanted) > 0 {
+		encoded, err := json.Marshal(wanted)
+		if err != nil {
+			in.t.Fatal(err)
+		}
+		if err := os.WriteFile(in.config.Plugins+"/wanted.json", encoded, 0o600); err != nil {
+			in.t.Fatal(err)
+		}
+	}
+	in.sql(`UPDATE plugins SET granted = '["agent.invoke", "threads.admin"]', enabled = TRUE WHERE name = 'turner'`)
+	database := in.database()
+	in.until("the turner's serving", func() bool {
+		return plugin(in.t, database, turnerName).State == pluginsdk.PluginServing
+	})
+}
+
+// turned is what the turner has noted.
+func (in *installation) turned() []string {
+	in.t.Helper()
+	return lines(in.t, in.config.Plugins+"/turned.txt")
+}

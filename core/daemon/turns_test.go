@@ -1,0 +1,169 @@
+package daemon_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/pipeline"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// ask gives the turner a turn to ask for, and returns what it said of it.
+func (in *installation) ask(w *watcher, thread string, turn pluginsdk.StartTurnRequest) string {
+	in.t.Helper()
+	encoded, err := json.Marshal(turn)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	accepted, _ := in.say(w, thread, "/turn "+string(encoded))
+	messages := in.messages(thread)
+	last := messages[len(messages)-1]
+	if last.RunID != accepted.RunID {
+		in.t.Fatalf("/turn has not answered: %+v", last)
+	}
+	return last.Content
+}
+
+// turnsOf are the runs of turns, oldest first.
+func turnsOf(t *testing.T, database *store.Store) []pluginsdk.Run {
+	t.Helper()
+	runs, err := database.Runs(t.Context(), pluginsdk.RunQuery{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(runs, func(r pluginsdk.Run) bool { return r.Kind != pluginsdk.RunTurn })
+}
+
+// What a plugin asks of the agent is answered beside the conversation: neither its rows
+// nor its session change, the same key asks once, and who has asked for it and what for is
+// known.
+func TestTurnsAreAnsweredBesideTheConversation(t *testing.T) {
+	each(t, func(t *testing.T, database func(*testing.T) string) {
+		in := newInstallation(t, database(t), turnerName)
+		in.demo(`[{"match":"review","text":"It is good.","structuredOutput":{"verdict":"accept"},"costUsd":0.25},
+			{"match":"hello","text":"Hello."}]`)
+		in.start()
+		in.adoptTurner()
+		rows, watch, thread := in.database(), in.watch(), in.thread("talk")
+		in.say(watch, thread, "hello")
+		before, err := rows.Thread(t.Context(), thread)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn := pluginsdk.StartTurnRequest{Key: "k", Purpose: "validation", ThreadID: thread, Prompt: "review this"}
+		first := in.ask(watch, thread, turn)
+		for _, want := range []string{"succeeded existed=false", `It is good.`, `output={"verdict":"accept"}`, "cost=0.25"} {
+			if !strings.Contains(first, want) {
+				t.Errorf("the turn: %s; want %s", first, want)
+			}
+		}
+		if again := in.ask(watch, thread, turn); !strings.Contains(again, "existed=true") || strings.Fields(again)[0] != strings.Fields(first)[0] {
+			t.Errorf("again: %s", again)
+		}
+		turn.Prompt = "review something else"
+		if other := in.ask(watch, thread, turn); !strings.Contains(other, "was used before") {
+			t.Errorf("another turn with the same key: %s", other)
+		}
+		after, err := rows.Thread(t.Context(), thread)
+		if err != nil || after.SessionID != before.SessionID || after.SessionID == "" {
+			t.Errorf("the thread's session was %q and is %q: %v", before.SessionID, after.SessionID, err)
+		}
+		runs := turnsOf(t, rows)
+		if len(runs) != 1 || runs[0].Plugin != turnerName || runs[0].Purpose != "validation" || runs[0].ThreadID != thread || runs[0].CauseRunID == "" {
+			t.Errorf("runs of turns: %+v", runs)
+		}
+		for _, message := range in.messages(thread) {
+			if message.RunID == runs[0].ID {
+				t.Errorf("the turn left a row in the thread: %+v", message)
+			}
+		}
+		if n := in.count("SELECT COUNT(*) FROM agent_runs WHERE purpose = 'validation' AND cost_usd = 0.25 AND run_id = '" + runs[0].ID + "'"); n != 1 {
+			t.Errorf("what the turn has cost is recorded %d times", n)
+		}
+	})
+}
+
+// kill -9 at every step of turns, of three at a time, one of them in the session of a
+// thread: after the restart each has one answer, the agent is asked again only where its
+// answer was not yet stored, and no place is lost.
+func TestKillAtEveryStepOfATurn(t *testing.T) {
+	each(t, func(t *testing.T, database func(*testing.T) string) {
+		for _, step := range pipeline.TurnFaultPoints {
+			t.Run(step, func(t *testing.T) {
+				t.Parallel()
+				killTurnsAt(t, database(t), step)
+			})
+		}
+	})
+}
+
+func killTurnsAt(t *testing.T, databaseURL, step string) {
+	in := newInstallation(t, databaseURL, turnerName)
+	in.demo(`[{"match":"think","think":"hm","text":"thought"},{"match":"hello","text":"Hello."}]`)
+	daemon := in.spawn(step)
+	thread := in.thread("talk")
+	in.adoptTurner(
+		pluginsdk.StartTurnRequest{Key: "beside", ThreadID: thread, Prompt: "think beside"},
+		pluginsdk.StartTurnRequest{Key: "nowhere", Prompt: "think nowhere"},
+		pluginsdk.StartTurnRequest{Key: "within", ThreadID: thread, Session: pluginsdk.SessionThread, Prompt: "think within"},
+	)
+	held := func() []string { return lines(t, filepath.Join(in.config.Data, "held.log")) }
+	in.until("the step", func() bool {
+		if told := in.turned(); len(told) > 0 {
+			t.Fatalf("the turner is told %q", told)
+		}
+		return len(held()) > 0
+	})
+	if err := os.WriteFile(filepath.Join(in.config.Data, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.Wait(); err == nil {
+		t.Fatal("the daemon ended by itself")
+	}
+	again := in.spawn("")
+	in.until("the answers", func() bool { return len(in.turned()) >= 3 })
+	if n := len(slices.DeleteFunc(in.turned(), func(line string) bool {
+		return !strings.Contains(line, `succeeded`) || !strings.Contains(line, "thought")
+	})); n != 3 {
+		t.Errorf("%d turns have their answer: %q", n, in.turned())
+	}
+	asked := map[string]int{}
+	for _, line := range lines(t, filepath.Join(in.config.Data, "steps.log")) {
+		if name, run, _ := strings.Cut(line, " "); name == "invoke" {
+			asked[run]++
+		}
+	}
+	inFlight := strings.Join(held(), "\n")
+	runs := turnsOf(t, in.database())
+	if len(runs) != 3 {
+		t.Errorf("%d runs of turns", len(runs))
+	}
+	for _, run := range runs {
+		// What was held when the daemon died had been asked, and nobody had the answer;
+		// of the others nobody knows how far they were.
+		if asked[run.ID] != 1 && (asked[run.ID] != 2 || step != "invoking" && step != "commitResult" && strings.Contains(inFlight, run.ID)) {
+			t.Errorf("run %s of %q called the agent %d times", run.ID, run.Purpose, asked[run.ID])
+		}
+	}
+	// All places are there: more runs than places, at once.
+	var accepted []pluginsdk.Accepted
+	for n := range 6 {
+		accepted = append(accepted, in.chat(in.thread(fmt.Sprint("after ", n)), "hello"))
+	}
+	in.until("the end of what came after", func() bool {
+		return !slices.ContainsFunc(accepted, func(a pluginsdk.Accepted) bool { return in.run(a.RunID).State != pluginsdk.RunSucceeded })
+	})
+	if err := again.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Wait(); err != nil {
+		t.Errorf("clean stop: %v", err)
+	}
+}
