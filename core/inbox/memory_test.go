@@ -105,6 +105,7 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted
 	var lanes []ledger.Lane
 	run := &ledger.Run{Run: pluginsdk.Run{
 		ID: a.RunID, ThreadID: a.Submission.ThreadID, MessageID: int64(len(m.runs) + 1), Kind: a.Kind, State: pluginsdk.RunQueued,
+		CauseRunID: a.Submission.CauseRunID,
 	}}
 	if a.Answer != nil {
 		run.State = a.Answer.State

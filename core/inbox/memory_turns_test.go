@@ -25,7 +25,7 @@ func (m *memory) AcceptTurn(_ context.Context, turn ledger.Turn) (ledger.Accepte
 		return ledger.AcceptedTurn{RunID: known.RunID, Existed: true, Queue: ledger.Queue{TurnID: known.RunID}}, nil
 	}
 	run := &ledger.Run{Run: pluginsdk.Run{
-		ID: turn.RunID, ThreadID: turn.Request.ThreadID, Kind: pluginsdk.RunTurn, State: pluginsdk.RunQueued, Plugin: turn.Plugin,
+		ID: turn.RunID, ThreadID: turn.Request.ThreadID, MessageID: int64(len(m.runs) + 1), Kind: pluginsdk.RunTurn, State: pluginsdk.RunQueued, Plugin: turn.Plugin,
 		CauseRunID: turn.CauseRunID,
 	}, Beside: turn.Beside(), Turn: &turn.Request}
 	m.runs = append(m.runs, run)
