@@ -281,7 +281,7 @@ func checkDatabase(ctx context.Context, config Config) ([]Check, []ledger.Plugin
 		check.OK = true
 		check.Detail += "schema current, no faults"
 	}
-	return slices.Concat([]Check{check}, checkDeliveries(ctx, database), checkStored(ctx, database, rows)), rows
+	return slices.Concat([]Check{check}, checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows)), rows
 }
 
 // nearlyFull is how much of what it may have stored in all a plugin has when it is worth
@@ -310,6 +310,18 @@ func checkStored(ctx context.Context, database *store.Store, rows []ledger.Plugi
 		checks = append(checks, check)
 	}
 	return checks
+}
+
+// checkPause is silent unless an operator has paused what plugins start.
+func checkPause(ctx context.Context, database *store.Store) []Check {
+	lever, err := database.Lever(ctx, ledger.LeverPause)
+	if err != nil || !lever.On {
+		return nil
+	}
+	return []Check{{
+		Name: "paused", Optional: true, Remedy: "`harness resume` when it is to go on",
+		Detail: fmt.Sprintf("nothing that a plugin starts is begun, by the word of %s, since %s", lever.Who, lever.At.Local().Format(time.DateTime)),
+	}}
 }
 
 // checkDeliveries is silent unless something did not reach its people.

@@ -17,8 +17,9 @@ import (
 
 // stub is a Store that remembers what it was asked to write.
 type stub struct {
+	runs map[string]pluginsdk.Run
 	Store
-	mu       sync.Mutex // of rows
+	mu       sync.Mutex // of rows and runs
 	threads  map[string]pluginsdk.Thread
 	rows     []ledger.Append
 	patches  []pluginsdk.ThreadPatch
@@ -89,7 +90,22 @@ func (s *stub) Append(_ context.Context, rows ledger.Append) (ledger.Appended, e
 	return made, nil
 }
 
+// set makes the run the one that there is of its id.
+func (s *stub) set(run pluginsdk.Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.runs == nil {
+		s.runs = make(map[string]pluginsdk.Run)
+	}
+	s.runs[run.ID] = run
+}
+
 func (s *stub) Run(_ context.Context, id string) (pluginsdk.Run, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if run, ok := s.runs[id]; ok {
+		return run, nil
+	}
 	return pluginsdk.Run{ID: id}, nil
 }
 
@@ -249,9 +265,10 @@ func (*outbox) Retry(_ context.Context, id string) (pluginsdk.Delivery, error) {
 func (o *outbox) Wake(plugin, target string) { o.woken = append(o.woken, plugin+":"+target) }
 
 type recorded struct {
-	mu    sync.Mutex
-	kinds []pluginsdk.EventType
-	data  json.RawMessage // of each event that there is
+	mu         sync.Mutex
+	kinds      []pluginsdk.EventType
+	data       json.RawMessage // of each event that there is
+	subscribed chan struct{}   // closed by the first subscriber; may be nil
 	// deliver is the subscriber's; nil: there is none.
 	deliver func(context.Context, []pluginsdk.Event) error
 }
@@ -271,10 +288,19 @@ func (r *recorded) Since(after pluginsdk.Position, limit int) pluginsdk.ListEven
 	return pluginsdk.ListEventsResponse{Events: events, Next: after}
 }
 
+func (r *recorded) subscriber() func(context.Context, []pluginsdk.Event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.deliver
+}
+
 func (r *recorded) Subscribe(_ string, _ []string, _ pluginsdk.Position, deliver func(context.Context, []pluginsdk.Event) error) func() pluginsdk.Position {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.deliver = deliver
+	if r.subscribed != nil {
+		close(r.subscribed)
+	}
 	return func() pluginsdk.Position {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -38,7 +38,7 @@ defaults; docs/operating.md lists them.`,
 	root.SetErr(std.err)
 	root.PersistentFlags().String("data", "", "data directory (HARNESS_DATA; default ./data)")
 	root.AddCommand(newUp(), newSend(), newChat(), newThreads(), newPlugin(), newDoctor(), newVersion())
-	root.AddCommand(newStop(), newRetry(), newDelivery(), newTools())
+	root.AddCommand(newStop(), newPause(), newResume(), newRetry(), newDelivery(), newTools())
 	root.AddCommand(newBackup(), newRestore(), newExport(), newDB(), newAudit())
 	return root, begun
 }
