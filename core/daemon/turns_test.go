@@ -167,3 +167,31 @@ func killTurnsAt(t *testing.T, databaseURL, step string) {
 		t.Errorf("clean stop: %v", err)
 	}
 }
+
+// Five runs at a time whose tools each ask for a turn, with five places: the turns have
+// places of their own, so all of it comes to an end.
+func TestToolsThatAskForTurnsBlockNobody(t *testing.T) {
+	in := newInstallation(t, "", turnerName)
+	in.demo(`[{"match":"asks another","toolName":"mcp__harness__turner__turn","toolInput":{"Prompt":"inner"},"text":"asked"},
+		{"match":"inner","text":"thought"}]`)
+	in.start()
+	in.adoptTurner()
+	var accepted []pluginsdk.Accepted
+	for n := range 5 {
+		accepted = append(accepted, in.chat(in.thread(fmt.Sprint("t", n)), "asks another"))
+	}
+	in.until("the end of all runs", func() bool {
+		return !slices.ContainsFunc(accepted, func(a pluginsdk.Accepted) bool { return !in.run(a.RunID).State.Final() })
+	})
+	for _, a := range accepted {
+		result := slices.DeleteFunc(in.run(a.RunID).Events, func(e pluginsdk.StreamEvent) bool { return e.Type != pluginsdk.StreamToolResult })
+		if len(result) != 1 || result[0].IsError || !strings.Contains(result[0].Text, "thought") {
+			t.Errorf("the tool has told run %s %+v", a.RunID, result)
+		}
+	}
+	for _, turn := range turnsOf(t, in.database()) {
+		if turn.CauseRunID == "" || turn.Depth != 1 {
+			t.Errorf("a turn is caused by %q, %d deep", turn.CauseRunID, turn.Depth)
+		}
+	}
+}
