@@ -42,7 +42,7 @@ type Demo struct {
 
 	mu       sync.Mutex
 	sessions map[string]string    // thread -> the session it has now
-	running  map[string]*demoTurn // thread -> the turn that Steer reaches
+	running  map[string]*demoTurn // run -> the turn that Steer reaches
 }
 
 // NewDemo returns a demo agent.
@@ -86,14 +86,19 @@ func (d *Demo) Invoke(ctx context.Context, request ledger.AgentRequest, emit fun
 	if d.config.OnInvoke != nil {
 		d.config.OnInvoke(request)
 	}
-	result := d.converse(ctx, turn)
+	var result pluginsdk.InvokeResult
+	if err := checkRequest(request); err != nil {
+		result.Failure = otherFailure(err)
+	} else {
+		result = d.converse(ctx, turn)
+	}
 	result.Model = demoModel
 	result.SessionID = request.SessionID
 	if result.SessionID == "" {
 		result.SessionID = uuid.NewString()
 	}
 	result.Duration = time.Since(started)
-	if result.Failure == nil || result.Failure.Kind == pluginsdk.FailureInterrupted {
+	if !request.Fresh && (result.Failure == nil || result.Failure.Kind == pluginsdk.FailureInterrupted) {
 		d.remember(request.ThreadID, result.SessionID)
 	}
 	return result

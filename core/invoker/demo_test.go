@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -167,10 +168,15 @@ func BenchmarkDemo(b *testing.B) {
 }
 
 // demoTools answers every call with what it was called with.
-type demoTools struct{ asked []string }
+type demoTools struct {
+	mu    sync.Mutex
+	asked []string
+}
 
-func (d *demoTools) Answer(_ context.Context, threadID, purpose, name string, input json.RawMessage) pluginsdk.ToolResult {
-	d.asked = append(d.asked, threadID+" "+purpose+" "+name+" "+string(input))
+func (d *demoTools) Answer(_ context.Context, runID, name string, input json.RawMessage) pluginsdk.ToolResult {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked = append(d.asked, runID+" "+name+" "+string(input))
 	return pluginsdk.ToolResult{Text: "really called", Structured: json.RawMessage(`{"a":1}`), IsError: name == "time__never"}
 }
 
@@ -184,8 +190,8 @@ func TestTheDemoAgentCallsPluginsTools(t *testing.T) {
 		result string
 		failed bool
 	}{
-		"a plugin's":          {Rule{ToolName: "time__now"}, "mcp__harness__time__now", "thread pipeline time__now {}", "really called\n{\"a\":1}", false},
-		"as the agent has it": {Rule{ToolName: "mcp__harness__time__never", ToolInput: []byte(`{"x":1}`)}, "mcp__harness__time__never", `thread pipeline time__never {"x":1}`, "really called\n{\"a\":1}", true},
+		"a plugin's":          {Rule{ToolName: "time__now"}, "mcp__harness__time__now", "run-thread time__now {}", "really called\n{\"a\":1}", false},
+		"as the agent has it": {Rule{ToolName: "mcp__harness__time__never", ToolInput: []byte(`{"x":1}`)}, "mcp__harness__time__never", `run-thread time__never {"x":1}`, "really called\n{\"a\":1}", true},
 		"with a result":       {Rule{ToolName: "time__now", ToolResult: "noon"}, "time__now", "", "noon", false},
 		"with an error":       {Rule{ToolName: "time__now", ToolError: true}, "time__now", "", "", true},
 		"the agent's own":     {Rule{ToolName: "Read", ToolResult: "text"}, "Read", "", "text", false},

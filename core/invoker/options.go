@@ -2,10 +2,10 @@ package invoker
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -25,15 +25,15 @@ type options struct {
 	disallowed     string // rules, one a line
 	appendPrompt   string
 	schema         string
-	budgetUSD      float64
+	fresh          bool // nothing is kept of the session
 }
 
 // want is a request with everything settled that the request left open.
 type want struct {
 	options
 	key      string // which warm process is the request's; empty: none is
+	runID    string
 	threadID string
-	purpose  string
 	session  string // the session id to use; empty: a new one
 	resume   bool
 }
@@ -49,6 +49,14 @@ func (c Config) settle(request ledger.AgentRequest) (want, *pluginsdk.Failure) {
 		return want{}, otherFailure(err)
 	}
 	return w, nil
+}
+
+// checkRequest returns what is wrong with a request for any agent.
+func checkRequest(request ledger.AgentRequest) error {
+	if request.Fresh && request.Resume {
+		return errors.New("a turn in a fresh session cannot resume one")
+	}
+	return nil
 }
 
 // checkSession refuses the session ids that the CLI would refuse.
@@ -67,6 +75,9 @@ func checkSession(request ledger.AgentRequest) *pluginsdk.Failure {
 }
 
 func (c Config) fill(request ledger.AgentRequest) (want, error) {
+	if err := checkRequest(request); err != nil {
+		return want{}, err
+	}
 	mode := cmp.Or(request.PermissionMode, c.PermissionMode, "default")
 	if err := checkPermissionMode(mode); err != nil {
 		return want{}, err
@@ -92,26 +103,21 @@ func (c Config) fill(request ledger.AgentRequest) (want, error) {
 			disallowed:     strings.Join(disallowed, "\n"),
 			appendPrompt:   request.AppendSystemPrompt,
 			schema:         string(request.JSONSchema),
-			budgetUSD:      request.MaxBudgetUSD,
+			fresh:          request.Fresh,
 		},
+		runID:    request.RunID,
 		threadID: request.ThreadID,
-		purpose:  request.Purpose,
 		session:  request.SessionID,
 		resume:   request.Resume,
 	}
 	if !filepath.IsAbs(w.cwd) {
 		return want{}, fmt.Errorf("working directory %q is not an absolute path", w.cwd)
 	}
-	if request.ThreadID != "" {
-		// Turns of other purposes (a summary, a review) do not push the
-		// conversation's own process out.
-		w.key = warmKey(request.ThreadID, request.Purpose)
+	if !request.Fresh {
+		w.key = request.ThreadID
 	}
 	return w, nil
 }
-
-// warmKey is the key of the warm process of a thread's turns of one purpose.
-func warmKey(threadID, purpose string) string { return threadID + "\x00" + purpose }
 
 func (o options) rules() []string { return lines(o.allowed) }
 
@@ -153,8 +159,8 @@ func (o options) arguments(session string, resume bool, files privateFiles) []st
 	for kind, flag := range privateFlags {
 		optional(flag, files[kind])
 	}
-	if o.budgetUSD > 0 {
-		optional("--max-budget-usd", strconv.FormatFloat(o.budgetUSD, 'f', -1, 64))
+	if o.fresh {
+		args = append(args, "--no-session-persistence")
 	}
 	for _, rule := range o.rules() {
 		optional("--allowedTools", rule)

@@ -286,14 +286,3 @@ func TestRealStructuredOutput(t *testing.T) {
 		t.Fatalf("result %+v", result)
 	}
 }
-
-func TestRealBudget(t *testing.T) {
-	a := startReal(t, nil)
-	r := request("thread", "", "say:one")
-	r.MaxBudgetUSD = 0.001
-	result := a.Invoke(t.Context(), r, nil)
-	_ = wantFailure(t, result, pluginsdk.FailureBudget, false)
-	if result.CostUSD == 0 {
-		t.Error("what was spent is lost")
-	}
-}

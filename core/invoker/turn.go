@@ -22,6 +22,7 @@ type turn struct {
 	config  *Config
 	emit    func(pluginsdk.StreamEvent)
 	prompt  string
+	runID   string
 	offered []string // the plugins' tools, sorted
 	news    bool     // they are others than the CLI was told of before
 

@@ -7,9 +7,17 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// AgentRequest is one turn asked of the agent.
+// AgentRequest is one turn asked of the agent. What it leaves open is as the
+// daemon has it.
 type AgentRequest struct {
-	ThreadID  string `json:"threadId,omitempty"` // keys the warm session
+	// RunID is the run that the turn is of, which has one at a time: by it the turn
+	// is steered, and its calls of tools know whose they are.
+	RunID    string `json:"runId,omitempty"`
+	ThreadID string `json:"threadId,omitempty"` // keys the conversation's warm process
+	// Fresh asks for a session of the turn's own, which is forgotten: its process
+	// ends with the turn, and nothing can be resumed. Such turns of one thread run
+	// side by side, and beside the conversation. Resume is not for them.
+	Fresh     bool   `json:"fresh,omitempty"`
 	SessionID string `json:"sessionId,omitempty"`
 	// Resume continues SessionID; otherwise a new session takes that id (or
 	// one of the agent's choosing when it is empty).
@@ -24,7 +32,6 @@ type AgentRequest struct {
 	AllowedTools       []string        `json:"allowedTools,omitempty"`
 	DisallowedTools    []string        `json:"disallowedTools,omitempty"`
 	JSONSchema         json.RawMessage `json:"jsonSchema,omitempty"`
-	MaxBudgetUSD       float64         `json:"maxBudgetUsd,omitempty"`
 }
 
 // AgentRun is the record of one invocation of the agent, written by the core.

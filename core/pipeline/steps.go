@@ -166,9 +166,9 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	p.step(t, "invoking", model)
 	t.invokedAt = p.config.Now()
 	defer t.turnOver()
-	defer p.tools.Begin(purpose, t.on.Origin)()
+	defer p.tools.Begin(t.on.Origin)()
 	result := p.agent.Invoke(ctx, ledger.AgentRequest{
-		ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
+		RunID: t.run.ID, ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
 		Purpose: purpose, Model: model, Effort: t.thread.Effort,
 		PermissionMode: t.thread.PermissionMode, Cwd: t.thread.Cwd,
 	}, func(event pluginsdk.StreamEvent) {
