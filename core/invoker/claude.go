@@ -169,7 +169,7 @@ func (c *Claude) firstTurn(ctx context.Context, at *place, w want, resume bool, 
 func (c *Claude) turn(ctx context.Context, at *place, s *session, in *inbox, w want, t turn) (result pluginsdk.InvokeResult) {
 	s.threadID, s.key = w.threadID, w.key
 	t.session, t.config, t.tools = s, &c.config, map[string]string{}
-	t.runID = w.runID
+	t.runID, t.capUSD, t.limit = w.runID, w.capUSD, w.limit
 	t.offered, t.news = s.tools.Begin(w.runID)
 	after := discard // what a panic of emit leaves behind
 	defer func() {

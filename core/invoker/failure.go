@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -37,6 +38,14 @@ func stopped(ctx context.Context) *pluginsdk.Failure {
 	return &pluginsdk.Failure{Kind: pluginsdk.FailureInterrupted, Message: cause.Error()}
 }
 
+// timedOut is the failure of a turn that was ended at its limit.
+func timedOut(limit time.Duration) *pluginsdk.Failure {
+	return &pluginsdk.Failure{
+		Kind:    pluginsdk.FailureTimeout,
+		Message: fmt.Sprintf("the turn took longer than %s and was ended", limit),
+	}
+}
+
 // failureOf says why a turn with this result failed; nil when it did not.
 func (t *turn) failureOf(ctx context.Context, line resultLine) *pluginsdk.Failure {
 	words := line.words()
@@ -46,7 +55,9 @@ func (t *turn) failureOf(ctx context.Context, line resultLine) *pluginsdk.Failur
 	case line.unknownSession():
 		return &pluginsdk.Failure{Kind: pluginsdk.FailureUnknownSession, Message: words}
 	case t.interrupt != "":
-		return stopped(ctx)
+		return t.stopped(ctx)
+	case line.Subtype == "error_max_budget_usd" && t.capUSD > 0:
+		return t.budgetFailure()
 	case line.Subtype == "error_max_budget_usd", line.Subtype == "error_max_turns":
 		return &pluginsdk.Failure{Kind: pluginsdk.FailureBudget, Message: cmp.Or(words, "the turn's limit was reached")}
 	case line.APIStatus != 0 || t.apiError != "":

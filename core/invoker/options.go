@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -25,8 +28,15 @@ type options struct {
 	disallowed     string // rules, one a line
 	appendPrompt   string
 	schema         string
-	fresh          bool // nothing is kept of the session
+	fresh          bool    // nothing is kept of the session
+	boundUSD       float64 // the CLI's own, over the process's life; 0: none
 }
+
+// slack is how far beyond the cap the CLI's own bound of a fresh session stands. It
+// catches what the stream does not show, such as most of what sub-agents say. At
+// the cap itself it would throw answers away: the CLI fails a turn whose last call
+// reaches it. It counts over the process's life: no session that goes on has one.
+const slack = 2
 
 // want is a request with everything settled that the request left open.
 type want struct {
@@ -36,6 +46,8 @@ type want struct {
 	threadID string
 	session  string // the session id to use; empty: a new one
 	resume   bool
+	capUSD   float64
+	limit    time.Duration
 }
 
 // settle fills in what a request leaves open. The failure says what is wrong
@@ -55,6 +67,12 @@ func (c Config) settle(request ledger.AgentRequest) (want, *pluginsdk.Failure) {
 func checkRequest(request ledger.AgentRequest) error {
 	if request.Fresh && request.Resume {
 		return errors.New("a turn in a fresh session cannot resume one")
+	}
+	if !(request.CostCapUSD >= 0) || math.IsInf(request.CostCapUSD, 0) {
+		return fmt.Errorf("the cost cap is %v; want US dollars, 0 (none) or more", request.CostCapUSD)
+	}
+	if request.Timeout < 0 {
+		return fmt.Errorf("the timeout is %s; want 0 (the daemon's) or more", request.Timeout)
 	}
 	return nil
 }
@@ -109,11 +127,18 @@ func (c Config) fill(request ledger.AgentRequest) (want, error) {
 		threadID: request.ThreadID,
 		session:  request.SessionID,
 		resume:   request.Resume,
+		capUSD:   request.CostCapUSD,
+		limit:    c.TurnTimeout,
+	}
+	if request.Timeout > 0 {
+		w.limit = min(w.limit, request.Timeout)
 	}
 	if !filepath.IsAbs(w.cwd) {
 		return want{}, fmt.Errorf("working directory %q is not an absolute path", w.cwd)
 	}
-	if !request.Fresh {
+	if request.Fresh {
+		w.boundUSD = slack * request.CostCapUSD
+	} else {
 		w.key = request.ThreadID
 	}
 	return w, nil
@@ -161,6 +186,9 @@ func (o options) arguments(session string, resume bool, files privateFiles) []st
 	}
 	if o.fresh {
 		args = append(args, "--no-session-persistence")
+	}
+	if o.boundUSD > 0 {
+		args = append(args, "--max-budget-usd="+strconv.FormatFloat(o.boundUSD, 'f', -1, 64))
 	}
 	for _, rule := range o.rules() {
 		optional("--allowedTools", rule)

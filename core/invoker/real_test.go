@@ -276,13 +276,3 @@ func TestRealKillRightAfterATurnLosesNothing(t *testing.T) {
 		t.Error("the session has forgotten its first turn")
 	}
 }
-
-func TestRealStructuredOutput(t *testing.T) {
-	a := startReal(t, nil)
-	r := request("thread", "", `usetool:StructuredOutput {"verdict":"yes"}`)
-	r.JSONSchema = json.RawMessage(`{"type":"object","properties":{"verdict":{"type":"string"}},"required":["verdict"]}`)
-	result := a.Invoke(t.Context(), r, nil)
-	if result.Failure != nil || string(result.StructuredOutput) != `{"verdict":"yes"}` {
-		t.Fatalf("result %+v", result)
-	}
-}

@@ -138,6 +138,7 @@ func (s *session) answer(request controlRequest) (denied string, isDenied bool) 
 	switch {
 	case ask.DecisionReasonType == saysSafetyCheck:
 		words = denialOfSafetyCheck(ask.DecisionReason)
+	case allowedBy(lines(s.disallowed), ask.ToolName, ask.Input): // a rule that forbids wins
 	case allowedBy(s.rules(), ask.ToolName, ask.Input):
 		s.process.send(allowLine(request.RequestID, ask.Input))
 		return "", false

@@ -111,6 +111,7 @@ func (t *turn) ended(line resultLine) {
 	case line.IsError, t.interrupt != "":
 		t.session.steering.refuse()
 	case !t.session.steering.settle():
+		t.calls.last = false
 		return
 	}
 	t.result = &line

@@ -23,8 +23,10 @@ type turn struct {
 	emit    func(pluginsdk.StreamEvent)
 	prompt  string
 	runID   string
-	offered []string // the plugins' tools, sorted
-	news    bool     // they are others than the CLI was told of before
+	capUSD  float64       // 0: none
+	limit   time.Duration // of the turn
+	offered []string      // the plugins' tools, sorted
+	news    bool          // they are others than the CLI was told of before
 
 	model         string
 	textBytes     int
@@ -41,11 +43,10 @@ type turn struct {
 	spent  pluginsdk.InvokeResult
 	idle   bool // the CLI has begun nothing since the last result
 
-	// What the stream says of API calls for which there is no result yet.
-	streamed  pluginsdk.Usage
-	streaming pluginsdk.Usage // of the one that is being streamed
+	calls calls
 
 	interrupt   string            // request id of our interrupt; empty: none was sent
+	capped      bool              // it was sent because of the cap
 	answered    bool              // the interrupt has its response
 	withdrawing map[string]string // request id -> message that is being taken back
 	withdrawn   bool              // a message was taken back
@@ -107,7 +108,7 @@ func (t *turn) loop(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, ver
 	process := t.session.process
 	silence := time.NewTimer(t.config.SilenceTimeout)
 	defer silence.Stop()
-	total := time.NewTimer(t.config.TurnTimeout)
+	total := time.NewTimer(t.limit)
 	defer total.Stop()
 	var grace <-chan time.Time
 	cancelled := ctx.Done()
@@ -118,6 +119,10 @@ func (t *turn) loop(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, ver
 			if t.over() {
 				return t.finish(ctx)
 			}
+			if t.overspent() {
+				t.capped = true
+				grace = t.stop()
+			}
 			silence.Reset(t.patience())
 		case <-process.exited:
 			if t.result != nil || t.interrupt != "" {
@@ -127,7 +132,9 @@ func (t *turn) loop(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, ver
 			return t.crashed(), discard
 		case <-cancelled:
 			cancelled = nil
-			grace = t.stop()
+			if grace == nil {
+				grace = t.stop()
+			}
 		case <-grace:
 			result, _ := t.finish(ctx)
 			return result, discard
@@ -137,10 +144,7 @@ func (t *turn) loop(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, ver
 				Message: fmt.Sprintf("the agent gave no sign of life for %s; its process was ended", t.patience()),
 			}), discard
 		case <-total.C:
-			return t.failed(&pluginsdk.Failure{
-				Kind:    pluginsdk.FailureTimeout,
-				Message: fmt.Sprintf("the turn took longer than %s and was ended", t.config.TurnTimeout),
-			}), discard
+			return t.failed(timedOut(t.limit)), discard
 		}
 	}
 }
@@ -205,13 +209,13 @@ func (t *turn) over() bool {
 // with.
 func (t *turn) finish(ctx context.Context) (pluginsdk.InvokeResult, verdict) {
 	if t.result == nil {
-		return t.failed(stopped(ctx)), t.afterStop()
+		return t.failed(t.stopped(ctx)), t.afterStop()
 	}
 	if failure := t.failureOf(ctx, *t.result); failure != nil {
 		return t.failed(failure), t.afterFailure(failure)
 	}
 	if t.uncovered() {
-		return t.failed(stopped(ctx)), t.afterStop()
+		return t.failed(t.stopped(ctx)), t.afterStop()
 	}
 	result := t.failed(nil)
 	result.Text, result.StructuredOutput = t.joined(), t.output
@@ -240,13 +244,22 @@ func (t *turn) afterStop() verdict {
 }
 
 // failed is the result of a turn that failed, with what it has cost as far as
-// the CLI has said so.
+// that is known.
 func (t *turn) failed(failure *pluginsdk.Failure) pluginsdk.InvokeResult {
 	result := t.spent
-	addUsage(&result.Usage, t.streamed)
-	addUsage(&result.Usage, t.streaming)
+	more := t.calls.total()
+	addUsage(&result.Usage, more.tokens)
+	result.CostUSD += more.usd
 	result.SessionID, result.Model, result.Failure = t.session.id, t.model, failure
 	return result
+}
+
+// stopped is the failure of a turn that was interrupted.
+func (t *turn) stopped(ctx context.Context) *pluginsdk.Failure {
+	if t.capped {
+		return t.budgetFailure()
+	}
+	return stopped(ctx)
 }
 
 // crashed is the result of a turn whose process has ended without one.

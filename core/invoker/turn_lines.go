@@ -14,6 +14,14 @@ import (
 // text of an API error.
 const synthetic = "<synthetic>"
 
+// outputTool is the CLI's tool by which the model gives what --json-schema asks
+// for. Verified with 2.1.197: the turn ends with a call of it that fits, without a
+// further API call, and the result's structured_output is its input; what does not
+// fit is a tool's error, and the model tries again, five times at most. A turn that
+// would end without it is told once to call it, and ends all the same. A schema that
+// is none is ignored without a word.
+const outputTool = "StructuredOutput"
+
 // echoEnd is how an echo of what the CLI was sent ends. No other object ends so.
 var echoEnd = []byte(`"isReplay":true}`)
 
@@ -100,7 +108,7 @@ func (t *turn) delta(line []byte) {
 		return
 	}
 	if stream.Event.Type != "content_block_delta" {
-		t.meter(stream)
+		t.calls.streamed(stream)
 		return
 	}
 	t.retryDelay = 0
@@ -126,7 +134,10 @@ func (t *turn) assistant(line []byte, sub bool) {
 		return
 	}
 	t.retryDelay = 0
-	if !sub && message.Message.Model != "" {
+	switch {
+	case sub:
+		t.calls.subAgent(message)
+	case message.Message.Model != "":
 		t.model = message.Message.Model
 	}
 	for _, b := range message.Message.Content {
@@ -166,6 +177,9 @@ func (t *turn) user(line []byte) {
 			Type: pluginsdk.StreamToolResult, ToolName: t.tools[b.ToolUseID], ToolUseID: b.ToolUseID,
 			Text: b.Content.text(), IsError: b.IsError,
 		})
+		if t.tools[b.ToolUseID] == outputTool && !b.IsError {
+			t.calls.last = true
+		}
 		delete(t.tools, b.ToolUseID)
 	}
 }

@@ -21,17 +21,26 @@ type AgentRequest struct {
 	SessionID string `json:"sessionId,omitempty"`
 	// Resume continues SessionID; otherwise a new session takes that id (or
 	// one of the agent's choosing when it is empty).
-	Resume             bool            `json:"resume,omitempty"`
-	Prompt             string          `json:"prompt"`
-	Purpose            string          `json:"purpose,omitempty"` // pipeline, task, validation, summary, ...
-	Model              string          `json:"model,omitempty"`
-	Effort             string          `json:"effort,omitempty"`
-	PermissionMode     string          `json:"permissionMode,omitempty"`
-	Cwd                string          `json:"cwd,omitempty"`
-	AppendSystemPrompt string          `json:"appendSystemPrompt,omitempty"`
-	AllowedTools       []string        `json:"allowedTools,omitempty"`
-	DisallowedTools    []string        `json:"disallowedTools,omitempty"`
-	JSONSchema         json.RawMessage `json:"jsonSchema,omitempty"`
+	Resume             bool   `json:"resume,omitempty"`
+	Prompt             string `json:"prompt"`
+	Purpose            string `json:"purpose,omitempty"` // pipeline, task, validation, summary, ...
+	Model              string `json:"model,omitempty"`
+	Effort             string `json:"effort,omitempty"`
+	PermissionMode     string `json:"permissionMode,omitempty"`
+	Cwd                string `json:"cwd,omitempty"`
+	AppendSystemPrompt string `json:"appendSystemPrompt,omitempty"`
+	// AllowedTools are rules of what is allowed besides what the daemon allows. They
+	// restrict nothing: what a rule of DisallowedTools names is not offered, or is
+	// denied, whoever allows it.
+	AllowedTools    []string        `json:"allowedTools,omitempty"`
+	DisallowedTools []string        `json:"disallowedTools,omitempty"`
+	JSONSchema      json.RawMessage `json:"jsonSchema,omitempty"`
+	// CostCapUSD interrupts the turn once it has come to as much, at the latest when
+	// the API call that reaches it has ended; 0: no cap. A turn that ends with that
+	// call has its answer all the same; another fails with FailureBudget.
+	CostCapUSD float64 `json:"costCapUsd,omitempty"`
+	// Timeout ends the turn; 0, or longer than the daemon's: the daemon's.
+	Timeout time.Duration `json:"timeout,omitempty"` // nanoseconds
 }
 
 // AgentRun is the record of one invocation of the agent, written by the core.
