@@ -111,7 +111,7 @@ func (c *Claude) invoke(ctx context.Context, request ledger.AgentRequest, emit f
 	}
 	defer c.memory.look() // once it is released
 	defer c.pool.release(at)
-	return c.turnAt(ctx, at, w, turn{prompt: request.Prompt, emit: emit})
+	return c.turnAt(ctx, at, w, turn{prompt: request.Prompt, schema: request.JSONSchema, emit: emit})
 }
 
 func (c *Claude) enter() bool {

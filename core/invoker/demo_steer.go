@@ -73,6 +73,7 @@ func (d *Demo) converse(ctx context.Context, turn *demoTurn) pluginsdk.InvokeRes
 		part := turn.run(ctx, prompt)
 		addUsage(&whole.Usage, part.Usage)
 		whole.CostUSD += part.CostUSD
+		turn.costUSD = whole.CostUSD
 		whole.Turns += part.Turns
 		if part.Failure != nil {
 			whole.Failure, whole.StructuredOutput = part.Failure, nil

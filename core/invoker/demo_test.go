@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -205,5 +208,60 @@ func TestTheDemoAgentCallsPluginsTools(t *testing.T) {
 			strings.Join(tools.asked, ", ") != row.asked {
 			t.Errorf("%s: events %+v, asked %q", name, rec.events, tools.asked)
 		}
+	}
+}
+
+// The demo agent holds a turn's cap and its time, as the real one does, and runs many
+// turns of a thread at a time.
+func TestTheDemoAgentHoldsWhatATurnMayCost(t *testing.T) {
+	demo := NewDemo(DemoConfig{Script: NewScript(
+		Rule{Match: "dear", CostUSD: 2, Text: "x", StructuredOutput: json.RawMessage(`{}`)},
+		Rule{Match: "slow", Delay: 3_600_000},
+	)})
+	for name, row := range map[string]struct {
+		cap  float64
+		fine bool
+	}{"none": {0, true}, "more": {2.5, true}, "as much": {2, false}, "less": {0.5, false}} {
+		r := fresh("R", "thread", "dear")
+		r.CostCapUSD = row.cap
+		result := demo.Invoke(t.Context(), r, nil)
+		if result.CostUSD != 2 || (result.Failure == nil) != row.fine {
+			t.Errorf("cap %s: %+v, failure %+v", name, result, result.Failure)
+		}
+		if !row.fine && (result.Failure.Kind != pluginsdk.FailureBudget || result.StructuredOutput != nil || !strings.Contains(result.Failure.Message, "it has come to $2.00")) {
+			t.Errorf("cap %s: failure %+v", name, result.Failure)
+		}
+	}
+	slow := fresh("R", "thread", "slow")
+	slow.Timeout = time.Millisecond
+	if failure := wantFailure(t, demo.Invoke(t.Context(), slow, nil), pluginsdk.FailureTimeout, false); !strings.Contains(failure.Message, "1ms") {
+		t.Errorf("message %q", failure.Message)
+	}
+}
+
+func TestTheDemoAgentRunsManyTurnsOfAThread(t *testing.T) {
+	const turns = 20
+	tools := &demoTools{}
+	var begun sync.WaitGroup
+	begun.Add(turns)
+	demo := NewDemo(DemoConfig{Tools: tools, Script: NewScript(Rule{Match: "judge", ToolName: "time__now"}), OnInvoke: func(ledger.AgentRequest) {
+		begun.Done()
+		begun.Wait() // for all of them
+	}})
+	results := make(chan pluginsdk.InvokeResult, turns)
+	for n := range turns {
+		go func() { results <- demo.Invoke(t.Context(), fresh(fmt.Sprint("R", n), "thread", "judge"), nil) }()
+	}
+	sessions := map[string]bool{}
+	for range turns {
+		result := <-results
+		sessions[result.SessionID] = true
+		if result.Failure != nil || demo.Holds("thread", result.SessionID) {
+			t.Errorf("result %+v, or its session is held", result)
+		}
+	}
+	slices.Sort(tools.asked)
+	if len(sessions) != turns || len(slices.Compact(tools.asked)) != turns {
+		t.Errorf("%d sessions; the tools were called for %q", len(sessions), tools.asked)
 	}
 }

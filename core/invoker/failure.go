@@ -27,7 +27,10 @@ const (
 // cancelled with (context.Cause) is the message.
 func stopped(ctx context.Context) *pluginsdk.Failure {
 	cause := context.Cause(ctx)
+	var limit turnTime
 	switch {
+	case errors.As(cause, &limit):
+		return timedOut(time.Duration(limit))
 	case errors.Is(cause, errStopping):
 		return &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: errStopping.Error(), Retryable: true}
 	case errors.Is(cause, context.DeadlineExceeded):
@@ -37,6 +40,11 @@ func stopped(ctx context.Context) *pluginsdk.Failure {
 	}
 	return &pluginsdk.Failure{Kind: pluginsdk.FailureInterrupted, Message: cause.Error()}
 }
+
+// turnTime is what a turn is cancelled with that has had all of its time.
+type turnTime time.Duration
+
+func (t turnTime) Error() string { return timedOut(time.Duration(t)).Message }
 
 // timedOut is the failure of a turn that was ended at its limit.
 func timedOut(limit time.Duration) *pluginsdk.Failure {

@@ -74,6 +74,11 @@ func checkRequest(request ledger.AgentRequest) error {
 	if request.Timeout < 0 {
 		return fmt.Errorf("the timeout is %s; want 0 (the daemon's) or more", request.Timeout)
 	}
+	if len(request.JSONSchema) > 0 {
+		if _, err := outputSchema(request.JSONSchema); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -120,7 +125,7 @@ func (c Config) fill(request ledger.AgentRequest) (want, error) {
 			allowed:        strings.Join(allowed, "\n"),
 			disallowed:     strings.Join(disallowed, "\n"),
 			appendPrompt:   request.AppendSystemPrompt,
-			schema:         string(request.JSONSchema),
+			schema:         forCLI(request.JSONSchema),
 			fresh:          request.Fresh,
 		},
 		runID:    request.RunID,

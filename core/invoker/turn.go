@@ -23,10 +23,11 @@ type turn struct {
 	emit    func(pluginsdk.StreamEvent)
 	prompt  string
 	runID   string
-	capUSD  float64       // 0: none
-	limit   time.Duration // of the turn
-	offered []string      // the plugins' tools, sorted
-	news    bool          // they are others than the CLI was told of before
+	schema  json.RawMessage // of the structured output; empty: none is wanted
+	capUSD  float64         // 0: none
+	limit   time.Duration   // of the turn
+	offered []string        // the plugins' tools, sorted
+	news    bool            // they are others than the CLI was told of before
 
 	model         string
 	textBytes     int
@@ -47,6 +48,7 @@ type turn struct {
 
 	interrupt   string            // request id of our interrupt; empty: none was sent
 	capped      bool              // it was sent because of the cap
+	leftOut     bool              // the CLI leaves the schema out: the turn is of no use
 	answered    bool              // the interrupt has its response
 	withdrawing map[string]string // request id -> message that is being taken back
 	withdrawn   bool              // a message was taken back
@@ -119,8 +121,7 @@ func (t *turn) loop(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, ver
 			if t.over() {
 				return t.finish(ctx)
 			}
-			if t.overspent() {
-				t.capped = true
+			if t.capped = t.capped || t.overspent(); grace == nil && (t.capped || t.leftOut) {
 				grace = t.stop()
 			}
 			silence.Reset(t.patience())
@@ -208,7 +209,7 @@ func (t *turn) over() bool {
 // stopped in the moment between the CLI's answer and what it would have gone on
 // with.
 func (t *turn) finish(ctx context.Context) (pluginsdk.InvokeResult, verdict) {
-	if t.result == nil {
+	if t.result == nil || t.leftOut {
 		return t.failed(t.stopped(ctx)), t.afterStop()
 	}
 	if failure := t.failureOf(ctx, *t.result); failure != nil {
@@ -216,6 +217,9 @@ func (t *turn) finish(ctx context.Context) (pluginsdk.InvokeResult, verdict) {
 	}
 	if t.uncovered() {
 		return t.failed(t.stopped(ctx)), t.afterStop()
+	}
+	if failure := checkOutput(t.schema, t.output); failure != nil {
+		return t.failed(failure), keep
 	}
 	result := t.failed(nil)
 	result.Text, result.StructuredOutput = t.joined(), t.output
@@ -256,7 +260,10 @@ func (t *turn) failed(failure *pluginsdk.Failure) pluginsdk.InvokeResult {
 
 // stopped is the failure of a turn that was interrupted.
 func (t *turn) stopped(ctx context.Context) *pluginsdk.Failure {
-	if t.capped {
+	switch {
+	case t.leftOut:
+		return otherFailure(errSchemaLeftOut)
+	case t.capped:
 		return t.budgetFailure()
 	}
 	return stopped(ctx)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -13,14 +14,6 @@ import (
 // synthetic is the model of messages that the CLI writes itself, such as the
 // text of an API error.
 const synthetic = "<synthetic>"
-
-// outputTool is the CLI's tool by which the model gives what --json-schema asks
-// for. Verified with 2.1.197: the turn ends with a call of it that fits, without a
-// further API call, and the result's structured_output is its input; what does not
-// fit is a tool's error, and the model tries again, five times at most. A turn that
-// would end without it is told once to call it, and ends all the same. A schema that
-// is none is ignored without a word.
-const outputTool = "StructuredOutput"
 
 // echoEnd is how an echo of what the CLI was sent ends. No other object ends so.
 var echoEnd = []byte(`"isReplay":true}`)
@@ -75,6 +68,7 @@ func (t *turn) system(subtype string, line []byte) {
 			return
 		}
 		t.model = start.Model
+		t.leftOut = len(t.schema) > 0 && !slices.Contains(start.Tools, outputTool)
 		t.began()
 		if t.session.turns == 0 {
 			t.session.watch.look(start.Version, start.Tools)

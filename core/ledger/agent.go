@@ -32,9 +32,12 @@ type AgentRequest struct {
 	// AllowedTools are rules of what is allowed besides what the daemon allows. They
 	// restrict nothing: what a rule of DisallowedTools names is not offered, or is
 	// denied, whoever allows it.
-	AllowedTools    []string        `json:"allowedTools,omitempty"`
-	DisallowedTools []string        `json:"disallowedTools,omitempty"`
-	JSONSchema      json.RawMessage `json:"jsonSchema,omitempty"`
+	AllowedTools    []string `json:"allowedTools,omitempty"`
+	DisallowedTools []string `json:"disallowedTools,omitempty"`
+	// JSONSchema is what InvokeResult.StructuredOutput fits, which is an object. A
+	// model may refuse to give one: the turn succeeds, with what it said instead in
+	// its text.
+	JSONSchema json.RawMessage `json:"jsonSchema,omitempty"`
 	// CostCapUSD interrupts the turn once it has come to as much, at the latest when
 	// the API call that reaches it has ended; 0: no cap. A turn that ends with that
 	// call has its answer all the same; another fails with FailureBudget.
