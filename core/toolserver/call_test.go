@@ -385,16 +385,22 @@ func TestTheCoresOwnToolsAreTheAgentsAlone(t *testing.T) {
 func TestTurnsOfOneThreadDoNotShareAnOrigin(t *testing.T) {
 	f := start(t, nil)
 	f.plugins.has("p", "work", anyObject, echo)
-	for _, run := range []string{"R1", "R2"} {
-		client := f.open() // f.session is of the last one
-		in := origin
-		in.RunID = run
-		defer f.begin(in)()
-		other := origin
-		other.RunID = run + "-demo"
-		defer f.server.Begin(other)()
-		f.call(client, "p__work", `{}`)
-		if result := f.server.Answer(t.Context(), other.RunID, "p__work", nil); result.IsError {
+	in := func(run string) ledger.Origin {
+		from := origin
+		from.RunID = run
+		return from
+	}
+	first := f.open()
+	defer f.begin(in("R1"))()
+	second := f.open()
+	defer f.begin(in("R2"))()
+	for _, run := range []string{"D1", "D2"} { // of the demo agent
+		defer f.server.Begin(in(run))()
+	}
+	f.call(first, "p__work", `{}`)
+	f.call(second, "p__work", `{}`)
+	for _, run := range []string{"D1", "D2"} {
+		if result := f.server.Answer(t.Context(), run, "p__work", nil); result.IsError {
 			t.Errorf("the demo agent: %q", result.Text)
 		}
 	}
@@ -402,7 +408,7 @@ func TestTurnsOfOneThreadDoNotShareAnOrigin(t *testing.T) {
 	for _, call := range f.plugins.calls() {
 		runs = append(runs, call.Call.RunID+" in "+call.ThreadID)
 	}
-	if got := strings.Join(runs, ", "); got != "R1 in T, R1-demo in T, R2 in T, R2-demo in T" {
+	if got := strings.Join(runs, ", "); got != "R1 in T, R2 in T, D1 in T, D2 in T" {
 		t.Errorf("called for %s", got)
 	}
 }
