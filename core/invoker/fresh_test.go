@@ -70,6 +70,8 @@ func TestFreshTurnsOfOneThreadRunSideBySide(t *testing.T) {
 	if kept != 1 {
 		t.Errorf("%d sessions were kept, want the conversation's", kept)
 	}
+	tools.mu.Lock()
+	defer tools.mu.Unlock()
 	for n := range turns {
 		if !slices.Contains(tools.lines, fmt.Sprint("begin R", n)) {
 			t.Errorf("the tools were not told that the turn of R%d begins: %q", n, tools.lines)
