@@ -12,8 +12,8 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Claude is the Claude Code CLI as an agent: one warm process a conversation,
-// at most Config.MaxSessions at once. It is safe for concurrent use.
+// Claude is the Claude Code CLI as an agent: one warm process a conversation, and
+// one for each turn in a fresh session, at most Config.MaxSessions at once. It is safe for concurrent use.
 type Claude struct {
 	config Config
 	pool   *pool
@@ -111,7 +111,7 @@ func (c *Claude) invoke(ctx context.Context, request ledger.AgentRequest, emit f
 	}
 	defer c.memory.look() // once it is released
 	defer c.pool.release(at)
-	return c.turnAt(ctx, at, w, turn{prompt: request.Prompt, emit: emit})
+	return c.turnAt(ctx, at, w, turn{prompt: request.Prompt, schema: request.JSONSchema, emit: emit})
 }
 
 func (c *Claude) enter() bool {
@@ -161,7 +161,7 @@ func (c *Claude) firstTurn(ctx context.Context, at *place, w want, resume bool, 
 	c.pool.seat(at, s)
 	started()
 	result = c.turn(ctx, at, s, in, w, t)
-	return result, !resume && result.Failure != nil && s.process.gone() && saysInUse(s.process)
+	return result, !resume && !w.fresh && result.Failure != nil && s.process.gone() && saysInUse(s.process)
 }
 
 // turn runs a turn in a session and does with its process what the turn's end
@@ -169,7 +169,8 @@ func (c *Claude) firstTurn(ctx context.Context, at *place, w want, resume bool, 
 func (c *Claude) turn(ctx context.Context, at *place, s *session, in *inbox, w want, t turn) (result pluginsdk.InvokeResult) {
 	s.threadID, s.key = w.threadID, w.key
 	t.session, t.config, t.tools = s, &c.config, map[string]string{}
-	t.offered, t.news = s.tools.Begin(w.threadID, w.purpose)
+	t.runID, t.capUSD, t.limit = w.runID, w.capUSD, w.limit
+	t.offered, t.news = s.tools.Begin(w.runID)
 	after := discard // what a panic of emit leaves behind
 	defer func() {
 		s.tools.End()

@@ -65,8 +65,8 @@ type Config struct {
 	// OnClosed is called after a clean end of a session's process: its stdin
 	// was closed or it was sent SIGTERM with no turn in flight, and its exit
 	// was observed, so the transcript on disk is complete. Never called after
-	// any other end, nor when the same session goes on at once in another
-	// process. It may run while a next turn for the thread is already waiting:
+	// any other end, nor for a fresh session, of which nothing is left, nor when the
+	// same session goes on at once in another process. It may run while a next turn for the thread is already waiting:
 	// a thread with a turn on its way is not closed. No process opens the
 	// session before it has returned. It must not call back.
 	OnClosed func(threadID, sessionID string)

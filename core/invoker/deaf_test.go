@@ -17,7 +17,7 @@ type closingTools struct {
 
 func (c *closingTools) Open() ToolSession { return c }
 
-func (c *closingTools) Begin(string, string) ([]string, bool) {
+func (c *closingTools) Begin(string) ([]string, bool) {
 	if c.begin != nil {
 		c.begin()
 	}

@@ -2,6 +2,8 @@ package invoker
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -42,7 +44,7 @@ type Demo struct {
 
 	mu       sync.Mutex
 	sessions map[string]string    // thread -> the session it has now
-	running  map[string]*demoTurn // thread -> the turn that Steer reaches
+	running  map[string]*demoTurn // run -> the turn that Steer reaches
 }
 
 // NewDemo returns a demo agent.
@@ -86,14 +88,21 @@ func (d *Demo) Invoke(ctx context.Context, request ledger.AgentRequest, emit fun
 	if d.config.OnInvoke != nil {
 		d.config.OnInvoke(request)
 	}
-	result := d.converse(ctx, turn)
+	var result pluginsdk.InvokeResult
+	if err := checkRequest(request); err != nil {
+		result.Failure = otherFailure(err)
+	} else {
+		ctx, cancel := within(ctx, request.Timeout)
+		defer cancel()
+		result = d.converse(ctx, turn)
+	}
 	result.Model = demoModel
 	result.SessionID = request.SessionID
 	if result.SessionID == "" {
 		result.SessionID = uuid.NewString()
 	}
 	result.Duration = time.Since(started)
-	if result.Failure == nil || result.Failure.Kind == pluginsdk.FailureInterrupted {
+	if !request.Fresh && (result.Failure == nil || result.Failure.Kind == pluginsdk.FailureInterrupted) {
 		d.remember(request.ThreadID, result.SessionID)
 	}
 	return result
@@ -113,6 +122,7 @@ type demoTurn struct {
 	emit    func(pluginsdk.StreamEvent)
 	offsets map[pluginsdk.StreamEventType]int // bytes of deltas so far
 	steered []string                          // not answered yet; under Demo's lock
+	costUSD float64                           // of the prompts that are answered
 }
 
 // run answers one prompt of the turn: the request's, or a steered message.
@@ -129,6 +139,13 @@ func (t *demoTurn) run(ctx context.Context, prompt string) pluginsdk.InvokeResul
 		failure := *t.rule.Failure
 		return pluginsdk.InvokeResult{Failure: &failure, CostUSD: t.rule.CostUSD}
 	}
+	if cost := t.costUSD + t.rule.CostUSD; t.request.CostCapUSD > 0 && cost >= t.request.CostCapUSD {
+		return pluginsdk.InvokeResult{Failure: overBudget(t.request.CostCapUSD, cost), CostUSD: t.rule.CostUSD}
+	}
+	output, failure := t.output()
+	if failure != nil {
+		return pluginsdk.InvokeResult{Failure: failure, CostUSD: t.rule.CostUSD}
+	}
 	var text string
 	if !t.rule.Empty {
 		text = markDemo(t.rule.Text)
@@ -138,12 +155,39 @@ func (t *demoTurn) run(ctx context.Context, prompt string) pluginsdk.InvokeResul
 		Text:             text,
 		Turns:            1,
 		CostUSD:          t.rule.CostUSD,
-		StructuredOutput: t.rule.StructuredOutput,
+		StructuredOutput: output,
 		Usage: pluginsdk.Usage{
 			InputTokens:  countTokens(prompt),
 			OutputTokens: countTokens(text),
 		},
 	}
+}
+
+// output is the rule's structured output, else, when a schema asks for one, a value
+// that is made up.
+func (t *demoTurn) output() (json.RawMessage, *pluginsdk.Failure) {
+	if t.rule.StructuredOutput != nil || len(t.request.JSONSchema) == 0 {
+		return t.rule.StructuredOutput, nil
+	}
+	made, err := outputSchema(t.request.JSONSchema)
+	if err != nil {
+		return nil, otherFailure(err)
+	}
+	value, err := fill(made)
+	if err != nil {
+		return nil, otherFailure(fmt.Errorf("the demo agent cannot make up what the JSON schema asks for: %w; "+
+			"a rule of its script can say it (structuredOutput)", err))
+	}
+	t.rule.Text = strings.TrimSpace(t.rule.Text + "\n\n" + demoOutput)
+	return value, nil
+}
+
+// within gives a turn its time; 0: any.
+func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, limit, turnTime(limit))
 }
 
 func (t *demoTurn) wait(ctx context.Context) *pluginsdk.Failure {

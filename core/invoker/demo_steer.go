@@ -7,16 +7,16 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Steer puts a further message into the turn of purpose "pipeline" that runs for
-// a thread, with the promise of Claude.Steer: true means that the turn answers
-// it, as it would a prompt, before it ends. False means that no such turn runs.
-func (d *Demo) Steer(threadID, text string) bool {
+// Steer puts a further message into the turn of a run, with the promise of
+// Claude.Steer: true means that the turn answers it, as it would a prompt, before
+// it ends. False means that no such turn runs.
+func (d *Demo) Steer(runID, text string) bool {
 	if strings.TrimSpace(text) == "" {
 		return false
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	turn, ok := d.running[threadID]
+	turn, ok := d.running[runID]
 	if ok {
 		turn.steered = append(turn.steered, text)
 	}
@@ -25,12 +25,12 @@ func (d *Demo) Steer(threadID, text string) bool {
 
 // enter lets Steer reach a turn.
 func (d *Demo) enter(turn *demoTurn) {
-	if turn.request.ThreadID == "" || turn.request.Purpose != conversation {
+	if turn.request.RunID == "" {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.running[turn.request.ThreadID] = turn
+	d.running[turn.request.RunID] = turn
 }
 
 // leave ends what enter began, if nobody did.
@@ -42,8 +42,8 @@ func (d *Demo) leave(turn *demoTurn) {
 
 // forget is leave with the lock held.
 func (d *Demo) forget(turn *demoTurn) {
-	if d.running[turn.request.ThreadID] == turn {
-		delete(d.running, turn.request.ThreadID)
+	if d.running[turn.request.RunID] == turn {
+		delete(d.running, turn.request.RunID)
 	}
 }
 
@@ -73,6 +73,7 @@ func (d *Demo) converse(ctx context.Context, turn *demoTurn) pluginsdk.InvokeRes
 		part := turn.run(ctx, prompt)
 		addUsage(&whole.Usage, part.Usage)
 		whole.CostUSD += part.CostUSD
+		turn.costUSD = whole.CostUSD
 		whole.Turns += part.Turns
 		if part.Failure != nil {
 			whole.Failure, whole.StructuredOutput = part.Failure, nil

@@ -38,7 +38,7 @@ func TestTheDemoAgentAnswersASteeredMessageInTheSameTurn(t *testing.T) {
 	if !strings.HasPrefix(result.Text, DemoMark+" one\n\n"+DemoMark+" two\n\n") || !strings.Contains(result.Text, "and a third") {
 		t.Errorf("text %q", result.Text)
 	}
-	if demo.Steer("thread", "late") {
+	if demo.Steer("run-thread", "late") {
 		t.Error("taken after the turn was over")
 	}
 }
@@ -51,16 +51,16 @@ func TestTheDemoAgentFailsASteeredTurnAsAWhole(t *testing.T) {
 	if result.CostUSD != 2 {
 		t.Errorf("cost %f", result.CostUSD)
 	}
-	if demo.Steer("thread", "late") {
+	if demo.Steer("run-thread", "late") {
 		t.Error("taken after the turn was over")
 	}
 }
 
 func TestTheDemoAgentIsNotSteeredWithoutATurn(t *testing.T) {
 	demo, release := heldDemo(t, nil)
-	for thread, text := range map[string]string{"other": "x", "": "x", "thread": " "} {
-		if demo.Steer(thread, text) {
-			t.Errorf("thread %q took %q", thread, text)
+	for run, text := range map[string]string{"run-other": "x", "thread": "x", "": "x", "run-thread": " "} {
+		if demo.Steer(run, text) {
+			t.Errorf("run %q took %q", run, text)
 		}
 	}
 	if result := release(); strings.Contains(result.Text, "\n\n"+DemoMark) {

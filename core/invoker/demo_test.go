@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -167,10 +171,15 @@ func BenchmarkDemo(b *testing.B) {
 }
 
 // demoTools answers every call with what it was called with.
-type demoTools struct{ asked []string }
+type demoTools struct {
+	mu    sync.Mutex
+	asked []string
+}
 
-func (d *demoTools) Answer(_ context.Context, threadID, purpose, name string, input json.RawMessage) pluginsdk.ToolResult {
-	d.asked = append(d.asked, threadID+" "+purpose+" "+name+" "+string(input))
+func (d *demoTools) Answer(_ context.Context, runID, name string, input json.RawMessage) pluginsdk.ToolResult {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked = append(d.asked, runID+" "+name+" "+string(input))
 	return pluginsdk.ToolResult{Text: "really called", Structured: json.RawMessage(`{"a":1}`), IsError: name == "time__never"}
 }
 
@@ -184,8 +193,8 @@ func TestTheDemoAgentCallsPluginsTools(t *testing.T) {
 		result string
 		failed bool
 	}{
-		"a plugin's":          {Rule{ToolName: "time__now"}, "mcp__harness__time__now", "thread pipeline time__now {}", "really called\n{\"a\":1}", false},
-		"as the agent has it": {Rule{ToolName: "mcp__harness__time__never", ToolInput: []byte(`{"x":1}`)}, "mcp__harness__time__never", `thread pipeline time__never {"x":1}`, "really called\n{\"a\":1}", true},
+		"a plugin's":          {Rule{ToolName: "time__now"}, "mcp__harness__time__now", "run-thread time__now {}", "really called\n{\"a\":1}", false},
+		"as the agent has it": {Rule{ToolName: "mcp__harness__time__never", ToolInput: []byte(`{"x":1}`)}, "mcp__harness__time__never", `run-thread time__never {"x":1}`, "really called\n{\"a\":1}", true},
 		"with a result":       {Rule{ToolName: "time__now", ToolResult: "noon"}, "time__now", "", "noon", false},
 		"with an error":       {Rule{ToolName: "time__now", ToolError: true}, "time__now", "", "", true},
 		"the agent's own":     {Rule{ToolName: "Read", ToolResult: "text"}, "Read", "", "text", false},
@@ -199,5 +208,60 @@ func TestTheDemoAgentCallsPluginsTools(t *testing.T) {
 			strings.Join(tools.asked, ", ") != row.asked {
 			t.Errorf("%s: events %+v, asked %q", name, rec.events, tools.asked)
 		}
+	}
+}
+
+// The demo agent holds a turn's cap and its time, as the real one does, and runs many
+// turns of a thread at a time.
+func TestTheDemoAgentHoldsWhatATurnMayCost(t *testing.T) {
+	demo := NewDemo(DemoConfig{Script: NewScript(
+		Rule{Match: "dear", CostUSD: 2, Text: "x", StructuredOutput: json.RawMessage(`{}`)},
+		Rule{Match: "slow", Delay: 3_600_000},
+	)})
+	for name, row := range map[string]struct {
+		cap  float64
+		fine bool
+	}{"none": {0, true}, "more": {2.5, true}, "as much": {2, false}, "less": {0.5, false}} {
+		r := fresh("R", "thread", "dear")
+		r.CostCapUSD = row.cap
+		result := demo.Invoke(t.Context(), r, nil)
+		if result.CostUSD != 2 || (result.Failure == nil) != row.fine {
+			t.Errorf("cap %s: %+v, failure %+v", name, result, result.Failure)
+		}
+		if !row.fine && (result.Failure.Kind != pluginsdk.FailureBudget || result.StructuredOutput != nil || !strings.Contains(result.Failure.Message, "it has come to $2.00")) {
+			t.Errorf("cap %s: failure %+v", name, result.Failure)
+		}
+	}
+	slow := fresh("R", "thread", "slow")
+	slow.Timeout = time.Millisecond
+	if failure := wantFailure(t, demo.Invoke(t.Context(), slow, nil), pluginsdk.FailureTimeout, false); !strings.Contains(failure.Message, "1ms") {
+		t.Errorf("message %q", failure.Message)
+	}
+}
+
+func TestTheDemoAgentRunsManyTurnsOfAThread(t *testing.T) {
+	const turns = 20
+	tools := &demoTools{}
+	var begun sync.WaitGroup
+	begun.Add(turns)
+	demo := NewDemo(DemoConfig{Tools: tools, Script: NewScript(Rule{Match: "judge", ToolName: "time__now"}), OnInvoke: func(ledger.AgentRequest) {
+		begun.Done()
+		begun.Wait() // for all of them
+	}})
+	results := make(chan pluginsdk.InvokeResult, turns)
+	for n := range turns {
+		go func() { results <- demo.Invoke(t.Context(), fresh(fmt.Sprint("R", n), "thread", "judge"), nil) }()
+	}
+	sessions := map[string]bool{}
+	for range turns {
+		result := <-results
+		sessions[result.SessionID] = true
+		if result.Failure != nil || demo.Holds("thread", result.SessionID) {
+			t.Errorf("result %+v, or its session is held", result)
+		}
+	}
+	slices.Sort(tools.asked)
+	if len(sessions) != turns || len(slices.Compact(tools.asked)) != turns {
+		t.Errorf("%d sessions; the tools were called for %q", len(sessions), tools.asked)
 	}
 }

@@ -8,6 +8,9 @@ import (
 // demoEcho is how many characters of the message the demo agent repeats.
 const demoEcho = 200
 
+// demoOutput is what the demo agent says of a structured output that it made up.
+const demoOutput = "The structured output is a demo too: a value that fits the JSON schema, and means nothing."
+
 // demoAnswer is what the demo agent says when no rule has an answer.
 func demoAnswer(prompt string) string {
 	said := shorten(lastPart(prompt), demoEcho)

@@ -12,9 +12,9 @@ import (
 
 // DemoTools are the plugins' tools as the demo agent calls them.
 type DemoTools interface {
-	// Answer calls PLUGIN__TOOL in the turn that runs for a purpose in a thread,
-	// and returns what an agent would be told.
-	Answer(ctx context.Context, threadID, purpose, name string, input json.RawMessage) pluginsdk.ToolResult
+	// Answer calls PLUGIN__TOOL in the turn of a run, and returns what an agent
+	// would be told.
+	Answer(ctx context.Context, runID, name string, input json.RawMessage) pluginsdk.ToolResult
 }
 
 // callTool plays the rule's tool call, or makes it.
@@ -31,7 +31,7 @@ func (t *demoTurn) callTool(ctx context.Context) {
 	t.event(pluginsdk.StreamEvent{Type: pluginsdk.StreamToolCall, ToolName: name, ToolUseID: id, Input: input})
 	result := pluginsdk.ToolResult{Text: t.rule.ToolResult, IsError: t.rule.ToolError}
 	if plugins {
-		result = t.tools.Answer(ctx, t.request.ThreadID, t.request.Purpose, strings.TrimPrefix(name, toolPrefix), input)
+		result = t.tools.Answer(ctx, t.request.RunID, strings.TrimPrefix(name, toolPrefix), input)
 	}
 	t.event(pluginsdk.StreamEvent{
 		Type: pluginsdk.StreamToolResult, ToolName: name, ToolUseID: id, Text: resultText(result), IsError: result.IsError,

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -26,7 +27,10 @@ const (
 // cancelled with (context.Cause) is the message.
 func stopped(ctx context.Context) *pluginsdk.Failure {
 	cause := context.Cause(ctx)
+	var limit turnTime
 	switch {
+	case errors.As(cause, &limit):
+		return timedOut(time.Duration(limit))
 	case errors.Is(cause, errStopping):
 		return &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: errStopping.Error(), Retryable: true}
 	case errors.Is(cause, context.DeadlineExceeded):
@@ -35,6 +39,19 @@ func stopped(ctx context.Context) *pluginsdk.Failure {
 		return &pluginsdk.Failure{Kind: pluginsdk.FailureInterrupted, Message: "the turn was stopped"}
 	}
 	return &pluginsdk.Failure{Kind: pluginsdk.FailureInterrupted, Message: cause.Error()}
+}
+
+// turnTime is what a turn is cancelled with that has had all of its time.
+type turnTime time.Duration
+
+func (t turnTime) Error() string { return timedOut(time.Duration(t)).Message }
+
+// timedOut is the failure of a turn that was ended at its limit.
+func timedOut(limit time.Duration) *pluginsdk.Failure {
+	return &pluginsdk.Failure{
+		Kind:    pluginsdk.FailureTimeout,
+		Message: fmt.Sprintf("the turn took longer than %s and was ended", limit),
+	}
 }
 
 // failureOf says why a turn with this result failed; nil when it did not.
@@ -46,7 +63,9 @@ func (t *turn) failureOf(ctx context.Context, line resultLine) *pluginsdk.Failur
 	case line.unknownSession():
 		return &pluginsdk.Failure{Kind: pluginsdk.FailureUnknownSession, Message: words}
 	case t.interrupt != "":
-		return stopped(ctx)
+		return t.stopped(ctx)
+	case line.Subtype == "error_max_budget_usd" && t.capUSD > 0:
+		return t.budgetFailure()
 	case line.Subtype == "error_max_budget_usd", line.Subtype == "error_max_turns":
 		return &pluginsdk.Failure{Kind: pluginsdk.FailureBudget, Message: cmp.Or(words, "the turn's limit was reached")}
 	case line.APIStatus != 0 || t.apiError != "":

@@ -197,14 +197,14 @@ func TestTheMCPConfigurationIsNotOnTheCommandLine(t *testing.T) {
 func TestTheCommandLine(t *testing.T) {
 	o := options{
 		model: "sonnet", effort: "high", permissionMode: "default", allowed: "Read\nBash(git status:*)",
-		disallowed: "WebFetch", schema: `{"type":"object"}`, budgetUSD: 0.25,
+		disallowed: "WebFetch", schema: `{"type":"object"}`, fresh: true,
 	}
 	line := strings.Join(o.arguments("id", false, privateFiles{privateMCP: "/mcp.json", privateSettings: "/s.json", privatePrompt: "/p.md"}), "\n") + "\n"
 	for _, want := range []string{
 		"-p\n", "--strict-mcp-config\n", "--permission-prompt-tool=stdio\n", "--session-id=id\n", "--model=sonnet\n",
 		"--effort=high\n", "--permission-mode=default\n", "--allowedTools=Read\n", "--allowedTools=Bash(git status:*)\n",
 		"--disallowedTools=WebFetch\n", "--append-system-prompt-file=/p.md\n", "--settings=/s.json\n", "--setting-sources=\n", "--json-schema={\"type\":\"object\"}\n",
-		"--max-budget-usd=0.25\n", "--mcp-config=/mcp.json\n",
+		"--no-session-persistence\n", "--mcp-config=/mcp.json\n",
 	} {
 		if !strings.Contains(line, want) {
 			t.Errorf("no %q in\n%s", want, line)

@@ -44,20 +44,24 @@ type streamLine struct {
 	Event struct {
 		Type    string `json:"type"`
 		Message struct {
-			Usage usage `json:"usage"`
+			Model string `json:"model"`
+			Usage usage  `json:"usage"`
 		} `json:"message"`
 		Usage usage `json:"usage"`
 		Delta struct {
-			Type     string `json:"type"`
-			Text     string `json:"text"`
-			Thinking string `json:"thinking"`
+			Type       string `json:"type"`
+			Text       string `json:"text"`
+			Thinking   string `json:"thinking"`
+			StopReason string `json:"stop_reason"`
 		} `json:"delta"`
 	} `json:"event"`
 }
 
 type messageLine struct {
 	Message struct {
+		ID      string  `json:"id"`
 		Model   string  `json:"model"`
+		Usage   usage   `json:"usage"`
 		Content content `json:"content"`
 	} `json:"message"`
 	// Error names the API error that a synthetic message stands for.
@@ -142,6 +146,10 @@ type usage struct {
 	Output     int64 `json:"output_tokens"`
 	CacheRead  int64 `json:"cache_read_input_tokens"`
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
+	// CacheCreation says for how long that is kept.
+	CacheCreation struct {
+		OneHour int64 `json:"ephemeral_1h_input_tokens"`
+	} `json:"cache_creation"`
 }
 
 type modelUsage struct {

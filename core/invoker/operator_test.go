@@ -120,6 +120,21 @@ func TestSettingsAndManualGoThroughPrivateFiles(t *testing.T) {
 	}
 }
 
+// A turn can be allowed more than the daemon allows, and what a rule forbids stays
+// forbidden, whoever allows it.
+func TestARuleThatForbidsWins(t *testing.T) {
+	a := startAgent(t, "plain", func(c *Config) { c.AllowedTools, c.DisallowedTools = []string{"Read"}, []string{"Edit"} })
+	for tool, behavior := range map[string]string{
+		"Read": "allow", "Write": "allow", "Edit": "deny", "WebFetch": "deny", "Grep": "deny",
+	} {
+		r := fresh("R", "thread", "ask "+tool+" {}")
+		r.AllowedTools, r.DisallowedTools = []string{"Write", "WebFetch", "Edit"}, []string{"WebFetch"}
+		if result := a.Invoke(t.Context(), r, nil); !strings.Contains(result.Text, `"behavior":"`+behavior+`"`) {
+			t.Errorf("%s: %+v, want %s", tool, result, behavior)
+		}
+	}
+}
+
 // A rule that lets the agent write files does not let it write those that decide
 // what it may do: the CLI asks once more for them, and there is nobody to say yes.
 func TestARuleDoesNotAllowWhatTheCLIAsksOnceMoreFor(t *testing.T) {

@@ -2,11 +2,14 @@ package invoker
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -25,17 +28,26 @@ type options struct {
 	disallowed     string // rules, one a line
 	appendPrompt   string
 	schema         string
-	budgetUSD      float64
+	fresh          bool    // nothing is kept of the session
+	boundUSD       float64 // the CLI's own, over the process's life; 0: none
 }
+
+// slack is how far beyond the cap the CLI's own bound of a fresh session stands. It
+// catches what the stream does not show, such as most of what sub-agents say. At
+// the cap itself it would throw answers away: the CLI fails a turn whose last call
+// reaches it. It counts over the process's life: no session that goes on has one.
+const slack = 2
 
 // want is a request with everything settled that the request left open.
 type want struct {
 	options
 	key      string // which warm process is the request's; empty: none is
+	runID    string
 	threadID string
-	purpose  string
 	session  string // the session id to use; empty: a new one
 	resume   bool
+	capUSD   float64
+	limit    time.Duration
 }
 
 // settle fills in what a request leaves open. The failure says what is wrong
@@ -49,6 +61,25 @@ func (c Config) settle(request ledger.AgentRequest) (want, *pluginsdk.Failure) {
 		return want{}, otherFailure(err)
 	}
 	return w, nil
+}
+
+// checkRequest returns what is wrong with a request for any agent.
+func checkRequest(request ledger.AgentRequest) error {
+	if request.Fresh && request.Resume {
+		return errors.New("a turn in a fresh session cannot resume one")
+	}
+	if !(request.CostCapUSD >= 0) || math.IsInf(request.CostCapUSD, 0) {
+		return fmt.Errorf("the cost cap is %v; want US dollars, 0 (none) or more", request.CostCapUSD)
+	}
+	if request.Timeout < 0 {
+		return fmt.Errorf("the timeout is %s; want 0 (the daemon's) or more", request.Timeout)
+	}
+	if len(request.JSONSchema) > 0 {
+		if _, err := outputSchema(request.JSONSchema); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkSession refuses the session ids that the CLI would refuse.
@@ -67,6 +98,9 @@ func checkSession(request ledger.AgentRequest) *pluginsdk.Failure {
 }
 
 func (c Config) fill(request ledger.AgentRequest) (want, error) {
+	if err := checkRequest(request); err != nil {
+		return want{}, err
+	}
 	mode := cmp.Or(request.PermissionMode, c.PermissionMode, "default")
 	if err := checkPermissionMode(mode); err != nil {
 		return want{}, err
@@ -91,27 +125,29 @@ func (c Config) fill(request ledger.AgentRequest) (want, error) {
 			allowed:        strings.Join(allowed, "\n"),
 			disallowed:     strings.Join(disallowed, "\n"),
 			appendPrompt:   request.AppendSystemPrompt,
-			schema:         string(request.JSONSchema),
-			budgetUSD:      request.CostCapUSD,
+			schema:         forCLI(request.JSONSchema),
+			fresh:          request.Fresh,
 		},
+		runID:    request.RunID,
 		threadID: request.ThreadID,
-		purpose:  request.Purpose,
 		session:  request.SessionID,
 		resume:   request.Resume,
+		capUSD:   request.CostCapUSD,
+		limit:    c.TurnTimeout,
+	}
+	if request.Timeout > 0 {
+		w.limit = min(w.limit, request.Timeout)
 	}
 	if !filepath.IsAbs(w.cwd) {
 		return want{}, fmt.Errorf("working directory %q is not an absolute path", w.cwd)
 	}
-	if request.ThreadID != "" {
-		// Turns of other purposes (a summary, a review) do not push the
-		// conversation's own process out.
-		w.key = warmKey(request.ThreadID, request.Purpose)
+	if request.Fresh {
+		w.boundUSD = slack * request.CostCapUSD
+	} else {
+		w.key = request.ThreadID
 	}
 	return w, nil
 }
-
-// warmKey is the key of the warm process of a thread's turns of one purpose.
-func warmKey(threadID, purpose string) string { return threadID + "\x00" + purpose }
 
 func (o options) rules() []string { return lines(o.allowed) }
 
@@ -153,8 +189,11 @@ func (o options) arguments(session string, resume bool, files privateFiles) []st
 	for kind, flag := range privateFlags {
 		optional(flag, files[kind])
 	}
-	if o.budgetUSD > 0 {
-		optional("--max-budget-usd", strconv.FormatFloat(o.budgetUSD, 'f', -1, 64))
+	if o.fresh {
+		args = append(args, "--no-session-persistence")
+	}
+	if o.boundUSD > 0 {
+		args = append(args, "--max-budget-usd="+strconv.FormatFloat(o.boundUSD, 'f', -1, 64))
 	}
 	for _, rule := range o.rules() {
 		optional("--allowedTools", rule)

@@ -43,7 +43,7 @@ type waiter struct {
 }
 
 // acquire takes the place for a turn: that of the session it continues, else
-// that of its key, else a new one, else that of the session that has been idle
+// that of its key (neither for a fresh one), else a new one, else that of the session that has been idle
 // longest. It waits its turn while all are taken, and for the one it must have.
 func (p *pool) acquire(ctx context.Context, w want) (*place, error) {
 	me := &waiter{want: w, place: make(chan *place, 1)}
@@ -109,8 +109,12 @@ func (p *pool) dispatch() {
 
 // own returns the place that a request must have, or that it is to wait for it.
 // A place that was taken for another session is its until what it wants has
-// left: the CLI completes the transcript as it ends.
+// left: the CLI completes the transcript as it ends. A fresh session is nobody's
+// before it begins.
 func (p *pool) own(w want) (found *place, wait bool) {
+	if w.fresh {
+		return nil, false
+	}
 	for _, candidate := range p.places {
 		if w.session != "" && (candidate.reserved == w.session || candidate.holding == w.session) {
 			found = candidate

@@ -83,29 +83,6 @@ func TestASessionMovesToAnotherThreadWithoutASecondProcess(t *testing.T) {
 	}
 }
 
-func TestABudgetIsForOneTurn(t *testing.T) {
-	a := startAgent(t, "plain", nil)
-	r := request("thread", "", "say one")
-	r.CostCapUSD = 1
-	first := a.Invoke(t.Context(), r, nil)
-	r.SessionID, r.Resume = first.SessionID, true
-	wantText(t, a.Invoke(t.Context(), r, nil), "one")
-	if n := len(a.starts()); n != 2 {
-		t.Fatalf("%d processes: the second turn got what the first left of the budget", n)
-	}
-}
-
-func TestTurnsOfOtherPurposesLeaveTheConversationsProcess(t *testing.T) {
-	a := startAgent(t, "plain", nil)
-	first := a.ask("thread", "", "say one")
-	summary := request("thread", "", "say sum")
-	summary.Purpose = "summary"
-	wantText(t, a.Invoke(t.Context(), summary, nil), "sum")
-	if !a.Holds("thread", first.SessionID) {
-		t.Error("a summary pushed the conversation's process out")
-	}
-}
-
 func TestATurnOfNoThreadLeavesNoProcess(t *testing.T) {
 	a := startAgent(t, "plain", nil)
 	wantText(t, a.ask("", "", "say one"), "one")

@@ -276,24 +276,3 @@ func TestRealKillRightAfterATurnLosesNothing(t *testing.T) {
 		t.Error("the session has forgotten its first turn")
 	}
 }
-
-func TestRealStructuredOutput(t *testing.T) {
-	a := startReal(t, nil)
-	r := request("thread", "", `usetool:StructuredOutput {"verdict":"yes"}`)
-	r.JSONSchema = json.RawMessage(`{"type":"object","properties":{"verdict":{"type":"string"}},"required":["verdict"]}`)
-	result := a.Invoke(t.Context(), r, nil)
-	if result.Failure != nil || string(result.StructuredOutput) != `{"verdict":"yes"}` {
-		t.Fatalf("result %+v", result)
-	}
-}
-
-func TestRealBudget(t *testing.T) {
-	a := startReal(t, nil)
-	r := request("thread", "", "say:one")
-	r.CostCapUSD = 0.001
-	result := a.Invoke(t.Context(), r, nil)
-	_ = wantFailure(t, result, pluginsdk.FailureBudget, false)
-	if result.CostUSD == 0 {
-		t.Error("what was spent is lost")
-	}
-}

@@ -36,7 +36,8 @@ type Rule struct {
 	// Empty makes the reply empty, without even the mark.
 	Empty bool `json:"empty,omitempty"`
 	// StructuredOutput and CostUSD are reported as they are; a failure has the
-	// cost only.
+	// cost only. Without a StructuredOutput, one is made up for a turn that is asked
+	// for it. What costs as much as the turn's cap fails at it.
 	StructuredOutput json.RawMessage `json:"structuredOutput,omitempty"`
 	CostUSD          float64         `json:"costUsd,omitempty"`
 }

@@ -138,6 +138,7 @@ func (s *session) answer(request controlRequest) (denied string, isDenied bool) 
 	switch {
 	case ask.DecisionReasonType == saysSafetyCheck:
 		words = denialOfSafetyCheck(ask.DecisionReason)
+	case allowedBy(lines(s.disallowed), ask.ToolName, ask.Input): // a rule that forbids wins
 	case allowedBy(s.rules(), ask.ToolName, ask.Input):
 		s.process.send(allowLine(request.RequestID, ask.Input))
 		return "", false
@@ -149,10 +150,7 @@ func (s *session) answer(request controlRequest) (denied string, isDenied bool) 
 // alive reports whether the process has not ended.
 func (s *session) alive() bool { return s != nil && !s.process.gone() }
 
-// fits reports whether the process can take a turn of these options. One with
-// a budget takes a single turn: the CLI counts the budget over the process's
-// life, and a request means it for the turn.
+// fits reports whether the process can take a turn of these options.
 func (s *session) fits(w want) bool {
-	return s.alive() && w.session != "" && s.id == w.session && s.options == w.options &&
-		(s.budgetUSD == 0 || s.turns == 0)
+	return s.alive() && !w.fresh && w.session != "" && s.id == w.session && s.options == w.options
 }

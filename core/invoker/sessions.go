@@ -105,7 +105,7 @@ func (c *Claude) endSession(at *place, next string) {
 	c.pool.dismiss(at)
 	how := s.process.end(c.config.CloseGrace)
 	s.log.Debug("agent process ended", "clean", how == endedClean)
-	if how == endedClean && s.turns > 0 && s.id != next && !c.pool.wanted(s.id) {
+	if how == endedClean && s.turns > 0 && !s.fresh && s.id != next && !c.pool.wanted(s.id) {
 		c.config.OnClosed(s.threadID, s.id)
 	}
 	c.pool.clear(at) // not before OnClosed: the session would be open again

@@ -8,41 +8,36 @@ import (
 	"github.com/google/uuid"
 )
 
-// conversation is the purpose of the turns that people can steer.
-const conversation = "pipeline"
-
-// Steer puts a further message of a person into the turn of purpose "pipeline"
-// that runs for a thread. True means that the Invoke of that turn has it: its
-// result covers the message, or is a failure. False means that nothing was
-// sent: no such turn runs, it has not begun to answer yet, it is over, or it is
-// being stopped. Text that begins with a slash reaches the model as words and
-// is no command to the CLI.
+// Steer puts a further message of a person into the turn of a run. True means
+// that the Invoke of that turn has it: its result covers the message, or is a
+// failure. False means that nothing was sent: no such turn runs, it has not begun
+// to answer yet, it is over, or it is being stopped. Text that begins with a slash
+// reaches the model as words and is no command to the CLI.
 //
 // Before a tool call's result is handed to the model, the message is taken into
 // what the turn is doing. One that comes later, while the model writes its last
 // words, is answered after them: Invoke goes on, and the texts are joined by a
 // blank line.
-func (c *Claude) Steer(threadID, text string) bool {
-	if threadID == "" || strings.TrimSpace(text) == "" {
+func (c *Claude) Steer(runID, text string) bool {
+	if runID == "" || strings.TrimSpace(text) == "" {
 		return false
 	}
-	key := warmKey(threadID, conversation)
-	return slices.ContainsFunc(c.pool.sessions(), func(s *session) bool { return s.steer(key, text) })
+	return slices.ContainsFunc(c.pool.sessions(), func(s *session) bool { return s.steer(runID, text) })
 }
 
 // steering is what people put into the running turn of a session. Its lock
 // makes the end of the turn and the acceptance of a message exclude each other.
 type steering struct {
-	mu   sync.Mutex
-	key  string   // of the turn that accepts messages; empty: none does
-	sent []string // ids of the messages that the CLI has not taken up yet
+	mu    sync.Mutex
+	runID string   // of the turn that accepts messages; empty: none does
+	sent  []string // ids of the messages that the CLI has not taken up yet
 }
 
-// steer sends a message if the turn of that key accepts one.
-func (s *session) steer(key, text string) bool {
+// steer sends a message if the turn of that run accepts one.
+func (s *session) steer(runID, text string) bool {
 	s.steering.mu.Lock()
 	defer s.steering.mu.Unlock()
-	if s.steering.key != key {
+	if s.steering.runID != runID {
 		return false
 	}
 	id := uuid.NewString()
@@ -60,11 +55,11 @@ func (s *steering) pending() bool {
 	return len(s.sent) > 0
 }
 
-// accept lets messages in for the turn of that key.
-func (s *steering) accept(key string) {
+// accept lets messages in for the turn of that run.
+func (s *steering) accept(runID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.key = key
+	s.runID = runID
 }
 
 // settle closes the turn to messages if the CLI has taken up all there were,
@@ -75,7 +70,7 @@ func (s *steering) settle() bool {
 	if len(s.sent) > 0 {
 		return false
 	}
-	s.key = ""
+	s.runID = ""
 	return true
 }
 
@@ -84,7 +79,7 @@ func (s *steering) settle() bool {
 func (s *steering) refuse() (untaken []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.key = ""
+	s.runID = ""
 	return slices.Clone(s.sent)
 }
 
@@ -102,7 +97,7 @@ func (s *steering) taken(id string) bool {
 func (s *steering) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.key, s.sent = "", nil
+	s.runID, s.sent = "", nil
 }
 
 // ended takes a result line. The turn is over with it unless people have put in
@@ -116,6 +111,7 @@ func (t *turn) ended(line resultLine) {
 	case line.IsError, t.interrupt != "":
 		t.session.steering.refuse()
 	case !t.session.steering.settle():
+		t.calls.last = false
 		return
 	}
 	t.result = &line
@@ -125,7 +121,7 @@ func (t *turn) ended(line resultLine) {
 func (t *turn) began() {
 	t.idle = false
 	if t.interrupt == "" && t.result == nil {
-		t.session.steering.accept(t.session.key)
+		t.session.steering.accept(t.runID)
 	}
 }
 

@@ -86,7 +86,7 @@ func TestRealSteerAtAnyInstant(t *testing.T) {
 		var result pluginsdk.InvokeResult
 		for over, spins := false, 0; !over; spins++ {
 			text := fmt.Sprintf("say:message %d of round %d.", len(taken), round)
-			if len(taken) < 3 && spins%(200*(round+1)) == 0 && a.Steer("thread", text) {
+			if len(taken) < 3 && spins%(200*(round+1)) == 0 && a.Steer("run-thread", text) {
 				taken = append(taken, text)
 			}
 			select {

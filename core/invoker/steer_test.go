@@ -9,10 +9,10 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// talk is a request of the purpose that people can steer.
+// talk is a request of a run, which people can steer.
 func talk(thread, session, prompt string) ledger.AgentRequest {
 	r := request(thread, session, prompt)
-	r.Purpose = conversation
+	r.RunID = "run-" + thread
 	return r
 }
 
@@ -34,12 +34,12 @@ func startTalk(ctx context.Context, t *testing.T, a *testAgent, prompt string) <
 
 // steerer is an agent that can be steered.
 type steerer interface {
-	Steer(threadID, text string) bool
+	Steer(runID, text string) bool
 }
 
 func mustSteer(t *testing.T, a steerer, text string) {
 	t.Helper()
-	if !a.Steer("thread", text) {
+	if !a.Steer("run-thread", text) {
 		t.Fatalf("%q was not taken although a turn is running", text)
 	}
 }
@@ -89,28 +89,28 @@ func TestASteeredMessageCanBeSteeredItself(t *testing.T) {
 
 func TestSteerSaysNoWhenNoTurnTakesTheMessage(t *testing.T) {
 	a := startAgent(t, "plain", nil)
-	if a.Steer("thread", "say x") {
+	if a.Steer("run-thread", "say x") {
 		t.Error("taken before there was a turn")
 	}
 	results := startTalk(t.Context(), t, a, "taken yes:")
-	for thread, text := range map[string]string{"other": "say x", "": "say x", "thread": " \n"} {
-		if a.Steer(thread, text) {
-			t.Errorf("thread %q took %q", thread, text)
+	for run, text := range map[string]string{"run-other": "say x", "thread": "say x", "": "say x", "run-thread": " \n"} {
+		if a.Steer(run, text) {
+			t.Errorf("run %q took %q", run, text)
 		}
 	}
 	mustSteer(t, a, "go")
 	result := <-results
 	wantText(t, result, "yes: go")
-	if a.Steer("thread", "say x") {
+	if a.Steer("run-thread", "say x") {
 		t.Error("taken after the turn was over")
 	}
-	end := blockedTurn(t, a, "summary", "") // its purpose is none
-	if a.Steer("summary", "say x") {
-		t.Error("taken by a turn of another purpose")
+	end := blockedTurn(t, a, "summary", "") // its run is none
+	if a.Steer("summary", "say x") || a.Steer("", "say x") {
+		t.Error("taken by a turn of no run")
 	}
 	end()
 	a.reapOnce(farFuture())
-	if a.Steer("thread", "say x") {
+	if a.Steer("run-thread", "say x") {
 		t.Error("taken although the process is gone")
 	}
 }
@@ -126,7 +126,7 @@ func TestNoSteeredMessageIsLostAtTheEndOfATurn(t *testing.T) {
 		taken := 0
 		var result pluginsdk.InvokeResult
 		for over := false; !over; {
-			if taken < 3 && a.Steer("thread", "say y") {
+			if taken < 3 && a.Steer("run-thread", "say y") {
 				taken++
 			}
 			select {
@@ -156,7 +156,7 @@ func TestAnInterruptTakesSteeredMessagesBack(t *testing.T) {
 	cancel()
 	result := <-results
 	_ = wantFailure(t, result, pluginsdk.FailureInterrupted, false)
-	if a.Steer("thread", "say three") {
+	if a.Steer("run-thread", "say three") {
 		t.Error("taken after the interrupt")
 	}
 	wantText(t, a.Invoke(t.Context(), talk("thread", result.SessionID, "say on"), nil), "on")

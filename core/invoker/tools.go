@@ -24,10 +24,10 @@ type Tools interface {
 type ToolSession interface {
 	// Config is its entry in mcpServers. It holds a secret.
 	Config() json.RawMessage
-	// Begin is called before a turn for a purpose in a thread begins in the
-	// process. It returns the names of the tools that there are, sorted, and
-	// whether the CLI was told of others before and is being told of these now.
-	Begin(threadID, purpose string) (names []string, news bool)
+	// Begin is called before the turn of a run begins in the process. It returns the
+	// names of the tools that there are, sorted, and whether the CLI was told of
+	// others before and is being told of these now.
+	Begin(runID string) (names []string, news bool)
 	// End is called when that turn is over.
 	End()
 	// Close ends the server. The process has ended, or was not started; one that
@@ -38,10 +38,10 @@ type ToolSession interface {
 // noTools is for a CLI that has none.
 type noTools struct{}
 
-func (noTools) Config() json.RawMessage               { return nil }
-func (noTools) Begin(string, string) ([]string, bool) { return nil, false }
-func (noTools) End()                                  {}
-func (noTools) Close()                                {}
+func (noTools) Config() json.RawMessage       { return nil }
+func (noTools) Begin(string) ([]string, bool) { return nil, false }
+func (noTools) End()                          {}
+func (noTools) Close()                        {}
 
 // openTools returns the tools of a process that is about to be started, and the
 // configuration of all its MCP servers; empty when there are none.

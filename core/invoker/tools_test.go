@@ -38,8 +38,8 @@ func (f *fakeTools) Config() json.RawMessage {
 	return json.RawMessage(`{"type":"http","headers":{"Authorization":"Bearer s3cret"}}`)
 }
 
-func (f *fakeTools) Begin(threadID, purpose string) ([]string, bool) {
-	f.add("begin %s %s", threadID, purpose)
+func (f *fakeTools) Begin(runID string) ([]string, bool) {
+	f.add("begin %s", runID)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.names, f.news
@@ -80,7 +80,7 @@ func TestEveryProcessGetsTheTools(t *testing.T) {
 	}
 	lines := strings.Join(tools.lines, ", ")
 	slices.Sort(tools.lines[7:]) // the end of a process that dies in its turn comes at any time
-	if got := strings.Join(tools.lines, ", "); got != "open, begin thread pipeline, end, begin thread pipeline, end, open, begin other pipeline, close, close, end" {
+	if got := strings.Join(tools.lines, ", "); got != "open, begin run-thread, end, begin run-thread, end, open, begin run-other, close, close, end" {
 		t.Errorf("sessions: %s", lines)
 	}
 	if left, _ := filepath.Glob(filepath.Join(private, "*")); len(left) != 0 {

@@ -22,8 +22,12 @@ type turn struct {
 	config  *Config
 	emit    func(pluginsdk.StreamEvent)
 	prompt  string
-	offered []string // the plugins' tools, sorted
-	news    bool     // they are others than the CLI was told of before
+	runID   string
+	schema  json.RawMessage // of the structured output; empty: none is wanted
+	capUSD  float64         // 0: none
+	limit   time.Duration   // of the turn
+	offered []string        // the plugins' tools, sorted
+	news    bool            // they are others than the CLI was told of before
 
 	model         string
 	textBytes     int
@@ -40,11 +44,11 @@ type turn struct {
 	spent  pluginsdk.InvokeResult
 	idle   bool // the CLI has begun nothing since the last result
 
-	// What the stream says of API calls for which there is no result yet.
-	streamed  pluginsdk.Usage
-	streaming pluginsdk.Usage // of the one that is being streamed
+	calls calls
 
 	interrupt   string            // request id of our interrupt; empty: none was sent
+	capped      bool              // it was sent because of the cap
+	leftOut     bool              // the CLI leaves the schema out: the turn is of no use
 	answered    bool              // the interrupt has its response
 	withdrawing map[string]string // request id -> message that is being taken back
 	withdrawn   bool              // a message was taken back
@@ -106,7 +110,7 @@ func (t *turn) loop(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, ver
 	process := t.session.process
 	silence := time.NewTimer(t.config.SilenceTimeout)
 	defer silence.Stop()
-	total := time.NewTimer(t.config.TurnTimeout)
+	total := time.NewTimer(t.limit)
 	defer total.Stop()
 	var grace <-chan time.Time
 	cancelled := ctx.Done()
@@ -117,6 +121,9 @@ func (t *turn) loop(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, ver
 			if t.over() {
 				return t.finish(ctx)
 			}
+			if t.capped = t.capped || t.overspent(); grace == nil && (t.capped || t.leftOut) {
+				grace = t.stop()
+			}
 			silence.Reset(t.patience())
 		case <-process.exited:
 			if t.result != nil || t.interrupt != "" {
@@ -126,7 +133,9 @@ func (t *turn) loop(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, ver
 			return t.crashed(), discard
 		case <-cancelled:
 			cancelled = nil
-			grace = t.stop()
+			if grace == nil {
+				grace = t.stop()
+			}
 		case <-grace:
 			result, _ := t.finish(ctx)
 			return result, discard
@@ -136,10 +145,7 @@ func (t *turn) loop(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, ver
 				Message: fmt.Sprintf("the agent gave no sign of life for %s; its process was ended", t.patience()),
 			}), discard
 		case <-total.C:
-			return t.failed(&pluginsdk.Failure{
-				Kind:    pluginsdk.FailureTimeout,
-				Message: fmt.Sprintf("the turn took longer than %s and was ended", t.config.TurnTimeout),
-			}), discard
+			return t.failed(timedOut(t.limit)), discard
 		}
 	}
 }
@@ -203,14 +209,17 @@ func (t *turn) over() bool {
 // stopped in the moment between the CLI's answer and what it would have gone on
 // with.
 func (t *turn) finish(ctx context.Context) (pluginsdk.InvokeResult, verdict) {
-	if t.result == nil {
-		return t.failed(stopped(ctx)), t.afterStop()
+	if t.result == nil || t.leftOut {
+		return t.failed(t.stopped(ctx)), t.afterStop()
 	}
 	if failure := t.failureOf(ctx, *t.result); failure != nil {
 		return t.failed(failure), t.afterFailure(failure)
 	}
 	if t.uncovered() {
-		return t.failed(stopped(ctx)), t.afterStop()
+		return t.failed(t.stopped(ctx)), t.afterStop()
+	}
+	if failure := checkOutput(t.schema, t.output); failure != nil {
+		return t.failed(failure), keep
 	}
 	result := t.failed(nil)
 	result.Text, result.StructuredOutput = t.joined(), t.output
@@ -239,13 +248,25 @@ func (t *turn) afterStop() verdict {
 }
 
 // failed is the result of a turn that failed, with what it has cost as far as
-// the CLI has said so.
+// that is known.
 func (t *turn) failed(failure *pluginsdk.Failure) pluginsdk.InvokeResult {
 	result := t.spent
-	addUsage(&result.Usage, t.streamed)
-	addUsage(&result.Usage, t.streaming)
+	more := t.calls.total()
+	addUsage(&result.Usage, more.tokens)
+	result.CostUSD += more.usd
 	result.SessionID, result.Model, result.Failure = t.session.id, t.model, failure
 	return result
+}
+
+// stopped is the failure of a turn that was interrupted.
+func (t *turn) stopped(ctx context.Context) *pluginsdk.Failure {
+	switch {
+	case t.leftOut:
+		return otherFailure(errSchemaLeftOut)
+	case t.capped:
+		return t.budgetFailure()
+	}
+	return stopped(ctx)
 }
 
 // crashed is the result of a turn whose process has ended without one.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -67,6 +68,7 @@ func (t *turn) system(subtype string, line []byte) {
 			return
 		}
 		t.model = start.Model
+		t.leftOut = len(t.schema) > 0 && !slices.Contains(start.Tools, outputTool)
 		t.began()
 		if t.session.turns == 0 {
 			t.session.watch.look(start.Version, start.Tools)
@@ -100,7 +102,7 @@ func (t *turn) delta(line []byte) {
 		return
 	}
 	if stream.Event.Type != "content_block_delta" {
-		t.meter(stream)
+		t.calls.streamed(stream)
 		return
 	}
 	t.retryDelay = 0
@@ -126,7 +128,10 @@ func (t *turn) assistant(line []byte, sub bool) {
 		return
 	}
 	t.retryDelay = 0
-	if !sub && message.Message.Model != "" {
+	switch {
+	case sub:
+		t.calls.subAgent(message)
+	case message.Message.Model != "":
 		t.model = message.Message.Model
 	}
 	for _, b := range message.Message.Content {
@@ -166,6 +171,9 @@ func (t *turn) user(line []byte) {
 			Type: pluginsdk.StreamToolResult, ToolName: t.tools[b.ToolUseID], ToolUseID: b.ToolUseID,
 			Text: b.Content.text(), IsError: b.IsError,
 		})
+		if t.tools[b.ToolUseID] == outputTool && !b.IsError {
+			t.calls.last = true
+		}
 		delete(t.tools, b.ToolUseID)
 	}
 }

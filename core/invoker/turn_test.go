@@ -61,6 +61,23 @@ func TestATurnThatTakesTooLongIsEnded(t *testing.T) {
 	a.noProcesses()
 }
 
+// A turn may have less time than the daemon gives; never more.
+func TestATurnsOwnTimeIsWithinTheDaemons(t *testing.T) {
+	for name, row := range map[string]struct{ own, daemons time.Duration }{
+		"less": {50 * time.Millisecond, time.Hour}, "more": {time.Hour, 50 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := startAgent(t, "plain", func(c *Config) { c.TurnTimeout = row.daemons })
+			r := request("thread", "", "quietly")
+			r.Timeout = row.own
+			failure := wantFailure(t, a.Invoke(t.Context(), r, nil), pluginsdk.FailureTimeout, false)
+			if !strings.Contains(failure.Message, "50ms") {
+				t.Errorf("message %q", failure.Message)
+			}
+		})
+	}
+}
+
 func TestAnInterruptThatIsIgnoredEndsTheProcess(t *testing.T) {
 	a := startAgent(t, "plain", func(c *Config) { c.InterruptGrace = 20 * time.Millisecond })
 	ctx, cancel := context.WithCancel(t.Context())

@@ -57,7 +57,7 @@ func TestAFailedTurnKeepsWhatItCost(t *testing.T) {
 	crashed := a.ask("thread", failed.SessionID, "spend")
 	_ = wantFailure(t, crashed, pluginsdk.FailureCrashed, true)
 	want := pluginsdk.Usage{InputTokens: 700, OutputTokens: 30, CacheReadTokens: 50, CacheWriteTokens: 5}
-	if crashed.Usage != want {
-		t.Errorf("usage %+v, want what the stream said: %+v", crashed.Usage, want)
+	if crashed.Usage != want || crashed.CostUSD == 0 {
+		t.Errorf("usage %+v for %f, want what the stream said: %+v", crashed.Usage, crashed.CostUSD, want)
 	}
 }

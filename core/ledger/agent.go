@@ -7,28 +7,43 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// AgentRequest is one turn asked of the agent.
+// AgentRequest is one turn asked of the agent. What it leaves open is as the
+// daemon has it.
 type AgentRequest struct {
+	// RunID is the run that the turn is of, which has one at a time: by it the turn
+	// is steered, and its calls of tools know whose they are.
 	RunID    string `json:"runId,omitempty"`
-	ThreadID string `json:"threadId,omitempty"` // keys the warm session
-	// Fresh asks for a session of its own, which is forgotten afterwards.
+	ThreadID string `json:"threadId,omitempty"` // keys the conversation's warm process
+	// Fresh asks for a session of the turn's own, which is forgotten: its process
+	// ends with the turn, and nothing can be resumed. Such turns of one thread run
+	// side by side, and beside the conversation. Resume is not for them.
 	Fresh     bool   `json:"fresh,omitempty"`
 	SessionID string `json:"sessionId,omitempty"`
 	// Resume continues SessionID; otherwise a new session takes that id (or
 	// one of the agent's choosing when it is empty).
-	Resume             bool            `json:"resume,omitempty"`
-	Prompt             string          `json:"prompt"`
-	Purpose            string          `json:"purpose,omitempty"` // pipeline, task, validation, summary, ...
-	Model              string          `json:"model,omitempty"`
-	Effort             string          `json:"effort,omitempty"`
-	PermissionMode     string          `json:"permissionMode,omitempty"`
-	Cwd                string          `json:"cwd,omitempty"`
-	AppendSystemPrompt string          `json:"appendSystemPrompt,omitempty"`
-	AllowedTools       []string        `json:"allowedTools,omitempty"`
-	DisallowedTools    []string        `json:"disallowedTools,omitempty"`
-	JSONSchema         json.RawMessage `json:"jsonSchema,omitempty"`
-	CostCapUSD         float64         `json:"costCapUsd,omitempty"`
-	Timeout            time.Duration   `json:"timeout,omitempty"` // 0: the daemon's
+	Resume             bool   `json:"resume,omitempty"`
+	Prompt             string `json:"prompt"`
+	Purpose            string `json:"purpose,omitempty"` // pipeline, task, validation, summary, ...
+	Model              string `json:"model,omitempty"`
+	Effort             string `json:"effort,omitempty"`
+	PermissionMode     string `json:"permissionMode,omitempty"`
+	Cwd                string `json:"cwd,omitempty"`
+	AppendSystemPrompt string `json:"appendSystemPrompt,omitempty"`
+	// AllowedTools are rules of what is allowed besides what the daemon allows. They
+	// restrict nothing: what a rule of DisallowedTools names is not offered, or is
+	// denied, whoever allows it.
+	AllowedTools    []string `json:"allowedTools,omitempty"`
+	DisallowedTools []string `json:"disallowedTools,omitempty"`
+	// JSONSchema is what InvokeResult.StructuredOutput fits, which is an object. A
+	// model may refuse to give one: the turn succeeds, with what it said instead in
+	// its text.
+	JSONSchema json.RawMessage `json:"jsonSchema,omitempty"`
+	// CostCapUSD interrupts the turn once it has come to as much, at the latest when
+	// the API call that reaches it has ended; 0: no cap. A turn that ends with that
+	// call has its answer all the same; another fails with FailureBudget.
+	CostCapUSD float64 `json:"costCapUsd,omitempty"`
+	// Timeout ends the turn; 0, or longer than the daemon's: the daemon's.
+	Timeout time.Duration `json:"timeout,omitempty"` // nanoseconds
 }
 
 // AgentRun is the record of one invocation of the agent, written by the core.

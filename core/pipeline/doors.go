@@ -45,9 +45,9 @@ type Agent interface {
 	// Invoke runs one turn and calls emit, in order, for what happens in it.
 	// It fails only through InvokeResult.Failure.
 	Invoke(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult
-	// Steer puts a further message into the turn that runs for the thread. True
-	// means that the turn's result covers it; false that nothing was sent.
-	Steer(threadID, text string) bool
+	// Steer puts a further message into the turn of the run. True means that the
+	// turn's result covers it; false that nothing was sent.
+	Steer(runID, text string) bool
 	// Holds reports whether a live process of the thread holds the session.
 	Holds(threadID, sessionID string) bool
 }
@@ -72,10 +72,10 @@ type Effects interface {
 
 // Tools are the plugins' tools, as the agent has them in a turn.
 type Tools interface {
-	// Begin opens them to the turn that is about to run in the origin's thread
-	// for a purpose. Once end has returned, no call of the turn is under way,
-	// and what a plugin still asks for on its behalf is refused.
-	Begin(purpose string, origin ledger.Origin) (end func())
+	// Begin opens them to the turn that is about to run for the origin's run. Once
+	// end has returned, no call of the turn is under way, and what a plugin still
+	// asks for on its behalf is refused.
+	Begin(origin ledger.Origin) (end func())
 }
 
 // Outbox carries what was stored for people.

@@ -308,8 +308,8 @@ type fakeTools struct {
 	origins []ledger.Origin
 }
 
-func (f *fakeTools) Begin(purpose string, origin ledger.Origin) (end func()) {
-	f.add("tools for %s", purpose)
+func (f *fakeTools) Begin(origin ledger.Origin) (end func()) {
+	f.add("tools for %s", origin.RunID)
 	f.origins = append(f.origins, origin)
 	return func() { f.add("no tools") }
 }

@@ -36,7 +36,7 @@ OnBeforeInvoke a
 OnBeforeInvoke b
 5a
 event pipeline:step
-tools for pipeline
+tools for R
 invoke
 event pipeline:stream
 event pipeline:stream

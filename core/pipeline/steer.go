@@ -144,7 +144,7 @@ func (p *Pipeline) absorb(ctx context.Context, t *trip) (told []pluginsdk.Messag
 	}
 	s.absorbed = append(s.absorbed, merged...)
 	first := s.told
-	for s.told < len(s.absorbed) && p.agent.Steer(t.thread.ID, messageText(s.absorbed[s.told])) {
+	for s.told < len(s.absorbed) && p.agent.Steer(t.run.ID, messageText(s.absorbed[s.told])) {
 		s.told++
 	}
 	return s.absorbed[first:s.told]

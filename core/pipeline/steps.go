@@ -161,7 +161,7 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	p.step(t, "invoking", request.Model)
 	t.invokedAt = p.config.Now()
 	defer t.turnOver()
-	defer p.tools.Begin(t.purpose(), t.on.Origin)()
+	defer p.tools.Begin(t.on.Origin)()
 	progress := p.newProgress(t)
 	defer progress.stop()
 	result := p.agent.Invoke(ctx, request, func(event pluginsdk.StreamEvent) {

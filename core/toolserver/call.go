@@ -72,10 +72,10 @@ func less(counts map[string]int, name string) {
 	}
 }
 
-// Answer calls a tool in the turn that runs for a purpose in a thread, as a
-// session does, and returns what the agent would be told.
-func (s *Server) Answer(ctx context.Context, threadID, purpose, name string, input json.RawMessage) pluginsdk.ToolResult {
-	result, err := s.callIn(ctx, s.turnOf(threadID, purpose), invocation{name: name, input: input})
+// Answer calls a tool in the turn of a run, as a session does, and returns what
+// the agent would be told.
+func (s *Server) Answer(ctx context.Context, runID, name string, input json.RawMessage) pluginsdk.ToolResult {
+	result, err := s.callIn(ctx, s.turnOf(runID), invocation{name: name, input: input})
 	if err != nil {
 		return told(err)
 	}

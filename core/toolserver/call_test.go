@@ -338,15 +338,15 @@ func TestACallOfNobodysRun(t *testing.T) {
 func TestAnswer(t *testing.T) {
 	f := start(t, nil)
 	f.plugins.has("p", "work", anyObject, echo)
-	if got := f.server.Answer(t.Context(), "T", "pipeline", "p__work", nil); !got.IsError || !strings.Contains(got.Text, "no turn") {
+	if got := f.server.Answer(t.Context(), "R", "p__work", nil); !got.IsError || !strings.Contains(got.Text, "no turn") {
 		t.Errorf("without a turn: %+v", got)
 	}
-	defer f.server.Begin("pipeline", origin)()
-	if got := f.server.Answer(t.Context(), "T", "pipeline", "p__work", nil); got.IsError || got.Text != "echo {}" {
+	defer f.server.Begin(origin)()
+	if got := f.server.Answer(t.Context(), "R", "p__work", nil); got.IsError || got.Text != "echo {}" {
 		t.Errorf("in its turn: %+v", got)
 	}
-	if got := f.server.Answer(t.Context(), "T", "summary", "p__work", nil); !got.IsError {
-		t.Errorf("in a turn of another purpose: %+v", got)
+	if got := f.server.Answer(t.Context(), "S", "p__work", nil); !got.IsError {
+		t.Errorf("in the turn of another run: %+v", got)
 	}
 	if call := f.plugins.calls()[0]; call.Call.RunID != "R" || call.ThreadID != "T" {
 		t.Errorf("asked %+v", call)
@@ -375,7 +375,40 @@ func TestTheCoresOwnToolsAreTheAgentsAlone(t *testing.T) {
 	if result := f.call(client, "core__notify", `{}`); result.IsError {
 		t.Errorf("the agent: %q", text(result))
 	}
-	if result := f.server.Answer(t.Context(), "T", "pipeline", "core__notify", nil); result.IsError {
+	if result := f.server.Answer(t.Context(), "R", "core__notify", nil); result.IsError {
 		t.Errorf("the demo agent: %q", result.Text)
+	}
+}
+
+// A thread can have many turns at a time, of one purpose: each process calls on behalf
+// of the run whose turn is in it, and of no other.
+func TestTurnsOfOneThreadDoNotShareAnOrigin(t *testing.T) {
+	f := start(t, nil)
+	f.plugins.has("p", "work", anyObject, echo)
+	in := func(run string) ledger.Origin {
+		from := origin
+		from.RunID = run
+		return from
+	}
+	first := f.open()
+	defer f.begin(in("R1"))()
+	second := f.open()
+	defer f.begin(in("R2"))()
+	for _, run := range []string{"D1", "D2"} { // of the demo agent
+		defer f.server.Begin(in(run))()
+	}
+	f.call(first, "p__work", `{}`)
+	f.call(second, "p__work", `{}`)
+	for _, run := range []string{"D1", "D2"} {
+		if result := f.server.Answer(t.Context(), run, "p__work", nil); result.IsError {
+			t.Errorf("the demo agent: %q", result.Text)
+		}
+	}
+	var runs []string
+	for _, call := range f.plugins.calls() {
+		runs = append(runs, call.Call.RunID+" in "+call.ThreadID)
+	}
+	if got := strings.Join(runs, ", "); got != "R1 in T, R2 in T, D1 in T, D2 in T" {
+		t.Errorf("called for %s", got)
 	}
 }

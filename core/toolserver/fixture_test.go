@@ -245,8 +245,8 @@ func (h withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // begin begins a turn in the session.
 func (f *fixture) begin(in ledger.Origin) func() {
-	end := f.server.Begin("pipeline", in)
-	f.session.Begin(in.Fence.ThreadID, "pipeline")
+	end := f.server.Begin(in)
+	f.session.Begin(in.RunID)
 	return func() {
 		f.session.End()
 		end()

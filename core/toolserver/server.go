@@ -80,9 +80,9 @@ type Server struct {
 
 	mu       sync.Mutex
 	sessions map[[sha256.Size]byte]*Session // by the hash of their token
-	turns    map[turnKey]*turn
-	strays   map[string]int // calls of nobody's run, by the plugin that made them
-	guests   map[string]int // and by the plugin whose tools they are of
+	turns    map[string]*turn               // by their run
+	strays   map[string]int                 // calls of nobody's run, by the plugin that made them
+	guests   map[string]int                 // and by the plugin whose tools they are of
 }
 
 // New returns a Server.
@@ -91,7 +91,7 @@ func New(config Config, plugins Plugins, asked *hooks.Runner) *Server {
 	return &Server{
 		config: config, plugins: plugins, hooks: asked,
 		catalog:  newCatalog(config.Bounds, config.Log),
-		sessions: make(map[[sha256.Size]byte]*Session), turns: make(map[turnKey]*turn),
+		sessions: make(map[[sha256.Size]byte]*Session), turns: make(map[string]*turn),
 		strays: make(map[string]int), guests: make(map[string]int),
 	}
 }

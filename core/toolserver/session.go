@@ -69,13 +69,12 @@ func (s *Session) Config() json.RawMessage {
 	return entry
 }
 
-// Begin is called before a turn that runs for a purpose in a thread begins in
-// the process: its calls are of the turn that the server knows under these. It
-// returns the names of the tools that there are, sorted, and whether the agent
-// was told of others before: it is told of these now, by
-// notifications/tools/list_changed.
-func (s *Session) Begin(threadID, purpose string) (names []string, news bool) {
-	turn := s.server.turnOf(threadID, purpose)
+// Begin is called before the turn of a run begins in the process: its calls are of
+// the turn that the server knows of that run. It returns the names of the tools
+// that there are, sorted, and whether the agent was told of others before: it is
+// told of these now, by notifications/tools/list_changed.
+func (s *Session) Begin(runID string) (names []string, news bool) {
+	turn := s.server.turnOf(runID)
 	menu := s.server.menu()
 	if run := turn.run(); run != "" {
 		menu = s.server.catalog.menu(s.server.plugins.Offering(run))

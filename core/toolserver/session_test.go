@@ -101,9 +101,9 @@ func TestToolsComeAndGoBetweenTurns(t *testing.T) {
 	wantNews := func(want string, enabled, wanted bool) {
 		t.Helper()
 		f.plugins.enable("b", enabled)
-		end := f.server.Begin("pipeline", origin)
+		end := f.server.Begin(origin)
 		defer end()
-		names, news := f.session.Begin("T", "pipeline")
+		names, news := f.session.Begin("R")
 		defer f.session.End()
 		if got := strings.Join(names, " "); got != want || news != wanted {
 			t.Errorf("the turn has %q, news %v; want %q, %v", got, news, want, wanted)
@@ -131,7 +131,7 @@ func TestANewProcessIsToldNothingTwice(t *testing.T) {
 	f.plugins.has("a", "work", anyObject, echo)
 	client := f.open()
 	f.plugins.enable("a", false)
-	if names, news := f.session.Begin("T", "pipeline"); len(names) != 0 || news {
+	if names, news := f.session.Begin("R"); len(names) != 0 || news {
 		t.Errorf("%v %v", names, news)
 	}
 	if got := f.names(client); got != "" {
@@ -179,7 +179,7 @@ func TestATurnHasTheToolsOfTheVersionThatItsRunKeepsTo(t *testing.T) {
 	f.plugins.kept = map[string]pluginsdk.PluginInfo{"R": f.plugins.rows[0]}
 	f.plugins.rows = nil
 	f.plugins.has("files", "open", `{"required":["path"]}`, echo)
-	if names, news := f.session.Begin(origin.Fence.ThreadID, "pipeline"); news || !slices.Equal(names, []string{"files__read"}) {
+	if names, news := f.session.Begin(origin.RunID); news || !slices.Equal(names, []string{"files__read"}) {
 		t.Errorf("the run is offered %v; told of others: %v", names, news)
 	}
 	for range 2 {

@@ -15,10 +15,6 @@ var errTurnOver = pluginsdk.Errorf(pluginsdk.CodeStale, "the turn that the call 
 // errNoTurn is the answer to a call that comes while no turn runs.
 var errNoTurn = pluginsdk.Errorf(pluginsdk.CodeStale, "no turn is running that the call could belong to")
 
-// turnKey is what a turn is known by, as the agent's warm sessions are: a
-// thread has one turn of a purpose at a time.
-type turnKey struct{ thread, purpose string }
-
 // turn is one turn of the agent, from Begin to its end.
 type turn struct {
 	origin ledger.Origin
@@ -30,11 +26,11 @@ type turn struct {
 	calls sync.WaitGroup
 }
 
-// Begin makes a turn known that is about to run in the origin's thread for a
-// purpose: calls in it are made on behalf of origin. end cancels those that are
-// under way and returns when none is.
-func (s *Server) Begin(purpose string, origin ledger.Origin) (end func()) {
-	key := turnKey{origin.Fence.ThreadID, purpose}
+// Begin makes the turn known that is about to run for the origin's run, which has
+// one at a time: calls in it are made on behalf of origin. end cancels those that
+// are under way and returns when none is.
+func (s *Server) Begin(origin ledger.Origin) (end func()) {
+	key := origin.RunID
 	begun := &turn{origin: origin}
 	begun.ctx, begun.cancel = context.WithCancelCause(context.Background())
 	s.mu.Lock()
@@ -50,10 +46,10 @@ func (s *Server) Begin(purpose string, origin ledger.Origin) (end func()) {
 	}
 }
 
-func (s *Server) turnOf(threadID, purpose string) *turn {
+func (s *Server) turnOf(runID string) *turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.turns[turnKey{threadID, purpose}]
+	return s.turns[runID]
 }
 
 // run is the run that the turn is of; empty: none.

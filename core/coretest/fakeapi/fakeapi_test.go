@@ -1,6 +1,7 @@
 package fakeapi
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -180,6 +181,31 @@ func TestABlockedReplyWaitsForItsRelease(t *testing.T) {
 	s.Release("gate") // twice is no harm
 	if content := <-done; content[0].Text != "through" {
 		t.Errorf("content %+v", content)
+	}
+}
+
+// A stream that stalls has told what went in, and not what comes out.
+func TestAReplyCanStallInMidStream(t *testing.T) {
+	s := Start(t)
+	s.Handle(func(Request) Reply { return Reply{Text: "one two", StopReason: "refusal", Stall: "gate"} })
+	body := bufio.NewReader(post(t, s, true, text("go")).Body)
+	read := func(until string) (seen string) {
+		t.Helper()
+		for !strings.Contains(seen, until) {
+			line, err := body.ReadString('\n')
+			if err != nil {
+				t.Fatalf("the stream ended before %s: %v", until, err)
+			}
+			seen += line
+		}
+		return seen
+	}
+	if seen := read("one "); !strings.Contains(seen, `"input_tokens":1200`) || body.Buffered() > len("\n") {
+		t.Errorf("it went on, or has not told what went in: %s", seen)
+	}
+	s.Release("gate")
+	if seen := read("message_stop"); !strings.Contains(seen, `"text":"two"`) || !strings.Contains(seen, `"stop_reason":"refusal"`) {
+		t.Errorf("the rest is %s", seen)
 	}
 }
 

@@ -36,7 +36,7 @@ func (s *Server) handleMessages(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply := s.record(request)(request)
-	if !s.hold(r, reply) {
+	if !s.hold(r, reply.Block, reply.Delay) {
 		return
 	}
 	if reply.Status != 0 {
@@ -45,17 +45,18 @@ func (s *Server) handleMessages(w http.ResponseWriter, r *http.Request) {
 	}
 	message := compose(reply, request.Model, s.nextID())
 	if request.Stream {
-		stream(w, message)
+		stream(w, message, func() bool { return s.hold(r, reply.Stall, 0) })
 		return
 	}
 	writeJSON(w, http.StatusOK, message)
 }
 
-// hold waits as the reply says, and reports whether the caller is still there.
-func (s *Server) hold(r *http.Request, reply Reply) bool {
-	if reply.Block != "" {
+// hold waits for a release of that name, if it is one, and then for delay. It
+// reports whether the caller is still there.
+func (s *Server) hold(r *http.Request, block string, delay time.Duration) bool {
+	if block != "" {
 		s.mu.Lock()
-		gate := s.gate(reply.Block)
+		gate := s.gate(block)
 		s.mu.Unlock()
 		select {
 		case <-gate:
@@ -63,8 +64,8 @@ func (s *Server) hold(r *http.Request, reply Reply) bool {
 			return false
 		}
 	}
-	if reply.Delay > 0 {
-		timer := time.NewTimer(reply.Delay)
+	if delay > 0 {
+		timer := time.NewTimer(delay)
 		defer timer.Stop()
 		select {
 		case <-timer.C:

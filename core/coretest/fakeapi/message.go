@@ -56,20 +56,27 @@ func compose(reply Reply, model string, number int) message {
 			Type: "tool_use", ID: fmt.Sprintf("toolu_%d_%d", number, i), Name: tool.Name, Input: input,
 		})
 	}
+	if reply.StopReason != "" {
+		stop = reply.StopReason
+	}
 	m.StopReason = &stop
 	return m
 }
 
-// stream writes a message as server-sent events, words one by one.
-func stream(w http.ResponseWriter, m message) {
+// stream writes a message as server-sent events, words one by one. After the first
+// of them it asks whether to go on.
+func stream(w http.ResponseWriter, m message, goOn func() bool) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	events := eventWriter{w: w}
 	events.send("message_start", map[string]any{"message": m.started()})
 	for i, block := range m.Content {
 		events.send("content_block_start", map[string]any{"index": i, "content_block": block.started()})
-		for _, delta := range block.deltas() {
+		for n, delta := range block.deltas() {
 			events.send("content_block_delta", map[string]any{"index": i, "delta": delta})
+			if first := n == 0 && i == 0; first && !goOn() {
+				return
+			}
 		}
 		events.send("content_block_stop", map[string]any{"index": i})
 	}

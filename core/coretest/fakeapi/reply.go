@@ -10,13 +10,17 @@ const DefaultText = "Hello from the model."
 
 // Reply is what the server answers, after Block and Delay.
 type Reply struct {
-	Block  string        // wait for Server.Release of this name
-	Delay  time.Duration // then wait so long
-	Status int           // an error status instead of a message, when not 0
-	Think  string        // a thinking block
-	Text   string        // a text block
-	Tools  []ToolUse     // tool calls
-	Usage  Usage         // zero: DefaultUsage
+	Block      string        // wait for Server.Release of this name
+	Delay      time.Duration // then wait so long
+	Status     int           // an error status instead of a message, when not 0
+	Think      string        // a thinking block
+	Text       string        // a text block
+	Tools      []ToolUse     // tool calls
+	Usage      Usage         // zero: DefaultUsage
+	StopReason string        // default: tool_use after a tool call, else end_turn
+	// Stall breaks a stream off after its first words, when not empty, until
+	// Server.Release of this name: what went in has been told, what comes out not.
+	Stall string
 }
 
 // ToolUse is a tool call of the model.

@@ -1,0 +1,134 @@
+package invoker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/seed-706843ae/harness/core/schema"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Structured output: what a turn gives that was asked with a JSON Schema.
+//
+// Verified with 2.1.197: with --json-schema the CLI has a tool StructuredOutput,
+// whose input schema that is. The turn ends with a call of it that fits, without a
+// further API call, and the result's structured_output is its input. What does not
+// fit is a tool's error, and the model tries again; after five calls the result is
+// error_max_structured_output_retries. A turn that would end without a call is told
+// once to make one, and may then end without all the same.
+//
+// A schema that the CLI does not take it leaves out without a word: the tool is not
+// among those of system/init, and the answer is in words. It takes draft 7, and by
+// no means all of what people write: not "$schema" of a later draft, no "format" at
+// all, no keyword that it does not know.
+
+// outputTool is the CLI's tool.
+const outputTool = "StructuredOutput"
+
+// outputLimits bound the schemas, which are plugins', and go on a command line.
+var outputLimits = schema.Limits{Bytes: 64 << 10, Depth: 40, Steps: 10_000, Work: 100_000_000}
+
+// outputSchema reads a request's schema. As a tool's input, the Messages API takes
+// only what says that it is an object, without alternatives at the top.
+func outputSchema(source json.RawMessage) (*schema.Schema, error) {
+	made, err := schema.Compile(source, outputLimits)
+	if err != nil {
+		return nil, fmt.Errorf("the JSON schema cannot be used: %w", err)
+	}
+	root := made.Root()
+	if root.Type != "object" || len(root.AllOf)+len(root.AnyOf)+len(root.OneOf) > 0 {
+		return nil, errors.New(`the JSON schema cannot be used: at its top it has to have "type": "object", and no allOf, anyOf or oneOf`)
+	}
+	return made, nil
+}
+
+// checkOutput returns why a structured output is none by its schema; nil: it fits,
+// or none was given.
+func checkOutput(source, output json.RawMessage) *pluginsdk.Failure {
+	if len(source) == 0 || len(output) == 0 {
+		return nil
+	}
+	made, err := outputSchema(source)
+	if err == nil {
+		err = made.Validate(output)
+	}
+	if err != nil {
+		return otherFailure(fmt.Errorf("the model's structured output does not fit its JSON schema: %w", err))
+	}
+	return nil
+}
+
+// errSchemaLeftOut is why a turn ends at its begin.
+var errSchemaLeftOut = errors.New("the Claude CLI does not take the JSON schema of the turn; " +
+	"keep to the keywords of draft 7 that say of what type a value is, and what is in it")
+
+// What the CLI takes of a schema: keywords whose values are no schemas, and those
+// whose values are one, a list of them, or one by name.
+var (
+	plainWords = []string{
+		"$ref", "type", "title", "description", "default", "examples", "enum", "const",
+		"multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern",
+		"maxItems", "minItems", "uniqueItems", "maxProperties", "minProperties", "required",
+	}
+	schemaWords = []string{"items", "additionalItems", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"}
+	listWords   = []string{"items", "allOf", "anyOf", "oneOf"}
+	namedWords  = []string{"properties", "patternProperties", "$defs", "definitions"}
+)
+
+// forCLI is a schema with what the CLI takes of it. What is left out was an
+// annotation, or is checked when the output has come.
+func forCLI(source json.RawMessage) string {
+	var whole any
+	if len(source) == 0 || json.Unmarshal(source, &whole) != nil {
+		return string(source)
+	}
+	reduced, err := json.Marshal(reduce(whole))
+	if err != nil {
+		return string(source)
+	}
+	return string(reduced)
+}
+
+func reduce(value any) any {
+	source, ok := value.(map[string]any)
+	if !ok {
+		return value // true or false
+	}
+	kept := map[string]any{}
+	for word, value := range source {
+		list, isList := value.([]any)
+		named, isNamed := value.(map[string]any)
+		switch {
+		case slices.Contains(plainWords, word):
+			kept[word] = value
+		case isList && slices.Contains(listWords, word):
+			kept[word] = reduceAll(list)
+		case isNamed && slices.Contains(namedWords, word):
+			inside := map[string]any{}
+			for name, value := range named {
+				inside[name] = reduce(value)
+			}
+			kept[word] = inside
+		case !isList && slices.Contains(schemaWords, word):
+			kept[word] = reduce(value)
+		}
+	}
+	if first, ok := source["prefixItems"].([]any); ok { // draft 7 calls it items
+		rest, has := kept["items"]
+		kept["items"] = reduceAll(first)
+		if has {
+			kept["additionalItems"] = rest
+		}
+	}
+	return kept
+}
+
+func reduceAll(list []any) []any {
+	reduced := make([]any, len(list))
+	for n, value := range list {
+		reduced[n] = reduce(value)
+	}
+	return reduced
+}

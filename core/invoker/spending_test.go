@@ -1,0 +1,106 @@
+package invoker
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// What the real CLI (2.1.197) counted for one call, by model. A cap that is held by
+// other prices ends turns too early, or too late.
+func TestPricesAreTheCLIs(t *testing.T) {
+	call := usage{Input: 7, Output: 10, CacheWrite: 1000}
+	call.CacheCreation.OneHour = 600
+	for model, want := range map[string]float64{
+		"claude-fable-5": 0.01757, "claude-mythos-5": 0.01757, "claude-opus-4-8": 0.008785,
+		"us.anthropic.claude-opus-4-1-20250805-v1:0": 0.026355, "claude-sonnet-4-6[1m]": 0.005271,
+		"claude-haiku-4-5": 0.001757, "claude-3-5-haiku-20241022": 0.0014056,
+		"claude-unheard-1": 0.008785, // of no family
+	} {
+		if got := priceOf(model).usd(call); !near(got, want) {
+			t.Errorf("%s: %f, want %f", model, got, want)
+		}
+	}
+	if priceOf("claude-opus-4-20250514") == priceOf("claude-opus-4-9") {
+		t.Error("the first Opus 4 has the price of the later ones")
+	}
+}
+
+func TestWhatReachesACapIsSaid(t *testing.T) {
+	for want, row := range map[string][2]float64{
+		"its cap of $0.50: it has come to $0.75":     {0.5, 0.75},
+		"its cap of $12.00: it has come to $100.10":  {12, 100.1},
+		"its cap of $0.0010: it has come to $0.0044": {0.001, 0.0044},
+	} {
+		failure := overBudget(row[0], row[1])
+		if failure.Kind != pluginsdk.FailureBudget || failure.Retryable || !strings.HasSuffix(failure.Message, want) {
+			t.Errorf("%+v, want %q", failure, want)
+		}
+	}
+}
+
+// A sub-agent's message comes as often as it has blocks, and is one call.
+func TestASubAgentsMessageIsBilledOnce(t *testing.T) {
+	turn := turn{session: &session{}, tools: map[string]string{}, emit: func(pluginsdk.StreamEvent) {}}
+	for range 3 {
+		turn.line([]byte(`{"type":"assistant","parent_tool_use_id":"t1","message":{"id":"m1","model":"claude-sonnet-4-6","usage":{"input_tokens":1000000},"content":[]}}`))
+	}
+	if got := turn.costUSD(); !near(got, 3) {
+		t.Errorf("billed %f, want 3", got)
+	}
+}
+
+func TestRequestsThatMakeNoSense(t *testing.T) {
+	a := startAgent(t, "plain", nil)
+	demo := NewDemo(DemoConfig{})
+	for name, r := range map[string]ledger.AgentRequest{
+		"cost cap is -1": {CostCapUSD: -1}, "cost cap is NaN": {CostCapUSD: math.NaN()}, "cost cap is +Inf": {CostCapUSD: math.Inf(1)},
+		"timeout is -1s": {Timeout: -time.Second},
+	} {
+		for _, result := range []pluginsdk.InvokeResult{a.Invoke(t.Context(), r, nil), demo.Invoke(t.Context(), r, nil)} {
+			if failure := wantFailure(t, result, pluginsdk.FailureOther, false); !strings.Contains(failure.Message, name) {
+				t.Errorf("message %q does not say that the %s", failure.Message, name)
+			}
+		}
+	}
+}
+
+// A turn is interrupted at its cap unless it is about to end by itself: an answer
+// that has come is not thrown away.
+func TestWhenATurnIsInterruptedAtItsCap(t *testing.T) {
+	const (
+		start    = `{"type":"stream_event","event":{"type":"message_start","message":{"model":"claude-sonnet-4-6","usage":{"input_tokens":100000}}}}`
+		ends     = `{"type":"stream_event","event":{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":10000}}}`
+		goesOn   = `{"type":"stream_event","event":{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":10000}}}`
+		gives    = `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"StructuredOutput","input":{}}]}}`
+		fits     = `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]}}`
+		fitsNot  = `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"no","is_error":true}]}}`
+		insisted = start // the CLI insists on a structured output after an end without one
+	)
+	for name, row := range map[string]struct {
+		lines []string
+		want  bool
+	}{
+		"below the cap":                           {[]string{start}, false}, // 0.30 of 0.40
+		"the call goes on":                        {[]string{start, goesOn}, true},
+		"the call is the last":                    {[]string{start, ends}, false},
+		"the next begins all the same":            {[]string{start, ends, insisted}, true},
+		"an output is looked at":                  {[]string{start, gives, goesOn}, false},
+		"an output has been taken":                {[]string{start, gives, fits, goesOn}, false},
+		"an output has been taken late":           {[]string{start, gives, goesOn, fits}, false},
+		"an output does not fit":                  {[]string{start, gives, fitsNot, goesOn}, true},
+		"an output does not fit, as is said late": {[]string{start, gives, goesOn, fitsNot}, true},
+	} {
+		turn := turn{session: &session{}, tools: map[string]string{}, emit: func(pluginsdk.StreamEvent) {}, capUSD: 0.4}
+		for _, line := range row.lines {
+			turn.line([]byte(line))
+		}
+		if got := turn.overspent(); got != row.want {
+			t.Errorf("%s: interrupted %t, want %t, at %f", name, got, row.want, turn.costUSD())
+		}
+	}
+}
