@@ -36,6 +36,9 @@ type Acceptance struct {
 	// Claimer, when set, claims the run in the same transaction if its thread
 	// is idle: nothing is in front of it.
 	Claimer string
+	// Task, when set, is moved in the same transaction: the run is its iteration. Of
+	// the move nothing but the task itself counts.
+	Task *TaskMove
 }
 
 // Accepted is what Accept answers, with what the inbox must know of the thread.

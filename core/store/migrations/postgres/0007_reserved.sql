@@ -1,0 +1,1 @@
+-- Holds the number; another change has it.
