@@ -15748,6 +15748,8 @@ type TaskAnswerMutation struct {
 	typ            string
 	id             *int64
 	task_id        *string
+	iteration      *int
+	additeration   *int
 	round          *int
 	addround       *int
 	phase          *string
@@ -15902,6 +15904,62 @@ func (m *TaskAnswerMutation) OldTaskID(ctx context.Context) (v string, err error
 // ResetTaskID resets all changes to the "task_id" field.
 func (m *TaskAnswerMutation) ResetTaskID() {
 	m.task_id = nil
+}
+
+// SetIteration sets the "iteration" field.
+func (m *TaskAnswerMutation) SetIteration(i int) {
+	m.iteration = &i
+	m.additeration = nil
+}
+
+// Iteration returns the value of the "iteration" field in the mutation.
+func (m *TaskAnswerMutation) Iteration() (r int, exists bool) {
+	v := m.iteration
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIteration returns the old "iteration" field's value of the TaskAnswer entity.
+// If the TaskAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskAnswerMutation) OldIteration(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIteration is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIteration requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIteration: %w", err)
+	}
+	return oldValue.Iteration, nil
+}
+
+// AddIteration adds i to the "iteration" field.
+func (m *TaskAnswerMutation) AddIteration(i int) {
+	if m.additeration != nil {
+		*m.additeration += i
+	} else {
+		m.additeration = &i
+	}
+}
+
+// AddedIteration returns the value that was added to the "iteration" field in this mutation.
+func (m *TaskAnswerMutation) AddedIteration() (r int, exists bool) {
+	v := m.additeration
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetIteration resets all changes to the "iteration" field.
+func (m *TaskAnswerMutation) ResetIteration() {
+	m.iteration = nil
+	m.additeration = nil
 }
 
 // SetRound sets the "round" field.
@@ -16275,9 +16333,12 @@ func (m *TaskAnswerMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskAnswerMutation) Fields() []string {
-	fields := make([]string, 0, 9)
+	fields := make([]string, 0, 10)
 	if m.task_id != nil {
 		fields = append(fields, taskanswer.FieldTaskID)
+	}
+	if m.iteration != nil {
+		fields = append(fields, taskanswer.FieldIteration)
 	}
 	if m.round != nil {
 		fields = append(fields, taskanswer.FieldRound)
@@ -16313,6 +16374,8 @@ func (m *TaskAnswerMutation) Field(name string) (ent.Value, bool) {
 	switch name {
 	case taskanswer.FieldTaskID:
 		return m.TaskID()
+	case taskanswer.FieldIteration:
+		return m.Iteration()
 	case taskanswer.FieldRound:
 		return m.Round()
 	case taskanswer.FieldPhase:
@@ -16340,6 +16403,8 @@ func (m *TaskAnswerMutation) OldField(ctx context.Context, name string) (ent.Val
 	switch name {
 	case taskanswer.FieldTaskID:
 		return m.OldTaskID(ctx)
+	case taskanswer.FieldIteration:
+		return m.OldIteration(ctx)
 	case taskanswer.FieldRound:
 		return m.OldRound(ctx)
 	case taskanswer.FieldPhase:
@@ -16371,6 +16436,13 @@ func (m *TaskAnswerMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetTaskID(v)
+		return nil
+	case taskanswer.FieldIteration:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIteration(v)
 		return nil
 	case taskanswer.FieldRound:
 		v, ok := value.(int)
@@ -16436,6 +16508,9 @@ func (m *TaskAnswerMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *TaskAnswerMutation) AddedFields() []string {
 	var fields []string
+	if m.additeration != nil {
+		fields = append(fields, taskanswer.FieldIteration)
+	}
 	if m.addround != nil {
 		fields = append(fields, taskanswer.FieldRound)
 	}
@@ -16447,6 +16522,8 @@ func (m *TaskAnswerMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *TaskAnswerMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case taskanswer.FieldIteration:
+		return m.AddedIteration()
 	case taskanswer.FieldRound:
 		return m.AddedRound()
 	}
@@ -16458,6 +16535,13 @@ func (m *TaskAnswerMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *TaskAnswerMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case taskanswer.FieldIteration:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddIteration(v)
+		return nil
 	case taskanswer.FieldRound:
 		v, ok := value.(int)
 		if !ok {
@@ -16503,6 +16587,9 @@ func (m *TaskAnswerMutation) ResetField(name string) error {
 	switch name {
 	case taskanswer.FieldTaskID:
 		m.ResetTaskID()
+		return nil
+	case taskanswer.FieldIteration:
+		m.ResetIteration()
 		return nil
 	case taskanswer.FieldRound:
 		m.ResetRound()

@@ -456,15 +456,15 @@ func init() {
 	taskanswerFields := schema.TaskAnswer{}.Fields()
 	_ = taskanswerFields
 	// taskanswerDescAuthor is the schema descriptor for author field.
-	taskanswerDescAuthor := taskanswerFields[5].Descriptor()
+	taskanswerDescAuthor := taskanswerFields[6].Descriptor()
 	// taskanswer.DefaultAuthor holds the default value on creation for the author field.
 	taskanswer.DefaultAuthor = taskanswerDescAuthor.Default.(string)
 	// taskanswerDescAnswer is the schema descriptor for answer field.
-	taskanswerDescAnswer := taskanswerFields[6].Descriptor()
+	taskanswerDescAnswer := taskanswerFields[7].Descriptor()
 	// taskanswer.DefaultAnswer holds the default value on creation for the answer field.
 	taskanswer.DefaultAnswer = taskanswerDescAnswer.Default.(string)
 	// taskanswerDescFeedback is the schema descriptor for feedback field.
-	taskanswerDescFeedback := taskanswerFields[7].Descriptor()
+	taskanswerDescFeedback := taskanswerFields[8].Descriptor()
 	// taskanswer.DefaultFeedback holds the default value on creation for the feedback field.
 	taskanswer.DefaultFeedback = taskanswerDescFeedback.Default.(string)
 	threadFields := schema.Thread{}.Fields()

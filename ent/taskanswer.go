@@ -21,6 +21,8 @@ type TaskAnswer struct {
 	ID int64 `json:"id,omitempty"`
 	// TaskID holds the value of the "task_id" field.
 	TaskID string `json:"task_id,omitempty"`
+	// Iteration holds the value of the "iteration" field.
+	Iteration int `json:"iteration,omitempty"`
 	// Round holds the value of the "round" field.
 	Round int `json:"round,omitempty"`
 	// Phase holds the value of the "phase" field.
@@ -47,7 +49,7 @@ func (*TaskAnswer) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case taskanswer.FieldEvidence:
 			values[i] = new([]byte)
-		case taskanswer.FieldID, taskanswer.FieldRound:
+		case taskanswer.FieldID, taskanswer.FieldIteration, taskanswer.FieldRound:
 			values[i] = new(sql.NullInt64)
 		case taskanswer.FieldTaskID, taskanswer.FieldPhase, taskanswer.FieldPlugin, taskanswer.FieldAuthor, taskanswer.FieldAnswer, taskanswer.FieldFeedback:
 			values[i] = new(sql.NullString)
@@ -79,6 +81,12 @@ func (_m *TaskAnswer) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field task_id", values[i])
 			} else if value.Valid {
 				_m.TaskID = value.String
+			}
+		case taskanswer.FieldIteration:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field iteration", values[i])
+			} else if value.Valid {
+				_m.Iteration = int(value.Int64)
 			}
 		case taskanswer.FieldRound:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -168,6 +176,9 @@ func (_m *TaskAnswer) String() string {
 	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
 	builder.WriteString("task_id=")
 	builder.WriteString(_m.TaskID)
+	builder.WriteString(", ")
+	builder.WriteString("iteration=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Iteration))
 	builder.WriteString(", ")
 	builder.WriteString("round=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Round))

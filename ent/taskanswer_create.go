@@ -29,6 +29,12 @@ func (_c *TaskAnswerCreate) SetTaskID(v string) *TaskAnswerCreate {
 	return _c
 }
 
+// SetIteration sets the "iteration" field.
+func (_c *TaskAnswerCreate) SetIteration(v int) *TaskAnswerCreate {
+	_c.mutation.SetIteration(v)
+	return _c
+}
+
 // SetRound sets the "round" field.
 func (_c *TaskAnswerCreate) SetRound(v int) *TaskAnswerCreate {
 	_c.mutation.SetRound(v)
@@ -161,6 +167,9 @@ func (_c *TaskAnswerCreate) check() error {
 	if _, ok := _c.mutation.TaskID(); !ok {
 		return &ValidationError{Name: "task_id", err: errors.New(`ent: missing required field "TaskAnswer.task_id"`)}
 	}
+	if _, ok := _c.mutation.Iteration(); !ok {
+		return &ValidationError{Name: "iteration", err: errors.New(`ent: missing required field "TaskAnswer.iteration"`)}
+	}
 	if _, ok := _c.mutation.Round(); !ok {
 		return &ValidationError{Name: "round", err: errors.New(`ent: missing required field "TaskAnswer.round"`)}
 	}
@@ -218,6 +227,10 @@ func (_c *TaskAnswerCreate) createSpec() (*TaskAnswer, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.TaskID(); ok {
 		_spec.SetField(taskanswer.FieldTaskID, field.TypeString, value)
 		_node.TaskID = value
+	}
+	if value, ok := _c.mutation.Iteration(); ok {
+		_spec.SetField(taskanswer.FieldIteration, field.TypeInt, value)
+		_node.Iteration = value
 	}
 	if value, ok := _c.mutation.Round(); ok {
 		_spec.SetField(taskanswer.FieldRound, field.TypeInt, value)
@@ -322,6 +335,9 @@ func (u *TaskAnswerUpsertOne) UpdateNewValues() *TaskAnswerUpsertOne {
 		}
 		if _, exists := u.create.mutation.TaskID(); exists {
 			s.SetIgnore(taskanswer.FieldTaskID)
+		}
+		if _, exists := u.create.mutation.Iteration(); exists {
+			s.SetIgnore(taskanswer.FieldIteration)
 		}
 		if _, exists := u.create.mutation.Round(); exists {
 			s.SetIgnore(taskanswer.FieldRound)
@@ -562,6 +578,9 @@ func (u *TaskAnswerUpsertBulk) UpdateNewValues() *TaskAnswerUpsertBulk {
 			}
 			if _, exists := b.mutation.TaskID(); exists {
 				s.SetIgnore(taskanswer.FieldTaskID)
+			}
+			if _, exists := b.mutation.Iteration(); exists {
+				s.SetIgnore(taskanswer.FieldIteration)
 			}
 			if _, exists := b.mutation.Round(); exists {
 				s.SetIgnore(taskanswer.FieldRound)

@@ -70,6 +70,10 @@ type Claim struct {
 	Absorbed []pluginsdk.Message
 	Run      Run
 	Fence    Fence
+	// TaskID is the task whose thread it is, and AllowedTools what that allows the
+	// agent beside what every thread may.
+	TaskID       string
+	AllowedTools []string
 }
 
 // Intent is committed (step 5a) before the agent gets a byte.

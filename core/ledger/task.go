@@ -59,16 +59,25 @@ type NewTask struct {
 // TaskAnswer is what a plugin, or a person through one, has said of a task. A plugin
 // that has answered in a round's phase is not asked there again.
 type TaskAnswer struct {
-	TaskID   string
-	Round    int
-	Phase    TaskPhase
-	Plugin   string
-	Author   string // the person; empty: the plugin itself
-	Answer   string // a pluginsdk.Verdict or Handover; passed: it could not be asked, and may be passed over
+	TaskID    string
+	Iteration int // that was at hand
+	Round     int
+	Phase     TaskPhase
+	Plugin    string
+	Author    string // the person; empty: the plugin itself
+	// Answer is a pluginsdk.Verdict or Handover, or AnswerTold, or AnswerPassed.
+	Answer   string
 	Feedback string
 	Evidence []pluginsdk.Evidence
 	At       time.Time
 }
+
+// What is stored of a plugin that has answered a hook without a verdict, and of one that
+// has failed in it as often as it may and is passed over.
+const (
+	AnswerTold   = "told"
+	AnswerPassed = "passed"
+)
 
 // TaskMove takes a task from how it was read to how it is to be, all or nothing. It is
 // refused (CodeStale) when the task has been moved since.

@@ -170,7 +170,7 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	result := p.agent.Invoke(ctx, ledger.AgentRequest{
 		ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
 		Purpose: purpose, Model: model, Effort: t.thread.Effort,
-		PermissionMode: t.thread.PermissionMode, Cwd: t.thread.Cwd,
+		PermissionMode: t.thread.PermissionMode, Cwd: t.thread.Cwd, AllowedTools: t.tools,
 	}, func(event pluginsdk.StreamEvent) {
 		p.config.Fault("invoking", t.run.ID)
 		p.turnRuns(ctx, t)
@@ -196,7 +196,7 @@ func (p *Pipeline) commitResult(t *trip) error {
 	commit := ledger.ResultCommit{
 		RunID: t.run.ID, Key: claim, Step: t.nextStep(failure), Result: *t.result, Events: t.events, Steps: t.steps,
 		AgentRun: ledger.AgentRun{
-			RunID: t.run.ID, ThreadID: t.thread.ID, Purpose: purpose, Model: t.result.Model,
+			RunID: t.run.ID, TaskID: t.on.Origin.TaskID, ThreadID: t.thread.ID, Purpose: purpose, Model: t.result.Model,
 			Usage: t.result.Usage, CostUSD: t.result.CostUSD, Duration: t.result.Duration,
 			Success: failure == nil, StartedAt: t.invokedAt,
 		},

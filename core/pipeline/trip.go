@@ -12,6 +12,7 @@ import (
 // trip is the state of one attempt of a run on its way through the steps.
 type trip struct {
 	thread  ledger.Thread
+	tools   []string // that the thread's task allows the agent
 	message pluginsdk.Message
 	run     ledger.Run
 	fence   ledger.Fence
@@ -53,7 +54,7 @@ type trip struct {
 
 func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	t := &trip{
-		thread: claim.Thread, message: claim.Message, run: claim.Run, fence: claim.Fence, work: work,
+		thread: claim.Thread, tools: claim.AllowedTools, message: claim.Message, run: claim.Run, fence: claim.Fence, work: work,
 		absorbed:    claim.Absorbed,
 		began:       now,
 		interrupted: claim.Run.Step == pluginsdk.StepInvoking || claim.Message.Retry().Begun,
@@ -64,7 +65,7 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	// 5a notes the run's session, and only who drops it takes it off again.
 	t.sessionDropped = claim.Run.Step == pluginsdk.StepInvoking && claim.Run.SessionID == "" && t.sessionID == ""
 	t.steering.turn, t.steering.endTurn = context.WithCancel(work)
-	t.on.Origin = ledger.Origin{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence}
+	t.on.Origin = ledger.Origin{RunID: t.run.ID, Attempt: t.run.Attempt, TaskID: claim.TaskID, Fence: t.fence}
 	t.on.Call = pluginsdk.Call{ID: t.run.ID, RunID: t.run.ID, Attempt: t.run.Attempt, TraceID: t.run.TraceID}
 	t.beside.Origin, t.beside.Call, t.beside.Beside = t.on.Origin, t.on.Call, true
 	if t.interrupted && t.sessionID == "" && claim.Run.SessionID != "" {

@@ -143,10 +143,11 @@ func (t *tx) claimedAtOnce(ctx context.Context, message pluginsdk.Message, r led
 	if err != nil {
 		return ledger.Claim{}, err
 	}
-	return ledger.Claim{
+	claim := ledger.Claim{
 		Found: true, Thread: threadOf(th), Message: message, Run: r,
 		Fence: ledger.Fence{ThreadID: r.ThreadID, Epoch: th.Epoch},
-	}, nil
+	}
+	return claim, t.ofTask(ctx, &claim)
 }
 
 // wakeThread marks the thread active, and so locks it: the ids of its messages

@@ -254,14 +254,14 @@ func updateTask(update *ent.TaskUpdate, t ledger.Task) *ent.TaskUpdate {
 
 func taskAnswerOf(row *ent.TaskAnswer) ledger.TaskAnswer {
 	return ledger.TaskAnswer{
-		TaskID: row.TaskID, Round: row.Round, Phase: ledger.TaskPhase(row.Phase), Plugin: row.Plugin, Author: row.Author,
+		TaskID: row.TaskID, Iteration: row.Iteration, Round: row.Round, Phase: ledger.TaskPhase(row.Phase), Plugin: row.Plugin, Author: row.Author,
 		Answer: row.Answer, Feedback: row.Feedback, Evidence: row.Evidence, At: row.CreatedAt.UTC(),
 	}
 }
 
 func insertTaskAnswer(into *ent.TaskAnswerClient, a ledger.TaskAnswer) *ent.TaskAnswerCreate {
 	create := into.Create().
-		SetTaskID(a.TaskID).SetRound(a.Round).SetPhase(string(a.Phase)).SetPlugin(a.Plugin).SetAuthor(clean(a.Author)).
+		SetTaskID(a.TaskID).SetIteration(a.Iteration).SetRound(a.Round).SetPhase(string(a.Phase)).SetPlugin(a.Plugin).SetAuthor(clean(a.Author)).
 		SetAnswer(clean(a.Answer)).SetFeedback(clean(a.Feedback)).SetCreatedAt(instant(a.At))
 	if len(a.Evidence) > 0 {
 		create.SetEvidence(cleanEvidence(a.Evidence))

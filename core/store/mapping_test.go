@@ -124,7 +124,7 @@ func TestMappingKeepsEveryField(t *testing.T) {
 
 		answer := filled[ledger.TaskAnswer](t)
 		check(t, s.KeepTaskAnswer(ctx, answer))
-		same(t, answer, only[ledger.TaskAnswer](t)(s.TaskAnswers(ctx, answer.TaskID, answer.Round)))
+		same(t, answer, only[ledger.TaskAnswer](t)(s.TaskAnswers(ctx, answer.TaskID, answer.Iteration)))
 		// A move must not leave a field behind, nor one as it was.
 		moved, immutable := filled[ledger.Task](t), task
 		moved.Task.Status, moved.Cwd, moved.Labels = pluginsdk.TaskWaiting, "/elsewhere", nil

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
@@ -11,11 +13,11 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// TaskAnswers returns what plugins and people have answered in a round of a task, in
-// the order in which they did.
-func (s *Store) TaskAnswers(ctx context.Context, taskID string, round int) ([]ledger.TaskAnswer, error) {
+// TaskAnswers returns what plugins and people have answered about an iteration of a
+// task, in the order in which they did.
+func (s *Store) TaskAnswers(ctx context.Context, taskID string, iteration int) ([]ledger.TaskAnswer, error) {
 	rows, err := s.read.TaskAnswer.Query().
-		Where(taskanswer.TaskID(taskID), taskanswer.Round(round)).Order(taskanswer.ByID()).All(ctx)
+		Where(taskanswer.TaskID(taskID), taskanswer.Iteration(iteration)).Order(taskanswer.ByID()).All(ctx)
 	if err != nil {
 		return nil, wrap("list a task's answers", err)
 	}
@@ -82,10 +84,26 @@ func (s *Store) move(ctx context.Context, tx *tx, m ledger.TaskMove) (moved ledg
 			return moved, err
 		}
 	}
-	if m.Wake != nil && parent.Kind != pluginsdk.ThreadCron {
-		moved.Woken, err = s.wake(ctx, tx, *m.Wake)
+	if m.Wake == nil || parent.Kind == pluginsdk.ThreadCron {
+		return moved, nil
 	}
+	if ended, err := tx.taskIsOver(ctx, m.From.ParentTaskID); err != nil || ended {
+		return moved, err // nobody goes on there
+	}
+	moved.Woken, err = s.wake(ctx, tx, *m.Wake)
 	return moved, err
+}
+
+func (t *tx) taskIsOver(ctx context.Context, id string) (bool, error) {
+	if id == "" {
+		return false, nil
+	}
+	var status pluginsdk.TaskStatus
+	err := t.row(ctx, "SELECT status FROM tasks WHERE id = $1", []any{id}, &status)
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	}
+	return status.Final(), err
 }
 
 // moveTask writes the task itself.

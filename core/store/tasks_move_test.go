@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -229,6 +230,30 @@ func TestATaskIsKnownByWhatWasAskedFor(t *testing.T) {
 		}
 		if got := must[[]string](t)(s.OpenTasks(ctx)); len(got) != 0 {
 			t.Errorf("open are %v", got)
+		}
+	})
+}
+
+// A worker without the tools that its task allows could not do its work; one whose
+// turns count for no task would cost nobody anything.
+func TestARunOfATaskKnowsItsTask(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		of := aTask(t, s, pluginsdk.NewTask{AllowedTools: []string{"Bash(make:*)"}})
+		atOnce := acceptance(of.ThreadID, "1", "go")
+		atOnce.Claimer = "me"
+		accepted := must[ledger.Accepted](t)(s.Accept(ctx, atOnce))
+		finish(t, s, accepted.Claim, "done")
+		accept(t, s, of.ThreadID, "go on")
+		for _, got := range []ledger.Claim{accepted.Claim, claim(t, s, of.ThreadID)} {
+			if got.TaskID != of.ID || !slices.Equal(got.AllowedTools, of.AllowedTools) {
+				t.Errorf("claimed for %q, with %q", got.TaskID, got.AllowedTools)
+			}
+		}
+		other := newThread(t, s, "a").ID
+		accept(t, s, other, "hello")
+		if got := claim(t, s, other); got.TaskID != "" || got.AllowedTools != nil {
+			t.Errorf("another thread's: %q, %q", got.TaskID, got.AllowedTools)
 		}
 	})
 }

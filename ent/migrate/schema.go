@@ -477,6 +477,7 @@ var (
 	TaskAnswersColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
 		{Name: "task_id", Type: field.TypeString},
+		{Name: "iteration", Type: field.TypeInt},
 		{Name: "round", Type: field.TypeInt},
 		{Name: "phase", Type: field.TypeString},
 		{Name: "plugin", Type: field.TypeString},
@@ -495,7 +496,7 @@ var (
 			{
 				Name:    "taskanswer_task_id_round_phase_plugin",
 				Unique:  true,
-				Columns: []*schema.Column{TaskAnswersColumns[1], TaskAnswersColumns[2], TaskAnswersColumns[3], TaskAnswersColumns[4]},
+				Columns: []*schema.Column{TaskAnswersColumns[1], TaskAnswersColumns[3], TaskAnswersColumns[4], TaskAnswersColumns[5]},
 			},
 		},
 	}

@@ -18,6 +18,7 @@ func (TaskAnswer) Fields() []ent.Field {
 	return []ent.Field{
 		serialField(),
 		field.String("task_id").Immutable(),
+		field.Int("iteration").Immutable(),
 		field.Int("round").Immutable(),
 		field.String("phase").Immutable(),
 		field.String("plugin").Immutable(),

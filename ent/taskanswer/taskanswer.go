@@ -13,6 +13,8 @@ const (
 	FieldID = "id"
 	// FieldTaskID holds the string denoting the task_id field in the database.
 	FieldTaskID = "task_id"
+	// FieldIteration holds the string denoting the iteration field in the database.
+	FieldIteration = "iteration"
 	// FieldRound holds the string denoting the round field in the database.
 	FieldRound = "round"
 	// FieldPhase holds the string denoting the phase field in the database.
@@ -37,6 +39,7 @@ const (
 var Columns = []string{
 	FieldID,
 	FieldTaskID,
+	FieldIteration,
 	FieldRound,
 	FieldPhase,
 	FieldPlugin,
@@ -77,6 +80,11 @@ func ByID(opts ...sql.OrderTermOption) OrderOption {
 // ByTaskID orders the results by the task_id field.
 func ByTaskID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTaskID, opts...).ToFunc()
+}
+
+// ByIteration orders the results by the iteration field.
+func ByIteration(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldIteration, opts...).ToFunc()
 }
 
 // ByRound orders the results by the round field.

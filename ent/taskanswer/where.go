@@ -59,6 +59,11 @@ func TaskID(v string) predicate.TaskAnswer {
 	return predicate.TaskAnswer(sql.FieldEQ(FieldTaskID, v))
 }
 
+// Iteration applies equality check predicate on the "iteration" field. It's identical to IterationEQ.
+func Iteration(v int) predicate.TaskAnswer {
+	return predicate.TaskAnswer(sql.FieldEQ(FieldIteration, v))
+}
+
 // Round applies equality check predicate on the "round" field. It's identical to RoundEQ.
 func Round(v int) predicate.TaskAnswer {
 	return predicate.TaskAnswer(sql.FieldEQ(FieldRound, v))
@@ -157,6 +162,46 @@ func TaskIDEqualFold(v string) predicate.TaskAnswer {
 // TaskIDContainsFold applies the ContainsFold predicate on the "task_id" field.
 func TaskIDContainsFold(v string) predicate.TaskAnswer {
 	return predicate.TaskAnswer(sql.FieldContainsFold(FieldTaskID, v))
+}
+
+// IterationEQ applies the EQ predicate on the "iteration" field.
+func IterationEQ(v int) predicate.TaskAnswer {
+	return predicate.TaskAnswer(sql.FieldEQ(FieldIteration, v))
+}
+
+// IterationNEQ applies the NEQ predicate on the "iteration" field.
+func IterationNEQ(v int) predicate.TaskAnswer {
+	return predicate.TaskAnswer(sql.FieldNEQ(FieldIteration, v))
+}
+
+// IterationIn applies the In predicate on the "iteration" field.
+func IterationIn(vs ...int) predicate.TaskAnswer {
+	return predicate.TaskAnswer(sql.FieldIn(FieldIteration, vs...))
+}
+
+// IterationNotIn applies the NotIn predicate on the "iteration" field.
+func IterationNotIn(vs ...int) predicate.TaskAnswer {
+	return predicate.TaskAnswer(sql.FieldNotIn(FieldIteration, vs...))
+}
+
+// IterationGT applies the GT predicate on the "iteration" field.
+func IterationGT(v int) predicate.TaskAnswer {
+	return predicate.TaskAnswer(sql.FieldGT(FieldIteration, v))
+}
+
+// IterationGTE applies the GTE predicate on the "iteration" field.
+func IterationGTE(v int) predicate.TaskAnswer {
+	return predicate.TaskAnswer(sql.FieldGTE(FieldIteration, v))
+}
+
+// IterationLT applies the LT predicate on the "iteration" field.
+func IterationLT(v int) predicate.TaskAnswer {
+	return predicate.TaskAnswer(sql.FieldLT(FieldIteration, v))
+}
+
+// IterationLTE applies the LTE predicate on the "iteration" field.
+func IterationLTE(v int) predicate.TaskAnswer {
+	return predicate.TaskAnswer(sql.FieldLTE(FieldIteration, v))
 }
 
 // RoundEQ applies the EQ predicate on the "round" field.

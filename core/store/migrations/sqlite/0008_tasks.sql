@@ -18,6 +18,7 @@ CREATE INDEX `task_phase` ON `tasks` (`phase`) WHERE phase <> '';
 CREATE TABLE `task_answers` (
   `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
   `task_id` text NOT NULL,
+  `iteration` integer NOT NULL,
   `round` integer NOT NULL,
   `phase` text NOT NULL,
   `plugin` text NOT NULL,
