@@ -27,6 +27,7 @@ type world struct {
 	parent  pluginsdk.Thread
 	plugins []*reviewer
 	config  Config
+	fault   func(step string) bool // whether the daemon dies there
 
 	boot *boot
 
@@ -185,7 +186,16 @@ func (w *world) begin() {
 	b := &boot{Store: w.store, world: w, dead: make(chan struct{})}
 	b.die = sync.OnceFunc(func() { close(b.dead) })
 	asked := hooks.New(hooks.Config{}, w, nil)
-	b.room = New(w.config, Doors{Store: b, Inbox: b, Outbox: b, Plugins: w, Hooks: asked, Events: w})
+	config := w.config
+	if w.fault != nil {
+		config.Fault = func(step, _ string) {
+			if w.fault(step) {
+				b.die()
+				runtime.Goexit()
+			}
+		}
+	}
+	b.room = New(config, Doors{Store: b, Inbox: b, Outbox: b, Plugins: w, Hooks: asked, Events: w})
 	w.boot = b
 	if err := b.room.Start(context.Background()); err != nil {
 		w.t.Fatal(err)
