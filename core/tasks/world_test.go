@@ -22,7 +22,7 @@ import (
 // world is one installation: its database, its plugins, and the daemons that follow
 // one another.
 type world struct {
-	t       testing.TB
+	t       complains
 	store   *store.Store
 	parent  pluginsdk.Thread
 	plugins []*reviewer
@@ -34,6 +34,15 @@ type world struct {
 	mu     sync.Mutex
 	events []string // kind and status
 	told   chan struct{}
+}
+
+// complains is a test, or one of the runs of a property.
+type complains interface {
+	Helper()
+	Error(...any)
+	Errorf(string, ...any)
+	Fatal(...any)
+	Fatalf(string, ...any)
 }
 
 // reviewer is a plugin that answers some of the task hooks. What it does not declare it
@@ -295,16 +304,16 @@ func (b *boot) Wake(plugin, target string) {
 
 var errKilled = errors.New("the daemon was killed")
 
-// ask makes a request of the daemon; errKilled: it has died over it.
+// ask makes a request of the daemon; errKilled: it has died over it, and nothing of it
+// goes on.
 func (w *world) ask(do func(ctx context.Context, room *Room) error) error {
-	b, answer := w.boot, make(chan error, 1)
-	go func() { answer <- do(context.Background(), b.room) }()
-	select {
-	case err := <-answer:
-		return err
-	case <-b.dead:
-		return errKilled
-	}
+	room, answer := w.boot.room, make(chan error, 1)
+	go func() {
+		err := errKilled
+		defer func() { answer <- err }()
+		err = do(context.Background(), room)
+	}()
+	return <-answer
 }
 
 // must makes a request, in as many daemons as it takes: who asks repeats it.
