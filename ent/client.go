@@ -28,6 +28,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/pluginusage"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/task"
+	"github.com/seed-706843ae/harness/ent/taskanswer"
 	"github.com/seed-706843ae/harness/ent/thread"
 )
 
@@ -64,6 +65,8 @@ type Client struct {
 	Run *RunClient
 	// Task is the client for interacting with the Task builders.
 	Task *TaskClient
+	// TaskAnswer is the client for interacting with the TaskAnswer builders.
+	TaskAnswer *TaskAnswerClient
 	// Thread is the client for interacting with the Thread builders.
 	Thread *ThreadClient
 }
@@ -91,6 +94,7 @@ func (c *Client) init() {
 	c.PluginUsage = NewPluginUsageClient(c.config)
 	c.Run = NewRunClient(c.config)
 	c.Task = NewTaskClient(c.config)
+	c.TaskAnswer = NewTaskAnswerClient(c.config)
 	c.Thread = NewThreadClient(c.config)
 }
 
@@ -198,6 +202,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		PluginUsage:  NewPluginUsageClient(cfg),
 		Run:          NewRunClient(cfg),
 		Task:         NewTaskClient(cfg),
+		TaskAnswer:   NewTaskAnswerClient(cfg),
 		Thread:       NewThreadClient(cfg),
 	}, nil
 }
@@ -232,6 +237,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		PluginUsage:  NewPluginUsageClient(cfg),
 		Run:          NewRunClient(cfg),
 		Task:         NewTaskClient(cfg),
+		TaskAnswer:   NewTaskAnswerClient(cfg),
 		Thread:       NewThreadClient(cfg),
 	}, nil
 }
@@ -264,7 +270,7 @@ func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Lever, c.Message, c.Metric,
 		c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginState, c.PluginUsage, c.Run,
-		c.Task, c.Thread,
+		c.Task, c.TaskAnswer, c.Thread,
 	} {
 		n.Use(hooks...)
 	}
@@ -276,7 +282,7 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Lever, c.Message, c.Metric,
 		c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginState, c.PluginUsage, c.Run,
-		c.Task, c.Thread,
+		c.Task, c.TaskAnswer, c.Thread,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -313,6 +319,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Run.mutate(ctx, m)
 	case *TaskMutation:
 		return c.Task.mutate(ctx, m)
+	case *TaskAnswerMutation:
+		return c.TaskAnswer.mutate(ctx, m)
 	case *ThreadMutation:
 		return c.Thread.mutate(ctx, m)
 	default:
@@ -2182,6 +2190,139 @@ func (c *TaskClient) mutate(ctx context.Context, m *TaskMutation) (Value, error)
 	}
 }
 
+// TaskAnswerClient is a client for the TaskAnswer schema.
+type TaskAnswerClient struct {
+	config
+}
+
+// NewTaskAnswerClient returns a client for the TaskAnswer from the given config.
+func NewTaskAnswerClient(c config) *TaskAnswerClient {
+	return &TaskAnswerClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `taskanswer.Hooks(f(g(h())))`.
+func (c *TaskAnswerClient) Use(hooks ...Hook) {
+	c.hooks.TaskAnswer = append(c.hooks.TaskAnswer, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `taskanswer.Intercept(f(g(h())))`.
+func (c *TaskAnswerClient) Intercept(interceptors ...Interceptor) {
+	c.inters.TaskAnswer = append(c.inters.TaskAnswer, interceptors...)
+}
+
+// Create returns a builder for creating a TaskAnswer entity.
+func (c *TaskAnswerClient) Create() *TaskAnswerCreate {
+	mutation := newTaskAnswerMutation(c.config, OpCreate)
+	return &TaskAnswerCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of TaskAnswer entities.
+func (c *TaskAnswerClient) CreateBulk(builders ...*TaskAnswerCreate) *TaskAnswerCreateBulk {
+	return &TaskAnswerCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *TaskAnswerClient) MapCreateBulk(slice any, setFunc func(*TaskAnswerCreate, int)) *TaskAnswerCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &TaskAnswerCreateBulk{err: fmt.Errorf("calling to TaskAnswerClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*TaskAnswerCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &TaskAnswerCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for TaskAnswer.
+func (c *TaskAnswerClient) Update() *TaskAnswerUpdate {
+	mutation := newTaskAnswerMutation(c.config, OpUpdate)
+	return &TaskAnswerUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *TaskAnswerClient) UpdateOne(_m *TaskAnswer) *TaskAnswerUpdateOne {
+	mutation := newTaskAnswerMutation(c.config, OpUpdateOne, withTaskAnswer(_m))
+	return &TaskAnswerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *TaskAnswerClient) UpdateOneID(id int64) *TaskAnswerUpdateOne {
+	mutation := newTaskAnswerMutation(c.config, OpUpdateOne, withTaskAnswerID(id))
+	return &TaskAnswerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for TaskAnswer.
+func (c *TaskAnswerClient) Delete() *TaskAnswerDelete {
+	mutation := newTaskAnswerMutation(c.config, OpDelete)
+	return &TaskAnswerDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *TaskAnswerClient) DeleteOne(_m *TaskAnswer) *TaskAnswerDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *TaskAnswerClient) DeleteOneID(id int64) *TaskAnswerDeleteOne {
+	builder := c.Delete().Where(taskanswer.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &TaskAnswerDeleteOne{builder}
+}
+
+// Query returns a query builder for TaskAnswer.
+func (c *TaskAnswerClient) Query() *TaskAnswerQuery {
+	return &TaskAnswerQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeTaskAnswer},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a TaskAnswer entity by its id.
+func (c *TaskAnswerClient) Get(ctx context.Context, id int64) (*TaskAnswer, error) {
+	return c.Query().Where(taskanswer.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *TaskAnswerClient) GetX(ctx context.Context, id int64) *TaskAnswer {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *TaskAnswerClient) Hooks() []Hook {
+	return c.hooks.TaskAnswer
+}
+
+// Interceptors returns the client interceptors.
+func (c *TaskAnswerClient) Interceptors() []Interceptor {
+	return c.inters.TaskAnswer
+}
+
+func (c *TaskAnswerClient) mutate(ctx context.Context, m *TaskAnswerMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&TaskAnswerCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&TaskAnswerUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&TaskAnswerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&TaskAnswerDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown TaskAnswer mutation op: %q", m.Op())
+	}
+}
+
 // ThreadClient is a client for the Thread schema.
 type ThreadClient struct {
 	config
@@ -2319,12 +2460,12 @@ func (c *ThreadClient) mutate(ctx context.Context, m *ThreadMutation) (Value, er
 type (
 	hooks struct {
 		AgentRun, AuditEntry, CronJob, Delivery, Lever, Message, Metric, Plugin,
-		PluginBytes, PluginSecret, PluginState, PluginUsage, Run, Task,
+		PluginBytes, PluginSecret, PluginState, PluginUsage, Run, Task, TaskAnswer,
 		Thread []ent.Hook
 	}
 	inters struct {
 		AgentRun, AuditEntry, CronJob, Delivery, Lever, Message, Metric, Plugin,
-		PluginBytes, PluginSecret, PluginState, PluginUsage, Run, Task,
+		PluginBytes, PluginSecret, PluginState, PluginUsage, Run, Task, TaskAnswer,
 		Thread []ent.Interceptor
 	}
 )

@@ -26,6 +26,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/pluginusage"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/task"
+	"github.com/seed-706843ae/harness/ent/taskanswer"
 	"github.com/seed-706843ae/harness/ent/thread"
 )
 
@@ -101,6 +102,7 @@ func checkColumn(t, c string) error {
 			pluginusage.Table:  pluginusage.ValidColumn,
 			run.Table:          run.ValidColumn,
 			task.Table:         task.ValidColumn,
+			taskanswer.Table:   taskanswer.ValidColumn,
 			thread.Table:       thread.ValidColumn,
 		})
 	})

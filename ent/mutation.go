@@ -28,6 +28,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/schema"
 	"github.com/seed-706843ae/harness/ent/task"
+	"github.com/seed-706843ae/harness/ent/taskanswer"
 	"github.com/seed-706843ae/harness/ent/thread"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -55,6 +56,7 @@ const (
 	TypePluginUsage  = "PluginUsage"
 	TypeRun          = "Run"
 	TypeTask         = "Task"
+	TypeTaskAnswer   = "TaskAnswer"
 	TypeThread       = "Thread"
 )
 
@@ -13602,16 +13604,27 @@ type TaskMutation struct {
 	addmax_validation_iterations *int
 	cost_cap_usd                 *float64
 	addcost_cap_usd              *float64
-	cost_usd                     *float64
-	addcost_usd                  *float64
 	run_id                       *string
 	marks                        *[]string
 	appendmarks                  []string
 	result                       *string
 	feedback                     *string
 	error                        *string
+	phase                        *string
 	epoch                        *int64
 	addepoch                     *int64
+	round                        *int
+	addround                     *int
+	settled                      *int
+	addsettled                   *int
+	failures                     *int
+	addfailures                  *int
+	not_before                   *time.Time
+	agains                       *int
+	addagains                    *int
+	cause_run_id                 *string
+	asked_cwd                    *string
+	asked_labels                 *map[string]string
 	created_at                   *time.Time
 	completed_at                 *time.Time
 	clearedFields                map[string]struct{}
@@ -14691,62 +14704,6 @@ func (m *TaskMutation) ResetCostCapUsd() {
 	m.addcost_cap_usd = nil
 }
 
-// SetCostUsd sets the "cost_usd" field.
-func (m *TaskMutation) SetCostUsd(f float64) {
-	m.cost_usd = &f
-	m.addcost_usd = nil
-}
-
-// CostUsd returns the value of the "cost_usd" field in the mutation.
-func (m *TaskMutation) CostUsd() (r float64, exists bool) {
-	v := m.cost_usd
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldCostUsd returns the old "cost_usd" field's value of the Task entity.
-// If the Task object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TaskMutation) OldCostUsd(ctx context.Context) (v float64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldCostUsd is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldCostUsd requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldCostUsd: %w", err)
-	}
-	return oldValue.CostUsd, nil
-}
-
-// AddCostUsd adds f to the "cost_usd" field.
-func (m *TaskMutation) AddCostUsd(f float64) {
-	if m.addcost_usd != nil {
-		*m.addcost_usd += f
-	} else {
-		m.addcost_usd = &f
-	}
-}
-
-// AddedCostUsd returns the value that was added to the "cost_usd" field in this mutation.
-func (m *TaskMutation) AddedCostUsd() (r float64, exists bool) {
-	v := m.addcost_usd
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetCostUsd resets all changes to the "cost_usd" field.
-func (m *TaskMutation) ResetCostUsd() {
-	m.cost_usd = nil
-	m.addcost_usd = nil
-}
-
 // SetRunID sets the "run_id" field.
 func (m *TaskMutation) SetRunID(s string) {
 	m.run_id = &s
@@ -14956,6 +14913,42 @@ func (m *TaskMutation) ResetError() {
 	m.error = nil
 }
 
+// SetPhase sets the "phase" field.
+func (m *TaskMutation) SetPhase(s string) {
+	m.phase = &s
+}
+
+// Phase returns the value of the "phase" field in the mutation.
+func (m *TaskMutation) Phase() (r string, exists bool) {
+	v := m.phase
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPhase returns the old "phase" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldPhase(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPhase is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPhase requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPhase: %w", err)
+	}
+	return oldValue.Phase, nil
+}
+
+// ResetPhase resets all changes to the "phase" field.
+func (m *TaskMutation) ResetPhase() {
+	m.phase = nil
+}
+
 // SetEpoch sets the "epoch" field.
 func (m *TaskMutation) SetEpoch(i int64) {
 	m.epoch = &i
@@ -15010,6 +15003,400 @@ func (m *TaskMutation) AddedEpoch() (r int64, exists bool) {
 func (m *TaskMutation) ResetEpoch() {
 	m.epoch = nil
 	m.addepoch = nil
+}
+
+// SetRound sets the "round" field.
+func (m *TaskMutation) SetRound(i int) {
+	m.round = &i
+	m.addround = nil
+}
+
+// Round returns the value of the "round" field in the mutation.
+func (m *TaskMutation) Round() (r int, exists bool) {
+	v := m.round
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRound returns the old "round" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldRound(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRound is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRound requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRound: %w", err)
+	}
+	return oldValue.Round, nil
+}
+
+// AddRound adds i to the "round" field.
+func (m *TaskMutation) AddRound(i int) {
+	if m.addround != nil {
+		*m.addround += i
+	} else {
+		m.addround = &i
+	}
+}
+
+// AddedRound returns the value that was added to the "round" field in this mutation.
+func (m *TaskMutation) AddedRound() (r int, exists bool) {
+	v := m.addround
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetRound resets all changes to the "round" field.
+func (m *TaskMutation) ResetRound() {
+	m.round = nil
+	m.addround = nil
+}
+
+// SetSettled sets the "settled" field.
+func (m *TaskMutation) SetSettled(i int) {
+	m.settled = &i
+	m.addsettled = nil
+}
+
+// Settled returns the value of the "settled" field in the mutation.
+func (m *TaskMutation) Settled() (r int, exists bool) {
+	v := m.settled
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSettled returns the old "settled" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldSettled(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSettled is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSettled requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSettled: %w", err)
+	}
+	return oldValue.Settled, nil
+}
+
+// AddSettled adds i to the "settled" field.
+func (m *TaskMutation) AddSettled(i int) {
+	if m.addsettled != nil {
+		*m.addsettled += i
+	} else {
+		m.addsettled = &i
+	}
+}
+
+// AddedSettled returns the value that was added to the "settled" field in this mutation.
+func (m *TaskMutation) AddedSettled() (r int, exists bool) {
+	v := m.addsettled
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSettled resets all changes to the "settled" field.
+func (m *TaskMutation) ResetSettled() {
+	m.settled = nil
+	m.addsettled = nil
+}
+
+// SetFailures sets the "failures" field.
+func (m *TaskMutation) SetFailures(i int) {
+	m.failures = &i
+	m.addfailures = nil
+}
+
+// Failures returns the value of the "failures" field in the mutation.
+func (m *TaskMutation) Failures() (r int, exists bool) {
+	v := m.failures
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFailures returns the old "failures" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldFailures(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFailures is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFailures requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFailures: %w", err)
+	}
+	return oldValue.Failures, nil
+}
+
+// AddFailures adds i to the "failures" field.
+func (m *TaskMutation) AddFailures(i int) {
+	if m.addfailures != nil {
+		*m.addfailures += i
+	} else {
+		m.addfailures = &i
+	}
+}
+
+// AddedFailures returns the value that was added to the "failures" field in this mutation.
+func (m *TaskMutation) AddedFailures() (r int, exists bool) {
+	v := m.addfailures
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFailures resets all changes to the "failures" field.
+func (m *TaskMutation) ResetFailures() {
+	m.failures = nil
+	m.addfailures = nil
+}
+
+// SetNotBefore sets the "not_before" field.
+func (m *TaskMutation) SetNotBefore(t time.Time) {
+	m.not_before = &t
+}
+
+// NotBefore returns the value of the "not_before" field in the mutation.
+func (m *TaskMutation) NotBefore() (r time.Time, exists bool) {
+	v := m.not_before
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNotBefore returns the old "not_before" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldNotBefore(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNotBefore is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNotBefore requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNotBefore: %w", err)
+	}
+	return oldValue.NotBefore, nil
+}
+
+// ClearNotBefore clears the value of the "not_before" field.
+func (m *TaskMutation) ClearNotBefore() {
+	m.not_before = nil
+	m.clearedFields[task.FieldNotBefore] = struct{}{}
+}
+
+// NotBeforeCleared returns if the "not_before" field was cleared in this mutation.
+func (m *TaskMutation) NotBeforeCleared() bool {
+	_, ok := m.clearedFields[task.FieldNotBefore]
+	return ok
+}
+
+// ResetNotBefore resets all changes to the "not_before" field.
+func (m *TaskMutation) ResetNotBefore() {
+	m.not_before = nil
+	delete(m.clearedFields, task.FieldNotBefore)
+}
+
+// SetAgains sets the "agains" field.
+func (m *TaskMutation) SetAgains(i int) {
+	m.agains = &i
+	m.addagains = nil
+}
+
+// Agains returns the value of the "agains" field in the mutation.
+func (m *TaskMutation) Agains() (r int, exists bool) {
+	v := m.agains
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAgains returns the old "agains" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldAgains(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAgains is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAgains requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAgains: %w", err)
+	}
+	return oldValue.Agains, nil
+}
+
+// AddAgains adds i to the "agains" field.
+func (m *TaskMutation) AddAgains(i int) {
+	if m.addagains != nil {
+		*m.addagains += i
+	} else {
+		m.addagains = &i
+	}
+}
+
+// AddedAgains returns the value that was added to the "agains" field in this mutation.
+func (m *TaskMutation) AddedAgains() (r int, exists bool) {
+	v := m.addagains
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAgains resets all changes to the "agains" field.
+func (m *TaskMutation) ResetAgains() {
+	m.agains = nil
+	m.addagains = nil
+}
+
+// SetCauseRunID sets the "cause_run_id" field.
+func (m *TaskMutation) SetCauseRunID(s string) {
+	m.cause_run_id = &s
+}
+
+// CauseRunID returns the value of the "cause_run_id" field in the mutation.
+func (m *TaskMutation) CauseRunID() (r string, exists bool) {
+	v := m.cause_run_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCauseRunID returns the old "cause_run_id" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldCauseRunID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCauseRunID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCauseRunID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCauseRunID: %w", err)
+	}
+	return oldValue.CauseRunID, nil
+}
+
+// ResetCauseRunID resets all changes to the "cause_run_id" field.
+func (m *TaskMutation) ResetCauseRunID() {
+	m.cause_run_id = nil
+}
+
+// SetAskedCwd sets the "asked_cwd" field.
+func (m *TaskMutation) SetAskedCwd(s string) {
+	m.asked_cwd = &s
+}
+
+// AskedCwd returns the value of the "asked_cwd" field in the mutation.
+func (m *TaskMutation) AskedCwd() (r string, exists bool) {
+	v := m.asked_cwd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAskedCwd returns the old "asked_cwd" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldAskedCwd(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAskedCwd is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAskedCwd requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAskedCwd: %w", err)
+	}
+	return oldValue.AskedCwd, nil
+}
+
+// ResetAskedCwd resets all changes to the "asked_cwd" field.
+func (m *TaskMutation) ResetAskedCwd() {
+	m.asked_cwd = nil
+}
+
+// SetAskedLabels sets the "asked_labels" field.
+func (m *TaskMutation) SetAskedLabels(value map[string]string) {
+	m.asked_labels = &value
+}
+
+// AskedLabels returns the value of the "asked_labels" field in the mutation.
+func (m *TaskMutation) AskedLabels() (r map[string]string, exists bool) {
+	v := m.asked_labels
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAskedLabels returns the old "asked_labels" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldAskedLabels(ctx context.Context) (v map[string]string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAskedLabels is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAskedLabels requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAskedLabels: %w", err)
+	}
+	return oldValue.AskedLabels, nil
+}
+
+// ClearAskedLabels clears the value of the "asked_labels" field.
+func (m *TaskMutation) ClearAskedLabels() {
+	m.asked_labels = nil
+	m.clearedFields[task.FieldAskedLabels] = struct{}{}
+}
+
+// AskedLabelsCleared returns if the "asked_labels" field was cleared in this mutation.
+func (m *TaskMutation) AskedLabelsCleared() bool {
+	_, ok := m.clearedFields[task.FieldAskedLabels]
+	return ok
+}
+
+// ResetAskedLabels resets all changes to the "asked_labels" field.
+func (m *TaskMutation) ResetAskedLabels() {
+	m.asked_labels = nil
+	delete(m.clearedFields, task.FieldAskedLabels)
 }
 
 // SetCreatedAt sets the "created_at" field.
@@ -15131,7 +15518,7 @@ func (m *TaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskMutation) Fields() []string {
-	fields := make([]string, 0, 31)
+	fields := make([]string, 0, 39)
 	if m.thread_id != nil {
 		fields = append(fields, task.FieldThreadID)
 	}
@@ -15198,9 +15585,6 @@ func (m *TaskMutation) Fields() []string {
 	if m.cost_cap_usd != nil {
 		fields = append(fields, task.FieldCostCapUsd)
 	}
-	if m.cost_usd != nil {
-		fields = append(fields, task.FieldCostUsd)
-	}
 	if m.run_id != nil {
 		fields = append(fields, task.FieldRunID)
 	}
@@ -15216,8 +15600,35 @@ func (m *TaskMutation) Fields() []string {
 	if m.error != nil {
 		fields = append(fields, task.FieldError)
 	}
+	if m.phase != nil {
+		fields = append(fields, task.FieldPhase)
+	}
 	if m.epoch != nil {
 		fields = append(fields, task.FieldEpoch)
+	}
+	if m.round != nil {
+		fields = append(fields, task.FieldRound)
+	}
+	if m.settled != nil {
+		fields = append(fields, task.FieldSettled)
+	}
+	if m.failures != nil {
+		fields = append(fields, task.FieldFailures)
+	}
+	if m.not_before != nil {
+		fields = append(fields, task.FieldNotBefore)
+	}
+	if m.agains != nil {
+		fields = append(fields, task.FieldAgains)
+	}
+	if m.cause_run_id != nil {
+		fields = append(fields, task.FieldCauseRunID)
+	}
+	if m.asked_cwd != nil {
+		fields = append(fields, task.FieldAskedCwd)
+	}
+	if m.asked_labels != nil {
+		fields = append(fields, task.FieldAskedLabels)
 	}
 	if m.created_at != nil {
 		fields = append(fields, task.FieldCreatedAt)
@@ -15277,8 +15688,6 @@ func (m *TaskMutation) Field(name string) (ent.Value, bool) {
 		return m.MaxValidationIterations()
 	case task.FieldCostCapUsd:
 		return m.CostCapUsd()
-	case task.FieldCostUsd:
-		return m.CostUsd()
 	case task.FieldRunID:
 		return m.RunID()
 	case task.FieldMarks:
@@ -15289,8 +15698,26 @@ func (m *TaskMutation) Field(name string) (ent.Value, bool) {
 		return m.Feedback()
 	case task.FieldError:
 		return m.Error()
+	case task.FieldPhase:
+		return m.Phase()
 	case task.FieldEpoch:
 		return m.Epoch()
+	case task.FieldRound:
+		return m.Round()
+	case task.FieldSettled:
+		return m.Settled()
+	case task.FieldFailures:
+		return m.Failures()
+	case task.FieldNotBefore:
+		return m.NotBefore()
+	case task.FieldAgains:
+		return m.Agains()
+	case task.FieldCauseRunID:
+		return m.CauseRunID()
+	case task.FieldAskedCwd:
+		return m.AskedCwd()
+	case task.FieldAskedLabels:
+		return m.AskedLabels()
 	case task.FieldCreatedAt:
 		return m.CreatedAt()
 	case task.FieldCompletedAt:
@@ -15348,8 +15775,6 @@ func (m *TaskMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldMaxValidationIterations(ctx)
 	case task.FieldCostCapUsd:
 		return m.OldCostCapUsd(ctx)
-	case task.FieldCostUsd:
-		return m.OldCostUsd(ctx)
 	case task.FieldRunID:
 		return m.OldRunID(ctx)
 	case task.FieldMarks:
@@ -15360,8 +15785,26 @@ func (m *TaskMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldFeedback(ctx)
 	case task.FieldError:
 		return m.OldError(ctx)
+	case task.FieldPhase:
+		return m.OldPhase(ctx)
 	case task.FieldEpoch:
 		return m.OldEpoch(ctx)
+	case task.FieldRound:
+		return m.OldRound(ctx)
+	case task.FieldSettled:
+		return m.OldSettled(ctx)
+	case task.FieldFailures:
+		return m.OldFailures(ctx)
+	case task.FieldNotBefore:
+		return m.OldNotBefore(ctx)
+	case task.FieldAgains:
+		return m.OldAgains(ctx)
+	case task.FieldCauseRunID:
+		return m.OldCauseRunID(ctx)
+	case task.FieldAskedCwd:
+		return m.OldAskedCwd(ctx)
+	case task.FieldAskedLabels:
+		return m.OldAskedLabels(ctx)
 	case task.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	case task.FieldCompletedAt:
@@ -15529,13 +15972,6 @@ func (m *TaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetCostCapUsd(v)
 		return nil
-	case task.FieldCostUsd:
-		v, ok := value.(float64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCostUsd(v)
-		return nil
 	case task.FieldRunID:
 		v, ok := value.(string)
 		if !ok {
@@ -15571,12 +16007,75 @@ func (m *TaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetError(v)
 		return nil
+	case task.FieldPhase:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPhase(v)
+		return nil
 	case task.FieldEpoch:
 		v, ok := value.(int64)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetEpoch(v)
+		return nil
+	case task.FieldRound:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRound(v)
+		return nil
+	case task.FieldSettled:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSettled(v)
+		return nil
+	case task.FieldFailures:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFailures(v)
+		return nil
+	case task.FieldNotBefore:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNotBefore(v)
+		return nil
+	case task.FieldAgains:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAgains(v)
+		return nil
+	case task.FieldCauseRunID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCauseRunID(v)
+		return nil
+	case task.FieldAskedCwd:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAskedCwd(v)
+		return nil
+	case task.FieldAskedLabels:
+		v, ok := value.(map[string]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAskedLabels(v)
 		return nil
 	case task.FieldCreatedAt:
 		v, ok := value.(time.Time)
@@ -15618,11 +16117,20 @@ func (m *TaskMutation) AddedFields() []string {
 	if m.addcost_cap_usd != nil {
 		fields = append(fields, task.FieldCostCapUsd)
 	}
-	if m.addcost_usd != nil {
-		fields = append(fields, task.FieldCostUsd)
-	}
 	if m.addepoch != nil {
 		fields = append(fields, task.FieldEpoch)
+	}
+	if m.addround != nil {
+		fields = append(fields, task.FieldRound)
+	}
+	if m.addsettled != nil {
+		fields = append(fields, task.FieldSettled)
+	}
+	if m.addfailures != nil {
+		fields = append(fields, task.FieldFailures)
+	}
+	if m.addagains != nil {
+		fields = append(fields, task.FieldAgains)
 	}
 	return fields
 }
@@ -15644,10 +16152,16 @@ func (m *TaskMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedMaxValidationIterations()
 	case task.FieldCostCapUsd:
 		return m.AddedCostCapUsd()
-	case task.FieldCostUsd:
-		return m.AddedCostUsd()
 	case task.FieldEpoch:
 		return m.AddedEpoch()
+	case task.FieldRound:
+		return m.AddedRound()
+	case task.FieldSettled:
+		return m.AddedSettled()
+	case task.FieldFailures:
+		return m.AddedFailures()
+	case task.FieldAgains:
+		return m.AddedAgains()
 	}
 	return nil, false
 }
@@ -15699,19 +16213,40 @@ func (m *TaskMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddCostCapUsd(v)
 		return nil
-	case task.FieldCostUsd:
-		v, ok := value.(float64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddCostUsd(v)
-		return nil
 	case task.FieldEpoch:
 		v, ok := value.(int64)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddEpoch(v)
+		return nil
+	case task.FieldRound:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRound(v)
+		return nil
+	case task.FieldSettled:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSettled(v)
+		return nil
+	case task.FieldFailures:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFailures(v)
+		return nil
+	case task.FieldAgains:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAgains(v)
 		return nil
 	}
 	return fmt.Errorf("unknown Task numeric field %s", name)
@@ -15732,6 +16267,12 @@ func (m *TaskMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(task.FieldMarks) {
 		fields = append(fields, task.FieldMarks)
+	}
+	if m.FieldCleared(task.FieldNotBefore) {
+		fields = append(fields, task.FieldNotBefore)
+	}
+	if m.FieldCleared(task.FieldAskedLabels) {
+		fields = append(fields, task.FieldAskedLabels)
 	}
 	if m.FieldCleared(task.FieldCompletedAt) {
 		fields = append(fields, task.FieldCompletedAt)
@@ -15761,6 +16302,12 @@ func (m *TaskMutation) ClearField(name string) error {
 		return nil
 	case task.FieldMarks:
 		m.ClearMarks()
+		return nil
+	case task.FieldNotBefore:
+		m.ClearNotBefore()
+		return nil
+	case task.FieldAskedLabels:
+		m.ClearAskedLabels()
 		return nil
 	case task.FieldCompletedAt:
 		m.ClearCompletedAt()
@@ -15839,9 +16386,6 @@ func (m *TaskMutation) ResetField(name string) error {
 	case task.FieldCostCapUsd:
 		m.ResetCostCapUsd()
 		return nil
-	case task.FieldCostUsd:
-		m.ResetCostUsd()
-		return nil
 	case task.FieldRunID:
 		m.ResetRunID()
 		return nil
@@ -15857,8 +16401,35 @@ func (m *TaskMutation) ResetField(name string) error {
 	case task.FieldError:
 		m.ResetError()
 		return nil
+	case task.FieldPhase:
+		m.ResetPhase()
+		return nil
 	case task.FieldEpoch:
 		m.ResetEpoch()
+		return nil
+	case task.FieldRound:
+		m.ResetRound()
+		return nil
+	case task.FieldSettled:
+		m.ResetSettled()
+		return nil
+	case task.FieldFailures:
+		m.ResetFailures()
+		return nil
+	case task.FieldNotBefore:
+		m.ResetNotBefore()
+		return nil
+	case task.FieldAgains:
+		m.ResetAgains()
+		return nil
+	case task.FieldCauseRunID:
+		m.ResetCauseRunID()
+		return nil
+	case task.FieldAskedCwd:
+		m.ResetAskedCwd()
+		return nil
+	case task.FieldAskedLabels:
+		m.ResetAskedLabels()
 		return nil
 	case task.FieldCreatedAt:
 		m.ResetCreatedAt()
@@ -15916,6 +16487,932 @@ func (m *TaskMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *TaskMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Task edge %s", name)
+}
+
+// TaskAnswerMutation represents an operation that mutates the TaskAnswer nodes in the graph.
+type TaskAnswerMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *int64
+	task_id        *string
+	iteration      *int
+	additeration   *int
+	round          *int
+	addround       *int
+	phase          *string
+	plugin         *string
+	author         *string
+	answer         *string
+	feedback       *string
+	evidence       *[]pluginsdk.Evidence
+	appendevidence []pluginsdk.Evidence
+	created_at     *time.Time
+	clearedFields  map[string]struct{}
+	done           bool
+	oldValue       func(context.Context) (*TaskAnswer, error)
+	predicates     []predicate.TaskAnswer
+}
+
+var _ ent.Mutation = (*TaskAnswerMutation)(nil)
+
+// taskanswerOption allows management of the mutation configuration using functional options.
+type taskanswerOption func(*TaskAnswerMutation)
+
+// newTaskAnswerMutation creates new mutation for the TaskAnswer entity.
+func newTaskAnswerMutation(c config, op Op, opts ...taskanswerOption) *TaskAnswerMutation {
+	m := &TaskAnswerMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeTaskAnswer,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withTaskAnswerID sets the ID field of the mutation.
+func withTaskAnswerID(id int64) taskanswerOption {
+	return func(m *TaskAnswerMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *TaskAnswer
+		)
+		m.oldValue = func(ctx context.Context) (*TaskAnswer, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().TaskAnswer.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withTaskAnswer sets the old TaskAnswer of the mutation.
+func withTaskAnswer(node *TaskAnswer) taskanswerOption {
+	return func(m *TaskAnswerMutation) {
+		m.oldValue = func(context.Context) (*TaskAnswer, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m TaskAnswerMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m TaskAnswerMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of TaskAnswer entities.
+func (m *TaskAnswerMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *TaskAnswerMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *TaskAnswerMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().TaskAnswer.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetTaskID sets the "task_id" field.
+func (m *TaskAnswerMutation) SetTaskID(s string) {
+	m.task_id = &s
+}
+
+// TaskID returns the value of the "task_id" field in the mutation.
+func (m *TaskAnswerMutation) TaskID() (r string, exists bool) {
+	v := m.task_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTaskID returns the old "task_id" field's value of the TaskAnswer entity.
+// If the TaskAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskAnswerMutation) OldTaskID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTaskID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTaskID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTaskID: %w", err)
+	}
+	return oldValue.TaskID, nil
+}
+
+// ResetTaskID resets all changes to the "task_id" field.
+func (m *TaskAnswerMutation) ResetTaskID() {
+	m.task_id = nil
+}
+
+// SetIteration sets the "iteration" field.
+func (m *TaskAnswerMutation) SetIteration(i int) {
+	m.iteration = &i
+	m.additeration = nil
+}
+
+// Iteration returns the value of the "iteration" field in the mutation.
+func (m *TaskAnswerMutation) Iteration() (r int, exists bool) {
+	v := m.iteration
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIteration returns the old "iteration" field's value of the TaskAnswer entity.
+// If the TaskAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskAnswerMutation) OldIteration(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIteration is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIteration requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIteration: %w", err)
+	}
+	return oldValue.Iteration, nil
+}
+
+// AddIteration adds i to the "iteration" field.
+func (m *TaskAnswerMutation) AddIteration(i int) {
+	if m.additeration != nil {
+		*m.additeration += i
+	} else {
+		m.additeration = &i
+	}
+}
+
+// AddedIteration returns the value that was added to the "iteration" field in this mutation.
+func (m *TaskAnswerMutation) AddedIteration() (r int, exists bool) {
+	v := m.additeration
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetIteration resets all changes to the "iteration" field.
+func (m *TaskAnswerMutation) ResetIteration() {
+	m.iteration = nil
+	m.additeration = nil
+}
+
+// SetRound sets the "round" field.
+func (m *TaskAnswerMutation) SetRound(i int) {
+	m.round = &i
+	m.addround = nil
+}
+
+// Round returns the value of the "round" field in the mutation.
+func (m *TaskAnswerMutation) Round() (r int, exists bool) {
+	v := m.round
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRound returns the old "round" field's value of the TaskAnswer entity.
+// If the TaskAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskAnswerMutation) OldRound(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRound is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRound requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRound: %w", err)
+	}
+	return oldValue.Round, nil
+}
+
+// AddRound adds i to the "round" field.
+func (m *TaskAnswerMutation) AddRound(i int) {
+	if m.addround != nil {
+		*m.addround += i
+	} else {
+		m.addround = &i
+	}
+}
+
+// AddedRound returns the value that was added to the "round" field in this mutation.
+func (m *TaskAnswerMutation) AddedRound() (r int, exists bool) {
+	v := m.addround
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetRound resets all changes to the "round" field.
+func (m *TaskAnswerMutation) ResetRound() {
+	m.round = nil
+	m.addround = nil
+}
+
+// SetPhase sets the "phase" field.
+func (m *TaskAnswerMutation) SetPhase(s string) {
+	m.phase = &s
+}
+
+// Phase returns the value of the "phase" field in the mutation.
+func (m *TaskAnswerMutation) Phase() (r string, exists bool) {
+	v := m.phase
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPhase returns the old "phase" field's value of the TaskAnswer entity.
+// If the TaskAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskAnswerMutation) OldPhase(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPhase is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPhase requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPhase: %w", err)
+	}
+	return oldValue.Phase, nil
+}
+
+// ResetPhase resets all changes to the "phase" field.
+func (m *TaskAnswerMutation) ResetPhase() {
+	m.phase = nil
+}
+
+// SetPlugin sets the "plugin" field.
+func (m *TaskAnswerMutation) SetPlugin(s string) {
+	m.plugin = &s
+}
+
+// Plugin returns the value of the "plugin" field in the mutation.
+func (m *TaskAnswerMutation) Plugin() (r string, exists bool) {
+	v := m.plugin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPlugin returns the old "plugin" field's value of the TaskAnswer entity.
+// If the TaskAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskAnswerMutation) OldPlugin(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPlugin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPlugin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPlugin: %w", err)
+	}
+	return oldValue.Plugin, nil
+}
+
+// ResetPlugin resets all changes to the "plugin" field.
+func (m *TaskAnswerMutation) ResetPlugin() {
+	m.plugin = nil
+}
+
+// SetAuthor sets the "author" field.
+func (m *TaskAnswerMutation) SetAuthor(s string) {
+	m.author = &s
+}
+
+// Author returns the value of the "author" field in the mutation.
+func (m *TaskAnswerMutation) Author() (r string, exists bool) {
+	v := m.author
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAuthor returns the old "author" field's value of the TaskAnswer entity.
+// If the TaskAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskAnswerMutation) OldAuthor(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAuthor is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAuthor requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAuthor: %w", err)
+	}
+	return oldValue.Author, nil
+}
+
+// ResetAuthor resets all changes to the "author" field.
+func (m *TaskAnswerMutation) ResetAuthor() {
+	m.author = nil
+}
+
+// SetAnswer sets the "answer" field.
+func (m *TaskAnswerMutation) SetAnswer(s string) {
+	m.answer = &s
+}
+
+// Answer returns the value of the "answer" field in the mutation.
+func (m *TaskAnswerMutation) Answer() (r string, exists bool) {
+	v := m.answer
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAnswer returns the old "answer" field's value of the TaskAnswer entity.
+// If the TaskAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskAnswerMutation) OldAnswer(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAnswer is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAnswer requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAnswer: %w", err)
+	}
+	return oldValue.Answer, nil
+}
+
+// ResetAnswer resets all changes to the "answer" field.
+func (m *TaskAnswerMutation) ResetAnswer() {
+	m.answer = nil
+}
+
+// SetFeedback sets the "feedback" field.
+func (m *TaskAnswerMutation) SetFeedback(s string) {
+	m.feedback = &s
+}
+
+// Feedback returns the value of the "feedback" field in the mutation.
+func (m *TaskAnswerMutation) Feedback() (r string, exists bool) {
+	v := m.feedback
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFeedback returns the old "feedback" field's value of the TaskAnswer entity.
+// If the TaskAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskAnswerMutation) OldFeedback(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFeedback is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFeedback requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFeedback: %w", err)
+	}
+	return oldValue.Feedback, nil
+}
+
+// ResetFeedback resets all changes to the "feedback" field.
+func (m *TaskAnswerMutation) ResetFeedback() {
+	m.feedback = nil
+}
+
+// SetEvidence sets the "evidence" field.
+func (m *TaskAnswerMutation) SetEvidence(pl []pluginsdk.Evidence) {
+	m.evidence = &pl
+	m.appendevidence = nil
+}
+
+// Evidence returns the value of the "evidence" field in the mutation.
+func (m *TaskAnswerMutation) Evidence() (r []pluginsdk.Evidence, exists bool) {
+	v := m.evidence
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEvidence returns the old "evidence" field's value of the TaskAnswer entity.
+// If the TaskAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskAnswerMutation) OldEvidence(ctx context.Context) (v []pluginsdk.Evidence, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEvidence is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEvidence requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEvidence: %w", err)
+	}
+	return oldValue.Evidence, nil
+}
+
+// AppendEvidence adds pl to the "evidence" field.
+func (m *TaskAnswerMutation) AppendEvidence(pl []pluginsdk.Evidence) {
+	m.appendevidence = append(m.appendevidence, pl...)
+}
+
+// AppendedEvidence returns the list of values that were appended to the "evidence" field in this mutation.
+func (m *TaskAnswerMutation) AppendedEvidence() ([]pluginsdk.Evidence, bool) {
+	if len(m.appendevidence) == 0 {
+		return nil, false
+	}
+	return m.appendevidence, true
+}
+
+// ClearEvidence clears the value of the "evidence" field.
+func (m *TaskAnswerMutation) ClearEvidence() {
+	m.evidence = nil
+	m.appendevidence = nil
+	m.clearedFields[taskanswer.FieldEvidence] = struct{}{}
+}
+
+// EvidenceCleared returns if the "evidence" field was cleared in this mutation.
+func (m *TaskAnswerMutation) EvidenceCleared() bool {
+	_, ok := m.clearedFields[taskanswer.FieldEvidence]
+	return ok
+}
+
+// ResetEvidence resets all changes to the "evidence" field.
+func (m *TaskAnswerMutation) ResetEvidence() {
+	m.evidence = nil
+	m.appendevidence = nil
+	delete(m.clearedFields, taskanswer.FieldEvidence)
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *TaskAnswerMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *TaskAnswerMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the TaskAnswer entity.
+// If the TaskAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskAnswerMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *TaskAnswerMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// Where appends a list predicates to the TaskAnswerMutation builder.
+func (m *TaskAnswerMutation) Where(ps ...predicate.TaskAnswer) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the TaskAnswerMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *TaskAnswerMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.TaskAnswer, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *TaskAnswerMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *TaskAnswerMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (TaskAnswer).
+func (m *TaskAnswerMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *TaskAnswerMutation) Fields() []string {
+	fields := make([]string, 0, 10)
+	if m.task_id != nil {
+		fields = append(fields, taskanswer.FieldTaskID)
+	}
+	if m.iteration != nil {
+		fields = append(fields, taskanswer.FieldIteration)
+	}
+	if m.round != nil {
+		fields = append(fields, taskanswer.FieldRound)
+	}
+	if m.phase != nil {
+		fields = append(fields, taskanswer.FieldPhase)
+	}
+	if m.plugin != nil {
+		fields = append(fields, taskanswer.FieldPlugin)
+	}
+	if m.author != nil {
+		fields = append(fields, taskanswer.FieldAuthor)
+	}
+	if m.answer != nil {
+		fields = append(fields, taskanswer.FieldAnswer)
+	}
+	if m.feedback != nil {
+		fields = append(fields, taskanswer.FieldFeedback)
+	}
+	if m.evidence != nil {
+		fields = append(fields, taskanswer.FieldEvidence)
+	}
+	if m.created_at != nil {
+		fields = append(fields, taskanswer.FieldCreatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *TaskAnswerMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case taskanswer.FieldTaskID:
+		return m.TaskID()
+	case taskanswer.FieldIteration:
+		return m.Iteration()
+	case taskanswer.FieldRound:
+		return m.Round()
+	case taskanswer.FieldPhase:
+		return m.Phase()
+	case taskanswer.FieldPlugin:
+		return m.Plugin()
+	case taskanswer.FieldAuthor:
+		return m.Author()
+	case taskanswer.FieldAnswer:
+		return m.Answer()
+	case taskanswer.FieldFeedback:
+		return m.Feedback()
+	case taskanswer.FieldEvidence:
+		return m.Evidence()
+	case taskanswer.FieldCreatedAt:
+		return m.CreatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *TaskAnswerMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case taskanswer.FieldTaskID:
+		return m.OldTaskID(ctx)
+	case taskanswer.FieldIteration:
+		return m.OldIteration(ctx)
+	case taskanswer.FieldRound:
+		return m.OldRound(ctx)
+	case taskanswer.FieldPhase:
+		return m.OldPhase(ctx)
+	case taskanswer.FieldPlugin:
+		return m.OldPlugin(ctx)
+	case taskanswer.FieldAuthor:
+		return m.OldAuthor(ctx)
+	case taskanswer.FieldAnswer:
+		return m.OldAnswer(ctx)
+	case taskanswer.FieldFeedback:
+		return m.OldFeedback(ctx)
+	case taskanswer.FieldEvidence:
+		return m.OldEvidence(ctx)
+	case taskanswer.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown TaskAnswer field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskAnswerMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case taskanswer.FieldTaskID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTaskID(v)
+		return nil
+	case taskanswer.FieldIteration:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIteration(v)
+		return nil
+	case taskanswer.FieldRound:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRound(v)
+		return nil
+	case taskanswer.FieldPhase:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPhase(v)
+		return nil
+	case taskanswer.FieldPlugin:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPlugin(v)
+		return nil
+	case taskanswer.FieldAuthor:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAuthor(v)
+		return nil
+	case taskanswer.FieldAnswer:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAnswer(v)
+		return nil
+	case taskanswer.FieldFeedback:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFeedback(v)
+		return nil
+	case taskanswer.FieldEvidence:
+		v, ok := value.([]pluginsdk.Evidence)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEvidence(v)
+		return nil
+	case taskanswer.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskAnswer field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *TaskAnswerMutation) AddedFields() []string {
+	var fields []string
+	if m.additeration != nil {
+		fields = append(fields, taskanswer.FieldIteration)
+	}
+	if m.addround != nil {
+		fields = append(fields, taskanswer.FieldRound)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *TaskAnswerMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case taskanswer.FieldIteration:
+		return m.AddedIteration()
+	case taskanswer.FieldRound:
+		return m.AddedRound()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskAnswerMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case taskanswer.FieldIteration:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddIteration(v)
+		return nil
+	case taskanswer.FieldRound:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRound(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskAnswer numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *TaskAnswerMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(taskanswer.FieldEvidence) {
+		fields = append(fields, taskanswer.FieldEvidence)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *TaskAnswerMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *TaskAnswerMutation) ClearField(name string) error {
+	switch name {
+	case taskanswer.FieldEvidence:
+		m.ClearEvidence()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskAnswer nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *TaskAnswerMutation) ResetField(name string) error {
+	switch name {
+	case taskanswer.FieldTaskID:
+		m.ResetTaskID()
+		return nil
+	case taskanswer.FieldIteration:
+		m.ResetIteration()
+		return nil
+	case taskanswer.FieldRound:
+		m.ResetRound()
+		return nil
+	case taskanswer.FieldPhase:
+		m.ResetPhase()
+		return nil
+	case taskanswer.FieldPlugin:
+		m.ResetPlugin()
+		return nil
+	case taskanswer.FieldAuthor:
+		m.ResetAuthor()
+		return nil
+	case taskanswer.FieldAnswer:
+		m.ResetAnswer()
+		return nil
+	case taskanswer.FieldFeedback:
+		m.ResetFeedback()
+		return nil
+	case taskanswer.FieldEvidence:
+		m.ResetEvidence()
+		return nil
+	case taskanswer.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskAnswer field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *TaskAnswerMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *TaskAnswerMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *TaskAnswerMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *TaskAnswerMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *TaskAnswerMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *TaskAnswerMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *TaskAnswerMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown TaskAnswer unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *TaskAnswerMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown TaskAnswer edge %s", name)
 }
 
 // ThreadMutation represents an operation that mutates the Thread nodes in the graph.

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/schema"
 	"github.com/seed-706843ae/harness/ent/task"
+	"github.com/seed-706843ae/harness/ent/taskanswer"
 	"github.com/seed-706843ae/harness/ent/thread"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -431,30 +432,68 @@ func init() {
 	taskDescCostCapUsd := taskFields[22].Descriptor()
 	// task.DefaultCostCapUsd holds the default value on creation for the cost_cap_usd field.
 	task.DefaultCostCapUsd = taskDescCostCapUsd.Default.(float64)
-	// taskDescCostUsd is the schema descriptor for cost_usd field.
-	taskDescCostUsd := taskFields[23].Descriptor()
-	// task.DefaultCostUsd holds the default value on creation for the cost_usd field.
-	task.DefaultCostUsd = taskDescCostUsd.Default.(float64)
 	// taskDescRunID is the schema descriptor for run_id field.
-	taskDescRunID := taskFields[24].Descriptor()
+	taskDescRunID := taskFields[23].Descriptor()
 	// task.DefaultRunID holds the default value on creation for the run_id field.
 	task.DefaultRunID = taskDescRunID.Default.(string)
 	// taskDescResult is the schema descriptor for result field.
-	taskDescResult := taskFields[26].Descriptor()
+	taskDescResult := taskFields[25].Descriptor()
 	// task.DefaultResult holds the default value on creation for the result field.
 	task.DefaultResult = taskDescResult.Default.(string)
 	// taskDescFeedback is the schema descriptor for feedback field.
-	taskDescFeedback := taskFields[27].Descriptor()
+	taskDescFeedback := taskFields[26].Descriptor()
 	// task.DefaultFeedback holds the default value on creation for the feedback field.
 	task.DefaultFeedback = taskDescFeedback.Default.(string)
 	// taskDescError is the schema descriptor for error field.
-	taskDescError := taskFields[28].Descriptor()
+	taskDescError := taskFields[27].Descriptor()
 	// task.DefaultError holds the default value on creation for the error field.
 	task.DefaultError = taskDescError.Default.(string)
+	// taskDescPhase is the schema descriptor for phase field.
+	taskDescPhase := taskFields[28].Descriptor()
+	// task.DefaultPhase holds the default value on creation for the phase field.
+	task.DefaultPhase = taskDescPhase.Default.(string)
 	// taskDescEpoch is the schema descriptor for epoch field.
 	taskDescEpoch := taskFields[29].Descriptor()
 	// task.DefaultEpoch holds the default value on creation for the epoch field.
 	task.DefaultEpoch = taskDescEpoch.Default.(int64)
+	// taskDescRound is the schema descriptor for round field.
+	taskDescRound := taskFields[30].Descriptor()
+	// task.DefaultRound holds the default value on creation for the round field.
+	task.DefaultRound = taskDescRound.Default.(int)
+	// taskDescSettled is the schema descriptor for settled field.
+	taskDescSettled := taskFields[31].Descriptor()
+	// task.DefaultSettled holds the default value on creation for the settled field.
+	task.DefaultSettled = taskDescSettled.Default.(int)
+	// taskDescFailures is the schema descriptor for failures field.
+	taskDescFailures := taskFields[32].Descriptor()
+	// task.DefaultFailures holds the default value on creation for the failures field.
+	task.DefaultFailures = taskDescFailures.Default.(int)
+	// taskDescAgains is the schema descriptor for agains field.
+	taskDescAgains := taskFields[34].Descriptor()
+	// task.DefaultAgains holds the default value on creation for the agains field.
+	task.DefaultAgains = taskDescAgains.Default.(int)
+	// taskDescCauseRunID is the schema descriptor for cause_run_id field.
+	taskDescCauseRunID := taskFields[35].Descriptor()
+	// task.DefaultCauseRunID holds the default value on creation for the cause_run_id field.
+	task.DefaultCauseRunID = taskDescCauseRunID.Default.(string)
+	// taskDescAskedCwd is the schema descriptor for asked_cwd field.
+	taskDescAskedCwd := taskFields[36].Descriptor()
+	// task.DefaultAskedCwd holds the default value on creation for the asked_cwd field.
+	task.DefaultAskedCwd = taskDescAskedCwd.Default.(string)
+	taskanswerFields := schema.TaskAnswer{}.Fields()
+	_ = taskanswerFields
+	// taskanswerDescAuthor is the schema descriptor for author field.
+	taskanswerDescAuthor := taskanswerFields[6].Descriptor()
+	// taskanswer.DefaultAuthor holds the default value on creation for the author field.
+	taskanswer.DefaultAuthor = taskanswerDescAuthor.Default.(string)
+	// taskanswerDescAnswer is the schema descriptor for answer field.
+	taskanswerDescAnswer := taskanswerFields[7].Descriptor()
+	// taskanswer.DefaultAnswer holds the default value on creation for the answer field.
+	taskanswer.DefaultAnswer = taskanswerDescAnswer.Default.(string)
+	// taskanswerDescFeedback is the schema descriptor for feedback field.
+	taskanswerDescFeedback := taskanswerFields[8].Descriptor()
+	// taskanswer.DefaultFeedback holds the default value on creation for the feedback field.
+	taskanswer.DefaultFeedback = taskanswerDescFeedback.Default.(string)
 	threadFields := schema.Thread{}.Fields()
 	_ = threadFields
 	// threadDescReportTo is the schema descriptor for report_to field.

@@ -63,8 +63,6 @@ type Task struct {
 	MaxValidationIterations int `json:"max_validation_iterations,omitempty"`
 	// CostCapUsd holds the value of the "cost_cap_usd" field.
 	CostCapUsd float64 `json:"cost_cap_usd,omitempty"`
-	// CostUsd holds the value of the "cost_usd" field.
-	CostUsd float64 `json:"cost_usd,omitempty"`
 	// RunID holds the value of the "run_id" field.
 	RunID string `json:"run_id,omitempty"`
 	// Marks holds the value of the "marks" field.
@@ -75,8 +73,26 @@ type Task struct {
 	Feedback string `json:"feedback,omitempty"`
 	// Error holds the value of the "error" field.
 	Error string `json:"error,omitempty"`
+	// Phase holds the value of the "phase" field.
+	Phase string `json:"phase,omitempty"`
 	// Epoch holds the value of the "epoch" field.
 	Epoch int64 `json:"epoch,omitempty"`
+	// Round holds the value of the "round" field.
+	Round int `json:"round,omitempty"`
+	// Settled holds the value of the "settled" field.
+	Settled int `json:"settled,omitempty"`
+	// Failures holds the value of the "failures" field.
+	Failures int `json:"failures,omitempty"`
+	// NotBefore holds the value of the "not_before" field.
+	NotBefore *time.Time `json:"not_before,omitempty"`
+	// Agains holds the value of the "agains" field.
+	Agains int `json:"agains,omitempty"`
+	// CauseRunID holds the value of the "cause_run_id" field.
+	CauseRunID string `json:"cause_run_id,omitempty"`
+	// AskedCwd holds the value of the "asked_cwd" field.
+	AskedCwd string `json:"asked_cwd,omitempty"`
+	// AskedLabels holds the value of the "asked_labels" field.
+	AskedLabels map[string]string `json:"asked_labels,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// CompletedAt holds the value of the "completed_at" field.
@@ -89,17 +105,17 @@ func (*Task) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case task.FieldAllowedTools, task.FieldLabels, task.FieldMarks:
+		case task.FieldAllowedTools, task.FieldLabels, task.FieldMarks, task.FieldAskedLabels:
 			values[i] = new([]byte)
 		case task.FieldWake:
 			values[i] = new(sql.NullBool)
-		case task.FieldCostCapUsd, task.FieldCostUsd:
+		case task.FieldCostCapUsd:
 			values[i] = new(sql.NullFloat64)
-		case task.FieldDepth, task.FieldCurrentIteration, task.FieldMaxIterations, task.FieldValidationIterations, task.FieldMaxValidationIterations, task.FieldEpoch:
+		case task.FieldDepth, task.FieldCurrentIteration, task.FieldMaxIterations, task.FieldValidationIterations, task.FieldMaxValidationIterations, task.FieldEpoch, task.FieldRound, task.FieldSettled, task.FieldFailures, task.FieldAgains:
 			values[i] = new(sql.NullInt64)
-		case task.FieldID, task.FieldThreadID, task.FieldParentThreadID, task.FieldParentTaskID, task.FieldPlugin, task.FieldKey, task.FieldStatus, task.FieldOriginalMessage, task.FieldPrompt, task.FieldModel, task.FieldPermissionMode, task.FieldCwd, task.FieldContext, task.FieldRequestedBy, task.FieldRunID, task.FieldResult, task.FieldFeedback, task.FieldError:
+		case task.FieldID, task.FieldThreadID, task.FieldParentThreadID, task.FieldParentTaskID, task.FieldPlugin, task.FieldKey, task.FieldStatus, task.FieldOriginalMessage, task.FieldPrompt, task.FieldModel, task.FieldPermissionMode, task.FieldCwd, task.FieldContext, task.FieldRequestedBy, task.FieldRunID, task.FieldResult, task.FieldFeedback, task.FieldError, task.FieldPhase, task.FieldCauseRunID, task.FieldAskedCwd:
 			values[i] = new(sql.NullString)
-		case task.FieldCreatedAt, task.FieldCompletedAt:
+		case task.FieldNotBefore, task.FieldCreatedAt, task.FieldCompletedAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -259,12 +275,6 @@ func (_m *Task) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.CostCapUsd = value.Float64
 			}
-		case task.FieldCostUsd:
-			if value, ok := values[i].(*sql.NullFloat64); !ok {
-				return fmt.Errorf("unexpected type %T for field cost_usd", values[i])
-			} else if value.Valid {
-				_m.CostUsd = value.Float64
-			}
 		case task.FieldRunID:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field run_id", values[i])
@@ -297,11 +307,68 @@ func (_m *Task) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Error = value.String
 			}
+		case task.FieldPhase:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field phase", values[i])
+			} else if value.Valid {
+				_m.Phase = value.String
+			}
 		case task.FieldEpoch:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field epoch", values[i])
 			} else if value.Valid {
 				_m.Epoch = value.Int64
+			}
+		case task.FieldRound:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field round", values[i])
+			} else if value.Valid {
+				_m.Round = int(value.Int64)
+			}
+		case task.FieldSettled:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field settled", values[i])
+			} else if value.Valid {
+				_m.Settled = int(value.Int64)
+			}
+		case task.FieldFailures:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field failures", values[i])
+			} else if value.Valid {
+				_m.Failures = int(value.Int64)
+			}
+		case task.FieldNotBefore:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field not_before", values[i])
+			} else if value.Valid {
+				_m.NotBefore = new(time.Time)
+				*_m.NotBefore = value.Time
+			}
+		case task.FieldAgains:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field agains", values[i])
+			} else if value.Valid {
+				_m.Agains = int(value.Int64)
+			}
+		case task.FieldCauseRunID:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field cause_run_id", values[i])
+			} else if value.Valid {
+				_m.CauseRunID = value.String
+			}
+		case task.FieldAskedCwd:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field asked_cwd", values[i])
+			} else if value.Valid {
+				_m.AskedCwd = value.String
+			}
+		case task.FieldAskedLabels:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field asked_labels", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.AskedLabels); err != nil {
+					return fmt.Errorf("unmarshal field asked_labels: %w", err)
+				}
 			}
 		case task.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -420,9 +487,6 @@ func (_m *Task) String() string {
 	builder.WriteString("cost_cap_usd=")
 	builder.WriteString(fmt.Sprintf("%v", _m.CostCapUsd))
 	builder.WriteString(", ")
-	builder.WriteString("cost_usd=")
-	builder.WriteString(fmt.Sprintf("%v", _m.CostUsd))
-	builder.WriteString(", ")
 	builder.WriteString("run_id=")
 	builder.WriteString(_m.RunID)
 	builder.WriteString(", ")
@@ -438,8 +502,37 @@ func (_m *Task) String() string {
 	builder.WriteString("error=")
 	builder.WriteString(_m.Error)
 	builder.WriteString(", ")
+	builder.WriteString("phase=")
+	builder.WriteString(_m.Phase)
+	builder.WriteString(", ")
 	builder.WriteString("epoch=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Epoch))
+	builder.WriteString(", ")
+	builder.WriteString("round=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Round))
+	builder.WriteString(", ")
+	builder.WriteString("settled=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Settled))
+	builder.WriteString(", ")
+	builder.WriteString("failures=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Failures))
+	builder.WriteString(", ")
+	if v := _m.NotBefore; v != nil {
+		builder.WriteString("not_before=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("agains=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Agains))
+	builder.WriteString(", ")
+	builder.WriteString("cause_run_id=")
+	builder.WriteString(_m.CauseRunID)
+	builder.WriteString(", ")
+	builder.WriteString("asked_cwd=")
+	builder.WriteString(_m.AskedCwd)
+	builder.WriteString(", ")
+	builder.WriteString("asked_labels=")
+	builder.WriteString(fmt.Sprintf("%v", _m.AskedLabels))
 	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))

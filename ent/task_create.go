@@ -292,20 +292,6 @@ func (_c *TaskCreate) SetNillableCostCapUsd(v *float64) *TaskCreate {
 	return _c
 }
 
-// SetCostUsd sets the "cost_usd" field.
-func (_c *TaskCreate) SetCostUsd(v float64) *TaskCreate {
-	_c.mutation.SetCostUsd(v)
-	return _c
-}
-
-// SetNillableCostUsd sets the "cost_usd" field if the given value is not nil.
-func (_c *TaskCreate) SetNillableCostUsd(v *float64) *TaskCreate {
-	if v != nil {
-		_c.SetCostUsd(*v)
-	}
-	return _c
-}
-
 // SetRunID sets the "run_id" field.
 func (_c *TaskCreate) SetRunID(v string) *TaskCreate {
 	_c.mutation.SetRunID(v)
@@ -368,6 +354,20 @@ func (_c *TaskCreate) SetNillableError(v *string) *TaskCreate {
 	return _c
 }
 
+// SetPhase sets the "phase" field.
+func (_c *TaskCreate) SetPhase(v string) *TaskCreate {
+	_c.mutation.SetPhase(v)
+	return _c
+}
+
+// SetNillablePhase sets the "phase" field if the given value is not nil.
+func (_c *TaskCreate) SetNillablePhase(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetPhase(*v)
+	}
+	return _c
+}
+
 // SetEpoch sets the "epoch" field.
 func (_c *TaskCreate) SetEpoch(v int64) *TaskCreate {
 	_c.mutation.SetEpoch(v)
@@ -379,6 +379,110 @@ func (_c *TaskCreate) SetNillableEpoch(v *int64) *TaskCreate {
 	if v != nil {
 		_c.SetEpoch(*v)
 	}
+	return _c
+}
+
+// SetRound sets the "round" field.
+func (_c *TaskCreate) SetRound(v int) *TaskCreate {
+	_c.mutation.SetRound(v)
+	return _c
+}
+
+// SetNillableRound sets the "round" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableRound(v *int) *TaskCreate {
+	if v != nil {
+		_c.SetRound(*v)
+	}
+	return _c
+}
+
+// SetSettled sets the "settled" field.
+func (_c *TaskCreate) SetSettled(v int) *TaskCreate {
+	_c.mutation.SetSettled(v)
+	return _c
+}
+
+// SetNillableSettled sets the "settled" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableSettled(v *int) *TaskCreate {
+	if v != nil {
+		_c.SetSettled(*v)
+	}
+	return _c
+}
+
+// SetFailures sets the "failures" field.
+func (_c *TaskCreate) SetFailures(v int) *TaskCreate {
+	_c.mutation.SetFailures(v)
+	return _c
+}
+
+// SetNillableFailures sets the "failures" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableFailures(v *int) *TaskCreate {
+	if v != nil {
+		_c.SetFailures(*v)
+	}
+	return _c
+}
+
+// SetNotBefore sets the "not_before" field.
+func (_c *TaskCreate) SetNotBefore(v time.Time) *TaskCreate {
+	_c.mutation.SetNotBefore(v)
+	return _c
+}
+
+// SetNillableNotBefore sets the "not_before" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableNotBefore(v *time.Time) *TaskCreate {
+	if v != nil {
+		_c.SetNotBefore(*v)
+	}
+	return _c
+}
+
+// SetAgains sets the "agains" field.
+func (_c *TaskCreate) SetAgains(v int) *TaskCreate {
+	_c.mutation.SetAgains(v)
+	return _c
+}
+
+// SetNillableAgains sets the "agains" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableAgains(v *int) *TaskCreate {
+	if v != nil {
+		_c.SetAgains(*v)
+	}
+	return _c
+}
+
+// SetCauseRunID sets the "cause_run_id" field.
+func (_c *TaskCreate) SetCauseRunID(v string) *TaskCreate {
+	_c.mutation.SetCauseRunID(v)
+	return _c
+}
+
+// SetNillableCauseRunID sets the "cause_run_id" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableCauseRunID(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetCauseRunID(*v)
+	}
+	return _c
+}
+
+// SetAskedCwd sets the "asked_cwd" field.
+func (_c *TaskCreate) SetAskedCwd(v string) *TaskCreate {
+	_c.mutation.SetAskedCwd(v)
+	return _c
+}
+
+// SetNillableAskedCwd sets the "asked_cwd" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableAskedCwd(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetAskedCwd(*v)
+	}
+	return _c
+}
+
+// SetAskedLabels sets the "asked_labels" field.
+func (_c *TaskCreate) SetAskedLabels(v map[string]string) *TaskCreate {
+	_c.mutation.SetAskedLabels(v)
 	return _c
 }
 
@@ -507,10 +611,6 @@ func (_c *TaskCreate) defaults() {
 		v := task.DefaultCostCapUsd
 		_c.mutation.SetCostCapUsd(v)
 	}
-	if _, ok := _c.mutation.CostUsd(); !ok {
-		v := task.DefaultCostUsd
-		_c.mutation.SetCostUsd(v)
-	}
 	if _, ok := _c.mutation.RunID(); !ok {
 		v := task.DefaultRunID
 		_c.mutation.SetRunID(v)
@@ -527,9 +627,37 @@ func (_c *TaskCreate) defaults() {
 		v := task.DefaultError
 		_c.mutation.SetError(v)
 	}
+	if _, ok := _c.mutation.Phase(); !ok {
+		v := task.DefaultPhase
+		_c.mutation.SetPhase(v)
+	}
 	if _, ok := _c.mutation.Epoch(); !ok {
 		v := task.DefaultEpoch
 		_c.mutation.SetEpoch(v)
+	}
+	if _, ok := _c.mutation.Round(); !ok {
+		v := task.DefaultRound
+		_c.mutation.SetRound(v)
+	}
+	if _, ok := _c.mutation.Settled(); !ok {
+		v := task.DefaultSettled
+		_c.mutation.SetSettled(v)
+	}
+	if _, ok := _c.mutation.Failures(); !ok {
+		v := task.DefaultFailures
+		_c.mutation.SetFailures(v)
+	}
+	if _, ok := _c.mutation.Agains(); !ok {
+		v := task.DefaultAgains
+		_c.mutation.SetAgains(v)
+	}
+	if _, ok := _c.mutation.CauseRunID(); !ok {
+		v := task.DefaultCauseRunID
+		_c.mutation.SetCauseRunID(v)
+	}
+	if _, ok := _c.mutation.AskedCwd(); !ok {
+		v := task.DefaultAskedCwd
+		_c.mutation.SetAskedCwd(v)
 	}
 }
 
@@ -592,9 +720,6 @@ func (_c *TaskCreate) check() error {
 	if _, ok := _c.mutation.CostCapUsd(); !ok {
 		return &ValidationError{Name: "cost_cap_usd", err: errors.New(`ent: missing required field "Task.cost_cap_usd"`)}
 	}
-	if _, ok := _c.mutation.CostUsd(); !ok {
-		return &ValidationError{Name: "cost_usd", err: errors.New(`ent: missing required field "Task.cost_usd"`)}
-	}
 	if _, ok := _c.mutation.RunID(); !ok {
 		return &ValidationError{Name: "run_id", err: errors.New(`ent: missing required field "Task.run_id"`)}
 	}
@@ -607,8 +732,29 @@ func (_c *TaskCreate) check() error {
 	if _, ok := _c.mutation.Error(); !ok {
 		return &ValidationError{Name: "error", err: errors.New(`ent: missing required field "Task.error"`)}
 	}
+	if _, ok := _c.mutation.Phase(); !ok {
+		return &ValidationError{Name: "phase", err: errors.New(`ent: missing required field "Task.phase"`)}
+	}
 	if _, ok := _c.mutation.Epoch(); !ok {
 		return &ValidationError{Name: "epoch", err: errors.New(`ent: missing required field "Task.epoch"`)}
+	}
+	if _, ok := _c.mutation.Round(); !ok {
+		return &ValidationError{Name: "round", err: errors.New(`ent: missing required field "Task.round"`)}
+	}
+	if _, ok := _c.mutation.Settled(); !ok {
+		return &ValidationError{Name: "settled", err: errors.New(`ent: missing required field "Task.settled"`)}
+	}
+	if _, ok := _c.mutation.Failures(); !ok {
+		return &ValidationError{Name: "failures", err: errors.New(`ent: missing required field "Task.failures"`)}
+	}
+	if _, ok := _c.mutation.Agains(); !ok {
+		return &ValidationError{Name: "agains", err: errors.New(`ent: missing required field "Task.agains"`)}
+	}
+	if _, ok := _c.mutation.CauseRunID(); !ok {
+		return &ValidationError{Name: "cause_run_id", err: errors.New(`ent: missing required field "Task.cause_run_id"`)}
+	}
+	if _, ok := _c.mutation.AskedCwd(); !ok {
+		return &ValidationError{Name: "asked_cwd", err: errors.New(`ent: missing required field "Task.asked_cwd"`)}
 	}
 	if _, ok := _c.mutation.CreatedAt(); !ok {
 		return &ValidationError{Name: "created_at", err: errors.New(`ent: missing required field "Task.created_at"`)}
@@ -737,10 +883,6 @@ func (_c *TaskCreate) createSpec() (*Task, *sqlgraph.CreateSpec) {
 		_spec.SetField(task.FieldCostCapUsd, field.TypeFloat64, value)
 		_node.CostCapUsd = value
 	}
-	if value, ok := _c.mutation.CostUsd(); ok {
-		_spec.SetField(task.FieldCostUsd, field.TypeFloat64, value)
-		_node.CostUsd = value
-	}
 	if value, ok := _c.mutation.RunID(); ok {
 		_spec.SetField(task.FieldRunID, field.TypeString, value)
 		_node.RunID = value
@@ -761,9 +903,45 @@ func (_c *TaskCreate) createSpec() (*Task, *sqlgraph.CreateSpec) {
 		_spec.SetField(task.FieldError, field.TypeString, value)
 		_node.Error = value
 	}
+	if value, ok := _c.mutation.Phase(); ok {
+		_spec.SetField(task.FieldPhase, field.TypeString, value)
+		_node.Phase = value
+	}
 	if value, ok := _c.mutation.Epoch(); ok {
 		_spec.SetField(task.FieldEpoch, field.TypeInt64, value)
 		_node.Epoch = value
+	}
+	if value, ok := _c.mutation.Round(); ok {
+		_spec.SetField(task.FieldRound, field.TypeInt, value)
+		_node.Round = value
+	}
+	if value, ok := _c.mutation.Settled(); ok {
+		_spec.SetField(task.FieldSettled, field.TypeInt, value)
+		_node.Settled = value
+	}
+	if value, ok := _c.mutation.Failures(); ok {
+		_spec.SetField(task.FieldFailures, field.TypeInt, value)
+		_node.Failures = value
+	}
+	if value, ok := _c.mutation.NotBefore(); ok {
+		_spec.SetField(task.FieldNotBefore, field.TypeTime, value)
+		_node.NotBefore = &value
+	}
+	if value, ok := _c.mutation.Agains(); ok {
+		_spec.SetField(task.FieldAgains, field.TypeInt, value)
+		_node.Agains = value
+	}
+	if value, ok := _c.mutation.CauseRunID(); ok {
+		_spec.SetField(task.FieldCauseRunID, field.TypeString, value)
+		_node.CauseRunID = value
+	}
+	if value, ok := _c.mutation.AskedCwd(); ok {
+		_spec.SetField(task.FieldAskedCwd, field.TypeString, value)
+		_node.AskedCwd = value
+	}
+	if value, ok := _c.mutation.AskedLabels(); ok {
+		_spec.SetField(task.FieldAskedLabels, field.TypeJSON, value)
+		_node.AskedLabels = value
 	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(task.FieldCreatedAt, field.TypeTime, value)
@@ -1101,24 +1279,6 @@ func (u *TaskUpsert) AddCostCapUsd(v float64) *TaskUpsert {
 	return u
 }
 
-// SetCostUsd sets the "cost_usd" field.
-func (u *TaskUpsert) SetCostUsd(v float64) *TaskUpsert {
-	u.Set(task.FieldCostUsd, v)
-	return u
-}
-
-// UpdateCostUsd sets the "cost_usd" field to the value that was provided on create.
-func (u *TaskUpsert) UpdateCostUsd() *TaskUpsert {
-	u.SetExcluded(task.FieldCostUsd)
-	return u
-}
-
-// AddCostUsd adds v to the "cost_usd" field.
-func (u *TaskUpsert) AddCostUsd(v float64) *TaskUpsert {
-	u.Add(task.FieldCostUsd, v)
-	return u
-}
-
 // SetRunID sets the "run_id" field.
 func (u *TaskUpsert) SetRunID(v string) *TaskUpsert {
 	u.Set(task.FieldRunID, v)
@@ -1185,6 +1345,18 @@ func (u *TaskUpsert) UpdateError() *TaskUpsert {
 	return u
 }
 
+// SetPhase sets the "phase" field.
+func (u *TaskUpsert) SetPhase(v string) *TaskUpsert {
+	u.Set(task.FieldPhase, v)
+	return u
+}
+
+// UpdatePhase sets the "phase" field to the value that was provided on create.
+func (u *TaskUpsert) UpdatePhase() *TaskUpsert {
+	u.SetExcluded(task.FieldPhase)
+	return u
+}
+
 // SetEpoch sets the "epoch" field.
 func (u *TaskUpsert) SetEpoch(v int64) *TaskUpsert {
 	u.Set(task.FieldEpoch, v)
@@ -1200,6 +1372,96 @@ func (u *TaskUpsert) UpdateEpoch() *TaskUpsert {
 // AddEpoch adds v to the "epoch" field.
 func (u *TaskUpsert) AddEpoch(v int64) *TaskUpsert {
 	u.Add(task.FieldEpoch, v)
+	return u
+}
+
+// SetRound sets the "round" field.
+func (u *TaskUpsert) SetRound(v int) *TaskUpsert {
+	u.Set(task.FieldRound, v)
+	return u
+}
+
+// UpdateRound sets the "round" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateRound() *TaskUpsert {
+	u.SetExcluded(task.FieldRound)
+	return u
+}
+
+// AddRound adds v to the "round" field.
+func (u *TaskUpsert) AddRound(v int) *TaskUpsert {
+	u.Add(task.FieldRound, v)
+	return u
+}
+
+// SetSettled sets the "settled" field.
+func (u *TaskUpsert) SetSettled(v int) *TaskUpsert {
+	u.Set(task.FieldSettled, v)
+	return u
+}
+
+// UpdateSettled sets the "settled" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateSettled() *TaskUpsert {
+	u.SetExcluded(task.FieldSettled)
+	return u
+}
+
+// AddSettled adds v to the "settled" field.
+func (u *TaskUpsert) AddSettled(v int) *TaskUpsert {
+	u.Add(task.FieldSettled, v)
+	return u
+}
+
+// SetFailures sets the "failures" field.
+func (u *TaskUpsert) SetFailures(v int) *TaskUpsert {
+	u.Set(task.FieldFailures, v)
+	return u
+}
+
+// UpdateFailures sets the "failures" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateFailures() *TaskUpsert {
+	u.SetExcluded(task.FieldFailures)
+	return u
+}
+
+// AddFailures adds v to the "failures" field.
+func (u *TaskUpsert) AddFailures(v int) *TaskUpsert {
+	u.Add(task.FieldFailures, v)
+	return u
+}
+
+// SetNotBefore sets the "not_before" field.
+func (u *TaskUpsert) SetNotBefore(v time.Time) *TaskUpsert {
+	u.Set(task.FieldNotBefore, v)
+	return u
+}
+
+// UpdateNotBefore sets the "not_before" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateNotBefore() *TaskUpsert {
+	u.SetExcluded(task.FieldNotBefore)
+	return u
+}
+
+// ClearNotBefore clears the value of the "not_before" field.
+func (u *TaskUpsert) ClearNotBefore() *TaskUpsert {
+	u.SetNull(task.FieldNotBefore)
+	return u
+}
+
+// SetAgains sets the "agains" field.
+func (u *TaskUpsert) SetAgains(v int) *TaskUpsert {
+	u.Set(task.FieldAgains, v)
+	return u
+}
+
+// UpdateAgains sets the "agains" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateAgains() *TaskUpsert {
+	u.SetExcluded(task.FieldAgains)
+	return u
+}
+
+// AddAgains adds v to the "agains" field.
+func (u *TaskUpsert) AddAgains(v int) *TaskUpsert {
+	u.Add(task.FieldAgains, v)
 	return u
 }
 
@@ -1246,6 +1508,15 @@ func (u *TaskUpsertOne) UpdateNewValues() *TaskUpsertOne {
 		}
 		if _, exists := u.create.mutation.Key(); exists {
 			s.SetIgnore(task.FieldKey)
+		}
+		if _, exists := u.create.mutation.CauseRunID(); exists {
+			s.SetIgnore(task.FieldCauseRunID)
+		}
+		if _, exists := u.create.mutation.AskedCwd(); exists {
+			s.SetIgnore(task.FieldAskedCwd)
+		}
+		if _, exists := u.create.mutation.AskedLabels(); exists {
+			s.SetIgnore(task.FieldAskedLabels)
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(task.FieldCreatedAt)
@@ -1603,27 +1874,6 @@ func (u *TaskUpsertOne) UpdateCostCapUsd() *TaskUpsertOne {
 	})
 }
 
-// SetCostUsd sets the "cost_usd" field.
-func (u *TaskUpsertOne) SetCostUsd(v float64) *TaskUpsertOne {
-	return u.Update(func(s *TaskUpsert) {
-		s.SetCostUsd(v)
-	})
-}
-
-// AddCostUsd adds v to the "cost_usd" field.
-func (u *TaskUpsertOne) AddCostUsd(v float64) *TaskUpsertOne {
-	return u.Update(func(s *TaskUpsert) {
-		s.AddCostUsd(v)
-	})
-}
-
-// UpdateCostUsd sets the "cost_usd" field to the value that was provided on create.
-func (u *TaskUpsertOne) UpdateCostUsd() *TaskUpsertOne {
-	return u.Update(func(s *TaskUpsert) {
-		s.UpdateCostUsd()
-	})
-}
-
 // SetRunID sets the "run_id" field.
 func (u *TaskUpsertOne) SetRunID(v string) *TaskUpsertOne {
 	return u.Update(func(s *TaskUpsert) {
@@ -1701,6 +1951,20 @@ func (u *TaskUpsertOne) UpdateError() *TaskUpsertOne {
 	})
 }
 
+// SetPhase sets the "phase" field.
+func (u *TaskUpsertOne) SetPhase(v string) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetPhase(v)
+	})
+}
+
+// UpdatePhase sets the "phase" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdatePhase() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdatePhase()
+	})
+}
+
 // SetEpoch sets the "epoch" field.
 func (u *TaskUpsertOne) SetEpoch(v int64) *TaskUpsertOne {
 	return u.Update(func(s *TaskUpsert) {
@@ -1719,6 +1983,111 @@ func (u *TaskUpsertOne) AddEpoch(v int64) *TaskUpsertOne {
 func (u *TaskUpsertOne) UpdateEpoch() *TaskUpsertOne {
 	return u.Update(func(s *TaskUpsert) {
 		s.UpdateEpoch()
+	})
+}
+
+// SetRound sets the "round" field.
+func (u *TaskUpsertOne) SetRound(v int) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetRound(v)
+	})
+}
+
+// AddRound adds v to the "round" field.
+func (u *TaskUpsertOne) AddRound(v int) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.AddRound(v)
+	})
+}
+
+// UpdateRound sets the "round" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateRound() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateRound()
+	})
+}
+
+// SetSettled sets the "settled" field.
+func (u *TaskUpsertOne) SetSettled(v int) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetSettled(v)
+	})
+}
+
+// AddSettled adds v to the "settled" field.
+func (u *TaskUpsertOne) AddSettled(v int) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.AddSettled(v)
+	})
+}
+
+// UpdateSettled sets the "settled" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateSettled() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateSettled()
+	})
+}
+
+// SetFailures sets the "failures" field.
+func (u *TaskUpsertOne) SetFailures(v int) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetFailures(v)
+	})
+}
+
+// AddFailures adds v to the "failures" field.
+func (u *TaskUpsertOne) AddFailures(v int) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.AddFailures(v)
+	})
+}
+
+// UpdateFailures sets the "failures" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateFailures() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateFailures()
+	})
+}
+
+// SetNotBefore sets the "not_before" field.
+func (u *TaskUpsertOne) SetNotBefore(v time.Time) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetNotBefore(v)
+	})
+}
+
+// UpdateNotBefore sets the "not_before" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateNotBefore() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateNotBefore()
+	})
+}
+
+// ClearNotBefore clears the value of the "not_before" field.
+func (u *TaskUpsertOne) ClearNotBefore() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.ClearNotBefore()
+	})
+}
+
+// SetAgains sets the "agains" field.
+func (u *TaskUpsertOne) SetAgains(v int) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetAgains(v)
+	})
+}
+
+// AddAgains adds v to the "agains" field.
+func (u *TaskUpsertOne) AddAgains(v int) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.AddAgains(v)
+	})
+}
+
+// UpdateAgains sets the "agains" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateAgains() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateAgains()
 	})
 }
 
@@ -1934,6 +2303,15 @@ func (u *TaskUpsertBulk) UpdateNewValues() *TaskUpsertBulk {
 			}
 			if _, exists := b.mutation.Key(); exists {
 				s.SetIgnore(task.FieldKey)
+			}
+			if _, exists := b.mutation.CauseRunID(); exists {
+				s.SetIgnore(task.FieldCauseRunID)
+			}
+			if _, exists := b.mutation.AskedCwd(); exists {
+				s.SetIgnore(task.FieldAskedCwd)
+			}
+			if _, exists := b.mutation.AskedLabels(); exists {
+				s.SetIgnore(task.FieldAskedLabels)
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(task.FieldCreatedAt)
@@ -2292,27 +2670,6 @@ func (u *TaskUpsertBulk) UpdateCostCapUsd() *TaskUpsertBulk {
 	})
 }
 
-// SetCostUsd sets the "cost_usd" field.
-func (u *TaskUpsertBulk) SetCostUsd(v float64) *TaskUpsertBulk {
-	return u.Update(func(s *TaskUpsert) {
-		s.SetCostUsd(v)
-	})
-}
-
-// AddCostUsd adds v to the "cost_usd" field.
-func (u *TaskUpsertBulk) AddCostUsd(v float64) *TaskUpsertBulk {
-	return u.Update(func(s *TaskUpsert) {
-		s.AddCostUsd(v)
-	})
-}
-
-// UpdateCostUsd sets the "cost_usd" field to the value that was provided on create.
-func (u *TaskUpsertBulk) UpdateCostUsd() *TaskUpsertBulk {
-	return u.Update(func(s *TaskUpsert) {
-		s.UpdateCostUsd()
-	})
-}
-
 // SetRunID sets the "run_id" field.
 func (u *TaskUpsertBulk) SetRunID(v string) *TaskUpsertBulk {
 	return u.Update(func(s *TaskUpsert) {
@@ -2390,6 +2747,20 @@ func (u *TaskUpsertBulk) UpdateError() *TaskUpsertBulk {
 	})
 }
 
+// SetPhase sets the "phase" field.
+func (u *TaskUpsertBulk) SetPhase(v string) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetPhase(v)
+	})
+}
+
+// UpdatePhase sets the "phase" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdatePhase() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdatePhase()
+	})
+}
+
 // SetEpoch sets the "epoch" field.
 func (u *TaskUpsertBulk) SetEpoch(v int64) *TaskUpsertBulk {
 	return u.Update(func(s *TaskUpsert) {
@@ -2408,6 +2779,111 @@ func (u *TaskUpsertBulk) AddEpoch(v int64) *TaskUpsertBulk {
 func (u *TaskUpsertBulk) UpdateEpoch() *TaskUpsertBulk {
 	return u.Update(func(s *TaskUpsert) {
 		s.UpdateEpoch()
+	})
+}
+
+// SetRound sets the "round" field.
+func (u *TaskUpsertBulk) SetRound(v int) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetRound(v)
+	})
+}
+
+// AddRound adds v to the "round" field.
+func (u *TaskUpsertBulk) AddRound(v int) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.AddRound(v)
+	})
+}
+
+// UpdateRound sets the "round" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateRound() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateRound()
+	})
+}
+
+// SetSettled sets the "settled" field.
+func (u *TaskUpsertBulk) SetSettled(v int) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetSettled(v)
+	})
+}
+
+// AddSettled adds v to the "settled" field.
+func (u *TaskUpsertBulk) AddSettled(v int) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.AddSettled(v)
+	})
+}
+
+// UpdateSettled sets the "settled" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateSettled() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateSettled()
+	})
+}
+
+// SetFailures sets the "failures" field.
+func (u *TaskUpsertBulk) SetFailures(v int) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetFailures(v)
+	})
+}
+
+// AddFailures adds v to the "failures" field.
+func (u *TaskUpsertBulk) AddFailures(v int) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.AddFailures(v)
+	})
+}
+
+// UpdateFailures sets the "failures" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateFailures() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateFailures()
+	})
+}
+
+// SetNotBefore sets the "not_before" field.
+func (u *TaskUpsertBulk) SetNotBefore(v time.Time) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetNotBefore(v)
+	})
+}
+
+// UpdateNotBefore sets the "not_before" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateNotBefore() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateNotBefore()
+	})
+}
+
+// ClearNotBefore clears the value of the "not_before" field.
+func (u *TaskUpsertBulk) ClearNotBefore() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.ClearNotBefore()
+	})
+}
+
+// SetAgains sets the "agains" field.
+func (u *TaskUpsertBulk) SetAgains(v int) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetAgains(v)
+	})
+}
+
+// AddAgains adds v to the "agains" field.
+func (u *TaskUpsertBulk) AddAgains(v int) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.AddAgains(v)
+	})
+}
+
+// UpdateAgains sets the "agains" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateAgains() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateAgains()
 	})
 }
 

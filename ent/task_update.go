@@ -341,27 +341,6 @@ func (_u *TaskUpdate) AddCostCapUsd(v float64) *TaskUpdate {
 	return _u
 }
 
-// SetCostUsd sets the "cost_usd" field.
-func (_u *TaskUpdate) SetCostUsd(v float64) *TaskUpdate {
-	_u.mutation.ResetCostUsd()
-	_u.mutation.SetCostUsd(v)
-	return _u
-}
-
-// SetNillableCostUsd sets the "cost_usd" field if the given value is not nil.
-func (_u *TaskUpdate) SetNillableCostUsd(v *float64) *TaskUpdate {
-	if v != nil {
-		_u.SetCostUsd(*v)
-	}
-	return _u
-}
-
-// AddCostUsd adds value to the "cost_usd" field.
-func (_u *TaskUpdate) AddCostUsd(v float64) *TaskUpdate {
-	_u.mutation.AddCostUsd(v)
-	return _u
-}
-
 // SetRunID sets the "run_id" field.
 func (_u *TaskUpdate) SetRunID(v string) *TaskUpdate {
 	_u.mutation.SetRunID(v)
@@ -436,6 +415,20 @@ func (_u *TaskUpdate) SetNillableError(v *string) *TaskUpdate {
 	return _u
 }
 
+// SetPhase sets the "phase" field.
+func (_u *TaskUpdate) SetPhase(v string) *TaskUpdate {
+	_u.mutation.SetPhase(v)
+	return _u
+}
+
+// SetNillablePhase sets the "phase" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillablePhase(v *string) *TaskUpdate {
+	if v != nil {
+		_u.SetPhase(*v)
+	}
+	return _u
+}
+
 // SetEpoch sets the "epoch" field.
 func (_u *TaskUpdate) SetEpoch(v int64) *TaskUpdate {
 	_u.mutation.ResetEpoch()
@@ -454,6 +447,110 @@ func (_u *TaskUpdate) SetNillableEpoch(v *int64) *TaskUpdate {
 // AddEpoch adds value to the "epoch" field.
 func (_u *TaskUpdate) AddEpoch(v int64) *TaskUpdate {
 	_u.mutation.AddEpoch(v)
+	return _u
+}
+
+// SetRound sets the "round" field.
+func (_u *TaskUpdate) SetRound(v int) *TaskUpdate {
+	_u.mutation.ResetRound()
+	_u.mutation.SetRound(v)
+	return _u
+}
+
+// SetNillableRound sets the "round" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillableRound(v *int) *TaskUpdate {
+	if v != nil {
+		_u.SetRound(*v)
+	}
+	return _u
+}
+
+// AddRound adds value to the "round" field.
+func (_u *TaskUpdate) AddRound(v int) *TaskUpdate {
+	_u.mutation.AddRound(v)
+	return _u
+}
+
+// SetSettled sets the "settled" field.
+func (_u *TaskUpdate) SetSettled(v int) *TaskUpdate {
+	_u.mutation.ResetSettled()
+	_u.mutation.SetSettled(v)
+	return _u
+}
+
+// SetNillableSettled sets the "settled" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillableSettled(v *int) *TaskUpdate {
+	if v != nil {
+		_u.SetSettled(*v)
+	}
+	return _u
+}
+
+// AddSettled adds value to the "settled" field.
+func (_u *TaskUpdate) AddSettled(v int) *TaskUpdate {
+	_u.mutation.AddSettled(v)
+	return _u
+}
+
+// SetFailures sets the "failures" field.
+func (_u *TaskUpdate) SetFailures(v int) *TaskUpdate {
+	_u.mutation.ResetFailures()
+	_u.mutation.SetFailures(v)
+	return _u
+}
+
+// SetNillableFailures sets the "failures" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillableFailures(v *int) *TaskUpdate {
+	if v != nil {
+		_u.SetFailures(*v)
+	}
+	return _u
+}
+
+// AddFailures adds value to the "failures" field.
+func (_u *TaskUpdate) AddFailures(v int) *TaskUpdate {
+	_u.mutation.AddFailures(v)
+	return _u
+}
+
+// SetNotBefore sets the "not_before" field.
+func (_u *TaskUpdate) SetNotBefore(v time.Time) *TaskUpdate {
+	_u.mutation.SetNotBefore(v)
+	return _u
+}
+
+// SetNillableNotBefore sets the "not_before" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillableNotBefore(v *time.Time) *TaskUpdate {
+	if v != nil {
+		_u.SetNotBefore(*v)
+	}
+	return _u
+}
+
+// ClearNotBefore clears the value of the "not_before" field.
+func (_u *TaskUpdate) ClearNotBefore() *TaskUpdate {
+	_u.mutation.ClearNotBefore()
+	return _u
+}
+
+// SetAgains sets the "agains" field.
+func (_u *TaskUpdate) SetAgains(v int) *TaskUpdate {
+	_u.mutation.ResetAgains()
+	_u.mutation.SetAgains(v)
+	return _u
+}
+
+// SetNillableAgains sets the "agains" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillableAgains(v *int) *TaskUpdate {
+	if v != nil {
+		_u.SetAgains(*v)
+	}
+	return _u
+}
+
+// AddAgains adds value to the "agains" field.
+func (_u *TaskUpdate) AddAgains(v int) *TaskUpdate {
+	_u.mutation.AddAgains(v)
 	return _u
 }
 
@@ -613,12 +710,6 @@ func (_u *TaskUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.AddedCostCapUsd(); ok {
 		_spec.AddField(task.FieldCostCapUsd, field.TypeFloat64, value)
 	}
-	if value, ok := _u.mutation.CostUsd(); ok {
-		_spec.SetField(task.FieldCostUsd, field.TypeFloat64, value)
-	}
-	if value, ok := _u.mutation.AddedCostUsd(); ok {
-		_spec.AddField(task.FieldCostUsd, field.TypeFloat64, value)
-	}
 	if value, ok := _u.mutation.RunID(); ok {
 		_spec.SetField(task.FieldRunID, field.TypeString, value)
 	}
@@ -642,11 +733,47 @@ func (_u *TaskUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Error(); ok {
 		_spec.SetField(task.FieldError, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Phase(); ok {
+		_spec.SetField(task.FieldPhase, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.Epoch(); ok {
 		_spec.SetField(task.FieldEpoch, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.AddedEpoch(); ok {
 		_spec.AddField(task.FieldEpoch, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Round(); ok {
+		_spec.SetField(task.FieldRound, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedRound(); ok {
+		_spec.AddField(task.FieldRound, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Settled(); ok {
+		_spec.SetField(task.FieldSettled, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedSettled(); ok {
+		_spec.AddField(task.FieldSettled, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Failures(); ok {
+		_spec.SetField(task.FieldFailures, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedFailures(); ok {
+		_spec.AddField(task.FieldFailures, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.NotBefore(); ok {
+		_spec.SetField(task.FieldNotBefore, field.TypeTime, value)
+	}
+	if _u.mutation.NotBeforeCleared() {
+		_spec.ClearField(task.FieldNotBefore, field.TypeTime)
+	}
+	if value, ok := _u.mutation.Agains(); ok {
+		_spec.SetField(task.FieldAgains, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedAgains(); ok {
+		_spec.AddField(task.FieldAgains, field.TypeInt, value)
+	}
+	if _u.mutation.AskedLabelsCleared() {
+		_spec.ClearField(task.FieldAskedLabels, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.CompletedAt(); ok {
 		_spec.SetField(task.FieldCompletedAt, field.TypeTime, value)
@@ -986,27 +1113,6 @@ func (_u *TaskUpdateOne) AddCostCapUsd(v float64) *TaskUpdateOne {
 	return _u
 }
 
-// SetCostUsd sets the "cost_usd" field.
-func (_u *TaskUpdateOne) SetCostUsd(v float64) *TaskUpdateOne {
-	_u.mutation.ResetCostUsd()
-	_u.mutation.SetCostUsd(v)
-	return _u
-}
-
-// SetNillableCostUsd sets the "cost_usd" field if the given value is not nil.
-func (_u *TaskUpdateOne) SetNillableCostUsd(v *float64) *TaskUpdateOne {
-	if v != nil {
-		_u.SetCostUsd(*v)
-	}
-	return _u
-}
-
-// AddCostUsd adds value to the "cost_usd" field.
-func (_u *TaskUpdateOne) AddCostUsd(v float64) *TaskUpdateOne {
-	_u.mutation.AddCostUsd(v)
-	return _u
-}
-
 // SetRunID sets the "run_id" field.
 func (_u *TaskUpdateOne) SetRunID(v string) *TaskUpdateOne {
 	_u.mutation.SetRunID(v)
@@ -1081,6 +1187,20 @@ func (_u *TaskUpdateOne) SetNillableError(v *string) *TaskUpdateOne {
 	return _u
 }
 
+// SetPhase sets the "phase" field.
+func (_u *TaskUpdateOne) SetPhase(v string) *TaskUpdateOne {
+	_u.mutation.SetPhase(v)
+	return _u
+}
+
+// SetNillablePhase sets the "phase" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillablePhase(v *string) *TaskUpdateOne {
+	if v != nil {
+		_u.SetPhase(*v)
+	}
+	return _u
+}
+
 // SetEpoch sets the "epoch" field.
 func (_u *TaskUpdateOne) SetEpoch(v int64) *TaskUpdateOne {
 	_u.mutation.ResetEpoch()
@@ -1099,6 +1219,110 @@ func (_u *TaskUpdateOne) SetNillableEpoch(v *int64) *TaskUpdateOne {
 // AddEpoch adds value to the "epoch" field.
 func (_u *TaskUpdateOne) AddEpoch(v int64) *TaskUpdateOne {
 	_u.mutation.AddEpoch(v)
+	return _u
+}
+
+// SetRound sets the "round" field.
+func (_u *TaskUpdateOne) SetRound(v int) *TaskUpdateOne {
+	_u.mutation.ResetRound()
+	_u.mutation.SetRound(v)
+	return _u
+}
+
+// SetNillableRound sets the "round" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillableRound(v *int) *TaskUpdateOne {
+	if v != nil {
+		_u.SetRound(*v)
+	}
+	return _u
+}
+
+// AddRound adds value to the "round" field.
+func (_u *TaskUpdateOne) AddRound(v int) *TaskUpdateOne {
+	_u.mutation.AddRound(v)
+	return _u
+}
+
+// SetSettled sets the "settled" field.
+func (_u *TaskUpdateOne) SetSettled(v int) *TaskUpdateOne {
+	_u.mutation.ResetSettled()
+	_u.mutation.SetSettled(v)
+	return _u
+}
+
+// SetNillableSettled sets the "settled" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillableSettled(v *int) *TaskUpdateOne {
+	if v != nil {
+		_u.SetSettled(*v)
+	}
+	return _u
+}
+
+// AddSettled adds value to the "settled" field.
+func (_u *TaskUpdateOne) AddSettled(v int) *TaskUpdateOne {
+	_u.mutation.AddSettled(v)
+	return _u
+}
+
+// SetFailures sets the "failures" field.
+func (_u *TaskUpdateOne) SetFailures(v int) *TaskUpdateOne {
+	_u.mutation.ResetFailures()
+	_u.mutation.SetFailures(v)
+	return _u
+}
+
+// SetNillableFailures sets the "failures" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillableFailures(v *int) *TaskUpdateOne {
+	if v != nil {
+		_u.SetFailures(*v)
+	}
+	return _u
+}
+
+// AddFailures adds value to the "failures" field.
+func (_u *TaskUpdateOne) AddFailures(v int) *TaskUpdateOne {
+	_u.mutation.AddFailures(v)
+	return _u
+}
+
+// SetNotBefore sets the "not_before" field.
+func (_u *TaskUpdateOne) SetNotBefore(v time.Time) *TaskUpdateOne {
+	_u.mutation.SetNotBefore(v)
+	return _u
+}
+
+// SetNillableNotBefore sets the "not_before" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillableNotBefore(v *time.Time) *TaskUpdateOne {
+	if v != nil {
+		_u.SetNotBefore(*v)
+	}
+	return _u
+}
+
+// ClearNotBefore clears the value of the "not_before" field.
+func (_u *TaskUpdateOne) ClearNotBefore() *TaskUpdateOne {
+	_u.mutation.ClearNotBefore()
+	return _u
+}
+
+// SetAgains sets the "agains" field.
+func (_u *TaskUpdateOne) SetAgains(v int) *TaskUpdateOne {
+	_u.mutation.ResetAgains()
+	_u.mutation.SetAgains(v)
+	return _u
+}
+
+// SetNillableAgains sets the "agains" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillableAgains(v *int) *TaskUpdateOne {
+	if v != nil {
+		_u.SetAgains(*v)
+	}
+	return _u
+}
+
+// AddAgains adds value to the "agains" field.
+func (_u *TaskUpdateOne) AddAgains(v int) *TaskUpdateOne {
+	_u.mutation.AddAgains(v)
 	return _u
 }
 
@@ -1288,12 +1512,6 @@ func (_u *TaskUpdateOne) sqlSave(ctx context.Context) (_node *Task, err error) {
 	if value, ok := _u.mutation.AddedCostCapUsd(); ok {
 		_spec.AddField(task.FieldCostCapUsd, field.TypeFloat64, value)
 	}
-	if value, ok := _u.mutation.CostUsd(); ok {
-		_spec.SetField(task.FieldCostUsd, field.TypeFloat64, value)
-	}
-	if value, ok := _u.mutation.AddedCostUsd(); ok {
-		_spec.AddField(task.FieldCostUsd, field.TypeFloat64, value)
-	}
 	if value, ok := _u.mutation.RunID(); ok {
 		_spec.SetField(task.FieldRunID, field.TypeString, value)
 	}
@@ -1317,11 +1535,47 @@ func (_u *TaskUpdateOne) sqlSave(ctx context.Context) (_node *Task, err error) {
 	if value, ok := _u.mutation.Error(); ok {
 		_spec.SetField(task.FieldError, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Phase(); ok {
+		_spec.SetField(task.FieldPhase, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.Epoch(); ok {
 		_spec.SetField(task.FieldEpoch, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.AddedEpoch(); ok {
 		_spec.AddField(task.FieldEpoch, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Round(); ok {
+		_spec.SetField(task.FieldRound, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedRound(); ok {
+		_spec.AddField(task.FieldRound, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Settled(); ok {
+		_spec.SetField(task.FieldSettled, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedSettled(); ok {
+		_spec.AddField(task.FieldSettled, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Failures(); ok {
+		_spec.SetField(task.FieldFailures, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedFailures(); ok {
+		_spec.AddField(task.FieldFailures, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.NotBefore(); ok {
+		_spec.SetField(task.FieldNotBefore, field.TypeTime, value)
+	}
+	if _u.mutation.NotBeforeCleared() {
+		_spec.ClearField(task.FieldNotBefore, field.TypeTime)
+	}
+	if value, ok := _u.mutation.Agains(); ok {
+		_spec.SetField(task.FieldAgains, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedAgains(); ok {
+		_spec.AddField(task.FieldAgains, field.TypeInt, value)
+	}
+	if _u.mutation.AskedLabelsCleared() {
+		_spec.ClearField(task.FieldAskedLabels, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.CompletedAt(); ok {
 		_spec.SetField(task.FieldCompletedAt, field.TypeTime, value)

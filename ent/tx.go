@@ -40,6 +40,8 @@ type Tx struct {
 	Run *RunClient
 	// Task is the client for interacting with the Task builders.
 	Task *TaskClient
+	// TaskAnswer is the client for interacting with the TaskAnswer builders.
+	TaskAnswer *TaskAnswerClient
 	// Thread is the client for interacting with the Thread builders.
 	Thread *ThreadClient
 
@@ -187,6 +189,7 @@ func (tx *Tx) init() {
 	tx.PluginUsage = NewPluginUsageClient(tx.config)
 	tx.Run = NewRunClient(tx.config)
 	tx.Task = NewTaskClient(tx.config)
+	tx.TaskAnswer = NewTaskAnswerClient(tx.config)
 	tx.Thread = NewThreadClient(tx.config)
 }
 

@@ -16,6 +16,19 @@ const (
 	TaskWaiting    TaskStatus = "waiting"
 )
 
+// Final reports whether a task in this status does not go on. Of one that has failed
+// or was cancelled OnTaskFailed may yet have to be told, and its parent after that:
+// it has a CompletedAt once that is done.
+func (s TaskStatus) Final() bool {
+	switch s {
+	case TaskCompleted, TaskFailed, TaskCancelled:
+		return true
+	case TaskPending, TaskRunning, TaskEvaluating, TaskWaiting:
+		return false
+	}
+	return false
+}
+
 // Task is work that one agent gave to another. The core makes its transitions,
 // durably, and fires the task hooks; a plugin decides what comes next.
 type Task struct {

@@ -76,8 +76,11 @@ func (b bus) Publish(kind pluginsdk.EventType, threadID string, payload any) {
 	}
 }
 
-// pluginChanged lets deliveries go on that wait for a plugin.
-func (d *Daemon) pluginChanged(name string) { d.outbox.PluginChanged(name) }
+// pluginChanged lets deliveries and tasks go on that wait for a plugin.
+func (d *Daemon) pluginChanged(name string) {
+	d.outbox.PluginChanged(name)
+	d.tasks.PluginChanged()
+}
 
 func (b bus) Subscribe(name string, types []string, after pluginsdk.Position,
 	deliver func(context.Context, []pluginsdk.Event) error,

@@ -25,6 +25,7 @@ import (
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/tasks"
 	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -47,6 +48,7 @@ type Daemon struct {
 	plugins  *pluginhost.Host
 	inbox    *inbox.Inbox
 	outbox   *outbox.Outbox
+	tasks    *tasks.Room
 	parts    []part // in the order in which they are started
 }
 
@@ -130,8 +132,11 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter,
 		MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Log: d.room("inbox"),
 	}, d.store, line, plugins{d.plugins}, d.outbox, d.events)
+	d.tasks = tasks.New(tasks.Config{
+		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter, Fault: config.Fault, Log: d.room("tasks"),
+	}, tasks.Doors{Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Plugins: plugins{d.plugins}, Hooks: asked, Events: d.events})
 	api = hostapi.New(hostapi.Config{
-		Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Events: bus{d.events, d.pluginChanged}, Grants: d.plugins,
+		Store: d.store, Inbox: d.inbox, Tasks: d.tasks, Outbox: d.outbox, Events: bus{d.events, d.pluginChanged}, Grants: d.plugins,
 		Settings: pluginSet{d.settings, tools}, Toolbox: tools, Tokens: tokens,
 		Quotas: hostapi.NewQuotas(hostapi.QuotaConfig{
 			Limits: d.plugins.Limits, StoredBytes: d.store.StoredBytes, Log: d.room("plugins"),
@@ -146,6 +151,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		{name: "plugins", start: d.startPlugins, stop: d.plugins.Stop},
 		{name: "outbox", start: d.outbox.Start, stop: d.outbox.Stop, grace: true},
 		{name: "inbox", start: d.inbox.Start, stop: d.inbox.Stop, grace: true},
+		{name: "tasks", start: d.tasks.Start, stop: d.tasks.Stop, grace: true},
 		{name: "retention", start: retention.Start, stop: retention.Stop},
 	}
 	return d, nil
@@ -267,7 +273,7 @@ func (d *Daemon) start(ctx context.Context) (started int, err error) {
 const stopPatience = 15 * time.Second
 
 // stop ends the first n parts in reverse order. Once hurry has ended, those that
-// let work go on (inbox, outbox) give it no grace.
+// let work go on (tasks, inbox, outbox) give it no grace.
 func (d *Daemon) stop(hurry context.Context, n int) error {
 	var errs []error
 	for i := n - 1; i >= 0; i-- {

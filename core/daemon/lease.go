@@ -37,6 +37,7 @@ func (d *Daemon) regain(ctx context.Context) error {
 	pause := time.NewTicker(regainPause)
 	defer pause.Stop()
 	for {
+		d.tasks.Pause()
 		d.inbox.Pause()
 		d.outbox.Pause()
 		err := d.lease.Regain(ctx)
@@ -48,6 +49,9 @@ func (d *Daemon) regain(ctx context.Context) error {
 		}
 		if err == nil {
 			err = d.inbox.Resume(ctx)
+		}
+		if err == nil {
+			err = d.tasks.Resume(ctx)
 		}
 		if err == nil {
 			return nil

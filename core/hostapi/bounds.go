@@ -32,6 +32,8 @@ const (
 	maxTaskTools     = 16 << 10
 	maxTaskLabels    = 16 << 10
 	maxTaskRequester = 1 << 10
+	maxTaskWords     = 64 << 10 // a reason, or feedback
+	maxTaskMark      = 64
 
 	// maxCronName, maxCronSchedule, maxCronPlace, maxCronPrompt and maxCronResult are
 	// bytes: of a name, an expression, a thread or target, a prompt and a result.

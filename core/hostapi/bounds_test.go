@@ -179,8 +179,8 @@ func TestATaskIsBounded(t *testing.T) {
 	} {
 		refused(t, field, second(f.Tasks.Create(t.Context(), &pluginsdk.CreateTaskRequest{Task: task})), pluginsdk.CodeInvalid, field+": ")
 	}
-	if len(f.store.tasks) > 0 {
-		t.Errorf("%d tasks were made", len(f.store.tasks))
+	if len(f.room.tasks) > 0 {
+		t.Errorf("%d tasks were made", len(f.room.tasks))
 	}
 }
 

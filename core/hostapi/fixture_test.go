@@ -15,6 +15,47 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
+// taken is what makes tasks' transitions: it remembers what it was asked for.
+type taken struct {
+	Tasks
+	tasks []ledger.NewTask
+	calls []string
+}
+
+func (r *taken) Create(_ context.Context, task ledger.NewTask) (pluginsdk.Task, bool, error) {
+	r.tasks = append(r.tasks, task)
+	return pluginsdk.Task{ID: task.Plugin + "/" + task.Key}, len(r.tasks) > 1, nil
+}
+
+func (r *taken) call(words ...any) pluginsdk.Task {
+	r.calls = append(r.calls, fmt.Sprint(words...))
+	return pluginsdk.Task{ID: fmt.Sprint(words[1])}
+}
+
+func (r *taken) Iterate(_ context.Context, request pluginsdk.IterateTaskRequest) (pluginsdk.Task, pluginsdk.Accepted, error) {
+	return r.call("iterate ", request.ID, request.Iteration), pluginsdk.Accepted{RunID: "R"}, nil
+}
+
+func (r *taken) Evaluate(_ context.Context, request pluginsdk.EvaluateTaskRequest) (pluginsdk.Task, error) {
+	return r.call("evaluate ", request.ID, request.Iteration), nil
+}
+
+func (r *taken) Suspend(_ context.Context, request pluginsdk.SuspendTaskRequest) (pluginsdk.Task, error) {
+	return r.call("suspend ", request.ID, request.Iteration), nil
+}
+
+func (r *taken) Decide(_ context.Context, plugin string, request pluginsdk.DecideTaskRequest) (pluginsdk.Task, error) {
+	return r.call("decide ", request.ID, " through ", plugin), nil
+}
+
+func (r *taken) Fail(_ context.Context, id, _ string) (pluginsdk.Task, error) {
+	return r.call("fail ", id), nil
+}
+
+func (r *taken) Cancel(_ context.Context, id, _ string, by ledger.By) (pluginsdk.Task, error) {
+	return r.call("cancel ", id, " by ", by.Author, "/", by.Plugin), nil
+}
+
 // stub is a Store that remembers what it was asked to write.
 type stub struct {
 	runs map[string]pluginsdk.Run
@@ -23,7 +64,6 @@ type stub struct {
 	threads  map[string]pluginsdk.Thread
 	rows     []ledger.Append
 	patches  []pluginsdk.ThreadPatch
-	tasks    []pluginsdk.NewTask
 	writes   []ledger.StateWrite
 	statuses []pluginsdk.CronStatus
 	measured []pluginsdk.NewMetric
@@ -114,11 +154,6 @@ func (s *stub) Deliveries(_ context.Context, query pluginsdk.DeliveryQuery) ([]p
 		return slices.Repeat([]pluginsdk.Delivery{{LastError: s.long}}, 20), nil
 	}
 	return []pluginsdk.Delivery{{ID: "D", State: query.State}}, nil
-}
-
-func (s *stub) CreateTask(_ context.Context, plugin, key string, task pluginsdk.NewTask) (pluginsdk.Task, bool, error) {
-	s.tasks = append(s.tasks, task)
-	return pluginsdk.Task{ID: plugin + "/" + key}, len(s.tasks) == 1, nil
 }
 
 func (s *stub) Task(_ context.Context, id string) (pluginsdk.Task, error) {
@@ -354,6 +389,7 @@ type fixture struct {
 	pluginsdk.Host
 	store  *stub
 	inbox  *asked
+	room   *taken
 	outbox *outbox
 	events *recorded
 	tokens *Tokens
@@ -376,12 +412,12 @@ func newFixture(granted ...pluginsdk.Capability) *fixture {
 			"loop":  {ID: "loop", Source: "discord", SourceID: "loop", ReportTo: pluginsdk.Target{ThreadID: "mine"}},
 			"ring":  {ID: "ring", Source: "discord", SourceID: "ring", ReportTo: pluginsdk.Target{ThreadID: "ring"}},
 		}},
-		inbox: &asked{}, outbox: &outbox{}, events: &recorded{}, tokens: NewTokens(), set: &operator{},
+		inbox: &asked{}, room: &taken{}, outbox: &outbox{}, events: &recorded{}, tokens: NewTokens(), set: &operator{},
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), stored: map[string]int64{},
 	}
 	log := slog.New(slog.NewTextHandler(&f.log, nil))
 	f.api = New(Config{
-		Store: f.store, Inbox: f.inbox, Outbox: f.outbox, Events: f.events, Grants: grants(granted), Settings: f.set, Tokens: f.tokens,
+		Store: f.store, Inbox: f.inbox, Tasks: f.room, Outbox: f.outbox, Events: f.events, Grants: grants(granted), Settings: f.set, Tokens: f.tokens,
 		Quotas: NewQuotas(QuotaConfig{
 			Limits: func(string) pluginsdk.PluginLimits { return f.limits },
 			StoredBytes: func(_ context.Context, plugin string) (int64, error) {

@@ -32,7 +32,6 @@ type Store interface {
 
 	Deliveries(ctx context.Context, query pluginsdk.DeliveryQuery) ([]pluginsdk.Delivery, error)
 
-	CreateTask(ctx context.Context, plugin, key string, task pluginsdk.NewTask) (t pluginsdk.Task, created bool, err error)
 	Task(ctx context.Context, id string) (pluginsdk.Task, error)
 	Tasks(ctx context.Context, query pluginsdk.TaskQuery) ([]pluginsdk.Task, error)
 
@@ -69,6 +68,18 @@ type Inbox interface {
 	// StartTurn stores what a plugin asks of the agent; a run, if any, has caused it.
 	StartTurn(ctx context.Context, plugin string, request pluginsdk.StartTurnRequest, causeRunID string) (ledger.AcceptedTurn, error)
 	StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue, by ledger.By) (pluginsdk.Stopped, error)
+}
+
+// Tasks makes the transitions of tasks.
+type Tasks interface {
+	Create(ctx context.Context, task ledger.NewTask) (t pluginsdk.Task, existed bool, err error)
+	Iterate(ctx context.Context, request pluginsdk.IterateTaskRequest) (pluginsdk.Task, pluginsdk.Accepted, error)
+	Evaluate(ctx context.Context, request pluginsdk.EvaluateTaskRequest) (pluginsdk.Task, error)
+	Suspend(ctx context.Context, request pluginsdk.SuspendTaskRequest) (pluginsdk.Task, error)
+	// Decide is a person's word, given through a plugin.
+	Decide(ctx context.Context, plugin string, request pluginsdk.DecideTaskRequest) (pluginsdk.Task, error)
+	Fail(ctx context.Context, id, reason string) (pluginsdk.Task, error)
+	Cancel(ctx context.Context, id, reason string, by ledger.By) (pluginsdk.Task, error)
 }
 
 // Outbox carries deliveries.
@@ -133,6 +144,7 @@ type Toolbox interface {
 type Config struct {
 	Store    Store
 	Inbox    Inbox
+	Tasks    Tasks
 	Outbox   Outbox
 	Events   Events
 	Grants   Grants
@@ -158,8 +170,7 @@ func New(config Config) *API {
 	return &API{Config: config, noticing: noticing{runs: make(map[string]map[string]bool)}}
 }
 
-// For returns the Host of one plugin. What makes a task go on answers
-// CodeUnimplemented: this version of the core does not serve it yet.
+// For returns the Host of one plugin.
 func (a *API) For(plugin string) pluginsdk.Host {
 	c := &caller{API: a, plugin: plugin}
 	return pluginsdk.Host{
@@ -257,6 +268,3 @@ func (a *API) granted(ctx context.Context, plugin string) (grant, error) {
 	return found, nil
 }
 
-func unimplemented(what string) error {
-	return pluginsdk.Errorf(pluginsdk.CodeUnimplemented, "%s is not served by this version of Harness", what)
-}

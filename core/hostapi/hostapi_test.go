@@ -54,21 +54,6 @@ func TestTokenEndsWithTheDeadline(t *testing.T) {
 	refused(t, "at the deadline", f.append(ctx, "T", text...), pluginsdk.CodeStale)
 }
 
-// What is not served yet says so, and nothing is charged for it.
-func TestWhatIsNotServedYetSaysSo(t *testing.T) {
-	f, ctx := newFixture(pluginsdk.AllCapabilities()...), t.Context()
-	for name, err := range map[string]error{
-		"Tasks.Iterate":  second(f.Tasks.Iterate(ctx, nil)),
-		"Tasks.Evaluate": second(f.Tasks.Evaluate(ctx, nil)),
-		"Tasks.Suspend":  second(f.Tasks.Suspend(ctx, nil)),
-		"Tasks.Decide":   second(f.Tasks.Decide(ctx, nil)),
-		"Tasks.Fail":     second(f.Tasks.Fail(ctx, nil)),
-		"Tasks.Cancel":   second(f.Tasks.Cancel(ctx, nil)),
-	} {
-		refused(t, name, err, pluginsdk.CodeUnimplemented, name)
-	}
-}
-
 func TestRubbishIsNamed(t *testing.T) {
 	f, ctx := newFixture(), t.Context()
 	event := func(kind pluginsdk.EventType, data string) error {
@@ -120,7 +105,7 @@ func TestRubbishIsNamed(t *testing.T) {
 	} {
 		refused(t, name, row.err, row.code, row.word)
 	}
-	if n := len(f.store.rows) + len(f.store.writes) + len(f.store.statuses) + len(f.store.measured) + len(f.store.tasks); n > 0 {
+	if n := len(f.store.rows) + len(f.store.writes) + len(f.store.statuses) + len(f.store.measured) + len(f.room.tasks); n > 0 {
 		t.Errorf("%d of what was refused was stored", n)
 	}
 }

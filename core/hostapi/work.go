@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -28,15 +29,15 @@ func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest)
 			if err := s.audit(ctx, "task "+s.plugin+"/"+request.Key, permits); err != nil {
 				return err
 			}
-			made, created, err := s.Store.CreateTask(ctx, s.plugin, request.Key, task)
-			response.Task, response.Existed = made, !created
+			in, err := s.granted(ctx, s.plugin)
+			if err != nil {
+				return err
+			}
+			response.Task, response.Existed, err = s.Tasks.Create(ctx, ledger.NewTask{
+				NewTask: task, Plugin: s.plugin, Key: request.Key, CauseRunID: in.origin.RunID,
+			})
 			return err
 		})
-		if err == nil && !response.Existed {
-			s.Events.Publish(pluginsdk.EventTaskCreated, response.Task.ThreadID, pluginsdk.TaskPayload{
-				TaskID: response.Task.ID, ThreadID: response.Task.ThreadID, Status: response.Task.Status,
-			})
-		}
 		return &response, err
 	})
 }
@@ -131,28 +132,96 @@ func (s tasks) List(ctx context.Context, request *pluginsdk.ListTasksRequest) (*
 	})
 }
 
-func (tasks) Iterate(context.Context, *pluginsdk.IterateTaskRequest) (*pluginsdk.IterateTaskResponse, error) {
-	return nil, unimplemented("Tasks.Iterate")
+// own refuses what another plugin's task is asked to do: who made a task takes it on.
+func (s tasks) own(ctx context.Context, id string) error {
+	task, err := s.Store.Task(ctx, id)
+	if err == nil && task.Plugin != s.plugin {
+		err = pluginsdk.Errorf(pluginsdk.CodeDenied, "task %s is of the plugin %s, which alone takes it on", id, task.Plugin)
+	}
+	return err
 }
 
-func (tasks) Evaluate(context.Context, *pluginsdk.EvaluateTaskRequest) (*pluginsdk.EvaluateTaskResponse, error) {
-	return nil, unimplemented("Tasks.Evaluate")
+// transition makes one of a task of the plugin's own, of so many bytes.
+func (s tasks) transition(ctx context.Context, id string, bytes int, do func() (pluginsdk.Task, error)) (task pluginsdk.Task, err error) {
+	if err := s.own(ctx, id); err != nil {
+		return task, err
+	}
+	err = s.write(ctx, 1, int64(bytes), func() (err error) {
+		task, err = do()
+		return err
+	})
+	return task, err
 }
 
-func (tasks) Suspend(context.Context, *pluginsdk.SuspendTaskRequest) (*pluginsdk.SuspendTaskResponse, error) {
-	return nil, unimplemented("Tasks.Suspend")
+func (s tasks) Iterate(ctx context.Context, request *pluginsdk.IterateTaskRequest) (*pluginsdk.IterateTaskResponse, error) {
+	return serve(s.caller, "Tasks.Iterate", func() (*pluginsdk.IterateTaskResponse, error) {
+		// It takes no turn at the writer, as Messages.Submit does not.
+		if err := s.own(ctx, request.ID); err != nil {
+			return nil, err
+		}
+		task, accepted, err := s.Tasks.Iterate(ctx, *request)
+		return &pluginsdk.IterateTaskResponse{Task: task, Accepted: accepted}, err
+	})
 }
 
-func (tasks) Decide(context.Context, *pluginsdk.DecideTaskRequest) (*pluginsdk.DecideTaskResponse, error) {
-	return nil, unimplemented("Tasks.Decide")
+func (s tasks) Evaluate(ctx context.Context, request *pluginsdk.EvaluateTaskRequest) (*pluginsdk.EvaluateTaskResponse, error) {
+	return serve(s.caller, "Tasks.Evaluate", func() (*pluginsdk.EvaluateTaskResponse, error) {
+		if err := checkLengths(length{"result", len(request.Result), maxTaskText}); err != nil {
+			return nil, err
+		}
+		task, err := s.transition(ctx, request.ID, len(request.Result), func() (pluginsdk.Task, error) { return s.Tasks.Evaluate(ctx, *request) })
+		return &pluginsdk.EvaluateTaskResponse{Task: task}, err
+	})
 }
 
-func (tasks) Fail(context.Context, *pluginsdk.FailTaskRequest) (*pluginsdk.FailTaskResponse, error) {
-	return nil, unimplemented("Tasks.Fail")
+func (s tasks) Suspend(ctx context.Context, request *pluginsdk.SuspendTaskRequest) (*pluginsdk.SuspendTaskResponse, error) {
+	return serve(s.caller, "Tasks.Suspend", func() (*pluginsdk.SuspendTaskResponse, error) {
+		if err := checkLengths(length{"reason", len(request.Reason), maxTaskWords}, length{"mark", len(request.Mark), maxTaskMark}); err != nil {
+			return nil, err
+		}
+		task, err := s.transition(ctx, request.ID, len(request.Reason), func() (pluginsdk.Task, error) { return s.Tasks.Suspend(ctx, *request) })
+		return &pluginsdk.SuspendTaskResponse{Task: task}, err
+	})
 }
 
-func (tasks) Cancel(context.Context, *pluginsdk.CancelTaskRequest) (*pluginsdk.CancelTaskResponse, error) {
-	return nil, unimplemented("Tasks.Cancel")
+// Decide, Fail and Cancel take no turn at the writer: a person's word must not wait
+// behind what plugins store.
+func (s tasks) Decide(ctx context.Context, request *pluginsdk.DecideTaskRequest) (*pluginsdk.DecideTaskResponse, error) {
+	return serve(s.caller, "Tasks.Decide", func() (*pluginsdk.DecideTaskResponse, error) {
+		if err := checkLengths(length{"feedback", len(request.Feedback), maxTaskWords}, length{"author", len(request.Author), maxTaskRequester}); err != nil {
+			return nil, err
+		}
+		task, err := s.Tasks.Decide(ctx, s.plugin, *request)
+		return &pluginsdk.DecideTaskResponse{Task: task}, err
+	})
+}
+
+func (s tasks) Fail(ctx context.Context, request *pluginsdk.FailTaskRequest) (*pluginsdk.FailTaskResponse, error) {
+	return serve(s.caller, "Tasks.Fail", func() (*pluginsdk.FailTaskResponse, error) {
+		if err := checkLengths(length{"reason", len(request.Reason), maxTaskWords}); err != nil {
+			return nil, err
+		}
+		if err := s.own(ctx, request.ID); err != nil {
+			return nil, err
+		}
+		task, err := s.Tasks.Fail(ctx, request.ID, request.Reason)
+		return &pluginsdk.FailTaskResponse{Task: task}, err
+	})
+}
+
+func (s tasks) Cancel(ctx context.Context, request *pluginsdk.CancelTaskRequest) (*pluginsdk.CancelTaskResponse, error) {
+	return serve(s.caller, "Tasks.Cancel", func() (*pluginsdk.CancelTaskResponse, error) {
+		if err := checkLengths(length{"reason", len(request.Reason), maxTaskWords}, length{"author", len(request.Author), maxTaskRequester}); err != nil {
+			return nil, err
+		}
+		if !s.Grants.Granted(s.plugin, pluginsdk.CapTasksDecide) {
+			if err := s.own(ctx, request.ID); err != nil {
+				return nil, err
+			}
+		}
+		task, err := s.Tasks.Cancel(ctx, request.ID, request.Reason, ledger.By{Plugin: s.plugin, Author: request.Author})
+		return &pluginsdk.CancelTaskResponse{Task: task}, err
+	})
 }
 
 type crons struct{ *caller }

@@ -22,8 +22,8 @@ type scripted struct {
 	handle func(ctx context.Context, claim ledger.Claim) error
 	left   ledger.Left // of attempts that fail
 	steers chan string // runs that were to be steered
-	atWork map[string]bool
-	twice  bool // a thread was at work twice at a time
+	atWork map[ledger.Queue]bool
+	twice  bool // a queue was at work twice at a time
 }
 
 func (s *scripted) Steer(_ context.Context, runID string) {
@@ -34,16 +34,17 @@ func (s *scripted) Steer(_ context.Context, runID string) {
 func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) (ledger.Left, error) {
 	s.mu.Lock()
 	s.order = append(s.order, claim.Message.Content)
-	s.twice = s.twice || s.atWork[claim.Thread.ID]
+	queue := queueOf(&claim.Run)
+	s.twice = s.twice || s.atWork[queue]
 	if s.atWork == nil {
-		s.atWork = map[string]bool{}
+		s.atWork = map[ledger.Queue]bool{}
 	}
-	s.atWork[claim.Thread.ID] = true
+	s.atWork[queue] = true
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.atWork, claim.Thread.ID)
+		delete(s.atWork, queue)
 	}()
 	if s.handle != nil {
 		if err := s.handle(ctx, claim); err != nil {
@@ -130,7 +131,7 @@ func (f *fixture) begin(t *testing.T) {
 			t.Error(err)
 		}
 		if f.line.twice {
-			t.Error("two runs of a thread at a time")
+			t.Error("two runs of a queue at a time")
 		}
 	})
 }

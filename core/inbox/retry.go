@@ -50,7 +50,7 @@ func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (plugins
 		again.Attachments = append(again.Attachments, file)
 	}
 	again.Content = joined(contents, len(files)-len(again.Attachments))
-	return in.submit(ctx, plugin, again)
+	return in.submit(ctx, plugin, again, nil)
 }
 
 // joined are messages as one, which is no longer than a message may be: it says what

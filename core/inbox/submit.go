@@ -26,10 +26,32 @@ func (in *Inbox) Submit(ctx context.Context, plugin string, submission pluginsdk
 	if err := validate(submission); err != nil {
 		return pluginsdk.Accepted{}, err
 	}
-	return in.submit(ctx, plugin, submission)
+	return in.submit(ctx, plugin, submission, nil)
 }
 
-func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
+// Iterate is Submit for an iteration of a task: the task is moved in the transaction
+// that stores the message and its run, whose id it is given (CodeStale: the task has
+// been moved since). It is for the agent, whatever it looks like: never a command.
+func (in *Inbox) Iterate(ctx context.Context, plugin string, submission pluginsdk.Submission, move ledger.TaskMove) (pluginsdk.Accepted, error) {
+	if err := validate(submission); err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	return in.submit(ctx, plugin, submission, &move)
+}
+
+// Stored tells of a message that another room's commit has stored with its run. From
+// before that commit on it must be held back (HoldBack).
+func (in *Inbox) Stored(ctx context.Context, accepted ledger.Accepted, submission pluginsdk.Submission) {
+	in.announce(accepted.Accepted, submission, nil)
+	in.joinIn(ctx, accepted, false)
+	in.wakeThread(accepted.ThreadID)
+}
+
+// HoldBack keeps a run that is about to be stored from being executed before it is
+// announced, until release.
+func (in *Inbox) HoldBack(runID string) (release func()) { return in.holdBack(runID) }
+
+func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk.Submission, task *ledger.TaskMove) (pluginsdk.Accepted, error) {
 	if err := in.open(); err != nil {
 		return pluginsdk.Accepted{}, err
 	}
@@ -48,7 +70,10 @@ func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk
 		RunID: id.String(), Plugin: plugin, Submission: submission, Kind: pluginsdk.RunMessage,
 		TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), MaxWaiting: in.config.MaxWaiting, MaxDepth: in.config.MaxDepth,
 	}
-	if name, args, ok := pluginsdk.ParseCommand(submission.Content); ok {
+	if task != nil {
+		task.To.RunID = acceptance.RunID
+		acceptance.Task = task
+	} else if name, args, ok := pluginsdk.ParseCommand(submission.Content); ok {
 		acceptance.Kind = pluginsdk.RunCommand
 		if !in.pluginAnswers(name) {
 			answer, err := in.answer(ctx, plugin, submission, name, args)

@@ -44,6 +44,9 @@ type Acceptance struct {
 	// Claimer, when set, claims the run in the same transaction if its thread
 	// is idle: nothing is in front of it.
 	Claimer string
+	// Task, when set, is moved in the same transaction: the run is its iteration. Of
+	// the move nothing but the task itself counts.
+	Task *TaskMove
 }
 
 // Accepted is what Accept answers, with what the inbox must know of the thread.
@@ -75,6 +78,10 @@ type Claim struct {
 	Absorbed []pluginsdk.Message
 	Run      Run
 	Fence    Fence
+	// TaskID is the task whose thread it is, and AllowedTools what that allows the
+	// agent beside what every thread may.
+	TaskID       string
+	AllowedTools []string
 }
 
 // Intent is committed (step 5a) before the agent gets a byte.

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 // trip is the state of one attempt of a run on its way through the steps.
 type trip struct {
 	thread  ledger.Thread
+	tools   []string // that the thread's task allows the agent
 	message pluginsdk.Message
 	run     ledger.Run
 	fence   ledger.Fence
@@ -54,7 +56,7 @@ type trip struct {
 
 func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	t := &trip{
-		thread: claim.Thread, message: claim.Message, run: claim.Run, fence: claim.Fence, work: work,
+		thread: claim.Thread, tools: claim.AllowedTools, message: claim.Message, run: claim.Run, fence: claim.Fence, work: work,
 		absorbed:    claim.Absorbed,
 		began:       now,
 		interrupted: claim.Run.Step == pluginsdk.StepInvoking || claim.Message.Retry().Begun,
@@ -68,7 +70,7 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	if t.fence.Beside() { // a session of its own, asked anew after a crash
 		t.sessionID, t.resume, t.interrupted, t.sessionDropped = "", false, false, false
 	}
-	t.on.Origin = ledger.Origin{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence, TaskID: taskOf(claim)}
+	t.on.Origin = ledger.Origin{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence, TaskID: cmp.Or(claim.Run.TaskID, claim.TaskID)}
 	t.on.Call = pluginsdk.Call{ID: t.run.ID, RunID: t.run.ID, Attempt: t.run.Attempt, TraceID: t.run.TraceID}
 	t.beside.Origin, t.beside.Call, t.beside.Beside = t.on.Origin, t.on.Call, true
 	if t.interrupted && t.sessionID == "" && !t.fence.Beside() && claim.Run.SessionID != "" {
@@ -77,14 +79,6 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 		t.thread.SessionID, t.thread.SessionOpen = claim.Run.SessionID, true
 	}
 	return t
-}
-
-// taskOf is the task that a run is for: the one that it names, or whose thread it is in.
-func taskOf(claim ledger.Claim) string {
-	if claim.Run.TaskID == "" && claim.Thread.Kind == pluginsdk.ThreadTask && claim.Thread.Source == "task" {
-		return claim.Thread.SourceID
-	}
-	return claim.Run.TaskID
 }
 
 // takeUpResult goes on from a result that an earlier attempt stored.

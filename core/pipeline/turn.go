@@ -54,7 +54,7 @@ func (p *Pipeline) agentRequest(t *trip) ledger.AgentRequest {
 	request := ledger.AgentRequest{
 		RunID: t.run.ID, ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
 		Purpose: t.purpose(), Model: cmp.Or(t.thread.Model, p.config.Model), Effort: t.thread.Effort,
-		PermissionMode: t.thread.PermissionMode, Cwd: t.thread.Cwd, CostCapUSD: t.costCap,
+		PermissionMode: t.thread.PermissionMode, Cwd: t.thread.Cwd, AllowedTools: t.tools, CostCapUSD: t.costCap,
 	}
 	asked := t.run.Turn
 	if asked == nil {
@@ -66,7 +66,7 @@ func (p *Pipeline) agentRequest(t *trip) ledger.AgentRequest {
 	request.PermissionMode = cmp.Or(asked.PermissionMode, request.PermissionMode)
 	request.Cwd = cmp.Or(asked.Cwd, request.Cwd)
 	request.AppendSystemPrompt, request.JSONSchema = asked.SystemPrompt, asked.JSONSchema
-	request.AllowedTools, request.DisallowedTools = asked.AllowedTools, asked.DisallowedTools
+	request.AllowedTools, request.DisallowedTools = slices.Concat(t.tools, asked.AllowedTools), asked.DisallowedTools
 	request.Timeout = asked.Timeout
 	if asked.CostCapUSD > 0 {
 		request.CostCapUSD = lower(request.CostCapUSD, asked.CostCapUSD)

@@ -34,15 +34,7 @@ var errRepeated = errors.New("submission is known")
 // the COMMIT's outcome could not be found out (CodeUnavailable), the run may have
 // been accepted, and claimed.
 func (s *Store) Accept(ctx context.Context, a ledger.Acceptance) (ledger.Accepted, error) {
-	from := origin{threadID: a.Submission.ThreadID, runID: a.RunID, plugin: a.Plugin, source: a.Submission.Source}
-	user, err := s.newMessage(from, pluginsdk.NewMessage{
-		Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Content: a.Submission.Content, Metadata: a.Submission.Metadata, Attachments: a.Submission.Attachments,
-	})
-	if err != nil {
-		return ledger.Accepted{}, err
-	}
-	user.Author = clean(a.Submission.Author)
-	hash, err := contentHash(user)
+	user, hash, err := s.accepting(a)
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
@@ -64,11 +56,31 @@ func (s *Store) Accept(ctx context.Context, a ledger.Acceptance) (ledger.Accepte
 	return accepted, nil
 }
 
+// accepting returns the message that an acceptance stores, and what tells whether a
+// repeated one is the same.
+func (s *Store) accepting(a ledger.Acceptance) (user pluginsdk.Message, hash string, err error) {
+	from := origin{threadID: a.Submission.ThreadID, runID: a.RunID, plugin: a.Plugin, source: a.Submission.Source}
+	user, err = s.newMessage(from, pluginsdk.NewMessage{
+		Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Content: a.Submission.Content, Metadata: a.Submission.Metadata, Attachments: a.Submission.Attachments,
+	})
+	if err != nil {
+		return pluginsdk.Message{}, "", err
+	}
+	user.Author = clean(a.Submission.Author)
+	hash, err = contentHash(user)
+	return user, hash, err
+}
+
 // accept writes what one acceptance consists of.
 func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user pluginsdk.Message, hash string) (ledger.Accepted, error) {
 	to, err := t.wakeThread(ctx, user.ThreadID, a.Submission.Source, user.CreatedAt)
 	if err != nil {
 		return ledger.Accepted{}, err
+	}
+	if a.Task != nil {
+		if err := t.moveTask(ctx, *a.Task); err != nil {
+			return ledger.Accepted{}, err
+		}
 	}
 	depth, err := t.depthBelow(ctx, a.Submission.CauseRunID)
 	if err != nil {
@@ -131,10 +143,11 @@ func (t *tx) claimedAtOnce(ctx context.Context, message pluginsdk.Message, r led
 	if err != nil {
 		return ledger.Claim{}, err
 	}
-	return ledger.Claim{
+	claim := ledger.Claim{
 		Found: true, Thread: threadOf(th), Message: message, Run: r,
 		Fence: ledger.Fence{ThreadID: r.ThreadID, Epoch: th.Epoch},
-	}, nil
+	}
+	return claim, t.ofTask(ctx, &claim)
 }
 
 // wakeThread marks the thread active, and so locks it: the ids of its messages

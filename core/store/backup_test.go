@@ -150,7 +150,7 @@ func TestRestoredRowsReadAlike(t *testing.T) {
 	pairs(t, func(t *testing.T, from, to store.Config) {
 		ctx := context.Background()
 		s := storetest.OpenConfig(t, from)
-		thread, run, task := filled[ledger.Thread](t), filled[ledger.Run](t), filled[pluginsdk.Task](t)
+		thread, run, task := filled[ledger.Thread](t), filled[ledger.Run](t), filled[ledger.Task](t)
 		message, delivery := filled[pluginsdk.Message](t), filled[pluginsdk.Delivery](t)
 		check(t, s.KeepThread(ctx, thread))
 		check(t, s.KeepRun(ctx, run))
@@ -161,11 +161,11 @@ func TestRestoredRowsReadAlike(t *testing.T) {
 		plugins := must[[]ledger.Plugin](t)(s.Plugins(ctx))
 		restoreInto(t, to, backup(t, s, ""))
 		r := storetest.OpenConfig(t, to)
-		thread.Unread = 0 // is counted, not stored
+		thread.Unread, task.CostUSD = 0, 0 // are counted, not stored
 		same(t, thread, must[ledger.Thread](t)(r.KeptThread(ctx, thread.ID)))
 		same(t, message, must[pluginsdk.Message](t)(r.Message(ctx, message.ID)))
 		same(t, run, must[ledger.Run](t)(r.KeptRun(ctx, run.ID)))
-		same(t, task, must[pluginsdk.Task](t)(r.Task(ctx, task.ID)))
+		same(t, task, must[ledger.Task](t)(r.TaskState(ctx, task.ID)))
 		same(t, plugins[0], only[ledger.Plugin](t)(r.Plugins(ctx)))
 		same(t, delivery, only[pluginsdk.Delivery](t)(r.Deliveries(ctx, pluginsdk.DeliveryQuery{})))
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/run"
+	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -106,7 +107,26 @@ func (s *Store) claimed(ctx context.Context, t *tx, threadID, runID string, now 
 		Found: true, Thread: threadOf(th), Message: m, Run: r,
 		Fence: ledger.Fence{ThreadID: threadID, Epoch: th.Epoch},
 	}
+	if err := t.ofTask(ctx, &claim); err != nil {
+		return ledger.Claim{}, err
+	}
 	return claim, t.gather(ctx, &claim, mode, now)
+}
+
+// ofTask adds to a claim what the thread's task says, if it is a task's.
+func (t *tx) ofTask(ctx context.Context, claim *ledger.Claim) error {
+	if claim.Thread.Kind != pluginsdk.ThreadTask || claim.Thread.Source != "task" {
+		return nil
+	}
+	of, err := t.Task.Query().Where(task.ID(claim.Thread.SourceID)).Select(task.FieldAllowedTools).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	claim.TaskID, claim.AllowedTools = claim.Thread.SourceID, of.AllowedTools
+	return nil
 }
 
 // claimedRun reads a run with what the core keeps in it. Commands that cannot be read

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -105,7 +106,7 @@ func TestTasks(t *testing.T) {
 		ctx := context.Background()
 		parent := newThread(t, s, "parent")
 		asked := pluginsdk.NewTask{ParentThreadID: parent.ID, OriginalMessage: "Research X\nand write a report", Prompt: "do it"}
-		task, created, err := s.CreateTask(ctx, "maker", "key", asked)
+		task, created, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: asked})
 		if err != nil || !created || task.Status != pluginsdk.TaskPending || task.MaxIterations != 5 ||
 			task.MaxValidationIterations != 3 || task.CostCapUSD != 5 || task.Depth != 0 {
 			t.Fatalf("%v %v %+v", err, created, task)
@@ -114,20 +115,20 @@ func TestTasks(t *testing.T) {
 		if thread.Kind != pluginsdk.ThreadTask || thread.ParentThreadID != parent.ID || thread.Name != "Research X" {
 			t.Errorf("its thread %+v", thread)
 		}
-		again, created, err := s.CreateTask(ctx, "maker", "key", asked)
+		again, created, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: asked})
 		if err != nil || created || again.ID != task.ID {
 			t.Errorf("repeated: %v %v %s", err, created, again.ID)
 		}
-		_, _, err = s.CreateTask(ctx, "maker", "key", pluginsdk.NewTask{ParentThreadID: parent.ID, Prompt: "something else"})
+		_, _, err = s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: pluginsdk.NewTask{ParentThreadID: parent.ID, Prompt: "something else"}})
 		wantCode(t, err, pluginsdk.CodeConflict)
-		child, _, err := s.CreateTask(ctx, "maker", "", pluginsdk.NewTask{ParentTaskID: task.ID, Prompt: "part"})
+		child, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", NewTask: pluginsdk.NewTask{ParentTaskID: task.ID, Prompt: "part"}})
 		if err != nil || child.Depth != 1 {
 			t.Errorf("child: %v, depth %d", err, child.Depth)
 		}
 		for _, n := range []pluginsdk.NewTask{{ParentTaskID: "nope", Prompt: "x"}, {ParentThreadID: "nope", Prompt: "x"}} {
-			wantCode(t, third(s.CreateTask(ctx, "maker", "", n)), pluginsdk.CodeNotFound)
+			wantCode(t, third(s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", NewTask: n})), pluginsdk.CodeNotFound)
 		}
-		wantCode(t, third(s.CreateTask(ctx, "maker", "", pluginsdk.NewTask{})), pluginsdk.CodeInvalid)
+		wantCode(t, third(s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", NewTask: pluginsdk.NewTask{}})), pluginsdk.CodeInvalid)
 
 		got := only[pluginsdk.Task](t)(s.Tasks(ctx, pluginsdk.TaskQuery{ParentThreadID: parent.ID, Statuses: []pluginsdk.TaskStatus{pluginsdk.TaskPending}}))
 		if got.ID != task.ID {
@@ -148,9 +149,9 @@ func TestATaskOfTheSameKeyIsTheSame(t *testing.T) {
 			Prompt: "do it", PermissionMode: "plan", AllowedTools: []string{"Read"}, Cwd: "/srv/garden",
 			Labels: map[string]string{"kind": "audit"}, CostCapUSD: 1, MaxIterations: 2, MaxValidationIterations: 4,
 		}
-		first, _, err := s.CreateTask(ctx, "maker", "key", asked)
+		first, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: asked})
 		check(t, err)
-		if again, created, err := s.CreateTask(ctx, "maker", "key", asked); err != nil || created || again.ID != first.ID {
+		if again, created, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: asked}); err != nil || created || again.ID != first.ID {
 			t.Errorf("repeated: %v, created %v, %s", err, created, again.ID)
 		}
 		for field, change := range map[string]func(*pluginsdk.NewTask){
@@ -169,7 +170,7 @@ func TestATaskOfTheSameKeyIsTheSame(t *testing.T) {
 		} {
 			n := asked
 			change(&n)
-			if err := third(s.CreateTask(ctx, "maker", "key", n)); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || !strings.Contains(err.Error(), field) {
+			if err := third(s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: n})); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || !strings.Contains(err.Error(), field) {
 				t.Errorf("%s: %v", field, err)
 			}
 		}

@@ -163,8 +163,13 @@ func (s *Store) KeepMetric(ctx context.Context, m pluginsdk.Metric) error {
 }
 
 // KeepTask stores a task as it is.
-func (s *Store) KeepTask(ctx context.Context, t pluginsdk.Task) error {
+func (s *Store) KeepTask(ctx context.Context, t ledger.Task) error {
 	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertTask(tx.Task, t).Exec(ctx) })
+}
+
+// KeepTaskAnswer stores an answer as it is.
+func (s *Store) KeepTaskAnswer(ctx context.Context, a ledger.TaskAnswer) error {
+	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertTaskAnswer(tx.TaskAnswer, a).Exec(ctx) })
 }
 
 // KeepDelivery stores a delivery as it is.

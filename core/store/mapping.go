@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
@@ -192,21 +193,27 @@ func insertDelivery(into *ent.DeliveryClient, d pluginsdk.Delivery) *ent.Deliver
 		SetLastError(clean(d.LastError)).SetExternalID(clean(d.ExternalID)).SetCreatedAt(instant(d.CreatedAt))
 }
 
-func taskOf(row *ent.Task) pluginsdk.Task {
-	return pluginsdk.Task{
-		ID: row.ID, ThreadID: row.ThreadID, ParentThreadID: row.ParentThreadID, ParentTaskID: row.ParentTaskID,
-		Depth: row.Depth, Plugin: row.Plugin, Key: orEmpty(row.Key), Status: row.Status, OriginalMessage: row.OriginalMessage,
-		Prompt: row.Prompt, Model: row.Model, PermissionMode: row.PermissionMode, AllowedTools: row.AllowedTools,
-		Cwd: row.Cwd, Context: row.Context, Labels: row.Labels, RequestedBy: row.RequestedBy, Wake: row.Wake,
-		CurrentIteration: row.CurrentIteration,
-		MaxIterations:    row.MaxIterations, ValidationIterations: row.ValidationIterations,
-		MaxValidationIterations: row.MaxValidationIterations, CostCapUSD: row.CostCapUsd, CostUSD: row.CostUsd,
-		RunID: row.RunID, Marks: row.Marks, Result: row.Result, Feedback: row.Feedback, Error: row.Error,
-		CreatedAt: row.CreatedAt.UTC(), CompletedAt: orZero(row.CompletedAt),
+// taskOf is a task with what the core keeps in it, but for its cost.
+func taskOf(row *ent.Task) ledger.Task {
+	return ledger.Task{
+		Task: pluginsdk.Task{
+			ID: row.ID, ThreadID: row.ThreadID, ParentThreadID: row.ParentThreadID, ParentTaskID: row.ParentTaskID,
+			Depth: row.Depth, Plugin: row.Plugin, Key: orEmpty(row.Key), Status: row.Status, OriginalMessage: row.OriginalMessage,
+			Prompt: row.Prompt, Model: row.Model, PermissionMode: row.PermissionMode, AllowedTools: row.AllowedTools,
+			Cwd: row.Cwd, Context: row.Context, Labels: row.Labels, RequestedBy: row.RequestedBy, Wake: row.Wake,
+			CurrentIteration: row.CurrentIteration,
+			MaxIterations:    row.MaxIterations, ValidationIterations: row.ValidationIterations,
+			MaxValidationIterations: row.MaxValidationIterations, CostCapUSD: row.CostCapUsd,
+			RunID: row.RunID, Marks: row.Marks, Result: row.Result, Feedback: row.Feedback, Error: row.Error,
+			CreatedAt: row.CreatedAt.UTC(), CompletedAt: orZero(row.CompletedAt),
+		},
+		Phase: ledger.TaskPhase(row.Phase), Epoch: row.Epoch, Round: row.Round, Settled: row.Settled,
+		Failures: row.Failures, NotBefore: orZero(row.NotBefore), Agains: row.Agains, CauseRunID: row.CauseRunID,
+		AskedCwd: row.AskedCwd, AskedLabels: row.AskedLabels,
 	}
 }
 
-func insertTask(into *ent.TaskClient, t pluginsdk.Task) *ent.TaskCreate {
+func insertTask(into *ent.TaskClient, t ledger.Task) *ent.TaskCreate {
 	create := into.Create().
 		SetID(t.ID).SetThreadID(t.ThreadID).SetParentThreadID(t.ParentThreadID).SetParentTaskID(t.ParentTaskID).
 		SetDepth(t.Depth).SetPlugin(t.Plugin).SetNillableKey(keyOrNil(clean(t.Key))).SetStatus(t.Status).
@@ -215,18 +222,72 @@ func insertTask(into *ent.TaskClient, t pluginsdk.Task) *ent.TaskCreate {
 		SetRequestedBy(clean(t.RequestedBy)).SetWake(t.Wake).
 		SetCurrentIteration(t.CurrentIteration).SetMaxIterations(t.MaxIterations).
 		SetValidationIterations(t.ValidationIterations).SetMaxValidationIterations(t.MaxValidationIterations).
-		SetCostCapUsd(t.CostCapUSD).SetCostUsd(t.CostUSD).SetRunID(t.RunID).SetResult(clean(t.Result)).SetFeedback(clean(t.Feedback)).
-		SetError(clean(t.Error)).SetCreatedAt(instant(t.CreatedAt)).SetNillableCompletedAt(nullable(t.CompletedAt))
+		SetCostCapUsd(t.CostCapUSD).SetRunID(t.RunID).SetResult(clean(t.Result)).SetFeedback(clean(t.Feedback)).
+		SetError(clean(t.Error)).SetCreatedAt(instant(t.CreatedAt)).SetNillableCompletedAt(nullable(t.CompletedAt)).
+		SetPhase(string(t.Phase)).SetEpoch(t.Epoch).SetRound(t.Round).SetSettled(t.Settled).SetFailures(t.Failures).
+		SetNillableNotBefore(nullable(t.NotBefore)).SetAgains(t.Agains).SetCauseRunID(t.CauseRunID).SetAskedCwd(clean(t.AskedCwd))
 	if len(t.AllowedTools) > 0 {
 		create.SetAllowedTools(t.AllowedTools)
 	}
 	if len(t.Labels) > 0 {
 		create.SetLabels(t.Labels)
 	}
+	if len(t.AskedLabels) > 0 {
+		create.SetAskedLabels(t.AskedLabels)
+	}
 	if len(t.Marks) > 0 {
 		create.SetMarks(t.Marks)
 	}
 	return create
+}
+
+// updateTask sets what moves of a task change.
+func updateTask(update *ent.TaskUpdate, t ledger.Task) *ent.TaskUpdate {
+	update.SetStatus(t.Status).SetPhase(string(t.Phase)).SetRound(t.Round).SetSettled(t.Settled).
+		SetFailures(t.Failures).SetAgains(t.Agains).SetCwd(clean(t.Cwd)).SetContext(clean(t.Context)).
+		SetCurrentIteration(t.CurrentIteration).SetValidationIterations(t.ValidationIterations).SetRunID(t.RunID).
+		SetResult(clean(t.Result)).SetFeedback(clean(t.Feedback)).SetError(clean(t.Error)).
+		SetNillableNotBefore(nullable(t.NotBefore)).SetNillableCompletedAt(nullable(t.CompletedAt))
+	if t.NotBefore.IsZero() {
+		update.ClearNotBefore()
+	}
+	if len(t.Labels) > 0 {
+		update.SetLabels(t.Labels)
+	} else {
+		update.ClearLabels()
+	}
+	if len(t.Marks) > 0 {
+		update.SetMarks(t.Marks)
+	} else {
+		update.ClearMarks()
+	}
+	return update
+}
+
+func taskAnswerOf(row *ent.TaskAnswer) ledger.TaskAnswer {
+	return ledger.TaskAnswer{
+		TaskID: row.TaskID, Iteration: row.Iteration, Round: row.Round, Phase: ledger.TaskPhase(row.Phase), Plugin: row.Plugin, Author: row.Author,
+		Answer: row.Answer, Feedback: row.Feedback, Evidence: row.Evidence, At: row.CreatedAt.UTC(),
+	}
+}
+
+func insertTaskAnswer(into *ent.TaskAnswerClient, a ledger.TaskAnswer) *ent.TaskAnswerCreate {
+	create := into.Create().
+		SetTaskID(a.TaskID).SetIteration(a.Iteration).SetRound(a.Round).SetPhase(string(a.Phase)).SetPlugin(a.Plugin).SetAuthor(clean(a.Author)).
+		SetAnswer(clean(a.Answer)).SetFeedback(clean(a.Feedback)).SetCreatedAt(instant(a.At))
+	if len(a.Evidence) > 0 {
+		create.SetEvidence(cleanEvidence(a.Evidence))
+	}
+	return create
+}
+
+func cleanEvidence(evidence []pluginsdk.Evidence) []pluginsdk.Evidence {
+	out := slices.Clone(evidence)
+	for i, e := range out {
+		out[i].Kind, out[i].Command, out[i].Output = clean(e.Kind), clean(e.Command), clean(e.Output)
+		out[i].File, out[i].Diff, out[i].Tree = clean(e.File), clean(e.Diff), clean(e.Tree)
+	}
+	return out
 }
 
 // cronOf leaves out a target that makes no sense.

@@ -117,9 +117,22 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		same(t, run, must[ledger.Run](t)(s.KeptRun(ctx, run.ID)))
 		same(t, run.Run, must[pluginsdk.Run](t)(s.Run(ctx, run.ID)))
 
-		task := filled[pluginsdk.Task](t)
+		task := filled[ledger.Task](t)
+		task.CostUSD = 0 // is summed up, not stored
 		check(t, s.KeepTask(ctx, task))
-		same(t, task, must[pluginsdk.Task](t)(s.Task(ctx, task.ID)))
+		same(t, task, must[ledger.Task](t)(s.TaskState(ctx, task.ID)))
+
+		answer := filled[ledger.TaskAnswer](t)
+		check(t, s.KeepTaskAnswer(ctx, answer))
+		same(t, answer, only[ledger.TaskAnswer](t)(s.TaskAnswers(ctx, answer.TaskID, answer.Iteration)))
+		// A move must not leave a field behind, nor one as it was.
+		moved, immutable := filled[ledger.Task](t), task
+		moved.Task.Status, moved.Cwd, moved.Labels = pluginsdk.TaskWaiting, "/elsewhere", nil
+		moved.Marks, moved.Result, moved.Feedback, moved.Error = []string{"a", "b"}, "r", "f", "e"
+		moved.NotBefore = time.Time{}
+		check(t, second(s.MoveTask(ctx, ledger.TaskMove{From: immutable, To: moved})))
+		moved.CostUSD, moved.Epoch = 0, task.Epoch+1
+		same(t, moved, must[ledger.Task](t)(s.TaskState(ctx, task.ID)))
 
 		delivery := filled[pluginsdk.Delivery](t)
 		check(t, s.KeepDelivery(ctx, delivery))
@@ -186,11 +199,11 @@ func TestNewThingsKeepWhatWasAsked(t *testing.T) {
 		sameNames(t, newMessage, message)
 		same(t, message, must[pluginsdk.Message](t)(s.Message(ctx, message.ID)))
 
-		first, _, err := s.CreateTask(ctx, "maker", "", pluginsdk.NewTask{Prompt: "first"})
+		first, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", NewTask: pluginsdk.NewTask{Prompt: "first"}})
 		check(t, err)
 		newTask := filled[pluginsdk.NewTask](t)
 		newTask.ParentThreadID, newTask.ParentTaskID, newTask.Cwd = parent.ID, first.ID, "/srv/garden"
-		task, _, err := s.CreateTask(ctx, "maker", "key", newTask)
+		task, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: newTask})
 		check(t, err)
 		sameNames(t, newTask, task)
 		same(t, task, must[pluginsdk.Task](t)(s.Task(ctx, task.ID)))

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -17,16 +19,27 @@ import (
 // taskNameMax is how many characters of its message name a task's thread.
 const taskNameMax = 60
 
+// taskDepthMax is how deep tasks may be made by tasks.
+const taskDepthMax = 8
+
 // Task returns a task, or CodeNotFound.
 func (s *Store) Task(ctx context.Context, id string) (pluginsdk.Task, error) {
+	t, err := s.TaskState(ctx, id)
+	return t.Task, err
+}
+
+// TaskState returns a task with what the core keeps in it, or CodeNotFound.
+func (s *Store) TaskState(ctx context.Context, id string) (ledger.Task, error) {
 	row, err := s.read.Task.Get(ctx, id)
 	if ent.IsNotFound(err) {
-		return pluginsdk.Task{}, notFound("task", id)
+		return ledger.Task{}, notFound("task", id)
 	}
 	if err != nil {
-		return pluginsdk.Task{}, wrap("read task", err)
+		return ledger.Task{}, wrap("read task", err)
 	}
-	return taskOf(row), nil
+	t := []ledger.Task{taskOf(row)}
+	err = s.sumCosts(ctx, t)
+	return t[0], wrap("read task", err)
 }
 
 // Tasks returns the selected tasks, oldest first unless q.Newest is set.
@@ -62,41 +75,91 @@ func (s *Store) Tasks(ctx context.Context, q pluginsdk.TaskQuery) ([]pluginsdk.T
 	if err != nil {
 		return nil, wrap("list tasks", err)
 	}
-	return all(rows, taskOf), nil
+	tasks := all(rows, taskOf)
+	if err := s.sumCosts(ctx, tasks); err != nil {
+		return nil, wrap("list tasks", err)
+	}
+	out := make([]pluginsdk.Task, len(tasks))
+	for i, t := range tasks {
+		out[i] = t.Task
+	}
+	return out, nil
 }
 
-// CreateTask makes a task of a plugin (empty: the core) and its thread (source task,
-// the task's id as its source id). A key that the plugin has used returns the first
-// task with created false, or CodeConflict when it was another one. An empty key is
-// never known.
-func (s *Store) CreateTask(ctx context.Context, plugin, key string, n pluginsdk.NewTask) (t pluginsdk.Task, created bool, err error) {
-	t, th, err := s.newTask(plugin, clean(key), n)
+// OpenTasks returns the ids of the tasks that the core has something to do for, the
+// oldest first.
+func (s *Store) OpenTasks(ctx context.Context) ([]string, error) {
+	rows, err := s.query.QueryContext(ctx, "SELECT id FROM tasks WHERE phase <> '' ORDER BY id")
+	if err != nil {
+		return nil, wrap("list open tasks", err)
+	}
+	ids, err := column(rows)
+	return ids, wrap("list open tasks", err)
+}
+
+// sumCosts fills in what tasks have cost so far, with all that were made below them:
+// each turn of the agent is recorded with its task.
+func (s *Store) sumCosts(ctx context.Context, tasks []ledger.Task) (err error) {
+	if len(tasks) == 0 {
+		return nil
+	}
+	place, args := make(map[string]int, len(tasks)), make([]any, len(tasks))
+	for i, t := range tasks {
+		place[t.ID], args[i] = i, t.ID
+	}
+	rows, err := s.query.QueryContext(ctx, `WITH RECURSIVE below(root, id) AS (
+			SELECT id, id FROM tasks WHERE id IN (`+parameters(1, len(args))+`)
+			UNION SELECT b.root, t.id FROM below b JOIN tasks t ON t.parent_task_id = b.id)
+		SELECT b.root, SUM(a.cost_usd) FROM below b JOIN agent_runs a ON a.task_id = b.id AND a.task_id <> '' GROUP BY b.root`, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var id string
+		var cost float64
+		if err := rows.Scan(&id, &cost); err != nil {
+			return err
+		}
+		tasks[place[id]].CostUSD = cost
+	}
+	return rows.Err()
+}
+
+// CreateTask makes a task and its thread (source task, the task's id as its source id),
+// of which the core has to ask OnTaskCreate. A key that the plugin has used returns the
+// first task with created false, or CodeConflict when it was another one. An empty key
+// is never known. A parent task that is over has no more children (CodeStale); tasks go
+// 8 deep (CodeExhausted).
+func (s *Store) CreateTask(ctx context.Context, n ledger.NewTask) (t pluginsdk.Task, created bool, err error) {
+	n.Key = clean(n.Key)
+	made, th, err := s.newTask(n)
 	if err != nil {
 		return pluginsdk.Task{}, false, err
 	}
-	if key != "" {
-		if first, err := s.taskByKey(ctx, t); err == nil || !ent.IsNotFound(err) {
+	if n.Key != "" {
+		if first, err := s.taskByKey(ctx, made); err == nil || !ent.IsNotFound(err) {
 			return first, false, wrap("find task", err)
 		}
 	}
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		if err := tx.below(ctx, &t); err != nil {
+		if err := tx.below(ctx, &made.Task); err != nil {
 			return err
 		}
 		if err := insertThread(tx.Thread, ledger.Thread{Thread: th}).Exec(ctx); err != nil {
 			return err
 		}
-		return insertTask(tx.Task, t).Exec(ctx)
+		return insertTask(tx.Task, made).Exec(ctx)
 	})
 	if duplicate(err) { // somebody was faster
-		first, err := s.taskByKey(ctx, t)
+		first, err := s.taskByKey(ctx, made)
 		return first, false, wrap("find task", err)
 	}
-	return t, err == nil, wrap("create task", err)
+	return made.Task, err == nil, wrap("create task", err)
 }
 
 // newTask fills in what a task and its thread start with.
-func (s *Store) newTask(plugin, key string, n pluginsdk.NewTask) (t pluginsdk.Task, th pluginsdk.Thread, err error) {
+func (s *Store) newTask(n ledger.NewTask) (t ledger.Task, th pluginsdk.Thread, err error) {
 	if strings.TrimSpace(n.Prompt) == "" {
 		return t, th, pluginsdk.Errorf(pluginsdk.CodeInvalid, "prompt: a task needs one")
 	}
@@ -105,18 +168,21 @@ func (s *Store) newTask(plugin, key string, n pluginsdk.NewTask) (t pluginsdk.Ta
 		return t, th, err
 	}
 	th, err = s.newThread(pluginsdk.NewThread{
-		Source: "task", SourceID: id, Kind: pluginsdk.ThreadTask, Name: taskName(n),
+		Source: "task", SourceID: id, Kind: pluginsdk.ThreadTask, Name: taskName(n.NewTask),
 		ParentThreadID: n.ParentThreadID, Model: n.Model, PermissionMode: n.PermissionMode, Cwd: n.Cwd,
 	})
 	if err != nil {
 		return t, th, err
 	}
-	t = pluginsdk.Task{
-		ID: id, ThreadID: th.ID, ParentThreadID: n.ParentThreadID, ParentTaskID: n.ParentTaskID, Plugin: plugin, Key: key,
-		Status: pluginsdk.TaskPending, OriginalMessage: clean(n.OriginalMessage), Prompt: clean(n.Prompt),
-		Model: th.Model, PermissionMode: th.PermissionMode, AllowedTools: n.AllowedTools, Cwd: th.Cwd, Labels: n.Labels,
-		RequestedBy: clean(n.RequestedBy), Wake: n.Wake, MaxIterations: n.MaxIterations, MaxValidationIterations: n.MaxValidationIterations,
-		CostCapUSD: n.CostCapUSD, CreatedAt: th.CreatedAt,
+	t = ledger.Task{
+		Task: pluginsdk.Task{
+			ID: id, ThreadID: th.ID, ParentThreadID: n.ParentThreadID, ParentTaskID: n.ParentTaskID, Plugin: n.Plugin, Key: n.Key,
+			Status: pluginsdk.TaskPending, OriginalMessage: clean(n.OriginalMessage), Prompt: clean(n.Prompt),
+			Model: th.Model, PermissionMode: th.PermissionMode, AllowedTools: n.AllowedTools, Cwd: th.Cwd, Labels: n.Labels,
+			RequestedBy: clean(n.RequestedBy), Wake: n.Wake, MaxIterations: n.MaxIterations, MaxValidationIterations: n.MaxValidationIterations,
+			CostCapUSD: n.CostCapUSD, CreatedAt: th.CreatedAt,
+		},
+		Phase: ledger.PhaseCreating, CauseRunID: n.CauseRunID, AskedCwd: th.Cwd, AskedLabels: n.Labels,
 	}
 	if t.MaxIterations <= 0 {
 		t.MaxIterations = 5
@@ -152,20 +218,34 @@ func (t *tx) below(ctx context.Context, child *pluginsdk.Task) error {
 	if child.ParentTaskID == "" {
 		return nil
 	}
-	parent, err := t.Task.Get(ctx, child.ParentTaskID)
-	if ent.IsNotFound(err) {
+	// The parent stays as it is until the end of the transaction: one that is ended looks
+	// for its children afterwards.
+	query := "SELECT depth, status FROM tasks WHERE id = $1"
+	if t.postgres {
+		query += " FOR UPDATE"
+	}
+	var depth int
+	var status pluginsdk.TaskStatus
+	err := t.row(ctx, query, []any{child.ParentTaskID}, &depth, &status)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
 		return notFound("task", child.ParentTaskID)
+	case err != nil:
+		return err
+	case status.Final():
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "parentTaskId: task %s is %s: it gets no more tasks", child.ParentTaskID, status)
+	case depth >= taskDepthMax:
+		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "parentTaskId: task %s was made by a task that was made by a task, %d deep, and may make no further one",
+			child.ParentTaskID, taskDepthMax)
 	}
-	if err == nil {
-		child.Depth = parent.Depth + 1
-	}
-	return err
+	child.Depth = depth + 1
+	return nil
 }
 
 // taskByKey finds the first task of the plugin's with t's key and checks that it is the
 // same. Before keys were each plugin's own, no task said whose it was: such a one is
 // found, too, when it is the same in all that a task then had.
-func (s *Store) taskByKey(ctx context.Context, t pluginsdk.Task) (pluginsdk.Task, error) {
+func (s *Store) taskByKey(ctx context.Context, t ledger.Task) (pluginsdk.Task, error) {
 	rows, err := s.read.Task.Query().Where(task.PluginIn(t.Plugin, ""), task.Key(t.Key)).All(ctx)
 	if err != nil {
 		return pluginsdk.Task{}, err
@@ -175,15 +255,15 @@ func (s *Store) taskByKey(ctx context.Context, t pluginsdk.Task) (pluginsdk.Task
 			if field := otherTask(first, t); field != "" {
 				return pluginsdk.Task{}, pluginsdk.Errorf(pluginsdk.CodeConflict, "key %q was used before for a task with another %s", t.Key, field)
 			}
-			return first, nil
+			return s.Task(ctx, first.ID)
 		}
 	}
 	for _, row := range rows {
 		old := taskOf(row)
-		old.PermissionMode, old.AllowedTools, old.Cwd, old.Labels = t.PermissionMode, t.AllowedTools, t.Cwd, t.Labels
+		old.PermissionMode, old.AllowedTools, old.AskedCwd, old.AskedLabels = t.PermissionMode, t.AllowedTools, t.AskedCwd, t.AskedLabels
 		old.RequestedBy, old.Wake = t.RequestedBy, t.Wake
 		if otherTask(old, t) == "" {
-			return taskOf(row), nil
+			return s.Task(ctx, old.ID)
 		}
 	}
 	return pluginsdk.Task{}, &ent.NotFoundError{}
@@ -191,7 +271,7 @@ func (s *Store) taskByKey(ctx context.Context, t pluginsdk.Task) (pluginsdk.Task
 
 // otherTask names what two tasks do not have in common of what is asked for when one
 // is made; empty: they are the same.
-func otherTask(a, b pluginsdk.Task) (field string) {
+func otherTask(a, b ledger.Task) (field string) {
 	switch {
 	case a.ParentThreadID != b.ParentThreadID:
 		return "parentThreadId"
@@ -207,9 +287,9 @@ func otherTask(a, b pluginsdk.Task) (field string) {
 		return "permissionMode"
 	case !slices.Equal(a.AllowedTools, b.AllowedTools):
 		return "allowedTools"
-	case a.Cwd != b.Cwd:
+	case a.AskedCwd != b.AskedCwd:
 		return "cwd"
-	case !maps.Equal(a.Labels, b.Labels):
+	case !maps.Equal(a.AskedLabels, b.AskedLabels):
 		return "labels"
 	case a.RequestedBy != b.RequestedBy:
 		return "requestedBy"

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -146,7 +147,7 @@ func TestPermissionModesAreTheAgentsOwn(t *testing.T) {
 			for _, err := range []error{
 				second(s.UpdateThread(ctx, thread.ID, pluginsdk.ThreadPatch{PermissionMode: &mode})),
 				third(s.CreateThread(ctx, pluginsdk.NewThread{Source: "x", SourceID: "y", PermissionMode: mode})),
-				third(s.CreateTask(ctx, "maker", "", pluginsdk.NewTask{Prompt: "x", PermissionMode: mode})),
+				third(s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", NewTask: pluginsdk.NewTask{Prompt: "x", PermissionMode: mode}})),
 			} {
 				if pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.HasPrefix(err.Error(), "permissionMode:") {
 					t.Errorf("mode %q: %v", mode, err)
@@ -198,7 +199,7 @@ func TestNewestFirstPageByPage(t *testing.T) {
 			if n > 2 {
 				parent.ParentTaskID = tasks[0]
 			}
-			task, _, err := s.CreateTask(ctx, []string{"x", "y"}[n%2], "", parent)
+			task, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: []string{"x", "y"}[n%2], NewTask: parent})
 			check(t, err)
 			tasks = append(tasks, task.ID)
 			d := pluginsdk.Delivery{ID: fmt.Sprint("d", n), MessageID: 1, Plugin: "p", State: pluginsdk.DeliveryPending, CreatedAt: time.Now()}
@@ -261,11 +262,11 @@ func idsOf[T any](rows []T, id func(T) string) (ids []string) {
 func TestKeysOfTasksAreThePluginsOwn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
-		first, created, err := s.CreateTask(ctx, "a", "1", pluginsdk.NewTask{Prompt: "one"})
+		first, created, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "a", Key: "1", NewTask: pluginsdk.NewTask{Prompt: "one"}})
 		if err != nil || !created {
 			t.Fatal(created, err)
 		}
-		second, created, err := s.CreateTask(ctx, "b", "1", pluginsdk.NewTask{Prompt: "two"})
+		second, created, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "b", Key: "1", NewTask: pluginsdk.NewTask{Prompt: "two"}})
 		if err != nil || !created || second.ID == first.ID || first.Plugin != "a" || second.Plugin != "b" {
 			t.Errorf("%v %v %+v", err, created, second)
 		}

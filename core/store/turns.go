@@ -166,7 +166,7 @@ func (s *Store) claimTurn(ctx context.Context, t *tx, runID, owner string, now t
 		return ledger.Claim{}, err
 	}
 	claim.Thread = threadOf(th)
-	return claim, nil
+	return claim, t.ofTask(ctx, &claim)
 }
 
 // UnclaimTurn is Unclaim for a turn beside its thread.

@@ -181,12 +181,12 @@ func TestUpgradeKeepsKeys(t *testing.T) {
 
 		asked := pluginsdk.NewTask{ParentThreadID: "T", OriginalMessage: "m", Prompt: "p", PermissionMode: "plan"}
 		for _, plugin := range []string{"cron", "cron"} {
-			if task, created, err := s.CreateTask(t.Context(), plugin, "task", asked); err != nil || created || task.ID != "K" {
+			if task, created, err := s.CreateTask(t.Context(), ledger.NewTask{Plugin: plugin, Key: "task", NewTask: asked}); err != nil || created || task.ID != "K" {
 				t.Errorf("the task was made again: %v, %s", err, task.ID)
 			}
 		}
 		asked.Prompt = "something else"
-		if task, created, err := s.CreateTask(t.Context(), "web", "task", asked); err != nil || !created || task.ID == "K" {
+		if task, created, err := s.CreateTask(t.Context(), ledger.NewTask{Plugin: "web", Key: "task", NewTask: asked}); err != nil || !created || task.ID == "K" {
 			t.Errorf("another plugin's key is in the way: %v, %s", err, task.ID)
 		}
 	})

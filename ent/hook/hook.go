@@ -177,6 +177,18 @@ func (f TaskFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error)
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskMutation", m)
 }
 
+// The TaskAnswerFunc type is an adapter to allow the use of ordinary
+// function as TaskAnswer mutator.
+type TaskAnswerFunc func(context.Context, *ent.TaskAnswerMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f TaskAnswerFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.TaskAnswerMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskAnswerMutation", m)
+}
+
 // The ThreadFunc type is an adapter to allow the use of ordinary
 // function as Thread mutator.
 type ThreadFunc func(context.Context, *ent.ThreadMutation) (ent.Value, error)

@@ -44,6 +44,14 @@ var (
 				Unique:  true,
 				Columns: []*schema.Column{AgentRunsColumns[15]},
 			},
+			{
+				Name:    "agentrun_task_id",
+				Unique:  false,
+				Columns: []*schema.Column{AgentRunsColumns[2]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "task_id <> ''",
+				},
+			},
 		},
 	}
 	// AuditEntriesColumns holds the columns for the "audit_entries" table.
@@ -432,13 +440,21 @@ var (
 		{Name: "validation_iterations", Type: field.TypeInt, Default: 0},
 		{Name: "max_validation_iterations", Type: field.TypeInt, Default: 3},
 		{Name: "cost_cap_usd", Type: field.TypeFloat64, Default: 5},
-		{Name: "cost_usd", Type: field.TypeFloat64, Default: 0},
 		{Name: "run_id", Type: field.TypeString, Default: ""},
 		{Name: "marks", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "result", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "feedback", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "error", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "phase", Type: field.TypeString, Default: ""},
 		{Name: "epoch", Type: field.TypeInt64, Default: 0},
+		{Name: "round", Type: field.TypeInt, Default: 0},
+		{Name: "settled", Type: field.TypeInt, Default: 0},
+		{Name: "failures", Type: field.TypeInt, Default: 0},
+		{Name: "not_before", Type: field.TypeTime, Nullable: true},
+		{Name: "agains", Type: field.TypeInt, Default: 0},
+		{Name: "cause_run_id", Type: field.TypeString, Default: ""},
+		{Name: "asked_cwd", Type: field.TypeString, Default: ""},
+		{Name: "asked_labels", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "completed_at", Type: field.TypeTime, Nullable: true},
 	}
@@ -472,6 +488,41 @@ var (
 				Name:    "task_thread_id",
 				Unique:  false,
 				Columns: []*schema.Column{TasksColumns[1]},
+			},
+			{
+				Name:    "task_phase",
+				Unique:  false,
+				Columns: []*schema.Column{TasksColumns[28]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "phase <> ''",
+				},
+			},
+		},
+	}
+	// TaskAnswersColumns holds the columns for the "task_answers" table.
+	TaskAnswersColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "task_id", Type: field.TypeString},
+		{Name: "iteration", Type: field.TypeInt},
+		{Name: "round", Type: field.TypeInt},
+		{Name: "phase", Type: field.TypeString},
+		{Name: "plugin", Type: field.TypeString},
+		{Name: "author", Type: field.TypeString, Default: ""},
+		{Name: "answer", Type: field.TypeString, Default: ""},
+		{Name: "feedback", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "evidence", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "created_at", Type: field.TypeTime},
+	}
+	// TaskAnswersTable holds the schema information for the "task_answers" table.
+	TaskAnswersTable = &schema.Table{
+		Name:       "task_answers",
+		Columns:    TaskAnswersColumns,
+		PrimaryKey: []*schema.Column{TaskAnswersColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "taskanswer_task_id_round_phase_plugin",
+				Unique:  true,
+				Columns: []*schema.Column{TaskAnswersColumns[1], TaskAnswersColumns[3], TaskAnswersColumns[4], TaskAnswersColumns[5]},
 			},
 		},
 	}
@@ -528,6 +579,7 @@ var (
 		PluginUsagesTable,
 		RunsTable,
 		TasksTable,
+		TaskAnswersTable,
 		ThreadsTable,
 	}
 )

@@ -48,5 +48,8 @@ type Run func(*sql.Selector)
 // Task is the predicate function for task builders.
 type Task func(*sql.Selector)
 
+// TaskAnswer is the predicate function for taskanswer builders.
+type TaskAnswer func(*sql.Selector)
+
 // Thread is the predicate function for thread builders.
 type Thread func(*sql.Selector)

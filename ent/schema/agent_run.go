@@ -2,6 +2,7 @@ package schema
 
 import (
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
 )
@@ -39,5 +40,6 @@ func (AgentRun) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("thread_id", "id"),
 		index.Fields("key").Unique(),
+		index.Fields("task_id").Annotations(entsql.IndexWhere("task_id <> ''")),
 	}
 }

@@ -2,18 +2,20 @@ package schema
 
 import (
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Task is the table tasks; see pluginsdk.Task.
+// Task is the table tasks; see ledger.Task.
 type Task struct {
 	ent.Schema
 }
 
-// Fields of a task. The key is the plugin's, and NULL when there is none.
+// Fields of a task. The key is the plugin's, and NULL when there is none. What it costs
+// stands in agent_runs.
 func (Task) Fields() []ent.Field {
 	return []ent.Field{
 		idField(),
@@ -39,13 +41,21 @@ func (Task) Fields() []ent.Field {
 		field.Int("validation_iterations").Default(0),
 		field.Int("max_validation_iterations").Default(3),
 		field.Float("cost_cap_usd").Default(5),
-		field.Float("cost_usd").Default(0),
 		field.String("run_id").Default(""),
 		jsonField("marks", []string{}),
 		field.Text("result").Default(""),
 		field.Text("feedback").Default(""),
 		field.Text("error").Default(""),
+		field.String("phase").Default(""),
 		field.Int64("epoch").Default(0),
+		field.Int("round").Default(0),
+		field.Int("settled").Default(0),
+		field.Int("failures").Default(0),
+		field.Time("not_before").Optional().Nillable(),
+		field.Int("agains").Default(0),
+		field.String("cause_run_id").Default("").Immutable(),
+		field.String("asked_cwd").Default("").Immutable(),
+		field.JSON("asked_labels", map[string]string{}).Optional().Immutable().SchemaType(jsonType()),
 		field.Time("created_at").Immutable(),
 		field.Time("completed_at").Optional().Nillable(),
 	}
@@ -59,5 +69,6 @@ func (Task) Indexes() []ent.Index {
 		index.Fields("parent_thread_id", "id"),
 		index.Fields("parent_task_id"),
 		index.Fields("thread_id"),
+		index.Fields("phase").Annotations(entsql.IndexWhere("phase <> ''")),
 	}
 }

@@ -56,8 +56,6 @@ const (
 	FieldMaxValidationIterations = "max_validation_iterations"
 	// FieldCostCapUsd holds the string denoting the cost_cap_usd field in the database.
 	FieldCostCapUsd = "cost_cap_usd"
-	// FieldCostUsd holds the string denoting the cost_usd field in the database.
-	FieldCostUsd = "cost_usd"
 	// FieldRunID holds the string denoting the run_id field in the database.
 	FieldRunID = "run_id"
 	// FieldMarks holds the string denoting the marks field in the database.
@@ -68,8 +66,26 @@ const (
 	FieldFeedback = "feedback"
 	// FieldError holds the string denoting the error field in the database.
 	FieldError = "error"
+	// FieldPhase holds the string denoting the phase field in the database.
+	FieldPhase = "phase"
 	// FieldEpoch holds the string denoting the epoch field in the database.
 	FieldEpoch = "epoch"
+	// FieldRound holds the string denoting the round field in the database.
+	FieldRound = "round"
+	// FieldSettled holds the string denoting the settled field in the database.
+	FieldSettled = "settled"
+	// FieldFailures holds the string denoting the failures field in the database.
+	FieldFailures = "failures"
+	// FieldNotBefore holds the string denoting the not_before field in the database.
+	FieldNotBefore = "not_before"
+	// FieldAgains holds the string denoting the agains field in the database.
+	FieldAgains = "agains"
+	// FieldCauseRunID holds the string denoting the cause_run_id field in the database.
+	FieldCauseRunID = "cause_run_id"
+	// FieldAskedCwd holds the string denoting the asked_cwd field in the database.
+	FieldAskedCwd = "asked_cwd"
+	// FieldAskedLabels holds the string denoting the asked_labels field in the database.
+	FieldAskedLabels = "asked_labels"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
 	FieldCreatedAt = "created_at"
 	// FieldCompletedAt holds the string denoting the completed_at field in the database.
@@ -103,13 +119,21 @@ var Columns = []string{
 	FieldValidationIterations,
 	FieldMaxValidationIterations,
 	FieldCostCapUsd,
-	FieldCostUsd,
 	FieldRunID,
 	FieldMarks,
 	FieldResult,
 	FieldFeedback,
 	FieldError,
+	FieldPhase,
 	FieldEpoch,
+	FieldRound,
+	FieldSettled,
+	FieldFailures,
+	FieldNotBefore,
+	FieldAgains,
+	FieldCauseRunID,
+	FieldAskedCwd,
+	FieldAskedLabels,
 	FieldCreatedAt,
 	FieldCompletedAt,
 }
@@ -157,8 +181,6 @@ var (
 	DefaultMaxValidationIterations int
 	// DefaultCostCapUsd holds the default value on creation for the "cost_cap_usd" field.
 	DefaultCostCapUsd float64
-	// DefaultCostUsd holds the default value on creation for the "cost_usd" field.
-	DefaultCostUsd float64
 	// DefaultRunID holds the default value on creation for the "run_id" field.
 	DefaultRunID string
 	// DefaultResult holds the default value on creation for the "result" field.
@@ -167,8 +189,22 @@ var (
 	DefaultFeedback string
 	// DefaultError holds the default value on creation for the "error" field.
 	DefaultError string
+	// DefaultPhase holds the default value on creation for the "phase" field.
+	DefaultPhase string
 	// DefaultEpoch holds the default value on creation for the "epoch" field.
 	DefaultEpoch int64
+	// DefaultRound holds the default value on creation for the "round" field.
+	DefaultRound int
+	// DefaultSettled holds the default value on creation for the "settled" field.
+	DefaultSettled int
+	// DefaultFailures holds the default value on creation for the "failures" field.
+	DefaultFailures int
+	// DefaultAgains holds the default value on creation for the "agains" field.
+	DefaultAgains int
+	// DefaultCauseRunID holds the default value on creation for the "cause_run_id" field.
+	DefaultCauseRunID string
+	// DefaultAskedCwd holds the default value on creation for the "asked_cwd" field.
+	DefaultAskedCwd string
 )
 
 // OrderOption defines the ordering options for the Task queries.
@@ -279,11 +315,6 @@ func ByCostCapUsd(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCostCapUsd, opts...).ToFunc()
 }
 
-// ByCostUsd orders the results by the cost_usd field.
-func ByCostUsd(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldCostUsd, opts...).ToFunc()
-}
-
 // ByRunID orders the results by the run_id field.
 func ByRunID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldRunID, opts...).ToFunc()
@@ -304,9 +335,49 @@ func ByError(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldError, opts...).ToFunc()
 }
 
+// ByPhase orders the results by the phase field.
+func ByPhase(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPhase, opts...).ToFunc()
+}
+
 // ByEpoch orders the results by the epoch field.
 func ByEpoch(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldEpoch, opts...).ToFunc()
+}
+
+// ByRound orders the results by the round field.
+func ByRound(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRound, opts...).ToFunc()
+}
+
+// BySettled orders the results by the settled field.
+func BySettled(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSettled, opts...).ToFunc()
+}
+
+// ByFailures orders the results by the failures field.
+func ByFailures(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFailures, opts...).ToFunc()
+}
+
+// ByNotBefore orders the results by the not_before field.
+func ByNotBefore(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldNotBefore, opts...).ToFunc()
+}
+
+// ByAgains orders the results by the agains field.
+func ByAgains(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAgains, opts...).ToFunc()
+}
+
+// ByCauseRunID orders the results by the cause_run_id field.
+func ByCauseRunID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCauseRunID, opts...).ToFunc()
+}
+
+// ByAskedCwd orders the results by the asked_cwd field.
+func ByAskedCwd(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAskedCwd, opts...).ToFunc()
 }
 
 // ByCreatedAt orders the results by the created_at field.

@@ -166,11 +166,6 @@ func CostCapUsd(v float64) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldCostCapUsd, v))
 }
 
-// CostUsd applies equality check predicate on the "cost_usd" field. It's identical to CostUsdEQ.
-func CostUsd(v float64) predicate.Task {
-	return predicate.Task(sql.FieldEQ(FieldCostUsd, v))
-}
-
 // RunID applies equality check predicate on the "run_id" field. It's identical to RunIDEQ.
 func RunID(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldRunID, v))
@@ -191,9 +186,49 @@ func Error(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldError, v))
 }
 
+// Phase applies equality check predicate on the "phase" field. It's identical to PhaseEQ.
+func Phase(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldPhase, v))
+}
+
 // Epoch applies equality check predicate on the "epoch" field. It's identical to EpochEQ.
 func Epoch(v int64) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldEpoch, v))
+}
+
+// Round applies equality check predicate on the "round" field. It's identical to RoundEQ.
+func Round(v int) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldRound, v))
+}
+
+// Settled applies equality check predicate on the "settled" field. It's identical to SettledEQ.
+func Settled(v int) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldSettled, v))
+}
+
+// Failures applies equality check predicate on the "failures" field. It's identical to FailuresEQ.
+func Failures(v int) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldFailures, v))
+}
+
+// NotBefore applies equality check predicate on the "not_before" field. It's identical to NotBeforeEQ.
+func NotBefore(v time.Time) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldNotBefore, v))
+}
+
+// Agains applies equality check predicate on the "agains" field. It's identical to AgainsEQ.
+func Agains(v int) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldAgains, v))
+}
+
+// CauseRunID applies equality check predicate on the "cause_run_id" field. It's identical to CauseRunIDEQ.
+func CauseRunID(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldCauseRunID, v))
+}
+
+// AskedCwd applies equality check predicate on the "asked_cwd" field. It's identical to AskedCwdEQ.
+func AskedCwd(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldAskedCwd, v))
 }
 
 // CreatedAt applies equality check predicate on the "created_at" field. It's identical to CreatedAtEQ.
@@ -1350,46 +1385,6 @@ func CostCapUsdLTE(v float64) predicate.Task {
 	return predicate.Task(sql.FieldLTE(FieldCostCapUsd, v))
 }
 
-// CostUsdEQ applies the EQ predicate on the "cost_usd" field.
-func CostUsdEQ(v float64) predicate.Task {
-	return predicate.Task(sql.FieldEQ(FieldCostUsd, v))
-}
-
-// CostUsdNEQ applies the NEQ predicate on the "cost_usd" field.
-func CostUsdNEQ(v float64) predicate.Task {
-	return predicate.Task(sql.FieldNEQ(FieldCostUsd, v))
-}
-
-// CostUsdIn applies the In predicate on the "cost_usd" field.
-func CostUsdIn(vs ...float64) predicate.Task {
-	return predicate.Task(sql.FieldIn(FieldCostUsd, vs...))
-}
-
-// CostUsdNotIn applies the NotIn predicate on the "cost_usd" field.
-func CostUsdNotIn(vs ...float64) predicate.Task {
-	return predicate.Task(sql.FieldNotIn(FieldCostUsd, vs...))
-}
-
-// CostUsdGT applies the GT predicate on the "cost_usd" field.
-func CostUsdGT(v float64) predicate.Task {
-	return predicate.Task(sql.FieldGT(FieldCostUsd, v))
-}
-
-// CostUsdGTE applies the GTE predicate on the "cost_usd" field.
-func CostUsdGTE(v float64) predicate.Task {
-	return predicate.Task(sql.FieldGTE(FieldCostUsd, v))
-}
-
-// CostUsdLT applies the LT predicate on the "cost_usd" field.
-func CostUsdLT(v float64) predicate.Task {
-	return predicate.Task(sql.FieldLT(FieldCostUsd, v))
-}
-
-// CostUsdLTE applies the LTE predicate on the "cost_usd" field.
-func CostUsdLTE(v float64) predicate.Task {
-	return predicate.Task(sql.FieldLTE(FieldCostUsd, v))
-}
-
 // RunIDEQ applies the EQ predicate on the "run_id" field.
 func RunIDEQ(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldRunID, v))
@@ -1660,6 +1655,71 @@ func ErrorContainsFold(v string) predicate.Task {
 	return predicate.Task(sql.FieldContainsFold(FieldError, v))
 }
 
+// PhaseEQ applies the EQ predicate on the "phase" field.
+func PhaseEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldPhase, v))
+}
+
+// PhaseNEQ applies the NEQ predicate on the "phase" field.
+func PhaseNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldPhase, v))
+}
+
+// PhaseIn applies the In predicate on the "phase" field.
+func PhaseIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldPhase, vs...))
+}
+
+// PhaseNotIn applies the NotIn predicate on the "phase" field.
+func PhaseNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldPhase, vs...))
+}
+
+// PhaseGT applies the GT predicate on the "phase" field.
+func PhaseGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldPhase, v))
+}
+
+// PhaseGTE applies the GTE predicate on the "phase" field.
+func PhaseGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldPhase, v))
+}
+
+// PhaseLT applies the LT predicate on the "phase" field.
+func PhaseLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldPhase, v))
+}
+
+// PhaseLTE applies the LTE predicate on the "phase" field.
+func PhaseLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldPhase, v))
+}
+
+// PhaseContains applies the Contains predicate on the "phase" field.
+func PhaseContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldPhase, v))
+}
+
+// PhaseHasPrefix applies the HasPrefix predicate on the "phase" field.
+func PhaseHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldPhase, v))
+}
+
+// PhaseHasSuffix applies the HasSuffix predicate on the "phase" field.
+func PhaseHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldPhase, v))
+}
+
+// PhaseEqualFold applies the EqualFold predicate on the "phase" field.
+func PhaseEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldPhase, v))
+}
+
+// PhaseContainsFold applies the ContainsFold predicate on the "phase" field.
+func PhaseContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldPhase, v))
+}
+
 // EpochEQ applies the EQ predicate on the "epoch" field.
 func EpochEQ(v int64) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldEpoch, v))
@@ -1698,6 +1758,356 @@ func EpochLT(v int64) predicate.Task {
 // EpochLTE applies the LTE predicate on the "epoch" field.
 func EpochLTE(v int64) predicate.Task {
 	return predicate.Task(sql.FieldLTE(FieldEpoch, v))
+}
+
+// RoundEQ applies the EQ predicate on the "round" field.
+func RoundEQ(v int) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldRound, v))
+}
+
+// RoundNEQ applies the NEQ predicate on the "round" field.
+func RoundNEQ(v int) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldRound, v))
+}
+
+// RoundIn applies the In predicate on the "round" field.
+func RoundIn(vs ...int) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldRound, vs...))
+}
+
+// RoundNotIn applies the NotIn predicate on the "round" field.
+func RoundNotIn(vs ...int) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldRound, vs...))
+}
+
+// RoundGT applies the GT predicate on the "round" field.
+func RoundGT(v int) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldRound, v))
+}
+
+// RoundGTE applies the GTE predicate on the "round" field.
+func RoundGTE(v int) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldRound, v))
+}
+
+// RoundLT applies the LT predicate on the "round" field.
+func RoundLT(v int) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldRound, v))
+}
+
+// RoundLTE applies the LTE predicate on the "round" field.
+func RoundLTE(v int) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldRound, v))
+}
+
+// SettledEQ applies the EQ predicate on the "settled" field.
+func SettledEQ(v int) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldSettled, v))
+}
+
+// SettledNEQ applies the NEQ predicate on the "settled" field.
+func SettledNEQ(v int) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldSettled, v))
+}
+
+// SettledIn applies the In predicate on the "settled" field.
+func SettledIn(vs ...int) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldSettled, vs...))
+}
+
+// SettledNotIn applies the NotIn predicate on the "settled" field.
+func SettledNotIn(vs ...int) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldSettled, vs...))
+}
+
+// SettledGT applies the GT predicate on the "settled" field.
+func SettledGT(v int) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldSettled, v))
+}
+
+// SettledGTE applies the GTE predicate on the "settled" field.
+func SettledGTE(v int) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldSettled, v))
+}
+
+// SettledLT applies the LT predicate on the "settled" field.
+func SettledLT(v int) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldSettled, v))
+}
+
+// SettledLTE applies the LTE predicate on the "settled" field.
+func SettledLTE(v int) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldSettled, v))
+}
+
+// FailuresEQ applies the EQ predicate on the "failures" field.
+func FailuresEQ(v int) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldFailures, v))
+}
+
+// FailuresNEQ applies the NEQ predicate on the "failures" field.
+func FailuresNEQ(v int) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldFailures, v))
+}
+
+// FailuresIn applies the In predicate on the "failures" field.
+func FailuresIn(vs ...int) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldFailures, vs...))
+}
+
+// FailuresNotIn applies the NotIn predicate on the "failures" field.
+func FailuresNotIn(vs ...int) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldFailures, vs...))
+}
+
+// FailuresGT applies the GT predicate on the "failures" field.
+func FailuresGT(v int) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldFailures, v))
+}
+
+// FailuresGTE applies the GTE predicate on the "failures" field.
+func FailuresGTE(v int) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldFailures, v))
+}
+
+// FailuresLT applies the LT predicate on the "failures" field.
+func FailuresLT(v int) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldFailures, v))
+}
+
+// FailuresLTE applies the LTE predicate on the "failures" field.
+func FailuresLTE(v int) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldFailures, v))
+}
+
+// NotBeforeEQ applies the EQ predicate on the "not_before" field.
+func NotBeforeEQ(v time.Time) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldNotBefore, v))
+}
+
+// NotBeforeNEQ applies the NEQ predicate on the "not_before" field.
+func NotBeforeNEQ(v time.Time) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldNotBefore, v))
+}
+
+// NotBeforeIn applies the In predicate on the "not_before" field.
+func NotBeforeIn(vs ...time.Time) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldNotBefore, vs...))
+}
+
+// NotBeforeNotIn applies the NotIn predicate on the "not_before" field.
+func NotBeforeNotIn(vs ...time.Time) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldNotBefore, vs...))
+}
+
+// NotBeforeGT applies the GT predicate on the "not_before" field.
+func NotBeforeGT(v time.Time) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldNotBefore, v))
+}
+
+// NotBeforeGTE applies the GTE predicate on the "not_before" field.
+func NotBeforeGTE(v time.Time) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldNotBefore, v))
+}
+
+// NotBeforeLT applies the LT predicate on the "not_before" field.
+func NotBeforeLT(v time.Time) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldNotBefore, v))
+}
+
+// NotBeforeLTE applies the LTE predicate on the "not_before" field.
+func NotBeforeLTE(v time.Time) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldNotBefore, v))
+}
+
+// NotBeforeIsNil applies the IsNil predicate on the "not_before" field.
+func NotBeforeIsNil() predicate.Task {
+	return predicate.Task(sql.FieldIsNull(FieldNotBefore))
+}
+
+// NotBeforeNotNil applies the NotNil predicate on the "not_before" field.
+func NotBeforeNotNil() predicate.Task {
+	return predicate.Task(sql.FieldNotNull(FieldNotBefore))
+}
+
+// AgainsEQ applies the EQ predicate on the "agains" field.
+func AgainsEQ(v int) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldAgains, v))
+}
+
+// AgainsNEQ applies the NEQ predicate on the "agains" field.
+func AgainsNEQ(v int) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldAgains, v))
+}
+
+// AgainsIn applies the In predicate on the "agains" field.
+func AgainsIn(vs ...int) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldAgains, vs...))
+}
+
+// AgainsNotIn applies the NotIn predicate on the "agains" field.
+func AgainsNotIn(vs ...int) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldAgains, vs...))
+}
+
+// AgainsGT applies the GT predicate on the "agains" field.
+func AgainsGT(v int) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldAgains, v))
+}
+
+// AgainsGTE applies the GTE predicate on the "agains" field.
+func AgainsGTE(v int) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldAgains, v))
+}
+
+// AgainsLT applies the LT predicate on the "agains" field.
+func AgainsLT(v int) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldAgains, v))
+}
+
+// AgainsLTE applies the LTE predicate on the "agains" field.
+func AgainsLTE(v int) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldAgains, v))
+}
+
+// CauseRunIDEQ applies the EQ predicate on the "cause_run_id" field.
+func CauseRunIDEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldCauseRunID, v))
+}
+
+// CauseRunIDNEQ applies the NEQ predicate on the "cause_run_id" field.
+func CauseRunIDNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldCauseRunID, v))
+}
+
+// CauseRunIDIn applies the In predicate on the "cause_run_id" field.
+func CauseRunIDIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldCauseRunID, vs...))
+}
+
+// CauseRunIDNotIn applies the NotIn predicate on the "cause_run_id" field.
+func CauseRunIDNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldCauseRunID, vs...))
+}
+
+// CauseRunIDGT applies the GT predicate on the "cause_run_id" field.
+func CauseRunIDGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldCauseRunID, v))
+}
+
+// CauseRunIDGTE applies the GTE predicate on the "cause_run_id" field.
+func CauseRunIDGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldCauseRunID, v))
+}
+
+// CauseRunIDLT applies the LT predicate on the "cause_run_id" field.
+func CauseRunIDLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldCauseRunID, v))
+}
+
+// CauseRunIDLTE applies the LTE predicate on the "cause_run_id" field.
+func CauseRunIDLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldCauseRunID, v))
+}
+
+// CauseRunIDContains applies the Contains predicate on the "cause_run_id" field.
+func CauseRunIDContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldCauseRunID, v))
+}
+
+// CauseRunIDHasPrefix applies the HasPrefix predicate on the "cause_run_id" field.
+func CauseRunIDHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldCauseRunID, v))
+}
+
+// CauseRunIDHasSuffix applies the HasSuffix predicate on the "cause_run_id" field.
+func CauseRunIDHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldCauseRunID, v))
+}
+
+// CauseRunIDEqualFold applies the EqualFold predicate on the "cause_run_id" field.
+func CauseRunIDEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldCauseRunID, v))
+}
+
+// CauseRunIDContainsFold applies the ContainsFold predicate on the "cause_run_id" field.
+func CauseRunIDContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldCauseRunID, v))
+}
+
+// AskedCwdEQ applies the EQ predicate on the "asked_cwd" field.
+func AskedCwdEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldAskedCwd, v))
+}
+
+// AskedCwdNEQ applies the NEQ predicate on the "asked_cwd" field.
+func AskedCwdNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldAskedCwd, v))
+}
+
+// AskedCwdIn applies the In predicate on the "asked_cwd" field.
+func AskedCwdIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldAskedCwd, vs...))
+}
+
+// AskedCwdNotIn applies the NotIn predicate on the "asked_cwd" field.
+func AskedCwdNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldAskedCwd, vs...))
+}
+
+// AskedCwdGT applies the GT predicate on the "asked_cwd" field.
+func AskedCwdGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldAskedCwd, v))
+}
+
+// AskedCwdGTE applies the GTE predicate on the "asked_cwd" field.
+func AskedCwdGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldAskedCwd, v))
+}
+
+// AskedCwdLT applies the LT predicate on the "asked_cwd" field.
+func AskedCwdLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldAskedCwd, v))
+}
+
+// AskedCwdLTE applies the LTE predicate on the "asked_cwd" field.
+func AskedCwdLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldAskedCwd, v))
+}
+
+// AskedCwdContains applies the Contains predicate on the "asked_cwd" field.
+func AskedCwdContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldAskedCwd, v))
+}
+
+// AskedCwdHasPrefix applies the HasPrefix predicate on the "asked_cwd" field.
+func AskedCwdHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldAskedCwd, v))
+}
+
+// AskedCwdHasSuffix applies the HasSuffix predicate on the "asked_cwd" field.
+func AskedCwdHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldAskedCwd, v))
+}
+
+// AskedCwdEqualFold applies the EqualFold predicate on the "asked_cwd" field.
+func AskedCwdEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldAskedCwd, v))
+}
+
+// AskedCwdContainsFold applies the ContainsFold predicate on the "asked_cwd" field.
+func AskedCwdContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldAskedCwd, v))
+}
+
+// AskedLabelsIsNil applies the IsNil predicate on the "asked_labels" field.
+func AskedLabelsIsNil() predicate.Task {
+	return predicate.Task(sql.FieldIsNull(FieldAskedLabels))
+}
+
+// AskedLabelsNotNil applies the NotNil predicate on the "asked_labels" field.
+func AskedLabelsNotNil() predicate.Task {
+	return predicate.Task(sql.FieldNotNull(FieldAskedLabels))
 }
 
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.

@@ -40,7 +40,10 @@ type (
 		pluginsdk.Messages
 		*host
 	}
-	runs       struct{ *host }
+	runs struct {
+		pluginsdk.Runs
+		*host
+	}
 	deliveries struct{ *host }
 	tools      struct{ *host }
 	plugins    struct {
@@ -166,7 +169,7 @@ func serve(t *testing.T) fixture {
 	mux := http.NewServeMux()
 	err := api.Register(mux, api.Config{
 		Host: pluginsdk.Host{
-			Threads: threads{f.host}, Messages: messages{host: f.host}, Runs: runs{f.host},
+			Threads: threads{f.host}, Messages: messages{host: f.host}, Runs: runs{host: f.host},
 			Deliveries: deliveries{f.host}, Plugins: plugins{host: f.host}, Tools: tools{f.host},
 		},
 		Version: "1.2.3", Started: time.Now(), Log: slog.New(slog.NewTextHandler(f.log, nil)),

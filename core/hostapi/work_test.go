@@ -1,0 +1,85 @@
+package hostapi
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// A task is taken on by the plugin that made it and by no other: two that iterate it
+// would undo each other's work. A person's word is for any.
+func TestATaskIsTakenOnByWhoMadeIt(t *testing.T) {
+	with := func(granted ...pluginsdk.Capability) *fixture {
+		f := newFixture(granted...)
+		f.store.made = []pluginsdk.Task{{ID: "mine", Plugin: "p"}, {ID: "its", Plugin: "q"}}
+		return f
+	}
+	transitions := func(f *fixture, id string) map[string]error {
+		ctx := t.Context()
+		return map[string]error{
+			"iterate":  second(f.Tasks.Iterate(ctx, &pluginsdk.IterateTaskRequest{ID: id, Iteration: 1})),
+			"evaluate": second(f.Tasks.Evaluate(ctx, &pluginsdk.EvaluateTaskRequest{ID: id, Iteration: 1})),
+			"suspend":  second(f.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: id, Iteration: 1})),
+			"fail":     second(f.Tasks.Fail(ctx, &pluginsdk.FailTaskRequest{ID: id})),
+			"cancel":   second(f.Tasks.Cancel(ctx, &pluginsdk.CancelTaskRequest{ID: id, Author: "Ann"})),
+		}
+	}
+	f := with(pluginsdk.CapTasksWrite)
+	for name, err := range transitions(f, "mine") {
+		if err != nil {
+			t.Errorf("%s its own: %v", name, err)
+		}
+	}
+	for name, err := range transitions(f, "its") {
+		refused(t, name+" another's", err, pluginsdk.CodeDenied, "q")
+	}
+	for name, err := range transitions(f, "none") {
+		refused(t, name+" nobody's", err, pluginsdk.CodeNotFound)
+	}
+	if len(f.room.calls) != 5 || !slices.Contains(f.room.calls, "cancel mine by Ann/p") {
+		t.Errorf("asked for %q", f.room.calls)
+	}
+	person := with(pluginsdk.CapTasksWrite, pluginsdk.CapTasksDecide)
+	for name, err := range transitions(person, "its") {
+		if (err == nil) != (name == "cancel") {
+			t.Errorf("with a person's word, %s another's: %v", name, err)
+		}
+	}
+	if err := second(person.Tasks.Decide(t.Context(), &pluginsdk.DecideTaskRequest{ID: "its"})); err != nil {
+		t.Error(err)
+	}
+	if !slices.Equal(person.room.calls, []string{"cancel its by Ann/p", "decide its through p"}) {
+		t.Errorf("asked for %q", person.room.calls)
+	}
+}
+
+// What a task causes is known by the run that it was made in, so that agents that wake
+// each other stop.
+func TestATaskHasTheCauseThatItWasMadeIn(t *testing.T) {
+	f := newFixture(pluginsdk.CapTasksWrite)
+	ctx, _ := f.within(t, ledger.Origin{RunID: "R", Fence: ledger.Fence{ThreadID: "mine"}})
+	if err := second(f.Tasks.Create(ctx, &pluginsdk.CreateTaskRequest{Key: "k", Task: pluginsdk.NewTask{ParentThreadID: "mine"}})); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.room.tasks[0]; got.CauseRunID != "R" || got.Plugin != "p" || got.Key != "k" {
+		t.Errorf("made %+v", got)
+	}
+}
+
+func TestWordsAboutATaskAreBounded(t *testing.T) {
+	f, ctx := newFixture(pluginsdk.AllCapabilities()...), t.Context()
+	f.store.made = []pluginsdk.Task{{ID: "mine", Plugin: "p"}}
+	long := strings.Repeat("w", maxTaskText+1)
+	for field, err := range map[string]error{
+		"result":   second(f.Tasks.Evaluate(ctx, &pluginsdk.EvaluateTaskRequest{ID: "mine", Result: long})),
+		"reason":   second(f.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: "mine", Reason: long})),
+		"mark":     second(f.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: "mine", Mark: long})),
+		"feedback": second(f.Tasks.Decide(ctx, &pluginsdk.DecideTaskRequest{ID: "mine", Feedback: long})),
+		"author":   second(f.Tasks.Cancel(ctx, &pluginsdk.CancelTaskRequest{ID: "mine", Author: long})),
+	} {
+		refused(t, field, err, pluginsdk.CodeInvalid, field+": ")
+	}
+}

@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/run"
+	"github.com/seed-706843ae/harness/ent/task"
+	"github.com/seed-706843ae/harness/ent/taskanswer"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// TaskAnswers returns what plugins and people have answered about an iteration of a
+// task, in the order in which they did.
+func (s *Store) TaskAnswers(ctx context.Context, taskID string, iteration int) ([]ledger.TaskAnswer, error) {
+	rows, err := s.read.TaskAnswer.Query().
+		Where(taskanswer.TaskID(taskID), taskanswer.Iteration(iteration)).Order(taskanswer.ByID()).All(ctx)
+	if err != nil {
+		return nil, wrap("list a task's answers", err)
+	}
+	return all(rows, taskAnswerOf), nil
+}
+
+// Submitted returns what was accepted under a source and a key, or CodeNotFound.
+func (s *Store) Submitted(ctx context.Context, source, key string) (pluginsdk.Accepted, error) {
+	first, err := s.read.Run.Query().Where(run.Source(clean(source)), run.Key(clean(key))).
+		Select(run.FieldThreadID, run.FieldMessageID).Only(ctx)
+	if ent.IsNotFound(err) {
+		return pluginsdk.Accepted{}, notFound("message of "+source+" with the key", key)
+	}
+	if err != nil {
+		return pluginsdk.Accepted{}, wrap("find a message", err)
+	}
+	return pluginsdk.Accepted{ThreadID: first.ThreadID, MessageID: first.MessageID, RunID: first.ID, Existed: true}, nil
+}
+
+// MoveTask moves a task, on disk, with all that goes with it: the answer, the row in
+// the parent's thread and its delivery, the run that tells the parent's agent. CodeStale:
+// it has been moved since it was read. Only the holder of the lock may call it: once
+// that is lost, it is CodeUnavailable. When the COMMIT's outcome could not be found out
+// (CodeUnavailable too), the task has been moved or has not: read it again.
+func (s *Store) MoveTask(ctx context.Context, m ledger.TaskMove) (moved ledger.TaskMoved, err error) {
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) (err error) {
+		if moved, err = s.move(ctx, tx, m); err != nil {
+			return err
+		}
+		return s.holds(ctx, tx)
+	})
+	if err != nil {
+		return ledger.TaskMoved{}, wrap("move a task", err)
+	}
+	return moved, nil
+}
+
+func (s *Store) move(ctx context.Context, tx *tx, m ledger.TaskMove) (moved ledger.TaskMoved, err error) {
+	if err := tx.moveTask(ctx, m); err != nil {
+		return moved, err
+	}
+	moved.Task = m.To
+	moved.Task.Epoch = m.From.Epoch + 1
+	if m.Answer != nil {
+		if err := insertTaskAnswer(tx.TaskAnswer, *m.Answer).Exec(ctx); err != nil {
+			return moved, err
+		}
+	}
+	if m.Notice == nil && m.Wake == nil || m.From.ParentThreadID == "" {
+		return moved, nil
+	}
+	if _, err = tx.epoch(ctx, m.From.ParentThreadID); pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		return moved, nil
+	}
+	if err != nil {
+		return moved, err
+	}
+	parent, err := tx.targetThread(ctx, m.From.ParentThreadID)
+	if err != nil {
+		return moved, err
+	}
+	if m.Notice != nil {
+		if err := s.notice(ctx, tx, parent, *m.Notice, &moved); err != nil {
+			return moved, err
+		}
+	}
+	if m.Wake == nil || parent.Kind == pluginsdk.ThreadCron {
+		return moved, nil
+	}
+	if ended, err := tx.taskIsOver(ctx, m.From.ParentTaskID); err != nil || ended {
+		return moved, err // nobody goes on there
+	}
+	moved.Woken, err = s.wake(ctx, tx, *m.Wake)
+	return moved, err
+}
+
+func (t *tx) taskIsOver(ctx context.Context, id string) (bool, error) {
+	if id == "" {
+		return false, nil
+	}
+	var status pluginsdk.TaskStatus
+	err := t.row(ctx, "SELECT status FROM tasks WHERE id = $1", []any{id}, &status)
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	}
+	return status.Final(), err
+}
+
+// moveTask writes the task itself.
+func (t *tx) moveTask(ctx context.Context, m ledger.TaskMove) error {
+	update := t.Task.Update().Where(task.ID(m.From.ID), task.Epoch(m.From.Epoch),
+		task.StatusEQ(m.From.Status), task.Phase(string(m.From.Phase)))
+	n, err := updateTask(update, m.To).SetEpoch(m.From.Epoch + 1).Save(ctx)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "task %s has been moved since: it is not the one that was %s", m.From.ID, m.From.Status)
+	}
+	if m.To.Cwd == m.From.Cwd {
+		return nil
+	}
+	// A session belongs to the directory that it was begun in.
+	_, err = t.run(ctx, `UPDATE threads SET cwd = $1, session_id = '', session_open = false, seen_message_id = 0 WHERE id = $2`,
+		clean(m.To.Cwd), m.From.ThreadID)
+	return err
+}
+
+// notice stores a row for the parent, and its delivery.
+func (s *Store) notice(ctx context.Context, tx *tx, parent pluginsdk.Thread, row ledger.Row, moved *ledger.TaskMoved) error {
+	m, err := s.newMessage(origin{threadID: parent.ID}, row.Message)
+	if err != nil {
+		return err
+	}
+	m.Key = clean(row.Key)
+	if moved.NoticeID, err = tx.insertMessage(ctx, m); err != nil {
+		return err
+	}
+	moved.Lanes, err = s.deliver(ctx, tx, parent, m.CreatedAt, moved.NoticeID)
+	return err
+}
+
+// wake stores the message that tells the parent's agent, and its run. There is none
+// when runs have caused one another too often; a cause that is not there any more is
+// none.
+func (s *Store) wake(ctx context.Context, tx *tx, a ledger.Acceptance) (ledger.Accepted, error) {
+	depth, err := tx.depthBelow(ctx, a.Submission.CauseRunID)
+	switch {
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeInvalid:
+		a.Submission.CauseRunID = ""
+	case err != nil:
+		return ledger.Accepted{}, err
+	case a.MaxDepth > 0 && depth > a.MaxDepth:
+		return ledger.Accepted{}, nil
+	}
+	user, hash, err := s.accepting(a)
+	if err != nil {
+		return ledger.Accepted{}, err
+	}
+	return s.accept(ctx, tx, a, user, hash)
+}

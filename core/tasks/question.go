@@ -1,0 +1,254 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/hooks"
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// How much is kept of what plugins say of a task, in bytes, and how many pieces of
+// evidence.
+const (
+	maxContext  = 256 << 10
+	maxLabels   = 16 << 10
+	maxCwd      = 4 << 10
+	maxWords    = 64 << 10
+	maxEvidence = 100
+)
+
+// question is one plugin that is asked in a task's phase.
+type question struct {
+	room    *Room
+	task    ledger.Task
+	plugin  hooks.Plugin
+	answers []ledger.TaskAnswer // of the iteration, so far
+	reached bool                // the plugin serves: what went wrong is its own
+}
+
+func (q *question) hook() pluginsdk.Hook { return hookOf[q.task.Phase] }
+
+// put asks, and returns the move that follows from the answer.
+func (q *question) put(ctx context.Context) (ledger.TaskMove, error) {
+	switch q.task.Phase {
+	case ledger.PhaseCreating:
+		return q.create(ctx)
+	case ledger.PhaseReviewing:
+		return q.review(ctx)
+	case ledger.PhaseHanding:
+		return q.handOver(ctx)
+	case ledger.PhaseEnding:
+		return q.tell(ctx)
+	case ledger.PhaseIdle:
+	}
+	return ledger.TaskMove{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "task %s: nobody is asked in its phase %q", q.task.ID, q.task.Phase)
+}
+
+// occasion is what the calls of a phase share. Their ids are the same when they are
+// repeated, and others in another round.
+func (q *question) occasion() *hooks.Occasion {
+	return &hooks.Occasion{
+		Origin: ledger.Origin{TaskID: q.task.ID},
+		Call:   pluginsdk.Call{ID: fmt.Sprintf("%s:%d", q.task.ID, q.task.Round), Attempt: q.task.Failures + 1},
+	}
+}
+
+func call[Req, Res any](ctx context.Context, q *question, request func(pluginsdk.Call) *Req,
+	method func(hooks.Process, context.Context, *Req) (*Res, error),
+) (*Res, error) {
+	return hooks.One(ctx, q.room.hooks, q.occasion(), q.plugin, hooks.Question[Req, Res]{
+		Hook: q.hook(), Ask: method,
+		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *Req {
+			q.reached = true
+			return request(call)
+		},
+	})
+}
+
+// answer is a move with what the plugin has said.
+func (q *question) answer(v verb, answer, feedback string, evidence []pluginsdk.Evidence, changes ...func(*ledger.Task)) (ledger.TaskMove, error) {
+	move, err := moveBy(q.task, v, func(to *ledger.Task) {
+		for _, change := range changes {
+			change(to)
+		}
+	})
+	move.Answer = &ledger.TaskAnswer{
+		TaskID: q.task.ID, Iteration: q.task.CurrentIteration, Round: q.task.Round, Phase: q.task.Phase, Plugin: q.plugin.Info().Name,
+		Answer: answer, Feedback: cut(feedback), Evidence: bounded(evidence), At: time.Now(),
+	}
+	return move, err
+}
+
+// create asks one plugin of OnTaskCreate's chain: what it changes is stored before the
+// next is asked.
+func (q *question) create(ctx context.Context) (ledger.TaskMove, error) {
+	was := pluginsdk.TaskContext{Cwd: q.task.Cwd, Context: q.task.Context, Labels: q.task.Labels}
+	said, err := call(ctx, q, func(call pluginsdk.Call) *pluginsdk.OnTaskCreateRequest {
+		return &pluginsdk.OnTaskCreateRequest{Call: call, Task: q.task.Task, Context: was}
+	}, hooks.Process.OnTaskCreate)
+	if err != nil {
+		return ledger.TaskMove{}, err
+	}
+	is := was.Changed(said)
+	if err := checkContext(is); err != nil {
+		return ledger.TaskMove{}, err
+	}
+	return q.answer(note, ledger.AnswerTold, "", nil, func(to *ledger.Task) {
+		to.Cwd, to.Context, to.Labels = is.Cwd, is.Context, is.Labels
+	})
+}
+
+func checkContext(c pluginsdk.TaskContext) error {
+	labels := 0
+	for name, value := range c.Labels {
+		labels += len(name) + len(value)
+	}
+	switch {
+	case c.Cwd != "" && !filepath.IsAbs(c.Cwd):
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "cwd: %.100q is not an absolute path", c.Cwd)
+	case len(c.Cwd) > maxCwd, len(c.Context) > maxContext, labels > maxLabels:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "cwd, context, labels: %d, %d and %d bytes are more than the %d, %d and %d allowed",
+			len(c.Cwd), len(c.Context), labels, maxCwd, maxContext, maxLabels)
+	}
+	return nil
+}
+
+// review asks one plugin of OnTaskComplete's gate. Only a rejection is one.
+func (q *question) review(ctx context.Context) (ledger.TaskMove, error) {
+	result, err := q.result(ctx)
+	if err != nil {
+		return ledger.TaskMove{}, err
+	}
+	said, err := call(ctx, q, func(call pluginsdk.Call) *pluginsdk.OnTaskCompleteRequest {
+		return &pluginsdk.OnTaskCompleteRequest{Call: call, Task: q.task.Task, Result: result}
+	}, hooks.Process.OnTaskComplete)
+	if err != nil {
+		return ledger.TaskMove{}, err
+	}
+	if said == nil {
+		said = &pluginsdk.OnTaskCompleteResponse{}
+	}
+	switch said.Verdict {
+	case "", pluginsdk.VerdictAccept:
+		return q.answer(note, string(said.Verdict), said.Feedback, said.Evidence)
+	case pluginsdk.VerdictReject:
+	default:
+		return ledger.TaskMove{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "verdict: %.50q is not one of accept, reject and none", said.Verdict)
+	}
+	rejections := q.task.ValidationIterations + 1
+	if rejections >= q.task.MaxValidationIterations {
+		move, err := q.room.giveUp(q.task, fail, "rejected: "+cut(said.Feedback))
+		if err != nil {
+			return move, err
+		}
+		told, err := q.answer(note, string(said.Verdict), said.Feedback, said.Evidence)
+		move.Answer, move.To.ValidationIterations = told.Answer, rejections
+		return move, err
+	}
+	return q.answer(reject, string(said.Verdict), said.Feedback, said.Evidence, func(to *ledger.Task) {
+		to.ValidationIterations, to.Feedback = rejections, cut(said.Feedback)
+	})
+}
+
+// result is what the latest iteration came to, in its plugin's words where the run has
+// none.
+func (q *question) result(ctx context.Context) (pluginsdk.InvokeResult, error) {
+	result := pluginsdk.InvokeResult{Text: q.task.Result}
+	if q.task.RunID == "" {
+		return result, nil
+	}
+	run, err := q.room.store.Run(ctx, q.task.RunID)
+	if err == nil && run.State == pluginsdk.RunMerged {
+		run, err = q.room.store.Run(ctx, run.MergedInto)
+	}
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		return result, nil // it was deleted by hand
+	}
+	if err == nil && run.Result != nil {
+		result = *run.Result
+	}
+	return result, err
+}
+
+// handOver asks one plugin of OnTaskValidated.
+func (q *question) handOver(ctx context.Context) (ledger.TaskMove, error) {
+	said, err := call(ctx, q, func(call pluginsdk.Call) *pluginsdk.OnTaskValidatedRequest {
+		return &pluginsdk.OnTaskValidatedRequest{Call: call, Task: q.task.Task, Evidence: accepting(q.answers)}
+	}, hooks.Process.OnTaskValidated)
+	if err != nil {
+		return ledger.TaskMove{}, err
+	}
+	if said == nil {
+		said = &pluginsdk.OnTaskValidatedResponse{}
+	}
+	switch said.Handover {
+	case "", pluginsdk.HandoverDone:
+		return q.answer(note, string(pluginsdk.HandoverDone), said.Reason, nil)
+	case pluginsdk.HandoverAgain:
+		if q.task.Agains < q.room.config.MaxAgains {
+			return q.answer(again, string(said.Handover), said.Reason, nil, func(to *ledger.Task) { to.Agains, to.Round = to.Agains+1, to.Round+1 })
+		}
+		said.Reason = fmt.Sprintf("it was evaluated %d times and could not be handed over: %s", q.task.Agains+1, said.Reason)
+	case pluginsdk.HandoverWait:
+	default:
+		return ledger.TaskMove{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "handover: %.50q is not one of done, again, wait", said.Handover)
+	}
+	move, err := q.room.leaveToAPerson(q.task, wait, cut(said.Reason), said.Mark)
+	if err != nil {
+		return move, err
+	}
+	told, err := q.answer(note, string(said.Handover), said.Reason, nil)
+	move.Answer = told.Answer
+	return move, err
+}
+
+// accepting is the evidence of the newest round in which plugins have accepted the
+// iteration's work.
+func accepting(answers []ledger.TaskAnswer) (evidence []pluginsdk.Evidence) {
+	round := -1
+	for _, a := range slices.Backward(answers) {
+		if a.Author != "" || a.Phase != ledger.PhaseReviewing || a.Answer != string(pluginsdk.VerdictAccept) || round >= 0 && a.Round != round {
+			continue
+		}
+		round, evidence = a.Round, append(slices.Clone(a.Evidence), evidence...)
+	}
+	return evidence
+}
+
+// tell tells one plugin of OnTaskFailed.
+func (q *question) tell(ctx context.Context) (ledger.TaskMove, error) {
+	_, err := call(ctx, q, func(call pluginsdk.Call) *pluginsdk.OnTaskFailedRequest {
+		return &pluginsdk.OnTaskFailedRequest{Call: call, Task: q.task.Task, Reason: q.task.Error}
+	}, hooks.Process.OnTaskFailed)
+	if err != nil {
+		return ledger.TaskMove{}, err
+	}
+	return q.answer(note, ledger.AnswerTold, "", nil)
+}
+
+// cut bounds a plugin's words.
+func cut(words string) string {
+	if len(words) <= maxWords {
+		return words
+	}
+	return strings.ToValidUTF8(words[:maxWords], "") + " [cut]"
+}
+
+// bounded keeps of evidence as much as is kept: of outputs their ends.
+func bounded(evidence []pluginsdk.Evidence) []pluginsdk.Evidence {
+	evidence = slices.Clone(evidence[:min(len(evidence), maxEvidence)])
+	for i := range evidence {
+		e := &evidence[i]
+		e.Kind, e.Command, e.File, e.Diff, e.Tree = cut(e.Kind), cut(e.Command), cut(e.File), cut(e.Diff), cut(e.Tree)
+		if len(e.Output) > maxWords {
+			e.Output = "[cut] " + strings.ToValidUTF8(e.Output[len(e.Output)-maxWords:], "")
+		}
+	}
+	return evidence
+}

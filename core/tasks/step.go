@@ -1,0 +1,234 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/hooks"
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// hookOf is what is asked in each phase.
+var hookOf = map[ledger.TaskPhase]pluginsdk.Hook{
+	ledger.PhaseCreating: pluginsdk.HookTaskCreate, ledger.PhaseReviewing: pluginsdk.HookTaskComplete,
+	ledger.PhaseHanding: pluginsdk.HookTaskValidated, ledger.PhaseEnding: pluginsdk.HookTaskFailed,
+}
+
+// step does the next thing that the core has to do for a task; done: there is none. The
+// plugins are asked one after the other, in the operator's order; who has answered in
+// this round is not asked again. When all have, the phase is over.
+func (r *Room) step(ctx context.Context, l *lane) (done bool, err error) {
+	task, err := r.store.TaskState(ctx, l.id)
+	if err != nil || task.Phase == ledger.PhaseIdle {
+		return true, err
+	}
+	if wait := time.Until(task.NotBefore); wait > 0 {
+		return false, errLater{wait}
+	}
+	if task.Phase == ledger.PhaseEnding {
+		if err := r.endRuns(ctx, l, task); err != nil {
+			return false, err
+		}
+	}
+	answers, err := r.store.TaskAnswers(ctx, task.ID, task.CurrentIteration)
+	if err != nil {
+		return false, err
+	}
+	for _, plugin := range r.plugins.Answering("", hookOf[task.Phase]) {
+		if !answered(answers, task, plugin.Info().Name) {
+			return false, r.ask(ctx, l, task, plugin, answers)
+		}
+	}
+	return false, r.conclude(ctx, task, answers)
+}
+
+// answered reports whether a plugin has answered in the task's phase and round. (What is
+// said at the creation is said of no iteration.)
+func answered(answers []ledger.TaskAnswer, task ledger.Task, plugin string) bool {
+	return slices.ContainsFunc(answers, func(a ledger.TaskAnswer) bool {
+		return a.Round == task.Round && a.Phase == task.Phase && a.Plugin == plugin && a.Author == ""
+	})
+}
+
+// ask asks one plugin, and stores what it answers with what follows from it.
+func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.Plugin, answers []ledger.TaskAnswer) error {
+	r.config.Fault("ask", task.ID)
+	q := &question{room: r, task: task, plugin: plugin, answers: answers}
+	move, err := q.put(ctx)
+	if err == nil {
+		r.config.Fault("answered", task.ID)
+		l.waits = 0
+		_, err = r.move(ctx, move)
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case !q.reached && task.Phase != ledger.PhaseEnding:
+		// It does not serve. Nothing is decided over its head, and it is no failure.
+		if l.waits++; l.waits == 1 {
+			r.config.Log.Warn("a task waits for a plugin", "task", task.ID, "plugin", plugin.Info().Name, "err", err)
+			r.publish(pluginsdk.EventTaskProgress, task, fmt.Sprintf("waits for the plugin %s: %s", plugin.Info().Name, err))
+		}
+		return errLater{r.backoff.After(l.waits)}
+	}
+	r.config.Log.Warn("hook failed", "task", task.ID, "plugin", plugin.Info().Name, "hook", q.hook(), "failures", task.Failures+1, "err", err)
+	move, err = q.failed(err)
+	if err != nil {
+		return err
+	}
+	_, err = r.move(ctx, move)
+	return err
+}
+
+// failed is the move after a call that has failed: another attempt, later; or, once
+// there were as many as may be, what the plugin's failure mode says. What is wrong with a
+// task that is to begin is said at once.
+func (q *question) failed(cause error) (ledger.TaskMove, error) {
+	name, hook := q.plugin.Info().Name, q.hook()
+	hopeless := q.task.Phase == ledger.PhaseCreating && !passing(cause)
+	if failures := q.task.Failures + 1; failures < q.room.config.MaxAttempts && !hopeless {
+		return moveBy(q.task, note, func(to *ledger.Task) {
+			to.Failures, to.NotBefore = failures, time.Now().Add(q.room.backoff.After(failures))
+		})
+	}
+	if q.task.Phase == ledger.PhaseEnding || q.plugin.Info().FailureMode(hook) == pluginsdk.FailOpen {
+		return q.answer(note, ledger.AnswerPassed, cause.Error(), nil)
+	}
+	words := fmt.Sprintf("the plugin %s has failed in %s: %s", name, hook, cause)
+	if q.task.Phase == ledger.PhaseCreating {
+		return q.room.giveUp(q.task, fail, words)
+	}
+	return q.room.leaveToAPerson(q.task, wait, words, "")
+}
+
+// passing reports an error that may pass by itself, and is not the plugin's word.
+func passing(err error) bool {
+	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others are the plugin's word
+	case pluginsdk.CodeUnavailable, pluginsdk.CodeDeadline, pluginsdk.CodeCancelled, pluginsdk.CodeExhausted:
+		return true
+	}
+	return false
+}
+
+// conclude ends a phase in which everybody has answered.
+func (r *Room) conclude(ctx context.Context, task ledger.Task, answers []ledger.TaskAnswer) error {
+	var move ledger.TaskMove
+	var err error
+	switch task.Phase {
+	case ledger.PhaseCreating:
+		r.config.Fault("begin", task.ID)
+		move, err = moveBy(task, begin, nil)
+	case ledger.PhaseReviewing:
+		r.config.Fault("accept", task.ID)
+		move, err = r.verdict(task, answers)
+	case ledger.PhaseHanding:
+		r.config.Fault("finish", task.ID)
+		move, err = r.over(task, finish)
+	case ledger.PhaseEnding:
+		r.config.Fault("end", task.ID)
+		move, err = r.over(task, end)
+	case ledger.PhaseIdle:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = r.move(ctx, move)
+	return err
+}
+
+// MarkUnvalidated is on a task whose work no gate has looked at.
+const MarkUnvalidated = "unvalidated"
+
+// verdict is what becomes of work that nobody has rejected. What no gate has accepted
+// either is marked; where it has changed files, a person has to look at it before
+// anything is done with it.
+func (r *Room) verdict(task ledger.Task, answers []ledger.TaskAnswer) (ledger.TaskMove, error) {
+	accepted := slices.ContainsFunc(answers, func(a ledger.TaskAnswer) bool {
+		return a.Round == task.Round && a.Phase == ledger.PhaseReviewing && a.Answer == string(pluginsdk.VerdictAccept)
+	})
+	if !accepted && task.Cwd != "" {
+		return r.leaveToAPerson(task, wait, "nobody has validated the work: no plugin that is enabled had an opinion on it", MarkUnvalidated)
+	}
+	return moveBy(task, accept, func(to *ledger.Task) {
+		if !accepted {
+			to.Marks = marked(to.Marks, MarkUnvalidated)
+		}
+	})
+}
+
+func marked(marks []string, mark string) []string {
+	if mark == "" || slices.Contains(marks, mark) {
+		return marks
+	}
+	return append(slices.Clone(marks), mark)
+}
+
+// endRuns ends what still works for a task that has failed or was cancelled: its run,
+// and the tasks below it. It is a step's part that is made until nothing is left: plugins
+// are told when the agent is gone.
+func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
+	r.config.Fault("endRuns", task.ID)
+	if err := r.endChildren(ctx, task); err != nil {
+		return err
+	}
+	open, err := r.openRuns(ctx, task)
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	by := ledger.By{Plugin: task.Plugin}
+	if task.Status == pluginsdk.TaskCancelled {
+		_, err = r.inbox.StopThread(ctx, task.ThreadID, pluginsdk.DropQueue, by)
+	} else {
+		_, err = r.inbox.Cancel(ctx, task.RunID, by)
+	}
+	if err != nil {
+		return err
+	}
+	if open, err = r.openRuns(ctx, task); err != nil || len(open) == 0 {
+		return err
+	}
+	l.waits++
+	return errLater{min(r.config.Look<<min(l.waits, 6), time.Second)}
+}
+
+// openRuns are those that have to end with the task: of one that was cancelled all that
+// its thread has, of one that has failed its iteration. Others are people's.
+func (r *Room) openRuns(ctx context.Context, task ledger.Task) ([]pluginsdk.Run, error) {
+	if task.Status == pluginsdk.TaskCancelled {
+		return r.store.Runs(ctx, pluginsdk.RunQuery{
+			ThreadID: task.ThreadID, States: []pluginsdk.RunState{pluginsdk.RunQueued, pluginsdk.RunRunning, pluginsdk.RunWaiting},
+		})
+	}
+	if task.RunID == "" {
+		return nil, nil
+	}
+	run, err := r.store.Run(ctx, task.RunID)
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		return nil, nil // it was deleted by hand
+	}
+	if err != nil || run.State.Final() {
+		return nil, err
+	}
+	return []pluginsdk.Run{run}, nil
+}
+
+func (r *Room) endChildren(ctx context.Context, task ledger.Task) error {
+	for {
+		children, err := r.store.Tasks(ctx, pluginsdk.TaskQuery{ParentTaskID: task.ID, Statuses: []pluginsdk.TaskStatus{
+			pluginsdk.TaskPending, pluginsdk.TaskRunning, pluginsdk.TaskEvaluating, pluginsdk.TaskWaiting,
+		}})
+		if err != nil || len(children) == 0 {
+			return err
+		}
+		for _, child := range children {
+			if _, err := r.cancel(ctx, child.ID, fmt.Sprintf("the task above it is %s", task.Status), ledger.By{Plugin: task.Plugin}); err != nil {
+				return err
+			}
+		}
+	}
+}

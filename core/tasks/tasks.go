@@ -1,0 +1,283 @@
+// Package tasks makes the transitions of tasks: work that a plugin has an agent do, in
+// a thread of its own. The plugin that made a task says when it iterates, when its result
+// is handed in, when it is given up; the core asks the task hooks, stores each answer as it
+// comes, and tells the parent.
+//
+// What is promised: a task that was made ends, or waits for its plugin or a person. Each
+// transition names the state that it leaves (the table in transitions.go) and is one
+// transaction with all that belongs to it; one that somebody was faster than is decided
+// anew. Nothing is kept in memory that matters: a daemon that starts goes on with every
+// task that the core has something to do for. A plugin that has answered in a round is
+// not asked there again. What was cancelled asks nobody but OnTaskFailed any more.
+package tasks
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/guard"
+	"github.com/seed-706843ae/harness/core/hooks"
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Store is what the room needs of the database.
+type Store interface {
+	CreateTask(ctx context.Context, task ledger.NewTask) (t pluginsdk.Task, created bool, err error)
+	TaskState(ctx context.Context, id string) (ledger.Task, error)
+	Tasks(ctx context.Context, query pluginsdk.TaskQuery) ([]pluginsdk.Task, error)
+	OpenTasks(ctx context.Context) (ids []string, err error)
+	MoveTask(ctx context.Context, move ledger.TaskMove) (ledger.TaskMoved, error)
+	TaskAnswers(ctx context.Context, taskID string, iteration int) ([]ledger.TaskAnswer, error)
+	Submitted(ctx context.Context, source, key string) (pluginsdk.Accepted, error)
+	Thread(ctx context.Context, id string) (pluginsdk.Thread, error)
+	Run(ctx context.Context, id string) (pluginsdk.Run, error)
+	Runs(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error)
+}
+
+// Inbox has the runs.
+type Inbox interface {
+	// Iterate stores a message and its run, and moves the task, in one transaction.
+	Iterate(ctx context.Context, plugin string, submission pluginsdk.Submission, move ledger.TaskMove) (pluginsdk.Accepted, error)
+	HoldBack(runID string) (release func())
+	// Stored tells of a message that a move has stored with its run.
+	Stored(ctx context.Context, accepted ledger.Accepted, submission pluginsdk.Submission)
+	Cancel(ctx context.Context, runID string, by ledger.By) (pluginsdk.Run, error)
+	StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue, by ledger.By) (pluginsdk.Stopped, error)
+}
+
+// Outbox carries what was stored for people.
+type Outbox interface {
+	Wake(plugin, target string)
+}
+
+// Plugins are the enabled plugins.
+type Plugins interface {
+	// Answering returns those that declare the hook, in the operator's order.
+	Answering(run string, hook pluginsdk.Hook) []hooks.Plugin
+}
+
+// Events is where the room publishes.
+type Events interface {
+	Publish(kind pluginsdk.EventType, threadID string, payload any)
+}
+
+// Doors are the rooms that this one speaks with. All of them are needed.
+type Doors struct {
+	Store   Store
+	Inbox   Inbox
+	Outbox  Outbox
+	Plugins Plugins
+	Hooks   *hooks.Runner
+	Events  Events
+}
+
+// Config holds what an operator can set. Zero fields get defaults.
+type Config struct {
+	MaxAttempts int           // calls of a hook that fail in a row before a person is asked; default 10
+	MaxAgains   int           // evaluations of one iteration that end with HandoverAgain before a person is asked; default 20
+	MaxDepth    int           // runs that may cause one another; default 8
+	RetryBase   time.Duration // wait before the second attempt; doubles; default 1 s
+	RetryMax    time.Duration // longest wait between attempts; default 1 min
+	Jitter      float64       // by which part of itself a wait may be shorter or longer; default 0.25
+	Look        time.Duration // how soon it is looked whether a run that was cancelled is over, at first; default 20 ms
+	Sweep       time.Duration // how often work is looked for that nobody announced; default 15 s
+	DrainGrace  time.Duration // how long Stop lets calls go on; default 5 s
+	Log         *slog.Logger
+	// Fault, when set, is called before every step with its name (FaultPoints) and the
+	// task's id. Tests end the daemon there.
+	Fault func(step, taskID string)
+}
+
+// FaultPoints are the names that Config.Fault is called with.
+var FaultPoints = []string{
+	"create", "created", "iterate", "iterated", "evaluate", "suspend", "decide", "giveUp", "moved",
+	"ask", "answered", "begin", "accept", "finish", "endRuns", "end",
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.MaxAttempts, 10)
+	setDefault(&c.MaxAgains, 20)
+	setDefault(&c.MaxDepth, 8)
+	setDefault(&c.RetryBase, time.Second)
+	setDefault(&c.RetryMax, time.Minute)
+	setDefault(&c.Jitter, 0.25)
+	setDefault(&c.Look, 20*time.Millisecond)
+	setDefault(&c.Sweep, 15*time.Second)
+	setDefault(&c.DrainGrace, 5*time.Second)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Fault == nil {
+		c.Fault = func(string, string) {}
+	}
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+var noTime time.Time
+
+// Room makes the transitions.
+type Room struct {
+	config  Config
+	store   Store
+	inbox   Inbox
+	outbox  Outbox
+	plugins Plugins
+	hooks   *hooks.Runner
+	events  Events
+	backoff guard.Backoff
+
+	// intake ends when nothing more is to be begun, work when calls under way must end
+	// too.
+	intake, work context.Context
+	stopIntake   context.CancelFunc
+	stopWork     context.CancelFunc
+	group        sync.WaitGroup
+
+	mu    sync.Mutex
+	stage stage
+	early map[string]bool  // tasks woken while nothing may be begun
+	lanes map[string]*lane // by task
+}
+
+// stage is where a Room is in its life.
+type stage int
+
+const (
+	created stage = iota
+	started
+	paused
+	stopped
+)
+
+// New returns a Room. What plugins ask for works at once; hooks are asked from Start
+// on.
+func New(config Config, doors Doors) *Room {
+	config = config.withDefaults()
+	r := &Room{
+		config: config, store: doors.Store, inbox: doors.Inbox, outbox: doors.Outbox, plugins: doors.Plugins,
+		hooks: doors.Hooks, events: doors.Events,
+		backoff: guard.Backoff{Base: config.RetryBase, Max: config.RetryMax, Jitter: config.Jitter},
+		early:   make(map[string]bool), lanes: make(map[string]*lane),
+	}
+	r.intake, r.stopIntake = context.WithCancel(context.Background())
+	r.work, r.stopWork = context.WithCancel(context.Background())
+	return r
+}
+
+// Start goes on with what a predecessor left open.
+func (r *Room) Start(ctx context.Context) error {
+	if err := r.dispatch(ctx); err != nil {
+		return err
+	}
+	r.group.Go(r.sweepAlways)
+	return nil
+}
+
+// Pause begins nothing new, and takes nothing, until Resume: the right to this database
+// was lost. Calls under way go on; what becomes of them is stored only if nobody else has
+// moved their task.
+func (r *Room) Pause() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stage == started {
+		r.stage = paused
+	}
+}
+
+// Resume ends a Pause. What somebody else has left open meanwhile is found. After an
+// error the Pause goes on.
+func (r *Room) Resume(ctx context.Context) error { return r.dispatch(ctx) }
+
+func (r *Room) dispatch(ctx context.Context) error {
+	ids, err := r.store.OpenTasks(ctx)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stage == stopped {
+		return nil
+	}
+	r.stage = started
+	for _, id := range ids {
+		r.look(id)
+	}
+	for id := range r.early {
+		r.look(id)
+	}
+	clear(r.early)
+	return nil
+}
+
+// sweepAlways looks for what nobody announced: a move whose COMMIT had no known
+// outcome.
+func (r *Room) sweepAlways() {
+	ticker := time.NewTicker(r.config.Sweep)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.intake.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := guard.Call(r.config.Log, "the sweep of the tasks", r.sweep); err != nil && r.intake.Err() == nil {
+			r.config.Log.Warn("open tasks cannot be looked for; trying again", "err", err)
+		}
+	}
+}
+
+func (r *Room) sweep() error {
+	ids, err := r.store.OpenTasks(r.intake)
+	for _, id := range ids {
+		r.Wake(id)
+	}
+	return err
+}
+
+// Stop begins nothing more, lets calls go on for DrainGrace (or until ctx ends), then
+// ends them: they are made again by the next Start, under the same ids.
+func (r *Room) Stop(ctx context.Context) error {
+	r.stopIntake()
+	r.mu.Lock()
+	r.stage = stopped
+	r.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		r.group.Wait()
+		close(done)
+	}()
+	grace := time.NewTimer(r.config.DrainGrace)
+	defer grace.Stop()
+	select {
+	case <-done:
+	case <-grace.C:
+	case <-ctx.Done():
+	}
+	r.stopWork()
+	<-done
+	return nil
+}
+
+// open refuses what nobody would go on with.
+func (r *Room) open() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch r.stage {
+	case paused:
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the connection to the database was lost; try again in a moment")
+	case stopped:
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "harness is stopping; try again when it is back")
+	case created, started:
+	}
+	return nil
+}

@@ -1,0 +1,544 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+var _ Store = (*store.Store)(nil)
+
+func wantCode(t *testing.T, err error, code pluginsdk.Code) {
+	t.Helper()
+	if pluginsdk.CodeOf(err) != code {
+		t.Errorf("error %v (%s), want %s", err, pluginsdk.CodeOf(err), code)
+	}
+}
+
+// The whole way: a context for the worker, a rejection, an acceptance with its evidence,
+// the handover, and a parent that is told once.
+func TestATaskIsTakenToItsEnd(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		verdicts := []pluginsdk.Verdict{pluginsdk.VerdictReject, pluginsdk.VerdictAccept}
+		var evidence []pluginsdk.Evidence
+		var looked []pluginsdk.OnTaskCompleteRequest
+		cwd, words := "/worktree", "Mind the tests."
+		p := &reviewer{
+			create: func(_ context.Context, r *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
+				if r.Context.Labels["a"] != "b" || r.Task.Status != pluginsdk.TaskPending {
+					t.Errorf("asked about %+v", r)
+				}
+				return &pluginsdk.OnTaskCreateResponse{Cwd: &cwd, Context: &words, SetLabels: map[string]string{"branch": "x"}}, nil
+			},
+			complete: func(ctx context.Context, r *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+				looked = append(looked, *r)
+				verdict := verdicts[0]
+				verdicts = verdicts[1:]
+				return says(verdict)(ctx, r)
+			},
+			validated: func(_ context.Context, r *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+				evidence = r.Evidence
+				return nil, nil //nolint:nilnil // nothing to say
+			},
+		}
+		w := newWorld(t, s, p)
+		id := w.create(pluginsdk.NewTask{OriginalMessage: "Build the shed\nwith a door", Wake: true, Labels: map[string]string{"a": "b"}})
+		if task := w.settled(id); task.Status != pluginsdk.TaskRunning || task.Cwd != cwd || task.Labels["branch"] != "x" {
+			t.Fatalf("begun as %+v", task)
+		}
+		w.iterate(id)
+		if run, err := s.Run(t.Context(), w.state(id).RunID); err != nil || run.Result.Text != "DONE" {
+			t.Fatal(err)
+		}
+		first, err := s.Message(t.Context(), 1)
+		if err != nil || first.Content != "Mind the tests.\n\ngo 1" || first.Source != "task" || first.ThreadID != w.state(id).ThreadID {
+			t.Errorf("the worker was told %+v, %v", first, err)
+		}
+		w.evaluate(id)
+		if task := w.settled(id); task.Status != pluginsdk.TaskRunning || task.Feedback != "because" || task.ValidationIterations != 1 || task.Result != "built" {
+			t.Fatalf("rejected as %+v", task)
+		}
+		w.iterate(id)
+		w.evaluate(id)
+		task := w.settled(id)
+		if task.Status != pluginsdk.TaskCompleted || task.CompletedAt.IsZero() || task.CostUSD != 0.5 || len(task.Marks) != 0 {
+			t.Errorf("completed as %+v", task)
+		}
+		if len(looked) != 2 || looked[1].Result.Text != "DONE" || looked[0].Call.ID == looked[1].Call.ID || looked[1].Task.Result != "built" {
+			t.Errorf("reviewed %+v", looked)
+		}
+		if len(evidence) != 1 || evidence[0].Tree != "tree 2" {
+			t.Errorf("handed over with %+v", evidence)
+		}
+		notices, wakes := w.said()
+		if len(notices) != 1 || notices[0] != "Task “Build the shed” is completed.\n\nbuilt" || len(wakes) != 1 || !strings.Contains(wakes[0], id) {
+			t.Errorf("the parent was told %q, woken with %q", notices, wakes)
+		}
+		if deliveries, err := s.Deliveries(t.Context(), pluginsdk.DeliveryQuery{}); err != nil || len(deliveries) != 1 || deliveries[0].Plugin != "chat" {
+			t.Errorf("delivered %+v, %v", deliveries, err)
+		}
+		if len(w.boot.lanes) != 1 || len(w.boot.stored) != 1 {
+			t.Errorf("nobody was told to look: %q, %q", w.boot.lanes, w.boot.stored)
+		}
+		want := []string{
+			"task:created pending", "task:progress running", "task:progress running", "task:progress evaluating", "task:evaluated running",
+			"task:progress running", "task:progress evaluating", "task:evaluated evaluating", "task:validated completed",
+		}
+		if got := w.heard(); !slices.Equal(got, want) {
+			t.Errorf("heard\n%q, want\n%q", got, want)
+		}
+	})
+}
+
+// Who repeats a request after a crash must not have it done twice, and who asks for
+// what cannot be must be told why.
+func TestRequestsAreRepeatable(t *testing.T) {
+	w := newWorld(t, storetest.Open(t), &reviewer{complete: says(pluginsdk.VerdictReject)})
+	ctx, room := t.Context(), w.boot.room
+	id := w.create(pluginsdk.NewTask{MaxIterations: 2, CostCapUSD: 0.3})
+	w.settled(id)
+	iterate := func(n int, content string) (pluginsdk.Accepted, error) {
+		_, accepted, err := room.Iterate(ctx, pluginsdk.IterateTaskRequest{ID: id, Iteration: n, Content: content})
+		return accepted, err
+	}
+	second := func(_ any, err error) error { return err }
+	evaluate := func(n int) error {
+		return second(room.Evaluate(ctx, pluginsdk.EvaluateTaskRequest{ID: id, Iteration: n}))
+	}
+	wantCode(t, second(iterate(2, "x")), pluginsdk.CodeInvalid)
+	wantCode(t, second(iterate(0, "x")), pluginsdk.CodeInvalid)
+	wantCode(t, evaluate(0), pluginsdk.CodeInvalid)
+	wantCode(t, evaluate(1), pluginsdk.CodeInvalid)
+	wantCode(t, second(room.Decide(ctx, "web", pluginsdk.DecideTaskRequest{ID: id})), pluginsdk.CodeStale)
+	wantCode(t, second(room.Decide(ctx, "web", pluginsdk.DecideTaskRequest{ID: id, Verdict: "maybe"})), pluginsdk.CodeInvalid)
+	made, err := iterate(1, "/go") // never a command
+	wantCode(t, err, "")
+	again, err := iterate(1, "said otherwise after a crash")
+	if err != nil || !again.Existed || again.RunID != made.RunID || again.MessageID != made.MessageID || again.ThreadID != made.ThreadID {
+		t.Errorf("%+v, then %+v, %v", made, again, err)
+	}
+	w.answer(id, "hm")
+	w.evaluate(id)
+	w.settled(id)
+	wantCode(t, evaluate(1), "")
+	if task := w.state(id); task.Status != pluginsdk.TaskRunning || task.ValidationIterations != 1 {
+		t.Errorf("evaluated again: %+v", task)
+	}
+	wantCode(t, second(iterate(2, "x")), "") // it has cost 0.25 of 0.30
+	w.answer(id, "hm")
+	wantCode(t, second(iterate(3, "x")), pluginsdk.CodeExhausted)
+	wantCode(t, second(room.Suspend(ctx, pluginsdk.SuspendTaskRequest{ID: id, Iteration: 1})), "") // it is behind
+	if task := w.state(id); task.Status != pluginsdk.TaskRunning {
+		t.Errorf("an iteration that was handed in waits: %+v", task)
+	}
+	wantCode(t, second(room.Fail(ctx, id, "no")), "")
+	w.settled(id)
+	wantCode(t, second(room.Fail(ctx, id, "again")), "")
+	wantCode(t, second(room.Cancel(ctx, id, "late", ledger.By{})), "")
+	if task := w.state(id); task.Status != pluginsdk.TaskFailed || task.Error != "no" {
+		t.Errorf("it ended as %+v", task)
+	}
+	wantCode(t, second(iterate(3, "x")), pluginsdk.CodeStale)
+	wantCode(t, second(room.Fail(ctx, "none", "")), pluginsdk.CodeNotFound)
+
+	dear := w.create(pluginsdk.NewTask{CostCapUSD: 0.2})
+	w.settled(dear)
+	w.iterate(dear)
+	id = dear
+	wantCode(t, second(iterate(2, "x")), pluginsdk.CodeExhausted)
+}
+
+// What is no verdict must never accept or reject: an error is asked about again, and
+// then a person has to look.
+func TestOnlyAVerdictIsOne(t *testing.T) {
+	answers := map[string]struct {
+		say  func() (*pluginsdk.OnTaskCompleteResponse, error)
+		want pluginsdk.TaskStatus
+		mark string
+		asks int
+	}{
+		"accept": {func() (*pluginsdk.OnTaskCompleteResponse, error) {
+			return says("accept")(nil, &pluginsdk.OnTaskCompleteRequest{})
+		}, pluginsdk.TaskCompleted, "", 1},
+		"reject": {func() (*pluginsdk.OnTaskCompleteResponse, error) {
+			return says("reject")(nil, &pluginsdk.OnTaskCompleteRequest{})
+		}, pluginsdk.TaskRunning, "", 1},
+		"none": {func() (*pluginsdk.OnTaskCompleteResponse, error) { return nil, nil }, pluginsdk.TaskCompleted, MarkUnvalidated, 1}, //nolint:nilnil // no opinion
+		"unknown": {func() (*pluginsdk.OnTaskCompleteResponse, error) {
+			return says("maybe")(nil, &pluginsdk.OnTaskCompleteRequest{})
+		}, pluginsdk.TaskWaiting, "", 3},
+		"error": {func() (*pluginsdk.OnTaskCompleteResponse, error) { return nil, errors.New("boom") }, pluginsdk.TaskWaiting, "", 3},
+		"not there": {func() (*pluginsdk.OnTaskCompleteResponse, error) {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the reviewer is out")
+		}, pluginsdk.TaskWaiting, "", 3},
+	}
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			p := &reviewer{complete: func(context.Context, *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+				return answer.say()
+			}}
+			w := newWorld(t, storetest.Open(t), p)
+			task := w.worked(pluginsdk.NewTask{})
+			marked := answer.mark == "" && len(task.Marks) == 0 || slices.Equal(task.Marks, []string{answer.mark})
+			if calls := p.called(); task.Status != answer.want || !marked || len(calls) != answer.asks || len(slices.Compact(calls)) != 1 {
+				t.Errorf("it is %s %q after the calls %q", task.Status, task.Marks, p.called())
+			}
+			if notices, _ := w.said(); task.Status == pluginsdk.TaskWaiting && (len(notices) != 1 || !strings.Contains(notices[0], "plugin-0 has failed in OnTaskComplete")) {
+				t.Errorf("people were told %q", notices)
+			}
+		})
+	}
+}
+
+// An operator who lets a gate be passed over gets a task that goes on, after as many
+// tries.
+func TestAGateThatMayBePassedOver(t *testing.T) {
+	boom := func(context.Context, *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+		return nil, errors.New("boom")
+	}
+	open := &reviewer{complete: boom}
+	open.info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookTaskComplete: pluginsdk.FailOpen}
+	w := newWorld(t, storetest.Open(t), open, &reviewer{complete: says(pluginsdk.VerdictAccept)})
+	if task := w.worked(pluginsdk.NewTask{}); task.Status != pluginsdk.TaskCompleted || len(open.called()) != 3 {
+		t.Errorf("it is %s after %q", task.Status, open.called())
+	}
+}
+
+// Of several reviewers one that rejects decides, and one that has answered is not
+// asked again because another one could not.
+func TestReviewersAreAskedOnceEach(t *testing.T) {
+	tries := 0
+	first := &reviewer{complete: says(pluginsdk.VerdictAccept)}
+	second := &reviewer{complete: func(ctx context.Context, r *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+		if tries++; tries < 3 {
+			return nil, errors.New("boom")
+		}
+		return says(pluginsdk.VerdictReject)(ctx, r)
+	}}
+	third := &reviewer{complete: says(pluginsdk.VerdictAccept)}
+	w := newWorld(t, storetest.Open(t), first, second, third)
+	task := w.worked(pluginsdk.NewTask{})
+	if task.Status != pluginsdk.TaskRunning || len(first.called()) != 1 || len(second.called()) != 3 || len(third.called()) != 0 {
+		t.Errorf("it is %s after %q, %q, %q", task.Status, first.called(), second.called(), third.called())
+	}
+	answers, err := w.store.TaskAnswers(t.Context(), task.ID, 1)
+	if err != nil || len(answers) != 2 || answers[0].Answer != "accept" || answers[1].Answer != "reject" || answers[1].Evidence[0].Command != "make" {
+		t.Errorf("stored %+v, %v", answers, err)
+	}
+}
+
+// Work that nobody has looked at must not be merged; what is only words is handed over
+// and says so.
+func TestWorkThatNobodyValidates(t *testing.T) {
+	var handed []pluginsdk.Task
+	p := &reviewer{validated: func(_ context.Context, r *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+		handed = append(handed, r.Task)
+		return nil, nil //nolint:nilnil // nothing to say
+	}}
+	w := newWorld(t, storetest.Open(t), p)
+	if task := w.worked(pluginsdk.NewTask{}); task.Status != pluginsdk.TaskCompleted || !slices.Equal(task.Marks, []string{"unvalidated"}) {
+		t.Errorf("words: %s %q", task.Status, task.Marks)
+	}
+	task := w.worked(pluginsdk.NewTask{Cwd: "/repo"})
+	if task.Status != pluginsdk.TaskWaiting || !slices.Equal(task.Marks, []string{"unvalidated"}) || len(handed) != 1 {
+		t.Fatalf("files: %s %q, handed over %d times", task.Status, task.Marks, len(handed))
+	}
+	w.must(func(ctx context.Context, room *Room) error {
+		_, err := room.Decide(ctx, "web", pluginsdk.DecideTaskRequest{ID: task.ID, Verdict: pluginsdk.VerdictAccept, Author: "Ann"})
+		return err
+	})
+	if task = w.settled(task.ID); task.Status != pluginsdk.TaskCompleted || len(task.Marks) != 0 || len(handed) != 2 {
+		t.Errorf("after a person's word: %s %q, handed over %d times", task.Status, task.Marks, len(handed))
+	}
+	answers, err := w.store.TaskAnswers(t.Context(), task.ID, 1)
+	if err != nil || len(answers) != 2 || answers[0].Author != "Ann" || answers[0].Plugin != "web" || answers[0].Answer != "accept" {
+		t.Errorf("stored %+v, %v", answers, err)
+	}
+}
+
+// What it was made for has moved: the work is looked at again and no iteration is paid
+// for; a conflict is a person's; an error is neither.
+func TestAHandoverCanFail(t *testing.T) {
+	answers := []any{pluginsdk.HandoverAgain, errors.New("boom"), pluginsdk.HandoverWait, pluginsdk.HandoverDone}
+	var evidence []pluginsdk.Evidence
+	p := &reviewer{
+		complete: says(pluginsdk.VerdictAccept),
+		validated: func(_ context.Context, r *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+			answer := answers[0]
+			answers, evidence = answers[1:], r.Evidence
+			if err, ok := answer.(error); ok {
+				return nil, err
+			}
+			return &pluginsdk.OnTaskValidatedResponse{Handover: answer.(pluginsdk.Handover), Reason: "it has moved", Mark: "conflict"}, nil
+		},
+	}
+	w := newWorld(t, storetest.Open(t), p)
+	task := w.worked(pluginsdk.NewTask{Cwd: "/repo"})
+	if task.Status != pluginsdk.TaskWaiting || !slices.Equal(task.Marks, []string{"conflict"}) || task.Error != "it has moved" || task.CurrentIteration != 1 {
+		t.Fatalf("it is %+v", task)
+	}
+	if calls := p.called(); len(calls) != 5 { // reviewed, again, reviewed, an error, wait
+		t.Errorf("called %q", calls)
+	}
+	w.must(func(ctx context.Context, room *Room) error {
+		_, err := room.Decide(ctx, "web", pluginsdk.DecideTaskRequest{ID: task.ID, Verdict: pluginsdk.VerdictAccept})
+		return err
+	})
+	if task = w.settled(task.ID); task.Status != pluginsdk.TaskCompleted || len(p.called()) != 6 || len(evidence) != 1 || evidence[0].Tree != "tree 1" {
+		t.Errorf("it is %s %q after %q, handed over with %+v", task.Status, task.Marks, p.called(), evidence)
+	}
+	if calls := p.called(); calls[4] == calls[5] {
+		t.Errorf("two handovers are one call: %q", calls)
+	}
+	answers = slices.Repeat([]any{pluginsdk.HandoverAgain}, 100)
+	w.boot.room.config.MaxAgains = 2
+	if task = w.worked(pluginsdk.NewTask{}); task.Status != pluginsdk.TaskWaiting || len(answers) != 97 {
+		t.Errorf("without end: %s after %d", task.Status, 100-len(answers))
+	}
+}
+
+// A task that cannot begin has failed, at once when its plugin says why, and its
+// parent knows.
+func TestATaskThatCannotBeginHasFailed(t *testing.T) {
+	for name, err := range map[string]error{
+		"its word":  pluginsdk.Errorf(pluginsdk.CodeInvalid, "no repository"),
+		"it passes": pluginsdk.Errorf(pluginsdk.CodeUnavailable, "no repository"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told []string
+			p := &reviewer{
+				create: func(context.Context, *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
+					return nil, err
+				},
+				failed: func(_ context.Context, r *pluginsdk.OnTaskFailedRequest) (*pluginsdk.OnTaskFailedResponse, error) {
+					told = append(told, r.Reason)
+					return nil, nil //nolint:nilnil // nothing to say
+				},
+			}
+			w := newWorld(t, storetest.Open(t), p)
+			task := w.settled(w.create(pluginsdk.NewTask{}))
+			if task.Status != pluginsdk.TaskFailed || !strings.Contains(task.Error, "no repository") || len(told) != 1 {
+				t.Errorf("it is %s: %s; told %q", task.Status, task.Error, told)
+			}
+			if want := map[string]int{"its word": 2, "it passes": 4}[name]; len(p.called()) != want {
+				t.Errorf("called %q", p.called())
+			}
+			if notices, _ := w.said(); len(notices) != 1 || !strings.Contains(notices[0], "no repository") {
+				t.Errorf("the parent was told %q", notices)
+			}
+		})
+	}
+}
+
+// A plugin that is about to be back is waited for; one that was switched off is not.
+func TestAPluginThatDoesNotServeIsWaitedFor(t *testing.T) {
+	p := &reviewer{complete: says(pluginsdk.VerdictReject), away: true}
+	w := newWorld(t, storetest.Open(t), p)
+	id := w.create(pluginsdk.NewTask{})
+	w.settled(id)
+	w.iterate(id)
+	w.boot.room.backoff.Base, w.boot.room.backoff.Max = time.Hour, time.Hour
+	w.evaluate(id)
+	w.until("a word of who is waited for", func() bool { return slices.Contains(w.heard()[4:], "task:progress evaluating") })
+	if task := w.state(id); task.Phase != ledger.PhaseReviewing || task.Failures != 0 {
+		t.Errorf("it is %+v", task)
+	}
+	p.set(func() { p.away = false })
+	w.boot.room.PluginChanged()
+	if task := w.settled(id); task.Status != pluginsdk.TaskRunning {
+		t.Errorf("it is %s", task.Status)
+	}
+	p.set(func() { p.away = true })
+	w.iterate(id)
+	w.evaluate(id)
+	w.until("another word", func() bool { return len(w.heard()) >= 9 })
+	p.set(func() { p.off = true })
+	w.boot.room.PluginChanged()
+	if task := w.settled(id); task.Status != pluginsdk.TaskCompleted || len(task.Marks) != 1 {
+		t.Errorf("it is %s %q", task.Status, task.Marks)
+	}
+}
+
+// hangs is a hook that goes on until it is ended.
+func hangs(begun chan<- struct{}) func(context.Context) error {
+	return func(ctx context.Context) error {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+}
+
+// A person who cancels wants it over: wherever the task is, its agent, the call that is
+// under way and the tasks below it end within two seconds.
+func TestCancelFromAnywhere(t *testing.T) {
+	begun := make(chan struct{}, 10)
+	hang := hangs(begun)
+	at := map[string]struct {
+		plugin *reviewer
+		bring  func(w *world, id string)
+	}{
+		"pending": {&reviewer{create: func(ctx context.Context, _ *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
+			return nil, hang(ctx)
+		}}, func(*world, string) { <-begun }},
+		"running": {&reviewer{}, func(w *world, id string) { w.settled(id); w.iterated(id) }},
+		"reviewing": {&reviewer{complete: func(ctx context.Context, _ *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+			return nil, hang(ctx)
+		}}, func(w *world, id string) { w.settled(id); w.iterate(id); w.evaluate(id); <-begun }},
+		"handing": {&reviewer{validated: func(ctx context.Context, _ *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+			return nil, hang(ctx)
+		}}, func(w *world, id string) { w.settled(id); w.iterate(id); w.evaluate(id); <-begun }},
+		"waiting for another attempt": {&reviewer{complete: func(context.Context, *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+			return nil, errors.New("boom")
+		}}, func(w *world, id string) {
+			w.settled(id)
+			w.iterate(id)
+			w.boot.room.backoff.Base, w.boot.room.backoff.Max = time.Hour, time.Hour
+			w.evaluate(id)
+			w.until("a failure", func() bool { return w.state(id).Failures == 1 })
+		}},
+		"waiting": {&reviewer{}, func(w *world, id string) {
+			w.settled(id)
+			w.iterate(id)
+			w.must(func(ctx context.Context, room *Room) error {
+				_, err := room.Suspend(ctx, pluginsdk.SuspendTaskRequest{ID: id, Iteration: 1, Reason: "which port?", Mark: "blocked"})
+				return err
+			})
+		}},
+	}
+	for name, one := range at {
+		t.Run(name, func(t *testing.T) {
+			p := &reviewer{create: one.plugin.create, complete: one.plugin.complete, validated: one.plugin.validated}
+			var told []pluginsdk.OnTaskFailedRequest
+			var w *world
+			p.failed = func(ctx context.Context, r *pluginsdk.OnTaskFailedRequest) (*pluginsdk.OnTaskFailedResponse, error) {
+				if run, err := w.store.Run(ctx, r.Task.RunID); r.Task.RunID != "" && (err != nil || !run.State.Final()) {
+					t.Errorf("the plugin is told while the agent works: %+v, %v", run, err)
+				}
+				told = append(told, *r)
+				return nil, nil //nolint:nilnil // nothing to say
+			}
+			w = newWorld(t, storetest.Open(t), p)
+			id := w.create(pluginsdk.NewTask{Wake: true})
+			one.bring(w, id)
+			child := w.create(pluginsdk.NewTask{ParentTaskID: id, Wake: true})
+			before, _ := w.said()
+			began := time.Now()
+			w.must(func(ctx context.Context, room *Room) error {
+				task, err := room.Cancel(ctx, id, "enough", ledger.By{Author: "Ann"})
+				if task.Status != pluginsdk.TaskCancelled {
+					t.Errorf("answered with %s", task.Status)
+				}
+				return err
+			})
+			task := w.settled(id)
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("it took %s", took)
+			}
+			if task.Status != pluginsdk.TaskCancelled || task.Error != "enough" || task.CompletedAt.IsZero() || len(told) == 0 {
+				t.Errorf("it ended as %+v; told %+v", task, told)
+			}
+			if below := w.settled(child); below.Status != pluginsdk.TaskCancelled {
+				t.Errorf("the task below is %s", below.Status)
+			}
+			if notices, wakes := w.said(); len(notices) != len(before)+2 || len(wakes) != 1 {
+				t.Errorf("the parent was told %q, woken with %q", notices, wakes)
+			}
+		})
+	}
+}
+
+// When the right to the database is lost, nobody is asked and nothing is taken: what
+// was asked for meanwhile would be done twice, here and by who has it.
+func TestNothingIsBegunWhileTheLockIsLost(t *testing.T) {
+	p := &reviewer{complete: says(pluginsdk.VerdictAccept)}
+	w := newWorld(t, storetest.Open(t), p)
+	id := w.create(pluginsdk.NewTask{})
+	w.settled(id)
+	w.iterate(id)
+	room := w.boot.room
+	room.Pause()
+	_, err := room.Evaluate(t.Context(), pluginsdk.EvaluateTaskRequest{ID: id, Iteration: 1})
+	wantCode(t, err, pluginsdk.CodeUnavailable)
+	_, _, err = room.Create(t.Context(), ledger.NewTask{NewTask: pluginsdk.NewTask{Prompt: "x"}})
+	wantCode(t, err, pluginsdk.CodeUnavailable)
+	// Another daemon, which has the lock, has gone on.
+	task := w.state(id)
+	move, err := moveBy(task, hand, func(to *ledger.Task) { to.Settled, to.Round = 1, 1 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.store.MoveTask(t.Context(), move); err != nil {
+		t.Fatal(err)
+	}
+	room.Wake(id)
+	if len(p.called()) != 0 {
+		t.Errorf("asked %q", p.called())
+	}
+	if err := room.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if task := w.settled(id); task.Status != pluginsdk.TaskCompleted {
+		t.Errorf("it is %s", task.Status)
+	}
+}
+
+// A stop ends the calls that are under way, and the next daemon makes them again under
+// the same ids: no attempt is counted.
+func TestAStopIsNoFailure(t *testing.T) {
+	begun := make(chan struct{}, 10)
+	hang := hangs(begun)
+	p := &reviewer{complete: func(ctx context.Context, _ *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+		return nil, hang(ctx)
+	}}
+	w := newWorld(t, storetest.Open(t), p)
+	id := w.create(pluginsdk.NewTask{})
+	w.settled(id)
+	w.iterate(id)
+	w.evaluate(id)
+	<-begun
+	hurry, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.boot.room.Stop(hurry); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.boot.room.Fail(t.Context(), id, "x")
+	wantCode(t, err, pluginsdk.CodeUnavailable)
+	if task := w.state(id); task.Failures != 0 || task.Phase != ledger.PhaseReviewing {
+		t.Errorf("it is %+v", task)
+	}
+	w.begin()
+	<-begun
+	if calls := p.called(); len(calls) != 2 || calls[0] != calls[1] {
+		t.Errorf("called %q", calls)
+	}
+}
+
+// Too much of a plugin's words would fill the database and every prompt.
+func TestWordsAreBounded(t *testing.T) {
+	long := strings.Repeat("é", maxWords)
+	if got := cut(long); len(got) > maxWords+10 || !strings.HasSuffix(got, "[cut]") {
+		t.Errorf("%d bytes", len(got))
+	}
+	evidence := bounded(slices.Repeat([]pluginsdk.Evidence{{Output: long + "end", Diff: long}}, 2*maxEvidence))
+	if len(evidence) != maxEvidence || !strings.HasSuffix(evidence[0].Output, "end") || len(evidence[0].Diff) > maxWords+10 {
+		t.Errorf("%d pieces, %d bytes", len(evidence), len(evidence[0].Diff))
+	}
+	relative := "worktree"
+	for _, c := range []pluginsdk.TaskContext{{Cwd: relative}, {Context: strings.Repeat("x", maxContext+1)}, {Labels: map[string]string{"a": strings.Repeat("x", maxLabels)}}} {
+		wantCode(t, checkContext(c), pluginsdk.CodeInvalid)
+	}
+	if got := title(ledger.Task{Task: pluginsdk.Task{Prompt: strings.Repeat("x", 100)}}); len([]rune(got)) != titleMax+2 {
+		t.Errorf("%q", got)
+	}
+	if err := checkContext(pluginsdk.TaskContext{Cwd: "/x"}); err != nil {
+		t.Error(err)
+	}
+}
