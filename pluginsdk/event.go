@@ -172,7 +172,10 @@ type MessagePayload struct {
 	Kind      MessageKind `json:"kind"`
 }
 
-// TaskPayload is the payload of the task events.
+// TaskPayload is the payload of the task events: a task was made; has begun, was
+// iterated, handed in, suspended, decided on, or waits for a plugin (progress); was accepted,
+// rejected, or left to a person (evaluated); is completed (validated); has failed or was
+// cancelled, which its parent was told.
 type TaskPayload struct {
 	TaskID   string     `json:"taskId"`
 	ThreadID string     `json:"threadId"`

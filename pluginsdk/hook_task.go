@@ -7,7 +7,11 @@ import (
 
 // The hooks of a task. Their calls are of the deadline class work: they may take
 // as long as they report progress (ReportProgress), and end with their context
-// when the task is cancelled.
+// when the task is cancelled. What a plugin answers is stored before the next is asked,
+// and in its round it is not asked again. A call that fails is repeated under the same
+// id, 10 times in a row, and then the hook's failure mode says what becomes of the task:
+// closed, it waits for a person (before it has begun it has failed); open, the plugin is
+// passed over. A plugin that does not serve is waited for; one that is disabled is not.
 
 // TaskContext is where and with what a task will be worked on.
 type TaskContext struct {
@@ -55,7 +59,9 @@ func (c TaskContext) Changed(by *OnTaskCreateResponse) TaskContext {
 }
 
 // TaskCreateHook is a chain before a task begins: each plugin gets the context
-// as the plugins before have left it, and returns what changes in it.
+// as the plugins before have left it, and returns what changes in it. An error other
+// than CodeUnavailable, CodeDeadline and CodeExhausted says that the task cannot begin,
+// and is not repeated.
 type TaskCreateHook interface {
 	OnTaskCreate(ctx context.Context, request *OnTaskCreateRequest) (*OnTaskCreateResponse, error)
 }
@@ -143,7 +149,8 @@ type OnTaskFailedRequest struct {
 // OnTaskFailedResponse has nothing to say yet.
 type OnTaskFailedResponse struct{}
 
-// TaskFailedHook is told that a task has failed or was cancelled.
+// TaskFailedHook is told that a task has failed or was cancelled, when its agent works no
+// more and before its parent is told.
 type TaskFailedHook interface {
 	OnTaskFailed(ctx context.Context, request *OnTaskFailedRequest) (*OnTaskFailedResponse, error)
 }

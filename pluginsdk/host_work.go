@@ -27,19 +27,24 @@ type Tasks interface {
 	Iterate(ctx context.Context, request *IterateTaskRequest) (*IterateTaskResponse, error)
 	// Evaluate hands the result of an iteration in: OnTaskComplete is asked. Accepted,
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected,
-	// it is running again, with the feedback, and the next iteration is due. Needs
-	// tasks.write.
+	// it is running again, with the feedback, and the next iteration is due, or it has
+	// failed when that was its last. Work that no gate had an opinion on is marked
+	// unvalidated: it is handed over if the task has no directory, else the task waits
+	// for a person. Needs tasks.write.
 	Evaluate(ctx context.Context, request *EvaluateTaskRequest) (*EvaluateTaskResponse, error)
 	// Suspend has a task that is running wait for a person, once for each iteration.
 	// Needs tasks.write.
 	Suspend(ctx context.Context, request *SuspendTaskRequest) (*SuspendTaskResponse, error)
 	// Decide is a person's word on a task that waits, whichever plugin has made it:
-	// accepted and rejected work goes on as after Evaluate. Needs tasks.decide, which is
-	// not for who makes the tasks.
+	// accepted work is handed over, else the task is running again, with the feedback,
+	// which counts as no rejection of a plugin's. The task's marks are gone. Needs
+	// tasks.decide, which is not for who makes the tasks.
 	Decide(ctx context.Context, request *DecideTaskRequest) (*DecideTaskResponse, error)
-	// Fail gives a task up. Needs tasks.write.
+	// Fail gives a task up: its run and the tasks below it are ended, then OnTaskFailed
+	// is told, and then its parent. Needs tasks.write.
 	Fail(ctx context.Context, request *FailTaskRequest) (*FailTaskResponse, error)
-	// Cancel ends a task from any state, its agent included. Needs tasks.write.
+	// Cancel ends a task from any state, as Fail does, with all that its thread still
+	// works on. One that is over stays as it is. Needs tasks.write.
 	Cancel(ctx context.Context, request *CancelTaskRequest) (*CancelTaskResponse, error)
 }
 

@@ -15,6 +15,12 @@ var orphans = []struct{ what, query string }{
 	{"threads whose replies go to no thread", `SELECT COUNT(*) FROM threads t WHERE t.report_to LIKE 'thread:%'
 		AND NOT EXISTS (SELECT 1 FROM threads o WHERE 'thread:' || o.id = t.report_to)`},
 	{"tasks below no task", "SELECT COUNT(*) FROM tasks k WHERE k.parent_task_id <> '' AND NOT EXISTS (SELECT 1 FROM tasks p WHERE p.id = k.parent_task_id)"},
+	{"tasks whose iteration has no run", `SELECT COUNT(*) FROM tasks k WHERE k.run_id <> ''
+		AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = k.run_id AND r.thread_id = k.thread_id)`},
+	{"answers about no task", "SELECT COUNT(*) FROM task_answers a WHERE NOT EXISTS (SELECT 1 FROM tasks k WHERE k.id = a.task_id)"},
+	{"tasks whose status and phase disagree", `SELECT COUNT(*) FROM tasks WHERE NOT (
+		status = 'pending' AND phase = 'creating' OR status IN ('running', 'waiting', 'completed') AND phase = ''
+		OR status = 'evaluating' AND phase IN ('reviewing', 'handing') OR status IN ('failed', 'cancelled') AND phase IN ('', 'ending'))`},
 	{"primary threads too many", "SELECT COUNT(*) FROM threads WHERE kind = 'primary' AND NOT (source = 'web' AND source_id = 'primary')"},
 	{"threads with more than one run at work", `SELECT COUNT(*) FROM
 		(SELECT 1 FROM runs WHERE state = 'running' AND NOT beside GROUP BY thread_id HAVING COUNT(*) > 1) AS twice`},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
@@ -132,8 +133,13 @@ func TestIntegrityFindsOrphans(t *testing.T) {
 		run := filled[ledger.Run](t) // its FinishedAt is set
 		run.State = pluginsdk.RunRunning
 		check(t, s.KeepRun(ctx, run))
+		check(t, s.KeepTask(ctx, filled[ledger.Task](t)))
+		check(t, s.KeepTaskAnswer(ctx, ledger.TaskAnswer{TaskID: "nope", At: time.Now()}))
 		problems := strings.Join(must[[]string](t)(s.Integrity(ctx)), "\n")
-		for _, want := range []string{"1 messages of no thread", "1 runs of no thread", "1 runs of no message", "finished_at disagree"} {
+		for _, want := range []string{
+			"1 messages of no thread", "1 runs of no thread", "1 runs of no message", "finished_at disagree", "1 tasks of no thread",
+			"1 tasks below no task", "1 tasks whose iteration has no run", "1 answers about no task", "1 tasks whose status and phase disagree",
+		} {
 			if !strings.Contains(problems, want) {
 				t.Errorf("%q is missing in %q", want, problems)
 			}

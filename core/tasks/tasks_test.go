@@ -542,3 +542,25 @@ func TestWordsAreBounded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A verdict on a task that somebody else has moved meanwhile, here or in another daemon,
+// must not undo that.
+func TestAnAnswerThatComesTooLateIsRefused(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var w *world
+		p := &reviewer{complete: func(ctx context.Context, r *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+			move, err := w.boot.room.giveUp(w.state(r.Task.ID), cancel, "enough")
+			if err == nil {
+				_, err = s.MoveTask(ctx, move)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			return says(pluginsdk.VerdictReject)(ctx, r)
+		}}
+		w = newWorld(t, s, p)
+		if task := w.worked(pluginsdk.NewTask{}); task.Status != pluginsdk.TaskCancelled || task.ValidationIterations != 0 {
+			t.Errorf("it is %s, rejected %d times", task.Status, task.ValidationIterations)
+		}
+	})
+}

@@ -117,10 +117,6 @@ func from(task *pluginsdk.Task, what string, statuses ...pluginsdk.TaskStatus) e
 	return nil
 }
 
-func isOver(status pluginsdk.TaskStatus) bool {
-	return status == pluginsdk.TaskCompleted || status == pluginsdk.TaskFailed || status == pluginsdk.TaskCancelled
-}
-
 func (s tasks) Iterate(ctx context.Context, request *pluginsdk.IterateTaskRequest) (*pluginsdk.IterateTaskResponse, error) {
 	answer := &pluginsdk.IterateTaskResponse{}
 	task, err := s.change(ctx, "Tasks.Iterate", request.ID, func(task *pluginsdk.Task) (err error) {
@@ -163,7 +159,7 @@ func (s tasks) settle(task *pluginsdk.Task, what string, iteration int, do func(
 	if err := from(task, what, pluginsdk.TaskRunning); err != nil {
 		return err
 	}
-	if iteration != task.CurrentIteration {
+	if iteration != task.CurrentIteration || iteration == 0 {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "iteration %d: task %s is at its iteration %d", iteration, task.ID, task.CurrentIteration)
 	}
 	s.h.settled[task.ID] = iteration
@@ -194,9 +190,15 @@ func (s tasks) Suspend(ctx context.Context, request *pluginsdk.SuspendTaskReques
 
 func (s tasks) Decide(ctx context.Context, request *pluginsdk.DecideTaskRequest) (*pluginsdk.DecideTaskResponse, error) {
 	task, err := s.change(ctx, "Tasks.Decide", request.ID, func(task *pluginsdk.Task) error {
+		switch request.Verdict {
+		case "", pluginsdk.VerdictAccept, pluginsdk.VerdictReject:
+		default:
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "verdict: %.50q is not one of accept, reject and none", request.Verdict)
+		}
 		if err := from(task, "decided on", pluginsdk.TaskWaiting); err != nil {
 			return err
 		}
+		task.Marks = nil // why it waited is settled
 		decide(task, request.Verdict, request.Feedback)
 		return nil
 	})
@@ -205,7 +207,7 @@ func (s tasks) Decide(ctx context.Context, request *pluginsdk.DecideTaskRequest)
 
 // decide is what a verdict does to a task.
 func decide(task *pluginsdk.Task, verdict pluginsdk.Verdict, feedback string) {
-	task.Error = ""
+	task.Error, task.Feedback = "", ""
 	if verdict == pluginsdk.VerdictAccept {
 		task.Status, task.CompletedAt = pluginsdk.TaskCompleted, now()
 		return
@@ -255,7 +257,7 @@ func (s tasks) Fail(ctx context.Context, request *pluginsdk.FailTaskRequest) (*p
 // Cancel leaves a task that is over as it is.
 func (s tasks) Cancel(ctx context.Context, request *pluginsdk.CancelTaskRequest) (*pluginsdk.CancelTaskResponse, error) {
 	task, err := s.change(ctx, "Tasks.Cancel", request.ID, func(task *pluginsdk.Task) error {
-		if !isOver(task.Status) {
+		if !task.Status.Final() {
 			task.Status, task.Error, task.CompletedAt = pluginsdk.TaskCancelled, request.Reason, now()
 		}
 		return nil

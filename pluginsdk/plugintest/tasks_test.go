@@ -103,7 +103,7 @@ func TestTransitionsAreMadeOnce(t *testing.T) {
 		t.Errorf("suspended %+v", task)
 	}
 	decide := &pluginsdk.DecideTaskRequest{ID: w.id, Feedback: "port 80", Author: "Ann"}
-	if task := must(w.sdk.Decide(t.Context(), decide)).Task; task.Status != pluginsdk.TaskRunning || task.Feedback != "port 80" {
+	if task := must(w.sdk.Decide(t.Context(), decide)).Task; task.Status != pluginsdk.TaskRunning || task.Feedback != "port 80" || len(task.Marks) != 0 {
 		t.Errorf("decided %+v", task)
 	}
 	if task := must(w.suspend(2)); task.Status != pluginsdk.TaskRunning {
@@ -124,7 +124,11 @@ func TestTransitionsAreGuardedByTheStatusTheyLeave(t *testing.T) {
 		return err
 	}
 	w.refused(pluginsdk.CodeStale, decide())
-	_, err := w.iterate(2)
+	_, err := w.sdk.Decide(ctx, &pluginsdk.DecideTaskRequest{ID: w.id, Verdict: "maybe"})
+	w.refused(pluginsdk.CodeInvalid, err)
+	_, err = w.evaluate(0)
+	w.refused(pluginsdk.CodeInvalid, err)
+	_, err = w.iterate(2)
 	w.refused(pluginsdk.CodeInvalid, err)
 	_, err = w.evaluate(1)
 	w.refused(pluginsdk.CodeInvalid, err)
