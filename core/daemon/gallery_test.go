@@ -44,7 +44,7 @@ var up = append(slices.Clone(down), pluginsdk.PluginServing)
 var gallery = []exhibit{
 	{
 		name: "mute", ends: true, begun: []pluginsdk.PluginState{pluginsdk.PluginStarting}, state: down,
-		supervise: func(c *pluginhost.Config) { c.StartTimeout = 2 * time.Second },
+		supervise: func(c *pluginhost.Config) { c.StartTimeout = 4 * time.Second },
 		lastError: []string{"no handshake in time"},
 	},
 	{
