@@ -42,7 +42,7 @@ func runDoomed() {
 	config.Data, config.DatabaseURL, config.Agent, config.Plugins = d.Data, d.DatabaseURL, d.Agent, d.Plugins
 	config.DemoScript, config.Port, config.ClaudeBinary = d.DemoScript, d.Port, d.ClaudeBinary
 	config.AllowedTools = d.AllowedTools
-	config.PluginBackoff = 20 * time.Millisecond
+	config.PluginBackoff, config.Supervise = 20*time.Millisecond, attentive
 	config.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var mu sync.Mutex
 	config.Fault = func(step, runID string) {

@@ -212,10 +212,6 @@ func (h *harbour) build(name, version, fault string) (source string) {
 	t := h.in.t
 	t.Helper()
 	source = t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	link := filepath.Join(source, "bin", ferryName)
 	static, err := json.Marshal(ferryManifest(name, version))
 	if err != nil {
@@ -225,7 +221,7 @@ func (h *harbour) build(name, version, fault string) (source string) {
 		ferryAs, name, ferryVersion, version, ferryFault, fault, ferryDir, h.dir, link)
 	plugin := filepath.Join(source, "package")
 	for _, err := range []error{
-		os.Mkdir(filepath.Dir(link), 0o700), os.Symlink(self, link), os.Mkdir(plugin, 0o700),
+		os.Mkdir(filepath.Dir(link), 0o700), os.Symlink(filepath.Join(pluginDir, partsName), link), os.Mkdir(plugin, 0o700),
 		os.WriteFile(filepath.Join(plugin, "plugin.json"), static, 0o600),
 		os.WriteFile(filepath.Join(plugin, name), []byte(script), 0o700), //nolint:gosec // it is an executable
 	} {

@@ -20,6 +20,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -56,6 +57,7 @@ func newInstallation(t *testing.T, databaseURL string, extraPlugins ...string) *
 	in.config.Port = freePort(t)
 	in.config.Plugins = filepath.Join(in.config.Data, "plugins")
 	in.config.RetryBase = 10 * time.Millisecond
+	in.config.Supervise = attentive
 	in.config.Log = slog.New(slog.NewTextHandler(in.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	in.base = fmt.Sprintf("http://127.0.0.1:%d", in.config.Port)
 	if err := os.MkdirAll(in.config.Plugins, 0o755); err != nil { //nolint:gosec // plugins are executed
@@ -64,12 +66,8 @@ func newInstallation(t *testing.T, databaseURL string, extraPlugins ...string) *
 	for _, name := range []string{"activity", "context", "time", "web"} {
 		in.link(filepath.Join(pluginDir, name), name)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, name := range extraPlugins {
-		in.link(self, name)
+		in.link(filepath.Join(pluginDir, partsName), name)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -78,6 +76,9 @@ func newInstallation(t *testing.T, databaseURL string, extraPlugins ...string) *
 	})
 	return in
 }
+
+// attentive is a daemon that soon sees what the test changes in the registry.
+func attentive(c *pluginhost.Config) { c.Poll = 50 * time.Millisecond }
 
 func (in *installation) link(target, name string) {
 	in.t.Helper()

@@ -27,7 +27,7 @@ func TestGalleryComesAndGoesAndLeavesNothing(t *testing.T) {
 		names[n] = e.name
 	}
 	h := openHall(t, func(c *pluginhost.Config) {
-		c.StartTimeout, c.StopTimeout, c.Watch = 1500*time.Millisecond, 200*time.Millisecond, 20*time.Millisecond
+		c.StartTimeout, c.StopTimeout, c.Watch = 4*time.Second, 200*time.Millisecond, 20*time.Millisecond
 		c.Failures = 2
 	}, names...)
 	hurry(&h.config)

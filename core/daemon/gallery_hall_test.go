@@ -57,7 +57,7 @@ func openHall(t *testing.T, supervise func(*pluginhost.Config), exhibits ...stri
 		in.link(filepath.Join(pluginDir, "gallery"), name)
 	}
 	in.config.Supervise = func(c *pluginhost.Config) {
-		c.Poll = 20 * time.Millisecond // how soon the test's own changes are seen
+		attentive(c)
 		if supervise != nil {
 			supervise(c)
 		}

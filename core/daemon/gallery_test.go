@@ -22,6 +22,7 @@ var galleryTurns = flag.Int("gallery.turns", 100/slowdown, "turns with and witho
 type exhibit struct {
 	name      string
 	company   []string // good neighbours that are there with it
+	apart     bool     // it changes for good what the others would meet
 	grants    []pluginsdk.Capability
 	limits    pluginsdk.PluginLimits
 	configure func(*daemon.Config)
@@ -43,7 +44,7 @@ var up = append(slices.Clone(down), pluginsdk.PluginServing)
 var gallery = []exhibit{
 	{
 		name: "mute", ends: true, begun: []pluginsdk.PluginState{pluginsdk.PluginStarting}, state: down,
-		supervise: func(c *pluginhost.Config) { c.StartTimeout = 2 * time.Second },
+		supervise: func(c *pluginhost.Config) { c.StartTimeout = 4 * time.Second },
 		lastError: []string{"no handshake in time"},
 	},
 	{
@@ -76,13 +77,13 @@ var gallery = []exhibit{
 	{name: "moth", state: []pluginsdk.PluginState{pluginsdk.PluginFailed}, lastError: []string{"was changed", "harness plugin trust moth"}},
 	{name: "crasher", ends: true, lastError: []string{"crashed in"}},
 	{
-		name: "windbag", company: []string{"reader"},
+		name: "windbag", company: []string{"reader"}, apart: true,
 		grants: []pluginsdk.Capability{pluginsdk.CapMessagesWrite, pluginsdk.CapMessagesSubmit, pluginsdk.CapThreadsWrite},
 		limits: pluginsdk.PluginLimits{BytesPerMinute: 1 << 30},
 		check:  checkWindbag, log: []string{"what a hook returned is too long and is cut"},
 	},
 	{
-		name: "hoarder", grants: []pluginsdk.Capability{pluginsdk.CapMetricsWrite, pluginsdk.CapMessagesWrite, pluginsdk.CapThreadsWrite},
+		name: "hoarder", apart: true, grants: []pluginsdk.Capability{pluginsdk.CapMetricsWrite, pluginsdk.CapMessagesWrite, pluginsdk.CapThreadsWrite},
 		limits: pluginsdk.PluginLimits{RowsPerMinute: hoardRows, BytesPerMinute: hoardBytes, StoredBytes: 2 * hoardBytes},
 		check:  checkHoarder, log: []string{"is held back by its quotas"},
 	},
@@ -107,35 +108,65 @@ func hurry(c *daemon.Config) {
 	c.HookGrace = 500 * time.Millisecond
 	c.HookDeadlines = make(map[pluginsdk.Hook]time.Duration)
 	for _, hook := range witnessed {
-		c.HookDeadlines[hook] = time.Second
+		c.HookDeadlines[hook] = 2 * time.Second
 	}
 }
 
 // The worst plugins in the world do their worst to an installation, and nothing
 // is lost but the plugin: every turn is answered, the other plugins take part in
 // it, the operator can read what happened, and nothing is left of it when it is
-// turned off.
+// turned off. Those that can come to one installation, one after the other, do so: it
+// is as it was then.
 func TestGallery(t *testing.T) {
 	var table []string
+	var together []exhibit
 	for _, e := range gallery {
-		t.Run(e.name, func(t *testing.T) { table = append(table, show(t, e)) })
+		if !e.apart && e.configure == nil && e.supervise == nil {
+			together = append(together, e)
+			continue
+		}
+		t.Run(e.name, func(t *testing.T) {
+			h, without := show(t, e)
+			table = append(table, h.visit(e, without))
+		})
 	}
+	t.Run("together", func(t *testing.T) {
+		h, without := show(t, together...)
+		for _, e := range together {
+			t.Run(e.name, func(t *testing.T) {
+				defer func(outer *testing.T) { h.t = outer }(h.t)
+				h.t = t
+				table = append(table, h.visit(e, without))
+			})
+		}
+	})
 	t.Logf("turns with and without each plugin, %d at a time:\n%s", audience, strings.Join(table, "\n"))
 }
 
-func show(t *testing.T, e exhibit) (figures string) {
-	h := openHall(t, e.supervise, append(slices.Clone(e.company), e.name)...)
-	if e.configure != nil {
-		e.configure(&h.config)
+// show opens an installation that is configured as the first of the exhibits needs it,
+// and returns how long turns take without them.
+func show(t *testing.T, exhibits ...exhibit) (*hall, latencies) {
+	var names []string
+	for _, e := range exhibits {
+		names = append(append(names, e.name), e.company...)
+	}
+	slices.Sort(names)
+	h := openHall(t, exhibits[0].supervise, slices.Compact(names)...)
+	if exhibits[0].configure != nil {
+		exhibits[0].configure(&h.config)
 	}
 	h.open()
+	h.turns(audience * 5) // what is made once is made now
+	return h, h.turns(*galleryTurns)
+}
+
+// visit lets an exhibit in, looks at what becomes of the turns, and has it out again.
+func (h *hall) visit(e exhibit, without latencies) (figures string) {
+	h.t.Helper()
+	before := h.rest()
 	for _, name := range e.company {
 		h.enable(name)
 	}
-	h.turns(audience * 5) // what is made once is made now
-	without := h.turns(*galleryTurns)
-	before := h.rest()
-
 	h.adopt(e)
 	if e.begun == nil {
 		e.begun = []pluginsdk.PluginState{pluginsdk.PluginServing}
@@ -145,6 +176,9 @@ func show(t *testing.T, e exhibit) (figures string) {
 	h.operatorSees(e)
 	restarts := h.row(e.name).Restarts
 	h.disable(e.name)
+	for _, name := range e.company {
+		h.disable(name)
+	}
 	h.settle(before)
 	h.saidInLog(e)
 

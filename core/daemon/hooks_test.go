@@ -43,7 +43,7 @@ func hostileHook(t *testing.T, databaseURL string, hook pluginsdk.Hook, mode plu
 	in := newInstallation(t, databaseURL, hostileName)
 	in.demo(`[{"match":"victim","text":"[COMMAND type=\"poke\"]x[/COMMAND]\nanswered"}]`)
 	in.config.HookGrace, in.config.PluginBackoff = 200*time.Millisecond, 20*time.Millisecond
-	in.config.HookDeadlines = map[pluginsdk.Hook]time.Duration{hook: 500 * time.Millisecond}
+	in.config.HookDeadlines = map[pluginsdk.Hook]time.Duration{hook: time.Second}
 	database := in.database()
 	in.start()
 	adopt(t, in, database, map[pluginsdk.Hook]pluginsdk.OnFailure{hook: mode})
@@ -144,15 +144,9 @@ func adopt(t *testing.T, in *installation, database *store.Store, modes map[plug
 
 func plugin(t *testing.T, database *store.Store, name string) ledger.Plugin {
 	t.Helper()
-	plugins, err := database.Plugins(t.Context())
+	row, err := database.Plugin(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, info := range plugins {
-		if info.Name == name {
-			return info
-		}
-	}
-	t.Fatalf("no plugin %s in %v", name, plugins)
-	return ledger.Plugin{}
+	return row
 }

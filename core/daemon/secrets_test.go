@@ -66,8 +66,8 @@ func TestSecretsAreNowhereElse(t *testing.T) {
 func buildHarness(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "harness")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/harness").CombinedOutput(); err != nil {
-		t.Fatalf("build the command line: %v\n%s", err, output)
+	if err := build("build", "-o", program, "../cmd/harness"); err != nil {
+		t.Fatal(err)
 	}
 	return program
 }

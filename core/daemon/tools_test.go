@@ -163,7 +163,7 @@ func TestAToolThatOutlivesItsTurn(t *testing.T) {
 			state: pluginsdk.RunCancelled,
 		},
 		"timed out": {
-			prepare: func(c *daemon.Config) { c.TurnTimeout = 5 * time.Second },
+			prepare: func(c *daemon.Config) { c.TurnTimeout = 15 * time.Second },
 			end:     func(*installation, pluginsdk.Accepted) {},
 			state:   pluginsdk.RunFailed,
 		},

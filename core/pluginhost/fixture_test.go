@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,7 +46,32 @@ func TestMain(m *testing.M) {
 		serve.Main(&p)
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(run(m))
+}
+
+// partsFile is the test binary without the race detector, with which a process takes a
+// second more to end and a multiple of the time to start: it looks for races in the host.
+var partsFile string
+
+func run(m *testing.M) int {
+	if !raced {
+		partsFile, _ = os.Executable()
+		return m.Run()
+	}
+	dir, err := os.MkdirTemp("", "pluginhost")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	partsFile = filepath.Join(dir, "parts")
+	build := exec.Command("go", "test", "-c", "-trimpath", "-ldflags", "-s -w", "-o", partsFile, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the plugins: %v\n%s", err, output)
+		return 1
+	}
+	return m.Run()
 }
 
 // part is a plugin whose version is that of the directory it lies in.
@@ -430,15 +457,11 @@ func startOn(t *testing.T, config Config, events *bus, names ...string) (*Host, 
 // binary makes a plugin's executable in a directory.
 func binary(t *testing.T, dir, name string) (path string) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	path = filepath.Join(dir, name)
-	if err := os.Symlink(self, path); err != nil {
+	if err := os.Symlink(partsFile, path); err != nil {
 		t.Fatal(err)
 	}
 	return path

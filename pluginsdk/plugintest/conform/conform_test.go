@@ -32,7 +32,7 @@ func self(t *testing.T) string {
 func config(t *testing.T, mode string) conform.Config {
 	t.Helper()
 	return conform.Config{
-		Path: self(t), Args: []string{"be-plugin", mode}, Helper: []string{self(t), "be-host"}, Patience: patience,
+		Path: subjectFile, Args: []string{"be-plugin", mode}, Helper: []string{self(t), "be-host"}, Patience: patience,
 		Env: []string{"GORACE=atexit_sleep_ms=10"}, // the race detector waits a second before each exit
 	}
 }
@@ -161,7 +161,7 @@ func TestPluginJSONMustSayWhatThePluginSays(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config(t, "good")
 	cfg.Path = filepath.Join(dir, "subject")
-	if err := os.Symlink(self(t), cfg.Path); err != nil {
+	if err := os.Symlink(subjectFile, cfg.Path); err != nil {
 		t.Fatal(err)
 	}
 	cfg.Only = []string{"plugin-json"}

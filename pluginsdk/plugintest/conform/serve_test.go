@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,7 +38,32 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(run(m))
+}
+
+// subjectFile is the test binary without the race detector, with which a process takes a
+// multiple of the time to start and to answer: it looks for races in the examiner.
+var subjectFile string
+
+func run(m *testing.M) int {
+	if !raced {
+		subjectFile, _ = os.Executable()
+		return m.Run()
+	}
+	dir, err := os.MkdirTemp("", "conform")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	subjectFile = filepath.Join(dir, "subject")
+	build := exec.Command("go", "test", "-c", "-trimpath", "-ldflags", "-s -w", "-o", subjectFile, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the subject: %v\n%s", err, output)
+		return 1
+	}
+	return m.Run()
 }
 
 func become(mode string) {
