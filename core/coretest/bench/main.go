@@ -23,8 +23,16 @@ func main() {
 	quick := flag.Bool("quick", false, "fewer repetitions: a look, not a measurement")
 	only := flag.String("only", "", "run just the sections whose name contains this")
 	other := flag.String("beside", "", "directory of another build's harness and plugins/, to be measured in alternation")
+	out := flag.String("o", "", "file that gets the trace of a turn, as JSON")
+	if file := os.Getenv(tracedFile); file != "" && len(os.Args) > 3 {
+		if err := runTraced(file, os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: traced daemon:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	flag.Parse()
-	b := &bench{other: *other, claude: os.Getenv("HARNESS_TEST_CLAUDE"), postgres: os.Getenv("HARNESS_TEST_POSTGRES")}
+	b := &bench{other: *other, out: *out, claude: os.Getenv("HARNESS_TEST_CLAUDE"), postgres: os.Getenv("HARNESS_TEST_POSTGRES")}
 	b.boots, b.turns, b.load = 15, 400, 6*time.Second
 	b.cancels, b.kills, b.pages, b.volume, b.busy = 100, 10, 200, million(), 2000
 	b.calls, b.changing, b.starts = 20_000, time.Minute, 10
@@ -42,6 +50,7 @@ func main() {
 type bench struct {
 	claude, postgres string
 	other            string // directory of another build; empty: none is measured
+	out              string // file of the trace; empty: none
 	boots, turns     int
 	load             time.Duration
 	cancels, kills   int
@@ -73,6 +82,7 @@ func (b *bench) run(only string) error {
 		{"recovery after kill -9, demo agent", b.recovery},
 		{"memory under load, demo agent", b.memoryUnderLoad},
 		{"scale, demo agent", b.scale},
+		{"trace of a turn", b.traces},
 		{"turns beside another build, demo agent", b.beside},
 	} {
 		if !strings.Contains(section.name, only) {
