@@ -22,7 +22,7 @@ const (
 	retryMax  = 30 * time.Second
 	// linger is how long events wait for others to share a call with. The end
 	// of a run does not wait.
-	linger = 3 * time.Millisecond
+	linger = 10 * time.Millisecond
 )
 
 // Deliver hands a batch of events to a subscriber, in order. It is called from

@@ -167,6 +167,12 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	t.invokedAt = p.config.Now()
 	defer t.turnOver()
 	defer p.tools.Begin(purpose, t.on.Origin)()
+	told := &stream{publish: func(event pluginsdk.StreamEvent) {
+		p.events.Publish(pluginsdk.EventPipelineStream, t.thread.ID, pluginsdk.StreamPayload{
+			ThreadID: t.thread.ID, RunID: t.run.ID, Event: event,
+		})
+	}}
+	defer told.end()
 	result := p.agent.Invoke(ctx, ledger.AgentRequest{
 		ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
 		Purpose: purpose, Model: model, Effort: t.thread.Effort,
@@ -176,9 +182,7 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 		p.turnRuns(ctx, t)
 		event = bounded(event)
 		t.keep(event)
-		p.events.Publish(pluginsdk.EventPipelineStream, t.thread.ID, pluginsdk.StreamPayload{
-			ThreadID: t.thread.ID, RunID: t.run.ID, Event: event,
-		})
+		told.add(event)
 	})
 	t.result = &result
 }
