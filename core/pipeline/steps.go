@@ -64,23 +64,6 @@ func (t *trip) callName(hook pluginsdk.Hook, message pluginsdk.Message) string {
 	return fmt.Sprintf("%s:%d", hook, message.ID)
 }
 
-func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
-	p.config.Fault("pipelineStart", t.run.ID)
-	t.started = true
-	p.events.Publish(pluginsdk.EventPipelineStart, t.thread.ID, pluginsdk.RunRef{
-		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: t.message.ID, Attempt: t.run.Attempt,
-	})
-	p.announceMerged(t, t.absorbed)
-	return hooks.Notify(ctx, p.hooks, &t.on, hooks.Question[pluginsdk.OnPipelineStartRequest, pluginsdk.OnPipelineStartResponse]{
-		Hook: pluginsdk.HookPipelineStart, Ask: hooks.Process.OnPipelineStart,
-		Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnPipelineStartRequest {
-			return &pluginsdk.OnPipelineStartRequest{
-				Call: call, Thread: t.thread.Thread, Message: wanted(plugin, pluginsdk.HookPipelineStart, t.message),
-			}
-		},
-	}, func(plugin string, answer *pluginsdk.OnPipelineStartResponse) { p.collect(t, plugin, answer.Effects) })
-}
-
 // onMessage is step 2.
 func (p *Pipeline) onMessage(ctx context.Context, t *trip) error {
 	p.config.Fault("onMessage", t.run.ID)
@@ -137,6 +120,9 @@ func (p *Pipeline) beforeInvoke(ctx context.Context, t *trip) (err error) {
 
 // commitIntent is step 5a.
 func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
+	if err := p.startTold(t); err != nil {
+		return err
+	}
 	p.config.Fault("commitIntent", t.run.ID)
 	if !t.resume {
 		t.sessionID = uuid.NewString()
@@ -214,6 +200,8 @@ func (p *Pipeline) commitResult(t *trip) error {
 		commit.SeenMessageID = t.seen
 		commit.Commands = p.parseCommands(t, t.result.Text)
 		t.run.Commands = commit.Commands
+		// What commands do in the world must not outlive them.
+		commit.Soon = len(commit.Commands) == 0
 	}
 	// The turn has been paid for: its record is written even when the daemon
 	// is stopping or a person gave up on it.

@@ -24,6 +24,8 @@ func TestFragmentsAreGathered(t *testing.T) {
 		expect := func(want ...pluginsdk.StreamEvent) {
 			t.Helper()
 			synctest.Wait()
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			if !slices.EqualFunc(told, want, func(a, b pluginsdk.StreamEvent) bool {
 				return a.Type == b.Type && a.Text == b.Text && a.Offset == b.Offset
 			}) {

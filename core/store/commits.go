@@ -42,7 +42,7 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 	return wrap("commit the intent to call the agent", err)
 }
 
-// SaveResult stores, on disk, how the agent's turn ended (step 5b): the run's
+// SaveResult stores, on disk unless c.Soon, how the agent's turn ended (step 5b): the run's
 // result, events, steps and commands, what the thread's session is from now on, the
 // AgentRun, effects of hooks, and rows for the thread. Tokens and cost add up over
 // the attempts of a run. Rows whose keys are known are not stored again; a commit
@@ -58,7 +58,7 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 	if record.StartedAt.IsZero() {
 		record.StartedAt = s.now().Add(-c.Result.Duration)
 	}
-	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+	err = s.write.do(ctx, durability(!c.Soon), func(ctx context.Context, tx *tx) error {
 		// First, because it is what tells a repetition.
 		if err := insertAgentRun(tx.AgentRun, record).SetNillableKey(keyOrNil(c.Key)).Exec(ctx); err != nil {
 			return err
