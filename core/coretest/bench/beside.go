@@ -68,7 +68,7 @@ func (b *bench) besideOn(database database) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, other.end()) }()
-	this, err := begin("this", "bin", database)
+	this, err := begin("this", b.bin, database)
 	if err != nil {
 		return err
 	}
@@ -108,6 +108,8 @@ func (b *bench) besideOn(database database) (err error) {
 		turns := float64(len(one.times))
 		b.row(fmt.Sprintf("%s, %s: a turn's CPU and context switches", database.name, one.name), "%.2f ms, %.0f", one.cpu/turns, one.switches/turns)
 	}
+	b.note(figureCPUBeside(database.name), this.cpu/other.cpu, "of it")
+	b.note(figureBeside(database.name), float64(quantile(this.times, 0.5))/float64(quantile(other.times, 0.5)), "of it")
 	b.row(database.name+": this to other, CPU", "%.2f", this.cpu/other.cpu)
 	b.row(database.name+": this to other, p50", "%.2f", float64(quantile(this.times, 0.5))/float64(quantile(other.times, 0.5)))
 	b.row(database.name+": 8 threads, other and this", "%.0f and %.0f turns/s", mean(other.rates), mean(this.rates))

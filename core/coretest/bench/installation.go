@@ -54,9 +54,9 @@ func (l *logbook) Reset() {
 	l.text.Reset()
 }
 
-// start runs bin/harness on a new directory with the demo agent, unless env says
+// start runs the build on a new directory with the demo agent, unless env says
 // otherwise, and returns once it is healthy.
-func start(env []string) (*installation, error) { return startFrom("bin", env) }
+func (b *bench) start(env []string) (*installation, error) { return startFrom(b.bin, env) }
 
 // startFrom is start with the binaries of another directory.
 func startFrom(bin string, env []string) (*installation, error) {
