@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +16,12 @@ import (
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
+
+// atWorkSQL is the run that has been claimed and is not over, and whose thread's fence
+// the two parameters from the nth on name: its id, and the thread's.
+func atWorkSQL(n int) string {
+	return fmt.Sprintf(" WHERE id = $%d AND thread_id = $%d AND finished_at IS NULL", n, n+1)
+}
 
 // working is the update of a run that has been claimed and is not over.
 func (t *tx) working(fence ledger.Fence, runID string) *ent.RunUpdate {
@@ -26,14 +35,18 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 	if err != nil {
 		return err
 	}
-	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		n, err := tx.fenced(fence).SetSessionOpen(true).Save(ctx)
-		if err = changed(fence, n, err); err != nil {
+	steps, err := json.Marshal(in.Steps)
+	if err != nil {
+		return wrap("commit the intent to call the agent", err)
+	}
+	err = s.writeWith(ctx, durable, &more, func(ctx context.Context, tx *tx) error {
+		n, err := tx.run(ctx, "UPDATE threads SET session_open = true WHERE id = $1 AND epoch = $2", fence.ThreadID, fence.Epoch)
+		if err = changed(fence, int(n), err); err != nil {
 			return err
 		}
-		n, err = tx.working(fence, in.RunID).SetStep(pluginsdk.StepInvoking).
-			SetSessionID(clean(in.SessionID)).SetPromptHash(in.PromptHash).SetSteps(in.Steps).Save(ctx)
-		if err = atWork(in.RunID, n, err); err != nil {
+		n, err = tx.run(ctx, "UPDATE runs SET step = $1, session_id = $2, prompt_hash = $3, steps = $4"+atWorkSQL(5),
+			string(pluginsdk.StepInvoking), clean(in.SessionID), in.PromptHash, steps, in.RunID, fence.ThreadID)
+		if err = atWork(in.RunID, int(n), err); err != nil {
 			return err
 		}
 		_, _, err = s.add(ctx, tx, more)
@@ -58,7 +71,7 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 	if record.StartedAt.IsZero() {
 		record.StartedAt = s.now().Add(-c.Result.Duration)
 	}
-	err = s.write.do(ctx, durability(!c.Soon), func(ctx context.Context, tx *tx) error {
+	err = s.writeWith(ctx, durability(!c.Soon), &more, func(ctx context.Context, tx *tx) error {
 		// First, because it is what tells a repetition.
 		if err := insertAgentRun(tx.AgentRun, record).SetNillableKey(keyOrNil(c.Key)).Exec(ctx); err != nil {
 			return err
@@ -66,13 +79,14 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 		if err := tx.saveSession(ctx, fence, c); err != nil {
 			return err
 		}
-		if err := tx.saveResult(ctx, fence, c); err != nil {
+		absorbed, err := tx.saveResult(ctx, fence, c)
+		if err != nil {
 			return err
 		}
-		if err := tx.giveBack(ctx, c.RunID, c.Absorbed); err != nil {
+		if err := tx.giveBack(ctx, fence.ThreadID, c.RunID, absorbed, c.Absorbed); err != nil {
 			return err
 		}
-		_, _, err := s.add(ctx, tx, more)
+		_, _, err = s.add(ctx, tx, more)
 		return err
 	})
 	if duplicate(err) && c.Key != "" {
@@ -106,33 +120,46 @@ func (s *Store) recordRefused(ctx context.Context, record ledger.AgentRun, key s
 }
 
 func (t *tx) saveSession(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
-	update := t.fenced(fence).SetSessionID(clean(c.SessionID)).SetSeenMessageID(c.SeenMessageID)
-	if c.SessionID == "" {
-		update.SetSessionOpen(false)
-	}
-	n, err := update.Save(ctx)
-	return changed(fence, n, err)
+	session := clean(c.SessionID)
+	n, err := t.run(ctx, `UPDATE threads SET session_id = $1, seen_message_id = $2, session_open = session_open AND $3
+		WHERE id = $4 AND epoch = $5`, session, c.SeenMessageID, c.SessionID != "", fence.ThreadID, fence.Epoch)
+	return changed(fence, int(n), err)
 }
 
-func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
+// saveResult stores what the run has come to, and returns the messages that were merged
+// into it.
+func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) (absorbed []int64, err error) {
 	commands, err := commandsJSON(c.Commands)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	var known any // NULL
+	if commands != nil {
+		known = []byte(commands)
+	}
+	columns := [3][]byte{}
+	for i, value := range []any{&c.Result, cleanEvents(c.Events), c.Steps} {
+		if columns[i], err = json.Marshal(value); err != nil {
+			return nil, err
+		}
 	}
 	usage := c.Result.Usage
-	update := t.working(fence, c.RunID).
-		SetStep(c.Step).SetSessionID(clean(c.RunSessionID)).
-		SetResult(&c.Result).SetEvents(cleanEvents(c.Events)).SetSteps(c.Steps).
-		AddInputTokens(usage.InputTokens).AddOutputTokens(usage.OutputTokens).
-		AddCacheReadTokens(usage.CacheReadTokens).AddCacheWriteTokens(usage.CacheWriteTokens).
-		AddCostUsd(c.Result.CostUSD)
-	if commands == nil {
-		update.ClearCommands()
-	} else {
-		update.SetCommands(commands)
+	var merged sql.NullString
+	err = t.row(ctx, `UPDATE runs SET step = $1, session_id = $2, result = $3, events = $4, steps = $5, commands = $6,
+		input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
+		cache_read_tokens = cache_read_tokens + $9, cache_write_tokens = cache_write_tokens + $10,
+		cost_usd = cost_usd + $11`+atWorkSQL(12)+" RETURNING absorbed", []any{
+		string(c.Step), clean(c.RunSessionID), columns[0], columns[1], columns[2], known,
+		usage.InputTokens, usage.OutputTokens, usage.CacheReadTokens, usage.CacheWriteTokens, c.Result.CostUSD,
+		c.RunID, fence.ThreadID,
+	}, &merged)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, atWork(c.RunID, 0, nil)
 	}
-	n, err := update.Save(ctx)
-	return atWork(c.RunID, n, err)
+	if err != nil || !merged.Valid {
+		return nil, err
+	}
+	return absorbed, json.Unmarshal([]byte(merged.String), &absorbed)
 }
 
 // DropSession forgets the thread's session, which does not exist any more. That
@@ -157,7 +184,7 @@ func (s *Store) SaveOutcome(ctx context.Context, fence ledger.Fence, c ledger.Ou
 	if err != nil {
 		return err
 	}
-	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+	err = s.writeWith(ctx, durable, &more, func(ctx context.Context, tx *tx) error {
 		if err := tx.check(ctx, fence); err != nil {
 			return err
 		}
