@@ -187,7 +187,7 @@ func (s *Store) KeepPlugin(ctx context.Context, p ledger.Plugin) error {
 // an error, and leave its transaction open. No write may be under way.
 func (s *Store) BreakRollback() {
 	conn := s.write.(*groupWriter).conn
-	conn.prepared["ROLLBACK"], _ = conn.statement(context.Background(), "ROLLBACK TO absent")
+	conn.prepared["ROLLBACK"], _ = conn.statement(context.Background(), "ROLLBACK TO absent") //nolint:sqlclosecheck // kept until close
 }
 
 // losing is a writer whose COMMITs have no known outcome.
