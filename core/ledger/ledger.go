@@ -104,7 +104,7 @@ type ResultCommit struct {
 	Absorbed []int64
 
 	// Soon says that nothing is done on the strength of this commit before the next one
-	// of the run, which follows at once and takes it to the disk: it does not wait for
+	// of the run, which follows at once and takes it to the disk: it need not wait for
 	// that itself.
 	Soon bool
 }

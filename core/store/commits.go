@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"entgo.io/ent/dialect"
+
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/agentrun"
@@ -55,7 +57,7 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 	return wrap("commit the intent to call the agent", err)
 }
 
-// SaveResult stores, on disk unless c.Soon, how the agent's turn ended (step 5b): the run's
+// SaveResult stores, on disk (but on SQLite with c.Soon), how the agent's turn ended (step 5b): the run's
 // result, events, steps and commands, what the thread's session is from now on, the
 // AgentRun, effects of hooks, and rows for the thread. Tokens and cost add up over
 // the attempts of a run. Rows whose keys are known are not stored again; a commit
@@ -71,7 +73,11 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 	if record.StartedAt.IsZero() {
 		record.StartedAt = s.now().Add(-c.Result.Duration)
 	}
-	err = s.writeWith(ctx, durability(!c.Soon), &more, func(ctx context.Context, tx *tx) error {
+	how := durable
+	if c.Soon && s.Dialect() == dialect.SQLite {
+		how = relaxed // a server could lose it and be back while this daemon goes on to the end of the run
+	}
+	err = s.writeWith(ctx, how, &more, func(ctx context.Context, tx *tx) error {
 		// First, because it is what tells a repetition.
 		if err := insertAgentRun(tx.AgentRun, record).SetNillableKey(keyOrNil(c.Key)).Exec(ctx); err != nil {
 			return err
