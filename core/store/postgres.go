@@ -79,11 +79,15 @@ func (b *postgresBackend) renew() {
 
 // steady is the pool as queries go to it: one whose connection turns out to be
 // dead is made again on a new one.
-type steady struct{ *postgresBackend }
+type steady struct {
+	*postgresBackend
+
+	reads *reads
+}
 
 // QueryContext runs a query that changes nothing.
 func (s steady) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	rows, err := s.pool.QueryContext(ctx, query, args...)
+	rows, err := s.reads.watched(ctx, query, args...)
 	if severed(err) && ctx.Err() == nil {
 		s.renew()
 		return s.pool.QueryContext(ctx, query, args...)
@@ -123,7 +127,7 @@ func (b *postgresBackend) describe() string { return b.where }
 
 func (b *postgresBackend) reader() *sql.DB { return b.pool }
 
-func (b *postgresBackend) querier() entsql.ExecQuerier { return steady{b} }
+func (b *postgresBackend) querier() entsql.ExecQuerier { return steady{b, newReads(b.pool)} }
 
 // migrating holds an advisory lock of the transaction, so that two programs
 // that start at once do not both migrate.
