@@ -18,6 +18,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/joho/godotenv"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/core/toolserver"
@@ -78,6 +79,9 @@ type Config struct {
 	// Fault is called before every step of the pipeline with its name and the
 	// run's id. Tests end the process there.
 	Fault func(step, runID string)
+	// Trace is told of what runs wait for: calls of plugins, transactions, batches of
+	// events. What measures it is there.
+	Trace func(ledger.Span)
 	// Supervise changes how plugins are looked after. Tests shorten times there
 	// that no operator has to set.
 	Supervise func(*pluginhost.Config)

@@ -90,7 +90,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		return nil, errors.Join(fmt.Errorf("make the workspace: %w", err), d.Close())
 	}
 	d.settings = NewSettings(config, d.store)
-	d.events = events.New(events.Config{Log: d.room("events")})
+	d.events = events.New(events.Config{Trace: config.Trace, Log: d.room("events")})
 	tokens := hostapi.NewTokens()
 	var api *hostapi.API // made last: it speaks for all the others
 	packages, err := config.Depot()
@@ -98,7 +98,8 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		return nil, errors.Join(err, d.Close())
 	}
 	asking := hooks.Config{
-		Deadlines: config.HookDeadlines, Budget: config.HookBudget, Waiting: d.tellOfWaiting, Log: d.room("hooks"),
+		Deadlines: config.HookDeadlines, Budget: config.HookBudget, Waiting: d.tellOfWaiting,
+		Trace: config.Trace, Timed: pluginhost.Timed, Log: d.room("hooks"),
 	}
 	supervision := pluginhost.Config{
 		Dir: config.Plugins, Owner: d.owner, Log: d.room("pluginhost"), Logs: config.PluginLogs(), Dev: config.Dev,

@@ -248,7 +248,7 @@ func openExisting(ctx context.Context, config Config, schema store.SchemaPolicy)
 }
 
 func (c Config) storeConfig() store.Config {
-	return store.Config{URL: c.DatabaseURL, Dir: c.Data, Log: c.Log}
+	return store.Config{URL: c.DatabaseURL, Dir: c.Data, Log: c.Log, Trace: c.Trace}
 }
 
 // checkDatabase also returns the rows of the plugins.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -20,7 +21,9 @@ type Config struct {
 	RingBytes  int // payload bytes kept for Since; default 8 MiB
 	QueueLimit int // events a subscriber may be behind; default 1024
 	QueueBytes int // payload bytes a subscriber may be behind; default 16 MiB
-	Log        *slog.Logger
+	// Trace, when set, is told of every batch that is given to a subscriber.
+	Trace func(ledger.Span)
+	Log   *slog.Logger
 }
 
 func (c Config) withDefaults() Config {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/guard"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -21,7 +22,7 @@ const (
 	retryMax  = 30 * time.Second
 	// linger is how long events wait for others to share a call with. The end
 	// of a run does not wait.
-	linger = 3 * time.Millisecond
+	linger = 10 * time.Millisecond
 )
 
 // Deliver hands a batch of events to a subscriber, in order. It is called from
@@ -34,6 +35,7 @@ type Deliver func(ctx context.Context, events []pluginsdk.Event) error
 // queue is replaced by one EventResync.
 type Subscription struct {
 	bus     *Bus
+	name    string
 	types   []string
 	deliver Deliver
 	log     *slog.Logger
@@ -56,6 +58,7 @@ func (b *Bus) Subscribe(name string, types []string, after pluginsdk.Position, d
 	ctx, cancel := context.WithCancel(context.Background())
 	sub := &Subscription{
 		bus:     b,
+		name:    name,
 		types:   types,
 		deliver: deliver,
 		log:     b.config.Log.With("subscriber", name),
@@ -128,7 +131,11 @@ func (s *Subscription) run(ctx context.Context) {
 				s.putBack(batch)
 				return
 			}
+			began := time.Now()
 			err := guard.Call(s.log, "the delivery of events", func() error { return s.deliver(ctx, eventsOf(batch)) })
+			if trace := s.bus.config.Trace; trace != nil {
+				trace(ledger.Span{Kind: ledger.SpanEvents, Name: s.name, Began: began, Took: time.Since(began), Count: len(batch)})
+			}
 			if err == nil {
 				failures = 0
 				continue

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -55,6 +56,8 @@ func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 		if counted && !on.Beside {
 			defer r.watch(on, info.Name, q.Hook)()
 		}
+		ctx, traced := r.trace(ctx, on, info.Name, q.Hook)
+		defer traced()
 		var err error
 		answer, err = q.Ask(process, ctx, request)
 		return late(ctx, err)
@@ -166,6 +169,19 @@ func (r *Runner) watch(on *Occasion, plugin string, hook pluginsdk.Hook) (done f
 		r.config.Waiting(on, plugin, hook, since)
 	})
 	return func() { timer.Stop() }
+}
+
+// trace tells of a call, once it is traced.
+func (r *Runner) trace(ctx context.Context, on *Occasion, plugin string, hook pluginsdk.Hook) (_ context.Context, traced func()) {
+	if r.config.Trace == nil {
+		return ctx, func() {}
+	}
+	span := ledger.Span{Kind: ledger.SpanHook, Name: string(hook), Plugin: plugin, RunID: on.Origin.RunID, Began: time.Now()}
+	ctx, inside := r.config.Timed(ctx)
+	return ctx, func() {
+		span.Took, span.Inside = time.Since(span.Began), inside()
+		r.config.Trace(span)
+	}
 }
 
 // budget counts the time that calls have taken.

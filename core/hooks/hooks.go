@@ -81,7 +81,11 @@ type Config struct {
 	Slow time.Duration
 	// Waiting, when set, is told of a call that is slow, while it goes on.
 	Waiting func(occasion *Occasion, plugin string, hook pluginsdk.Hook, since time.Time)
-	Log     *slog.Logger
+	// Trace, when set, is told of every call. Timed then prepares the context of a call so
+	// that it says how long the plugin had it.
+	Trace func(ledger.Span)
+	Timed func(context.Context) (timed context.Context, inside func() time.Duration)
+	Log   *slog.Logger
 }
 
 // Runner asks plugins.
@@ -105,6 +109,11 @@ func New(config Config, plugins Plugins, tokens Tokens) *Runner {
 	}
 	if config.Waiting == nil {
 		config.Waiting = func(*Occasion, string, pluginsdk.Hook, time.Time) {}
+	}
+	if config.Timed == nil {
+		config.Timed = func(ctx context.Context) (context.Context, func() time.Duration) {
+			return ctx, func() time.Duration { return 0 }
+		}
 	}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)

@@ -267,4 +267,3 @@ func (a *API) granted(ctx context.Context, plugin string) (grant, error) {
 	}
 	return found, nil
 }
-

@@ -117,6 +117,11 @@ type ResultCommit struct {
 	// Absorbed are the messages besides its own that the run's turn covers.
 	// Whatever else was merged into the run goes back to the queue.
 	Absorbed []int64
+
+	// Soon says that nothing is done on the strength of this commit before the next one
+	// of the run, which follows at once and takes it to the disk: it need not wait for
+	// that itself.
+	Soon bool
 }
 
 // OutcomeCommit is committed (step 8) when a command of a run has been answered.

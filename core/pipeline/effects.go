@@ -51,3 +51,19 @@ func (p *pending) stored(n int) {
 	defer p.mu.Unlock()
 	p.effects = slices.Delete(p.effects, 0, n)
 }
+
+// takeFrom takes off the effects from the nth on.
+func (p *pending) takeFrom(n int) []ledger.Effect {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	later := slices.Clone(p.effects[n:])
+	p.effects = p.effects[:n]
+	return later
+}
+
+// add puts effects that were admitted behind the others.
+func (p *pending) add(effects []ledger.Effect) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.effects = append(p.effects, effects...)
+}

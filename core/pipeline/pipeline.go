@@ -97,7 +97,7 @@ var TurnFaultPoints = []string{"beforeRun", "commitIntent", "invoke", "invoking"
 //
 //	 0  the claim holds the thread, its message and the run
 //	 1  OnBeforeRun         gate    may this run at all
-//	    OnPipelineStart     notify
+//	    OnPipelineStart     notify  beside 2 to 4 where it is in nobody's way
 //	 2  OnMessage           notify
 //	 3  assemble the prompt         what the session has not seen, the message
 //	 4  OnBeforeInvoke      chain
@@ -125,6 +125,9 @@ func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left l
 	err = guard.Call(p.config.Log.With("run", t.run.ID), "a run", func() error { return p.walk(ctx, t) })
 	if err == nil {
 		return ledger.Left{}, nil
+	}
+	if told := p.startTold(t); told != nil { // the attempt has failed before
+		p.config.Log.Debug("OnPipelineStart failed as well", "run", t.run.ID, "err", told)
 	}
 	t.turnOver()
 	t.steering.telling.Wait()

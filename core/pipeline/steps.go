@@ -65,23 +65,6 @@ func (t *trip) callName(hook pluginsdk.Hook, message pluginsdk.Message) string {
 	return fmt.Sprintf("%s:%d", hook, message.ID)
 }
 
-func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
-	p.config.Fault("pipelineStart", t.run.ID)
-	t.started = true
-	p.events.Publish(pluginsdk.EventPipelineStart, t.thread.ID, pluginsdk.RunRef{
-		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: t.message.ID, Attempt: t.run.Attempt,
-	})
-	p.announceMerged(t, t.absorbed)
-	return hooks.Notify(ctx, p.hooks, &t.on, hooks.Question[pluginsdk.OnPipelineStartRequest, pluginsdk.OnPipelineStartResponse]{
-		Hook: pluginsdk.HookPipelineStart, Ask: hooks.Process.OnPipelineStart,
-		Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnPipelineStartRequest {
-			return &pluginsdk.OnPipelineStartRequest{
-				Call: call, Thread: t.thread.Thread, Message: wanted(plugin, pluginsdk.HookPipelineStart, t.message),
-			}
-		},
-	}, func(plugin string, answer *pluginsdk.OnPipelineStartResponse) { p.collect(t, plugin, answer.Effects) })
-}
-
 // onMessage is step 2.
 func (p *Pipeline) onMessage(ctx context.Context, t *trip) error {
 	p.config.Fault("onMessage", t.run.ID)
@@ -138,6 +121,9 @@ func (p *Pipeline) beforeInvoke(ctx context.Context, t *trip) (err error) {
 
 // commitIntent is step 5a.
 func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
+	if err := p.startTold(t); err != nil {
+		return err
+	}
 	p.config.Fault("commitIntent", t.run.ID)
 	if !t.resume {
 		t.sessionID = uuid.NewString()
@@ -164,6 +150,12 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	defer p.tools.Begin(t.on.Origin)()
 	progress := p.newProgress(t)
 	defer progress.stop()
+	told := &stream{publish: func(event pluginsdk.StreamEvent) {
+		p.events.Publish(pluginsdk.EventPipelineStream, t.thread.ID, pluginsdk.StreamPayload{
+			ThreadID: t.thread.ID, RunID: t.run.ID, Event: event,
+		})
+	}}
+	defer told.end()
 	result := p.agent.Invoke(ctx, request, func(event pluginsdk.StreamEvent) {
 		p.config.Fault("invoking", t.run.ID)
 		p.turnRuns(ctx, t)
@@ -171,9 +163,7 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 		if t.keep(event) {
 			progress.more(t.events)
 		}
-		p.events.Publish(pluginsdk.EventPipelineStream, t.thread.ID, pluginsdk.StreamPayload{
-			ThreadID: t.thread.ID, RunID: t.run.ID, Event: event,
-		})
+		told.add(event)
 	})
 	t.result = &result
 }
@@ -204,9 +194,14 @@ func (p *Pipeline) commitResult(t *trip) error {
 	}
 	if failure != nil {
 		commit.AgentRun.Error = failure.Message
-	} else if commit.SeenMessageID = t.seen; t.run.Kind != pluginsdk.RunTurn {
-		commit.Commands = p.parseCommands(t, t.result.Text)
-		t.run.Commands = commit.Commands
+	} else {
+		commit.SeenMessageID = t.seen
+		if t.run.Kind != pluginsdk.RunTurn {
+			commit.Commands = p.parseCommands(t, t.result.Text)
+			t.run.Commands = commit.Commands
+		}
+		// What commands do in the world must not outlive them.
+		commit.Soon = len(commit.Commands) == 0
 	}
 	// The turn has been paid for: its record is written even when the daemon
 	// is stopping or a person gave up on it.

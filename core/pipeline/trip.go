@@ -30,8 +30,9 @@ type trip struct {
 	pending pending
 
 	began       time.Time
-	started     bool // OnPipelineStart was fired, so OnPipelineComplete must be
-	interrupted bool // an earlier attempt may have reached the agent
+	start       *telling // nil: no OnPipelineStart is under way
+	started     bool     // OnPipelineStart was fired, so OnPipelineComplete must be
+	interrupted bool     // an earlier attempt may have reached the agent
 
 	sessionID      string // the session of this turn
 	resume         bool   // it exists already

@@ -39,6 +39,12 @@ func (i *Instance) Do(ctx context.Context, run string, hook pluginsdk.Hook, call
 	return err
 }
 
+// Timed prepares the context of one call of a process so that it says how long the
+// plugin had it.
+func Timed(ctx context.Context) (timed context.Context, inside func() time.Duration) {
+	return launch.Timed(ctx)
+}
+
 // Charge counts rows against the plugin that a hook of it wanted to have stored with
 // its run, and that were not, and says why in its log.
 func (h *Host) Charge(plugin string, rows int, why string) {

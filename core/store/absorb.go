@@ -178,17 +178,13 @@ func messagesOf(ctx context.Context, from *ent.Client, ids []int64) ([]pluginsdk
 
 // giveBack puts the runs that were merged into this one, but for those of the
 // messages that it keeps, back into the queue.
-func (t *tx) giveBack(ctx context.Context, into string, keeps []int64) error {
-	r, err := t.Run.Query().Where(run.ID(into)).Select(run.FieldThreadID, run.FieldAbsorbed).Only(ctx)
-	if err != nil {
-		return err
-	}
-	kept := slices.DeleteFunc(slices.Clone(r.Absorbed), func(id int64) bool { return !slices.Contains(keeps, id) })
-	if len(kept) == len(r.Absorbed) {
+func (t *tx) giveBack(ctx context.Context, threadID, into string, absorbed, keeps []int64) error {
+	kept := slices.DeleteFunc(slices.Clone(absorbed), func(id int64) bool { return !slices.Contains(keeps, id) })
+	if len(kept) == len(absorbed) {
 		return nil
 	}
-	err = t.Run.Update().
-		Where(run.ThreadID(r.ThreadID), run.MergedInto(into), run.MessageIDNotIn(kept...)).
+	err := t.Run.Update().
+		Where(run.ThreadID(threadID), run.MergedInto(into), run.MessageIDNotIn(kept...)).
 		SetState(pluginsdk.RunQueued).SetMergedInto("").ClearFinishedAt().Exec(ctx)
 	if err != nil {
 		return err

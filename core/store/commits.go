@@ -2,10 +2,15 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"entgo.io/ent/dialect"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
@@ -13,6 +18,12 @@ import (
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
+
+// atWorkSQL is the run that has been claimed and is not over, and whose thread's fence
+// the two parameters from the nth on name: its id, and the thread's.
+func atWorkSQL(n int) string {
+	return fmt.Sprintf(" WHERE id = $%d AND thread_id = $%d AND finished_at IS NULL", n, n+1)
+}
 
 // working is the update of a run that has been claimed and is not over.
 func (t *tx) working(fence ledger.Fence, runID string) *ent.RunUpdate {
@@ -26,14 +37,17 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 	if err != nil {
 		return err
 	}
-	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		err := tx.holding(ctx, fence, func(update *ent.ThreadUpdate) { update.SetSessionOpen(true) })
-		if err != nil {
+	steps, err := json.Marshal(in.Steps)
+	if err != nil {
+		return wrap("commit the intent to call the agent", err)
+	}
+	err = s.writeWith(ctx, durable, &more, func(ctx context.Context, tx *tx) error {
+		if err := tx.holding(ctx, fence, "session_open = true"); err != nil {
 			return err
 		}
-		n, err := tx.working(fence, in.RunID).SetStep(pluginsdk.StepInvoking).
-			SetSessionID(clean(in.SessionID)).SetPromptHash(in.PromptHash).SetSteps(in.Steps).Save(ctx)
-		if err = atWork(in.RunID, n, err); err != nil {
+		n, err := tx.run(ctx, "UPDATE runs SET step = $1, session_id = $2, prompt_hash = $3, steps = $4"+atWorkSQL(5),
+			string(pluginsdk.StepInvoking), clean(in.SessionID), in.PromptHash, steps, in.RunID, fence.ThreadID)
+		if err = atWork(in.RunID, int(n), err); err != nil {
 			return err
 		}
 		_, _, err = s.add(ctx, tx, more)
@@ -42,7 +56,7 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 	return wrap("commit the intent to call the agent", err)
 }
 
-// SaveResult stores, on disk, how the agent's turn ended (step 5b): the run's
+// SaveResult stores, on disk (but on SQLite with c.Soon), how the agent's turn ended (step 5b): the run's
 // result, events, steps and commands, what the thread's session is from now on, the
 // AgentRun, effects of hooks, and rows for the thread. Tokens and cost add up over
 // the attempts of a run. Rows whose keys are known are not stored again; a commit
@@ -58,7 +72,11 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 	if record.StartedAt.IsZero() {
 		record.StartedAt = s.now().Add(-c.Result.Duration)
 	}
-	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+	how := durable
+	if c.Soon && s.Dialect() == dialect.SQLite {
+		how = relaxed // a server could lose it and be back while this daemon goes on to the end of the run
+	}
+	err = s.writeWith(ctx, how, &more, func(ctx context.Context, tx *tx) error {
 		// First, because it is what tells a repetition.
 		if err := insertAgentRun(tx.AgentRun, record).SetNillableKey(keyOrNil(c.Key)).Exec(ctx); err != nil {
 			return err
@@ -66,13 +84,14 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 		if err := tx.saveSession(ctx, fence, c); err != nil {
 			return err
 		}
-		if err := tx.saveResult(ctx, fence, c); err != nil {
+		absorbed, err := tx.saveResult(ctx, fence, c)
+		if err != nil {
 			return err
 		}
-		if err := tx.giveBack(ctx, c.RunID, c.Absorbed); err != nil {
+		if err := tx.giveBack(ctx, fence.ThreadID, c.RunID, absorbed, c.Absorbed); err != nil {
 			return err
 		}
-		_, _, err := s.add(ctx, tx, more)
+		_, _, err = s.add(ctx, tx, more)
 		return err
 	})
 	if duplicate(err) && c.Key != "" {
@@ -106,43 +125,51 @@ func (s *Store) recordRefused(ctx context.Context, record ledger.AgentRun, key s
 }
 
 func (t *tx) saveSession(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
-	return t.holding(ctx, fence, func(update *ent.ThreadUpdate) {
-		update.SetSessionID(clean(c.SessionID)).SetSeenMessageID(c.SeenMessageID)
-		if c.SessionID == "" {
-			update.SetSessionOpen(false)
-		}
-	})
+	return t.holding(ctx, fence, "session_id = $1, seen_message_id = $2, session_open = session_open AND $3",
+		clean(c.SessionID), c.SeenMessageID, c.SessionID != "")
 }
 
-func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
+// saveResult stores what the run has come to, and returns the messages that were merged
+// into it.
+func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) (absorbed []int64, err error) {
 	commands, err := commandsJSON(c.Commands)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	var known any // NULL
+	if commands != nil {
+		known = []byte(commands)
+	}
+	columns := [3][]byte{}
+	for i, value := range []any{&c.Result, cleanEvents(c.Events), c.Steps} {
+		if columns[i], err = json.Marshal(value); err != nil {
+			return nil, err
+		}
 	}
 	usage := c.Result.Usage
-	update := t.working(fence, c.RunID).
-		SetStep(c.Step).SetSessionID(clean(c.RunSessionID)).
-		SetResult(&c.Result).SetEvents(cleanEvents(c.Events)).SetSteps(c.Steps).
-		AddInputTokens(usage.InputTokens).AddOutputTokens(usage.OutputTokens).
-		AddCacheReadTokens(usage.CacheReadTokens).AddCacheWriteTokens(usage.CacheWriteTokens).
-		AddCostUsd(c.Result.CostUSD)
-	if commands == nil {
-		update.ClearCommands()
-	} else {
-		update.SetCommands(commands)
+	var merged sql.NullString
+	err = t.row(ctx, `UPDATE runs SET step = $1, session_id = $2, result = $3, events = $4, steps = $5, commands = $6,
+		input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
+		cache_read_tokens = cache_read_tokens + $9, cache_write_tokens = cache_write_tokens + $10,
+		cost_usd = cost_usd + $11`+atWorkSQL(12)+" RETURNING absorbed", []any{
+		string(c.Step), clean(c.RunSessionID), columns[0], columns[1], columns[2], known,
+		usage.InputTokens, usage.OutputTokens, usage.CacheReadTokens, usage.CacheWriteTokens, c.Result.CostUSD,
+		c.RunID, fence.ThreadID,
+	}, &merged)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, atWork(c.RunID, 0, nil)
 	}
-	n, err := update.Save(ctx)
-	return atWork(c.RunID, n, err)
+	if err != nil || !merged.Valid {
+		return nil, err
+	}
+	return absorbed, json.Unmarshal([]byte(merged.String), &absorbed)
 }
 
 // DropSession forgets the thread's session, which does not exist any more. That
 // the run may have been at work in it is not forgotten.
 func (s *Store) DropSession(ctx context.Context, fence ledger.Fence, runID string) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		err := tx.holding(ctx, fence, func(update *ent.ThreadUpdate) {
-			update.SetSessionID("").SetSessionOpen(false).SetSeenMessageID(0)
-		})
-		if err != nil {
+		if err := tx.holding(ctx, fence, "session_id = '', session_open = false, seen_message_id = 0"); err != nil {
 			return err
 		}
 		n, err := tx.working(fence, runID).SetSessionID("").Save(ctx)
@@ -159,7 +186,7 @@ func (s *Store) SaveOutcome(ctx context.Context, fence ledger.Fence, c ledger.Ou
 	if err != nil {
 		return err
 	}
-	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+	err = s.writeWith(ctx, durable, &more, func(ctx context.Context, tx *tx) error {
 		if err := tx.check(ctx, fence); err != nil {
 			return err
 		}

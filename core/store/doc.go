@@ -23,7 +23,8 @@
 // # The writer
 //
 // SQLite has one writer at a time, and a COMMIT that is on disk costs far more
-// than what is in it. So every write is a closure handed to one goroutine,
+// than what is in it. So every write is a closure. Who finds nobody writing runs
+// its own; what is handed in meanwhile waits for one goroutine,
 // which takes all that wait, runs each in a SAVEPOINT of one transaction
 // (rolled back alone when it fails or panics), commits once, and then answers
 // all. The COMMIT waits for the disk when one of them asked for it. A caller

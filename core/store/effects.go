@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -18,6 +19,23 @@ type additions struct {
 	threadID string
 	effects  []effect
 	rows     []pluginsdk.Message
+	// careful says that some may be stored already: what is known is looked for first.
+	careful bool
+}
+
+// errTaken leaves a transaction whose additions are not all new.
+var errTaken = errors.New("something is stored under a key of these additions")
+
+// writeWith is writer.do for a write that makes additions. Hardly ever is one of them
+// stored already, so nothing is asked first: when it is, the write is made anew, with
+// care.
+func (s *Store) writeWith(ctx context.Context, how durability, more *additions, f func(context.Context, *tx) error) error {
+	err := s.write.do(ctx, how, f)
+	if errors.Is(err, errTaken) {
+		more.careful = true
+		err = s.write.do(ctx, how, f)
+	}
+	return err
 }
 
 // effect is a ledger.Effect as it will be stored.
@@ -87,9 +105,13 @@ func (s *Store) add(ctx context.Context, t *tx, a additions) (ids, fresh []int64
 	if len(a.effects) == 0 && len(a.rows) == 0 {
 		return nil, nil, nil
 	}
-	known, err := t.known(ctx, a)
-	if err != nil {
-		return nil, nil, err
+	known := knownKeys{make(map[string]int64), make(map[string]bool)}
+	// A metric that is known stands in nobody's way when it is stored, and tells nothing.
+	careful := a.careful || slices.ContainsFunc(a.effects, func(e effect) bool { return e.metric != "" })
+	if careful {
+		if known, err = t.known(ctx, a); err != nil {
+			return nil, nil, err
+		}
 	}
 	var ofEffects, own []pluginsdk.Message
 	var metrics []pluginsdk.Metric
@@ -111,10 +133,17 @@ func (s *Store) add(ctx context.Context, t *tx, a additions) (ids, fresh []int64
 	if err != nil {
 		return nil, nil, err
 	}
+	if leftOut > 0 && !careful {
+		return nil, nil, errTaken
+	}
 	if leftOut > 0 {
 		s.config.Log.Warn("rows of effects are left out: others have their keys", "run", ofEffects[0].RunID, "rows", leftOut)
 	}
-	if own, err = t.insertMessages(ctx, own, sizes); err != nil {
+	own, err = t.insertMessages(ctx, own, sizes)
+	if duplicate(err) && !careful {
+		return nil, nil, errTaken
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	if err := t.insertMetrics(ctx, metrics, sizes); err != nil {

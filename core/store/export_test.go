@@ -192,7 +192,7 @@ func (s *Store) KeepPlugin(ctx context.Context, p ledger.Plugin) error {
 // an error, and leave its transaction open. No write may be under way.
 func (s *Store) BreakRollback() {
 	conn := s.write.(*groupWriter).conn
-	conn.prepared["ROLLBACK"] = conn.statement(context.Background(), "ROLLBACK TO absent")
+	conn.prepared["ROLLBACK"], _ = conn.statement(context.Background(), "ROLLBACK TO absent") //nolint:sqlclosecheck // kept until close
 }
 
 // losing is a writer whose COMMITs have no known outcome.
@@ -231,3 +231,6 @@ func (s *Store) Pragma(ctx context.Context, text string) error {
 	_, err := s.write.(*groupWriter).conn.direct(ctx, text)
 	return err
 }
+
+// LimitTransactions bounds transactions on Postgres otherwise than by transactionMax.
+func (s *Store) LimitTransactions(limit time.Duration) { s.write.(*poolWriter).limit = limit }

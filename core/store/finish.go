@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -23,7 +24,7 @@ func (s *Store) Finish(ctx context.Context, fence ledger.Fence, f ledger.Finish)
 		return ledger.Finished{}, err
 	}
 	now := s.now()
-	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) (err error) {
+	err = s.writeWith(ctx, durable, &more, func(ctx context.Context, tx *tx) (err error) {
 		done, err = s.finish(ctx, tx, fence, f, more, now)
 		return err
 	})
@@ -35,12 +36,17 @@ func (s *Store) finish(ctx context.Context, tx *tx, fence ledger.Fence, f ledger
 	if err != nil {
 		return ledger.Finished{}, err
 	}
-	update := tx.working(fence, f.RunID).SetState(f.State).SetError(clean(f.Error)).SetFinishedAt(now).
-		ClearNextAttemptAt().ClearLeaseUntil()
+	var steps any // NULL: they stay as they are
 	if f.Steps != nil {
-		update.SetSteps(f.Steps)
+		encoded, err := json.Marshal(f.Steps)
+		if err != nil {
+			return ledger.Finished{}, err
+		}
+		steps = encoded
 	}
-	n, err := update.Save(ctx)
+	n, err := tx.run(ctx, `UPDATE runs SET state = $1, error = $2, finished_at = $3, steps = COALESCE($4, steps),
+		next_attempt_at = NULL, lease_until = NULL`+atWorkSQL(5),
+		string(f.State), clean(f.Error), now, steps, f.RunID, fence.ThreadID)
 	if err != nil {
 		return ledger.Finished{}, err
 	}

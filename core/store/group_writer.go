@@ -27,21 +27,24 @@ const (
 	roomFor   = 120 * time.Millisecond
 )
 
-// groupWriter is the one goroutine that writes to SQLite; see the package's
-// doc.
+// groupWriter writes to SQLite, one batch at a time; see the package's doc. Whoever
+// finds nobody writing writes himself: waking another goroutine and being woken by it
+// costs more than many a write. What comes meanwhile is one batch of the loop's.
 type groupWriter struct {
 	log  *slog.Logger
-	pool *sql.DB     // of one connection
-	conn *statements // nil between one that was thrown away and the next
-	tx   *tx         // what speaks through conn
+	pool *sql.DB // of one connection
 
 	mu      sync.Mutex
 	pending []*job
 	closed  bool
 
-	wake    chan struct{} // capacity 1
+	wake    chan struct{} // capacity 1; the loop has something to do
 	stopped chan struct{}
-	full    bool // PRAGMA synchronous as it is now
+
+	turn    sync.Mutex  // held by who writes: what follows is its holder's
+	conn    *statements // nil between one that was thrown away and the next
+	tx      *tx         // what speaks through conn
+	full    bool        // PRAGMA synchronous as it is now
 	commits int64
 
 	since time.Time     // from when on held counts
@@ -100,6 +103,11 @@ func (w *groupWriter) do(ctx context.Context, how durability, f func(context.Con
 	if err := w.hand(j); err != nil {
 		return err
 	}
+	if w.turn.TryLock() {
+		w.lead(j)
+		return j.err
+	}
+	w.signal()
 	select {
 	case <-j.done:
 	case <-ctx.Done():
@@ -118,11 +126,32 @@ func (w *groupWriter) hand(j *job) error {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database is closed")
 	}
 	w.pending = append(w.pending, j)
+	return nil
+}
+
+// lead writes what is pending, in the caller's goroutine, until the caller's own job is
+// done. The turn is held, and given up.
+func (w *groupWriter) lead(own *job) {
+	defer w.turn.Unlock()
+	for !own.over() {
+		w.batch(w.take())
+	}
+	if w.wantsRoom() {
+		w.signal()
+	}
+}
+
+// signal has the loop look for what there is to do.
+func (w *groupWriter) signal() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return // it looks once more at its end
+	}
 	select {
 	case w.wake <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 func (w *groupWriter) close() error {
@@ -138,23 +167,30 @@ func (w *groupWriter) close() error {
 
 func (w *groupWriter) loop() {
 	defer close(w.stopped)
-	defer func() {
-		if w.conn != nil {
-			w.conn.close()
-		}
-	}()
 	for open := true; open; {
 		_, open = <-w.wake
+		w.turn.Lock()
 		for batch := w.take(); len(batch) > 0; batch = w.take() {
-			began := time.Now()
-			w.write(batch)
-			w.held += time.Since(began)
+			w.batch(batch)
 			w.makeRoom()
 		}
+		w.makeRoom()
+		if !open && w.conn != nil {
+			w.conn.close()
+			w.conn = nil
+		}
+		w.turn.Unlock()
 	}
 }
 
-// makeRoom lets others write who may have waited for long.
+// batch writes a batch. The turn is held.
+func (w *groupWriter) batch(batch []*job) {
+	began := time.Now()
+	w.write(batch)
+	w.held += time.Since(began)
+}
+
+// makeRoom lets others write who may have waited for long. The turn is held.
 func (w *groupWriter) makeRoom() {
 	passed := time.Since(w.since)
 	if passed < roomEvery {
@@ -165,6 +201,9 @@ func (w *groupWriter) makeRoom() {
 	}
 	w.since, w.held = time.Now(), 0
 }
+
+// wantsRoom reports whether makeRoom has something to do. The turn is held.
+func (w *groupWriter) wantsRoom() bool { return time.Since(w.since) >= roomEvery }
 
 // take returns the writes to do next; those whose callers gave up are gone.
 func (w *groupWriter) take() []*job {
@@ -283,6 +322,16 @@ func (j *job) take() bool {
 	defer j.mu.Unlock()
 	j.taken = !j.left
 	return j.taken
+}
+
+// over reports whether the job has run.
+func (j *job) over() bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // leave withdraws the job; false says that it is too late.

@@ -2,7 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,26 +20,33 @@ import (
 const attempts = 6
 
 // transactionMax is how long a transaction may take, from its beginning to the
-// server's answer: a connection that hangs must not hang its caller for ever.
+// server's answer, unless a test says otherwise: a connection that hangs must not hang
+// its caller for ever.
 const transactionMax = time.Minute
 
 // poolWriter runs each write in a transaction of its own, on Postgres.
 type poolWriter struct {
-	log  *slog.Logger
-	back *postgresBackend
+	log   *slog.Logger
+	back  *postgresBackend
+	limit time.Duration // of a transaction
 }
 
 func (w *poolWriter) do(ctx context.Context, how durability, f func(context.Context, *tx) error) error {
-	pool := w.back.lazy
+	from := w.back.lazy
 	if how == durable {
-		pool = w.back.pool
+		from = w.back.strict
 	}
 	for attempt := 1; ; attempt++ {
-		conn, err := pool.Conn(ctx)
+		conn, err := from.get(ctx)
 		if err != nil {
 			return err // there is no server: trying at once again is no use
 		}
-		cut, err := w.once(ctx, conn, f)
+		keep, cut, err := w.once(ctx, conn, f)
+		if keep {
+			from.put(conn)
+		} else {
+			from.drop(conn)
+		}
 		if !cut && !lostRace(err) || attempt == attempts {
 			return err
 		}
@@ -57,40 +64,41 @@ func (w *poolWriter) do(ctx context.Context, how durability, f func(context.Cont
 	}
 }
 
-// once runs one transaction. Giving up does not count any more. Cut says that
-// the connection broke before the COMMIT: however far it had come, nothing of it
-// is there.
-func (w *poolWriter) once(ctx context.Context, conn *sql.Conn, f func(context.Context, *tx) error) (cut bool, err error) {
-	defer conn.Close() // it only goes back to the pool
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transactionMax)
-	defer cancel()
-	err = transact(ctx, w.log, conn, f)
-	if err != nil && ctx.Err() != nil {
-		return false, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database did not answer within %s: %w", transactionMax, err)
+// once runs one transaction. Giving up does not count any more. Keep says that the
+// session can be used again; cut that the connection broke before the COMMIT: however
+// far it had come, nothing of it is there.
+func (w *poolWriter) once(ctx context.Context, conn *session, f func(context.Context, *tx) error) (keep, cut bool, err error) {
+	done := conn.bounded(w.limit)
+	ended, err := transact(context.WithoutCancel(ctx), w.log, conn, f)
+	late := done()
+	if late && err != nil {
+		return false, false, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database did not answer within %s: %w", w.limit, err)
 	}
 	var uncertain *uncertainError
-	return severed(err) && !errors.As(err, &uncertain), err
+	return ended && !late, severed(err) && !errors.As(err, &uncertain), err
 }
 
-func transact(ctx context.Context, log *slog.Logger, conn *sql.Conn, f func(context.Context, *tx) error) error {
-	open, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("begin: %w", err)
+// transact runs one transaction. Ended says that none is open any more on a connection
+// that still stands.
+func transact(ctx context.Context, log *slog.Logger, conn *session, f func(context.Context, *tx) error) (ended bool, err error) {
+	if err := conn.begin(ctx); err != nil {
+		return false, fmt.Errorf("begin: %w", err)
 	}
-	if err := protect(ctx, newTx(dialect.Postgres, open), f); err != nil {
-		if undo := open.Rollback(); undo != nil && !severed(err) {
+	if err := protect(ctx, newTx(dialect.Postgres, conn), f); err != nil {
+		undo := conn.end(driver.Tx.Rollback)
+		if undo != nil && !severed(err) {
 			log.Warn("transaction could not be rolled back", "err", undo, "cause", err)
 		}
-		return err
+		return undo == nil, err
 	}
-	if err := open.Commit(); err != nil {
+	if err := conn.end(driver.Tx.Commit); err != nil {
 		var server *pq.Error
 		if errors.As(err, &server) && !unreachable(err) || lostRace(err) {
-			return fmt.Errorf("commit: %w", err) // the server refused it
+			return false, fmt.Errorf("commit: %w", err) // the server refused it
 		}
-		return &uncertainError{err}
+		return false, &uncertainError{err}
 	}
-	return nil
+	return true, nil
 }
 
 // lostRace reports whether the server ended the transaction only because of

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -162,4 +164,33 @@ func TestLostConnection(t *testing.T) {
 	})
 	wantCode(t, store.Wrap("write", err), pluginsdk.CodeUnavailable)
 	check(t, s.Audit(context.Background(), "ann", "again", "", ""))
+}
+
+// A server that takes a statement and says nothing more hangs nobody for ever: the
+// write is given up, and the next one has another connection.
+func TestAWriteThatHangsIsGivenUp(t *testing.T) {
+	s := storetest.OpenConfig(t, storetest.Postgres(t))
+	ctx := context.Background()
+	check(t, s.Audit(ctx, "ann", "before", "", ""))
+	s.LimitTransactions(50 * time.Millisecond)
+	err := s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Run1(ctx, "SELECT pg_sleep(30)")
+	})
+	wantCode(t, err, pluginsdk.CodeUnavailable)
+	s.LimitTransactions(time.Minute)
+	for range 3 {
+		check(t, s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error { return tx.Run1(ctx, "SELECT 1") }))
+	}
+}
+
+// What a statement is refused for is said, also when it is refused before it is run:
+// not that its transaction has ended by then.
+func TestAStatementThatIsRefusedSaysWhy(t *testing.T) {
+	s := storetest.OpenConfig(t, storetest.Postgres(t))
+	err := s.Write(context.Background(), true, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Run1(ctx, "SELECT absent FROM threads")
+	})
+	if err == nil || !strings.Contains(err.Error(), "absent") {
+		t.Errorf("the error is %v", err)
+	}
 }

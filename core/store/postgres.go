@@ -15,16 +15,17 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// connections is how many each of the two pools may hold.
+// connections is how many each of the three pools may hold.
 const connections = 10
 
-// postgresBackend is a database on a server, through two pools: one whose
-// COMMIT waits for the disk, and one whose does not.
+// postgresBackend is a database on a server, through three pools: one for reads, and
+// two for writes, one whose COMMIT waits for the disk, and one whose does not.
 type postgresBackend struct {
-	where string
-	dsn   string
-	pool  *sql.DB // durable writes, and all reads
-	lazy  *sql.DB // relaxed writes
+	where  string
+	dsn    string
+	pool   *sql.DB
+	strict *sessions // durable writes
+	lazy   *sessions // relaxed writes
 }
 
 func openPostgres(ctx context.Context, address string) (*postgresBackend, error) {
@@ -39,7 +40,11 @@ func openPostgres(ctx context.Context, address string) (*postgresBackend, error)
 	if back.pool, err = openPool(back.dsn); err != nil {
 		return nil, err
 	}
-	if back.lazy, err = openPool(withParameter(parsed, "binary_parameters", "yes", "connect_timeout", "10", "synchronous_commit", "off")); err != nil {
+	relaxed := withParameter(parsed, "binary_parameters", "yes", "connect_timeout", "10", "synchronous_commit", "off")
+	if back.strict, err = openSessions(back.dsn); err == nil {
+		back.lazy, err = openSessions(relaxed)
+	}
+	if err != nil {
 		return nil, errors.Join(err, back.pool.Close())
 	}
 	if err := back.pool.PingContext(ctx); err != nil {
@@ -51,7 +56,7 @@ func openPostgres(ctx context.Context, address string) (*postgresBackend, error)
 func openPool(dsn string) (*sql.DB, error) {
 	connector, err := pq.NewConnector(dsn)
 	if err != nil {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "DATABASE_URL: %w", err)
+		return nil, badAddress(err)
 	}
 	pool := sql.OpenDB(connector)
 	pool.SetMaxOpenConns(connections)
@@ -59,22 +64,30 @@ func openPool(dsn string) (*sql.DB, error) {
 	return pool, nil
 }
 
+func badAddress(err error) error {
+	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "DATABASE_URL: %w", err)
+}
+
 // renew closes the connections that lie idle. After an outage they are dead, or
 // hang, and the pools do not know. Those in use fail by themselves.
 func (b *postgresBackend) renew() {
-	for _, pool := range []*sql.DB{b.pool, b.lazy} {
-		pool.SetMaxIdleConns(0)
-		pool.SetMaxIdleConns(connections)
-	}
+	b.pool.SetMaxIdleConns(0)
+	b.pool.SetMaxIdleConns(connections)
+	b.strict.renew()
+	b.lazy.renew()
 }
 
 // steady is the pool as queries go to it: one whose connection turns out to be
 // dead is made again on a new one.
-type steady struct{ *postgresBackend }
+type steady struct {
+	*postgresBackend
+
+	reads *reads
+}
 
 // QueryContext runs a query that changes nothing.
 func (s steady) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	rows, err := s.pool.QueryContext(ctx, query, args...)
+	rows, err := s.reads.watched(ctx, query, args...)
 	if severed(err) && ctx.Err() == nil {
 		s.renew()
 		return s.pool.QueryContext(ctx, query, args...)
@@ -114,7 +127,7 @@ func (b *postgresBackend) describe() string { return b.where }
 
 func (b *postgresBackend) reader() *sql.DB { return b.pool }
 
-func (b *postgresBackend) querier() entsql.ExecQuerier { return steady{b} }
+func (b *postgresBackend) querier() entsql.ExecQuerier { return steady{b, newReads(b.pool)} }
 
 // migrating holds an advisory lock of the transaction, so that two programs
 // that start at once do not both migrate.
@@ -138,7 +151,7 @@ func lockKey(purpose string) string {
 }
 
 func (b *postgresBackend) startWriter(_ context.Context, log *slog.Logger) (writer, error) {
-	return &poolWriter{log: log, back: b}, nil
+	return &poolWriter{log: log, back: b, limit: transactionMax}, nil
 }
 
 // integrity has nothing to ask: Postgres checks its pages as it reads them.
@@ -147,8 +160,8 @@ func (b *postgresBackend) integrity(context.Context) ([]string, error) { return 
 // close ends the connections. One that is dead already ends all the same.
 func (b *postgresBackend) close() error {
 	var errs []error
-	for _, pool := range []*sql.DB{b.pool, b.lazy} {
-		if err := pool.Close(); err != nil && !unreachable(err) {
+	for _, shut := range []func() error{b.strict.close, b.lazy.close, b.pool.Close} {
+		if err := shut(); err != nil && !unreachable(err) {
 			errs = append(errs, err)
 		}
 	}

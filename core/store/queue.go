@@ -109,7 +109,7 @@ func (s *Store) Release(ctx context.Context, fence ledger.Fence, runID string) e
 }
 
 func (s *Store) requeue(ctx context.Context, fence ledger.Fence, runID string, more additions, set func(*ent.Run, *ent.RunUpdate)) error {
-	return s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+	return s.writeWith(ctx, durable, &more, func(ctx context.Context, tx *tx) error {
 		if err := tx.check(ctx, fence); err != nil {
 			return err
 		}

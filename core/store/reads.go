@@ -25,7 +25,11 @@ func (r *reads) QueryContext(ctx context.Context, query string, args ...any) (*s
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	ctx = context.WithoutCancel(ctx)
+	return r.watched(context.WithoutCancel(ctx), query, args...)
+}
+
+// watched runs a query that ends with its context.
+func (r *reads) watched(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if statement := r.statement(ctx, query); statement != nil { //nolint:sqlclosecheck // kept until close
 		return statement.QueryContext(ctx, args...)
 	}
@@ -37,21 +41,27 @@ func (r *reads) ExecContext(ctx context.Context, query string, args ...any) (sql
 	return r.pool.ExecContext(ctx, query, args...)
 }
 
+// statement returns the prepared query, or nil when it is to be run directly. Nobody
+// waits for a statement of somebody else's.
 func (r *reads) statement(ctx context.Context, query string) *sql.Stmt {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if statement, ok := r.prepared[query]; ok {
-		return statement
+	kept, full := r.prepared[query], len(r.prepared) >= statementsMax
+	r.mu.Unlock()
+	if kept != nil || full {
+		return kept
 	}
-	if len(r.prepared) >= statementsMax {
-		return nil
-	}
-	statement, err := r.pool.PrepareContext(ctx, query) //nolint:sqlclosecheck // kept until close
+	made, err := r.pool.PrepareContext(ctx, query) //nolint:sqlclosecheck // kept until close
 	if err != nil {
 		return nil // run directly, it fails with the better error
 	}
-	r.prepared[query] = statement
-	return statement
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if kept = r.prepared[query]; kept != nil {
+		made.Close() // another one was faster
+		return kept
+	}
+	r.prepared[query] = made
+	return made
 }
 
 func (r *reads) close() {

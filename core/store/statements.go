@@ -15,6 +15,9 @@ const statementsMax = 300
 type statements struct {
 	conn     *sql.Conn
 	prepared map[string]*sql.Stmt
+	// strict says that what cannot be prepared fails with that error: on Postgres it has
+	// ended the transaction. SQLite has a better error for what is run directly.
+	strict bool
 }
 
 func newStatements(conn *sql.Conn) *statements {
@@ -23,7 +26,11 @@ func newStatements(conn *sql.Conn) *statements {
 
 // ExecContext runs a statement.
 func (s *statements) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if statement := s.statement(ctx, query); statement != nil { //nolint:sqlclosecheck // kept until close
+	statement, err := s.statement(ctx, query) //nolint:sqlclosecheck // kept until close
+	if err != nil {
+		return nil, err
+	}
+	if statement != nil {
 		return statement.ExecContext(ctx, args...)
 	}
 	return s.conn.ExecContext(ctx, query, args...)
@@ -31,7 +38,11 @@ func (s *statements) ExecContext(ctx context.Context, query string, args ...any)
 
 // QueryContext runs a query. Its rows must be closed before it is run again.
 func (s *statements) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if statement := s.statement(ctx, query); statement != nil { //nolint:sqlclosecheck // kept until close
+	statement, err := s.statement(ctx, query) //nolint:sqlclosecheck // kept until close
+	if err != nil {
+		return nil, err
+	}
+	if statement != nil {
 		return statement.QueryContext(ctx, args...)
 	}
 	return s.conn.QueryContext(ctx, query, args...)
@@ -42,21 +53,23 @@ func (s *statements) direct(ctx context.Context, query string) (sql.Result, erro
 	return s.conn.ExecContext(ctx, query)
 }
 
-// statement returns the prepared query, or nil when it is to be run directly:
-// what cannot be prepared fails there with the better error.
-func (s *statements) statement(ctx context.Context, query string) *sql.Stmt {
+// statement returns the prepared query, or nil when it is to be run directly.
+func (s *statements) statement(ctx context.Context, query string) (*sql.Stmt, error) {
 	if statement, ok := s.prepared[query]; ok {
-		return statement
+		return statement, nil
 	}
 	if len(s.prepared) >= statementsMax {
-		return nil
+		return nil, nil
 	}
 	statement, err := s.conn.PrepareContext(ctx, query)
-	if err != nil {
-		return nil
+	switch {
+	case err != nil && s.strict:
+		return nil, err
+	case err != nil:
+		return nil, nil
 	}
 	s.prepared[query] = statement
-	return statement
+	return statement, nil
 }
 
 // close gives the connection back to its pool, which is closed next.

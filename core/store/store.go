@@ -10,6 +10,7 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -25,6 +26,8 @@ type Config struct {
 	Now func() time.Time
 	// Schema says what becomes of a schema that is not this binary's.
 	Schema SchemaPolicy
+	// Trace, when set, is told of every transaction and of every query outside of one.
+	Trace func(ledger.Span)
 }
 
 // SchemaPolicy says what Open does about the schema that it finds.
@@ -98,6 +101,9 @@ func open(ctx context.Context, config Config, first func(*Store) error) (*Store,
 		return nil, errors.Join(err, back.close())
 	}
 	s.query = back.querier()
+	if config.Trace != nil {
+		s.write, s.query = tracedWriter{s.write, back.dialect(), config.Trace}, tracedReads{s.query, config.Trace}
+	}
 	s.read = ent.NewClient(ent.Driver(entsql.NewDriver(back.dialect(), entsql.Conn{ExecQuerier: s.query})))
 	return s, nil
 }

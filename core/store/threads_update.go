@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
@@ -124,21 +125,15 @@ func (t *tx) check(ctx context.Context, fence ledger.Fence) error {
 	return err
 }
 
-// holding makes a change of the thread that check would allow. A turn beside its
-// thread changes nothing of it.
-func (t *tx) holding(ctx context.Context, fence ledger.Fence, change func(*ent.ThreadUpdate)) error {
+// holding sets columns of the thread if check would allow it, with their values as the
+// parameters from $1 on. A turn beside its thread changes nothing of it.
+func (t *tx) holding(ctx context.Context, fence ledger.Fence, set string, values ...any) error {
 	if fence.Beside() {
 		return t.checkTurn(ctx, fence)
 	}
-	update := t.fenced(fence)
-	change(update)
-	n, err := update.Save(ctx)
-	return changed(fence, n, err)
-}
-
-// fenced is the update of a thread that check would allow.
-func (t *tx) fenced(fence ledger.Fence) *ent.ThreadUpdate {
-	return t.Thread.Update().Where(thread.ID(fence.ThreadID), thread.Epoch(fence.Epoch))
+	n, err := t.run(ctx, fmt.Sprintf("UPDATE threads SET %s WHERE id = $%d AND epoch = $%d", set, len(values)+1, len(values)+2),
+		append(values, fence.ThreadID, fence.Epoch)...)
+	return changed(fence, int(n), err)
 }
 
 // changed turns "no row changed" into the fence's refusal.

@@ -3,8 +3,15 @@
 package main
 
 import (
+	"runtime"
+
 	"github.com/seed-706843ae/harness/plugins/context/internal/promptcontext"
 	"github.com/seed-706843ae/harness/pluginsdk/serve"
 )
 
-func main() { serve.Main(new(promptcontext.Plugin)) }
+func main() {
+	// An answer takes microseconds: a second thread to run Go on would only be woken and
+	// put to sleep for it, which costs more.
+	runtime.GOMAXPROCS(1)
+	serve.Main(new(promptcontext.Plugin))
+}

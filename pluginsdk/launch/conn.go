@@ -26,10 +26,26 @@ type watchedConn struct {
 	plugin *Plugin
 }
 
+type timedKey struct{}
+
+// Timed returns a context for one call of a plugin, and how long the plugin had that
+// call, by its own clock, once it has returned; 0 when the plugin does not say.
+func Timed(ctx context.Context) (timed context.Context, inside func() time.Duration) {
+	took := new(time.Duration)
+	return context.WithValue(ctx, timedKey{}, took), func() time.Duration { return *took }
+}
+
 // Invoke calls a method.
 func (c watchedConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	var header, trailer metadata.MD
+	took, timed := ctx.Value(timedKey{}).(*time.Duration)
+	if timed {
+		ctx = wire.AskTiming(ctx)
+	}
 	err := c.ClientConn.Invoke(ctx, method, args, reply, append(opts, grpc.Header(&header), grpc.Trailer(&trailer))...)
+	if timed {
+		*took = wire.Took(trailer)
+	}
 	return c.plugin.explain(ctx, err, header, trailer)
 }
 

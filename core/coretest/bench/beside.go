@@ -33,6 +33,8 @@ type build struct {
 	drop     func() error // the database
 	times    []time.Duration
 	rates    []float64
+	cpu      float64 // of all its processes, for the turns of times, in ms
+	switches float64
 }
 
 func begin(name, bin string, database database) (*build, error) {
@@ -66,7 +68,7 @@ func (b *bench) besideOn(database database) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, other.end()) }()
-	this, err := begin("this", "bin", database)
+	this, err := begin("this", b.bin, database)
 	if err != nil {
 		return err
 	}
@@ -76,9 +78,16 @@ func (b *bench) besideOn(database database) (err error) {
 		for n := range builds {
 			one := builds[(n+round)%len(builds)]
 			one.sequence.times = stopwatch{}
-			if err := one.sequence.turns(b.turns / rounds * 2); err != nil {
+			used, err := one.at.meter()
+			if err != nil {
 				return err
 			}
+			n := b.turns / rounds * 2
+			if err := one.sequence.turns(n); err != nil {
+				return err
+			}
+			all := used.perTurn(1)[0]
+			one.cpu, one.switches = one.cpu+all.CPU, one.switches+all.Switches
 			one.times = append(one.times, one.sequence.times.committed...)
 		}
 	}
@@ -95,6 +104,13 @@ func (b *bench) besideOn(database database) (err error) {
 	for _, one := range builds {
 		b.row(fmt.Sprintf("%s, %s: POST -> reply committed", database.name, one.name), "%s", spread(one.times))
 	}
+	for _, one := range builds {
+		turns := float64(len(one.times))
+		b.row(fmt.Sprintf("%s, %s: a turn's CPU and context switches", database.name, one.name), "%.2f ms, %.0f", one.cpu/turns, one.switches/turns)
+	}
+	b.note(figureCPUBeside(database.name), this.cpu/other.cpu, "of it")
+	b.note(figureBeside(database.name), float64(quantile(this.times, 0.5))/float64(quantile(other.times, 0.5)), "of it")
+	b.row(database.name+": this to other, CPU", "%.2f", this.cpu/other.cpu)
 	b.row(database.name+": this to other, p50", "%.2f", float64(quantile(this.times, 0.5))/float64(quantile(other.times, 0.5)))
 	b.row(database.name+": 8 threads, other and this", "%.0f and %.0f turns/s", mean(other.rates), mean(this.rates))
 	return nil

@@ -30,7 +30,7 @@ func (b *bench) cancel() (err error) {
 		return err
 	}
 	defer os.RemoveAll(home)
-	d, err := start(append(fakeapi.Env(api.server.URL, home), "HARNESS_AGENT=claude", "HARNESS_CLAUDE="+b.claude))
+	d, err := b.start(append(fakeapi.Env(api.server.URL, home), "HARNESS_AGENT=claude", "HARNESS_CLAUDE="+b.claude))
 	if err != nil {
 		return err
 	}

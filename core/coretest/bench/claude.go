@@ -35,7 +35,7 @@ func (b *bench) claudeTurns() (err error) {
 	}
 	defer os.RemoveAll(home)
 	env := fakeapi.Env(api.URL(), home)
-	d, err := start(append(env, "HARNESS_AGENT=claude", "HARNESS_CLAUDE="+b.claude))
+	d, err := b.start(append(env, "HARNESS_AGENT=claude", "HARNESS_CLAUDE="+b.claude))
 	if err != nil {
 		return err
 	}
@@ -63,6 +63,8 @@ func (b *bench) claudeTurns() (err error) {
 			return err
 		}
 	}
+	b.note(figureOverhead, ms(quantile(s.times.committed, 0.5)-quantile(bare.times, 0.5)), "ms")
+	b.note(figureOverheadP99, ms(quantile(s.times.committed, 0.99)-quantile(bare.times, 0.99)), "ms")
 	b.row("bare CLI: message -> result", "%s", spread(bare.times))
 	b.row("Harness: POST -> reply committed", "%s", spread(s.times.committed))
 	b.row("Harness: POST -> websocket complete", "%s", spread(s.times.complete))

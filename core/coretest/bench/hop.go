@@ -84,6 +84,9 @@ func (b *bench) takeTurns(kinds []hopKind) error {
 	}
 	for i := 0; i < len(kinds); i += 2 {
 		bare, hook := quantile(times[i], 0.5), quantile(times[i+1], 0.5)
+		if i == 0 {
+			b.note(figureHop, ms(hook), "ms")
+		}
 		for k := range 2 {
 			b.row(kinds[i+k].name+", 1 KB", "p50 %v, p90 %v, p99 %v (n=%d)", fine(quantile(times[i+k], 0.5)),
 				fine(quantile(times[i+k], 0.9)), fine(quantile(times[i+k], 0.99)), len(times[i+k]))

@@ -1,7 +1,8 @@
 // Command bench measures an installation from outside and prints a table: boot,
 // memory, idle load, hook hops, warm turns, throughput, cancelling, recovery,
 // and what a full database changes. Every figure is taken on this machine in
-// this run; compare ratios, not machines.
+// this run; compare ratios, not machines. It ends with what a turn was to cost, met or
+// missed, and with what is worse than in the figures of the last release.
 //
 // It wants bin/harness and bin/plugins (make build). With HARNESS_TEST_CLAUDE
 // and HARNESS_TEST_POSTGRES (.ci/test-env sets both) it measures the real agent
@@ -23,8 +24,18 @@ func main() {
 	quick := flag.Bool("quick", false, "fewer repetitions: a look, not a measurement")
 	only := flag.String("only", "", "run just the sections whose name contains this")
 	other := flag.String("beside", "", "directory of another build's harness and plugins/, to be measured in alternation")
+	save := flag.String("save", "", "file that gets the figures that aims are set for, as JSON")
+	bin := flag.String("bin", "bin", "directory of harness and plugins/")
+	out := flag.String("o", "", "file that gets the trace of a turn, as JSON")
+	if file := os.Getenv(tracedFile); file != "" && len(os.Args) > 3 {
+		if err := runTraced(file, os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: traced daemon:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	flag.Parse()
-	b := &bench{other: *other, claude: os.Getenv("HARNESS_TEST_CLAUDE"), postgres: os.Getenv("HARNESS_TEST_POSTGRES")}
+	b := &bench{other: *other, out: *out, save: *save, bin: *bin, noted: newBook(), claude: os.Getenv("HARNESS_TEST_CLAUDE"), postgres: os.Getenv("HARNESS_TEST_POSTGRES")}
 	b.boots, b.turns, b.load = 15, 400, 6*time.Second
 	b.cancels, b.kills, b.pages, b.volume, b.busy = 100, 10, 200, million(), 2000
 	b.calls, b.changing, b.starts = 20_000, time.Minute, 10
@@ -42,6 +53,10 @@ func main() {
 type bench struct {
 	claude, postgres string
 	other            string // directory of another build; empty: none is measured
+	bin              string // directory of the build
+	out              string // file of the trace; empty: none
+	save             string // file of the figures; empty: none
+	noted            book
 	boots, turns     int
 	load             time.Duration
 	cancels, kills   int
@@ -73,6 +88,7 @@ func (b *bench) run(only string) error {
 		{"recovery after kill -9, demo agent", b.recovery},
 		{"memory under load, demo agent", b.memoryUnderLoad},
 		{"scale, demo agent", b.scale},
+		{"trace of a turn", b.traces},
 		{"turns beside another build, demo agent", b.beside},
 	} {
 		if !strings.Contains(section.name, only) {
@@ -86,7 +102,10 @@ func (b *bench) run(only string) error {
 			return err
 		}
 	}
-	return nil
+	if err := b.close(); err != nil {
+		return err
+	}
+	return b.table.Flush()
 }
 
 func (b *bench) row(name, format string, args ...any) {
@@ -97,7 +116,7 @@ func (b *bench) row(name, format string, args ...any) {
 func (b *bench) boot() error {
 	var times []time.Duration
 	for range b.boots {
-		d, err := start(nil)
+		d, err := b.start(nil)
 		if err != nil {
 			return err
 		}
@@ -107,11 +126,12 @@ func (b *bench) boot() error {
 		}
 	}
 	b.row("start to healthy, 4 plugins", "%s", spread(times))
+	b.note(figureBoot, ms(quantile(times, 0.5)), "ms")
 	return nil
 }
 
 func (b *bench) idle() error {
-	d, err := start(nil)
+	d, err := b.start(nil)
 	if err != nil {
 		return err
 	}
@@ -127,8 +147,11 @@ func (b *bench) idle() error {
 	}
 	const watched = 10 * time.Second
 	<-time.After(watched)
+	all := 0.0
+	defer func() { b.note(figureMemory, all, "MB") }()
 	for i, p := range processes {
 		rss, pss := p.memory()
+		all += rss
 		b.row(p.name, "RSS %.1f MB, PSS %.1f MB, idle %.2f %% of a core", rss, pss,
 			100*float64(p.cpu()-before[i])/float64(watched))
 	}
@@ -160,7 +183,7 @@ func (b *bench) demoTurns() error {
 }
 
 func (b *bench) demoTurnsOn(database database) (err error) {
-	d, err := start(database.env)
+	d, err := b.start(database.env)
 	if err != nil {
 		return err
 	}
@@ -174,9 +197,17 @@ func (b *bench) demoTurnsOn(database database) (err error) {
 		return err
 	}
 	s.times = stopwatch{}
+	used, err := d.meter()
+	if err != nil {
+		return err
+	}
 	if err := s.turns(b.turns); err != nil {
 		return err
 	}
+	all := used.perTurn(b.turns)[0]
+	b.row(database.name+": CPU and context switches of a turn", "%.2f ms, %.0f", all.CPU, all.Switches)
+	b.note(figureCPU(database.name), all.CPU, "ms")
+	b.note(figureCommitted(database.name), ms(quantile(s.times.committed, 0.5)), "ms")
 	b.row(database.name+": POST -> 202", "%s", spread(s.times.accepted))
 	b.row(database.name+": POST -> reply committed", "%s", spread(s.times.committed))
 	b.row(database.name+": POST -> websocket complete", "%s", spread(s.times.complete))
@@ -185,7 +216,7 @@ func (b *bench) demoTurnsOn(database database) (err error) {
 
 func (b *bench) throughput() error {
 	for _, database := range b.databases() {
-		d, err := start(append(database.env, "HARNESS_AGENTS=32"))
+		d, err := b.start(append(database.env, "HARNESS_AGENTS=32"))
 		if err != nil {
 			return err
 		}
@@ -196,6 +227,9 @@ func (b *bench) throughput() error {
 				return err
 			}
 			b.row(fmt.Sprintf("%s, %d threads", database.name, threads), "%.0f turns/s", rate)
+			if threads == 8 {
+				b.note(figureRate(database.name), rate, "turns/s")
+			}
 		}
 		if err := d.stop(); err != nil {
 			return err

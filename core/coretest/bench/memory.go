@@ -13,7 +13,7 @@ const loadThreads = 32
 // memoryUnderLoad compares what the processes hold after one load and after a
 // second one like it: what is bounded does not go on growing.
 func (b *bench) memoryUnderLoad() (err error) {
-	d, err := start([]string{fmt.Sprintf("HARNESS_AGENTS=%d", loadThreads)})
+	d, err := b.start([]string{fmt.Sprintf("HARNESS_AGENTS=%d", loadThreads)})
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (b *bench) startPlugins() (err error) {
 	if err != nil {
 		return err
 	}
-	d := &installation{bin: "bin", dir: filepath.Join(dir, "data")}
+	d := &installation{program: filepath.Join(b.bin, "harness"), dir: filepath.Join(dir, "data")}
 	env := []string{"HARNESS_PLUGINS=" + plugins, "HARNESS_LOG_LEVEL=debug"}
 	if err := d.up(env); err != nil {
 		return err

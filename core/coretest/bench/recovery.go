@@ -50,7 +50,7 @@ func (b *bench) recoveryOn(database database, threads int) (err error) {
 	}
 	defer os.RemoveAll(dir)
 	script := filepath.Join(dir, "script.json")
-	d := &installation{bin: "bin", dir: dir}
+	d := &installation{program: filepath.Join(b.bin, "harness"), dir: dir}
 	env := append(slices.Clone(database.env), "HARNESS_DEMO_SCRIPT="+script)
 	var healthy, atWork, finished []time.Duration
 	for range b.kills {

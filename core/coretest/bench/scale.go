@@ -157,7 +157,7 @@ func (b *bench) openFilled(database database, volume volume) (f *filled, err err
 		return nil, err
 	}
 	f = &filled{volume: volume, drop: drop}
-	if f.installation, err = start(database.env); err != nil {
+	if f.installation, err = startFrom("bin", database.env); err != nil {
 		return nil, errors.Join(err, drop())
 	}
 	if err := f.restart(database); err != nil {

@@ -18,7 +18,12 @@ import (
 )
 
 // stopwatch is the times of a sequence of turns.
-type stopwatch struct{ accepted, committed, complete []time.Duration }
+type stopwatch struct {
+	accepted, committed, complete []time.Duration
+
+	runs  []string    // the turns'
+	began []time.Time // by turn
+}
 
 // client speaks to the API and knows when runs are over.
 type client struct {
@@ -188,6 +193,7 @@ func (s *sequence) turns(n int) error {
 		if run.State != pluginsdk.RunSucceeded {
 			return fmt.Errorf("run %s is %s: %s", run.ID, run.State, run.Error)
 		}
+		s.times.runs, s.times.began = append(s.times.runs, runID), append(s.times.began, began)
 		s.times.accepted = append(s.times.accepted, accepted.Sub(began))
 		s.times.committed = append(s.times.committed, run.FinishedAt.Sub(began))
 		s.times.complete = append(s.times.complete, complete.Sub(began))

@@ -39,7 +39,7 @@ func (b *bench) upgrade() (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	d, err := start([]string{fmt.Sprintf("HARNESS_AGENTS=%d", upgradePeople), "HARNESS_LOG_LEVEL=info"})
+	d, err := b.start([]string{fmt.Sprintf("HARNESS_AGENTS=%d", upgradePeople), "HARNESS_LOG_LEVEL=info"})
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,7 @@ func newInFlight(log *slog.Logger) *inFlight {
 // run answers one hook call: with the call in its context and the call's
 // deadline applied, counted while it lasts, and a panic made an error.
 func (f *inFlight) run(ctx context.Context, call pluginsdk.Call, hook string, answer func(context.Context) error) error {
+	defer tellTiming(ctx, time.Now())
 	ctx = pluginsdk.WithCall(ctx, call)
 	if !call.Deadline.IsZero() {
 		var cancel context.CancelFunc

@@ -26,6 +26,7 @@ type client struct {
 
 	mu        sync.Mutex
 	conn      *websocket.Conn
+	under     *corked // what conn writes to
 	cut       bool
 	closeCode int // 0: the peer is gone, nothing to say
 	closeText string
@@ -60,11 +61,11 @@ func (c *client) end(code int, text string) {
 	}
 }
 
-// attach gives the client its connection.
-func (c *client) attach(conn *websocket.Conn) {
+// attach gives the client its connection, and what that one writes to.
+func (c *client) attach(conn *websocket.Conn, under *corked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.conn = conn
+	c.conn, c.under = conn, under
 	if c.cut {
 		_ = conn.Close()
 	}
@@ -130,9 +131,15 @@ func (c *client) read() {
 func (c *client) write() {
 	ping := time.NewTicker(c.limits.PingInterval)
 	defer ping.Stop()
+	defer c.under.uncork() //nolint:errcheck // the client leaves
 	for c.ctx.Err() == nil {
 		f, ok := c.queue.pop()
-		if ok && c.send(f) != nil {
+		if ok {
+			c.under.cork()
+			if c.send(f) != nil {
+				return
+			}
+		} else if c.under.uncork() != nil {
 			return
 		}
 		if c.pause(ping.C, !ok) != nil {

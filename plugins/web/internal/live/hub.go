@@ -112,6 +112,9 @@ func (h *Hub) Broadcast(events []pluginsdk.Event) {
 			h.fanOut(event)
 		}
 	}
+	for c := range h.clients {
+		c.queue.signal()
+	}
 }
 
 // advance moves the position to the event, and reports whether the event is to

@@ -32,11 +32,15 @@ func (q *queue) push(f frame) bool {
 	}
 	q.frames = append(q.frames, f)
 	q.bytes += len(f.text)
+	return true
+}
+
+// signal says that there may be frames, once they have been pushed.
+func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
 	}
-	return true
 }
 
 // fits reports whether there is room; an empty queue has room for any frame.

@@ -46,11 +46,12 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.remove(c)
-	conn, err := upgrader.Upgrade(w, r, nil)
+	through := &hijacker{ResponseWriter: w}
+	conn, err := upgrader.Upgrade(through, r, nil)
 	if err != nil {
 		return // the upgrader has answered
 	}
-	c.attach(conn)
+	c.attach(conn, through.conn)
 	c.run(func() error { return h.begin(c, joined, resume) })
 }
 

@@ -1,0 +1,102 @@
+package pipeline
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// hooksOf makes plugins answer these hooks alone.
+func hooksOf(b *bench, of ...[]pluginsdk.Hook) {
+	for i, hooks := range of {
+		b.plugins[i].info.Manifest.Hooks = hooks
+	}
+}
+
+// Who only wants to know that a run has begun does not hold up who makes its prompt;
+// what it did to the run is stored with the intent, in its place, all the same.
+func TestStartIsToldBesideThePrompt(t *testing.T) {
+	b := newBench("a", "b")
+	hooksOf(b, []pluginsdk.Hook{pluginsdk.HookPipelineStart}, []pluginsdk.Hook{pluginsdk.HookBeforeRun, pluginsdk.HookBeforeInvoke})
+	for _, plugin := range b.plugins {
+		plugin.effects = func(hook pluginsdk.Hook) *pluginsdk.Effects { return row(string(hook)) }
+	}
+	asked := make(chan struct{})
+	b.plugins[0].notify = func(pluginsdk.Hook) error {
+		<-asked
+		return nil
+	}
+	b.plugins[1].before = func(r *pluginsdk.OnBeforeInvokeRequest) (string, error) {
+		close(asked) // in the order of the steps, the test would never come here
+		return r.Prompt, nil
+	}
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if got := keys(b.store.intents[0].Effects); got != "b OnBeforeRun, a OnPipelineStart, b OnBeforeInvoke" {
+		t.Errorf("5a stores %q", got)
+	}
+}
+
+// A plugin is asked one thing at a time, in the order of the steps.
+func TestStartIsNotToldBesideThePluginsOwnHooks(t *testing.T) {
+	for _, next := range []pluginsdk.Hook{pluginsdk.HookMessage, pluginsdk.HookBeforeInvoke} {
+		b := newBench("a", "b")
+		hooksOf(b, []pluginsdk.Hook{pluginsdk.HookPipelineStart}, []pluginsdk.Hook{pluginsdk.HookPipelineStart, next})
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Join(b.journal.lines, "\n")
+		first, second := strings.Index(lines, "OnPipelineStart b"), strings.Index(lines, string(next)+" b")
+		if first < 0 || second < first {
+			t.Errorf("order was\n%s", lines)
+		}
+	}
+}
+
+// What fails closed beside the prompt fails the attempt before the agent has it, and
+// what was done to the run until then is not lost with it.
+func TestStartThatFailsBesideThePrompt(t *testing.T) {
+	b := newBench("a", "b")
+	hooksOf(b, []pluginsdk.Hook{pluginsdk.HookPipelineStart}, []pluginsdk.Hook{pluginsdk.HookBeforeInvoke})
+	b.plugins[0].info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookPipelineStart: pluginsdk.FailClosed}
+	b.plugins[0].notify = func(pluginsdk.Hook) error { return pluginsdk.Errorf(pluginsdk.CodeInternal, "no") }
+	b.plugins[1].effects = func(hook pluginsdk.Hook) *pluginsdk.Effects { return row(string(hook)) }
+	left, err := b.line.Handle(t.Context(), t.Context(), b.claim)
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || len(b.store.intents) > 0 {
+		t.Errorf("%v, and %d intents", err, len(b.store.intents))
+	}
+	if got := keys(left.Effects); got != "b OnBeforeInvoke" {
+		t.Errorf("left %q", got)
+	}
+}
+
+// A panic beside the prompt ends the attempt and nothing else.
+func TestStartThatPanicsBesideThePrompt(t *testing.T) {
+	b := newBench("a", "b")
+	hooksOf(b, []pluginsdk.Hook{pluginsdk.HookPipelineStart}, []pluginsdk.Hook{pluginsdk.HookBeforeInvoke})
+	b.plugins[0].notify = func(pluginsdk.Hook) error { panic("a fault") }
+	if err := b.handle(); err == nil || len(b.store.intents) > 0 {
+		t.Errorf("%v, and %d intents", err, len(b.store.intents))
+	}
+}
+
+// The answer of a turn goes to the disk with its reply; where commands lie between them,
+// or no reply follows, by itself.
+func TestWhichResultsGoToTheDiskAtOnce(t *testing.T) {
+	plain := newBench("a")
+	command := newBench("a")
+	command.agent.answer = says("[COMMAND type=notify thread=primary]It is done.[/COMMAND]\nOK.")
+	failed := newBench("a")
+	failed.agent.answer = failsWith(&pluginsdk.Failure{Kind: pluginsdk.FailureAPI, Message: "no", Retryable: true})
+	for name, c := range map[string]struct {
+		b    *bench
+		soon bool
+	}{"an answer": {plain, true}, "an answer with a command": {command, false}, "a failure": {failed, false}} {
+		_ = c.b.handle()
+		if got := c.b.store.results[0].Soon; got != c.soon {
+			t.Errorf("%s: soon is %t", name, got)
+		}
+	}
+}
