@@ -12,7 +12,8 @@ import (
 
 // The test binary plays other parts when it is started under their names: the
 // daemon that is killed in mid-run, the plugin that misbehaves, the one that
-// carries messages, the one with tools, and the one that is upgraded.
+// carries messages, the one with tools, the one with tasks, and the one that is
+// upgraded.
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case doomedName:
@@ -29,6 +30,8 @@ func TestMain(m *testing.M) {
 		runFerry()
 	case turnerName:
 		runTurner()
+	case foremanName:
+		runForeman()
 	default:
 		os.Exit(run(m))
 	}

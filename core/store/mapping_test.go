@@ -127,7 +127,7 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		same(t, answer, only[ledger.TaskAnswer](t)(s.TaskAnswers(ctx, answer.TaskID, answer.Iteration)))
 		// A move must not leave a field behind, nor one as it was.
 		moved, immutable := filled[ledger.Task](t), task
-		moved.Task.Status, moved.Cwd, moved.Labels = pluginsdk.TaskWaiting, "/elsewhere", nil
+		moved.Status, moved.Cwd, moved.Labels = pluginsdk.TaskWaiting, "/elsewhere", nil
 		moved.Marks, moved.Result, moved.Feedback, moved.Error = []string{"a", "b"}, "r", "f", "e"
 		moved.NotBefore = time.Time{}
 		check(t, second(s.MoveTask(ctx, ledger.TaskMove{From: immutable, To: moved})))

@@ -216,7 +216,7 @@ func (s *story) asks(what string, want pluginsdk.Code, do func(ctx context.Conte
 			continue
 		}
 		// A request that has no key is told that the first one was made.
-		if code := pluginsdk.CodeOf(err); code != want && !(again && code == pluginsdk.CodeStale && want == "") {
+		if code := pluginsdk.CodeOf(err); code != want && (!again || code != pluginsdk.CodeStale || want != "") {
 			s.r.Fatalf("%s: %v, want %q", what, err, want)
 		}
 		return

@@ -265,7 +265,7 @@ func (b *boot) Iterate(ctx context.Context, plugin string, submission pluginsdk.
 	b.step()
 	id := uuid.Must(uuid.NewV7()).String()
 	move.To.RunID = id
-	accepted, err := b.Store.Accept(ctx, ledger.Acceptance{RunID: id, Plugin: plugin, Kind: pluginsdk.RunMessage, Submission: submission, Task: &move})
+	accepted, err := b.Accept(ctx, ledger.Acceptance{RunID: id, Plugin: plugin, Kind: pluginsdk.RunMessage, Submission: submission, Task: &move})
 	b.step()
 	return accepted.Accepted, err
 }
@@ -284,13 +284,13 @@ func (b *boot) Cancel(ctx context.Context, runID string, by ledger.By) (pluginsd
 	b.mu.Lock()
 	b.stopped = append(b.stopped, by.Author)
 	b.mu.Unlock()
-	run, _, err := b.Store.CancelQueued(ctx, runID, "stopped")
+	run, _, err := b.CancelQueued(ctx, runID, "stopped")
 	return run, err
 }
 
 func (b *boot) StopThread(ctx context.Context, threadID string, _ pluginsdk.Queue, _ ledger.By) (pluginsdk.Stopped, error) {
 	b.step()
-	ids, err := b.Store.CancelAllQueued(ctx, threadID, "stopped")
+	ids, err := b.CancelAllQueued(ctx, threadID, "stopped")
 	return pluginsdk.Stopped{Dropped: ids}, err
 }
 
