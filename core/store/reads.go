@@ -50,14 +50,14 @@ func (r *reads) statement(ctx context.Context, query string) *sql.Stmt {
 	if kept != nil || full {
 		return kept
 	}
-	made, err := r.pool.PrepareContext(ctx, query) //nolint:sqlclosecheck // kept until close
+	made, err := r.pool.PrepareContext(ctx, query)
 	if err != nil {
 		return nil // run directly, it fails with the better error
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if kept = r.prepared[query]; kept != nil {
-		made.Close() // another one was faster
+		made.Close() //nolint:sqlclosecheck // another one was faster, and its is kept until close
 		return kept
 	}
 	r.prepared[query] = made
