@@ -3,6 +3,7 @@ package hostapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -48,7 +49,7 @@ func (a *API) wait(ctx context.Context, id string) (pluginsdk.Run, error) {
 
 // codeOfEnd says how a call has ended whose context has.
 func codeOfEnd(ctx context.Context) pluginsdk.Code {
-	if ctx.Err() == context.DeadlineExceeded { //nolint:errorlint // it is one of two
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return pluginsdk.CodeDeadline
 	}
 	return pluginsdk.CodeCancelled
