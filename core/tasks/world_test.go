@@ -74,6 +74,7 @@ func (p *reviewer) Do(_ context.Context, _ pluginsdk.Hook, callID string, fn fun
 	if away {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is starting", p.info.Name)
 	}
+	defer p.set(func() {}) // what the hook has written may be read once it is stored
 	return fn(p)
 }
 
@@ -392,6 +393,9 @@ func (w *world) until(what string, holds func() bool) {
 func (w *world) settled(id string) ledger.Task {
 	w.t.Helper()
 	w.until("an end of what is done for the task", func() bool { return w.state(id).Phase == ledger.PhaseIdle })
+	for _, p := range w.plugins {
+		p.set(func() {})
+	}
 	return w.state(id)
 }
 
