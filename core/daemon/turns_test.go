@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,11 +19,16 @@ import (
 )
 
 // meeting is a plugin whose tool answers, with the run of the call, once a number of
-// calls is under way.
+// calls is under way, or somebody has left without one.
 type meeting struct {
 	hooks.Process // what it does not answer
-	all           sync.WaitGroup
+	here          atomic.Int32
+	expected      int32
+	begin         chan struct{}
+	once          sync.Once
 }
+
+func (m *meeting) open() { m.once.Do(func() { close(m.begin) }) }
 
 var meetingInfo = &pluginsdk.PluginInfo{Name: "meeting", Enabled: true, Manifest: pluginsdk.Manifest{
 	Name: "meeting", Tools: []pluginsdk.ToolSpec{{Name: "join", Description: "join", InputSchema: json.RawMessage(`{"type":"object"}`)}},
@@ -45,8 +51,10 @@ func (m *meeting) Do(_ context.Context, _ pluginsdk.Hook, _ string, fn func(hook
 }
 
 func (m *meeting) CallTool(_ context.Context, request *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
-	m.all.Done()
-	m.all.Wait()
+	if m.here.Add(1) == m.expected {
+		m.open()
+	}
+	<-m.begin
 	return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{
 		Text: fmt.Sprintf("%s of %s in %s", request.Input, request.Call.RunID, request.ThreadID),
 	}}, nil
@@ -66,8 +74,7 @@ func TestToolsOfTurnsThatRunAtOnceKnowTheirRuns(t *testing.T) {
 		t.Skip("left out: needs the real Claude CLI; `make test` installs it, or set HARNESS_TEST_CLAUDE")
 	}
 	const turns = 5
-	plugin := &meeting{}
-	plugin.all.Add(turns)
+	plugin := &meeting{expected: turns, begin: make(chan struct{})}
 	tools := toolserver.New(toolserver.Config{}, plugin, hooks.New(hooks.Config{}, nil, nil))
 	if err := tools.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -88,6 +95,7 @@ func TestToolsOfTurnsThatRunAtOnceKnowTheirRuns(t *testing.T) {
 		working.Go(func() {
 			origin := ledger.Origin{RunID: fmt.Sprintf("R%d", n), Attempt: 1, Fence: ledger.Fence{ThreadID: "T"}}
 			defer tools.Begin(origin)()
+			defer plugin.open()
 			var said []string
 			result := claude.Invoke(t.Context(), ledger.AgentRequest{
 				RunID: origin.RunID, ThreadID: "T", Fresh: true, Purpose: "review",
@@ -103,6 +111,9 @@ func TestToolsOfTurnsThatRunAtOnceKnowTheirRuns(t *testing.T) {
 		})
 	}
 	working.Wait()
+	if here := plugin.here.Load(); here != turns {
+		t.Errorf("%d turns have called the tool, want %d", here, turns)
+	}
 	if err := claude.Stop(context.Background()); err != nil {
 		t.Error(err)
 	}
