@@ -171,6 +171,7 @@ func (c *Claude) turn(ctx context.Context, at *place, s *session, in *inbox, w w
 	t.session, t.config, t.tools = s, &c.config, map[string]string{}
 	t.runID, t.capUSD, t.limit = w.runID, w.capUSD, w.limit
 	t.offered, t.news = s.tools.Begin(w.runID)
+	t.news = t.news || s.turns == 0 && len(t.offered) > 0
 	after := discard // what a panic of emit leaves behind
 	defer func() {
 		s.tools.End()

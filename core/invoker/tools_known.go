@@ -13,7 +13,10 @@ import (
 // some milliseconds later its turns have them. Verified with 2.1.197: it does so
 // between turns as well, so that a warm process need not be started anew; and a
 // prompt that comes in those milliseconds is still answered with the old tools.
-// So the prompt waits until the CLI says that it knows the new ones.
+// So the prompt waits until the CLI says that it knows the new ones. The same goes
+// for a process's first prompt: the CLI connects while it begins, and on a busy
+// machine its first turn would be over before it has any tools. (A server that its
+// configuration calls alwaysLoad is waited for, but its list never changes again.)
 
 // toolsPoll is the pause before the CLI is asked again.
 const toolsPoll = 5 * time.Millisecond
@@ -21,6 +24,9 @@ const toolsPoll = 5 * time.Millisecond
 // toolsPatience is how long a prompt waits. A tool that is gone is refused when
 // it is called.
 const toolsPatience = 2 * time.Second
+
+// startPatience is how many times as long the first one waits: the CLI has to start.
+const startPatience = 15
 
 // statusLine asks the CLI for its MCP servers and their tools.
 func statusLine(requestID string) []byte {
@@ -63,13 +69,18 @@ func (t *turn) awaitTools(ctx context.Context, in *inbox) {
 	if !t.news {
 		return
 	}
-	patience := time.NewTimer(t.config.toolsPatience)
+	first, limit := t.session.turns == 0, t.config.toolsPatience
+	if first {
+		limit *= startPatience
+	}
+	patience := time.NewTimer(limit)
 	defer patience.Stop()
 	poll := time.NewTicker(toolsPoll)
 	defer poll.Stop()
 	for {
 		known, ok := t.knownTools(ctx, in, patience.C)
-		if !ok || slices.Equal(known, t.offered) {
+		// Before the first turn there is no older list: any is the new one.
+		if !ok || slices.Equal(known, t.offered) || first && len(known) > 0 {
 			return
 		}
 		select {

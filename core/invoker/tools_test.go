@@ -145,6 +145,22 @@ func TestAPromptWaitsForItsTools(t *testing.T) {
 	}
 }
 
+// A process's first prompt waits until the CLI is connected to the tools: it has
+// begun by then, on a busy machine, and would answer without any.
+func TestTheFirstPromptWaitsForTheTools(t *testing.T) {
+	tools := &fakeTools{names: []string{"a__one", "b__two"}}
+	a := startAgent(t, "plain", func(c *Config) { c.Tools, c.Private, c.toolsPatience = tools, t.TempDir(), testLimit })
+	answer := func(tools string) string {
+		return `{"type":"control_response","response":{"subtype":"success","request_id":"ID","response":{"mcpServers":[{"name":"harness","tools":[` + tools + `]}]}}}`
+	}
+	path := filepath.Join(a.sessions, "tools")
+	writeWhole(path, []byte(strings.Join([]string{answer(""), answer(""), answer(`{"name":"a__one"}`), "never asked for"}, "\n")))
+	wantText(t, a.ask("thread", "", "say one"), "one")
+	if left, _ := os.ReadFile(path); string(left) != "never asked for" {
+		t.Errorf("the prompt was not sent when the tools were there: left are %s", left)
+	}
+}
+
 type lockedLog struct {
 	mu sync.Mutex
 	b  strings.Builder

@@ -27,7 +27,7 @@ type turn struct {
 	capUSD  float64         // 0: none
 	limit   time.Duration   // of the turn
 	offered []string        // the plugins' tools, sorted
-	news    bool            // they are others than the CLI was told of before
+	news    bool            // the CLI may not know them yet
 
 	model         string
 	textBytes     int
