@@ -33,14 +33,18 @@ type agent struct{ *caller }
 // wait.
 func (s agent) Start(ctx context.Context, request *pluginsdk.StartTurnRequest) (*pluginsdk.StartTurnResponse, error) {
 	return serve(s.caller, "Agent.Start", func() (*pluginsdk.StartTurnResponse, error) {
-		if err := s.checkTurn(*request); err != nil {
+		request := *request
+		if string(request.JSONSchema) == "null" {
+			request.JSONSchema = nil // what a JSON encoder makes of none
+		}
+		if err := s.checkTurn(request); err != nil {
 			return nil, err
 		}
 		in, err := s.granted(ctx, s.plugin)
 		if err != nil {
 			return nil, err
 		}
-		permits, err := s.beyond(ctx, in.origin, *request)
+		permits, err := s.beyond(ctx, in.origin, request)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +55,7 @@ func (s agent) Start(ctx context.Context, request *pluginsdk.StartTurnRequest) (
 		if err := s.audit(ctx, "turn "+s.plugin+"/"+request.Key, permits); err != nil {
 			return nil, err
 		}
-		made, err := s.Inbox.StartTurn(ctx, s.plugin, *request, in.origin.RunID)
+		made, err := s.Inbox.StartTurn(ctx, s.plugin, request, in.origin.RunID)
 		return &pluginsdk.StartTurnResponse{RunID: made.RunID, Existed: made.Existed}, err
 	})
 }
@@ -95,8 +99,12 @@ func checkJSONSchema(raw json.RawMessage) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	if _, err := schema.Compile(raw, turnSchema); err != nil {
+	compiled, err := schema.Compile(raw, turnSchema)
+	if err != nil {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "jsonSchema: %w", err)
+	}
+	if root := compiled.Root(); root.Type != "object" || len(root.AllOf)+len(root.AnyOf)+len(root.OneOf) > 0 {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, `jsonSchema: at its top it has to have "type": "object", and no allOf, anyOf or oneOf`)
 	}
 	return nil
 }

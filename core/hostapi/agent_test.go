@@ -23,6 +23,7 @@ func TestATurnIsCheckedFieldByField(t *testing.T) {
 		"cwd":            {Prompt: "x", Cwd: "relative"},
 		"permissionMode": {Prompt: "x", PermissionMode: "bypassPermissions"},
 		"jsonSchema":     {Prompt: "x", JSONSchema: json.RawMessage(`{"type":`)},
+		"jsonSchema: at": {Prompt: "x", JSONSchema: json.RawMessage(`{"type":"array"}`)},
 		"key":            {Prompt: "x", Key: strings.Repeat("k", 600)},
 		"systemPrompt":   {Prompt: "x", SystemPrompt: strings.Repeat("s", 3<<20)},
 		"allowedTools":   {Prompt: "x", AllowedTools: []string{strings.Repeat("t", 20<<10)}},

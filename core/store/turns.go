@@ -252,5 +252,8 @@ func readRequest(ctx context.Context, query entsql.ExecQuerier, r *ledger.Run) e
 	if json.Unmarshal([]byte(stored.String), r.Turn) != nil {
 		r.Turn = &pluginsdk.StartTurnRequest{}
 	}
+	if string(r.Turn.JSONSchema) == "null" {
+		r.Turn.JSONSchema = nil
+	}
 	return nil
 }

@@ -79,7 +79,7 @@ func TestATurnBesideItsThreadTakesNothingOfIt(t *testing.T) {
 			t.Errorf("%d runs wait in the thread's queue", n)
 		}
 		c := claimTurn(t, s, asked.RunID, "boot 1")
-		if c.Message.Content != "review" || c.Thread.ID != thread.ID || c.Run.Turn == nil || c.Run.Turn.Purpose != "validation" || c.Run.TaskID != "task" {
+		if c.Message.Content != "review" || c.Thread.ID != thread.ID || c.Run.Turn == nil || c.Run.Turn.Purpose != "validation" || c.Run.TaskID != "task" || c.Run.Turn.JSONSchema != nil {
 			t.Errorf("claim %+v", c)
 		}
 		check(t, s.SaveIntent(ctx, c.Fence, ledger.Intent{RunID: c.Run.ID, SessionID: "own"}))
