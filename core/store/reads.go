@@ -30,7 +30,7 @@ func (r *reads) QueryContext(ctx context.Context, query string, args ...any) (*s
 
 // watched runs a query that ends with its context.
 func (r *reads) watched(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if statement := r.statement(ctx, query); statement != nil {
+	if statement := r.statement(ctx, query); statement != nil { //nolint:sqlclosecheck // it is kept until close
 		return statement.QueryContext(ctx, args...)
 	}
 	return r.pool.QueryContext(ctx, query, args...)
