@@ -141,8 +141,9 @@ type CancelTaskResponse struct{ Task Task }
 type Agent interface {
 	// Start begins a turn and returns its run; repeated with the same key, it
 	// returns the first one's. Needs agent.invoke; for what goes beyond the thread's own
-	// (Cwd, PermissionMode, AllowedTools), without a thread beyond the daemon's, and for
-	// the session of a thread that is none of the plugin's sources, also threads.admin.
+	// (Cwd, PermissionMode, AllowedTools), without a thread beyond the daemon's, and for a
+	// thread or a task that is neither the plugin's nor what the call is made in, also
+	// threads.admin.
 	Start(ctx context.Context, request *StartTurnRequest) (*StartTurnResponse, error)
 	// Wait returns the result of one of the plugin's turns once it has one. Needs
 	// agent.invoke.

@@ -127,10 +127,12 @@ func (s agent) beyond(ctx context.Context, origin ledger.Origin, request plugins
 		if task.Plugin != s.plugin && origin.TaskID != task.ID {
 			permits = append(permits, permit{"taskId", "", task.ID})
 		}
-		own = own || thread.ID == task.ThreadID && task.Plugin == s.plugin
+		own = own || thread.ID == task.ThreadID && (task.Plugin == s.plugin || origin.TaskID == task.ID)
 	}
-	if request.Session == pluginsdk.SessionThread && !own {
-		permits = append(permits, permit{"session", "", string(request.Session) + " of " + request.ThreadID})
+	// What the thread may do, the turn may, and what is called in the turn is called in the
+	// thread's name.
+	if request.ThreadID != "" && !own {
+		permits = append(permits, permit{"threadId", "", request.ThreadID})
 	}
 	if request.Cwd != "" && request.Cwd != thread.Cwd && (task.Cwd == "" || request.Cwd != task.Cwd) {
 		permits = append(permits, permit{"cwd", thread.Cwd, request.Cwd})

@@ -41,16 +41,16 @@ func TestATurnIsNoWayRoundThreadsAdmin(t *testing.T) {
 		"cwd":            {Prompt: "x", Cwd: "/etc"},
 		"permissionMode": {Prompt: "x", PermissionMode: "acceptEdits"},
 		"allowedTools":   {Prompt: "x", AllowedTools: []string{"Bash"}},
-		"session":        {Prompt: "x", ThreadID: "ann's", Session: pluginsdk.SessionThread},
+		"threadId":       {Prompt: "x", ThreadID: "ann's"},
 	}
 	f := newFixture(pluginsdk.CapAgentInvoke)
 	for field, request := range beyond {
 		refused(t, field, second(f.Agent.Start(t.Context(), &request)), pluginsdk.CodeDenied, field)
 	}
 	for name, request := range map[string]pluginsdk.StartTurnRequest{
-		"nothing":         {Prompt: "x"},
-		"less":            {Prompt: "x", PermissionMode: "plan", DisallowedTools: []string{"Bash"}},
-		"shown elsewhere": {Prompt: "x", ThreadID: "ann's"},
+		"nothing":   {Prompt: "x"},
+		"less":      {Prompt: "x", PermissionMode: "plan", DisallowedTools: []string{"Bash"}},
+		"one's own": {Prompt: "x", ThreadID: "mine", Session: pluginsdk.SessionThread},
 	} {
 		if _, err := f.Agent.Start(t.Context(), &request); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -68,8 +68,11 @@ func (in *Inbox) expire(turn ledger.AcceptedTurn) {
 			return
 		case <-timer.C:
 		}
-		reason := "exhausted: no place was free for this turn within " + in.config.TurnPatience.String() +
-			", and what has asked for it holds one itself; try again, or have more places (HARNESS_AGENTS)"
+		reason := "exhausted: what plugins start is paused by an operator (harness resume)"
+		if !in.isQuiet() {
+			reason = "exhausted: no place was free for this turn within " + in.config.TurnPatience.String() +
+				", and what has asked for it holds one itself; try again, or have more places (HARNESS_AGENTS)"
+		}
 		expired, err := in.store.ExpireQueued(context.WithoutCancel(in.intake), turn.RunID, reason)
 		if err != nil {
 			in.config.Log.Warn("a turn that waits for too long cannot be ended; it goes on waiting", "run", turn.RunID, "err", err)

@@ -80,7 +80,7 @@ func (p *Pipeline) turnRuns(ctx context.Context, t *trip) {
 	s.state = turnRunning
 	// In a thread whose messages are to be steered, some may have come before
 	// the run could be asked.
-	if s.wanted || t.thread.BusyMode == pluginsdk.BusySteer {
+	if s.wanted || t.run.Kind == pluginsdk.RunMessage && t.thread.BusyMode == pluginsdk.BusySteer {
 		s.begin()
 		go p.steer(ctx, t)
 	}

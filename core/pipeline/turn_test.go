@@ -171,3 +171,27 @@ func TestTheBlocksOfARunningTurnAreStored(t *testing.T) {
 	default:
 	}
 }
+
+// What people write while a plugin's turn runs in their thread is theirs, and is answered:
+// it does not go into the turn, whatever the thread's mode.
+func TestATurnTakesNobodysMessages(t *testing.T) {
+	for _, session := range []pluginsdk.TurnSession{pluginsdk.SessionFresh, pluginsdk.SessionThread} {
+		b := turnBench(pluginsdk.StartTurnRequest{ThreadID: "T", Session: session, Prompt: "sum up"})
+		if session == pluginsdk.SessionThread {
+			b.claim.Run.Beside, b.claim.Fence = false, ledger.Fence{ThreadID: "T", Epoch: 1}
+		}
+		b.claim.Thread.BusyMode = pluginsdk.BusySteer
+		b.store.waiting = []pluginsdk.Message{{ID: 11, ThreadID: "T", Content: "a person's"}}
+		b.agent.answer = func(_ context.Context, _ ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+			emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamText, Text: "a block"})
+			b.line.Steer(t.Context(), "R")
+			return pluginsdk.InvokeResult{Text: "done"}
+		}
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		if len(b.agent.steered) != 0 || len(b.store.results[0].Absorbed) != 0 {
+			t.Errorf("%s: steered %q, merged %v", session, b.agent.steered, b.store.results[0].Absorbed)
+		}
+	}
+}

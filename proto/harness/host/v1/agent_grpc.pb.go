@@ -33,8 +33,8 @@ const (
 type AgentServiceClient interface {
 	// StartTurn begins a turn and returns its run; idempotent by key. Needs agent.invoke; for
 	// what goes beyond the thread's own (cwd, permission_mode, allowed_tools), without a thread
-	// beyond the daemon's, and for the session of a thread that is none of the plugin's
-	// sources, also threads.admin.
+	// beyond the daemon's, and for a thread or a task that is neither the plugin's nor what
+	// the call is made in, also threads.admin.
 	StartTurn(ctx context.Context, in *StartTurnRequest, opts ...grpc.CallOption) (*StartTurnResponse, error)
 	// WaitTurn returns the result of one of the plugin's turns once it has one. Needs
 	// agent.invoke.
@@ -90,8 +90,8 @@ func (c *agentServiceClient) CancelTurn(ctx context.Context, in *CancelTurnReque
 type AgentServiceServer interface {
 	// StartTurn begins a turn and returns its run; idempotent by key. Needs agent.invoke; for
 	// what goes beyond the thread's own (cwd, permission_mode, allowed_tools), without a thread
-	// beyond the daemon's, and for the session of a thread that is none of the plugin's
-	// sources, also threads.admin.
+	// beyond the daemon's, and for a thread or a task that is neither the plugin's nor what
+	// the call is made in, also threads.admin.
 	StartTurn(context.Context, *StartTurnRequest) (*StartTurnResponse, error)
 	// WaitTurn returns the result of one of the plugin's turns once it has one. Needs
 	// agent.invoke.
