@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -42,6 +43,26 @@ func TestAPluginWithAWrongManifestSaysWhatIsWrong(t *testing.T) {
 	stderr.Reset()
 	if code := describe(wrong, &stdout, &stderr); code != 1 || !strings.Contains(stderr.String(), "version") || stdout.Len() > 0 {
 		t.Errorf("exit code %d:\n%s", code, stderr.String())
+	}
+}
+
+// halves have one half of what a plugin has that acts.
+type (
+	activated   struct{ author }
+	deactivated struct{ author }
+)
+
+func (activated) Activate(context.Context) error     { return nil }
+func (deactivated) Deactivate(context.Context) error { return nil }
+
+// A plugin that is never activated, because it cannot be deactivated, would do nothing, and
+// its author would look for the reason elsewhere.
+func TestAPluginWithHalfAnActivatorIsRefused(t *testing.T) {
+	for half, p := range map[string]pluginsdk.Plugin{"no Deactivate": activated{good()}, "no Activate": deactivated{good()}} {
+		var stdout, stderr bytes.Buffer
+		if code := describe(p, &stdout, &stderr); code != 1 || !strings.Contains(stderr.String(), half) {
+			t.Errorf("%s: exit code %d:\n%s", half, code, stderr.String())
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -48,7 +49,28 @@ func Describe(plugin pluginsdk.Plugin) (pluginsdk.Manifest, error) {
 	if notes := manifest.Unheeded(); len(notes) > 0 {
 		return manifest, pluginsdk.Errorf(pluginsdk.CodeInvalid, "manifest of plugin %q: %s", manifest.Name, strings.Join(notes, "; "))
 	}
+	if err := wholeActivator(plugin); err != nil {
+		return manifest, pluginsdk.Errorf(pluginsdk.CodeInvalid, "plugin %q: %w", manifest.Name, err)
+	}
 	return manifest, manifest.Check()
+}
+
+// wholeActivator refuses a plugin with one half of pluginsdk.Activator: it would never be
+// activated, and nobody would say so.
+func wholeActivator(plugin pluginsdk.Plugin) error {
+	_, activate := plugin.(interface {
+		Activate(ctx context.Context) error
+	})
+	_, deactivate := plugin.(interface {
+		Deactivate(ctx context.Context) error
+	})
+	switch {
+	case activate && !deactivate:
+		return errors.New("it has Activate and no Deactivate; it is activated only if it has both (pluginsdk.Activator)")
+	case deactivate && !activate:
+		return errors.New("it has Deactivate and no Activate; it is deactivated only if it has both (pluginsdk.Activator)")
+	}
+	return nil
 }
 
 // Options are what the plugin's grpc.Server must be made with.
