@@ -39,7 +39,8 @@ func TestTurnsOfTheRealAgent(t *testing.T) {
 		t.Errorf("the same key has asked %d times more", calls()-asked)
 	}
 
-	want(in.ask(watch, thread, pluginsdk.StartTurnRequest{Prompt: "say:I would rather not.", JSONSchema: verdictSchema}),
+	api.Handle(func(fakeapi.Request) fakeapi.Reply { return fakeapi.Reply{Text: "I would rather not."} })
+	want(in.ask(watch, thread, pluginsdk.StartTurnRequest{Prompt: "go", JSONSchema: verdictSchema}),
 		"succeeded", "I would rather not.", "output= ")
 
 	api.Handle(func(fakeapi.Request) fakeapi.Reply { return fakeapi.Reply{Status: 400} })

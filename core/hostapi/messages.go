@@ -122,6 +122,9 @@ func (s messages) Append(ctx context.Context, request *pluginsdk.AppendMessagesR
 		if err := checkKey(request.Key); err != nil {
 			return nil, err
 		}
+		if request.ThreadID == "" {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "threadId: rows are of a thread")
+		}
 		size, err := s.checkRows(request.Messages)
 		if err != nil {
 			return nil, err

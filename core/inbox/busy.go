@@ -15,6 +15,9 @@ import (
 func (in *Inbox) joinIn(ctx context.Context, accepted ledger.Accepted, person bool) {
 	switch accepted.BusyMode {
 	case pluginsdk.BusySteer:
+		if !person && in.isQuiet() {
+			return
+		}
 		in.eachRunning(accepted.ThreadID, func(r running) {
 			if in.stage != stopped {
 				in.group.Go(func() {
@@ -56,13 +59,7 @@ func (in *Inbox) supersede(ctx context.Context, accepted ledger.Accepted) {
 // claimed returns the thread's run that is at work according to the database,
 // or the zero Run.
 func (in *Inbox) claimed(ctx context.Context, threadID string) (pluginsdk.Run, error) {
-	runs, err := in.store.Runs(ctx, pluginsdk.RunQuery{
-		ThreadID: threadID, States: []pluginsdk.RunState{pluginsdk.RunRunning}, Limit: 1,
-	})
-	if err != nil || len(runs) == 0 {
-		return pluginsdk.Run{}, err
-	}
-	return runs[0], nil
+	return in.store.FirstQueued(ctx, threadID, pluginsdk.RunRunning)
 }
 
 // newest is the id of the newest message that a run answers.

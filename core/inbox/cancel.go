@@ -84,17 +84,25 @@ func (in *Inbox) Cancel(ctx context.Context, runID string, by ledger.By) (plugin
 
 // endTurnsOf ends the turns that a run has asked for, and those that they have.
 func (in *Inbox) endTurnsOf(ctx context.Context, runID string, cause error) error {
-	open := []pluginsdk.RunState{pluginsdk.RunQueued, pluginsdk.RunRunning}
-	caused, err := in.store.Runs(ctx, pluginsdk.RunQuery{CauseRunID: runID, States: open, Limit: maxTurnsWaiting})
-	for _, run := range caused {
-		if run.Kind != pluginsdk.RunTurn || err != nil {
-			continue
+	query := pluginsdk.RunQuery{CauseRunID: runID, States: []pluginsdk.RunState{pluginsdk.RunQueued, pluginsdk.RunRunning}, Limit: 100}
+	for {
+		caused, err := in.store.Runs(ctx, query)
+		if err != nil || len(caused) == 0 {
+			return err
 		}
-		if err = in.cancel(ctx, run.ID, cause); err == nil {
-			err = in.endTurnsOf(ctx, run.ID, cause)
+		for _, run := range caused {
+			if run.Kind != pluginsdk.RunTurn {
+				continue
+			}
+			if err := in.cancel(ctx, run.ID, cause); err != nil {
+				return err
+			}
+			if err := in.endTurnsOf(ctx, run.ID, cause); err != nil {
+				return err
+			}
 		}
+		query.After = caused[len(caused)-1].ID
 	}
-	return err
 }
 
 // cancel ends a run with all that it answers by now.

@@ -51,6 +51,7 @@ type Store interface {
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)
 	Runs(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error)
 	Message(ctx context.Context, id int64) (pluginsdk.Message, error)
+	FirstQueued(ctx context.Context, threadID string, state pluginsdk.RunState) (pluginsdk.Run, error)
 	LastUnanswered(ctx context.Context, threadID string) (pluginsdk.Run, error)
 	CancelQueued(ctx context.Context, runID, reason string) (pluginsdk.Run, bool, error)
 	CancelAllQueued(ctx context.Context, threadID, reason string) (ids []string, err error)

@@ -256,15 +256,17 @@ func (m *memory) Unclaim(_ context.Context, threadID, _ string) error {
 	return nil
 }
 
-func (m *memory) Runs(_ context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error) {
+func (m *memory) Runs(_ context.Context, query pluginsdk.RunQuery) (found []pluginsdk.Run, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	after := query.After == ""
 	for _, run := range m.runs {
-		if run.ThreadID == query.ThreadID && slices.Contains(query.States, run.State) {
-			return []pluginsdk.Run{run.Run}, nil
+		if after && (query.ThreadID == "" || run.ThreadID == query.ThreadID) && run.CauseRunID == query.CauseRunID && slices.Contains(query.States, run.State) {
+			found = append(found, run.Run)
 		}
+		after = after || run.ID == query.After
 	}
-	return nil, nil
+	return found, nil
 }
 
 func (m *memory) Recover(_ context.Context, owner string) ([]ledger.Queue, error) {

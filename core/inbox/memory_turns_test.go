@@ -38,7 +38,20 @@ func (m *memory) ClaimTurn(_ context.Context, runID, owner string) (ledger.Claim
 }
 
 func (m *memory) ClaimUncaused(_ context.Context, threadID, owner string) (ledger.Claim, error) {
-	return m.take(ledger.Queue{ThreadID: threadID}, owner, func(run *ledger.Run) bool { return run.CauseRunID == "" })
+	return m.take(ledger.Queue{ThreadID: threadID}, owner, func(run *ledger.Run) bool {
+		return run.CauseRunID == "" && run.Kind != pluginsdk.RunTurn
+	})
+}
+
+func (m *memory) FirstQueued(_ context.Context, threadID string, state pluginsdk.RunState) (pluginsdk.Run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if queueOf(run) == (ledger.Queue{ThreadID: threadID}) && run.State == state {
+			return run.Run, nil
+		}
+	}
+	return pluginsdk.Run{}, nil
 }
 
 func (m *memory) UnclaimTurn(_ context.Context, runID, _ string) error {

@@ -72,13 +72,11 @@ func (in *Inbox) eachRunning(threadID string, fn func(running)) (any bool) {
 // retrying returns the thread's run that was begun and waits for its next
 // attempt, or the zero Run.
 func (in *Inbox) retrying(ctx context.Context, threadID string) (pluginsdk.Run, error) {
-	head, err := in.store.Runs(ctx, pluginsdk.RunQuery{
-		ThreadID: threadID, States: []pluginsdk.RunState{pluginsdk.RunQueued}, Limit: 1,
-	})
-	if err != nil || len(head) == 0 || head[0].Attempt == 0 {
+	head, err := in.store.FirstQueued(ctx, threadID, pluginsdk.RunQueued)
+	if err != nil || head.Attempt == 0 {
 		return pluginsdk.Run{}, err
 	}
-	return head[0], nil
+	return head, nil
 }
 
 func (in *Inbox) stopCommand(ctx context.Context, threadID string, by ledger.By, args string) (string, error) {

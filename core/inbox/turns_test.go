@@ -115,29 +115,46 @@ func TestATurnInTheSessionThatIsAtWorkIsRefused(t *testing.T) {
 	}
 }
 
-// Who stops a run stops what it has asked for: nothing goes on that costs money and that
-// nobody waits for.
+// Who stops a run, or interrupts it with a newer message, stops what it has asked for:
+// nothing goes on that costs money and that nobody waits for.
 func TestTheTurnsOfARunEndWithIt(t *testing.T) {
-	f := newFixture(t, Config{Slots: 5})
-	turn := make(chan string, 1)
-	f.line.handle = func(ctx context.Context, claim ledger.Claim) error {
-		if claim.Run.Kind != pluginsdk.RunTurn {
-			f.ask(t, pluginsdk.StartTurnRequest{Prompt: "ask another"}, claim.Run.ID)
-		} else {
-			turn <- claim.Run.ID
-		}
-		<-ctx.Done()
-		return pluginsdk.Errorf(pluginsdk.CodeCancelled, "%w", context.Cause(ctx))
-	}
-	f.begin(t)
-	f.submit(t, "T", "1", "use the tool")
-	id := <-turn
-	if _, err := f.StopThread(t.Context(), "T", pluginsdk.KeepQueue, ledger.By{}); err != nil {
-		t.Fatal(err)
-	}
-	f.store.until(t, "the end of all runs", f.store.allFinal)
-	if state := f.state(id); state != pluginsdk.RunCancelled {
-		t.Errorf("the turn is %s", state)
+	for how, end := range map[string]func(*testing.T, *fixture) error{
+		"stopped": func(t *testing.T, f *fixture) error {
+			_, err := f.StopThread(t.Context(), "T", pluginsdk.KeepQueue, ledger.By{})
+			return err
+		},
+		"interrupted": func(t *testing.T, f *fixture) error {
+			f.submit(t, "T", "2", "something else")
+			return nil
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			f := newFixture(t, Config{Slots: 5})
+			f.store.threads["T"] = pluginsdk.Thread{ID: "T", BusyMode: pluginsdk.BusyInterrupt}
+			turn := make(chan string, 1)
+			f.line.handle = func(ctx context.Context, claim ledger.Claim) error {
+				switch {
+				case claim.Run.Kind == pluginsdk.RunTurn:
+					turn <- claim.Run.ID
+				case claim.Message.Content == "something else":
+					return nil
+				default:
+					f.ask(t, pluginsdk.StartTurnRequest{Prompt: "ask another"}, claim.Run.ID)
+				}
+				<-ctx.Done()
+				return pluginsdk.Errorf(pluginsdk.CodeCancelled, "%w", context.Cause(ctx))
+			}
+			f.begin(t)
+			f.submit(t, "T", "1", "use the tool")
+			id := <-turn
+			if err := end(t, f); err != nil {
+				t.Fatal(err)
+			}
+			f.store.until(t, "the end of all runs", f.store.allFinal)
+			if state := f.state(id); state != pluginsdk.RunCancelled {
+				t.Errorf("the turn is %s", state)
+			}
+		})
 	}
 }
 
@@ -156,6 +173,7 @@ func TestPause(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine := f.submit(t, "T2", "4", "hello")
+	within := f.ask(t, pluginsdk.StartTurnRequest{ThreadID: "T3", Session: pluginsdk.SessionThread, Prompt: "sum up"}, "")
 	f.store.until(t, "the answers to people", func() bool {
 		done := 0
 		for _, run := range f.store.runs {
@@ -166,7 +184,7 @@ func TestPause(t *testing.T) {
 		return done >= 2
 	})
 	for id, want := range map[string]pluginsdk.RunState{
-		turn: pluginsdk.RunQueued, task.RunID: pluginsdk.RunQueued, caused.RunID: pluginsdk.RunQueued,
+		turn: pluginsdk.RunQueued, within: pluginsdk.RunQueued, task.RunID: pluginsdk.RunQueued, caused.RunID: pluginsdk.RunQueued,
 		cause.RunID: pluginsdk.RunSucceeded, mine.RunID: pluginsdk.RunSucceeded,
 	} {
 		if got := f.state(id); got != want {

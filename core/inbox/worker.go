@@ -279,6 +279,12 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 		<-one
 	}
 	left, err := in.handle(ctx, claim)
+	if stopped := context.Cause(ctx); pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled {
+		// Also what it has asked for in the instant of the stop.
+		if err := in.endTurnsOf(in.work, claim.Run.ID, stopped); err != nil {
+			in.config.Log.Warn("the turns that a stopped run has asked for cannot be ended", "run", claim.Run.ID, "err", err)
+		}
+	}
 	if err == nil {
 		return
 	}

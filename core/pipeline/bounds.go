@@ -84,8 +84,9 @@ func (t *trip) keep(event pluginsdk.StreamEvent) bool {
 	}
 	if len(t.events) < maxRunEventCount {
 		t.events = append(t.events, event)
+		return true
 	}
-	return true
+	return false
 }
 
 // maxRunEventCount bounds how many events of a run are kept.

@@ -223,6 +223,9 @@ func (p *Pipeline) exchange(ctx context.Context, t *trip) error {
 			return err
 		}
 	}
+	if err := t.capTurn(); err != nil {
+		return err
+	}
 	if err := p.commitIntent(ctx, t); err != nil { // 5a
 		return err
 	}

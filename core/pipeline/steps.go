@@ -177,8 +177,8 @@ func (p *Pipeline) commitResult(t *trip) error {
 		return failure
 	}
 	claim := fmt.Sprintf("%s:%d", t.run.ID, t.fence.Epoch)
-	if t.fence.Beside() {
-		claim = fmt.Sprintf("%s:attempt:%d", t.run.ID, t.fence.Attempt)
+	if t.fence.Beside() { // an attempt that was released has the number of the next one
+		claim = t.run.ID + ":" + t.sessionID
 	}
 	effects := t.pending.waiting()
 	commit := ledger.ResultCommit{

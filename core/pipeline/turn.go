@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -54,7 +55,7 @@ func (p *Pipeline) agentRequest(t *trip) ledger.AgentRequest {
 	request := ledger.AgentRequest{
 		RunID: t.run.ID, ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
 		Purpose: t.purpose(), Model: cmp.Or(t.thread.Model, p.config.Model), Effort: t.thread.Effort,
-		PermissionMode: t.thread.PermissionMode, Cwd: t.thread.Cwd, AllowedTools: t.tools, CostCapUSD: t.costCap,
+		PermissionMode: t.thread.PermissionMode, Cwd: t.thread.Cwd, AllowedTools: t.tools, CostCapUSD: t.capLeft,
 	}
 	asked := t.run.Turn
 	if asked == nil {
@@ -68,10 +69,25 @@ func (p *Pipeline) agentRequest(t *trip) ledger.AgentRequest {
 	request.AppendSystemPrompt, request.JSONSchema = asked.SystemPrompt, asked.JSONSchema
 	request.AllowedTools, request.DisallowedTools = slices.Concat(t.tools, asked.AllowedTools), asked.DisallowedTools
 	request.Timeout = asked.Timeout
-	if asked.CostCapUSD > 0 {
-		request.CostCapUSD = lower(request.CostCapUSD, asked.CostCapUSD)
-	}
 	return request
+}
+
+// capTurn sets what the agent may still come to: the lowest cap that the gate or the
+// request have set is the run's, so what its attempts before have cost is taken off. When
+// nothing is left, the agent is not asked.
+func (t *trip) capTurn() error {
+	limit := t.costCap
+	if t.run.Turn != nil {
+		limit = lower(limit, t.run.Turn.CostCapUSD)
+	}
+	if limit == 0 {
+		return nil
+	}
+	if t.capLeft = limit - t.run.CostUSD; t.capLeft > 0 {
+		return nil
+	}
+	return &pluginsdk.Failure{Kind: pluginsdk.FailureBudget, Message: fmt.Sprintf(
+		"the attempts before have cost $%.2f, and the turn may cost $%.2f in all", t.run.CostUSD, limit)}
 }
 
 // lower is the lower of two caps, of which 0 is none.
@@ -120,15 +136,17 @@ func (r *progress) stop() {
 	<-r.over
 }
 
+// keep stores at most every ProgressEvery, and less often what takes long to store.
 func (r *progress) keep(p *Pipeline, t *trip) {
-	ticker := time.NewTicker(p.config.ProgressEvery)
-	defer ticker.Stop()
+	timer := time.NewTimer(p.config.ProgressEvery)
+	defer timer.Stop()
 	for {
 		select {
 		case <-r.done:
 			return
-		case <-ticker.C:
+		case <-timer.C:
 		}
+		began := time.Now()
 		select {
 		case events := <-r.blocks:
 			if err := p.store.SaveProgress(t.work, t.fence, t.run.ID, events); err != nil {
@@ -136,5 +154,6 @@ func (r *progress) keep(p *Pipeline, t *trip) {
 			}
 		default:
 		}
+		timer.Reset(max(p.config.ProgressEvery, 50*time.Since(began)))
 	}
 }

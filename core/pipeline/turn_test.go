@@ -135,6 +135,42 @@ func TestTheGatesCapIsHeld(t *testing.T) {
 	}
 }
 
+// The cap is of the run, whatever its attempts before have cost: at its end the agent is
+// not asked any more.
+func TestTheCapIsOfAllAttempts(t *testing.T) {
+	b := turnBench(pluginsdk.StartTurnRequest{Prompt: "review", CostCapUSD: 1})
+	b.claim.Run.CostUSD = 0.75
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.agent.requests[0].CostCapUSD; got != 0.25 {
+		t.Errorf("cap %g", got)
+	}
+	b = turnBench(pluginsdk.StartTurnRequest{Prompt: "review", CostCapUSD: 1})
+	b.claim.Run.CostUSD = 1.25
+	if err := b.handle(); pluginsdk.CodeOf(err) != pluginsdk.CodeInternal || !strings.Contains(err.Error(), "$1.25") {
+		t.Errorf("error %v", err)
+	}
+	if len(b.agent.requests) != 0 {
+		t.Error("the agent was asked all the same")
+	}
+}
+
+// The result of a turn is known by its session, which no two exchanges have in common.
+func TestTheResultOfATurnIsKnownByItsSession(t *testing.T) {
+	keys := map[string]bool{}
+	for range 2 { // the same attempt, released and begun again
+		b := turnBench(pluginsdk.StartTurnRequest{Prompt: "review"})
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		keys[b.store.results[0].Key] = true
+	}
+	if len(keys) != 2 {
+		t.Errorf("keys %v", keys)
+	}
+}
+
 // The end of a turn that failed is told to who asked, not to people.
 func TestAFailedTurnLeavesNoRow(t *testing.T) {
 	b := turnBench(pluginsdk.StartTurnRequest{Prompt: "review"})

@@ -42,7 +42,7 @@ func (s *Store) Absorbable(ctx context.Context, fence ledger.Fence, runID string
 	if err != nil {
 		return nil, wrap("look for waiting messages", err)
 	}
-	messages, err := absorbable(ctx, s.read, fence.ThreadID, r.Absorbed)
+	messages, err := absorbable(ctx, s.read, fence.ThreadID, r.Absorbed, false)
 	return messages, wrap("look for waiting messages", err)
 }
 
@@ -64,7 +64,7 @@ func (s *Store) Absorb(ctx context.Context, fence ledger.Fence, runID string, me
 		if err != nil {
 			return err
 		}
-		waiting, err := absorbable(ctx, tx.Client, fence.ThreadID, r.Absorbed)
+		waiting, err := absorbable(ctx, tx.Client, fence.ThreadID, r.Absorbed, false)
 		if err != nil {
 			return err
 		}
@@ -135,21 +135,22 @@ func (t *tx) merge(ctx context.Context, threadID, into string, messages []plugin
 }
 
 // absorbable returns the messages at the head of a thread's queue that a run which
-// has merged some before can answer together.
-func absorbable(ctx context.Context, from *ent.Client, threadID string, before []int64) ([]pluginsdk.Message, error) {
+// has merged some before can answer together; uncaused leaves out what runs have caused,
+// and what comes after it.
+func absorbable(ctx context.Context, from *ent.Client, threadID string, before []int64, uncaused bool) ([]pluginsdk.Message, error) {
 	limit := absorbMax - len(before)
 	if limit <= 0 {
 		return nil, nil
 	}
 	waiting, err := from.Run.Query().Where(run.StateEQ(pluginsdk.RunQueued), run.ThreadID(threadID), run.Beside(false)).
 		Order(run.ByMessageID(), run.ByID()).Limit(limit).
-		Select(run.FieldMessageID, run.FieldKind, run.FieldAttempt).All(ctx)
+		Select(run.FieldMessageID, run.FieldKind, run.FieldAttempt, run.FieldCauseRunID).All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var ids []int64
 	for _, r := range waiting {
-		if r.Kind != pluginsdk.RunMessage || r.Attempt > 0 {
+		if r.Kind != pluginsdk.RunMessage || r.Attempt > 0 || uncaused && r.CauseRunID != "" {
 			break
 		}
 		ids = append(ids, r.MessageID)

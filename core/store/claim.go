@@ -30,10 +30,10 @@ func (s *Store) Claim(ctx context.Context, threadID, owner string) (ledger.Claim
 	return s.claimHead(ctx, threadID, owner, "")
 }
 
-// ClaimUncaused is Claim for a time in which what runs have caused is to wait: others
-// go before it.
+// ClaimUncaused is Claim for a time in which turns, and what runs have caused, are to
+// wait: others go before them, and take none of it with them.
 func (s *Store) ClaimUncaused(ctx context.Context, threadID, owner string) (ledger.Claim, error) {
-	return s.claimHead(ctx, threadID, owner, " AND cause_run_id = ''")
+	return s.claimHead(ctx, threadID, owner, " AND cause_run_id = '' AND kind <> 'turn'")
 }
 
 func (s *Store) claimHead(ctx context.Context, threadID, owner, which string) (ledger.Claim, error) {
@@ -59,7 +59,7 @@ func (s *Store) claim(ctx context.Context, t *tx, threadID, owner, which string,
 	for {
 		id, err := t.takeHead(ctx, threadID, owner, which, now)
 		if err == nil {
-			return s.claimed(ctx, t, threadID, id, now)
+			return s.claimed(ctx, t, threadID, id, which != "", now)
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
 			return ledger.Claim{}, err
@@ -86,7 +86,7 @@ func (t *tx) takeHead(ctx context.Context, threadID, owner, which string, now ti
 }
 
 // claimed completes the claim of a run and reads what it consists of.
-func (s *Store) claimed(ctx context.Context, t *tx, threadID, runID string, now time.Time) (ledger.Claim, error) {
+func (s *Store) claimed(ctx context.Context, t *tx, threadID, runID string, uncaused bool, now time.Time) (ledger.Claim, error) {
 	mode, err := t.take(ctx, threadID)
 	if err != nil {
 		return ledger.Claim{}, err
@@ -110,7 +110,7 @@ func (s *Store) claimed(ctx context.Context, t *tx, threadID, runID string, now 
 	if err := t.ofTask(ctx, &claim); err != nil {
 		return ledger.Claim{}, err
 	}
-	return claim, t.gather(ctx, &claim, mode, now)
+	return claim, t.gather(ctx, &claim, mode, uncaused, now)
 }
 
 // ofTask adds to a claim what the thread's task says, if it is a task's.
@@ -158,7 +158,7 @@ func (s *Store) claimedRun(ctx context.Context, from *ent.Client, query entsql.E
 }
 
 // gather adds to a claim what its run answers besides its own message.
-func (t *tx) gather(ctx context.Context, claim *ledger.Claim, mode pluginsdk.BusyMode, now time.Time) (err error) {
+func (t *tx) gather(ctx context.Context, claim *ledger.Claim, mode pluginsdk.BusyMode, uncaused bool, now time.Time) (err error) {
 	r := &claim.Run
 	if claim.Absorbed, err = messagesOf(ctx, t.Client, r.Absorbed); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (t *tx) gather(ctx context.Context, claim *ledger.Claim, mode pluginsdk.Bus
 	if mode == pluginsdk.BusyQueue || r.Kind != pluginsdk.RunMessage || r.Step != pluginsdk.StepAccepted {
 		return nil
 	}
-	waiting, err := absorbable(ctx, t.Client, r.ThreadID, r.Absorbed)
+	waiting, err := absorbable(ctx, t.Client, r.ThreadID, r.Absorbed, uncaused)
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func cleaned(text *string) *string {
 func (s *Store) SessionClosed(ctx context.Context, threadID, sessionID string) error {
 	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
 		_, err := tx.run(ctx, `UPDATE threads SET session_open = false WHERE id = $1 AND session_id = $2
-			AND NOT EXISTS (SELECT 1 FROM runs WHERE state = 'running' AND thread_id = $1 AND step = $3)`,
+			AND NOT EXISTS (SELECT 1 FROM runs WHERE state = 'running' AND thread_id = $1 AND step = $3 AND NOT beside)`,
 			threadID, sessionID, string(pluginsdk.StepInvoking))
 		return err
 	})

@@ -7,11 +7,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -29,12 +31,10 @@ func turnSource(plugin string) string { return "turn/" + plugin }
 // when something else was asked. CodeNotFound: no such thread. CodeExhausted: too many
 // of the plugin's turns wait, or too many runs have caused one another.
 func (s *Store) AcceptTurn(ctx context.Context, turn ledger.Turn) (ledger.AcceptedTurn, error) {
-	request, err := json.Marshal(turn.Request)
+	hash, err := turnHash(turn.Request)
 	if err != nil {
 		return ledger.AcceptedTurn{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "ask for a turn: %w", err)
 	}
-	sum := sha256.Sum256(request)
-	hash := hex.EncodeToString(sum[:])
 	if turn.Request.Key != "" { // a repetition writes nothing, and is never refused for those that wait
 		if first, err := s.repeatedTurn(ctx, turn, hash); err == nil || pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
 			return first, err
@@ -53,6 +53,18 @@ func (s *Store) AcceptTurn(ctx context.Context, turn ledger.Turn) (ledger.Accept
 		return ledger.AcceptedTurn{}, wrap("ask for a turn", err)
 	}
 	return ledger.AcceptedTurn{RunID: turn.RunID, ThreadID: turn.Request.ThreadID, Queue: queueOf(turn)}, nil
+}
+
+// turnHash is of what makes a turn the same one again. What a later version adds to it
+// must leave the hash of those that do not have it as it is: plugins ask again after an
+// upgrade.
+func turnHash(r pluginsdk.StartTurnRequest) (string, error) {
+	encoded, err := json.Marshal([]any{
+		r.Purpose, r.ThreadID, r.TaskID, r.Session, r.Prompt, r.SystemPrompt, r.Model, r.Effort, r.PermissionMode, r.Cwd,
+		slices.Concat([]string{}, r.AllowedTools), slices.Concat([]string{}, r.DisallowedTools), string(r.JSONSchema), r.CostCapUSD, r.Timeout,
+	})
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:]), err
 }
 
 func queueOf(turn ledger.Turn) ledger.Queue {
@@ -179,6 +191,20 @@ func (s *Store) UnclaimTurn(ctx context.Context, runID, owner string) error {
 	return wrap("put a claim back", err)
 }
 
+// FirstQueued returns the first run of a thread's queue that is in a state, or the zero
+// Run.
+func (s *Store) FirstQueued(ctx context.Context, threadID string, state pluginsdk.RunState) (pluginsdk.Run, error) {
+	row, err := s.read.Run.Query().Where(run.StateEQ(state), run.ThreadID(threadID), run.Beside(false)).
+		Order(run.ByMessageID(), run.ByID()).Select(allBut(run.FieldEvents, runColumns)...).First(ctx)
+	if ent.IsNotFound(err) {
+		return pluginsdk.Run{}, nil
+	}
+	if err != nil {
+		return pluginsdk.Run{}, wrap("look at a thread's queue", err)
+	}
+	return runOf(row), nil
+}
+
 // ExpireQueued ends, as failed and for a reason in words, a turn that nobody has begun.
 // It reports whether it has.
 func (s *Store) ExpireQueued(ctx context.Context, runID, reason string) (expired bool, err error) {
@@ -197,11 +223,16 @@ func (s *Store) ExpireQueued(ctx context.Context, runID, reason string) (expired
 // who look at the run. Nothing waits for it: a power failure may take it, and what is
 // refused is left.
 func (s *Store) SaveProgress(ctx context.Context, fence ledger.Fence, runID string, events []pluginsdk.StreamEvent) error {
-	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
+	encoded, err := json.Marshal(cleanEvents(events))
+	if err != nil {
+		return wrap("store what a turn has come to", err)
+	}
+	err = s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
 		if err := tx.check(ctx, fence); err != nil {
 			return err
 		}
-		return tx.working(fence, runID).Where(run.StepEQ(pluginsdk.StepInvoking)).SetEvents(cleanEvents(events)).Exec(ctx)
+		_, err := tx.run(ctx, "UPDATE runs SET events = $1"+atWorkSQL(2)+" AND step = 'invoking'", encoded, runID, fence.ThreadID)
+		return err
 	})
 	return wrap("store what a turn has come to", err)
 }

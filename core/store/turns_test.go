@@ -251,14 +251,21 @@ func TestClaimUncaused(t *testing.T) {
 		if c := must[ledger.Claim](t)(s.ClaimUncaused(ctx, thread.ID, "test")); c.Found || !c.NotBefore.IsZero() {
 			t.Errorf("claimed %+v", c)
 		}
+		collect := pluginsdk.BusyCollect
+		must[pluginsdk.Thread](t)(s.UpdateThread(ctx, thread.ID, pluginsdk.ThreadPatch{BusyMode: &collect}))
+		within := acceptTurn(t, s, pluginsdk.StartTurnRequest{ThreadID: thread.ID, Session: pluginsdk.SessionThread, Prompt: "sum up"})
 		mine := accept(t, s, thread.ID, "mine").RunID
 		c := must[ledger.Claim](t)(s.ClaimUncaused(ctx, thread.ID, "test"))
-		if !c.Found || c.Run.ID != mine {
-			t.Fatalf("claimed %+v", c.Run)
+		if !c.Found || c.Run.ID != mine || len(c.Absorbed) > 0 {
+			t.Fatalf("claimed %+v with %q", c.Run, contents(c.Absorbed))
 		}
 		finish(t, s, c, "answer")
-		if c := claim(t, s, thread.ID); c.Run.ID != caused.RunID {
-			t.Errorf("claimed %+v", c.Run)
+		for _, want := range []string{caused.RunID, within.RunID} {
+			c := claim(t, s, thread.ID)
+			if c.Run.ID != want {
+				t.Errorf("claimed %+v", c.Run)
+			}
+			finish(t, s, c, "answer")
 		}
 	})
 }
@@ -282,6 +289,55 @@ func TestLevers(t *testing.T) {
 		entries := must[[]store.AuditEntry](t)(s.AuditEntries(ctx, ledger.LeverPause, 10))
 		if len(entries) != 2 || entries[0].Action != "lever.on" || entries[1].Action != "lever.off" || entries[1].Who != "bob" {
 			t.Errorf("audited %+v", entries)
+		}
+	})
+}
+
+// A turn that a stop interrupts is asked again, under the number of the same attempt: its
+// answer is stored, and what both have cost.
+func TestATurnThatWasReleasedHasItsAnswer(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		asked := acceptTurn(t, s, pluginsdk.StartTurnRequest{Prompt: "review"})
+		for n, session := range []string{"one", "two"} {
+			c := claimTurn(t, s, asked.RunID, "boot 1")
+			check(t, s.SaveIntent(ctx, c.Fence, ledger.Intent{RunID: asked.RunID, SessionID: session}))
+			commit := ledger.ResultCommit{
+				RunID: asked.RunID, Key: asked.RunID + ":" + session, Step: pluginsdk.StepInvoked,
+				Result: pluginsdk.InvokeResult{Text: "good", CostUSD: 1},
+			}
+			if n == 0 {
+				commit.Step, commit.Result.Text = pluginsdk.StepInvoking, ""
+				commit.Result.Failure = &pluginsdk.Failure{Kind: pluginsdk.FailureInterrupted}
+			}
+			check(t, s.SaveResult(ctx, c.Fence, commit))
+			if n == 0 {
+				check(t, s.Release(ctx, c.Fence, asked.RunID))
+				continue
+			}
+			must[ledger.Finished](t)(s.Finish(ctx, c.Fence, ledger.Finish{RunID: asked.RunID, State: pluginsdk.RunSucceeded}))
+		}
+		if run := must[pluginsdk.Run](t)(s.Run(ctx, asked.RunID)); run.Attempt != 1 || run.Result.Text != "good" || run.CostUSD != 2 {
+			t.Errorf("the turn %+v, %+v", run, run.Result)
+		}
+	})
+}
+
+// What is looked for at the head of a thread's queue is never a turn beside it.
+func TestTheHeadOfAQueueIsNoTurnBesideIt(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		beside := acceptTurn(t, s, pluginsdk.StartTurnRequest{ThreadID: thread.ID, Prompt: "review"})
+		mine := accept(t, s, thread.ID, "one").RunID
+		for _, state := range []pluginsdk.RunState{pluginsdk.RunQueued, pluginsdk.RunRunning} {
+			if got := must[pluginsdk.Run](t)(s.FirstQueued(ctx, thread.ID, state)); got.ID != mine {
+				t.Errorf("%s: %q, want %q", state, got.ID, mine)
+			}
+			if state == pluginsdk.RunQueued {
+				claimTurn(t, s, beside.RunID, "boot 1")
+				claim(t, s, thread.ID)
+			}
 		}
 	})
 }
