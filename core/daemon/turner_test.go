@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/serve"
@@ -35,7 +38,34 @@ func (p *turner) Start(_ context.Context, host pluginsdk.Host) error {
 	return nil
 }
 
+// crowd has as many tasks iterate as crowd.txt says.
+func (p *turner) crowd() {
+	content, err := os.ReadFile(beside("crowd.txt"))
+	if err != nil {
+		return
+	}
+	many, _ := strconv.Atoi(string(content))
+	go func() { // one after the other: few writes of a plugin may wait
+		ctx := context.Background()
+		for n := range many {
+			made, err := p.host.Tasks.Create(ctx, &pluginsdk.CreateTaskRequest{Key: strconv.Itoa(n), Task: pluginsdk.NewTask{Prompt: "work"}})
+			for err == nil {
+				_, err = p.host.Tasks.Iterate(ctx, &pluginsdk.IterateTaskRequest{ID: made.Task.ID, Iteration: 1, Content: "work"})
+				if pluginsdk.CodeOf(err) != pluginsdk.CodeStale { // it is running
+					break
+				}
+				<-time.After(10 * time.Millisecond) // nobody tells a plugin without events
+				err = nil
+			}
+			if err != nil {
+				slog.Error("a task of the crowd", "err", err)
+			}
+		}
+	}()
+}
+
 func (p *turner) Activate(context.Context) error {
+	p.crowd()
 	content, err := os.ReadFile(beside("wanted.json"))
 	if err != nil {
 		return nil //nolint:nilerr // there is nothing to do then
@@ -102,7 +132,7 @@ func (in *installation) adoptTurner(wanted ...pluginsdk.StartTurnRequest) {
 			in.t.Fatal(err)
 		}
 	}
-	in.sql(`UPDATE plugins SET granted = '["agent.invoke", "threads.admin"]', enabled = TRUE WHERE name = 'turner'`)
+	in.sql(`UPDATE plugins SET granted = '["agent.invoke", "threads.admin", "tasks.read", "tasks.write"]', enabled = TRUE WHERE name = 'turner'`)
 	database := in.database()
 	in.until("the turner's serving", func() bool {
 		return plugin(in.t, database, turnerName).State == pluginsdk.PluginServing

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/pipeline"
 	"github.com/seed-706843ae/harness/core/store"
@@ -194,4 +195,40 @@ func TestToolsThatAskForTurnsBlockNobody(t *testing.T) {
 			t.Errorf("a turn is caused by %q, %d deep", turn.CauseRunID, turn.Depth)
 		}
 	}
+}
+
+// Ten turns and fifty tasks, each of a second, have all the places that are theirs: who
+// writes in the primary thread is answered as if nobody else were there. How soon it
+// begins is logged (-v).
+func TestAMessageInACrowd(t *testing.T) {
+	in := newInstallation(t, "", turnerName)
+	in.demo(`[{"match":"hello","text":"Hello."},{"match":"work","delay":1000,"text":"worked"}]`)
+	if err := os.WriteFile(filepath.Join(in.config.Plugins, "crowd.txt"), []byte("50"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in.start()
+	var turns []pluginsdk.StartTurnRequest
+	for n := range 10 {
+		turns = append(turns, pluginsdk.StartTurnRequest{Key: fmt.Sprint(n), Prompt: "work"})
+	}
+	in.adoptTurner(turns...)
+	atWork := func(where string) int {
+		return in.count("SELECT COUNT(*) FROM runs r LEFT JOIN threads t ON t.id = r.thread_id WHERE r.finished_at IS NULL AND " + where)
+	}
+	in.until("the crowd", func() bool { return atWork("r.kind = 'turn'") >= 2 && atWork("t.kind = 'task'") >= 30 })
+	var waits []time.Duration
+	for range 20 {
+		accepted := in.chat("", "hello")
+		in.until("the answer", func() bool { return in.run(accepted.RunID).State.Final() })
+		run := in.run(accepted.RunID)
+		if run.State != pluginsdk.RunSucceeded {
+			t.Fatalf("the message is %s: %s", run.State, run.Error)
+		}
+		waits = append(waits, run.StartedAt.Sub(run.QueuedAt))
+	}
+	if left := atWork("t.kind = 'task'"); left < 5 {
+		t.Errorf("the crowd was gone: %d tasks were left", left)
+	}
+	slices.Sort(waits)
+	t.Logf("accepted to begun: p50 %s, p95 %s", waits[len(waits)/2], waits[len(waits)*95/100])
 }
