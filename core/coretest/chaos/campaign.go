@@ -53,12 +53,23 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 	if err := w.start(ctx); err != nil {
 		return records, errors.Join(err, w.daemon.stop())
 	}
+	people, err := w.gather(ctx, o)
+	if err != nil {
+		return records, errors.Join(err, w.daemon.stop())
+	}
 	k, guard := &killer{world: w}, &warden{world: w}
 	watching, stopWatching := context.WithCancel(ctx)
 	var watchers sync.WaitGroup
 	watchers.Go(func() { guard.run(watching) })
 	watchers.Go(func() { w.tell(watching, o, k) })
-	talkers, err := w.fight(ctx, o, k)
+	staff := &employer{world: w}
+	talkers, err := w.fight(ctx, o, k, staff)
+	if err == nil {
+		err = w.drain(ctx)
+	}
+	if err == nil {
+		records.AtOnce, err = w.crowd(ctx, people, staff)
+	}
 	if err == nil {
 		err = w.drain(ctx)
 	}
@@ -71,10 +82,11 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 		return records, err
 	}
 	records = check.Records{
+		Places: places, AtOnce: records.AtOnce,
 		Wanted: wanted(schedule(o.seed, o.kills), w.agents), Strikes: k.strikes,
 		Sightings: guard.sightings, Strays: guard.last(ctx), Exits: w.exits(), Asked: w.model.log(), AskedUnknown: !w.agents,
 	}
-	for _, t := range talkers {
+	for _, t := range append(talkers, people...) {
 		records.Threads = append(records.Threads, t.thread)
 		records.Sent = append(records.Sent, t.sent...)
 	}
@@ -89,12 +101,15 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 			})
 		}
 	}
+	if err := staff.work(&records); err != nil {
+		return records, err
+	}
 	return records, w.database.evidence(ctx, &records)
 }
 
 // fight is the load with the kills. It ends with the schedule, and when
 // everything that was begun to be said has been accepted.
-func (w *world) fight(ctx context.Context, o options, k *killer) ([]*talker, error) {
+func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer) ([]*talker, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	quiet, silence := context.WithCancel(ctx)
@@ -118,6 +133,11 @@ func (w *world) fight(ctx context.Context, o options, k *killer) ([]*talker, err
 			}
 		})
 	}
+	talking.Go(func() {
+		if err := staff.hireAll(ctx, quiet); err != nil {
+			cancel(fmt.Errorf("give the courier jobs: %w", err))
+		}
+	})
 	err := k.run(ctx, schedule(o.seed, o.kills))
 	silence()
 	said := make(chan struct{})
@@ -141,19 +161,18 @@ var errSilenced = errors.New("nothing is accepted any more")
 // drain waits until nothing is left to do, or nothing moves any more: then the
 // table tells what is left.
 func (w *world) drain(ctx context.Context) error {
-	moved, left := time.Now(), [2]int{}
+	moved, left := time.Now(), backlog{}
 	for {
-		runs, deliveries, err := w.database.load(ctx)
+		now, err := w.load(ctx)
 		if err == nil {
-			now := [2]int{runs, deliveries}
 			switch stuck := time.Since(moved); {
-			case now == [2]int{}:
+			case now == backlog{}:
 				w.note("at rest")
 				return nil
 			case now != left:
 				moved, left = time.Now(), now
-			case stuck > patience, runs == 0 && stuck > idlePatience && !w.anythingCarried():
-				w.note("%d runs and %d deliveries are left, and nothing moves", runs, deliveries)
+			case stuck > patience, now.runs+now.tasks+now.jobs == 0 && stuck > idlePatience && !w.anythingCarried():
+				w.note("%+v are left, and nothing moves", now)
 				return nil
 			}
 		} else if time.Since(moved) > patience {
@@ -163,6 +182,14 @@ func (w *world) drain(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// load is what is left to do.
+func (w *world) load(ctx context.Context) (left backlog, err error) {
+	if left, err = w.database.load(ctx); err == nil {
+		left.jobs, err = w.openJobs()
+	}
+	return left, err
 }
 
 func (w *world) anythingCarried() bool {
@@ -182,11 +209,11 @@ func (w *world) exits() []check.Exit {
 // tell prints how far the campaign is.
 func (w *world) tell(ctx context.Context, o options, k *killer) {
 	for pause(ctx, reportEvery) == nil {
-		runs, deliveries, err := w.database.load(ctx)
+		left, err := w.load(ctx)
 		if err != nil {
 			continue
 		}
-		fmt.Fprintf(o.out, "%s: %d of %d kills, %d messages accepted, %d runs and %d deliveries open, %d asks, daemon started %d times\n",
-			w.database.name, k.done.Load(), o.kills, w.accepted.Load(), runs, deliveries, len(w.model.log()), w.daemon.count())
+		fmt.Fprintf(o.out, "%s: %d of %d kills, %d messages accepted, %d runs, %d deliveries and %d jobs open, %d asks, daemon started %d times\n",
+			w.database.name, k.done.Load(), o.kills, w.accepted.Load(), left.runs, left.deliveries, left.jobs, len(w.model.log()), w.daemon.count())
 	}
 }

@@ -161,12 +161,28 @@ func (d *database) cut(ctx context.Context, which cut) (n int, err error) {
 	return n, err
 }
 
-// load counts what the system still has to do.
-func (d *database) load(ctx context.Context) (runs, deliveries int, err error) {
-	err = d.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM runs WHERE finished_at IS NULL").Scan(&runs)
-	if err == nil {
-		err = d.db.QueryRowContext(ctx,
-			"SELECT COUNT(*) FROM deliveries WHERE state NOT IN ('delivered', 'dead')").Scan(&deliveries)
+// backlog is what the system still has to do.
+type backlog struct{ runs, deliveries, tasks, jobs int }
+
+// load counts it, but for jobs.
+func (d *database) load(ctx context.Context) (left backlog, err error) {
+	for _, count := range []struct {
+		of   *int
+		what string
+	}{
+		{&left.runs, "runs WHERE finished_at IS NULL"},
+		{&left.deliveries, "deliveries WHERE state NOT IN ('delivered', 'dead')"},
+		{&left.tasks, "tasks WHERE completed_at IS NULL"},
+	} {
+		if err := d.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+count.what).Scan(count.of); err != nil {
+			return left, err
+		}
 	}
-	return runs, deliveries, err
+	return left, nil
+}
+
+// atWork is how many runs have a place now.
+func (d *database) atWork(ctx context.Context) (n int, err error) {
+	err = d.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM runs WHERE state = 'running'").Scan(&n)
+	return n, err
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/chaos/check"
@@ -22,20 +23,20 @@ func (d *database) evidence(ctx context.Context, records *check.Records) error {
 				var metadata sql.NullString
 				err := rows.Scan(&m.ID, &m.ThreadID, &m.RunID, &m.Role, &m.Kind, &m.Content, &metadata)
 				var fields struct {
-					Event, Outcome string
-					Attempt        int
+					Event, Outcome, Task, Status string
+					Attempt                      int
 				}
 				_ = json.Unmarshal([]byte(metadata.String), &fields) // other rows have other metadata
-				m.Event, m.Outcome, m.Attempt = fields.Event, fields.Outcome, fields.Attempt
+				m.Event, m.Outcome, m.Attempt, m.Task, m.Status = fields.Event, fields.Outcome, fields.Attempt, fields.Task, fields.Status
 				records.Messages = append(records.Messages, m)
 				return err
 			}},
 		{"runs", `SELECT id, thread_id, message_id, state, merged_into, error, attempt, source, COALESCE(key, ''),
-				finished_at IS NOT NULL FROM runs ORDER BY message_id`,
+				finished_at IS NOT NULL, beside FROM runs ORDER BY message_id`,
 			func(rows *sql.Rows) error {
 				var r check.Run
 				err := rows.Scan(&r.ID, &r.ThreadID, &r.MessageID, &r.State, &r.MergedInto, &r.Error, &r.Attempt,
-					&r.Source, &r.Key, &r.Finished)
+					&r.Source, &r.Key, &r.Finished, &r.Beside)
 				records.Runs = append(records.Runs, r)
 				return err
 			}},
@@ -56,11 +57,28 @@ func (d *database) evidence(ctx context.Context, records *check.Records) error {
 				records.Deliveries = append(records.Deliveries, delivery)
 				return err
 			}},
-		{"tasks", `SELECT id FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled') ORDER BY id`,
+		{"tasks", `SELECT id, COALESCE(key, ''), thread_id, parent_thread_id, status, error, current_iteration, validation_iterations,
+				completed_at IS NOT NULL FROM tasks ORDER BY id`,
 			func(rows *sql.Rows) error {
-				var id string
-				err := rows.Scan(&id)
-				records.OpenTasks = append(records.OpenTasks, id)
+				var t check.Task
+				err := rows.Scan(&t.ID, &t.Key, &t.ThreadID, &t.ParentID, &t.Status, &t.Error, &t.Iterations, &t.Rejections, &t.Ended)
+				records.Tasks = append(records.Tasks, t)
+				return err
+			}},
+		{"threads", "SELECT id, name FROM threads WHERE source = 'courier' ORDER BY id",
+			func(rows *sql.Rows) error {
+				t := check.Thread{Delivered: true}
+				err := rows.Scan(&t.ID, &t.Name)
+				if !slices.ContainsFunc(records.Threads, func(known check.Thread) bool { return known.ID == t.ID }) {
+					records.Threads = append(records.Threads, t) // nobody talks there
+				}
+				return err
+			}},
+		{"task_answers", `SELECT task_id, phase, round, created_at FROM task_answers WHERE author = '' ORDER BY id`,
+			func(rows *sql.Rows) error {
+				var a check.Answer
+				err := rows.Scan(&a.TaskID, &a.Hook, &a.Round, &a.At)
+				records.Answers = append(records.Answers, a)
 				return err
 			}},
 	} {

@@ -16,8 +16,11 @@ const (
 	// tool: kills then hit it in the middle.
 	wordSlow = "slowly"
 	wordTool = "with a tool"
+	// wordLong makes a turn so long that those who came with it can begin, too.
+	wordLong = "at great length"
 
 	slowTurn = time.Second
+	longTurn = 4 * time.Second
 	// interruptedNote begins what the pipeline says to an agent that may have
 	// acted already.
 	interruptedNote = "Note: you were given this message before and were interrupted"
@@ -26,6 +29,9 @@ const (
 // turnHead is how the core begins what it says about a thread: once in each
 // prompt.
 var turnHead = regexp.MustCompile(`\[thread [0-9a-f-]{36}, kind `)
+
+// anyMarker is what a message of a person carries, or a plugin's work.
+var anyMarker = regexp.MustCompile(check.Marker.String() + "|" + check.WorkMarker.String())
 
 // model is the fake model: it answers every message with its marker, and
 // writes down what it was asked. It outlives the daemon.
@@ -60,8 +66,11 @@ func (m *model) answer(r fakeapi.Request) fakeapi.Reply {
 		return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: "Bash", Input: json.RawMessage(`{"command":"sleep 0.5"}`)}}}
 	}
 	reply := fakeapi.Reply{Text: "I have read " + strings.Join(turn.markers, " and ") + "."}
-	if strings.Contains(turn.newest, wordSlow) {
+	switch {
+	case strings.Contains(turn.newest, wordSlow):
 		reply.Delay = slowTurn
+	case strings.Contains(turn.newest, wordLong):
+		reply.Delay = longTurn
 	}
 	return reply
 }
@@ -108,7 +117,7 @@ func turnOf(r fakeapi.Request) turn {
 				t = turn{interrupted: strings.Contains(text, interruptedNote)}
 				text = text[strings.LastIndex(text, "\n\n---\n\n")+1:]
 			}
-			markers := check.Marker.FindAllString(text, -1)
+			markers := anyMarker.FindAllString(text, -1)
 			t.markers, t.fresh = append(t.markers, markers...), append(t.fresh, markers...)
 			if len(markers) > 0 {
 				t.newest = text

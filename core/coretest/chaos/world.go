@@ -35,6 +35,7 @@ type world struct {
 	daemon   *daemon
 
 	accepted atomic.Int64 // messages
+	hired    atomic.Int64 // jobs of the courier
 	progress atomic.Int64 // anything that went forward
 	mark     atomic.Pointer[string]
 	diary    *os.File // what was done, for a look
@@ -63,7 +64,8 @@ func newWorld(ctx context.Context, o options, name string) (w *world, err error)
 	if w.diary, err = os.Create(filepath.Join(w.dir, "diary.log")); err != nil {
 		return nil, err
 	}
-	if err := w.install(o.bin); err != nil {
+	rules, err := script(o)
+	if err := errors.Join(err, os.WriteFile(w.script(), rules, 0o600), w.install(o.bin)); err != nil {
 		return nil, errors.Join(err, w.diary.Close())
 	}
 	if w.database, err = openDatabase(ctx, name, w.data(), o.postgres); err != nil {
@@ -86,19 +88,22 @@ func newWorld(ctx context.Context, o options, name string) (w *world, err error)
 func (w *world) data() string { return filepath.Join(w.dir, "data") }
 func (w *world) home() string { return filepath.Join(w.dir, "home") }
 
+// script is where the demo agent's lies.
+func (w *world) script() string { return filepath.Join(w.dir, "script.json") }
+
 // environment is the daemon's: kills must not use up the attempts, nor
 // recovery wait for long.
 func (w *world) environment(o options) []string {
 	env := append([]string{
 		"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "DATABASE_URL=" + w.database.url,
-		"HARNESS_AGENT=demo", "HARNESS_AGENTS=4", "HARNESS_MAX_ATTEMPTS=100", "HARNESS_RETRY_BASE=50ms",
+		"HARNESS_AGENT=demo", "HARNESS_AGENTS=" + strconv.Itoa(places), "HARNESS_MAX_ATTEMPTS=100", "HARNESS_RETRY_BASE=50ms",
 		"HARNESS_RETRY_MAX=2s", "HARNESS_DELIVERY_ATTEMPTS=1000", "HARNESS_DELIVERY_RETRY_MAX=2s", "HARNESS_HOOK_DEADLINES=Deliver=1s", "HARNESS_PLUGIN_BACKOFF=50ms", "HARNESS_HOOK_GRACE=1s", "HARNESS_DRAIN_GRACE=5s",
 		"HARNESS_SILENCE_TIMEOUT=30s", "HARNESS_ALLOWED_TOOLS=Bash(sleep:*)",
 	}, fakeapi.Env(w.model.api.URL(), w.home())...)
 	if w.agents {
-		env = append(env, "HARNESS_AGENT=claude", "HARNESS_CLAUDE="+o.claude)
+		return append(env, "HARNESS_AGENT=claude", "HARNESS_CLAUDE="+o.claude)
 	}
-	return env
+	return append(env, "HARNESS_DEMO_SCRIPT="+w.script())
 }
 
 // install copies the binaries, so that a build beside us changes nothing, and

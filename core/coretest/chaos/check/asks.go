@@ -9,31 +9,57 @@ import (
 const clock = "15:04:05.000"
 
 // askedAgain finds messages that the agent was given twice without a reason:
-// without being told, while nothing had died, or although it had answered.
-func (j *judge) askedAgain() (violations []string) {
+// without being told, while nothing had died, or although it had answered. The second
+// are the turns that plugins asked for; one that has a session of its own has nothing to
+// be told.
+func (j *judge) askedAgain() (messages, turns []string) {
 	asks := map[string][]Ask{}
 	for _, ask := range j.Asked {
 		asks[ask.Marker] = append(asks[ask.Marker], ask)
 	}
 	ends, answers := j.ends()
 	for marker, list := range ordered(asks) {
+		runID, about, isTurn := j.asking(marker)
+		violations := &messages
+		if isTurn {
+			violations = &turns
+		}
+		last, _, unknown := j.follow(runID)
 		for i, ask := range list {
-			if problem := j.unwarranted(list[:i], ask); problem != "" {
-				violations = append(violations, fmt.Sprintf("%s: asked %d times, at %s %s", j.name(marker), len(list), ask.At.Format(clock), problem))
+			if problem := j.unwarranted(list[:i], ask, last.Beside); problem != "" {
+				*violations = append(*violations, fmt.Sprintf("%s: asked %d times, at %s %s", about, len(list), ask.At.Format(clock), problem))
 			}
-			last, _, problem := j.follow(j.marked[marker].RunID)
-			if end, ended := ends[last.ID]; problem == "" && ended && ask.At.After(end) {
-				violations = append(violations, fmt.Sprintf("%s: asked at %s, after its answer was known at %s",
-					j.name(marker), ask.At.Format(clock), end.Format(clock)))
+			if end, ended := ends[last.ID]; unknown == "" && ended && ask.At.After(end) {
+				*violations = append(*violations, fmt.Sprintf("%s: asked at %s, after its answer was known at %s",
+					about, ask.At.Format(clock), end.Format(clock)))
 			}
 		}
 	}
 	for run, n := range ordered(answers) {
-		if n > 1 {
-			violations = append(violations, fmt.Sprintf("run %s (thread %s): the agent answered %d times", run, j.thread(j.runs[run].ThreadID), n))
+		if n <= 1 {
+			continue
 		}
+		violations := &messages
+		if j.turnRuns[run] {
+			violations = &turns
+		}
+		*violations = append(*violations, fmt.Sprintf("run %s (thread %s): the agent answered %d times", run, j.thread(j.runs[run].ThreadID), n))
 	}
-	return violations
+	return messages, turns
+}
+
+// asking is the run that asks the agent with a marker, and a name for it.
+func (j *judge) asking(marker string) (runID, about string, isTurn bool) {
+	if job, ok := j.turnJobs[marker]; ok {
+		if len(job.Promised) > 0 {
+			runID = job.Promised[0]
+		}
+		return runID, fmt.Sprintf("turn %s (run %s)", marker, runID), true
+	}
+	if message, ok := j.iterations[marker]; ok {
+		return message.RunID, fmt.Sprintf("iteration %s (run %s)", marker, message.RunID), false
+	}
+	return j.marked[marker].RunID, j.name(marker), false
 }
 
 // ends is when the agent's answer to a run was first known, and how often it
@@ -53,13 +79,13 @@ func (j *judge) ends() (ends map[string]time.Time, answers map[string]int) {
 }
 
 // unwarranted says what is wrong with an ask that has predecessors.
-func (j *judge) unwarranted(before []Ask, ask Ask) string {
+func (j *judge) unwarranted(before []Ask, ask Ask, beside bool) string {
 	if len(before) == 0 {
 		return ""
 	}
 	previous := before[len(before)-1]
 	switch {
-	case !ask.Interrupted:
+	case !ask.Interrupted && !beside:
 		return "without being told that it was given before"
 	case !j.struckBetween(previous.At, ask.At):
 		return fmt.Sprintf("although nothing was killed since %s", previous.At.Format(clock))

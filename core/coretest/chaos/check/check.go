@@ -21,6 +21,8 @@ type Report struct {
 	Merged    int
 	Cancelled int
 	Carried   int
+	Turns     int // that plugins asked for, and that were answered
+	Tasks     int // that are over
 	Columns   []Column
 }
 
@@ -40,9 +42,10 @@ func Judge(records Records) Report {
 		}
 	}
 	unanswered := j.fates(&report)
-	asked := Column{Name: "asked again", Violations: j.askedAgain()}
+	messagesAgain, turnsAgain := j.askedAgain()
+	unasked := ""
 	if records.AskedUnknown {
-		asked = Column{Name: asked.Name, LeftOut: "the demo agent keeps no log of what it was asked"}
+		unasked, messagesAgain, turnsAgain = "the demo agent keeps no log of what it was asked", nil, nil
 	}
 	lost, doubled, disordered := j.deliveries()
 	uncarried := ""
@@ -56,10 +59,19 @@ func Judge(records Records) Report {
 		{Name: "reply without question", Violations: j.unasked()},
 		{Name: "promised, not stored", Violations: j.notStored()},
 		{Name: "run doubled", Violations: j.doubledRuns()},
-		asked,
+		{Name: "asked again", Violations: messagesAgain, LeftOut: unasked},
 		{Name: "delivery lost", Violations: lost, LeftOut: uncarried},
 		{Name: "delivery doubled", Violations: doubled, LeftOut: uncarried},
 		{Name: "delivery out of order", Violations: disordered, LeftOut: uncarried},
+		{Name: "turn promised, not stored", Violations: j.turnsNotStored()},
+		{Name: "turn never ended", Violations: j.turnFates(&report)},
+		{Name: "turn asked again", Violations: turnsAgain, LeftOut: unasked},
+		{Name: "turn doubled", Violations: j.doubledTurns()},
+		{Name: "place leaked", Violations: j.places()},
+		{Name: "task never ended", Violations: j.taskFates(&report)},
+		{Name: "task doubled", Violations: j.doubledTasks()},
+		{Name: "parent not told once", Violations: j.told()},
+		{Name: "verdict asked again", Violations: j.verdictsAgain()},
 		{Name: "orphaned process", Violations: j.strays()},
 		{Name: "row left open", Violations: j.open()},
 		{Name: "activity doubled", Violations: j.doubledActivity()},
@@ -79,12 +91,31 @@ type judge struct {
 	questions []Message          // the campaign's own messages of people
 	marked    map[string]Message // questions by marker, the first of each
 	replies   []Message          // in the order of their ids
+
+	iterations map[string]Message // of tasks, by marker
+	turnJobs   map[string]Job     // by marker
+	turnRuns   map[string]bool    // runs that were promised as turns
+	tasks      map[string]Task
+	ofTask     map[string]bool // threads of tasks
 }
 
 func newJudge(records Records) *judge {
 	j := &judge{
 		Records: records, threads: map[string]Thread{}, runs: map[string]Run{},
 		messages: map[int64]Message{}, marked: map[string]Message{},
+		iterations: map[string]Message{}, turnJobs: map[string]Job{}, turnRuns: map[string]bool{}, tasks: map[string]Task{}, ofTask: map[string]bool{},
+	}
+	for _, job := range records.Jobs {
+		if job.Task {
+			continue
+		}
+		j.turnJobs[job.Key] = job
+		for _, id := range job.Promised {
+			j.turnRuns[id] = true
+		}
+	}
+	for _, task := range records.Tasks {
+		j.tasks[task.ID], j.ofTask[task.ThreadID] = task, true
 	}
 	for _, thread := range records.Threads {
 		j.threads[thread.ID] = thread
@@ -101,6 +132,8 @@ func newJudge(records Records) *judge {
 			if _, known := j.marked[marker]; !known {
 				j.marked[marker] = message
 			}
+		case message.Role == "user" && j.ofTask[message.ThreadID]:
+			j.iterations[WorkMarker.FindString(message.Content)] = message
 		case message.Role == "assistant" && message.Kind == "text":
 			j.replies = append(j.replies, message)
 		}

@@ -92,9 +92,6 @@ func (j *judge) open() (violations []string) {
 				delivery.ID, delivery.MessageID, delivery.State, delivery.Error))
 		}
 	}
-	for _, task := range j.OpenTasks {
-		violations = append(violations, fmt.Sprintf("task %s is not over", task))
-	}
 	return violations
 }
 

@@ -14,6 +14,10 @@ import (
 // answer repeats it.
 var Marker = regexp.MustCompile(`m-T\d{2,}-\d{4,}`)
 
+// WorkMarker is the same of work that a plugin has done: of a turn, or a task, the key;
+// of a task's iteration with its number behind.
+var WorkMarker = regexp.MustCompile(`w-\d{4,}(?:-\d+)?`)
+
 // Records is everything that is known of one campaign on one database.
 type Records struct {
 	// Wanted is the kinds of which a strike has to be among Strikes.
@@ -26,12 +30,18 @@ type Records struct {
 	Asked        []Ask
 	AskedUnknown bool
 	Carried      []Carried // by the plugin that delivers, in order
+	Jobs         []Job     // that a plugin saw to
+	Calls        []Call    // of its tasks' hooks, as it wrote them down before it answered
+	// Places is how many runs may be at work at a time, and AtOnce how many were when,
+	// at the end, more had come than there are places. With no Places that was not tried.
+	Places, AtOnce int
 
 	Messages   []Message // in the order of their ids
 	Runs       []Run
 	Turns      []Turn
 	Deliveries []Delivery
-	OpenTasks  []string
+	Tasks      []Task
+	Answers    []Answer // of plugins that were asked about tasks, in order
 
 	// Sightings is how often a plugin of a living daemon was recognised by the
 	// mark by which Strays are found: with none, their absence says nothing.
@@ -112,6 +122,8 @@ type Message struct {
 	Event    string // the field of this name in its metadata
 	Outcome  string // likewise
 	Attempt  int    // likewise
+	Task     string // likewise
+	Status   string // likewise
 }
 
 // Run is a row of the table of that name.
@@ -126,6 +138,66 @@ type Run struct {
 	Source     string
 	Key        string
 	Finished   bool
+	Beside     bool // it is a turn in a session of its own
+}
+
+// Job is a turn of the agent, or a task, that a plugin asked for until it knew how it
+// ended.
+type Job struct {
+	Key        string // also its marker
+	Task       bool   // a task, not a turn
+	Wake       bool   // the agent of its parent is to be told, too
+	Rejections int    // how often its work is rejected
+	Cancel     Cancel
+	Promised   []string       // ids of its run, or of the task: one for each time that it was named
+	Iterations map[int]string // the run that was named for an iteration; the first one
+	Ended      []End          // as the plugin was told: one for each time
+	Refused    []string       // answers that it should not get
+}
+
+// Cancel says whether the plugin had its task cancelled.
+type Cancel int
+
+// What the plugin did about the end of a task.
+const (
+	Kept      Cancel = iota
+	MayBe            // when it might be completed already
+	Cancelled        // when it could not be
+)
+
+// End is how something ended.
+type End struct {
+	State string
+	Text  string // the answer, or why there is none
+}
+
+// Call is one call of a task's hook.
+type Call struct {
+	TaskID string
+	Hook   string // the phase in which it is called
+	ID     string // the same when the call is repeated in its round
+	At     time.Time
+}
+
+// Answer is a row of the table task_answers.
+type Answer struct {
+	TaskID string
+	Hook   string
+	Round  int
+	At     time.Time // when the plugin had answered
+}
+
+// Task is a row of the table of that name.
+type Task struct {
+	ID         string
+	Key        string
+	ThreadID   string // its own
+	ParentID   string // the thread that is told
+	Status     string
+	Error      string
+	Iterations int
+	Rejections int
+	Ended      bool // all that belongs to its end is done
 }
 
 // Turn is a turn of the agent whose end was recorded.

@@ -17,6 +17,11 @@ func (j *judge) untried(report Report) (violations []string) {
 		{report.Carried == 0 && j.anyDelivered(), "nothing was carried, although a thread is delivered"},
 		{len(j.Asked) == 0 && !j.AskedUnknown, "the agent's log has nothing that it was asked"},
 		{len(j.Turns) == 0, "no turn of the agent was recorded"},
+		{report.Turns == 0, "no turn that a plugin asked for was answered"},
+		{!slices.ContainsFunc(j.Jobs, func(job Job) bool { return job.Task && job.Cancel == Kept }), "no task was made"},
+		{!slices.ContainsFunc(j.Jobs, func(job Job) bool { return job.Rejections > 0 }), "no work of a task was rejected"},
+		{!slices.ContainsFunc(j.Jobs, func(job Job) bool { return job.Cancel == Cancelled }), "no task was cancelled"},
+		{j.Places == 0, "the places were not tried"},
 	} {
 		if part.missing {
 			violations = append(violations, part.what)

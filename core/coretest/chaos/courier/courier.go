@@ -2,7 +2,9 @@
 // It writes down what it carries before it acknowledges it, and by a seeded
 // schedule it refuses, hangs past its deadline, or dies with the message
 // delivered and not acknowledged. Its door for people is a directory: a file
-// there is a message, and a file beside it says that it was accepted.
+// there is a message, and a file beside it says that it was accepted. Beside the
+// door are jobs: turns of the agent and tasks, that it sees to until they are over,
+// also when it dies meanwhile, and writes down what it is promised and told of them.
 package courier
 
 import (
@@ -20,13 +22,16 @@ const Name = "courier"
 
 // Settings are what an operator writes into the plugin's row.
 type Settings struct {
-	Dir  string `json:"dir"`  // absolute; asks/, acks/ and the log are in it
+	Dir  string `json:"dir"`  // absolute; asks/, acks/, jobs/ and the logs are in it
 	Seed uint64 `json:"seed"` // of its misbehaviour
 }
 
 // Grants is what the plugin needs, as its row has it.
 func Grants() []pluginsdk.Capability {
-	return []pluginsdk.Capability{pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesSubmit, pluginsdk.CapMessagesWrite}
+	return []pluginsdk.Capability{
+		pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesSubmit, pluginsdk.CapMessagesWrite,
+		pluginsdk.CapAgentInvoke, pluginsdk.CapTasksRead, pluginsdk.CapTasksWrite, pluginsdk.CapRunsRead,
+	}
 }
 
 // Plugin is the courier.
@@ -35,7 +40,8 @@ type Plugin struct {
 	settings Settings
 
 	mu    sync.Mutex
-	tries map[string]int // calls so far, by what they carried
+	tries map[string]int  // calls so far, by what they carried, or asked
+	busy  map[string]bool // keys of the jobs that are seen to, or are over
 	stop  context.CancelFunc
 	ended sync.WaitGroup
 }
@@ -48,6 +54,10 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapThreadsWrite, Reason: "make the threads of its people"},
 			{Capability: pluginsdk.CapMessagesSubmit, Reason: "hand in what they say"},
 			{Capability: pluginsdk.CapMessagesWrite, Reason: "note each run's start and end"},
+			{Capability: pluginsdk.CapAgentInvoke, Reason: "ask for turns"},
+			{Capability: pluginsdk.CapTasksRead, Reason: "see how far its tasks are"},
+			{Capability: pluginsdk.CapTasksWrite, Reason: "make tasks and take them on"},
+			{Capability: pluginsdk.CapRunsRead, Reason: "wait for their iterations"},
 		},
 		OnFailure: map[pluginsdk.Hook]pluginsdk.OnFailure{
 			pluginsdk.HookPipelineStart: pluginsdk.FailClosed, pluginsdk.HookPipelineComplete: pluginsdk.FailClosed,
@@ -55,7 +65,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 	}
 }
 
-// Start reads the settings and what earlier lives of the plugin did.
+// Start reads the settings, and what earlier lives of the plugin did.
 func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	p.host = host
 	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
@@ -65,7 +75,13 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	if err := json.Unmarshal(answer.Settings, &p.settings); err != nil || p.settings.Dir == "" {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: want a dir, got %s", answer.Settings)
 	}
-	p.tries = map[string]int{}
+	return p.remember()
+}
+
+// remember reads what earlier lives of the plugin wrote down: a job that is not over is
+// seen to again.
+func (p *Plugin) remember() error {
+	p.tries, p.busy = map[string]int{}, map[string]bool{}
 	calls, err := Log(p.settings.Dir)
 	if err != nil {
 		return err
@@ -73,7 +89,16 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	for _, call := range calls {
 		p.tries[call.about()]++
 	}
-	return nil
+	events, err := Work(p.settings.Dir)
+	for _, event := range events {
+		switch event.What {
+		case Asked:
+			p.tries[event.about()]++
+		case Ended, Refused:
+			p.busy[event.Key] = true
+		}
+	}
+	return err
 }
 
 // Activate opens the door.
@@ -93,3 +118,4 @@ func (p *Plugin) Deactivate(context.Context) error {
 
 func asks(dir string) string { return filepath.Join(dir, "asks") }
 func acks(dir string) string { return filepath.Join(dir, "acks") }
+func jobs(dir string) string { return filepath.Join(dir, "jobs") }

@@ -34,7 +34,7 @@ func TestConductIsTheSeedsAndEnds(t *testing.T) {
 func TestTheLogIsWhatWasWrittenWhole(t *testing.T) {
 	dir := t.TempDir()
 	for _, call := range []Call{{DeliveryID: "a", Conduct: Acknowledge}, {DeliveryID: "b", Conduct: Refuse}} {
-		if err := record(dir, call); err != nil {
+		if err := record(dir, logFile, call); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,6 +52,55 @@ func TestTheLogIsWhatWasWrittenWhole(t *testing.T) {
 	calls, err := Log(dir)
 	if err != nil || len(calls) != 2 || !calls[0].Carried() || calls[1].Carried() {
 		t.Errorf("%+v, %v", calls, err)
+	}
+}
+
+// A plugin that comes back from its death must see to what it had begun, and to nothing
+// that is over: the checker would call it lost, or asked again.
+func TestJobsAreSeenToUntilTheyAreOver(t *testing.T) {
+	dead := Plugin{settings: Settings{Dir: t.TempDir()}}
+	for _, event := range []Event{
+		{Key: "begun", What: Promised}, {Key: "begun", What: Asked, Hook: "OnTaskComplete"},
+		{Key: "over", What: Promised}, {Key: "over", What: Ended}, {Key: "refused", What: Refused},
+	} {
+		if err := dead.note(event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heir := Plugin{settings: dead.settings}
+	if err := heir.remember(); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]bool{"begun": true, "new": true, "over": false, "refused": false} {
+		if got := heir.begin(key); got != want {
+			t.Errorf("%s: taken on: %t", key, got)
+		}
+		if heir.begin(key) {
+			t.Errorf("%s: taken on twice", key)
+		}
+	}
+	if n := heir.tries[Event{Key: "begun", Hook: "OnTaskComplete"}.about()]; n != 1 {
+		t.Errorf("%d tries are remembered", n)
+	}
+}
+
+// A plugin that dies too often under one daemon is not started any more, and the
+// campaign would wait for it until its end.
+func TestTheCourierDiesSeldomUnderOneDaemon(t *testing.T) {
+	p := Plugin{settings: Settings{Dir: t.TempDir()}}
+	for _, daemon := range []int{os.Getppid(), -1, -1, -1} {
+		if err := record(p.settings.Dir, dieFile, death{Daemon: daemon}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !p.mayDie() {
+		t.Error("it may not die a second time")
+	}
+	if err := record(p.settings.Dir, dieFile, death{Daemon: os.Getppid()}); err != nil {
+		t.Fatal(err)
+	}
+	if p.mayDie() {
+		t.Error("it may die a third time")
 	}
 }
 

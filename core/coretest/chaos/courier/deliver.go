@@ -1,17 +1,10 @@
 package courier
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -59,7 +52,10 @@ func (p *Plugin) Deliver(ctx context.Context, request *pluginsdk.DeliverRequest)
 	p.mu.Lock()
 	call.Conduct = p.settings.conduct(call.about(), p.tries[call.about()])
 	p.tries[call.about()]++
-	err := record(p.settings.Dir, call)
+	if call.Conduct == Exit && !p.mayDie() {
+		call.Conduct = Acknowledge
+	}
+	err := record(p.settings.Dir, logFile, call)
 	p.mu.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("write down the delivery: %w", err)
@@ -73,7 +69,7 @@ func (p *Plugin) Deliver(ctx context.Context, request *pluginsdk.DeliverRequest)
 		<-time.After(overtime)
 		return nil, ctx.Err()
 	case Exit:
-		os.Exit(3)
+		return nil, p.die()
 	}
 	return &pluginsdk.DeliverResponse{ExternalID: fmt.Sprintf("%s/%d", call.Target, call.MessageID)}, nil
 }
@@ -97,43 +93,4 @@ func (s Settings) conduct(about string, try int) Conduct {
 		return Exit
 	}
 	return Acknowledge
-}
-
-// logFile is where the calls are written down, one a line.
-const logFile = "deliveries.log"
-
-// record appends a call to the log, on disk.
-func record(dir string, call Call) error {
-	line, err := json.Marshal(call)
-	if err != nil {
-		return err
-	}
-	file, err := os.OpenFile(filepath.Join(dir, logFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(append(line, '\n'))
-	return errors.Join(err, file.Sync(), file.Close())
-}
-
-// Log returns the calls so far. A last line that was cut short, because the
-// plugin died over it, was not carried and is left out.
-func Log(dir string) ([]Call, error) {
-	content, err := os.ReadFile(filepath.Join(dir, logFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the courier's log: %w", err)
-	}
-	var calls []Call
-	lines := bufio.NewScanner(bytes.NewReader(content))
-	lines.Buffer(nil, len(content)+1)
-	for lines.Scan() {
-		var call Call
-		if json.Unmarshal(lines.Bytes(), &call) == nil {
-			calls = append(calls, call)
-		}
-	}
-	return calls, lines.Err()
 }

@@ -34,7 +34,7 @@ type Ack struct {
 
 // Prepare makes the directories of the door in dir.
 func Prepare(dir string) error {
-	return errors.Join(os.MkdirAll(asks(dir), 0o700), os.MkdirAll(acks(dir), 0o700))
+	return errors.Join(os.MkdirAll(asks(dir), 0o700), os.MkdirAll(acks(dir), 0o700), os.MkdirAll(jobs(dir), 0o700))
 }
 
 // Put puts a message at the door in dir.
@@ -57,12 +57,13 @@ func Take(dir, key string) (ack Ack, found bool, err error) {
 	return ack, err == nil, errors.Join(err, os.Remove(filepath.Join(asks(dir), key)), os.Remove(path))
 }
 
-// attend hands in what is at the door until ctx ends.
+// attend hands in what is at the door, and takes jobs on, until ctx ends.
 func (p *Plugin) attend(ctx context.Context) {
 	ticker := time.NewTicker(doorPause)
 	defer ticker.Stop()
 	for {
 		p.serveDoor(ctx)
+		p.takeJobs(ctx)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -114,19 +115,28 @@ func (p *Plugin) handIn(ctx context.Context, key string) error {
 }
 
 func (p *Plugin) submit(ctx context.Context, ask Ask) (pluginsdk.Accepted, error) {
-	made, err := p.host.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{
-		Source: Name, SourceID: ask.SourceID, Name: ask.SourceID, BusyMode: ask.BusyMode,
-	}})
+	threadID, err := p.thread(ctx, ask.SourceID, ask.BusyMode)
 	if err != nil {
 		return pluginsdk.Accepted{}, err
 	}
 	answer, err := p.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{
-		ThreadID: made.Thread.ID, Source: Name, Key: ask.Key, Author: ask.SourceID, Content: ask.Content,
+		ThreadID: threadID, Source: Name, Key: ask.Key, Author: ask.SourceID, Content: ask.Content,
 	}})
 	if err != nil {
 		return pluginsdk.Accepted{}, err
 	}
 	return answer.Accepted, nil
+}
+
+// thread makes somebody's thread, or finds it.
+func (p *Plugin) thread(ctx context.Context, sourceID string, mode pluginsdk.BusyMode) (id string, err error) {
+	made, err := p.host.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{
+		Source: Name, SourceID: sourceID, Name: sourceID, BusyMode: mode,
+	}})
+	if err != nil {
+		return "", err
+	}
+	return made.Thread.ID, nil
 }
 
 // partial is the end of the name of a file that is still being written.

@@ -19,7 +19,7 @@ const (
 
 // OnPipelineStart notes that the run has begun.
 func (*Plugin) OnPipelineStart(_ context.Context, request *pluginsdk.OnPipelineStartRequest) (*pluginsdk.OnPipelineStartResponse, error) {
-	return &pluginsdk.OnPipelineStartResponse{Effects: note(Seen, Seen, request.Call.Attempt)}, nil
+	return &pluginsdk.OnPipelineStartResponse{Effects: rows(Seen, Seen, request.Call.Attempt)}, nil
 }
 
 // OnPipelineComplete notes how an attempt ended: under a key of its own, unless it
@@ -29,10 +29,10 @@ func (*Plugin) OnPipelineComplete(_ context.Context, request *pluginsdk.OnPipeli
 	if request.Outcome != pluginsdk.OutcomeSucceeded {
 		key, event = fmt.Sprintf("failed:%d", request.Call.Attempt), "courier_failed"
 	}
-	return &pluginsdk.OnPipelineCompleteResponse{Effects: note(key, event, request.Call.Attempt)}, nil
+	return &pluginsdk.OnPipelineCompleteResponse{Effects: rows(key, event, request.Call.Attempt)}, nil
 }
 
-func note(key, event string, attempt int) *pluginsdk.Effects {
+func rows(key, event string, attempt int) *pluginsdk.Effects {
 	return &pluginsdk.Effects{Key: key, Rows: []pluginsdk.NewMessage{{
 		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: event,
 		Metadata: fmt.Appendf(nil, `{"event":%q,"attempt":%d}`, event, attempt),
