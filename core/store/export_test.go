@@ -234,3 +234,6 @@ func (s *Store) Pragma(ctx context.Context, text string) error {
 
 // LimitTransactions bounds transactions on Postgres otherwise than by transactionMax.
 func (s *Store) LimitTransactions(limit time.Duration) { s.write.(*poolWriter).limit = limit }
+
+// Renew ends the connections to Postgres that lie idle.
+func (s *Store) Renew() { s.back.(*postgresBackend).renew() }

@@ -62,10 +62,10 @@ func occupy(t *testing.T, s *store.Store, n int) {
 		met.Add(n)
 		for range n {
 			group.Go(func() {
-				check(t, s.Write(context.Background(), durable, func(context.Context, *store.Tx) error {
+				check(t, s.Write(context.Background(), durable, func(ctx context.Context, tx *store.Tx) error {
 					met.Done()
 					met.Wait()
-					return nil
+					return tx.Run1(ctx, "SELECT 1")
 				}))
 			})
 		}
@@ -149,6 +149,38 @@ func TestConnectionsFromBeforeAnOutageAreNotUsed(t *testing.T) {
 		return !slices.ContainsFunc(sessions.list(), func(pid int) bool { return slices.Contains(before, pid) })
 	})
 	check(t, s.Audit(ctx, "ann", "again", "", ""))
+}
+
+// A network that swallows everything holds up neither what comes after an outage, nor
+// the daemon's end: no connection waits for an answer in order to end, of which the
+// server owes one for each statement that it was taught.
+func TestConnectionsThatHangEndAtOnce(t *testing.T) {
+	config, gate := storetest.BehindGateway(t)
+	s := storetest.OpenConfig(t, config)
+	ctx := context.Background()
+	thread := newThread(t, s, "general").ID
+	fill := func() {
+		occupy(t, s, 5)
+		check(t, second(s.Thread(ctx, thread)))
+		gate.Swallow()
+	}
+	soon := func(what string, end func()) {
+		t.Helper()
+		ended := make(chan struct{})
+		go func() { defer close(ended); end() }()
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			gate.Close()
+			t.Fatalf("%s waits for a server that is not there", what)
+		}
+	}
+	fill()
+	soon("what comes after an outage", s.Renew)
+	check(t, second(s.Thread(ctx, thread)))
+	check(t, s.Audit(ctx, "ann", "again", "", ""))
+	fill()
+	soon("the daemon's end", func() { check(t, s.Close()) })
 }
 
 // The server goes away in the middle of a write, however often that is tried:
