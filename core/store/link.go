@@ -105,10 +105,11 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 // Driver is there for driver.Connector.
 func (connector) Driver() driver.Driver { return &pq.Driver{} }
 
-// dialled dials for one connection.
+// dialled dials for one connection: as often as it takes until a server is found and
+// agrees on TLS. The newest link counts.
 type dialled struct {
 	mu      sync.Mutex
-	first   net.Conn
+	newest  net.Conn
 	settled bool // the connection is made
 }
 
@@ -118,7 +119,7 @@ func (d *dialled) settle() net.Conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.settled = true
-	return d.first
+	return d.newest
 }
 
 // Dial dials.
@@ -142,8 +143,12 @@ func (d *dialled) DialContext(ctx context.Context, network, address string) (net
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.settled && d.first == nil {
-		d.first = conn
+	if d.settled {
+		return conn, nil
 	}
+	if d.newest != nil {
+		d.newest.Close() // a server refused TLS on it, or was not the right one; lib/pq may leave it open
+	}
+	d.newest = conn
 	return conn, nil
 }

@@ -199,19 +199,26 @@ func TestLostConnection(t *testing.T) {
 }
 
 // A server that takes a statement and says nothing more hangs nobody for ever: the
-// write is given up, and the next one has another connection.
+// write is given up, and the next one has another connection. That is also so of a
+// server that refused TLS first, and was dialled a second time.
 func TestAWriteThatHangsIsGivenUp(t *testing.T) {
-	s := storetest.OpenConfig(t, storetest.Postgres(t))
-	ctx := context.Background()
-	check(t, s.Audit(ctx, "ann", "before", "", ""))
-	s.LimitTransactions(50 * time.Millisecond)
-	err := s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Run1(ctx, "SELECT pg_sleep(30)")
-	})
-	wantCode(t, err, pluginsdk.CodeUnavailable)
-	s.LimitTransactions(time.Minute)
-	for range 3 {
-		check(t, s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error { return tx.Run1(ctx, "SELECT 1") }))
+	for _, tls := range []string{"disable", "prefer"} {
+		t.Run("sslmode="+tls, func(t *testing.T) {
+			config, _ := storetest.BehindGateway(t)
+			config.URL = strings.Replace(config.URL, "sslmode=disable", "sslmode="+tls, 1)
+			s := storetest.OpenConfig(t, config)
+			ctx := context.Background()
+			check(t, s.Audit(ctx, "ann", "before", "", ""))
+			s.LimitTransactions(50 * time.Millisecond)
+			err := s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error {
+				return tx.Run1(ctx, "SELECT pg_sleep(10)")
+			})
+			wantCode(t, err, pluginsdk.CodeUnavailable)
+			s.LimitTransactions(time.Minute)
+			for range 3 {
+				check(t, s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error { return tx.Run1(ctx, "SELECT 1") }))
+			}
+		})
 	}
 }
 
