@@ -111,15 +111,19 @@ func (t *tx) absorb(ctx context.Context, into *pluginsdk.Run, messages []plugins
 }
 
 // merge ends the waiting runs of these messages and returns the ids of those
-// that were still waiting.
+// that were still waiting. Its text is always the same: it is prepared once.
 func (t *tx) merge(ctx context.Context, threadID, into string, messages []pluginsdk.Message, now time.Time) (merged []int64, err error) {
 	list := make([]string, len(messages))
 	for i, m := range messages {
 		list[i] = strconv.FormatInt(m.ID, 10)
 	}
+	named := "IN (SELECT value FROM json_each('[' || $4 || ']'))"
+	if t.postgres {
+		named = "= ANY(string_to_array($4, ',')::bigint[])"
+	}
 	rows, err := t.exec.QueryContext(ctx, `UPDATE runs SET state = 'merged', merged_into = $1, finished_at = $2
-		WHERE thread_id = $3 AND state = 'queued' AND kind = 'message' AND message_id IN (`+strings.Join(list, ", ")+`) RETURNING message_id`,
-		into, now, threadID)
+		WHERE thread_id = $3 AND state = 'queued' AND kind = 'message' AND message_id `+named+` RETURNING message_id`,
+		into, now, threadID, strings.Join(list, ","))
 	if err != nil {
 		return nil, err
 	}
@@ -143,14 +147,14 @@ func absorbable(ctx context.Context, from *ent.Client, threadID string, before [
 		return nil, nil
 	}
 	waiting, err := from.Run.Query().Where(run.StateEQ(pluginsdk.RunQueued), run.ThreadID(threadID), run.Beside(false)).
-		Order(run.ByMessageID(), run.ByID()).Limit(limit).
+		Order(run.ByMessageID(), run.ByID()).Limit(absorbMax). // as many always: the statement is kept
 		Select(run.FieldMessageID, run.FieldKind, run.FieldAttempt, run.FieldCauseRunID).All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var ids []int64
 	for _, r := range waiting {
-		if r.Kind != pluginsdk.RunMessage || r.Attempt > 0 || uncaused && r.CauseRunID != "" {
+		if r.Kind != pluginsdk.RunMessage || r.Attempt > 0 || len(ids) == limit || uncaused && r.CauseRunID != "" {
 			break
 		}
 		ids = append(ids, r.MessageID)

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -44,6 +45,31 @@ func TestClaimCollectsWhatWaits(t *testing.T) {
 		finish(t, s, again, "all of it")
 		if run := must[pluginsdk.Run](t)(s.Run(ctx, late.RunID)); run.MergedInto != c.Run.ID {
 			t.Errorf("late run %+v", run)
+		}
+	})
+}
+
+// A daemon that merges messages all day keeps no statement for each: what it keeps is
+// bounded, and once that is full of them, all else is parsed again each time.
+func TestAbsorbPreparesNothingAnew(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var before int
+		for i := range 4 {
+			thread := newThread(t, s, "general "+strconv.Itoa(i)).ID
+			accept(t, s, thread, "1")
+			c := claim(t, s, thread)
+			for _, late := range []string{"2", "3"} {
+				accept(t, s, thread, late)
+				if got := contents(absorb(t, s, c)); !slices.Equal(got, []string{late}) {
+					t.Errorf("absorbed %q", got)
+				}
+			}
+			finish(t, s, c, "done")
+			now := s.Prepared()
+			if i > 1 && now != before {
+				t.Errorf("%d statements are kept after round %d, %d before it", now, i, before)
+			}
+			before = now
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -234,3 +235,19 @@ func (s *Store) Pragma(ctx context.Context, text string) error {
 
 // LimitTransactions bounds transactions on Postgres otherwise than by transactionMax.
 func (s *Store) LimitTransactions(limit time.Duration) { s.write.(*poolWriter).limit = limit }
+
+// Renew ends the connections to Postgres that lie idle.
+func (s *Store) Renew() { s.back.(*postgresBackend).renew() }
+
+// Prepared counts the statements that are kept for writing. No write may be under way.
+func (s *Store) Prepared() int {
+	w, ok := s.write.(*groupWriter)
+	if ok {
+		return len(w.conn.prepared)
+	}
+	back, n := s.back.(*postgresBackend), 0
+	for _, one := range slices.Concat(back.strict.idle, back.lazy.idle) {
+		n += len(one.prepared)
+	}
+	return n
+}

@@ -68,7 +68,7 @@ func (w *poolWriter) do(ctx context.Context, how durability, f func(context.Cont
 // session can be used again; cut that the connection broke before the COMMIT: however
 // far it had come, nothing of it is there.
 func (w *poolWriter) once(ctx context.Context, conn *session, f func(context.Context, *tx) error) (keep, cut bool, err error) {
-	done := conn.bounded(w.limit)
+	done := conn.link.bounded(w.limit)
 	ended, err := transact(context.WithoutCancel(ctx), w.log, conn, f)
 	late := done()
 	if late && err != nil {

@@ -62,10 +62,10 @@ func occupy(t *testing.T, s *store.Store, n int) {
 		met.Add(n)
 		for range n {
 			group.Go(func() {
-				check(t, s.Write(context.Background(), durable, func(context.Context, *store.Tx) error {
+				check(t, s.Write(context.Background(), durable, func(ctx context.Context, tx *store.Tx) error {
 					met.Done()
 					met.Wait()
-					return nil
+					return tx.Run1(ctx, "SELECT 1")
 				}))
 			})
 		}
@@ -151,6 +151,38 @@ func TestConnectionsFromBeforeAnOutageAreNotUsed(t *testing.T) {
 	check(t, s.Audit(ctx, "ann", "again", "", ""))
 }
 
+// A network that swallows everything holds up neither what comes after an outage, nor
+// the daemon's end: no connection waits for an answer in order to end, of which the
+// server owes one for each statement that it was taught.
+func TestConnectionsThatHangEndAtOnce(t *testing.T) {
+	config, gate := storetest.BehindGateway(t)
+	s := storetest.OpenConfig(t, config)
+	ctx := context.Background()
+	thread := newThread(t, s, "general").ID
+	fill := func() {
+		occupy(t, s, 5)
+		check(t, second(s.Thread(ctx, thread)))
+		gate.Swallow()
+	}
+	soon := func(what string, end func()) {
+		t.Helper()
+		ended := make(chan struct{})
+		go func() { defer close(ended); end() }()
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			gate.Close()
+			t.Fatalf("%s waits for a server that is not there", what)
+		}
+	}
+	fill()
+	soon("what comes after an outage", s.Renew)
+	check(t, second(s.Thread(ctx, thread)))
+	check(t, s.Audit(ctx, "ann", "again", "", ""))
+	fill()
+	soon("the daemon's end", func() { check(t, s.Close()) })
+}
+
 // The server goes away in the middle of a write, however often that is tried:
 // the caller is told that it may try again, and later writes find a new
 // connection.
@@ -167,19 +199,26 @@ func TestLostConnection(t *testing.T) {
 }
 
 // A server that takes a statement and says nothing more hangs nobody for ever: the
-// write is given up, and the next one has another connection.
+// write is given up, and the next one has another connection. That is also so of a
+// server that refused TLS first, and was dialled a second time.
 func TestAWriteThatHangsIsGivenUp(t *testing.T) {
-	s := storetest.OpenConfig(t, storetest.Postgres(t))
-	ctx := context.Background()
-	check(t, s.Audit(ctx, "ann", "before", "", ""))
-	s.LimitTransactions(50 * time.Millisecond)
-	err := s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Run1(ctx, "SELECT pg_sleep(30)")
-	})
-	wantCode(t, err, pluginsdk.CodeUnavailable)
-	s.LimitTransactions(time.Minute)
-	for range 3 {
-		check(t, s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error { return tx.Run1(ctx, "SELECT 1") }))
+	for _, tls := range []string{"disable", "prefer"} {
+		t.Run("sslmode="+tls, func(t *testing.T) {
+			config, _ := storetest.BehindGateway(t)
+			config.URL = strings.Replace(config.URL, "sslmode=disable", "sslmode="+tls, 1)
+			s := storetest.OpenConfig(t, config)
+			ctx := context.Background()
+			check(t, s.Audit(ctx, "ann", "before", "", ""))
+			s.LimitTransactions(50 * time.Millisecond)
+			err := s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error {
+				return tx.Run1(ctx, "SELECT pg_sleep(10)")
+			})
+			wantCode(t, err, pluginsdk.CodeUnavailable)
+			s.LimitTransactions(time.Minute)
+			for range 3 {
+				check(t, s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error { return tx.Run1(ctx, "SELECT 1") }))
+			}
+		})
 	}
 }
 

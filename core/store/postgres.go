@@ -10,8 +10,6 @@ import (
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
-	"github.com/lib/pq"
-
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -54,22 +52,19 @@ func openPostgres(ctx context.Context, address string) (*postgresBackend, error)
 }
 
 func openPool(dsn string) (*sql.DB, error) {
-	connector, err := pq.NewConnector(dsn)
+	from, err := newConnector(dsn)
 	if err != nil {
-		return nil, badAddress(err)
+		return nil, err
 	}
-	pool := sql.OpenDB(connector)
+	pool := sql.OpenDB(from)
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	return pool, nil
 }
 
-func badAddress(err error) error {
-	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "DATABASE_URL: %w", err)
-}
-
 // renew closes the connections that lie idle. After an outage they are dead, or
-// hang, and the pools do not know. Those in use fail by themselves.
+// hang, and the pools do not know. Those in use fail by themselves. It waits for no
+// server.
 func (b *postgresBackend) renew() {
 	b.pool.SetMaxIdleConns(0)
 	b.pool.SetMaxIdleConns(connections)
@@ -157,7 +152,7 @@ func (b *postgresBackend) startWriter(_ context.Context, log *slog.Logger) (writ
 // integrity has nothing to ask: Postgres checks its pages as it reads them.
 func (b *postgresBackend) integrity(context.Context) ([]string, error) { return nil, nil }
 
-// close ends the connections. One that is dead already ends all the same.
+// close ends the connections. One that is dead already, or hangs, ends all the same.
 func (b *postgresBackend) close() error {
 	var errs []error
 	for _, shut := range []func() error{b.strict.close, b.lazy.close, b.pool.Close} {

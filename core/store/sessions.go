@@ -4,11 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"net"
 	"sync"
-	"time"
-
-	"github.com/lib/pq"
 )
 
 // sessions are connections to Postgres that transactions are made on. They are kept
@@ -16,8 +12,7 @@ import (
 // on this side watches a statement's context. What ends one that hangs is its session's
 // link.
 type sessions struct {
-	pool   *sql.DB // where they come from; it gets none back
-	links  *links
+	pool   *sql.DB       // where they come from; it gets none back
 	places chan struct{} // one for each that is in use
 
 	mu   sync.Mutex
@@ -28,16 +23,15 @@ type sessions struct {
 type session struct {
 	*statements
 
-	link net.Conn // what it speaks through
+	link *link // what it speaks through
 }
 
 func openSessions(dsn string) (*sessions, error) {
-	if _, err := pq.NewConnector(dsn); err != nil {
-		return nil, badAddress(err)
+	from, err := newConnector(dsn)
+	if err != nil {
+		return nil, err
 	}
-	links := &links{dsn: dsn, open: make(map[driver.Conn]net.Conn)}
-	pool := sql.OpenDB(links)
-	return &sessions{pool: pool, links: links, places: make(chan struct{}, connections)}, nil
+	return &sessions{pool: sql.OpenDB(from), places: make(chan struct{}, connections)}, nil
 }
 
 // get returns a session, which the caller puts back or drops. While all are in use it
@@ -66,7 +60,7 @@ func (s *sessions) connect(ctx context.Context) (*session, error) {
 	made := &session{statements: newStatements(conn)}
 	made.strict = true
 	err = conn.Raw(func(raw any) error {
-		made.link = s.links.of(raw)
+		made.link = raw.(*link)
 		return nil
 	})
 	if err != nil {
@@ -129,109 +123,4 @@ func (s *session) begin(ctx context.Context) error {
 
 func (s *session) end(how func(driver.Tx) error) error {
 	return s.conn.Raw(func(raw any) error { return how(raw.(driver.Tx)) })
-}
-
-// bounded breaks the connection once limit has passed, until done, which reports
-// whether it did.
-func (s *session) bounded(limit time.Duration) (done func() (late bool)) {
-	timer := time.AfterFunc(limit, func() {
-		if s.link != nil {
-			s.link.Close()
-		}
-	})
-	return func() bool { return !timer.Stop() }
-}
-
-// links makes the connections of a pool and knows what each speaks through.
-type links struct {
-	dsn string
-
-	mu   sync.Mutex
-	open map[driver.Conn]net.Conn
-}
-
-// Connect makes a connection.
-func (l *links) Connect(ctx context.Context) (driver.Conn, error) {
-	connector, err := pq.NewConnector(l.dsn)
-	if err != nil {
-		return nil, badAddress(err)
-	}
-	made := &dialled{links: l}
-	connector.Dialer(made)
-	conn, err := connector.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	made.conn = conn
-	l.open[conn] = made.link
-	return conn, nil
-}
-
-// Driver is there for driver.Connector.
-func (l *links) Driver() driver.Driver { return &pq.Driver{} }
-
-func (l *links) of(raw any) net.Conn {
-	conn, _ := raw.(driver.Conn)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.open[conn]
-}
-
-func (l *links) forget(conn driver.Conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.open, conn)
-}
-
-// dialled dials for one connection.
-type dialled struct {
-	links *links
-	conn  driver.Conn // once it is made; under the lock of links
-	link  net.Conn
-}
-
-// Dial dials.
-func (d *dialled) Dial(network, address string) (net.Conn, error) {
-	return d.DialContext(context.Background(), network, address)
-}
-
-// DialTimeout dials for as long.
-func (d *dialled) DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	return d.DialContext(ctx, network, address)
-}
-
-// DialContext dials until ctx ends.
-func (d *dialled) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	if d.link == nil { // what comes later asks the server to give up a query
-		d.link = conn
-		return forgetful{conn, d}, nil
-	}
-	return conn, nil
-}
-
-// forgetful is a link whose connection is not kept in mind once it is closed.
-type forgetful struct {
-	net.Conn
-
-	dialled *dialled
-}
-
-// Close closes the link.
-func (f forgetful) Close() error {
-	f.dialled.links.mu.Lock()
-	conn := f.dialled.conn
-	f.dialled.links.mu.Unlock()
-	if conn != nil {
-		f.dialled.links.forget(conn)
-	}
-	return f.Conn.Close()
 }

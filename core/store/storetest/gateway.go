@@ -27,6 +27,7 @@ type passage struct {
 	client *net.TCPConn
 	server net.Conn
 	breaks bool // with what the client sends next
+	hangs  bool // what either side sends is lost
 }
 
 // BehindGateway is a database of the test's own that is reached through a
@@ -84,10 +85,24 @@ func (g *Gateway) enter(p *passage) {
 	}
 	g.conns[p] = true
 	go func() {
-		io.Copy(p.client, p.server) //nolint:errcheck // it ends as it ends
-		p.end()
+		defer p.end()
+		io.Copy(answers{g, p}, p.server) //nolint:errcheck // it ends as it ends
 	}()
 	go g.send(p)
+}
+
+// answers is where the server's go.
+type answers struct {
+	gateway *Gateway
+	passage *passage
+}
+
+// Write passes an answer on, unless nothing is to arrive any more.
+func (a answers) Write(answer []byte) (int, error) {
+	if a.gateway.hangs(a.passage) {
+		return len(answer), nil
+	}
+	return a.passage.client.Write(answer)
 }
 
 // send passes on what the client sends.
@@ -103,6 +118,9 @@ func (g *Gateway) send(p *passage) {
 			p.client.SetLinger(0) //nolint:errcheck // the client is told with a reset
 			return
 		}
+		if g.hangs(p) {
+			continue
+		}
 		if _, err := p.server.Write(buffer[:n]); err != nil {
 			return
 		}
@@ -113,6 +131,12 @@ func (g *Gateway) breaks(p *passage) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return p.breaks
+}
+
+func (g *Gateway) hangs(p *passage) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return p.hangs
 }
 
 func (p *passage) end() {
@@ -152,5 +176,15 @@ func (g *Gateway) Break() {
 	defer g.mu.Unlock()
 	for p := range g.conns {
 		p.breaks = true
+	}
+}
+
+// Swallow makes each connection there is stand without a word from now on: the network
+// to its server is gone, and nobody says so.
+func (g *Gateway) Swallow() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for p := range g.conns {
+		p.hangs = true
 	}
 }
