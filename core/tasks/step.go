@@ -169,8 +169,8 @@ func marked(marks []string, mark string) []string {
 }
 
 // endRuns ends what still works for a task that has failed or was cancelled: its run,
-// and the tasks below it. It is a step's part that is made until nothing is left: plugins
-// are told when the agent is gone.
+// its turns, and the tasks below it. It is a step's part that is made until nothing is
+// left: plugins are told when the agent is gone.
 func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
 	r.config.Fault("endRuns", task.ID)
 	if err := r.endChildren(ctx, task); err != nil {
@@ -182,12 +182,17 @@ func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
 	}
 	by := ledger.By{Plugin: task.Plugin}
 	if task.Status == pluginsdk.TaskCancelled {
-		_, err = r.inbox.StopThread(ctx, task.ThreadID, pluginsdk.DropQueue, by)
-	} else {
-		_, err = r.inbox.Cancel(ctx, task.RunID, by)
+		if _, err := r.inbox.StopThread(ctx, task.ThreadID, pluginsdk.DropQueue, by); err != nil {
+			return err
+		}
+		if open, err = r.openRuns(ctx, task); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
+	for _, runID := range open {
+		if _, err := r.inbox.Cancel(ctx, runID, by); err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+			return err
+		}
 	}
 	if open, err = r.openRuns(ctx, task); err != nil || len(open) == 0 {
 		return err
@@ -196,25 +201,35 @@ func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
 	return errLater{min(r.config.Look<<min(l.waits, 6), time.Second)}
 }
 
-// openRuns are those that have to end with the task: of one that was cancelled all that
-// its thread has, of one that has failed its iteration. Others are people's.
-func (r *Room) openRuns(ctx context.Context, task ledger.Task) ([]pluginsdk.Run, error) {
+// openRuns are those that have to end with the task: its turns, wherever they are; and of
+// one that was cancelled all that its thread has, of one that has failed its iteration.
+// Others are people's.
+func (r *Room) openRuns(ctx context.Context, task ledger.Task) (ids []string, err error) {
+	if ids, err = r.store.OpenTurnsOf(ctx, task.ID); err != nil {
+		return nil, err
+	}
 	if task.Status == pluginsdk.TaskCancelled {
-		return r.store.Runs(ctx, pluginsdk.RunQuery{
+		runs, err := r.store.Runs(ctx, pluginsdk.RunQuery{
 			ThreadID: task.ThreadID, States: []pluginsdk.RunState{pluginsdk.RunQueued, pluginsdk.RunRunning, pluginsdk.RunWaiting},
 		})
+		for _, run := range runs {
+			if !slices.Contains(ids, run.ID) {
+				ids = append(ids, run.ID)
+			}
+		}
+		return ids, err
 	}
-	if task.RunID == "" {
-		return nil, nil
+	if task.RunID == "" || slices.Contains(ids, task.RunID) {
+		return ids, nil
 	}
 	run, err := r.store.Run(ctx, task.RunID)
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-		return nil, nil // it was deleted by hand
+		return ids, nil // it was deleted by hand
 	}
-	if err != nil || run.State.Final() {
-		return nil, err
+	if err == nil && !run.State.Final() {
+		ids = append(ids, run.ID)
 	}
-	return []pluginsdk.Run{run}, nil
+	return ids, err
 }
 
 func (r *Room) endChildren(ctx context.Context, task ledger.Task) error {

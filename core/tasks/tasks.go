@@ -35,6 +35,7 @@ type Store interface {
 	Thread(ctx context.Context, id string) (pluginsdk.Thread, error)
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)
 	Runs(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error)
+	OpenTurnsOf(ctx context.Context, taskID string) (ids []string, err error)
 }
 
 // Inbox has the runs.

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
@@ -452,6 +454,42 @@ func TestCancelFromAnywhere(t *testing.T) {
 				t.Errorf("the parent was told %q, woken with %q", notices, wakes)
 			}
 		})
+	}
+}
+
+// A reviewer's turn that goes on after its task would cost for an hour what nobody reads,
+// and one that waits for a place would keep the task from ending.
+func TestTurnsEndWithTheirTask(t *testing.T) {
+	for _, cancels := range []bool{false, true} {
+		w := newWorld(t, storetest.Open(t))
+		ctx, id := t.Context(), w.create(pluginsdk.NewTask{})
+		w.settled(id)
+		w.iterate(id)
+		asked := []string{"", w.state(id).ThreadID, w.parent.ID} // where they are
+		for n, thread := range asked {
+			turn, err := w.store.AcceptTurn(ctx, ledger.Turn{
+				RunID: uuid.Must(uuid.NewV7()).String(), Plugin: "reviewer",
+				Request: pluginsdk.StartTurnRequest{Prompt: "review", TaskID: id, ThreadID: thread},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked[n] = turn.RunID
+		}
+		w.must(func(ctx context.Context, room *Room) (err error) {
+			if cancels {
+				_, err = room.Cancel(ctx, id, "enough", ledger.By{})
+			} else {
+				_, err = room.Fail(ctx, id, "enough")
+			}
+			return err
+		})
+		w.settled(id)
+		for _, runID := range asked {
+			if run, err := w.store.Run(ctx, runID); err != nil || run.State != pluginsdk.RunCancelled {
+				t.Errorf("cancelled %v: a turn is %s, %v", cancels, run.State, err)
+			}
+		}
 	}
 }
 
