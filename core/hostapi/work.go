@@ -36,6 +36,7 @@ func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest)
 			}
 			response.Task, response.Existed, err = s.Tasks.Create(ctx, ledger.NewTask{
 				NewTask: task, Plugin: s.plugin, Key: request.Key, CauseRunID: in.origin.RunID,
+				AskedPermissionMode: request.Task.PermissionMode,
 			})
 			return err
 		})

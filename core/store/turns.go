@@ -109,8 +109,8 @@ func (t *tx) acceptTurn(ctx context.Context, turn ledger.Turn, hash string, now 
 }
 
 // worksOn refuses a turn for a task that is over. The task stays as it is until the end
-// of the transaction: who ends it looks for its turns afterwards. That it is there is for
-// the caller to see to.
+// of the transaction: who ends it looks for its turns afterwards. That it is there is the
+// caller's to see to.
 func (t *tx) worksOn(ctx context.Context, taskID string) error {
 	if taskID == "" {
 		return nil
