@@ -57,7 +57,7 @@ func answered(answers []ledger.TaskAnswer, task ledger.Task, plugin string) bool
 func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.Plugin, answers []ledger.TaskAnswer) error {
 	r.config.Fault("ask", task.ID)
 	q := &question{room: r, task: task, plugin: plugin, answers: answers}
-	move, err := q.put(ctx)
+	move, err := r.put(ctx, q)
 	if err == nil {
 		r.config.Fault("answered", task.ID)
 		l.waits = 0
@@ -67,6 +67,12 @@ func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.
 	switch {
 	case ctx.Err() != nil:
 		return err
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeExhausted && task.Phase != ledger.PhaseEnding:
+		// It was refused what it needs for its answer: places and quotas come back.
+		if l.waits++; l.waits == 1 {
+			r.config.Log.Warn("a task waits: its hook was refused what it needs", "task", task.ID, "plugin", plugin.Info().Name, "hook", q.hook(), "err", err)
+		}
+		return errLater{r.backoff.After(l.waits)}
 	case !q.reached && task.Phase != ledger.PhaseEnding:
 		// It does not serve. Nothing is decided over its head, and it is no failure.
 		if l.waits++; l.waits == 1 {
@@ -82,6 +88,21 @@ func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.
 	}
 	_, err = r.move(ctx, move)
 	return err
+}
+
+// put asks when there is a place for it. That a task has ended is told at once: who is
+// asked for that decides nothing.
+func (r *Room) put(ctx context.Context, q *question) (ledger.TaskMove, error) {
+	if q.task.Phase == ledger.PhaseEnding {
+		return q.put(ctx)
+	}
+	select {
+	case r.asking <- struct{}{}:
+	case <-ctx.Done():
+		return ledger.TaskMove{}, ctx.Err()
+	}
+	defer func() { <-r.asking }()
+	return q.put(ctx)
 }
 
 // failed is the move after a call that has failed: another attempt, later; or, once

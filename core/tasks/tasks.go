@@ -126,6 +126,10 @@ func setDefault[T comparable](field *T, value T) {
 
 var noTime time.Time
 
+// askedAtOnce is how many hooks of tasks are asked at a time, of all tasks. Reviewers ask
+// for turns of the agent, of which a plugin may have only so many waiting.
+const askedAtOnce = 16
+
 // Room makes the transitions.
 type Room struct {
 	config  Config
@@ -143,6 +147,8 @@ type Room struct {
 	stopIntake   context.CancelFunc
 	stopWork     context.CancelFunc
 	group        sync.WaitGroup
+
+	asking chan struct{} // a place for each hook that is being asked
 
 	mu    sync.Mutex
 	stage stage
@@ -168,6 +174,7 @@ func New(config Config, doors Doors) *Room {
 		config: config, store: doors.Store, inbox: doors.Inbox, outbox: doors.Outbox, plugins: doors.Plugins,
 		hooks: doors.Hooks, events: doors.Events,
 		backoff: guard.Backoff{Base: config.RetryBase, Max: config.RetryMax, Jitter: config.Jitter},
+		asking:  make(chan struct{}, askedAtOnce),
 		early:   make(map[string]bool), lanes: make(map[string]*lane),
 	}
 	r.intake, r.stopIntake = context.WithCancel(context.Background())
