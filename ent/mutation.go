@@ -13623,6 +13623,7 @@ type TaskMutation struct {
 	agains                       *int
 	addagains                    *int
 	cause_run_id                 *string
+	asked_permission_mode        *string
 	asked_cwd                    *string
 	asked_labels                 *map[string]string
 	created_at                   *time.Time
@@ -15314,6 +15315,42 @@ func (m *TaskMutation) ResetCauseRunID() {
 	m.cause_run_id = nil
 }
 
+// SetAskedPermissionMode sets the "asked_permission_mode" field.
+func (m *TaskMutation) SetAskedPermissionMode(s string) {
+	m.asked_permission_mode = &s
+}
+
+// AskedPermissionMode returns the value of the "asked_permission_mode" field in the mutation.
+func (m *TaskMutation) AskedPermissionMode() (r string, exists bool) {
+	v := m.asked_permission_mode
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAskedPermissionMode returns the old "asked_permission_mode" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldAskedPermissionMode(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAskedPermissionMode is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAskedPermissionMode requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAskedPermissionMode: %w", err)
+	}
+	return oldValue.AskedPermissionMode, nil
+}
+
+// ResetAskedPermissionMode resets all changes to the "asked_permission_mode" field.
+func (m *TaskMutation) ResetAskedPermissionMode() {
+	m.asked_permission_mode = nil
+}
+
 // SetAskedCwd sets the "asked_cwd" field.
 func (m *TaskMutation) SetAskedCwd(s string) {
 	m.asked_cwd = &s
@@ -15518,7 +15555,7 @@ func (m *TaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskMutation) Fields() []string {
-	fields := make([]string, 0, 39)
+	fields := make([]string, 0, 40)
 	if m.thread_id != nil {
 		fields = append(fields, task.FieldThreadID)
 	}
@@ -15624,6 +15661,9 @@ func (m *TaskMutation) Fields() []string {
 	if m.cause_run_id != nil {
 		fields = append(fields, task.FieldCauseRunID)
 	}
+	if m.asked_permission_mode != nil {
+		fields = append(fields, task.FieldAskedPermissionMode)
+	}
 	if m.asked_cwd != nil {
 		fields = append(fields, task.FieldAskedCwd)
 	}
@@ -15714,6 +15754,8 @@ func (m *TaskMutation) Field(name string) (ent.Value, bool) {
 		return m.Agains()
 	case task.FieldCauseRunID:
 		return m.CauseRunID()
+	case task.FieldAskedPermissionMode:
+		return m.AskedPermissionMode()
 	case task.FieldAskedCwd:
 		return m.AskedCwd()
 	case task.FieldAskedLabels:
@@ -15801,6 +15843,8 @@ func (m *TaskMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldAgains(ctx)
 	case task.FieldCauseRunID:
 		return m.OldCauseRunID(ctx)
+	case task.FieldAskedPermissionMode:
+		return m.OldAskedPermissionMode(ctx)
 	case task.FieldAskedCwd:
 		return m.OldAskedCwd(ctx)
 	case task.FieldAskedLabels:
@@ -16062,6 +16106,13 @@ func (m *TaskMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCauseRunID(v)
+		return nil
+	case task.FieldAskedPermissionMode:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAskedPermissionMode(v)
 		return nil
 	case task.FieldAskedCwd:
 		v, ok := value.(string)
@@ -16424,6 +16475,9 @@ func (m *TaskMutation) ResetField(name string) error {
 		return nil
 	case task.FieldCauseRunID:
 		m.ResetCauseRunID()
+		return nil
+	case task.FieldAskedPermissionMode:
+		m.ResetAskedPermissionMode()
 		return nil
 	case task.FieldAskedCwd:
 		m.ResetAskedCwd()

@@ -476,8 +476,12 @@ func init() {
 	taskDescCauseRunID := taskFields[35].Descriptor()
 	// task.DefaultCauseRunID holds the default value on creation for the cause_run_id field.
 	task.DefaultCauseRunID = taskDescCauseRunID.Default.(string)
+	// taskDescAskedPermissionMode is the schema descriptor for asked_permission_mode field.
+	taskDescAskedPermissionMode := taskFields[36].Descriptor()
+	// task.DefaultAskedPermissionMode holds the default value on creation for the asked_permission_mode field.
+	task.DefaultAskedPermissionMode = taskDescAskedPermissionMode.Default.(string)
 	// taskDescAskedCwd is the schema descriptor for asked_cwd field.
-	taskDescAskedCwd := taskFields[36].Descriptor()
+	taskDescAskedCwd := taskFields[37].Descriptor()
 	// task.DefaultAskedCwd holds the default value on creation for the asked_cwd field.
 	task.DefaultAskedCwd = taskDescAskedCwd.Default.(string)
 	taskanswerFields := schema.TaskAnswer{}.Fields()

@@ -89,6 +89,8 @@ type Task struct {
 	Agains int `json:"agains,omitempty"`
 	// CauseRunID holds the value of the "cause_run_id" field.
 	CauseRunID string `json:"cause_run_id,omitempty"`
+	// AskedPermissionMode holds the value of the "asked_permission_mode" field.
+	AskedPermissionMode string `json:"asked_permission_mode,omitempty"`
 	// AskedCwd holds the value of the "asked_cwd" field.
 	AskedCwd string `json:"asked_cwd,omitempty"`
 	// AskedLabels holds the value of the "asked_labels" field.
@@ -113,7 +115,7 @@ func (*Task) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullFloat64)
 		case task.FieldDepth, task.FieldCurrentIteration, task.FieldMaxIterations, task.FieldValidationIterations, task.FieldMaxValidationIterations, task.FieldEpoch, task.FieldRound, task.FieldSettled, task.FieldFailures, task.FieldAgains:
 			values[i] = new(sql.NullInt64)
-		case task.FieldID, task.FieldThreadID, task.FieldParentThreadID, task.FieldParentTaskID, task.FieldPlugin, task.FieldKey, task.FieldStatus, task.FieldOriginalMessage, task.FieldPrompt, task.FieldModel, task.FieldPermissionMode, task.FieldCwd, task.FieldContext, task.FieldRequestedBy, task.FieldRunID, task.FieldResult, task.FieldFeedback, task.FieldError, task.FieldPhase, task.FieldCauseRunID, task.FieldAskedCwd:
+		case task.FieldID, task.FieldThreadID, task.FieldParentThreadID, task.FieldParentTaskID, task.FieldPlugin, task.FieldKey, task.FieldStatus, task.FieldOriginalMessage, task.FieldPrompt, task.FieldModel, task.FieldPermissionMode, task.FieldCwd, task.FieldContext, task.FieldRequestedBy, task.FieldRunID, task.FieldResult, task.FieldFeedback, task.FieldError, task.FieldPhase, task.FieldCauseRunID, task.FieldAskedPermissionMode, task.FieldAskedCwd:
 			values[i] = new(sql.NullString)
 		case task.FieldNotBefore, task.FieldCreatedAt, task.FieldCompletedAt:
 			values[i] = new(sql.NullTime)
@@ -356,6 +358,12 @@ func (_m *Task) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.CauseRunID = value.String
 			}
+		case task.FieldAskedPermissionMode:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field asked_permission_mode", values[i])
+			} else if value.Valid {
+				_m.AskedPermissionMode = value.String
+			}
 		case task.FieldAskedCwd:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field asked_cwd", values[i])
@@ -527,6 +535,9 @@ func (_m *Task) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("cause_run_id=")
 	builder.WriteString(_m.CauseRunID)
+	builder.WriteString(", ")
+	builder.WriteString("asked_permission_mode=")
+	builder.WriteString(_m.AskedPermissionMode)
 	builder.WriteString(", ")
 	builder.WriteString("asked_cwd=")
 	builder.WriteString(_m.AskedCwd)

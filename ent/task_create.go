@@ -466,6 +466,20 @@ func (_c *TaskCreate) SetNillableCauseRunID(v *string) *TaskCreate {
 	return _c
 }
 
+// SetAskedPermissionMode sets the "asked_permission_mode" field.
+func (_c *TaskCreate) SetAskedPermissionMode(v string) *TaskCreate {
+	_c.mutation.SetAskedPermissionMode(v)
+	return _c
+}
+
+// SetNillableAskedPermissionMode sets the "asked_permission_mode" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableAskedPermissionMode(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetAskedPermissionMode(*v)
+	}
+	return _c
+}
+
 // SetAskedCwd sets the "asked_cwd" field.
 func (_c *TaskCreate) SetAskedCwd(v string) *TaskCreate {
 	_c.mutation.SetAskedCwd(v)
@@ -655,6 +669,10 @@ func (_c *TaskCreate) defaults() {
 		v := task.DefaultCauseRunID
 		_c.mutation.SetCauseRunID(v)
 	}
+	if _, ok := _c.mutation.AskedPermissionMode(); !ok {
+		v := task.DefaultAskedPermissionMode
+		_c.mutation.SetAskedPermissionMode(v)
+	}
 	if _, ok := _c.mutation.AskedCwd(); !ok {
 		v := task.DefaultAskedCwd
 		_c.mutation.SetAskedCwd(v)
@@ -752,6 +770,9 @@ func (_c *TaskCreate) check() error {
 	}
 	if _, ok := _c.mutation.CauseRunID(); !ok {
 		return &ValidationError{Name: "cause_run_id", err: errors.New(`ent: missing required field "Task.cause_run_id"`)}
+	}
+	if _, ok := _c.mutation.AskedPermissionMode(); !ok {
+		return &ValidationError{Name: "asked_permission_mode", err: errors.New(`ent: missing required field "Task.asked_permission_mode"`)}
 	}
 	if _, ok := _c.mutation.AskedCwd(); !ok {
 		return &ValidationError{Name: "asked_cwd", err: errors.New(`ent: missing required field "Task.asked_cwd"`)}
@@ -934,6 +955,10 @@ func (_c *TaskCreate) createSpec() (*Task, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.CauseRunID(); ok {
 		_spec.SetField(task.FieldCauseRunID, field.TypeString, value)
 		_node.CauseRunID = value
+	}
+	if value, ok := _c.mutation.AskedPermissionMode(); ok {
+		_spec.SetField(task.FieldAskedPermissionMode, field.TypeString, value)
+		_node.AskedPermissionMode = value
 	}
 	if value, ok := _c.mutation.AskedCwd(); ok {
 		_spec.SetField(task.FieldAskedCwd, field.TypeString, value)
@@ -1511,6 +1536,9 @@ func (u *TaskUpsertOne) UpdateNewValues() *TaskUpsertOne {
 		}
 		if _, exists := u.create.mutation.CauseRunID(); exists {
 			s.SetIgnore(task.FieldCauseRunID)
+		}
+		if _, exists := u.create.mutation.AskedPermissionMode(); exists {
+			s.SetIgnore(task.FieldAskedPermissionMode)
 		}
 		if _, exists := u.create.mutation.AskedCwd(); exists {
 			s.SetIgnore(task.FieldAskedCwd)
@@ -2306,6 +2334,9 @@ func (u *TaskUpsertBulk) UpdateNewValues() *TaskUpsertBulk {
 			}
 			if _, exists := b.mutation.CauseRunID(); exists {
 				s.SetIgnore(task.FieldCauseRunID)
+			}
+			if _, exists := b.mutation.AskedPermissionMode(); exists {
+				s.SetIgnore(task.FieldAskedPermissionMode)
 			}
 			if _, exists := b.mutation.AskedCwd(); exists {
 				s.SetIgnore(task.FieldAskedCwd)

@@ -1,6 +1,7 @@
 package hostapi
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -35,6 +36,7 @@ func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest)
 			}
 			response.Task, response.Existed, err = s.Tasks.Create(ctx, ledger.NewTask{
 				NewTask: task, Plugin: s.plugin, Key: request.Key, CauseRunID: in.origin.RunID,
+				AskedPermissionMode: request.Task.PermissionMode,
 			})
 			return err
 		})
@@ -49,7 +51,7 @@ func (s tasks) permitted(ctx context.Context, task pluginsdk.NewTask) (pluginsdk
 	if err := s.CheckPermissionMode(task.PermissionMode); err != nil {
 		return task, nil, err
 	}
-	parent, tools, permits, err := s.parents(ctx, task)
+	parent, tools, permits, err := s.parents(ctx, &task)
 	if err != nil {
 		return task, nil, err
 	}
@@ -80,12 +82,14 @@ func (s tasks) permitted(ctx context.Context, task pluginsdk.NewTask) (pluginsdk
 
 // parents returns the thread that a task is made below, with the tools that the task
 // has whose thread it is, and those of the two parents that it names that are neither
-// the plugin's nor what the call is made in.
-func (s tasks) parents(ctx context.Context, task pluginsdk.NewTask) (parent pluginsdk.Thread, tools []string, foreign []permit, err error) {
+// the plugin's nor what the call is made in. What is made below a task's thread is made
+// below that task: its end ends it, and its cost counts there.
+func (s tasks) parents(ctx context.Context, task *pluginsdk.NewTask) (parent pluginsdk.Thread, tools []string, foreign []permit, err error) {
 	in, err := s.granted(ctx, s.plugin)
 	if err != nil {
 		return parent, nil, nil, err
 	}
+	named := task.ParentTaskID
 	if id := task.ParentThreadID; id != "" {
 		if parent, err = s.Store.Thread(ctx, id); err != nil {
 			return parent, nil, nil, pluginsdk.Errorf(pluginsdk.CodeOf(err), "parentThreadId: %w", err)
@@ -100,13 +104,14 @@ func (s tasks) parents(ctx context.Context, task pluginsdk.NewTask) (parent plug
 			}
 			for _, of := range of {
 				own, tools = own || of.Plugin == s.plugin, of.AllowedTools
+				task.ParentTaskID = cmp.Or(task.ParentTaskID, of.ID)
 			}
 		}
 		if !own {
 			foreign = append(foreign, permit{"parentThreadId", "", id})
 		}
 	}
-	if id := task.ParentTaskID; id != "" {
+	if id := named; id != "" {
 		above, err := s.Store.Task(ctx, id)
 		if err != nil {
 			return parent, nil, nil, pluginsdk.Errorf(pluginsdk.CodeOf(err), "parentTaskId: %w", err)

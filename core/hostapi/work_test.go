@@ -69,6 +69,25 @@ func TestATaskHasTheCauseThatItWasMadeIn(t *testing.T) {
 	}
 }
 
+// A task that is made in a task's thread, and that says no more, would go on after that
+// one's end, and cost nobody anything.
+func TestWhatIsMadeInATasksThreadIsBelowThatTask(t *testing.T) {
+	f := newFixture(pluginsdk.CapTasksWrite)
+	f.store.threads["T"] = pluginsdk.Thread{ID: "T", Kind: pluginsdk.ThreadTask, Source: "task"}
+	f.store.made = []pluginsdk.Task{{ID: "above", Plugin: "p", ThreadID: "T"}}
+	for _, named := range []string{"", "above"} {
+		request := pluginsdk.CreateTaskRequest{Key: "k", Task: pluginsdk.NewTask{ParentThreadID: "T", ParentTaskID: named}}
+		if err := second(f.Tasks.Create(t.Context(), &request)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, made := range f.room.tasks {
+		if made.ParentTaskID != "above" {
+			t.Errorf("made below %q", made.ParentTaskID)
+		}
+	}
+}
+
 func TestWordsAboutATaskAreBounded(t *testing.T) {
 	f, ctx := newFixture(pluginsdk.AllCapabilities()...), t.Context()
 	f.store.made = []pluginsdk.Task{{ID: "mine", Plugin: "p"}}

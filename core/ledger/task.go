@@ -44,8 +44,9 @@ type Task struct {
 	CauseRunID string // the run that it was made in; empty: none
 
 	// What was asked for when it was made, before OnTaskCreate: it tells a repetition.
-	AskedCwd    string
-	AskedLabels map[string]string
+	AskedPermissionMode string
+	AskedCwd            string
+	AskedLabels         map[string]string
 }
 
 // NewTask is a task to be made.
@@ -54,6 +55,9 @@ type NewTask struct {
 	Plugin     string // that makes it; empty: the core
 	Key        string // among the plugin's; empty: none
 	CauseRunID string // the run that it is made in; empty: none
+	// AskedPermissionMode is what the plugin has asked for: empty where PermissionMode is
+	// the parent's. It tells a repetition.
+	AskedPermissionMode string
 }
 
 // TaskAnswer is what a plugin, or a person through one, has said of a task. A plugin

@@ -149,9 +149,9 @@ func TestATaskOfTheSameKeyIsTheSame(t *testing.T) {
 			Prompt: "do it", PermissionMode: "plan", AllowedTools: []string{"Read"}, Cwd: "/srv/garden",
 			Labels: map[string]string{"kind": "audit"}, CostCapUSD: 1, MaxIterations: 2, MaxValidationIterations: 4,
 		}
-		first, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: asked})
+		first, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: asked, AskedPermissionMode: asked.PermissionMode})
 		check(t, err)
-		if again, created, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: asked}); err != nil || created || again.ID != first.ID {
+		if again, created, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: asked, AskedPermissionMode: asked.PermissionMode}); err != nil || created || again.ID != first.ID {
 			t.Errorf("repeated: %v, created %v, %s", err, created, again.ID)
 		}
 		for field, change := range map[string]func(*pluginsdk.NewTask){
@@ -170,7 +170,7 @@ func TestATaskOfTheSameKeyIsTheSame(t *testing.T) {
 		} {
 			n := asked
 			change(&n)
-			if err := third(s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: n})); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || !strings.Contains(err.Error(), field) {
+			if err := third(s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: n, AskedPermissionMode: n.PermissionMode})); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || !strings.Contains(err.Error(), field) {
 				t.Errorf("%s: %v", field, err)
 			}
 		}

@@ -209,7 +209,7 @@ func taskOf(row *ent.Task) ledger.Task {
 		},
 		Phase: ledger.TaskPhase(row.Phase), Epoch: row.Epoch, Round: row.Round, Settled: row.Settled,
 		Failures: row.Failures, NotBefore: orZero(row.NotBefore), Agains: row.Agains, CauseRunID: row.CauseRunID,
-		AskedCwd: row.AskedCwd, AskedLabels: row.AskedLabels,
+		AskedPermissionMode: row.AskedPermissionMode, AskedCwd: row.AskedCwd, AskedLabels: row.AskedLabels,
 	}
 }
 
@@ -225,7 +225,8 @@ func insertTask(into *ent.TaskClient, t ledger.Task) *ent.TaskCreate {
 		SetCostCapUsd(t.CostCapUSD).SetRunID(t.RunID).SetResult(clean(t.Result)).SetFeedback(clean(t.Feedback)).
 		SetError(clean(t.Error)).SetCreatedAt(instant(t.CreatedAt)).SetNillableCompletedAt(nullable(t.CompletedAt)).
 		SetPhase(string(t.Phase)).SetEpoch(t.Epoch).SetRound(t.Round).SetSettled(t.Settled).SetFailures(t.Failures).
-		SetNillableNotBefore(nullable(t.NotBefore)).SetAgains(t.Agains).SetCauseRunID(t.CauseRunID).SetAskedCwd(clean(t.AskedCwd))
+		SetNillableNotBefore(nullable(t.NotBefore)).SetAgains(t.Agains).SetCauseRunID(t.CauseRunID).SetAskedCwd(clean(t.AskedCwd)).
+		SetAskedPermissionMode(clean(t.AskedPermissionMode))
 	if len(t.AllowedTools) > 0 {
 		create.SetAllowedTools(t.AllowedTools)
 	}

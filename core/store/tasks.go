@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -182,7 +183,7 @@ func (s *Store) newTask(n ledger.NewTask) (t ledger.Task, th pluginsdk.Thread, e
 			RequestedBy: clean(n.RequestedBy), Wake: n.Wake, MaxIterations: n.MaxIterations, MaxValidationIterations: n.MaxValidationIterations,
 			CostCapUSD: n.CostCapUSD, CreatedAt: th.CreatedAt,
 		},
-		Phase: ledger.PhaseCreating, CauseRunID: n.CauseRunID, AskedCwd: th.Cwd, AskedLabels: n.Labels,
+		Phase: ledger.PhaseCreating, CauseRunID: n.CauseRunID, AskedPermissionMode: n.AskedPermissionMode, AskedCwd: th.Cwd, AskedLabels: n.Labels,
 	}
 	if t.MaxIterations <= 0 {
 		t.MaxIterations = 5
@@ -244,7 +245,8 @@ func (t *tx) below(ctx context.Context, child *pluginsdk.Task) error {
 
 // taskByKey finds the first task of the plugin's with t's key and checks that it is the
 // same. Before keys were each plugin's own, no task said whose it was: such a one is
-// found, too, when it is the same in all that a task then had.
+// found, too, when it is the same in all that a task then had, and is the plugin's from
+// then on.
 func (s *Store) taskByKey(ctx context.Context, t ledger.Task) (pluginsdk.Task, error) {
 	rows, err := s.read.Task.Query().Where(task.PluginIn(t.Plugin, ""), task.Key(t.Key)).All(ctx)
 	if err != nil {
@@ -260,13 +262,27 @@ func (s *Store) taskByKey(ctx context.Context, t ledger.Task) (pluginsdk.Task, e
 	}
 	for _, row := range rows {
 		old := taskOf(row)
-		old.PermissionMode, old.AllowedTools, old.AskedCwd, old.AskedLabels = t.PermissionMode, t.AllowedTools, t.AskedCwd, t.AskedLabels
+		old.AskedPermissionMode, old.AllowedTools, old.AskedCwd, old.AskedLabels = t.AskedPermissionMode, t.AllowedTools, t.AskedCwd, t.AskedLabels
 		old.RequestedBy, old.Wake = t.RequestedBy, t.Wake
+		old.ParentTaskID = cmp.Or(old.ParentTaskID, t.ParentTaskID)
 		if otherTask(old, t) == "" {
-			return s.Task(ctx, old.ID)
+			return s.adopt(ctx, old.ID, t.Plugin)
 		}
 	}
 	return pluginsdk.Task{}, &ent.NotFoundError{}
+}
+
+// adopt makes a task of nobody's the plugin's that has asked for it again: nobody else
+// could take it on.
+func (s *Store) adopt(ctx context.Context, id, plugin string) (pluginsdk.Task, error) {
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		_, err := tx.run(ctx, "UPDATE tasks SET plugin = $1 WHERE id = $2 AND plugin = ''", plugin, id)
+		return err
+	})
+	if err != nil {
+		return pluginsdk.Task{}, err
+	}
+	return s.Task(ctx, id)
 }
 
 // otherTask names what two tasks do not have in common of what is asked for when one
@@ -283,7 +299,7 @@ func otherTask(a, b ledger.Task) (field string) {
 		return "prompt"
 	case a.Model != b.Model:
 		return "model"
-	case a.PermissionMode != b.PermissionMode:
+	case a.AskedPermissionMode != b.AskedPermissionMode:
 		return "permissionMode"
 	case !slices.Equal(a.AllowedTools, b.AllowedTools):
 		return "allowedTools"

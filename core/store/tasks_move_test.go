@@ -225,6 +225,12 @@ func TestATaskIsKnownByWhatWasAskedFor(t *testing.T) {
 		if err != nil || created || again.Cwd != "/worktree" {
 			t.Errorf("again: %+v, %v, %v", again, created, err)
 		}
+		asked.PermissionMode = "plan" // its parent's has changed since
+		if again, created, err = s.CreateTask(ctx, asked); err != nil || created || again.ID != made.ID {
+			t.Errorf("with its parent's new mode: %+v, %v, %v", again, created, err)
+		}
+		asked.AskedPermissionMode = "plan"
+		wantCode(t, third(s.CreateTask(ctx, asked)), pluginsdk.CodeConflict)
 		if th := must[pluginsdk.Thread](t)(s.Thread(ctx, made.ThreadID)); th.Cwd != "/worktree" {
 			t.Errorf("its thread is in %q", th.Cwd)
 		}

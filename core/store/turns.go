@@ -28,8 +28,9 @@ func turnSource(plugin string) string { return "turn/" + plugin }
 
 // AcceptTurn stores what a plugin asks of the agent, with its run, in one durable
 // transaction. A key that the plugin has used returns the first run, or CodeConflict
-// when something else was asked. CodeNotFound: no such thread. CodeExhausted: too many
-// of the plugin's turns wait, or too many runs have caused one another.
+// when something else was asked. CodeNotFound: no such thread. CodeStale: its task is
+// over, whose turns have ended with it. CodeExhausted: too many of the plugin's turns
+// wait, or too many runs have caused one another.
 func (s *Store) AcceptTurn(ctx context.Context, turn ledger.Turn) (ledger.AcceptedTurn, error) {
 	hash, err := turnHash(turn.Request)
 	if err != nil {
@@ -81,6 +82,9 @@ func (t *tx) acceptTurn(ctx context.Context, turn ledger.Turn, hash string, now 
 			return err
 		}
 	}
+	if err := t.worksOn(ctx, asked.TaskID); err != nil {
+		return err
+	}
 	depth, err := t.depthBelow(ctx, turn.CauseRunID)
 	if err != nil {
 		return err
@@ -114,6 +118,39 @@ func (t *tx) acceptTurn(ctx context.Context, turn ledger.Turn, hash string, now 
 		return err
 	}
 	return insert.SetSource(turnSource(turn.Plugin)).SetNillableKey(keyOrNil(clean(asked.Key))).SetContentHash(hash).Exec(ctx)
+}
+
+// worksOn refuses a turn for a task that is over. The task stays as it is until the end
+// of the transaction: who ends it looks for its turns afterwards. That it is there is the
+// caller's to see to.
+func (t *tx) worksOn(ctx context.Context, taskID string) error {
+	if taskID == "" {
+		return nil
+	}
+	query := "SELECT status FROM tasks WHERE id = $1"
+	if t.postgres {
+		query += " FOR UPDATE"
+	}
+	var status pluginsdk.TaskStatus
+	err := t.row(ctx, query, []any{taskID}, &status)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err == nil && status.Final():
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "taskId: task %s is %s: it gets no more turns", taskID, status)
+	}
+	return err
+}
+
+// OpenTurnsOf returns the ids of the turns that work for a task, or wait to, the oldest
+// first, wherever they are.
+func (s *Store) OpenTurnsOf(ctx context.Context, taskID string) ([]string, error) {
+	rows, err := s.query.QueryContext(ctx, "SELECT id FROM runs WHERE task_id = $1 AND task_id <> '' AND finished_at IS NULL ORDER BY id", taskID)
+	if err != nil {
+		return nil, wrap("list a task's turns", err)
+	}
+	ids, err := column(rows)
+	return ids, wrap("list a task's turns", err)
 }
 
 // repeatedTurn returns the first turn of the plugin's with this key, or CodeNotFound.

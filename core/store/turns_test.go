@@ -113,6 +113,31 @@ func TestATurnBesideItsThreadTakesNothingOfIt(t *testing.T) {
 	})
 }
 
+// A turn for a task that is over would work, at its cost, for nobody; one that was asked
+// before has to be found by who ends the task, wherever it is.
+func TestTheTurnsOfATaskEndWithIt(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		of := aTask(t, s, pluginsdk.NewTask{})
+		begun := acceptTurn(t, s, pluginsdk.StartTurnRequest{Prompt: "review", TaskID: of.ID})
+		waits := acceptTurn(t, s, pluginsdk.StartTurnRequest{Key: "k", Prompt: "review", TaskID: of.ID, ThreadID: newThread(t, s, "a").ID})
+		over := acceptTurn(t, s, pluginsdk.StartTurnRequest{Prompt: "review", TaskID: of.ID})
+		acceptTurn(t, s, pluginsdk.StartTurnRequest{Prompt: "another's"})
+		claimTurn(t, s, begun.RunID, "me")
+		_, _, err := s.CancelQueued(ctx, over.RunID, "enough")
+		check(t, err)
+		if got := must[[]string](t)(s.OpenTurnsOf(ctx, of.ID)); !slices.Equal(got, []string{begun.RunID, waits.RunID}) {
+			t.Errorf("open are %q", got)
+		}
+		check(t, second(s.MoveTask(ctx, ended(of))))
+		wantCode(t, second(s.AcceptTurn(ctx, turn(pluginsdk.StartTurnRequest{Prompt: "review", TaskID: of.ID}))), pluginsdk.CodeStale)
+		again := pluginsdk.StartTurnRequest{Key: "k", Prompt: "review", TaskID: of.ID, ThreadID: waits.ThreadID}
+		if got := acceptTurn(t, s, again); got.RunID != waits.RunID {
+			t.Errorf("repeated, it is %+v", got)
+		}
+	})
+}
+
 // A turn in its thread's session waits its turn in the thread's queue.
 func TestATurnInItsThreadsSessionIsInTheQueue(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

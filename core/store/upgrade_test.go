@@ -208,6 +208,7 @@ func TestUpgradeSaysWhoseRowsAre(t *testing.T) {
 			byHand(t, s, "INSERT INTO plugin_states (id, plugin, key, value, updated_at) VALUES ('1', 'activity', 'k', 'v', "+at+")")
 			byHand(t, s, "INSERT INTO plugin_usages (plugin, state_keys, state_bytes) VALUES ('activity', 1, 2)")
 			byHand(t, s, "INSERT INTO tasks (id, thread_id, key, original_message, prompt, created_at) VALUES ('K', 'T', 'key', 'm', 'p', "+at+")")
+			byHand(t, s, "INSERT INTO tasks (id, thread_id, key, original_message, prompt, status, created_at) VALUES ('L', 'T', 'l', 'm', 'p', 'evaluating', "+at+")")
 		})
 		s := storetest.OpenConfig(t, config)
 		ctx := t.Context()
@@ -231,6 +232,19 @@ func TestUpgradeSaysWhoseRowsAre(t *testing.T) {
 		}
 		if task := must[pluginsdk.Task](t)(s.Task(ctx, "K")); task.Key != "key" || task.Plugin != "" {
 			t.Errorf("task %+v", task)
+		}
+		// Who takes a task on has to be the one that made it, and nobody says yet who that was.
+		asked := pluginsdk.NewTask{OriginalMessage: "m", Prompt: "p"}
+		task, created, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: asked})
+		if err != nil || created || task.ID != "K" || task.Plugin != "maker" {
+			t.Errorf("asked for again, it is %+v, made %v, %v", task, created, err)
+		}
+		_, created, err = s.CreateTask(ctx, ledger.NewTask{Plugin: "rival", Key: "key", NewTask: asked})
+		if err != nil || !created {
+			t.Errorf("another plugin's: made %v, %v", created, err)
+		}
+		if task := must[ledger.Task](t)(s.TaskState(ctx, "L")); task.Status != pluginsdk.TaskWaiting || task.Phase != ledger.PhaseIdle || task.Error == "" {
+			t.Errorf("what was being evaluated is %+v", task)
 		}
 	})
 }

@@ -179,7 +179,7 @@ func (q *question) result(ctx context.Context) (pluginsdk.InvokeResult, error) {
 // handOver asks one plugin of OnTaskValidated.
 func (q *question) handOver(ctx context.Context) (ledger.TaskMove, error) {
 	said, err := call(ctx, q, func(call pluginsdk.Call) *pluginsdk.OnTaskValidatedRequest {
-		return &pluginsdk.OnTaskValidatedRequest{Call: call, Task: q.task.Task, Evidence: accepting(q.answers)}
+		return &pluginsdk.OnTaskValidatedRequest{Call: call, Task: q.task.Task, Evidence: accepting(q.answers, q.task.Round)}
 	}, hooks.Process.OnTaskValidated)
 	if err != nil {
 		return ledger.TaskMove{}, err
@@ -208,15 +208,17 @@ func (q *question) handOver(ctx context.Context) (ledger.TaskMove, error) {
 	return move, err
 }
 
-// accepting is the evidence of the newest round in which plugins have accepted the
-// iteration's work.
-func accepting(answers []ledger.TaskAnswer) (evidence []pluginsdk.Evidence) {
-	round := -1
-	for _, a := range slices.Backward(answers) {
-		if a.Author != "" || a.Phase != ledger.PhaseReviewing || a.Answer != string(pluginsdk.VerdictAccept) || round >= 0 && a.Round != round {
-			continue
+// accepting is the evidence of the plugins that have accepted the work in this round: what
+// an older one has seen need not be there any more. A person who accepts does so with what
+// was there when the task began to wait.
+func accepting(answers []ledger.TaskAnswer, round int) (evidence []pluginsdk.Evidence) {
+	for slices.ContainsFunc(answers, func(a ledger.TaskAnswer) bool { return a.Round == round && a.Author != "" }) {
+		round--
+	}
+	for _, a := range answers {
+		if a.Round == round && a.Author == "" && a.Phase == ledger.PhaseReviewing && a.Answer == string(pluginsdk.VerdictAccept) {
+			evidence = append(evidence, a.Evidence...)
 		}
-		round, evidence = a.Round, append(slices.Clone(a.Evidence), evidence...)
 	}
 	return evidence
 }

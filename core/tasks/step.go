@@ -57,7 +57,7 @@ func answered(answers []ledger.TaskAnswer, task ledger.Task, plugin string) bool
 func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.Plugin, answers []ledger.TaskAnswer) error {
 	r.config.Fault("ask", task.ID)
 	q := &question{room: r, task: task, plugin: plugin, answers: answers}
-	move, err := q.put(ctx)
+	move, err := r.put(ctx, q)
 	if err == nil {
 		r.config.Fault("answered", task.ID)
 		l.waits = 0
@@ -67,6 +67,12 @@ func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.
 	switch {
 	case ctx.Err() != nil:
 		return err
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeExhausted && task.Phase != ledger.PhaseEnding:
+		// It was refused what it needs for its answer: places and quotas come back.
+		if l.waits++; l.waits == 1 {
+			r.config.Log.Warn("a task waits: its hook was refused what it needs", "task", task.ID, "plugin", plugin.Info().Name, "hook", q.hook(), "err", err)
+		}
+		return errLater{r.backoff.After(l.waits)}
 	case !q.reached && task.Phase != ledger.PhaseEnding:
 		// It does not serve. Nothing is decided over its head, and it is no failure.
 		if l.waits++; l.waits == 1 {
@@ -82,6 +88,21 @@ func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.
 	}
 	_, err = r.move(ctx, move)
 	return err
+}
+
+// put asks when there is a place for it. That a task has ended is told at once: who is
+// asked for that decides nothing.
+func (r *Room) put(ctx context.Context, q *question) (ledger.TaskMove, error) {
+	if q.task.Phase == ledger.PhaseEnding {
+		return q.put(ctx)
+	}
+	select {
+	case r.asking <- struct{}{}:
+	case <-ctx.Done():
+		return ledger.TaskMove{}, ctx.Err()
+	}
+	defer func() { <-r.asking }()
+	return q.put(ctx)
 }
 
 // failed is the move after a call that has failed: another attempt, later; or, once
@@ -169,8 +190,8 @@ func marked(marks []string, mark string) []string {
 }
 
 // endRuns ends what still works for a task that has failed or was cancelled: its run,
-// and the tasks below it. It is a step's part that is made until nothing is left: plugins
-// are told when the agent is gone.
+// its turns, and the tasks below it. It is a step's part that is made until nothing is
+// left: plugins are told when the agent is gone.
 func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
 	r.config.Fault("endRuns", task.ID)
 	if err := r.endChildren(ctx, task); err != nil {
@@ -182,12 +203,17 @@ func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
 	}
 	by := ledger.By{Plugin: task.Plugin}
 	if task.Status == pluginsdk.TaskCancelled {
-		_, err = r.inbox.StopThread(ctx, task.ThreadID, pluginsdk.DropQueue, by)
-	} else {
-		_, err = r.inbox.Cancel(ctx, task.RunID, by)
+		if _, err := r.inbox.StopThread(ctx, task.ThreadID, pluginsdk.DropQueue, by); err != nil {
+			return err
+		}
+		if open, err = r.openRuns(ctx, task); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
+	for _, runID := range open {
+		if _, err := r.inbox.Cancel(ctx, runID, by); err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+			return err
+		}
 	}
 	if open, err = r.openRuns(ctx, task); err != nil || len(open) == 0 {
 		return err
@@ -196,25 +222,35 @@ func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
 	return errLater{min(r.config.Look<<min(l.waits, 6), time.Second)}
 }
 
-// openRuns are those that have to end with the task: of one that was cancelled all that
-// its thread has, of one that has failed its iteration. Others are people's.
-func (r *Room) openRuns(ctx context.Context, task ledger.Task) ([]pluginsdk.Run, error) {
+// openRuns are those that have to end with the task: its turns, wherever they are; and of
+// one that was cancelled all that its thread has, of one that has failed its iteration.
+// Others are people's.
+func (r *Room) openRuns(ctx context.Context, task ledger.Task) (ids []string, err error) {
+	if ids, err = r.store.OpenTurnsOf(ctx, task.ID); err != nil {
+		return nil, err
+	}
 	if task.Status == pluginsdk.TaskCancelled {
-		return r.store.Runs(ctx, pluginsdk.RunQuery{
+		runs, err := r.store.Runs(ctx, pluginsdk.RunQuery{
 			ThreadID: task.ThreadID, States: []pluginsdk.RunState{pluginsdk.RunQueued, pluginsdk.RunRunning, pluginsdk.RunWaiting},
 		})
+		for _, run := range runs {
+			if !slices.Contains(ids, run.ID) {
+				ids = append(ids, run.ID)
+			}
+		}
+		return ids, err
 	}
-	if task.RunID == "" {
-		return nil, nil
+	if task.RunID == "" || slices.Contains(ids, task.RunID) {
+		return ids, nil
 	}
 	run, err := r.store.Run(ctx, task.RunID)
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-		return nil, nil // it was deleted by hand
+		return ids, nil // it was deleted by hand
 	}
-	if err != nil || run.State.Final() {
-		return nil, err
+	if err == nil && !run.State.Final() {
+		ids = append(ids, run.ID)
 	}
-	return []pluginsdk.Run{run}, nil
+	return ids, err
 }
 
 func (r *Room) endChildren(ctx context.Context, task ledger.Task) error {

@@ -35,6 +35,7 @@ type Store interface {
 	Thread(ctx context.Context, id string) (pluginsdk.Thread, error)
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)
 	Runs(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error)
+	OpenTurnsOf(ctx context.Context, taskID string) (ids []string, err error)
 }
 
 // Inbox has the runs.
@@ -125,6 +126,10 @@ func setDefault[T comparable](field *T, value T) {
 
 var noTime time.Time
 
+// askedAtOnce is how many hooks of tasks are asked at a time, of all tasks. Reviewers ask
+// for turns of the agent, of which a plugin may have only so many waiting.
+const askedAtOnce = 16
+
 // Room makes the transitions.
 type Room struct {
 	config  Config
@@ -142,6 +147,8 @@ type Room struct {
 	stopIntake   context.CancelFunc
 	stopWork     context.CancelFunc
 	group        sync.WaitGroup
+
+	asking chan struct{} // a place for each hook that is being asked
 
 	mu    sync.Mutex
 	stage stage
@@ -167,6 +174,7 @@ func New(config Config, doors Doors) *Room {
 		config: config, store: doors.Store, inbox: doors.Inbox, outbox: doors.Outbox, plugins: doors.Plugins,
 		hooks: doors.Hooks, events: doors.Events,
 		backoff: guard.Backoff{Base: config.RetryBase, Max: config.RetryMax, Jitter: config.Jitter},
+		asking:  make(chan struct{}, askedAtOnce),
 		early:   make(map[string]bool), lanes: make(map[string]*lane),
 	}
 	r.intake, r.stopIntake = context.WithCancel(context.Background())

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
@@ -455,6 +458,94 @@ func TestCancelFromAnywhere(t *testing.T) {
 	}
 }
 
+// A reviewer's turn that goes on after its task would cost for an hour what nobody reads,
+// and one that waits for a place would keep the task from ending.
+func TestTurnsEndWithTheirTask(t *testing.T) {
+	for _, cancels := range []bool{false, true} {
+		w := newWorld(t, storetest.Open(t))
+		ctx, id := t.Context(), w.create(pluginsdk.NewTask{})
+		w.settled(id)
+		w.iterate(id)
+		asked := []string{"", w.state(id).ThreadID, w.parent.ID} // where they are
+		for n, thread := range asked {
+			turn, err := w.store.AcceptTurn(ctx, ledger.Turn{
+				RunID: uuid.Must(uuid.NewV7()).String(), Plugin: "reviewer",
+				Request: pluginsdk.StartTurnRequest{Prompt: "review", TaskID: id, ThreadID: thread},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked[n] = turn.RunID
+		}
+		w.must(func(ctx context.Context, room *Room) (err error) {
+			if cancels {
+				_, err = room.Cancel(ctx, id, "enough", ledger.By{})
+			} else {
+				_, err = room.Fail(ctx, id, "enough")
+			}
+			return err
+		})
+		w.settled(id)
+		for _, runID := range asked {
+			if run, err := w.store.Run(ctx, runID); err != nil || run.State != pluginsdk.RunCancelled {
+				t.Errorf("cancelled %v: a turn is %s, %v", cancels, run.State, err)
+			}
+		}
+	}
+}
+
+// A hundred tasks that are handed in at once would have a reviewer ask for more turns than
+// a plugin may; that it was refused them is not its failure, and no matter for a person.
+func TestHooksAreAskedAFewAtATime(t *testing.T) {
+	var refusals, at, most atomic.Int32
+	full, open := make(chan struct{}), make(chan struct{})
+	p := &reviewer{}
+	p.create = func(ctx context.Context, _ *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
+		now := at.Add(1)
+		defer at.Add(-1)
+		for was := most.Load(); now > was && !most.CompareAndSwap(was, now); was = most.Load() {
+		}
+		select {
+		case full <- struct{}{}:
+		case <-open:
+		}
+		select {
+		case <-open:
+			return nil, nil //nolint:nilnil // nothing to say
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	p.complete = func(ctx context.Context, r *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+		if refusals.Add(1) <= 20 {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "100 turns wait already")
+		}
+		return says(pluginsdk.VerdictAccept)(ctx, r)
+	}
+	w := newWorld(t, storetest.Open(t), p)
+	ids := make([]string, askedAtOnce+4)
+	for n := range ids {
+		ids[n] = w.create(pluginsdk.NewTask{})
+	}
+	for range askedAtOnce {
+		<-full
+	}
+	close(open)
+	for _, id := range ids {
+		if task := w.settled(id); task.Status != pluginsdk.TaskRunning {
+			t.Errorf("begun as %s", task.Status)
+		}
+	}
+	if n := most.Load(); n > askedAtOnce {
+		t.Errorf("%d were asked at once", n)
+	}
+	w.iterate(ids[0])
+	w.evaluate(ids[0])
+	if task := w.settled(ids[0]); task.Status != pluginsdk.TaskCompleted || task.Error != "" {
+		t.Errorf("it is %s: %s", task.Status, task.Error)
+	}
+}
+
 // When the right to the database is lost, nobody is asked and nothing is taken: what
 // was asked for meanwhile would be done twice, here and by who has it.
 func TestNothingIsBegunWhileTheLockIsLost(t *testing.T) {
@@ -563,4 +654,23 @@ func TestAnAnswerThatComesTooLateIsRefused(t *testing.T) {
 			t.Errorf("it is %s, rejected %d times", task.Status, task.ValidationIterations)
 		}
 	})
+}
+
+// Tasks that are made below one another would otherwise cost many times what the topmost
+// may.
+func TestATaskPaysOutOfWhatThoseAboveItMayCost(t *testing.T) {
+	w := newWorld(t, storetest.Open(t))
+	top := w.create(pluginsdk.NewTask{CostCapUSD: 0.4})
+	middle := w.create(pluginsdk.NewTask{ParentTaskID: top})
+	first, second := w.create(pluginsdk.NewTask{ParentTaskID: middle}), w.create(pluginsdk.NewTask{ParentTaskID: top})
+	for _, id := range []string{top, middle, first, second} {
+		w.settled(id)
+	}
+	w.iterate(first)  // it costs 0.25
+	w.iterate(second) // as well
+	_, _, err := w.boot.room.Iterate(t.Context(), pluginsdk.IterateTaskRequest{ID: first, Iteration: 2, Content: "go on"})
+	wantCode(t, err, pluginsdk.CodeExhausted)
+	if err != nil && !strings.Contains(err.Error(), top) {
+		t.Errorf("it does not say whose the cap is: %v", err)
+	}
 }

@@ -101,3 +101,23 @@ func TestEveryTaskCanEnd(t *testing.T) {
 		}
 	}
 }
+
+// Work that was changed after a reviewer has seen it must not be handed over with what
+// that one had seen.
+func TestEvidenceIsOfTheRoundThatAccepted(t *testing.T) {
+	said := func(round int, author, tree string) ledger.TaskAnswer {
+		return ledger.TaskAnswer{
+			Round: round, Author: author, Phase: ledger.PhaseReviewing, Answer: string(pluginsdk.VerdictAccept), Evidence: []pluginsdk.Evidence{{Tree: tree}},
+		}
+	}
+	answers := []ledger.TaskAnswer{said(1, "", "old"), said(2, "", "a"), said(2, "", "b"), said(3, "Ann", ""), said(5, "Ann", "")}
+	if got := accepting(answers, 2); len(got) != 2 || got[0].Tree != "a" || got[1].Tree != "b" {
+		t.Errorf("handed over with %+v", got)
+	}
+	if got := accepting(answers, 3); len(got) != 2 {
+		t.Errorf("a person's word has the evidence %+v", got)
+	}
+	if got := accepting(answers, 5); len(got) != 0 {
+		t.Errorf("a person's word on work that nobody has accepted has the evidence %+v", got)
+	}
+}

@@ -453,6 +453,7 @@ var (
 		{Name: "not_before", Type: field.TypeTime, Nullable: true},
 		{Name: "agains", Type: field.TypeInt, Default: 0},
 		{Name: "cause_run_id", Type: field.TypeString, Default: ""},
+		{Name: "asked_permission_mode", Type: field.TypeString, Default: ""},
 		{Name: "asked_cwd", Type: field.TypeString, Default: ""},
 		{Name: "asked_labels", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "created_at", Type: field.TypeTime},

@@ -54,6 +54,7 @@ func (Task) Fields() []ent.Field {
 		field.Time("not_before").Optional().Nillable(),
 		field.Int("agains").Default(0),
 		field.String("cause_run_id").Default("").Immutable(),
+		field.String("asked_permission_mode").Default("").Immutable(),
 		field.String("asked_cwd").Default("").Immutable(),
 		field.JSON("asked_labels", map[string]string{}).Optional().Immutable().SchemaType(jsonType()),
 		field.Time("created_at").Immutable(),

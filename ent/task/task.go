@@ -82,6 +82,8 @@ const (
 	FieldAgains = "agains"
 	// FieldCauseRunID holds the string denoting the cause_run_id field in the database.
 	FieldCauseRunID = "cause_run_id"
+	// FieldAskedPermissionMode holds the string denoting the asked_permission_mode field in the database.
+	FieldAskedPermissionMode = "asked_permission_mode"
 	// FieldAskedCwd holds the string denoting the asked_cwd field in the database.
 	FieldAskedCwd = "asked_cwd"
 	// FieldAskedLabels holds the string denoting the asked_labels field in the database.
@@ -132,6 +134,7 @@ var Columns = []string{
 	FieldNotBefore,
 	FieldAgains,
 	FieldCauseRunID,
+	FieldAskedPermissionMode,
 	FieldAskedCwd,
 	FieldAskedLabels,
 	FieldCreatedAt,
@@ -203,6 +206,8 @@ var (
 	DefaultAgains int
 	// DefaultCauseRunID holds the default value on creation for the "cause_run_id" field.
 	DefaultCauseRunID string
+	// DefaultAskedPermissionMode holds the default value on creation for the "asked_permission_mode" field.
+	DefaultAskedPermissionMode string
 	// DefaultAskedCwd holds the default value on creation for the "asked_cwd" field.
 	DefaultAskedCwd string
 )
@@ -373,6 +378,11 @@ func ByAgains(opts ...sql.OrderTermOption) OrderOption {
 // ByCauseRunID orders the results by the cause_run_id field.
 func ByCauseRunID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCauseRunID, opts...).ToFunc()
+}
+
+// ByAskedPermissionMode orders the results by the asked_permission_mode field.
+func ByAskedPermissionMode(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAskedPermissionMode, opts...).ToFunc()
 }
 
 // ByAskedCwd orders the results by the asked_cwd field.

@@ -226,6 +226,11 @@ func CauseRunID(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldCauseRunID, v))
 }
 
+// AskedPermissionMode applies equality check predicate on the "asked_permission_mode" field. It's identical to AskedPermissionModeEQ.
+func AskedPermissionMode(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldAskedPermissionMode, v))
+}
+
 // AskedCwd applies equality check predicate on the "asked_cwd" field. It's identical to AskedCwdEQ.
 func AskedCwd(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldAskedCwd, v))
@@ -2033,6 +2038,71 @@ func CauseRunIDEqualFold(v string) predicate.Task {
 // CauseRunIDContainsFold applies the ContainsFold predicate on the "cause_run_id" field.
 func CauseRunIDContainsFold(v string) predicate.Task {
 	return predicate.Task(sql.FieldContainsFold(FieldCauseRunID, v))
+}
+
+// AskedPermissionModeEQ applies the EQ predicate on the "asked_permission_mode" field.
+func AskedPermissionModeEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldAskedPermissionMode, v))
+}
+
+// AskedPermissionModeNEQ applies the NEQ predicate on the "asked_permission_mode" field.
+func AskedPermissionModeNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldAskedPermissionMode, v))
+}
+
+// AskedPermissionModeIn applies the In predicate on the "asked_permission_mode" field.
+func AskedPermissionModeIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldAskedPermissionMode, vs...))
+}
+
+// AskedPermissionModeNotIn applies the NotIn predicate on the "asked_permission_mode" field.
+func AskedPermissionModeNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldAskedPermissionMode, vs...))
+}
+
+// AskedPermissionModeGT applies the GT predicate on the "asked_permission_mode" field.
+func AskedPermissionModeGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldAskedPermissionMode, v))
+}
+
+// AskedPermissionModeGTE applies the GTE predicate on the "asked_permission_mode" field.
+func AskedPermissionModeGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldAskedPermissionMode, v))
+}
+
+// AskedPermissionModeLT applies the LT predicate on the "asked_permission_mode" field.
+func AskedPermissionModeLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldAskedPermissionMode, v))
+}
+
+// AskedPermissionModeLTE applies the LTE predicate on the "asked_permission_mode" field.
+func AskedPermissionModeLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldAskedPermissionMode, v))
+}
+
+// AskedPermissionModeContains applies the Contains predicate on the "asked_permission_mode" field.
+func AskedPermissionModeContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldAskedPermissionMode, v))
+}
+
+// AskedPermissionModeHasPrefix applies the HasPrefix predicate on the "asked_permission_mode" field.
+func AskedPermissionModeHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldAskedPermissionMode, v))
+}
+
+// AskedPermissionModeHasSuffix applies the HasSuffix predicate on the "asked_permission_mode" field.
+func AskedPermissionModeHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldAskedPermissionMode, v))
+}
+
+// AskedPermissionModeEqualFold applies the EqualFold predicate on the "asked_permission_mode" field.
+func AskedPermissionModeEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldAskedPermissionMode, v))
+}
+
+// AskedPermissionModeContainsFold applies the ContainsFold predicate on the "asked_permission_mode" field.
+func AskedPermissionModeContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldAskedPermissionMode, v))
 }
 
 // AskedCwdEQ applies the EQ predicate on the "asked_cwd" field.
