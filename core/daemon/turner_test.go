@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -139,8 +141,11 @@ func (in *installation) adoptTurner(wanted ...pluginsdk.StartTurnRequest) {
 	})
 }
 
-// turned is what the turner has noted.
+// turned is what the turner has noted of turns that are over: one that the daemon died
+// under has noted that as well.
 func (in *installation) turned() []string {
 	in.t.Helper()
-	return lines(in.t, in.config.Plugins+"/turned.txt")
+	return slices.DeleteFunc(lines(in.t, in.config.Plugins+"/turned.txt"), func(line string) bool {
+		return line == "" || strings.Contains(line, ": not ended: ")
+	})
 }

@@ -117,7 +117,11 @@ func (r *reading) read(ctx context.Context, e *entry, mode fs.FileMode) error {
 		return err
 	}
 	defer file.Close()
-	if r.bytes.Add(info.Size()) > r.config.MaxBytes {
+	total := r.bytes.Add(info.Size())
+	if total-info.Size() > r.config.MaxBytes {
+		return nil // another file says so
+	}
+	if total > r.config.MaxBytes {
 		return invalid("%q makes it larger than %d MiB", e.name, r.config.MaxBytes>>20)
 	}
 	e.kind = kindOf(info.Mode())

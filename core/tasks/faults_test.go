@@ -183,6 +183,8 @@ func killed(t *testing.T, s *store.Store, point string, occurrence int, givenUp 
 	if err != nil || len(runs) != 3 {
 		t.Errorf("%d iterations are %d runs, %v", task.CurrentIteration, len(runs), err)
 	}
+	mu.Lock() // the room goes on
+	defer mu.Unlock()
 	return reached
 }
 
