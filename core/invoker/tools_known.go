@@ -23,7 +23,7 @@ const toolsPoll = 5 * time.Millisecond
 
 // toolsPatience is how long a prompt waits. A tool that is gone is refused when
 // it is called.
-const toolsPatience = 2 * time.Second
+const toolsPatience = 5 * time.Second
 
 // startPatience is how many times as long the first one waits: the CLI has to start.
 const startPatience = 15
