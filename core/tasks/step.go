@@ -190,14 +190,15 @@ func marked(marks []string, mark string) []string {
 }
 
 // endRuns ends what still works for a task that has failed or was cancelled: its run,
-// its turns, and the tasks below it. It is a step's part that is made until nothing is
+// its turns, and the tasks below it with theirs. It is a step's part that is made until nothing is
 // left: plugins are told when the agent is gone.
 func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
 	r.config.Fault("endRuns", task.ID)
-	if err := r.endChildren(ctx, task); err != nil {
+	below, err := r.endBelow(ctx, task)
+	if err != nil {
 		return err
 	}
-	open, err := r.openRuns(ctx, task)
+	open, err := r.allOpen(ctx, task, below)
 	if err != nil || len(open) == 0 {
 		return err
 	}
@@ -206,7 +207,7 @@ func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
 		if _, err := r.inbox.StopThread(ctx, task.ThreadID, pluginsdk.DropQueue, by); err != nil {
 			return err
 		}
-		if open, err = r.openRuns(ctx, task); err != nil {
+		if open, err = r.allOpen(ctx, task, below); err != nil {
 			return err
 		}
 	}
@@ -215,11 +216,30 @@ func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
 			return err
 		}
 	}
-	if open, err = r.openRuns(ctx, task); err != nil || len(open) == 0 {
+	if open, err = r.allOpen(ctx, task, below); err != nil || len(open) == 0 {
 		return err
 	}
 	l.waits++
 	return errLater{min(r.config.Look<<min(l.waits, 6), time.Second)}
+}
+
+// allOpen are the runs of a task, and of those below it, that have to end with it.
+func (r *Room) allOpen(ctx context.Context, task ledger.Task, below []string) (ids []string, err error) {
+	if ids, err = r.openRuns(ctx, task); err != nil {
+		return nil, err
+	}
+	for _, id := range below {
+		child, err := r.store.TaskState(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		open, err := r.openRuns(ctx, child)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, open...)
+	}
+	return ids, nil
 }
 
 // openRuns are those that have to end with the task: its turns, wherever they are; and of
@@ -253,17 +273,17 @@ func (r *Room) openRuns(ctx context.Context, task ledger.Task) (ids []string, er
 	return ids, err
 }
 
-func (r *Room) endChildren(ctx context.Context, task ledger.Task) error {
-	for {
-		children, err := r.store.Tasks(ctx, pluginsdk.TaskQuery{ParentTaskID: task.ID, Statuses: []pluginsdk.TaskStatus{
-			pluginsdk.TaskPending, pluginsdk.TaskRunning, pluginsdk.TaskEvaluating, pluginsdk.TaskWaiting,
-		}})
-		if err != nil || len(children) == 0 {
-			return err
+// endBelow cancels all tasks below one that has ended, and returns them. One that is over
+// gets no more children, so that it comes to an end.
+func (r *Room) endBelow(ctx context.Context, task ledger.Task) (below []string, err error) {
+	for known := -1; ; {
+		if below, err = r.store.TasksBelow(ctx, task.ID); err != nil || len(below) == known {
+			return below, err
 		}
-		for _, child := range children {
-			if _, err := r.cancel(ctx, child.ID, fmt.Sprintf("the task above it is %s", task.Status), ledger.By{Plugin: task.Plugin}); err != nil {
-				return err
+		known = len(below)
+		for _, id := range below {
+			if _, err := r.cancel(ctx, id, fmt.Sprintf("the task above it is %s", task.Status), ledger.By{Plugin: task.Plugin}); err != nil {
+				return nil, err
 			}
 		}
 	}

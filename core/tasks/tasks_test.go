@@ -674,3 +674,41 @@ func TestATaskPaysOutOfWhatThoseAboveItMayCost(t *testing.T) {
 		t.Errorf("it does not say whose the cap is: %v", err)
 	}
 }
+
+// A plugin that is told of a task's end takes its worktree away, in which what is made
+// below the task works.
+func TestTheEndIsToldWhenAllBelowIsOver(t *testing.T) {
+	var ids []string
+	p := &reviewer{}
+	w := newWorld(t, storetest.Open(t), p)
+	p.failed = func(ctx context.Context, r *pluginsdk.OnTaskFailedRequest) (*pluginsdk.OnTaskFailedResponse, error) {
+		for n := range ids {
+			below, err := w.store.TaskState(ctx, ids[n])
+			if err != nil {
+				return nil, err
+			}
+			if run, err := w.store.Run(ctx, below.RunID); r.Task.ID == ids[0] && (err != nil || !run.State.Final()) {
+				t.Errorf("told while the one %d below works: %s, %v", n, run.State, err)
+			}
+		}
+		return nil, nil //nolint:nilnil // nothing to say
+	}
+	for n := range 3 {
+		task := pluginsdk.NewTask{}
+		if n > 0 {
+			task.ParentTaskID = ids[n-1]
+		}
+		ids = append(ids, w.create(task))
+		w.settled(ids[n])
+		w.iterated(ids[n])
+	}
+	w.must(func(ctx context.Context, room *Room) error {
+		_, err := room.Fail(ctx, ids[0], "enough")
+		return err
+	})
+	for n, id := range ids {
+		if task := w.settled(id); !task.Status.Final() || n > 0 && task.Status != pluginsdk.TaskCancelled {
+			t.Errorf("%d below: %s", n, task.Status)
+		}
+	}
+}
