@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/hooks"
@@ -24,6 +25,9 @@ func (r *Room) step(ctx context.Context, l *lane) (done bool, err error) {
 	task, err := r.store.TaskState(ctx, l.id)
 	if err != nil || task.Phase == ledger.PhaseIdle {
 		return true, err
+	}
+	if task.Phase != ledger.PhaseEnding && strings.HasPrefix(task.Error, waitsFor) {
+		task.Error = "" // the next move says so
 	}
 	if wait := time.Until(task.NotBefore); wait > 0 {
 		return false, errLater{wait}
@@ -53,6 +57,10 @@ func answered(answers []ledger.TaskAnswer, task ledger.Task, plugin string) bool
 	})
 }
 
+// waitsFor begins the words of a task that waits for a plugin which does not serve. They
+// stand in it for as long as it waits.
+const waitsFor = "waits for the plugin "
+
 // ask asks one plugin, and stores what it answers with what follows from it.
 func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.Plugin, answers []ledger.TaskAnswer) error {
 	r.config.Fault("ask", task.ID)
@@ -60,10 +68,11 @@ func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.
 	move, err := r.put(ctx, q)
 	if err == nil {
 		r.config.Fault("answered", task.ID)
-		l.waits = 0
+		l.waits, l.told = 0, ""
 		_, err = r.move(ctx, move)
 		return err
 	}
+	name := plugin.Info().Name
 	switch {
 	case ctx.Err() != nil:
 		return err
@@ -75,13 +84,23 @@ func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.
 		return errLater{r.backoff.After(l.waits)}
 	case !q.reached && task.Phase != ledger.PhaseEnding:
 		// It does not serve. Nothing is decided over its head, and it is no failure.
-		if l.waits++; l.waits == 1 {
-			r.config.Log.Warn("a task waits for a plugin", "task", task.ID, "plugin", plugin.Info().Name, "err", err)
-			r.publish(pluginsdk.EventTaskProgress, task, fmt.Sprintf("waits for the plugin %s: %s", plugin.Info().Name, err))
+		if l.waits++; l.told != name {
+			words := cut(fmt.Sprintf("%s%s: %s", waitsFor, name, err))
+			r.config.Log.Warn("a task waits for a plugin", "task", task.ID, "plugin", name, "err", err)
+			move, err := moveBy(task, note, func(to *ledger.Task) { to.Error, to.Failures, to.NotBefore = words, task.Failures, task.NotBefore })
+			if err != nil {
+				return err
+			}
+			if _, err := r.move(ctx, move); err != nil {
+				return err
+			}
+			l.told = name
+			r.publish(pluginsdk.EventTaskProgress, task, words)
 		}
 		return errLater{r.backoff.After(l.waits)}
 	}
-	r.config.Log.Warn("hook failed", "task", task.ID, "plugin", plugin.Info().Name, "hook", q.hook(), "failures", task.Failures+1, "err", err)
+	l.told = ""
+	r.config.Log.Warn("hook failed", "task", task.ID, "plugin", name, "hook", q.hook(), "failures", task.Failures+1, "err", err)
 	move, err = q.failed(err)
 	if err != nil {
 		return err

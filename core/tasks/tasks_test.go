@@ -351,13 +351,13 @@ func TestAPluginThatDoesNotServeIsWaitedFor(t *testing.T) {
 	w.boot.room.backoff.Base, w.boot.room.backoff.Max = time.Hour, time.Hour
 	w.evaluate(id)
 	w.until("a word of who is waited for", func() bool { return slices.Contains(w.heard()[4:], "task:progress evaluating") })
-	if task := w.state(id); task.Phase != ledger.PhaseReviewing || task.Failures != 0 {
+	if task := w.state(id); task.Phase != ledger.PhaseReviewing || task.Failures != 0 || !strings.HasPrefix(task.Error, "waits for the plugin plugin-0: ") {
 		t.Errorf("it is %+v", task)
 	}
 	p.set(func() { p.away = false })
 	w.boot.room.PluginChanged()
-	if task := w.settled(id); task.Status != pluginsdk.TaskRunning {
-		t.Errorf("it is %s", task.Status)
+	if task := w.settled(id); task.Status != pluginsdk.TaskRunning || task.Error != "" {
+		t.Errorf("it is %s: %s", task.Status, task.Error)
 	}
 	p.set(func() { p.away = true })
 	w.iterate(id)
@@ -365,8 +365,8 @@ func TestAPluginThatDoesNotServeIsWaitedFor(t *testing.T) {
 	w.until("another word", func() bool { return len(w.heard()) >= 9 })
 	p.set(func() { p.off = true })
 	w.boot.room.PluginChanged()
-	if task := w.settled(id); task.Status != pluginsdk.TaskCompleted || len(task.Marks) != 1 {
-		t.Errorf("it is %s %q", task.Status, task.Marks)
+	if task := w.settled(id); task.Status != pluginsdk.TaskCompleted || len(task.Marks) != 1 || task.Error != "" {
+		t.Errorf("it is %s %q: %s", task.Status, task.Marks, task.Error)
 	}
 }
 
