@@ -25,10 +25,12 @@ const (
 	maxMetadata    = 1 << 20
 	maxAttachments = 64 << 10
 
-	// maxTaskText is how long a task's prompt and the message that it came from may
-	// be: as long as a message. The others are bytes of all rules, of all labels, and
-	// of who has asked for it.
+	// maxTaskText is how long a task's result and the message that it came from may be: as
+	// long as a message. Its prompt leaves room in one for the context that stands before
+	// it (256 KiB), and for what its plugin adds. The others are bytes of all rules, of all
+	// labels, and of who has asked for it.
 	maxTaskText      = 1 << 20
+	maxTaskPrompt    = 640 << 10
 	maxTaskTools     = 16 << 10
 	maxTaskLabels    = 16 << 10
 	maxTaskRequester = 1 << 10
@@ -89,7 +91,7 @@ func checkTask(task pluginsdk.NewTask) error {
 	}
 	return checkLengths(
 		length{"originalMessage", len(task.OriginalMessage), maxTaskText},
-		length{"prompt", len(task.Prompt), maxTaskText},
+		length{"prompt", len(task.Prompt), maxTaskPrompt},
 		length{"allowedTools", tools, maxTaskTools},
 		length{"labels", labels, maxTaskLabels},
 		length{"requestedBy", len(task.RequestedBy), maxTaskRequester},

@@ -51,27 +51,28 @@ func (s tasks) permitted(ctx context.Context, task pluginsdk.NewTask) (pluginsdk
 	if err := s.CheckPermissionMode(task.PermissionMode); err != nil {
 		return task, nil, err
 	}
-	parent, tools, permits, err := s.parents(ctx, &task)
+	limits, permits, err := s.parents(ctx, &task)
 	if err != nil {
 		return task, nil, err
 	}
-	switch task.PermissionMode {
-	case "":
-		task.PermissionMode = parent.PermissionMode
-	case parent.PermissionMode, "plan": // plan is the least there is
-	default:
-		permits = append(permits, permit{"permissionMode", parent.PermissionMode, task.PermissionMode})
+	if task.Cwd != "" && !slices.ContainsFunc(limits, func(of limit) bool { return of.cwd == task.Cwd }) {
+		permits = append(permits, permit{"cwd", limits[0].cwd, task.Cwd})
 	}
-	if task.Cwd != "" && task.Cwd != parent.Cwd {
-		permits = append(permits, permit{"cwd", parent.Cwd, task.Cwd})
+	for _, of := range limits {
+		permits = append(permits, of.exceededBy(task)...)
 	}
-	if beyond := slices.DeleteFunc(slices.Clone(task.AllowedTools), func(rule string) bool { return slices.Contains(tools, rule) }); len(beyond) > 0 {
-		permits = append(permits, permit{"allowedTools", strings.Join(tools, " "), strings.Join(task.AllowedTools, " ")})
+	if task.PermissionMode == "" { // the task's above it, where there is one
+		task.PermissionMode = limits[len(limits)-1].mode
+		if slices.ContainsFunc(limits, func(of limit) bool { return of.mode == leastMode }) {
+			task.PermissionMode = leastMode
+		}
 	}
 	if len(permits) > 0 && !s.Grants.Granted(s.plugin, pluginsdk.CapThreadsAdmin) {
-		fields := make([]string, len(permits))
-		for n, permit := range permits {
-			fields[n] = permit.field
+		var fields []string
+		for _, permit := range permits {
+			if !slices.Contains(fields, permit.field) {
+				fields = append(fields, permit.field)
+			}
 		}
 		return task, nil, pluginsdk.Errorf(pluginsdk.CodeDenied,
 			"%s: a task has a parent of its plugin's, or the thread that its hook or tool is called in, and may do no more than that; %w",
@@ -80,27 +81,51 @@ func (s tasks) permitted(ctx context.Context, task pluginsdk.NewTask) (pluginsdk
 	return task, permits, nil
 }
 
-// parents returns the thread that a task is made below, with the tools that the task
-// has whose thread it is, and those of the two parents that it names that are neither
-// the plugin's nor what the call is made in. What is made below a task's thread is made
-// below that task: its end ends it, and its cost counts there.
-func (s tasks) parents(ctx context.Context, task *pluginsdk.NewTask) (parent pluginsdk.Thread, tools []string, foreign []permit, err error) {
+// leastMode is the permission mode in which an agent may do the least.
+const leastMode = "plan"
+
+// limit is what one parent of a task may do.
+type limit struct {
+	mode, cwd string
+	tools     []string
+}
+
+// exceededBy returns what a task asks for beyond the limit, but for its directory: that
+// may be either parent's.
+func (l limit) exceededBy(task pluginsdk.NewTask) (permits []permit) {
+	if mode := task.PermissionMode; mode != "" && mode != l.mode && mode != leastMode {
+		permits = append(permits, permit{"permissionMode", l.mode, task.PermissionMode})
+	}
+	if slices.ContainsFunc(task.AllowedTools, func(rule string) bool { return !slices.Contains(l.tools, rule) }) {
+		permits = append(permits, permit{"allowedTools", strings.Join(l.tools, " "), strings.Join(task.AllowedTools, " ")})
+	}
+	return permits
+}
+
+// parents returns what the thread may do that a task is made below, then what the task
+// above it may where that has another thread (without either, what anybody may), and those
+// of the two that it names that are neither the plugin's nor what the call is made in.
+// What is made below a task's thread is made below that task: its end ends it, and its
+// cost counts there.
+func (s tasks) parents(ctx context.Context, task *pluginsdk.NewTask) (limits []limit, foreign []permit, err error) {
 	in, err := s.granted(ctx, s.plugin)
 	if err != nil {
-		return parent, nil, nil, err
+		return nil, nil, err
 	}
 	named := task.ParentTaskID
 	if id := task.ParentThreadID; id != "" {
-		if parent, err = s.Store.Thread(ctx, id); err != nil {
-			return parent, nil, nil, pluginsdk.Errorf(pluginsdk.CodeOf(err), "parentThreadId: %w", err)
+		parent, err := s.Store.Thread(ctx, id)
+		if err != nil {
+			return nil, nil, pluginsdk.Errorf(pluginsdk.CodeOf(err), "parentThreadId: %w", err)
 		}
+		var tools []string
 		own := in.origin.Fence.ThreadID == id
 		if parent.Kind != pluginsdk.ThreadTask {
 			own = own || slices.Contains(s.Grants.Sources(s.plugin), parent.Source)
 		} else {
 			of, err := s.Store.Tasks(ctx, pluginsdk.TaskQuery{ThreadID: id, Limit: 1})
 			if err != nil {
-				return parent, nil, nil, err
+				return nil, nil, err
 			}
 			for _, of := range of {
 				own, tools = own || of.Plugin == s.plugin, of.AllowedTools
@@ -110,17 +135,28 @@ func (s tasks) parents(ctx context.Context, task *pluginsdk.NewTask) (parent plu
 		if !own {
 			foreign = append(foreign, permit{"parentThreadId", "", id})
 		}
+		limits = append(limits, limit{parent.PermissionMode, parent.Cwd, tools})
 	}
 	if id := named; id != "" {
 		above, err := s.Store.Task(ctx, id)
 		if err != nil {
-			return parent, nil, nil, pluginsdk.Errorf(pluginsdk.CodeOf(err), "parentTaskId: %w", err)
+			return nil, nil, pluginsdk.Errorf(pluginsdk.CodeOf(err), "parentTaskId: %w", err)
 		}
 		if above.Plugin != s.plugin && in.origin.TaskID != id && (above.ThreadID == "" || above.ThreadID != in.origin.Fence.ThreadID) {
 			foreign = append(foreign, permit{"parentTaskId", "", id})
 		}
+		if above.ThreadID != "" && above.ThreadID != task.ParentThreadID {
+			thread, err := s.Store.Thread(ctx, above.ThreadID)
+			if err != nil {
+				return nil, nil, pluginsdk.Errorf(pluginsdk.CodeOf(err), "parentTaskId: its thread: %w", err)
+			}
+			limits = append(limits, limit{thread.PermissionMode, thread.Cwd, above.AllowedTools})
+		}
 	}
-	return parent, tools, foreign, nil
+	if len(limits) == 0 {
+		limits = []limit{{}}
+	}
+	return limits, foreign, nil
 }
 
 func (s tasks) Get(ctx context.Context, request *pluginsdk.GetTaskRequest) (*pluginsdk.GetTaskResponse, error) {

@@ -88,6 +88,31 @@ func TestWhatIsMadeInATasksThreadIsBelowThatTask(t *testing.T) {
 	}
 }
 
+// A plugin that names only the task above it, or a freer thread beside it, would have its
+// worker do what that task's may not.
+func TestATaskDoesNoMoreThanTheTaskAboveIt(t *testing.T) {
+	f := newFixture(pluginsdk.CapTasksWrite)
+	f.store.threads["T"] = pluginsdk.Thread{ID: "T", Kind: pluginsdk.ThreadTask, Source: "task", PermissionMode: "plan"}
+	f.store.made = []pluginsdk.Task{{ID: "above", Plugin: "p", ThreadID: "T", AllowedTools: []string{"Read"}}}
+	create := func(task pluginsdk.NewTask) error {
+		task.ParentTaskID = "above"
+		return second(f.Tasks.Create(t.Context(), &pluginsdk.CreateTaskRequest{Key: "k", Task: task}))
+	}
+	for _, thread := range []string{"", "mine"} {
+		if err := create(pluginsdk.NewTask{ParentThreadID: thread}); err != nil {
+			t.Fatal(err)
+		}
+		if made := f.room.tasks[len(f.room.tasks)-1]; made.PermissionMode != "plan" {
+			t.Errorf("below %q it works in %q", thread, made.PermissionMode)
+		}
+		refused(t, "more", create(pluginsdk.NewTask{ParentThreadID: thread, PermissionMode: "acceptEdits"}), pluginsdk.CodeDenied, "permissionMode: ")
+		refused(t, "a tool", create(pluginsdk.NewTask{ParentThreadID: thread, AllowedTools: []string{"Bash"}}), pluginsdk.CodeDenied, "allowedTools: ")
+	}
+	if err := create(pluginsdk.NewTask{AllowedTools: []string{"Read"}}); err != nil {
+		t.Errorf("what the task may: %v", err)
+	}
+}
+
 func TestWordsAboutATaskAreBounded(t *testing.T) {
 	f, ctx := newFixture(pluginsdk.AllCapabilities()...), t.Context()
 	f.store.made = []pluginsdk.Task{{ID: "mine", Plugin: "p"}}

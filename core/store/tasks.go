@@ -98,6 +98,20 @@ func (s *Store) OpenTasks(ctx context.Context) ([]string, error) {
 	return ids, wrap("list open tasks", err)
 }
 
+// TasksBelow returns the ids of all tasks that were made below one, the oldest first: each
+// stands behind the one that it was made below.
+func (s *Store) TasksBelow(ctx context.Context, id string) ([]string, error) {
+	rows, err := s.query.QueryContext(ctx, `WITH RECURSIVE below(id) AS (
+			SELECT id FROM tasks WHERE parent_task_id = $1
+			UNION SELECT t.id FROM below b JOIN tasks t ON t.parent_task_id = b.id)
+		SELECT id FROM below ORDER BY id`, id)
+	if err != nil {
+		return nil, wrap("list the tasks below one", err)
+	}
+	ids, err := column(rows)
+	return ids, wrap("list the tasks below one", err)
+}
+
 // sumCosts fills in what tasks have cost so far, with all that were made below them:
 // each turn of the agent is recorded with its task.
 func (s *Store) sumCosts(ctx context.Context, tasks []ledger.Task) (err error) {

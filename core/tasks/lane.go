@@ -21,7 +21,8 @@ type lane struct {
 	end   context.CancelFunc // of the step that is being made; nil: none
 
 	// These are its goroutine's own.
-	waits int // steps in a row that had to wait for somebody
+	waits int    // steps in a row that had to wait for somebody
+	told  string // the plugin that the task says it waits for; empty: none
 }
 
 // Wake makes sure that somebody looks at what there is to do for a task. It may be

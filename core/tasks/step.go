@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/hooks"
@@ -24,6 +25,9 @@ func (r *Room) step(ctx context.Context, l *lane) (done bool, err error) {
 	task, err := r.store.TaskState(ctx, l.id)
 	if err != nil || task.Phase == ledger.PhaseIdle {
 		return true, err
+	}
+	if task.Phase != ledger.PhaseEnding && strings.HasPrefix(task.Error, waitsFor) {
+		task.Error = "" // the next move says so
 	}
 	if wait := time.Until(task.NotBefore); wait > 0 {
 		return false, errLater{wait}
@@ -53,6 +57,10 @@ func answered(answers []ledger.TaskAnswer, task ledger.Task, plugin string) bool
 	})
 }
 
+// waitsFor begins the words of a task that waits for a plugin which does not serve. They
+// stand in it for as long as it waits.
+const waitsFor = "waits for the plugin "
+
 // ask asks one plugin, and stores what it answers with what follows from it.
 func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.Plugin, answers []ledger.TaskAnswer) error {
 	r.config.Fault("ask", task.ID)
@@ -60,10 +68,11 @@ func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.
 	move, err := r.put(ctx, q)
 	if err == nil {
 		r.config.Fault("answered", task.ID)
-		l.waits = 0
+		l.waits, l.told = 0, ""
 		_, err = r.move(ctx, move)
 		return err
 	}
+	name := plugin.Info().Name
 	switch {
 	case ctx.Err() != nil:
 		return err
@@ -75,13 +84,23 @@ func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.
 		return errLater{r.backoff.After(l.waits)}
 	case !q.reached && task.Phase != ledger.PhaseEnding:
 		// It does not serve. Nothing is decided over its head, and it is no failure.
-		if l.waits++; l.waits == 1 {
-			r.config.Log.Warn("a task waits for a plugin", "task", task.ID, "plugin", plugin.Info().Name, "err", err)
-			r.publish(pluginsdk.EventTaskProgress, task, fmt.Sprintf("waits for the plugin %s: %s", plugin.Info().Name, err))
+		if l.waits++; l.told != name {
+			words := cut(fmt.Sprintf("%s%s: %s", waitsFor, name, err))
+			r.config.Log.Warn("a task waits for a plugin", "task", task.ID, "plugin", name, "err", err)
+			move, err := moveBy(task, note, func(to *ledger.Task) { to.Error, to.Failures, to.NotBefore = words, task.Failures, task.NotBefore })
+			if err != nil {
+				return err
+			}
+			if _, err := r.move(ctx, move); err != nil {
+				return err
+			}
+			l.told = name
+			r.publish(pluginsdk.EventTaskProgress, task, words)
 		}
 		return errLater{r.backoff.After(l.waits)}
 	}
-	r.config.Log.Warn("hook failed", "task", task.ID, "plugin", plugin.Info().Name, "hook", q.hook(), "failures", task.Failures+1, "err", err)
+	l.told = ""
+	r.config.Log.Warn("hook failed", "task", task.ID, "plugin", name, "hook", q.hook(), "failures", task.Failures+1, "err", err)
 	move, err = q.failed(err)
 	if err != nil {
 		return err
@@ -190,14 +209,15 @@ func marked(marks []string, mark string) []string {
 }
 
 // endRuns ends what still works for a task that has failed or was cancelled: its run,
-// its turns, and the tasks below it. It is a step's part that is made until nothing is
+// its turns, and the tasks below it with theirs. It is a step's part that is made until nothing is
 // left: plugins are told when the agent is gone.
 func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
 	r.config.Fault("endRuns", task.ID)
-	if err := r.endChildren(ctx, task); err != nil {
+	below, err := r.endBelow(ctx, task)
+	if err != nil {
 		return err
 	}
-	open, err := r.openRuns(ctx, task)
+	open, err := r.allOpen(ctx, task, below)
 	if err != nil || len(open) == 0 {
 		return err
 	}
@@ -206,7 +226,7 @@ func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
 		if _, err := r.inbox.StopThread(ctx, task.ThreadID, pluginsdk.DropQueue, by); err != nil {
 			return err
 		}
-		if open, err = r.openRuns(ctx, task); err != nil {
+		if open, err = r.allOpen(ctx, task, below); err != nil {
 			return err
 		}
 	}
@@ -215,11 +235,30 @@ func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
 			return err
 		}
 	}
-	if open, err = r.openRuns(ctx, task); err != nil || len(open) == 0 {
+	if open, err = r.allOpen(ctx, task, below); err != nil || len(open) == 0 {
 		return err
 	}
 	l.waits++
 	return errLater{min(r.config.Look<<min(l.waits, 6), time.Second)}
+}
+
+// allOpen are the runs of a task, and of those below it, that have to end with it.
+func (r *Room) allOpen(ctx context.Context, task ledger.Task, below []string) (ids []string, err error) {
+	if ids, err = r.openRuns(ctx, task); err != nil {
+		return nil, err
+	}
+	for _, id := range below {
+		child, err := r.store.TaskState(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		open, err := r.openRuns(ctx, child)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, open...)
+	}
+	return ids, nil
 }
 
 // openRuns are those that have to end with the task: its turns, wherever they are; and of
@@ -253,17 +292,17 @@ func (r *Room) openRuns(ctx context.Context, task ledger.Task) (ids []string, er
 	return ids, err
 }
 
-func (r *Room) endChildren(ctx context.Context, task ledger.Task) error {
-	for {
-		children, err := r.store.Tasks(ctx, pluginsdk.TaskQuery{ParentTaskID: task.ID, Statuses: []pluginsdk.TaskStatus{
-			pluginsdk.TaskPending, pluginsdk.TaskRunning, pluginsdk.TaskEvaluating, pluginsdk.TaskWaiting,
-		}})
-		if err != nil || len(children) == 0 {
-			return err
+// endBelow cancels all tasks below one that has ended, and returns them. One that is over
+// gets no more children, so that it comes to an end.
+func (r *Room) endBelow(ctx context.Context, task ledger.Task) (below []string, err error) {
+	for known := -1; ; {
+		if below, err = r.store.TasksBelow(ctx, task.ID); err != nil || len(below) == known {
+			return below, err
 		}
-		for _, child := range children {
-			if _, err := r.cancel(ctx, child.ID, fmt.Sprintf("the task above it is %s", task.Status), ledger.By{Plugin: task.Plugin}); err != nil {
-				return err
+		known = len(below)
+		for _, id := range below {
+			if _, err := r.cancel(ctx, id, fmt.Sprintf("the task above it is %s", task.Status), ledger.By{Plugin: task.Plugin}); err != nil {
+				return nil, err
 			}
 		}
 	}

@@ -351,13 +351,13 @@ func TestAPluginThatDoesNotServeIsWaitedFor(t *testing.T) {
 	w.boot.room.backoff.Base, w.boot.room.backoff.Max = time.Hour, time.Hour
 	w.evaluate(id)
 	w.until("a word of who is waited for", func() bool { return slices.Contains(w.heard()[4:], "task:progress evaluating") })
-	if task := w.state(id); task.Phase != ledger.PhaseReviewing || task.Failures != 0 {
+	if task := w.state(id); task.Phase != ledger.PhaseReviewing || task.Failures != 0 || !strings.HasPrefix(task.Error, "waits for the plugin plugin-0: ") {
 		t.Errorf("it is %+v", task)
 	}
 	p.set(func() { p.away = false })
 	w.boot.room.PluginChanged()
-	if task := w.settled(id); task.Status != pluginsdk.TaskRunning {
-		t.Errorf("it is %s", task.Status)
+	if task := w.settled(id); task.Status != pluginsdk.TaskRunning || task.Error != "" {
+		t.Errorf("it is %s: %s", task.Status, task.Error)
 	}
 	p.set(func() { p.away = true })
 	w.iterate(id)
@@ -365,8 +365,8 @@ func TestAPluginThatDoesNotServeIsWaitedFor(t *testing.T) {
 	w.until("another word", func() bool { return len(w.heard()) >= 9 })
 	p.set(func() { p.off = true })
 	w.boot.room.PluginChanged()
-	if task := w.settled(id); task.Status != pluginsdk.TaskCompleted || len(task.Marks) != 1 {
-		t.Errorf("it is %s %q", task.Status, task.Marks)
+	if task := w.settled(id); task.Status != pluginsdk.TaskCompleted || len(task.Marks) != 1 || task.Error != "" {
+		t.Errorf("it is %s %q: %s", task.Status, task.Marks, task.Error)
 	}
 }
 
@@ -672,5 +672,43 @@ func TestATaskPaysOutOfWhatThoseAboveItMayCost(t *testing.T) {
 	wantCode(t, err, pluginsdk.CodeExhausted)
 	if err != nil && !strings.Contains(err.Error(), top) {
 		t.Errorf("it does not say whose the cap is: %v", err)
+	}
+}
+
+// A plugin that is told of a task's end takes its worktree away, in which what is made
+// below the task works.
+func TestTheEndIsToldWhenAllBelowIsOver(t *testing.T) {
+	var ids []string
+	p := &reviewer{}
+	w := newWorld(t, storetest.Open(t), p)
+	p.failed = func(ctx context.Context, r *pluginsdk.OnTaskFailedRequest) (*pluginsdk.OnTaskFailedResponse, error) {
+		for n := range ids {
+			below, err := w.store.TaskState(ctx, ids[n])
+			if err != nil {
+				return nil, err
+			}
+			if run, err := w.store.Run(ctx, below.RunID); r.Task.ID == ids[0] && (err != nil || !run.State.Final()) {
+				t.Errorf("told while the one %d below works: %s, %v", n, run.State, err)
+			}
+		}
+		return nil, nil //nolint:nilnil // nothing to say
+	}
+	for n := range 3 {
+		task := pluginsdk.NewTask{}
+		if n > 0 {
+			task.ParentTaskID = ids[n-1]
+		}
+		ids = append(ids, w.create(task))
+		w.settled(ids[n])
+		w.iterated(ids[n])
+	}
+	w.must(func(ctx context.Context, room *Room) error {
+		_, err := room.Fail(ctx, ids[0], "enough")
+		return err
+	})
+	for n, id := range ids {
+		if task := w.settled(id); !task.Status.Final() || n > 0 && task.Status != pluginsdk.TaskCancelled {
+			t.Errorf("%d below: %s", n, task.Status)
+		}
 	}
 }
