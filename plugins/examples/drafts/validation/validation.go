@@ -71,7 +71,8 @@ func (p *Plugin) OnTaskComplete(ctx context.Context, request *pluginsdk.OnTaskCo
 func turnOf(request *pluginsdk.OnTaskCompleteRequest, try int) *pluginsdk.StartTurnRequest {
 	task := request.Task
 	return &pluginsdk.StartTurnRequest{
-		Key: fmt.Sprintf("%s/%d/%d", task.ID, task.CurrentIteration, try), Purpose: "validation",
+		// The call has another id in each round: work that has to be looked at again is.
+		Key: fmt.Sprintf("%s/%d", request.Call.ID, try), Purpose: "validation",
 		ThreadID: task.ThreadID, TaskID: task.ID, Cwd: task.Cwd, PermissionMode: "plan", CostCapUSD: 0.5, JSONSchema: schema,
 		SystemPrompt: "You review work that another agent has done. Believe nothing that it says: look, and run its checks.",
 		Prompt:       "The task:\n" + task.Prompt + "\n\nWhat the worker says:\n" + request.Result.Text,
