@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/coretest/ports"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -27,14 +28,11 @@ func ailing(t *testing.T) Config {
 	config := Defaults()
 	config.Data, config.Plugins, config.Agent = t.TempDir(), t.TempDir(), "demo"
 	binary(t, filepath.Join(config.Plugins, "time"), 0o700)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := ports.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Port = listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	config.Port = free
 	return config
 }
 

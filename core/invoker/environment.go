@@ -44,7 +44,7 @@ var inherited = []string{
 	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "CLAUDE_CODE_DISABLE_CRON",
 	"CLAUDE_CODE_EAGER_FLUSH",
 	"API_TIMEOUT_MS", "MAX_THINKING_TOKENS",
-	"BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "MCP_TIMEOUT", "MCP_CONNECT_TIMEOUT_MS", "MCP_TOOL_TIMEOUT", "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT",
+	"BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT",
 }
 
 // inheritedPrefixes are the beginnings of names that are passed on.
@@ -67,10 +67,6 @@ var preset = map[string]string{
 	// when it ends. Nobody is there for what that turn says, and the command
 	// ends with the idle process: without the feature the agent waits for it.
 	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
-	// How long the CLI's first turn waits, at the most, for the plugins' tools (it
-	// connects to them as it starts). By default 5 s: a busy machine may need more
-	// for the start of several, and a turn without its tools is another turn.
-	"MCP_CONNECT_TIMEOUT_MS": "30000",
 	// A schedule that the CLI finds in the working directory is run by every warm
 	// process there, as a turn of its own (verified with 2.1.197: also when it is
 	// not offered the tools for it). Schedules are Harness' own; see replaced.

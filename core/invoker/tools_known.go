@@ -15,8 +15,8 @@ import (
 // prompt that comes in those milliseconds is still answered with the old tools.
 // So the prompt waits until the CLI says that it knows the new ones. The same goes
 // for a process's first prompt: the CLI connects while it begins, and on a busy
-// machine its first turn would be over before it has any tools. (A server that its
-// configuration calls alwaysLoad is waited for, but its list never changes again.)
+// machine its first turn would be over before it has any tools. (The CLI waits by itself
+// for a server that is configured as alwaysLoad, but never reads its list again.)
 
 // toolsPoll is the pause before the CLI is asked again.
 const toolsPoll = 5 * time.Millisecond

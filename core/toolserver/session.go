@@ -58,15 +58,10 @@ func (s *Server) Open() *Session {
 
 // Config is the session's entry in the mcpServers of a CLI's MCP configuration.
 // It holds the token: it belongs in a file that only the user can read.
-//
-// By alwaysLoad the CLI's first turn has the tools: without it the CLI (2.1.197)
-// connects while it begins, and on a busy machine its first turn is over before it
-// has them. It is also what keeps them from being put behind a search for tools.
 func (s *Session) Config() json.RawMessage {
 	entry, err := json.Marshal(map[string]any{
 		"type": "http", "url": "http://" + s.server.listener.Addr().String() + "/mcp",
-		"headers":    map[string]string{"Authorization": "Bearer " + s.token},
-		"alwaysLoad": true,
+		"headers": map[string]string{"Authorization": "Bearer " + s.token},
 	})
 	if err != nil {
 		panic("toolserver: encode strings: " + err.Error())

@@ -7,17 +7,17 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/seed-706843ae/harness/core/coretest/ports"
 )
 
-// freePort returns a port that nothing listened on a moment ago.
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := ports.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	return strconv.Itoa(free)
 }
 
 // notified listens as systemd does and hands out what it is told.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/seed-706843ae/harness/core/coretest/ports"
 )
 
 // installation is a daemon in a process of its own, on a directory of its own.
@@ -79,7 +80,7 @@ func startProgram(program string, env []string) (*installation, error) {
 // up starts the daemon on the installation's directory, which may have seen one
 // before, and returns once it is healthy.
 func (d *installation) up(env []string) error {
-	port, err := freePort()
+	port, err := ports.Free()
 	if err != nil {
 		return err
 	}
@@ -97,14 +98,6 @@ func (d *installation) up(env []string) error {
 	}
 	d.boot = time.Since(d.began)
 	return nil
-}
-
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
 
 func (d *installation) healthy(deadline time.Time) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/coretest/chaos/courier"
 	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
+	"github.com/seed-706843ae/harness/core/coretest/ports"
 )
 
 // world is everything that one campaign takes place in.
@@ -74,7 +74,7 @@ func newWorld(ctx context.Context, o options, name string) (w *world, err error)
 	if w.model, err = startModel(func() { w.progress.Add(1) }); err != nil {
 		return nil, errors.Join(err, w.database.close(), w.diary.Close())
 	}
-	port, err := freePort()
+	port, err := ports.Free()
 	if err != nil {
 		return nil, errors.Join(err, w.close())
 	}
@@ -192,12 +192,4 @@ func (w *world) note(format string, args ...any) {
 // close gives everything back but the directory.
 func (w *world) close() error {
 	return errors.Join(w.model.api.Close(), w.database.close(), w.diary.Close())
-}
-
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
