@@ -26,6 +26,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
 	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/pluginusage"
+	"github.com/seed-706843ae/harness/ent/reservation"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/ent/taskanswer"
@@ -61,6 +62,8 @@ type Client struct {
 	PluginState *PluginStateClient
 	// PluginUsage is the client for interacting with the PluginUsage builders.
 	PluginUsage *PluginUsageClient
+	// Reservation is the client for interacting with the Reservation builders.
+	Reservation *ReservationClient
 	// Run is the client for interacting with the Run builders.
 	Run *RunClient
 	// Task is the client for interacting with the Task builders.
@@ -92,6 +95,7 @@ func (c *Client) init() {
 	c.PluginSecret = NewPluginSecretClient(c.config)
 	c.PluginState = NewPluginStateClient(c.config)
 	c.PluginUsage = NewPluginUsageClient(c.config)
+	c.Reservation = NewReservationClient(c.config)
 	c.Run = NewRunClient(c.config)
 	c.Task = NewTaskClient(c.config)
 	c.TaskAnswer = NewTaskAnswerClient(c.config)
@@ -200,6 +204,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		PluginSecret: NewPluginSecretClient(cfg),
 		PluginState:  NewPluginStateClient(cfg),
 		PluginUsage:  NewPluginUsageClient(cfg),
+		Reservation:  NewReservationClient(cfg),
 		Run:          NewRunClient(cfg),
 		Task:         NewTaskClient(cfg),
 		TaskAnswer:   NewTaskAnswerClient(cfg),
@@ -235,6 +240,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		PluginSecret: NewPluginSecretClient(cfg),
 		PluginState:  NewPluginStateClient(cfg),
 		PluginUsage:  NewPluginUsageClient(cfg),
+		Reservation:  NewReservationClient(cfg),
 		Run:          NewRunClient(cfg),
 		Task:         NewTaskClient(cfg),
 		TaskAnswer:   NewTaskAnswerClient(cfg),
@@ -269,8 +275,8 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Lever, c.Message, c.Metric,
-		c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginState, c.PluginUsage, c.Run,
-		c.Task, c.TaskAnswer, c.Thread,
+		c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginState, c.PluginUsage,
+		c.Reservation, c.Run, c.Task, c.TaskAnswer, c.Thread,
 	} {
 		n.Use(hooks...)
 	}
@@ -281,8 +287,8 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Lever, c.Message, c.Metric,
-		c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginState, c.PluginUsage, c.Run,
-		c.Task, c.TaskAnswer, c.Thread,
+		c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginState, c.PluginUsage,
+		c.Reservation, c.Run, c.Task, c.TaskAnswer, c.Thread,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -315,6 +321,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.PluginState.mutate(ctx, m)
 	case *PluginUsageMutation:
 		return c.PluginUsage.mutate(ctx, m)
+	case *ReservationMutation:
+		return c.Reservation.mutate(ctx, m)
 	case *RunMutation:
 		return c.Run.mutate(ctx, m)
 	case *TaskMutation:
@@ -1924,6 +1932,139 @@ func (c *PluginUsageClient) mutate(ctx context.Context, m *PluginUsageMutation) 
 	}
 }
 
+// ReservationClient is a client for the Reservation schema.
+type ReservationClient struct {
+	config
+}
+
+// NewReservationClient returns a client for the Reservation from the given config.
+func NewReservationClient(c config) *ReservationClient {
+	return &ReservationClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `reservation.Hooks(f(g(h())))`.
+func (c *ReservationClient) Use(hooks ...Hook) {
+	c.hooks.Reservation = append(c.hooks.Reservation, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `reservation.Intercept(f(g(h())))`.
+func (c *ReservationClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Reservation = append(c.inters.Reservation, interceptors...)
+}
+
+// Create returns a builder for creating a Reservation entity.
+func (c *ReservationClient) Create() *ReservationCreate {
+	mutation := newReservationMutation(c.config, OpCreate)
+	return &ReservationCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Reservation entities.
+func (c *ReservationClient) CreateBulk(builders ...*ReservationCreate) *ReservationCreateBulk {
+	return &ReservationCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ReservationClient) MapCreateBulk(slice any, setFunc func(*ReservationCreate, int)) *ReservationCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ReservationCreateBulk{err: fmt.Errorf("calling to ReservationClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ReservationCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ReservationCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Reservation.
+func (c *ReservationClient) Update() *ReservationUpdate {
+	mutation := newReservationMutation(c.config, OpUpdate)
+	return &ReservationUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ReservationClient) UpdateOne(_m *Reservation) *ReservationUpdateOne {
+	mutation := newReservationMutation(c.config, OpUpdateOne, withReservation(_m))
+	return &ReservationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ReservationClient) UpdateOneID(id int64) *ReservationUpdateOne {
+	mutation := newReservationMutation(c.config, OpUpdateOne, withReservationID(id))
+	return &ReservationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Reservation.
+func (c *ReservationClient) Delete() *ReservationDelete {
+	mutation := newReservationMutation(c.config, OpDelete)
+	return &ReservationDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ReservationClient) DeleteOne(_m *Reservation) *ReservationDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ReservationClient) DeleteOneID(id int64) *ReservationDeleteOne {
+	builder := c.Delete().Where(reservation.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ReservationDeleteOne{builder}
+}
+
+// Query returns a query builder for Reservation.
+func (c *ReservationClient) Query() *ReservationQuery {
+	return &ReservationQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeReservation},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Reservation entity by its id.
+func (c *ReservationClient) Get(ctx context.Context, id int64) (*Reservation, error) {
+	return c.Query().Where(reservation.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ReservationClient) GetX(ctx context.Context, id int64) *Reservation {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *ReservationClient) Hooks() []Hook {
+	return c.hooks.Reservation
+}
+
+// Interceptors returns the client interceptors.
+func (c *ReservationClient) Interceptors() []Interceptor {
+	return c.inters.Reservation
+}
+
+func (c *ReservationClient) mutate(ctx context.Context, m *ReservationMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ReservationCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ReservationUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ReservationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ReservationDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Reservation mutation op: %q", m.Op())
+	}
+}
+
 // RunClient is a client for the Run schema.
 type RunClient struct {
 	config
@@ -2460,12 +2601,12 @@ func (c *ThreadClient) mutate(ctx context.Context, m *ThreadMutation) (Value, er
 type (
 	hooks struct {
 		AgentRun, AuditEntry, CronJob, Delivery, Lever, Message, Metric, Plugin,
-		PluginBytes, PluginSecret, PluginState, PluginUsage, Run, Task, TaskAnswer,
-		Thread []ent.Hook
+		PluginBytes, PluginSecret, PluginState, PluginUsage, Reservation, Run, Task,
+		TaskAnswer, Thread []ent.Hook
 	}
 	inters struct {
 		AgentRun, AuditEntry, CronJob, Delivery, Lever, Message, Metric, Plugin,
-		PluginBytes, PluginSecret, PluginState, PluginUsage, Run, Task, TaskAnswer,
-		Thread []ent.Interceptor
+		PluginBytes, PluginSecret, PluginState, PluginUsage, Reservation, Run, Task,
+		TaskAnswer, Thread []ent.Interceptor
 	}
 )

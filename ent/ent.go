@@ -24,6 +24,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
 	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/pluginusage"
+	"github.com/seed-706843ae/harness/ent/reservation"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/ent/taskanswer"
@@ -100,6 +101,7 @@ func checkColumn(t, c string) error {
 			pluginsecret.Table: pluginsecret.ValidColumn,
 			pluginstate.Table:  pluginstate.ValidColumn,
 			pluginusage.Table:  pluginusage.ValidColumn,
+			reservation.Table:  reservation.ValidColumn,
 			run.Table:          run.ValidColumn,
 			task.Table:         task.ValidColumn,
 			taskanswer.Table:   taskanswer.ValidColumn,

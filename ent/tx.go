@@ -36,6 +36,8 @@ type Tx struct {
 	PluginState *PluginStateClient
 	// PluginUsage is the client for interacting with the PluginUsage builders.
 	PluginUsage *PluginUsageClient
+	// Reservation is the client for interacting with the Reservation builders.
+	Reservation *ReservationClient
 	// Run is the client for interacting with the Run builders.
 	Run *RunClient
 	// Task is the client for interacting with the Task builders.
@@ -187,6 +189,7 @@ func (tx *Tx) init() {
 	tx.PluginSecret = NewPluginSecretClient(tx.config)
 	tx.PluginState = NewPluginStateClient(tx.config)
 	tx.PluginUsage = NewPluginUsageClient(tx.config)
+	tx.Reservation = NewReservationClient(tx.config)
 	tx.Run = NewRunClient(tx.config)
 	tx.Task = NewTaskClient(tx.config)
 	tx.TaskAnswer = NewTaskAnswerClient(tx.config)

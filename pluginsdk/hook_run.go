@@ -20,8 +20,8 @@ type OnBeforeRunRequest struct {
 // OnBeforeRunResponse is a gate's verdict. The zero value allows the run. A run has
 // several: one of each plugin, and one more of each for every message that it takes in.
 // The smallest cap above 0 holds, and all reservations do: of those of one plugin for one
-// account the latest. A daemon that cannot hold a cap or a reservation goes on without it,
-// and says so in its log.
+// account the latest. Amounts that are negative or no numbers, more than 16 reservations,
+// and accounts without a name or with one above 200 bytes are errors of the plugin's.
 type OnBeforeRunResponse struct {
 	Deny   bool
 	Reason string // shown to the person when denied

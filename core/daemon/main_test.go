@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 		runTurner()
 	case foremanName:
 		runForeman()
+	case purserName:
+		runPurser()
 	default:
 		os.Exit(run(m))
 	}

@@ -5,6 +5,7 @@
 package ledger
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -91,6 +92,29 @@ type Intent struct {
 	PromptHash string // SHA-256, hex
 	Steps      []pluginsdk.PipelineStep
 	Effects    []Effect
+	// Reservations are at most one in an account.
+	Reservations []Reservation
+}
+
+// Reservation is money that a plugin's gate sets aside for a run, in an account of the
+// plugin's: until the run is over, when what it has cost is spent from the account.
+type Reservation struct {
+	Plugin string
+	pluginsdk.Reservation
+}
+
+// OverLimit is a reservation for which there is not enough left.
+type OverLimit struct {
+	Reservation Reservation
+	SpentUSD    float64 // by runs that are over
+	ReservedUSD float64 // for others that are not
+}
+
+// Error says how much is missing, to who reads why the run was denied.
+func (o *OverLimit) Error() string {
+	r := o.Reservation
+	return fmt.Sprintf("the limit of %s (%s) is $%.2f: $%.2f are spent, $%.2f are set aside for other runs, and this one would set $%.2f aside",
+		r.Account, r.Plugin, r.LimitUSD, o.SpentUSD, o.ReservedUSD, r.AmountUSD)
 }
 
 // ResultCommit is committed (step 5b) when the agent's turn has ended.

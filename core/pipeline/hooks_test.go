@@ -1,12 +1,14 @@
 package pipeline
 
 import (
-	"bytes"
 	"errors"
-	"log/slog"
+	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -105,26 +107,75 @@ func TestGateDenies(t *testing.T) {
 	}
 }
 
-// A budget that is not held must not look as if it were: the operator is told, once.
-func TestBoundsThatAreNotHeldAreTold(t *testing.T) {
-	for name, row := range map[string]struct {
-		verdict pluginsdk.OnBeforeRunResponse
-		told    int
-	}{
-		"reservation": {pluginsdk.OnBeforeRunResponse{Reservations: []pluginsdk.Reservation{{Account: "day"}}}, 1},
-		"cap":         {pluginsdk.OnBeforeRunResponse{CostCapUSD: 1}, 0}, // is held
-		"neither":     {pluginsdk.OnBeforeRunResponse{}, 0},
+// What gates set aside is stored with the intent: of one plugin in one account the latest.
+func TestReservationsGoWithTheIntent(t *testing.T) {
+	b := newBench("a", "b")
+	day := func(amount float64) pluginsdk.Reservation {
+		return pluginsdk.Reservation{Account: "day", LimitUSD: 3, AmountUSD: amount}
+	}
+	calls := 0
+	b.claim.Absorbed = []pluginsdk.Message{{ID: 9, ThreadID: b.claim.Thread.ID, Role: pluginsdk.RoleUser, Content: "and this"}}
+	b.plugins[0].gate = func() (*pluginsdk.OnBeforeRunResponse, error) {
+		calls++
+		return &pluginsdk.OnBeforeRunResponse{Reservations: []pluginsdk.Reservation{day(float64(calls))}}, nil
+	}
+	b.plugins[1].gate = func() (*pluginsdk.OnBeforeRunResponse, error) {
+		return &pluginsdk.OnBeforeRunResponse{Reservations: []pluginsdk.Reservation{day(0.5), {Account: "thread"}}}, nil
+	}
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	want := []ledger.Reservation{
+		{Plugin: "a", Reservation: day(2)},
+		{Plugin: "b", Reservation: day(0.5)}, {Plugin: "b", Reservation: pluginsdk.Reservation{Account: "thread"}},
+	}
+	if got := b.store.intents[0].Reservations; !slices.Equal(got, want) {
+		t.Errorf("reserved %+v, want %+v", got, want)
+	}
+}
+
+// A run for which there is not enough left is denied as by the gate itself, and the
+// agent is not asked.
+func TestARunThatIsOverALimitIsDenied(t *testing.T) {
+	b := newBench("a")
+	b.store.fail["SaveIntent"] = fmt.Errorf("commit: %w", &ledger.OverLimit{Reservation: ledger.Reservation{
+		Plugin: "a", Reservation: pluginsdk.Reservation{Account: "day", LimitUSD: 2, AmountUSD: 0.5},
+	}, SpentUSD: 1.25, ReservedUSD: 0.5})
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	said := "Not run: the limit of day (a) is $2.00: $1.25 are spent, $0.50 are set aside for other runs, and this one would set $0.50 aside"
+	if finish := b.store.finishes[0]; finish.State != pluginsdk.RunFailed || finish.Rows[0].Message.Content != said {
+		t.Errorf("%+v", finish)
+	}
+	if len(b.agent.requests) != 0 {
+		t.Error("the agent was asked")
+	}
+}
+
+// Amounts that make no sense guard nothing: they are an error of the gate's, which
+// denies.
+func TestAmountsThatMakeNoSenseDeny(t *testing.T) {
+	reserve := func(all ...pluginsdk.Reservation) pluginsdk.OnBeforeRunResponse {
+		return pluginsdk.OnBeforeRunResponse{Reservations: all}
+	}
+	for words, verdict := range map[string]pluginsdk.OnBeforeRunResponse{
+		"its cap of -1 USD":               {CostCapUSD: -1},
+		"its cap of NaN USD":              {CostCapUSD: math.NaN()},
+		`in an account ""`:                reserve(pluginsdk.Reservation{AmountUSD: 1}),
+		`in an account "aaaa`:             reserve(pluginsdk.Reservation{Account: strings.Repeat("a", 201)}),
+		`in an account "a\x00b"`:          reserve(pluginsdk.Reservation{Account: "a\x00b"}),
+		"it reserves -1 USD":              reserve(pluginsdk.Reservation{Account: "day", AmountUSD: -1}),
+		"of at most +Inf":                 reserve(pluginsdk.Reservation{Account: "day", LimitUSD: math.Inf(1)}),
+		"in 17 accounts; 16 are possible": reserve(make([]pluginsdk.Reservation, 17)...),
 	} {
-		b, log := newBench("a"), &bytes.Buffer{}
-		b.line = New(Config{Log: slog.New(slog.NewTextHandler(log, nil))}, b.doors())
-		b.plugins[0].gate = func() (*pluginsdk.OnBeforeRunResponse, error) { return &row.verdict, nil }
-		for range 2 {
-			if err := b.handle(); err != nil {
-				t.Fatal(err)
-			}
+		b := newBench("a")
+		b.plugins[0].gate = func() (*pluginsdk.OnBeforeRunResponse, error) { return &verdict, nil }
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
 		}
-		if got := strings.Count(log.String(), "spend it as well\" plugin=a run=R"); got != row.told {
-			t.Errorf("%s: told %d times, want %d: %s", name, got, row.told, log)
+		if finish := b.store.finishes[0]; finish.State != pluginsdk.RunFailed || !strings.Contains(finish.Rows[0].Message.Content, words) {
+			t.Errorf("%s: %s %q", words, finish.State, finish.Rows[0].Message.Content)
 		}
 	}
 }

@@ -64,8 +64,6 @@ type Pipeline struct {
 
 	mu    sync.Mutex
 	trips map[string]*trip // under way, by run
-
-	warned sync.Map // plugins whose bounds of a run's cost are not held, and were warned of
 }
 
 // New returns a Pipeline.

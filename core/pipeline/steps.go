@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,46 +16,6 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
-
-// beforeRun is step 1's gate, asked about every message that the run answers.
-func (p *Pipeline) beforeRun(ctx context.Context, t *trip) error {
-	p.config.Fault("beforeRun", t.run.ID)
-	if err := p.mayRun(ctx, t, &t.on, t.message); err != nil {
-		return err
-	}
-	for _, further := range t.absorbed {
-		if err := p.mayRun(ctx, t, &t.on, further); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *Pipeline) mayRun(ctx context.Context, t *trip, on *hooks.Occasion, message pluginsdk.Message) error {
-	return hooks.Gate(ctx, p.hooks, on, hooks.Question[pluginsdk.OnBeforeRunRequest, pluginsdk.OnBeforeRunResponse]{
-		Hook: pluginsdk.HookBeforeRun, Name: t.callName(pluginsdk.HookBeforeRun, message), Ask: hooks.Process.OnBeforeRun,
-		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnBeforeRunRequest {
-			return &pluginsdk.OnBeforeRunRequest{Call: call, Thread: t.thread.Thread, Message: message, Run: bare(t.run.Run)}
-		},
-	}, func(plugin string, answer *pluginsdk.OnBeforeRunResponse) (denied bool, reason string) {
-		p.collect(t, plugin, answer.Effects)
-		t.costCap = lower(t.costCap, answer.CostCapUSD)
-		p.warnOfBounds(t, plugin, answer)
-		return answer.Deny, answer.Reason
-	})
-}
-
-// warnOfBounds says, once for each plugin, that what a run may cost is not reserved: no
-// budgets are kept yet.
-func (p *Pipeline) warnOfBounds(t *trip, plugin string, verdict *pluginsdk.OnBeforeRunResponse) {
-	if verdict.Deny || len(verdict.Reservations) == 0 {
-		return
-	}
-	if _, known := p.warned.LoadOrStore(plugin, true); !known {
-		p.config.Log.Warn("a plugin reserves what a run may cost, which this daemon does not do yet: other runs may spend it as well",
-			"plugin", plugin, "run", t.run.ID)
-	}
-}
 
 // callName tells the calls of a hook apart that is fired for each message that a
 // run answers.
@@ -132,7 +93,12 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 	effects := t.pending.waiting()
 	err := p.store.SaveIntent(ctx, t.fence, ledger.Intent{
 		RunID: t.run.ID, SessionID: t.sessionID, PromptHash: hex.EncodeToString(hash[:]), Steps: t.steps, Effects: effects,
+		Reservations: t.reserved,
 	})
+	var over *ledger.OverLimit
+	if errors.As(err, &over) {
+		return &hooks.Denied{Plugin: over.Reservation.Plugin, Reason: over.Error()}
+	}
 	if err != nil {
 		return storeError("commit the intent", err)
 	}

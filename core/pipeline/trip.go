@@ -47,6 +47,7 @@ type trip struct {
 	answered   bool // 5b has stored an answer
 	invokedAt  time.Time
 	costCap    float64 // in USD, the lowest that the gate has set; 0: none
+	reserved   []ledger.Reservation
 	capLeft    float64 // of the run's cap, for this attempt; 0: there is none
 
 	commands []ledger.Command

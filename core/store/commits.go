@@ -31,7 +31,8 @@ func (t *tx) working(fence ledger.Fence, runID string) *ent.RunUpdate {
 }
 
 // SaveIntent notes, on disk, that the agent is about to be called (step 5a), with
-// the effects of the hooks before.
+// the effects of the hooks before and what gates set aside for it. *ledger.OverLimit:
+// there is not that much left, and nothing is noted.
 func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.Intent) error {
 	more, err := s.newAdditions(fence.ThreadID, in.RunID, in.Effects, nil)
 	if err != nil {
@@ -48,6 +49,9 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 		n, err := tx.run(ctx, "UPDATE runs SET step = $1, session_id = $2, prompt_hash = $3, steps = $4"+atWorkSQL(5),
 			string(pluginsdk.StepInvoking), clean(in.SessionID), in.PromptHash, steps, in.RunID, fence.ThreadID)
 		if err = atWork(in.RunID, int(n), err); err != nil {
+			return err
+		}
+		if err := tx.reserve(ctx, in.RunID, in.Reservations); err != nil {
 			return err
 		}
 		_, _, err = s.add(ctx, tx, more)

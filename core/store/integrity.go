@@ -18,6 +18,7 @@ var orphans = []struct{ what, query string }{
 	{"tasks whose iteration has no run", `SELECT COUNT(*) FROM tasks k WHERE k.run_id <> ''
 		AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = k.run_id AND r.thread_id = k.thread_id)`},
 	{"answers about no task", "SELECT COUNT(*) FROM task_answers a WHERE NOT EXISTS (SELECT 1 FROM tasks k WHERE k.id = a.task_id)"},
+	{"money set aside for no run", "SELECT COUNT(*) FROM reservations v WHERE v.run_id <> '' AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = v.run_id)"},
 	{"tasks whose status and phase disagree", `SELECT COUNT(*) FROM tasks WHERE NOT (
 		status = 'pending' AND phase = 'creating' OR status IN ('running', 'waiting', 'completed') AND phase = ''
 		OR status = 'evaluating' AND phase IN ('reviewing', 'handing') OR status IN ('failed', 'cancelled') AND phase IN ('', 'ending'))`},

@@ -333,6 +333,27 @@ var (
 		Columns:    PluginUsagesColumns,
 		PrimaryKey: []*schema.Column{PluginUsagesColumns[0]},
 	}
+	// ReservationsColumns holds the columns for the "reservations" table.
+	ReservationsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "plugin", Type: field.TypeString},
+		{Name: "account", Type: field.TypeString},
+		{Name: "run_id", Type: field.TypeString},
+		{Name: "usd", Type: field.TypeFloat64},
+	}
+	// ReservationsTable holds the schema information for the "reservations" table.
+	ReservationsTable = &schema.Table{
+		Name:       "reservations",
+		Columns:    ReservationsColumns,
+		PrimaryKey: []*schema.Column{ReservationsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "reservation_plugin_account_run_id",
+				Unique:  true,
+				Columns: []*schema.Column{ReservationsColumns[1], ReservationsColumns[2], ReservationsColumns[3]},
+			},
+		},
+	}
 	// RunsColumns holds the columns for the "runs" table.
 	RunsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString},
@@ -578,6 +599,7 @@ var (
 		PluginSecretsTable,
 		PluginStatesTable,
 		PluginUsagesTable,
+		ReservationsTable,
 		RunsTable,
 		TasksTable,
 		TaskAnswersTable,

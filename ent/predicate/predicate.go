@@ -42,6 +42,9 @@ type PluginState func(*sql.Selector)
 // PluginUsage is the predicate function for pluginusage builders.
 type PluginUsage func(*sql.Selector)
 
+// Reservation is the predicate function for reservation builders.
+type Reservation func(*sql.Selector)
+
 // Run is the predicate function for run builders.
 type Run func(*sql.Selector)
 

@@ -94,8 +94,9 @@ func (x *OnBeforeRunRequest) GetRun() *v1.Run {
 
 // A run has several of these: one of each plugin, and one more of each for every message
 // that it takes in. The smallest cap above 0 holds, and all reservations do: of those of one
-// plugin for one account the latest. A daemon that cannot hold a cap or a reservation goes
-// on without it, and says so in its log.
+// plugin for one account the latest. Amounts that are negative or no numbers, more than 16
+// reservations, and accounts without a name or with one above 200 bytes are errors of the
+// plugin's.
 type OnBeforeRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent: the run is allowed.

@@ -1,0 +1,33 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+)
+
+// Reservation is the table reservations: what plugins' accounts have had spent from
+// them, and what is set aside in them for runs that are not over. See
+// ledger.Reservation.
+type Reservation struct {
+	ent.Schema
+}
+
+// Fields of a reservation. That of no run is the account itself, and its amount what
+// the runs have cost that were reserved for and are over.
+func (Reservation) Fields() []ent.Field {
+	return []ent.Field{
+		serialField(),
+		field.String("plugin").Immutable(),
+		field.String("account").Immutable(),
+		field.String("run_id").Immutable(),
+		field.Float("usd"),
+	}
+}
+
+// Indexes of reservations. A run has one in an account.
+func (Reservation) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("plugin", "account", "run_id").Unique(),
+	}
+}
