@@ -26,7 +26,8 @@ const (
 
 // Absorbable returns the messages that wait behind a run that is at work, up to the
 // first one that cannot be merged into it: a command, or one that was begun before;
-// or as many as are merged at a time. It changes nothing.
+// or as many as are merged at a time. What runs have caused is none while an operator has
+// paused what plugins start, nor is what comes after it. It changes nothing.
 func (s *Store) Absorbable(ctx context.Context, fence ledger.Fence, runID string) ([]pluginsdk.Message, error) {
 	if n, err := s.Waiting(ctx, fence.ThreadID); err != nil || n == 0 {
 		return nil, err
@@ -42,7 +43,11 @@ func (s *Store) Absorbable(ctx context.Context, fence ledger.Fence, runID string
 	if err != nil {
 		return nil, wrap("look for waiting messages", err)
 	}
-	messages, err := absorbable(ctx, s.read, fence.ThreadID, r.Absorbed, false)
+	pause, err := s.Lever(ctx, ledger.LeverPause)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := absorbable(ctx, s.read, fence.ThreadID, r.Absorbed, pause.On)
 	return messages, wrap("look for waiting messages", err)
 }
 

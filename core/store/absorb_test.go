@@ -99,6 +99,28 @@ func TestAbsorbStopsAtWhatHasItsOwnPlace(t *testing.T) {
 	})
 }
 
+// What a run has caused is not put into a person's turn either, while it is paused.
+func TestAbsorbWhileItIsPaused(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general").ID
+		accept(t, s, thread, "1")
+		c := claim(t, s, thread)
+		accept(t, s, thread, "2")
+		caused := acceptance(thread, "key of 3", "3")
+		caused.Submission.CauseRunID = c.Run.ID
+		check(t, second(s.Accept(ctx, caused)))
+		check(t, s.SetLever(ctx, ledger.LeverPause, true, "ann"))
+		if got := contents(absorb(t, s, c)); !slices.Equal(got, []string{"2"}) {
+			t.Errorf("while it is paused %q is absorbed", got)
+		}
+		check(t, s.SetLever(ctx, ledger.LeverPause, false, "ann"))
+		if got := contents(absorb(t, s, c)); !slices.Equal(got, []string{"3"}) {
+			t.Errorf("when it is resumed %q is absorbed", got)
+		}
+	})
+}
+
 // What the agent was not told is answered by itself, in its turn.
 func TestResultGivesBackWhatWasNotTold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
