@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 		runTurner()
 	case foremanName:
 		runForeman()
+	case censusName:
+		runCensus()
 	case purserName:
 		runPurser()
 	default:
