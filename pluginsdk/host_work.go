@@ -37,8 +37,10 @@ type Tasks interface {
 	Suspend(ctx context.Context, request *SuspendTaskRequest) (*SuspendTaskResponse, error)
 	// Decide is a person's word on a task that waits, whichever plugin has made it:
 	// accepted work is handed over, else the task is running again, with the feedback,
-	// which counts as no rejection of a plugin's. The task's marks are gone. Needs
-	// tasks.decide, which is not for who makes the tasks.
+	// which counts as no rejection of a plugin's. The task's marks are gone. A task that
+	// does not wait is CodeStale, and so is one that is at another iteration than the
+	// request names: nobody decides on work that they have not seen. Needs tasks.decide,
+	// which is not for who makes the tasks.
 	Decide(ctx context.Context, request *DecideTaskRequest) (*DecideTaskResponse, error)
 	// Fail gives a task up: its run and the tasks below it are ended, then OnTaskFailed
 	// is told, and then its parent. Needs tasks.write.
@@ -108,10 +110,11 @@ type SuspendTaskResponse struct{ Task Task }
 
 // DecideTaskRequest is a person's verdict.
 type DecideTaskRequest struct {
-	ID       string
-	Verdict  Verdict // empty: go on, with the next iteration
-	Feedback string  // to the worker
-	Author   string  // the person
+	ID        string
+	Iteration int     // that the person has seen; 0: whichever the task is at
+	Verdict   Verdict // empty: go on, with the next iteration
+	Feedback  string  // to the worker
+	Author    string  // the person
 }
 
 // DecideTaskResponse has the task as it is now.

@@ -185,6 +185,10 @@ func (r *Room) Decide(ctx context.Context, plugin string, request pluginsdk.Deci
 		author = "a person"
 	}
 	return r.request(ctx, request.ID, "decide", func(task ledger.Task) (*ledger.TaskMove, error) {
+		if request.Iteration != 0 && request.Iteration != task.CurrentIteration {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "task %s is %s at its iteration %d, not at %d: look at that one first",
+				task.ID, task.Status, task.CurrentIteration, request.Iteration)
+		}
 		move, err := moveBy(task, v, func(to *ledger.Task) {
 			to.Round, to.Error, to.Marks, to.Agains = to.Round+1, "", nil, 0
 			if to.Feedback = ""; v == resume {

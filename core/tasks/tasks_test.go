@@ -159,6 +159,36 @@ func TestRequestsAreRepeatable(t *testing.T) {
 	wantCode(t, second(iterate(2, "x")), pluginsdk.CodeExhausted)
 }
 
+// Who has read one iteration must not have another one accepted, because somebody else
+// was faster to say go on.
+func TestAPersonDecidesOnWhatTheyHaveSeen(t *testing.T) {
+	p := &reviewer{complete: says("")}
+	w := newWorld(t, storetest.Open(t), p)
+	task := w.worked(pluginsdk.NewTask{Cwd: "/repo"})
+	decide := func(iteration int, verdict pluginsdk.Verdict) error {
+		_, err := w.boot.room.Decide(t.Context(), "web", pluginsdk.DecideTaskRequest{ID: task.ID, Iteration: iteration, Verdict: verdict})
+		return err
+	}
+	wantCode(t, decide(2, pluginsdk.VerdictAccept), pluginsdk.CodeStale) // there is none yet
+	wantCode(t, decide(1, ""), "")
+	w.iterate(task.ID)
+	for _, where := range []string{"while the next one is at work", "when the next one waits"} {
+		err := decide(1, pluginsdk.VerdictAccept)
+		wantCode(t, err, pluginsdk.CodeStale)
+		if err == nil || !strings.Contains(err.Error(), "at its iteration 2") {
+			t.Errorf("%s: the person is told %v", where, err)
+		}
+		if w.state(task.ID).Status == pluginsdk.TaskRunning {
+			w.evaluate(task.ID)
+			w.settled(task.ID)
+		}
+	}
+	wantCode(t, decide(2, pluginsdk.VerdictAccept), "")
+	if task = w.settled(task.ID); task.Status != pluginsdk.TaskCompleted {
+		t.Errorf("it is %s", task.Status)
+	}
+}
+
 // What is no verdict must never accept or reject: an error is asked about again, and
 // then a person has to look.
 func TestOnlyAVerdictIsOne(t *testing.T) {

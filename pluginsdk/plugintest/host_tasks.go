@@ -195,6 +195,10 @@ func (s tasks) Decide(ctx context.Context, request *pluginsdk.DecideTaskRequest)
 		default:
 			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "verdict: %.50q is not one of accept, reject and none", request.Verdict)
 		}
+		if request.Iteration != 0 && request.Iteration != task.CurrentIteration {
+			return pluginsdk.Errorf(pluginsdk.CodeStale, "task %s is %s at its iteration %d, not at %d: look at that one first",
+				task.ID, task.Status, task.CurrentIteration, request.Iteration)
+		}
 		if err := from(task, "decided on", pluginsdk.TaskWaiting); err != nil {
 			return err
 		}

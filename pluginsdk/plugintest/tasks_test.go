@@ -102,7 +102,9 @@ func TestTransitionsAreMadeOnce(t *testing.T) {
 	if task := must(w.suspend(2)); task.Status != pluginsdk.TaskWaiting || task.Marks[0] != "blocked" {
 		t.Errorf("suspended %+v", task)
 	}
-	decide := &pluginsdk.DecideTaskRequest{ID: w.id, Feedback: "port 80", Author: "Ann"}
+	_, err := w.sdk.Decide(t.Context(), &pluginsdk.DecideTaskRequest{ID: w.id, Iteration: 1})
+	w.refused(pluginsdk.CodeStale, err)
+	decide := &pluginsdk.DecideTaskRequest{ID: w.id, Iteration: 2, Feedback: "port 80", Author: "Ann"}
 	if task := must(w.sdk.Decide(t.Context(), decide)).Task; task.Status != pluginsdk.TaskRunning || task.Feedback != "port 80" || len(task.Marks) != 0 {
 		t.Errorf("decided %+v", task)
 	}

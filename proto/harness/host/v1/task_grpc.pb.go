@@ -55,8 +55,9 @@ type TaskServiceClient interface {
 	// SuspendTask has a task that is running wait for a person, once for each iteration. Needs
 	// tasks.write.
 	SuspendTask(ctx context.Context, in *SuspendTaskRequest, opts ...grpc.CallOption) (*SuspendTaskResponse, error)
-	// DecideTask is a person's word on a task that waits, whichever plugin has made it. Needs
-	// tasks.decide.
+	// DecideTask is a person's word on a task that waits, whichever plugin has made it.
+	// FAILED_PRECONDITION: it does not wait, or is at another iteration than the person has
+	// seen. Needs tasks.decide.
 	DecideTask(ctx context.Context, in *DecideTaskRequest, opts ...grpc.CallOption) (*DecideTaskResponse, error)
 	// FailTask gives a task up. Needs tasks.write.
 	FailTask(ctx context.Context, in *FailTaskRequest, opts ...grpc.CallOption) (*FailTaskResponse, error)
@@ -187,8 +188,9 @@ type TaskServiceServer interface {
 	// SuspendTask has a task that is running wait for a person, once for each iteration. Needs
 	// tasks.write.
 	SuspendTask(context.Context, *SuspendTaskRequest) (*SuspendTaskResponse, error)
-	// DecideTask is a person's word on a task that waits, whichever plugin has made it. Needs
-	// tasks.decide.
+	// DecideTask is a person's word on a task that waits, whichever plugin has made it.
+	// FAILED_PRECONDITION: it does not wait, or is at another iteration than the person has
+	// seen. Needs tasks.decide.
 	DecideTask(context.Context, *DecideTaskRequest) (*DecideTaskResponse, error)
 	// FailTask gives a task up. Needs tasks.write.
 	FailTask(context.Context, *FailTaskRequest) (*FailTaskResponse, error)
