@@ -32,15 +32,17 @@ type Tasks interface {
 	// unvalidated: it is handed over if the task has no directory, else the task waits
 	// for a person. Needs tasks.write.
 	Evaluate(ctx context.Context, request *EvaluateTaskRequest) (*EvaluateTaskResponse, error)
-	// Suspend has a task that is running wait for a person, once for each iteration.
-	// Needs tasks.write.
+	// Suspend has a task that is running wait for a person, once for each iteration. The
+	// request's Result becomes the task's, in place of an older iteration's. Needs
+	// tasks.write.
 	Suspend(ctx context.Context, request *SuspendTaskRequest) (*SuspendTaskResponse, error)
 	// Decide is a person's word on a task that waits, whichever plugin has made it:
 	// accepted work is handed over, else the task is running again, with the feedback,
 	// which counts as no rejection of a plugin's. The task's marks are gone. A task that
 	// does not wait is CodeStale, and so is one that is at another iteration than the
-	// request names: nobody decides on work that they have not seen. Needs tasks.decide,
-	// which is not for who makes the tasks.
+	// request names: nobody decides on work that they have not seen. Accepted is the task's
+	// Result; without one there is nothing to accept, which is CodeStale too: say go on, or
+	// have the task failed. Needs tasks.decide, which is not for who makes the tasks.
 	Decide(ctx context.Context, request *DecideTaskRequest) (*DecideTaskResponse, error)
 	// Fail gives a task up: its run and the tasks below it are ended, then OnTaskFailed
 	// is told, and then its parent. Needs tasks.write.
@@ -91,7 +93,7 @@ type IterateTaskResponse struct {
 type EvaluateTaskRequest struct {
 	ID        string
 	Iteration int
-	Result    string
+	Result    string // in words; without it no person can accept it either: see Decide
 }
 
 // EvaluateTaskResponse has the task as it is now: the hooks are asked afterwards.
@@ -103,6 +105,9 @@ type SuspendTaskRequest struct {
 	Iteration int // that has got stuck
 	Reason    string
 	Mark      string
+	// Result is what the iteration came to, which a person may accept as it is; empty:
+	// there is nothing to accept.
+	Result string
 }
 
 // SuspendTaskResponse has the task as it is now.

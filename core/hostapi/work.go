@@ -217,10 +217,11 @@ func (s tasks) Evaluate(ctx context.Context, request *pluginsdk.EvaluateTaskRequ
 
 func (s tasks) Suspend(ctx context.Context, request *pluginsdk.SuspendTaskRequest) (*pluginsdk.SuspendTaskResponse, error) {
 	return serve(s.caller, "Tasks.Suspend", func() (*pluginsdk.SuspendTaskResponse, error) {
-		if err := checkLengths(length{"reason", len(request.Reason), maxTaskWords}, length{"mark", len(request.Mark), maxTaskMark}); err != nil {
+		if err := checkLengths(length{"reason", len(request.Reason), maxTaskWords}, length{"mark", len(request.Mark), maxTaskMark},
+			length{"result", len(request.Result), maxTaskText}); err != nil {
 			return nil, err
 		}
-		task, err := s.transition(ctx, request.ID, len(request.Reason), func() (pluginsdk.Task, error) { return s.Tasks.Suspend(ctx, *request) })
+		task, err := s.transition(ctx, request.ID, len(request.Reason)+len(request.Result), func() (pluginsdk.Task, error) { return s.Tasks.Suspend(ctx, *request) })
 		return &pluginsdk.SuspendTaskResponse{Task: task}, err
 	})
 }

@@ -117,6 +117,7 @@ func TestWordsAboutATaskAreBounded(t *testing.T) {
 	f, ctx := newFixture(pluginsdk.AllCapabilities()...), t.Context()
 	f.store.made = []pluginsdk.Task{{ID: "mine", Plugin: "p"}}
 	long := strings.Repeat("w", maxTaskText+1)
+	refused(t, "what a person may accept", second(f.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: "mine", Result: long})), pluginsdk.CodeInvalid, "result: ")
 	for field, err := range map[string]error{
 		"result":   second(f.Tasks.Evaluate(ctx, &pluginsdk.EvaluateTaskRequest{ID: "mine", Result: long})),
 		"reason":   second(f.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: "mine", Reason: long})),

@@ -160,11 +160,14 @@ func (r *Room) Evaluate(ctx context.Context, request pluginsdk.EvaluateTaskReque
 	})
 }
 
-// Suspend has a task wait for a person.
+// Suspend has a task wait for a person. Its result is what they may accept: never an
+// older iteration's.
 func (r *Room) Suspend(ctx context.Context, request pluginsdk.SuspendTaskRequest) (pluginsdk.Task, error) {
 	return r.request(ctx, request.ID, "suspend", func(task ledger.Task) (*ledger.TaskMove, error) {
 		return settle(task, suspend, request.Iteration, func() (ledger.TaskMove, error) {
-			return r.leaveToAPerson(task, suspend, request.Reason, request.Mark)
+			move, err := r.leaveToAPerson(task, suspend, request.Reason, request.Mark)
+			move.To.Result = request.Result
+			return move, err
 		})
 	})
 }
@@ -188,6 +191,10 @@ func (r *Room) Decide(ctx context.Context, plugin string, request pluginsdk.Deci
 		if request.Iteration != 0 && request.Iteration != task.CurrentIteration {
 			return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "task %s is %s at its iteration %d, not at %d: look at that one first",
 				task.ID, task.Status, task.CurrentIteration, request.Iteration)
+		}
+		if v == approve && approve.may(task) && task.Result == "" {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "task %s has no result of its iteration %d: there is nothing to accept; say go on, or have it failed",
+				task.ID, task.CurrentIteration)
 		}
 		move, err := moveBy(task, v, func(to *ledger.Task) {
 			to.Round, to.Error, to.Marks, to.Agains = to.Round+1, "", nil, 0

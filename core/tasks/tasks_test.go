@@ -189,6 +189,43 @@ func TestAPersonDecidesOnWhatTheyHaveSeen(t *testing.T) {
 	}
 }
 
+// A worker is stuck: who then says that it is good enough must not have an older
+// iteration's work handed over, which was rejected.
+func TestWhatAPersonAcceptsOfAWorkerThatIsStuck(t *testing.T) {
+	var handed []string
+	p := &reviewer{complete: says(pluginsdk.VerdictReject)}
+	p.validated = func(_ context.Context, r *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+		handed = append(handed, r.Task.Result)
+		return nil, nil //nolint:nilnil // nothing to say
+	}
+	w := newWorld(t, storetest.Open(t), p)
+	task := w.worked(pluginsdk.NewTask{})
+	decide := func(verdict pluginsdk.Verdict) error {
+		_, err := w.boot.room.Decide(t.Context(), "web", pluginsdk.DecideTaskRequest{ID: task.ID, Verdict: verdict})
+		return err
+	}
+	suspend := func(iteration int, result string) {
+		t.Helper()
+		w.iterate(task.ID)
+		now, err := w.boot.room.Suspend(t.Context(), pluginsdk.SuspendTaskRequest{ID: task.ID, Iteration: iteration, Reason: "which port?", Result: result})
+		if err != nil || now.Status != pluginsdk.TaskWaiting || now.Result != result {
+			t.Fatalf("suspended as %+v, %v", now, err)
+		}
+	}
+	suspend(2, "")
+	err := decide(pluginsdk.VerdictAccept)
+	wantCode(t, err, pluginsdk.CodeStale)
+	if err == nil || !strings.Contains(err.Error(), "nothing to accept") {
+		t.Errorf("the person is told %v", err)
+	}
+	wantCode(t, decide(""), "")
+	suspend(3, "all but the port")
+	wantCode(t, decide(pluginsdk.VerdictAccept), "")
+	if task = w.settled(task.ID); task.Status != pluginsdk.TaskCompleted || !slices.Equal(handed, []string{"all but the port"}) {
+		t.Errorf("it is %s, handed over %q", task.Status, handed)
+	}
+}
+
 // What is no verdict must never accept or reject: an error is asked about again, and
 // then a person has to look.
 func TestOnlyAVerdictIsOne(t *testing.T) {

@@ -179,7 +179,7 @@ func (s tasks) Evaluate(ctx context.Context, request *pluginsdk.EvaluateTaskRequ
 func (s tasks) Suspend(ctx context.Context, request *pluginsdk.SuspendTaskRequest) (*pluginsdk.SuspendTaskResponse, error) {
 	task, err := s.change(ctx, "Tasks.Suspend", request.ID, func(task *pluginsdk.Task) error {
 		return s.settle(task, "suspended", request.Iteration, func() {
-			task.Status, task.Error, task.Feedback = pluginsdk.TaskWaiting, request.Reason, ""
+			task.Status, task.Error, task.Feedback, task.Result = pluginsdk.TaskWaiting, request.Reason, "", request.Result
 			if request.Mark != "" && !slices.Contains(task.Marks, request.Mark) {
 				task.Marks = append(slices.Clone(task.Marks), request.Mark)
 			}
@@ -201,6 +201,10 @@ func (s tasks) Decide(ctx context.Context, request *pluginsdk.DecideTaskRequest)
 		}
 		if err := from(task, "decided on", pluginsdk.TaskWaiting); err != nil {
 			return err
+		}
+		if request.Verdict == pluginsdk.VerdictAccept && task.Result == "" {
+			return pluginsdk.Errorf(pluginsdk.CodeStale, "task %s has no result of its iteration %d: there is nothing to accept; say go on, or have it failed",
+				task.ID, task.CurrentIteration)
 		}
 		task.Marks = nil // why it waited is settled
 		decide(task, request.Verdict, request.Feedback)

@@ -104,6 +104,8 @@ func TestTransitionsAreMadeOnce(t *testing.T) {
 	}
 	_, err := w.sdk.Decide(t.Context(), &pluginsdk.DecideTaskRequest{ID: w.id, Iteration: 1})
 	w.refused(pluginsdk.CodeStale, err)
+	_, err = w.sdk.Decide(t.Context(), &pluginsdk.DecideTaskRequest{ID: w.id, Verdict: pluginsdk.VerdictAccept})
+	w.refused(pluginsdk.CodeStale, err) // the result of iteration 1 is no result of iteration 2
 	decide := &pluginsdk.DecideTaskRequest{ID: w.id, Iteration: 2, Feedback: "port 80", Author: "Ann"}
 	if task := must(w.sdk.Decide(t.Context(), decide)).Task; task.Status != pluginsdk.TaskRunning || task.Feedback != "port 80" || len(task.Marks) != 0 {
 		t.Errorf("decided %+v", task)

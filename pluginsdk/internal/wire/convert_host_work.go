@@ -145,6 +145,7 @@ func suspendTaskRequestTo(v pluginsdk.SuspendTaskRequest) *hostv1.SuspendTaskReq
 		Iteration: int64(v.Iteration),
 		Reason:    v.Reason,
 		Mark:      v.Mark,
+		Result:    v.Result,
 	}
 }
 
@@ -154,6 +155,7 @@ func suspendTaskRequestFrom(m *hostv1.SuspendTaskRequest) pluginsdk.SuspendTaskR
 		Iteration: int(m.GetIteration()),
 		Reason:    m.GetReason(),
 		Mark:      m.GetMark(),
+		Result:    m.GetResult(),
 	}
 }
 

@@ -157,7 +157,11 @@ func (p *Plugin) settle(ctx context.Context, task pluginsdk.Task, run pluginsdk.
 		}
 		return answer.Task, "This was not accepted:\n" + answer.Task.Feedback, nil
 	case verdict == "BLOCKED", run.State == pluginsdk.RunCancelled:
-		answer, err := p.host.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: task.ID, Iteration: task.CurrentIteration, Reason: rest, Mark: "blocked"})
+		request := &pluginsdk.SuspendTaskRequest{ID: task.ID, Iteration: task.CurrentIteration, Reason: rest, Mark: "blocked"}
+		if verdict == "BLOCKED" {
+			request.Result = run.Result.Text // a person may find it good enough
+		}
+		answer, err := p.host.Tasks.Suspend(ctx, request)
 		if err != nil {
 			return task, "", err
 		}

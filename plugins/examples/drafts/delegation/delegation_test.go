@@ -18,6 +18,7 @@ type world struct {
 	plugin *plugintest.Plugin
 	says   []string // the worker, in each iteration
 	judges []pluginsdk.OnTaskCompleteResponse
+	person pluginsdk.Verdict // on what a worker was blocked at
 }
 
 // told is an event for the plugin. One that died over it is started anew.
@@ -88,7 +89,9 @@ func (w *world) live() pluginsdk.Task {
 			w.host.Judge(id, w.judges[0])
 			w.judges = w.judges[1:]
 		case pluginsdk.TaskWaiting:
-			if _, err := w.host.SDK().Tasks.Decide(w.Context(), &pluginsdk.DecideTaskRequest{ID: id, Feedback: "port 80"}); err != nil {
+			if _, err := w.host.SDK().Tasks.Decide(w.Context(), &pluginsdk.DecideTaskRequest{
+				ID: id, Iteration: task.CurrentIteration, Verdict: w.person, Feedback: "port 80",
+			}); err != nil {
 				w.Fatal(err)
 			}
 		default:
@@ -151,6 +154,15 @@ func TestATaskThatIsNeverDoneFails(t *testing.T) {
 	w := newWorld(t, plugintest.Death{Call: 1000})
 	w.says = slices.Repeat([]string{"hm"}, 5)
 	if task := w.live(); task.Status != pluginsdk.TaskFailed || task.CurrentIteration != 5 {
+		t.Errorf("the task is %+v", task)
+	}
+}
+
+// What a worker could not bring to its end may be good enough for who waits for it.
+func TestAPersonTakesWhatThereIs(t *testing.T) {
+	w := newWorld(t, plugintest.Death{Call: 1000})
+	w.says, w.person = []string{"All but the port.\nBLOCKED: which port?"}, pluginsdk.VerdictAccept
+	if task := w.live(); task.Status != pluginsdk.TaskCompleted || task.Result != w.says[0] {
 		t.Errorf("the task is %+v", task)
 	}
 }

@@ -530,7 +530,9 @@ type SuspendTaskRequest struct {
 	// Put on the task, such as conflict.
 	Mark string `protobuf:"bytes,3,opt,name=mark,proto3" json:"mark,omitempty"`
 	// That has got stuck.
-	Iteration     int64 `protobuf:"varint,4,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	Iteration int64 `protobuf:"varint,4,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	// What there is for a person to accept as it is; empty: nothing.
+	Result        string `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -591,6 +593,13 @@ func (x *SuspendTaskRequest) GetIteration() int64 {
 		return x.Iteration
 	}
 	return 0
+}
+
+func (x *SuspendTaskRequest) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
 }
 
 type SuspendTaskResponse struct {
@@ -992,12 +1001,13 @@ const file_harness_host_v1_task_proto_rawDesc = "" +
 	"\titeration\x18\x02 \x01(\x03R\titeration\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\tR\x06result\"B\n" +
 	"\x14EvaluateTaskResponse\x12*\n" +
-	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"n\n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"\x86\x01\n" +
 	"\x12SuspendTaskRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
 	"\x04mark\x18\x03 \x01(\tR\x04mark\x12\x1c\n" +
-	"\titeration\x18\x04 \x01(\x03R\titeration\"A\n" +
+	"\titeration\x18\x04 \x01(\x03R\titeration\x12\x16\n" +
+	"\x06result\x18\x05 \x01(\tR\x06result\"A\n" +
 	"\x13SuspendTaskResponse\x12*\n" +
 	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"\x8f\x01\n" +
 	"\x11DecideTaskRequest\x12\x0e\n" +

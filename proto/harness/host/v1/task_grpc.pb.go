@@ -52,12 +52,13 @@ type TaskServiceClient interface {
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected, it is
 	// running again, with the feedback. Needs tasks.write.
 	EvaluateTask(ctx context.Context, in *EvaluateTaskRequest, opts ...grpc.CallOption) (*EvaluateTaskResponse, error)
-	// SuspendTask has a task that is running wait for a person, once for each iteration. Needs
+	// SuspendTask has a task that is running wait for a person, once for each iteration. What
+	// it has as its result is the request's: a person who accepts accepts that. Needs
 	// tasks.write.
 	SuspendTask(ctx context.Context, in *SuspendTaskRequest, opts ...grpc.CallOption) (*SuspendTaskResponse, error)
 	// DecideTask is a person's word on a task that waits, whichever plugin has made it.
 	// FAILED_PRECONDITION: it does not wait, or is at another iteration than the person has
-	// seen. Needs tasks.decide.
+	// seen, or is to be accepted and has no result. Needs tasks.decide.
 	DecideTask(ctx context.Context, in *DecideTaskRequest, opts ...grpc.CallOption) (*DecideTaskResponse, error)
 	// FailTask gives a task up. Needs tasks.write.
 	FailTask(ctx context.Context, in *FailTaskRequest, opts ...grpc.CallOption) (*FailTaskResponse, error)
@@ -185,12 +186,13 @@ type TaskServiceServer interface {
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected, it is
 	// running again, with the feedback. Needs tasks.write.
 	EvaluateTask(context.Context, *EvaluateTaskRequest) (*EvaluateTaskResponse, error)
-	// SuspendTask has a task that is running wait for a person, once for each iteration. Needs
+	// SuspendTask has a task that is running wait for a person, once for each iteration. What
+	// it has as its result is the request's: a person who accepts accepts that. Needs
 	// tasks.write.
 	SuspendTask(context.Context, *SuspendTaskRequest) (*SuspendTaskResponse, error)
 	// DecideTask is a person's word on a task that waits, whichever plugin has made it.
 	// FAILED_PRECONDITION: it does not wait, or is at another iteration than the person has
-	// seen. Needs tasks.decide.
+	// seen, or is to be accepted and has no result. Needs tasks.decide.
 	DecideTask(context.Context, *DecideTaskRequest) (*DecideTaskResponse, error)
 	// FailTask gives a task up. Needs tasks.write.
 	FailTask(context.Context, *FailTaskRequest) (*FailTaskResponse, error)
