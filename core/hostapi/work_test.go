@@ -113,6 +113,32 @@ func TestATaskDoesNoMoreThanTheTaskAboveIt(t *testing.T) {
 	}
 }
 
+// Work that is taken up again must be below who it was made for, and no way into another
+// plugin's thread.
+func TestATaskGoesOnOnlyFromItsPluginsOwn(t *testing.T) {
+	f := newFixture(pluginsdk.CapTasksWrite)
+	f.store.threads["T"] = pluginsdk.Thread{ID: "T", Kind: pluginsdk.ThreadTask, Source: "task", PermissionMode: "plan"}
+	f.store.made = []pluginsdk.Task{
+		{ID: "above", Plugin: "q", ThreadID: "T"},
+		{ID: "old", Plugin: "p", ThreadID: "O", ParentThreadID: "T", ParentTaskID: "above", Cwd: "/worktree"},
+		{ID: "theirs", Plugin: "q", ThreadID: "Q"},
+		{ID: "above again", Plugin: "q", ThreadID: "T"},
+	}
+	create := func(task pluginsdk.NewTask) error {
+		return second(f.Tasks.Create(t.Context(), &pluginsdk.CreateTaskRequest{Key: "k", Task: task}))
+	}
+	if err := create(pluginsdk.NewTask{FromTaskID: "old", Cwd: "/worktree"}); err != nil {
+		t.Fatal(err)
+	}
+	if made := f.room.tasks[0]; made.ParentThreadID != "T" || made.ParentTaskID != "above again" || made.PermissionMode != "plan" {
+		t.Errorf("made %+v", made)
+	}
+	refused(t, "another's", create(pluginsdk.NewTask{FromTaskID: "theirs"}), pluginsdk.CodeDenied, "fromTaskId: ")
+	refused(t, "nobody's", create(pluginsdk.NewTask{FromTaskID: "none"}), pluginsdk.CodeNotFound, "fromTaskId: ")
+	refused(t, "elsewhere", create(pluginsdk.NewTask{FromTaskID: "old", ParentThreadID: "mine"}), pluginsdk.CodeInvalid, "parentThreadId: ")
+	refused(t, "more", create(pluginsdk.NewTask{FromTaskID: "old", PermissionMode: "acceptEdits"}), pluginsdk.CodeDenied, "permissionMode: ")
+}
+
 func TestWordsAboutATaskAreBounded(t *testing.T) {
 	f, ctx := newFixture(pluginsdk.AllCapabilities()...), t.Context()
 	f.store.made = []pluginsdk.Task{{ID: "mine", Plugin: "p"}}

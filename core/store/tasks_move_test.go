@@ -240,6 +240,56 @@ func TestATaskIsKnownByWhatWasAskedFor(t *testing.T) {
 	})
 }
 
+// What was begun goes on where the agent knows of it: in the same thread and session, as a
+// task of its own that has paid for nothing yet. Two that went on at once would write into
+// each other's work.
+func TestATaskGoesOnFromOneThatIsOver(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		first := aTask(t, s, pluginsdk.NewTask{Model: "sonnet", PermissionMode: "acceptEdits", Cwd: "/worktree"})
+		accept(t, s, first.ThreadID, "go")
+		answered := claim(t, s, first.ThreadID)
+		check(t, s.SaveResult(ctx, answered.Fence, ledger.ResultCommit{
+			RunID: answered.Run.ID, SessionID: "S", AgentRun: ledger.AgentRun{TaskID: answered.TaskID, CostUSD: 1},
+		}))
+		finish(t, s, answered, "done")
+		asked := ledger.NewTask{Plugin: "maker", Key: "again", NewTask: pluginsdk.NewTask{Prompt: "the door, too", PermissionMode: "plan", FromTaskID: first.ID}}
+		wantCode(t, third(s.CreateTask(ctx, asked)), pluginsdk.CodeStale)
+		check(t, second(s.MoveTask(ctx, ended(first))))
+
+		next, created, err := s.CreateTask(ctx, asked)
+		if err != nil || !created || next.ThreadID != first.ThreadID || next.Cwd != "/worktree" || next.CostUSD != 0 || next.Status != pluginsdk.TaskPending {
+			t.Fatalf("went on as %+v, %v, %v", next, created, err)
+		}
+		if again, created, err := s.CreateTask(ctx, asked); err != nil || created || again.ID != next.ID {
+			t.Errorf("repeated: %+v, %v, %v", again, created, err)
+		}
+		other := asked
+		other.FromTaskID = ""
+		wantCode(t, third(s.CreateTask(ctx, other)), pluginsdk.CodeConflict)
+		other = asked
+		other.Key = "another"
+		wantCode(t, third(s.CreateTask(ctx, other)), pluginsdk.CodeStale)
+		other.FromTaskID = "none"
+		wantCode(t, third(s.CreateTask(ctx, other)), pluginsdk.CodeNotFound)
+
+		th := must[pluginsdk.Thread](t)(s.Thread(ctx, first.ThreadID))
+		if th.Model != "sonnet" || th.PermissionMode != "plan" || th.SessionID != "S" || th.Cwd != "/worktree" {
+			t.Errorf("its thread is %+v", th)
+		}
+		accept(t, s, first.ThreadID, "go on")
+		if got := claim(t, s, first.ThreadID); got.TaskID != next.ID {
+			t.Errorf("its turns are for %q", got.TaskID)
+		}
+		check(t, second(s.MoveTask(ctx, ended(must[ledger.Task](t)(s.TaskState(ctx, next.ID))))))
+		moved, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", NewTask: pluginsdk.NewTask{Prompt: "x", Cwd: "/elsewhere", Model: "opus", FromTaskID: first.ID}})
+		th = must[pluginsdk.Thread](t)(s.Thread(ctx, first.ThreadID))
+		if err != nil || moved.Cwd != "/elsewhere" || th.Cwd != "/elsewhere" || th.SessionID != "" || th.Model != "opus" {
+			t.Errorf("elsewhere: %+v in %+v, %v", moved, th, err)
+		}
+	})
+}
+
 // A worker without the tools that its task allows could not do its work; one whose
 // turns count for no task would cost nobody anything.
 func TestARunOfATaskKnowsItsTask(t *testing.T) {

@@ -28,6 +28,11 @@ func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest)
 		return nil, err
 	}
 	defer leave()
+	if _, known := s.h.made[s.key("task", request.Key)]; !known {
+		if err := s.goesOn(request.Task.FromTaskID); err != nil {
+			return nil, err
+		}
+	}
 	id, existed := "", false
 	if request.Key == "" {
 		id = s.create(request)
@@ -39,6 +44,28 @@ func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest)
 		return nil, err
 	}
 	return &pluginsdk.CreateTaskResponse{Task: s.h.tasks[i], Existed: existed}, nil
+}
+
+// goesOn refuses to go on from a task that is not the plugin's, or in whose thread one is
+// not over.
+func (s tasks) goesOn(fromID string) error {
+	if fromID == "" {
+		return nil
+	}
+	i, err := find(s.h.tasks, "task", fromID, taskID)
+	if err != nil {
+		return err
+	}
+	from := s.h.tasks[i]
+	if from.Plugin != s.manifest.Name {
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "fromTaskId: task %s is of the plugin %s, which alone goes on from it", from.ID, from.Plugin)
+	}
+	for _, task := range s.h.tasks {
+		if task.ThreadID == from.ThreadID && !task.Status.Final() {
+			return pluginsdk.Errorf(pluginsdk.CodeStale, "fromTaskId: task %s, in the same thread, is %s and not over yet", task.ID, task.Status)
+		}
+	}
+	return nil
 }
 
 func (s tasks) create(request *pluginsdk.CreateTaskRequest) string {
@@ -55,6 +82,13 @@ func (s tasks) create(request *pluginsdk.CreateTaskRequest) string {
 	}
 	if i, err := find(s.h.tasks, "task", task.ParentTaskID, taskID); err == nil {
 		t.Depth = s.h.tasks[i].Depth + 1
+	}
+	if i, err := find(s.h.tasks, "task", task.FromTaskID, taskID); err == nil {
+		from := s.h.tasks[i]
+		t.ThreadID, t.Cwd = from.ThreadID, cmp.Or(task.Cwd, from.Cwd)
+		t.ParentThreadID, t.ParentTaskID = cmp.Or(t.ParentThreadID, from.ParentThreadID), cmp.Or(t.ParentTaskID, from.ParentTaskID)
+		s.h.tasks = append(s.h.tasks, t)
+		return t.ID
 	}
 	s.h.tasks = append(s.h.tasks, t)
 	s.h.threads = append(s.h.threads, pluginsdk.Thread{
