@@ -23,7 +23,8 @@ type Tasks interface {
 	List(ctx context.Context, request *ListTasksRequest) (*ListTasksResponse, error)
 	// Iterate submits a message to the thread of a task that is running: an
 	// ordinary run, once for each iteration. One past the task's maximum, or its
-	// cost cap, is CodeExhausted. Needs tasks.write.
+	// cost cap, or that of a task above it, is CodeExhausted. The run may come to what those
+	// have left, and fails when it gets there. Needs tasks.write.
 	Iterate(ctx context.Context, request *IterateTaskRequest) (*IterateTaskResponse, error)
 	// Evaluate hands the result of an iteration in: OnTaskComplete is asked. Accepted,
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected,

@@ -55,8 +55,8 @@ type Task struct {
 	MaxIterations           int               `json:"maxIterations"`
 	ValidationIterations    int               `json:"validationIterations"`
 	MaxValidationIterations int               `json:"maxValidationIterations"`
-	CostCapUSD              float64           `json:"costCapUsd"`
-	CostUSD                 float64           `json:"costUsd"` // so far, its children's included
+	CostCapUSD              float64           `json:"costCapUsd"` // held while its turns run, also those of the tasks below it
+	CostUSD                 float64           `json:"costUsd"`    // so far, its children's included
 
 	RunID       string    `json:"runId,omitempty"` // of the current iteration
 	Marks       []string  `json:"marks,omitempty"` // unvalidated, conflict, ...

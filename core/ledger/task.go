@@ -49,6 +49,17 @@ type Task struct {
 	AskedLabels         map[string]string
 }
 
+// TaskCap is what a task may still come to: of the task and those above it, all of which
+// pay for it, the one that has the least left. The zero value is no cap.
+type TaskCap struct {
+	TaskID  string // whose it is
+	CostUSD float64
+	CapUSD  float64
+}
+
+// Left is what may still be spent; 0: nothing.
+func (c TaskCap) Left() float64 { return max(c.CapUSD-c.CostUSD, 0) }
+
 // NewTask is a task to be made.
 type NewTask struct {
 	pluginsdk.NewTask

@@ -112,6 +112,37 @@ func (s *Store) TasksBelow(ctx context.Context, id string) ([]string, error) {
 	return ids, wrap("list the tasks below one", err)
 }
 
+// TaskCap returns what a task may still come to, or the zero TaskCap when there is no such
+// task. What is made below a task is made of what that one may cost, up to the top; one
+// above that was deleted by hand pays for nothing.
+func (s *Store) TaskCap(ctx context.Context, id string) (least ledger.TaskCap, err error) {
+	rows, err := s.query.QueryContext(ctx, `WITH RECURSIVE above(id, parent) AS (
+			SELECT id, parent_task_id FROM tasks WHERE id = $1
+			UNION SELECT t.id, t.parent_task_id FROM above a JOIN tasks t ON t.id = a.parent)
+		SELECT id FROM above`, id)
+	if err != nil {
+		return least, wrap("list the tasks above one", err)
+	}
+	ids, err := column(rows)
+	if err != nil {
+		return least, wrap("list the tasks above one", err)
+	}
+	found, err := s.read.Task.Query().Where(task.IDIn(ids...)).Order(task.ByID()).All(ctx)
+	if err != nil {
+		return least, wrap("read what tasks may cost", err)
+	}
+	payers := all(found, taskOf)
+	if err := s.sumCosts(ctx, payers); err != nil {
+		return least, wrap("read what tasks may cost", err)
+	}
+	for _, payer := range payers {
+		if one := (ledger.TaskCap{TaskID: payer.ID, CostUSD: payer.CostUSD, CapUSD: payer.CostCapUSD}); least.TaskID == "" || one.Left() < least.Left() {
+			least = one
+		}
+	}
+	return least, nil
+}
+
 // sumCosts fills in what tasks have cost so far, with all that were made below them:
 // each turn of the agent is recorded with its task.
 func (s *Store) sumCosts(ctx context.Context, tasks []ledger.Task) (err error) {

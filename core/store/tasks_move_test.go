@@ -240,6 +240,35 @@ func TestATaskIsKnownByWhatWasAskedFor(t *testing.T) {
 	})
 }
 
+// A cap that another task's work is not counted in holds nothing: all above pay.
+func TestATaskHasWhatThoseAboveItHaveLeft(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		top := aTask(t, s, pluginsdk.NewTask{CostCapUSD: 2})
+		middle := aTask(t, s, pluginsdk.NewTask{ParentTaskID: top.ID, CostCapUSD: 4})
+		low := aTask(t, s, pluginsdk.NewTask{ParentTaskID: middle.ID, CostCapUSD: 1.5})
+		spend := func(of ledger.Task, cost float64) {
+			accept(t, s, of.ThreadID, "go")
+			claimed := claim(t, s, of.ThreadID)
+			check(t, s.SaveResult(ctx, claimed.Fence, ledger.ResultCommit{RunID: claimed.Run.ID, AgentRun: ledger.AgentRun{TaskID: of.ID, CostUSD: cost}}))
+			finish(t, s, claimed, "done")
+		}
+		want := func(id, payer string, left float64) {
+			t.Helper()
+			if got := must[ledger.TaskCap](t)(s.TaskCap(ctx, id)); got.TaskID != payer || got.Left() != left {
+				t.Errorf("%+v with %g left, want %s with %g", got, got.Left(), payer, left)
+			}
+		}
+		want(low.ID, low.ID, 1.5)
+		spend(middle, 1)
+		want(low.ID, top.ID, 1)
+		want(middle.ID, top.ID, 1)
+		spend(low, 1.25)
+		want(low.ID, top.ID, 0)
+		want("none", "", 0)
+	})
+}
+
 // What was begun goes on where the agent knows of it: in the same thread and session, as a
 // task of its own that has paid for nothing yet. Two that went on at once would write into
 // each other's work.

@@ -103,19 +103,12 @@ func (r *Room) iterate(ctx context.Context, task ledger.Task, request pluginsdk.
 	case request.Iteration > task.MaxIterations:
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has had its %d iterations", task.ID, task.MaxIterations)
 	}
-	// What is made below a task is made of what that one may cost, up to the top.
-	for payer := task; ; {
-		if payer.CostUSD >= payer.CostCapUSD {
-			return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has cost %.2f USD of %.2f", payer.ID, payer.CostUSD, payer.CostCapUSD)
-		}
-		if payer.ParentTaskID == "" {
-			break
-		}
-		if payer, err = r.store.TaskState(ctx, payer.ParentTaskID); pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-			break // it was deleted by hand
-		} else if err != nil {
-			return pluginsdk.Accepted{}, err
-		}
+	least, err := r.store.TaskCap(ctx, task.ID)
+	if err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	if least.TaskID != "" && least.Left() == 0 {
+		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has cost %.2f USD of %.2f", least.TaskID, least.CostUSD, least.CapUSD)
 	}
 	content := request.Content
 	if request.Iteration == 1 && task.Context != "" {
