@@ -35,7 +35,7 @@ func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest)
 				return err
 			}
 			response.Task, response.Existed, err = s.Tasks.Create(ctx, ledger.NewTask{
-				NewTask: task, Plugin: s.plugin, Key: request.Key, CauseRunID: in.origin.RunID,
+				NewTask: task, Plugin: s.plugin, Key: request.Key, CauseRunID: in.origin.Cause(), CauseTaskID: in.origin.TaskHook(),
 				AskedPermissionMode: request.Task.PermissionMode,
 			})
 			return err

@@ -69,6 +69,29 @@ func TestATaskHasTheCauseThatItWasMadeIn(t *testing.T) {
 	}
 }
 
+// What a plugin does in a task's hook comes from the task: else a hook that makes a task,
+// or submits a message, could do so for ever, and in a pause.
+func TestATasksHookHasTheTasksCause(t *testing.T) {
+	f := newFixture(pluginsdk.AllCapabilities()...)
+	f.store.made = []pluginsdk.Task{{ID: "K", Plugin: "p"}}
+	ctx, _ := f.within(t, ledger.Origin{TaskID: "K", CauseRunID: "R"})
+	if err := second(f.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{ThreadID: "mine", Content: "x", CauseRunID: "other"}})); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.inbox.submissions[0].CauseRunID; got != "R" {
+		t.Errorf("the message was caused by %q", got)
+	}
+	if turn, err := f.Agent.Start(ctx, &pluginsdk.StartTurnRequest{Prompt: "x"}); err != nil || turn.RunID != "turn caused by R" {
+		t.Errorf("%+v, %v", turn, err)
+	}
+	if err := second(f.Tasks.Create(ctx, &pluginsdk.CreateTaskRequest{Key: "k", Task: pluginsdk.NewTask{ParentThreadID: "mine"}})); err != nil {
+		t.Fatal(err)
+	}
+	if made := f.room.tasks[0]; made.CauseRunID != "R" || made.CauseTaskID != "K" || made.ParentTaskID != "" {
+		t.Errorf("made %+v", made)
+	}
+}
+
 // A task that is made in a task's thread, and that says no more, would go on after that
 // one's end, and cost nobody anything.
 func TestWhatIsMadeInATasksThreadIsBelowThatTask(t *testing.T) {

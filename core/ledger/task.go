@@ -66,6 +66,12 @@ type NewTask struct {
 	Plugin     string // that makes it; empty: the core
 	Key        string // among the plugin's; empty: none
 	CauseRunID string // the run that it is made in; empty: none
+	// CauseTaskID is the task in whose hook it is made, below which it is as far as depth
+	// goes; empty: none.
+	CauseTaskID string
+	// MaxDepth, when greater than 0, refuses (CodeExhausted) a task whose iterations would be
+	// more runs away from one that nothing caused.
+	MaxDepth int
 	// AskedPermissionMode is what the plugin has asked for: empty where PermissionMode is
 	// the parent's. It tells a repetition.
 	AskedPermissionMode string

@@ -176,7 +176,7 @@ func (s *Store) sumCosts(ctx context.Context, tasks []ledger.Task) (err error) {
 // of which the core has to ask OnTaskCreate. A key that the plugin has used returns the
 // first task with created false, or CodeConflict when it was another one. An empty key
 // is never known. A parent task that is over has no more children (CodeStale); tasks go
-// 8 deep (CodeExhausted). One that goes on from a task is made in that one's thread, of
+// 8 deep (CodeExhausted), and so do those that a task's hook makes. One that goes on from a task is made in that one's thread, of
 // which every task has to be over (CodeStale).
 func (s *Store) CreateTask(ctx context.Context, n ledger.NewTask) (t pluginsdk.Task, created bool, err error) {
 	n.Key = clean(n.Key)
@@ -190,7 +190,7 @@ func (s *Store) CreateTask(ctx context.Context, n ledger.NewTask) (t pluginsdk.T
 		}
 	}
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		if err := tx.below(ctx, &made.Task); err != nil {
+		if err := tx.below(ctx, &made.Task, n); err != nil {
 			return err
 		}
 		if n.FromTaskID != "" {
@@ -301,37 +301,57 @@ func taskName(n pluginsdk.NewTask) string {
 	return line
 }
 
-// below checks that a task's parents exist, and sets its depth.
-func (t *tx) below(ctx context.Context, child *pluginsdk.Task) error {
+// below checks that a task's parents exist, and sets its depth. It refuses one that is
+// too deep below tasks, or below the runs that its own would be caused by.
+func (t *tx) below(ctx context.Context, child *pluginsdk.Task, n ledger.NewTask) error {
 	if child.ParentThreadID != "" {
 		if _, err := t.epoch(ctx, child.ParentThreadID); err != nil {
 			return err
 		}
 	}
-	if child.ParentTaskID == "" {
-		return nil
+	child.Depth = 0
+	if child.ParentTaskID != "" {
+		// The parent stays as it is until the end of the transaction: one that is ended looks
+		// for its children afterwards.
+		query := "SELECT depth, status FROM tasks WHERE id = $1"
+		if t.postgres {
+			query += " FOR UPDATE"
+		}
+		var status pluginsdk.TaskStatus
+		err := t.row(ctx, query, []any{child.ParentTaskID}, &child.Depth, &status)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return notFound("task", child.ParentTaskID)
+		case err != nil:
+			return err
+		case status.Final():
+			return pluginsdk.Errorf(pluginsdk.CodeStale, "parentTaskId: task %s is %s: it gets no more tasks", child.ParentTaskID, status)
+		}
+		child.Depth++
 	}
-	// The parent stays as it is until the end of the transaction: one that is ended looks
-	// for its children afterwards.
-	query := "SELECT depth, status FROM tasks WHERE id = $1"
-	if t.postgres {
-		query += " FOR UPDATE"
+	if n.CauseTaskID != "" {
+		var depth int
+		err := t.row(ctx, "SELECT depth FROM tasks WHERE id = $1", []any{n.CauseTaskID}, &depth)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if err == nil {
+			child.Depth = max(child.Depth, depth+1)
+		}
 	}
-	var depth int
-	var status pluginsdk.TaskStatus
-	err := t.row(ctx, query, []any{child.ParentTaskID}, &depth, &status)
+	if child.Depth > taskDepthMax {
+		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s was made by a task that was made by a task, %d deep, and may make no further one",
+			cmp.Or(child.ParentTaskID, n.CauseTaskID), taskDepthMax)
+	}
+	depth, err := t.depthBelow(ctx, n.CauseRunID)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return notFound("task", child.ParentTaskID)
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeInvalid: // the run was deleted by hand
 	case err != nil:
 		return err
-	case status.Final():
-		return pluginsdk.Errorf(pluginsdk.CodeStale, "parentTaskId: task %s is %s: it gets no more tasks", child.ParentTaskID, status)
-	case depth >= taskDepthMax:
-		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "parentTaskId: task %s was made by a task that was made by a task, %d deep, and may make no further one",
-			child.ParentTaskID, taskDepthMax)
+	case n.MaxDepth > 0 && depth > n.MaxDepth:
+		return pluginsdk.Errorf(pluginsdk.CodeExhausted,
+			"run %s was caused by a run that was caused by a run, %d deep: no run of the task's could be", n.CauseRunID, n.MaxDepth)
 	}
-	child.Depth = depth + 1
 	return nil
 }
 

@@ -203,6 +203,26 @@ func TestATaskThatIsOverGetsNoChildren(t *testing.T) {
 		}
 		child.ParentTaskID = above.ID
 		wantCode(t, third(s.CreateTask(ctx, child)), pluginsdk.CodeExhausted)
+
+		// A hook that makes a task, whose hook makes a task, below nothing.
+		made := pluginsdk.Task{}
+		for depth := range 10 {
+			next, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", CauseTaskID: made.ID, NewTask: pluginsdk.NewTask{Prompt: "x"}})
+			if depth <= 8 && (err != nil || next.Depth != depth) || depth > 8 && pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted {
+				t.Errorf("%d deep: %d, %v", depth, next.Depth, err)
+			}
+			made = next
+		}
+		// One that no iteration could be made of is refused when it is made.
+		deep := ledger.NewTask{Plugin: "maker", MaxDepth: 1, NewTask: pluginsdk.NewTask{Prompt: "x"}}
+		of := accept(t, s, newThread(t, s, "a").ID, "go")
+		for _, want := range []pluginsdk.Code{"", pluginsdk.CodeExhausted} {
+			deep.CauseRunID = of.RunID
+			wantCode(t, third(s.CreateTask(ctx, deep)), want)
+			next := acceptance(of.ThreadID, "caused", "go")
+			next.Submission.CauseRunID = of.RunID
+			of = must[ledger.Accepted](t)(s.Accept(ctx, next))
+		}
 	})
 }
 

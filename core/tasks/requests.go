@@ -19,6 +19,7 @@ func (r *Room) Create(ctx context.Context, task ledger.NewTask) (t pluginsdk.Tas
 		return t, false, err
 	}
 	r.config.Fault("create", task.Key)
+	task.MaxDepth = r.config.MaxDepth
 	t, isNew, err := r.store.CreateTask(ctx, task)
 	if err != nil {
 		return t, false, err

@@ -159,6 +159,48 @@ func TestRequestsAreRepeatable(t *testing.T) {
 	wantCode(t, second(iterate(2, "x")), pluginsdk.CodeExhausted)
 }
 
+// origins are those that hooks were called with.
+type origins []ledger.Origin
+
+func (o *origins) Open(_ string, origin ledger.Origin, _ time.Time) string {
+	*o = append(*o, origin)
+	return "token"
+}
+
+func (*origins) Close(string) {}
+
+// What a plugin does in a task's hook is known to come from the task: without a cause it
+// would go on in a pause, and without end.
+func TestTheHooksOfATaskHaveItsRunsAsTheirCause(t *testing.T) {
+	s := storetest.Open(t)
+	p := &reviewer{complete: says(pluginsdk.VerdictAccept)}
+	p.create = func(context.Context, *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
+		return nil, nil
+	} //nolint:nilnil // nothing to say
+	w := newWorld(t, s, p)
+	w.kill()
+	asked := &origins{}
+	w.tokens = asked
+	w.begin()
+	first := w.worked(pluginsdk.NewTask{})
+	next, _, err := w.boot.room.Create(t.Context(), ledger.NewTask{Plugin: "maker", CauseRunID: first.RunID, NewTask: pluginsdk.NewTask{Prompt: "x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.settled(next.ID)
+	w.kill() // what the hooks were called with may be read
+	var causes []string
+	for _, origin := range *asked {
+		if origin.RunID != "" {
+			t.Errorf("a task's hook is no run's: %+v", origin)
+		}
+		causes = append(causes, origin.CauseRunID)
+	}
+	if want := []string{"", first.RunID, first.RunID}; !slices.Equal(causes, want) {
+		t.Errorf("caused by %q, want %q", causes, want)
+	}
+}
+
 // Who has read one iteration must not have another one accepted, because somebody else
 // was faster to say go on.
 func TestAPersonDecidesOnWhatTheyHaveSeen(t *testing.T) {
