@@ -22,9 +22,12 @@ type Tasks interface {
 	// List returns the selected tasks. Needs tasks.read.
 	List(ctx context.Context, request *ListTasksRequest) (*ListTasksResponse, error)
 	// Iterate submits a message to the thread of a task that is running: an
-	// ordinary run, once for each iteration. One past the task's maximum, or its
-	// cost cap, or that of a task above it, is CodeExhausted. The run may come to what those
-	// have left, and fails when it gets there. Needs tasks.write.
+	// ordinary run, once for each iteration. The run may come to what the task's cost cap,
+	// and those of the tasks above it, leave, and fails when it gets there. An iteration past
+	// the task's maximum, or past one of those caps, is CodeExhausted, and will always be;
+	// so is one for which there is no room now, in the thread's queue or in a quota of the
+	// plugin's. Get tells them apart: CurrentIteration is MaxIterations, or CostUSD has come
+	// to CostCapUSD, of this task or of one above it. Needs tasks.write.
 	Iterate(ctx context.Context, request *IterateTaskRequest) (*IterateTaskResponse, error)
 	// Evaluate hands the result of an iteration in: OnTaskComplete is asked. Accepted,
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected,

@@ -46,7 +46,9 @@ type TaskServiceClient interface {
 	// ListTasks returns the selected tasks. Needs tasks.read.
 	ListTasks(ctx context.Context, in *ListTasksRequest, opts ...grpc.CallOption) (*ListTasksResponse, error)
 	// IterateTask submits a message to the thread of a task that is running: an ordinary
-	// run, once for each iteration. Needs tasks.write.
+	// run, once for each iteration. RESOURCE_EXHAUSTED: for good when current_iteration is
+	// max_iterations, or cost_usd has come to cost_cap_usd, of the task or (the cost) of one
+	// above it; else there is no room now. Needs tasks.write.
 	IterateTask(ctx context.Context, in *IterateTaskRequest, opts ...grpc.CallOption) (*IterateTaskResponse, error)
 	// EvaluateTask hands the result of an iteration in: OnTaskComplete is asked. Accepted,
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected, it is
@@ -180,7 +182,9 @@ type TaskServiceServer interface {
 	// ListTasks returns the selected tasks. Needs tasks.read.
 	ListTasks(context.Context, *ListTasksRequest) (*ListTasksResponse, error)
 	// IterateTask submits a message to the thread of a task that is running: an ordinary
-	// run, once for each iteration. Needs tasks.write.
+	// run, once for each iteration. RESOURCE_EXHAUSTED: for good when current_iteration is
+	// max_iterations, or cost_usd has come to cost_cap_usd, of the task or (the cost) of one
+	// above it; else there is no room now. Needs tasks.write.
 	IterateTask(context.Context, *IterateTaskRequest) (*IterateTaskResponse, error)
 	// EvaluateTask hands the result of an iteration in: OnTaskComplete is asked. Accepted,
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected, it is
