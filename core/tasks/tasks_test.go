@@ -450,6 +450,70 @@ func TestATaskThatCannotBeginHasFailed(t *testing.T) {
 	}
 }
 
+// A hook that is refused places or money again and again must not leave a task lying about
+// of which only the log knows; nor is its parent told at each attempt, or after a restart.
+func TestTheParentIsToldOfATaskThatIsRefusedWhatItNeeds(t *testing.T) {
+	for _, phase := range []ledger.TaskPhase{ledger.PhaseCreating, ledger.PhaseReviewing} {
+		t.Run(string(phase), func(t *testing.T) {
+			const attempts = 12 // of which 3 are borne in silence
+			asked, refused := 0, make(chan struct{}, 1)
+			var w *world
+			refuse := func(task pluginsdk.Task) error {
+				if asked++; asked == 2 {
+					if now := w.state(task.ID); !strings.HasPrefix(now.Error, "waits for the plugin plugin-0, which was refused what it needs: ") {
+						t.Errorf("the task says %q", now.Error)
+					}
+					if notices, _ := w.said(); len(notices) != 0 {
+						t.Errorf("the parent is told at once: %q", notices)
+					}
+				}
+				if asked%attempts == 0 {
+					refused <- struct{}{}
+				}
+				if asked <= 2*attempts {
+					return pluginsdk.Errorf(pluginsdk.CodeExhausted, "100 turns wait already")
+				}
+				return nil
+			}
+			p := &reviewer{complete: says(pluginsdk.VerdictAccept)}
+			if phase == ledger.PhaseCreating {
+				p.create = func(_ context.Context, r *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
+					return nil, refuse(r.Task)
+				}
+			} else {
+				p.complete = func(ctx context.Context, r *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+					if err := refuse(r.Task); err != nil {
+						return nil, err
+					}
+					return says(pluginsdk.VerdictAccept)(ctx, r)
+				}
+			}
+			w = newWorld(t, storetest.Open(t), p)
+			id := w.create(pluginsdk.NewTask{OriginalMessage: "build it"})
+			if phase == ledger.PhaseReviewing {
+				w.settled(id)
+				w.iterate(id)
+				w.evaluate(id)
+			}
+			<-refused
+			w.kill()
+			w.begin()
+			<-refused
+			if task := w.settled(id); task.Error != "" || task.Failures != 0 {
+				t.Errorf("it goes on as %+v", task)
+			}
+			notices, _ := w.said()
+			if phase == ledger.PhaseReviewing {
+				notices = notices[:len(notices)-1] // of its end
+			}
+			want := "Task “build it” waits for the plugin plugin-0, which is refused what it needs again and again: 100 turns wait already"
+			if !slices.Equal(notices, []string{want}) {
+				t.Errorf("the parent was told %q", notices)
+			}
+		})
+	}
+}
+
 // A plugin that is about to be back is waited for; one that was switched off is not.
 func TestAPluginThatDoesNotServeIsWaitedFor(t *testing.T) {
 	p := &reviewer{complete: says(pluginsdk.VerdictReject), away: true}
