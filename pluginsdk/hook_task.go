@@ -12,6 +12,8 @@ import (
 // id, 10 times in a row, and then the hook's failure mode says what becomes of the task:
 // closed, it waits for a person (before it has begun it has failed); open, the plugin is
 // passed over. A plugin that does not serve is waited for; one that is disabled is not.
+// CodeExhausted says that the plugin was refused what it needs, such as a turn: it is asked
+// until it gets that, and the task's parent is told after 10 times.
 
 // TaskContext is where and with what a task will be worked on.
 type TaskContext struct {

@@ -22,8 +22,12 @@ type Tasks interface {
 	// List returns the selected tasks. Needs tasks.read.
 	List(ctx context.Context, request *ListTasksRequest) (*ListTasksResponse, error)
 	// Iterate submits a message to the thread of a task that is running: an
-	// ordinary run, once for each iteration. One past the task's maximum, or its
-	// cost cap, is CodeExhausted. Needs tasks.write.
+	// ordinary run, once for each iteration. The run may come to what the task's cost cap,
+	// and those of the tasks above it, leave, and fails when it gets there. An iteration past
+	// the task's maximum, or past one of those caps, is CodeExhausted, and will always be;
+	// so is one for which there is no room now, in the thread's queue or in a quota of the
+	// plugin's. Get tells them apart: CurrentIteration is MaxIterations, or CostUSD has come
+	// to CostCapUSD, of this task or of one above it. Needs tasks.write.
 	Iterate(ctx context.Context, request *IterateTaskRequest) (*IterateTaskResponse, error)
 	// Evaluate hands the result of an iteration in: OnTaskComplete is asked. Accepted,
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected,
@@ -32,13 +36,17 @@ type Tasks interface {
 	// unvalidated: it is handed over if the task has no directory, else the task waits
 	// for a person. Needs tasks.write.
 	Evaluate(ctx context.Context, request *EvaluateTaskRequest) (*EvaluateTaskResponse, error)
-	// Suspend has a task that is running wait for a person, once for each iteration.
-	// Needs tasks.write.
+	// Suspend has a task that is running wait for a person, once for each iteration. The
+	// request's Result becomes the task's, in place of an older iteration's. Needs
+	// tasks.write.
 	Suspend(ctx context.Context, request *SuspendTaskRequest) (*SuspendTaskResponse, error)
 	// Decide is a person's word on a task that waits, whichever plugin has made it:
 	// accepted work is handed over, else the task is running again, with the feedback,
-	// which counts as no rejection of a plugin's. The task's marks are gone. Needs
-	// tasks.decide, which is not for who makes the tasks.
+	// which counts as no rejection of a plugin's. The task's marks are gone. A task that
+	// does not wait is CodeStale, and so is one that is at another iteration than the
+	// request names: nobody decides on work that they have not seen. Accepted is the task's
+	// Result; without one there is nothing to accept, which is CodeStale too: say go on, or
+	// have the task failed. Needs tasks.decide, which is not for who makes the tasks.
 	Decide(ctx context.Context, request *DecideTaskRequest) (*DecideTaskResponse, error)
 	// Fail gives a task up: its run and the tasks below it are ended, then OnTaskFailed
 	// is told, and then its parent. Needs tasks.write.
@@ -89,7 +97,7 @@ type IterateTaskResponse struct {
 type EvaluateTaskRequest struct {
 	ID        string
 	Iteration int
-	Result    string
+	Result    string // in words; without it no person can accept it either: see Decide
 }
 
 // EvaluateTaskResponse has the task as it is now: the hooks are asked afterwards.
@@ -101,6 +109,9 @@ type SuspendTaskRequest struct {
 	Iteration int // that has got stuck
 	Reason    string
 	Mark      string
+	// Result is what the iteration came to, which a person may accept as it is; empty:
+	// there is nothing to accept.
+	Result string
 }
 
 // SuspendTaskResponse has the task as it is now.
@@ -108,10 +119,11 @@ type SuspendTaskResponse struct{ Task Task }
 
 // DecideTaskRequest is a person's verdict.
 type DecideTaskRequest struct {
-	ID       string
-	Verdict  Verdict // empty: go on, with the next iteration
-	Feedback string  // to the worker
-	Author   string  // the person
+	ID        string
+	Iteration int     // that the person has seen; 0: whichever the task is at
+	Verdict   Verdict // empty: go on, with the next iteration
+	Feedback  string  // to the worker
+	Author    string  // the person
 }
 
 // DecideTaskResponse has the task as it is now.

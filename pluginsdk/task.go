@@ -33,7 +33,7 @@ func (s TaskStatus) Final() bool {
 // durably, and fires the task hooks; a plugin decides what comes next.
 type Task struct {
 	ID             string     `json:"id"`
-	ThreadID       string     `json:"threadId"` // its own
+	ThreadID       string     `json:"threadId"` // its own, after those that it goes on from
 	ParentThreadID string     `json:"parentThreadId,omitempty"`
 	ParentTaskID   string     `json:"parentTaskId,omitempty"`
 	Depth          int        `json:"depth"`
@@ -55,8 +55,8 @@ type Task struct {
 	MaxIterations           int               `json:"maxIterations"`
 	ValidationIterations    int               `json:"validationIterations"`
 	MaxValidationIterations int               `json:"maxValidationIterations"`
-	CostCapUSD              float64           `json:"costCapUsd"`
-	CostUSD                 float64           `json:"costUsd"` // so far, its children's included
+	CostCapUSD              float64           `json:"costCapUsd"` // held while its turns run, also those of the tasks below it
+	CostUSD                 float64           `json:"costUsd"`    // so far, its children's included
 
 	RunID       string    `json:"runId,omitempty"` // of the current iteration
 	Marks       []string  `json:"marks,omitempty"` // unvalidated, conflict, ...
@@ -84,6 +84,12 @@ type NewTask struct {
 	MaxIterations           int               `json:"maxIterations,omitempty"`           // default 5
 	MaxValidationIterations int               `json:"maxValidationIterations,omitempty"` // default 3
 	CostCapUSD              float64           `json:"costCapUsd,omitempty"`              // default 5
+
+	// FromTaskID is a task of the plugin's that is over, CompletedAt set: this one goes on
+	// in its thread, where the agent knows what was done, below the same parents, and, unless
+	// Model and Cwd say otherwise, with the same model in the same directory. Iterations,
+	// caps and verdicts begin anew. CodeStale: a task of that thread is not over yet.
+	FromTaskID string `json:"fromTaskId,omitempty"`
 }
 
 // TaskQuery selects tasks, oldest first unless Newest is set. Zero fields do not

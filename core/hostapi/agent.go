@@ -55,7 +55,7 @@ func (s agent) Start(ctx context.Context, request *pluginsdk.StartTurnRequest) (
 		if err := s.audit(ctx, "turn "+s.plugin+"/"+request.Key, permits); err != nil {
 			return nil, err
 		}
-		made, err := s.Inbox.StartTurn(ctx, s.plugin, request, in.origin.RunID)
+		made, err := s.Inbox.StartTurn(ctx, s.plugin, request, in.origin.Cause())
 		return &pluginsdk.StartTurnResponse{RunID: made.RunID, Existed: made.Existed}, err
 	})
 }

@@ -171,6 +171,12 @@ func (s *stub) Tasks(_ context.Context, query pluginsdk.TaskQuery) (found []plug
 			found = append(found, task)
 		}
 	}
+	if query.Newest {
+		slices.Reverse(found)
+	}
+	if query.Limit > 0 {
+		found = found[:min(len(found), query.Limit)]
+	}
 	return found, nil
 }
 

@@ -33,8 +33,8 @@ func (s messages) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRe
 		if err != nil {
 			return nil, err
 		}
-		if in.origin.RunID != "" { // what the run causes is not for the plugin to say
-			submission.CauseRunID = in.origin.RunID
+		if cause := in.origin.Cause(); cause != "" { // what a run causes is not for the plugin to say
+			submission.CauseRunID = cause
 		}
 		if err := s.mayAskAtOnce(submission); err != nil {
 			return nil, err

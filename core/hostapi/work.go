@@ -35,7 +35,7 @@ func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest)
 				return err
 			}
 			response.Task, response.Existed, err = s.Tasks.Create(ctx, ledger.NewTask{
-				NewTask: task, Plugin: s.plugin, Key: request.Key, CauseRunID: in.origin.RunID,
+				NewTask: task, Plugin: s.plugin, Key: request.Key, CauseRunID: in.origin.Cause(), CauseTaskID: in.origin.TaskHook(),
 				AskedPermissionMode: request.Task.PermissionMode,
 			})
 			return err
@@ -51,11 +51,18 @@ func (s tasks) permitted(ctx context.Context, task pluginsdk.NewTask) (pluginsdk
 	if err := s.CheckPermissionMode(task.PermissionMode); err != nil {
 		return task, nil, err
 	}
+	from, err := s.goesOn(ctx, &task)
+	if err != nil {
+		return task, nil, err
+	}
 	limits, permits, err := s.parents(ctx, &task)
 	if err != nil {
 		return task, nil, err
 	}
-	if task.Cwd != "" && !slices.ContainsFunc(limits, func(of limit) bool { return of.cwd == task.Cwd }) {
+	permits = slices.DeleteFunc(permits, func(p permit) bool { // it was made below them before
+		return from.ID != "" && (p.field == "parentThreadId" || p.field == "parentTaskId" && p.to == from.ParentTaskID)
+	})
+	if task.Cwd != "" && task.Cwd != from.Cwd && !slices.ContainsFunc(limits, func(of limit) bool { return of.cwd == task.Cwd }) {
 		permits = append(permits, permit{"cwd", limits[0].cwd, task.Cwd})
 	}
 	for _, of := range limits {
@@ -79,6 +86,37 @@ func (s tasks) permitted(ctx context.Context, task pluginsdk.NewTask) (pluginsdk
 			strings.Join(fields, ", "), lacks(s.plugin, pluginsdk.CapThreadsAdmin))
 	}
 	return task, permits, nil
+}
+
+// goesOn returns the task that a new one goes on from, if any: it has the same parents, of
+// which it names others only by mistake.
+func (s tasks) goesOn(ctx context.Context, task *pluginsdk.NewTask) (from pluginsdk.Task, err error) {
+	if task.FromTaskID == "" {
+		return from, nil
+	}
+	if from, err = s.Store.Task(ctx, task.FromTaskID); err != nil {
+		return from, pluginsdk.Errorf(pluginsdk.CodeOf(err), "fromTaskId: %w", err)
+	}
+	if from.Plugin != s.plugin {
+		return from, pluginsdk.Errorf(pluginsdk.CodeDenied, "fromTaskId: task %s is of the plugin %s, which alone goes on from it", from.ID, from.Plugin)
+	}
+	if task.ParentThreadID == "" {
+		task.ParentThreadID = from.ParentThreadID
+	}
+	if task.ParentThreadID != from.ParentThreadID {
+		return from, pluginsdk.Errorf(pluginsdk.CodeInvalid, "parentThreadId: task %s, whose thread this one goes on in, is below the thread %q; leave it out",
+			from.ID, from.ParentThreadID)
+	}
+	if task.ParentTaskID == "" && from.ParentTaskID != "" {
+		above, err := s.Store.Task(ctx, from.ParentTaskID)
+		if err != nil {
+			return from, pluginsdk.Errorf(pluginsdk.CodeOf(err), "parentTaskId: %w", err)
+		}
+		if above.ThreadID != task.ParentThreadID { // else it is below the one that is at work there now
+			task.ParentTaskID = above.ID
+		}
+	}
+	return from, nil
 }
 
 // leastMode is the permission mode in which an agent may do the least.
@@ -123,7 +161,7 @@ func (s tasks) parents(ctx context.Context, task *pluginsdk.NewTask) (limits []l
 		if parent.Kind != pluginsdk.ThreadTask {
 			own = own || slices.Contains(s.Grants.Sources(s.plugin), parent.Source)
 		} else {
-			of, err := s.Store.Tasks(ctx, pluginsdk.TaskQuery{ThreadID: id, Limit: 1})
+			of, err := s.Store.Tasks(ctx, pluginsdk.TaskQuery{ThreadID: id, Newest: true, Limit: 1})
 			if err != nil {
 				return nil, nil, err
 			}
@@ -217,10 +255,11 @@ func (s tasks) Evaluate(ctx context.Context, request *pluginsdk.EvaluateTaskRequ
 
 func (s tasks) Suspend(ctx context.Context, request *pluginsdk.SuspendTaskRequest) (*pluginsdk.SuspendTaskResponse, error) {
 	return serve(s.caller, "Tasks.Suspend", func() (*pluginsdk.SuspendTaskResponse, error) {
-		if err := checkLengths(length{"reason", len(request.Reason), maxTaskWords}, length{"mark", len(request.Mark), maxTaskMark}); err != nil {
+		if err := checkLengths(length{"reason", len(request.Reason), maxTaskWords}, length{"mark", len(request.Mark), maxTaskMark},
+			length{"result", len(request.Result), maxTaskText}); err != nil {
 			return nil, err
 		}
-		task, err := s.transition(ctx, request.ID, len(request.Reason), func() (pluginsdk.Task, error) { return s.Tasks.Suspend(ctx, *request) })
+		task, err := s.transition(ctx, request.ID, len(request.Reason)+len(request.Result), func() (pluginsdk.Task, error) { return s.Tasks.Suspend(ctx, *request) })
 		return &pluginsdk.SuspendTaskResponse{Task: task}, err
 	})
 }

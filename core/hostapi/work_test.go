@@ -69,6 +69,29 @@ func TestATaskHasTheCauseThatItWasMadeIn(t *testing.T) {
 	}
 }
 
+// What a plugin does in a task's hook comes from the task: else a hook that makes a task,
+// or submits a message, could do so for ever, and in a pause.
+func TestATasksHookHasTheTasksCause(t *testing.T) {
+	f := newFixture(pluginsdk.AllCapabilities()...)
+	f.store.made = []pluginsdk.Task{{ID: "K", Plugin: "p"}}
+	ctx, _ := f.within(t, ledger.Origin{TaskID: "K", CauseRunID: "R"})
+	if err := second(f.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{ThreadID: "mine", Content: "x", CauseRunID: "other"}})); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.inbox.submissions[0].CauseRunID; got != "R" {
+		t.Errorf("the message was caused by %q", got)
+	}
+	if turn, err := f.Agent.Start(ctx, &pluginsdk.StartTurnRequest{Prompt: "x"}); err != nil || turn.RunID != "turn caused by R" {
+		t.Errorf("%+v, %v", turn, err)
+	}
+	if err := second(f.Tasks.Create(ctx, &pluginsdk.CreateTaskRequest{Key: "k", Task: pluginsdk.NewTask{ParentThreadID: "mine"}})); err != nil {
+		t.Fatal(err)
+	}
+	if made := f.room.tasks[0]; made.CauseRunID != "R" || made.CauseTaskID != "K" || made.ParentTaskID != "" {
+		t.Errorf("made %+v", made)
+	}
+}
+
 // A task that is made in a task's thread, and that says no more, would go on after that
 // one's end, and cost nobody anything.
 func TestWhatIsMadeInATasksThreadIsBelowThatTask(t *testing.T) {
@@ -113,10 +136,37 @@ func TestATaskDoesNoMoreThanTheTaskAboveIt(t *testing.T) {
 	}
 }
 
+// Work that is taken up again must be below who it was made for, and no way into another
+// plugin's thread.
+func TestATaskGoesOnOnlyFromItsPluginsOwn(t *testing.T) {
+	f := newFixture(pluginsdk.CapTasksWrite)
+	f.store.threads["T"] = pluginsdk.Thread{ID: "T", Kind: pluginsdk.ThreadTask, Source: "task", PermissionMode: "plan"}
+	f.store.made = []pluginsdk.Task{
+		{ID: "above", Plugin: "q", ThreadID: "T"},
+		{ID: "old", Plugin: "p", ThreadID: "O", ParentThreadID: "T", ParentTaskID: "above", Cwd: "/worktree"},
+		{ID: "theirs", Plugin: "q", ThreadID: "Q"},
+		{ID: "above again", Plugin: "q", ThreadID: "T"},
+	}
+	create := func(task pluginsdk.NewTask) error {
+		return second(f.Tasks.Create(t.Context(), &pluginsdk.CreateTaskRequest{Key: "k", Task: task}))
+	}
+	if err := create(pluginsdk.NewTask{FromTaskID: "old", Cwd: "/worktree"}); err != nil {
+		t.Fatal(err)
+	}
+	if made := f.room.tasks[0]; made.ParentThreadID != "T" || made.ParentTaskID != "above again" || made.PermissionMode != "plan" {
+		t.Errorf("made %+v", made)
+	}
+	refused(t, "another's", create(pluginsdk.NewTask{FromTaskID: "theirs"}), pluginsdk.CodeDenied, "fromTaskId: ")
+	refused(t, "nobody's", create(pluginsdk.NewTask{FromTaskID: "none"}), pluginsdk.CodeNotFound, "fromTaskId: ")
+	refused(t, "elsewhere", create(pluginsdk.NewTask{FromTaskID: "old", ParentThreadID: "mine"}), pluginsdk.CodeInvalid, "parentThreadId: ")
+	refused(t, "more", create(pluginsdk.NewTask{FromTaskID: "old", PermissionMode: "acceptEdits"}), pluginsdk.CodeDenied, "permissionMode: ")
+}
+
 func TestWordsAboutATaskAreBounded(t *testing.T) {
 	f, ctx := newFixture(pluginsdk.AllCapabilities()...), t.Context()
 	f.store.made = []pluginsdk.Task{{ID: "mine", Plugin: "p"}}
 	long := strings.Repeat("w", maxTaskText+1)
+	refused(t, "what a person may accept", second(f.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: "mine", Result: long})), pluginsdk.CodeInvalid, "result: ")
 	for field, err := range map[string]error{
 		"result":   second(f.Tasks.Evaluate(ctx, &pluginsdk.EvaluateTaskRequest{ID: "mine", Result: long})),
 		"reason":   second(f.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: "mine", Reason: long})),

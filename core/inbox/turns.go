@@ -20,8 +20,8 @@ const maxTurnsWaiting = 100
 
 // StartTurn stores what a plugin asks of the agent and returns its run; repeated with
 // the same key, the first one's. What may be asked is for the caller to see to. A turn
-// that a run causes and that cannot be begun within 30 s fails: the run has a slot, and
-// might wait for itself.
+// that a run at work causes and that cannot be begun within 30 s fails: the run has a
+// slot, and might wait for itself.
 func (in *Inbox) StartTurn(ctx context.Context, plugin string, request pluginsdk.StartTurnRequest, causeRunID string) (ledger.AcceptedTurn, error) {
 	if err := in.open(); err != nil {
 		return ledger.AcceptedTurn{}, err
@@ -42,7 +42,7 @@ func (in *Inbox) StartTurn(ctx context.Context, plugin string, request pluginsdk
 	if err != nil {
 		return ledger.AcceptedTurn{}, err
 	}
-	if !accepted.Existed && causeRunID != "" {
+	if !accepted.Existed && in.atWork(causeRunID) {
 		in.expire(accepted)
 	}
 	in.wake(accepted.Queue)
@@ -55,6 +55,13 @@ func (in *Inbox) worksIn(runID, threadID string) bool {
 	defer in.mu.Unlock()
 	at, ok := in.running[runID]
 	return ok && !at.beside && at.threadID == threadID
+}
+
+func (in *Inbox) atWork(runID string) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	_, ok := in.running[runID]
+	return ok
 }
 
 // expire ends a turn that nobody has begun when its patience is over. After a crash

@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -95,6 +96,38 @@ func TestATurnThatARunWaitsForIsGivenUp(t *testing.T) {
 	}
 	if state := f.state(mine.RunID); state != pluginsdk.RunSucceeded {
 		t.Errorf("the run is %s", state)
+	}
+}
+
+// A turn that comes from a run that is over, as a reviewer's does, holds up nobody's
+// place: it waits for its own as long as it takes.
+func TestATurnOfARunThatIsOverWaits(t *testing.T) {
+	f := newFixture(t, Config{Slots: 1, TurnPatience: time.Millisecond})
+	at, goOn := make(chan string, 4), make(chan struct{})
+	f.line.handle = func(_ context.Context, claim ledger.Claim) error {
+		at <- claim.Run.ID
+		if claim.Run.ThreadID == "T2" {
+			<-goOn
+		}
+		return nil
+	}
+	f.begin(t)
+	over := f.submit(t, "T", "1", "work")
+	f.store.until(t, "the end of the run", f.store.allFinal)
+	busy := f.submit(t, "T2", "2", "takes its time")
+	<-at
+	<-at
+	turn := f.ask(t, pluginsdk.StartTurnRequest{Prompt: "review"}, over.RunID)
+	for range 2 { // the second is begun when the patience with the first is over
+		given := f.ask(t, pluginsdk.StartTurnRequest{Prompt: "another"}, busy.RunID) // of one that is at work
+		f.store.until(t, "the end of the turn that is waited for", func() bool {
+			return slices.ContainsFunc(f.store.runs, func(r *ledger.Run) bool { return r.ID == given && r.State == pluginsdk.RunFailed })
+		})
+	}
+	close(goOn)
+	f.store.until(t, "the end of all runs", f.store.allFinal)
+	if state := f.state(turn); state != pluginsdk.RunSucceeded {
+		t.Errorf("the turn is %s", state)
 	}
 }
 

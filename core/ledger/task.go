@@ -49,12 +49,29 @@ type Task struct {
 	AskedLabels         map[string]string
 }
 
+// TaskCap is what a task may still come to: of the task and those above it, all of which
+// pay for it, the one that has the least left. The zero value is no cap.
+type TaskCap struct {
+	TaskID  string // whose it is
+	CostUSD float64
+	CapUSD  float64
+}
+
+// Left is what may still be spent; 0: nothing.
+func (c TaskCap) Left() float64 { return max(c.CapUSD-c.CostUSD, 0) }
+
 // NewTask is a task to be made.
 type NewTask struct {
 	pluginsdk.NewTask
 	Plugin     string // that makes it; empty: the core
 	Key        string // among the plugin's; empty: none
 	CauseRunID string // the run that it is made in; empty: none
+	// CauseTaskID is the task in whose hook it is made, below which it is as far as depth
+	// goes; empty: none.
+	CauseTaskID string
+	// MaxDepth, when greater than 0, refuses (CodeExhausted) a task whose iterations would be
+	// more runs away from one that nothing caused.
+	MaxDepth int
 	// AskedPermissionMode is what the plugin has asked for: empty where PermissionMode is
 	// the parent's. It tells a repetition.
 	AskedPermissionMode string

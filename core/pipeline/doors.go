@@ -37,6 +37,8 @@ type Store interface {
 	// Absorb merges the runs of these messages into the run, and returns those that
 	// still waited.
 	Absorb(ctx context.Context, fence ledger.Fence, runID string, messageIDs []int64) ([]pluginsdk.Message, error)
+	// TaskCap returns what a task may still come to; the zero TaskCap is none.
+	TaskCap(ctx context.Context, taskID string) (ledger.TaskCap, error)
 	Finish(ctx context.Context, fence ledger.Fence, finish ledger.Finish) (ledger.Finished, error)
 }
 

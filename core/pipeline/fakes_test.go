@@ -37,6 +37,11 @@ type fakeStore struct {
 	dropped  int
 	fail     map[string]error
 	waiting  []pluginsdk.Message // what Absorb returns, once
+	caps     map[string]ledger.TaskCap
+}
+
+func (s *fakeStore) TaskCap(_ context.Context, id string) (ledger.TaskCap, error) {
+	return s.caps[id], s.fail["TaskCap"]
 }
 
 func (s *fakeStore) Absorbable(context.Context, ledger.Fence, string) ([]pluginsdk.Message, error) {

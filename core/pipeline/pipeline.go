@@ -221,7 +221,7 @@ func (p *Pipeline) exchange(ctx context.Context, t *trip) error {
 			return err
 		}
 	}
-	if err := t.capTurn(); err != nil {
+	if err := p.capTurn(ctx, t); err != nil {
 		return err
 	}
 	if err := p.commitIntent(ctx, t); err != nil { // 5a

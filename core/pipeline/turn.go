@@ -74,13 +74,30 @@ func (p *Pipeline) agentRequest(t *trip) ledger.AgentRequest {
 
 // capTurn sets what the agent may still come to: the lowest cap that the gate or the
 // request have set is the run's, so what its attempts before have cost is taken off. When
-// nothing is left, the agent is not asked.
-func (t *trip) capTurn() error {
+// nothing is left, the agent is not asked. A run of a task may come to no more than the
+// task and those above it have left, which its attempts before have been taken off already.
+func (p *Pipeline) capTurn(ctx context.Context, t *trip) error {
+	if err := t.capRun(); err != nil || t.on.Origin.TaskID == "" {
+		return err
+	}
+	least, err := p.store.TaskCap(ctx, t.on.Origin.TaskID)
+	switch {
+	case err != nil:
+		return storeError("read what the task may cost", err)
+	case least.TaskID != "" && least.Left() == 0:
+		return &pluginsdk.Failure{Kind: pluginsdk.FailureBudget, Message: fmt.Sprintf(
+			"task %s, which pays for it, has cost $%.2f and may cost $%.2f in all", least.TaskID, least.CostUSD, least.CapUSD)}
+	}
+	t.capLeft = lower(t.capLeft, least.Left())
+	return nil
+}
+
+func (t *trip) capRun() error {
 	limit := t.costCap
 	if t.run.Turn != nil {
 		limit = lower(limit, t.run.Turn.CostCapUSD)
 	}
-	if limit == 0 {
+	if t.capLeft = 0; limit == 0 {
 		return nil
 	}
 	if t.capLeft = limit - t.run.CostUSD; t.capLeft > 0 {

@@ -113,19 +113,21 @@ func (s *Store) claimed(ctx context.Context, t *tx, threadID, runID string, unca
 	return claim, t.gather(ctx, &claim, mode, uncaused, now)
 }
 
-// ofTask adds to a claim what the thread's task says, if it is a task's.
+// ofTask adds to a claim what the thread's task says, if it is a task's: of those that
+// went on from one another in it, the newest.
 func (t *tx) ofTask(ctx context.Context, claim *ledger.Claim) error {
 	if claim.Thread.Kind != pluginsdk.ThreadTask || claim.Thread.Source != "task" {
 		return nil
 	}
-	of, err := t.Task.Query().Where(task.ID(claim.Thread.SourceID)).Select(task.FieldAllowedTools).Only(ctx)
+	of, err := t.Task.Query().Where(task.ThreadID(claim.Thread.ID)).Order(task.ByID(entsql.OrderDesc())).
+		Select(task.FieldID, task.FieldAllowedTools).First(ctx)
 	if ent.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	claim.TaskID, claim.AllowedTools = claim.Thread.SourceID, of.AllowedTools
+	claim.TaskID, claim.AllowedTools = of.ID, of.AllowedTools
 	return nil
 }
 

@@ -112,6 +112,37 @@ func (s *Store) TasksBelow(ctx context.Context, id string) ([]string, error) {
 	return ids, wrap("list the tasks below one", err)
 }
 
+// TaskCap returns what a task may still come to, or the zero TaskCap when there is no such
+// task. What is made below a task is made of what that one may cost, up to the top; one
+// above that was deleted by hand pays for nothing.
+func (s *Store) TaskCap(ctx context.Context, id string) (least ledger.TaskCap, err error) {
+	rows, err := s.query.QueryContext(ctx, `WITH RECURSIVE above(id, parent) AS (
+			SELECT id, parent_task_id FROM tasks WHERE id = $1
+			UNION SELECT t.id, t.parent_task_id FROM above a JOIN tasks t ON t.id = a.parent)
+		SELECT id FROM above`, id)
+	if err != nil {
+		return least, wrap("list the tasks above one", err)
+	}
+	ids, err := column(rows)
+	if err != nil {
+		return least, wrap("list the tasks above one", err)
+	}
+	found, err := s.read.Task.Query().Where(task.IDIn(ids...)).Order(task.ByID()).All(ctx)
+	if err != nil {
+		return least, wrap("read what tasks may cost", err)
+	}
+	payers := all(found, taskOf)
+	if err := s.sumCosts(ctx, payers); err != nil {
+		return least, wrap("read what tasks may cost", err)
+	}
+	for _, payer := range payers {
+		if one := (ledger.TaskCap{TaskID: payer.ID, CostUSD: payer.CostUSD, CapUSD: payer.CostCapUSD}); least.TaskID == "" || one.Left() < least.Left() {
+			least = one
+		}
+	}
+	return least, nil
+}
+
 // sumCosts fills in what tasks have cost so far, with all that were made below them:
 // each turn of the agent is recorded with its task.
 func (s *Store) sumCosts(ctx context.Context, tasks []ledger.Task) (err error) {
@@ -145,7 +176,8 @@ func (s *Store) sumCosts(ctx context.Context, tasks []ledger.Task) (err error) {
 // of which the core has to ask OnTaskCreate. A key that the plugin has used returns the
 // first task with created false, or CodeConflict when it was another one. An empty key
 // is never known. A parent task that is over has no more children (CodeStale); tasks go
-// 8 deep (CodeExhausted).
+// 8 deep (CodeExhausted), and so do those that a task's hook makes. One that goes on from a task is made in that one's thread, of
+// which every task has to be over (CodeStale).
 func (s *Store) CreateTask(ctx context.Context, n ledger.NewTask) (t pluginsdk.Task, created bool, err error) {
 	n.Key = clean(n.Key)
 	made, th, err := s.newTask(n)
@@ -153,21 +185,31 @@ func (s *Store) CreateTask(ctx context.Context, n ledger.NewTask) (t pluginsdk.T
 		return pluginsdk.Task{}, false, err
 	}
 	if n.Key != "" {
-		if first, err := s.taskByKey(ctx, made); err == nil || !ent.IsNotFound(err) {
+		if first, err := s.taskByKey(ctx, made, n.FromTaskID); err == nil || !ent.IsNotFound(err) {
 			return first, false, wrap("find task", err)
 		}
 	}
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		if err := tx.below(ctx, &made.Task); err != nil {
+		if err := tx.below(ctx, &made.Task, n); err != nil {
 			return err
 		}
-		if err := insertThread(tx.Thread, ledger.Thread{Thread: th}).Exec(ctx); err != nil {
+		if n.FromTaskID != "" {
+			if err := tx.goOn(ctx, n.FromTaskID, &made.Task, th); err != nil {
+				return err
+			}
+		} else if err := insertThread(tx.Thread, ledger.Thread{Thread: th}).Exec(ctx); err != nil {
 			return err
 		}
 		return insertTask(tx.Task, made).Exec(ctx)
 	})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeStale && n.FromTaskID != "" && n.Key != "" {
+		// What is at work in the thread may be this very task.
+		if first, findErr := s.taskByKey(ctx, made, n.FromTaskID); findErr == nil {
+			return first, false, nil
+		}
+	}
 	if duplicate(err) { // somebody was faster
-		first, err := s.taskByKey(ctx, made)
+		first, err := s.taskByKey(ctx, made, n.FromTaskID)
 		return first, false, wrap("find task", err)
 	}
 	return made.Task, err == nil, wrap("create task", err)
@@ -211,6 +253,42 @@ func (s *Store) newTask(n ledger.NewTask) (t ledger.Task, th pluginsdk.Thread, e
 	return t, th, nil
 }
 
+// goOn gives a task the thread of one that is over, which is held until the end of the
+// transaction: of two that go on at once, one is refused. The thread may do what the task
+// may, and no more.
+func (t *tx) goOn(ctx context.Context, fromID string, next *pluginsdk.Task, asked pluginsdk.Thread) error {
+	from, err := t.Task.Query().Where(task.ID(fromID)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return pluginsdk.Errorf(pluginsdk.CodeNotFound, "fromTaskId: %w", notFound("task", fromID))
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := t.epoch(ctx, from.ThreadID); err != nil {
+		return err
+	}
+	var open string
+	var status pluginsdk.TaskStatus
+	err = t.row(ctx, `SELECT id, status FROM tasks WHERE thread_id = $1
+		AND NOT (status IN ('completed', 'failed', 'cancelled') AND phase = '') ORDER BY id LIMIT 1`, []any{from.ThreadID}, &open, &status)
+	if err == nil {
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "fromTaskId: task %s, in the same thread, is %s and not over yet", open, status)
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	next.ThreadID = from.ThreadID
+	if err := t.row(ctx, `UPDATE threads SET status = 'active', permission_mode = $1, model = CASE WHEN $2 = '' THEN model ELSE $2 END
+		WHERE id = $3 RETURNING cwd`, []any{asked.PermissionMode, asked.Model, from.ThreadID}, &next.Cwd); err != nil {
+		return err
+	}
+	if asked.Cwd == "" || asked.Cwd == next.Cwd {
+		return nil
+	}
+	next.Cwd = asked.Cwd
+	return t.changeCwd(ctx, from.ThreadID, asked.Cwd)
+}
+
 func taskName(n pluginsdk.NewTask) string {
 	text := n.OriginalMessage
 	if strings.TrimSpace(text) == "" {
@@ -223,37 +301,57 @@ func taskName(n pluginsdk.NewTask) string {
 	return line
 }
 
-// below checks that a task's parents exist, and sets its depth.
-func (t *tx) below(ctx context.Context, child *pluginsdk.Task) error {
+// below checks that a task's parents exist, and sets its depth. It refuses one that is
+// too deep below tasks, or below the runs that its own would be caused by.
+func (t *tx) below(ctx context.Context, child *pluginsdk.Task, n ledger.NewTask) error {
 	if child.ParentThreadID != "" {
 		if _, err := t.epoch(ctx, child.ParentThreadID); err != nil {
 			return err
 		}
 	}
-	if child.ParentTaskID == "" {
-		return nil
+	child.Depth = 0
+	if child.ParentTaskID != "" {
+		// The parent stays as it is until the end of the transaction: one that is ended looks
+		// for its children afterwards.
+		query := "SELECT depth, status FROM tasks WHERE id = $1"
+		if t.postgres {
+			query += " FOR UPDATE"
+		}
+		var status pluginsdk.TaskStatus
+		err := t.row(ctx, query, []any{child.ParentTaskID}, &child.Depth, &status)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return notFound("task", child.ParentTaskID)
+		case err != nil:
+			return err
+		case status.Final():
+			return pluginsdk.Errorf(pluginsdk.CodeStale, "parentTaskId: task %s is %s: it gets no more tasks", child.ParentTaskID, status)
+		}
+		child.Depth++
 	}
-	// The parent stays as it is until the end of the transaction: one that is ended looks
-	// for its children afterwards.
-	query := "SELECT depth, status FROM tasks WHERE id = $1"
-	if t.postgres {
-		query += " FOR UPDATE"
+	if n.CauseTaskID != "" {
+		var depth int
+		err := t.row(ctx, "SELECT depth FROM tasks WHERE id = $1", []any{n.CauseTaskID}, &depth)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if err == nil {
+			child.Depth = max(child.Depth, depth+1)
+		}
 	}
-	var depth int
-	var status pluginsdk.TaskStatus
-	err := t.row(ctx, query, []any{child.ParentTaskID}, &depth, &status)
+	if child.Depth > taskDepthMax {
+		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s was made by a task that was made by a task, %d deep, and may make no further one",
+			cmp.Or(child.ParentTaskID, n.CauseTaskID), taskDepthMax)
+	}
+	depth, err := t.depthBelow(ctx, n.CauseRunID)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return notFound("task", child.ParentTaskID)
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeInvalid: // the run was deleted by hand
 	case err != nil:
 		return err
-	case status.Final():
-		return pluginsdk.Errorf(pluginsdk.CodeStale, "parentTaskId: task %s is %s: it gets no more tasks", child.ParentTaskID, status)
-	case depth >= taskDepthMax:
-		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "parentTaskId: task %s was made by a task that was made by a task, %d deep, and may make no further one",
-			child.ParentTaskID, taskDepthMax)
+	case n.MaxDepth > 0 && depth > n.MaxDepth:
+		return pluginsdk.Errorf(pluginsdk.CodeExhausted,
+			"run %s was caused by a run that was caused by a run, %d deep: no run of the task's could be", n.CauseRunID, n.MaxDepth)
 	}
-	child.Depth = depth + 1
 	return nil
 }
 
@@ -261,14 +359,20 @@ func (t *tx) below(ctx context.Context, child *pluginsdk.Task) error {
 // same. Before keys were each plugin's own, no task said whose it was: such a one is
 // found, too, when it is the same in all that a task then had, and is the plugin's from
 // then on.
-func (s *Store) taskByKey(ctx context.Context, t ledger.Task) (pluginsdk.Task, error) {
+func (s *Store) taskByKey(ctx context.Context, t ledger.Task, fromID string) (pluginsdk.Task, error) {
 	rows, err := s.read.Task.Query().Where(task.PluginIn(t.Plugin, ""), task.Key(t.Key)).All(ctx)
 	if err != nil {
 		return pluginsdk.Task{}, err
 	}
 	for _, row := range rows {
 		if first := taskOf(row); first.Plugin == t.Plugin {
-			if field := otherTask(first, t); field != "" {
+			field := otherTask(first, t)
+			if from, err := s.goesOn(ctx, first, fromID); err != nil {
+				return pluginsdk.Task{}, err
+			} else if !from && field == "" {
+				field = "fromTaskId"
+			}
+			if field != "" {
 				return pluginsdk.Task{}, pluginsdk.Errorf(pluginsdk.CodeConflict, "key %q was used before for a task with another %s", t.Key, field)
 			}
 			return s.Task(ctx, first.ID)
@@ -284,6 +388,17 @@ func (s *Store) taskByKey(ctx context.Context, t ledger.Task) (pluginsdk.Task, e
 		}
 	}
 	return pluginsdk.Task{}, &ent.NotFoundError{}
+}
+
+// goesOn reports whether a task is in the thread of another one, or, when that is empty,
+// in one that was made for it.
+func (s *Store) goesOn(ctx context.Context, t ledger.Task, fromID string) (is bool, err error) {
+	query, args := "SELECT EXISTS (SELECT 1 FROM threads WHERE id = $1 AND source_id <> $2)", []any{t.ThreadID, t.ID}
+	if fromID != "" {
+		query, args = "SELECT EXISTS (SELECT 1 FROM tasks WHERE thread_id = $1 AND id = $2 AND id <> $3)", []any{t.ThreadID, fromID, t.ID}
+	}
+	err = row(ctx, s.query, query, args, &is)
+	return is == (fromID != ""), err
 }
 
 // adopt makes a task of nobody's the plugin's that has asked for it again: nobody else

@@ -203,6 +203,26 @@ func TestATaskThatIsOverGetsNoChildren(t *testing.T) {
 		}
 		child.ParentTaskID = above.ID
 		wantCode(t, third(s.CreateTask(ctx, child)), pluginsdk.CodeExhausted)
+
+		// A hook that makes a task, whose hook makes a task, below nothing.
+		made := pluginsdk.Task{}
+		for depth := range 10 {
+			next, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", CauseTaskID: made.ID, NewTask: pluginsdk.NewTask{Prompt: "x"}})
+			if depth <= 8 && (err != nil || next.Depth != depth) || depth > 8 && pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted {
+				t.Errorf("%d deep: %d, %v", depth, next.Depth, err)
+			}
+			made = next
+		}
+		// One that no iteration could be made of is refused when it is made.
+		deep := ledger.NewTask{Plugin: "maker", MaxDepth: 1, NewTask: pluginsdk.NewTask{Prompt: "x"}}
+		of := accept(t, s, newThread(t, s, "a").ID, "go")
+		for _, want := range []pluginsdk.Code{"", pluginsdk.CodeExhausted} {
+			deep.CauseRunID = of.RunID
+			wantCode(t, third(s.CreateTask(ctx, deep)), want)
+			next := acceptance(of.ThreadID, "caused", "go")
+			next.Submission.CauseRunID = of.RunID
+			of = must[ledger.Accepted](t)(s.Accept(ctx, next))
+		}
 	})
 }
 
@@ -236,6 +256,85 @@ func TestATaskIsKnownByWhatWasAskedFor(t *testing.T) {
 		}
 		if got := must[[]string](t)(s.OpenTasks(ctx)); len(got) != 0 {
 			t.Errorf("open are %v", got)
+		}
+	})
+}
+
+// A cap that another task's work is not counted in holds nothing: all above pay.
+func TestATaskHasWhatThoseAboveItHaveLeft(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		top := aTask(t, s, pluginsdk.NewTask{CostCapUSD: 2})
+		middle := aTask(t, s, pluginsdk.NewTask{ParentTaskID: top.ID, CostCapUSD: 4})
+		low := aTask(t, s, pluginsdk.NewTask{ParentTaskID: middle.ID, CostCapUSD: 1.5})
+		spend := func(of ledger.Task, cost float64) {
+			accept(t, s, of.ThreadID, "go")
+			claimed := claim(t, s, of.ThreadID)
+			check(t, s.SaveResult(ctx, claimed.Fence, ledger.ResultCommit{RunID: claimed.Run.ID, AgentRun: ledger.AgentRun{TaskID: of.ID, CostUSD: cost}}))
+			finish(t, s, claimed, "done")
+		}
+		want := func(id, payer string, left float64) {
+			t.Helper()
+			if got := must[ledger.TaskCap](t)(s.TaskCap(ctx, id)); got.TaskID != payer || got.Left() != left {
+				t.Errorf("%+v with %g left, want %s with %g", got, got.Left(), payer, left)
+			}
+		}
+		want(low.ID, low.ID, 1.5)
+		spend(middle, 1)
+		want(low.ID, top.ID, 1)
+		want(middle.ID, top.ID, 1)
+		spend(low, 1.25)
+		want(low.ID, top.ID, 0)
+		want("none", "", 0)
+	})
+}
+
+// What was begun goes on where the agent knows of it: in the same thread and session, as a
+// task of its own that has paid for nothing yet. Two that went on at once would write into
+// each other's work.
+func TestATaskGoesOnFromOneThatIsOver(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		first := aTask(t, s, pluginsdk.NewTask{Model: "sonnet", PermissionMode: "acceptEdits", Cwd: "/worktree"})
+		accept(t, s, first.ThreadID, "go")
+		answered := claim(t, s, first.ThreadID)
+		check(t, s.SaveResult(ctx, answered.Fence, ledger.ResultCommit{
+			RunID: answered.Run.ID, SessionID: "S", AgentRun: ledger.AgentRun{TaskID: answered.TaskID, CostUSD: 1},
+		}))
+		finish(t, s, answered, "done")
+		asked := ledger.NewTask{Plugin: "maker", Key: "again", NewTask: pluginsdk.NewTask{Prompt: "the door, too", PermissionMode: "plan", FromTaskID: first.ID}}
+		wantCode(t, third(s.CreateTask(ctx, asked)), pluginsdk.CodeStale)
+		check(t, second(s.MoveTask(ctx, ended(first))))
+
+		next, created, err := s.CreateTask(ctx, asked)
+		if err != nil || !created || next.ThreadID != first.ThreadID || next.Cwd != "/worktree" || next.CostUSD != 0 || next.Status != pluginsdk.TaskPending {
+			t.Fatalf("went on as %+v, %v, %v", next, created, err)
+		}
+		if again, created, err := s.CreateTask(ctx, asked); err != nil || created || again.ID != next.ID {
+			t.Errorf("repeated: %+v, %v, %v", again, created, err)
+		}
+		other := asked
+		other.FromTaskID = ""
+		wantCode(t, third(s.CreateTask(ctx, other)), pluginsdk.CodeConflict)
+		other = asked
+		other.Key = "another"
+		wantCode(t, third(s.CreateTask(ctx, other)), pluginsdk.CodeStale)
+		other.FromTaskID = "none"
+		wantCode(t, third(s.CreateTask(ctx, other)), pluginsdk.CodeNotFound)
+
+		th := must[pluginsdk.Thread](t)(s.Thread(ctx, first.ThreadID))
+		if th.Model != "sonnet" || th.PermissionMode != "plan" || th.SessionID != "S" || th.Cwd != "/worktree" {
+			t.Errorf("its thread is %+v", th)
+		}
+		accept(t, s, first.ThreadID, "go on")
+		if got := claim(t, s, first.ThreadID); got.TaskID != next.ID {
+			t.Errorf("its turns are for %q", got.TaskID)
+		}
+		check(t, second(s.MoveTask(ctx, ended(must[ledger.Task](t)(s.TaskState(ctx, next.ID))))))
+		moved, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", NewTask: pluginsdk.NewTask{Prompt: "x", Cwd: "/elsewhere", Model: "opus", FromTaskID: first.ID}})
+		th = must[pluginsdk.Thread](t)(s.Thread(ctx, first.ThreadID))
+		if err != nil || moved.Cwd != "/elsewhere" || th.Cwd != "/elsewhere" || th.SessionID != "" || th.Model != "opus" {
+			t.Errorf("elsewhere: %+v in %+v, %v", moved, th, err)
 		}
 	})
 }

@@ -22,7 +22,7 @@ type lane struct {
 
 	// These are its goroutine's own.
 	waits int    // steps in a row that had to wait for somebody
-	told  string // the plugin that the task says it waits for; empty: none
+	said  string // what the task says as it was read for the step that is being made
 }
 
 // Wake makes sure that somebody looks at what there is to do for a task. It may be

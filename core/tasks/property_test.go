@@ -52,6 +52,7 @@ type model struct {
 	round, rejections  int
 	agains             int
 	marks              []string
+	result             string
 	notices            int
 }
 
@@ -306,7 +307,7 @@ func (s *story) settles(m *model, what string, do func(ctx context.Context, room
 
 func (s *story) decides(m *model, verdict pluginsdk.Verdict) {
 	want := pluginsdk.Code("")
-	if m.at != waiting {
+	if m.at != waiting || verdict == pluginsdk.VerdictAccept && m.result == "" {
 		want = pluginsdk.CodeStale
 	}
 	s.asks("decide", want, func(ctx context.Context, room *Room) error {
@@ -383,12 +384,12 @@ func TestTasksFollowTheModel(t *testing.T) {
 			"iterate2": func(*rapid.T) { s.iterates(s.any()) },
 			"evaluate": func(*rapid.T) { s.evaluates(s.any()) },
 			"again":    func(*rapid.T) { s.evaluates(s.any()) },
-			"suspend": func(*rapid.T) {
-				m := s.any()
+			"suspend": func(r *rapid.T) {
+				m, result := s.any(), rapid.SampledFrom([]string{"", "half of it"}).Draw(r, "result")
 				s.settles(m, "suspend", func(ctx context.Context, room *Room) error {
-					_, err := room.Suspend(ctx, pluginsdk.SuspendTaskRequest{ID: m.id, Iteration: m.iteration, Mark: "blocked"})
+					_, err := room.Suspend(ctx, pluginsdk.SuspendTaskRequest{ID: m.id, Iteration: m.iteration, Mark: "blocked", Result: result})
 					return err
-				}, func() { m.wait("blocked") })
+				}, func() { m.result = result; m.wait("blocked") })
 			},
 			"decide": func(r *rapid.T) {
 				s.decides(s.any(), rapid.SampledFrom([]pluginsdk.Verdict{"accept", "reject", ""}).Draw(r, "verdict"))
@@ -424,9 +425,9 @@ func TestTasksFollowTheModel(t *testing.T) {
 
 func (s *story) evaluates(m *model) {
 	s.settles(m, "evaluate", func(ctx context.Context, room *Room) error {
-		_, err := room.Evaluate(ctx, pluginsdk.EvaluateTaskRequest{ID: m.id, Iteration: m.iteration})
+		_, err := room.Evaluate(ctx, pluginsdk.EvaluateTaskRequest{ID: m.id, Iteration: m.iteration, Result: "built"})
 		return err
-	}, func() { m.at, m.agains, m.round = reviewing, 0, m.round+1 })
+	}, func() { m.at, m.result, m.agains, m.round = reviewing, "built", 0, m.round+1 })
 }
 
 // audit looks at what the parent was told.

@@ -29,13 +29,17 @@ type question struct {
 	task    ledger.Task
 	plugin  hooks.Plugin
 	answers []ledger.TaskAnswer // of the iteration, so far
+	cause   string              // the run that what the plugin does comes from; empty: none
 	reached bool                // the plugin serves: what went wrong is its own
 }
 
 func (q *question) hook() pluginsdk.Hook { return hookOf[q.task.Phase] }
 
 // put asks, and returns the move that follows from the answer.
-func (q *question) put(ctx context.Context) (ledger.TaskMove, error) {
+func (q *question) put(ctx context.Context) (_ ledger.TaskMove, err error) {
+	if q.cause, err = q.causeRun(ctx); err != nil {
+		return ledger.TaskMove{}, err
+	}
 	switch q.task.Phase {
 	case ledger.PhaseCreating:
 		return q.create(ctx)
@@ -50,11 +54,25 @@ func (q *question) put(ctx context.Context) (ledger.TaskMove, error) {
 	return ledger.TaskMove{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "task %s: nobody is asked in its phase %q", q.task.ID, q.task.Phase)
 }
 
+// causeRun is the run that what the hook does comes from: the task's iteration, before
+// there is one the run that the task was made in. One that was deleted by hand is none.
+func (q *question) causeRun(ctx context.Context) (string, error) {
+	for _, id := range []string{q.task.RunID, q.task.CauseRunID} {
+		if id == "" {
+			continue
+		}
+		if _, err := q.room.store.Run(ctx, id); err == nil || pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+			return id, err
+		}
+	}
+	return "", nil
+}
+
 // occasion is what the calls of a phase share. Their ids are the same when they are
 // repeated, and others in another round.
 func (q *question) occasion() *hooks.Occasion {
 	return &hooks.Occasion{
-		Origin: ledger.Origin{TaskID: q.task.ID},
+		Origin: ledger.Origin{TaskID: q.task.ID, CauseRunID: q.cause},
 		Call:   pluginsdk.Call{ID: fmt.Sprintf("%s:%d", q.task.ID, q.task.Round), Attempt: q.task.Failures + 1},
 	}
 }

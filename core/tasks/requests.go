@@ -19,6 +19,7 @@ func (r *Room) Create(ctx context.Context, task ledger.NewTask) (t pluginsdk.Tas
 		return t, false, err
 	}
 	r.config.Fault("create", task.Key)
+	task.MaxDepth = r.config.MaxDepth
 	t, isNew, err := r.store.CreateTask(ctx, task)
 	if err != nil {
 		return t, false, err
@@ -103,19 +104,12 @@ func (r *Room) iterate(ctx context.Context, task ledger.Task, request pluginsdk.
 	case request.Iteration > task.MaxIterations:
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has had its %d iterations", task.ID, task.MaxIterations)
 	}
-	// What is made below a task is made of what that one may cost, up to the top.
-	for payer := task; ; {
-		if payer.CostUSD >= payer.CostCapUSD {
-			return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has cost %.2f USD of %.2f", payer.ID, payer.CostUSD, payer.CostCapUSD)
-		}
-		if payer.ParentTaskID == "" {
-			break
-		}
-		if payer, err = r.store.TaskState(ctx, payer.ParentTaskID); pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-			break // it was deleted by hand
-		} else if err != nil {
-			return pluginsdk.Accepted{}, err
-		}
+	least, err := r.store.TaskCap(ctx, task.ID)
+	if err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	if least.TaskID != "" && least.Left() == 0 {
+		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has cost %.2f USD of %.2f", least.TaskID, least.CostUSD, least.CapUSD)
 	}
 	content := request.Content
 	if request.Iteration == 1 && task.Context != "" {
@@ -160,11 +154,14 @@ func (r *Room) Evaluate(ctx context.Context, request pluginsdk.EvaluateTaskReque
 	})
 }
 
-// Suspend has a task wait for a person.
+// Suspend has a task wait for a person. Its result is what they may accept: never an
+// older iteration's.
 func (r *Room) Suspend(ctx context.Context, request pluginsdk.SuspendTaskRequest) (pluginsdk.Task, error) {
 	return r.request(ctx, request.ID, "suspend", func(task ledger.Task) (*ledger.TaskMove, error) {
 		return settle(task, suspend, request.Iteration, func() (ledger.TaskMove, error) {
-			return r.leaveToAPerson(task, suspend, request.Reason, request.Mark)
+			move, err := r.leaveToAPerson(task, suspend, request.Reason, request.Mark)
+			move.To.Result = request.Result
+			return move, err
 		})
 	})
 }
@@ -185,6 +182,14 @@ func (r *Room) Decide(ctx context.Context, plugin string, request pluginsdk.Deci
 		author = "a person"
 	}
 	return r.request(ctx, request.ID, "decide", func(task ledger.Task) (*ledger.TaskMove, error) {
+		if request.Iteration != 0 && request.Iteration != task.CurrentIteration {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "task %s is %s at its iteration %d, not at %d: look at that one first",
+				task.ID, task.Status, task.CurrentIteration, request.Iteration)
+		}
+		if v == approve && approve.may(task) && task.Result == "" {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "task %s has no result of its iteration %d: there is nothing to accept; say go on, or have it failed",
+				task.ID, task.CurrentIteration)
+		}
 		move, err := moveBy(task, v, func(to *ledger.Task) {
 			to.Round, to.Error, to.Marks, to.Agains = to.Round+1, "", nil, 0
 			if to.Feedback = ""; v == resume {

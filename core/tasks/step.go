@@ -26,6 +26,7 @@ func (r *Room) step(ctx context.Context, l *lane) (done bool, err error) {
 	if err != nil || task.Phase == ledger.PhaseIdle {
 		return true, err
 	}
+	l.said = task.Error
 	if task.Phase != ledger.PhaseEnding && strings.HasPrefix(task.Error, waitsFor) {
 		task.Error = "" // the next move says so
 	}
@@ -57,9 +58,13 @@ func answered(answers []ledger.TaskAnswer, task ledger.Task, plugin string) bool
 	})
 }
 
-// waitsFor begins the words of a task that waits for a plugin which does not serve. They
-// stand in it for as long as it waits.
-const waitsFor = "waits for the plugin "
+// waitsFor begins the words of a task that waits for a plugin which does not serve, or
+// which is refused what it needs. They stand in it for as long as it waits.
+const (
+	waitsFor     = "waits for the plugin "
+	refusedOnce  = ", which was refused what it needs"
+	refusedAgain = ", which is refused what it needs again and again"
+)
 
 // ask asks one plugin, and stores what it answers with what follows from it.
 func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.Plugin, answers []ledger.TaskAnswer) error {
@@ -68,7 +73,7 @@ func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.
 	move, err := r.put(ctx, q)
 	if err == nil {
 		r.config.Fault("answered", task.ID)
-		l.waits, l.told = 0, ""
+		l.waits = 0
 		_, err = r.move(ctx, move)
 		return err
 	}
@@ -77,29 +82,16 @@ func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.
 	case ctx.Err() != nil:
 		return err
 	case pluginsdk.CodeOf(err) == pluginsdk.CodeExhausted && task.Phase != ledger.PhaseEnding:
-		// It was refused what it needs for its answer: places and quotas come back.
-		if l.waits++; l.waits == 1 {
-			r.config.Log.Warn("a task waits: its hook was refused what it needs", "task", task.ID, "plugin", plugin.Info().Name, "hook", q.hook(), "err", err)
+		// It was refused what it needs for its answer: places and quotas come back. What a
+		// task costs does not, so somebody has to know.
+		if l.waits+1 >= r.config.MaxAttempts || strings.HasPrefix(l.said, waitsFor+name+refusedAgain) {
+			return r.waitFor(ctx, l, task, name+refusedAgain, err)
 		}
-		return errLater{r.backoff.After(l.waits)}
+		return r.waitFor(ctx, l, task, name+refusedOnce, err)
 	case !q.reached && task.Phase != ledger.PhaseEnding:
 		// It does not serve. Nothing is decided over its head, and it is no failure.
-		if l.waits++; l.told != name {
-			words := cut(fmt.Sprintf("%s%s: %s", waitsFor, name, err))
-			r.config.Log.Warn("a task waits for a plugin", "task", task.ID, "plugin", name, "err", err)
-			move, err := moveBy(task, note, func(to *ledger.Task) { to.Error, to.Failures, to.NotBefore = words, task.Failures, task.NotBefore })
-			if err != nil {
-				return err
-			}
-			if _, err := r.move(ctx, move); err != nil {
-				return err
-			}
-			l.told = name
-			r.publish(pluginsdk.EventTaskProgress, task, words)
-		}
-		return errLater{r.backoff.After(l.waits)}
+		return r.waitFor(ctx, l, task, name, err)
 	}
-	l.told = ""
 	r.config.Log.Warn("hook failed", "task", task.ID, "plugin", name, "hook", q.hook(), "failures", task.Failures+1, "err", err)
 	move, err = q.failed(err)
 	if err != nil {
@@ -107,6 +99,28 @@ func (r *Room) ask(ctx context.Context, l *lane, task ledger.Task, plugin hooks.
 	}
 	_, err = r.move(ctx, move)
 	return err
+}
+
+// waitFor has a task say whom it waits for, unless it does. Of a plugin that is refused
+// what it needs again and again the parent is told, too.
+func (r *Room) waitFor(ctx context.Context, l *lane, task ledger.Task, whom string, cause error) error {
+	if !strings.HasPrefix(l.said, waitsFor+whom+": ") {
+		words := cut(fmt.Sprintf("%s%s: %s", waitsFor, whom, cause))
+		r.config.Log.Warn("a task waits for a plugin", "task", task.ID, "plugin", whom, "err", cause)
+		move, err := moveBy(task, note, func(to *ledger.Task) { to.Error, to.Failures, to.NotBefore = words, task.Failures, task.NotBefore })
+		if err == nil && strings.HasSuffix(whom, refusedAgain) {
+			move.Notice, err = notice(move.To, fmt.Sprintf("refused:%d", task.Epoch), fmt.Sprintf("Task %s %s", title(task), words))
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := r.move(ctx, move); err != nil {
+			return err
+		}
+		r.publish(pluginsdk.EventTaskProgress, task, words)
+	}
+	l.waits++
+	return errLater{r.backoff.After(l.waits)}
 }
 
 // put asks when there is a place for it. That a task has ended is told at once: who is

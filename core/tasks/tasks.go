@@ -29,6 +29,7 @@ type Store interface {
 	TaskState(ctx context.Context, id string) (ledger.Task, error)
 	Tasks(ctx context.Context, query pluginsdk.TaskQuery) ([]pluginsdk.Task, error)
 	OpenTasks(ctx context.Context) (ids []string, err error)
+	TaskCap(ctx context.Context, id string) (ledger.TaskCap, error)
 	TasksBelow(ctx context.Context, id string) (ids []string, err error)
 	MoveTask(ctx context.Context, move ledger.TaskMove) (ledger.TaskMoved, error)
 	TaskAnswers(ctx context.Context, taskID string, iteration int) ([]ledger.TaskAnswer, error)

@@ -27,6 +27,7 @@ type world struct {
 	parent  pluginsdk.Thread
 	plugins []*reviewer
 	config  Config
+	tokens  hooks.Tokens
 	fault   func(step string) bool // whether the daemon dies there
 
 	boot *boot
@@ -195,7 +196,7 @@ func (w *world) begin() {
 	w.t.Helper()
 	b := &boot{Store: w.store, world: w, dead: make(chan struct{})}
 	b.die = sync.OnceFunc(func() { close(b.dead) })
-	asked := hooks.New(hooks.Config{}, w, nil)
+	asked := hooks.New(hooks.Config{}, w, w.tokens)
 	config := w.config
 	if w.fault != nil {
 		config.Fault = func(step, _ string) {

@@ -28,6 +28,11 @@ func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest)
 		return nil, err
 	}
 	defer leave()
+	if _, known := s.h.made[s.key("task", request.Key)]; !known {
+		if err := s.goesOn(request.Task.FromTaskID); err != nil {
+			return nil, err
+		}
+	}
 	id, existed := "", false
 	if request.Key == "" {
 		id = s.create(request)
@@ -39,6 +44,28 @@ func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest)
 		return nil, err
 	}
 	return &pluginsdk.CreateTaskResponse{Task: s.h.tasks[i], Existed: existed}, nil
+}
+
+// goesOn refuses to go on from a task that is not the plugin's, or in whose thread one is
+// not over.
+func (s tasks) goesOn(fromID string) error {
+	if fromID == "" {
+		return nil
+	}
+	i, err := find(s.h.tasks, "task", fromID, taskID)
+	if err != nil {
+		return err
+	}
+	from := s.h.tasks[i]
+	if from.Plugin != s.manifest.Name {
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "fromTaskId: task %s is of the plugin %s, which alone goes on from it", from.ID, from.Plugin)
+	}
+	for _, task := range s.h.tasks {
+		if task.ThreadID == from.ThreadID && !task.Status.Final() {
+			return pluginsdk.Errorf(pluginsdk.CodeStale, "fromTaskId: task %s, in the same thread, is %s and not over yet", task.ID, task.Status)
+		}
+	}
+	return nil
 }
 
 func (s tasks) create(request *pluginsdk.CreateTaskRequest) string {
@@ -55,6 +82,13 @@ func (s tasks) create(request *pluginsdk.CreateTaskRequest) string {
 	}
 	if i, err := find(s.h.tasks, "task", task.ParentTaskID, taskID); err == nil {
 		t.Depth = s.h.tasks[i].Depth + 1
+	}
+	if i, err := find(s.h.tasks, "task", task.FromTaskID, taskID); err == nil {
+		from := s.h.tasks[i]
+		t.ThreadID, t.Cwd = from.ThreadID, cmp.Or(task.Cwd, from.Cwd)
+		t.ParentThreadID, t.ParentTaskID = cmp.Or(t.ParentThreadID, from.ParentThreadID), cmp.Or(t.ParentTaskID, from.ParentTaskID)
+		s.h.tasks = append(s.h.tasks, t)
+		return t.ID
 	}
 	s.h.tasks = append(s.h.tasks, t)
 	s.h.threads = append(s.h.threads, pluginsdk.Thread{
@@ -179,7 +213,7 @@ func (s tasks) Evaluate(ctx context.Context, request *pluginsdk.EvaluateTaskRequ
 func (s tasks) Suspend(ctx context.Context, request *pluginsdk.SuspendTaskRequest) (*pluginsdk.SuspendTaskResponse, error) {
 	task, err := s.change(ctx, "Tasks.Suspend", request.ID, func(task *pluginsdk.Task) error {
 		return s.settle(task, "suspended", request.Iteration, func() {
-			task.Status, task.Error, task.Feedback = pluginsdk.TaskWaiting, request.Reason, ""
+			task.Status, task.Error, task.Feedback, task.Result = pluginsdk.TaskWaiting, request.Reason, "", request.Result
 			if request.Mark != "" && !slices.Contains(task.Marks, request.Mark) {
 				task.Marks = append(slices.Clone(task.Marks), request.Mark)
 			}
@@ -195,8 +229,16 @@ func (s tasks) Decide(ctx context.Context, request *pluginsdk.DecideTaskRequest)
 		default:
 			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "verdict: %.50q is not one of accept, reject and none", request.Verdict)
 		}
+		if request.Iteration != 0 && request.Iteration != task.CurrentIteration {
+			return pluginsdk.Errorf(pluginsdk.CodeStale, "task %s is %s at its iteration %d, not at %d: look at that one first",
+				task.ID, task.Status, task.CurrentIteration, request.Iteration)
+		}
 		if err := from(task, "decided on", pluginsdk.TaskWaiting); err != nil {
 			return err
+		}
+		if request.Verdict == pluginsdk.VerdictAccept && task.Result == "" {
+			return pluginsdk.Errorf(pluginsdk.CodeStale, "task %s has no result of its iteration %d: there is nothing to accept; say go on, or have it failed",
+				task.ID, task.CurrentIteration)
 		}
 		task.Marks = nil // why it waited is settled
 		decide(task, request.Verdict, request.Feedback)

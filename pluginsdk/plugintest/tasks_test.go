@@ -76,6 +76,20 @@ func TestATaskIsCreatedOnceAndRuns(t *testing.T) {
 	}
 }
 
+func TestATaskGoesOnInTheThreadOfOneThatIsOver(t *testing.T) {
+	w := newWorker(t, pluginsdk.NewTask{Prompt: "work", ParentThreadID: "T", Cwd: "/worktree"})
+	request := &pluginsdk.CreateTaskRequest{Key: "again", Task: pluginsdk.NewTask{Prompt: "more", FromTaskID: w.id}}
+	_, err := w.sdk.Create(t.Context(), request)
+	w.refused(pluginsdk.CodeStale, err)
+	must(w.sdk.Fail(t.Context(), &pluginsdk.FailTaskRequest{ID: w.id}))
+	made, again := must(w.sdk.Create(t.Context(), request)).Task, must(w.sdk.Create(t.Context(), request))
+	if made.ThreadID != w.task().ThreadID || made.ID == w.id || made.ParentThreadID != "T" || made.Cwd != "/worktree" || !again.Existed {
+		t.Errorf("went on as %+v, again %+v", made, again)
+	}
+	_, err = w.sdk.Create(t.Context(), &pluginsdk.CreateTaskRequest{Task: pluginsdk.NewTask{FromTaskID: "none"}})
+	w.refused(pluginsdk.CodeNotFound, err)
+}
+
 // Whoever repeats a transition after a kill must not make it twice.
 func TestTransitionsAreMadeOnce(t *testing.T) {
 	w := newWorker(t, pluginsdk.NewTask{Prompt: "work"})
@@ -102,7 +116,11 @@ func TestTransitionsAreMadeOnce(t *testing.T) {
 	if task := must(w.suspend(2)); task.Status != pluginsdk.TaskWaiting || task.Marks[0] != "blocked" {
 		t.Errorf("suspended %+v", task)
 	}
-	decide := &pluginsdk.DecideTaskRequest{ID: w.id, Feedback: "port 80", Author: "Ann"}
+	_, err := w.sdk.Decide(t.Context(), &pluginsdk.DecideTaskRequest{ID: w.id, Iteration: 1})
+	w.refused(pluginsdk.CodeStale, err)
+	_, err = w.sdk.Decide(t.Context(), &pluginsdk.DecideTaskRequest{ID: w.id, Verdict: pluginsdk.VerdictAccept})
+	w.refused(pluginsdk.CodeStale, err) // the result of iteration 1 is no result of iteration 2
+	decide := &pluginsdk.DecideTaskRequest{ID: w.id, Iteration: 2, Feedback: "port 80", Author: "Ann"}
 	if task := must(w.sdk.Decide(t.Context(), decide)).Task; task.Status != pluginsdk.TaskRunning || task.Feedback != "port 80" || len(task.Marks) != 0 {
 		t.Errorf("decided %+v", task)
 	}

@@ -145,6 +145,7 @@ func suspendTaskRequestTo(v pluginsdk.SuspendTaskRequest) *hostv1.SuspendTaskReq
 		Iteration: int64(v.Iteration),
 		Reason:    v.Reason,
 		Mark:      v.Mark,
+		Result:    v.Result,
 	}
 }
 
@@ -154,6 +155,7 @@ func suspendTaskRequestFrom(m *hostv1.SuspendTaskRequest) pluginsdk.SuspendTaskR
 		Iteration: int(m.GetIteration()),
 		Reason:    m.GetReason(),
 		Mark:      m.GetMark(),
+		Result:    m.GetResult(),
 	}
 }
 
@@ -171,19 +173,21 @@ func suspendTaskResponseFrom(m *hostv1.SuspendTaskResponse) pluginsdk.SuspendTas
 
 func decideTaskRequestTo(v pluginsdk.DecideTaskRequest) *hostv1.DecideTaskRequest {
 	return &hostv1.DecideTaskRequest{
-		Id:       v.ID,
-		Verdict:  string(v.Verdict),
-		Feedback: v.Feedback,
-		Author:   v.Author,
+		Id:        v.ID,
+		Iteration: int64(v.Iteration),
+		Verdict:   string(v.Verdict),
+		Feedback:  v.Feedback,
+		Author:    v.Author,
 	}
 }
 
 func decideTaskRequestFrom(m *hostv1.DecideTaskRequest) pluginsdk.DecideTaskRequest {
 	return pluginsdk.DecideTaskRequest{
-		ID:       m.GetId(),
-		Verdict:  pluginsdk.Verdict(m.GetVerdict()),
-		Feedback: m.GetFeedback(),
-		Author:   m.GetAuthor(),
+		ID:        m.GetId(),
+		Iteration: int(m.GetIteration()),
+		Verdict:   pluginsdk.Verdict(m.GetVerdict()),
+		Feedback:  m.GetFeedback(),
+		Author:    m.GetAuthor(),
 	}
 }
 

@@ -93,6 +93,7 @@ func newTaskTo(v pluginsdk.NewTask) *typesv1.NewTask {
 		MaxIterations:           int64(v.MaxIterations),
 		MaxValidationIterations: int64(v.MaxValidationIterations),
 		CostCapUsd:              v.CostCapUSD,
+		FromTaskId:              v.FromTaskID,
 	}
 }
 
@@ -112,6 +113,7 @@ func newTaskFrom(m *typesv1.NewTask) pluginsdk.NewTask {
 		MaxIterations:           int(m.GetMaxIterations()),
 		MaxValidationIterations: int(m.GetMaxValidationIterations()),
 		CostCapUSD:              m.GetCostCapUsd(),
+		FromTaskID:              m.GetFromTaskId(),
 	}
 }
 

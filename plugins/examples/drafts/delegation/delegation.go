@@ -157,7 +157,11 @@ func (p *Plugin) settle(ctx context.Context, task pluginsdk.Task, run pluginsdk.
 		}
 		return answer.Task, "This was not accepted:\n" + answer.Task.Feedback, nil
 	case verdict == "BLOCKED", run.State == pluginsdk.RunCancelled:
-		answer, err := p.host.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: task.ID, Iteration: task.CurrentIteration, Reason: rest, Mark: "blocked"})
+		request := &pluginsdk.SuspendTaskRequest{ID: task.ID, Iteration: task.CurrentIteration, Reason: rest, Mark: "blocked"}
+		if verdict == "BLOCKED" {
+			request.Result = run.Result.Text // a person may find it good enough
+		}
+		answer, err := p.host.Tasks.Suspend(ctx, request)
 		if err != nil {
 			return task, "", err
 		}
@@ -168,15 +172,42 @@ func (p *Plugin) settle(ctx context.Context, task pluginsdk.Task, run pluginsdk.
 	return task, "Go on. When there is nothing left to do, say so with DONE: or BLOCKED: in your last line.", nil
 }
 
+// iterate begins the next iteration. A task that may have none any more is given up; one
+// for which there is only no room now is tried again with the next event.
 func (p *Plugin) iterate(ctx context.Context, task pluginsdk.Task, content string) error {
 	_, err := p.host.Tasks.Iterate(ctx, &pluginsdk.IterateTaskRequest{ID: task.ID, Iteration: task.CurrentIteration + 1, Content: content})
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeExhausted {
-		_, err = p.host.Tasks.Fail(ctx, &pluginsdk.FailTaskRequest{ID: task.ID, Reason: err.Error()})
+		usedUp, readErr := p.usedUp(ctx, task.ID)
+		if readErr != nil {
+			err = errors.Join(err, readErr)
+		} else if usedUp {
+			_, err = p.host.Tasks.Fail(ctx, &pluginsdk.FailTaskRequest{ID: task.ID, Reason: err.Error()})
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("task %s: %w", task.ID, err)
 	}
 	return nil
+}
+
+// usedUp reports whether a task has had all its iterations, or has cost all that it may,
+// or one above it has, which pays for it too.
+func (p *Plugin) usedUp(ctx context.Context, id string) (bool, error) {
+	for above := false; id != ""; above = true {
+		answer, err := p.host.Tasks.Get(ctx, &pluginsdk.GetTaskRequest{ID: id})
+		if above && pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+			return false, nil // it was deleted, and pays for nothing
+		}
+		if err != nil {
+			return false, err
+		}
+		task := answer.Task
+		if task.CostUSD >= task.CostCapUSD || !above && task.CurrentIteration >= task.MaxIterations {
+			return true, nil
+		}
+		id = task.ParentTaskID
+	}
+	return false, nil
 }
 
 // lastLine reads how a worker ended: DONE or BLOCKED and what follows; empty: it

@@ -1,6 +1,7 @@
 package delegation_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -18,6 +19,7 @@ type world struct {
 	plugin *plugintest.Plugin
 	says   []string // the worker, in each iteration
 	judges []pluginsdk.OnTaskCompleteResponse
+	person pluginsdk.Verdict // on what a worker was blocked at
 }
 
 // told is an event for the plugin. One that died over it is started anew.
@@ -88,7 +90,9 @@ func (w *world) live() pluginsdk.Task {
 			w.host.Judge(id, w.judges[0])
 			w.judges = w.judges[1:]
 		case pluginsdk.TaskWaiting:
-			if _, err := w.host.SDK().Tasks.Decide(w.Context(), &pluginsdk.DecideTaskRequest{ID: id, Feedback: "port 80"}); err != nil {
+			if _, err := w.host.SDK().Tasks.Decide(w.Context(), &pluginsdk.DecideTaskRequest{
+				ID: id, Iteration: task.CurrentIteration, Verdict: w.person, Feedback: "port 80",
+			}); err != nil {
 				w.Fatal(err)
 			}
 		default:
@@ -152,6 +156,59 @@ func TestATaskThatIsNeverDoneFails(t *testing.T) {
 	w.says = slices.Repeat([]string{"hm"}, 5)
 	if task := w.live(); task.Status != pluginsdk.TaskFailed || task.CurrentIteration != 5 {
 		t.Errorf("the task is %+v", task)
+	}
+}
+
+// What a worker could not bring to its end may be good enough for who waits for it.
+func TestAPersonTakesWhatThereIs(t *testing.T) {
+	w := newWorld(t, plugintest.Death{Call: 1000})
+	w.says, w.person = []string{"All but the port.\nBLOCKED: which port?"}, pluginsdk.VerdictAccept
+	if task := w.live(); task.Status != pluginsdk.TaskCompleted || task.Result != w.says[0] {
+		t.Errorf("the task is %+v", task)
+	}
+}
+
+// full is a host whose thread of a task takes no more messages for now.
+type full struct{ pluginsdk.Tasks }
+
+func (full) Iterate(context.Context, *pluginsdk.IterateTaskRequest) (*pluginsdk.IterateTaskResponse, error) {
+	return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "100 messages wait already")
+}
+
+// A task must not be given up because there is no room for its next iteration this very
+// moment; one that may cost no more, or whose parent may not, must not wait for ever.
+func TestOnlyATaskThatIsUsedUpIsGivenUp(t *testing.T) {
+	running := pluginsdk.Task{Plugin: "delegation", Status: pluginsdk.TaskRunning, MaxIterations: 5, CostCapUSD: 1}
+	with := func(change func(*pluginsdk.Task)) pluginsdk.Task {
+		task := running
+		change(&task)
+		return task
+	}
+	for name, row := range map[string]struct {
+		above, task pluginsdk.Task
+		want        pluginsdk.TaskStatus
+	}{
+		"no room":              {above: running, task: running, want: pluginsdk.TaskRunning},
+		"a parent's iteration": {above: with(func(t *pluginsdk.Task) { t.CurrentIteration = 5 }), task: running, want: pluginsdk.TaskRunning},
+		"no iterations left":   {above: running, task: with(func(t *pluginsdk.Task) { t.MaxIterations = 0 }), want: pluginsdk.TaskFailed},
+		"no money left":        {above: running, task: with(func(t *pluginsdk.Task) { t.CostUSD = 1 }), want: pluginsdk.TaskFailed},
+		"nor its parent's":     {above: with(func(t *pluginsdk.Task) { t.CostUSD = 1.5 }), task: running, want: pluginsdk.TaskFailed},
+	} {
+		w := newWorld(t, plugintest.Death{Call: 1000})
+		row.above.ID, row.above.Status = "above", pluginsdk.TaskWaiting // so that only the other is taken on
+		row.task.ID, row.task.ParentTaskID = "task", "above"
+		w.host.AddTask(row.above)
+		w.host.AddTask(row.task)
+		host := w.host.SDK()
+		host.Tasks = full{host.Tasks}
+		plugin := new(delegation.Plugin)
+		if err := plugin.Start(t.Context(), host); err != nil {
+			t.Fatal(err)
+		}
+		err := plugin.Activate(t.Context())
+		if got := w.task("task").Status; got != row.want || (err != nil) != (got == pluginsdk.TaskRunning) {
+			t.Errorf("%s: it is %s, %v", name, got, err)
+		}
 	}
 }
 

@@ -530,7 +530,9 @@ type SuspendTaskRequest struct {
 	// Put on the task, such as conflict.
 	Mark string `protobuf:"bytes,3,opt,name=mark,proto3" json:"mark,omitempty"`
 	// That has got stuck.
-	Iteration     int64 `protobuf:"varint,4,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	Iteration int64 `protobuf:"varint,4,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	// What there is for a person to accept as it is; empty: nothing.
+	Result        string `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -593,6 +595,13 @@ func (x *SuspendTaskRequest) GetIteration() int64 {
 	return 0
 }
 
+func (x *SuspendTaskRequest) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
+}
+
 type SuspendTaskResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Task          *v1.Task               `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
@@ -644,7 +653,9 @@ type DecideTaskRequest struct {
 	Verdict  string `protobuf:"bytes,2,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	Feedback string `protobuf:"bytes,3,opt,name=feedback,proto3" json:"feedback,omitempty"`
 	// The person.
-	Author        string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	Author string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	// That the person has seen; 0: whichever it is at.
+	Iteration     int64 `protobuf:"varint,5,opt,name=iteration,proto3" json:"iteration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -705,6 +716,13 @@ func (x *DecideTaskRequest) GetAuthor() string {
 		return x.Author
 	}
 	return ""
+}
+
+func (x *DecideTaskRequest) GetIteration() int64 {
+	if x != nil {
+		return x.Iteration
+	}
+	return 0
 }
 
 type DecideTaskResponse struct {
@@ -983,19 +1001,21 @@ const file_harness_host_v1_task_proto_rawDesc = "" +
 	"\titeration\x18\x02 \x01(\x03R\titeration\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\tR\x06result\"B\n" +
 	"\x14EvaluateTaskResponse\x12*\n" +
-	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"n\n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"\x86\x01\n" +
 	"\x12SuspendTaskRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
 	"\x04mark\x18\x03 \x01(\tR\x04mark\x12\x1c\n" +
-	"\titeration\x18\x04 \x01(\x03R\titeration\"A\n" +
+	"\titeration\x18\x04 \x01(\x03R\titeration\x12\x16\n" +
+	"\x06result\x18\x05 \x01(\tR\x06result\"A\n" +
 	"\x13SuspendTaskResponse\x12*\n" +
-	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"q\n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"\x8f\x01\n" +
 	"\x11DecideTaskRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\averdict\x18\x02 \x01(\tR\averdict\x12\x1a\n" +
 	"\bfeedback\x18\x03 \x01(\tR\bfeedback\x12\x16\n" +
-	"\x06author\x18\x04 \x01(\tR\x06author\"@\n" +
+	"\x06author\x18\x04 \x01(\tR\x06author\x12\x1c\n" +
+	"\titeration\x18\x05 \x01(\x03R\titeration\"@\n" +
 	"\x12DecideTaskResponse\x12*\n" +
 	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"9\n" +
 	"\x0fFailTaskRequest\x12\x0e\n" +

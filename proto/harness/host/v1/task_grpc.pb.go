@@ -46,17 +46,21 @@ type TaskServiceClient interface {
 	// ListTasks returns the selected tasks. Needs tasks.read.
 	ListTasks(ctx context.Context, in *ListTasksRequest, opts ...grpc.CallOption) (*ListTasksResponse, error)
 	// IterateTask submits a message to the thread of a task that is running: an ordinary
-	// run, once for each iteration. Needs tasks.write.
+	// run, once for each iteration. RESOURCE_EXHAUSTED: for good when current_iteration is
+	// max_iterations, or cost_usd has come to cost_cap_usd, of the task or (the cost) of one
+	// above it; else there is no room now. Needs tasks.write.
 	IterateTask(ctx context.Context, in *IterateTaskRequest, opts ...grpc.CallOption) (*IterateTaskResponse, error)
 	// EvaluateTask hands the result of an iteration in: OnTaskComplete is asked. Accepted,
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected, it is
 	// running again, with the feedback. Needs tasks.write.
 	EvaluateTask(ctx context.Context, in *EvaluateTaskRequest, opts ...grpc.CallOption) (*EvaluateTaskResponse, error)
-	// SuspendTask has a task that is running wait for a person, once for each iteration. Needs
+	// SuspendTask has a task that is running wait for a person, once for each iteration. What
+	// it has as its result is the request's: a person who accepts accepts that. Needs
 	// tasks.write.
 	SuspendTask(ctx context.Context, in *SuspendTaskRequest, opts ...grpc.CallOption) (*SuspendTaskResponse, error)
-	// DecideTask is a person's word on a task that waits, whichever plugin has made it. Needs
-	// tasks.decide.
+	// DecideTask is a person's word on a task that waits, whichever plugin has made it.
+	// FAILED_PRECONDITION: it does not wait, or is at another iteration than the person has
+	// seen, or is to be accepted and has no result. Needs tasks.decide.
 	DecideTask(ctx context.Context, in *DecideTaskRequest, opts ...grpc.CallOption) (*DecideTaskResponse, error)
 	// FailTask gives a task up. Needs tasks.write.
 	FailTask(ctx context.Context, in *FailTaskRequest, opts ...grpc.CallOption) (*FailTaskResponse, error)
@@ -178,17 +182,21 @@ type TaskServiceServer interface {
 	// ListTasks returns the selected tasks. Needs tasks.read.
 	ListTasks(context.Context, *ListTasksRequest) (*ListTasksResponse, error)
 	// IterateTask submits a message to the thread of a task that is running: an ordinary
-	// run, once for each iteration. Needs tasks.write.
+	// run, once for each iteration. RESOURCE_EXHAUSTED: for good when current_iteration is
+	// max_iterations, or cost_usd has come to cost_cap_usd, of the task or (the cost) of one
+	// above it; else there is no room now. Needs tasks.write.
 	IterateTask(context.Context, *IterateTaskRequest) (*IterateTaskResponse, error)
 	// EvaluateTask hands the result of an iteration in: OnTaskComplete is asked. Accepted,
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected, it is
 	// running again, with the feedback. Needs tasks.write.
 	EvaluateTask(context.Context, *EvaluateTaskRequest) (*EvaluateTaskResponse, error)
-	// SuspendTask has a task that is running wait for a person, once for each iteration. Needs
+	// SuspendTask has a task that is running wait for a person, once for each iteration. What
+	// it has as its result is the request's: a person who accepts accepts that. Needs
 	// tasks.write.
 	SuspendTask(context.Context, *SuspendTaskRequest) (*SuspendTaskResponse, error)
-	// DecideTask is a person's word on a task that waits, whichever plugin has made it. Needs
-	// tasks.decide.
+	// DecideTask is a person's word on a task that waits, whichever plugin has made it.
+	// FAILED_PRECONDITION: it does not wait, or is at another iteration than the person has
+	// seen, or is to be accepted and has no result. Needs tasks.decide.
 	DecideTask(context.Context, *DecideTaskRequest) (*DecideTaskResponse, error)
 	// FailTask gives a task up. Needs tasks.write.
 	FailTask(context.Context, *FailTaskRequest) (*FailTaskResponse, error)

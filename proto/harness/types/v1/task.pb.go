@@ -335,7 +335,9 @@ type NewTask struct {
 	// 0: 3.
 	MaxValidationIterations int64 `protobuf:"varint,13,opt,name=max_validation_iterations,json=maxValidationIterations,proto3" json:"max_validation_iterations,omitempty"`
 	// 0: 5.
-	CostCapUsd    float64 `protobuf:"fixed64,14,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
+	CostCapUsd float64 `protobuf:"fixed64,14,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
+	// A task of the plugin's that is over, in whose thread this one goes on.
+	FromTaskId    string `protobuf:"bytes,15,opt,name=from_task_id,json=fromTaskId,proto3" json:"from_task_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -466,6 +468,13 @@ func (x *NewTask) GetCostCapUsd() float64 {
 		return x.CostCapUsd
 	}
 	return 0
+}
+
+func (x *NewTask) GetFromTaskId() string {
+	if x != nil {
+		return x.FromTaskId
+	}
+	return ""
 }
 
 // Selects tasks, oldest first unless newest is set. Empty fields do not
@@ -780,7 +789,7 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\x06run_id\x18\x1f \x01(\tR\x05runId\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xea\x04\n" +
 	"\aNewTask\x12(\n" +
 	"\x10parent_thread_id\x18\x01 \x01(\tR\x0eparentThreadId\x12$\n" +
 	"\x0eparent_task_id\x18\x02 \x01(\tR\fparentTaskId\x12)\n" +
@@ -797,7 +806,9 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\x0emax_iterations\x18\f \x01(\x03R\rmaxIterations\x12:\n" +
 	"\x19max_validation_iterations\x18\r \x01(\x03R\x17maxValidationIterations\x12 \n" +
 	"\fcost_cap_usd\x18\x0e \x01(\x01R\n" +
-	"costCapUsd\x1a9\n" +
+	"costCapUsd\x12 \n" +
+	"\ffrom_task_id\x18\x0f \x01(\tR\n" +
+	"fromTaskId\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf0\x01\n" +
