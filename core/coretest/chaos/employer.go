@@ -37,6 +37,7 @@ var trades = []courier.Job{
 	{Task: true, SourceID: "W2", Cancel: courier.AtOnce},
 	{SourceID: "W2", Session: pluginsdk.SessionThread},
 	{Task: true, SourceID: "W2", Rejections: 1, Cancel: courier.InQuestion},
+	{Task: true, SourceID: "W1", Cancel: courier.AtHandIn},
 }
 
 // hireAll goes on giving the courier jobs until quiet ends, and has given each kind of
@@ -125,6 +126,9 @@ func (e *employer) work(records *check.Records) error {
 		case courier.Ended:
 			job.Ended = append(job.Ended, check.End{State: event.State, Text: event.Text})
 		case courier.Cancelled:
+			if event.State == string(pluginsdk.TaskCancelled) { // as it was promised to be
+				job.Cancel = check.Cancelled
+			}
 		case courier.Refused:
 			job.Refused = append(job.Refused, event.Text)
 		}
@@ -134,6 +138,7 @@ func (e *employer) work(records *check.Records) error {
 
 var cancels = map[courier.Cancel]check.Cancel{
 	"": check.Kept, courier.AtOnce: check.Cancelled, courier.AtWork: check.Cancelled, courier.InQuestion: check.MayBe,
+	courier.AtHandIn: check.MayBe,
 }
 
 // phases is what the database calls what is asked in each hook.

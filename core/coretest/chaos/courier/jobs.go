@@ -3,6 +3,7 @@ package courier
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,6 +38,7 @@ const (
 	AtOnce     Cancel = "at once"     // before its first iteration
 	AtWork     Cancel = "at work"     // while the agent has it
 	InQuestion Cancel = "in question" // once its result is handed in: it may be completed before
+	AtHandIn   Cancel = "at hand-in"  // at the moment in which its result is handed in, by another call
 )
 
 // Event is one thing that has happened with a job, as the courier writes it down.
@@ -212,16 +214,13 @@ const rejections = "rejections"
 
 // advance makes the step that is due. What it has made before changes nothing when it
 // makes it again.
-func (p *Plugin) advance(ctx context.Context, job Job, task pluginsdk.Task) error {
+func (p *Plugin) advance(ctx context.Context, job Job, task pluginsdk.Task) (err error) {
 	due := map[Cancel]bool{
 		AtOnce: true, AtWork: task.CurrentIteration > 0, InQuestion: task.Status == pluginsdk.TaskEvaluating,
+		AtHandIn: task.Status == pluginsdk.TaskEvaluating, // the call has failed
 	}
 	if due[job.Cancel] && !task.Status.Final() {
-		answer, err := p.host.Tasks.Cancel(ctx, &pluginsdk.CancelTaskRequest{ID: task.ID, Reason: "nobody wants it any more"})
-		if err != nil {
-			return err
-		}
-		return p.note(Event{Key: job.Key, What: Cancelled, ID: task.ID, State: string(answer.Task.Status)})
+		return p.cancel(ctx, task)
 	}
 	if task.Status != pluginsdk.TaskRunning {
 		return nil
@@ -235,7 +234,15 @@ func (p *Plugin) advance(ctx context.Context, job Job, task pluginsdk.Task) erro
 		if ended.Run.Result != nil {
 			result = ended.Run.Result.Text
 		}
+		if job.Cancel == AtHandIn {
+			cancelled := make(chan error, 1)
+			go func() { cancelled <- p.cancel(ctx, task) }()
+			defer func() { err = errors.Join(err, <-cancelled) }()
+		}
 		answer, err := p.host.Tasks.Evaluate(ctx, &pluginsdk.EvaluateTaskRequest{ID: task.ID, Iteration: task.CurrentIteration, Result: result})
+		if job.Cancel == AtHandIn && pluginsdk.CodeOf(err) == pluginsdk.CodeStale {
+			return nil // it was cancelled before
+		}
 		if err != nil || answer.Task.Status != pluginsdk.TaskRunning || answer.Task.CurrentIteration != task.CurrentIteration {
 			return err
 		}
@@ -248,4 +255,12 @@ func (p *Plugin) advance(ctx context.Context, job Job, task pluginsdk.Task) erro
 		return err
 	}
 	return p.note(Event{Key: job.Key, What: Iterated, ID: answer.Accepted.RunID, Iteration: iteration})
+}
+
+func (p *Plugin) cancel(ctx context.Context, task pluginsdk.Task) error {
+	answer, err := p.host.Tasks.Cancel(ctx, &pluginsdk.CancelTaskRequest{ID: task.ID, Reason: "nobody wants it any more"})
+	if err != nil {
+		return err
+	}
+	return p.note(Event{Key: task.Key, What: Cancelled, ID: task.ID, State: string(answer.Task.Status)})
 }
