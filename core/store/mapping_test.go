@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -203,9 +204,10 @@ func TestNewThingsKeepWhatWasAsked(t *testing.T) {
 		check(t, err)
 		newTask := filled[pluginsdk.NewTask](t)
 		newTask.ParentThreadID, newTask.ParentTaskID, newTask.Cwd = parent.ID, first.ID, "/srv/garden"
+		newTask.FromTaskID = "" // no value of the task's: it decides whose thread it has
 		task, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: newTask})
 		check(t, err)
-		sameNames(t, newTask, task)
+		sameNames(t, newTask, task, "FromTaskID")
 		same(t, task, must[pluginsdk.Task](t)(s.Task(ctx, task.ID)))
 	})
 }
@@ -226,11 +228,14 @@ func TestPatchesApplyEveryField(t *testing.T) {
 }
 
 // sameNames compares the fields that two types both have.
-func sameNames(t *testing.T, want, got any) {
+func sameNames(t *testing.T, want, got any, but ...string) {
 	t.Helper()
 	a, b := reflect.ValueOf(want), reflect.ValueOf(got)
 	for i := range a.NumField() {
 		name := a.Type().Field(i).Name
+		if slices.Contains(but, name) {
+			continue
+		}
 		x, y := reflect.Indirect(a.Field(i)), b.FieldByName(name)
 		if !y.IsValid() {
 			t.Errorf("%s.%s has no counterpart in %s", a.Type().Name(), name, b.Type().Name())

@@ -391,14 +391,14 @@ func (s *Store) taskByKey(ctx context.Context, t ledger.Task, fromID string) (pl
 }
 
 // goesOn reports whether a task is in the thread of another one, or, when that is empty,
-// in one that was made for it.
+// the first in its thread.
 func (s *Store) goesOn(ctx context.Context, t ledger.Task, fromID string) (is bool, err error) {
-	query, args := "SELECT EXISTS (SELECT 1 FROM threads WHERE id = $1 AND source_id <> $2)", []any{t.ThreadID, t.ID}
+	query, args := "SELECT NOT EXISTS (SELECT 1 FROM tasks WHERE thread_id = $1 AND id < $2)", []any{t.ThreadID, t.ID}
 	if fromID != "" {
 		query, args = "SELECT EXISTS (SELECT 1 FROM tasks WHERE thread_id = $1 AND id = $2 AND id <> $3)", []any{t.ThreadID, fromID, t.ID}
 	}
 	err = row(ctx, s.query, query, args, &is)
-	return is == (fromID != ""), err
+	return is, err
 }
 
 // adopt makes a task of nobody's the plugin's that has asked for it again: nobody else
