@@ -121,11 +121,11 @@ func (in *Inbox) help() string {
 }
 
 func (in *Inbox) newSession(ctx context.Context, thread pluginsdk.Thread) (string, error) {
-	retrying, err := in.retrying(ctx, thread.ID)
+	busy, err := in.underWay(ctx, thread.ID)
 	if err != nil {
 		return "", err
 	}
-	if retrying.ID != "" || in.eachRunning(thread.ID, func(running) {}) {
+	if busy {
 		return "", errors.New("a turn is under way in this thread; /stop it first")
 	}
 	if err := in.store.ResetSession(ctx, thread.ID); err != nil {

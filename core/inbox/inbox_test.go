@@ -366,6 +366,27 @@ func TestStopCommandStopsTheTurn(t *testing.T) {
 	f.store.until(t, "the end of the run", f.store.allFinal)
 }
 
+// Who has seen the answer may begin anew at once, whatever the run still does.
+func TestANewSessionAsSoonAsTheTurnIsOver(t *testing.T) {
+	f := newFixture(t, Config{})
+	over, leave := make(chan struct{}), make(chan struct{})
+	f.line.handle = func(_ context.Context, claim ledger.Claim) error {
+		err := f.store.set(claim.Run.ID, pluginsdk.RunSucceeded, time.Time{}, 0)
+		close(over)
+		<-leave
+		return err
+	}
+	f.begin(t)
+	f.submit(t, "", "1", "hello")
+	<-over
+	f.submit(t, "", "2", "/new")
+	close(leave)
+	if !strings.Contains(f.store.answers[0], "fresh session") {
+		t.Error(f.store.answers)
+	}
+	f.store.until(t, "the end of the run", f.store.allFinal)
+}
+
 // A message that comes while Start looks must not be left lying.
 func TestMessageDuringStartIsRun(t *testing.T) {
 	f := newFixture(t, Config{})

@@ -69,6 +69,22 @@ func (in *Inbox) eachRunning(threadID string, fn func(running)) (any bool) {
 	return any
 }
 
+// underWay reports whether a run of the thread's queue was begun and is not over. One
+// whose end everybody has been told of may still be executing its last steps.
+func (in *Inbox) underWay(ctx context.Context, threadID string) (bool, error) {
+	if retrying, err := in.retrying(ctx, threadID); err != nil || retrying.ID != "" {
+		return true, err
+	}
+	var ids []string
+	in.eachRunning(threadID, func(r running) { ids = append(ids, r.id) })
+	for _, id := range ids {
+		if run, err := in.store.Run(ctx, id); err != nil || !run.State.Final() {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
 // retrying returns the thread's run that was begun and waits for its next
 // attempt, or the zero Run.
 func (in *Inbox) retrying(ctx context.Context, threadID string) (pluginsdk.Run, error) {

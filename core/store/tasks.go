@@ -176,8 +176,8 @@ func (s *Store) sumCosts(ctx context.Context, tasks []ledger.Task) (err error) {
 // of which the core has to ask OnTaskCreate. A key that the plugin has used returns the
 // first task with created false, or CodeConflict when it was another one. An empty key
 // is never known. A parent task that is over has no more children (CodeStale); tasks go
-// 8 deep (CodeExhausted), and so do those that a task's hook makes. One that goes on from a task is made in that one's thread, of
-// which every task has to be over (CodeStale).
+// 8 deep (CodeExhausted), and so do those that a task's hook makes. One that goes on from
+// a task is made in that one's thread, of which every task has to be over (CodeStale).
 func (s *Store) CreateTask(ctx context.Context, n ledger.NewTask) (t pluginsdk.Task, created bool, err error) {
 	n.Key = clean(n.Key)
 	made, th, err := s.newTask(n)
