@@ -16,6 +16,9 @@ func (h *Host) Answering(run string, hook pluginsdk.Hook) []*Instance {
 	order := *h.order.Load()
 	answering := make([]*Instance, 0, len(order))
 	for _, instance := range order {
+		if !instance.joined() {
+			continue
+		}
 		passed := instance.out() && mayBePassedOver(instance.InfoFor(run), hook)
 		if !passed && instance.answers(run, hook) {
 			answering = append(answering, instance)

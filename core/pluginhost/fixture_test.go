@@ -364,6 +364,7 @@ func (r *registry) is(name string, state pluginsdk.PluginState) func() bool {
 
 // bus is an event bus whose events the test delivers itself.
 type bus struct {
+	changed func(pluginsdk.PluginStatePayload) // told of each state of a plugin, when set
 	mu      sync.Mutex
 	deliver func(context.Context, []pluginsdk.Event) error
 	at      pluginsdk.Position   // of the newest event
@@ -372,7 +373,11 @@ type bus struct {
 	bugs    bugs
 }
 
-func (*bus) Publish(pluginsdk.EventType, string, any) {}
+func (b *bus) Publish(_ pluginsdk.EventType, _ string, payload any) {
+	if change, ok := payload.(pluginsdk.PluginStatePayload); ok && b.changed != nil {
+		b.changed(change)
+	}
+}
 
 func (b *bus) Position() pluginsdk.Position {
 	b.mu.Lock()

@@ -215,9 +215,7 @@ func (h *Host) sync(ctx, run context.Context) error {
 		default:
 			instance.update(row)
 		}
-		if instance.joined() {
-			running = append(running, instance)
-		}
+		running = append(running, instance)
 	}
 	h.order.Store(h.lineup(running))
 	for name, instance := range h.instances {
@@ -236,13 +234,13 @@ func (h *Host) sync(ctx, run context.Context) error {
 	return nil
 }
 
-// lineup puts instances into the operator's order, and notes on each which of
-// its commands and sources another one has.
+// lineup puts instances into the operator's order, and notes on each that takes part
+// in runs which of its commands and sources another one of them has.
 func (h *Host) lineup(instances []*Instance) *[]*Instance {
 	slices.SortFunc(instances, func(a, b *Instance) int {
 		return cmp.Or(cmp.Compare(a.Info().Position, b.Info().Position), cmp.Compare(a.name, b.name))
 	})
-	h.markConflicts(instances)
+	h.markConflicts(slices.DeleteFunc(slices.Clone(instances), func(i *Instance) bool { return !i.joined() }))
 	return &instances
 }
 

@@ -2,6 +2,7 @@ package pluginhost
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -48,6 +49,30 @@ func TestRegistryIsFollowed(t *testing.T) {
 	}
 	_ = r.edit("second", enable(true))
 	r.until(t, "the return of second", r.is("second", pluginsdk.PluginServing))
+}
+
+// Who is told that a plugin serves finds it in the next run.
+func TestAPluginThatServesTakesPart(t *testing.T) {
+	var host atomic.Pointer[Host]
+	missing := make(chan string, 10)
+	events := &bus{changed: func(change pluginsdk.PluginStatePayload) {
+		if change.State == pluginsdk.PluginServing && !slices.ContainsFunc(host.Load().Answering("", pluginsdk.HookCommand), func(i *Instance) bool {
+			return i.name == change.Name
+		}) {
+			missing <- change.Name
+		}
+	}}
+	h, r := startOn(t, Config{}, events, "first", "second")
+	host.Store(h)
+	for _, name := range []string{"first", "second"} {
+		_ = r.edit(name, enable(true))
+		r.until(t, name, r.is(name, pluginsdk.PluginServing))
+	}
+	select {
+	case name := <-missing:
+		t.Errorf("when %s was said to serve, it took no part", name)
+	default:
+	}
 }
 
 // A plugin that was killed is back by itself, and a call that comes meanwhile

@@ -311,7 +311,7 @@ func (i *Instance) failedFor(err error) (row *ledger.Plugin, overtaken bool) {
 func (i *Instance) settled() {
 	i.once.Do(func() {
 		close(i.tried)
-		i.host.Refresh() // it joins the order now
+		i.host.Refresh() // its commands and sources are compared with the others' now
 	})
 }
 
@@ -345,7 +345,6 @@ func (i *Instance) serve(ctx context.Context) error {
 	current.onTrial = i.inARow > 0
 	i.mu.Unlock()
 	i.publish(current)
-	i.settled()
 	var next *replacement // under way
 	defer func() { i.abandon(next) }()
 	i.nudge() // the row may have changed meanwhile

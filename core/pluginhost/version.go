@@ -243,6 +243,7 @@ func (i *Instance) publish(v *version) {
 	v.stopWatch, v.stopChecks = i.watchOver(v), i.checkOn(v)
 	i.mu.Lock()
 	i.serving, i.rejected, i.reached = v, "", v.row.Generation
+	i.settled() // who reads that it serves finds it in the next run
 	announce := i.setStateLocked(pluginsdk.PluginServing, "", time.Time{})
 	i.mu.Unlock()
 	announce()
