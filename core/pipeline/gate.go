@@ -37,8 +37,8 @@ func (p *Pipeline) mayRun(ctx context.Context, t *trip, on *hooks.Occasion, mess
 		},
 	}, func(plugin string, answer *pluginsdk.OnBeforeRunResponse) (denied bool, reason string) {
 		p.collect(t, plugin, answer.Effects)
-		t.costCap = lower(t.costCap, answer.CostCapUSD)
-		if on == &t.on {
+		if on == &t.on { // else the agent has been asked already
+			t.costCap = lower(t.costCap, answer.CostCapUSD)
 			t.reserve(plugin, answer.Reservations)
 		}
 		return answer.Deny, answer.Reason
