@@ -21,7 +21,7 @@ func (w *world) drive(id string, done func(ledger.Task) bool) ledger.Task {
 	w.until("an end of the task", func() bool {
 		w.revive()
 		task := w.state(id)
-		if task.Phase != ledger.PhaseIdle {
+		if task.Phase != ledger.PhaseIdle || !w.boot.quiet(id) {
 			return false
 		}
 		if done(task) {
@@ -95,8 +95,9 @@ func (p *reviewer) keeps(phase ledger.TaskPhase, task pluginsdk.Task) {
 
 // killed is the story of one task: it is rejected, waits for a person, is evaluated
 // twice, and is completed, or given up in the end.
-func killed(t *testing.T, s *store.Store, point string, occurrence int, givenUp bool) (reached bool) {
+func killed(t *testing.T, s *store.Store, point string, occurrence int, givenUp bool) bool {
 	t.Helper()
+	reached := false
 	var mu sync.Mutex
 	verdicts := map[string]pluginsdk.Verdict{}
 	agains := map[string]bool{}

@@ -88,15 +88,15 @@ func TestATaskIsTakenToItsEnd(t *testing.T) {
 		if deliveries, err := s.Deliveries(t.Context(), pluginsdk.DeliveryQuery{}); err != nil || len(deliveries) != 1 || deliveries[0].Plugin != "chat" {
 			t.Errorf("delivered %+v, %v", deliveries, err)
 		}
-		if len(w.boot.lanes) != 1 || len(w.boot.stored) != 1 {
-			t.Errorf("nobody was told to look: %q, %q", w.boot.lanes, w.boot.stored)
-		}
 		want := []string{
 			"task:created pending", "task:progress running", "task:progress running", "task:progress evaluating", "task:evaluated running",
 			"task:progress running", "task:progress evaluating", "task:evaluated evaluating", "task:validated completed",
 		}
 		if got := w.heard(); !slices.Equal(got, want) {
 			t.Errorf("heard\n%q, want\n%q", got, want)
+		}
+		if lanes, stored := w.boot.told(); len(lanes) != 1 || len(stored) != 1 {
+			t.Errorf("nobody was told to look: %q, %q", lanes, stored)
 		}
 	})
 }

@@ -304,6 +304,13 @@ func (b *boot) Wake(plugin, target string) {
 	b.lanes = append(b.lanes, plugin+":"+target)
 }
 
+// told is which lanes of the outbox and which messages the room has told others of.
+func (b *boot) told() (lanes, stored []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.lanes), slices.Clone(b.stored)
+}
+
 var errKilled = errors.New("the daemon was killed")
 
 // ask makes a request of the daemon; errKilled: it has died over it, and nothing of it
@@ -393,11 +400,16 @@ func (w *world) until(what string, holds func() bool) {
 // settled waits until the core has nothing to do for a task.
 func (w *world) settled(id string) ledger.Task {
 	w.t.Helper()
-	w.until("an end of what is done for the task", func() bool { return w.state(id).Phase == ledger.PhaseIdle })
-	for _, p := range w.plugins {
-		p.set(func() {})
-	}
+	w.until("an end of what is done for the task", func() bool { return w.state(id).Phase == ledger.PhaseIdle && w.boot.quiet(id) })
 	return w.state(id)
+}
+
+// quiet says that the room does nothing for a task any more: who is to hear of the last
+// move was told, and what was told may be read.
+func (b *boot) quiet(id string) bool {
+	b.room.mu.Lock()
+	defer b.room.mu.Unlock()
+	return b.room.lanes[id] == nil
 }
 
 // iterate has the next iteration made and answered.
