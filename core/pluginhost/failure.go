@@ -29,6 +29,7 @@ func (s *supervisor) fail(ctx context.Context, err error, row *ledger.Plugin) {
 	say := saying{words: words, rejected: row}
 	var no refusal
 	var ours ownTrouble
+	var wants unready
 	switch {
 	case errors.As(err, &no):
 		s.until = time.Now().Add(refusedRetry)
@@ -36,6 +37,8 @@ func (s *supervisor) fail(ctx context.Context, err error, row *ledger.Plugin) {
 		s.log.Error("plugin may not be started; it waits for an operator", "err", words)
 		return
 	case errors.As(err, &ours): // nothing that would count against it
+	case errors.As(err, &wants):
+		say.restarts = 1
 	default:
 		say.restarts = 1
 		if !overtaken && s.tooOften() {

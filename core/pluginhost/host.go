@@ -140,6 +140,25 @@ func (h *Host) Ready(ctx context.Context) error {
 	return nil
 }
 
+// Outage is a plugin that is enabled and does not serve.
+type Outage struct {
+	Plugin string
+	State  pluginsdk.PluginState
+	Why    string // its last error; empty: there is none yet
+}
+
+// Outages returns the plugins that are enabled and do not serve at this moment, in the
+// operator's order.
+func (h *Host) Outages() (outages []Outage) {
+	for _, instance := range *h.order.Load() {
+		if instance.router.current() == nil {
+			seen := instance.report.now()
+			outages = append(outages, Outage{Plugin: instance.name, State: seen.State, Why: seen.LastError})
+		}
+	}
+	return outages
+}
+
 // Stop ends all plugins in parallel, each within Config.StopTimeout.
 func (h *Host) Stop(context.Context) error {
 	if h.stop == nil {
@@ -272,6 +291,7 @@ func (h *Host) begin(run context.Context, row ledger.Plugin) *Instance {
 // again meanwhile gets a new instance, whose process waits for the old one to
 // be gone.
 func (h *Host) retire(instance *Instance) {
+	instance.log.Info("plugin was turned off, or removed, and is ended")
 	delete(h.instances, instance.name)
 	h.ending[instance.name] = instance
 	h.endings.Go(func() { instance.end(pluginsdk.PluginDisabled) })

@@ -80,7 +80,7 @@ func newInstance(h *Host, row ledger.Plugin, first bool) *Instance {
 		stored: ledger.SeenOf(row), generation: row.Generation, quarantine: row.Quarantine,
 	}
 	i.router = &router{
-		name: row.Name, first: first, patience: h.config.Patience, info: i.Info, words: i.report.lastError,
+		name: row.Name, first: first, patience: h.config.Patience, info: i.Info, words: func() string { return i.report.now().LastError },
 		held:  func(run string) bool { _, held := h.held.Load(run); return held },
 		tried: make(chan struct{}), changed: make(chan struct{}), kept: make(map[string]*version),
 		standing: standing{state: pluginsdk.PluginStarting},

@@ -139,10 +139,11 @@ func (r *report) lastWords(ctx context.Context, final pluginsdk.PluginState) {
 	r.writeOnce(ctx)
 }
 
-func (r *report) lastError() string {
+// now is what is seen at this moment.
+func (r *report) now() ledger.PluginSeen {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.seen.LastError
+	return r.seen
 }
 
 func (r *report) setConflict(words string) {

@@ -23,6 +23,12 @@ type ownTrouble struct{ error }
 
 func (o ownTrouble) Unwrap() error { return o.error }
 
+// unready is the word of a plugin that lives: what it needs of the world is not there, a
+// port, a network. It is tried again, and does not count towards a quarantine.
+type unready struct{ error }
+
+func (u unready) Unwrap() error { return u.error }
+
 // guarded calls do. A panic in it is Harness's own trouble.
 func guarded(log *slog.Logger, what string, do func() error) (err error) {
 	fault := guard.Call(log, what, func() error {

@@ -151,7 +151,7 @@ func (i *Instance) launch(ctx context.Context, row *ledger.Plugin) (*version, er
 		described := time.Now()
 		v.heard = i.host.events.Position() // what it reads in Start is no older
 		if err := v.process.Start(ctx); err != nil {
-			return withLastWords("start: "+err.Error()+v.why(), v)
+			return i.notReady(ctx, v, "start: "+err.Error()+v.why(), err)
 		}
 		i.log.Debug("plugin was started", "pid", v.process.PID(), "verify", verified.Sub(began),
 			"launch", described.Sub(verified), "start", time.Since(described))
@@ -251,7 +251,23 @@ func (i *Instance) activate(ctx context.Context, v *version) error {
 	ctx, cancel := context.WithTimeout(ctx, i.host.config.StartTimeout)
 	defer cancel()
 	if err := v.process.Activate(ctx); err != nil {
-		return withLastWords("activate: "+err.Error(), v)
+		return i.notReady(ctx, v, "activate: "+err.Error(), err)
 	}
 	return nil
+}
+
+// notReady returns, in words, why a version has failed to start or to be activated. One
+// that says so itself, and still answers, for the want of something of the world
+// (CodeUnavailable) is unready; the same code is that of a connection that has broken.
+func (i *Instance) notReady(ctx context.Context, v *version, words string, err error) error {
+	said := withLastWords(words, v)
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || ctx.Err() != nil {
+		return said
+	}
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	if v.process.Ping(ctx) != nil {
+		return said
+	}
+	return unready{said}
 }
