@@ -19,11 +19,9 @@ func (in *Inbox) joinIn(ctx context.Context, accepted ledger.Accepted, person bo
 			return
 		}
 		in.eachRunning(accepted.ThreadID, func(r running) {
-			if in.stage != stopped {
-				in.group.Go(func() {
-					guard.Try(in.config.Log.With("run", r.id), "steering", func() { in.pipeline.Steer(in.work, r.id) })
-				})
-			}
+			in.lanes.Go(func() {
+				guard.Try(in.config.Log.With("run", r.id), "steering", func() { in.pipeline.Steer(in.work, r.id) })
+			})
 		})
 	case pluginsdk.BusyInterrupt:
 		if person {

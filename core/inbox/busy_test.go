@@ -383,7 +383,7 @@ func TestRefusedSubmitLeavesNoWorker(t *testing.T) {
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
 		t.Fatal(err)
 	}
-	f.submit(t, "T", "2", "x") // the slot is free
+	f.submit(t, "T", "2", "x") // the place is free
 	f.store.until(t, "the end of all runs", f.store.allFinal)
 	if f.inDoubt(ledger.Queue{ThreadID: "nowhere"}) {
 		t.Error("the refused message counts as one that may have been accepted")

@@ -66,7 +66,7 @@ func (f *fixture) ends() string {
 }
 
 // A bug that a worker meets costs nobody the daemon, and neither its thread nor
-// its slot: what waits is answered in its turn, the run itself as well. The first
+// its place: what waits is answered in its turn, the run itself as well. The first
 // run is executed where its message was accepted, the others by the worker.
 func TestAPanicOfAWorkerHoldsNothingUp(t *testing.T) {
 	for _, where := range []string{"claim", "claimed", "retry", "fail", string(pluginsdk.EventPipelineRetry)} {
@@ -93,8 +93,8 @@ func TestAPanicOfAWorkerHoldsNothingUp(t *testing.T) {
 				if want := "hopeless failed, flaky succeeded, hopeless failed, fine succeeded, other succeeded"; f.ends() != want {
 					t.Errorf("%s, want %s", f.ends(), want)
 				}
-				if trap.times() != 1 || !f.slots.tryAcquire(people) || len(f.workers) != 0 {
-					t.Errorf("panicked %d times; workers left: %v", trap.times(), f.workers)
+				if trap.times() != 1 || !f.places.TryTake(int(people)) || f.lanes.Len() != 0 {
+					t.Errorf("panicked %d times; workers left: %d", trap.times(), f.lanes.Len())
 				}
 			})
 		})
@@ -160,7 +160,7 @@ func TestAPanicOfTheSweep(t *testing.T) {
 	})
 }
 
-// While the end of a run cannot be stored, other threads have its slot.
+// While the end of a run cannot be stored, other threads have its place.
 func TestAnEndThatCannotBeStoredTakesNobodysSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Config{Slots: 1})
@@ -184,8 +184,8 @@ func TestAnEndThatCannotBeStoredTakesNobodysSlot(t *testing.T) {
 		if want := "hopeless failed, other succeeded, next succeeded"; f.ends() != want {
 			t.Errorf("%s, want %s", f.ends(), want)
 		}
-		if !f.slots.tryAcquire(people) || f.slots.tryAcquire(people) {
-			t.Error("there is not one slot, as before")
+		if !f.places.TryTake(int(people)) || f.places.TryTake(int(people)) {
+			t.Error("there is not one place, as before")
 		}
 	})
 }

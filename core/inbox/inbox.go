@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seed-706843ae/harness/core/guard"
+	"github.com/seed-706843ae/harness/core/lanes"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -153,37 +153,23 @@ type Inbox struct {
 	registry Registry
 	outbox   Outbox
 	events   Events
-	slots    *slots
-	primary  atomic.Pointer[string] // id of the primary thread, once it was read
-	kinds    sync.Map               // of threads, by id: those that were read
+	lanes    *lanes.Set[ledger.Queue, worker] // of the queues that have something to do
+	places   *lanes.Places                    // for runs that execute: Config.Slots, in classes
+	primary  atomic.Pointer[string]           // id of the primary thread, once it was read
+	kinds    sync.Map                         // of threads, by id: those that were read
 
 	// intake ends when no more runs are to be claimed, work when those under
 	// way must end too.
 	intake, work context.Context
-	stopIntake   context.CancelFunc
-	stopWork     context.CancelCauseFunc
-	group        sync.WaitGroup
 
+	// mu is never waited for with the lock of lanes held.
 	mu         sync.Mutex
-	stage      stage
-	quiet      bool           // what plugins start is to wait: see LeverPause
-	early      []ledger.Queue // woken while nothing may be claimed
-	workers    map[ledger.Queue]*worker
+	quiet      bool                     // what plugins start is to wait: see LeverPause
 	running    map[string]running       // by run
 	announcing map[string]chan struct{} // runs accepted and not yet announced
 	unwanted   map[string]order         // runs to be stopped as soon as they run
 	unsure     map[ledger.Queue]bool    // whose last claim may have been made or not
 }
-
-// stage is where an Inbox is in its life.
-type stage int
-
-const (
-	created stage = iota
-	started
-	paused
-	stopped
-)
 
 type running struct {
 	id, threadID string
@@ -206,12 +192,19 @@ func New(config Config, store Store, pipeline Pipeline, registry Registry, outbo
 	config = config.withDefaults()
 	in := &Inbox{
 		config: config, store: store, pipeline: pipeline, registry: registry, outbox: outbox, events: events,
-		slots:   newSlots(config.Slots),
-		workers: make(map[ledger.Queue]*worker), running: make(map[string]running),
-		announcing: make(map[string]chan struct{}), unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool),
+		places:  newPlaces(config.Slots),
+		running: make(map[string]running), announcing: make(map[string]chan struct{}),
+		unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool),
 	}
-	in.intake, in.stopIntake = context.WithCancel(context.Background())
-	in.work, in.stopWork = context.WithCancelCause(context.Background())
+	in.lanes = lanes.New(lanes.Config[ledger.Queue, worker]{
+		// After a panic nobody knows what became of the run that the worker had, if any:
+		// if that is still claimed, it is put back.
+		Step: in.runOnce, What: "a worker of the inbox", Panicked: in.doubt,
+		Log: func(queue ledger.Queue) *slog.Logger {
+			return in.config.Log.With("thread", queue.ThreadID, "turn", queue.TurnID)
+		},
+	})
+	in.intake, in.work = in.lanes.Intake, in.lanes.Work
 	return in
 }
 
@@ -223,21 +216,21 @@ func (in *Inbox) Start(ctx context.Context) error {
 	if err := in.dispatch(ctx); err != nil {
 		return err
 	}
-	in.group.Go(in.sweepAlways)
-	in.group.Go(in.watchLever)
+	in.lanes.Sweep(lanes.Sweep{
+		Every: in.config.Sweep, What: "the sweep of the inbox", Do: in.sweep,
+		Failed: "open runs cannot be looked for; trying again", Log: in.config.Log,
+	})
+	in.lanes.Sweep(lanes.Sweep{
+		Every: in.config.LeverEvery, What: "the look at what is paused", Do: in.obeyLever,
+		Failed: "it cannot be read whether what plugins start is paused; trying again", Log: in.config.Log,
+	})
 	return nil
 }
 
 // Pause claims nothing and accepts nothing until Resume: the right to this
 // database was lost. Runs under way go on; what they write holds only if nobody
 // else has taken their threads.
-func (in *Inbox) Pause() {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.stage == started {
-		in.stage = paused
-	}
-}
+func (in *Inbox) Pause() { in.lanes.Pause() }
 
 // Resume ends a Pause. Runs that somebody else has left open meanwhile are
 // found.
@@ -249,49 +242,22 @@ func (in *Inbox) dispatch(ctx context.Context) error {
 		return err
 	}
 	in.cancelUnwanted(ctx)
-	in.mu.Lock()
-	if in.stage != stopped {
-		in.stage = started
-	}
-	early := in.early
-	in.early = nil
-	in.mu.Unlock()
-	for _, queue := range append(open, early...) {
-		in.wake(queue)
-	}
+	in.lanes.Open(open...)
 	if len(open) > 0 {
 		in.config.Log.Debug("open runs found", "queues", len(open))
 	}
 	return nil
 }
 
-// sweepAlways looks for what nobody announced: runs that another daemon left
-// which had this database for a moment, or that an operator made wait again.
-func (in *Inbox) sweepAlways() {
-	ticker := time.NewTicker(in.config.Sweep)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-in.intake.Done():
-			return
-		case <-ticker.C:
-		}
-		if err := guard.Call(in.config.Log, "the sweep of the inbox", in.sweep); err != nil && in.intake.Err() == nil {
-			in.config.Log.Warn("open runs cannot be looked for; trying again", "err", err)
-		}
-	}
-}
-
+// sweep looks for what nobody announced: runs that another daemon left which had this
+// database for a moment, or that an operator made wait again.
 func (in *Inbox) sweep() error {
-	in.mu.Lock()
-	at := in.stage
-	in.mu.Unlock()
-	if at != started {
+	if in.lanes.Stage() != lanes.Started {
 		return nil
 	}
 	open, err := in.store.Recover(in.intake, in.config.Owner)
 	for _, queue := range open {
-		in.wake(queue)
+		in.lanes.Wake(queue)
 	}
 	return err
 }
@@ -299,23 +265,6 @@ func (in *Inbox) sweep() error {
 // Stop accepts and claims nothing more, lets turns run on for DrainGrace (or
 // until ctx ends), then interrupts what is left, which goes back to the queue.
 func (in *Inbox) Stop(ctx context.Context) error {
-	in.stopIntake()
-	in.mu.Lock()
-	in.stage = stopped
-	in.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		in.group.Wait()
-		close(done)
-	}()
-	grace := time.NewTimer(in.config.DrainGrace)
-	defer grace.Stop()
-	select {
-	case <-done:
-	case <-grace.C:
-	case <-ctx.Done():
-	}
-	in.stopWork(ErrStopping)
-	<-done
+	in.lanes.Stop(ctx, in.config.DrainGrace, ErrStopping)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/lanes"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -103,23 +104,20 @@ func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk
 	return accepted.Accepted, nil
 }
 
-// accept stores the run. When nobody is at work on its thread and a slot is
+// accept stores the run. When nobody is at work on its thread and a place is
 // free, it is claimed in the same transaction, and executed from there.
 func (in *Inbox) accept(ctx context.Context, acceptance ledger.Acceptance) (accepted ledger.Accepted, err error) {
 	queue := ledger.Queue{ThreadID: acceptance.Submission.ThreadID}
 	if acceptance.Answer != nil || acceptance.Submission.CauseRunID != "" && in.isQuiet() {
 		return in.store.Accept(ctx, acceptance)
 	}
-	w := in.reserve(queue)
-	if w == nil {
+	lane := in.reserve(queue)
+	if lane == nil {
 		return in.store.Accept(ctx, acceptance)
 	}
 	defer func() {
-		w.first = accepted.Claim
-		go func() {
-			defer in.group.Done()
-			in.serve(queue, w)
-		}()
+		lane.Own.first = accepted.Claim
+		lane.Begin()
 	}()
 	acceptance.Claimer = in.config.Owner
 	accepted, err = in.store.Accept(ctx, acceptance)
@@ -129,14 +127,12 @@ func (in *Inbox) accept(ctx context.Context, acceptance ledger.Acceptance) (acce
 
 // open refuses what would be kept for nobody knows how long.
 func (in *Inbox) open() error {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	switch in.stage {
-	case paused:
+	switch in.lanes.Stage() {
+	case lanes.Paused:
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the connection to the database was lost; send the message again in a moment")
-	case stopped:
+	case lanes.Stopped:
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "harness is stopping; send the message again when it is back")
-	case created, started:
+	case lanes.Created, lanes.Started:
 	}
 	return nil
 }

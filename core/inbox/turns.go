@@ -12,7 +12,7 @@ import (
 )
 
 // turnPatience is how long a turn that a run has asked for waits to be begun. The run
-// has a slot, and may be what the turn waits for.
+// has a place, and may be what the turn waits for.
 const turnPatience = 30 * time.Second
 
 // maxTurnsWaiting is how many turns of one plugin may wait.
@@ -21,7 +21,7 @@ const maxTurnsWaiting = 100
 // StartTurn stores what a plugin asks of the agent and returns its run; repeated with
 // the same key, the first one's. What may be asked is for the caller to see to. A turn
 // that a run at work causes and that cannot be begun within 30 s fails: the run has a
-// slot, and might wait for itself.
+// place, and might wait for itself.
 func (in *Inbox) StartTurn(ctx context.Context, plugin string, request pluginsdk.StartTurnRequest, causeRunID string) (ledger.AcceptedTurn, error) {
 	if err := in.open(); err != nil {
 		return ledger.AcceptedTurn{}, err
@@ -45,7 +45,7 @@ func (in *Inbox) StartTurn(ctx context.Context, plugin string, request pluginsdk
 	if !accepted.Existed && in.atWork(causeRunID) {
 		in.expire(accepted)
 	}
-	in.wake(accepted.Queue)
+	in.lanes.Wake(accepted.Queue)
 	return accepted, nil
 }
 
@@ -67,7 +67,7 @@ func (in *Inbox) atWork(runID string) bool {
 // expire ends a turn that nobody has begun when its patience is over. After a crash
 // nobody waits for it any more: then it is begun whenever there is room.
 func (in *Inbox) expire(turn ledger.AcceptedTurn) {
-	in.group.Go(func() {
+	in.lanes.Go(func() {
 		timer := time.NewTimer(in.config.TurnPatience)
 		defer timer.Stop()
 		select {
@@ -86,7 +86,7 @@ func (in *Inbox) expire(turn ledger.AcceptedTurn) {
 		}
 		if expired {
 			in.announceCancelled(turn.ThreadID, turn.RunID, pluginsdk.Errorf(pluginsdk.CodeExhausted, "%s", reason))
-			in.wake(turn.Queue)
+			in.lanes.Wake(turn.Queue)
 		}
 	})
 }

@@ -8,209 +8,75 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/guard"
+	"github.com/seed-706843ae/harness/core/lanes"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// storeRetry is how long a worker waits when the database does not answer, at
-// first and at most.
-const (
-	storeRetry    = time.Second
-	storeRetryMax = time.Minute
-)
+// storeRetryMax is how long is waited at most between two tries to store how a run ended.
+const storeRetryMax = time.Minute
 
-// worker executes the runs of one queue, one after the other. It exists only while
-// there is something in it to do.
+// worker executes the runs of one queue, one after the other. It is what the steps of the
+// queue's lane remember, and exists only while there is something in it to do.
 type worker struct {
-	again bool          // woken while it was looking
-	wake  chan struct{} // cuts a wait short
-
-	// These are its goroutine's own.
-	slot   bool         // it holds one of Config.Slots
+	placed bool         // it holds one of Config.Slots
 	class  class        // as which it holds it
 	first  ledger.Claim // a run that was claimed for it before it began, if Found
 	served bool         // it has executed a run
 }
 
 // wakeThread makes sure that somebody looks at the thread's queue.
-func (in *Inbox) wakeThread(threadID string) { in.wake(ledger.Queue{ThreadID: threadID}) }
+func (in *Inbox) wakeThread(threadID string) { in.lanes.Wake(ledger.Queue{ThreadID: threadID}) }
 
-// wake makes sure that somebody looks at the queue.
-func (in *Inbox) wake(queue ledger.Queue) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	switch in.stage {
-	case created, paused:
-		in.early = append(in.early, queue)
-		return
-	case stopped:
-		return // the next start finds it
-	case started:
-	}
-	if w, ok := in.workers[queue]; ok {
-		w.again = true
-		select {
-		case w.wake <- struct{}{}:
-		default:
-		}
-		return
-	}
-	w := &worker{wake: make(chan struct{}, 1)}
-	in.workers[queue] = w
-	in.group.Go(func() { in.serve(queue, w) })
-}
-
-// reserve makes a worker for a thread's queue that has none, with a slot in its hand;
-// nil when it has one, or there is no slot, or it cannot be read what kind of thread it
-// is. The caller must have it serve, and count it out of the group.
-func (in *Inbox) reserve(queue ledger.Queue) *worker {
+// reserve makes a worker for a thread's queue that has none, with a place in its hand;
+// nil when it has one, or there is no place, or nothing of its class may begin, or it
+// cannot be read what kind of thread it is. The caller must have it begin.
+func (in *Inbox) reserve(queue ledger.Queue) *lanes.Lane[ledger.Queue, worker] {
 	class, err := in.classOf(queue)
-	if err != nil {
+	if err != nil || in.held(class) {
 		return nil
 	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.stage != started || in.workers[queue] != nil || in.held(class) || !in.slots.tryAcquire(class) {
-		return nil
+	lane := in.lanes.Reserve(queue, func() bool { return in.places.TryTake(int(class)) })
+	if lane != nil {
+		lane.Own = worker{placed: true, class: class}
 	}
-	w := &worker{wake: make(chan struct{}, 1), slot: true, class: class}
-	in.workers[queue] = w
-	in.group.Add(1)
-	return w
+	return lane
 }
 
-// serve is the worker's loop; runOnce its logic. After a panic nobody knows what
-// became of the run that it had, if any: if that is still claimed, it is put back.
-func (in *Inbox) serve(queue ledger.Queue, w *worker) {
-	log := in.config.Log.With("thread", queue.ThreadID, "turn", queue.TurnID)
-	for w.slot || in.intake.Err() == nil {
-		var wait time.Duration
-		var more bool
-		err := guard.Call(log, "a worker of the inbox", func() error {
-			wait, more = in.runOnce(queue, w)
-			return nil
-		})
-		if err != nil {
-			in.doubt(queue, err)
-			wait, more = storeRetry, false
-		}
-		if more {
-			continue
-		}
-		if wait == 0 {
-			if in.retire(queue, w) {
-				return
-			}
-			continue
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-w.wake:
-		case <-in.intake.Done():
-		}
-		timer.Stop()
-	}
-	in.mu.Lock()
-	delete(in.workers, queue)
-	in.mu.Unlock()
-}
-
-// retire ends the worker unless it was woken since it last looked.
-func (in *Inbox) retire(queue ledger.Queue, w *worker) bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if w.again {
-		w.again = false
-		return false
-	}
-	delete(in.workers, queue)
-	return true
-}
-
-// runOnce takes a slot and executes the head of the queue. It reports whether there
-// may be more at once, or else how long to wait (0: nothing queued).
-func (in *Inbox) runOnce(queue ledger.Queue, w *worker) (wait time.Duration, more bool) {
-	if err := in.takeSlot(queue, w); err != nil {
+// runOnce takes a place and executes the head of the queue.
+func (in *Inbox) runOnce(queue ledger.Queue, w *worker) lanes.Next {
+	if err := in.takePlace(queue, w); err != nil {
 		if in.intake.Err() != nil || pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-			return 0, false
+			return lanes.Idle
 		}
 		in.config.Log.Error("queue cannot be read; trying again", "thread", queue.ThreadID, "err", err)
-		return storeRetry, false
+		return lanes.After(lanes.FaultPause)
 	}
-	defer in.freeSlot(w)
+	defer in.freePlace(w)
 	claim, err := w.first, error(nil)
 	if w.first = (ledger.Claim{}); !claim.Found {
-		if in.putOff(queue, w.class) {
-			return 0, false
+		// What is held is found when it no longer is: see obeyLever.
+		if !in.lanes.Ready(queue) || in.held(w.class) {
+			return lanes.Idle
 		}
 		claim, err = in.claim(queue, w)
 	}
 	switch {
 	case in.intake.Err() != nil && !claim.Found:
-		return 0, false
+		return lanes.Idle
 	case pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound:
-		return 0, false // there is no such thread, or turn
+		return lanes.Idle // there is no such thread, or turn
 	case err != nil:
 		in.config.Log.Error("queue cannot be read; trying again", "thread", queue.ThreadID, "turn", queue.TurnID, "err", err)
-		return storeRetry, false
+		return lanes.After(lanes.FaultPause)
 	case !claim.Found && claim.NotBefore.IsZero():
-		return 0, false
+		return lanes.Idle
 	case !claim.Found:
-		return max(claim.NotBefore.Sub(in.config.Now()), time.Millisecond), false
+		return lanes.After(max(claim.NotBefore.Sub(in.config.Now()), time.Millisecond))
 	}
 	w.served = true
 	in.execute(w, claim)
-	return 0, true
-}
-
-// takeSlot waits for a slot of the queue's class, unless the worker has one.
-func (in *Inbox) takeSlot(queue ledger.Queue, w *worker) (err error) {
-	if w.slot {
-		return nil
-	}
-	if w.class, err = in.classOf(queue); err != nil {
-		return err
-	}
-	if err = in.slots.acquire(in.intake, w.class); err == nil {
-		w.slot = true
-	}
-	return err
-}
-
-// freeSlot lets another worker have the slot, if this one holds any.
-func (in *Inbox) freeSlot(w *worker) {
-	if w.slot {
-		w.slot = false
-		in.slots.release(w.class)
-	}
-}
-
-// classOf says as what the runs of a queue wait for a slot. It reads what kind of
-// thread it is once.
-func (in *Inbox) classOf(queue ledger.Queue) (class, error) {
-	if queue.TurnID != "" {
-		return turns, nil
-	}
-	if kind, ok := in.kinds.Load(queue.ThreadID); ok {
-		return classOf(kind.(pluginsdk.ThreadKind)), nil //nolint:forcetypeassert // nothing else is stored
-	}
-	thread, err := in.store.Thread(in.intake, queue.ThreadID)
-	if err != nil {
-		return people, err
-	}
-	in.kinds.Store(thread.ID, thread.Kind)
-	return classOf(thread.Kind), nil
-}
-
-// putOff leaves the queue for later while nothing of its class may be claimed.
-func (in *Inbox) putOff(queue ledger.Queue, of class) bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.stage == paused {
-		in.early = append(in.early, queue)
-	}
-	return in.stage == paused || in.held(of)
+	return lanes.Again
 }
 
 // claim takes the head of the queue. After an error nobody knows whether it was
@@ -402,13 +268,14 @@ const lastingTries = 3
 // conclude makes one write of a run's end, again and again until the database has
 // it or says that there is nothing to end. When its error is one that lasts, the
 // write after it is made instead; the last one is tried for as long as it takes,
-// with the slot given back. When the daemon stops first, the run stays claimed, and
+// with the place given back. When the daemon stops first, the run stays claimed, and
 // the next start finds it. It returns which of the writes the database has
 // confirmed, from 0, or -1. That does not say that it has none: of a write whose
 // confirmation was lost, the repetition is told that there is nothing to end, as of
 // a run that is somebody else's, or gone.
 func (in *Inbox) conclude(log *slog.Logger, w *worker, writes ...func() error) (confirmed int) {
-	wait, lasting, at := storeRetry, 0, 0
+	backoff := guard.Backoff{Base: lanes.FaultPause, Max: storeRetryMax}
+	failures, lasting, at := 0, 0, 0
 	for {
 		err := guard.Call(log, "the end of a run", writes[at])
 		switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others are errors that last
@@ -423,16 +290,17 @@ func (in *Inbox) conclude(log *slog.Logger, w *worker, writes ...func() error) (
 		}
 		if lasting == lastingTries && at < len(writes)-1 {
 			log.Error("outcome of a run cannot be stored; storing another one", "err", err)
-			wait, lasting, at = storeRetry, 0, at+1
+			failures, lasting, at = 0, 0, at+1
 			continue
 		}
+		failures++
+		wait := backoff.After(failures)
 		log.Error("outcome of a run cannot be stored; trying again", "err", err, "in", wait)
-		in.freeSlot(w)
+		in.freePlace(w)
 		select {
 		case <-time.After(wait):
 		case <-in.intake.Done():
 			return -1
 		}
-		wait = min(2*wait, storeRetryMax)
 	}
 }

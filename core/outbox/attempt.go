@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/hooks"
+	"github.com/seed-706843ae/harness/core/lanes"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -130,7 +131,7 @@ func (o *Outbox) persist(log *slog.Logger, write func(context.Context) error) bo
 			return true
 		}
 		log.Error("outcome of a delivery cannot be stored; trying again", "err", err)
-		timer := time.NewTimer(storeRetry)
+		timer := time.NewTimer(lanes.FaultPause)
 		select {
 		case <-timer.C:
 		case <-o.work.Done():

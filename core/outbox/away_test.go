@@ -25,8 +25,8 @@ func TestKeptWhileThePluginIsAway(t *testing.T) {
 		pass(24 * time.Hour)
 		f.want("1", pluginsdk.DeliveryPending, 0)
 		f.wantWrites("recover, begin 4, done 4") // a plugin that is off costs the disk nothing
-		if len(f.lanes) != 0 {
-			t.Errorf("%d lanes wait in memory", len(f.lanes))
+		if f.lanes.Len() != 0 {
+			t.Errorf("%d lanes wait in memory", f.lanes.Len())
 		}
 		f.people.set("chat", false)
 		f.PluginChanged("chat")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/hooks"
+	"github.com/seed-706843ae/harness/core/lanes"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -333,11 +334,11 @@ func bubble(t *testing.T, config Config, test func(t *testing.T, f *fixture)) {
 		f := &fixture{t: t, store: &memory{}, people: &people{}, told: &told{}}
 		f.Outbox = New(config, f.store, f.people, asked, f.told)
 		test(t, f)
-		if f.stage == started {
+		if f.lanes.Stage() == lanes.Started {
 			f.stop()
 		}
-		if len(f.lanes) != 0 {
-			t.Errorf("%d lanes are left", len(f.lanes))
+		if f.lanes.Len() != 0 {
+			t.Errorf("%d lanes are left", f.lanes.Len())
 		}
 	})
 }

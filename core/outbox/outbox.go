@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/hooks"
+	"github.com/seed-706843ae/harness/core/lanes"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -90,39 +91,29 @@ type Outbox struct {
 	hooks   *hooks.Runner
 	events  Events
 
+	lanes *lanes.Set[address, struct{}] // those that have something to do
+
 	// intake ends when no more attempts are to be made, work when those under
 	// way must end too.
-	intake, work         context.Context
-	stopIntake, stopWork context.CancelFunc
-	group                sync.WaitGroup
+	intake, work context.Context
 
 	mu       sync.Mutex
-	stage    stage
-	early    map[address]bool    // woken while nothing may be begun
-	lanes    map[address]*lane   // those that have something to do
 	carriers map[string]*carrier // by plugin, one for each name that deliveries were for
 	underWay map[string]bool     // deliveries that are attempted at the moment
 }
-
-// stage is where an Outbox is in its life.
-type stage int
-
-const (
-	created stage = iota
-	started
-	paused
-	stopped
-)
 
 // New returns an Outbox. Deliveries are carried from Start on.
 func New(config Config, store Store, plugins Plugins, asked *hooks.Runner, events Events) *Outbox {
 	o := &Outbox{
 		config: config.withDefaults(), store: store, plugins: plugins, hooks: asked, events: events,
-		early: make(map[address]bool), lanes: make(map[address]*lane), carriers: make(map[string]*carrier),
-		underWay: make(map[string]bool),
+		carriers: make(map[string]*carrier), underWay: make(map[string]bool),
 	}
-	o.intake, o.stopIntake = context.WithCancel(context.Background())
-	o.work, o.stopWork = context.WithCancel(context.Background())
+	o.lanes = lanes.New(lanes.Config[address, struct{}]{
+		Step: func(to address, _ *struct{}) lanes.Next { return o.runOnce(to) },
+		What: "a lane of the outbox",
+		Log:  func(to address) *slog.Logger { return o.config.Log.With("plugin", to.plugin, "target", to.target) },
+	})
+	o.intake, o.work = o.lanes.Intake, o.lanes.Work
 	return o
 }
 
@@ -131,20 +122,17 @@ func (o *Outbox) Start(ctx context.Context) error {
 	if err := o.dispatch(ctx); err != nil {
 		return err
 	}
-	o.group.Go(o.sweepAlways)
+	o.lanes.Sweep(lanes.Sweep{
+		Every: o.config.Sweep, What: "the sweep of the outbox", Do: o.sweep,
+		Failed: "deliveries cannot be searched; trying again later", Log: o.config.Log,
+	})
 	return nil
 }
 
 // Pause begins nothing new until Resume: the right to this database was lost,
 // and who has it may carry what waits. Attempts under way go on, and how they
 // end is stored.
-func (o *Outbox) Pause() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.stage == started {
-		o.stage = paused
-	}
-}
+func (o *Outbox) Pause() { o.lanes.Pause() }
 
 // Resume ends a Pause. What somebody else has left open meanwhile is found.
 // After an error the Pause goes on.
@@ -158,25 +146,38 @@ func (o *Outbox) dispatch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lanes, err := o.store.Lanes(ctx)
+	open, err := o.store.Lanes(ctx)
 	if err != nil {
 		return err
 	}
+	o.lanes.Open()
+	for _, lane := range open {
+		o.Wake(lane.Plugin, lane.Target)
+	}
+	if len(open) > 0 {
+		o.config.Log.Info("open deliveries found", "targets", len(open), "interrupted", interrupted)
+	}
+	return nil
+}
+
+// sweep finds work that nobody announced: what an operator changed by SQL, and
+// what waits for a plugin whose return was not told.
+func (o *Outbox) sweep() error {
+	open, err := o.store.Lanes(o.intake)
+	if err != nil || o.lanes.Stage() != lanes.Started {
+		return err
+	}
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.stage == stopped {
-		return nil
+	carriers := slices.Collect(maps.Values(o.carriers))
+	o.mu.Unlock()
+	for _, c := range carriers {
+		c.serves.Open(o.lanes.Wake)
 	}
-	o.stage = started
-	for _, lane := range lanes {
-		o.look(address{lane.Plugin, lane.Target})
-	}
-	for to := range o.early {
-		o.look(to)
-	}
-	clear(o.early)
-	if len(lanes) > 0 {
-		o.config.Log.Info("open deliveries found", "targets", len(lanes), "interrupted", interrupted)
+	now := time.Now()
+	for _, lane := range open {
+		if !lane.NotBefore.After(now) {
+			o.Wake(lane.Plugin, lane.Target)
+		}
 	}
 	return nil
 }
@@ -185,24 +186,7 @@ func (o *Outbox) dispatch(ctx context.Context) error {
 // until ctx ends), then ends their calls. What has no known end by then is
 // carried again by the next Start.
 func (o *Outbox) Stop(ctx context.Context) error {
-	o.stopIntake()
-	o.mu.Lock()
-	o.stage = stopped
-	o.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		o.group.Wait()
-		close(done)
-	}()
-	grace := time.NewTimer(o.config.DrainGrace)
-	defer grace.Stop()
-	select {
-	case <-done:
-	case <-grace.C:
-	case <-ctx.Done():
-	}
-	o.stopWork()
-	<-done
+	o.lanes.Stop(ctx, o.config.DrainGrace, nil)
 	return nil
 }
 

@@ -31,7 +31,7 @@ func TestDeliveryReachesThePerson(t *testing.T) {
 		if got := f.told.String(); got != "1 delivered 1" {
 			t.Errorf("told %q", got)
 		}
-		if len(f.lanes) != 0 {
+		if f.lanes.Len() != 0 {
 			t.Error("a lane lives on with nothing to do")
 		}
 	})

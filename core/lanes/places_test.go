@@ -1,54 +1,29 @@
-package inbox
+package lanes
 
 import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
-// What is kept for a class can be had by nobody else, whoever is first.
-func TestSlotsOfAClassAreKeptForIt(t *testing.T) {
-	for _, row := range []struct {
-		all  int
-		most [classes]int // that a class can have when it is alone
-	}{
-		{1, [classes]int{1, 1, 1}},
-		{2, [classes]int{2, 2, 2}},
-		{3, [classes]int{1, 1, 1}},
-		{4, [classes]int{2, 2, 2}},
-		{5, [classes]int{3, 2, 2}},
-		{10, [classes]int{6, 4, 4}},
-	} {
-		for of := range classes {
-			s, n := newSlots(row.all), 0
-			for s.tryAcquire(of) {
-				n++
-			}
-			if n != row.most[of] {
-				t.Errorf("of %d, class %d has %d, want %d", row.all, of, n, row.most[of])
-			}
-			for other := range classes {
-				if row.all >= 3 && other != of && !s.tryAcquire(other) {
-					t.Errorf("of %d, class %d has left nothing to class %d", row.all, of, other)
-				}
-			}
-		}
-	}
-}
-
-// Slots that come and go at random, with waits that are given up: there are never more
+// Places that come and go at random, with waits that are given up: there are never more
 // than there are, nobody is left waiting for what is free, and in the end all are back.
-func TestSlotsAreNeitherLostNorDoubled(t *testing.T) {
+func TestPlacesAreNeitherLostNorDoubled(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		s := newSlots(1 + random.IntN(6))
+		s := NewPlaces(1 + random.IntN(6))
+		if s.all >= 3 {
+			s = NewPlaces(s.all, 1, 1, random.IntN(s.all-1))
+		}
+		classes := len(s.kept)
 		type waiter struct {
-			of     class
+			of     int
 			cancel context.CancelFunc
 			got    chan error
 		}
-		var held []class
+		var held []int
 		var waiting []waiter
 		settle := func() { // those who have got one by now
 			s.mu.Lock()
@@ -56,10 +31,10 @@ func TestSlotsAreNeitherLostNorDoubled(t *testing.T) {
 			for of := range classes {
 				granted += s.taken[of]
 				if granted > s.all {
-					t.Fatalf("seed %d: %d slots of %d", seed, granted, s.all)
+					t.Fatalf("seed %d: %d places of %d", seed, granted, s.all)
 				}
 				if len(s.waiting[of]) > 0 && s.free(of) {
-					t.Fatalf("seed %d: class %d waits for a slot that is free", seed, of)
+					t.Fatalf("seed %d: class %d waits for a place that is free", seed, of)
 				}
 			}
 			s.mu.Unlock()
@@ -79,19 +54,19 @@ func TestSlotsAreNeitherLostNorDoubled(t *testing.T) {
 			}
 		}
 		for range 60 {
-			switch of := class(random.IntN(int(classes))); random.IntN(4) {
+			switch of := random.IntN(classes); random.IntN(4) {
 			case 0, 1:
 				ctx, cancel := context.WithCancel(t.Context())
 				w := waiter{of, cancel, make(chan error, 1)}
 				before := waitingFor(s, of)
-				go func() { w.got <- s.acquire(ctx, of) }()
+				go func() { w.got <- s.Take(ctx, of) }()
 				for waitingFor(s, of) == before && !hasGot(s, len(held)) { // it is in the queue, or has one
 				}
 				waiting = append(waiting, w)
 			case 2:
 				if len(held) > 0 {
 					n := random.IntN(len(held))
-					s.release(held[n])
+					s.Free(held[n])
 					held = append(held[:n], held[n+1:]...)
 				}
 			case 3:
@@ -116,28 +91,28 @@ func TestSlotsAreNeitherLostNorDoubled(t *testing.T) {
 		}
 		for len(held) > 0 || len(waiting) > 0 {
 			if len(held) > 0 {
-				s.release(held[0])
+				s.Free(held[0])
 				held = held[1:]
 			}
 			settle()
 		}
-		if s.taken != [classes]int{} {
-			t.Fatalf("seed %d: slots are left over: %v", seed, s.taken)
+		if slices.Max(s.taken) != 0 {
+			t.Fatalf("seed %d: places are left over: %v", seed, s.taken)
 		}
 	}
 }
 
-func waitingFor(s *slots, of class) int {
+func waitingFor(s *Places, of int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.waiting[of])
 }
 
-func hasGot(s *slots, held int) bool {
+func hasGot(s *Places, held int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
-	for of := range classes {
+	for of := range s.taken {
 		n += s.taken[of]
 	}
 	return n > held
