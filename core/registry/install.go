@@ -6,9 +6,9 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
-	"slices"
 
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/shipped"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -84,16 +84,9 @@ func (r *Registry) install(ctx context.Context, who string, plan *Plan) (outcome
 	return outcome, err
 }
 
-// shipped are the names of the plugins that come with Harness. Those of the
-// daemon's own directory have them, and nothing else: their names are in events,
-// commands and tools that people know.
-var shipped = []string{
-	"activity", "context", "cron", "delegation", "discord", "metrics", "summaries", "time", "validation", "web", "workflow", "worktree",
-}
-
 // free refuses a name that is taken.
 func (r *Registry) free(ctx context.Context, name, source string) error {
-	if slices.Contains(shipped, name) {
+	if shipped.Named(name) {
 		return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s is the name of a plugin that comes with Harness; a plugin that is installed needs another one", name)
 	}
 	if file := filepath.Join(r.PluginDir, name); isFile(file) {
