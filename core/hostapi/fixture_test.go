@@ -225,7 +225,14 @@ func (s *stub) ListState(_ context.Context, plugin string, request pluginsdk.Lis
 	return pluginsdk.ListStateResponse{Entries: []pluginsdk.StateEntry{{Key: plugin + "/" + request.Prefix}}, More: true}, nil
 }
 
-func (s *stub) SetPluginEnabled(context.Context, string, bool) error { return nil }
+// SetEnabled is the registry's.
+func (s *stub) SetEnabled(_ context.Context, who, plugin string, enabled bool) error {
+	if plugin == "rival" {
+		return pluginsdk.Errorf(pluginsdk.CodeConflict, "/x is another's")
+	}
+	s.audits = append(s.audits, fmt.Sprintf("%s turns %s on: %t", who, plugin, enabled))
+	return nil
+}
 
 func (s *stub) Audit(_ context.Context, who, action, target, detail string) error {
 	s.audits = append(s.audits, strings.TrimSpace(strings.Join([]string{who, action, target, detail}, " ")))
@@ -379,13 +386,6 @@ func (grants) Logs(_ context.Context, plugin string, _ int) ([]pluginsdk.LogLine
 	return []pluginsdk.LogLine{{Text: "of " + plugin}}, nil
 }
 
-func (grants) Conflict(plugin ledger.Plugin, _ []ledger.Plugin) error {
-	if plugin.Name == "rival" {
-		return pluginsdk.Errorf(pluginsdk.CodeConflict, "/x is another's")
-	}
-	return nil
-}
-
 func (grants) SettingsOf(string) (json.RawMessage, bool) { return nil, false }
 
 func (grants) Live(row ledger.Plugin) ledger.Plugin { return row }
@@ -423,7 +423,7 @@ func newFixture(granted ...pluginsdk.Capability) *fixture {
 	}
 	log := slog.New(slog.NewTextHandler(&f.log, nil))
 	f.api = New(Config{
-		Store: f.store, Inbox: f.inbox, Tasks: f.room, Outbox: f.outbox, Events: f.events, Grants: grants(granted), Settings: f.set, Tokens: f.tokens,
+		Store: f.store, Inbox: f.inbox, Tasks: f.room, Outbox: f.outbox, Events: f.events, Grants: grants(granted), Settings: f.set, Registry: f.store, Tokens: f.tokens,
 		Quotas: NewQuotas(QuotaConfig{
 			Limits: func(string) pluginsdk.PluginLimits { return f.limits },
 			StoredBytes: func(_ context.Context, plugin string) (int64, error) {

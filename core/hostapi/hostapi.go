@@ -50,7 +50,6 @@ type Store interface {
 
 	Plugin(ctx context.Context, name string) (ledger.Plugin, error)
 	Plugins(ctx context.Context) ([]ledger.Plugin, error)
-	SetPluginEnabled(ctx context.Context, name string, enabled bool) error
 	Audit(ctx context.Context, who, action, target, detail string) error
 }
 
@@ -110,9 +109,6 @@ type Grants interface {
 	Charge(plugin string, rows int, why string)
 	// Logs returns the newest lines of a plugin's log, the oldest first.
 	Logs(ctx context.Context, plugin string, limit int) ([]pluginsdk.LogLine, error)
-	// Conflict says which commands of the plugin others among rows have
-	// (CodeConflict).
-	Conflict(plugin ledger.Plugin, rows []ledger.Plugin) error
 	// SettingsOf returns the settings that hold for a plugin that is running;
 	// false: it has none in force.
 	SettingsOf(plugin string) (json.RawMessage, bool)
@@ -132,6 +128,13 @@ type Settings interface {
 	Problem(ctx context.Context, row ledger.Plugin) string
 }
 
+// Registry decides about plugins, in the name of who, which the audit log has.
+type Registry interface {
+	// SetEnabled turns a plugin on, unless what it declares is somebody else's
+	// (CodeConflict), or off.
+	SetEnabled(ctx context.Context, who, plugin string, enabled bool) error
+}
+
 // Toolbox is the tools of all plugins.
 type Toolbox interface {
 	// List returns the tools of the enabled plugins, named PLUGIN__TOOL.
@@ -149,6 +152,7 @@ type Config struct {
 	Events   Events
 	Grants   Grants
 	Settings Settings
+	Registry Registry
 	Toolbox  Toolbox
 	Tokens   *Tokens // the ones that the pipeline opens
 	Quotas   *Quotas // the ones that the pipeline counts effects in

@@ -44,36 +44,13 @@ func problems(row, settings string) string {
 
 func (s plugins) SetEnabled(ctx context.Context, request *pluginsdk.SetPluginEnabledRequest) (*pluginsdk.SetPluginEnabledResponse, error) {
 	return serve(s.caller, "Plugins.SetEnabled", func() (*pluginsdk.SetPluginEnabledResponse, error) {
-		action := "plugin.disable"
-		if request.Enabled {
-			action = "plugin.enable"
-			if err := s.conflict(ctx, request.Name); err != nil {
-				return nil, err
-			}
-		}
-		err := s.write(ctx, 1, 0, func() error {
-			if err := s.Store.SetPluginEnabled(ctx, request.Name, request.Enabled); err != nil {
-				return err
-			}
-			return s.Store.Audit(ctx, "plugin:"+s.plugin, action, request.Name, "")
-		})
+		err := s.write(ctx, 1, 0, func() error { return s.Registry.SetEnabled(ctx, s.who(), request.Name, request.Enabled) })
 		return &pluginsdk.SetPluginEnabledResponse{}, err
 	})
 }
 
-// conflict refuses to turn on a plugin whose commands another has.
-func (s plugins) conflict(ctx context.Context, name string) error {
-	rows, err := s.Store.Plugins(ctx)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		if row.Name == name {
-			return s.Grants.Conflict(row, rows)
-		}
-	}
-	return nil // turning it on says that there is none
-}
+// who is the plugin's name in the audit log.
+func (c *caller) who() string { return "plugin:" + c.plugin }
 
 // Logs returns the newest lines of a plugin's log.
 func (s plugins) Logs(ctx context.Context, request *pluginsdk.ReadPluginLogRequest) (*pluginsdk.ReadPluginLogResponse, error) {
@@ -94,7 +71,7 @@ func (s plugins) Settings(ctx context.Context, request *pluginsdk.GetPluginSetti
 func (s plugins) ChangeSettings(ctx context.Context, request *pluginsdk.ChangePluginSettingsRequest) (*pluginsdk.ChangePluginSettingsResponse, error) {
 	return serve(s.caller, "Plugins.ChangeSettings", func() (*pluginsdk.ChangePluginSettingsResponse, error) {
 		err := s.write(ctx, 1, int64(len(request.Patch)), func() error {
-			return s.API.Settings.Change(ctx, "plugin:"+s.plugin, request.Name, request.Patch)
+			return s.API.Settings.Change(ctx, s.who(), request.Name, request.Patch)
 		})
 		return &pluginsdk.ChangePluginSettingsResponse{}, err
 	})

@@ -28,3 +28,26 @@ func SeenOf(row Plugin) PluginSeen {
 		Settled: row.Settled, Serving: row.Serving, Rejected: row.Rejected,
 	}
 }
+
+// PluginChange is what somebody decides of a plugin's row, with what the audit log
+// says of it.
+type PluginChange struct {
+	Name string
+	Who  string // an operator, a plugin, the daemon
+	// Action is what the audit log calls it, such as plugin.grant.
+	Action string
+	// Edit changes the row, which all has as it was. What it returns is said in the
+	// audit log; with its error nothing is changed. It may be called more than once.
+	Edit func(row *Plugin, all []Plugin) (detail string, err error)
+}
+
+// PluginRemoval takes a plugin out of the registry.
+type PluginRemoval struct {
+	Name string
+	Who  string
+	// KeepState leaves its state and its secrets, for when it is installed again.
+	KeepState bool
+	// Detail is what the audit log says of the row that goes; with its error the row
+	// stays. It may be called more than once.
+	Detail func(row Plugin) (detail string, err error)
+}

@@ -28,6 +28,9 @@ func (c Conflict) What() string {
 	return "/" + c.Command
 }
 
+// Core reports whether it is the core's.
+func (c Conflict) Core() bool { return c.Owner == core }
+
 func (c Conflict) String() string { return fmt.Sprintf("%s is %s's", c.What(), c.Owner) }
 
 // Conflicts returns what a plugin would have in vain, or take from another, if it
@@ -56,15 +59,6 @@ func Conflicts(plugin ledger.Plugin, rows []ledger.Plugin, reserved []string) []
 // earlier reports whether a comes before b in the operator's order.
 func earlier(a, b pluginsdk.PluginInfo) bool {
 	return cmp.Or(cmp.Compare(a.Position, b.Position), cmp.Compare(a.Name, b.Name)) < 0
-}
-
-// Conflict is Conflicts as an error (CodeConflict), nil when there is none.
-func (h *Host) Conflict(plugin ledger.Plugin, rows []ledger.Plugin) error {
-	found := Conflicts(plugin, rows, h.config.Reserved)
-	if len(found) == 0 {
-		return nil
-	}
-	return pluginsdk.Errorf(pluginsdk.CodeConflict, "the plugin %s wants what is another's: %s", plugin.Name, listedConflicts(found))
 }
 
 func listedConflicts(found []Conflict) string {

@@ -62,9 +62,9 @@ func (h *Host) discover(ctx context.Context) error {
 func (h *Host) found(name, path string, position int) ledger.Plugin {
 	row := ledger.Plugin{Path: path}
 	row.Name, row.Origin, row.State, row.Position = name, pluginsdk.OriginDirectory, pluginsdk.PluginStopped, position
-	if place := h.shipped.place(name); place > 0 {
-		row.Enabled, row.Position, row.GrantsVersion = true, place*positionStep, h.shipped.version()
-		row.Granted, row.GrantedEnv = h.shipped.after(name, 0)
+	if place := h.shipped.Place(name); place > 0 {
+		row.Enabled, row.Position, row.GrantsVersion = true, place*positionStep, h.shipped.Version()
+		row.Granted, row.GrantedEnv = h.shipped.After(name, 0)
 	}
 	return row
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/shipped"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
@@ -32,7 +33,7 @@ type Host struct {
 	cgroups  *launch.Cgroups // nil where the system does not let the daemon have any
 	logs     *logs
 	pins     pins
-	shipped  releases
+	shipped  shipped.Table
 	slow     time.Duration // slowInRun, but for tests
 
 	// order is the enabled plugins in the operator's order; it is replaced
@@ -58,7 +59,7 @@ type Host struct {
 func New(config Config, store Store, events Events, api API) *Host {
 	h := &Host{
 		config: config.withDefaults(), store: store, events: events, api: api,
-		launcher: launch.NewLauncher(), logs: newLogs(config.Logs), shipped: shipped, slow: slowInRun,
+		launcher: launch.NewLauncher(), logs: newLogs(config.Logs), shipped: shipped.Plugins, slow: slowInRun,
 		instances: make(map[string]*Instance), ending: make(map[string]*Instance),
 		done: make(chan struct{}), kick: make(chan struct{}, 1),
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/seed-706843ae/harness/core/shipped"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
@@ -43,7 +44,7 @@ func (h *Host) Limits(plugin string) pluginsdk.PluginLimits {
 // to bound, not lost when there is much of it.
 func Quotas(info pluginsdk.PluginInfo) pluginsdk.PluginLimits {
 	limits := info.Limits
-	if limits.StoredBytes == 0 && info.Origin == pluginsdk.OriginDirectory && shipped.place(info.Name) > 0 {
+	if limits.StoredBytes == 0 && info.Origin == pluginsdk.OriginDirectory && shipped.Plugins.Place(info.Name) > 0 {
 		limits.StoredBytes = -1
 	}
 	return limits

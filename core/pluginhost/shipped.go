@@ -6,79 +6,7 @@ import (
 	"slices"
 
 	"github.com/seed-706843ae/harness/core/ledger"
-	"github.com/seed-706843ae/harness/pluginsdk"
 )
-
-// shipped are the plugins that come with Harness: enabled with their grants at
-// first start, in this order. Whatever else lies in the directory starts
-// disabled, with no grants, behind them.
-var shipped = releases{
-	{"activity", []grants{{since: 1, capabilities: []pluginsdk.Capability{pluginsdk.CapMessagesWrite}}}},
-	{"context", []grants{{since: 1, capabilities: []pluginsdk.Capability{pluginsdk.CapMessagesRead}, env: []string{"HARNESS_WORKSPACE"}}}},
-	{"time", nil},
-	{"web", []grants{
-		{since: 1, capabilities: []pluginsdk.Capability{
-			pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesRead, pluginsdk.CapMessagesSubmit,
-			pluginsdk.CapRunsRead, pluginsdk.CapRunsControl, pluginsdk.CapDeliveriesRead, pluginsdk.CapDeliveriesControl,
-			pluginsdk.CapEventsRead, pluginsdk.CapPluginsRead, pluginsdk.CapPluginsAdmin, pluginsdk.CapToolsCall,
-		}, env: []string{"HARNESS_HTTP_ADDR"}},
-		{since: 2, capabilities: []pluginsdk.Capability{pluginsdk.CapThreadsAdmin}},
-	}},
-}
-
-// releases say of each shipped plugin what it is granted by default, and since when.
-// What a release changes is a version of the grants more: an entry that was in a
-// release stays as it is.
-type releases []struct {
-	name   string
-	grants []grants
-}
-
-// grants are what a version of the grants adds to those before it.
-type grants struct {
-	since        int
-	capabilities []pluginsdk.Capability
-	env          []string
-}
-
-// version is the newest version of the grants.
-func (r releases) version() (newest int) {
-	for _, plugin := range r {
-		for _, added := range plugin.grants {
-			newest = max(newest, added.since)
-		}
-	}
-	return newest
-}
-
-// place is the plugin's among the shipped ones, from 1; 0: it is none of them.
-func (r releases) place(name string) int {
-	for n, plugin := range r {
-		if plugin.name == name {
-			return n + 1
-		}
-	}
-	return 0
-}
-
-// after returns what a plugin is granted by the versions after one, and was by none
-// of those before.
-func (r releases) after(name string, version int) (capabilities []pluginsdk.Capability, env []string) {
-	place := r.place(name)
-	if place == 0 {
-		return nil, nil
-	}
-	var had grants
-	for _, added := range r[place-1].grants {
-		if added.since <= version {
-			had.capabilities, had.env = append(had.capabilities, added.capabilities...), append(had.env, added.env...)
-			continue
-		}
-		capabilities = append(capabilities, without(added.capabilities, had.capabilities)...)
-		env = append(env, without(added.env, had.env)...)
-	}
-	return capabilities, env
-}
 
 // without returns the names that are not among others.
 func without[T comparable](names, others []T) []T {
@@ -100,8 +28,8 @@ func grantedOf(row ledger.Plugin) int {
 // there were origins, which gets everything, once. Of a row that was broken by hand
 // nobody knows what was granted: it is left alone until a start finds it mended.
 func (h *Host) adopt(ctx context.Context, known ledger.Plugin) error {
-	newest := h.shipped.version()
-	if h.shipped.place(known.Name) == 0 || known.GrantsVersion >= newest {
+	newest := h.shipped.Version()
+	if h.shipped.Place(known.Name) == 0 || known.GrantsVersion >= newest {
 		return nil
 	}
 	if known.Problem != "" {
@@ -110,7 +38,7 @@ func (h *Host) adopt(ctx context.Context, known ledger.Plugin) error {
 		return nil
 	}
 	err := h.store.EditPlugin(ctx, known.Name, "daemon", "plugin.grant", func(row *ledger.Plugin) (string, error) {
-		capabilities, env := h.shipped.after(row.Name, grantedOf(known))
+		capabilities, env := h.shipped.After(row.Name, grantedOf(known))
 		capabilities, env = without(capabilities, row.Granted), without(env, row.GrantedEnv)
 		row.Granted, row.GrantedEnv = append(row.Granted, capabilities...), append(row.GrantedEnv, env...)
 		row.GrantsVersion = newest

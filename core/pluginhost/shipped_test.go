@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/shipped"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // upgrade is the next start of the daemon, with the plugins of a release.
-func upgrade(t *testing.T, h *Host, release releases) {
+func upgrade(t *testing.T, h *Host, release shipped.Table) {
 	t.Helper()
 	h.shipped = release
 	if err := h.discover(t.Context()); err != nil {
@@ -19,13 +20,13 @@ func upgrade(t *testing.T, h *Host, release releases) {
 }
 
 // released is a release that ships the plugin first, in so many versions of its grants.
-func released(versions int) releases {
-	all := []grants{
-		{since: 1, capabilities: []pluginsdk.Capability{"a", "b"}, env: []string{"A"}},
-		{since: 2, capabilities: []pluginsdk.Capability{"c"}},
-		{since: 3, capabilities: []pluginsdk.Capability{"b", "d"}, env: []string{"A", "B"}}, // names again what it had
+func released(versions int) shipped.Table {
+	all := []shipped.Grants{
+		{Since: 1, Capabilities: []pluginsdk.Capability{"a", "b"}, Env: []string{"A"}},
+		{Since: 2, Capabilities: []pluginsdk.Capability{"c"}},
+		{Since: 3, Capabilities: []pluginsdk.Capability{"b", "d"}, Env: []string{"A", "B"}}, // names again what it had
 	}
-	return releases{{"other", nil}, {"first", all[:versions]}}
+	return shipped.Table{{Name: "other"}, {Name: "first", Grants: all[:versions]}}
 }
 
 func has(t *testing.T, row ledger.Plugin, granted, env string, version int) {
@@ -164,26 +165,5 @@ func TestWhatComesWithHarnessMayStoreAnyAmount(t *testing.T) {
 		if got := Quotas(row.info).StoredBytes; got != row.want {
 			t.Errorf("%s: %d bytes in all, want %d", name, got, row.want)
 		}
-	}
-}
-
-// The first version is what installations have, and is not to be changed any more.
-func TestTheGrantsOfTheFirstVersion(t *testing.T) {
-	for name, want := range map[string]string{
-		"activity": "messages.write", "context": "messages.read", "time": "",
-		"web": "threads.read, threads.write, messages.read, messages.submit, runs.read, runs.control, deliveries.read, deliveries.control, " +
-			"events.read, plugins.read, plugins.admin, tools.call",
-	} {
-		all, _ := shipped.after(name, 0)
-		added, _ := shipped.after(name, 1)
-		if first := listed(all[:len(all)-len(added)]); first != want {
-			t.Errorf("%s: %s", name, first)
-		}
-	}
-	if added, env := shipped.after("web", 1); listed(added) != "threads.admin" || env != nil {
-		t.Errorf("the second version of web: %v %v", added, env)
-	}
-	if shipped.version() != 2 {
-		t.Errorf("version %d", shipped.version())
 	}
 }

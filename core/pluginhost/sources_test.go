@@ -77,13 +77,7 @@ func TestConflictsOfSourcesAreFound(t *testing.T) {
 
 	conflict := func() string {
 		rows, _ := r.Plugins(t.Context())
-		if err := h.Conflict(r.row("rivals"), rows); err != nil {
-			if pluginsdk.CodeOf(err) != pluginsdk.CodeConflict {
-				t.Error(err)
-			}
-			return err.Error()
-		}
-		return ""
+		return listedConflicts(Conflicts(r.row("rivals"), rows, nil))
 	}
 	if got := conflict(); !strings.Contains(got, "the source shared is carries's") {
 		t.Errorf("with the other on: %q", got)

@@ -38,6 +38,9 @@ func (s *Store) InstallPlugin(ctx context.Context, p ledger.Plugin) error {
 		if err != nil || known > 0 {
 			return err
 		}
+		if p.Position, err = tx.lastPosition(ctx); err != nil {
+			return err
+		}
 		return tx.addPlugin(ctx, p)
 	})
 	return wrap("install plugin", err)
@@ -93,11 +96,6 @@ func (s *Store) SetPluginQuarantine(ctx context.Context, name, reason string) er
 	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetQuarantine(clean(reason)) })
 }
 
-// SetPluginAttach names where a plugin under a debugger serves; empty: nowhere.
-func (s *Store) SetPluginAttach(ctx context.Context, name, attach string) error {
-	return s.updatePlugin(ctx, durable, name, func(u *ent.PluginUpdate) { u.SetAttach(clean(attach)) })
-}
-
 // SavePluginFigures keeps a plugin's figures for who looks when it is down.
 func (s *Store) SavePluginFigures(ctx context.Context, name string, figures pluginsdk.PluginFigures) error {
 	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) { u.SetFigures(figures) })
@@ -133,31 +131,6 @@ func (s *Store) AddPluginFailures(ctx context.Context, name string, n int64, las
 	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) {
 		u.AddFailures(n).SetLastError(clean(lastError))
 	})
-}
-
-// DeletePlugin removes a plugin's row, all of its state and its secrets. What it has
-// written into threads stays, and counts for it.
-func (s *Store) DeletePlugin(ctx context.Context, name string) error {
-	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		n, err := tx.run(ctx, "DELETE FROM plugins WHERE name = $1", name)
-		if err == nil && n == 0 {
-			return noPlugin(name)
-		}
-		if err != nil {
-			return err
-		}
-		used, err := tx.usageOf(ctx, name) // nobody adds to its state meanwhile
-		for _, table := range []string{"plugin_states", "plugin_secrets"} {
-			if err == nil {
-				_, err = tx.run(ctx, "DELETE FROM "+table+" WHERE plugin = $1", name)
-			}
-		}
-		if err != nil {
-			return err
-		}
-		return tx.setUsage(ctx, name, usage{revision: used.revision})
-	})
-	return wrap("delete plugin", err)
 }
 
 func (s *Store) updatePlugin(ctx context.Context, how durability, name string, set func(*ent.PluginUpdate)) error {

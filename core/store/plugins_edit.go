@@ -14,15 +14,36 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// EditPlugin changes a plugin's row by what edit makes of it, and notes in the
-// audit log who did what to it, with the detail that edit returns: all in one
-// transaction, or, when edit fails, nothing. Two edits of a plugin cannot
-// overlap. edit may be called more than once. What it can change is what an
-// operator decides: which version is started (path, pin, version, manifest,
-// origin, publisher, previous versions), enabled, position, grants and whose
-// release they are of, limits, OnFailure, quarantine and the last error; not the
-// settings (see EditPluginSettings). It is a generation more.
+// ChangePlugin changes a plugin's row by what the change makes of it, with all other
+// rows in view, and notes in the audit log who did: all in one transaction, or, when
+// the change fails, nothing. No other decision about any plugin overlaps with it. What
+// it can change is what an operator decides: which version is started (path, pin,
+// version, manifest, origin, publisher, previous versions), enabled, position, grants
+// and whose release they are of, limits, OnFailure, quarantine, the last error and
+// where it is attached to; not the settings (see EditPluginSettings). It is a
+// generation more.
+func (s *Store) ChangePlugin(ctx context.Context, change ledger.PluginChange) error {
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		all, err := tx.plugins(ctx, "")
+		if err != nil {
+			return err
+		}
+		place := slices.IndexFunc(all, func(row ledger.Plugin) bool { return row.Name == change.Name })
+		if place < 0 {
+			return noPlugin(change.Name)
+		}
+		return s.changePlugin(ctx, tx, change, all[place], all)
+	})
+	return wrap("change plugin", err)
+}
+
+// EditPlugin is ChangePlugin for what only looks at the row itself: nobody who decides
+// of another plugin waits for it.
 func (s *Store) EditPlugin(ctx context.Context, name, who, action string, edit func(row *ledger.Plugin) (detail string, err error)) error {
+	change := ledger.PluginChange{
+		Name: name, Who: who, Action: action,
+		Edit: func(row *ledger.Plugin, _ []ledger.Plugin) (string, error) { return edit(row) },
+	}
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		rows, err := tx.plugins(ctx, " WHERE name = $1", name)
 		if err == nil && len(rows) == 0 {
@@ -31,47 +52,106 @@ func (s *Store) EditPlugin(ctx context.Context, name, who, action string, edit f
 		if err != nil {
 			return err
 		}
-		row := rows[0]
-		before := row
-		before.Granted, before.GrantedEnv, before.Previous = slices.Clone(row.Granted), slices.Clone(row.GrantedEnv), slices.Clone(row.Previous)
-		before.OnFailure = maps.Clone(row.OnFailure)
-		detail, err := edit(&row)
-		if err != nil {
-			return err
-		}
-		if err := s.writePlugin(ctx, tx, before, row); err != nil {
-			return err
-		}
-		return s.note(ctx, tx, who, action, name, detail)
+		return s.changePlugin(ctx, tx, change, rows[0], nil)
 	})
 	return wrap("change plugin", err)
 }
 
-// AddPlugin makes a plugin known that was not, last in the order, with all that an
-// operator has decided of it, and notes in the audit log who did. CodeConflict:
-// it is known already.
-func (s *Store) AddPlugin(ctx context.Context, p ledger.Plugin, who, action, detail string) error {
-	if p.Name == "" {
+func (s *Store) changePlugin(ctx context.Context, tx *tx, change ledger.PluginChange, row ledger.Plugin, all []ledger.Plugin) error {
+	before := row
+	before.Granted, before.GrantedEnv, before.Previous = slices.Clone(row.Granted), slices.Clone(row.GrantedEnv), slices.Clone(row.Previous)
+	before.OnFailure = maps.Clone(row.OnFailure)
+	detail, err := change.Edit(&row, slices.Clone(all))
+	if err != nil {
+		return err
+	}
+	if err := s.writePlugin(ctx, tx, before, row); err != nil {
+		return err
+	}
+	return s.note(ctx, tx, change.Who, change.Action, change.Name, detail)
+}
+
+// AddPlugin makes a plugin known that was not, last in the order, with all that the
+// change makes of its row, and notes in the audit log who did: all in one transaction.
+// CodeConflict: it is known already.
+func (s *Store) AddPlugin(ctx context.Context, change ledger.PluginChange) error {
+	if change.Name == "" {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a plugin needs one")
 	}
-	p.State, p.UpdatedAt = pluginsdk.PluginDisabled, s.now()
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		if err := tx.addPlugin(ctx, p); err != nil {
+		all, err := tx.plugins(ctx, "")
+		if err != nil {
+			return err
+		}
+		row := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: change.Name}}
+		if row.Position, err = tx.lastPosition(ctx); err != nil {
+			return err
+		}
+		detail, err := change.Edit(&row, all)
+		if err != nil {
+			return err
+		}
+		row.Name, row.State, row.UpdatedAt = change.Name, pluginsdk.PluginDisabled, s.now()
+		if err := tx.addPlugin(ctx, row); err != nil {
 			if duplicate(err) {
-				return pluginsdk.Errorf(pluginsdk.CodeConflict, "a plugin is registered under the name %q already", p.Name)
+				return pluginsdk.Errorf(pluginsdk.CodeConflict, "a plugin is registered under the name %q already", change.Name)
 			}
 			return err
 		}
-		return s.note(ctx, tx, who, action, p.Name, detail)
+		return s.note(ctx, tx, change.Who, change.Action, change.Name, detail)
 	})
 	return wrap("add plugin", err)
 }
 
-func (t *tx) addPlugin(ctx context.Context, p ledger.Plugin) error {
-	if err := t.row(ctx, "SELECT COALESCE(MAX(position), 0) FROM plugins", nil, &p.Position); err != nil {
+// RemovePlugin takes a plugin's row out of the registry with, unless they are to be
+// kept, all of its state and its secrets, and notes in the audit log who did: all in
+// one transaction. What it has written into threads stays, and counts for it.
+func (s *Store) RemovePlugin(ctx context.Context, removal ledger.PluginRemoval) error {
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		rows, err := tx.plugins(ctx, " WHERE name = $1", removal.Name)
+		if err == nil && len(rows) == 0 {
+			return noPlugin(removal.Name)
+		}
+		if err != nil {
+			return err
+		}
+		detail, err := removal.Detail(rows[0])
+		if err != nil {
+			return err
+		}
+		if _, err := tx.run(ctx, "DELETE FROM plugins WHERE name = $1", removal.Name); err != nil {
+			return err
+		}
+		if !removal.KeepState {
+			if err := tx.forgetState(ctx, removal.Name); err != nil {
+				return err
+			}
+		}
+		return s.note(ctx, tx, removal.Who, "plugin.remove", removal.Name, detail)
+	})
+	return wrap("remove plugin", err)
+}
+
+func (t *tx) forgetState(ctx context.Context, plugin string) error {
+	used, err := t.usageOf(ctx, plugin) // nobody adds to its state meanwhile
+	for _, table := range []string{"plugin_states", "plugin_secrets"} {
+		if err == nil {
+			_, err = t.run(ctx, "DELETE FROM "+table+" WHERE plugin = $1", plugin)
+		}
+	}
+	if err != nil {
 		return err
 	}
-	p.Position += positionStep
+	return t.setUsage(ctx, plugin, usage{revision: used.revision})
+}
+
+// lastPosition is the place of a plugin that is added.
+func (t *tx) lastPosition(ctx context.Context) (position int, err error) {
+	err = t.row(ctx, "SELECT COALESCE(MAX(position), 0) FROM plugins", nil, &position)
+	return position + positionStep, err
+}
+
+func (t *tx) addPlugin(ctx context.Context, p ledger.Plugin) error {
 	p.Generation = 1
 	insert, err := insertPlugin(t.Plugin, p)
 	if err != nil {
@@ -126,7 +206,8 @@ func (s *Store) writePlugin(ctx context.Context, tx *tx, before, after ledger.Pl
 	update := tx.Plugin.Update().Where(plugin.ID(before.Name)).SetUpdatedAt(s.now()).
 		SetPath(clean(after.Path)).SetSha256(after.SHA256).SetVersion(clean(after.Version)).SetOrigin(after.Origin).
 		SetPublisher(after.Publisher).SetEnabled(schema.Switch(after.Enabled)).SetPosition(after.Position).
-		SetQuarantine(clean(after.Quarantine)).SetLastError(clean(after.LastError)).SetGrantsVersion(after.GrantsVersion).AddGeneration(1)
+		SetQuarantine(clean(after.Quarantine)).SetLastError(clean(after.LastError)).SetGrantsVersion(after.GrantsVersion).
+		SetAttach(clean(after.Attach)).AddGeneration(1)
 	if !reflect.DeepEqual(before.Manifest, after.Manifest) {
 		manifest, err := json.Marshal(after.Manifest)
 		if err != nil {

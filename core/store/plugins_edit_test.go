@@ -113,15 +113,78 @@ func TestAPluginIsAddedOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
 		register(t, s, "web", 40)
-		check(t, s.AddPlugin(ctx, ledger.Plugin{
-			PluginInfo: pluginsdk.PluginInfo{Name: "clock", Enabled: true, Granted: []pluginsdk.Capability{pluginsdk.CapState}}, Path: "/1",
-		}, "ann", "plugin.install", "version 1"))
-		wantCode(t, s.AddPlugin(ctx, ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "clock"}, Path: "/2"}, "bob", "plugin.install", "version 2"), pluginsdk.CodeConflict)
+		add := func(who, path string) error {
+			return s.AddPlugin(ctx, ledger.PluginChange{Name: "clock", Who: who, Action: "plugin.install", Edit: func(row *ledger.Plugin, _ []ledger.Plugin) (string, error) {
+				row.Enabled, row.Granted, row.Path = true, []pluginsdk.Capability{pluginsdk.CapState}, path
+				return "version " + path, nil
+			}})
+		}
+		check(t, add("ann", "/1"))
+		wantCode(t, add("bob", "/2"), pluginsdk.CodeConflict)
 		got := must[ledger.Plugin](t)(s.Plugin(ctx, "clock"))
 		if got.Path != "/1" || !got.Enabled || len(got.Granted) != 1 || got.Position != 50 || got.State != pluginsdk.PluginDisabled {
 			t.Errorf("added: %+v", got)
 		}
 		if entry := only[store.AuditEntry](t)(s.AuditEntries(ctx, "", 100)); entry.Who != "ann" {
+			t.Errorf("noted: %+v", entry)
+		}
+	})
+}
+
+// Two plugins must not be turned on at the same time because each was off when the
+// other was looked at.
+func TestOfTwoThatWantTheSameOneIsRefused(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for round := range 10 {
+			names := []string{fmt.Sprintf("a%d", round), fmt.Sprintf("b%d", round)}
+			var both sync.WaitGroup
+			refused := make([]error, 2)
+			for n, name := range names {
+				register(t, s, name, n)
+				check(t, s.SetPluginEnabled(t.Context(), name, false))
+			}
+			for n, name := range names {
+				both.Go(func() { refused[n] = s.ChangePlugin(t.Context(), enableAlone(name, names[1-n])) })
+			}
+			both.Wait()
+			if (refused[0] == nil) == (refused[1] == nil) {
+				t.Fatalf("round %d: %v, %v", round, refused[0], refused[1])
+			}
+			if entries := must[[]store.AuditEntry](t)(s.AuditEntries(t.Context(), "", 100)); len(entries) != round+1 {
+				t.Fatalf("round %d: %d entries", round, len(entries))
+			}
+		}
+	})
+}
+
+// enableAlone turns a plugin on unless the other is on.
+func enableAlone(name, other string) ledger.PluginChange {
+	return ledger.PluginChange{Name: name, Who: "ann", Action: "plugin.enable", Edit: func(row *ledger.Plugin, all []ledger.Plugin) (string, error) {
+		for _, one := range all {
+			if one.Name == other && one.Enabled {
+				return "", pluginsdk.Errorf(pluginsdk.CodeConflict, "%s is on", other)
+			}
+		}
+		row.Enabled = true
+		return "", nil
+	}}
+}
+
+// A plugin that somebody has turned on again meanwhile stays, and nobody reads that it
+// went.
+func TestARemovalThatIsRefusedLeavesAll(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		register(t, s, "web", 40)
+		err := s.RemovePlugin(t.Context(), ledger.PluginRemoval{Name: "web", Who: "ann", Detail: func(ledger.Plugin) (string, error) {
+			return "", pluginsdk.Errorf(pluginsdk.CodeConflict, "it is on")
+		}})
+		wantCode(t, err, pluginsdk.CodeConflict)
+		must[ledger.Plugin](t)(s.Plugin(t.Context(), "web"))
+		if entries := must[[]store.AuditEntry](t)(s.AuditEntries(t.Context(), "", 100)); len(entries) != 0 {
+			t.Errorf("noted: %+v", entries)
+		}
+		check(t, removePlugin(t.Context(), s, "web", false))
+		if entry := only[store.AuditEntry](t)(s.AuditEntries(t.Context(), "", 100)); entry.Action != "plugin.remove" || entry.Detail != "gone" {
 			t.Errorf("noted: %+v", entry)
 		}
 	})

@@ -137,7 +137,7 @@ func TestBrokenPluginRow(t *testing.T) {
 				t.Errorf("SET %s: %d rows, want 2", set, found)
 			}
 			check(t, s.SetPluginEnabled(ctx, "bad", true))
-			check(t, s.DeletePlugin(ctx, "bad"))
+			check(t, removePlugin(ctx, s, "bad", false))
 		}
 	})
 }
@@ -147,7 +147,7 @@ func TestUnknownPlugin(t *testing.T) {
 		ctx := context.Background()
 		wantCode(t, s.SetPluginEnabled(ctx, "nope", true), pluginsdk.CodeNotFound)
 		wantCode(t, second(s.Plugin(ctx, "nope")), pluginsdk.CodeNotFound)
-		wantCode(t, s.DeletePlugin(ctx, "nope"), pluginsdk.CodeNotFound)
+		wantCode(t, removePlugin(ctx, s, "nope", false), pluginsdk.CodeNotFound)
 	})
 }
 
@@ -178,5 +178,12 @@ func TestState(t *testing.T) {
 		check(t, drop(s, "a", "k"))
 		wantCode(t, second(s.GetState(ctx, "a", "k")), pluginsdk.CodeNotFound)
 		check(t, second(s.GetState(ctx, "b", "k")))
+	})
+}
+
+// removePlugin is what `harness plugin remove` ends in.
+func removePlugin(ctx context.Context, s *store.Store, name string, keepState bool) error {
+	return s.RemovePlugin(ctx, ledger.PluginRemoval{
+		Name: name, Who: "ann", KeepState: keepState, Detail: func(ledger.Plugin) (string, error) { return "gone", nil },
 	})
 }

@@ -74,7 +74,7 @@ func TestSettingsAndSecretsAreChangedTogether(t *testing.T) {
 			entries[1].Target != "mail" || entries[1].Detail != "set something" {
 			t.Errorf("audit %+v, %v", entries, err)
 		}
-		check(t, s.DeletePlugin(t.Context(), "mail"))
+		check(t, removePlugin(t.Context(), s, "mail", false))
 		wantSecrets(t, s, "mail", nil)
 	})
 }

@@ -73,12 +73,12 @@ func TestTheCountOfStateIsWhatIsThere(t *testing.T) {
 			t.Errorf("counted %+v", counted)
 		}
 		register(t, s, "busy", 1)
-		check(t, s.ForgetPlugin(ctx, "busy"))
+		check(t, removePlugin(ctx, s, "busy", true))
 		if counted, is := used(t, s, "busy"); counted != is || is.keys == 0 {
 			t.Errorf("forgotten, with its state kept: counted %+v, there is %+v", counted, is)
 		}
 		register(t, s, "busy", 1)
-		check(t, s.DeletePlugin(ctx, "busy"))
+		check(t, removePlugin(ctx, s, "busy", false))
 		if counted, is := used(t, s, "busy"); counted != is || is.keys != 0 {
 			t.Errorf("deleted: counted %+v, there is %+v", counted, is)
 		}
@@ -153,7 +153,7 @@ func TestStateIsComparedBeforeItIsSet(t *testing.T) {
 			t.Errorf("entry %+v", entry)
 		}
 		register(t, s, "p", 1)
-		check(t, s.DeletePlugin(t.Context(), "p"))
+		check(t, removePlugin(t.Context(), s, "p", false))
 		if again := must[int64](t)(write(set("5"), 0)); again <= anew {
 			t.Errorf("revision %d after %d", again, anew)
 		}

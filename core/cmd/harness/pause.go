@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
@@ -42,7 +43,7 @@ func turnPause(cmd *cobra.Command, on bool) error {
 		if err != nil {
 			return err
 		}
-		if err := database.SetLever(ctx, ledger.LeverPause, on, operator); err != nil {
+		if err := database.SetLever(ctx, ledger.LeverPause, on, operate.Who); err != nil {
 			return err
 		}
 		when := ""

@@ -12,7 +12,6 @@ import (
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/daemon"
-	"github.com/seed-706843ae/harness/core/inbox"
 	"github.com/seed-706843ae/harness/core/store"
 )
 
@@ -59,16 +58,20 @@ func withStore(cmd *cobra.Command, do func(context.Context, daemon.Config, *stor
 // withOperator readies what changes the registry.
 func withOperator(cmd *cobra.Command, do func(context.Context, *operate.Operator) error) error {
 	return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
-		packages, err := config.Depot()
+		o, err := newOperator(cmd, config, database)
 		if err != nil {
 			return err
 		}
-		return do(ctx, &operate.Operator{
-			Store: database, Depot: packages, PluginDir: config.Plugins, Reserved: inbox.Reserved(),
-			Tools: config.ToolBounds, Problem: daemon.NewSettings(config, database).Problem,
-			Running: func() bool { return daemon.Running(config) }, Out: cmd.OutOrStdout(), Ask: asker(cmd),
-		})
+		return do(ctx, o)
 	})
+}
+
+func newOperator(cmd *cobra.Command, config daemon.Config, database *store.Store) (*operate.Operator, error) {
+	opened, err := daemon.NewRegistry(config, database, func() bool { return daemon.Running(config) })
+	return &operate.Operator{
+		Registry: opened, Tools: config.ToolBounds, Problem: daemon.NewSettings(config, database).Problem,
+		Out: cmd.OutOrStdout(), Ask: asker(cmd),
+	}, err
 }
 
 // addYes adds the flag of commands that ask.
@@ -90,8 +93,4 @@ func asker(cmd *cobra.Command) func(string) (bool, error) {
 		answer = strings.ToLower(strings.TrimSpace(answer))
 		return answer == "y" || answer == "yes", nil
 	}
-}
-
-func unknownPlugin(ctx context.Context, database *store.Store, name string) error {
-	return operate.Unknown(ctx, database, name)
 }

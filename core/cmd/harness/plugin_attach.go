@@ -3,13 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/seed-706843ae/harness/core/daemon"
-	"github.com/seed-706843ae/harness/core/store"
-	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
 
@@ -30,7 +27,7 @@ Start the plugin with the argument --debug; it prints this command with its valu
 			var to launch.AttachTo
 			to.PID, _ = cmd.Flags().GetInt("pid")
 			to.Address, _ = cmd.Flags().GetString("address")
-			return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
+			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
 				if err := to.Check(); err != nil {
 					return err
 				}
@@ -38,11 +35,7 @@ Start the plugin with the argument --debug; it prints this command with its valu
 				if err != nil {
 					return err
 				}
-				if err := setAttach(ctx, database, args[0], string(encoded)); err != nil {
-					return err
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s is to be process %d; %s, if it was started with --dev.\n", args[0], to.PID, follows(config))
-				return nil
+				return o.Attach(ctx, args[0], to.PID, string(encoded))
 			})
 		},
 	}
@@ -58,36 +51,7 @@ func newPluginDetach() *cobra.Command {
 		Example: "  harness plugin detach greeter",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
-				if err := setAttach(ctx, database, args[0], ""); err != nil {
-					return err
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s is started by the daemon again; %s.\n", args[0], follows(config))
-				return nil
-			})
+			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error { return o.Detach(ctx, args[0]) })
 		},
 	}
-}
-
-func setAttach(ctx context.Context, database *store.Store, name, attach string) error {
-	err := database.SetPluginAttach(ctx, name, attach)
-	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-		return unknownPlugin(ctx, database, name)
-	}
-	if err != nil {
-		return err
-	}
-	action := "plugin.attach"
-	if attach == "" {
-		action = "plugin.detach"
-	}
-	return database.Audit(ctx, "operator", action, name, attach)
-}
-
-// follows says when the daemon takes notice.
-func follows(config daemon.Config) string {
-	if daemon.Running(config) {
-		return "the daemon follows within about a second"
-	}
-	return "the daemon follows when it starts"
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/pluginsdk/plugintest/conform"
+
+	"github.com/seed-706843ae/harness/core/ledger"
 )
 
 // notAPlugin is an executable that prints something else than a handshake.
@@ -87,9 +89,17 @@ func TestAPluginIsAttachedToOnlyIfItIsThere(t *testing.T) {
 	harness(t, "", "plugin", "attach", "time").want(t, exitFailed, "", "want the id of a process")
 	harness(t, "", "plugin", "attach", "time", "--pid", pid, "--address", "/nowhere/s").want(t, exitFailed, "", "no such file")
 	harness(t, "", "plugin", "detach", "tme").want(t, exitFailed, "", `there is no plugin "tme"; there are: activity, time`)
-	harness(t, "", "plugin", "detach", "time").want(t, 0, "started by the daemon again", "")
+	harness(t, "", "plugin", "detach", "time").want(t, exitFailed, "", "time is not attached")
 	database := openStore(t, data)
 	defer database.Close()
+	err := database.EditPlugin(t.Context(), "time", "test", "plugin.test", func(row *ledger.Plugin) (string, error) {
+		row.Attach = "{}"
+		return "", nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness(t, "", "plugin", "detach", "time").want(t, 0, "started by the daemon again", "")
 	rows, err := database.Plugins(t.Context())
 	if err != nil || rows[1].Attach != "" {
 		t.Errorf("%+v, %v", rows, err)

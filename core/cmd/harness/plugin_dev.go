@@ -15,6 +15,8 @@ import (
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/devloop"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/registry"
+	"github.com/seed-706843ae/harness/core/store"
 )
 
 func newPluginDev() *cobra.Command {
@@ -39,46 +41,55 @@ What its manifest asks for is granted after asking, or with --grant-all.`,
 }
 
 func runPluginDev(cmd *cobra.Command, args []string) error {
-	config, err := loadConfig(cmd)
-	if err != nil {
-		return err
-	}
-	return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
+	return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
+		o, err := newOperator(cmd, config, database)
+		if err != nil {
+			return err
+		}
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		if err := o.MayDevelop(); err != nil {
+		if err := o.Registry.MayDevelop(); err != nil {
 			return err
 		}
 		out := &sharedWriter{to: o.Out}
 		o.Out = out
-		if !o.Running() {
+		if !o.Registry.Running() {
 			fmt.Fprintln(out, "No daemon runs with this data directory; it takes the plugin when it starts (`harness up --dev`).")
 		}
-		return develop(ctx, cmd, config, o, args[0])
+		return develop(ctx, developing{cmd, config, database, o}, args[0])
 	})
 }
 
-func develop(ctx context.Context, cmd *cobra.Command, config daemon.Config, o *operate.Operator, dir string) error {
+// developing is what `harness plugin dev` works with.
+type developing struct {
+	cmd      *cobra.Command
+	config   daemon.Config
+	database *store.Store
+	operator *operate.Operator
+}
+
+func develop(ctx context.Context, with developing, dir string) error {
+	o := with.operator
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var name string
-	grantAll, _ := cmd.Flags().GetBool("grant-all")
+	grantAll, _ := with.cmd.Flags().GetBool("grant-all")
 	registrar := &devloop.Registrar{
-		Store: o.Store, Ask: o.Ask, GrantAll: grantAll, Out: o.Out,
+		Store: with.database, Ask: o.Ask, GrantAll: grantAll, Out: o.Out,
 		Enable: func(ctx context.Context, name string) error { return o.TurnOn(ctx, name, false) },
 		Grant: func(ctx context.Context, name string) error {
-			return o.Grant(ctx, name, operate.Grants{AllCapabilities: true, AllEnv: true})
+			return o.Grant(ctx, registry.GrantRequest{Name: name, Grants: registry.Grants{AllCapabilities: true, AllEnv: true}})
 		},
 		Began: func(plugin string) {
 			name = plugin
-			watching.Go(func() { followLog(ctx, o, config, plugin) })
-			watching.Go(func() { watchState(ctx, o, plugin) })
+			watching.Go(func() { followLog(ctx, with, plugin) })
+			watching.Go(func() { watchState(ctx, with, plugin) })
 		},
 	}
-	binary, _ := cmd.Flags().GetString("binary")
-	loop := devloop.Loop{Dir: dir, Binary: binary, Home: filepath.Join(config.Data, "dev"), Out: o.Out, Use: registrar.Use}
+	binary, _ := with.cmd.Flags().GetString("binary")
+	loop := devloop.Loop{Dir: dir, Binary: binary, Home: filepath.Join(with.config.Data, "dev"), Out: o.Out, Use: registrar.Use}
 	if err := loop.Run(ctx); err != nil {
 		return err
 	}
@@ -89,19 +100,19 @@ func develop(ctx context.Context, cmd *cobra.Command, config daemon.Config, o *o
 }
 
 // followLog shows what the plugin logs from now on.
-func followLog(ctx context.Context, o *operate.Operator, config daemon.Config, name string) {
+func followLog(ctx context.Context, with developing, name string) {
 	ticker := time.NewTicker(logPoll)
 	defer ticker.Stop()
-	if err := o.Logs(ctx, name, config.PluginLog(name), 0, true, ticker.C); err != nil {
-		fmt.Fprintf(o.Out, "the plugin's log cannot be shown: %v\n", err)
+	if err := with.operator.Logs(ctx, name, with.config.PluginLog(name), 0, true, ticker.C); err != nil {
+		fmt.Fprintf(with.operator.Out, "the plugin's log cannot be shown: %v\n", err)
 	}
 }
 
 // watchState shows how the daemon fares with the plugin.
-func watchState(ctx context.Context, o *operate.Operator, name string) {
+func watchState(ctx context.Context, with developing, name string) {
 	ticker := time.NewTicker(logPoll)
 	defer ticker.Stop()
-	devloop.WatchState(ctx, o.Store, name, o.Out, ticker.C)
+	devloop.WatchState(ctx, with.database, name, with.operator.Out, ticker.C)
 }
 
 // sharedWriter lets several write, one at a time.

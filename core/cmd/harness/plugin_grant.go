@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
+	"github.com/seed-706843ae/harness/core/registry"
 )
 
 func newPluginGrant() *cobra.Command {
@@ -21,7 +22,7 @@ be granted; ` + "`harness plugin info`" + ` shows that, with the reasons.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
-				return o.Grant(ctx, args[0], rightsOf(cmd, args[1:]))
+				return o.Grant(ctx, registry.GrantRequest{Name: args[0], Grants: rightsOf(cmd, args[1:])})
 			})
 		},
 	}
@@ -40,7 +41,7 @@ that needs such a capability is refused.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
-				return o.Revoke(ctx, args[0], rightsOf(cmd, args[1:]))
+				return o.Revoke(ctx, registry.GrantRequest{Name: args[0], Grants: rightsOf(cmd, args[1:])})
 			})
 		},
 	}
@@ -53,8 +54,8 @@ func addRights(cmd *cobra.Command, all string) {
 	cmd.Flags().Bool("all", false, all)
 }
 
-func rightsOf(cmd *cobra.Command, capabilities []string) operate.Grants {
-	grants := operate.Grants{Capabilities: capabilities}
+func rightsOf(cmd *cobra.Command, capabilities []string) registry.Grants {
+	grants := registry.Grants{Capabilities: capabilities}
 	grants.Env, _ = cmd.Flags().GetStringSlice("env")
 	all, _ := cmd.Flags().GetBool("all")
 	grants.AllCapabilities, grants.AllEnv = all, all

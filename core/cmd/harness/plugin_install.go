@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
+	"github.com/seed-706843ae/harness/core/registry"
 )
 
 func newPluginInstall() *cobra.Command {
@@ -27,7 +28,7 @@ It is disabled, and may do nothing but what is granted here or later.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			enable, _ := cmd.Flags().GetBool("enable")
 			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
-				return o.Install(ctx, operate.Install{Source: args[0], Grants: grantFlags(cmd), Enable: enable})
+				return o.Install(ctx, registry.InstallRequest{Source: args[0], Grants: grantFlags(cmd), Enable: enable})
 			})
 		},
 	}
@@ -43,8 +44,8 @@ func addGrantFlags(cmd *cobra.Command) {
 }
 
 // grantFlags are the rights that --grant and --grant-env name.
-func grantFlags(cmd *cobra.Command) operate.Grants {
-	var grants operate.Grants
+func grantFlags(cmd *cobra.Command) registry.Grants {
+	var grants registry.Grants
 	grants.Capabilities, _ = cmd.Flags().GetStringSlice("grant")
 	grants.Env, _ = cmd.Flags().GetStringSlice("grant-env")
 	isAll := func(name string) bool { return name == "all" }

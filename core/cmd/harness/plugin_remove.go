@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
+	"github.com/seed-706843ae/harness/core/registry"
 )
 
 func newPluginRemove() *cobra.Command {
@@ -21,7 +22,7 @@ secrets stay, for when it is installed again.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			keep, _ := cmd.Flags().GetBool("keep-state")
 			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
-				return o.Remove(ctx, args[0], keep)
+				return o.Remove(ctx, registry.RemoveRequest{Name: args[0], KeepState: keep})
 			})
 		},
 	}

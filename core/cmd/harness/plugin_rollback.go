@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
+	"github.com/seed-706843ae/harness/core/registry"
 )
 
 func newPluginRollback() *cobra.Command {
@@ -22,7 +23,7 @@ the way forward is the same command.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, _ := cmd.Flags().GetString("to")
 			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
-				return o.Rollback(ctx, args[0], to)
+				return o.Rollback(ctx, registry.RollbackRequest{Name: args[0], To: to})
 			})
 		},
 	}

@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -66,7 +68,7 @@ func withSettings(cmd *cobra.Command, plugin string, do func(context.Context, *s
 	return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
 		err := do(ctx, daemon.NewSettings(config, database), config)
 		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-			return unknownPlugin(ctx, database, plugin)
+			return registry.Unknown(ctx, database, plugin)
 		}
 		return err
 	})
@@ -117,7 +119,7 @@ func changeSettings(ctx context.Context, cmd *cobra.Command, of *settings.Settin
 	if err != nil {
 		return err
 	}
-	if err := of.Change(ctx, operator, plugin, patch); err != nil {
+	if err := of.Change(ctx, operate.Who, plugin, patch); err != nil {
 		return err
 	}
 	return settingsChanged(ctx, cmd, of, config, plugin)
@@ -128,14 +130,11 @@ func replaceSettings(ctx context.Context, cmd *cobra.Command, of *settings.Setti
 	if err != nil {
 		return err
 	}
-	if err := of.Replace(ctx, operator, plugin, json.RawMessage(whole)); err != nil {
+	if err := of.Replace(ctx, operate.Who, plugin, json.RawMessage(whole)); err != nil {
 		return err
 	}
 	return settingsChanged(ctx, cmd, of, config, plugin)
 }
-
-// operator is who uses the command line, in the audit log.
-const operator = "operator"
 
 func newSettingsUnset() *cobra.Command {
 	return &cobra.Command{
@@ -153,7 +152,7 @@ func newSettingsUnset() *cobra.Command {
 				return err
 			}
 			return withSettings(cmd, args[0], func(ctx context.Context, of *settings.Settings, config daemon.Config) error {
-				if err := of.Change(ctx, operator, args[0], raw); err != nil {
+				if err := of.Change(ctx, operate.Who, args[0], raw); err != nil {
 					return err
 				}
 				return settingsChanged(ctx, cmd, of, config, args[0])

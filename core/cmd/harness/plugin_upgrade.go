@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
+	"github.com/seed-706843ae/harness/core/registry"
 )
 
 func newPluginUpgrade() *cobra.Command {
@@ -24,7 +25,7 @@ needs --force, as with ` + "`harness plugin enable`.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			force, _ := cmd.Flags().GetBool("force")
 			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
-				return o.Upgrade(ctx, args[0], operate.Upgrade{Source: args[1], Grants: grantFlags(cmd), Force: force})
+				return o.Upgrade(ctx, registry.UpgradeRequest{Name: args[0], Source: args[1], Grants: grantFlags(cmd), Force: force})
 			})
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -103,15 +104,26 @@ func compact(raw json.RawMessage) string {
 	return out.String()
 }
 
-// showDifference prints what changes between two versions.
-func (o *Operator) showDifference(was, is pluginsdk.Manifest) {
-	lines := difference(was, is)
-	if len(lines) == 0 {
+// showDifference prints what changes between two versions, and warns of one that
+// somebody else answers for.
+func (o *Operator) showDifference(plan *registry.Plan) {
+	was, is := plan.Was, plan.Next
+	if lines := difference(was.Manifest, is.Manifest); len(lines) == 0 {
 		o.say("The manifest is the same.")
-		return
+	} else {
+		o.say("What changes (+ new, - gone, ~ another):")
+		for _, line := range lines {
+			o.say("  %s", line)
+		}
 	}
-	o.say("What changes (+ new, - gone, ~ another):")
-	for _, line := range lines {
-		o.say("  %s", line)
+	if was.Origin == pluginsdk.OriginStore && was.Publisher != is.Publisher {
+		o.say("! publisher: %s, was %s", signedBy(is.Publisher), signedBy(was.Publisher))
 	}
+}
+
+func signedBy(publisher string) string {
+	if publisher == "" {
+		return "none (not signed by a trusted key)"
+	}
+	return publisher
 }

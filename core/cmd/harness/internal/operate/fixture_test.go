@@ -12,8 +12,9 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
-	"github.com/seed-706843ae/harness/core/depot"
+	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -22,6 +23,7 @@ import (
 type desk struct {
 	*operate.Operator
 	t       *testing.T
+	store   *store.Store
 	out     bytes.Buffer
 	data    string
 	running bool
@@ -36,16 +38,15 @@ func newDesk(t *testing.T) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.store = database
 	d.Operator = &operate.Operator{
-		Store: database, Depot: depot.New(depot.Config{Dir: filepath.Join(d.data, "plugins")}),
-		PluginDir: filepath.Join(d.data, "bin"), Reserved: []string{"stop", "help"},
-		Problem: func(context.Context, ledger.Plugin) string { return "" },
-		Running: func() bool { return d.running }, Out: &d.out,
+		Problem: func(context.Context, ledger.Plugin) string { return "" }, Out: &d.out,
 		Ask: func(question string) (bool, error) {
 			d.asked = append(d.asked, question)
 			return d.answer, nil
 		},
 	}
+	d.open("optional")
 	t.Cleanup(func() {
 		_ = database.Close()
 		_ = filepath.WalkDir(d.data, func(path string, entry fs.DirEntry, _ error) error {
@@ -56,6 +57,17 @@ func newDesk(t *testing.T) *desk {
 		})
 	})
 	return d
+}
+
+// open makes the registry, where signatures are required or optional.
+func (d *desk) open(signatures string) {
+	d.t.Helper()
+	config := daemon.Config{Data: d.data, Plugins: filepath.Join(d.data, "bin"), PluginSignatures: signatures}
+	opened, err := daemon.NewRegistry(config, d.store, func() bool { return d.running })
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.Registry = opened
 }
 
 // source writes a plugin with its plugin.json and returns its directory.
@@ -89,7 +101,7 @@ func greeter(version string) pluginsdk.Manifest {
 	}
 }
 
-func (d *desk) install(m pluginsdk.Manifest, want operate.Install) {
+func (d *desk) install(m pluginsdk.Manifest, want registry.InstallRequest) {
 	d.t.Helper()
 	want.Source = d.source(m, m.Version)
 	if err := d.Install(d.t.Context(), want); err != nil {
@@ -99,7 +111,7 @@ func (d *desk) install(m pluginsdk.Manifest, want operate.Install) {
 
 func (d *desk) row(name string) ledger.Plugin {
 	d.t.Helper()
-	row, err := d.Store.Plugin(d.t.Context(), name)
+	row, err := d.store.Plugin(d.t.Context(), name)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -110,7 +122,7 @@ func (d *desk) row(name string) ledger.Plugin {
 func (d *desk) register(row ledger.Plugin) {
 	d.t.Helper()
 	row.Origin = pluginsdk.OriginDirectory
-	if err := d.Store.RegisterPlugin(d.t.Context(), row); err != nil {
+	if err := d.store.RegisterPlugin(d.t.Context(), row); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -118,7 +130,7 @@ func (d *desk) register(row ledger.Plugin) {
 // actions lists what the audit log says that was done.
 func (d *desk) actions() []string {
 	d.t.Helper()
-	entries, err := d.Store.AuditEntries(d.t.Context(), "", 100)
+	entries, err := d.store.AuditEntries(d.t.Context(), "", 100)
 	if err != nil {
 		d.t.Fatal(err)
 	}

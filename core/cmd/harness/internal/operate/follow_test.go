@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -13,7 +13,7 @@ import (
 // out what the row says then, or failed to.
 func (d *desk) follows(outcome func(seen *ledger.PluginSeen, pin string)) {
 	looks := 0
-	d.Running = func() bool {
+	d.Registry.Running = func() bool {
 		if looks++; looks != 3 {
 			return true
 		}
@@ -21,7 +21,7 @@ func (d *desk) follows(outcome func(seen *ledger.PluginSeen, pin string)) {
 		seen := ledger.SeenOf(row)
 		seen.Settled = row.Generation
 		outcome(&seen, row.SHA256)
-		if err := d.Store.SavePluginState(d.t.Context(), "greeter", seen); err != nil {
+		if err := d.store.SavePluginState(d.t.Context(), "greeter", seen); err != nil {
 			d.t.Error(err)
 		}
 		return true
@@ -48,7 +48,7 @@ func ends(seen *ledger.PluginSeen, _ string) {
 // the row says of another time is no answer.
 func TestEnableWaitsUntilThePluginServes(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
+	d.install(greeter("1"), registry.InstallRequest{})
 	for range 2 {
 		d.follows(serves)
 		if err := d.Enable(t.Context(), "greeter", false); err != nil || !strings.HasSuffix(d.out.String(), "greeter is enabled, and serves.\n") {
@@ -72,9 +72,9 @@ func TestEnableWaitsUntilThePluginServes(t *testing.T) {
 // A daemon that ends meanwhile has followed nothing.
 func TestEnableWhileTheDaemonEnds(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
+	d.install(greeter("1"), registry.InstallRequest{})
 	looks := 0
-	d.Running = func() bool { looks++; return looks < 3 }
+	d.Registry.Running = func() bool { looks++; return looks < 3 }
 	if err := d.Enable(t.Context(), "greeter", false); err != nil || !strings.HasSuffix(d.out.String(), "greeter is enabled; from the daemon's next start on.\n") {
 		t.Errorf("%v, %s", err, d.out.String())
 	}
@@ -84,16 +84,16 @@ func TestEnableWhileTheDaemonEnds(t *testing.T) {
 func TestUpgradeSaysWhichVersionServes(t *testing.T) {
 	d := newDesk(t)
 	d.follows(serves)
-	d.install(greeter("1"), operate.Install{Enable: true})
+	d.install(greeter("1"), registry.InstallRequest{Enable: true})
 	d.said("greeter is installed and enabled, and serves.")
 	source := d.source(greeter("3"), "3")
 
 	d.follows(serves)
-	d.upgrade(greeter("2"), operate.Grants{})
+	d.upgrade(greeter("2"), registry.Grants{})
 	d.said("greeter is version 2 now, was 1, and serves.")
 
 	d.follows(refuses)
-	err := d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: source})
+	err := d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "greeter", Source: source})
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || err.Error() != "greeter is version 3 now, was 2, but that does not take over: no port to be had" {
 		t.Errorf("error is %v", err)
 	}
@@ -110,9 +110,9 @@ func TestUpgradeSaysWhichVersionServes(t *testing.T) {
 		do   func() error
 		says string
 	}{
-		{func() error { return d.Rollback(t.Context(), "greeter", "") }, "greeter is version 2 now, was 3, and serves."},
-		{func() error { return d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: source}) }, "greeter is version 3 now, was 2, and serves."},
-		{func() error { return d.Rollback(t.Context(), "greeter", "1") }, "greeter is version 1 now, was 3, and serves."},
+		{func() error { return d.Rollback(t.Context(), registry.RollbackRequest{Name: "greeter", To: ""}) }, "greeter is version 2 now, was 3, and serves."},
+		{func() error { return d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "greeter", Source: source}) }, "greeter is version 3 now, was 2, and serves."},
+		{func() error { return d.Rollback(t.Context(), registry.RollbackRequest{Name: "greeter", To: "1"}) }, "greeter is version 1 now, was 3, and serves."},
 	} {
 		d.follows(serves)
 		if err := step.do(); err != nil {
@@ -126,7 +126,7 @@ func TestUpgradeSaysWhichVersionServes(t *testing.T) {
 func TestServingIsNotYetCarriedOut(t *testing.T) {
 	d := newDesk(t)
 	d.follows(serves)
-	d.install(greeter("1"), operate.Install{Enable: true})
+	d.install(greeter("1"), registry.InstallRequest{Enable: true})
 	d.follows(refuses)
 	if err := d.Enable(t.Context(), "greeter", false); err == nil || err.Error() != "greeter is enabled, but that does not take over: no port to be had" {
 		t.Errorf("error is %v", err)
@@ -137,15 +137,15 @@ func TestServingIsNotYetCarriedOut(t *testing.T) {
 // wait for.
 func TestARowThatIsWrongIsNotWaitedFor(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
-	err := d.Store.EditPlugin(t.Context(), "greeter", "test", "plugin.test", func(row *ledger.Plugin) (string, error) {
+	d.install(greeter("1"), registry.InstallRequest{})
+	err := d.store.EditPlugin(t.Context(), "greeter", "test", "plugin.test", func(row *ledger.Plugin) (string, error) {
 		row.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: "perhaps"}
 		return "", nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Running = func() bool { return true }
+	d.Registry.Running = func() bool { return true }
 	if err := d.Enable(t.Context(), "greeter", false); err == nil || !strings.Contains(err.Error(), "mend it first: on_failure: OnMessage") {
 		t.Errorf("error is %v", err)
 	}
@@ -155,9 +155,9 @@ func TestARowThatIsWrongIsNotWaitedFor(t *testing.T) {
 // right says so.
 func TestARepairIsCarriedOut(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{Enable: true})
+	d.install(greeter("1"), registry.InstallRequest{Enable: true})
 	d.damage("greeter", "something else")
 	d.follows(serves)
-	d.upgrade(greeter("1"), operate.Grants{})
+	d.upgrade(greeter("1"), registry.Grants{})
 	d.said("greeter 1 is as it was installed again, and serves.")
 }

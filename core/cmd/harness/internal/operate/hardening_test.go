@@ -8,9 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
-	"github.com/seed-706843ae/harness/core/depot"
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -18,19 +17,19 @@ import (
 // the same time.
 func TestGrantsAndRevocationsAtOnceAreNotLost(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
-	read := operate.Grants{Capabilities: []string{"messages.read"}}
-	write := operate.Grants{Capabilities: []string{"messages.write"}}
+	d.install(greeter("1"), registry.InstallRequest{})
+	read := registry.Grants{Capabilities: []string{"messages.read"}}
+	write := registry.Grants{Capabilities: []string{"messages.write"}}
 	other := *d.Operator
 	other.Out = new(strings.Builder)
 	for round := range 25 {
-		if err := d.Grant(t.Context(), "greeter", read); err != nil {
+		if err := d.Grant(t.Context(), registry.GrantRequest{Name: "greeter", Grants: read}); err != nil {
 			t.Fatal(err)
 		}
 		var both sync.WaitGroup
 		var revoked, granted error
-		both.Go(func() { revoked = d.Revoke(t.Context(), "greeter", read) })
-		both.Go(func() { granted = other.Grant(t.Context(), "greeter", write) })
+		both.Go(func() { revoked = d.Revoke(t.Context(), registry.GrantRequest{Name: "greeter", Grants: read}) })
+		both.Go(func() { granted = other.Grant(t.Context(), registry.GrantRequest{Name: "greeter", Grants: write}) })
 		both.Wait()
 		if revoked != nil || granted != nil {
 			t.Fatal(revoked, granted)
@@ -38,7 +37,7 @@ func TestGrantsAndRevocationsAtOnceAreNotLost(t *testing.T) {
 		if got := fmt.Sprint(d.row("greeter").Granted); got != "[messages.write]" {
 			t.Fatalf("round %d: it has %s", round, got)
 		}
-		if err := d.Revoke(t.Context(), "greeter", write); err != nil {
+		if err := d.Revoke(t.Context(), registry.GrantRequest{Name: "greeter", Grants: write}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,11 +50,11 @@ func TestEventsAndExclusiveAreShownAndCompared(t *testing.T) {
 	m := greeter("1")
 	m.Hooks = append(m.Hooks, pluginsdk.HookBroadcast)
 	m.Events, m.Exclusive = []string{"thread:*"}, true
-	d.install(m, operate.Install{})
+	d.install(m, registry.InstallRequest{})
 	d.said("events       thread:*", "exclusive    only one version of it")
 	d.out.Reset()
 	m.Version, m.Events, m.Exclusive = "2", []string{"*"}, false
-	d.upgrade(m, operate.Grants{})
+	d.upgrade(m, registry.Grants{})
 	d.said("events: +* -thread:*", "exclusive: false, was true")
 }
 
@@ -67,14 +66,14 @@ func TestPluginsThatAreWorkedOnNeedASignatureToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "greeter", Origin: pluginsdk.OriginDev, SHA256: strings.Repeat("0", 64)}, Path: path}
-	if err := d.Store.InstallPlugin(t.Context(), row); err != nil {
+	if err := d.store.InstallPlugin(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.MayDevelop(); err != nil {
+	if err := d.Registry.MayDevelop(); err != nil {
 		t.Error(err)
 	}
-	d.Depot = depot.New(depot.Config{Dir: filepath.Join(d.data, "plugins"), RequireSignature: true})
-	refused(t, d.MayDevelop(), "signatures are required here", "HARNESS_PLUGIN_SIGNATURES")
+	d.open("required")
+	refused(t, d.Registry.MayDevelop(), "signatures are required here", "HARNESS_PLUGIN_SIGNATURES")
 	refused(t, d.Trust(t.Context(), "greeter"), "signatures are required here")
 	if d.row("greeter").SHA256 != row.SHA256 {
 		t.Error("it was pinned")
@@ -88,7 +87,7 @@ func TestNamesThatAreNotForPackages(t *testing.T) {
 		d := newDesk(t)
 		m := greeter("1")
 		m.Name = name
-		refused(t, d.Install(t.Context(), operate.Install{Source: d.source(m, "x")}), want)
+		refused(t, d.Install(t.Context(), registry.InstallRequest{Source: d.source(m, "x")}), want)
 	}
 }
 
@@ -96,56 +95,56 @@ func TestNamesThatAreNotForPackages(t *testing.T) {
 // be somebody else's secrets.
 func TestInstallSaysWhatAnEarlierPluginOfTheNameLeft(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
+	d.install(greeter("1"), registry.InstallRequest{})
 	if strings.Contains(d.out.String(), "has left") {
 		t.Error("there was nothing left")
 	}
-	if _, err := d.Store.WriteState(t.Context(), ledger.StateWrite{Plugin: "greeter", Key: "k", Value: []byte("v")}); err != nil {
+	if _, err := d.store.WriteState(t.Context(), ledger.StateWrite{Plugin: "greeter", Key: "k", Value: []byte("v")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Remove(t.Context(), "greeter", true); err != nil {
+	if err := d.Remove(t.Context(), registry.RemoveRequest{Name: "greeter", KeepState: true}); err != nil {
 		t.Fatal(err)
 	}
-	d.install(greeter("2"), operate.Install{})
+	d.install(greeter("2"), registry.InstallRequest{})
 	d.said("has left its state (1 keys) and secrets (0)", "harness plugin remove greeter")
 }
 
 // An upgrade must not be the way to another plugin's command.
 func TestAnUpgradeThatTakesACommandAsks(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{Enable: true})
+	d.install(greeter("1"), registry.InstallRequest{Enable: true})
 	other := greeter("1")
 	other.Name, other.Commands[0].Name = "other", "wave"
-	d.install(other, operate.Install{Enable: true})
+	d.install(other, registry.InstallRequest{Enable: true})
 	other.Version, other.Commands = "2", []pluginsdk.CommandSpec{{Name: "greet"}}
 	source := d.source(other, "2")
-	refused(t, d.Upgrade(t.Context(), "other", operate.Upgrade{Source: source}), "other declares /greet, which greeter has", "harness plugin upgrade other "+source+" --force")
+	refused(t, d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "other", Source: source}), "other declares /greet, which greeter has", "harness plugin upgrade other "+source+" --force")
 	if d.row("other").Version != "1" {
 		t.Error("it was upgraded")
 	}
-	if err := d.Upgrade(t.Context(), "other", operate.Upgrade{Source: source, Force: true}); err != nil || d.row("other").Version != "2" {
+	if err := d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "other", Source: source, Force: true}); err != nil || d.row("other").Version != "2" {
 		t.Errorf("with force: %v", err)
 	}
 	other.Version, other.Commands[0].Name = "3", "stop"
-	refused(t, d.Upgrade(t.Context(), "other", operate.Upgrade{Source: d.source(other, "3"), Force: true}), "which the core answers")
+	refused(t, d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "other", Source: d.source(other, "3"), Force: true}), "which the core answers")
 }
 
 // What an operator said yes to is what is replaced, and nothing else.
 func TestAnUpgradeOfWhatSomebodyElseChangedIsRefused(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
+	d.install(greeter("1"), registry.InstallRequest{})
 	second := d.source(greeter("2"), "2")
 	other := *d.Operator
 	ask := d.Ask
 	d.Ask = func(question string) (bool, error) {
 		d.Ask = ask
-		if err := other.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: second}); err != nil {
+		if err := other.Upgrade(t.Context(), registry.UpgradeRequest{Name: "greeter", Source: second}); err != nil {
 			t.Error(err)
 		}
 		return true, nil
 	}
 	other.Ask = func(string) (bool, error) { return true, nil }
-	refused(t, d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: d.source(greeter("3"), "3")}), "changed by somebody else meanwhile")
+	refused(t, d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "greeter", Source: d.source(greeter("3"), "3")}), "changed by somebody else meanwhile")
 	if row := d.row("greeter"); row.Version != "2" || len(row.Previous) != 1 {
 		t.Errorf("row: %+v", row)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/ledger"
-	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -36,23 +36,23 @@ type Report struct {
 
 // Report returns what is known of a plugin now.
 func (o *Operator) Report(ctx context.Context, name string) (Report, error) {
-	row, err := o.plugin(ctx, name)
+	row, err := o.Registry.Plugin(ctx, name)
 	if err != nil {
 		return Report{}, err
 	}
 	o.judge(ctx, &row)
-	observed(&row, o.Running())
-	left := missing(row)
+	observed(&row, o.Registry.Running())
+	left := o.Registry.Missing(row)
 	report := Report{
-		Plugin: row, Missing: append([]pluginsdk.Capability{}, left.capabilities...), MissingEnv: append([]string{}, left.env...),
+		Plugin: row, Missing: append([]pluginsdk.Capability{}, left.Capabilities...), MissingEnv: append([]string{}, left.Env...),
 		Conflicts: []string{},
 	}
 	if row.Attach == "" {
 		report.Damage = o.damage(ctx, row)
 	}
-	rows, err := o.Store.Plugins(ctx)
-	for _, conflict := range pluginhost.Conflicts(row, rows, o.Reserved) {
-		report.Conflicts = append(report.Conflicts, conflict.String())
+	rows, err := o.Registry.Store.Plugins(ctx)
+	for _, conflict := range o.Registry.Conflicts(row, rows) {
+		report.Conflicts = append(report.Conflicts, fmt.Sprintf("%s is %s's", conflict.What, cmp.Or(conflict.Owner, "the core")))
 	}
 	report.Unoffered = toolserver.Unoffered(o.Tools, hostapi.CoreTools(), rows)[name]
 	return report, err
@@ -65,7 +65,7 @@ const comparing = 5 * time.Second
 func (o *Operator) damage(ctx context.Context, row ledger.Plugin) string {
 	ctx, cancel := context.WithTimeout(ctx, comparing)
 	defer cancel()
-	if err := o.Depot.Verify(ctx, row); err != nil {
+	if err := o.Registry.Depot.Verify(ctx, row); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -87,12 +87,12 @@ func (o *Operator) Info(r Report) error {
 	if r.Attach != "" {
 		fmt.Fprintf(table, "attached\tto a process that runs under a debugger\n")
 	}
-	fmt.Fprintf(table, "granted\t%s\n", rightsOf(r.Plugin))
-	if left := (rights{r.Missing, r.MissingEnv}); !left.none() {
+	fmt.Fprintf(table, "granted\t%s\n", registry.RightsOf(r.Plugin))
+	if left := (registry.Rights{Capabilities: r.Missing, Env: r.MissingEnv}); !left.None() {
 		fmt.Fprintf(table, "lacks\t%s; %s\n", left, hint(r.Name, left))
 	}
-	fmt.Fprintf(table, "limits\t%s\n", processLimitsText(r.Limits))
-	fmt.Fprintf(table, "quotas\t%s\n", quotasText(r.Limits))
+	fmt.Fprintf(table, "limits\t%s\n", registry.ProcessLimitsText(r.Limits))
+	fmt.Fprintf(table, "quotas\t%s\n", registry.QuotasText(r.Limits))
 	showManifest(table, r.Manifest)
 	for n, version := range r.Previous {
 		fmt.Fprintf(table, "%s\t%s (%s%s), %s\n", only(n == 0, "earlier"), plain(version.Version, shortText), short(version.SHA256),

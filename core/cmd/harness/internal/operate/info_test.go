@@ -5,17 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 func TestInfoShowsWhatAPluginHasDone(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{Grants: operate.Grants{Capabilities: []string{"messages.read"}}})
-	d.upgrade(greeter("2"), operate.Grants{})
+	d.install(greeter("1"), registry.InstallRequest{Grants: registry.Grants{Capabilities: []string{"messages.read"}}})
+	d.upgrade(greeter("2"), registry.Grants{})
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	err := d.Store.SavePluginFigures(t.Context(), "greeter", pluginsdk.PluginFigures{
+	err := d.store.SavePluginFigures(t.Context(), "greeter", pluginsdk.PluginFigures{
 		Calls: 1200, Errors: 7, Timeouts: 2, RSSBytes: 20 << 20, CPUSeconds: 1.25, Processes: 1, Restarts: 3, Since: at, At: at,
 		Slow: 4, RowsDropped: 5, HeldBack: 6,
 		Host: map[string]pluginsdk.CallFigures{
@@ -49,8 +49,8 @@ func TestInfoShowsWhatAPluginHasDone(t *testing.T) {
 
 func TestListShowsWhatPluginsNeed(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{Enable: true})
-	err := d.Store.EditPluginSettings(t.Context(), "greeter", "test", func(_ json.RawMessage, sealed map[string][]byte) (json.RawMessage, map[string][]byte, string, error) {
+	d.install(greeter("1"), registry.InstallRequest{Enable: true})
+	err := d.store.EditPluginSettings(t.Context(), "greeter", "test", func(_ json.RawMessage, sealed map[string][]byte) (json.RawMessage, map[string][]byte, string, error) {
 		return json.RawMessage(`{"word":"hunter2"}`), sealed, "", nil
 	})
 	if err != nil {

@@ -4,178 +4,164 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
-	"os"
-	"path/filepath"
-	"slices"
+	"fmt"
 
-	"github.com/seed-706843ae/harness/core/depot"
 	"github.com/seed-706843ae/harness/core/ledger"
-	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/core/registry"
 )
-
-// Install is what an operator says when a plugin is installed.
-type Install struct {
-	Source string // an executable with a plugin.json beside it, a directory, or an archive
-	Grants Grants
-	Enable bool
-}
 
 // Install shows what a plugin says about itself, asks, and makes it known, turned
 // off unless the operator wants it on.
-func (o *Operator) Install(ctx context.Context, want Install) (err error) {
-	p, err := o.Depot.Stage(ctx, want.Source)
+func (o *Operator) Install(ctx context.Context, want registry.InstallRequest) (err error) {
+	plan, err := o.Registry.PlanInstall(ctx, want)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.Discard()) }()
-	name := p.Manifest.Name
-	if err := o.free(ctx, name, want.Source); err != nil {
+	defer func() { err = errors.Join(err, plan.Discard()) }()
+	name := plan.Next.Name
+	if err := o.show(plan.Package); err != nil {
 		return err
 	}
-	given, err := want.Grants.resolve(p.Manifest)
+	if left := plan.Remains; left != (registry.Remains{}) {
+		o.say("\n! A plugin of this name that was removed has left its state (%d keys) and secrets (%d): this one will have them.", left.Keys, left.Secrets)
+		o.say("  If it is not that plugin, install it, remove it at once with `harness plugin remove %s`, which deletes them, and install it again.", name)
+	}
+	o.say("\nIt will run as the daemon's user, and will be granted: %s.", plan.Given)
+	if err := o.confirm("Install %s %s?", name, plain(plan.Next.Version, shortText)); err != nil {
+		return err
+	}
+	done, err := plan.Do(ctx, Who)
 	if err != nil {
 		return err
 	}
-	row := adopt(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: name}}, p)
-	if want.Enable {
-		last := row
-		last.Position = math.MaxInt // where it will be
-		if err := o.mayEnable(ctx, last, false, "harness plugin enable "+name); err != nil {
-			return err
-		}
-	}
-	if err := o.show(p); err != nil {
-		return err
-	}
-	if err := o.showRemains(ctx, name); err != nil {
-		return err
-	}
-	o.say("\nIt will run as the daemon's user, and will be granted: %s.", given)
-	if err := o.confirm("Install %s %s?", name, plain(p.Manifest.Version, shortText)); err != nil {
-		return err
-	}
-	err = p.Keep(ctx, func(path string) error {
-		row.Path, row.Enabled = path, want.Enable
-		give(&row, given)
-		return o.Store.AddPlugin(ctx, row, operator, "plugin.install", installDetail(row)) // refuses when another operator was faster
-	})
-	if err != nil {
-		return err
-	}
-	return o.installed(ctx, name)
-}
-
-// shipped are the names of the plugins that come with Harness. Those of the
-// daemon's own directory have them, and nothing else: their names are in events,
-// commands and tools that people know.
-var shipped = []string{
-	"activity", "context", "cron", "delegation", "discord", "metrics", "summaries", "time", "validation", "web", "workflow", "worktree",
-}
-
-// free refuses a name that is taken.
-func (o *Operator) free(ctx context.Context, name, source string) error {
-	if slices.Contains(shipped, name) {
-		return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s is the name of a plugin that comes with Harness; a plugin that is installed needs another one", name)
-	}
-	if file := filepath.Join(o.PluginDir, name); isFile(file) {
-		return pluginsdk.Errorf(pluginsdk.CodeConflict,
-			"%s is the name of a plugin in the daemon's own directory (%s); a plugin that is installed needs another one", name, file)
-	}
-	row, err := o.Store.Plugin(ctx, name)
-	switch {
-	case pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound:
-		return nil
-	case err != nil:
-		return err
-	case row.Origin == pluginsdk.OriginDirectory:
-		return pluginsdk.Errorf(pluginsdk.CodeConflict,
-			"%s came with the daemon's own directory (%s), which does not have it any more; `harness plugin remove %s` forgets it", name, row.Path, name)
-	}
-	return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s is installed already (version %s); `harness plugin upgrade %s %s` replaces it",
-		name, cmp.Or(plain(row.Version, shortText), "-"), name, source)
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
-// showRemains says what a plugin of that name that was removed has left: whoever
-// has its name gets it.
-func (o *Operator) showRemains(ctx context.Context, name string) error {
-	keys, err := o.stateKeys(ctx, name)
-	if err != nil {
-		return err
-	}
-	secrets, err := o.Store.PluginSecrets(ctx, name)
-	if err != nil || keys+len(secrets) == 0 {
-		return err
-	}
-	o.say("\n! A plugin of this name that was removed has left its state (%d keys) and secrets (%d): this one will have them.", keys, len(secrets))
-	o.say("  If it is not that plugin, install it, remove it at once with `harness plugin remove %s`, which deletes them, and install it again.", name)
-	return nil
-}
-
-// stateKeys counts the keys of a plugin's state.
-func (o *Operator) stateKeys(ctx context.Context, name string) (n int, err error) {
-	page := pluginsdk.ListStateRequest{Limit: 1000, KeysOnly: true}
-	for {
-		keys, err := o.Store.ListState(ctx, name, page)
-		n += len(keys.Entries)
-		if err != nil || !keys.More {
-			return n, err
-		}
-		page.After = keys.Entries[len(keys.Entries)-1].Key
-	}
-}
-
-// installDetail is what the audit log says of a plugin that is new.
-func installDetail(row ledger.Plugin) string {
-	detail := versionOf(row)
-	if given := rightsOf(row); !given.none() {
-		detail += ", granted " + given.String()
-	}
-	if row.Enabled {
-		detail += ", enabled"
-	}
-	return detail
-}
-
-// versionOf names a version for the audit log.
-func versionOf(row ledger.Plugin) string {
-	signed := "unsigned"
-	if row.Publisher != "" {
-		signed = "signed by " + row.Publisher
-	}
-	return "version " + plain(row.Version, shortText) + ", sha256 " + row.SHA256 + ", " + signed
-}
-
-// installed says what there is now, and what to do next.
-func (o *Operator) installed(ctx context.Context, name string) error {
-	row, err := o.Store.Plugin(ctx, name)
-	if err != nil {
-		return err
-	}
-	if !row.Enabled {
+	if !done.Plugin.Enabled {
 		o.say("%s is installed, and disabled.", name)
 	}
-	if left := missing(row); !left.none() {
-		o.say("It lacks what it wants. To grant it: %s", hint(name, left))
-	}
-	if len(row.Manifest.SettingsSchema) > 0 {
+	o.lacks(name, done.Missing)
+	if len(done.Plugin.Manifest.SettingsSchema) > 0 {
 		o.say("To see and change its settings: `harness plugin settings %s`", name)
 	}
-	if row.Enabled {
+	if done.Plugin.Enabled {
 		return o.carriedOut(ctx, name, name+" is installed and enabled")
 	}
 	o.say("To turn it on: `harness plugin enable %s`", name)
 	return nil
 }
 
-// adopt returns the row that has the package as its version.
-func adopt(row ledger.Plugin, p *depot.Package) ledger.Plugin {
-	row.Origin, row.SHA256, row.Version = pluginsdk.OriginStore, p.SHA256, p.Manifest.Version
-	row.Publisher, row.Manifest = p.Signature.Publisher(), p.Manifest
-	return row
+// Upgrade replaces an installed plugin by another version, after showing what changes,
+// and keeps the one before it.
+func (o *Operator) Upgrade(ctx context.Context, want registry.UpgradeRequest) (err error) {
+	plan, err := o.Registry.PlanUpgrade(ctx, want)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plan.Discard()) }()
+	if plan.Repair {
+		return o.repair(ctx, plan)
+	}
+	if err := o.show(plan.Package); err != nil {
+		return err
+	}
+	o.say("")
+	o.showDifference(plan)
+	if !plan.Given.None() {
+		o.say("It will be granted: %s.", plan.Given)
+	}
+	if err := o.confirm("Replace %s %s by %s?", want.Name, was(plan), plain(plan.Next.Version, shortText)); err != nil {
+		return err
+	}
+	return o.replace(ctx, plan)
+}
+
+// was is the version that a plan replaces.
+func was(plan *registry.Plan) string { return cmp.Or(plain(plan.Was.Version, shortText), "-") }
+
+// repair puts a version that is installed already in its place again.
+func (o *Operator) repair(ctx context.Context, plan *registry.Plan) error {
+	row := plan.Was
+	if plan.Idle {
+		o.say("%s is this version already (%s), and its files are as they were installed.", row.Name, short(row.SHA256))
+		return nil
+	}
+	if _, err := plan.Do(ctx, Who); err != nil {
+		return err
+	}
+	return o.carriedOut(ctx, row.Name, fmt.Sprintf("%s %s is as it was installed again", row.Name, plain(row.Version, shortText)))
+}
+
+// replace makes another version the one that is started, and says what there is now and
+// what to do next.
+func (o *Operator) replace(ctx context.Context, plan *registry.Plan) error {
+	done, err := plan.Do(ctx, Who)
+	if err != nil {
+		return err
+	}
+	name := done.Plugin.Name
+	o.lacks(name, done.Missing)
+	if len(done.Plugin.Previous) > 0 {
+		o.say("To go back: `harness plugin rollback %s`", name)
+	}
+	return o.carriedOut(ctx, name, fmt.Sprintf("%s is version %s now, was %s", name, plain(done.Plugin.Version, shortText), was(plan)))
+}
+
+// Rollback makes a version that was installed before the one that is started.
+func (o *Operator) Rollback(ctx context.Context, want registry.RollbackRequest) error {
+	plan, err := o.Registry.PlanRollback(ctx, want)
+	if err != nil {
+		return err
+	}
+	o.showDifference(plan)
+	if err := o.confirm("Go back from %s %s to %s (%s)?", want.Name, was(plan), plain(plan.Next.Version, shortText), short(plan.Next.SHA256)); err != nil {
+		return err
+	}
+	return o.replace(ctx, plan)
+}
+
+// Trust pins what lies at a plugin's path now: the operator meant the change.
+func (o *Operator) Trust(ctx context.Context, name string) (err error) {
+	plan, err := o.Registry.PlanTrust(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plan.Discard()) }()
+	if plan.Idle {
+		o.say("%s is as it was pinned (%s); there is nothing to trust.", name, short(plan.Was.SHA256))
+		return nil
+	}
+	o.showPins(plan.Was, plan.Next.SHA256)
+	what := plan.Was.Path
+	if plan.Package != nil {
+		o.showDifference(plan)
+		what = name
+	}
+	if err := o.confirm("Trust %s as it is now?", what); err != nil {
+		return err
+	}
+	if _, err := plan.Do(ctx, Who); err != nil {
+		return err
+	}
+	return o.carriedOut(ctx, name, name+" is trusted as it is now")
+}
+
+func (o *Operator) showPins(row ledger.Plugin, now string) {
+	o.say("%s at %s", row.Name, row.Path)
+	o.say("  pinned sha256 %s", cmp.Or(row.SHA256, "-"))
+	o.say("  now    sha256 %s", now)
+}
+
+// Remove forgets a plugin with its state, its secrets and its package, once the daemon
+// has let go of it.
+func (o *Operator) Remove(ctx context.Context, want registry.RemoveRequest) error {
+	plan, err := o.Registry.PlanRemove(ctx, want)
+	if err != nil {
+		return err
+	}
+	if err := o.confirm("Remove %s %s with %s for ever?", want.Name, was(plan), want.What()); err != nil {
+		return err
+	}
+	if _, err := plan.Do(ctx, Who); err != nil {
+		return err
+	}
+	o.say("%s is removed. Its log stays until you delete it.", want.Name)
+	return nil
 }

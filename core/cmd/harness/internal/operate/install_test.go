@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
-	"github.com/seed-706843ae/harness/core/depot"
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -16,7 +15,7 @@ import (
 // before it is wanted.
 func TestAnInstalledPluginIsOffAndHasNoGrants(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1.0.0"), operate.Install{})
+	d.install(greeter("1.0.0"), registry.InstallRequest{})
 	row := d.row("greeter")
 	if row.Enabled || len(row.Granted) != 0 || len(row.GrantedEnv) != 0 {
 		t.Errorf("row: %+v", row)
@@ -24,7 +23,7 @@ func TestAnInstalledPluginIsOffAndHasNoGrants(t *testing.T) {
 	if row.Origin != pluginsdk.OriginStore || row.Version != "1.0.0" || !row.Manifest.Answers(pluginsdk.HookMessage) || row.Position == 0 {
 		t.Errorf("row: %+v", row)
 	}
-	if err := d.Depot.Verify(d.t.Context(), row); err != nil {
+	if err := d.Registry.Depot.Verify(d.t.Context(), row); err != nil {
 		t.Error(err)
 	}
 	same(t, "audit", d.actions(), []string{"plugin.install"})
@@ -35,17 +34,17 @@ func TestAnInstalledPluginIsOffAndHasNoGrants(t *testing.T) {
 
 func TestWhatIsGrantedAtOnceIsWhatWasNamed(t *testing.T) {
 	for name, test := range map[string]struct {
-		grants operate.Grants
+		grants registry.Grants
 		want   []pluginsdk.Capability
 		env    []string
 	}{
-		"one":       {operate.Grants{Capabilities: []string{"messages.read"}}, []pluginsdk.Capability{"messages.read"}, nil},
-		"all":       {operate.Grants{AllCapabilities: true}, []pluginsdk.Capability{"messages.read", "messages.write"}, nil},
-		"variables": {operate.Grants{Env: []string{"GREETER_TOKEN"}}, nil, []string{"GREETER_TOKEN"}},
+		"one":       {registry.Grants{Capabilities: []string{"messages.read"}}, []pluginsdk.Capability{"messages.read"}, nil},
+		"all":       {registry.Grants{AllCapabilities: true}, []pluginsdk.Capability{"messages.read", "messages.write"}, nil},
+		"variables": {registry.Grants{Env: []string{"GREETER_TOKEN"}}, nil, []string{"GREETER_TOKEN"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
-			d.install(greeter("1.0.0"), operate.Install{Grants: test.grants, Enable: true})
+			d.install(greeter("1.0.0"), registry.InstallRequest{Grants: test.grants, Enable: true})
 			row := d.row("greeter")
 			same(t, "granted", row.Granted, test.want)
 			same(t, "environment", row.GrantedEnv, test.env)
@@ -66,29 +65,29 @@ func TestInstallIsRefused(t *testing.T) {
 	schema.SettingsSchema = []byte(`{"type": 7}`)
 	for name, test := range map[string]struct {
 		manifest pluginsdk.Manifest
-		want     operate.Install
+		want     registry.InstallRequest
 		before   func(d *desk)
 		words    []string
 	}{
-		"a capability it does not ask for": {greeter("1"), operate.Install{Grants: operate.Grants{Capabilities: []string{"plugins.admin"}}}, nil,
+		"a capability it does not ask for": {greeter("1"), registry.InstallRequest{Grants: registry.Grants{Capabilities: []string{"plugins.admin"}}}, nil,
 			[]string{"does not ask for plugins.admin", "messages.read, messages.write"}},
-		"a capability that is unknown": {unknown, operate.Install{Grants: operate.Grants{Capabilities: []string{"planets.move"}}}, nil,
+		"a capability that is unknown": {unknown, registry.InstallRequest{Grants: registry.Grants{Capabilities: []string{"planets.move"}}}, nil,
 			[]string{`knows no capability "planets.move"`}},
-		"a variable it does not ask for": {greeter("1"), operate.Install{Grants: operate.Grants{Env: []string{"AWS_SECRET"}}}, nil,
+		"a variable it does not ask for": {greeter("1"), registry.InstallRequest{Grants: registry.Grants{Env: []string{"AWS_SECRET"}}}, nil,
 			[]string{"does not ask for the environment variable AWS_SECRET"}},
-		"the core's command":    {stops, operate.Install{Enable: true}, nil, []string{"/stop, which the core answers"}},
-		"a schema that is none": {schema, operate.Install{}, nil, []string{"settingsSchema of greeter"}},
-		"installed before": {greeter("2"), operate.Install{}, func(d *desk) { d.install(greeter("1"), operate.Install{}) },
+		"the core's command":    {stops, registry.InstallRequest{Enable: true}, nil, []string{"/stop, which the core answers"}},
+		"a schema that is none": {schema, registry.InstallRequest{}, nil, []string{"settingsSchema of greeter"}},
+		"installed before": {greeter("2"), registry.InstallRequest{}, func(d *desk) { d.install(greeter("1"), registry.InstallRequest{}) },
 			[]string{"installed already (version 1)", "harness plugin upgrade greeter"}},
-		"the daemon's own": {greeter("1"), operate.Install{}, func(d *desk) {
+		"the daemon's own": {greeter("1"), registry.InstallRequest{}, func(d *desk) {
 			d.register(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "greeter"}, Path: "/opt/greeter"})
 		},
 			[]string{"the daemon's own directory", "/opt/greeter"}},
-		"a file in the daemon's directory": {greeter("1"), operate.Install{}, func(d *desk) {
-			if err := os.MkdirAll(d.PluginDir, 0o700); err != nil {
+		"a file in the daemon's directory": {greeter("1"), registry.InstallRequest{}, func(d *desk) {
+			if err := os.MkdirAll(d.Registry.PluginDir, 0o700); err != nil {
 				d.t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(d.PluginDir, "greeter"), nil, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(d.Registry.PluginDir, "greeter"), nil, 0o600); err != nil {
 				d.t.Fatal(err)
 			}
 		}, []string{"the daemon's own directory"}},
@@ -112,8 +111,8 @@ func TestInstallIsRefused(t *testing.T) {
 func TestSayingNoChangesNothing(t *testing.T) {
 	d := newDesk(t)
 	d.answer = false
-	refused(t, d.Install(t.Context(), operate.Install{Source: d.source(greeter("1"), "x")}), "nothing was changed")
-	if rows, err := d.Store.Plugins(t.Context()); err != nil || len(rows) != 0 || d.packages() != 0 || len(d.asked) != 1 {
+	refused(t, d.Install(t.Context(), registry.InstallRequest{Source: d.source(greeter("1"), "x")}), "nothing was changed")
+	if rows, err := d.store.Plugins(t.Context()); err != nil || len(rows) != 0 || d.packages() != 0 || len(d.asked) != 1 {
 		t.Errorf("rows %v, %v; %d packages; asked %v", rows, err, d.packages(), d.asked)
 	}
 }
@@ -126,7 +125,7 @@ func TestAHostileManifestCannotPlayWithTheTerminal(t *testing.T) {
 	m.Commands[0].Description = strings.Repeat("long ", 1000)
 	m.Capabilities[0].Reason = "because\x08\x08\x08\x1b[8m"
 	d := newDesk(t)
-	d.install(m, operate.Install{})
+	d.install(m, registry.InstallRequest{})
 	report, err := d.Report(t.Context(), "greeter")
 	if err != nil {
 		t.Fatal(err)
@@ -156,23 +155,23 @@ func TestWhatIsUnknownIsShownAsUnknown(t *testing.T) {
 	m.Hooks = append(m.Hooks, "OnEclipse")
 	m.Capabilities = append(m.Capabilities, pluginsdk.CapabilityRequest{Capability: "planets.move", Reason: "fun"})
 	d := newDesk(t)
-	d.install(m, operate.Install{Grants: operate.Grants{AllCapabilities: true}})
+	d.install(m, registry.InstallRequest{Grants: registry.Grants{AllCapabilities: true}})
 	d.said("OnEclipse (unknown to this version)", "planets.move (unknown to this version): fun")
 	same(t, "granted", d.row("greeter").Granted, []pluginsdk.Capability{"messages.read", "messages.write"})
 }
 
 func TestRequiredSignaturesHoldForEveryWayIn(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
-	if err := d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: d.source(greeter("2"), "2")}); err != nil {
+	d.install(greeter("1"), registry.InstallRequest{})
+	if err := d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "greeter", Source: d.source(greeter("2"), "2")}); err != nil {
 		t.Fatal(err)
 	}
-	d.Depot = depot.New(depot.Config{Dir: filepath.Join(d.data, "plugins"), RequireSignature: true})
+	d.open("required")
 	other := greeter("1")
 	other.Name = "other"
-	refused(t, d.Install(t.Context(), operate.Install{Source: d.source(other, "x")}), "not signed")
-	refused(t, d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: d.source(greeter("3"), "3")}), "not signed")
-	refused(t, d.Rollback(t.Context(), "greeter", ""), "not signed")
+	refused(t, d.Install(t.Context(), registry.InstallRequest{Source: d.source(other, "x")}), "not signed")
+	refused(t, d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "greeter", Source: d.source(greeter("3"), "3")}), "not signed")
+	refused(t, d.Rollback(t.Context(), registry.RollbackRequest{Name: "greeter", To: ""}), "not signed")
 	d.damage("greeter", "evil")
 	refused(t, d.Trust(t.Context(), "greeter"), "not signed")
 }

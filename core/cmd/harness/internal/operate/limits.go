@@ -2,13 +2,12 @@ package operate
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strconv"
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -22,24 +21,19 @@ type Limits struct {
 // SetLimits bounds what a plugin's processes may use, and what it may ask of the
 // core.
 func (o *Operator) SetLimits(ctx context.Context, name string, want Limits) error {
-	row, err := o.plugin(ctx, name)
-	if err != nil {
-		return err
-	}
 	if want == (Limits{}) {
-		o.say("%s: %s", name, limitsText(row.Limits))
+		row, err := o.Registry.Plugin(ctx, name)
+		if err != nil {
+			return err
+		}
+		o.say("%s: %s", name, registry.LimitsText(row.Limits))
 		return nil
 	}
-	var limits pluginsdk.PluginLimits
-	err = o.edit(ctx, name, "plugin.limits", func(row *ledger.Plugin) (_ string, err error) {
-		limits, err = want.of(row.Limits)
-		row.Limits = limits
-		return limitsText(limits), err
-	})
+	done, err := o.Registry.SetLimits(ctx, Who, name, want.of)
 	if err != nil {
 		return err
 	}
-	o.say("%s: %s; %s.", name, limitsText(limits), o.when())
+	o.say("%s: %s; %s.", name, registry.LimitsText(done.Plugin.Limits), o.when())
 	return nil
 }
 
@@ -70,9 +64,6 @@ func (want Limits) of(limits pluginsdk.PluginLimits) (pluginsdk.PluginLimits, er
 	return limits, nil
 }
 
-// noLimit is how a row says that there is no limit; 0 in it is the default.
-const noLimit = -1
-
 func readLimit(into *int, flag, text string) error {
 	switch text {
 	case "":
@@ -86,7 +77,7 @@ func readLimit(into *int, flag, text string) error {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %q is not accepted; it takes a number, 0 for no limit, or default", flag, text)
 	}
 	if *into = n; n == 0 {
-		*into = noLimit
+		*into = registry.NoLimit
 	}
 	return nil
 }
@@ -104,43 +95,7 @@ func readSize(into *int64, flag, text string) error {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %q is not accepted; it takes a size such as 64MiB, 0 for no limit, or default", flag, text)
 	}
 	if *into = int64(size); size == 0 {
-		*into = noLimit
+		*into = registry.NoLimit
 	}
 	return nil
-}
-
-// limitsText shows all limits as an operator reads them.
-func limitsText(limits pluginsdk.PluginLimits) string {
-	return processLimitsText(limits) + "; " + quotasText(limits)
-}
-
-func processLimitsText(limits pluginsdk.PluginLimits) string {
-	return fmt.Sprintf("memory %s, CPU %s, processes %s, open files %s", sizeText(limits.MemoryBytes),
-		numberText(limits.CPUPercent, " % of a core"), numberText(limits.Processes, ""), numberText(limits.OpenFiles, ""))
-}
-
-func quotasText(limits pluginsdk.PluginLimits) string {
-	return fmt.Sprintf("calls a minute %s, rows a minute %s, bytes a minute %s, stored %s", numberText(limits.CallsPerMinute, ""),
-		numberText(limits.RowsPerMinute, ""), sizeText(limits.BytesPerMinute), sizeText(limits.StoredBytes))
-}
-
-func numberText(n int, unit string) string {
-	switch {
-	case n == 0:
-		return "default"
-	case n < 0:
-		return "no limit"
-	}
-	return strconv.Itoa(n) + unit
-}
-
-// sizeText shows a size in the units in which it was given, as far as can be told.
-func sizeText(n int64) string {
-	switch {
-	case n <= 0:
-		return numberText(int(n), "")
-	case n%(1<<20) == 0:
-		return humanize.IBytes(uint64(n))
-	}
-	return humanize.Bytes(uint64(n))
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
+	"github.com/seed-706843ae/harness/core/registry"
 )
 
 func write(t *testing.T, path, content string) {
@@ -35,7 +35,7 @@ func numbered(from, to int) string {
 
 func TestLogsShowsTheLastLinesAcrossARotation(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
+	d.install(greeter("1"), registry.InstallRequest{})
 	path := filepath.Join(t.TempDir(), "greeter.log")
 	d.out.Reset()
 	if err := d.Logs(t.Context(), "greeter", path, 3, false, nil); err != nil || d.out.String() != "greeter has logged nothing yet.\n" {
@@ -58,7 +58,7 @@ func TestLogsShowsTheLastLinesAcrossARotation(t *testing.T) {
 // cursor, and keeps its spaces.
 func TestLogsAreSafeToShow(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
+	d.install(greeter("1"), registry.InstallRequest{})
 	path := filepath.Join(t.TempDir(), "greeter.log")
 	write(t, path, "a\x1b[2Jb    c\x07 \u202ed\n")
 	d.out.Reset()
@@ -70,7 +70,7 @@ func TestLogsAreSafeToShow(t *testing.T) {
 // Who follows a log sees every line once, whatever the daemon does to the file.
 func TestFollowingSeesEveryLineOnce(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
+	d.install(greeter("1"), registry.InstallRequest{})
 	path := filepath.Join(t.TempDir(), "greeter.log")
 	reader, writer := io.Pipe()
 	d.Out = writer
@@ -146,7 +146,7 @@ func TestFollowingSeesEveryLineOnce(t *testing.T) {
 // A log that grows while it is looked at was not cut: no line is shown again.
 func TestFollowingALogThatGrowsAllTheTime(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
+	d.install(greeter("1"), registry.InstallRequest{})
 	path := filepath.Join(t.TempDir(), "greeter.log")
 	ctx, cancel := context.WithCancel(t.Context())
 	tick, done := make(chan time.Time), make(chan error, 1)

@@ -15,8 +15,8 @@ import (
 // Rows returns the registry as it holds now, without settings, which can hold
 // secrets.
 func (o *Operator) Rows(ctx context.Context) ([]ledger.Plugin, error) {
-	rows, err := o.Store.Plugins(ctx)
-	running := o.Running()
+	rows, err := o.Registry.Store.Plugins(ctx)
+	running := o.Registry.Running()
 	for n := range rows {
 		o.judge(ctx, &rows[n])
 		observed(&rows[n], running)
@@ -58,7 +58,7 @@ func (o *Operator) Overview(rows []ledger.Plugin) error {
 			state += " (!)"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", plain(row.Name, shortText), state, yes(row.Enabled), row.Position,
-			cmp.Or(plain(row.Version, 16), "-"), row.Restarts, row.Failures, needs(row), cmp.Or(plain(row.LastError, 50), "-"))
+			cmp.Or(plain(row.Version, 16), "-"), row.Restarts, row.Failures, o.needs(row), cmp.Or(plain(row.LastError, 50), "-"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -82,9 +82,9 @@ func (o *Operator) Overview(rows []ledger.Plugin) error {
 }
 
 // needs names what was not granted, as far as there is room.
-func needs(row ledger.Plugin) string {
-	left := missing(row)
-	if left.none() {
+func (o *Operator) needs(row ledger.Plugin) string {
+	left := o.Registry.Missing(row)
+	if left.None() {
 		return "-"
 	}
 	return plain(left.String(), 24)

@@ -5,12 +5,13 @@ import (
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 func TestGrantAndRevoke(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
+	d.install(greeter("1"), registry.InstallRequest{})
 	type caps = []pluginsdk.Capability
 	for _, step := range []struct {
 		do     func() error
@@ -19,16 +20,16 @@ func TestGrantAndRevoke(t *testing.T) {
 		action string
 	}{
 		{func() error {
-			return d.Grant(t.Context(), "greeter", operate.Grants{Capabilities: []string{"messages.write"}})
+			return d.Grant(t.Context(), registry.GrantRequest{Name: "greeter", Grants: registry.Grants{Capabilities: []string{"messages.write"}}})
 		}, caps{"messages.write"}, nil, "plugin.grant"},
 		{func() error {
-			return d.Grant(t.Context(), "greeter", operate.Grants{AllCapabilities: true, AllEnv: true})
+			return d.Grant(t.Context(), registry.GrantRequest{Name: "greeter", Grants: registry.Grants{AllCapabilities: true, AllEnv: true}})
 		}, caps{"messages.write", "messages.read"}, []string{"GREETER_TOKEN"}, "plugin.grant"},
 		{func() error {
-			return d.Revoke(t.Context(), "greeter", operate.Grants{Capabilities: []string{"messages.write"}, Env: []string{"GREETER_TOKEN"}})
+			return d.Revoke(t.Context(), registry.GrantRequest{Name: "greeter", Grants: registry.Grants{Capabilities: []string{"messages.write"}, Env: []string{"GREETER_TOKEN"}}})
 		}, caps{"messages.read"}, nil, "plugin.revoke"},
 		{func() error {
-			return d.Revoke(t.Context(), "greeter", operate.Grants{AllCapabilities: true, AllEnv: true})
+			return d.Revoke(t.Context(), registry.GrantRequest{Name: "greeter", Grants: registry.Grants{AllCapabilities: true, AllEnv: true}})
 		}, nil, nil, "plugin.revoke"},
 	} {
 		if err := step.do(); err != nil {
@@ -42,11 +43,11 @@ func TestGrantAndRevoke(t *testing.T) {
 		}
 	}
 	d.said("It also wants, and has not: messages.read, env GREETER_TOKEN.", "messages.write, env GREETER_TOKEN was taken from greeter")
-	refused(t, d.Grant(t.Context(), "greeter", operate.Grants{}), "name what is to be granted", "messages.read, messages.write, env GREETER_TOKEN")
-	refused(t, d.Grant(t.Context(), "greeter", operate.Grants{Capabilities: []string{"plugins.admin"}}), "does not ask for plugins.admin")
-	refused(t, d.Grant(t.Context(), "greeter", operate.Grants{Capabilities: []string{"message.read"}}), `knows no capability "message.read"`)
-	refused(t, d.Grant(t.Context(), "greeter", operate.Grants{Env: []string{"HOME"}}), "does not ask for the environment variable HOME")
-	refused(t, d.Revoke(t.Context(), "greeter", operate.Grants{Capabilities: []string{"messages.read"}}), "does not have messages.read")
+	refused(t, d.Grant(t.Context(), registry.GrantRequest{Name: "greeter", Grants: registry.Grants{}}), "name what is to be granted", "messages.read, messages.write, env GREETER_TOKEN")
+	refused(t, d.Grant(t.Context(), registry.GrantRequest{Name: "greeter", Grants: registry.Grants{Capabilities: []string{"plugins.admin"}}}), "does not ask for plugins.admin")
+	refused(t, d.Grant(t.Context(), registry.GrantRequest{Name: "greeter", Grants: registry.Grants{Capabilities: []string{"message.read"}}}), `knows no capability "message.read"`)
+	refused(t, d.Grant(t.Context(), registry.GrantRequest{Name: "greeter", Grants: registry.Grants{Env: []string{"HOME"}}}), "does not ask for the environment variable HOME")
+	refused(t, d.Revoke(t.Context(), registry.GrantRequest{Name: "greeter", Grants: registry.Grants{Capabilities: []string{"messages.read"}}}), "does not have messages.read")
 }
 
 // A plugin of the daemon's directory that has never run has not said what it
@@ -54,18 +55,18 @@ func TestGrantAndRevoke(t *testing.T) {
 func TestAPluginThatHasNeverRunCanBeGrantedWhatThisVersionKnows(t *testing.T) {
 	d := newDesk(t)
 	d.register(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "mine"}, Path: "/opt/mine"})
-	if err := d.Grant(t.Context(), "mine", operate.Grants{Capabilities: []string{"state"}}); err != nil {
+	if err := d.Grant(t.Context(), registry.GrantRequest{Name: "mine", Grants: registry.Grants{Capabilities: []string{"state"}}}); err != nil {
 		t.Error(err)
 	}
-	refused(t, d.Grant(t.Context(), "mine", operate.Grants{Capabilities: []string{"everything"}}), "knows no capability")
+	refused(t, d.Grant(t.Context(), registry.GrantRequest{Name: "mine", Grants: registry.Grants{Capabilities: []string{"everything"}}}), "knows no capability")
 }
 
 func TestCommandsBelongToOnePlugin(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{Enable: true})
+	d.install(greeter("1"), registry.InstallRequest{Enable: true})
 	other := greeter("1")
 	other.Name = "other"
-	d.install(other, operate.Install{})
+	d.install(other, registry.InstallRequest{})
 	refused(t, d.Enable(t.Context(), "other", false), "other declares /greet, which greeter has", "--force", "harness plugin order")
 	if d.row("other").Enabled {
 		t.Error("it was enabled")
@@ -85,14 +86,14 @@ func TestCommandsBelongToOnePlugin(t *testing.T) {
 	}
 	stops := greeter("1")
 	stops.Name, stops.Commands[0].Name = "stops", "stop"
-	d.install(stops, operate.Install{})
+	d.install(stops, registry.InstallRequest{})
 	refused(t, d.Enable(t.Context(), "stops", true), "stops declares /stop, which the core answers")
 }
 
 func TestEnableEndsAQuarantine(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{Enable: true})
-	if err := d.Store.SetPluginQuarantine(t.Context(), "greeter", "it failed 5 times\nIts log ends with:\nerror\x1b[2J   no token"); err != nil {
+	d.install(greeter("1"), registry.InstallRequest{Enable: true})
+	if err := d.store.SetPluginQuarantine(t.Context(), "greeter", "it failed 5 times\nIts log ends with:\nerror\x1b[2J   no token"); err != nil {
 		t.Fatal(err)
 	}
 	report, err := d.Report(t.Context(), "greeter")
@@ -127,7 +128,7 @@ func TestOrder(t *testing.T) {
 		if err := d.Order(t.Context(), step.words); err != nil {
 			t.Fatal(err)
 		}
-		rows, err := d.Store.Plugins(t.Context())
+		rows, err := d.store.Plugins(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +150,7 @@ func TestOrder(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
+	d.install(greeter("1"), registry.InstallRequest{})
 	if err := d.SetLimits(t.Context(), "greeter", operate.Limits{Memory: "200MB", CPU: "50", Processes: "20", OpenFiles: "256"}); err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func TestLimits(t *testing.T) {
 // what it is allowed.
 func TestQuotas(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
+	d.install(greeter("1"), registry.InstallRequest{})
 	err := d.SetLimits(t.Context(), "greeter", operate.Limits{CallsPerMinute: "6000", RowsPerMinute: "0", BytesPerMinute: "64MiB", Stored: "2GiB"})
 	if err != nil {
 		t.Fatal(err)
@@ -213,9 +214,9 @@ func TestASourceOfAnotherPluginIsRefused(t *testing.T) {
 	first, second := greeter("1"), greeter("1")
 	first.Sources = []string{"greetings"}
 	second.Name, second.Sources, second.Commands = "other", []string{"other", "greetings"}, []pluginsdk.CommandSpec{{Name: "other"}}
-	d.install(first, operate.Install{})
-	refused(t, d.Install(t.Context(), operate.Install{Source: d.source(second, "x"), Enable: true}), "other declares the source greetings, which greeter has")
-	d.install(second, operate.Install{})
+	d.install(first, registry.InstallRequest{})
+	refused(t, d.Install(t.Context(), registry.InstallRequest{Source: d.source(second, "x"), Enable: true}), "other declares the source greetings, which greeter has")
+	d.install(second, registry.InstallRequest{})
 	refused(t, d.Enable(t.Context(), "other", false), "other declares the source greetings, which greeter has", "--force", "harness plugin order")
 	report, err := d.Report(t.Context(), "other")
 	if err != nil {

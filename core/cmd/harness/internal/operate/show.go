@@ -9,15 +9,15 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/seed-706843ae/harness/core/depot"
 	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // show prints what a package says about itself, and what is known of it. All of
 // it is a stranger's words.
-func (o *Operator) show(p *depot.Package) error {
+func (o *Operator) show(p *registry.Package) error {
 	m := p.Manifest
 	schema, err := settings.Compile(m.SettingsSchema)
 	if err != nil {
@@ -43,7 +43,7 @@ func files(n int) string {
 	return fmt.Sprintf("%d files", n)
 }
 
-func publisher(s depot.Signature) string {
+func publisher(s registry.Signature) string {
 	switch {
 	case s.Trusted:
 		return fmt.Sprintf("%s, trusted (%s)", s.KeyID, cmp.Or(plain(s.Comment, shortText), "-"))

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/depot"
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -28,9 +28,9 @@ func (d *desk) damage(name, content string) {
 	}
 }
 
-func (d *desk) upgrade(m pluginsdk.Manifest, grants operate.Grants) {
+func (d *desk) upgrade(m pluginsdk.Manifest, grants registry.Grants) {
 	d.t.Helper()
-	if err := d.Upgrade(d.t.Context(), m.Name, operate.Upgrade{Source: d.source(m, m.Version), Grants: grants}); err != nil {
+	if err := d.Upgrade(d.t.Context(), registry.UpgradeRequest{Name: m.Name, Source: d.source(m, m.Version), Grants: grants}); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -38,8 +38,8 @@ func (d *desk) upgrade(m pluginsdk.Manifest, grants operate.Grants) {
 // An upgrade must not be the way to more rights.
 func TestAnUpgradeKeepsWhatTheOperatorSetAndGrantsNothing(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1.0.0"), operate.Install{Grants: operate.Grants{AllCapabilities: true}, Enable: true})
-	if err := d.Store.SetPluginQuarantine(t.Context(), "greeter", "it broke"); err != nil {
+	d.install(greeter("1.0.0"), registry.InstallRequest{Grants: registry.Grants{AllCapabilities: true}, Enable: true})
+	if err := d.store.SetPluginQuarantine(t.Context(), "greeter", "it broke"); err != nil {
 		t.Fatal(err)
 	}
 	before := d.row("greeter")
@@ -48,7 +48,7 @@ func TestAnUpgradeKeepsWhatTheOperatorSetAndGrantsNothing(t *testing.T) {
 	next.Commands[0].Description = "something else"
 	next.Capabilities = append(next.Capabilities[1:], pluginsdk.CapabilityRequest{Capability: pluginsdk.CapPluginsAdmin, Reason: "trust me"})
 	d.out.Reset()
-	d.upgrade(next, operate.Grants{})
+	d.upgrade(next, registry.Grants{})
 	row := d.row("greeter")
 	if row.Version != "1.1.0" || row.SHA256 == before.SHA256 || !row.Enabled || row.Position != before.Position || row.Quarantine != "" {
 		t.Errorf("row: %+v", row)
@@ -62,24 +62,24 @@ func TestAnUpgradeKeepsWhatTheOperatorSetAndGrantsNothing(t *testing.T) {
 	if strings.Contains(d.out.String(), "settings: the schema") {
 		t.Error("white space in a schema was taken for a change")
 	}
-	if err := d.Depot.Verify(d.t.Context(), row); err != nil {
+	if err := d.Registry.Depot.Verify(d.t.Context(), row); err != nil {
 		t.Error(err)
 	}
-	d.upgrade(greeter("1.2.0"), operate.Grants{Env: []string{"GREETER_TOKEN"}})
+	d.upgrade(greeter("1.2.0"), registry.Grants{Env: []string{"GREETER_TOKEN"}})
 	same(t, "environment", d.row("greeter").GrantedEnv, []string{"GREETER_TOKEN"})
 }
 
 func TestUpgradeIsRefusedForWhatItIsNot(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
+	d.install(greeter("1"), registry.InstallRequest{})
 	other := greeter("2")
 	other.Name = "other"
-	refused(t, d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: d.source(other, "x")}), "is the plugin other, not greeter")
-	refused(t, d.Upgrade(t.Context(), "gretter", operate.Upgrade{Source: d.source(greeter("2"), "x")}), `there is no plugin "gretter"; there are: greeter`)
+	refused(t, d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "greeter", Source: d.source(other, "x")}), "is the plugin other, not greeter")
+	refused(t, d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "gretter", Source: d.source(greeter("2"), "x")}), `there is no plugin "gretter"; there are: greeter`)
 	d.register(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "time"}, Path: "/opt/time"})
 	own := greeter("2")
 	own.Name = "time"
-	refused(t, d.Upgrade(t.Context(), "time", operate.Upgrade{Source: d.source(own, "x")}), "daemon's own directory", "/opt/time")
+	refused(t, d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "time", Source: d.source(own, "x")}), "daemon's own directory", "/opt/time")
 	if d.packages() != 1 {
 		t.Errorf("%d packages", d.packages())
 	}
@@ -90,20 +90,20 @@ func TestUpgradeIsRefusedForWhatItIsNot(t *testing.T) {
 func TestUpgradeToTheSameVersionRepairsIt(t *testing.T) {
 	d := newDesk(t)
 	source := d.source(greeter("1"), "x")
-	if err := d.Install(t.Context(), operate.Install{Source: source}); err != nil {
+	if err := d.Install(t.Context(), registry.InstallRequest{Source: source}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: source}); err != nil {
+	if err := d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "greeter", Source: source}); err != nil {
 		t.Fatal(err)
 	}
 	d.said("is this version already")
 	d.damage("greeter", "evil")
-	if err := d.Upgrade(t.Context(), "greeter", operate.Upgrade{Source: source}); err != nil {
+	if err := d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "greeter", Source: source}); err != nil {
 		t.Fatal(err)
 	}
 	d.said("as it was installed again")
 	row := d.row("greeter")
-	if err := d.Depot.Verify(d.t.Context(), row); err != nil || len(row.Previous) != 0 {
+	if err := d.Registry.Depot.Verify(d.t.Context(), row); err != nil || len(row.Previous) != 0 {
 		t.Errorf("%v; previous %v", err, row.Previous)
 	}
 	same(t, "audit", d.actions(), []string{"plugin.install", "plugin.repair"})
@@ -111,15 +111,15 @@ func TestUpgradeToTheSameVersionRepairsIt(t *testing.T) {
 
 func TestRollbackGoesBackAndForth(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{Enable: true})
-	refused(t, d.Rollback(t.Context(), "greeter", ""), "no earlier version")
-	d.upgrade(greeter("2"), operate.Grants{})
-	d.upgrade(greeter("3"), operate.Grants{})
+	d.install(greeter("1"), registry.InstallRequest{Enable: true})
+	refused(t, d.Rollback(t.Context(), registry.RollbackRequest{Name: "greeter", To: ""}), "no earlier version")
+	d.upgrade(greeter("2"), registry.Grants{})
+	d.upgrade(greeter("3"), registry.Grants{})
 	for _, step := range []struct {
 		to, want string
 		previous []string
 	}{{"", "2", []string{"3", "1"}}, {"1", "1", []string{"2", "3"}}, {"", "2", []string{"1", "3"}}, {"3", "3", []string{"2", "1"}}} {
-		if err := d.Rollback(t.Context(), "greeter", step.to); err != nil {
+		if err := d.Rollback(t.Context(), registry.RollbackRequest{Name: "greeter", To: step.to}); err != nil {
 			t.Fatal(err)
 		}
 		row := d.row("greeter")
@@ -131,25 +131,25 @@ func TestRollbackGoesBackAndForth(t *testing.T) {
 		if row.Version != step.want || row.Manifest.Version != step.want || !row.Enabled {
 			t.Errorf("to %q: %s, want %s", step.to, row.Version, step.want)
 		}
-		if err := d.Depot.Verify(d.t.Context(), row); err != nil {
+		if err := d.Registry.Depot.Verify(d.t.Context(), row); err != nil {
 			t.Error(err)
 		}
 	}
 	if sum := d.row("greeter").Previous[1].SHA256; sum == "" {
 		t.Error("a version has no pin")
-	} else if err := d.Rollback(t.Context(), "greeter", sum[:8]); err != nil || d.row("greeter").Version != "1" {
+	} else if err := d.Rollback(t.Context(), registry.RollbackRequest{Name: "greeter", To: sum[:8]}); err != nil || d.row("greeter").Version != "1" {
 		t.Errorf("by its pin: %v, %s", err, d.row("greeter").Version)
 	}
-	refused(t, d.Rollback(t.Context(), "greeter", "9"), `no earlier version "9"`, "there are: ")
+	refused(t, d.Rollback(t.Context(), registry.RollbackRequest{Name: "greeter", To: "9"}), `no earlier version "9"`, "there are: ")
 }
 
 // Going back to what was changed meanwhile would run it.
 func TestRollbackVerifiesWhatItGoesBackTo(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{})
+	d.install(greeter("1"), registry.InstallRequest{})
 	d.damage("greeter", "evil")
-	d.upgrade(greeter("2"), operate.Grants{})
-	refused(t, d.Rollback(t.Context(), "greeter", ""), `"greeter" has other content`)
+	d.upgrade(greeter("2"), registry.Grants{})
+	refused(t, d.Rollback(t.Context(), registry.RollbackRequest{Name: "greeter", To: ""}), `"greeter" has other content`)
 	if got := d.row("greeter").Version; got != "2" {
 		t.Errorf("version %s", got)
 	}
@@ -157,9 +157,9 @@ func TestRollbackVerifiesWhatItGoesBackTo(t *testing.T) {
 
 func TestOnlyFiveVersionsAreKept(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("0"), operate.Install{})
+	d.install(greeter("0"), registry.InstallRequest{})
 	for n := 1; n <= 8; n++ {
-		d.upgrade(greeter(strconv.Itoa(n)), operate.Grants{})
+		d.upgrade(greeter(strconv.Itoa(n)), registry.Grants{})
 	}
 	row := d.row("greeter")
 	if len(row.Previous) != 5 || row.Previous[0].Version != "7" || row.Previous[4].Version != "3" {
@@ -172,7 +172,7 @@ func TestOnlyFiveVersionsAreKept(t *testing.T) {
 
 func TestTrustTakesAChangeThatWasMeant(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{Enable: true})
+	d.install(greeter("1"), registry.InstallRequest{Enable: true})
 	before := d.row("greeter")
 	if err := d.Trust(t.Context(), "greeter"); err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestTrustTakesAChangeThatWasMeant(t *testing.T) {
 	}
 	row := d.row("greeter")
 	d.said(before.SHA256, row.SHA256, "The manifest is the same.")
-	if err := d.Depot.Verify(d.t.Context(), row); err != nil || row.SHA256 == before.SHA256 || !row.Enabled {
+	if err := d.Registry.Depot.Verify(d.t.Context(), row); err != nil || row.SHA256 == before.SHA256 || !row.Enabled {
 		t.Errorf("%v; %+v", err, row)
 	}
 	same(t, "audit", d.actions(), []string{"plugin.install", "plugin.trust"})
@@ -219,18 +219,18 @@ func TestRemoveForgetsEverything(t *testing.T) {
 	for name, keep := range map[string]bool{"with its state": false, "but its state": true} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
-			d.install(greeter("1"), operate.Install{Enable: true})
-			d.upgrade(greeter("2"), operate.Grants{})
-			if _, err := d.Store.WriteState(t.Context(), ledger.StateWrite{Plugin: "greeter", Key: "key", Value: []byte("value")}); err != nil {
+			d.install(greeter("1"), registry.InstallRequest{Enable: true})
+			d.upgrade(greeter("2"), registry.Grants{})
+			if _, err := d.store.WriteState(t.Context(), ledger.StateWrite{Plugin: "greeter", Key: "key", Value: []byte("value")}); err != nil {
 				t.Fatal(err)
 			}
-			if err := d.Remove(t.Context(), "greeter", keep); err != nil {
+			if err := d.Remove(t.Context(), registry.RemoveRequest{Name: "greeter", KeepState: keep}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := d.Store.Plugin(t.Context(), "greeter"); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+			if _, err := d.store.Plugin(t.Context(), "greeter"); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
 				t.Errorf("the row: %v", err)
 			}
-			if _, err := d.Store.GetState(t.Context(), "greeter", "key"); (err == nil) != keep {
+			if _, err := d.store.GetState(t.Context(), "greeter", "key"); (err == nil) != keep {
 				t.Errorf("its state: %v", err)
 			}
 			if d.packages() != 0 {
@@ -246,12 +246,12 @@ func TestRemoveForgetsEverything(t *testing.T) {
 // Files that a process still runs from are not pulled away under it.
 func TestRemoveWaitsForTheDaemonToLetGo(t *testing.T) {
 	d := newDesk(t)
-	d.install(greeter("1"), operate.Install{Enable: true})
-	if err := d.Store.SavePluginState(t.Context(), "greeter", ledger.PluginSeen{State: pluginsdk.PluginServing}); err != nil {
+	d.install(greeter("1"), registry.InstallRequest{Enable: true})
+	if err := d.store.SavePluginState(t.Context(), "greeter", ledger.PluginSeen{State: pluginsdk.PluginServing}); err != nil {
 		t.Fatal(err)
 	}
 	asked := 0
-	d.Running = func() bool { // asked at each look: the daemon lets go after the third
+	d.Registry.Running = func() bool { // asked at each look: the daemon lets go after the third
 		if asked++; asked == 3 {
 			if d.packages() != 1 {
 				t.Error("its files were removed while it served")
@@ -259,13 +259,13 @@ func TestRemoveWaitsForTheDaemonToLetGo(t *testing.T) {
 			if row := d.row("greeter"); row.Enabled {
 				t.Error("it was not disabled")
 			}
-			if err := d.Store.SavePluginState(t.Context(), "greeter", ledger.PluginSeen{State: pluginsdk.PluginDisabled}); err != nil {
+			if err := d.store.SavePluginState(t.Context(), "greeter", ledger.PluginSeen{State: pluginsdk.PluginDisabled}); err != nil {
 				t.Error(err)
 			}
 		}
 		return true
 	}
-	if err := d.Remove(t.Context(), "greeter", false); err != nil || asked < 3 {
+	if err := d.Remove(t.Context(), registry.RemoveRequest{Name: "greeter", KeepState: false}); err != nil || asked < 3 {
 		t.Errorf("%v, after %d looks", err, asked)
 	}
 }
@@ -277,14 +277,14 @@ func TestAPluginOfTheDaemonsDirectoryIsNotRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.register(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "time", Enabled: true}, Path: path})
-	refused(t, d.Remove(t.Context(), "time", false), "register it again", "harness plugin disable time", path)
+	refused(t, d.Remove(t.Context(), registry.RemoveRequest{Name: "time", KeepState: false}), "register it again", "harness plugin disable time", path)
 	if !d.row("time").Enabled {
 		t.Error("it was disabled")
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Remove(t.Context(), "time", false); err != nil {
+	if err := d.Remove(t.Context(), registry.RemoveRequest{Name: "time", KeepState: false}); err != nil {
 		t.Error(err)
 	}
 }

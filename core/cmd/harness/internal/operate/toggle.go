@@ -1,0 +1,102 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/seed-706843ae/harness/core/registry"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Enable is TurnOn, and says how the plugin does once the daemon has followed.
+// CodeUnavailable: it is turned on, and does not serve.
+func (o *Operator) Enable(ctx context.Context, name string, force bool) error {
+	if err := o.TurnOn(ctx, name, force); err != nil {
+		return err
+	}
+	return o.carriedOut(ctx, name, name+" is enabled")
+}
+
+// TurnOn turns a plugin on and ends its quarantine. Two plugins that have a
+// command or a source of the same name need force.
+func (o *Operator) TurnOn(ctx context.Context, name string, force bool) error {
+	done, err := o.Registry.Enable(ctx, Who, registry.EnableRequest{Name: name, Force: force})
+	if err != nil {
+		return err
+	}
+	o.lacks(name, done.Missing)
+	return nil
+}
+
+// lacks says how to grant what a plugin wants and has not.
+func (o *Operator) lacks(name string, left registry.Rights) {
+	if !left.None() {
+		o.say("It lacks what it wants. To grant it: %s", hint(name, left))
+	}
+}
+
+// Disable turns a plugin off, and says so when it has ended.
+func (o *Operator) Disable(ctx context.Context, name string) error {
+	if _, err := o.Registry.Disable(ctx, Who, name); err != nil {
+		return err
+	}
+	if err := o.Registry.LetGo(ctx, name); err != nil {
+		return fmt.Errorf("%s is disabled: %w", name, err)
+	}
+	if o.Registry.Running() {
+		o.say("%s is disabled, and has ended.", name)
+	} else {
+		o.say("%s is disabled; %s.", name, o.when())
+	}
+	return nil
+}
+
+// carriedOut says how a plugin does for which something was decided, once the
+// daemon has followed: what was done, and whether it serves. CodeUnavailable: it
+// was done, and does not.
+func (o *Operator) carriedOut(ctx context.Context, name, done string) error {
+	followed, err := o.Registry.Follow(ctx, name)
+	if err != nil {
+		return err
+	}
+	row := followed.Plugin
+	switch followed.Standing {
+	case registry.Off:
+		o.say("%s, and disabled.", done)
+	case registry.Unwatched:
+		o.say("%s; %s.", done, o.when())
+	case registry.Serves:
+		o.say("%s, and serves.", done)
+	case registry.Wrong:
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but the daemon does not follow a row that is wrong; mend it first: %s", done, plain(row.Problem, longText))
+	case registry.Pending:
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but the daemon has not come so far yet (%s is %s); `harness plugin list` has what comes of it",
+			done, name, row.State)
+	case registry.Rejected:
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but that does not take over: %s", done, plain(cmp.Or(row.LastError, "-"), longText))
+	case registry.Down:
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but it does not serve (it is %s): %s",
+			done, row.State, plain(cmp.Or(row.LastError, "-"), longText))
+	}
+	return nil
+}
+
+// Attach makes the daemon use the process that serves a plugin under a debugger; to
+// says where.
+func (o *Operator) Attach(ctx context.Context, name string, pid int, to string) error {
+	if _, err := o.Registry.Attach(ctx, Who, name, to); err != nil {
+		return err
+	}
+	o.say("%s is to be process %d; %s, if it was started with --dev.", name, pid, o.when())
+	return nil
+}
+
+// Detach lets the daemon start a plugin itself again.
+func (o *Operator) Detach(ctx context.Context, name string) error {
+	if _, err := o.Registry.Detach(ctx, Who, name); err != nil {
+		return err
+	}
+	o.say("%s is started by the daemon again; %s.", name, o.when())
+	return nil
+}

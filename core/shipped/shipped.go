@@ -1,0 +1,91 @@
+// Package shipped is the table of the plugins that come with Harness. A new one is its
+// folder, plugins/NAME, and its line here: the rest of the core knows none by name.
+package shipped
+
+import (
+	"slices"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Plugins are the plugins that come with Harness: enabled with their grants at first
+// start, in this order. Whatever else lies in the daemon's directory starts disabled,
+// with no grants, behind them.
+var Plugins = Table{
+	{"activity", []Grants{{Since: 1, Capabilities: []pluginsdk.Capability{pluginsdk.CapMessagesWrite}}}},
+	{"context", []Grants{{Since: 1, Capabilities: []pluginsdk.Capability{pluginsdk.CapMessagesRead}, Env: []string{"HARNESS_WORKSPACE"}}}},
+	{"time", nil},
+	{"web", []Grants{
+		{Since: 1, Capabilities: []pluginsdk.Capability{
+			pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesRead, pluginsdk.CapMessagesSubmit,
+			pluginsdk.CapRunsRead, pluginsdk.CapRunsControl, pluginsdk.CapDeliveriesRead, pluginsdk.CapDeliveriesControl,
+			pluginsdk.CapEventsRead, pluginsdk.CapPluginsRead, pluginsdk.CapPluginsAdmin, pluginsdk.CapToolsCall,
+		}, Env: []string{"HARNESS_HTTP_ADDR"}},
+		{Since: 2, Capabilities: []pluginsdk.Capability{pluginsdk.CapThreadsAdmin}},
+	}},
+}
+
+// Later are names that are kept for plugins that are to come with Harness.
+var Later = []string{"cron", "delegation", "discord", "metrics", "summaries", "validation", "workflow", "worktree"}
+
+// Named reports whether the name is that of a plugin that comes with Harness, or is to.
+// Those of the daemon's own directory have it, and nothing else: the names are in
+// events, commands and tools that people know.
+func Named(name string) bool { return Plugins.Place(name) > 0 || slices.Contains(Later, name) }
+
+// Table is the plugins of a release, in the order in which they are asked.
+type Table []Plugin
+
+// Plugin is a plugin that comes with Harness: its folder's name, and what it is granted
+// by default and since when. What a release changes is a version of the grants more: an
+// entry that was in a release stays as it is.
+type Plugin struct {
+	Name   string
+	Grants []Grants
+}
+
+// Grants are what a version of the grants adds to those before it.
+type Grants struct {
+	Since        int
+	Capabilities []pluginsdk.Capability
+	Env          []string
+}
+
+// Version is the newest version of the grants.
+func (t Table) Version() (newest int) {
+	for _, plugin := range t {
+		for _, added := range plugin.Grants {
+			newest = max(newest, added.Since)
+		}
+	}
+	return newest
+}
+
+// Place is the plugin's among the shipped ones, from 1; 0: it is none of them.
+func (t Table) Place(name string) int {
+	return slices.IndexFunc(t, func(plugin Plugin) bool { return plugin.Name == name }) + 1
+}
+
+// After returns what a plugin is granted by the versions after one, and was by none
+// of those before.
+func (t Table) After(name string, version int) (capabilities []pluginsdk.Capability, env []string) {
+	place := t.Place(name)
+	if place == 0 {
+		return nil, nil
+	}
+	var had Grants
+	for _, added := range t[place-1].Grants {
+		if added.Since <= version {
+			had.Capabilities, had.Env = append(had.Capabilities, added.Capabilities...), append(had.Env, added.Env...)
+			continue
+		}
+		capabilities = append(capabilities, without(added.Capabilities, had.Capabilities)...)
+		env = append(env, without(added.Env, had.Env)...)
+	}
+	return capabilities, env
+}
+
+// without returns the names that are not among others.
+func without[T comparable](names, others []T) []T {
+	return slices.DeleteFunc(slices.Clone(names), func(name T) bool { return slices.Contains(others, name) })
+}

@@ -1,0 +1,82 @@
+package shipped_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/shipped"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// A plugin that is built and has no line starts disabled and without grants in every
+// new installation; a line without a plugin is a plugin that nobody has.
+func TestEveryShippedPluginHasItsFolderAndItsLine(t *testing.T) {
+	mains, err := filepath.Glob(filepath.Join("..", "..", "plugins", "*", "main.go"))
+	if err != nil || len(mains) == 0 {
+		t.Fatalf("no plugins were found: %v", err)
+	}
+	built := make(map[string]bool, len(mains))
+	for _, main := range mains {
+		name := filepath.Base(filepath.Dir(main))
+		if built[name] = true; shipped.Plugins.Place(name) == 0 {
+			t.Errorf("plugins/%s is built, and core/shipped has no line for it: add {%q, nil} at its place in the order, with what it is granted", name, name)
+		}
+	}
+	for _, plugin := range shipped.Plugins {
+		if !built[plugin.Name] {
+			t.Errorf("core/shipped has the line %s, and there is no plugins/%s/main.go", plugin.Name, plugin.Name)
+		}
+	}
+	for _, name := range shipped.Later {
+		if built[name] {
+			t.Errorf("plugins/%s is built: its name is not among those of later any more", name)
+		}
+	}
+}
+
+// What is granted must be something that there is, or the plugin lacks it for ever.
+func TestWhatIsGrantedIsKnown(t *testing.T) {
+	known := make(map[pluginsdk.Capability]bool)
+	for _, capability := range pluginsdk.AllCapabilities() {
+		known[capability] = true
+	}
+	for _, plugin := range shipped.Plugins {
+		for _, grants := range plugin.Grants {
+			for _, capability := range grants.Capabilities {
+				if !known[capability] || grants.Since < 1 {
+					t.Errorf("%s is granted %s since version %d", plugin.Name, capability, grants.Since)
+				}
+			}
+		}
+	}
+}
+
+func list(capabilities []pluginsdk.Capability) string {
+	words := make([]string, len(capabilities))
+	for n, capability := range capabilities {
+		words[n] = string(capability)
+	}
+	return strings.Join(words, ", ")
+}
+
+// The first version is what installations have, and is not to be changed any more.
+func TestTheGrantsOfTheFirstVersion(t *testing.T) {
+	for name, want := range map[string]string{
+		"activity": "messages.write", "context": "messages.read", "time": "",
+		"web": "threads.read, threads.write, messages.read, messages.submit, runs.read, runs.control, deliveries.read, deliveries.control, " +
+			"events.read, plugins.read, plugins.admin, tools.call",
+	} {
+		all, _ := shipped.Plugins.After(name, 0)
+		added, _ := shipped.Plugins.After(name, 1)
+		if first := list(all[:len(all)-len(added)]); first != want {
+			t.Errorf("%s: %s", name, first)
+		}
+	}
+	if added, env := shipped.Plugins.After("web", 1); list(added) != "threads.admin" || env != nil {
+		t.Errorf("the second version of web: %v %v", added, env)
+	}
+	if shipped.Plugins.Version() != 2 {
+		t.Errorf("version %d", shipped.Plugins.Version())
+	}
+}
