@@ -23,6 +23,7 @@ var shipped = releases{
 			pluginsdk.CapEventsRead, pluginsdk.CapPluginsRead, pluginsdk.CapPluginsAdmin, pluginsdk.CapToolsCall,
 		}, env: []string{"HARNESS_HTTP_ADDR"}},
 		{since: 2, capabilities: []pluginsdk.Capability{pluginsdk.CapThreadsAdmin}},
+		{since: 3, env: []string{"HARNESS_VERSION"}},
 	}},
 }
 

@@ -180,10 +180,13 @@ func TestTheGrantsOfTheFirstVersion(t *testing.T) {
 			t.Errorf("%s: %s", name, first)
 		}
 	}
-	if added, env := shipped.after("web", 1); listed(added) != "threads.admin" || env != nil {
-		t.Errorf("the second version of web: %v %v", added, env)
+	if added, env := shipped.after("web", 1); listed(added) != "threads.admin" || !slices.Equal(env, []string{"HARNESS_VERSION"}) {
+		t.Errorf("what web has since the first version: %v %v", added, env)
 	}
-	if shipped.version() != 2 {
+	if added, env := shipped.after("web", 2); len(added) != 0 || !slices.Equal(env, []string{"HARNESS_VERSION"}) {
+		t.Errorf("what web has since the second version: %v %v", added, env)
+	}
+	if shipped.version() != 3 {
 		t.Errorf("version %d", shipped.version())
 	}
 }
