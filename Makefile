@@ -5,6 +5,8 @@ TOOL  := go tool -modfile=.ci/tools.mod
 LINT  := go tool -modfile=.ci/lint.mod golangci-lint
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
+DATE    ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 PLUGINS  = $(patsubst %/main.go,./%,$(wildcard plugins/*/main.go))
 
 # The version is stamped below. Go's own stamping would refuse a checkout that
@@ -14,24 +16,33 @@ export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false -trimpath)
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test generate check lint generated proto tidy conformance bench chaos clean
+.PHONY: help build run test test-race generate check lint generated proto tidy conformance bench chaos release release-check clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/harness and bin/plugins/*
-	go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./core/cmd/...
+	go build -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)' -o bin/ ./core/cmd/...
 	go build -ldflags '-s -w' -o bin/plugins/ $(PLUGINS)
 
 run: build ## build, then start the daemon with its data in ./data
 	exec bin/harness up --data ./data
 
-# The race detector needs cgo, which what the tests build does not. It is not told of
-# SQLite, whose C in Go brings its own locks and would be most of what is looked at, and
-# does not wait for a second at the end of each process.
-test: ## run all tests (ARGS='-run Name', PKG=./core/store/...)
-	.ci/test-env env CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 go test -race -gcflags='modernc.org/...=-race=false' \
-		-exec 'env CGO_ENABLED=0' -shuffle=on -timeout 45m $(ARGS) $(or $(PKG),./...)
+# Most tests wait more than they work, so there are more at once than there are cores.
+#
+# RACE=1, as CI has it, looks for races too. The race detector needs cgo, which what the
+# tests build does not. It is not told of SQLite, whose C in Go brings its own locks and
+# would be most of what is looked at, and does not wait for a second at the end of each
+# process.
+RACE_ENV   := env CGO_ENABLED=1 GORACE=atexit_sleep_ms=0
+RACE_FLAGS := -race -gcflags='modernc.org/...=-race=false' -exec 'env CGO_ENABLED=0'
+
+test: ## run all tests (ARGS='-run Name', PKG=./core/store/..., RACE=1)
+	.ci/test-env $(if $(RACE),$(RACE_ENV)) go test $(if $(RACE),$(RACE_FLAGS)) -p 4 -parallel 4 -shuffle=on -timeout 45m \
+		$(ARGS) $(or $(PKG),./...)
+
+test-race: ## the same, with the race detector
+	$(MAKE) test RACE=1
 
 generate: ## write the generated code of ent/ and proto/ anew
 	go generate ./ent/...
@@ -61,9 +72,15 @@ conformance: build ## examine every plugin and example from the outside (JUnit f
 bench: build ## measure boot, memory, turns (ARGS=-quick)
 	HARNESS_TEST_FSYNC=on .ci/test-env go run ./core/coretest/bench $(ARGS)
 
+release: ## make the archives of a release in dist/ (VERSION=v1.2.3)
+	.ci/release $(if $(filter command line environment,$(origin VERSION)),'$(VERSION)')
+
+release-check: ## build a release twice, and compare
+	.ci/release check
+
 chaos: build ## kill everything at random, lose nothing (KILLS=500 SEED=1 DB=both THREADS=12)
 	.ci/test-env go run ./core/coretest/chaos $(if $(KILLS),-kills $(KILLS)) $(if $(SEED),-seed $(SEED)) \
 		$(if $(DB),-db $(DB)) $(if $(THREADS),-threads $(THREADS)) $(ARGS)
 
-clean: ## remove what build and test left (never ./data)
-	rm -rf bin .cache
+clean: ## remove what build, test and release left (never ./data)
+	rm -rf bin dist .cache

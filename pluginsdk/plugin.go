@@ -6,6 +6,10 @@ import (
 	"slices"
 )
 
+// ContractVersion is the number of the contract that this package is: the one in the
+// names of the protocol's packages and in the handshake.
+const ContractVersion = 1
+
 // Plugin is what every plugin is. Which hooks it answers is which of the hook
 // interfaces it also implements.
 type Plugin interface {

@@ -14,7 +14,8 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// claude makes the installation use the real CLI against a fake API.
+// claude makes the installation use the real CLI against a fake API. It sets what is the
+// whole process's: the test is to be apart.
 func (in *installation) claude() *fakeapi.Server {
 	in.t.Helper()
 	binary := os.Getenv("HARNESS_TEST_CLAUDE")
@@ -45,6 +46,9 @@ func prompts(api *fakeapi.Server) []string {
 // their own, the real CLI, the API's view of the prompt, the thread's rows and
 // the events.
 func TestTurnsWithTheRealAgent(t *testing.T) {
+	if !apart(t) {
+		return
+	}
 	each(t, func(t *testing.T, database func(*testing.T) string) {
 		in := newInstallation(t, database(t))
 		api := in.claude()
@@ -156,6 +160,9 @@ func checkEvents(t *testing.T, in *installation, events []wire) {
 // Trouble with the agent: a clear line in the thread, nothing of it as the
 // assistant's words, and the next message works.
 func TestTroubleWithTheAgent(t *testing.T) {
+	if !alone() {
+		t.Parallel()
+	}
 	for _, row := range []struct {
 		name, message, says string
 		during              func(in *installation, api *fakeapi.Server)
@@ -181,6 +188,9 @@ func TestTroubleWithTheAgent(t *testing.T) {
 			}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			if !apart(t) {
+				return
+			}
 			in := newInstallation(t, "")
 			api := in.claude()
 			in.config.MaxAttempts = 2
@@ -250,6 +260,9 @@ func (in *installation) killCLI() {
 
 // A session that the CLI does not know any more must not fail every turn.
 func TestUnknownSessionIsReplacedWithHistory(t *testing.T) {
+	if !apart(t) {
+		return
+	}
 	in := newInstallation(t, "")
 	api := in.claude()
 	in.start()
@@ -269,6 +282,9 @@ func TestUnknownSessionIsReplacedWithHistory(t *testing.T) {
 // tools included, are gone after the start, and the turn is taken up again
 // with words that say what happened.
 func TestKilledDaemonLeavesNoAgentBehind(t *testing.T) {
+	if !apart(t) {
+		return
+	}
 	each(t, func(t *testing.T, database func(*testing.T) string) {
 		in := newInstallation(t, database(t))
 		api := in.claude()
@@ -311,6 +327,9 @@ func TestKilledDaemonLeavesNoAgentBehind(t *testing.T) {
 // A message that comes during a turn goes into it: one reply for both, and one
 // CLI process.
 func TestMessageIsSteeredIntoTheRunningTurn(t *testing.T) {
+	if !apart(t) {
+		return
+	}
 	each(t, func(t *testing.T, database func(*testing.T) string) {
 		in := newInstallation(t, database(t))
 		api := in.claude()

@@ -78,6 +78,7 @@ func (in *installation) mishaps(words ...string) {
 // the plugin is off, in order, again under the same id when nobody knows whether
 // they came, and given up only when the plugin says that it is no use.
 func TestRepliesAreCarriedToTheirTarget(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, database func(*testing.T) string) {
 		in := newInstallation(t, database(t), courierName)
 		in.config.PluginBackoff = in.config.RetryBase

@@ -20,6 +20,7 @@ import (
 // answered once, in order, the agent is called again only where its answer was
 // not yet stored, and no command runs twice.
 func TestKillAtEveryStep(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, database func(*testing.T) string) {
 		for _, step := range pipeline.FaultPoints {
 			t.Run(step, func(t *testing.T) {

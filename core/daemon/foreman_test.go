@@ -102,6 +102,7 @@ var taskPoints = []string{"create", "created", "ask", "answered", "begin", "iter
 // on: after the restart it is done as it would have been, with as many turns of the
 // agent, and its parent is told and woken once.
 func TestKillAtEveryStepOfATask(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, database func(*testing.T) string) {
 		for _, point := range taskPoints {
 			t.Run(point, func(t *testing.T) {

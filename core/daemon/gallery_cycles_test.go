@@ -13,7 +13,7 @@ import (
 
 // galleryCycles is how often in all the plugins of the gallery are turned on,
 // misbehave and are turned off.
-var galleryCycles = flag.Int("gallery.cycles", 200/slowdown, "times that hostile plugins are turned on and off")
+var galleryCycles = flag.Int("gallery.cycles", 50, "times that hostile plugins are turned on and off")
 
 // cycles is how often each plugin of the gallery has its turn in a round: those
 // that are quick to do their worst more often.
@@ -22,6 +22,9 @@ var cycles = map[string]int{"crasher": 3, "forker": 2, "impostor": 2, "moth": 2}
 // A daemon runs for months, and plugins come, misbehave and go: it has the same
 // descriptors, goroutines, processes and sockets afterwards as before.
 func TestGalleryComesAndGoesAndLeavesNothing(t *testing.T) {
+	if !apart(t) {
+		return
+	}
 	names := make([]string, len(gallery))
 	for n, e := range gallery {
 		names[n] = e.name
@@ -57,6 +60,9 @@ func (h *hall) cycle(e exhibit) {
 	h.t.Helper()
 	h.restore(e.name)
 	before := h.row(e.name)
+	if e.limits.RowsPerMinute > 0 { // what it may store is looked at elsewhere, and would be in the way of all that come after it
+		e.limits.RowsPerMinute, e.limits.BytesPerMinute = hoardRows/20, hoardBytes/20
+	}
 	h.adopt(e)
 	if e.name != "mute" && e.name != "impostor" {
 		h.await(e.name, pluginsdk.PluginServing, pluginsdk.PluginBackoff, pluginsdk.PluginQuarantined)

@@ -56,6 +56,9 @@ func (h *hall) keep(p *depot.Package) {
 // and the operator is told what is different and what can be done. Everything
 // else goes on.
 func TestGalleryOfInstalledPlugins(t *testing.T) {
+	if !alone() {
+		t.Parallel()
+	}
 	for _, row := range []struct {
 		name  string
 		first pluginsdk.PluginState // before it is asked anything
@@ -68,6 +71,9 @@ func TestGalleryOfInstalledPlugins(t *testing.T) {
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			if !apart(t) {
+				return
+			}
 			h := openHall(t, nil)
 			h.config.PluginBackoff = 20 * time.Millisecond
 			h.open()
@@ -91,6 +97,9 @@ func TestGalleryOfInstalledPlugins(t *testing.T) {
 
 // Somebody changes an installed plugin while the daemon is down.
 func TestInstalledPluginThatWasChangedOnDiskDoesNotStart(t *testing.T) {
+	if !apart(t) {
+		return
+	}
 	h := openHall(t, nil)
 	stop := h.open()
 	h.keep(h.packed("reformed", "1.0.0", "reformed.txt"))
@@ -131,6 +140,9 @@ func TestInstalledPluginThatWasChangedOnDiskDoesNotStart(t *testing.T) {
 // A quarantine is a decision that lasts: a restart of the daemon does not end
 // it. The operator does, and so does another version.
 func TestQuarantineOutlivesTheDaemon(t *testing.T) {
+	if !apart(t) {
+		return
+	}
 	h := openHall(t, func(c *pluginhost.Config) { c.Failures = 3 }, "reformed")
 	h.config.PluginBackoff = 10 * time.Millisecond
 	stop := h.open()

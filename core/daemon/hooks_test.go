@@ -23,6 +23,7 @@ var firedHooks = []pluginsdk.Hook{
 // hook runners says, other threads are answered, the plugin is back by itself,
 // and an operator sees what happened.
 func TestHostilePluginInEveryHook(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, database func(*testing.T) string) {
 		hooks := firedHooks
 		if strings.HasSuffix(t.Name(), "postgres") { // the database has to do with what is stored: at the gate, before the agent, after the reply

@@ -33,6 +33,7 @@ import (
 // logs, events, answers of the API, the list of processes, environments, the
 // database, the data directory, backups and exports.
 func TestSecretsAreNowhereElse(t *testing.T) {
+	t.Parallel()
 	program := buildHarness(t)
 	each(t, func(t *testing.T, database func(*testing.T) string) {
 		in := newInstallation(t, database(t), leakyName)

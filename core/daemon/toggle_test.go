@@ -13,6 +13,9 @@ import (
 // turn under way ends well, the next has no context, and it comes back. The
 // daemon is not restarted.
 func TestPluginIsToggledBySQLDuringATurn(t *testing.T) {
+	if !apart(t) {
+		return
+	}
 	each(t, func(t *testing.T, database func(*testing.T) string) {
 		in := newInstallation(t, database(t))
 		api := in.claude()

@@ -69,6 +69,9 @@ const allTools = "core__notify time__current_time workbench__die workbench__dig 
 // The real agent uses the tools of real plugins without being asked for
 // permission, and reads what goes wrong with them.
 func TestTheRealAgentUsesTools(t *testing.T) {
+	if !apart(t) {
+		return
+	}
 	each(t, func(t *testing.T, database func(*testing.T) string) {
 		in := newInstallation(t, database(t), workbenchName)
 		api := in.claude()
@@ -111,6 +114,9 @@ func (in *installation) clis() []string {
 // way is told when it calls, the next ones do not have its tools, and they are
 // back with the plugin; all in the same warm process.
 func TestToolsOfAPluginThatIsToggledInMidConversation(t *testing.T) {
+	if !apart(t) {
+		return
+	}
 	in := newInstallation(t, "", workbenchName)
 	api := in.claude()
 	in.start()
@@ -145,6 +151,9 @@ func TestToolsOfAPluginThatIsToggledInMidConversation(t *testing.T) {
 // A call that outlives its turn: whichever way the turn ends, the tool is told
 // to stop, nothing that it does afterwards arrives, and the next turn works.
 func TestAToolThatOutlivesItsTurn(t *testing.T) {
+	if !apart(t) {
+		return
+	}
 	for name, row := range map[string]struct {
 		prepare func(*daemon.Config)
 		end     func(in *installation, running pluginsdk.Accepted)
@@ -210,6 +219,9 @@ func TestAToolThatOutlivesItsTurn(t *testing.T) {
 // The token that lets a CLI process call tools is nowhere but in its private
 // file, and that file goes with it.
 func TestTheTokenOfASessionStaysPrivate(t *testing.T) {
+	if !apart(t) {
+		return
+	}
 	in := newInstallation(t, "")
 	in.claude()
 	stop := in.start()
@@ -250,6 +262,9 @@ func TestTheTokenOfASessionStaysPrivate(t *testing.T) {
 
 // A server that the operator configures is there beside the plugins' tools.
 func TestTheOperatorsOwnToolsStay(t *testing.T) {
+	if !apart(t) {
+		return
+	}
 	in := newInstallation(t, "")
 	api := in.claude()
 	in.config.MCPConfig = []byte(`{"mcpServers":{"mine":{"type":"http","url":"http://127.0.0.1:1/"}}}`)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -16,8 +17,12 @@ var verdictSchema = json.RawMessage(`{"type":"object","properties":{"verdict":{"
 // words; an error of the API; a cap that is hit in mid-stream, with no call after it; a CLI
 // that is killed in the middle and asked anew.
 func TestTurnsOfTheRealAgent(t *testing.T) {
+	if !apart(t) {
+		return
+	}
 	in := newInstallation(t, "", turnerName)
 	api := in.claude()
+	in.config.HookDeadlines = map[pluginsdk.Hook]time.Duration{pluginsdk.HookCommand: patience} // the CLI starts twice in one
 	in.start()
 	in.adoptTurner()
 	watch, thread := in.watch(), in.thread("talk")

@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,7 @@ func turnsOf(t *testing.T, database *store.Store) []pluginsdk.Run {
 // nor its session change, the same key asks once, and who has asked for it and what for is
 // known.
 func TestTurnsAreAnsweredBesideTheConversation(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, database func(*testing.T) string) {
 		in := newInstallation(t, database(t), turnerName)
 		in.demo(`[{"match":"review","text":"It is good.","structuredOutput":{"verdict":"accept"},"costUsd":0.25},
@@ -95,6 +97,7 @@ func TestTurnsAreAnsweredBesideTheConversation(t *testing.T) {
 // thread: after the restart each has one answer, the agent is asked again only where its
 // answer was not yet stored, and no place is lost.
 func TestKillAtEveryStepOfATurn(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, database func(*testing.T) string) {
 		for _, step := range pipeline.TurnFaultPoints {
 			t.Run(step, func(t *testing.T) {
@@ -172,6 +175,7 @@ func killTurnsAt(t *testing.T, databaseURL, step string) {
 // Five runs at a time whose tools each ask for a turn, with five places: the turns have
 // places of their own, so all of it comes to an end.
 func TestToolsThatAskForTurnsBlockNobody(t *testing.T) {
+	t.Parallel()
 	in := newInstallation(t, "", turnerName)
 	in.demo(`[{"match":"asks another","toolName":"mcp__harness__turner__turn","toolInput":{"Prompt":"inner"},"text":"asked"},
 		{"match":"inner","text":"thought"}]`)
@@ -234,4 +238,15 @@ func TestAMessageInACrowd(t *testing.T) {
 	}
 	slices.Sort(waits)
 	t.Logf("accepted to begun: p50 %s, p95 %s", waits[len(waits)/2], waits[len(waits)*95/100])
+}
+
+// Whoever asks the API and whoever asks the program are told the same version.
+func TestTheAPIShowsTheDaemonsVersion(t *testing.T) {
+	in := newInstallation(t, "")
+	in.config.Version = "v7.8.9"
+	in.start()
+	var health struct{ Version string }
+	if status := in.call(http.MethodGet, "/api/health", nil, &health); status != http.StatusOK || health.Version != "v7.8.9" {
+		t.Errorf("%d, version %q", status, health.Version)
+	}
 }

@@ -23,6 +23,7 @@ import (
 // people are being answered: no turn fails or is lost, each is one version's
 // from its first hook to its last, and a version that failed answers none.
 func TestUpgradesUnderLoadLoseNothing(t *testing.T) {
+	t.Parallel()
 	in := newInstallation(t, "")
 	in.demo(`[{"match":"","delay":15,"text":"done"}]`) // so that runs lie across an upgrade
 	h := in.harbour()
@@ -51,6 +52,7 @@ func TestUpgradesUnderLoadLoseNothing(t *testing.T) {
 // An operator turns plugins off and on while people are being answered: the
 // answers go on, with what the plugins add or without it.
 func TestTogglesUnderLoadLoseNothing(t *testing.T) {
+	t.Parallel()
 	in := newInstallation(t, "")
 	in.demo(`[{"match":"","delay":15,"text":"done"}]`)
 	h := in.harbour()
@@ -84,6 +86,7 @@ func TestTogglesUnderLoadLoseNothing(t *testing.T) {
 // A run that one version has begun is that version's to the end, however long
 // it takes, and then the old process ends.
 func TestALongRunEndsWithTheVersionThatBeganIt(t *testing.T) {
+	t.Parallel()
 	in := newInstallation(t, "")
 	h := in.harbour()
 	in.start()

@@ -22,6 +22,7 @@ var Plugins = Table{
 			pluginsdk.CapEventsRead, pluginsdk.CapPluginsRead, pluginsdk.CapPluginsAdmin, pluginsdk.CapToolsCall,
 		}, Env: []string{"HARNESS_HTTP_ADDR"}},
 		{Since: 2, Capabilities: []pluginsdk.Capability{pluginsdk.CapThreadsAdmin}},
+		{Since: 3, Env: []string{"HARNESS_VERSION"}},
 	}},
 }
 

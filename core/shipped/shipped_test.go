@@ -2,6 +2,7 @@ package shipped_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,10 +74,13 @@ func TestTheGrantsOfTheFirstVersion(t *testing.T) {
 			t.Errorf("%s: %s", name, first)
 		}
 	}
-	if added, env := shipped.Plugins.After("web", 1); list(added) != "threads.admin" || env != nil {
-		t.Errorf("the second version of web: %v %v", added, env)
+	if added, env := shipped.Plugins.After("web", 1); list(added) != "threads.admin" || !slices.Equal(env, []string{"HARNESS_VERSION"}) {
+		t.Errorf("what web has since the first version: %v %v", added, env)
 	}
-	if shipped.Plugins.Version() != 2 {
+	if added, env := shipped.Plugins.After("web", 2); len(added) != 0 || !slices.Equal(env, []string{"HARNESS_VERSION"}) {
+		t.Errorf("what web has since the second version: %v %v", added, env)
+	}
+	if shipped.Plugins.Version() != 3 {
 		t.Errorf("version %d", shipped.Plugins.Version())
 	}
 }

@@ -187,6 +187,16 @@ func Migrate(ctx context.Context, config Config, owner string) (done Migrated, e
 	return done, err
 }
 
+// SchemaVersion is the version of the schema that this binary needs, which is the same
+// on both databases.
+func SchemaVersion() int {
+	version, err := newestVersion(dialect.SQLite)
+	if err != nil {
+		panic(err) // they are in the binary: it was built wrong
+	}
+	return version
+}
+
 // migrations returns those of a database, oldest first.
 func migrations(of string) ([]migration, error) {
 	dir := "migrations/postgres"

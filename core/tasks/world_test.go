@@ -380,7 +380,7 @@ func (w *world) state(id string) ledger.Task {
 func (w *world) until(what string, holds func() bool) {
 	w.t.Helper()
 	patience := time.After(20 * time.Second)
-	look := time.NewTicker(time.Millisecond)
+	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	for !holds() {
 		w.mu.Lock()

@@ -13,8 +13,12 @@ import (
 	"github.com/seed-706843ae/harness/core/client"
 )
 
-// version is set when the binary is built.
-var version = "dev"
+// What the binary is, in its own words: set when it is built by make.
+var (
+	version = "dev"
+	commit  = "" // the whole hash
+	date    = "" // of the commit, RFC 3339 in UTC: two builds of a commit are the same
+)
 
 // Exit codes.
 const (

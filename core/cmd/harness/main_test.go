@@ -3,9 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // result is what a command line left behind.
@@ -93,9 +98,29 @@ func TestEveryCommandExplainsItselfWithAnExample(t *testing.T) {
 	harness(t, "", "plugin").want(t, 0, "harness plugin disable time", "")
 }
 
+// Whoever reports a fault says what they run, and a script asks before it upgrades.
 func TestVersionNamesTheBuild(t *testing.T) {
 	isolate(t)
 	harness(t, "", "version").want(t, 0, "harness dev (go1.", "")
+	harness(t, "", "--version").want(t, 0, "harness dev (go1.", "")
+	var told map[string]any
+	answer := harness(t, "", "version", "--json")
+	if err := json.Unmarshal([]byte(answer.out), &told); err != nil {
+		t.Fatalf("%s: %s", err, answer.out)
+	}
+	for key, want := range map[string]any{
+		"version": "dev", "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+		"contract": float64(pluginsdk.ContractVersion), "schema": float64(store.SchemaVersion()),
+	} {
+		if told[key] != want {
+			t.Errorf("%s is %v; want %v", key, told[key], want)
+		}
+	}
+	for _, key := range []string{"commit", "date"} { // a test's binary is not stamped
+		if _, there := told[key]; !there {
+			t.Errorf("there is no %s", key)
+		}
+	}
 }
 
 func TestCompletionIsThere(t *testing.T) {

@@ -30,9 +30,11 @@ defaults; docs/operating.md lists them.`,
   harness plugin disable time    turn a plugin off, at once
   harness backup FILE            save everything, while it runs
   harness doctor                 what is wrong, and what to do`,
+		Version:       theBuild().String(),
 		SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRun: func(*cobra.Command, []string) { *begun = true },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetIn(std.in)
 	root.SetOut(std.out)
 	root.SetErr(std.err)
@@ -56,7 +58,7 @@ func loadConfig(cmd *cobra.Command) (daemon.Config, error) {
 	if config.Data, err = filepath.Abs(config.Data); err != nil {
 		return daemon.Config{}, fmt.Errorf("--data: %w", err)
 	}
-	config.Version = version
+	config.Version = theBuild().Version
 	flags := cmd.Flags()
 	if flags.Changed("port") {
 		config.Port, _ = flags.GetInt("port")

@@ -27,7 +27,7 @@ const (
 // Config is what the API needs.
 type Config struct {
 	Host    pluginsdk.Host
-	Version string    // shown by health
+	Version string    // of Harness, shown by health
 	Started time.Time // shown by health
 	Log     *slog.Logger
 }

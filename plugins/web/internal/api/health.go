@@ -10,7 +10,7 @@ import (
 // Health says that the API answers.
 type Health struct {
 	Status   string `json:"status" enum:"ok"`
-	Version  string `json:"version" doc:"Version of the web plugin"`
+	Version  string `json:"version" doc:"Version of Harness; unknown when the daemon does not say"`
 	UptimeMS int64  `json:"uptimeMs" doc:"Since the API began to answer"`
 }
 

@@ -20,6 +20,8 @@ const (
 	// addressVariable is where the API listens.
 	addressVariable = "HARNESS_HTTP_ADDR"
 	defaultAddress  = "127.0.0.1:3001"
+	// versionVariable is what the daemon calls itself.
+	versionVariable = "HARNESS_VERSION"
 )
 
 // Plugin listens from Activate to Deactivate, which may follow each other any
@@ -59,6 +61,9 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 		Environment: []pluginsdk.EnvironmentRequest{{
 			Name:   addressVariable,
 			Reason: "know the address to listen on",
+		}, {
+			Name:   versionVariable,
+			Reason: "show the version of Harness",
 		}},
 		SettingsSchema: json.RawMessage(`{
   "type": "object",

@@ -112,8 +112,12 @@ func TestManifest(t *testing.T) {
 	if !slices.Equal(manifest.Sources, []string{"web", "cli"}) {
 		t.Errorf("sources = %v: what the terminal says would be refused", manifest.Sources)
 	}
-	if len(manifest.Environment) != 1 || manifest.Environment[0].Name != "HARNESS_HTTP_ADDR" {
-		t.Errorf("environment = %v", manifest.Environment)
+	var environment []string
+	for _, asked := range manifest.Environment {
+		environment = append(environment, asked.Name)
+	}
+	if !slices.Equal(environment, []string{"HARNESS_HTTP_ADDR", "HARNESS_VERSION"}) {
+		t.Errorf("environment = %v", environment)
 	}
 	asked := map[pluginsdk.Capability]bool{}
 	for _, request := range manifest.Capabilities {

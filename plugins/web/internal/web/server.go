@@ -1,11 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/seed-706843ae/harness/plugins/web/internal/api"
@@ -57,7 +59,7 @@ func (p *Plugin) handler() (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+socketPath, p.hub)
 	mux.Handle("GET /metrics", metrics.Handler(p.host.Plugins, p.log))
-	err := api.Register(mux, api.Config{Host: p.host, Version: version, Started: time.Now(), Log: p.log})
+	err := api.Register(mux, api.Config{Host: p.host, Version: cmp.Or(os.Getenv(versionVariable), "unknown"), Started: time.Now(), Log: p.log})
 	if err != nil {
 		return nil, err
 	}
