@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/plugins/web/internal/api"
+	"github.com/seed-706843ae/harness/plugins/web/internal/guard"
 	"github.com/seed-706843ae/harness/plugins/web/internal/live"
 	"github.com/seed-706843ae/harness/plugins/web/internal/metrics"
 	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
@@ -61,7 +62,7 @@ func (p *Plugin) handler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return problem.Recover(p.guard.Wrap(problem.Routes(mux), socketPath), p.log), nil
+	return problem.Recover(p.guard.Wrap(problem.Routes(mux, guard.OnlyJSON(mux)), socketPath), p.log), nil
 }
 
 // stop takes no more connections, sends the sockets away, which would go on for
