@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -75,7 +76,30 @@ func TestWrongSettingsStopACommandAndAreNamed(t *testing.T) {
 	harness(t, "", "up", "--agent", "gpt").want(t, exitFailed, "", "--agent (HARNESS_AGENT)")
 	harness(t, "", "doctor", "--port", "70000").want(t, exitFailed, "", "--port (PORT)")
 	t.Setenv("HARNESS_AGENTS", "many")
-	harness(t, "", "send", "hello").want(t, exitFailed, "", `HARNESS_AGENTS: "many" is not accepted`)
+	harness(t, "", "send", "hello").want(t, exitFailed, "", `HARNESS_AGENTS, from the environment: "many" is not accepted`)
+}
+
+// What holds is asked when something else was expected to.
+func TestConfigShowsWhatHolds(t *testing.T) {
+	data := isolate(t)
+	if err := os.WriteFile(data+"/harness.env", []byte("HARNESS_AGENTS=7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DATABASE_URL", "postgres://ann:hunter2@db/harness")
+	t.Setenv("HARNESS_AGNET", "demo")
+	got := harness(t, "", "config", "--port", "3100")
+	got.want(t, 0, "HARNESS_AGENTS ", "did you mean HARNESS_AGENT?")
+	for _, line := range []string{
+		`HARNESS_AGENTS +7 +` + data + `/harness.env\n`, `PORT +3100 +--port\n`, `HARNESS_LOG_LEVEL +info +default\n`, `HARNESS_DATA +` + data + ` +the environment\n`,
+	} {
+		if !regexp.MustCompile(line).MatchString(got.out) {
+			t.Errorf("no %q in\n%s", line, got.out)
+		}
+	}
+	if strings.Contains(got.out, "hunter2") {
+		t.Error("the password is shown")
+	}
+	harness(t, "", "config", "--json").want(t, 0, `"source": "`+data+`/harness.env"`, "")
 }
 
 func TestEveryCommandExplainsItselfWithAnExample(t *testing.T) {
