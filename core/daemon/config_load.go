@@ -234,16 +234,28 @@ func Misspelt(environ []string) (wrong []string) {
 
 // didYouMean names the setting that a name is most like, after a comma, if one is like it.
 func didYouMean(name string) string {
-	nearest, least := "", 1+len(name)/4
+	const prefix = "HARNESS_"
+	names := make(map[string]string, len(variables))
 	for _, v := range variables {
-		if d := distance(strings.TrimPrefix(strings.ToUpper(name), "HARNESS_"), strings.TrimPrefix(v.name, "HARNESS_")); d < least {
-			nearest, least = v.name, d
-		}
+		names[strings.TrimPrefix(v.name, prefix)] = v.name
 	}
+	nearest := Nearest(strings.TrimPrefix(strings.ToUpper(name), prefix), slices.Sorted(maps.Keys(names)))
 	if nearest == "" {
 		return ""
 	}
-	return ", did you mean " + nearest + "?"
+	return ", did you mean " + names[nearest] + "?"
+}
+
+// Nearest returns the one of these words that a misspelt word is most like; "" when it is
+// like none.
+func Nearest(word string, among []string) (nearest string) {
+	least := 2 + len(word)/4
+	for _, candidate := range among {
+		if d := distance(word, candidate); d < least {
+			nearest, least = candidate, d
+		}
+	}
+	return nearest
 }
 
 // distance is how many letters have to be added, taken out or changed to make one word

@@ -20,7 +20,7 @@ const patience = time.Minute
 
 // addThread adds the flag of commands that are about one thread.
 func addThread(cmd *cobra.Command) {
-	cmd.Flags().String("thread", "", "id of the thread (default the primary one; see `harness threads`)")
+	cmd.Flags().String("thread", "", "id of the thread (default the primary one; see 'harness threads')")
 }
 
 // addTimeout adds the flag of commands that wait for an answer.
