@@ -56,6 +56,7 @@ func (p *Plugin) serve(ctx context.Context, listener net.Listener) (*server, err
 // handler puts the guard in front of everything.
 func (p *Plugin) handler() (http.Handler, error) {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", front)
 	mux.Handle("GET "+socketPath, p.hub)
 	mux.Handle("GET /metrics", metrics.Handler(p.host.Plugins, p.log))
 	err := api.Register(mux, api.Config{Host: p.host, Version: version, Started: time.Now(), Log: p.log})
