@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/joho/godotenv"
+
+	"github.com/seed-706843ae/harness/core/invoker"
 )
 
 // from loads the configuration of a directory with this harness.env and environment.
@@ -171,5 +173,25 @@ func TestTheLogCanBeJSON(t *testing.T) {
 	var line struct{ Level, Msg, Room string }
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Msg != "this" || line.Level != "WARN" || line.Room != "test" {
 		t.Errorf("%s: %v", out.String(), err)
+	}
+}
+
+// Who copies the script of the docs must have one that works.
+func TestTheDocumentedDemoScriptLoads(t *testing.T) {
+	page, err := os.ReadFile("../../docs/writing-a-plugin.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "## Scripting the demo agent")
+	begin, end := strings.Index(rest, "    [\n"), strings.Index(rest, "\n    ]\n")
+	if begin < 0 || end < begin {
+		t.Fatal("there is no script in the docs")
+	}
+	path := filepath.Join(t.TempDir(), "script.json")
+	if err := os.WriteFile(path, []byte(rest[begin:end]+"]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := invoker.LoadScript(path); err != nil {
+		t.Error(err)
 	}
 }
