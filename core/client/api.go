@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strconv"
 	"time"
@@ -100,6 +101,25 @@ func (c *Client) Thread(ctx context.Context, id string) (pluginsdk.Thread, error
 		return pluginsdk.Thread{}, &Problem{Status: 404, Detail: "the daemon has no primary thread yet"}
 	}
 	return page.Threads[0], nil
+}
+
+// AwaitThread is Thread that waits for a daemon which answers that it cannot just now, such
+// as one without its database, as long as patience lasts; away is told of it, once. A daemon
+// that does not answer is not waited for: there may be none.
+func (c *Client) AwaitThread(ctx context.Context, id string, patience time.Duration, away func(error)) (pluginsdk.Thread, error) {
+	told := false
+	busy := func(err error) bool {
+		var problem *Problem
+		if !errors.As(err, &problem) || !problem.passing() {
+			return false
+		}
+		if !told {
+			told = true
+			away(err)
+		}
+		return true
+	}
+	return repeat(ctx, c, patience, busy, func() (pluginsdk.Thread, error) { return c.Thread(ctx, id) })
 }
 
 // Messages returns the messages of a thread with an id greater than after,

@@ -99,14 +99,20 @@ func (v *Conversation) Say(ctx context.Context, content string) (pluginsdk.Accep
 // insist makes a request that is safe to repeat until the daemon has answered
 // it, or patience is over; 0 waits for ever.
 func (c *Client) insist(ctx context.Context, patience time.Duration, request func() (pluginsdk.Accepted, error)) (pluginsdk.Accepted, error) {
+	return repeat(ctx, c, patience, passing, request)
+}
+
+// repeat makes a request as long as its error may be gone a little later, until patience
+// is over; 0 is for ever.
+func repeat[T any](ctx context.Context, c *Client, patience time.Duration, passing func(error) bool, request func() (T, error)) (T, error) {
 	began, pause := time.Now(), c.firstPause
 	for {
-		accepted, err := request()
+		answer, err := request()
 		if err == nil || !passing(err) || (patience > 0 && time.Since(began) > patience) {
-			return accepted, err
+			return answer, err
 		}
 		if err := rest(ctx, pause); err != nil {
-			return accepted, err
+			return answer, err
 		}
 		pause = min(2*pause, c.longestPause)
 	}

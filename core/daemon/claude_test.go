@@ -65,7 +65,7 @@ func TestTurnsWithTheRealAgent(t *testing.T) {
 		accepted, events := in.say(watch, thread, "think: say:A late answer.")
 		seen := prompts(api)
 		inOrder(t, seen[len(seen)-1],
-			"America/Phoenix",
+			"Current time: ",
 			"# Context", "## memory.md", "The person likes plums.", "## world-state.md",
 			"# Conversation History", "[user]: say:An early answer.", "[assistant]: An early answer.",
 			"[thread "+thread, "# Since your last turn", "fresh session", "think: say:A late answer.")

@@ -174,6 +174,9 @@ func (d *Daemon) open(ctx context.Context) (err error) {
 	if err := os.MkdirAll(d.config.Data, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
+	if err := checkEmptied(d.config); err != nil {
+		return err
+	}
 	if d.owner, err = installation(d.config.Data); err != nil {
 		return err
 	}
@@ -345,6 +348,9 @@ func (d *Daemon) chooseAgent(ctx context.Context, workspace string, tools *tools
 		}
 	}
 	if choice == "claude" {
+		if found := invoker.Detect(ctx, config); d.config.Agent == "claude" && !found.Usable() {
+			d.log.Warn("THE AGENT CANNOT ANSWER: every turn fails until this is put right", "why", found.Reason, "remedy", found.Remedy)
+		}
 		return invoker.New(config)
 	}
 	return d.demo(tools)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -24,7 +23,6 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/store"
-	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -36,11 +34,11 @@ const (
 
 // Check is one thing that Doctor looked at.
 type Check struct {
-	Name     string
-	OK       bool
-	Optional bool   // the installation works without it, in a lesser way
-	Detail   string // what was found
-	Remedy   string // what to do when it is not OK
+	Name     string `json:"name"`
+	OK       bool   `json:"ok"`
+	Optional bool   `json:"optional"`         // the installation works without it, in a lesser way
+	Detail   string `json:"detail"`           // what was found
+	Remedy   string `json:"remedy,omitempty"` // what to do when it is not OK
 }
 
 // Doctor looks at what an installation needs, whether its daemon is up or down.
@@ -49,14 +47,17 @@ func Doctor(ctx context.Context, config Config) []Check {
 	running := Running(config)
 	found, rows := checkDatabase(ctx, config)
 	webOff := slices.ContainsFunc(rows, func(row ledger.Plugin) bool { return row.Name == "web" && !row.Enabled })
-	checks := append([]Check{checkAgent(ctx, config)}, checkAgentTools(config)...)
+	checks := append(checkVariables(), checkAgent(ctx, config))
+	checks = append(checks, checkAgentTools(config)...)
 	checks = append(checks, checkData(config.Data), checkDisk(config.Data))
 	checks = append(checks, found...)
 	checks = append(checks, checkPort(ctx, config, running, webOff), checkPluginDir(config.Plugins))
 	for _, row := range rows {
 		checks = append(checks, checkPlugin(row, running))
+		checks = append(checks, checkPackage(ctx, config, row, running)...)
 		if running {
 			checks = append(checks, checkSurroundings(row)...)
+			checks = append(checks, checkHooks(row)...)
 		}
 	}
 	return append(checks, checkTools(rows, config)...)
@@ -89,6 +90,17 @@ func apiAnswers(ctx context.Context, config Config) bool {
 }
 
 func (c Config) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Port)) }
+
+// checkVariables is silent unless the environment has what looks like a setting and is none.
+func checkVariables() (checks []Check) {
+	for _, wrong := range Misspelt(os.Environ()) {
+		checks = append(checks, Check{
+			Name: "settings", Optional: true, Detail: wrong,
+			Remedy: "correct its name, or take it away; `harness config` shows what holds",
+		})
+	}
+	return checks
+}
 
 // checkAgent asks for the real agent, which auto can do without.
 func checkAgent(ctx context.Context, config Config) Check {
@@ -251,10 +263,19 @@ func (c Config) storeConfig() store.Config {
 	return store.Config{URL: c.DatabaseURL, Dir: c.Data, Log: c.Log, Trace: c.Trace}
 }
 
+const damagedRemedy = "stop the daemon and restore a backup; see \"When the database is damaged\" in docs/operating.md"
+
 // checkDatabase also returns the rows of the plugins.
 func checkDatabase(ctx context.Context, config Config) ([]Check, []ledger.Plugin) {
 	check := Check{Name: "database", Remedy: "see \"When the database cannot be opened\" in docs/operating.md"}
+	if err := checkEmptied(config); err != nil {
+		check.Detail, check.Remedy = err.Error(), "see \"When the database is gone\" in docs/operating.md"
+		return []Check{check}, nil
+	}
 	database, err := OpenExisting(ctx, config)
+	if store.Damaged(err) {
+		check.Remedy = damagedRemedy
+	}
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
 		check.OK, check.Detail = true, "there is none yet in "+config.Data+"; `harness up` makes it"
 		return []Check{check}, nil
@@ -268,20 +289,44 @@ func checkDatabase(ctx context.Context, config Config) ([]Check, []ledger.Plugin
 	rows, err := database.Plugins(ctx)
 	if err != nil {
 		check.Detail += err.Error()
+		if store.Damaged(err) {
+			check.Remedy = damagedRemedy
+		}
 		return []Check{check}, nil
 	}
 	problems, err := database.Integrity(ctx)
 	switch {
 	case err != nil:
 		check.Detail += err.Error()
+		if store.Damaged(err) {
+			check.Remedy = damagedRemedy
+		}
 	case len(problems) > 0:
 		check.Detail += fmt.Sprintf("%d faults in the data, the first: %s", len(problems), problems[0])
-		check.Remedy = "stop the daemon and restore a backup; see \"When the database is damaged\" in docs/operating.md"
+		check.Remedy = damagedRemedy
 	default:
 		check.OK = true
 		check.Detail += "schema current, no faults"
 	}
-	return slices.Concat([]Check{check}, checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows)), rows
+	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows)), rows
+}
+
+// checkSecrets is silent when no plugin has secrets. All are sealed under one key, so that
+// one of them tells whether it is there.
+func checkSecrets(ctx context.Context, config Config, database *store.Store) []Check {
+	check := Check{Name: "secrets", Remedy: "see \"Settings and secrets\" in docs/operating.md: plugins with secrets do not start without the key"}
+	plugin, name, sealed, err := database.SomePluginSecret(ctx)
+	if err == nil && sealed == nil {
+		return nil
+	}
+	if err == nil {
+		_, err = config.vault().Open(plugin, name, sealed)
+	}
+	check.OK, check.Detail = err == nil, "the key opens them"
+	if err != nil {
+		check.Detail = err.Error()
+	}
+	return []Check{check}
 }
 
 // nearlyFull is how much of what it may have stored in all a plugin has when it is worth
@@ -338,112 +383,4 @@ func checkDeliveries(ctx context.Context, database *store.Store) []Check {
 		check.Remedy = "`harness delivery list --state dead` says why; `harness delivery retry ID` tries one again"
 	}
 	return []Check{check}
-}
-
-func checkPluginDir(dir string) Check {
-	check := Check{Name: "plugin directory", Remedy: "run `make build`, or name the directory of the binaries with --plugins or HARNESS_PLUGINS"}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		check.Detail = err.Error()
-		return check
-	}
-	count := 0
-	for _, entry := range entries {
-		if executable(filepath.Join(dir, entry.Name())) == nil {
-			count++
-		}
-	}
-	check.OK, check.Detail = count > 0, fmt.Sprintf("plugin binaries in %s: %d", dir, count)
-	return check
-}
-
-// executable returns why a file cannot be started, or nil.
-func executable(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a file", path)
-	case info.Mode()&0o111 == 0:
-		return fmt.Errorf("%s is not executable", path)
-	}
-	return nil
-}
-
-// checkTools is silent about plugins all of whose tools the agent is offered.
-func checkTools(rows []ledger.Plugin, config Config) (checks []Check) {
-	lacking := toolserver.Unoffered(config.ToolBounds, hostapi.CoreTools(), rows)
-	for _, name := range slices.Sorted(maps.Keys(lacking)) {
-		checks = append(checks, Check{
-			Name: "tools of " + name, Optional: true, Detail: lacking[name],
-			Remedy: "disable plugins that the agent does not need, or raise HARNESS_TOOLS_MAX or HARNESS_TOOLS_BYTES: " +
-				"all of it is in every request to the model",
-		})
-	}
-	return checks
-}
-
-func checkPlugin(row ledger.Plugin, running bool) Check {
-	check := Check{Name: "plugin " + row.Name, OK: true, Detail: "disabled"}
-	if row.Problem != "" {
-		check.OK, check.Detail = false, "its row is wrong: "+row.Problem
-		check.Remedy = "correct the row; until then its last good values hold"
-		return check
-	}
-	if !row.Enabled {
-		return check
-	}
-	if err := executable(row.Path); err != nil {
-		check.OK, check.Detail = false, err.Error()
-		check.Remedy = "build or install the plugin again, or `harness plugin disable " + row.Name + "`"
-		return check
-	}
-	if !running {
-		check.Detail = "enabled; starts with the daemon"
-		return check
-	}
-	check.Detail = string(row.State)
-	switch row.State { //nolint:exhaustive // the others are what an enabled plugin goes through
-	case pluginsdk.PluginQuarantined:
-		check.OK = false
-		check.Detail = strings.TrimSuffix(string(row.State)+": "+row.LastError, ": ")
-		check.Remedy = "`harness plugin info " + row.Name + "` says why; `harness plugin enable " + row.Name + "` starts it again"
-	case pluginsdk.PluginServing:
-		if len(row.Checks) > 0 && old(row) != "" {
-			check.Detail += "; how it finds its surroundings it said last " + humanize.Time(row.CheckedAt)
-		}
-	case pluginsdk.PluginBackoff, pluginsdk.PluginFailed, pluginsdk.PluginStopped, pluginsdk.PluginDisabled:
-		check.OK = false
-		check.Detail = strings.TrimSuffix(string(row.State)+": "+row.LastError, ": ")
-		check.Remedy = "the daemon's log says more under plugin=" + row.Name + "; `harness plugin disable " + row.Name + "` does without it"
-	}
-	return check
-}
-
-// checkSurroundings is what a plugin that serves has said does not work, or not well.
-func checkSurroundings(row ledger.Plugin) (checks []Check) {
-	if !row.Enabled || row.State != pluginsdk.PluginServing {
-		return nil
-	}
-	for _, said := range row.Checks {
-		if said.State == pluginsdk.CheckOK {
-			continue
-		}
-		checks = append(checks, Check{
-			Name: "plugin " + row.Name + ": " + said.Name, Optional: said.State != pluginsdk.CheckFailing,
-			Detail: cmp.Or(said.Detail, string(said.State)) + old(row),
-			Remedy: cmp.Or(said.Remedy, "the plugin says no more; `harness plugin logs "+row.Name+"` may"),
-		})
-	}
-	return checks
-}
-
-// old marks what a plugin has said of its surroundings when nobody should take it for
-// what holds.
-func old(row ledger.Plugin) string {
-	if time.Since(row.CheckedAt) > ledger.ChecksGood {
-		return " (old: it has said nothing since " + humanize.Time(row.CheckedAt) + ")"
-	}
-	return ""
 }

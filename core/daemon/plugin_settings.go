@@ -18,7 +18,12 @@ const SecretsKeyFile = "secrets.key"
 
 // NewSettings returns the plugins' settings in an installation's database.
 func NewSettings(config Config, database *store.Store) *settings.Settings {
-	return settings.New(database, settings.NewVault(config.SecretsKey, filepath.Join(config.Data, SecretsKeyFile)))
+	return settings.New(database, config.vault())
+}
+
+// vault opens and seals the secrets of the installation.
+func (c Config) vault() *settings.Vault {
+	return settings.NewVault(c.SecretsKey, filepath.Join(c.Data, SecretsKeyFile))
 }
 
 // pluginSettings is what the plugin host configures a plugin with.

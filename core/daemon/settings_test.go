@@ -57,10 +57,10 @@ func TestTheBoundsOfToolsAreReasonable(t *testing.T) {
 		config, err := Load(t.TempDir(), func(asked string) (string, bool) { return value, asked == name })
 		return config.ToolBounds, err
 	}
-	if bounds, err := load("HARNESS_TOOLS_MAX", "300"); err != nil || bounds != (toolserver.Bounds{Tools: 300}) {
+	if bounds, err := load("HARNESS_TOOLS_MAX", "300"); err != nil || bounds != (toolserver.Bounds{Tools: 300, Bytes: 128 << 10}) {
 		t.Errorf("%+v, %v", bounds, err)
 	}
-	if bounds, err := load("HARNESS_TOOLS_BYTES", "256KiB"); err != nil || bounds != (toolserver.Bounds{Bytes: 256 << 10}) {
+	if bounds, err := load("HARNESS_TOOLS_BYTES", "256KiB"); err != nil || bounds != (toolserver.Bounds{Tools: 128, Bytes: 256 << 10}) {
 		t.Errorf("%+v, %v", bounds, err)
 	}
 	for value, name := range map[string]string{

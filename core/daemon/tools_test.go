@@ -94,7 +94,7 @@ func TestTheRealAgentUsesTools(t *testing.T) {
 		in.used(use("workbench__echo", `{"n":"many"}`), workbenchName, "workbench__echo", "invalid_argument: the input of workbench__echo does not fit its schema", true)
 		in.used(use("workbench__nest", `{}`), workbenchName, "workbench__nest", strings.Repeat("in ", 7)+"resource_exhausted", false)
 		in.used(use("workbench__die", `{}`), workbenchName, "workbench__die", "unavailable", true)
-		in.used(use("time__current_time", `{}`), "time", "time__current_time", "America/Phoenix", false)
+		in.used(use("time__current_time", `{"timezone":"America/Phoenix"}`), "time", "time__current_time", "America/Phoenix", false)
 		if clis := in.clis(); len(clis) != 1 {
 			t.Errorf("CLI processes %q", clis)
 		}

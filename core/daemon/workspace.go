@@ -33,6 +33,32 @@ func installation(data string) (string, error) {
 	return id, nil
 }
 
+// checkEmptied refuses a data directory in which an installation has lived and whose
+// database is gone: one that begins anew there, in silence, would be taken for the old
+// one. The id and the workspace are what the first start leaves besides the database, the
+// workspace last.
+func checkEmptied(config Config) error {
+	if config.DatabaseURL != "" {
+		return nil
+	}
+	path := filepath.Join(config.Data, "harness.db")
+	what := path + " is empty"
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		what = "there is no " + path
+	case err != nil || info.Size() > 0:
+		return nil // what is wrong with it is found when it is opened
+	}
+	for _, name := range []string{"installation-id", filepath.Join("workspace", "CLAUDE.md")} {
+		if _, err := os.Stat(filepath.Join(config.Data, name)); err != nil {
+			return nil
+		}
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s, but an installation has lived in %s: put its database back, or set "+
+		"DATABASE_URL if it is in Postgres; to begin anew there with what else is left, delete %s",
+		what, config.Data, filepath.Join(config.Data, "installation-id"))
+}
+
 // makeWorkspace lays the starter files where there are none. What exists is
 // the agent's own and is never overwritten: CLAUDE.md at the top, the memory
 // files under context/.

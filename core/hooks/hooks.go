@@ -66,6 +66,10 @@ type noTokens struct{}
 func (noTokens) Open(string, ledger.Origin, time.Time) string { return "" }
 func (noTokens) Close(string)                                 {}
 
+// DefaultBudget is how much of a run may go into calls of open hooks where nobody has
+// set anything.
+const DefaultBudget = 20 * time.Second
+
 // Config holds what an operator can set, and who is told. Zero fields get
 // defaults.
 type Config struct {
@@ -102,7 +106,7 @@ func New(config Config, plugins Plugins, tokens Tokens) *Runner {
 		tokens = noTokens{}
 	}
 	if config.Budget == 0 {
-		config.Budget = 20 * time.Second
+		config.Budget = DefaultBudget
 	}
 	if config.Slow == 0 {
 		config.Slow = time.Second

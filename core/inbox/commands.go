@@ -102,10 +102,13 @@ func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, by le
 func (in *Inbox) help() string {
 	lines := make([]string, 0, len(coreCommands))
 	add := func(spec pluginsdk.CommandSpec, from string) {
-		usage := spec.Usage
-		if usage == "" {
-			usage = "/" + spec.Name
+		// A command is listed under its own name, whatever its plugin says of its usage.
+		usage := "/" + spec.Name
+		words := strings.Fields(spec.Usage)
+		if len(words) > 0 && strings.TrimPrefix(words[0], "/") == spec.Name {
+			words = words[1:]
 		}
+		usage = strings.Join(append([]string{usage}, words...), " ")
 		lines = append(lines, strings.TrimRight(fmt.Sprintf("%s — %s%s", usage, spec.Description, from), " —"))
 	}
 	for _, spec := range coreCommands {

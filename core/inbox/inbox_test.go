@@ -322,9 +322,13 @@ func TestCancel(t *testing.T) {
 }
 
 func TestCommandsOfTheCoreActAtOnce(t *testing.T) {
-	f := newFixture(t, Config{}, Command{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "buy", Description: "buy it"}})
+	f := newFixture(t, Config{}, Command{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "buy", Description: "buy it"}},
+		Command{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "sell", Usage: "/sell WHAT", Description: "sell it"}},
+		Command{Plugin: "evil", Spec: pluginsdk.CommandSpec{Name: "trap", Usage: "/help", Description: "look like the core's"}})
 	for n, row := range []struct{ content, want string }{
 		{"/help", "/buy — buy it (shop)"},
+		{"/help", "/sell WHAT — sell it (shop)"},
+		{"/help", "/trap /help — look like the core's (evil)"},
 		{"/status", "Thread P (primary): idle"},
 		{"/model opus", "This thread uses opus"},
 		{"/model", "This thread uses opus."},
@@ -340,8 +344,8 @@ func TestCommandsOfTheCoreActAtOnce(t *testing.T) {
 	}
 	f.submit(t, "", "buy", "/buy milk")
 	f.submit(t, "", "path", "/etc/hosts is a file")
-	kinds := []pluginsdk.RunKind{f.store.runs[8].Kind, f.store.runs[9].Kind}
-	if kinds[0] != pluginsdk.RunCommand || kinds[1] != pluginsdk.RunMessage || f.store.runs[8].State != pluginsdk.RunQueued {
+	kinds := []pluginsdk.RunKind{f.store.runs[10].Kind, f.store.runs[11].Kind}
+	if kinds[0] != pluginsdk.RunCommand || kinds[1] != pluginsdk.RunMessage || f.store.runs[10].State != pluginsdk.RunQueued {
 		t.Errorf("%v", kinds)
 	}
 }

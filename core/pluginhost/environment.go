@@ -24,7 +24,12 @@ func Withheld(name string) bool { return slices.Contains(withheld, name) }
 // environment returns the whole environment of a plugin's process: besides the
 // above, what its manifest asks for and an operator granted.
 func (h *Host) environment(row ledger.Plugin) []string {
-	env := []string{"HARNESS_OWNER=" + h.config.Owner}
+	env := []string{
+		"HARNESS_OWNER=" + h.config.Owner,
+		// A plugin's files are compared with its pin at each start: Python would leave its
+		// compiled ones among them.
+		"PYTHONDONTWRITEBYTECODE=1",
+	}
 	for _, name := range passed {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)

@@ -87,6 +87,9 @@ func TestOnlyDeclaredAndGrantedVariablesReachAPlugin(t *testing.T) {
 		return strings.Contains(reply, "PLUGINHOST_TEST_ASKED=given")
 	})
 	reply, err := say(t, i, "environment")
+	if !strings.Contains(reply, "PYTHONDONTWRITEBYTECODE=1\n") {
+		t.Error("a plugin in Python changes its own files, and does not start the next time")
+	}
 	if err != nil || strings.Contains(reply, "REFUSED") || strings.Contains(reply, "SECRET") {
 		t.Errorf("%v\n%s", err, reply)
 	}

@@ -30,8 +30,8 @@ type Backup struct {
 // BackupReport is what was saved.
 type BackupReport struct {
 	Manifest
-	Bytes   int64    // size of the file
-	Skipped []string // what of the workspace was left out, and why
+	Bytes   int64    `json:"bytes"`             // size of the file
+	Skipped []string `json:"skipped,omitempty"` // what of the workspace was left out, and why
 }
 
 // Backup writes all rows, as they are at one instant, and the workspace into

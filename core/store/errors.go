@@ -75,6 +75,22 @@ func sqliteCode(code int) pluginsdk.Code {
 	return pluginsdk.CodeInternal
 }
 
+// Damaged reports whether an error says that the database's file is not a sound database.
+func Damaged(err error) bool {
+	var lite interface {
+		error
+		Code() int
+	}
+	if !errors.As(err, &lite) {
+		return false
+	}
+	switch lite.Code() & 0xff {
+	case sqlitelib.SQLITE_CORRUPT, sqlitelib.SQLITE_NOTADB:
+		return true
+	}
+	return false
+}
+
 // postgresCode is codeOf for an SQLSTATE
 // (https://www.postgresql.org/docs/current/errcodes-appendix.html).
 func postgresCode(code pqerror.Code) pluginsdk.Code {

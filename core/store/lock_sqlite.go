@@ -72,7 +72,10 @@ func flock(file *os.File) (err error) {
 
 func writeHolder(file *os.File, owner string) error {
 	name := fmt.Sprintf("pid %d", os.Getpid())
-	if owner != "" && owner != name {
+	switch {
+	case strings.HasPrefix(owner, name):
+		name = owner
+	case owner != "":
 		name += " (" + owner + ")"
 	}
 	_, err := file.WriteAt([]byte(name+"\n"), 0)

@@ -19,8 +19,11 @@ type Bounds struct {
 	Bytes int // of the tools' names, descriptions and schemas; default 128 KiB
 }
 
+// DefaultBounds are what holds where nobody has set anything.
+func DefaultBounds() Bounds { return Bounds{Tools: 128, Bytes: 128 << 10} }
+
 func (b Bounds) withDefaults() Bounds {
-	return Bounds{Tools: cmp.Or(b.Tools, 128), Bytes: cmp.Or(b.Bytes, 128<<10)}
+	return Bounds{Tools: cmp.Or(b.Tools, DefaultBounds().Tools), Bytes: cmp.Or(b.Bytes, DefaultBounds().Bytes)}
 }
 
 func (b Bounds) String() string {

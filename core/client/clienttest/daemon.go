@@ -26,26 +26,27 @@ type Daemon struct {
 	address string
 	work    sync.WaitGroup
 
-	mu       sync.Mutex
-	server   *http.Server
-	answer   func(*Turn)
-	deaf     bool // sockets are refused
-	threads  []pluginsdk.Thread
-	messages []pluginsdk.Message
-	runs     []client.Run
-	keys     map[string]pluginsdk.Accepted
-	posts    int
-	refusal  string // posts are refused with this detail
-	failing  int    // this many posts are carried out and their answers lost
-	shortest int    // the most rows of a page; 0 leaves it to the request
-	swollen  bool   // no run can be read by itself
-	boot     int
-	events   []pluginsdk.Event
-	sockets  map[*websocket.Conn]struct{}
-	watched  sync.Once
-	reading  chan struct{}
-	cancels  map[string]chan struct{} // by run
-	ended    []string                 // the runs whose end was asked for
+	mu          sync.Mutex
+	server      *http.Server
+	answer      func(*Turn)
+	deaf        bool // sockets are refused
+	threads     []pluginsdk.Thread
+	messages    []pluginsdk.Message
+	runs        []client.Run
+	keys        map[string]pluginsdk.Accepted
+	posts       int
+	refusal     string // posts are refused with this detail
+	failing     int    // this many posts are carried out and their answers lost
+	unavailable int    // this many requests that read are answered with 503
+	shortest    int    // the most rows of a page; 0 leaves it to the request
+	swollen     bool   // no run can be read by itself
+	boot        int
+	events      []pluginsdk.Event
+	sockets     map[*websocket.Conn]struct{}
+	watched     sync.Once
+	reading     chan struct{}
+	cancels     map[string]chan struct{} // by run
+	ended       []string                 // the runs whose end was asked for
 
 	deliveries []pluginsdk.Delivery
 	tools      []tool
@@ -133,6 +134,13 @@ func (d *Daemon) LoseAnswers(posts int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.failing = posts
+}
+
+// LoseDatabase answers the next requests that read with 503.
+func (d *Daemon) LoseDatabase(requests int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unavailable = requests
 }
 
 // Refuse refuses posts of messages, with 422 and this detail.

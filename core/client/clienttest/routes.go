@@ -29,7 +29,24 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("GET /api/tools", d.listTools)
 	mux.HandleFunc("POST /api/tools/{name}", d.callTool)
 	mux.HandleFunc("GET /ws", d.socket)
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.URL.Path != "/ws" && d.busy() {
+			refuse(w, http.StatusServiceUnavailable, "the connection to the database was lost")
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// busy reports whether the next request that reads is to fail.
+func (d *Daemon) busy() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.unavailable == 0 {
+		return false
+	}
+	d.unavailable--
+	return true
 }
 
 func reply(w http.ResponseWriter, status int, body any) {

@@ -20,7 +20,15 @@ const patience = time.Minute
 
 // addThread adds the flag of commands that are about one thread.
 func addThread(cmd *cobra.Command) {
-	cmd.Flags().String("thread", "", "id of the thread (default the primary one; see `harness threads`)")
+	cmd.Flags().String("thread", "", "id of the thread (default the primary one; see 'harness threads')")
+}
+
+// awaitThread returns the thread of an id, the primary one without; a daemon that answers
+// and cannot just now is waited for, which is said.
+func awaitThread(ctx context.Context, cmd *cobra.Command, api *client.Client, id string) (pluginsdk.Thread, error) {
+	return api.AwaitThread(ctx, id, patience, func(err error) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "harness: %s; trying again for %s\n", err, patience)
+	})
 }
 
 // addTimeout adds the flag of commands that wait for an answer.

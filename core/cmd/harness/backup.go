@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -31,6 +32,9 @@ and links that lead out of the workspace.`,
   harness backup --data /var/lib/harness --force /backups/harness.backup`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "-" {
+				return errors.New("-: a backup is a file that appears under its name when it is complete, so it cannot go to stdout; name a file (./- for one of that name)")
+			}
 			config, err := loadConfig(cmd)
 			if err != nil {
 				return err
@@ -41,12 +45,23 @@ and links that lead out of the workspace.`,
 			if err != nil {
 				return err
 			}
+			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+				return printJSONValue(cmd.OutOrStdout(), backupReport{File: args[0], Rows: report.Rows(), BackupReport: report})
+			}
 			return printBackup(cmd.OutOrStdout(), args[0], report)
 		},
 	}
 	cmd.Flags().Bool("force", false, "overwrite FILE")
+	cmd.Flags().Bool("json", false, "print what was saved as JSON, for programs")
 	cmd.Flags().Bool("with-settings", false, "save DATA/harness.env too; it can hold secrets")
 	return cmd
+}
+
+// backupReport is what backup --json prints.
+type backupReport struct {
+	File string `json:"file"`
+	Rows int64  `json:"rows"`
+	store.BackupReport
 }
 
 func printBackup(out io.Writer, file string, report store.BackupReport) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -111,5 +112,26 @@ func TestBackupDoesNotMakeADatabase(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(data); err != nil || len(entries) != 0 {
 		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// A script reads what was saved from JSON; and a file named "-" is nobody's wish.
+func TestBackupForPrograms(t *testing.T) {
+	inUse(t)
+	t.Chdir(t.TempDir())
+	harness(t, "", "backup", "-").want(t, exitFailed, "", "-: a backup is a file")
+	harness(t, "", "restore", "-").want(t, exitFailed, "", "name a file")
+	if _, err := os.Stat("-"); err == nil {
+		t.Error("a file of that name was made")
+	}
+	got := harness(t, "", "backup", "--json", "x.backup")
+	var report struct {
+		File   string
+		Rows   int64
+		Bytes  int64
+		Tables []struct{ Name string }
+	}
+	if err := json.Unmarshal([]byte(got.out), &report); err != nil || report.File != "x.backup" || report.Rows == 0 || report.Bytes == 0 || len(report.Tables) == 0 {
+		t.Errorf("%s: %v", got.out, err)
 	}
 }

@@ -41,7 +41,7 @@ func chat(cmd *cobra.Command) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 	defer stop()
 	id, _ := cmd.Flags().GetString("thread")
-	thread, err := api.Thread(ctx, id)
+	thread, err := awaitThread(ctx, cmd, api, id)
 	if err != nil {
 		return err
 	}

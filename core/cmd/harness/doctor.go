@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -19,11 +22,13 @@ the database, the plugins. It works with the daemon up or down and changes
 nothing. The exit code is 1 when something is wrong that must not be; what Harness
 can do without is marked with ! only.`,
 		Example: `  harness doctor
-  harness doctor --data /var/lib/harness`,
+  harness doctor --data /var/lib/harness
+  harness doctor --json | jq '.checks[] | select(.ok | not)'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return doctor(cmd) },
 	}
 	addPort(cmd)
+	cmd.Flags().Bool("json", false, "as JSON, for programs")
 	cmd.Flags().String("agent", "auto", "who shall answer: auto, claude or demo (HARNESS_AGENT)")
 	cmd.Flags().String("plugins", "", "directory of the plugin binaries (HARNESS_PLUGINS)")
 	return cmd
@@ -36,8 +41,11 @@ func doctor(cmd *cobra.Command) error {
 	}
 	out := cmd.OutOrStdout()
 	style := terminal.StyleFor(out, os.LookupEnv)
-	failed := 0
-	for _, check := range daemon.Doctor(cmd.Context(), config) {
+	checks, failed := daemon.Doctor(cmd.Context(), config), 0
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		return doctorJSON(out, checks)
+	}
+	for _, check := range checks {
 		mark := style.Green("✓")
 		switch {
 		case check.OK:
@@ -54,6 +62,20 @@ func doctor(cmd *cobra.Command) error {
 	}
 	if failed > 0 {
 		fmt.Fprintf(out, "\n%d of these must be put right.\n", failed)
+		return errSilent
+	}
+	return nil
+}
+
+// doctorJSON prints what was looked at for programs. The exit code is the same.
+func doctorJSON(out io.Writer, checks []daemon.Check) error {
+	ok := !slices.ContainsFunc(checks, func(check daemon.Check) bool { return !check.OK && !check.Optional })
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(map[string]any{"ok": ok, "checks": checks}); err != nil {
+		return err
+	}
+	if !ok {
 		return errSilent
 	}
 	return nil

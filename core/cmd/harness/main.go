@@ -23,7 +23,8 @@ var (
 // Exit codes.
 const (
 	exitFailed      = 1
-	exitUnreachable = 2 // no daemon answers, or the command line is wrong
+	exitUnreachable = 2  // no daemon answers
+	exitUsage       = 64 // the command line is wrong (EX_USAGE of sysexits.h)
 )
 
 func main() {
@@ -43,7 +44,7 @@ var errSilent = errors.New("failed")
 func run(ctx context.Context, args []string, std streams) int {
 	root, begun := newRoot(std)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
@@ -55,8 +56,8 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintf(std.err, "harness: %s\nStart one with `harness up`, or name another address with --url, --port or HARNESS_URL;\n`harness doctor` says what is wrong.\n", err)
 		return exitUnreachable
 	case !*begun:
-		fmt.Fprintf(std.err, "harness: %s\n`harness --help` lists the commands, `harness COMMAND --help` explains one.\n", err)
-		return exitUnreachable
+		fmt.Fprintln(std.err, misuse(cmd, err))
+		return exitUsage
 	}
 	fmt.Fprintf(std.err, "harness: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 	return exitFailed

@@ -5,9 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -58,19 +62,28 @@ func (r result) want(t *testing.T, code int, out, err string) {
 func TestWrongCommandLinesSayWhatIsWrong(t *testing.T) {
 	isolate(t)
 	for line, want := range map[string]string{
-		"sned hello":             `unknown command "sned"`,
-		"send":                   "requires at least 1 arg",
-		"send --thred x hello":   "unknown flag: --thred",
-		"send --timeout soon x":  "invalid argument",
-		"chat hello":             "unknown command",
-		"plugin list x":          "unknown command",
-		"plugin lst":             `unknown command "lst"`,
-		"plugin enable":          "accepts 1 arg",
-		"up --port none":         "invalid argument",
-		"threads --json=perhaps": "invalid argument",
+		"sned hello":             "harness: there is no command sned; did you mean send?",
+		"send":                   "harness send: TEXT is missing\nIt is written: harness send TEXT...",
+		"send --thred x hello":   "harness send: there is no flag --thred; did you mean --thread?",
+		"send -x hello":          "harness send: there is no flag -x;",
+		"send --timeout soon x":  `harness send: --timeout: "soon" is not accepted; it takes a duration such as 5m`,
+		"send --thread":          "harness send: --thread needs a value: a text",
+		"chat hello":             `harness chat: "hello" is one word too many`,
+		"plugin list x":          `harness plugin list: "x" is one word too many`,
+		"plugin lst":             "harness plugin: there is no command lst; did you mean list?",
+		"plugin zzz":             "harness plugin: there is no command zzz\n",
+		"plugin enable":          "harness plugin enable: NAME is missing",
+		"plugin order":           "harness plugin order: NAME is missing",
+		"plugin order a":         "harness plugin order: something is missing",
+		"backup":                 "harness backup: FILE is missing",
+		"backup a b":             `harness backup: "b" is one word too many`,
+		"up --port none":         `harness up: --port: "none" is not accepted; it takes a number`,
+		"threads --json=perhaps": `--json: "perhaps" is not accepted; it takes true or false`,
 	} {
 		t.Run(line, func(t *testing.T) {
-			harness(t, "", strings.Fields(line)...).want(t, exitUnreachable, "", want)
+			got := harness(t, "", strings.Fields(line)...)
+			got.want(t, exitUsage, "", want)
+			got.want(t, exitUsage, "", "--help` ")
 		})
 	}
 }
@@ -80,7 +93,45 @@ func TestWrongSettingsStopACommandAndAreNamed(t *testing.T) {
 	harness(t, "", "up", "--agent", "gpt").want(t, exitFailed, "", "--agent (HARNESS_AGENT)")
 	harness(t, "", "doctor", "--port", "70000").want(t, exitFailed, "", "--port (PORT)")
 	t.Setenv("HARNESS_AGENTS", "many")
-	harness(t, "", "send", "hello").want(t, exitFailed, "", `HARNESS_AGENTS: "many" is not accepted`)
+	harness(t, "", "send", "hello").want(t, exitFailed, "", `HARNESS_AGENTS, from the environment: "many" is not accepted`)
+}
+
+// What holds is asked when something else was expected to.
+func TestConfigShowsWhatHolds(t *testing.T) {
+	data := isolate(t)
+	if err := os.WriteFile(data+"/harness.env", []byte("HARNESS_AGENTS=7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DATABASE_URL", "postgres://ann:hunter2@db/harness")
+	t.Setenv("HARNESS_AGNET", "demo")
+	got := harness(t, "", "config", "--port", "3100")
+	got.want(t, 0, "HARNESS_AGENTS ", "did you mean HARNESS_AGENT?")
+	for _, line := range []string{
+		`HARNESS_AGENTS +7 +` + data + `/harness.env\n`, `PORT +3100 +--port\n`, `HARNESS_LOG_LEVEL +info +default\n`, `HARNESS_DATA +` + data + ` +the environment\n`,
+	} {
+		if !regexp.MustCompile(line).MatchString(got.out) {
+			t.Errorf("no %q in\n%s", line, got.out)
+		}
+	}
+	if strings.Contains(got.out, "hunter2") {
+		t.Error("the password is shown")
+	}
+	harness(t, "", "config", "--json").want(t, 0, `"source": "`+data+`/harness.env"`, "")
+}
+
+// What is in backquotes in a flag's help is taken for the name of its value.
+func TestHelpOfFlagsHasNoBackquotes(t *testing.T) {
+	isolate(t)
+	root, _ := newRoot(streams{strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}})
+	commands := []*cobra.Command{root}
+	for n := 0; n < len(commands); n++ {
+		commands = append(commands, commands[n].Commands()...)
+		commands[n].Flags().VisitAll(func(flag *pflag.Flag) {
+			if strings.Contains(flag.Usage, "`") {
+				t.Errorf("%s --%s: %s", commands[n].CommandPath(), flag.Name, flag.Usage)
+			}
+		})
+	}
 }
 
 func TestEveryCommandExplainsItselfWithAnExample(t *testing.T) {

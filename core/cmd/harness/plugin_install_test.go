@@ -213,7 +213,7 @@ func TestPluginsAreOrderedFromTheCommandLine(t *testing.T) {
 	if a, b := pluginRow(t, data, "time"), pluginRow(t, data, "activity"); a.Position >= b.Position {
 		t.Errorf("positions %d and %d", a.Position, b.Position)
 	}
-	harness(t, "", "plugin", "order", "time").want(t, exitUnreachable, "", "requires at least 2 arg")
+	harness(t, "", "plugin", "order", "time").want(t, exitUsage, "", "harness plugin order: something is missing")
 }
 
 func TestLogsAreReadFromTheDataDirectory(t *testing.T) {

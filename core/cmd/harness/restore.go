@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,6 +31,9 @@ directory, and with Postgres make another database (createdb).`,
   DATABASE_URL=postgres://harness@localhost/harness2 harness restore --data ./new harness.backup`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "-" {
+				return errors.New("-: a backup is verified as a whole before it is restored, so it cannot come from stdin; name a file")
+			}
 			config, err := loadConfig(cmd)
 			if err != nil {
 				return err

@@ -41,7 +41,7 @@ defaults; docs/operating.md lists them.`,
 	root.PersistentFlags().String("data", "", "data directory (HARNESS_DATA; default ./data)")
 	root.AddCommand(newUp(), newSend(), newChat(), newThreads(), newPlugin(), newDoctor(), newVersion())
 	root.AddCommand(newStop(), newPause(), newResume(), newRetry(), newDelivery(), newTools())
-	root.AddCommand(newBackup(), newRestore(), newExport(), newDB(), newAudit())
+	root.AddCommand(newBackup(), newRestore(), newExport(), newDB(), newAudit(), newConfig())
 	return root, begun
 }
 
@@ -62,15 +62,23 @@ func loadConfig(cmd *cobra.Command) (daemon.Config, error) {
 	flags := cmd.Flags()
 	if flags.Changed("port") {
 		config.Port, _ = flags.GetInt("port")
+		config.FromFlag("PORT", "--port")
 	}
 	if flags.Changed("agent") {
 		config.Agent, _ = flags.GetString("agent")
+		config.FromFlag("HARNESS_AGENT", "--agent")
 	}
 	if flags.Changed("dev") {
 		config.Dev, _ = flags.GetBool("dev")
+		config.FromFlag("HARNESS_DEV", "--dev")
 	}
 	if flags.Changed("plugins") {
 		config.Plugins, _ = flags.GetString("plugins")
+		config.FromFlag("HARNESS_PLUGINS", "--plugins")
+	}
+	if flags.Changed("log-format") {
+		config.LogFormat, _ = flags.GetString("log-format")
+		config.FromFlag("HARNESS_LOG_FORMAT", "--log-format")
 	}
 	return config, config.Validate()
 }

@@ -22,7 +22,8 @@ a single - is read from stdin. A text that begins with a slash is a command:
 
 The exit code is 0 when there is an answer, 1 when the run failed or was
 cancelled (its reason is on stderr, like each attempt that fails on the way), 2
-when no daemon answers. A message that is answered together with another gets
+when no daemon answers. A daemon that answers and cannot just now (its database is
+away, it is stopping) is tried again for a minute. A message that is answered together with another gets
 that one's answer. When waiting is given up, by Ctrl-C or --timeout, the run goes
 on and its answer will be in the thread.`,
 		Example: `  harness send "what is on my list today?"
@@ -61,7 +62,7 @@ func textOf(in io.Reader, args []string) (string, error) {
 func send(cmd *cobra.Command, text string) error {
 	return answer(cmd, func(ctx context.Context, api *client.Client, waiting client.Waiting) (*client.Ending, error) {
 		id, _ := cmd.Flags().GetString("thread")
-		thread, err := api.Thread(ctx, id)
+		thread, err := awaitThread(ctx, cmd, api, id)
 		if err != nil {
 			return nil, err
 		}

@@ -93,6 +93,15 @@ func TestSendSaysWhereNobodyAnswers(t *testing.T) {
 	harness(t, "", "send", "hello").want(t, exitUnreachable, "", "http://127.0.0.1:"+port)
 }
 
+// The database is away for moments when it is upgraded; what a script says meanwhile must
+// not be lost to it.
+func TestSendWaitsForTheDatabase(t *testing.T) {
+	isolate(t)
+	daemon := clienttest.New(t, func(turn *clienttest.Turn) { turn.Reply("Re: " + turn.Said) })
+	daemon.LoseDatabase(2)
+	harness(t, "", "send", "--url", daemon.URL(), "hi").want(t, 0, "Re: hi\n", "the connection to the database was lost; trying again for 1m0s\n")
+}
+
 func TestSendSaysWhichThreadThereIsNot(t *testing.T) {
 	isolate(t)
 	daemon := clienttest.New(t, func(*clienttest.Turn) {})

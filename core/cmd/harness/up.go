@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -37,11 +36,17 @@ lost then either.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return up(cmd) },
 	}
+	addDaemonFlags(cmd)
+	return cmd
+}
+
+// addDaemonFlags adds the flags that are settings of the daemon.
+func addDaemonFlags(cmd *cobra.Command) {
 	addPort(cmd)
 	cmd.Flags().String("agent", "auto", "who answers: auto, claude or demo (HARNESS_AGENT)")
 	cmd.Flags().String("plugins", "", "directory of the plugin binaries (HARNESS_PLUGINS; default the directory plugins beside this program)")
-	cmd.Flags().Bool("dev", false, "let plugins run under a debugger (HARNESS_DEV); see `harness plugin attach`")
-	return cmd
+	cmd.Flags().String("log-format", "text", "how the log is written: text or json (HARNESS_LOG_FORMAT)")
+	cmd.Flags().Bool("dev", false, "let plugins run under a debugger (HARNESS_DEV); see 'harness plugin attach'")
 }
 
 func up(cmd *cobra.Command) (err error) {
@@ -49,7 +54,10 @@ func up(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	config.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: config.LogLevel}))
+	config.Log = config.NewLog(cmd.ErrOrStderr())
+	for _, wrong := range daemon.Misspelt(os.Environ()) {
+		config.Log.Warn(wrong)
+	}
 	if !config.Dev {
 		if err := daemon.Harden(); err != nil {
 			config.Log.Warn("plugins can read this process's environment", "err", err)

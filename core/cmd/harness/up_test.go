@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -63,8 +65,8 @@ func TestUpRunsUntilItIsToldToStop(t *testing.T) {
 	case got := <-ended:
 		t.Fatalf("up ended: %+v", got)
 	}
-	harness(t, "", "up", "--data", data, "--port", port, "--plugins", t.TempDir(), "--agent", "demo").
-		want(t, exitFailed, "", "in use by")
+	second := harness(t, "", "up", "--data", data, "--port", port, "--plugins", t.TempDir(), "--agent", "demo")
+	second.want(t, exitFailed, "", fmt.Sprintf("in use by pid %d, installation ", os.Getpid()))
 	stop()
 	if state := <-told; state != "STOPPING=1" {
 		t.Errorf("systemd is told %q; want STOPPING=1", state)

@@ -4,6 +4,8 @@ package clock
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 	_ "time/tzdata" // a machine without a zone database must still know the zones
@@ -12,7 +14,8 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-const defaultTimezone = "America/Phoenix"
+// zoneFile is a link to the system's timezone in the database of zones.
+const zoneFile = "/etc/localtime"
 
 // Plugin has the tool current_time, and answers OnBeforeInvoke with one line
 // that says the date, weekday, time and timezone, at the very front of the
@@ -37,7 +40,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
   "type": "object",
   "additionalProperties": false,
   "properties": {
-    "timezone": {"type": "string", "default": "America/Phoenix", "description": "IANA name of the timezone"}
+    "timezone": {"type": "string", "description": "IANA name of the timezone, such as Europe/Berlin; absent: the system's"}
   }
 }`),
 	}
@@ -66,15 +69,30 @@ func (p *Plugin) configure(raw json.RawMessage) error {
 		return err
 	}
 	if config.Timezone == "" {
-		config.Timezone = defaultTimezone
+		p.zone.Store(systemZone(os.Getenv("TZ"), zoneFile))
+		return nil
 	}
 	zone, known := location(config.Timezone)
 	if !known {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid,
-			"settings: timezone %q is not known; use an IANA name such as %s or Europe/Berlin", config.Timezone, defaultTimezone)
+			"settings: timezone %q is not known; use an IANA name such as America/Phoenix or Europe/Berlin", config.Timezone)
 	}
 	p.zone.Store(zone)
 	return nil
+}
+
+// systemZone is the zone of the variable TZ, else the one that file links to, by name; else
+// the one that Go finds, which has none.
+func systemZone(tz, file string) *time.Location {
+	name := strings.TrimPrefix(tz, ":")
+	if tz == "" {
+		target, _ := os.Readlink(file)
+		_, name, _ = strings.Cut(target, "zoneinfo/")
+	}
+	if zone, known := location(name); known && name != "" {
+		return zone
+	}
+	return time.Local
 }
 
 // OnBeforeInvoke returns the prompt with the line in front.
@@ -96,6 +114,14 @@ func (p *Plugin) now() time.Time {
 // timeLine says a time so that neither the date, the weekday nor the offset
 // has to be worked out.
 func timeLine(t time.Time) string {
-	return "Current time: " + t.Format("Monday, 2006-01-02 15:04:05") +
-		" (" + t.Location().String() + ", UTC" + t.Format("-07:00") + ")"
+	return "Current time: " + t.Format("Monday, 2006-01-02 15:04:05") + " (" + zoneName(t) + ", UTC" + t.Format("-07:00") + ")"
+}
+
+// zoneName is the name of a time's zone; of a system's that has none, its abbreviation.
+func zoneName(t time.Time) string {
+	if t.Location() == time.Local {
+		name, _ := t.Zone()
+		return name
+	}
+	return t.Location().String()
 }

@@ -3,6 +3,8 @@ package clock
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -35,8 +37,9 @@ func line(t *testing.T, plugin *Plugin, text string) string {
 }
 
 func TestLineGoesInFrontOfThePrompt(t *testing.T) {
+	t.Setenv("TZ", "America/Phoenix")
 	cases := []struct{ name, settings, text, want string }{
-		{"by default", `{}`, "hello",
+		{"by default the system's", `{}`, "hello",
 			"Current time: Friday, 2025-11-21 16:05:09 (America/Phoenix, UTC-07:00)\n\n---\n\nhello"},
 		{"another zone", `{"timezone":"Asia/Tokyo"}`, "# Context\n\nx",
 			"Current time: Saturday, 2025-11-22 08:05:09 (Asia/Tokyo, UTC+09:00)\n\n---\n\n# Context\n\nx"},
@@ -53,6 +56,25 @@ func TestLineGoesInFrontOfThePrompt(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})
+	}
+}
+
+// Somebody who has set their machine's clock has said where they are.
+func TestTheSystemSaysWhichZoneHoldsByDefault(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "localtime")
+	if err := os.Symlink("../usr/share/zoneinfo/Europe/Berlin", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ tz, file, want string }{
+		{"", link, "Europe/Berlin"}, {"Asia/Tokyo", link, "Asia/Tokyo"}, {":Asia/Tokyo", link, "Asia/Tokyo"},
+		{"", link + ".none", "Local"}, {"MST7", link, "Local"}, {"Mars/Olympus", link, "Local"},
+	} {
+		if got := systemZone(c.tz, c.file).String(); got != c.want {
+			t.Errorf("TZ=%q and %s: %s; want %s", c.tz, c.file, got, c.want)
+		}
+	}
+	if got := timeLine(instant.In(time.Local)); strings.Contains(got, "Local") {
+		t.Errorf("%s: that name says nothing to the agent", got)
 	}
 }
 

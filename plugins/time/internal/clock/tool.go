@@ -45,8 +45,8 @@ func (p *Plugin) CallTool(_ context.Context, call *pluginsdk.CallToolRequest) (*
 		var known bool
 		if zone, known = location(input.Timezone); !known {
 			return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{IsError: true, Text: fmt.Sprintf(
-				"The timezone %q is not known. Use an IANA name such as UTC, Europe/Berlin or %s, or leave it out for %s.",
-				input.Timezone, defaultTimezone, p.zone.Load())}}, nil
+				"The timezone %q is not known. Use an IANA name such as UTC, Europe/Berlin or America/Phoenix, or leave it out for %s.",
+				input.Timezone, zoneName(p.now().In(p.zone.Load())))}}, nil
 		}
 	}
 	return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: timeLine(p.now().In(zone))}}, nil

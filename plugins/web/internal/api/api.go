@@ -19,8 +19,6 @@ import (
 )
 
 const (
-	maxBodyBytes    = 1 << 20
-	bodyTimeout     = 30 * time.Second
 	requestDeadline = 30 * time.Second
 )
 
@@ -46,7 +44,8 @@ func Register(mux *http.ServeMux, config Config) error {
 	settings.CreateHooks = nil // no $schema in answers
 	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", ""
 	settings.Transformers = []huma.Transformer{tidyProblem}
-	described := humago.New(mux, settings)
+	strictCasing()
+	described := humago.New(bodies{mux}, settings)
 	described.UseMiddleware(withDeadline)
 
 	h := &handlers{host: config.Host, version: config.Version, started: config.Started, log: config.Log}
@@ -86,7 +85,7 @@ func withDeadline(ctx huma.Context, next func(huma.Context)) {
 func post(id, path, summary string, status int) huma.Operation {
 	return huma.Operation{
 		OperationID: id, Method: http.MethodPost, Path: path, Summary: summary, DefaultStatus: status,
-		MaxBodyBytes: maxBodyBytes, BodyReadTimeout: bodyTimeout,
+		MaxBodyBytes: -1, BodyReadTimeout: -1, // bodies sees to both
 	}
 }
 
@@ -94,7 +93,7 @@ func post(id, path, summary string, status int) huma.Operation {
 func patch(id, path, summary string) huma.Operation {
 	return huma.Operation{
 		OperationID: id, Method: http.MethodPatch, Path: path, Summary: summary,
-		MaxBodyBytes: maxBodyBytes, BodyReadTimeout: bodyTimeout,
+		MaxBodyBytes: -1, BodyReadTimeout: -1, // bodies sees to both
 	}
 }
 

@@ -56,6 +56,8 @@ func TestWrongRequestsAreProblems(t *testing.T) {
 		{"content too long", "POST", "/api/chat", `{"content":"` + long + `"}`, 422, "body.content: has 262145 bytes"},
 		{"content with NUL", "POST", "/api/chat", `{"content":"a\u0000b"}`, 422, "NUL"},
 		{"unknown field", "POST", "/api/chat", `{"content":"x","thread":"T"}`, 422, "thread"},
+		{"a field in capitals", "POST", "/api/chat", `{"CONTENT":"x"}`, 422, "CONTENT"},
+		{"a field twice, once in capitals", "POST", "/api/chat", `{"content":"x","Content":"y"}`, 422, "Content"},
 		{"unknown source", "POST", "/api/chat", `{"content":"x","source":"discord"}`, 422, "body.source"},
 		{"key too long", "POST", "/api/chat", `{"content":"x","idempotencyKey":"` + long[:201] + `"}`, 422, "idempotencyKey"},
 		{"no JSON", "POST", "/api/chat", `{"content":`, 400, "body"},

@@ -17,7 +17,7 @@ func BenchmarkChat(b *testing.B) {
 	if err := api.Register(mux, api.Config{Host: pluginsdk.Host{Messages: messages{host: new(host)}}}); err != nil {
 		b.Fatal(err)
 	}
-	handler := problem.Routes(mux)
+	handler := problem.Routes(mux, mux)
 	b.ReportAllocs()
 	for b.Loop() {
 		request := httptest.NewRequest("POST", "/api/chat", strings.NewReader(`{"threadId":"T","content":"hello"}`))

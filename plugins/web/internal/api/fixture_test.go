@@ -177,7 +177,7 @@ func serve(t *testing.T) fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.handler = problem.Recover(problem.Routes(mux), slog.New(slog.NewTextHandler(f.log, nil)))
+	f.handler = problem.Recover(problem.Routes(mux, mux), slog.New(slog.NewTextHandler(f.log, nil)))
 	return f
 }
 

@@ -70,11 +70,6 @@ func (g *Guard) refuse(r *http.Request, socketPath string) (int, string) {
 		return http.StatusForbidden, "the Origin header names another host; open the page from the address of the API, " +
 			"or add the name to the web plugin's setting allowedHosts"
 	}
-	// Of the content types, a page can send JSON to another site only after
-	// asking with OPTIONS, which nothing here answers.
-	if carriesBody(r.Method) && !isJSON(r.Header.Values("Content-Type")) {
-		return http.StatusUnsupportedMediaType, "the Content-Type header must be application/json"
-	}
 	return 0, ""
 }
 
@@ -97,6 +92,19 @@ func (g *Guard) sameOrigin(origin, requestHost string) bool {
 		return true
 	}
 	return g.allowed().listed(host)
+}
+
+// OnlyJSON refuses bodies that do not say they are JSON. Of the content types, a page can
+// send JSON to another site only after asking with OPTIONS, which nothing here answers. It
+// stands behind the routes, so that what no path has a use for is told so.
+func OnlyJSON(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if carriesBody(r.Method) && !isJSON(r.Header.Values("Content-Type")) {
+			problem.Write(w, http.StatusUnsupportedMediaType, "the Content-Type header must be application/json")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func carriesBody(method string) bool {

@@ -31,7 +31,7 @@ func send(t *testing.T, r request, allowed ...string) *httptest.ResponseRecorder
 		incoming.Header.Set(name, value)
 	}
 	recorder := httptest.NewRecorder()
-	g.Wrap(through, "/ws").ServeHTTP(recorder, incoming)
+	g.Wrap(guard.OnlyJSON(through), "/ws").ServeHTTP(recorder, incoming)
 	return recorder
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gorilla/websocket"
 
@@ -111,7 +112,8 @@ func (c *client) leave(gone <-chan struct{}) {
 	<-gone
 }
 
-// read takes in pongs and the close frame until the connection ends.
+// read takes in pongs and the close frame until the connection ends. What a client says
+// besides is not looked at, but it must be what RFC 6455 allows.
 func (c *client) read() {
 	defer c.end(0, "")
 	c.conn.SetReadLimit(readLimit)
@@ -121,7 +123,12 @@ func (c *client) read() {
 		return
 	}
 	for {
-		if _, _, err := c.conn.ReadMessage(); err != nil {
+		kind, text, err := c.conn.ReadMessage()
+		if err != nil {
+			return
+		}
+		if kind == websocket.TextMessage && !utf8.Valid(text) {
+			c.end(websocket.CloseInvalidFramePayloadData, "text must be UTF-8")
 			return
 		}
 	}

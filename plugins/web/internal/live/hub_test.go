@@ -240,6 +240,46 @@ func TestClientThatTalksTooMuchIsDropped(t *testing.T) {
 	}
 }
 
+// Text that is none says that the other side is broken, or no WebSocket client at all.
+func TestTextThatIsNotUTF8EndsTheConnection(t *testing.T) {
+	f := open(t, Limits{})
+	p, _ := f.join("")
+	if err := p.conn.WriteMessage(websocket.TextMessage, []byte("gr\xfc\xdfe")); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, _ := p.farewell(); code != websocket.CloseInvalidFramePayloadData {
+		t.Errorf("closed with %d", code)
+	}
+}
+
+// What was begun cannot be taken back, so that no close frame fits behind it: the client
+// is cut off, comes back with its position, and has lost nothing.
+func TestClientThatStallsIsCutOffAndCanResume(t *testing.T) {
+	f := open(t, Limits{WriteTimeout: time.Millisecond, QueueBytes: 1 << 30, QueueFrames: 1 << 30})
+	p, _ := f.join("")
+	big := `"` + strings.Repeat("x", 1<<20) + `"`
+	sent := 32
+	for range sent {
+		f.hub.Broadcast([]pluginsdk.Event{f.stream.add("a", "", big)})
+	}
+	f.hub.serving.Wait() // nobody reads
+	got := uint64(0)
+	for {
+		var event pluginsdk.Event
+		if err := p.conn.ReadJSON(&event); err != nil {
+			break
+		}
+		got = event.Seq
+	}
+	if got == uint64(sent) {
+		t.Fatal("the client has read everything: it did not stall")
+	}
+	again, _ := f.join(fmt.Sprintf("?boot=%s&seq=%d", boot, got))
+	if next := again.next(); next.Seq != got+1 {
+		t.Errorf("resumed at %d; want %d", next.Seq, got+1)
+	}
+}
+
 func TestCloseSendsClientsAwayAndOpenLetsThemBack(t *testing.T) {
 	f := open(t, Limits{})
 	p, _ := f.join("")

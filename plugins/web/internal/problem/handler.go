@@ -57,12 +57,13 @@ func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(a.ResponseWriter).Hijack()
 }
 
-// Routes serves mux, whose own answers for unknown paths and methods are plain
-// text, with problem documents in their place.
-func Routes(mux *http.ServeMux) http.Handler {
+// Routes hands what mux has a route for to routed, which is mux or stands in front of it.
+// The mux's own answers for unknown paths and methods are plain text: problem documents
+// are given in their place.
+func Routes(mux *http.ServeMux, routed http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern != "" {
-			mux.ServeHTTP(w, r)
+			routed.ServeHTTP(w, r)
 			return
 		}
 		probe := &unrouted{header: make(http.Header)}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/plugins/web/internal/api"
+	"github.com/seed-706843ae/harness/plugins/web/internal/guard"
 	"github.com/seed-706843ae/harness/plugins/web/internal/live"
 	"github.com/seed-706843ae/harness/plugins/web/internal/metrics"
 	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
@@ -57,13 +58,14 @@ func (p *Plugin) serve(ctx context.Context, listener net.Listener) (*server, err
 // handler puts the guard in front of everything.
 func (p *Plugin) handler() (http.Handler, error) {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", front)
 	mux.Handle("GET "+socketPath, p.hub)
 	mux.Handle("GET /metrics", metrics.Handler(p.host.Plugins, p.log))
 	err := api.Register(mux, api.Config{Host: p.host, Version: cmp.Or(os.Getenv(versionVariable), "unknown"), Started: time.Now(), Log: p.log})
 	if err != nil {
 		return nil, err
 	}
-	return problem.Recover(p.guard.Wrap(problem.Routes(mux), socketPath), p.log), nil
+	return problem.Recover(p.guard.Wrap(problem.Routes(mux, guard.OnlyJSON(mux)), socketPath), p.log), nil
 }
 
 // stop takes no more connections, sends the sockets away, which would go on for

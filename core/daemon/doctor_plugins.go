@@ -1,0 +1,177 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/seed-706843ae/harness/core/hostapi"
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/toolserver"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func checkPluginDir(dir string) Check {
+	check := Check{Name: "plugin directory", Remedy: "run `make build`, or name the directory of the binaries with --plugins or HARNESS_PLUGINS"}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		check.Detail = err.Error()
+		return check
+	}
+	count := 0
+	for _, entry := range entries {
+		if executable(filepath.Join(dir, entry.Name())) == nil {
+			count++
+		}
+	}
+	check.OK, check.Detail = count > 0, fmt.Sprintf("plugin binaries in %s: %d", dir, count)
+	return check
+}
+
+// executable returns why a file cannot be started, or nil.
+func executable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a file", path)
+	case info.Mode()&0o111 == 0:
+		return fmt.Errorf("%s is not executable", path)
+	}
+	return nil
+}
+
+// checkTools is silent about plugins all of whose tools the agent is offered.
+func checkTools(rows []ledger.Plugin, config Config) (checks []Check) {
+	lacking := toolserver.Unoffered(config.ToolBounds, hostapi.CoreTools(), rows)
+	for _, name := range slices.Sorted(maps.Keys(lacking)) {
+		checks = append(checks, Check{
+			Name: "tools of " + name, Optional: true, Detail: lacking[name],
+			Remedy: "disable plugins that the agent does not need, or raise HARNESS_TOOLS_MAX or HARNESS_TOOLS_BYTES: " +
+				"all of it is in every request to the model",
+		})
+	}
+	return checks
+}
+
+func checkPlugin(row ledger.Plugin, running bool) Check {
+	check := Check{Name: "plugin " + row.Name, OK: true, Detail: "disabled"}
+	if row.Problem != "" {
+		check.OK, check.Detail = false, "its row is wrong: "+row.Problem
+		check.Remedy = "correct the row; until then its last good values hold"
+		return check
+	}
+	if !row.Enabled {
+		return check
+	}
+	if err := executable(row.Path); err != nil {
+		check.OK, check.Detail = false, err.Error()
+		check.Remedy = "build or install the plugin again, or `harness plugin disable " + row.Name + "`"
+		return check
+	}
+	if !running {
+		check.Detail = "enabled; starts with the daemon"
+		return check
+	}
+	check.Detail = string(row.State)
+	switch row.State { //nolint:exhaustive // the others are what an enabled plugin goes through
+	case pluginsdk.PluginQuarantined:
+		check.OK = false
+		check.Detail = strings.TrimSuffix(string(row.State)+": "+row.LastError, ": ")
+		check.Remedy = "`harness plugin info " + row.Name + "` says why; `harness plugin enable " + row.Name + "` starts it again"
+	case pluginsdk.PluginServing:
+		if len(row.Checks) > 0 && old(row) != "" {
+			check.Detail += "; how it finds its surroundings it said last " + humanize.Time(row.CheckedAt)
+		}
+	case pluginsdk.PluginBackoff, pluginsdk.PluginFailed, pluginsdk.PluginStopped, pluginsdk.PluginDisabled:
+		check.OK = false
+		check.Detail = strings.TrimSuffix(string(row.State)+": "+row.LastError, ": ")
+		check.Remedy = "the daemon's log says more under plugin=" + row.Name + "; `harness plugin disable " + row.Name + "` does without it"
+	}
+	return check
+}
+
+// checkSurroundings is what a plugin that serves has said does not work, or not well.
+func checkSurroundings(row ledger.Plugin) (checks []Check) {
+	if !row.Enabled || row.State != pluginsdk.PluginServing {
+		return nil
+	}
+	for _, said := range row.Checks {
+		if said.State == pluginsdk.CheckOK {
+			continue
+		}
+		checks = append(checks, Check{
+			Name: "plugin " + row.Name + ": " + said.Name, Optional: said.State != pluginsdk.CheckFailing,
+			Detail: cmp.Or(said.Detail, string(said.State)) + old(row),
+			Remedy: cmp.Or(said.Remedy, "the plugin says no more; `harness plugin logs "+row.Name+"` may"),
+		})
+	}
+	return checks
+}
+
+// old marks what a plugin has said of its surroundings when nobody should take it for
+// what holds.
+func old(row ledger.Plugin) string {
+	if time.Since(row.CheckedAt) > ledger.ChecksGood {
+		return " (old: it has said nothing since " + humanize.Time(row.CheckedAt) + ")"
+	}
+	return ""
+}
+
+// fewCalls are too few to say that all of a hook's calls fail.
+const fewCalls = 3
+
+// checkHooks is silent unless most calls of a hook fail. The plugin serves then, and is as
+// good as away.
+func checkHooks(row ledger.Plugin) (checks []Check) {
+	if !row.Enabled || row.State != pluginsdk.PluginServing {
+		return nil
+	}
+	for _, hook := range slices.Sorted(maps.Keys(row.Figures.Hooks)) {
+		calls := row.Figures.Hooks[hook]
+		if calls.Calls < fewCalls || calls.Errors*2 < calls.Calls {
+			continue
+		}
+		checks = append(checks, Check{
+			Name: "plugin " + row.Name + ": " + string(hook), Optional: calls.Errors < calls.Calls,
+			Detail: fmt.Sprintf("%d of %d calls failed (%d took too long)", calls.Errors, calls.Calls, calls.Timeouts),
+			Remedy: "`harness plugin logs " + row.Name + "` says why; `harness plugin disable " + row.Name + "` does without it",
+		})
+	}
+	return checks
+}
+
+// checkPackage is silent unless what lies on the disk is not what was installed. What
+// serves goes on, and what is off is not missed until it is turned on.
+func checkPackage(ctx context.Context, config Config, row ledger.Plugin, running bool) []Check {
+	if row.SHA256 == "" || row.Enabled && executable(row.Path) != nil {
+		return nil // checkPlugin, or the plugin's state, says so
+	}
+	if row.Origin == pluginsdk.OriginDirectory && !running {
+		return nil // the next start takes what is there
+	}
+	packages, err := config.Depot()
+	if err == nil {
+		err = packages.Verify(ctx, row)
+	}
+	if err == nil {
+		return nil
+	}
+	check := Check{
+		Name: "files of " + row.Name, Detail: err.Error(), Optional: !row.Enabled || row.State == pluginsdk.PluginServing,
+		Remedy: "do as it says before the plugin is started again",
+	}
+	if row.Origin == pluginsdk.OriginDirectory {
+		check.Remedy = "restart the daemon if the plugin was replaced on purpose, else put the right file back"
+	}
+	return []Check{check}
+}
