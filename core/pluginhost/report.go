@@ -167,12 +167,6 @@ func (r *report) setQuarantine(reason string) {
 	r.quarantine = reason
 }
 
-func (r *report) quarantineNow() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.quarantine
-}
-
 // live puts what is known at this moment into a row of the registry.
 func (r *report) live(row *ledger.Plugin, problem string) {
 	r.mu.Lock()
