@@ -38,6 +38,7 @@ const (
 	losesDB  step = "the database goes away"
 	hasDB    step = "the database is back"
 	calls    step = "a run calls it"
+	lags     step = "a reading of the registry takes a while"
 )
 
 // story is what happens to a plugin, and how each of its starts ends; after those, they
@@ -57,9 +58,9 @@ func TestAPluginIsKeptWhateverHappens(t *testing.T) {
 		s := story{
 			exclusive: rapid.Bool().Draw(rt, "exclusive"),
 			steps: rapid.SliceOfN(rapid.SampledFrom([]step{
-				upgrades, upgrades, waits, waits, waits, crashes, crashes, errs, trips, confines, frees, losesDB, hasDB, calls,
+				upgrades, upgrades, waits, waits, waits, crashes, crashes, errs, trips, confines, frees, losesDB, hasDB, calls, lags, lags,
 			}), 1, 40).Draw(rt, "steps"),
-			fates: rapid.SliceOfN(rapid.SampledFrom([]fate{comesUp, comesUp, isSlow, hangs, fails, isRefused, panics}), 0, 12).Draw(rt, "fates"),
+			fates: rapid.SliceOfN(rapid.SampledFrom([]fate{comesUp, comesUp, isSlow, hangs, fails, fails, fails, isRefused, panics}), 0, 12).Draw(rt, "fates"),
 		}
 		var err error
 		synctest.Test(t, func(*testing.T) { err = s.tell() })
@@ -74,7 +75,7 @@ func (s story) tell() error {
 	w := newWorld(s)
 	for n, step := range s.steps {
 		w.happens(step, n)
-		w.read()
+		w.read(0)
 		if n%2 == 0 {
 			synctest.Wait()
 			w.hasLooked()

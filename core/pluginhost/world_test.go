@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -39,7 +40,7 @@ type world struct {
 
 func newWorld(s story) *world {
 	w := &world{story: s, alive: make(map[*version]string), active: make(map[*version]bool)}
-	h := New(Config{BackoffBase: worldBackoff, Failures: 4}, newRegistry(), &bus{}, nobody{})
+	h := New(Config{BackoffBase: worldBackoff, Failures: 3}, newRegistry(), &bus{}, nobody{})
 	w.row.Name, w.row.SHA256, w.row.Enabled = "model", "0", true
 	w.row.Manifest = pluginsdk.Manifest{Name: "model"}
 	w.plugin = newInstance(h, w.row, true)
@@ -84,6 +85,11 @@ func (w *world) happens(step step, n int) {
 		w.confined, w.freed = "", true
 	case losesDB, hasDB:
 		w.away = step == losesDB
+	case lags:
+		w.mu.Unlock()
+		w.read(5 * time.Second)
+		synctest.Wait() // before it is read anew
+		w.mu.Lock()
 	case calls:
 		w.mu.Unlock()
 		w.ask("R")
@@ -91,8 +97,8 @@ func (w *world) happens(step step, n int) {
 	}
 }
 
-// read is a reading of the registry.
-func (w *world) read() {
+// read is a reading of the registry, which may take a while: then the row is old.
+func (w *world) read(takes time.Duration) {
 	w.mu.Lock()
 	if w.away {
 		w.mu.Unlock()
@@ -102,6 +108,7 @@ func (w *world) read() {
 	w.plugin.host.readings.Store(w.reading)
 	row, reading := w.row, w.reading
 	w.mu.Unlock()
+	<-time.After(takes)
 	w.plugin.update(row, reading)
 }
 
