@@ -91,6 +91,9 @@ func (p *part) Activate(context.Context) error {
 	if p.name == "dies" || p.version == "broken" {
 		return errors.New("no port to be had")
 	}
+	if p.version == "wordy" {
+		return errors.New("a long story: " + strings.Repeat("x", 7<<10))
+	}
 	if p.name == "wants" { // a port, as long as a file is there that takes it
 		if _, err := os.Stat(taken(os.Args[0])); err == nil {
 			return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the port is taken")

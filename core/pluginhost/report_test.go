@@ -63,6 +63,11 @@ func TestAnErrorIsPassedOnCut(t *testing.T) {
 	if n := len(r.row("first").LastError); n > maxFailureWords {
 		t.Errorf("%d bytes are in the row", n)
 	}
+	upgraded(t, r, "first", "wordy")
+	r.until(t, "why it was not replaced", func() bool { return strings.Contains(r.row("first").LastError, "a long story") })
+	if n := len(r.row("first").LastError); n > maxErrorWords {
+		t.Errorf("%d bytes of the replacement are in the row", n)
+	}
 	if n := log.len(); n > 100<<10 {
 		t.Errorf("%d bytes are in the log", n)
 	}
