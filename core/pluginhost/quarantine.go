@@ -90,7 +90,7 @@ func (i *Instance) tail() string {
 	}
 	var text strings.Builder
 	for _, line := range lines {
-		fmt.Fprintf(&text, "%s %s\n", line.Level, line.Text)
+		fmt.Fprintf(&text, "%s %s\n", line.Level, cut(line.Text, maxFailureWords))
 	}
 	return strings.TrimSuffix(text.String(), "\n")
 }

@@ -51,10 +51,10 @@ func (s *supervisor) replace(ctx context.Context, made brought) {
 	b.cancel()
 	if made.err != nil {
 		s.hands.goesOn(old)
-		words := s.redact(fmt.Sprintf("version %s goes on, the one that was to replace it failed: %s", old.manifest.Version, made.err))
+		words := cut(s.redact(fmt.Sprintf("version %s goes on, the one that was to replace it failed: %s", old.manifest.Version, made.err)), maxErrorWords)
 		s.setback.add(b.row, made.err, words, s.backoff)
 		s.move(onSetBack, saying{words: words, rejected: b.row})
-		s.log.Error("plugin could not be replaced; the one that serves goes on", "why", b.why, "err", made.err)
+		s.log.Error("plugin could not be replaced; the one that serves goes on", "why", b.why, "err", words)
 		return
 	}
 	s.setback = setback{}
