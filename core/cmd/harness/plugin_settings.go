@@ -152,6 +152,9 @@ func newSettingsUnset() *cobra.Command {
 				return err
 			}
 			return withSettings(cmd, args[0], func(ctx context.Context, of *settings.Settings, config daemon.Config) error {
+				if err := areSet(ctx, of, args[0], args[1:]); err != nil {
+					return err
+				}
 				if err := of.Change(ctx, operate.Who, args[0], raw); err != nil {
 					return err
 				}
@@ -159,6 +162,33 @@ func newSettingsUnset() *cobra.Command {
 			})
 		},
 	}
+}
+
+// areSet refuses names of settings that nobody has set: taking them back would be said
+// to have changed something.
+func areSet(ctx context.Context, of *settings.Settings, plugin string, names []string) error {
+	rows, _, err := of.Rows(ctx, plugin)
+	if err != nil {
+		return err
+	}
+	var known []string
+	set := make(map[string]bool)
+	for _, row := range rows {
+		known = append(known, row.Name)
+		set[row.Name] = row.From == settings.FromOperator
+	}
+	for _, name := range names {
+		isSet, is := set[name]
+		switch {
+		case len(known) == 0:
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %s has no settings", name, plugin)
+		case !is:
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: there is no such setting of %s; there are %s", name, plugin, terminal.Clean(strings.Join(known, ", ")))
+		case !isSet:
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: it is not set, so that there is nothing to take back", name)
+		}
+	}
+	return nil
 }
 
 // secretReader returns what asks for a secret: the person at a terminal, or all

@@ -90,6 +90,9 @@ func readSize(into *int64, flag, text string) error {
 		*into = 0
 		return nil
 	}
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil && n > 0 {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %s of what? It takes a size with its unit: %[2]sMiB, %[2]sKB, or %[2]sB for bytes", flag, text)
+	}
 	size, err := humanize.ParseBytes(text)
 	if err != nil || size > math.MaxInt64 {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %q is not accepted; it takes a size such as 64MiB, 0 for no limit, or default", flag, text)
