@@ -214,8 +214,15 @@ func (d *Daemon) startPlugins(ctx context.Context) error {
 	if err := d.plugins.Ready(ctx); err != nil {
 		d.log.Warn("not every plugin has started; going on without waiting for them", "err", err)
 	}
+	for _, down := range d.plugins.Outages() {
+		d.log.Error("a plugin that is enabled does not serve", "plugin", down.Plugin, "state", down.State, "why", down.Why)
+	}
 	return nil
 }
+
+// Outages returns the plugins that are enabled and do not serve at this moment, in the
+// operator's order.
+func (d *Daemon) Outages() []pluginhost.Outage { return d.plugins.Outages() }
 
 // Run starts every part, calls ready, and returns when ctx ends or another
 // daemon has taken the database over, after everything was stopped in reverse

@@ -16,11 +16,7 @@ func (h *Host) Answering(run string, hook pluginsdk.Hook) []*Instance {
 	order := *h.order.Load()
 	answering := make([]*Instance, 0, len(order))
 	for _, instance := range order {
-		if !instance.joined() {
-			continue
-		}
-		passed := instance.out() && mayBePassedOver(instance.InfoFor(run), hook)
-		if !passed && instance.answers(run, hook) {
+		if instance.router.asks(run, hook) {
 			answering = append(answering, instance)
 		}
 	}
@@ -45,7 +41,7 @@ func (h *Host) Hold(run string) { h.held.Store(run, true) }
 func (h *Host) Release(run string) {
 	h.held.Delete(run)
 	h.current.Range(func(_, instance any) bool {
-		instance.(*Instance).unpin(run)
+		instance.(*Instance).router.release(run)
 		return true
 	})
 }

@@ -13,11 +13,10 @@ import (
 
 // subscribe begins the version's events.
 func (i *Instance) subscribe(v *version) {
-	manifest := v.process.Manifest()
-	if !manifest.Answers(pluginsdk.HookBroadcast) {
+	if !v.manifest.Answers(pluginsdk.HookBroadcast) {
 		return
 	}
-	stop := i.host.events.Subscribe(i.name, manifest.Events, v.heard, func(ctx context.Context, events []pluginsdk.Event) error {
+	stop := i.host.events.Subscribe(i.name, v.manifest.Events, v.heard, func(ctx context.Context, events []pluginsdk.Event) error {
 		if events = i.visible(events); len(events) == 0 {
 			return nil
 		}
@@ -36,10 +35,10 @@ func (i *Instance) subscribe(v *version) {
 // takeOver ends a version's events, and has the one that replaces it begin where
 // they ended, unless it begins earlier. The old one's checks are of no interest any
 // more.
-func (v *version) takeOver(old *version) {
+func (i *Instance) takeOver(v, old *version) {
 	old.stopEvents()
 	old.stopChecks()
-	if old.process.Manifest().Answers(pluginsdk.HookBroadcast) && old.heard.Seq < v.heard.Seq {
+	if old.manifest.Answers(pluginsdk.HookBroadcast) && old.heard.Seq < v.heard.Seq {
 		v.heard = old.heard
 	}
 }

@@ -25,8 +25,8 @@ const (
 // called. What an earlier version has said is forgotten when this one answers no such
 // question. One that runs under a debugger is left alone.
 func (i *Instance) checkOn(v *version) (stop func()) {
-	if !v.process.Manifest().Answers(pluginsdk.HookCheck) {
-		i.forgetChecks()
+	if !v.manifest.Answers(pluginsdk.HookCheck) {
+		i.report.forgetChecks(len(i.Info().Checks))
 		return func() {}
 	}
 	if v.row.Attach != "" {
@@ -54,7 +54,7 @@ func (i *Instance) untilCheck(ctx context.Context, v *version, wait time.Duratio
 	select {
 	case <-timer.C:
 		return true
-	case <-v.process.Done():
+	case <-v.gone:
 	case <-ctx.Done():
 	}
 	return false
@@ -73,33 +73,9 @@ func (i *Instance) check(ctx context.Context, v *version) {
 	case err != nil:
 		i.log.Warn("plugin has not said how it finds its surroundings", "err", err)
 	case answer == nil:
-		i.keepChecks(ctx, nil)
+		i.report.keepChecks(ctx, nil)
 	default:
-		i.keepChecks(ctx, i.bounded(answer.Checks))
-	}
-}
-
-func (i *Instance) forgetChecks() {
-	i.mu.Lock()
-	said := len(i.checks) + len(i.Info().Checks)
-	i.mu.Unlock()
-	if said == 0 {
-		return
-	}
-	i.spawn("the checks of a plugin", func() {
-		ctx, cancel := context.WithTimeout(context.Background(), lastWrite)
-		defer cancel()
-		i.keepChecks(ctx, nil)
-	})
-}
-
-// keepChecks has what was answered stored, and shown by Live.
-func (i *Instance) keepChecks(ctx context.Context, checks []pluginsdk.Check) {
-	i.mu.Lock()
-	i.checks, i.checkedAt = checks, time.Now().UTC()
-	i.mu.Unlock()
-	if err := i.host.store.SavePluginChecks(ctx, i.name, checks); err != nil && ctx.Err() == nil {
-		i.log.Warn("checks of a plugin cannot be stored", "err", err)
+		i.report.keepChecks(ctx, i.bounded(answer.Checks))
 	}
 }
 

@@ -29,47 +29,45 @@ func (i *Instance) configure(ctx context.Context, row ledger.Plugin) error {
 	return ownTrouble{err}
 }
 
-// hasOldSettings reports whether a version was configured with others than are
+// isConfigured notes that the version was given the settings of a row.
+func (v *version) isConfigured(row *ledger.Plugin) {
+	settings := settingsOf(row)
+	v.configured.Store(&settings)
+}
+
+// hasOldSettings reports whether the version was configured with others than are
 // wanted.
-func (i *Instance) hasOldSettings(v *version, wanted *ledger.Plugin) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return v.configured != settingsOf(wanted)
+func (v *version) hasOldSettings(wanted *ledger.Plugin) bool {
+	return *v.configured.Load() != settingsOf(wanted)
 }
 
 // hears reports whether settings can be given to the version while it runs.
-func hears(v *version) bool { return v.process.Manifest().Answers(pluginsdk.HookSettingsChange) }
+func (v *version) hears() bool { return v.manifest.Answers(pluginsdk.HookSettingsChange) }
 
-// keepTold gives a version the settings that are wanted, if it has others.
-func (i *Instance) keepTold(v *version) {
-	if wanted := i.wanted.Load(); hears(v) && i.hasOldSettings(v, wanted) {
-		i.tellSettings(v, *wanted)
-	}
-}
-
-// tellSettings gives a version the settings of a row while it runs. One word is
-// on its way at a time; when there are newer ones after it, they are the next.
-func (i *Instance) tellSettings(v *version, row ledger.Plugin) {
-	i.mu.Lock()
-	busy := v.telling
-	v.telling = true
-	i.mu.Unlock()
-	if busy {
+// tell is the supervisor's: it gives a version the settings that are wanted while it
+// runs, if it has others. One word is on its way at a time; when there are newer ones
+// after it, they are the next.
+func (i *Instance) tell(v *version, wanted *ledger.Plugin) {
+	if !v.hears() || !v.hasOldSettings(wanted) || !v.telling.CompareAndSwap(false, true) {
 		return
 	}
-	i.spawn("the settings of a plugin", func() {
+	row := *wanted
+	begun := i.crew.spawn("the settings of a plugin", func() {
 		told := false
 		defer func() {
-			i.mu.Lock()
-			defer i.mu.Unlock()
-			v.telling = false
 			if told {
-				v.configured = settingsOf(&row)
-				i.nudge() // there may be newer ones
+				v.isConfigured(&row)
+			}
+			v.telling.Store(false)
+			if told {
+				i.supervisor.nudge() // there may be newer ones
 			}
 		}()
 		told = i.offerSettings(v, row)
 	})
+	if !begun {
+		v.telling.Store(false)
+	}
 }
 
 // offerSettings reports false when the settings could not be read, which is
@@ -78,7 +76,7 @@ func (i *Instance) tellSettings(v *version, row ledger.Plugin) {
 func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), i.host.config.Hooks.Limit(pluginsdk.HookSettingsChange)+time.Second)
 	defer cancel()
-	row.Manifest = v.process.Manifest()
+	row.Manifest = v.manifest
 	if err := i.configure(ctx, row); err != nil {
 		i.log.Warn("settings of a plugin cannot be used", "err", err)
 		return pluginsdk.CodeOf(err) == pluginsdk.CodeInvalid

@@ -121,7 +121,7 @@ func (h *Host) markConflicts(instances []*Instance) {
 		if found := sourceConflicts(info.Name, speaks(info.Name, info.Manifest), sources); len(found) > 0 {
 			words = append(words, "sources: "+listedConflicts(found))
 		}
-		instance.setConflict(strings.Join(words, "; "))
+		instance.report.setConflict(strings.Join(words, "; "))
 		own(owners, info)
 	}
 }

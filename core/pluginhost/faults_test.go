@@ -15,9 +15,9 @@ import (
 
 // begun are the processes of an instance that were begun and not ended.
 func begun(i *Instance) int {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return len(i.alive)
+	n := 0
+	i.alive.Range(func(_, _ any) bool { n++; return true })
+	return n
 }
 
 // Plugins are turned on and off as before once the registry's loop has panicked.
@@ -84,7 +84,7 @@ func TestSettingsReachAPluginAfterAPanic(t *testing.T) {
 	bugs.add(`{"a":1}`, 2)
 	_ = r.edit("listens", func(p *ledger.Plugin) { p.Settings = []byte(`{"a":1}`) })
 	waitFor(t, func() bool {
-		return !i.hasOldSettings(i.current(), i.wanted.Load()) && string(i.wanted.Load().Settings) == `{"a":1}`
+		return !i.router.current().hasOldSettings(i.row.Load()) && string(i.row.Load().Settings) == `{"a":1}`
 	})
 	if got, _ := h.SettingsOf("listens"); string(got) != `{"a":1}` {
 		t.Errorf("in force: %s", got)
@@ -106,9 +106,9 @@ func TestStateIsStoredAfterAPanic(t *testing.T) {
 // A version is looked after also when one look at it has panicked.
 func TestAWatchThatPanicsGoesOn(t *testing.T) {
 	h, r := start(t, "first")
-	v := serving(t, h, r, "first").current()
+	v := serving(t, h, r, "first").router.current()
 	log := newLines("panic")
-	watched := &Instance{host: h, name: "first", log: slog.New(slog.NewTextHandler(log, nil))} // without figures to add to
+	watched := &Instance{host: h, name: "first", log: slog.New(slog.NewTextHandler(log, nil))} // without a report to add to
 	stop := watched.watchOver(v)
 	for range 3 {
 		select {

@@ -100,13 +100,6 @@ func (f *figures) snapshot(restarts int) pluginsdk.PluginFigures {
 	return now
 }
 
-// figuresNow are the plugin's figures, with what it has asked of the host.
-func (i *Instance) figuresNow(restarts int) pluginsdk.PluginFigures {
-	now := i.figures.snapshot(restarts)
-	now.Host, now.HeldBack = i.host.config.HostFigures(i.name)
-	return now
-}
-
 // The figures are stored for who asks while the daemon is down or has no web:
 // soon after calls, seldom without.
 const (

@@ -79,16 +79,19 @@ func TestTheFiguresHaveWhatThePluginAskedOfTheHost(t *testing.T) {
 func TestACallThatIsTooLargeIsNotThePluginsFault(t *testing.T) {
 	h, r := start(t, "first")
 	i := serving(t, h, r, "first")
-	i.mu.Lock()
-	i.serving.onTrial = true
-	i.mu.Unlock()
+	i.router.mu.Lock()
+	i.router.serving.onTrial = true
+	i.router.mu.Unlock()
 	_, err := say(t, i, strings.Repeat("x", 17<<20))
 	if !errors.Is(err, launch.ErrTooLarge) {
 		t.Fatal(err)
 	}
-	i.mu.Lock()
-	failures, onTrial := i.failures, i.serving.onTrial
-	i.mu.Unlock()
+	i.router.mu.Lock()
+	onTrial := i.router.serving.onTrial
+	i.router.mu.Unlock()
+	i.report.mu.Lock()
+	failures := i.report.failures
+	i.report.mu.Unlock()
 	if figures := h.Live(r.row("first")).Figures; failures != 0 || figures.Calls != 0 || !onTrial {
 		t.Errorf("%d failures, %+v, on trial: %v", failures, figures, onTrial)
 	}

@@ -25,7 +25,7 @@ import (
 )
 
 // The test binary is a plugin when it is started under a name of this list.
-var parts = []string{"first", "second", "dies", "listens", "alone", "gate", "chatty", "looks", "carries", "rivals"}
+var parts = []string{"first", "second", "dies", "listens", "alone", "gate", "chatty", "looks", "carries", "rivals", "wants"}
 
 func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); slices.Contains(parts, name) {
@@ -96,11 +96,20 @@ func (p *part) Activate(context.Context) error {
 	if p.name == "dies" || p.version == "broken" {
 		return errors.New("no port to be had")
 	}
+	if p.name == "wants" { // a port, as long as a file is there that takes it
+		if _, err := os.Stat(taken(os.Args[0])); err == nil {
+			return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the port is taken")
+		}
+	}
 	if p.name == "alone" { // it holds what only one can
 		return os.Mkdir(filepath.Join(filepath.Dir(filepath.Dir(os.Args[0])), "held"), 0o700)
 	}
 	return nil
 }
+
+// taken is the file that takes the port that the plugin wants of which this is the
+// executable.
+func taken(path string) string { return filepath.Join(filepath.Dir(filepath.Dir(path)), "taken") }
 
 func (p *part) Deactivate(context.Context) error {
 	if p.name == "alone" {

@@ -133,12 +133,31 @@ func (h *Host) clearSockets() error {
 func (h *Host) Ready(ctx context.Context) error {
 	for _, instance := range h.starting {
 		select {
-		case <-instance.tried:
+		case <-instance.router.tried:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 	return nil
+}
+
+// Outage is a plugin that is enabled and does not serve.
+type Outage struct {
+	Plugin string
+	State  pluginsdk.PluginState
+	Why    string // its last error; empty: there is none yet
+}
+
+// Outages returns the plugins that are enabled and do not serve at this moment, in the
+// operator's order.
+func (h *Host) Outages() (outages []Outage) {
+	for _, instance := range *h.order.Load() {
+		if instance.router.current() == nil {
+			seen := instance.report.now()
+			outages = append(outages, Outage{Plugin: instance.name, State: seen.State, Why: seen.LastError})
+		}
+	}
+	return outages
 }
 
 // Stop ends all plugins in parallel, each within Config.StopTimeout.
@@ -211,10 +230,10 @@ func (h *Host) sync(ctx, run context.Context) error {
 		case !row.Enabled && instance != nil:
 			continue
 		case !row.Enabled:
-			h.settleState(ctx, row)
+			h.correctState(ctx, row)
 			continue
 		default:
-			instance.update(row)
+			instance.update(row, h.readings.Load())
 		}
 		running = append(running, instance)
 	}
@@ -224,7 +243,7 @@ func (h *Host) sync(ctx, run context.Context) error {
 			h.retire(instance) // nobody is sent to it any more
 			continue
 		}
-		instance.flush(ctx)
+		instance.report.flush(ctx)
 	}
 	for name := range h.seen {
 		if _, there := enabled[name]; !there && h.config.Gone != nil {
@@ -241,13 +260,13 @@ func (h *Host) lineup(instances []*Instance) *[]*Instance {
 	slices.SortFunc(instances, func(a, b *Instance) int {
 		return cmp.Or(cmp.Compare(a.Info().Position, b.Info().Position), cmp.Compare(a.name, b.name))
 	})
-	h.markConflicts(slices.DeleteFunc(slices.Clone(instances), func(i *Instance) bool { return !i.joined() }))
+	h.markConflicts(slices.DeleteFunc(slices.Clone(instances), func(i *Instance) bool { return !i.router.takesPart() }))
 	return &instances
 }
 
-// settleState corrects what a predecessor that died left in the row of a plugin
+// correctState corrects what a predecessor that died left in the row of a plugin
 // that is off.
-func (h *Host) settleState(ctx context.Context, row ledger.Plugin) {
+func (h *Host) correctState(ctx context.Context, row ledger.Plugin) {
 	if row.State == pluginsdk.PluginDisabled && row.Serving == "" {
 		return
 	}
@@ -262,8 +281,7 @@ func (h *Host) settleState(ctx context.Context, row ledger.Plugin) {
 }
 
 func (h *Host) begin(run context.Context, row ledger.Plugin) *Instance {
-	instance := newInstance(h, row)
-	instance.first = h.starting == nil
+	instance := newInstance(h, row, h.starting == nil)
 	h.instances[row.Name] = instance
 	h.current.Store(row.Name, instance)
 	instance.start(run, h.ending[row.Name])
@@ -274,6 +292,7 @@ func (h *Host) begin(run context.Context, row ledger.Plugin) *Instance {
 // again meanwhile gets a new instance, whose process waits for the old one to
 // be gone.
 func (h *Host) retire(instance *Instance) {
+	instance.log.Info("plugin was turned off, or removed, and is ended")
 	delete(h.instances, instance.name)
 	h.ending[instance.name] = instance
 	h.endings.Go(func() { instance.end(pluginsdk.PluginDisabled) })

@@ -1,11 +1,8 @@
 package pluginhost
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,117 +12,94 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// steady is how long a plugin must have served for its next restart to count
-// as a first one.
-const steady = time.Minute
-
-// refusedRetry is how often a plugin that may not be started is looked at
-// again without a change of its row: its file may have been put right.
-const refusedRetry = time.Minute
-
-// Instance owns one enabled plugin: launch, restart, replacement, graceful
-// stop, kill.
+// Instance is one enabled plugin: the supervisor keeps it running, the router knows
+// which version of it answers, the report says what is seen of it.
 type Instance struct {
-	host     *Host
-	name     string
-	log      *slog.Logger
-	figures  *figures
+	host       *Host
+	name       string
+	log        *slog.Logger
+	supervisor *supervisor
+	router     *router
+	report     *report
+	crew       *crew
+	gone       chan struct{} // closed when nothing of the instance is left
+
 	row      atomic.Pointer[ledger.Plugin] // with the manifest of the version that serves
-	wanted   atomic.Pointer[ledger.Plugin] // the row, as it last made sense
+	rowMu    sync.Mutex                    // held while row is replaced
 	settings atomic.Pointer[Settings]      // in force
+	alive    sync.Map                      // the versions whose processes were begun and not ended
 
 	said *pluginsdk.Manifest // by the process that was started last; Host.speakers' lock guards it
-
-	first  bool          // it was begun with the daemon, which waits for it
-	tried  chan struct{} // closed once the first start has succeeded or failed
-	once   sync.Once
-	cancel context.CancelFunc
-	done   chan struct{} // the supervisor's loop has ended
-	gone   chan struct{} // and so has everything else of the instance
-	wake   chan struct{} // what the loop follows may have changed
-
-	recent  []time.Time // failures within the window; the loop's own
-	setback setback     // of the last replacement; the loop's own
-
-	rowMu     sync.Mutex // held while row is replaced
-	mu        sync.Mutex
-	changed   chan struct{} // closed and replaced whenever what follows changes
-	ended     bool          // no goroutine is begun any more
-	tasks     sync.WaitGroup
-	serving   *version
-	alive     map[*version]bool   // whose processes were begun and not ended
-	pins      map[string]*version // by run: the version it began with
-	state     pluginsdk.PluginState
-	recorded  ledger.PluginSeen // what the row says, as far as is known
-	reporting bool              // what is seen is being stored
-	rejected  string            // pin of the version that could not be started last
-	reached   int64             // the generation that was carried out, or failed, last
-	lastErr   string
-	conflict  string
-	confined  confinement
-	restarts  int
-	inARow    int       // failures without a steady life between them
-	nextTry   time.Time // of a start, or when the one under way began
-	failures  int64     // not yet stored
-	noted     time.Time // when a failure was last written into the plugin's log
-	charged   time.Time // when rows were
-	failure   string
-	checks    []pluginsdk.Check // of the last answer; valid once checkedAt is set
-	checkedAt time.Time
 }
 
-// refusal is a reason not to start a plugin until its row, or its file, is
-// another.
-type refusal struct{ error }
-
-func (r refusal) Unwrap() error { return r.error }
-
-func refused(format string, args ...any) error {
-	return refusal{pluginsdk.Errorf(pluginsdk.CodeDenied, format, args...)}
+// crew is the goroutines of an instance, which waits for them at its end.
+type crew struct {
+	log   *slog.Logger
+	mu    sync.Mutex
+	ended bool
+	tasks sync.WaitGroup
 }
 
-// ownTrouble is a failure that is none of the plugin's: the database did not
-// answer, or Harness itself is at fault.
-type ownTrouble struct{ error }
-
-func (o ownTrouble) Unwrap() error { return o.error }
-
-// guarded calls do. A panic in it is Harness's own trouble.
-func (i *Instance) guarded(what string, do func() error) (err error) {
-	fault := guard.Call(i.log, what, func() error {
-		err = do()
-		return nil
-	})
-	if fault != nil {
-		return ownTrouble{fault}
+// spawn runs fn as a goroutine that end waits for, guarded as what. A crew that has
+// ended begins none, and says so.
+func (c *crew) spawn(what string, fn func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return false
 	}
-	return err
+	c.tasks.Go(func() { guard.Try(c.log, what, fn) })
+	return true
 }
 
-// notStarted is how a start failed, of what the row was then.
-type notStarted struct {
-	error
-	row *ledger.Plugin
+// end waits for the goroutines; no other is begun.
+func (c *crew) end() {
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	c.tasks.Wait()
 }
 
-func (n notStarted) Unwrap() error { return n.error }
+// over reports whether the crew has ended, or is about to.
+func (c *crew) over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
 
-func newInstance(h *Host, row ledger.Plugin) *Instance {
-	i := &Instance{
-		host: h, name: row.Name, figures: newFigures(),
-		tried: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
-		changed: make(chan struct{}), pins: make(map[string]*version), alive: make(map[*version]bool),
-		state: pluginsdk.PluginStarting, restarts: row.Restarts, recorded: ledger.SeenOf(row),
-	}
+// newInstance returns the instance of a row. Of one that is begun with the daemon
+// (first) the runs wait for the start.
+func newInstance(h *Host, row ledger.Plugin, first bool) *Instance {
+	i := &Instance{host: h, name: row.Name, gone: make(chan struct{})}
 	i.log = i.processLog().With("plugin", row.Name)
-	i.confined.follow(row.Quarantine, 0)
 	i.row.Store(&row)
-	i.wanted.Store(&row)
+	i.crew = &crew{log: i.log}
+	i.report = &report{
+		host: h, name: row.Name, log: i.log, crew: i.crew, redact: i.redact, figures: newFigures(),
+		seen:   ledger.PluginSeen{State: pluginsdk.PluginStarting, Restarts: row.Restarts},
+		stored: ledger.SeenOf(row), generation: row.Generation, quarantine: row.Quarantine,
+	}
+	i.router = &router{
+		name: row.Name, first: first, patience: h.config.Patience, info: i.Info, words: func() string { return i.report.now().LastError },
+		held:  func(run string) bool { _, held := h.held.Load(run); return held },
+		tried: make(chan struct{}), changed: make(chan struct{}), kept: make(map[string]*version),
+		standing: standing{state: pluginsdk.PluginStarting},
+	}
+	i.supervisor = &supervisor{
+		log: i.log, config: h.config, hands: i, router: i.router, report: i.report, crew: i.crew,
+		redact: i.redact, news: h.Refresh, tail: i.tail, // its commands and sources are compared with the others' then
+		wake: make(chan struct{}, 1), done: make(chan struct{}), phase: atWaiting, wanted: &row,
+	}
+	i.supervisor.confined.follow(row.Quarantine, 0)
 	return i
 }
 
 // Info returns what the registry says of the plugin. It must not be changed.
 func (i *Instance) Info() *pluginsdk.PluginInfo { return &i.row.Load().PluginInfo }
+
+// InfoFor returns the plugin's row as a run sees it: with the manifest of the
+// version that the run keeps to.
+func (i *Instance) InfoFor(run string) *pluginsdk.PluginInfo { return i.router.seen(run) }
 
 // change replaces the row by a changed copy.
 func (i *Instance) change(edit func(*ledger.Plugin)) {
@@ -144,52 +118,58 @@ func (i *Instance) redact(text string) string {
 	return text
 }
 
-// spawn runs fn as a goroutine that end waits for, guarded as what. An instance
-// that has ended begins none.
-func (i *Instance) spawn(what string, fn func()) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if !i.ended {
-		i.tasks.Go(func() { guard.Try(i.log, what, fn) })
-	}
+// processLog is where a plugin's own lines go: the daemon's log, and the
+// plugin's file.
+func (i *Instance) processLog() *slog.Logger {
+	both := slog.NewMultiHandler(i.host.config.Log.Handler(), fileHandler{file: i.host.logs.of(i.name)})
+	return slog.New(redactHandler{both, i.redact})
 }
 
-// nudge makes the loop look at what may have changed.
-func (i *Instance) nudge() {
-	select {
-	case i.wake <- struct{}{}:
-	default: // it is about to look
-	}
+// update takes over what an operator changed in the row, which was read at a reading of
+// the registry. Of a row that was broken by hand only the place in the order is, and
+// whether it is in quarantine; the rest stays as it was. The supervisor does the rest.
+func (i *Instance) update(row ledger.Plugin, reading int64) {
+	i.report.follow(row)
+	i.supervisor.order(order{row, reading})
+	i.change(func(info *ledger.Plugin) {
+		if row.Problem != "" {
+			info.Position, info.Problem, info.Quarantine = row.Position, row.Problem, row.Quarantine
+			return
+		}
+		*info = row
+		if v := i.router.current(); v != nil { // the process knows better
+			info.Manifest, info.Version = v.manifest, v.manifest.Version
+		}
+	})
 }
 
-// start begins to supervise, once the predecessor of the same name is gone:
+// start begins to supervise, once the predecessor of the same name (nil: none) is gone:
 // two processes must not hold one port.
 func (i *Instance) start(run context.Context, predecessor *Instance) {
 	ctx, cancel := context.WithCancel(run)
-	i.cancel = cancel
+	i.supervisor.cancel = cancel
 	go func() {
 		if predecessor != nil {
 			<-predecessor.gone
 		}
-		i.run(ctx)
+		i.supervisor.run(ctx)
 	}()
 }
+
+// lastWrite is how long the last words of an instance may take to be stored.
+const lastWrite = 2 * time.Second
 
 // end stops the process within the configured time and waits for it. Whatever
 // happens, it comes to its end: the next instance of that name waits for this.
 func (i *Instance) end(final pluginsdk.PluginState) {
-	i.cancel()
-	<-i.done
-	i.mu.Lock()
-	i.ended = true
-	i.mu.Unlock()
-	i.tasks.Wait()
+	i.supervisor.cancel()
+	<-i.supervisor.done
+	i.crew.end()
 	guard.Try(i.log, "the last words of a plugin", func() {
 		ctx, cancel := context.WithTimeout(context.Background(), lastWrite)
 		defer cancel()
-		i.flush(ctx)
-		i.setState(final, "", time.Time{})
-		i.saveState(ctx)
+		i.supervisor.storeQuarantine(ctx) // its goroutine has ended
+		i.report.lastWords(ctx, final)
 	})
 	i.host.logs.of(i.name).close()
 	close(i.gone)
@@ -205,197 +185,11 @@ func (i *Instance) hasGone() bool {
 	}
 }
 
-// lastWrite is how long the last words of an instance may take to be stored.
-const lastWrite = 2 * time.Second
-
-// run is the supervisor's loop; serve one life of the plugin. After a panic
-// nothing of the plugin is left running, and it is started again as after a
-// failure that is none of its own.
-func (i *Instance) run(ctx context.Context) {
-	defer close(i.done)
-	defer i.once.Do(func() { close(i.tried) })
-	for ctx.Err() == nil {
-		began, row := time.Now(), i.wanted.Load()
-		fault := i.guarded("the supervisor of a plugin", func() error {
-			if i.quarantined(ctx) {
-				return nil
-			}
-			began = time.Now()
-			if err := i.serve(ctx); ctx.Err() == nil {
-				i.afterFailure(ctx, err, i.failedInARow(began))
-			}
-			return nil
-		})
-		if fault == nil {
-			continue
-		}
-		i.endAll()
-		if guard.Try(i.log, "the supervisor of a plugin", func() {
-			i.afterFailure(ctx, notStarted{fault, row}, i.failedInARow(began))
-		}) {
-			rest(ctx, i.host.config.BackoffMax)
-		}
+// live puts what is known at this moment into a row of the registry.
+func (i *Instance) live(row *ledger.Plugin) {
+	problem := ""
+	if settings := i.settings.Load(); settings != nil {
+		problem = settings.Problem
 	}
-}
-
-// failedInARow counts the failure of a life that began then, and returns which
-// one in a row it is.
-func (i *Instance) failedInARow(began time.Time) int {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if time.Since(began) > steady {
-		i.inARow = 0
-	}
-	i.inARow++
-	return i.inARow
-}
-
-func rest(ctx context.Context, wait time.Duration) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// afterFailure waits until the plugin is to be started again. When an operator has
-// decided something else meanwhile, that is now: what failed is not what is
-// wanted.
-func (i *Instance) afterFailure(ctx context.Context, err error, inARow int) {
-	words := i.redact(err.Error())
-	start, overtaken := i.failedFor(err)
-	var no refusal
-	var ours ownTrouble
-	switch {
-	case errors.As(err, &no):
-		i.setOutcome(start, pluginsdk.PluginFailed, words, time.Time{})
-		i.log.Error("plugin may not be started; it waits for an operator", "err", words)
-		i.settled()
-		i.pause(ctx, refusedRetry, start)
-		return
-	case errors.As(err, &ours): // nothing that would count against it
-	default:
-		i.mu.Lock()
-		i.restarts++
-		i.mu.Unlock()
-		if !overtaken && i.quarantine(ctx, words) {
-			i.settled()
-			return
-		}
-	}
-	wait := i.backoff(inARow)
-	if overtaken {
-		wait = 0
-	}
-	i.setOutcome(start, pluginsdk.PluginBackoff, words, time.Now().Add(wait))
-	i.log.Warn("plugin ended; it will be started again", "err", words, "in", wait.Round(time.Millisecond))
-	i.settled()
-	i.pause(ctx, wait, start)
-}
-
-// failedFor returns the row that a start failed for (nil: it was no start), and
-// whether an operator has decided something since what failed.
-func (i *Instance) failedFor(err error) (row *ledger.Plugin, overtaken bool) {
-	i.mu.Lock()
-	of := i.reached
-	i.mu.Unlock()
-	var start notStarted
-	if errors.As(err, &start) {
-		row, of = start.row, start.row.Generation
-	}
-	return row, i.wanted.Load().Generation > of
-}
-
-// settled says that the first start has succeeded or failed.
-func (i *Instance) settled() {
-	i.once.Do(func() {
-		close(i.tried)
-		i.host.Refresh() // its commands and sources are compared with the others' now
-	})
-}
-
-// pause waits, at most until something else would be started than what was tried
-// (nil: than now).
-func (i *Instance) pause(ctx context.Context, wait time.Duration, tried *ledger.Plugin) {
-	before := essence(cmp.Or(tried, i.wanted.Load()))
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	for essence(i.wanted.Load()) == before {
-		select {
-		case <-timer.C:
-			return
-		case <-ctx.Done():
-			return
-		case <-i.wake:
-		}
-	}
-}
-
-// serve starts the plugin, keeps a version of it serving, and returns when one
-// has ended with the fault that ended it, or when ctx ends.
-func (i *Instance) serve(ctx context.Context) error {
-	i.setState(pluginsdk.PluginStarting, i.lastError(), time.Now())
-	row := i.wanted.Load()
-	current, err := i.bring(ctx, row, nil)
-	if err != nil {
-		return notStarted{err, row}
-	}
-	i.mu.Lock()
-	current.onTrial = i.inARow > 0
-	i.mu.Unlock()
-	i.publish(current)
-	var next *replacement // under way
-	defer func() { i.abandon(next) }()
-	i.nudge() // the row may have changed meanwhile
-	for {
-		select {
-		case <-ctx.Done():
-			i.withdraw(current, pluginsdk.PluginStopping)
-			i.close(current)
-			return nil
-		case <-current.process.Done():
-			i.withdraw(current, pluginsdk.PluginStarting)
-			err := deathOf(current)
-			i.kill(current)
-			return err
-		case why := <-current.fault:
-			i.log.Warn("plugin is at fault and is ended", "why", why)
-			i.withdraw(current, pluginsdk.PluginStarting)
-			i.killNow(current)
-			return withLastWords(why, current)
-		case made := <-next.result():
-			settled := next
-			next = nil // its result is taken
-			current = i.settle(ctx, current, settled, made)
-		case <-i.wake:
-			i.keepTold(current)
-			if next == nil {
-				next = i.follow(ctx, current)
-			}
-		}
-	}
-}
-
-func deathOf(v *version) error {
-	reason := "the process ended"
-	if err := v.process.ExitError(); err != nil {
-		reason += ": " + err.Error()
-	}
-	return withLastWords(reason, v)
-}
-
-// lastWords is how many lines of stderr an operator is shown.
-const lastWords = 3
-
-func withLastWords(reason string, v *version) error {
-	if lines := v.process.LastStderr(); len(lines) > 0 {
-		reason += "; last words: " + strings.Join(lines[max(0, len(lines)-lastWords):], " | ")
-	}
-	return errors.New(reason)
-}
-
-// backoff is the wait after so many failures in a row, spread by a quarter.
-func (i *Instance) backoff(failures int) time.Duration {
-	return guard.Backoff{Base: i.host.config.BackoffBase, Max: i.host.config.BackoffMax, Jitter: 0.25}.After(failures)
+	i.report.live(row, problem)
 }

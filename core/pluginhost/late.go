@@ -12,13 +12,11 @@ import (
 // lateLook is how often a plugin is asked whether a late call has ended.
 const lateLook = 100 * time.Millisecond
 
-// late notes a call that was given up at its deadline. Until it has ended, the
+// watchFor notes a call that was given up at its deadline. Until it has ended, the
 // plugin is passed over.
-func (i *Instance) late(v *version, hook pluginsdk.Hook, callID string) {
-	i.mu.Lock()
-	v.late++
-	i.mu.Unlock()
-	i.spawn("the watch over a late call", func() { i.watchLate(v, hook, callID) })
+func (i *Instance) watchFor(v *version, hook pluginsdk.Hook, callID string) {
+	i.router.lateBegins(v)
+	i.crew.spawn("the watch over a late call", func() { i.watchLate(v, hook, callID) })
 }
 
 // watchLate ends a plugin whose call still goes on a while after its deadline,
@@ -26,17 +24,11 @@ func (i *Instance) late(v *version, hook pluginsdk.Hook, callID string) {
 // passed over for longer each time.
 func (i *Instance) watchLate(v *version, hook pluginsdk.Hook, callID string) {
 	grace := i.host.config.LateGrace
-	defer func() {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		if v.late--; v.late == 0 {
-			v.delays, v.onTrial = v.delays+1, true
-		}
-	}()
+	defer i.router.lateEnds(v)
 	// Another attempt may be noted here and not have reached the plugin yet: only what
 	// is seen twice is believed.
 	for until, ended := time.Now().Add(grace), 0; ended < 2; {
-		if !i.goesOn(v, callID) {
+		if !i.worksOn(v, callID) {
 			if ended++; ended < 2 && !i.await(v, min(lateLook, grace)) {
 				return
 			}
@@ -51,25 +43,20 @@ func (i *Instance) watchLate(v *version, hook pluginsdk.Hook, callID string) {
 			return
 		}
 	}
-	i.mu.Lock()
-	pause := min(grace<<min(v.delays, 8), i.host.config.BackoffMax) - grace
-	i.mu.Unlock()
-	i.await(v, pause)
+	i.await(v, min(grace<<min(i.router.delays(v), 8), i.host.config.BackoffMax)-grace)
 }
 
-// goesOn reports whether the plugin still works on a call that was given up:
+// worksOn reports whether the plugin still works on a call that was given up:
 // another attempt of it, under the same id, may be under way.
-func (i *Instance) goesOn(v *version, callID string) bool {
+func (i *Instance) worksOn(v *version, callID string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), i.host.config.LateGrace)
 	defer cancel()
 	calls, err := v.process.InFlight(ctx)
 	if err != nil {
 		return true
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	n := len(slices.DeleteFunc(calls, func(id string) bool { return id != callID }))
-	return n > v.asked[callID]
+	return n > i.router.underWay(v, callID)
 }
 
 // await waits, and reports whether the version is still there.
@@ -79,8 +66,8 @@ func (i *Instance) await(v *version, wait time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-v.process.Done():
-	case <-i.done:
+	case <-v.gone:
+	case <-i.supervisor.done:
 	}
 	return false
 }

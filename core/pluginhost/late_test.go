@@ -51,12 +51,12 @@ func TestARepetitionIsNotTakenForTheCallThatWasGivenUp(t *testing.T) {
 	giveUp(t, i, "C", first)
 	repetition := make(chan error)
 	go func() { repetition <- hold(i, "C", second) }()
-	i.mu.Lock()
-	v := i.serving
-	i.mu.Unlock()
-	waitFor(t, func() bool { i.mu.Lock(); defer i.mu.Unlock(); return v.asked["C"] == 1 })
+	i.router.mu.Lock()
+	v := i.router.serving
+	i.router.mu.Unlock()
+	waitFor(t, func() bool { i.router.mu.Lock(); defer i.router.mu.Unlock(); return v.asked["C"] == 1 })
 	release(t, first)
-	waitFor(t, func() bool { i.mu.Lock(); defer i.mu.Unlock(); return v.late == 0 })
+	waitFor(t, func() bool { i.router.mu.Lock(); defer i.router.mu.Unlock(); return v.late == 0 })
 	release(t, second)
 	if err := <-repetition; err != nil {
 		t.Errorf("the repetition: %s", err)

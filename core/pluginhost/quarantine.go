@@ -5,13 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/seed-706843ae/harness/core/ledger"
-	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// confinement is whether a plugin is in quarantine. It is guarded by the
-// instance's lock.
+// confinement is whether a plugin is in quarantine.
 type confinement struct {
 	reason string // empty: it is not
 	stored bool   // the row says so as well
@@ -29,53 +25,64 @@ func (c *confinement) follow(row string, reading int64) {
 	}
 }
 
-// quarantine counts a failure, and ends the restarts of a plugin that failed
-// too often. It reports whether it did.
-func (i *Instance) quarantine(ctx context.Context, words string) bool {
-	config := i.host.config
+// tooOften counts a failure, and reports whether there were too many.
+func (s *supervisor) tooOften() bool {
 	now := time.Now()
-	i.recent = append(i.recent, now)
-	for len(i.recent) > 0 && now.Sub(i.recent[0]) > config.Window {
-		i.recent = i.recent[1:]
+	s.recent = append(s.recent, now)
+	for len(s.recent) > 0 && now.Sub(s.recent[0]) > s.config.Window {
+		s.recent = s.recent[1:]
 	}
-	if len(i.recent) < config.Failures {
-		return false
-	}
-	reason := fmt.Sprintf("it failed %d times within %s, the last time: %s", len(i.recent), config.Window, words)
-	if tail := i.tail(); tail != "" {
-		reason += "\nIts log ends with:\n" + tail
-	}
-	i.recent = nil
-	i.mu.Lock()
-	i.confined = confinement{reason: reason}
-	i.mu.Unlock()
-	i.storeQuarantine(ctx)
-	i.log.Error("plugin is in quarantine: it is not started any more until an operator enables it or installs another version",
-		"why", words)
-	return true
+	return len(s.recent) >= s.config.Failures
 }
 
-// storeQuarantine stores a quarantine that the row does not have yet.
-func (i *Instance) storeQuarantine(ctx context.Context) {
-	i.mu.Lock()
-	confined := i.confined
-	i.mu.Unlock()
-	if confined.reason == "" || confined.stored {
+// quarantine ends the restarts of a plugin that failed too often, the last time so.
+func (s *supervisor) quarantine(ctx context.Context, words string) {
+	reason := fmt.Sprintf("it failed %d times within %s, the last time: %s", len(s.recent), s.config.Window, words)
+	if tail := s.tail(); tail != "" {
+		reason += "\nIts log ends with:\n" + tail
+	}
+	s.recent = nil
+	s.confined = confinement{reason: reason}
+	s.report.setQuarantine(reason)
+	s.storeQuarantine(ctx)
+	s.log.Error("plugin is in quarantine: it is not started any more until an operator enables it or installs another version",
+		"why", words)
+	say := s.quarantineSaid()
+	say.restarts = 1
+	s.move(onConfined, say)
+}
+
+// holdBack waits while the plugin is in quarantine.
+func (s *supervisor) holdBack(ctx context.Context) {
+	if s.confined.reason == "" {
+		s.start(ctx, onFreed)
 		return
 	}
-	if err := i.host.store.SetPluginQuarantine(ctx, i.name, confined.reason); err != nil {
-		i.log.Warn("quarantine of a plugin cannot be stored; trying again", "err", err)
+	s.storeQuarantine(ctx)
+	select {
+	case <-s.wake:
+	case <-ctx.Done():
+	}
+}
+
+// storeQuarantine stores a quarantine that the row does not have yet. What cannot be
+// stored holds, and is stored later.
+func (s *supervisor) storeQuarantine(ctx context.Context) {
+	if s.confined.reason == "" || s.confined.stored {
 		return
 	}
-	i.mu.Lock()
-	i.confined = confinement{reason: confined.reason, stored: true, at: i.host.readings.Load()}
-	i.mu.Unlock()
-	i.change(func(info *ledger.Plugin) { info.Quarantine = confined.reason })
+	reading, err := s.hands.confine(ctx, s.confined.reason)
+	if err != nil {
+		s.log.Warn("quarantine of a plugin cannot be stored; trying again", "err", err)
+		return
+	}
+	s.confined.stored, s.confined.at = true, reading
 }
 
 // quarantineLines is how much of a plugin's log is kept with its quarantine.
 const quarantineLines = 20
 
+// tail is the end of the plugin's log.
 func (i *Instance) tail() string {
 	lines, err := i.host.Logs(context.Background(), i.name, quarantineLines)
 	if err != nil {
@@ -86,38 +93,4 @@ func (i *Instance) tail() string {
 		fmt.Fprintf(&text, "%s %s\n", line.Level, line.Text)
 	}
 	return strings.TrimSuffix(text.String(), "\n")
-}
-
-// quarantined waits while the plugin is in quarantine, and reports whether it
-// was.
-func (i *Instance) quarantined(ctx context.Context) bool {
-	was := false
-	for i.confine() {
-		was = true
-		i.settled()
-		select {
-		case <-i.wake:
-		case <-ctx.Done():
-			return true
-		}
-	}
-	return was
-}
-
-// confine sets the state of a plugin that is in quarantine, and reports whether
-// it is.
-func (i *Instance) confine() bool {
-	i.mu.Lock()
-	if i.confined.reason == "" {
-		i.mu.Unlock()
-		return false
-	}
-	// An operator who lets it out is noticed by confined before wanted changes.
-	row := i.wanted.Load()
-	i.rejected, i.reached = row.SHA256, row.Generation
-	first, _, _ := strings.Cut(i.confined.reason, "\n")
-	announce := i.setStateLocked(pluginsdk.PluginQuarantined, first, time.Time{})
-	i.mu.Unlock()
-	announce()
-	return true
 }

@@ -1,6 +1,9 @@
 package pluginhost
 
 import (
+	"io"
+	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
@@ -56,4 +59,41 @@ func TestQuarantineOfWhatMayBePassedOver(t *testing.T) {
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), "quarantined") {
 		t.Errorf("the gate says %v", err)
 	}
+}
+
+// A port that another program has for a while must not cost the API for good: what waits
+// for the world is tried again, and never put in quarantine. Who starts the daemon is
+// told what does not serve.
+func TestWhatWaitsForTheWorldIsTriedAgain(t *testing.T) {
+	h, r := startOn(t, Config{Failures: 2}, &bus{}, "wants")
+	port := taken(r.row("wants").Path)
+	release(t, port)
+	_ = r.edit("wants", enable(true))
+	r.until(t, "more tries than make a quarantine", func() bool { return r.row("wants").Restarts > 4 })
+	if row := r.row("wants"); row.Quarantine != "" || !strings.Contains(row.LastError, "the port is taken") {
+		t.Errorf("in quarantine for %q; the last error is %q", row.Quarantine, row.LastError)
+	}
+	out := h.Outages()
+	if len(out) != 1 || out[0].Plugin != "wants" || !strings.Contains(out[0].Why, "the port is taken") {
+		t.Errorf("out of service: %+v", out)
+	}
+	if err := os.Remove(port); err != nil {
+		t.Fatal(err)
+	}
+	r.until(t, "its start", r.is("wants", pluginsdk.PluginServing))
+	if out := h.Outages(); len(out) != 0 {
+		t.Errorf("out of service: %+v", out)
+	}
+}
+
+// Who reads the log finds that a plugin is in quarantine since before, and that one was
+// turned off by a row.
+func TestWhatTheRegistrySaysIsInTheLog(t *testing.T) {
+	quarantine, off := newLines("in quarantine"), newLines("turned off")
+	h, r := startOn(t, Config{Log: slog.New(slog.NewTextHandler(io.MultiWriter(quarantine, off), nil))}, &bus{}, "first", "second")
+	_ = r.edit("second", func(p *ledger.Plugin) { p.Enabled, p.Quarantine = true, "it failed" })
+	<-quarantine.seen
+	serving(t, h, r, "first")
+	_ = r.edit("first", enable(false))
+	<-off.seen
 }

@@ -8,123 +8,65 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
-	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// replacement is a version that is being brought up beside the one that serves.
-type replacement struct {
-	why    string
-	row    *ledger.Plugin // what was wanted when it was begun
-	cancel context.CancelFunc
-	made   chan brought
-}
-
-// brought is how bringing up a version has ended.
-type brought struct {
-	version *version
-	err     error
-}
-
-// result is what the loop waits for; nothing without a replacement.
-func (r *replacement) result() <-chan brought {
-	if r == nil {
-		return nil
-	}
-	return r.made
-}
-
-// follow compares what serves with what is wanted, and begins a replacement when
-// only that makes them the same.
-func (i *Instance) follow(ctx context.Context, current *version) *replacement {
-	wanted := i.wanted.Load()
-	why := renewal(&current.row, wanted)
-	if why == "" && !hears(current) && i.hasOldSettings(current, wanted) {
+// follow compares what serves with what is wanted, and begins to replace it when only
+// that makes them the same.
+func (s *supervisor) follow(ctx context.Context) {
+	why := renewal(&s.current.row, s.wanted)
+	if why == "" && !s.current.hears() && s.current.hasOldSettings(s.wanted) {
 		why = "its settings changed"
 	}
 	if why == "" {
-		i.carriedOut(wanted)
-		i.setback = setback{}
-		return nil
+		s.carriedOut()
+		return
 	}
-	if !i.setback.over(wanted) {
-		return nil
+	if !s.setback.over(s.wanted) {
+		return
 	}
-	i.log.Info("plugin is replaced", "why", why)
-	ctx, cancel := context.WithCancel(ctx)
-	next := &replacement{why: why, row: wanted, cancel: cancel, made: make(chan brought, 1)}
-	i.spawn("the replacement of a plugin", func() {
-		var made brought
-		made.err = i.guarded("the replacement of a plugin", func() (err error) {
-			made.version, err = i.bring(ctx, wanted, current)
-			return err
-		})
-		next.made <- made
-	})
-	return next
+	s.log.Info("plugin is replaced", "why", why)
+	s.move(onDiffers, saying{})
+	s.bringing = s.bring(ctx, why, s.current)
 }
 
-// settle ends a replacement, and returns the version that serves from then on.
-// Runs that began with the old one keep to it; a new one that failed never gets
-// a call.
-func (i *Instance) settle(ctx context.Context, old *version, next *replacement, made brought) *version {
-	next.cancel()
-	if made.err != nil {
-		i.host.described(i, old.process.Manifest())
-		words := i.redact(fmt.Sprintf("version %s goes on, the one that was to replace it failed: %s", old.process.Manifest().Version, made.err))
-		i.setback.add(next.row, made.err, words, i.backoff)
-		i.setOutcome(next.row, pluginsdk.PluginServing, words, time.Time{})
-		i.log.Error("plugin could not be replaced; the one that serves goes on", "why", next.why, "err", made.err)
-		return old
-	}
-	i.setback = setback{}
-	made.version.takeOver(old)
-	i.publish(made.version)
-	alone := exclusive(old, made.version) // then the old one is not active any more
-	i.spawn("the end of a replaced version", func() {
-		if guard.Try(i.log, "the end of a replaced version", func() { i.retire(ctx, old, !alone) }) {
-			i.killNow(old)
+// carriedOut notes that what serves is what the row wants. A version that could not
+// take over is wanted no more, and what was said of it is forgotten.
+func (s *supervisor) carriedOut() {
+	words := s.setback.words
+	s.setback, s.reached = setback{}, s.wanted.Generation
+	s.report.note(func(seen *ledger.PluginSeen) {
+		if seen.Rejected != "" && seen.LastError == words {
+			seen.LastError = ""
 		}
+		seen.Rejected, seen.Settled = "", s.wanted.Generation
 	})
-	i.nudge() // the row may have changed meanwhile
-	return made.version
 }
 
-// abandon ends a replacement that nobody waits for any more.
-func (i *Instance) abandon(next *replacement) {
-	if next == nil {
+// replace ends a replacement. Runs that began with the old version keep to it; a new one
+// that failed never gets a call.
+func (s *supervisor) replace(ctx context.Context, made brought) {
+	old, b := s.current, s.bringing
+	s.bringing = nil
+	b.cancel()
+	if made.err != nil {
+		s.hands.goesOn(old)
+		words := s.redact(fmt.Sprintf("version %s goes on, the one that was to replace it failed: %s", old.manifest.Version, made.err))
+		s.setback.add(b.row, made.err, words, s.backoff)
+		s.move(onSetBack, saying{words: words, rejected: b.row})
+		s.log.Error("plugin could not be replaced; the one that serves goes on", "why", b.why, "err", made.err)
 		return
 	}
-	next.cancel()
-	if made := <-next.made; made.version != nil {
-		i.kill(made.version)
-	}
-}
-
-// retire ends a version that was replaced, once nothing keeps to it, or when it
-// is at fault.
-func (i *Instance) retire(ctx context.Context, old *version, active bool) {
-	over, cancel := context.WithTimeout(ctx, i.host.config.Handover)
-	defer cancel()
-	fault := i.drain(over, old, true)
-	i.forget(old)
-	if fault != "" {
-		i.log.Warn("replaced version is at fault and is ended", "why", fault, "version", old.process.Manifest().Version)
-		i.killNow(old)
-		return
-	}
-	if active {
-		i.close(old)
-	} else {
-		i.kill(old)
-	}
-	i.log.Info("replaced version has ended", "version", old.process.Manifest().Version)
+	s.setback = setback{}
+	s.hands.takeOver(made.version, old)
+	s.serve(made.version, onReplaced)
+	active := !exclusive(old, made.version) // else it is deactivated already
+	s.crew.spawn("the end of a replaced version", func() { s.hands.retire(ctx, old, active) })
 }
 
 // exclusive reports whether only one of two versions may be active.
 func exclusive(a, b *version) bool {
-	return a.process.Manifest().Exclusive || b.process.Manifest().Exclusive
+	return a.manifest.Exclusive || b.manifest.Exclusive
 }
 
 // renewal says which difference between what a version was started from and

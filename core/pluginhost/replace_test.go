@@ -50,7 +50,7 @@ func TestRunsKeepToTheVersionTheyBeganWith(t *testing.T) {
 	if !is(t, i, "R1", "1.0.0")() {
 		t.Error("the run that began with the old version was moved")
 	}
-	old := i.pins["R1"].process
+	old := i.router.kept["R1"].process
 	h.Release("R1")
 	<-old.Done()
 	if !is(t, i, "R1", "2.0.0")() {
@@ -218,7 +218,7 @@ func TestAFailureIsNotChargedToWhatWasDecidedMeanwhile(t *testing.T) {
 	decide("2.0.0")
 	waitFor(t, func() bool {
 		i, ok := h.current.Load("first")
-		return ok && i.(*Instance).wanted.Load().Generation == 2
+		return ok && i.(*Instance).row.Load().Generation == 2
 	})
 	close(release)
 	r.until(t, "the second version", func() bool { return r.row("first").Settled == 2 })

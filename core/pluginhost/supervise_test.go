@@ -51,9 +51,9 @@ func handedOver(t *testing.T, config Config) (*Host, *Instance, *version) {
 	}
 	upgraded(t, r, "first", "2.0.0")
 	waitFor(t, is(t, i, "", "2.0.0"))
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return h, i, i.pins["R"]
+	i.router.mu.Lock()
+	defer i.router.mu.Unlock()
+	return h, i, i.router.kept["R"]
 }
 
 // What was replaced may still serve for minutes: it must not eat the machine
@@ -106,7 +106,7 @@ func TestSettingsThatChangeDuringAReplacementHold(t *testing.T) {
 	waitFor(t, inForce)
 	close(hold.open)
 	waitFor(t, is(t, i, "", "2.0.0"))
-	waitFor(t, func() bool { return !i.hasOldSettings(i.current(), i.wanted.Load()) && inForce() })
+	waitFor(t, func() bool { return !i.router.current().hasOldSettings(i.row.Load()) && inForce() })
 }
 
 // A variable that was revoked is taken away, although the first try to do so
@@ -142,12 +142,16 @@ func TestCallsThatAreLateAtTheEndAreHarmless(t *testing.T) {
 		for n := range 32 {
 			callers.Go(func() {
 				_ = i.Do(context.Background(), "", pluginsdk.HookCommand, fmt.Sprint(n), func(*Process) error {
-					<-i.done
+					<-i.supervisor.done
 					return pluginsdk.Errorf(pluginsdk.CodeDeadline, "late: %w", context.DeadlineExceeded)
 				})
 			})
 		}
-		waitFor(t, func() bool { i.mu.Lock(); defer i.mu.Unlock(); return i.serving != nil && i.serving.calls == 32 })
+		waitFor(t, func() bool {
+			i.router.mu.Lock()
+			defer i.router.mu.Unlock()
+			return i.router.serving != nil && i.router.serving.calls == 32
+		})
 		_ = r.edit("first", enable(false))
 		callers.Wait()
 		<-i.gone
@@ -198,10 +202,10 @@ func TestARunThatIsOverKeepsToNothing(t *testing.T) {
 	if _, err := sayIn(t, i, "R", ""); err != nil {
 		t.Fatal(err)
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if len(i.pins) != 0 || i.serving.runs != 0 {
-		t.Errorf("%d pins, %d runs", len(i.pins), i.serving.runs)
+	i.router.mu.Lock()
+	defer i.router.mu.Unlock()
+	if len(i.router.kept) != 0 || i.router.serving.runs != 0 {
+		t.Errorf("%d pins, %d runs", len(i.router.kept), i.router.serving.runs)
 	}
 }
 

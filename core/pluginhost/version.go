@@ -2,14 +2,13 @@ package pluginhost
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
-	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
@@ -18,32 +17,52 @@ import (
 // version is one process of a plugin. There are two while one replaces the
 // other.
 type version struct {
-	process *launch.Plugin
-	row     ledger.Plugin // what it was started from
-	fault   chan string   // why it is to be ended; the first one stays
-	denied  sync.Map      // the capabilities of which it was told in the log that it lacks them
+	process  *launch.Plugin
+	manifest pluginsdk.Manifest // what the process said that it is
+	gone     <-chan struct{}    // closed when the process has ended
+	row      ledger.Plugin      // what it was started from
+	fault    chan string        // why it is to be ended; the first one stays
+	denied   sync.Map           // the capabilities of which it was told in the log that it lacks them
+
+	configured atomic.Pointer[string] // settingsOf the row whose settings it was given
+	telling    atomic.Bool            // it is being given others
 
 	heard      pluginsdk.Position // its events begin after this
 	stopEvents func()             // ends them, and sets heard; nothing before it is published
 	stopWatch  func()             // ends watching over it
 	stopChecks func()             // ends asking it for its checks
 
-	// These are guarded by the instance's lock.
-	calls      int            // under way
-	asked      map[string]int // of them, by id
-	open       int            // of them, those that may be passed over
-	runs       int            // that keep to it
-	late       int            // calls past their deadline for which it is passed over
-	delays     int            // how often it was late since it last answered in time
-	onTrial    bool           // it failed and has not answered a call since: it gets one at a time
-	configured string         // settingsOf the row whose settings it was given
-	telling    bool           // it is being given others
+	// These are guarded by the router's lock.
+	calls   int            // under way
+	asked   map[string]int // of them, by id
+	open    int            // of them, those that may be passed over
+	runs    int            // that keep to it
+	late    int            // calls past their deadline for which it is passed over
+	delays  int            // how often it was late since it last answered in time
+	onTrial bool           // it failed and has not answered a call since: it gets one at a time
 }
 
 func newVersion(row ledger.Plugin) *version {
-	return &version{
-		row: row, fault: make(chan string, 1), asked: make(map[string]int), configured: settingsOf(&row),
+	v := &version{
+		row: row, fault: make(chan string, 1), asked: make(map[string]int),
 		stopEvents: func() {}, stopWatch: func() {}, stopChecks: func() {},
+	}
+	v.isConfigured(&row)
+	return v
+}
+
+// isOf says which process the version is.
+func (v *version) isOf(process *launch.Plugin) {
+	v.process, v.manifest, v.gone = process, process.Manifest(), process.Done()
+}
+
+// ended reports whether the process has ended.
+func (v *version) ended() bool {
+	select {
+	case <-v.gone:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -66,17 +85,26 @@ func (v *version) why() string {
 	}
 }
 
-// bring brings the version of a row to the point where it can serve: ready, and active. Of
-// an exclusive plugin the old one is deactivated for it first, and activated
-// again when the new one fails.
-func (i *Instance) bring(ctx context.Context, row *ledger.Plugin, old *version) (*version, error) {
+// lastWords is how many lines of stderr an operator is shown.
+const lastWords = 3
+
+func withLastWords(reason string, v *version) error {
+	if lines := v.process.LastStderr(); len(lines) > 0 {
+		reason += "; last words: " + strings.Join(lines[max(0, len(lines)-lastWords):], " | ")
+	}
+	return errors.New(reason)
+}
+
+// bring is the supervisor's: it brings a version to the point where it can serve.
+func (i *Instance) bring(ctx context.Context, row *ledger.Plugin, old *version, ready func()) (*version, error) {
 	v, err := i.launch(ctx, row)
 	if err != nil {
 		return nil, err
 	}
 	alone := old != nil && exclusive(old, v)
-	err = i.guarded("the activation of a plugin", func() error {
+	err = guarded(i.log, "the activation of a plugin", func() error {
 		if alone {
+			ready()
 			i.deactivate(ctx, old)
 		}
 		return i.activate(ctx, v)
@@ -99,22 +127,21 @@ func (i *Instance) launch(ctx context.Context, row *ledger.Plugin) (*version, er
 	ctx, cancel := context.WithTimeout(ctx, i.host.config.StartTimeout)
 	defer cancel()
 	v := newVersion(*row)
-	var err error
 	began := time.Now()
 	if err := i.verify(ctx, v); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	verified := time.Now()
-	if v.process, err = i.begin(ctx, v); err != nil {
+	process, err := i.begin(ctx, v)
+	if err != nil {
 		if err = fmt.Errorf("start: %w", err); pluginsdk.CodeOf(err) == pluginsdk.CodeInvalid {
 			err = refusal{err} // what it says of itself is wrong: another try would not change it
 		}
 		return nil, err
 	}
-	i.mu.Lock()
-	i.alive[v] = true
-	i.mu.Unlock()
-	err = i.guarded("the start of a plugin", func() error {
+	v.isOf(process)
+	i.alive.Store(v, true)
+	err = guarded(i.log, "the start of a plugin", func() error {
 		if err := i.admit(ctx, v); err != nil {
 			return err
 		}
@@ -124,7 +151,7 @@ func (i *Instance) launch(ctx context.Context, row *ledger.Plugin) (*version, er
 		described := time.Now()
 		v.heard = i.host.events.Position() // what it reads in Start is no older
 		if err := v.process.Start(ctx); err != nil {
-			return withLastWords("start: "+err.Error()+v.why(), v)
+			return i.notReady(ctx, v, "start: "+err.Error()+v.why(), err)
 		}
 		i.log.Debug("plugin was started", "pid", v.process.PID(), "verify", verified.Sub(began),
 			"launch", described.Sub(verified), "start", time.Since(described))
@@ -200,31 +227,23 @@ func (i *Instance) tellDenied(v *version, capability pluginsdk.Capability, err e
 	}
 }
 
-// processLog is where a plugin's own lines go: the daemon's log, and the
-// plugin's file.
-func (i *Instance) processLog() *slog.Logger {
-	both := slog.NewMultiHandler(i.host.config.Log.Handler(), fileHandler{file: i.host.logs.of(i.name)})
-	return slog.New(redactHandler{both, i.redact})
-}
-
 // admit checks what a process says that it is. What an operator installed must
 // be what its plugin.json said; what comes from elsewhere is taken at its word.
 func (i *Instance) admit(ctx context.Context, v *version) error {
-	manifest := v.process.Manifest()
-	if manifest.Name != i.name {
-		return refused("describe: the binary says that it is the plugin %q", manifest.Name)
+	if v.manifest.Name != i.name {
+		return refused("describe: the binary says that it is the plugin %q", v.manifest.Name)
 	}
-	differences := manifest.Differences(v.row.Manifest)
+	differences := v.manifest.Differences(v.row.Manifest)
 	if v.row.Origin == pluginsdk.OriginStore && len(differences) > 0 {
 		return refused("describe: it is not what its plugin.json said when it was installed; they differ in %s", listed(differences))
 	}
 	if len(differences) > 0 {
-		if err := i.host.store.SavePluginManifest(ctx, i.name, manifest); err != nil {
+		if err := i.host.store.SavePluginManifest(ctx, i.name, v.manifest); err != nil {
 			return ownTrouble{fmt.Errorf("store the manifest: %w", err)}
 		}
 	}
-	v.row.Manifest = manifest
-	i.host.described(i, manifest)
+	v.row.Manifest = v.manifest
+	i.host.described(i, v.manifest)
 	return nil
 }
 
@@ -232,125 +251,23 @@ func (i *Instance) activate(ctx context.Context, v *version) error {
 	ctx, cancel := context.WithTimeout(ctx, i.host.config.StartTimeout)
 	defer cancel()
 	if err := v.process.Activate(ctx); err != nil {
-		return withLastWords("activate: "+err.Error(), v)
+		return i.notReady(ctx, v, "activate: "+err.Error(), err)
 	}
 	return nil
 }
 
-// publish makes a version the one that answers.
-func (i *Instance) publish(v *version) {
-	i.subscribe(v)
-	v.stopWatch, v.stopChecks = i.watchOver(v), i.checkOn(v)
-	i.mu.Lock()
-	i.serving, i.rejected, i.reached = v, "", v.row.Generation
-	i.settled() // who reads that it serves finds it in the next run
-	announce := i.setStateLocked(pluginsdk.PluginServing, "", time.Time{})
-	i.mu.Unlock()
-	announce()
-	manifest := v.process.Manifest()
-	i.change(func(info *ledger.Plugin) { info.Manifest, info.Version = manifest, manifest.Version })
-	i.log.Info("plugin serves", "pid", v.process.PID(), "version", manifest.Version)
-	if lacking := i.Info().Lacking(); len(lacking) > 0 {
-		i.log.Info("plugin asks for more than it was granted", "lacks", listed(lacking))
+// notReady returns, in words, why a version has failed to start or to be activated. One
+// that says so itself, and still answers, for the want of something of the world
+// (CodeUnavailable) is unready; the same code is that of a connection that has broken.
+func (i *Instance) notReady(ctx context.Context, v *version, words string, err error) error {
+	said := withLastWords(words, v)
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || ctx.Err() != nil {
+		return said
 	}
-}
-
-// withdraw takes the version out of service, also of the runs that began with
-// it: it is about to be ended.
-func (i *Instance) withdraw(v *version, to pluginsdk.PluginState) {
-	i.mu.Lock()
-	i.serving = nil
-	announce := i.setStateLocked(to, "", time.Now())
-	i.mu.Unlock()
-	announce()
-	i.forget(v)
-	v.stopEvents()
-	v.stopChecks()
-}
-
-// close ends a version after the calls under way. They get half of the time:
-// the rest is for the plugin to put down what it holds.
-func (i *Instance) close(v *version) {
-	ctx, cancel := context.WithTimeout(context.Background(), i.host.config.StopTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	calls, cancelCalls := context.WithTimeout(ctx, i.host.config.StopTimeout/2)
-	defer cancelCalls()
-	if fault := i.drain(calls, v, false); fault != "" {
-		i.killNow(v)
-		return
+	if v.process.Ping(ctx) != nil {
+		return said
 	}
-	i.deactivate(ctx, v)
-	i.stop(ctx, v)
-}
-
-// killTime is how long a process that could not be started gets to end by
-// itself.
-const killTime = time.Second
-
-// killNow ends a version that is at fault: it may be stopped, or eating the
-// machine's memory, and the calls that it has not answered wait for its end.
-func (i *Instance) killNow(v *version) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	i.stop(ctx, v)
-}
-
-// kill ends a version that is of no use.
-func (i *Instance) kill(v *version) {
-	ctx, cancel := context.WithTimeout(context.Background(), killTime)
-	defer cancel()
-	i.stop(ctx, v)
-}
-
-func (i *Instance) stop(ctx context.Context, v *version) {
-	if err := v.process.Stop(ctx); err != nil {
-		i.log.Debug("plugin was killed", "err", err)
-	}
-	v.stopWatch()
-	v.stopChecks()
-	i.figures.ended(v)
-	i.mu.Lock()
-	delete(i.alive, v)
-	i.mu.Unlock()
-}
-
-// endAll ends what a supervisor that panicked has left running.
-func (i *Instance) endAll() {
-	i.mu.Lock()
-	left := slices.Collect(maps.Keys(i.alive))
-	i.mu.Unlock()
-	for _, v := range left {
-		guard.Try(i.log, "the end of a plugin", func() { i.withdraw(v, pluginsdk.PluginStarting) })
-		guard.Try(i.log, "the end of a plugin", func() { i.killNow(v) })
-	}
-}
-
-func (i *Instance) deactivate(ctx context.Context, v *version) {
-	if err := v.process.Deactivate(ctx); err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeUnimplemented {
-		i.log.Warn("plugin could not be deactivated", "err", err)
-	}
-}
-
-// drain waits until the version answers no hook and, with its runs, until no
-// run keeps to it. It returns at once when the version has ended, and with the
-// fault when it is at fault.
-func (i *Instance) drain(ctx context.Context, v *version, withRuns bool) (fault string) {
-	for {
-		i.mu.Lock()
-		busy := v.calls > 0 || withRuns && v.runs > 0
-		changed := i.changed
-		i.mu.Unlock()
-		if !busy {
-			return ""
-		}
-		select {
-		case <-changed:
-		case fault = <-v.fault:
-			return fault
-		case <-v.process.Done():
-			return ""
-		case <-ctx.Done():
-			return ""
-		}
-	}
+	return unready{said}
 }

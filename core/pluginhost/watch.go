@@ -39,7 +39,7 @@ func (i *Instance) watchOver(v *version) (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-			case <-v.process.Done():
+			case <-v.gone:
 				return
 			case <-ctx.Done():
 				return
@@ -86,7 +86,7 @@ func (w *watcher) usage() string {
 	if err != nil {
 		return ""
 	}
-	w.instance.figures.measured(w.of, usage)
+	w.instance.report.figures.measured(w.of, usage)
 	if why := exceeded(usage, limitsOf(w.of.row.Limits, w.instance.host.config.Limits)); why != "" {
 		return why
 	}
@@ -104,7 +104,7 @@ func (w *watcher) usage() string {
 // process is stopped, the version is ended. over says that the call is.
 func (i *Instance) attend(v *version) (over func() bool) {
 	return time.AfterFunc(slowCall, func() {
-		i.spawn("the watch over a call", func() {
+		i.crew.spawn("the watch over a call", func() {
 			if v.isStopped() && i.await(v, stoppedTwice) && v.isStopped() {
 				v.blame(wordsStopped)
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -16,15 +17,28 @@ type supervisor struct {
 	// alive says whether the daemon can do its work. It must return when its
 	// context ends. Systemd restarts a daemon of which it hears no good word.
 	alive func(ctx context.Context) error
+	every time.Duration // statusEvery, but for tests
 
 	once sync.Once
 	quit context.CancelFunc
 	work sync.WaitGroup
 }
 
-// ready says that the start is over, and serves the watchdog from then on.
-func (s *supervisor) ready() {
-	s.notify(daemon.SdNotifyReady)
+// statusEvery is how often systemd may be told another status.
+const statusEvery = 10 * time.Second
+
+// ready says that the start is over, and serves the watchdog from then on. What status
+// says (empty: all is well) is the unit's status, as long as it does.
+func (s *supervisor) ready(status func() string) {
+	said := status()
+	state := daemon.SdNotifyReady
+	if said != "" {
+		state += "\nSTATUS=" + said
+	}
+	s.notify(state)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.quit = cancel
+	s.work.Go(func() { s.tellStatus(ctx, status, said) })
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
 		s.log.Warn("systemd's watchdog cannot be served", "err", err)
@@ -32,9 +46,24 @@ func (s *supervisor) ready() {
 	if err != nil || interval == 0 {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.quit = cancel
 	s.work.Go(func() { s.feed(ctx, interval/2) })
+}
+
+// tellStatus is the loop that tells systemd of a status that is another than was said.
+func (s *supervisor) tellStatus(ctx context.Context, status func() string, said string) {
+	ticker := time.NewTicker(cmp.Or(s.every, statusEvery))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if now := status(); now != said {
+			s.notify("STATUS=" + now)
+			said = now
+		}
+	}
 }
 
 // stopping says that the daemon is on its way out.

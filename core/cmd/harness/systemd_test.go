@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // A process that still ticks although its database hangs is one that systemd
@@ -51,7 +54,7 @@ func TestTheWatchdogIsServedUntilTheSupervisorStops(t *testing.T) {
 		}
 		return nil
 	}}
-	s.ready()
+	s.ready(func() string { return "" })
 	for _, want := range []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1"} {
 		if state := <-told; state != want {
 			t.Errorf("systemd is told %q; want %s", state, want)
@@ -61,5 +64,30 @@ func TestTheWatchdogIsServedUntilTheSupervisorStops(t *testing.T) {
 	s.stop()
 	if len(asked) == 0 {
 		t.Error("the daemon was not asked")
+	}
+}
+
+// A daemon without its API is up, and who asks systemd reads what is missing, until it
+// is there.
+func TestTheUnitsStatusSaysWhatDoesNotServe(t *testing.T) {
+	isolate(t)
+	told := notified(t)
+	down := make(chan string, 2)
+	outages := []pluginhost.Outage{{Plugin: "web", State: pluginsdk.PluginBackoff, Why: "port 8787 is in use"}}
+	down <- inAWord(outages)
+	down <- inAWord(nil)
+	s := &supervisor{log: slog.New(slog.DiscardHandler), every: time.Millisecond}
+	s.ready(func() string { return <-down })
+	for _, want := range []string{"READY=1\nSTATUS=plugins that do not serve: web (backoff)", "STATUS="} {
+		if state := <-told; state != want {
+			t.Errorf("systemd is told %q; want %q", state, want)
+		}
+	}
+	close(down)
+	s.stop()
+	for _, want := range []string{"web: port 8787 is in use", "tried again by itself", "harness plugin info web"} {
+		if said := outagesSaid(outages); !strings.Contains(said, want) {
+			t.Errorf("the welcome lacks %q:\n%s", want, said)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -16,6 +18,8 @@ import (
 	"github.com/seed-706843ae/harness/core/client"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 func newUp() *cobra.Command {
@@ -69,7 +73,7 @@ func up(cmd *cobra.Command) (err error) {
 	}()
 	supervisor.alive = d.Alive
 	return d.Run(ctx, hurry, func() {
-		supervisor.ready()
+		supervisor.ready(func() string { return inAWord(d.Outages()) })
 		welcome(ctx, cmd.OutOrStdout(), d, config, time.Since(began))
 	})
 }
@@ -105,6 +109,9 @@ func welcome(ctx context.Context, out io.Writer, d *daemon.Daemon, config daemon
 	if d.AgentName() == "demo" {
 		fmt.Fprintln(out, demoNotice(ctx, style, config))
 	}
+	if down := d.Outages(); len(down) > 0 {
+		fmt.Fprintf(out, "%s\n%s\n", style.Red("  BUT NOT ALL OF IT: "+inAWord(down)+"."), outagesSaid(down))
+	}
 	if problem := apiProblem(ctx, address, age); problem != "" {
 		fmt.Fprintf(out, "%s\n\n", style.Red("  "+problem))
 		return
@@ -116,6 +123,34 @@ func welcome(ctx context.Context, out io.Writer, d *daemon.Daemon, config daemon
   curl -s %[1]s/api/chat -H 'Content-Type: application/json' -d '{"content":"hello"}'
 
 `, address, portFlag(config))
+}
+
+// inAWord names the plugins that do not serve; empty: they all do.
+func inAWord(outages []pluginhost.Outage) string {
+	if len(outages) == 0 {
+		return ""
+	}
+	names := make([]string, len(outages))
+	for n, down := range outages {
+		names[n] = fmt.Sprintf("%s (%s)", down.Plugin, down.State)
+	}
+	return "plugins that do not serve: " + strings.Join(names, ", ")
+}
+
+// outagesSaid says of each plugin that does not serve why, and what to do.
+func outagesSaid(outages []pluginhost.Outage) string {
+	var text strings.Builder
+	for _, down := range outages {
+		remedy := fmt.Sprintf("`harness plugin info %s` says more", down.Plugin)
+		switch down.State { //nolint:exhaustive // in the others it is on its way
+		case pluginsdk.PluginBackoff, pluginsdk.PluginStarting:
+			remedy = "it is tried again by itself; " + remedy
+		case pluginsdk.PluginQuarantined:
+			remedy += fmt.Sprintf(", `harness plugin enable %s` starts it again", down.Plugin)
+		}
+		fmt.Fprintf(&text, "    %s: %s\n      %s\n", down.Plugin, cmp.Or(down.Why, "it has not started yet"), remedy)
+	}
+	return text.String()
 }
 
 // demoNotice says loudly that no real agent answers, why, and what to do.
