@@ -80,7 +80,12 @@ func develop(ctx context.Context, with developing, dir string) error {
 		Store: with.database, Ask: o.Ask, GrantAll: grantAll, Out: o.Out,
 		Enable: func(ctx context.Context, name string) error { return o.TurnOn(ctx, name, false) },
 		Grant: func(ctx context.Context, name string) error {
-			return o.Grant(ctx, registry.GrantRequest{Name: name, Grants: registry.Grants{AllCapabilities: true, AllEnv: true}})
+			// Nobody waits for the daemon here: WatchState shows how it fares.
+			done, err := o.Registry.Grant(ctx, operate.Who, registry.GrantRequest{Name: name, Grants: registry.Grants{AllCapabilities: true, AllEnv: true}})
+			if err == nil {
+				fmt.Fprintf(o.Out, "%s was granted %s.\n", name, done.Changed)
+			}
+			return err
 		},
 		Began: func(plugin string) {
 			name = plugin

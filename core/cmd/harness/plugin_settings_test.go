@@ -91,7 +91,7 @@ func TestSettingsAreSetAndTakenBack(t *testing.T) {
 	}
 
 	pretendRunning(t, data)
-	harness(t, "", "plugin", "settings", "unset", "mail", "port", "zone").want(t, 0, "the daemon applies them within about a second", "")
+	harness(t, "", "plugin", "settings", "unset", "mail", "port", "zone").want(t, 0, "The settings of mail are changed; it is disabled.", "")
 	if got := mailSettings(t, data); got != `{"token":"hunter2","zone":"UTC"}` {
 		t.Errorf("the plugin gets %s", got)
 	}

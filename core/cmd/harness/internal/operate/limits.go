@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strconv"
 
@@ -33,8 +34,7 @@ func (o *Operator) SetLimits(ctx context.Context, name string, want Limits) erro
 	if err != nil {
 		return err
 	}
-	o.say("%s: %s; %s.", name, registry.LimitsText(done.Plugin.Limits), o.when())
-	return nil
+	return o.applied(ctx, name, fmt.Sprintf("%s: %s", name, registry.LimitsText(done.Plugin.Limits)))
 }
 
 // of returns limits with what the operator said changed.
