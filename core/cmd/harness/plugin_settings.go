@@ -33,7 +33,8 @@ func newPluginSettings() *cobra.Command {
 what it is for. Of secrets it is shown only whether they are set.
 
 Settings are checked against what the plugin declares. A running daemon applies them
-within about a second, without a restart. What the plugin does not declare is not
+without a restart; set and unset wait for that, and fail when the plugin refuses them,
+which are stored all the same. What the plugin does not declare is not
 shown: nothing says that it is no secret.`,
 		Example: `  harness plugin settings time
   harness plugin settings set time timezone=Europe/Berlin
