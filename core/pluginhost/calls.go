@@ -50,13 +50,16 @@ func (h *Host) Charge(plugin string, rows int, why string) {
 	}
 }
 
-// redacted takes the plugin's secrets out of an error: it ends in runs, in
-// messages, in events.
+// maxErrorWords bounds, in bytes, what is passed on of a plugin's error.
+const maxErrorWords = 4 << 10
+
+// redacted takes the plugin's secrets out of an error, and most of one that is very
+// long: it ends in runs, in messages, in events, in several lines of the log.
 func (i *Instance) redacted(err error) error {
 	if err == nil {
 		return nil
 	}
-	words := i.redact(err.Error())
+	words := cut(i.redact(err.Error()), maxErrorWords)
 	switch {
 	case words == err.Error():
 		return err

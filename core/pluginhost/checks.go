@@ -100,12 +100,14 @@ func (i *Instance) bounded(checks []pluginsdk.Check) []pluginsdk.Check {
 	return kept
 }
 
-func (i *Instance) words(text string) string {
-	text = i.redact(text)
-	if len(text) <= maxCheckWords {
+func (i *Instance) words(text string) string { return cut(i.redact(text), maxCheckWords) }
+
+// cut bounds a text, with a mark where something is missing.
+func cut(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	end := maxCheckWords - len("…")
+	end := most - len("…")
 	for !utf8.RuneStart(text[end]) {
 		end--
 	}

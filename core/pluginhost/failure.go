@@ -25,7 +25,7 @@ const (
 func (s *supervisor) fail(ctx context.Context, err error, row *ledger.Plugin) {
 	s.look()
 	overtaken := s.note(row)
-	words := s.redact(err.Error())
+	words := cut(s.redact(err.Error()), maxErrorWords)
 	say := saying{words: words, rejected: row}
 	var no refusal
 	var ours ownTrouble

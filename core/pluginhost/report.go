@@ -35,6 +35,8 @@ type report struct {
 	conflict   string
 	failures   int64 // not yet stored
 	failure    string
+	erred      time.Time         // when the last error came about
+	hurried    time.Time         // when one was last stored at once
 	noted      time.Time         // when a failure was last written into the plugin's log
 	charged    time.Time         // when rows were
 	checks     []pluginsdk.Check // of the last answer; valid once checkedAt is set
@@ -50,6 +52,9 @@ func (r *report) tell(state pluginsdk.PluginState, words string, also func(*ledg
 	before := r.seen
 	r.seen.State, r.seen.LastError = state, cmp.Or(words, r.seen.LastError)
 	also(&r.seen)
+	if words != "" {
+		r.erred = time.Now()
+	}
 	now := r.seen
 	r.store()
 	r.mu.Unlock()
@@ -162,12 +167,6 @@ func (r *report) setQuarantine(reason string) {
 	r.quarantine = reason
 }
 
-func (r *report) quarantineNow() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.quarantine
-}
-
 // live puts what is known at this moment into a row of the registry.
 func (r *report) live(row *ledger.Plugin, problem string) {
 	r.mu.Lock()
@@ -193,11 +192,17 @@ func (r *report) figuresNow(restarts int) pluginsdk.PluginFigures {
 // noteEvery bounds what failures write into the plugin's own log.
 const noteEvery = 100 * time.Millisecond
 
+// hurry is how often a failure is stored at once.
+const hurry = time.Second
+
+// maxFailureWords bounds, in bytes, what is kept of a failure of a hook.
+const maxFailureWords = 1 << 10
+
 // count remembers that a hook of a version has failed, until flush stores it. Why a
 // process ended is the supervisor's to say: it knows more than the calls that ended
 // with it.
 func (r *report) count(v *version, hook pluginsdk.Hook, err error) {
-	words := fmt.Sprintf("%s: %s", hook, err)
+	words := cut(fmt.Sprintf("%s: %s", hook, err), maxFailureWords)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures++
@@ -206,8 +211,13 @@ func (r *report) count(v *version, hook pluginsdk.Hook, err error) {
 		r.writeDown("hook failed: " + words) // the daemon's log has it from who called
 	}
 	r.failure = words
-	if !v.ended() {
-		r.seen.LastError = words
+	if v.ended() {
+		return
+	}
+	r.seen.LastError, r.erred = words, time.Now()
+	if time.Since(r.hurried) > hurry { // the next ones come with flush
+		r.hurried = r.erred
+		r.store()
 	}
 }
 
@@ -233,6 +243,7 @@ func (r *report) writeDown(text string) {
 // figures.
 func (r *report) flush(ctx context.Context) {
 	r.mu.Lock()
+	r.forgive()
 	restarts := r.seen.Restarts
 	failures, failure := r.failures, cmp.Or(r.seen.LastError, r.failure)
 	r.failures = 0
@@ -250,6 +261,17 @@ func (r *report) flush(ctx context.Context) {
 		r.mu.Lock()
 		r.failures += failures
 		r.mu.Unlock()
+	}
+}
+
+// forgive forgets the last error of a plugin that has served without another one for as
+// long as failures count (Config.Window): what is wrong is told from what was. One that
+// goes on because its next version failed has not got over that. The lock is held.
+func (r *report) forgive() {
+	steady := r.seen.State == pluginsdk.PluginServing && r.seen.Rejected == ""
+	if steady && r.seen.LastError != "" && time.Since(r.erred) > r.host.config.Window {
+		r.seen.LastError, r.failure = "", ""
+		r.store()
 	}
 }
 

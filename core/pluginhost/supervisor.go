@@ -46,7 +46,8 @@ type hands interface {
 
 // supervisor keeps a plugin as its row wants it: it starts it, has another version
 // replace it, starts it again, and ends it. One goroutine (run) owns it; the others
-// reach it by order, which waits for nothing, and by end.
+// reach it by order and nudge, which wait for nothing, and by cancel, after which it
+// ends.
 type supervisor struct {
 	log    *slog.Logger
 	config Config

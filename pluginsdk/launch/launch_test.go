@@ -62,6 +62,7 @@ func TestLaunchesThatFailSayWhy(t *testing.T) {
 		want string
 	}{
 		{"it ends at once", config(t, "dies-at-once"), pluginsdk.CodeUnavailable, "exit status 2); it last said: no such token"},
+		{"it ends after its output", config(t, "dies-slowly"), pluginsdk.CodeUnavailable, "(exit status 3); it last said: no such module"},
 		{"its manifest is wrong", config(t, "wrong-manifest"), pluginsdk.CodeUnavailable, "commands are declared but"},
 		{"it is no plugin", config(t, "not-a-plugin"), pluginsdk.CodeInternal, "hello, I am a web server"},
 		{"it never shakes hands", limited(config(t, "never-handshakes")), pluginsdk.CodeDeadline, "no handshake in time"},

@@ -29,6 +29,11 @@ func become(mode string) {
 	case "dies-at-once":
 		fmt.Fprintln(os.Stderr, "no such token")
 		os.Exit(2)
+	case "dies-slowly": // as an interpreter does, which tidies up after it has closed its output
+		fmt.Fprintln(os.Stderr, "no such module")
+		_ = os.Stdout.Close()
+		<-time.After(50 * time.Millisecond)
+		os.Exit(3)
 	case "never-handshakes":
 		ignoreEverything()
 	case "not-a-plugin":

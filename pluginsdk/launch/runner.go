@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
 
@@ -34,8 +35,20 @@ func (r processRunner) Wait(context.Context) error {
 	return r.err
 }
 
-// Kill kills the group.
+// lastMoment is how long a process of which go-plugin despairs may take to end by
+// itself.
+const lastMoment = 250 * time.Millisecond
+
+// Kill kills the group. go-plugin calls it as soon as the output ends without a
+// handshake: a process that is about to end by itself says better, by how it does, what
+// was wrong.
 func (r processRunner) Kill(context.Context) error {
+	timer := time.NewTimer(lastMoment)
+	defer timer.Stop()
+	select {
+	case <-r.done:
+	case <-timer.C:
+	}
 	r.kill()
 	return nil
 }

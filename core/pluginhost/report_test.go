@@ -1,0 +1,87 @@
+package pluginhost
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// An operator reads what went wrong as soon as it has, and not for ever: what is wrong is
+// told from what was.
+func TestTheLastErrorIsThereAtOnceAndForgottenAfterASteadyLife(t *testing.T) {
+	events := &bus{}
+	h, r := startOn(t, Config{Window: 300 * time.Millisecond}, events, "listens")
+	i := serving(t, h, r, "listens")
+	if err := events.send(t, "listens:error"); err == nil {
+		t.Fatal("no error")
+	}
+	if seen := i.report.now(); !strings.Contains(seen.LastError, "hostile on purpose") {
+		t.Errorf("the last error is %q", seen.LastError)
+	}
+	r.until(t, "the error in the row", func() bool { return strings.Contains(r.row("listens").LastError, "hostile on purpose") })
+	r.until(t, "that it is forgotten", func() bool { return r.row("listens").LastError == "" })
+	if row := r.row("listens"); row.Failures != 1 || row.State != pluginsdk.PluginServing {
+		t.Errorf("%+v", row)
+	}
+}
+
+// The registry need not be read for an error to be in it.
+func TestAFailureIsStoredAtOnce(t *testing.T) {
+	r := newRegistry()
+	_ = r.RegisterPlugin(t.Context(), rowOf("first"))
+	i := newInstance(New(Config{}, r, &bus{}, nobody{}), rowOf("first"), true)
+	i.report.count(newVersion(rowOf("first")), pluginsdk.HookCommand, errors.New("no such token"))
+	r.until(t, "the error in the row", func() bool { return strings.Contains(r.row("first").LastError, "no such token") })
+	i.crew.end()
+}
+
+func rowOf(name string) (row ledger.Plugin) {
+	row.Name = name
+	return row
+}
+
+// A plugin that throws its whole memory into an error must not fill the log, the events
+// and the row with it.
+func TestAnErrorIsPassedOnCut(t *testing.T) {
+	log := &text{}
+	h, r := startOn(t, Config{Log: slog.New(slog.NewTextHandler(log, nil))}, &bus{}, "first")
+	i := serving(t, h, r, "first")
+	err := i.Do(t.Context(), "", pluginsdk.HookCommand, "c", func(*Process) error {
+		return pluginsdk.Errorf(pluginsdk.CodeConflict, "beginning %s", strings.Repeat("x", 200<<10))
+	})
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || len(err.Error()) > maxErrorWords || !strings.Contains(err.Error(), "beginning") {
+		t.Errorf("%s, %d bytes", pluginsdk.CodeOf(err), len(err.Error()))
+	}
+	r.until(t, "the error in the row", func() bool { return strings.Contains(r.row("first").LastError, "beginning") })
+	if n := len(r.row("first").LastError); n > maxFailureWords {
+		t.Errorf("%d bytes are in the row", n)
+	}
+	if n := log.len(); n > 100<<10 {
+		t.Errorf("%d bytes are in the log", n)
+	}
+}
+
+// text is a log that can be asked how long it is.
+type text struct {
+	mu    sync.Mutex
+	lines bytes.Buffer
+}
+
+func (l *text) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines.Write(p)
+}
+
+func (l *text) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines.Len()
+}
