@@ -185,7 +185,8 @@ type Plugins interface {
 	Settings(ctx context.Context, request *GetPluginSettingsRequest) (*GetPluginSettingsResponse, error)
 	// ChangeSettings changes the properties that a patch names; null takes one back.
 	// Secrets are set in the same way. CodeInvalid when the outcome does not fit the
-	// plugin's schema. Needs plugins.admin.
+	// plugin's schema; CodeDenied for a text of another plugin's beside secrets that
+	// are set and that the patch does not set again. Needs plugins.admin.
 	ChangeSettings(ctx context.Context, request *ChangePluginSettingsRequest) (*ChangePluginSettingsResponse, error)
 }
 

@@ -122,8 +122,9 @@ type Settings interface {
 	Get(ctx context.Context, plugin string) (json.RawMessage, error)
 	// View returns a plugin's settings without its secrets.
 	View(ctx context.Context, plugin string) (pluginsdk.SettingsView, error)
-	// Change changes what patch names, on behalf of who.
-	Change(ctx context.Context, who, plugin string, patch json.RawMessage) error
+	// ChangeFor changes what patch names on behalf of another plugin, which learns no
+	// secret by it: CodeDenied.
+	ChangeFor(ctx context.Context, asker, plugin string, patch json.RawMessage) error
 	// Problem says what is wrong with a plugin's stored settings, or is empty.
 	Problem(ctx context.Context, row ledger.Plugin) string
 }

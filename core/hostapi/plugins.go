@@ -71,7 +71,7 @@ func (s plugins) Settings(ctx context.Context, request *pluginsdk.GetPluginSetti
 func (s plugins) ChangeSettings(ctx context.Context, request *pluginsdk.ChangePluginSettingsRequest) (*pluginsdk.ChangePluginSettingsResponse, error) {
 	return serve(s.caller, "Plugins.ChangeSettings", func() (*pluginsdk.ChangePluginSettingsResponse, error) {
 		err := s.write(ctx, 1, int64(len(request.Patch)), func() error {
-			return s.API.Settings.Change(ctx, s.who(), request.Name, request.Patch)
+			return s.API.Settings.ChangeFor(ctx, s.plugin, request.Name, request.Patch)
 		})
 		return &pluginsdk.ChangePluginSettingsResponse{}, err
 	})

@@ -24,8 +24,8 @@ func (s *operator) View(_ context.Context, plugin string) (pluginsdk.SettingsVie
 	return pluginsdk.SettingsView{SecretsSet: []string{"token"}}, nil
 }
 
-func (s *operator) Change(_ context.Context, who, plugin string, patch json.RawMessage) error {
-	s.asked = append(s.asked, who+" changes "+plugin+" "+string(patch))
+func (s *operator) ChangeFor(_ context.Context, asker, plugin string, patch json.RawMessage) error {
+	s.asked = append(s.asked, asker+" changes "+plugin+" "+string(patch))
 	return nil
 }
 
@@ -61,7 +61,7 @@ func TestSettingsAreShownToAdministratorsOnly(t *testing.T) {
 	if _, err := f.Plugins.ChangeSettings(ctx, &pluginsdk.ChangePluginSettingsRequest{Name: "other", Patch: json.RawMessage(`{"a":1}`)}); err != nil {
 		t.Error(err)
 	}
-	if got := strings.Join(f.set.asked, ", "); got != `view other, plugin:p changes other {"a":1}` {
+	if got := strings.Join(f.set.asked, ", "); got != `view other, p changes other {"a":1}` {
 		t.Errorf("asked %s", got)
 	}
 }

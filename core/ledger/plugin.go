@@ -29,6 +29,10 @@ func SeenOf(row Plugin) PluginSeen {
 	}
 }
 
+// SettingsRefused is how the last error of a plugin begins that has refused settings
+// while it runs, and goes on with those that it had.
+const SettingsRefused = "it refused its new settings"
+
 // PluginChange is what somebody decides of a plugin's row, with what the audit log
 // says of it.
 type PluginChange struct {

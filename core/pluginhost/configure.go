@@ -93,6 +93,8 @@ func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
 	})
 	if err != nil {
 		i.log.Warn("plugin refused its new settings", "err", err)
+		words := i.redact(ledger.SettingsRefused + ", and goes on with those that it has: " + err.Error())
+		i.report.note(func(seen *ledger.PluginSeen) { seen.LastError = words })
 	}
 	return true
 }

@@ -2,6 +2,7 @@ package pluginhost
 
 import (
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -185,5 +186,25 @@ func TestHostsOwnCallsAreSupervised(t *testing.T) {
 	}
 	if err := events.send(t, "listens:fine"); err != nil || calls() != before+1 {
 		t.Errorf("it is not told of its own: %v", err)
+	}
+}
+
+// Who sets what a plugin refuses must be told at once, and not at the plugin's next
+// start, when it is down for it.
+func TestSettingsThatAreRefusedAreSaidBeforeTheyAreCarriedOut(t *testing.T) {
+	_, r := startOn(t, Config{}, &bus{}, "listens")
+	_ = r.edit("listens", func(p *ledger.Plugin) { p.Enabled = true })
+	r.until(t, "the start", r.is("listens", pluginsdk.PluginServing))
+	for _, step := range []struct{ settings, want string }{
+		{`{"how":"error"}`, ledger.SettingsRefused + ", and goes on with those that it has: "},
+		{`{"how":"fine"}`, ""},
+	} {
+		_ = r.edit("listens", func(p *ledger.Plugin) {
+			p.Settings, p.SettingsRevision, p.Generation, p.LastError = []byte(step.settings), p.SettingsRevision+1, p.Generation+1, ""
+		})
+		r.until(t, "the word that "+step.settings+" is carried out", func() bool { return r.row("listens").Settled == r.row("listens").Generation })
+		if row := r.row("listens"); row.State != pluginsdk.PluginServing || !strings.HasPrefix(row.LastError, step.want) || step.want == "" && row.LastError != "" {
+			t.Errorf("%s: %s, last error %q", step.settings, row.State, row.LastError)
+		}
 	}
 }

@@ -18,6 +18,9 @@ func (s *supervisor) follow(ctx context.Context) {
 	if why == "" && !s.current.hears() && s.current.hasOldSettings(s.wanted) {
 		why = "its settings changed"
 	}
+	if why == "" && s.current.hears() && s.current.hasOldSettings(s.wanted) {
+		return // it is being told, and may refuse them: until then they are not carried out
+	}
 	if why == "" {
 		s.carriedOut()
 		return

@@ -266,9 +266,10 @@ func (r *report) flush(ctx context.Context) {
 
 // forgive forgets the last error of a plugin that has served without another one for as
 // long as failures count (Config.Window): what is wrong is told from what was. One that
-// goes on because its next version failed has not got over that. The lock is held.
+// goes on because its next version failed, or with other settings than it should have,
+// has not got over that. The lock is held.
 func (r *report) forgive() {
-	steady := r.seen.State == pluginsdk.PluginServing && r.seen.Rejected == ""
+	steady := r.seen.State == pluginsdk.PluginServing && r.seen.Rejected == "" && !strings.HasPrefix(r.seen.LastError, ledger.SettingsRefused)
 	if steady && r.seen.LastError != "" && time.Since(r.erred) > r.host.config.Window {
 		r.seen.LastError, r.failure = "", ""
 		r.store()

@@ -32,6 +32,23 @@ func TestTheLastErrorIsThereAtOnceAndForgottenAfterASteadyLife(t *testing.T) {
 	}
 }
 
+// Settings that a plugin has refused are still what it is started with next.
+func TestRefusedSettingsAreNotForgotten(t *testing.T) {
+	r := newRegistry()
+	_ = r.RegisterPlugin(t.Context(), rowOf("first"))
+	i := newInstance(New(Config{Window: time.Nanosecond}, r, &bus{}, nobody{}), rowOf("first"), true)
+	defer i.crew.end()
+	for words, want := range map[string]string{"it broke": "", ledger.SettingsRefused + ": no such zone": ledger.SettingsRefused + ": no such zone"} {
+		i.report.note(func(seen *ledger.PluginSeen) { seen.State, seen.LastError = pluginsdk.PluginServing, words })
+		i.report.mu.Lock()
+		i.report.forgive()
+		i.report.mu.Unlock()
+		if got := i.report.now().LastError; got != want {
+			t.Errorf("of %q is left %q", words, got)
+		}
+	}
+}
+
 // The registry need not be read for an error to be in it.
 func TestAFailureIsStoredAtOnce(t *testing.T) {
 	r := newRegistry()

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -23,6 +24,7 @@ const (
 	Unwatched Standing = "unwatched" // no daemon is up; it holds from its next start on
 	Wrong     Standing = "wrong"     // the row was broken by hand, and the daemon does not follow it
 	Pending   Standing = "pending"   // the daemon has not come so far yet
+	Refused   Standing = "refused"   // it serves, and has refused its new settings
 	Serves    Standing = "serves"    // what was decided serves
 	Rejected  Standing = "rejected"  // another version goes on serving
 	Down      Standing = "down"      // nothing of the plugin serves
@@ -38,7 +40,7 @@ type Followed struct {
 // failed to, 30 s at most.
 func (r *Registry) Follow(ctx context.Context, name string) (Followed, error) {
 	row, settled, err := r.await(ctx, name, func(row ledger.Plugin) bool {
-		return !row.Enabled || row.Problem != "" || row.Settled >= row.Generation
+		return !row.Enabled || row.Problem != "" || row.Quarantine != "" || row.Settled >= row.Generation
 	})
 	followed := Followed{row, Down}
 	switch {
@@ -52,6 +54,8 @@ func (r *Registry) Follow(ctx context.Context, name string) (Followed, error) {
 		followed.Standing = Wrong
 	case !settled:
 		followed.Standing = Pending
+	case row.State == pluginsdk.PluginServing && strings.HasPrefix(row.LastError, ledger.SettingsRefused):
+		followed.Standing = Refused
 	case row.State == pluginsdk.PluginServing && row.Serving == row.SHA256 && row.Rejected == "":
 		followed.Standing = Serves
 	case row.Serving != "":

@@ -19,9 +19,23 @@ const NoLimit = -1
 // than once.
 func (r *Registry) SetLimits(ctx context.Context, who, name string, change func(pluginsdk.PluginLimits) (pluginsdk.PluginLimits, error)) (Outcome, error) {
 	return r.change(ctx, ledger.PluginChange{Name: name, Who: who, Action: "plugin.limits", Edit: func(row *ledger.Plugin, _ []ledger.Plugin) (_ string, err error) {
-		row.Limits, err = change(row.Limits)
+		if row.Limits, err = change(row.Limits); err == nil {
+			err = checkLimits(row.Limits)
+		}
 		return LimitsText(row.Limits), err
 	}})
+}
+
+// leastMemory is less than any plugin's process needs, on which it would be restarted
+// for ever.
+const leastMemory = 4 << 20
+
+func checkLimits(limits pluginsdk.PluginLimits) error {
+	if limits.MemoryBytes > 0 && limits.MemoryBytes < leastMemory {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "memory: in %s no plugin can run; the least is %s",
+			sizeText(limits.MemoryBytes), sizeText(leastMemory))
+	}
+	return nil
 }
 
 // LimitsText says all limits in words.

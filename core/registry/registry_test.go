@@ -168,3 +168,37 @@ func TestOutcomesSayWhatWasDone(t *testing.T) {
 		}
 	})
 }
+
+// Work on a plugin that is also installed must not lose the installed version, nor keep
+// the error of the build before: the same fault again must be seen to be new.
+func TestABuildReplacesWhatIsInstalledAndIsGoneBackFrom(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, database *store.Store) {
+		r, _ := open(t, database)
+		done(t)(r.PlanInstall(t.Context(), registry.InstallRequest{Source: "a", Enable: true}))
+		for _, sum := range []string{"1", "2"} {
+			if err := database.SavePluginState(t.Context(), "a", ledger.PluginSeen{State: pluginsdk.PluginBackoff, LastError: "no token"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Develop(t.Context(), "ann", registry.Build{Manifest: greets("a"), Path: "/home/" + sum, SHA256: sum}); err != nil {
+				t.Fatal(err)
+			}
+			row, err := r.Plugin(t.Context(), "a")
+			if err != nil || row.Origin != pluginsdk.OriginDev || row.SHA256 != sum || !row.Enabled || row.LastError != "" {
+				t.Errorf("row: %+v %v", row, err)
+			}
+			if len(row.Previous) != 1 || row.Previous[0].Path != "/depot/a" {
+				t.Errorf("previous versions: %+v", row.Previous)
+			}
+		}
+		if back := done(t)(r.PlanRollback(t.Context(), registry.RollbackRequest{Name: "a"})); back.Plugin.Path != "/depot/a" {
+			t.Errorf("rolled back to %s", back.Plugin.Path)
+		}
+		if fresh, err := r.Develop(t.Context(), "ann", registry.Build{Manifest: greets("b"), Path: "/home/b", SHA256: "b"}); err != nil || fresh.Was.Name != "" {
+			t.Errorf("a new one: %+v %v", fresh, err)
+		}
+		row, err := r.Plugin(t.Context(), "b")
+		if entries, noted := database.AuditEntries(t.Context(), "b", 10); err != nil || noted != nil || row.Enabled || len(entries) != 1 || entries[0].Action != "plugin.dev" {
+			t.Errorf("a new one: %+v, %+v, %v %v", row, entries, err, noted)
+		}
+	})
+}

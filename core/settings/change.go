@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -18,17 +19,25 @@ import (
 // the plugin's schema, or when settings that are complete would not be any more.
 // What is not complete yet may be completed step by step.
 func (s *Settings) Change(ctx context.Context, who, plugin string, patch json.RawMessage) error {
-	return s.edit(ctx, who, plugin, patch, false)
+	return s.edit(ctx, change{plugin: plugin}, who, patch)
+}
+
+// ChangeFor is Change on behalf of another plugin (or of the plugin itself), which must
+// not learn a secret by it: a setting that can be an address, beside secrets that are
+// set, is changed together with all of those, or not at all (CodeDenied).
+func (s *Settings) ChangeFor(ctx context.Context, asker, plugin string, patch json.RawMessage) error {
+	return s.edit(ctx, change{plugin: plugin, blind: asker != plugin}, "plugin:"+asker, patch)
 }
 
 // Replace makes whole, a JSON object, the plugin's settings: plain settings that
 // it does not name are taken back. Secrets that it does not name stay, because
 // who reads settings does not see them.
 func (s *Settings) Replace(ctx context.Context, who, plugin string, whole json.RawMessage) error {
-	return s.edit(ctx, who, plugin, whole, true)
+	return s.edit(ctx, change{plugin: plugin, replace: true}, who, whole)
 }
 
-func (s *Settings) edit(ctx context.Context, who, plugin string, raw json.RawMessage, replace bool) error {
+func (s *Settings) edit(ctx context.Context, c change, who string, raw json.RawMessage) error {
+	plugin := c.plugin
 	patch, err := object(raw)
 	if err != nil {
 		return err
@@ -46,7 +55,7 @@ func (s *Settings) edit(ctx context.Context, who, plugin string, raw json.RawMes
 	if err != nil {
 		return err
 	}
-	c := change{settings: s, plugin: plugin, schema: schema, replace: replace, set: make(map[string]json.RawMessage)}
+	c.settings, c.schema, c.set = s, schema, make(map[string]json.RawMessage)
 	for name, value := range patch {
 		if isNothing(value) {
 			c.unset = append(c.unset, name)
@@ -71,6 +80,7 @@ type change struct {
 	plugin   string
 	schema   *Schema
 	replace  bool
+	blind    bool                       // who asks for it may not know the secrets
 	set      map[string]json.RawMessage // plain
 	secrets  map[string]json.RawMessage
 	unset    []string
@@ -127,10 +137,36 @@ func (c *change) apply(column json.RawMessage, sealed map[string][]byte) (json.R
 		delete(after, name)
 		delete(newSealed, name)
 	}
+	if c.blind {
+		if err := c.checkAddresses(before, after, sealed); err != nil {
+			return nil, nil, "", err
+		}
+	}
 	if err := c.check(before, after, sealed, newSealed); err != nil {
 		return nil, nil, "", err
 	}
 	return encode(after), newSealed, c.detail(before, after, exposed), nil
+}
+
+// checkAddresses refuses to change a text beside a secret that stays: the plugin may
+// send the secret to where the text says.
+func (c *change) checkAddresses(before, after map[string]json.RawMessage, sealed map[string][]byte) error {
+	stay := slices.DeleteFunc(slices.Sorted(maps.Keys(sealed)), func(name string) bool {
+		return c.secrets[name] != nil || slices.Contains(c.unset, name)
+	})
+	if len(stay) == 0 {
+		return nil
+	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(after))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if !bytes.Equal(before[name], after[name]) && c.schema.free(name) {
+			return pluginsdk.Errorf(pluginsdk.CodeDenied, "%[1]s: it is beside a secret (%[2]s), which may be sent to where it says: "+
+				"set %[2]s again in the same change, or have an operator change it: harness plugin settings set %[3]s %[1]s=VALUE",
+				name, strings.Join(stay, ", "), c.plugin)
+		}
+	}
+	return nil
 }
 
 // check refuses what is wrong, and what breaks settings that were whole.

@@ -3,6 +3,7 @@ package settings
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -71,13 +72,13 @@ func (s *Schema) typeAccepts(name string, schema *jsonschema.Schema, depth int) 
 	case "integer", "number":
 		words += span(schema.Minimum, schema.Maximum, "")
 		if schema.ExclusiveMinimum != nil {
-			words += fmt.Sprintf(" above %v", *schema.ExclusiveMinimum)
+			words += fmt.Sprintf(" above %s", numeral(*schema.ExclusiveMinimum))
 		}
 		if schema.ExclusiveMaximum != nil {
-			words += fmt.Sprintf(" below %v", *schema.ExclusiveMaximum)
+			words += fmt.Sprintf(" below %s", numeral(*schema.ExclusiveMaximum))
 		}
 		if schema.MultipleOf != nil {
-			words += fmt.Sprintf(" that is a multiple of %v", *schema.MultipleOf)
+			words += fmt.Sprintf(" that is a multiple of %s", numeral(*schema.MultipleOf))
 		}
 	case "array":
 		words += span(whole(schema.MinItems), whole(schema.MaxItems), " items")
@@ -92,14 +93,17 @@ func (s *Schema) typeAccepts(name string, schema *jsonschema.Schema, depth int) 
 func span(low, high *float64, unit string) string {
 	switch {
 	case low != nil && high != nil:
-		return fmt.Sprintf(" of %v to %v%s", *low, *high, unit)
+		return fmt.Sprintf(" of %s to %s%s", numeral(*low), numeral(*high), unit)
 	case low != nil:
-		return fmt.Sprintf(" of at least %v%s", *low, unit)
+		return fmt.Sprintf(" of at least %s%s", numeral(*low), unit)
 	case high != nil:
-		return fmt.Sprintf(" of at most %v%s", *high, unit)
+		return fmt.Sprintf(" of at most %s%s", numeral(*high), unit)
 	}
 	return ""
 }
+
+// numeral is a number as people write it: 1048576, not 1.048576e+06.
+func numeral(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 func whole(n *int) *float64 {
 	if n == nil {

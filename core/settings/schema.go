@@ -101,6 +101,21 @@ func (s *Schema) Property(name string) (Property, bool) {
 	return s.property(name), true
 }
 
+// free reports whether a setting can be any text, or have one in it: not when it is a
+// number, true or false, or one of what the schema lists.
+func (s *Schema) free(name string) bool {
+	if _, declared := s.Property(name); !declared {
+		return true
+	}
+	if of := s.bounded.Target(s.root.Properties[name]); of.Const != nil || len(of.Enum) > 0 {
+		return false
+	}
+	types := s.types(name)
+	return len(types) == 0 || slices.ContainsFunc(types, func(kind string) bool {
+		return !slices.Contains([]string{"integer", "number", "boolean", "null"}, kind)
+	})
+}
+
 func (s *Schema) property(name string) Property {
 	declared := s.root.Properties[name]
 	p := Property{

@@ -22,6 +22,7 @@ const courier = `{
     "account": {"type": "object", "secret": true, "properties": {"user": {"type": "string"}}},
     "channel": {"type": "string", "description": "Where replies go", "default": "general"},
     "port":    {"type": "integer", "minimum": 1, "maximum": 65535},
+    "size":    {"type": "integer", "maximum": 1048576},
     "mode":    {"enum": ["quiet", "loud"], "default": "quiet"},
     "hosts":   {"type": "array", "items": {"type": "string"}, "maxItems": 2},
     "limits":  {"$ref": "#/$defs/limits"}
@@ -51,6 +52,7 @@ func TestWrongSettingsAreNamedWithWhatIsAccepted(t *testing.T) {
 		{`{"token":"long enough","account":"hunter2"}`, "account: the value is not accepted; it takes an object"},
 		{`{"token":"long enough","port":"http"}`, `port: "http" is not accepted; it takes a whole number of 1 to 65535`},
 		{`{"token":"long enough","port":0}`, `port: 0 is not accepted`},
+		{`{"token":"long enough","size":"big"}`, `it takes a whole number of at most 1048576`},
 		{`{"token":"long enough","mode":"shrill"}`, `mode: "shrill" is not accepted; it takes one of "quiet", "loud"`},
 		{`{"token":"long enough","hosts":[1]}`, "hosts: [1] is not accepted; it takes a list of at most 2 items, each of them a text"},
 		{`{"token":"long enough","limits":{"size":"hunter3"}}`, "limits: "},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -79,6 +80,35 @@ func (w *world) change(patch string) {
 	if err := w.Change(w.Context(), "ann", "p", json.RawMessage(patch)); err != nil {
 		w.Fatal(err)
 	}
+}
+
+// A plugin that may administer others must not have their secrets sent to itself.
+func TestAnotherPluginCannotMoveWhereASecretGoes(t *testing.T) {
+	w := newWorld(t, `{"type":"object","properties":{"url":{"type":"string"},"hosts":{"type":"array","items":{"type":"string"}},"token":{"type":"string","secret":true},
+		"backup":{"type":"string","secret":true},"port":{"type":"integer"},"mode":{"enum":["a","b"]}}}`)
+	asks := func(asker, patch string) error { return w.ChangeFor(t.Context(), asker, "p", json.RawMessage(patch)) }
+	for _, fine := range []string{`{"url":"https://a.example"}`, `{"token":"hunter2"}`, `{"port":1,"mode":"a"}`, `{"url":"https://a.example"}`} {
+		if err := asks("web", fine); err != nil {
+			t.Errorf("%s: %v", fine, err)
+		}
+	}
+	before := string(w.store.info.Settings)
+	for _, refused := range []string{
+		`{"url":"https://b.example"}`, `{"url":null}`, `{"hosts":["b"]}`, `{"other":"b"}`, `{"url":"https://b.example","backup":"x"}`,
+	} {
+		if err := asks("web", refused); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied && !strings.Contains(fmt.Sprint(err), "no such setting") || strings.Contains(fmt.Sprint(err), "hunter") {
+			t.Errorf("%s: %v", refused, err)
+		}
+	}
+	if got := string(w.store.info.Settings); got != before {
+		t.Errorf("refused, and stored: %s", got)
+	}
+	for asker, fine := range map[string]string{"web": `{"url":"https://c.example","token":"hunter3","backup":null}`, "p": `{"url":"https://d.example"}`} {
+		if err := asks(asker, fine); err != nil {
+			t.Errorf("%s: %s: %v", asker, fine, err)
+		}
+	}
+	w.change(`{"url":"https://e.example"}`) // an operator
 }
 
 func (w *world) refused(patch, words string) {

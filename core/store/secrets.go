@@ -47,7 +47,7 @@ func (s *Store) SomePluginSecret(ctx context.Context) (plugin, name string, seal
 
 // EditPluginSettings replaces a plugin's settings, a JSON object, and its sealed
 // secrets by what edit makes of them, counts the change in settings_revision,
-// ends a quarantine (it may have been for them) and
+// ends a quarantine and forgets the last error (they may have been for them) and
 // notes in the audit log who made it: all in one transaction, or, when edit
 // fails, nothing. Two edits of a plugin cannot overlap. edit gets the column as it
 // is, which by SQL can be anything; it may be called more than once, and the
@@ -57,7 +57,7 @@ func (s *Store) EditPluginSettings(ctx context.Context, name, who string,
 ) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		// First, because on Postgres it makes another edit wait.
-		n, err := tx.Plugin.Update().Where(plugin.ID(name)).AddSettingsRevision(1).SetQuarantine("").SetUpdatedAt(s.now()).Save(ctx)
+		n, err := tx.Plugin.Update().Where(plugin.ID(name)).AddSettingsRevision(1).AddGeneration(1).SetQuarantine("").SetLastError("").SetUpdatedAt(s.now()).Save(ctx)
 		if err == nil && n == 0 {
 			return noPlugin(name)
 		}

@@ -69,6 +69,20 @@ func TestPluginNewWritesAPluginOnce(t *testing.T) {
 	harness(t, "", "plugin", "new", "other", "--dir", dir+"2", "--harness", t.TempDir()).want(t, exitFailed, "", "name it with --harness DIR")
 }
 
+// What an author begins must be something that can be installed in the end.
+func TestPluginNewRefusesNamesThatCannotBeInstalled(t *testing.T) {
+	isolate(t)
+	for name, want := range map[string]string{
+		"stop": "/stop is a command of the core", "time": "comes with Harness", "discord": "comes with Harness", "cli": "the core speaks under that name",
+	} {
+		dir := filepath.Join(t.TempDir(), name)
+		harness(t, "", "plugin", "new", name, "--dir", dir).want(t, exitFailed, "", want)
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s was written", name)
+		}
+	}
+}
+
 func TestPluginDevNeedsAnInstallationAndSources(t *testing.T) {
 	isolate(t)
 	harness(t, "", "plugin", "dev", t.TempDir()).want(t, exitFailed, "", "")

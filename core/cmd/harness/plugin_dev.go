@@ -15,6 +15,7 @@ import (
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/devloop"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/core/store"
 )
@@ -77,10 +78,19 @@ func develop(ctx context.Context, with developing, dir string) error {
 	var name string
 	grantAll, _ := with.cmd.Flags().GetBool("grant-all")
 	registrar := &devloop.Registrar{
-		Store: with.database, Ask: o.Ask, GrantAll: grantAll, Out: o.Out,
+		Register: func(ctx context.Context, build devloop.Build) (ledger.Plugin, error) {
+			done, err := o.Registry.Develop(ctx, operate.Who, registry.Build{Manifest: build.Manifest, Path: build.Path, SHA256: build.SHA256})
+			return done.Was, err
+		},
+		Ask: o.Ask, GrantAll: grantAll, Out: o.Out,
 		Enable: func(ctx context.Context, name string) error { return o.TurnOn(ctx, name, false) },
 		Grant: func(ctx context.Context, name string) error {
-			return o.Grant(ctx, registry.GrantRequest{Name: name, Grants: registry.Grants{AllCapabilities: true, AllEnv: true}})
+			// Nobody waits for the daemon here: WatchState shows how it fares.
+			done, err := o.Registry.Grant(ctx, operate.Who, registry.GrantRequest{Name: name, Grants: registry.Grants{AllCapabilities: true, AllEnv: true}})
+			if err == nil {
+				fmt.Fprintf(o.Out, "%s was granted %s.\n", name, done.Changed)
+			}
+			return err
 		},
 		Began: func(plugin string) {
 			name = plugin

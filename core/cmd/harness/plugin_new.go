@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/scaffold"
+	"github.com/seed-706843ae/harness/core/inbox"
+	"github.com/seed-706843ae/harness/core/shipped"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 func newPluginNew() *cobra.Command {
@@ -32,6 +36,9 @@ directory, or --harness.`,
 
 func runPluginNew(cmd *cobra.Command, args []string) error {
 	plugin := scaffold.Plugin{Name: args[0]}
+	if err := mayBeNew(plugin.Name); err != nil {
+		return err
+	}
 	plugin.Dir, _ = cmd.Flags().GetString("dir")
 	plugin.Module, _ = cmd.Flags().GetString("module")
 	if plugin.Dir == "" {
@@ -50,6 +57,19 @@ func runPluginNew(cmd *cobra.Command, args []string) error {
 		fmt.Fprintln(out, path)
 	}
 	fmt.Fprintf(out, "\nNext:\n  cd %s\n  make test            build it, test it\n  harness plugin dev . use it in the running daemon, and again at each save\n", plugin.Dir)
+	return nil
+}
+
+// mayBeNew refuses a name with which the plugin could not be installed or enabled: one
+// that comes with Harness, or one of the core's commands, since what is written has a
+// command of its name.
+func mayBeNew(name string) error {
+	switch {
+	case shipped.Named(name):
+		return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s is the name of a plugin that comes with Harness: give yours another one", name)
+	case slices.Contains(inbox.Reserved(), name):
+		return pluginsdk.Errorf(pluginsdk.CodeConflict, "/%s is a command of the core, and the plugin that is written has a command of its name: give it another one", name)
+	}
 	return nil
 }
 

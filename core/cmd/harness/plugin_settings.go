@@ -33,7 +33,8 @@ func newPluginSettings() *cobra.Command {
 what it is for. Of secrets it is shown only whether they are set.
 
 Settings are checked against what the plugin declares. A running daemon applies them
-within about a second, without a restart. What the plugin does not declare is not
+without a restart; set and unset wait for that, and fail when the plugin refuses them,
+which are stored all the same. What the plugin does not declare is not
 shown: nothing says that it is no secret.`,
 		Example: `  harness plugin settings time
   harness plugin settings set time timezone=Europe/Berlin
@@ -41,15 +42,15 @@ shown: nothing says that it is no secret.`,
   harness plugin settings unset time timezone`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withSettings(cmd, args[0], func(ctx context.Context, of *settings.Settings, _ daemon.Config) error {
+			return withSettings(cmd, args[0], func(ctx context.Context, with administering) error {
 				if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-					view, err := of.View(ctx, args[0])
+					view, err := with.settings.View(ctx, args[0])
 					if err != nil {
 						return err
 					}
 					return printJSONValue(cmd.OutOrStdout(), view)
 				}
-				rows, problem, err := of.Rows(ctx, args[0])
+				rows, problem, err := with.settings.Rows(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -63,10 +64,20 @@ shown: nothing says that it is no secret.`,
 	return cmd
 }
 
+// administering is what the commands for settings work with.
+type administering struct {
+	settings *settings.Settings
+	config   daemon.Config
+	operator *operate.Operator
+}
+
 // withSettings opens the database that the configuration names.
-func withSettings(cmd *cobra.Command, plugin string, do func(context.Context, *settings.Settings, daemon.Config) error) error {
+func withSettings(cmd *cobra.Command, plugin string, do func(context.Context, administering) error) error {
 	return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
-		err := do(ctx, daemon.NewSettings(config, database), config)
+		o, err := newOperator(cmd, config, database)
+		if err == nil {
+			err = do(ctx, administering{daemon.NewSettings(config, database), config, o})
+		}
 		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
 			return registry.Unknown(ctx, database, plugin)
 		}
@@ -98,11 +109,11 @@ does not name is taken back, but for secrets.`,
 			if (file == "") == (len(args) == 1) {
 				return errors.New("want either KEY=VALUE (or KEY, for a secret) or --json FILE")
 			}
-			return withSettings(cmd, args[0], func(ctx context.Context, of *settings.Settings, config daemon.Config) error {
+			return withSettings(cmd, args[0], func(ctx context.Context, with administering) error {
 				if file != "" {
-					return replaceSettings(ctx, cmd, of, config, args[0], file)
+					return replaceSettings(ctx, cmd, with, args[0], file)
 				}
-				return changeSettings(ctx, cmd, of, config, args[0], args[1:])
+				return changeSettings(ctx, cmd, with, args[0], args[1:])
 			})
 		},
 	}
@@ -110,8 +121,8 @@ does not name is taken back, but for secrets.`,
 	return cmd
 }
 
-func changeSettings(ctx context.Context, cmd *cobra.Command, of *settings.Settings, config daemon.Config, plugin string, args []string) error {
-	schema, err := of.SchemaOf(ctx, plugin)
+func changeSettings(ctx context.Context, cmd *cobra.Command, with administering, plugin string, args []string) error {
+	schema, err := with.settings.SchemaOf(ctx, plugin)
 	if err != nil {
 		return err
 	}
@@ -119,21 +130,21 @@ func changeSettings(ctx context.Context, cmd *cobra.Command, of *settings.Settin
 	if err != nil {
 		return err
 	}
-	if err := of.Change(ctx, operate.Who, plugin, patch); err != nil {
+	if err := with.settings.Change(ctx, operate.Who, plugin, patch); err != nil {
 		return err
 	}
-	return settingsChanged(ctx, cmd, of, config, plugin)
+	return settingsChanged(ctx, cmd, with, plugin)
 }
 
-func replaceSettings(ctx context.Context, cmd *cobra.Command, of *settings.Settings, config daemon.Config, plugin, file string) error {
+func replaceSettings(ctx context.Context, cmd *cobra.Command, with administering, plugin, file string) error {
 	whole, err := readInput(cmd.InOrStdin(), file)
 	if err != nil {
 		return err
 	}
-	if err := of.Replace(ctx, operate.Who, plugin, json.RawMessage(whole)); err != nil {
+	if err := with.settings.Replace(ctx, operate.Who, plugin, json.RawMessage(whole)); err != nil {
 		return err
 	}
-	return settingsChanged(ctx, cmd, of, config, plugin)
+	return settingsChanged(ctx, cmd, with, plugin)
 }
 
 func newSettingsUnset() *cobra.Command {
@@ -151,14 +162,44 @@ func newSettingsUnset() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return withSettings(cmd, args[0], func(ctx context.Context, of *settings.Settings, config daemon.Config) error {
-				if err := of.Change(ctx, operate.Who, args[0], raw); err != nil {
+			return withSettings(cmd, args[0], func(ctx context.Context, with administering) error {
+				if err := areSet(ctx, with.settings, args[0], args[1:]); err != nil {
 					return err
 				}
-				return settingsChanged(ctx, cmd, of, config, args[0])
+				if err := with.settings.Change(ctx, operate.Who, args[0], raw); err != nil {
+					return err
+				}
+				return settingsChanged(ctx, cmd, with, args[0])
 			})
 		},
 	}
+}
+
+// areSet refuses names of settings that nobody has set: taking them back would be said
+// to have changed something.
+func areSet(ctx context.Context, of *settings.Settings, plugin string, names []string) error {
+	rows, _, err := of.Rows(ctx, plugin)
+	if err != nil {
+		return err
+	}
+	var known []string
+	set := make(map[string]bool)
+	for _, row := range rows {
+		known = append(known, row.Name)
+		set[row.Name] = row.From == settings.FromOperator
+	}
+	for _, name := range names {
+		isSet, is := set[name]
+		switch {
+		case len(known) == 0:
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %s has no settings", name, plugin)
+		case !is:
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: there is no such setting of %s; there are %s", name, plugin, terminal.Clean(strings.Join(known, ", ")))
+		case !isSet:
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: it is not set, so that there is nothing to take back", name)
+		}
+	}
+	return nil
 }
 
 // secretReader returns what asks for a secret: the person at a terminal, or all
@@ -206,26 +247,21 @@ func readInput(in io.Reader, file string) ([]byte, error) {
 }
 
 // settingsChanged says what holds now.
-func settingsChanged(ctx context.Context, cmd *cobra.Command, of *settings.Settings, config daemon.Config, plugin string) error {
-	rows, problem, err := of.Rows(ctx, plugin)
+func settingsChanged(ctx context.Context, cmd *cobra.Command, with administering, plugin string) error {
+	rows, problem, err := with.settings.Rows(ctx, plugin)
 	if err != nil {
 		return err
 	}
-	when := "they hold from the daemon's next start on"
-	if daemon.Running(config) {
-		when = "the daemon applies them within about a second"
-	}
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "The settings of %s are changed; %s.\n", plugin, when)
 	for _, row := range rows {
-		if row.Secret && row.From == settings.FromOperator && config.SecretsKey == "" {
+		if row.Secret && row.From == settings.FromOperator && with.config.SecretsKey == "" {
 			fmt.Fprintf(out, "Its secrets open with the key in %s only. Keep a copy of that apart from the backups.\n",
-				filepath.Join(config.Data, daemon.SecretsKeyFile))
+				filepath.Join(with.config.Data, daemon.SecretsKeyFile))
 			break
 		}
 	}
 	printProblem(out, problem)
-	return nil
+	return with.operator.SettingsChanged(ctx, plugin)
 }
 
 func printSettings(out io.Writer, plugin string, rows []settings.Row, problem string) {

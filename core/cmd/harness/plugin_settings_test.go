@@ -84,8 +84,14 @@ func TestSettingsAreSetAndTakenBack(t *testing.T) {
 		}
 	}
 
+	harness(t, "", "plugin", "settings", "unset", "mail", "port", "nosuch").want(t, exitFailed, "", "nosuch: there is no such setting of mail; there are backup, port, token, zone")
+	harness(t, "", "plugin", "settings", "unset", "mail", "backup").want(t, exitFailed, "", "backup: it is not set")
+	if got := mailSettings(t, data); got != `{"port":25,"token":"hunter2","zone":"Europe/Berlin"}` {
+		t.Errorf("refused, and the plugin gets %s", got)
+	}
+
 	pretendRunning(t, data)
-	harness(t, "", "plugin", "settings", "unset", "mail", "port", "zone").want(t, 0, "the daemon applies them within about a second", "")
+	harness(t, "", "plugin", "settings", "unset", "mail", "port", "zone").want(t, 0, "The settings of mail are changed; it is disabled.", "")
 	if got := mailSettings(t, data); got != `{"token":"hunter2","zone":"UTC"}` {
 		t.Errorf("the plugin gets %s", got)
 	}

@@ -10,13 +10,18 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 )
 
+// Store is the daemon's database, as far as WatchState needs it.
+type Store interface {
+	Plugin(ctx context.Context, name string) (ledger.Plugin, error)
+}
+
 // WatchState tells the author how the daemon fares with the plugin, until ctx
 // ends: each state that is another than the one before. A tick is when the row
 // is looked at.
 func WatchState(ctx context.Context, store Store, name string, out io.Writer, tick <-chan time.Time) {
 	var told string
 	for {
-		if row, err := rowNamed(ctx, store, name); err == nil {
+		if row, err := store.Plugin(ctx, name); err == nil {
 			if now := stateOf(row); now != told {
 				told = now
 				fmt.Fprintf(out, "%s is %s\n", name, terminal.Clean(now))

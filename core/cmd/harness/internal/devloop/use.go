@@ -6,25 +6,18 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Store is the daemon's database, as far as a Registrar needs it.
-type Store interface {
-	Plugins(ctx context.Context) ([]ledger.Plugin, error)
-	InstallPlugin(ctx context.Context, plugin ledger.Plugin) error
-	Audit(ctx context.Context, who, action, target, detail string) error
-	SavePluginState(ctx context.Context, name string, seen ledger.PluginSeen) error
-}
-
 // Registrar makes builds the ones that the daemon runs, and asks the author
 // for what a plugin wants to be granted.
 type Registrar struct {
-	Store Store
+	// Register makes a build the one that is started, and returns the plugin's row as it
+	// was before; zero when there was none.
+	Register func(ctx context.Context, build Build) (before ledger.Plugin, err error)
 	// Grant grants a plugin all that it asks for; Enable turns it on.
 	Grant, Enable func(ctx context.Context, name string) error
 	// Ask asks the author; nil, or an error: the answer is no.
@@ -45,24 +38,9 @@ func (r *Registrar) Use(ctx context.Context, build Build) error {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "the plugin was called %s and is now %s: to rename it, end this, remove the old one, and begin again",
 			r.name, build.Manifest.Name)
 	}
-	before, err := rowNamed(ctx, r.Store, build.Manifest.Name)
+	before, err := r.Register(ctx, build)
 	if err != nil {
 		return err
-	}
-	if before.LastError != "" {
-		// It is of the build before: the same fault again must be seen to be new.
-		seen := ledger.SeenOf(before)
-		seen.LastError = ""
-		if err := r.Store.SavePluginState(ctx, before.Name, seen); err != nil {
-			return err
-		}
-	}
-	if err := r.Store.InstallPlugin(ctx, rowOf(before, build)); err != nil {
-		return err
-	}
-	detail := fmt.Sprintf("version %s, sha256 %s, built by its author", terminal.Short(build.Manifest.Version, shown), build.SHA256)
-	if err := r.Store.Audit(ctx, "operator", "plugin.dev", build.Manifest.Name, detail); err != nil {
-		return fmt.Errorf("note the build in the audit log: %w", err)
 	}
 	before.Name = build.Manifest.Name
 	if err := r.grant(ctx, before, build.Manifest); err != nil {
@@ -78,37 +56,6 @@ func (r *Registrar) Use(ctx context.Context, build Build) error {
 		r.Began(r.name)
 	}
 	return nil
-}
-
-// rowNamed is what is registered under a name; zero when nothing is.
-func rowNamed(ctx context.Context, store Store, name string) (ledger.Plugin, error) {
-	rows, err := store.Plugins(ctx)
-	if err != nil {
-		return ledger.Plugin{}, err
-	}
-	if i := slices.IndexFunc(rows, func(row ledger.Plugin) bool { return row.Name == name }); i >= 0 {
-		return rows[i], nil
-	}
-	return ledger.Plugin{}, nil
-}
-
-// rowOf is the row of a build. What was installed from a package before can be
-// rolled back to.
-func rowOf(before ledger.Plugin, build Build) ledger.Plugin {
-	row := ledger.Plugin{
-		PluginInfo: pluginsdk.PluginInfo{
-			Name: build.Manifest.Name, SHA256: build.SHA256, Version: build.Manifest.Version,
-			Manifest: build.Manifest, Origin: pluginsdk.OriginDev,
-		},
-		Path: build.Path, Previous: before.Previous,
-	}
-	if before.Origin == pluginsdk.OriginStore {
-		row.Previous = append([]ledger.PluginVersion{{
-			Version: before.Version, Path: before.Path, SHA256: before.SHA256, Publisher: before.Publisher,
-			Manifest: before.Manifest, InstalledAt: time.Now().UTC(),
-		}}, before.Previous...)
-	}
-	return row
 }
 
 // grant asks for what the manifest wants and the plugin has not, once.

@@ -17,30 +17,19 @@ import (
 type registry struct {
 	rows []ledger.Plugin
 	done []string
-
-	noted []string
 }
 
-func (r *registry) Plugins(context.Context) ([]ledger.Plugin, error) { return r.rows, nil }
+func (r *registry) Plugin(context.Context, string) (ledger.Plugin, error) { return r.rows[0], nil }
 
-func (r *registry) InstallPlugin(_ context.Context, row ledger.Plugin) error {
-	r.done = append(r.done, "install")
+func (r *registry) register(_ context.Context, build devloop.Build) (before ledger.Plugin, err error) {
+	r.done = append(r.done, "register "+build.SHA256)
 	if len(r.rows) > 0 {
-		row.Enabled, row.Granted = r.rows[0].Enabled, r.rows[0].Granted
+		before = r.rows[0]
 	}
+	row := before
+	row.Name = build.Manifest.Name
 	r.rows = []ledger.Plugin{row}
-	return nil
-}
-
-func (r *registry) Audit(_ context.Context, who, action, target, _ string) error {
-	r.noted = append(r.noted, who+" "+action+" "+target)
-	return nil
-}
-
-func (r *registry) SavePluginState(_ context.Context, _ string, seen ledger.PluginSeen) error {
-	r.done = append(r.done, "forget error")
-	r.rows[0].LastError = seen.LastError
-	return nil
+	return before, nil
 }
 
 func (r *registry) note(what string) func(context.Context, string) error {
@@ -53,7 +42,7 @@ func (r *registry) note(what string) func(context.Context, string) error {
 
 func (r *registry) registrar(out *transcript) *devloop.Registrar {
 	return &devloop.Registrar{
-		Store: r, Grant: r.note("grant"), Enable: r.note("enable"), Out: out,
+		Register: r.register, Grant: r.note("grant"), Enable: r.note("enable"), Out: out,
 		Began: func(name string) { r.done = append(r.done, "began "+name) },
 	}
 }
@@ -84,18 +73,12 @@ func TestABuildIsRegisteredTurnedOnAndLaterOnlyReplaced(t *testing.T) {
 	if err := registrar.Use(t.Context(), build("a")); err != nil {
 		t.Fatal(err)
 	}
-	r.requireDone(t, "install", "enable greeter", "began greeter")
-	if !slices.Equal(r.noted, []string{"operator plugin.dev greeter"}) {
-		t.Errorf("audit: %v", r.noted)
-	}
-	if row := r.rows[0]; row.Origin != pluginsdk.OriginDev || row.Path != "/home/a" || row.SHA256 != "a" || row.Version != "1" {
-		t.Errorf("the row is %+v", row)
-	}
+	r.requireDone(t, "register a", "enable greeter", "began greeter")
 	r.rows[0].Enabled = false
 	if err := registrar.Use(t.Context(), build("b")); err != nil {
 		t.Fatal(err)
 	}
-	r.requireDone(t, "install")
+	r.requireDone(t, "register b")
 	renamed := build("c")
 	renamed.Manifest.Name = "greeter2"
 	if err := registrar.Use(t.Context(), renamed); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), "to rename it") {
@@ -111,11 +94,11 @@ func TestWhatThePluginAsksForIsGrantedOnlyIfTheAuthorSaysSo(t *testing.T) {
 		ask  func(string) (bool, error)
 		want []string
 	}{
-		"yes":         {ask: func(string) (bool, error) { return true, nil }, want: []string{"install", "grant greeter", "enable greeter", "began greeter"}},
-		"no":          {ask: func(string) (bool, error) { return false, nil }, want: []string{"install", "enable greeter", "began greeter"}},
-		"no terminal": {ask: func(string) (bool, error) { return true, errors.New("no terminal") }, want: []string{"install", "enable greeter", "began greeter"}},
-		"nobody":      {want: []string{"install", "enable greeter", "began greeter"}},
-		"--grant-all": {all: true, want: []string{"install", "grant greeter", "enable greeter", "began greeter"}},
+		"yes":         {ask: func(string) (bool, error) { return true, nil }, want: []string{"register a", "grant greeter", "enable greeter", "began greeter"}},
+		"no":          {ask: func(string) (bool, error) { return false, nil }, want: []string{"register a", "enable greeter", "began greeter"}},
+		"no terminal": {ask: func(string) (bool, error) { return true, errors.New("no terminal") }, want: []string{"register a", "enable greeter", "began greeter"}},
+		"nobody":      {want: []string{"register a", "enable greeter", "began greeter"}},
+		"--grant-all": {all: true, want: []string{"register a", "grant greeter", "enable greeter", "began greeter"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, out := &registry{}, quiet()
@@ -155,20 +138,6 @@ func TestTheAuthorIsAskedAgainOnlyForSomethingElse(t *testing.T) {
 	}
 }
 
-// Work on a plugin that is also installed must not lose the installed version.
-func TestAnInstalledVersionCanBeRolledBackTo(t *testing.T) {
-	r := &registry{rows: []ledger.Plugin{{PluginInfo: pluginsdk.PluginInfo{Name: "greeter", Origin: pluginsdk.OriginStore, Version: "0.9", SHA256: "x", Enabled: true}, Path: "/depot/x"}}}
-	registrar := r.registrar(quiet())
-	for _, sum := range []string{"a", "b"} {
-		if err := registrar.Use(t.Context(), build(sum)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if previous := r.rows[0].Previous; len(previous) != 1 || previous[0].Version != "0.9" || previous[0].Path != "/depot/x" {
-		t.Errorf("previous versions are %+v", previous)
-	}
-}
-
 // A build that compiles and does not start looks like one that works, unless
 // the author is told.
 func TestTheAuthorIsToldHowTheDaemonFares(t *testing.T) {
@@ -193,7 +162,4 @@ func TestTheAuthorIsToldHowTheDaemonFares(t *testing.T) {
 	cancel()
 	devloop.WatchState(ctx, r, "greeter", out, ticks)
 	out.await(t, "greeter is serving; start: no token\n")
-	if err := r.registrar(out).Use(t.Context(), build("b")); err != nil || r.done[0] != "forget error" || r.rows[0].LastError != "" {
-		t.Errorf("the error of the build before stays: %v, %v", r.done, err)
-	}
 }

@@ -1,9 +1,12 @@
 package operate_test
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -160,4 +163,62 @@ func TestARepairIsCarriedOut(t *testing.T) {
 	d.follows(serves)
 	d.upgrade(greeter("1"), registry.Grants{})
 	d.said("greeter 1 is as it was installed again, and serves.")
+}
+
+// What an operator decides of a plugin that serves must not be said to be done when the
+// plugin is down by it, or goes on as before.
+func TestWhatIsDecidedSaysWhatComesOfIt(t *testing.T) {
+	d := newDesk(t)
+	d.install(greeter("1"), registry.InstallRequest{})
+	d.Registry.Running = func() bool { return true }
+	wants := registry.GrantRequest{Name: "greeter", Grants: registry.Grants{AllCapabilities: true}}
+	for what, do := range map[string]func() error{
+		"The settings of greeter are changed": func() error {
+			change := func(_ json.RawMessage, sealed map[string][]byte) (json.RawMessage, map[string][]byte, string, error) {
+				return json.RawMessage(`{}`), sealed, "", nil
+			}
+			return errors.Join(d.store.EditPluginSettings(t.Context(), "greeter", "test", change), d.SettingsChanged(t.Context(), "greeter"))
+		},
+		"greeter: memory 64 MiB": func() error { return d.SetLimits(t.Context(), "greeter", operate.Limits{Memory: "64MiB"}) },
+		"greeter was granted messages.read": func() error {
+			_, err := d.Registry.Revoke(t.Context(), "test", wants)
+			return errors.Join(err, d.Grant(t.Context(), wants))
+		},
+		"messages.read, messages.write was taken from greeter": func() error {
+			_, err := d.Registry.Grant(t.Context(), "test", wants)
+			return errors.Join(err, d.Revoke(t.Context(), wants))
+		},
+	} {
+		d.out.Reset()
+		d.Registry.Running = func() bool { return true }
+		if err := d.store.SetPluginEnabled(t.Context(), "greeter", false); err != nil {
+			t.Fatal(err)
+		}
+		if err := do(); err != nil {
+			t.Errorf("%s, disabled: %v", what, err)
+		}
+		d.said(what, "; it is disabled.")
+		if err := d.store.SetPluginEnabled(t.Context(), "greeter", true); err != nil {
+			t.Fatal(err)
+		}
+		d.follows(serves)
+		if err := do(); err != nil {
+			t.Errorf("%s, and serves: %v", what, err)
+		}
+		d.said(", and serves.")
+		d.follows(refuses)
+		if err := do(); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), "no port to be had") {
+			t.Errorf("%s, and does not serve: %v", what, err)
+		}
+	}
+	d.follows(func(seen *ledger.PluginSeen, pin string) {
+		serves(seen, pin)
+		seen.LastError = ledger.SettingsRefused + ", and goes on with those that it has: no such zone"
+	})
+	if err := d.store.EditPluginSettings(t.Context(), "greeter", "test", func(_ json.RawMessage, sealed map[string][]byte) (json.RawMessage, map[string][]byte, string, error) {
+		return json.RawMessage(`{}`), sealed, "", nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, d.SettingsChanged(t.Context(), "greeter"), "are stored, but it refused its new settings", "no such zone", "harness plugin settings set greeter")
 }

@@ -18,11 +18,10 @@ func (o *Operator) Grant(ctx context.Context, want registry.GrantRequest) error 
 		o.say("%s has that already. It has: %s.", want.Name, registry.RightsOf(done.Plugin))
 		return nil
 	}
-	o.say("%s was granted %s; %s.", want.Name, done.Changed, o.when())
 	if !done.Missing.None() {
 		o.say("It also wants, and has not: %s.", done.Missing)
 	}
-	return nil
+	return o.applied(ctx, want.Name, fmt.Sprintf("%s was granted %s", want.Name, done.Changed))
 }
 
 // Revoke takes rights back, whether the plugin asks for them or not.
@@ -35,8 +34,7 @@ func (o *Operator) Revoke(ctx context.Context, want registry.GrantRequest) error
 		o.say("%s has nothing that could be taken back.", want.Name)
 		return nil
 	}
-	o.say("%s was taken from %s; %s.", done.Changed, want.Name, o.when())
-	return nil
+	return o.applied(ctx, want.Name, fmt.Sprintf("%s was taken from %s", done.Changed, want.Name))
 }
 
 // hint is the command that gives what is missing.

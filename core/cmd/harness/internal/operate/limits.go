@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strconv"
 
@@ -33,8 +34,7 @@ func (o *Operator) SetLimits(ctx context.Context, name string, want Limits) erro
 	if err != nil {
 		return err
 	}
-	o.say("%s: %s; %s.", name, registry.LimitsText(done.Plugin.Limits), o.when())
-	return nil
+	return o.applied(ctx, name, fmt.Sprintf("%s: %s", name, registry.LimitsText(done.Plugin.Limits)))
 }
 
 // of returns limits with what the operator said changed.
@@ -89,6 +89,9 @@ func readSize(into *int64, flag, text string) error {
 	case "default":
 		*into = 0
 		return nil
+	}
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil && n > 0 {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %s of what? It takes a size with its unit: %[2]sMiB, %[2]sKB, or %[2]sB for bytes", flag, text)
 	}
 	size, err := humanize.ParseBytes(text)
 	if err != nil || size > math.MaxInt64 {

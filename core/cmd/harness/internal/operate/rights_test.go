@@ -174,6 +174,14 @@ func TestLimits(t *testing.T) {
 	} {
 		refused(t, d.SetLimits(t.Context(), "greeter", limits), "is not accepted; it takes")
 	}
+	// Who means megabytes would have a plugin that cannot start.
+	before := d.row("greeter").Limits
+	refused(t, d.SetLimits(t.Context(), "greeter", operate.Limits{Memory: "10"}), "--memory: 10 of what?", "10MiB")
+	refused(t, d.SetLimits(t.Context(), "greeter", operate.Limits{Stored: "2000"}), "--stored: 2000 of what?")
+	refused(t, d.SetLimits(t.Context(), "greeter", operate.Limits{Memory: "10KB"}), "in 10 kB no plugin can run; the least is 4.0 MiB")
+	if got := d.row("greeter").Limits; got != before {
+		t.Errorf("refused, and stored: %+v", got)
+	}
 }
 
 // An operator whose dashboard is refused calls must be able to allow it more, and see

@@ -66,7 +66,7 @@ func (o *Operator) carriedOut(ctx context.Context, name, done string) error {
 		o.say("%s, and disabled.", done)
 	case registry.Unwatched:
 		o.say("%s; %s.", done, o.when())
-	case registry.Serves:
+	case registry.Serves, registry.Refused:
 		o.say("%s, and serves.", done)
 	case registry.Wrong:
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but the daemon does not follow a row that is wrong; mend it first: %s", done, plain(row.Problem, longText))
@@ -80,6 +80,42 @@ func (o *Operator) carriedOut(ctx context.Context, name, done string) error {
 			done, row.State, plain(cmp.Or(row.LastError, "-"), longText))
 	}
 	return nil
+}
+
+// applied is carriedOut for what is decided of a plugin that may well be off.
+func (o *Operator) applied(ctx context.Context, name, done string) error {
+	row, err := o.Registry.Plugin(ctx, name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !o.Registry.Running():
+		o.say("%s; %s.", done, o.when())
+	case !row.Enabled:
+		o.say("%s; it is disabled.", done)
+	default:
+		return o.carriedOut(ctx, name, done)
+	}
+	return nil
+}
+
+// SettingsChanged says what has come of new settings. CodeUnavailable: they are stored,
+// and the plugin does not serve with them.
+func (o *Operator) SettingsChanged(ctx context.Context, name string) error {
+	done := fmt.Sprintf("The settings of %s are changed", name)
+	if !o.Registry.Running() {
+		o.say("%s; they hold from the daemon's next start on.", done)
+		return nil
+	}
+	followed, err := o.Registry.Follow(ctx, name)
+	if err != nil {
+		return err
+	}
+	if followed.Standing == registry.Refused {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the settings of %[1]s are stored, but %[2]s. Once it is started anew it does not serve with them: "+
+			"`harness plugin settings set %[1]s KEY=VALUE` or `unset` puts them right", name, plain(followed.Plugin.LastError, longText))
+	}
+	return o.applied(ctx, name, done)
 }
 
 // Attach makes the daemon use the process that serves a plugin under a debugger; to
