@@ -182,7 +182,7 @@ func TestSignaturesAreRequiredWhenTheOperatorSaysSo(t *testing.T) {
 		t.Errorf("publisher %q", row.Publisher)
 	}
 	t.Setenv("HARNESS_PLUGIN_SIGNATURES", "perhaps")
-	harness(t, "", "plugin", "list").want(t, exitFailed, "", `HARNESS_PLUGIN_SIGNATURES: "perhaps" is not accepted`)
+	harness(t, "", "plugin", "list").want(t, exitFailed, "", `HARNESS_PLUGIN_SIGNATURES, from the environment: "perhaps" is not accepted`)
 	t.Setenv("HARNESS_PLUGIN_SIGNATURES", "")
 	t.Setenv("HARNESS_PLUGIN_PUBLISHERS", "RWQbad")
 	harness(t, "", "plugin", "list").want(t, exitFailed, "", "HARNESS_PLUGIN_PUBLISHERS")

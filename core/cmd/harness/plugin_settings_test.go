@@ -168,7 +168,7 @@ func TestTheKeyComesFromTheEnvironmentButNotFromTheFile(t *testing.T) {
 	data := withMail(t)
 	t.Setenv("HARNESS_SECRETS_KEY", "AGE-SECRET-KEY-1HUNTER2")
 	got := harness(t, "", "plugin", "settings", "mail")
-	got.want(t, exitFailed, "", `HARNESS_SECRETS_KEY: "..." is not accepted (not an age secret key); it takes a key that begins with AGE-SECRET-KEY-1`)
+	got.want(t, exitFailed, "", `HARNESS_SECRETS_KEY, from the environment: "..." is not accepted (not an age secret key); it takes a key that begins with AGE-SECRET-KEY-1`)
 	const key = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
 	t.Setenv("HARNESS_SECRETS_KEY", key)
 	harness(t, "hunter2", "plugin", "settings", "set", "mail", "token").want(t, 0, "are changed", "")

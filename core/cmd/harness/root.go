@@ -42,6 +42,7 @@ defaults; docs/operating.md lists them.`,
 	root.AddCommand(newUp(), newSend(), newChat(), newThreads(), newPlugin(), newDoctor(), newVersion())
 	root.AddCommand(newStop(), newPause(), newResume(), newRetry(), newDelivery(), newTools())
 	root.AddCommand(newBackup(), newRestore(), newExport(), newDB(), newAudit(), newConfig())
+	addCompletions(root)
 	return root, begun
 }
 

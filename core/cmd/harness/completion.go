@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// completionPatience is how long a shell waits for names that the daemon is asked for.
+const completionPatience = 2 * time.Second
+
+// names finds words that complete a command line, each perhaps with a description after a
+// tab. Nothing is said of what goes wrong: there is nobody to read it.
+type names func(cmd *cobra.Command, args []string) []string
+
+// addCompletions has shells complete the names of plugins, capabilities, tools and threads.
+// A command that takes a plugin is known by where it stands and by NAME in its use.
+func addCompletions(root *cobra.Command) {
+	commands := []*cobra.Command{root}
+	for n := 0; n < len(commands); n++ {
+		cmd := commands[n]
+		commands = append(commands, cmd.Commands()...)
+		path, _, _ := strings.Cut(strings.TrimPrefix(cmd.CommandPath(), "harness "), " ")
+		takesName := strings.HasPrefix(cmd.Use, cmd.Name()+" NAME")
+		switch {
+		case cmd.Name() == "new":
+		case path == "plugin" && (cmd.Name() == "grant" || cmd.Name() == "revoke"):
+			complete(cmd, pluginNames, capabilityNames)
+		case path == "plugin" && takesName:
+			complete(cmd, pluginNames, nil)
+		case path == "tools" && takesName:
+			complete(cmd, toolNames, nil)
+		}
+		if cmd.Flags().Lookup("thread") != nil {
+			_ = cmd.RegisterFlagCompletionFunc("thread", func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+				return threadNames(cmd, args), cobra.ShellCompDirectiveNoFileComp
+			})
+		}
+	}
+}
+
+// complete completes the first argument by first, and those after it by rest.
+func complete(cmd *cobra.Command, first, rest names) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) (found []string, _ cobra.ShellCompDirective) {
+		source := first
+		if len(args) > 0 {
+			source = rest
+		}
+		if source == nil {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		for _, name := range source(cmd, args) {
+			if strings.HasPrefix(name, begun) {
+				found = append(found, name)
+			}
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func pluginNames(cmd *cobra.Command, _ []string) (found []string) {
+	for _, plugin := range registered(cmd) {
+		found = append(found, plugin.Name+"\t"+plugin.Manifest.Description)
+	}
+	return found
+}
+
+// capabilityNames are those that the plugin's manifest asks for.
+func capabilityNames(cmd *cobra.Command, args []string) (found []string) {
+	for _, plugin := range registered(cmd) {
+		if plugin.Name != args[0] {
+			continue
+		}
+		for _, wish := range plugin.Manifest.Capabilities {
+			found = append(found, string(wish.Capability)+"\t"+wish.Reason)
+		}
+	}
+	return found
+}
+
+// registered are the plugins of the database that the command line names.
+func registered(cmd *cobra.Command) (found []pluginsdk.PluginInfo) {
+	config, err := loadConfig(cmd)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	database, err := daemon.OpenExisting(ctx, config)
+	if err != nil {
+		return nil
+	}
+	defer database.Close()
+	rows, err := database.Plugins(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, row := range rows {
+		found = append(found, row.PluginInfo)
+	}
+	return found
+}
+
+func toolNames(cmd *cobra.Command, _ []string) (found []string) {
+	api, err := newClient(cmd)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	tools, err := api.Tools(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, tool := range tools {
+		found = append(found, tool.Name)
+	}
+	return found
+}
+
+func threadNames(cmd *cobra.Command, _ []string) (found []string) {
+	api, err := newClient(cmd)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	threads, err := api.Threads(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, thread := range threads {
+		found = append(found, thread.ID+"\t"+thread.Name)
+	}
+	return found
+}
