@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -251,7 +252,8 @@ func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
 		return err
 	}
 	l.waits++
-	return errLater{min(r.config.Look<<min(l.waits, 6), time.Second)}
+	look := guard.Backoff{Base: 2 * r.config.Look, Max: min(64*r.config.Look, time.Second)}
+	return errLater{look.After(l.waits)}
 }
 
 // allOpen are the runs of a task, and of those below it, that have to end with it.
