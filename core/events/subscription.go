@@ -154,14 +154,7 @@ func (s *Subscription) run(ctx context.Context) {
 
 // rest leaves a subscriber that failed alone for a while.
 func (s *Subscription) rest(ctx context.Context, failures int) {
-	wait := retryBase
-	for range failures - 1 {
-		if wait *= 2; wait >= retryMax {
-			wait = retryMax
-			break
-		}
-	}
-	timer := time.NewTimer(wait)
+	timer := time.NewTimer(guard.Backoff{Base: retryBase, Max: retryMax}.After(failures))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

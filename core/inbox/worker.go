@@ -91,7 +91,7 @@ func (in *Inbox) claim(queue ledger.Queue, w *worker) (claim ledger.Claim, err e
 		if err := unclaim(); err != nil {
 			return ledger.Claim{}, err
 		}
-		in.settleDoubt(queue)
+		in.forgetDoubt(queue)
 	case w.served && queue.ThreadID != "":
 		// Most often nothing waits, which costs less to read than to claim.
 		if n, err := in.store.Waiting(in.intake, queue.ThreadID); err != nil || n == 0 {
@@ -128,7 +128,7 @@ func (in *Inbox) inDoubt(queue ledger.Queue) bool {
 	return in.unsure[queue]
 }
 
-func (in *Inbox) settleDoubt(queue ledger.Queue) {
+func (in *Inbox) forgetDoubt(queue ledger.Queue) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	delete(in.unsure, queue)
@@ -158,7 +158,7 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 		ctx = in.work // there is an answer: nobody's stop ends the run
 	}
 	log := in.config.Log.With("thread", claim.Thread.ID, "run", claim.Run.ID, "attempt", claim.Run.Attempt)
-	in.settle(ctx, log, w, failed{claim, err, left.Effects})
+	in.requeueOrFail(ctx, log, w, failed{claim, err, left.Effects})
 	// Up to here a stop finds the run at work, from here on in the queue. One that came
 	// when the attempt was over already ends it there.
 	leave()
@@ -225,9 +225,9 @@ type failed struct {
 	effects []ledger.Effect
 }
 
-// settle decides what becomes of a run whose attempt failed, and sees to it
+// requeueOrFail decides what becomes of a run whose attempt failed, and sees to it
 // until the database has it. ctx ends with what may end the run.
-func (in *Inbox) settle(ctx context.Context, log *slog.Logger, w *worker, attempt failed) {
+func (in *Inbox) requeueOrFail(ctx context.Context, log *slog.Logger, w *worker, attempt failed) {
 	claim, cause, runID := attempt.claim, attempt.cause, attempt.claim.Run.ID
 	clean := context.WithoutCancel(ctx)
 	fail := func(why error, effects []ledger.Effect) func() error {

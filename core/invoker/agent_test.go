@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
 // testLimit is how long a test waits for what must happen.
@@ -123,7 +124,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 
 func (a *testAgent) noProcesses() {
 	a.t.Helper()
-	if left := marked(ownerMark + "=" + a.owner); len(left) > 0 {
+	if left := proc.Marked(ownerMark, a.owner); len(left) > 0 {
 		a.t.Errorf("processes are left after the stop: %v", left)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
 // Claude is the Claude Code CLI as an agent: one warm process a conversation, and
@@ -26,7 +27,7 @@ type Claude struct {
 	turns    sync.WaitGroup          // of Invoke
 	reaper   sync.WaitGroup
 	endings  sync.WaitGroup // of what is done when a process has ended
-	forker   *forker
+	forker   *proc.Forker
 	memory   *memory // nil without a budget
 
 	startedOnce atomic.Bool // the CLI has been there
@@ -52,7 +53,7 @@ func (c *Claude) Start(context.Context) error {
 	if err := clearPrivate(c.config.Private); err != nil {
 		return fmt.Errorf("start the agent: %w", err)
 	}
-	c.forker = newForker()
+	c.forker = proc.NewForker()
 	c.stopping, c.stop = context.WithCancelCause(context.Background())
 	c.running = true
 	c.memory = newMemory(c.config)
@@ -224,7 +225,7 @@ func (c *Claude) Stop(ctx context.Context) error {
 		err = fmt.Errorf("stop the agent: %w; its processes were killed", context.Cause(ctx))
 		c.killAll()
 	}
-	c.forker.close()
+	c.forker.Close()
 	return err
 }
 

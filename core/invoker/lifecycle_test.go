@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
 func TestStopEndsAllSessionsCleanly(t *testing.T) {
@@ -63,7 +64,7 @@ func TestStopIsBounded(t *testing.T) {
 		t.Errorf("error %v, want one that says what was killed", err)
 	}
 	eventually(t, "the process to be gone", func() bool {
-		return len(marked(ownerMark+"="+a.owner)) == 0
+		return len(proc.Marked(ownerMark, a.owner)) == 0
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
 // remeasure is how often memory is looked at while a process waits to be
@@ -16,6 +18,25 @@ const remeasure = 100 * time.Millisecond
 type footprint struct {
 	own  int64
 	tree int64 // own and that of its descendants
+}
+
+// footprints returns the resident memory of those of the processes that are there.
+func footprints(pids []int) map[int]footprint {
+	var r proc.Reader
+	sizes := map[int]footprint{}
+	children := readFamilies()
+	for _, pid := range pids {
+		stat, ok := r.Stat(pid)
+		if !ok {
+			continue
+		}
+		size := footprint{own: stat.Resident, tree: stat.Resident}
+		for _, below := range children.below(pid) {
+			size.tree += below.Resident
+		}
+		sizes[pid] = size
+	}
+	return sizes
 }
 
 // memory keeps what the CLI's processes use within Config.MemoryBudget, as far

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"syscall"
 	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
 // ownerMark is the environment variable that carries the installation's id.
@@ -28,9 +31,92 @@ func EndOrphans(owner string, exclude func(pid int) bool, log *slog.Logger) (int
 	spare := func(pid int) bool {
 		return above[pid] || (exclude != nil && exclude(pid))
 	}
-	n := endAll(func() []procID { return marked(ownerMark + "=" + owner) }, spare, orphanGrace)
+	n := endAll(func() []proc.ID { return proc.Marked(ownerMark, owner) }, spare, orphanGrace)
 	if n > 0 && log != nil {
 		log.Warn("ended processes that an earlier daemon left behind", "processes", n)
 	}
 	return n, nil
+}
+
+// endAll ends the processes that find finds: SIGTERM, a wait of at most grace, SIGKILL.
+// find is called again at the end, for what they started meanwhile. It returns how many
+// it signalled. exclude, when not nil, spares a process.
+func endAll(find func() []proc.ID, exclude func(pid int) bool, grace time.Duration) int {
+	ended := map[proc.ID]bool{}
+	round := func(signal os.Signal) (alive []proc.ID) {
+		for _, id := range find() {
+			if id.PID == os.Getpid() || (exclude != nil && exclude(id.PID)) {
+				continue
+			}
+			if id.Signal(signal) {
+				ended[id] = true
+				alive = append(alive, id)
+			}
+		}
+		return alive
+	}
+	if alive := round(syscall.SIGTERM); len(alive) > 0 {
+		waitGone(alive, grace)
+		// Twice, since what is killed may just have started something.
+		for range 2 {
+			if alive = round(os.Kill); len(alive) == 0 {
+				break
+			}
+			waitGone(alive, killTime)
+		}
+	}
+	return len(ended)
+}
+
+// waitGone waits until none of the processes is alive, but not past limit.
+// They are not our children, so there is nothing to wait on but a look.
+func waitGone(ids []proc.ID, limit time.Duration) {
+	deadline := time.Now().Add(limit)
+	for _, id := range ids {
+		for id.Alive() && time.Now().Before(deadline) {
+			<-time.After(5 * time.Millisecond)
+		}
+	}
+}
+
+// families are the processes there are, by the number of their parent.
+type families map[int][]proc.Stat
+
+func readFamilies() families {
+	var r proc.Reader
+	children := families{}
+	for _, pid := range proc.All() {
+		if stat, ok := r.Stat(pid); ok {
+			children[stat.Parent] = append(children[stat.Parent], stat)
+		}
+	}
+	return children
+}
+
+// below returns the processes below pid, as far as their parents live.
+func (f families) below(pid int) []proc.Stat {
+	var found []proc.Stat
+	queue := []int{pid}
+	for len(queue) > 0 {
+		for _, child := range f[queue[0]] {
+			found = append(found, child)
+			queue = append(queue, child.ID.PID)
+		}
+		queue = queue[1:]
+	}
+	return found
+}
+
+// ancestors returns the processes above pid.
+func ancestors(pid int) map[int]bool {
+	var r proc.Reader
+	above := map[int]bool{}
+	for {
+		stat, ok := r.Stat(pid)
+		if !ok || stat.Parent == 0 || above[stat.Parent] {
+			return above
+		}
+		above[stat.Parent] = true
+		pid = stat.Parent
+	}
 }

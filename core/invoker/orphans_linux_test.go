@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
 // startLingerer starts a process that carries an owner's mark.
@@ -35,8 +36,8 @@ func startLingerer(t *testing.T, owner string, detached bool) int {
 	})
 	// Its environment is its own once it has called exec.
 	eventually(t, "the process to carry its mark", func() bool {
-		for _, id := range marked(ownerMark + "=" + owner) {
-			if id.pid == cmd.Process.Pid {
+		for _, id := range proc.Marked(ownerMark, owner) {
+			if id.PID == cmd.Process.Pid {
 				return true
 			}
 		}
@@ -56,10 +57,10 @@ func TestOrphansOfThisInstallationAreEnded(t *testing.T) {
 	if err != nil || n != 2 {
 		t.Fatalf("ended %d, %v; want 2", n, err)
 	}
-	if left := marked(ownerMark + "=" + owner); len(left) != 1 || left[0].pid != spared {
+	if left := proc.Marked(ownerMark, owner); len(left) != 1 || left[0].PID != spared {
 		t.Errorf("left %v, want only the one spared", left)
 	}
-	if left := marked(ownerMark + "=" + other); len(left) != 1 || left[0].pid != foreign {
+	if left := proc.Marked(ownerMark, other); len(left) != 1 || left[0].PID != foreign {
 		t.Errorf("another installation's processes: %v", left)
 	}
 }
@@ -67,18 +68,6 @@ func TestOrphansOfThisInstallationAreEnded(t *testing.T) {
 func TestOrphansNeedAnOwner(t *testing.T) {
 	if _, err := EndOrphans("", nil, nil); err == nil {
 		t.Error("no owner would mean everybody's processes")
-	}
-}
-
-func TestAProcessIsNotMistakenForALaterOneOfItsNumber(t *testing.T) {
-	pid := startLingerer(t, uuid.NewString(), false)
-	stat, ok := readStat(pid)
-	if !ok {
-		t.Fatal("the process cannot be read")
-	}
-	earlier := procID{pid: pid, start: stat.id.start + "0"}
-	if signalProcess(earlier, syscall.SIGKILL) || !alive(stat.id) {
-		t.Error("a signal for an earlier process hit this one")
 	}
 }
 
@@ -95,20 +84,20 @@ func TestTheCLIDoesNotOutliveTheDaemon(t *testing.T) {
 		_, err := os.Stat(filepath.Join(dir, "warm"))
 		return err == nil
 	})
-	if len(marked(ownerMark+"="+owner)) != 1 {
+	if len(proc.Marked(ownerMark, owner)) != 1 {
 		t.Fatal("the CLI does not run")
 	}
 	if err := daemon.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = daemon.Wait()
-	eventually(t, "the CLI to end", func() bool { return len(marked(ownerMark+"="+owner)) == 0 })
+	eventually(t, "the CLI to end", func() bool { return len(proc.Marked(ownerMark, owner)) == 0 })
 }
 
 func TestWhatTheToolsLeftRunningIsEnded(t *testing.T) {
 	a := startAgent(t, "plain", nil)
 	result := a.ask("thread", "", "fork")
-	if left := marked(ownerMark + "=" + a.owner); len(left) != 2 {
+	if left := proc.Marked(ownerMark, a.owner); len(left) != 2 {
 		t.Fatalf("%d processes, want the CLI and what it started", len(left))
 	}
 	a.reapOnce(time.Now().Add(time.Hour))
@@ -132,12 +121,13 @@ func TestAToolInAGroupOfItsOwnIsKilledWithTheTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stat, ok := readStat(tool)
+	var r proc.Reader
+	stat, ok := r.Stat(tool)
 	if !ok {
 		t.Fatal("the tool does not run")
 	}
 	_ = wantFailure(t, a.ask("thread", forked.SessionID, "silent"), pluginsdk.FailureSilent, true)
-	if alive(stat.id) {
+	if stat.ID.Alive() {
 		t.Error("the tool outlived its turn")
 	}
 	a.noProcesses()
@@ -148,8 +138,8 @@ func TestRealToolsAreEndedWithTheirCLI(t *testing.T) {
 	results := make(chan pluginsdk.InvokeResult, 1)
 	go func() { results <- a.ask("thread", "", `usetool:Bash {"command":"sleep 3600"}`) }()
 	eventually(t, "the tool to run", func() bool {
-		for _, id := range marked(ownerMark + "=" + a.owner) {
-			if line, err := os.ReadFile("/proc/" + strconv.Itoa(id.pid) + "/cmdline"); err == nil && strings.HasPrefix(string(line), "sleep\x003600") {
+		for _, id := range proc.Marked(ownerMark, a.owner) {
+			if line, err := os.ReadFile("/proc/" + strconv.Itoa(id.PID) + "/cmdline"); err == nil && strings.HasPrefix(string(line), "sleep\x003600") {
 				return true
 			}
 		}
@@ -166,15 +156,17 @@ func TestTheNumberOfAGroupIsHeldAsLongAsItMayBeKilled(t *testing.T) {
 	a := startAgent(t, "plain", nil)
 	wantText(t, a.ask("thread", "", "say x"), "x")
 	p := a.pool.sessions()[0].process
-	pid := p.cmd.Process.Pid
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	for range 5000 { // much longer than it takes to wait for a process
-		if _, ok := readStat(pid); !ok {
-			t.Fatal("the number is free and the group would still be killed")
+	if !p.group.Hold(func(pid int) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
 		}
+		var r proc.Reader
+		for range 5000 { // much longer than it takes to wait for a process
+			if _, ok := r.Stat(pid); !ok {
+				t.Fatal("the number is free and the group would still be killed")
+			}
+		}
+	}) {
+		t.Error("it has ended")
 	}
 }

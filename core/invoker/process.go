@@ -1,15 +1,19 @@
 package invoker
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
 // processMark is the environment variable whose value is a process's own. What
@@ -49,6 +53,7 @@ type command struct {
 // with it.
 type process struct {
 	cmd    *exec.Cmd
+	group  *proc.Group // which it leads
 	mark   string
 	log    *slog.Logger
 	stdin  *os.File
@@ -65,13 +70,14 @@ type process struct {
 	state   *os.ProcessState
 
 	mu        sync.Mutex
-	closing   bool     // stdin is, or is about to be, closed
-	over      bool     // it has ended: its number may mean another process any time
-	relatives []procID // descendants seen before the end
+	closing   bool      // stdin is, or is about to be, closed
+	relatives []proc.ID // descendants seen before the end
 }
 
-// startProcess starts the CLI in a process group of its own, forked by fork.
-func startProcess(c command, fork *forker) (*process, error) {
+// startProcess starts the CLI in a process group of its own. When the daemon dies, the
+// kernel sends it SIGTERM, at which it saves its transcript; on macOS it ends when its
+// stdin does.
+func startProcess(c command, fork *proc.Forker) (*process, error) {
 	p := &process{
 		mark:   uuid.NewString(),
 		log:    c.log,
@@ -82,11 +88,13 @@ func startProcess(c command, fork *forker) (*process, error) {
 	p.cmd = exec.Command(c.path, c.args...)
 	p.cmd.Dir = c.dir
 	p.cmd.Env = append(c.env, processMark+"="+p.mark)
-	p.cmd.SysProcAttr = processAttributes()
+	p.cmd.SysProcAttr = proc.Attributes(syscall.SIGTERM)
 
 	theirs, err := p.pipes()
 	if err == nil {
-		err = fork.run(p.cmd.Start)
+		if err = fork.Run(context.Background(), p.cmd.Start); errors.Is(err, proc.ErrClosed) {
+			err = errStopping
+		}
 	}
 	for _, file := range theirs {
 		file.Close()
@@ -95,6 +103,7 @@ func startProcess(c command, fork *forker) (*process, error) {
 		p.closePipes()
 		return nil, err
 	}
+	p.group = proc.Lead(p.cmd.Process)
 	p.log = p.log.With("pid", p.cmd.Process.Pid)
 	go p.write()
 	go p.watch(c.line, c.max)
@@ -174,13 +183,9 @@ func (p *process) watch(line func([]byte), limit int) {
 	})
 	readers.Go(func() { _, _ = io.Copy(&p.stderr, p.output[1]) })
 
-	if awaitEnd(p.cmd.Process.Pid) {
-		p.giveUpNumber() // before Wait gives it back to the system
-	}
-	if err := p.cmd.Wait(); p.cmd.ProcessState == nil {
+	if err := p.group.Wait(nil, p.cmd.Wait); p.cmd.ProcessState == nil {
 		p.log.Error("wait for the agent's process", "error", err)
 	}
-	p.giveUpNumber()
 	close(p.ended)
 	p.state = p.cmd.ProcessState
 	p.closeInput()
@@ -194,13 +199,6 @@ func (p *process) watch(line func([]byte), limit int) {
 	readers.Wait()
 	p.closePipes()
 	close(p.exited)
-}
-
-// giveUpNumber ends the use of the process's number, and so of its group's.
-func (p *process) giveUpNumber() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.over = true
 }
 
 // end ends the process: stdin is closed, then SIGTERM, then SIGKILL, each after
@@ -225,7 +223,7 @@ func (p *process) terminate(grace time.Duration) ending {
 	}
 	p.noteRelatives()
 	p.closeInput()
-	_ = p.cmd.Process.Signal(terminateSignal)
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	if p.waitExit(grace) {
 		return endedClean
 	}
@@ -241,11 +239,7 @@ func (p *process) terminate(grace time.Duration) ending {
 // when the exit is seen.
 func (p *process) kill() {
 	p.noteRelatives()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.over {
-		killGroup(p.cmd.Process)
-	}
+	p.group.Signal(syscall.SIGKILL)
 }
 
 func (p *process) gone() bool {
@@ -271,11 +265,14 @@ func (p *process) waitExit(limit time.Duration) bool {
 // noteRelatives remembers the descendants that can be seen from the process as
 // long as it lives: with it the links to them are lost.
 func (p *process) noteRelatives() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.over {
-		p.relatives = append(p.relatives, descendants(p.cmd.Process.Pid)...)
-	}
+	p.group.Hold(func(pid int) {
+		below := readFamilies().below(pid)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, stat := range below {
+			p.relatives = append(p.relatives, stat.ID)
+		}
+	})
 }
 
 // endRelatives ends what the process has left running: the descendants that
@@ -284,8 +281,8 @@ func (p *process) endRelatives() {
 	p.mu.Lock()
 	relatives := p.relatives
 	p.mu.Unlock()
-	find := func() []procID {
-		return append(marked(processMark+"="+p.mark), relatives...)
+	find := func() []proc.ID {
+		return append(proc.Marked(processMark, p.mark), relatives...)
 	}
 	if n := endAll(find, nil, leftoverGrace); n > 0 {
 		p.log.Info("ended what the agent's process left running", "processes", n)

@@ -44,7 +44,7 @@ func (o *Outbox) carry(to address, id string) (served bool, err error) {
 	if !a.work.Found {
 		return a.reached, a.unknown
 	}
-	o.settle(a)
+	o.storeOutcome(a)
 	return true, nil
 }
 
@@ -93,8 +93,8 @@ func (o *Outbox) hopeless(work ledger.Outgoing) error {
 	return nil
 }
 
-// settle stores how an attempt ended, and tells.
-func (o *Outbox) settle(a attempt) {
+// storeOutcome stores how an attempt ended, and tells.
+func (o *Outbox) storeOutcome(a attempt) {
 	d := a.work.Delivery
 	log := o.config.Log.With("delivery", d.ID, "plugin", d.Plugin, "target", d.Place, "attempt", d.Attempt)
 	switch {

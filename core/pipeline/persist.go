@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -17,11 +18,13 @@ const (
 // paid for, what a command did): while the database does not answer, it is
 // tried again, until the daemon stops. Commits that are repeated change nothing.
 func (p *Pipeline) insist(t *trip, doing string, commit func(context.Context) error) error {
-	for wait := insistFirst; ; wait = min(2*wait, insistMax) {
+	backoff := guard.Backoff{Base: insistFirst, Max: insistMax}
+	for failures := 1; ; failures++ {
 		err := commit(context.WithoutCancel(t.work))
 		if err == nil || pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 			return storeError(doing, err)
 		}
+		wait := backoff.After(failures)
 		p.config.Log.Warn("the database does not answer; trying again", "doing", doing, "err", err, "in", wait)
 		timer := time.NewTimer(wait)
 		select {

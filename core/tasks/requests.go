@@ -126,9 +126,9 @@ func (r *Room) iterate(ctx context.Context, task ledger.Task, request pluginsdk.
 	return accepted, err
 }
 
-// settle leaves an iteration behind, once: it is handed in, or waits for a person. The
+// leaveIteration leaves an iteration behind, once: it is handed in, or waits for a person. The
 // move is nil when that was done before.
-func settle(task ledger.Task, v verb, iteration int, move func() (ledger.TaskMove, error)) (*ledger.TaskMove, error) {
+func leaveIteration(task ledger.Task, v verb, iteration int, move func() (ledger.TaskMove, error)) (*ledger.TaskMove, error) {
 	if iteration > 0 && iteration <= task.Settled {
 		return nil, nil
 	}
@@ -146,7 +146,7 @@ func settle(task ledger.Task, v verb, iteration int, move func() (ledger.TaskMov
 // Evaluate hands in what an iteration came to.
 func (r *Room) Evaluate(ctx context.Context, request pluginsdk.EvaluateTaskRequest) (pluginsdk.Task, error) {
 	return r.request(ctx, request.ID, "evaluate", func(task ledger.Task) (*ledger.TaskMove, error) {
-		return settle(task, hand, request.Iteration, func() (ledger.TaskMove, error) {
+		return leaveIteration(task, hand, request.Iteration, func() (ledger.TaskMove, error) {
 			return moveBy(task, hand, func(to *ledger.Task) {
 				to.Result, to.Error, to.Agains, to.Round = request.Result, "", 0, to.Round+1
 			})
@@ -158,7 +158,7 @@ func (r *Room) Evaluate(ctx context.Context, request pluginsdk.EvaluateTaskReque
 // older iteration's.
 func (r *Room) Suspend(ctx context.Context, request pluginsdk.SuspendTaskRequest) (pluginsdk.Task, error) {
 	return r.request(ctx, request.ID, "suspend", func(task ledger.Task) (*ledger.TaskMove, error) {
-		return settle(task, suspend, request.Iteration, func() (ledger.TaskMove, error) {
+		return leaveIteration(task, suspend, request.Iteration, func() (ledger.TaskMove, error) {
 			move, err := r.leaveToAPerson(task, suspend, request.Reason, request.Mark)
 			move.To.Result = request.Result
 			return move, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -21,8 +22,8 @@ var hookOf = map[ledger.TaskPhase]pluginsdk.Hook{
 // step does the next thing that the core has to do for a task; done: there is none. The
 // plugins are asked one after the other, in the operator's order; who has answered in
 // this round is not asked again. When all have, the phase is over.
-func (r *Room) step(ctx context.Context, l *lane) (done bool, err error) {
-	task, err := r.store.TaskState(ctx, l.id)
+func (r *Room) step(ctx context.Context, id string, l *lane) (done bool, err error) {
+	task, err := r.store.TaskState(ctx, id)
 	if err != nil || task.Phase == ledger.PhaseIdle {
 		return true, err
 	}
@@ -129,12 +130,10 @@ func (r *Room) put(ctx context.Context, q *question) (ledger.TaskMove, error) {
 	if q.task.Phase == ledger.PhaseEnding {
 		return q.put(ctx)
 	}
-	select {
-	case r.asking <- struct{}{}:
-	case <-ctx.Done():
-		return ledger.TaskMove{}, ctx.Err()
+	if err := r.asking.Take(ctx, 0); err != nil {
+		return ledger.TaskMove{}, err
 	}
-	defer func() { <-r.asking }()
+	defer r.asking.Free(0)
 	return q.put(ctx)
 }
 
@@ -253,7 +252,8 @@ func (r *Room) endRuns(ctx context.Context, l *lane, task ledger.Task) error {
 		return err
 	}
 	l.waits++
-	return errLater{min(r.config.Look<<min(l.waits, 6), time.Second)}
+	look := guard.Backoff{Base: 2 * r.config.Look, Max: min(64*r.config.Look, time.Second)}
+	return errLater{look.After(l.waits)}
 }
 
 // allOpen are the runs of a task, and of those below it, that have to end with it.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/hooks"
+	"github.com/seed-706843ae/harness/core/lanes"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -143,30 +144,12 @@ type Room struct {
 	events  Events
 	backoff guard.Backoff
 
-	// intake ends when nothing more is to be begun, work when calls under way must end
-	// too.
-	intake, work context.Context
-	stopIntake   context.CancelFunc
-	stopWork     context.CancelFunc
-	group        sync.WaitGroup
+	lanes  *lanes.Set[string, lane] // by task
+	asking *lanes.Places            // for each hook that is being asked
 
-	asking chan struct{} // a place for each hook that is being asked
-
-	mu    sync.Mutex
-	stage stage
-	early map[string]bool  // tasks woken while nothing may be begun
-	lanes map[string]*lane // by task
+	mu   sync.Mutex
+	ends map[string]context.CancelFunc // of the steps that are being made, by task
 }
-
-// stage is where a Room is in its life.
-type stage int
-
-const (
-	created stage = iota
-	started
-	paused
-	stopped
-)
 
 // New returns a Room. What plugins ask for works at once; hooks are asked from Start
 // on.
@@ -176,11 +159,12 @@ func New(config Config, doors Doors) *Room {
 		config: config, store: doors.Store, inbox: doors.Inbox, outbox: doors.Outbox, plugins: doors.Plugins,
 		hooks: doors.Hooks, events: doors.Events,
 		backoff: guard.Backoff{Base: config.RetryBase, Max: config.RetryMax, Jitter: config.Jitter},
-		asking:  make(chan struct{}, askedAtOnce),
-		early:   make(map[string]bool), lanes: make(map[string]*lane),
+		asking:  lanes.NewPlaces(askedAtOnce), ends: make(map[string]context.CancelFunc),
 	}
-	r.intake, r.stopIntake = context.WithCancel(context.Background())
-	r.work, r.stopWork = context.WithCancel(context.Background())
+	r.lanes = lanes.New(lanes.Config[string, lane]{
+		Step: r.runOnce, What: "a lane of the tasks",
+		Log: func(id string) *slog.Logger { return r.config.Log.With("task", id) },
+	})
 	return r
 }
 
@@ -189,20 +173,17 @@ func (r *Room) Start(ctx context.Context) error {
 	if err := r.dispatch(ctx); err != nil {
 		return err
 	}
-	r.group.Go(r.sweepAlways)
+	r.lanes.Sweep(lanes.Sweep{
+		Every: r.config.Sweep, What: "the sweep of the tasks", Do: r.sweep,
+		Failed: "open tasks cannot be looked for; trying again", Log: r.config.Log,
+	})
 	return nil
 }
 
 // Pause begins nothing new, and takes nothing, until Resume: the right to this database
 // was lost. Calls under way go on; what becomes of them is stored only if nobody else has
 // moved their task.
-func (r *Room) Pause() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.stage == started {
-		r.stage = paused
-	}
-}
+func (r *Room) Pause() { r.lanes.Pause() }
 
 // Resume ends a Pause. What somebody else has left open meanwhile is found. After an
 // error the Pause goes on.
@@ -213,41 +194,13 @@ func (r *Room) dispatch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.stage == stopped {
-		return nil
-	}
-	r.stage = started
-	for _, id := range ids {
-		r.look(id)
-	}
-	for id := range r.early {
-		r.look(id)
-	}
-	clear(r.early)
+	r.lanes.Open(ids...)
 	return nil
 }
 
-// sweepAlways looks for what nobody announced: a move whose COMMIT had no known
-// outcome.
-func (r *Room) sweepAlways() {
-	ticker := time.NewTicker(r.config.Sweep)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-r.intake.Done():
-			return
-		case <-ticker.C:
-		}
-		if err := guard.Call(r.config.Log, "the sweep of the tasks", r.sweep); err != nil && r.intake.Err() == nil {
-			r.config.Log.Warn("open tasks cannot be looked for; trying again", "err", err)
-		}
-	}
-}
-
+// sweep looks for what nobody announced: a move whose COMMIT had no known outcome.
 func (r *Room) sweep() error {
-	ids, err := r.store.OpenTasks(r.intake)
+	ids, err := r.store.OpenTasks(r.lanes.Intake)
 	for _, id := range ids {
 		r.Wake(id)
 	}
@@ -257,37 +210,18 @@ func (r *Room) sweep() error {
 // Stop begins nothing more, lets calls go on for DrainGrace (or until ctx ends), then
 // ends them: they are made again by the next Start, under the same ids.
 func (r *Room) Stop(ctx context.Context) error {
-	r.stopIntake()
-	r.mu.Lock()
-	r.stage = stopped
-	r.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		r.group.Wait()
-		close(done)
-	}()
-	grace := time.NewTimer(r.config.DrainGrace)
-	defer grace.Stop()
-	select {
-	case <-done:
-	case <-grace.C:
-	case <-ctx.Done():
-	}
-	r.stopWork()
-	<-done
+	r.lanes.Stop(ctx, r.config.DrainGrace, nil)
 	return nil
 }
 
 // open refuses what nobody would go on with.
 func (r *Room) open() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch r.stage {
-	case paused:
+	switch r.lanes.Stage() {
+	case lanes.Paused:
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the connection to the database was lost; try again in a moment")
-	case stopped:
+	case lanes.Stopped:
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "harness is stopping; try again when it is back")
-	case created, started:
+	case lanes.Created, lanes.Started:
 	}
 	return nil
 }

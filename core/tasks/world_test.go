@@ -216,9 +216,11 @@ func (w *world) begin() {
 // kill ends the daemon as it is.
 func (w *world) kill() {
 	w.boot.die()
-	w.boot.room.stopIntake()
-	w.boot.room.stopWork()
-	w.boot.room.group.Wait()
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := w.boot.room.Stop(ended); err != nil {
+		w.t.Error(err)
+	}
 }
 
 // step is before and after each thing that a daemon does.
@@ -406,11 +408,7 @@ func (w *world) settled(id string) ledger.Task {
 
 // quiet says that the room does nothing for a task any more: who is to hear of the last
 // move was told, and what was told may be read.
-func (b *boot) quiet(id string) bool {
-	b.room.mu.Lock()
-	defer b.room.mu.Unlock()
-	return b.room.lanes[id] == nil
-}
+func (b *boot) quiet(id string) bool { return !b.room.lanes.Has(id) }
 
 // iterate has the next iteration made and answered.
 func (w *world) iterate(id string) {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
 // drainTime is how long the output of an ended process is still read: a
@@ -27,11 +29,14 @@ type process struct {
 	done     chan struct{}   // closed when the process has ended and its output is read
 	err      error           // how it ended; set before done is closed
 
-	mu      sync.Mutex
-	started bool // the group exists
-	reaped  bool // the group's number may be another's
-	killed  bool // kill was called
+	mu     sync.Mutex
+	group  *proc.Group // which the process leads, from its start on; nil of one that is attached
+	killed bool        // kill was called
 }
+
+// groupAttr gives a child its own process group, and death with its parent where there is
+// that; elsewhere the plugin's side of the SDK watches its host.
+func groupAttr() *syscall.SysProcAttr { return proc.Attributes(syscall.SIGKILL) }
 
 // newProcess makes a process that is not started.
 func newProcess(l *Launcher, cmd *exec.Cmd, out *output, left func(group int)) *process {
@@ -49,7 +54,7 @@ func (p *process) start(ctx context.Context) error {
 		return err
 	}
 	p.mu.Lock()
-	p.started = true
+	p.group = proc.Lead(p.cmd.Process)
 	killed := p.killed
 	p.mu.Unlock()
 	if killed {
@@ -57,7 +62,7 @@ func (p *process) start(ctx context.Context) error {
 	}
 	go func() {
 		defer p.launcher.leave(p)
-		p.awaitEnd()
+		p.err = p.group.Wait(p.hasEnded, p.cmd.Wait)
 		p.sweep()
 		p.output.drain(time.Now().Add(drainTime))
 		close(p.done)
@@ -78,13 +83,25 @@ func (p *process) fork(ctx context.Context) error {
 	}
 	defer func() { _ = stderrEnd.Close() }()
 	p.cmd.Stdout, p.cmd.Stderr = stdoutEnd, stderrEnd
-	if err := p.launcher.fork(ctx, p.startConfined); err != nil {
+	if err := p.launcher.forker.Run(ctx, p.startConfined); err != nil {
 		_ = stdout.Close()
 		_ = stderr.Close()
 		return err
 	}
 	p.output.read(stdout, stderr)
 	return nil
+}
+
+// hasEnded kills what is left of the group, after it was noted.
+func (p *process) hasEnded(pid int, kill func()) {
+	if p.left != nil {
+		p.left(pid)
+	}
+	var r proc.Reader
+	if stat, ok := r.Stat(pid); ok { // as long as it was not waited for
+		p.confine.since = stat.ID.Start
+	}
+	kill()
 }
 
 // kill ends the process and its group, at once and for certain. A process that
@@ -101,12 +118,17 @@ func (p *process) kill() {
 
 // signal sends a signal to the group, as long as it is the plugin's.
 func (p *process) signal(s syscall.Signal) {
+	if group := p.ownGroup(); group != nil {
+		group.Signal(s)
+	}
+}
+
+// ownGroup is the group that the process leads; nil before its start, and of one that is
+// attached.
+func (p *process) ownGroup() *proc.Group {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.started && !p.reaped {
-		// The group may be gone already.
-		_ = syscall.Kill(-p.cmd.Process.Pid, s)
-	}
+	return p.group
 }
 
 func (p *process) ended() bool {

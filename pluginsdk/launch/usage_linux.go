@@ -7,39 +7,41 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
 // ticksPerSecond is USER_HZ, which is 100 on every architecture that Go has.
 const ticksPerSecond = 100
 
-// usage measures the process and what belongs to it. The lock keeps the
-// process from being reaped, so that its number stays its own.
-func (p *process) usage() (Usage, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var pid int
-	switch {
+// usage measures the process and what belongs to it. A child is not waited for meanwhile,
+// so that its number stays its own.
+func (p *process) usage() (usage Usage, err error) {
+	err = errNoProcess()
+	measure := func(pid int) { usage, err = p.measure(pid) }
+	switch group := p.ownGroup(); {
 	case p.attached != nil && !p.ended():
-		pid = p.attached.pid
-	case p.started && !p.reaped:
-		pid = p.cmd.Process.Pid
-	default:
+		measure(p.attached.pid)
+	case group != nil:
+		group.Hold(measure)
+	}
+	return usage, err
+}
+
+func (p *process) measure(pid int) (Usage, error) {
+	var r proc.Reader
+	leader, ok := r.Stat(pid)
+	if !ok || leader.Dead() {
 		return Usage{}, errNoProcess()
 	}
-	var r procReader
-	leader, ok := r.stat(pid)
-	if !ok || leader.state == 'Z' || leader.state == 'X' {
-		return Usage{}, errNoProcess()
-	}
-	usage := Usage{OpenFiles: openFiles(pid), Stopped: leader.state == 'T'} // t is a debugger's
-	var ticks, pages int64
-	for _, stat := range r.tree(leader, p.launcher.strays.of(pid, p.confine.mark)) {
+	usage := Usage{OpenFiles: openFiles(pid), Stopped: leader.State == 'T'} // t is a debugger's
+	var ticks int64
+	for _, stat := range tree(&r, leader, p.launcher.strays.of(pid, p.confine.mark)) {
 		usage.Processes++
-		ticks += stat.ticks
-		pages += stat.pages
+		ticks += stat.Ticks
+		usage.RSSBytes += stat.Resident
 	}
 	usage.CPUSeconds = float64(ticks) / ticksPerSecond
-	usage.RSSBytes = pages * int64(os.Getpagesize())
 	return usage, nil
 }
 
@@ -60,24 +62,23 @@ func openFiles(pid int) int {
 
 // tree returns the leader, what descends from it, and the strays with what
 // descends from them.
-func (r *procReader) tree(leader procStat, strays []procID) []procStat {
-	seen := map[int]bool{leader.id.pid: true}
-	found := []procStat{leader}
-	add := func(pid int) (procStat, bool) {
+func tree(r *proc.Reader, leader proc.Stat, strays []proc.ID) []proc.Stat {
+	seen := map[int]bool{leader.ID.PID: true}
+	found := []proc.Stat{leader}
+	add := func(pid int) (proc.Stat, bool) {
 		if seen[pid] || len(found) == maxTree {
-			return procStat{}, false
+			return proc.Stat{}, false
 		}
-		stat, ok := r.stat(pid)
-		return stat, ok
+		return r.Stat(pid)
 	}
 	for _, stray := range strays {
-		if stat, ok := add(stray.pid); ok && stat.id == stray {
-			seen[stray.pid] = true
+		if stat, ok := add(stray.PID); ok && stat.ID == stray {
+			seen[stray.PID] = true
 			found = append(found, stat)
 		}
 	}
 	for next := 0; next < len(found); next++ {
-		for _, pid := range r.children(found[next]) {
+		for _, pid := range r.Children(found[next]) {
 			if stat, ok := add(pid); ok {
 				seen[pid] = true
 				found = append(found, stat)
@@ -96,32 +97,32 @@ const strayInterval = 10 * time.Second
 type strays struct {
 	mu     sync.Mutex
 	at     time.Time
-	groups map[int][]procID
-	marks  map[string][]procID
+	groups map[int][]proc.ID
+	marks  map[string][]proc.ID
 }
 
 // of returns what is of a group or has a mark, as it was a little while ago.
-func (s *strays) of(group int, mark string) []procID {
+func (s *strays) of(group int, mark string) []proc.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := time.Now(); now.Sub(s.at) > strayInterval {
 		s.look()
 		s.at = now
 	}
-	return append(append([]procID(nil), s.groups[group]...), s.marks[mark]...)
+	return append(append([]proc.ID(nil), s.groups[group]...), s.marks[mark]...)
 }
 
 func (s *strays) look() {
-	s.groups, s.marks = map[int][]procID{}, map[string][]procID{}
-	var r procReader
-	for _, pid := range allProcesses() {
-		stat, ok := r.stat(pid)
+	s.groups, s.marks = map[int][]proc.ID{}, map[string][]proc.ID{}
+	var r proc.Reader
+	for _, pid := range proc.All() {
+		stat, ok := r.Stat(pid)
 		if !ok {
 			continue
 		}
-		s.groups[stat.group] = append(s.groups[stat.group], stat.id)
-		if mark := r.mark(pid); mark != "" {
-			s.marks[mark] = append(s.marks[mark], stat.id)
+		s.groups[stat.Group] = append(s.groups[stat.Group], stat.ID)
+		if mark, _ := r.Variable(pid, startMark); mark != "" {
+			s.marks[mark] = append(s.marks[mark], stat.ID)
 		}
 	}
 }

@@ -10,6 +10,3 @@ type strays struct{}
 func (p *process) usage() (Usage, error) {
 	return Usage{}, pluginsdk.Errorf(pluginsdk.CodeUnimplemented, "a plugin can be measured on Linux only")
 }
-
-// killEscapees kills nothing: what left the plugin's group stays.
-func killEscapees(string, uint64) {}

@@ -229,7 +229,7 @@ func (x *exam) repeat(ctx context.Context, s *session, times int) (made int, err
 // resident is the memory of all processes of the plugin.
 func (x *exam) resident() (total int64) {
 	for _, c := range marked(x.mark) {
-		total += c.resident
+		total += c.Resident
 	}
 	return total
 }

@@ -1,23 +1,21 @@
 package conform
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
-// child is a process as /proc shows it.
+// child is a process of the plugin's, as it is named in a report.
 type child struct {
-	pid, group int
-	name       string
-	resident   int64 // bytes
+	proc.Stat
+	name string
 }
 
-func (c child) String() string { return fmt.Sprintf("%s (process %d)", c.name, c.pid) }
+func (c child) String() string { return fmt.Sprintf("%s (process %d)", c.name, c.ID.PID) }
 
 // seesProcesses reports whether this system shows processes in /proc.
 func seesProcesses() bool {
@@ -25,84 +23,49 @@ func seesProcesses() bool {
 	return err == nil
 }
 
-// processes returns the living processes that match.
-func processes(match func(child) bool) []child {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
-	var found []child
-	for _, path := range stats {
-		if c, alive := readProcess(path); alive && match(c) {
-			found = append(found, c)
-		}
-	}
-	return found
-}
-
-// readProcess reads proc_pid_stat(5). What has ended and was not yet waited
-// for does not live.
-func readProcess(path string) (c child, alive bool) {
-	stat, err := os.ReadFile(path)
-	if err != nil {
-		return c, false
-	}
-	head, rest, ok := strings.Cut(string(stat), " (")
-	end := strings.LastIndex(rest, ") ")
-	if !ok || end < 0 {
-		return c, false
-	}
-	fields := strings.Fields(rest[end+2:])
-	if len(fields) < 22 || fields[0] == "Z" || fields[0] == "X" {
-		return c, false
-	}
-	c.name = rest[:end]
-	c.pid, _ = strconv.Atoi(head)
-	c.group, _ = strconv.Atoi(fields[2])
-	pages, _ := strconv.ParseInt(fields[21], 10, 64)
-	c.resident = pages * int64(os.Getpagesize())
-	return c, true
-}
-
-// marked returns the living processes that have the mark in their environment.
-func marked(mark string) []child {
-	variable := []byte(OwnerVariable + "=" + mark)
-	return processes(func(c child) bool {
-		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", c.pid))
-		if err != nil {
-			return false
-		}
-		for _, entry := range bytes.Split(environ, []byte{0}) {
-			if bytes.Equal(entry, variable) {
-				return true
-			}
-		}
-		return false
-	})
-}
-
 // leftOf returns the living processes of a group, and those with the mark,
 // without the group's leader.
 func leftOf(group int, mark string) []child {
-	left := processes(func(c child) bool { return c.group == group && c.pid != group })
+	var r proc.Reader
+	var left []child
+	for _, pid := range proc.All() {
+		if stat, ok := r.Stat(pid); ok && !stat.Dead() && stat.Group == group && pid != group {
+			left = append(left, child{stat, r.Name(pid)})
+		}
+	}
 	for _, c := range marked(mark) {
-		if c.group != group {
+		if c.Group != group {
 			left = append(left, c)
 		}
 	}
 	return left
 }
 
+// marked returns the living processes that have the mark in their environment.
+func marked(mark string) []child {
+	var r proc.Reader
+	var found []child
+	for _, id := range proc.Marked(OwnerVariable, mark) {
+		if stat, ok := r.Stat(id.PID); ok && stat.ID == id {
+			found = append(found, child{stat, r.Name(id.PID)})
+		}
+	}
+	return found
+}
+
 // killMarked ends what has the mark. Where /proc is missing, it finds nothing.
 func killMarked(mark string) {
-	for _, c := range marked(mark) {
-		// It may have ended meanwhile.
-		_ = syscall.Kill(c.pid, syscall.SIGKILL)
+	for _, id := range proc.Marked(OwnerVariable, mark) {
+		id.Signal(os.Kill)
 	}
 }
 
 // gone reports whether a process has ended.
 func gone(pid int) bool {
 	if seesProcesses() {
-		_, alive := readProcess(fmt.Sprintf("/proc/%d/stat", pid))
-		return !alive
+		var r proc.Reader
+		stat, ok := r.Stat(pid)
+		return !ok || stat.Dead()
 	}
 	return syscall.Kill(pid, 0) != nil
 }

@@ -3,6 +3,8 @@ package launch
 import (
 	"os"
 	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
 const (
@@ -18,12 +20,12 @@ const (
 // killEscapees kills what carries the mark of a start and left its group:
 // daemons that the plugin made of itself. One that has also thrown away its
 // environment is found by its cgroup only. since is when the plugin was started,
-// in the clock of /proc: nothing older can be its child.
+// in the clock of /proc: nothing older can be its child. Where there is no /proc
+// it kills nothing.
 func killEscapees(mark string, since uint64) {
-	var r procReader
 	limit := time.Now().Add(unreadyTime)
 	for round := 0; round < escapeeRounds; {
-		found, unready := r.killMarked(mark, since)
+		found, unready := killMarked(mark, since)
 		switch {
 		case found:
 			round++
@@ -37,33 +39,19 @@ func killEscapees(mark string, since uint64) {
 
 // killMarked kills what carries the mark, and reports whether there was any,
 // and whether there was a process that cannot be told yet.
-func (r *procReader) killMarked(mark string, since uint64) (found, unready bool) {
-	for _, pid := range allProcesses() {
-		if pid == os.Getpid() {
+func killMarked(mark string, since uint64) (found, unready bool) {
+	var r proc.Reader
+	for _, pid := range proc.All() {
+		stat, ok := r.Stat(pid) // before its mark, so that it is that process which is killed
+		if !ok || pid == os.Getpid() {
 			continue
 		}
-		switch got := r.mark(pid); {
+		switch got, known := r.Variable(pid, startMark); {
 		case got == mark:
-			found = r.kill(pid, mark) || found
-		case got == "" && len(r.read(procPath(pid, "environ"))) == 0:
-			stat, there := r.stat(pid)
-			unready = unready || there && stat.id.start >= since && stat.pages > 0
+			found = stat.ID.Signal(os.Kill) || found
+		case !known:
+			unready = unready || stat.ID.Start >= since && stat.Resident > 0
 		}
 	}
 	return found, unready
-}
-
-// kill kills a process that carries the mark, and reports whether it was
-// there. The handle is taken first and the mark compared after: from then on
-// it can mean no other process.
-func (r *procReader) kill(pid int, mark string) bool {
-	process, err := os.FindProcess(pid)
-	if err != nil {
-		return false
-	}
-	defer process.Release() //nolint:errcheck // frees nothing but memory
-	if r.mark(pid) != mark {
-		return false
-	}
-	return process.Kill() == nil
 }
