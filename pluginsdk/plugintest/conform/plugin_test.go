@@ -98,7 +98,7 @@ func (p *subject) OnMessage(ctx context.Context, m *pluginsdk.OnMessageRequest) 
 		ctx = context.WithoutCancel(ctx)
 	case "leaks":
 		p.mu.Lock()
-		p.collected = append(p.collected, []byte(strings.Repeat(m.Message.Content, 128)))
+		p.collected = append(p.collected, []byte(strings.Repeat(m.Message.Content, 384)))
 		p.mu.Unlock()
 	case "asks-too-much":
 		_, _ = p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: m.Thread.ID})
