@@ -1,6 +1,7 @@
 package pluginsdk
 
 import (
+	"context"
 	"slices"
 	"time"
 )
@@ -183,4 +184,110 @@ func HooksOf(plugin Plugin) (hooks []Hook) {
 		}
 	}
 	return hooks
+}
+
+// Call identifies one hook call. Hooks are at least once after a crash: ID is
+// the same when a retry repeats the call, so that a plugin can tell.
+type Call struct {
+	ID       string // the same at every attempt
+	RunID    string // empty for hooks outside a run
+	Attempt  int    // 1 for the first
+	Token    string // goes back with every Host call made inside the hook
+	Deadline time.Time
+	// TraceID is the run's, 32 hex digits as in W3C Trace Context; empty outside
+	// a run. It is for the plugin's own logs and traces.
+	TraceID string
+}
+
+type callKey struct{}
+
+// WithCall returns a context that carries call. The SDK gives every hook such
+// a context and sends the token of it with each Host call.
+func WithCall(ctx context.Context, call Call) context.Context {
+	return context.WithValue(ctx, callKey{}, call)
+}
+
+// CallFrom returns the call that ctx carries, and whether it carries one.
+func CallFrom(ctx context.Context) (Call, bool) {
+	call, ok := ctx.Value(callKey{}).(Call)
+	return call, ok
+}
+
+// Progress reports how far a call has come.
+type Progress struct {
+	Done    float64 `json:"done"`
+	Total   float64 `json:"total,omitempty"` // 0: unknown
+	Message string  `json:"message,omitempty"`
+}
+
+type progressKey struct{}
+
+// WithProgress returns a context whose ReportProgress calls report. The SDK
+// gives one to the hooks whose calls can report: CallTool and the task hooks.
+func WithProgress(ctx context.Context, report func(Progress)) context.Context {
+	return context.WithValue(ctx, progressKey{}, report)
+}
+
+// ReportProgress tells the caller of a hook that the call is alive, and how far
+// it has come. It may be called with the hook's context any number of times, from
+// any goroutine, until the hook returns. Who waits for a tool sees it; a call of
+// the deadline class work is ended when it has reported nothing for 5 minutes.
+// Where nobody listens it does nothing.
+func ReportProgress(ctx context.Context, progress Progress) {
+	if report, ok := ctx.Value(progressKey{}).(func(Progress)); ok {
+		report(progress)
+	}
+}
+
+// Effects is what a hook does to its own run. It travels with the hook's answer
+// and is stored in the run's next commit, with all that else is in it: it needs
+// no call of the host, and is neither lost nor doubled by a crash.
+//
+// Rows need the capability messages.write, metrics need metrics.write, and both
+// count in the plugin's quotas. A run stores at most 8 MiB of them. A row that is
+// not allowed, or too much, is left out and counted against the plugin; it never
+// fails the run.
+type Effects struct {
+	// Key names these effects among the plugin's of the run, such as start. What
+	// is stored under a key is not stored again when the call is repeated.
+	Key string
+	// Rows are for the run's thread, of the kinds status, pipeline_step, thinking,
+	// tool_call, tool_result and notification.
+	Rows    []NewMessage
+	Metrics []NewMetric
+}
+
+// NewMetric is one measured value to be recorded.
+type NewMetric struct {
+	// Key makes the record idempotent: a value whose key the plugin has used before
+	// is not recorded again. Empty: it always is.
+	Key      string            `json:"key,omitempty"`
+	Name     string            `json:"name"`
+	Value    float64           `json:"value"`
+	Tags     map[string]string `json:"tags,omitempty"`
+	ThreadID string            `json:"threadId,omitempty"`
+	At       time.Time         `json:"at,omitzero"` // zero: now
+}
+
+// Metric is one measured value.
+type Metric struct {
+	ID        int64             `json:"id"`
+	Plugin    string            `json:"plugin,omitempty"` // who recorded it
+	Key       string            `json:"key,omitempty"`    // the plugin's
+	Name      string            `json:"name"`
+	Value     float64           `json:"value"`
+	Tags      map[string]string `json:"tags,omitempty"`
+	ThreadID  string            `json:"threadId,omitempty"`
+	CreatedAt time.Time         `json:"createdAt"`
+}
+
+// MetricQuery selects metrics, oldest first. Zero fields do not restrict.
+type MetricQuery struct {
+	Plugin   string    `json:"plugin,omitempty"`
+	Name     string    `json:"name,omitempty"`
+	ThreadID string    `json:"threadId,omitempty"`
+	Since    time.Time `json:"since,omitzero"`
+	Until    time.Time `json:"until,omitzero"`
+	After    int64     `json:"after,omitempty"`
+	Limit    int       `json:"limit,omitempty"` // default 100, at most 1000
 }

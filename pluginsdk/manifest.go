@@ -1,9 +1,11 @@
 package pluginsdk
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -194,4 +196,80 @@ func (m Manifest) checkRequests(fault func(string, ...any)) {
 func isJSONObject(raw json.RawMessage) bool {
 	var object map[string]json.RawMessage
 	return json.Unmarshal(raw, &object) == nil && object != nil
+}
+
+// Differences names the fields, as in JSON, in which two manifests differ. How
+// a schema is written and in which order hooks are given makes no difference.
+func (m Manifest) Differences(other Manifest) (names []string) {
+	a, b := m.fields(), other.fields()
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !reflect.DeepEqual(a[name], b[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// fields is the manifest as JSON has it; nil when it cannot be written as JSON.
+func (m Manifest) fields() map[string]any {
+	m.Hooks = slices.Sorted(slices.Values(m.Hooks))
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return nil
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil
+	}
+	return fields
+}
+
+var typedCommand = regexp.MustCompile(`^/([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$`)
+
+// ParseCommand reads a message that is a command a person typed: a slash, a
+// name, and what follows it. A path such as /etc/hosts is not one.
+func ParseCommand(content string) (name, body string, ok bool) {
+	match := typedCommand.FindStringSubmatch(strings.TrimSpace(content))
+	if match == nil {
+		return "", "", false
+	}
+	return match[1], strings.TrimSpace(match[2]), true
+}
+
+// ToolSpec describes a tool to the agent, which sees it as PLUGIN__NAME.
+type ToolSpec struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"` // JSON Schema of an object
+}
+
+// CallToolRequest is one call of a tool.
+type CallToolRequest struct {
+	Call     Call
+	Name     string // without the plugin's name
+	Input    json.RawMessage
+	ThreadID string
+	TaskID   string
+}
+
+// CallToolResponse is what the agent is told.
+type CallToolResponse struct {
+	Result ToolResult
+}
+
+// ToolResult is what a tool says. A failure of the tool's own work is a result
+// with IsError; an error returned by CallTool is a fault of the plugin.
+type ToolResult struct {
+	Text       string          `json:"text"`
+	Structured json.RawMessage `json:"structured,omitempty"`
+	IsError    bool            `json:"isError,omitempty"`
+}
+
+// ToolProvider is implemented by plugins that offer tools. The tools
+// themselves are declared in Manifest.Tools. A call may report progress
+// (ReportProgress).
+type ToolProvider interface {
+	CallTool(ctx context.Context, request *CallToolRequest) (*CallToolResponse, error)
 }

@@ -2,6 +2,11 @@ package hostapi
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -76,4 +81,210 @@ func (s deliveries) Retry(ctx context.Context, request *pluginsdk.RetryDeliveryR
 		})
 		return &response, err
 	})
+}
+
+const (
+	// writersAtOnce is how many writes of plugins are at the database at a time: the
+	// runs, which have no such bound, come first.
+	writersAtOnce = 2
+	// maxWaitingWrites is how many writes of one plugin may wait.
+	maxWaitingWrites = 16
+)
+
+// turns shares a few places among plugins. Who waits gets its place in turn: one
+// plugin after the other, and of one plugin who has waited longest.
+type turns struct {
+	mu      sync.Mutex
+	free    int
+	waiting map[string][]chan struct{} // by plugin; closed when the place is theirs
+	order   []string                   // the plugins that wait, the next one first
+}
+
+func newTurns(places int) *turns {
+	return &turns{free: places, waiting: make(map[string][]chan struct{})}
+}
+
+// ask asks for a place, which is the plugin's once the channel is closed. Who has
+// asked must await. CodeExhausted: too many of the plugin's wait.
+func (t *turns) ask(plugin string) (turn chan struct{}, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	turn = make(chan struct{})
+	if t.free > 0 {
+		t.free--
+		close(turn)
+		return turn, nil
+	}
+	queue := t.waiting[plugin]
+	if len(queue) >= maxWaitingWrites {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted,
+			"waiting writes: %d of the plugin %s wait for the database; try again when one is done", maxWaitingWrites, plugin)
+	}
+	if len(queue) == 0 {
+		t.order = append(t.order, plugin)
+	}
+	t.waiting[plugin] = append(queue, turn)
+	return turn, nil
+}
+
+// await waits for the place; it is not taken when ctx ends first.
+func (t *turns) await(ctx context.Context, plugin string, turn chan struct{}) error {
+	select {
+	case <-turn:
+		return nil
+	default:
+	}
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	queue := t.waiting[plugin]
+	place := slices.Index(queue, turn)
+	if place >= 0 {
+		t.leave(plugin, slices.Delete(queue, place, place+1))
+	}
+	t.mu.Unlock()
+	if place < 0 { // it came in this very instant
+		t.release()
+	}
+	code := pluginsdk.CodeCancelled
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		code = pluginsdk.CodeDeadline
+	}
+	return pluginsdk.Errorf(code, "the call ended while it waited for the database: %w", context.Cause(ctx))
+}
+
+// leave keeps what is left of a plugin's queue. The lock is held.
+func (t *turns) leave(plugin string, queue []chan struct{}) {
+	if len(queue) > 0 {
+		t.waiting[plugin] = queue
+		return
+	}
+	delete(t.waiting, plugin)
+	t.order = slices.DeleteFunc(t.order, func(one string) bool { return one == plugin })
+}
+
+// release gives the place to who is next.
+func (t *turns) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.order) == 0 {
+		t.free++
+		return
+	}
+	plugin := t.order[0]
+	next := t.waiting[plugin][0]
+	t.order = append(t.order[1:], plugin) // behind the others
+	t.leave(plugin, t.waiting[plugin][1:])
+	close(next)
+}
+
+// lookAgain is how often a run is looked at that is waited for, in case that its end
+// was announced to nobody: another daemon had it for a while.
+const lookAgain = 15 * time.Second
+
+// ends are those who wait for runs to end. They hear of it from the event bus, which is
+// listened to only while somebody waits: who waits costs a run nothing.
+type ends struct {
+	mu      sync.Mutex
+	waiting map[string][]chan struct{} // by run; of capacity 1
+	stop    func() pluginsdk.Position  // ends the subscription; nil: there is none
+}
+
+// wait returns the run once it is over.
+func (a *API) wait(ctx context.Context, id string) (pluginsdk.Run, error) {
+	run, err := a.Store.Run(ctx, id)
+	if err != nil || run.State.Final() {
+		return run, err
+	}
+	told, leave := a.ends.enter(a.Events, id)
+	defer leave()
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
+	for {
+		// After enter: an end that came before it is seen here.
+		if run, err = a.Store.Run(ctx, id); err != nil || run.State.Final() {
+			return run, err
+		}
+		select {
+		case <-told:
+		case <-ticker.C:
+		case <-ctx.Done():
+			return run, pluginsdk.Errorf(codeOfEnd(ctx), "the run %s is not over: %w", id, context.Cause(ctx))
+		}
+	}
+}
+
+// codeOfEnd says how a call has ended whose context has.
+func codeOfEnd(ctx context.Context) pluginsdk.Code {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return pluginsdk.CodeDeadline
+	}
+	return pluginsdk.CodeCancelled
+}
+
+// enter makes the channel be told when the run may be over, until leave.
+func (e *ends) enter(events Events, id string) (told chan struct{}, leave func()) {
+	told = make(chan struct{}, 1)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.waiting == nil {
+		e.waiting = make(map[string][]chan struct{})
+	}
+	e.waiting[id] = append(e.waiting[id], told)
+	if e.stop == nil {
+		e.stop = events.Subscribe("who waits for runs", []string{
+			string(pluginsdk.EventPipelineComplete), string(pluginsdk.EventPipelineError), string(pluginsdk.EventPipelineMerged),
+		}, pluginsdk.Position{}, e.hear)
+	}
+	return told, func() { e.leave(id, told) }
+}
+
+func (e *ends) leave(id string, told chan struct{}) {
+	e.mu.Lock()
+	left := slices.DeleteFunc(e.waiting[id], func(one chan struct{}) bool { return one == told })
+	if e.waiting[id] = left; len(left) == 0 {
+		delete(e.waiting, id)
+	}
+	var stop func() pluginsdk.Position
+	if len(e.waiting) == 0 {
+		stop, e.stop = e.stop, nil
+	}
+	e.mu.Unlock()
+	if stop != nil {
+		stop() // which waits for hear
+	}
+}
+
+// hear tells those who wait for a run that it may be over; after events that were
+// missed, everybody.
+func (e *ends) hear(_ context.Context, events []pluginsdk.Event) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, event := range events {
+		if event.Type == pluginsdk.EventResync {
+			for _, all := range e.waiting {
+				tell(all)
+			}
+			continue
+		}
+		var of struct {
+			RunID string `json:"runId"`
+		}
+		if json.Unmarshal(event.Data, &of) == nil {
+			tell(e.waiting[of.RunID])
+		}
+	}
+	return nil
+}
+
+func tell(waiting []chan struct{}) {
+	for _, one := range waiting {
+		select {
+		case one <- struct{}{}:
+		default:
+		}
+	}
 }

@@ -242,3 +242,136 @@ func (t *demoTurn) event(event pluginsdk.StreamEvent) {
 // countTokens is a rough count, four bytes a token, so that a demo's metrics
 // show something of the right size.
 func countTokens(text string) int64 { return int64(len(text)+3) / 4 }
+
+// demoEcho is how many characters of the message the demo agent repeats.
+const demoEcho = 200
+
+// demoOutput is what the demo agent says of a structured output that it made up.
+const demoOutput = "The structured output is a demo too: a value that fits the JSON schema, and means nothing."
+
+// demoAnswer is what the demo agent says when no rule has an answer.
+func demoAnswer(prompt string) string {
+	said := shorten(lastPart(prompt), demoEcho)
+	if said == "" {
+		said = "nothing"
+	}
+	return fmt.Sprintf("This is a demo: no model has read your message. You said: %s\n\n"+
+		"Everything around the agent (threads, plugins, commands, storage) works as it will with the real one. "+
+		"To get real answers, install the Claude Code CLI (npm install -g @anthropic-ai/claude-code), "+
+		"set ANTHROPIC_API_KEY or log in with `claude`, and restart.", said)
+}
+
+// markDemo puts the demo agent's mark in front of text. What must stand at the
+// start of a line (a command, a fence) still does.
+func markDemo(text string) string {
+	switch {
+	case strings.HasPrefix(text, DemoMark):
+		return text
+	case strings.HasPrefix(text, "/"), strings.HasPrefix(text, "["), strings.HasPrefix(text, "`"):
+		return DemoMark + "\n" + text
+	}
+	return strings.TrimRight(DemoMark+" "+text, " ")
+}
+
+// lastPart returns what stands after the last separator of a prompt: a line
+// --- between blank lines. The person's message is the last part.
+func lastPart(prompt string) string {
+	prompt = strings.TrimSpace(prompt)
+	if i := strings.LastIndex(prompt, "\n\n---\n\n"); i >= 0 {
+		return strings.TrimSpace(prompt[i+len("\n\n---\n\n"):])
+	}
+	return prompt
+}
+
+// shorten cuts text to at most limit characters, on one line, and marks a cut.
+func shorten(text string, limit int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	runes := []rune(text)
+	if len(runes) <= limit {
+		return text
+	}
+	return string(runes[:limit]) + "…"
+}
+
+// Steer puts a further message into the turn of a run, with the promise of
+// Claude.Steer: true means that the turn answers it, as it would a prompt, before
+// it ends. False means that no such turn runs.
+func (d *Demo) Steer(runID, text string) bool {
+	if strings.TrimSpace(text) == "" {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	turn, ok := d.running[runID]
+	if ok {
+		turn.steered = append(turn.steered, text)
+	}
+	return ok
+}
+
+// enter lets Steer reach a turn.
+func (d *Demo) enter(turn *demoTurn) {
+	if turn.request.RunID == "" {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.running[turn.request.RunID] = turn
+}
+
+// leave ends what enter began, if nobody did.
+func (d *Demo) leave(turn *demoTurn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.forget(turn)
+}
+
+// forget is leave with the lock held.
+func (d *Demo) forget(turn *demoTurn) {
+	if d.running[turn.request.RunID] == turn {
+		delete(d.running, turn.request.RunID)
+	}
+}
+
+// next returns the oldest message that the turn has not answered. When there is
+// none, it takes no more.
+func (d *Demo) next(turn *demoTurn) (text string, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(turn.steered) == 0 {
+		d.forget(turn)
+		return "", false
+	}
+	text, turn.steered = turn.steered[0], turn.steered[1:]
+	return text, true
+}
+
+// converse answers the prompt, and then each message that comes in meanwhile. A
+// failure fails all of it.
+func (d *Demo) converse(ctx context.Context, turn *demoTurn) pluginsdk.InvokeResult {
+	var whole pluginsdk.InvokeResult
+	var texts []string
+	for prompt, ok := turn.request.Prompt, true; ok; prompt, ok = d.next(turn) {
+		turn.rule = Rule{Text: demoAnswer(prompt)}
+		if rule, scripted := d.config.Script.next(prompt); scripted {
+			turn.rule = rule
+		}
+		part := turn.run(ctx, prompt)
+		addUsage(&whole.Usage, part.Usage)
+		whole.CostUSD += part.CostUSD
+		turn.costUSD = whole.CostUSD
+		whole.Turns += part.Turns
+		if part.Failure != nil {
+			whole.Failure, whole.StructuredOutput = part.Failure, nil
+			return whole
+		}
+		if part.Text != "" {
+			texts = append(texts, part.Text)
+		}
+		if part.StructuredOutput != nil {
+			whole.StructuredOutput = part.StructuredOutput
+		}
+	}
+	whole.Text = strings.Join(texts, "\n\n")
+	return whole
+}

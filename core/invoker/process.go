@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -291,3 +292,36 @@ func (p *process) endRelatives() {
 
 // leftoverGrace is how long what a process left running gets to end by itself.
 const leftoverGrace = 300 * time.Millisecond
+
+// tailSize is how much of what a process writes to stderr is kept.
+const tailSize = 4 << 10
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	data []byte
+	cut  bool
+}
+
+// Write never fails.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.data = append(t.data, p...)
+	if over := len(t.data) - tailSize; over > 0 {
+		t.data = append(t.data[:0], t.data[over:]...)
+		t.cut = true
+	}
+	return len(p), nil
+}
+
+// String returns what is kept, marked when it is not all.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.TrimSpace(strings.ToValidUTF8(string(t.data), ""))
+	if t.cut {
+		return "…" + text
+	}
+	return text
+}

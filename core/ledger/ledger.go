@@ -6,6 +6,8 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -238,4 +240,63 @@ type StateWrite struct {
 	Value  []byte
 	Delete bool
 	If     *pluginsdk.StateCondition
+}
+
+// SpanKind says what a Span is of.
+type SpanKind string
+
+// The kinds of spans.
+const (
+	SpanHook   SpanKind = "hook"   // a call of a plugin
+	SpanWrite  SpanKind = "write"  // a transaction of the store
+	SpanRead   SpanKind = "read"   // a query of the store outside of one
+	SpanEvents SpanKind = "events" // a batch of events, given to a subscriber
+)
+
+// Span is a piece of work that has been done, for who measures where the time of a
+// turn goes. A room tells its spans to the Trace of its Config, when that is set; it
+// may be called from several goroutines at once, and must not block.
+type Span struct {
+	Kind SpanKind `json:"kind"`
+	// Name is the hook, the method of the store, or the subscriber.
+	Name   string    `json:"name"`
+	Plugin string    `json:"plugin,omitempty"` // of a hook
+	RunID  string    `json:"runId,omitempty"`  // of a hook
+	Began  time.Time `json:"began"`
+	// Took is from Began to the end, in nanoseconds; Waited is what of it passed before
+	// the work began (a write, until the writer had it), Inside what of it the plugin has
+	// seen of the call (a hook), or the statements took before the COMMIT (a write).
+	Took   time.Duration `json:"took"`
+	Waited time.Duration `json:"waited,omitempty"`
+	Inside time.Duration `json:"inside,omitempty"`
+	// Durable says of a write that it waits for the disk.
+	Durable bool `json:"durable,omitempty"`
+	// Count is how many statements a write has made, or how many events a batch has.
+	Count int `json:"count,omitempty"`
+}
+
+// permissionModes are those of the agent's that can be had. The one that asks
+// nobody (bypassPermissions) is not among them: tools are allowed by rule instead.
+var permissionModes = []string{"default", "acceptEdits", "plan", "dontAsk"}
+
+// CheckPermissionMode refuses (CodeInvalid) what is not exactly one of the modes.
+// The empty one is whichever is configured. Everything that reaches the agent's
+// command line passes here, from whatever side it came.
+func CheckPermissionMode(mode string) error {
+	if mode == "" || slices.Contains(permissionModes, mode) {
+		return nil
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "permissionMode: %.100q is not one of %s", mode, strings.Join(permissionModes, ", "))
+}
+
+// LeverPause is the lever that keeps what plugins start from beginning: turns, tasks,
+// scheduled jobs, and what runs cause. What people write goes on.
+const LeverPause = "pause"
+
+// Lever is something that operators turn on and off for the whole installation. The
+// zero value is one that nobody has touched.
+type Lever struct {
+	On  bool
+	Who string // turned it last
+	At  time.Time
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -93,4 +94,64 @@ type PluginVersion struct {
 	Publisher   string             `json:"publisher,omitempty"`
 	Manifest    pluginsdk.Manifest `json:"manifest"`
 	InstalledAt time.Time          `json:"installedAt"`
+}
+
+// Lane is what waits for one target of a plugin. Its deliveries are carried
+// one at a time, in the order of their messages.
+type Lane struct {
+	Plugin string
+	Target string // the plugin's own default when empty
+	// NotBefore is when the first of them is due; zero: now.
+	NotBefore time.Time
+}
+
+// Due is the delivery that a lane attempts next.
+type Due struct {
+	ID        string    // empty when nothing waits
+	NotBefore time.Time // zero: now
+}
+
+// Outgoing is a delivery whose attempt is counted, with what it carries.
+type Outgoing struct {
+	// Found is false when the delivery does not wait any more.
+	Found bool
+
+	Delivery pluginsdk.Delivery
+	Thread   pluginsdk.Thread
+	// Message has no id when it is not stored any more.
+	Message pluginsdk.Message
+}
+
+// By is who wants something done: a plugin, of its own accord or in the name of a
+// person. The zero value is somebody that nothing is known of.
+type By struct {
+	Plugin string // empty: it came in through none
+	Author string // the person, as the plugin knows them
+}
+
+// Origin is on whose behalf a plugin is called. The zero value is nobody's: an
+// operator's, or a plugin's of its own accord.
+type Origin struct {
+	RunID   string
+	Attempt int    // of the run; 0 outside of runs
+	TaskID  string // empty: the run is no task's
+	// CauseRunID is, of a task's hooks, the run that what they do comes from; empty: none.
+	CauseRunID string
+	Fence      Fence // of the run's claim; zero outside of runs
+	// Depth is how many calls of tools the call is inside of.
+	Depth int
+	// Token is of the call that this one is made in; empty when it is in none.
+	// It ends, at the latest, with that one.
+	Token string
+}
+
+// Cause is the run that has caused what is asked for on the origin's behalf; empty: none.
+func (o Origin) Cause() string { return cmp.Or(o.RunID, o.CauseRunID) }
+
+// TaskHook returns the task whose hook it is; empty: it is none's.
+func (o Origin) TaskHook() string {
+	if o.RunID != "" {
+		return ""
+	}
+	return o.TaskID
 }

@@ -168,6 +168,32 @@ func (p *Pipeline) walk(ctx context.Context, t *trip) error {
 	return p.end(ctx, t) // 10, 11, 12
 }
 
+// walkTurn is the way of a turn that a plugin asked for: steps 0, 1 (the gate), 5a, 5,
+// 5b, 11, 12, and no message. One that is in the session of its thread is part of the
+// conversation, so its prompt is made in steps 3 and 4.
+func (p *Pipeline) walkTurn(ctx context.Context, t *trip) error {
+	if t.run.Step == pluginsdk.StepInvoked {
+		t.takeUpResult()
+	} else {
+		if err := p.beforeRun(ctx, t); err != nil {
+			return err
+		}
+		p.events.Publish(pluginsdk.EventPipelineStart, t.thread.ID, pluginsdk.RunRef{
+			ThreadID: t.thread.ID, RunID: t.run.ID, Attempt: t.run.Attempt,
+		})
+		if err := p.converse(ctx, t); err != nil {
+			return err
+		}
+	}
+	p.config.Fault("commitReply", t.run.ID)
+	_, err := p.finish(t, "end the turn", ledger.Finish{RunID: t.run.ID, State: pluginsdk.RunSucceeded, Steps: t.steps})
+	if err != nil {
+		return err
+	}
+	p.broadcastComplete(t, 0)
+	return nil
+}
+
 // enter makes a trip one that can be steered, until leave.
 func (p *Pipeline) enter(t *trip) (leave func()) {
 	p.mu.Lock()

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/hooks"
@@ -100,4 +102,83 @@ func (t *trip) dropSession() {
 	t.thread.SessionID, t.thread.SessionOpen, t.thread.SeenMessageID = "", false, 0
 	t.events, t.eventBytes = nil, 0
 	t.beginAnother()
+}
+
+// step records that the run came past a step, and broadcasts it.
+func (p *Pipeline) step(t *trip, name, detail string) {
+	step := pluginsdk.PipelineStep{Step: name, Detail: detail, Timestamp: p.config.Now()}
+	t.steps = append(t.steps, step)
+	p.events.Publish(pluginsdk.EventPipelineStep, t.thread.ID, pluginsdk.StepEvent{
+		ThreadID: t.thread.ID, RunID: t.run.ID, Step: name, Detail: detail, Timestamp: step.Timestamp,
+	})
+}
+
+// stepOnce is step for a run that may have recorded it before it died.
+func (p *Pipeline) stepOnce(t *trip, name, detail string) {
+	for _, step := range t.steps {
+		if step.Step == name {
+			return
+		}
+	}
+	p.step(t, name, detail)
+}
+
+// maxRunEffects is how much an attempt of a run stores of what hooks did to it,
+// in bytes.
+const maxRunEffects = 8 << 20
+
+// pending are the effects that wait for the run's next commit. Steered messages
+// are told of while the turn runs, so there may be several who add.
+type pending struct {
+	mu      sync.Mutex
+	effects []ledger.Effect
+	bytes   int // of all that were admitted, those that are stored included
+}
+
+// collect takes a hook's effects up, as far as they are allowed.
+func (p *Pipeline) collect(t *trip, plugin string, effects *pluginsdk.Effects) {
+	if effects == nil || len(effects.Rows)+len(effects.Metrics) == 0 {
+		return
+	}
+	t.pending.mu.Lock()
+	defer t.pending.mu.Unlock()
+	if t.thread.ID == "" { // a turn of no thread: there is nowhere to put rows
+		effects = &pluginsdk.Effects{Key: effects.Key, Metrics: effects.Metrics}
+	}
+	admitted, size := p.effects.AdmitEffects(t.work, plugin, effects, maxRunEffects-t.pending.bytes)
+	if len(admitted.Rows)+len(admitted.Metrics) == 0 {
+		return
+	}
+	t.pending.bytes += size
+	t.pending.effects = append(t.pending.effects, admitted)
+}
+
+// waiting returns the effects that the next commit is to store.
+func (p *pending) waiting() []ledger.Effect {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.effects)
+}
+
+// stored takes off what a commit has stored: the first n.
+func (p *pending) stored(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.effects = slices.Delete(p.effects, 0, n)
+}
+
+// takeFrom takes off the effects from the nth on.
+func (p *pending) takeFrom(n int) []ledger.Effect {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	later := slices.Clone(p.effects[n:])
+	p.effects = p.effects[:n]
+	return later
+}
+
+// add puts effects that were admitted behind the others.
+func (p *pending) add(effects []ledger.Effect) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.effects = append(p.effects, effects...)
 }

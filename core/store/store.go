@@ -2,12 +2,17 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -139,3 +144,137 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 func (s *Store) now() time.Time { return instant(s.config.Now()) }
+
+// tx is one transaction (or, in a group commit, one savepoint) as a closure
+// sees it: ent's builders for most things, SQL for the rest. Parameters are
+// written $1, $2, ... which both databases understand.
+type tx struct {
+	*ent.Client
+	exec     entsql.ExecQuerier
+	postgres bool
+}
+
+// newTx makes ent speak through an open transaction.
+func newTx(name string, exec entsql.ExecQuerier) *tx {
+	driver := bound{entsql.NewDriver(name, entsql.Conn{ExecQuerier: exec})}
+	return &tx{Client: ent.NewClient(ent.Driver(driver)), exec: exec, postgres: name == dialect.Postgres}
+}
+
+// bound is a driver that is inside a transaction already.
+type bound struct{ *entsql.Driver }
+
+// Tx is what ent calls for a statement of several parts.
+func (b bound) Tx(context.Context) (dialect.Tx, error) { return dialect.NopTx(b), nil }
+
+// run executes a statement and returns how many rows it changed.
+func (t *tx) run(ctx context.Context, query string, args ...any) (int64, error) {
+	result, err := t.exec.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// row reads the one row of a query; sql.ErrNoRows says that there is none.
+func (t *tx) row(ctx context.Context, query string, args []any, into ...any) error {
+	return row(ctx, t.exec, query, args, into...)
+}
+
+func row(ctx context.Context, from entsql.ExecQuerier, query string, args []any, into ...any) (err error) {
+	rows, err := from.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		return sql.ErrNoRows
+	}
+	return rows.Scan(into...)
+}
+
+// protect turns a panic of f into an error, so that one bad write does not
+// take the writer with it.
+func protect(ctx context.Context, t *tx, f func(context.Context, *tx) error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = pluginsdk.Errorf(pluginsdk.CodeInternal, "write panicked: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return f(ctx, t)
+}
+
+// uncertainError is a COMMIT of which nobody knows whether it happened.
+type uncertainError struct{ cause error }
+
+func (e *uncertainError) Error() string { return fmt.Sprintf("commit: %s", e.cause) }
+
+func (e *uncertainError) Unwrap() error { return e.cause }
+
+// reads is a pool that prepares each query once (on each of its connections):
+// parsing costs SQLite more than most of the reads themselves.
+type reads struct {
+	pool *sql.DB
+
+	mu       sync.Mutex
+	prepared map[string]*sql.Stmt
+}
+
+func newReads(pool *sql.DB) *reads {
+	return &reads{pool: pool, prepared: make(map[string]*sql.Stmt)}
+}
+
+// QueryContext runs a query. What it reads is little, and is read to its end
+// although the caller gives up: watching for that costs more.
+func (r *reads) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return r.watched(context.WithoutCancel(ctx), query, args...)
+}
+
+// watched runs a query that ends with its context.
+func (r *reads) watched(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if statement := r.statement(ctx, query); statement != nil { //nolint:sqlclosecheck // it is kept until close
+		return statement.QueryContext(ctx, args...)
+	}
+	return r.pool.QueryContext(ctx, query, args...)
+}
+
+// ExecContext is there for ent's interface.
+func (r *reads) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return r.pool.ExecContext(ctx, query, args...)
+}
+
+// statement returns the prepared query, or nil when it is to be run directly. Nobody
+// waits for a statement of somebody else's.
+func (r *reads) statement(ctx context.Context, query string) *sql.Stmt {
+	r.mu.Lock()
+	kept, full := r.prepared[query], len(r.prepared) >= statementsMax
+	r.mu.Unlock()
+	if kept != nil || full {
+		return kept
+	}
+	made, err := r.pool.PrepareContext(ctx, query)
+	if err != nil {
+		return nil // run directly, it fails with the better error
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if kept = r.prepared[query]; kept != nil {
+		made.Close() //nolint:sqlclosecheck // another one was faster, and its is kept until close
+		return kept
+	}
+	r.prepared[query] = made
+	return made
+}
+
+func (r *reads) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, statement := range r.prepared {
+		statement.Close() // the pool is closed next
+	}
+}

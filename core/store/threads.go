@@ -3,113 +3,16 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
+	"path/filepath"
 	"slices"
-
-	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
-	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/thread"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
-
-// Thread returns a thread, or CodeNotFound.
-func (s *Store) Thread(ctx context.Context, id string) (pluginsdk.Thread, error) {
-	row, err := s.read.Thread.Get(ctx, id)
-	if ent.IsNotFound(err) {
-		return pluginsdk.Thread{}, notFound("thread", id)
-	}
-	if err != nil {
-		return pluginsdk.Thread{}, wrap("read thread", err)
-	}
-	return toldThreadOf(row), nil
-}
-
-// Threads returns the selected threads in the order that is asked for.
-func (s *Store) Threads(ctx context.Context, q pluginsdk.ThreadQuery) ([]pluginsdk.Thread, error) {
-	query := s.read.Thread.Query().Limit(page(q.Limit))
-	switch q.Order {
-	case "", pluginsdk.OldestFirst:
-		query.Order(thread.ByID()).Where(thread.IDGT(q.After))
-	case pluginsdk.NewestFirst:
-		query.Order(thread.ByID(entsql.OrderDesc()))
-		if q.After != "" {
-			query.Where(thread.IDLT(q.After))
-		}
-	case pluginsdk.ActivityFirst:
-		query.Order(thread.ByLastActivity(entsql.OrderDesc()), thread.ByID(entsql.OrderDesc())).Where(lessActiveThan(q.After))
-	default:
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "order: %q is not one of oldest, newest, activity", q.Order)
-	}
-	if q.Source != "" {
-		query.Where(thread.Source(q.Source))
-	}
-	if q.SourceID != "" {
-		query.Where(thread.SourceID(q.SourceID))
-	}
-	if q.Kind != "" {
-		query.Where(thread.KindEQ(q.Kind))
-	}
-	if q.Status != "" {
-		query.Where(thread.StatusEQ(q.Status))
-	}
-	if q.ParentThreadID != "" {
-		query.Where(thread.ParentThreadID(q.ParentThreadID))
-	}
-	rows, err := query.All(ctx)
-	if err != nil {
-		return nil, wrap("list threads", err)
-	}
-	threads := all(rows, toldThreadOf)
-	if q.Unread {
-		err = s.countUnread(ctx, threads)
-	}
-	return threads, wrap("count what is unread", err)
-}
-
-// lessActiveThan selects the threads that come after one in the order of their
-// activity.
-func lessActiveThan(id string) predicate.Thread {
-	return func(s *entsql.Selector) {
-		if id != "" {
-			s.Where(entsql.P(func(b *entsql.Builder) {
-				b.WriteString("(threads.last_activity, threads.id) < (SELECT o.last_activity, o.id FROM threads AS o WHERE o.id = ").Arg(id).WriteString(")")
-			}))
-		}
-	}
-}
-
-// countUnread fills in Unread. No more than 100 rows are looked at for a thread,
-// all of them in the index that holds nothing else.
-func (s *Store) countUnread(ctx context.Context, threads []pluginsdk.Thread) (err error) {
-	if len(threads) == 0 {
-		return nil
-	}
-	ids := make([]any, len(threads))
-	at := make(map[string]int, len(threads))
-	for i, one := range threads {
-		ids[i], at[one.ID] = one.ID, i
-	}
-	rows, err := s.query.QueryContext(ctx, `SELECT t.id, (SELECT COUNT(*) FROM (
-			SELECT 1 FROM messages AS m WHERE m.thread_id = t.id AND m.id > t.last_read_message_id
-			AND m.role <> 'user' AND m.kind IN ('text', 'notification') LIMIT 100) AS unread)
-		FROM threads AS t WHERE t.id IN (`+parameters(1, len(ids))+`)`, ids...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var id string
-		var n int
-		if err := rows.Scan(&id, &n); err != nil {
-			return err
-		}
-		threads[at[id]].Unread = n
-	}
-	return rows.Err()
-}
 
 // CreateThread makes a thread. When its source and source id are known, it returns
 // that thread as it is and created is false; CodeConflict when n names a permission
@@ -205,4 +108,147 @@ func (s *Store) newThread(n pluginsdk.NewThread) (pluginsdk.Thread, error) {
 		Model: clean(n.Model), Effort: clean(n.Effort), PermissionMode: n.PermissionMode, Cwd: clean(n.Cwd),
 		Instructions: clean(n.Instructions), BusyMode: n.BusyMode, LastActivity: now, CreatedAt: now,
 	}, nil
+}
+
+// UpdateThread changes the fields of a thread that are set, and returns it.
+func (s *Store) UpdateThread(ctx context.Context, id string, p pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
+	if err := checkPatch(p); err != nil {
+		return pluginsdk.Thread{}, err
+	}
+	var out pluginsdk.Thread
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		update := tx.Thread.UpdateOneID(id)
+		if p.ReportTo != nil {
+			if err := tx.checkTarget(ctx, id, *p.ReportTo); err != nil {
+				return err
+			}
+			update.SetReportTo(p.ReportTo.String())
+		}
+		row, err := update.SetNillableName(cleaned(p.Name)).SetNillableStatus(p.Status).
+			SetNillableModel(cleaned(p.Model)).SetNillableEffort(cleaned(p.Effort)).
+			SetNillablePermissionMode(p.PermissionMode).SetNillableCwd(cleaned(p.Cwd)).
+			SetNillableInstructions(cleaned(p.Instructions)).SetNillableBusyMode(p.BusyMode).
+			SetNillableLastReadMessageID(p.LastReadMessageID).Save(ctx)
+		if ent.IsNotFound(err) {
+			return notFound("thread", id)
+		}
+		if err != nil {
+			return err
+		}
+		out = toldThreadOf(row)
+		return nil
+	})
+	return out, wrap("update thread", err)
+}
+
+// checkPatch checks the fields that are set.
+func checkPatch(p pluginsdk.ThreadPatch) error {
+	checks := []error{
+		checkLengths(length{"name", orEmpty(p.Name), nameMax}, length{"model", orEmpty(p.Model), wordMax}, length{"effort", orEmpty(p.Effort), wordMax},
+			length{"cwd", orEmpty(p.Cwd), cwdMax}, length{"instructions", orEmpty(p.Instructions), instructionsMax}),
+		checkCwd(orEmpty(p.Cwd)), ledger.CheckPermissionMode(orEmpty(p.PermissionMode)),
+	}
+	if p.Status != nil {
+		checks = append(checks, checkThreadStatus(*p.Status))
+	}
+	if p.BusyMode != nil {
+		checks = append(checks, checkBusyMode(*p.BusyMode))
+	}
+	if p.ReportTo != nil {
+		checks = append(checks, checkTarget(*p.ReportTo))
+	}
+	return cmp.Or(checks...)
+}
+
+func cleaned(text *string) *string {
+	if text == nil {
+		return nil
+	}
+	out := clean(*text)
+	return &out
+}
+
+// How many bytes of each word a thread has at most: what is in it goes into every
+// call of a hook and into every list.
+const (
+	sourceMax       = 64
+	sourceIDMax     = 512
+	nameMax         = 1 << 10
+	wordMax         = 256 // of a model, of an effort
+	cwdMax          = 4 << 10
+	instructionsMax = 64 << 10
+)
+
+// length is a word with how long it may be.
+type length struct {
+	field, text string
+	max         int
+}
+
+func checkLengths(words ...length) error {
+	for _, one := range words {
+		if len(one.text) > one.max {
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: it has %d bytes; at most %d are allowed", one.field, len(one.text), one.max)
+		}
+	}
+	return nil
+}
+
+// checkTarget refuses a target that would not be read as it is written.
+func checkTarget(to pluginsdk.Target) error {
+	read, err := pluginsdk.ParseTarget(to.String())
+	if err != nil || read != to || clean(to.String()) != to.String() {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "reportTo: %.100q is no target; write PLUGIN:PLACE or thread:ID", to.String())
+	}
+	return checkLengths(length{"reportTo", to.String(), sourceIDMax})
+}
+
+// checkTarget refuses a target of a thread (empty: of one that is being made) that is
+// a thread which does not exist, or from which no reply arrives anywhere, because
+// the threads on the way report to each other, or are too many. Of two that are set
+// at the same moment each may pass; Integrity finds that.
+func (t *tx) checkTarget(ctx context.Context, of string, to pluginsdk.Target) error {
+	for hops := 0; to.ThreadID != ""; hops++ {
+		if to.ThreadID == of || hops == targetHops {
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "reportTo: the replies would never arrive: "+
+				"the threads report to each other, or are more than %d", targetHops)
+		}
+		next, err := t.targetThread(ctx, to.ThreadID)
+		if errors.Is(err, sql.ErrNoRows) && hops == 0 {
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "reportTo: no thread with the id %q", to.ThreadID)
+		}
+		if errors.Is(err, sql.ErrNoRows) || err == nil && next.ReportTo.ThreadID == to.ThreadID {
+			return nil // theirs goes nowhere, and so does this one's
+		}
+		if err != nil {
+			return err
+		}
+		to = next.ReportTo
+	}
+	return nil
+}
+
+func checkBusyMode(mode pluginsdk.BusyMode) error {
+	switch mode {
+	case pluginsdk.BusyQueue, pluginsdk.BusySteer, pluginsdk.BusyCollect, pluginsdk.BusyInterrupt:
+		return nil
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "busyMode: %q is not one of queue, steer, collect, interrupt", mode)
+}
+
+// checkCwd refuses a working directory that would depend on where the daemon was
+// started. Whether it exists is found out when a session begins in it.
+func checkCwd(dir string) error {
+	if dir != "" && !filepath.IsAbs(dir) {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "cwd: %q is not an absolute path", dir)
+	}
+	return nil
+}
+
+func checkThreadStatus(status pluginsdk.ThreadStatus) error {
+	switch status {
+	case pluginsdk.ThreadActive, pluginsdk.ThreadIdle, pluginsdk.ThreadArchived:
+		return nil
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "status: %q is not one of active, idle, archived", status)
 }

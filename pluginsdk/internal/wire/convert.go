@@ -5,6 +5,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	typesv1 "github.com/seed-706843ae/harness/proto/harness/types/v1"
 )
 
 // timeTo maps the zero time to no timestamp; timeFrom maps it back.
@@ -159,3 +162,141 @@ func mapFrom[K ~string, V, M any](messages map[string]*M, from func(*M) V) map[K
 func emptyTo[M, V any](V) *M { return new(M) }
 
 func emptyFrom[V, M any](*M) (v V) { return v }
+
+func callTo(v pluginsdk.Call) *typesv1.Call {
+	return &typesv1.Call{
+		Id:       v.ID,
+		RunId:    v.RunID,
+		Attempt:  int64(v.Attempt),
+		Token:    v.Token,
+		Deadline: timeTo(v.Deadline),
+		TraceId:  v.TraceID,
+	}
+}
+
+func callFrom(m *typesv1.Call) pluginsdk.Call {
+	return pluginsdk.Call{
+		ID:       m.GetId(),
+		RunID:    m.GetRunId(),
+		Attempt:  int(m.GetAttempt()),
+		Token:    m.GetToken(),
+		Deadline: timeFrom(m.GetDeadline()),
+		TraceID:  m.GetTraceId(),
+	}
+}
+
+func progressTo(v pluginsdk.Progress) *typesv1.Progress {
+	return &typesv1.Progress{
+		Done:    v.Done,
+		Total:   v.Total,
+		Message: v.Message,
+	}
+}
+
+func progressFrom(m *typesv1.Progress) pluginsdk.Progress {
+	return pluginsdk.Progress{
+		Done:    m.GetDone(),
+		Total:   m.GetTotal(),
+		Message: m.GetMessage(),
+	}
+}
+
+func stateEntryTo(v pluginsdk.StateEntry) *typesv1.StateEntry {
+	return &typesv1.StateEntry{
+		Key:      v.Key,
+		Value:    v.Value,
+		Revision: v.Revision,
+	}
+}
+
+func stateEntryFrom(m *typesv1.StateEntry) pluginsdk.StateEntry {
+	return pluginsdk.StateEntry{
+		Key:      m.GetKey(),
+		Value:    m.GetValue(),
+		Revision: m.GetRevision(),
+	}
+}
+
+func stateConditionTo(v pluginsdk.StateCondition) *typesv1.StateCondition {
+	return &typesv1.StateCondition{
+		Revision: v.Revision,
+	}
+}
+
+func stateConditionFrom(m *typesv1.StateCondition) pluginsdk.StateCondition {
+	return pluginsdk.StateCondition{
+		Revision: m.GetRevision(),
+	}
+}
+
+func newMetricTo(v pluginsdk.NewMetric) *typesv1.NewMetric {
+	return &typesv1.NewMetric{
+		Key:      v.Key,
+		Name:     v.Name,
+		Value:    v.Value,
+		Tags:     v.Tags,
+		ThreadId: v.ThreadID,
+		At:       timeTo(v.At),
+	}
+}
+
+func newMetricFrom(m *typesv1.NewMetric) pluginsdk.NewMetric {
+	return pluginsdk.NewMetric{
+		Key:      m.GetKey(),
+		Name:     m.GetName(),
+		Value:    m.GetValue(),
+		Tags:     m.GetTags(),
+		ThreadID: m.GetThreadId(),
+		At:       timeFrom(m.GetAt()),
+	}
+}
+
+func metricTo(v pluginsdk.Metric) *typesv1.Metric {
+	return &typesv1.Metric{
+		Id:        v.ID,
+		Plugin:    v.Plugin,
+		Key:       v.Key,
+		Name:      v.Name,
+		Value:     v.Value,
+		Tags:      v.Tags,
+		ThreadId:  v.ThreadID,
+		CreatedAt: timeTo(v.CreatedAt),
+	}
+}
+
+func metricFrom(m *typesv1.Metric) pluginsdk.Metric {
+	return pluginsdk.Metric{
+		ID:        m.GetId(),
+		Plugin:    m.GetPlugin(),
+		Key:       m.GetKey(),
+		Name:      m.GetName(),
+		Value:     m.GetValue(),
+		Tags:      m.GetTags(),
+		ThreadID:  m.GetThreadId(),
+		CreatedAt: timeFrom(m.GetCreatedAt()),
+	}
+}
+
+func metricQueryTo(v pluginsdk.MetricQuery) *typesv1.MetricQuery {
+	return &typesv1.MetricQuery{
+		Plugin:   v.Plugin,
+		Name:     v.Name,
+		ThreadId: v.ThreadID,
+		Since:    timeTo(v.Since),
+		Until:    timeTo(v.Until),
+		After:    v.After,
+		Limit:    int64(v.Limit),
+	}
+}
+
+func metricQueryFrom(m *typesv1.MetricQuery) pluginsdk.MetricQuery {
+	return pluginsdk.MetricQuery{
+		Plugin:   m.GetPlugin(),
+		Name:     m.GetName(),
+		ThreadID: m.GetThreadId(),
+		Since:    timeFrom(m.GetSince()),
+		Until:    timeFrom(m.GetUntil()),
+		After:    m.GetAfter(),
+		Limit:    int(m.GetLimit()),
+	}
+}

@@ -154,3 +154,123 @@ func acceptedFrom(m *typesv1.Accepted) pluginsdk.Accepted {
 		Existed:   m.GetExisted(),
 	}
 }
+
+func deliveryTo(v pluginsdk.Delivery) *typesv1.Delivery {
+	return &typesv1.Delivery{
+		Id:            v.ID,
+		MessageId:     v.MessageID,
+		Plugin:        v.Plugin,
+		Place:         v.Place,
+		State:         string(v.State),
+		Attempt:       int64(v.Attempt),
+		NextAttemptAt: timeTo(v.NextAttemptAt),
+		LastError:     v.LastError,
+		ExternalId:    v.ExternalID,
+		CreatedAt:     timeTo(v.CreatedAt),
+	}
+}
+
+func deliveryFrom(m *typesv1.Delivery) pluginsdk.Delivery {
+	return pluginsdk.Delivery{
+		ID:            m.GetId(),
+		MessageID:     m.GetMessageId(),
+		Plugin:        m.GetPlugin(),
+		Place:         m.GetPlace(),
+		State:         pluginsdk.DeliveryState(m.GetState()),
+		Attempt:       int(m.GetAttempt()),
+		NextAttemptAt: timeFrom(m.GetNextAttemptAt()),
+		LastError:     m.GetLastError(),
+		ExternalID:    m.GetExternalId(),
+		CreatedAt:     timeFrom(m.GetCreatedAt()),
+	}
+}
+
+func deliveryQueryTo(v pluginsdk.DeliveryQuery) *typesv1.DeliveryQuery {
+	return &typesv1.DeliveryQuery{
+		State:  string(v.State),
+		Plugin: v.Plugin,
+		Place:  v.Place,
+		Newest: v.Newest,
+		After:  v.After,
+		Limit:  int64(v.Limit),
+	}
+}
+
+func deliveryQueryFrom(m *typesv1.DeliveryQuery) pluginsdk.DeliveryQuery {
+	return pluginsdk.DeliveryQuery{
+		State:  pluginsdk.DeliveryState(m.GetState()),
+		Plugin: m.GetPlugin(),
+		Place:  m.GetPlace(),
+		Newest: m.GetNewest(),
+		After:  m.GetAfter(),
+		Limit:  int(m.GetLimit()),
+	}
+}
+
+func effectsTo(v pluginsdk.Effects) *typesv1.Effects {
+	return &typesv1.Effects{
+		Key:     v.Key,
+		Rows:    listTo(v.Rows, newMessageTo),
+		Metrics: listTo(v.Metrics, newMetricTo),
+	}
+}
+
+func effectsFrom(m *typesv1.Effects) pluginsdk.Effects {
+	return pluginsdk.Effects{
+		Key:     m.GetKey(),
+		Rows:    listFrom(m.GetRows(), newMessageFrom),
+		Metrics: listFrom(m.GetMetrics(), newMetricFrom),
+	}
+}
+
+func reservationTo(v pluginsdk.Reservation) *typesv1.Reservation {
+	return &typesv1.Reservation{
+		Account:   v.Account,
+		LimitUsd:  v.LimitUSD,
+		AmountUsd: v.AmountUSD,
+	}
+}
+
+func reservationFrom(m *typesv1.Reservation) pluginsdk.Reservation {
+	return pluginsdk.Reservation{
+		Account:   m.GetAccount(),
+		LimitUSD:  m.GetLimitUsd(),
+		AmountUSD: m.GetAmountUsd(),
+	}
+}
+
+func positionTo(v pluginsdk.Position) *typesv1.Position {
+	return &typesv1.Position{
+		Boot: v.Boot,
+		Seq:  v.Seq,
+	}
+}
+
+func positionFrom(m *typesv1.Position) pluginsdk.Position {
+	return pluginsdk.Position{
+		Boot: m.GetBoot(),
+		Seq:  m.GetSeq(),
+	}
+}
+
+func eventTo(v pluginsdk.Event) *typesv1.Event {
+	return &typesv1.Event{
+		Type:      string(v.Type),
+		ThreadId:  v.ThreadID,
+		Data:      v.Data,
+		Timestamp: timeTo(v.Timestamp),
+		Boot:      v.Boot,
+		Seq:       v.Seq,
+	}
+}
+
+func eventFrom(m *typesv1.Event) pluginsdk.Event {
+	return pluginsdk.Event{
+		Type:      pluginsdk.EventType(m.GetType()),
+		ThreadID:  m.GetThreadId(),
+		Data:      m.GetData(),
+		Timestamp: timeFrom(m.GetTimestamp()),
+		Boot:      m.GetBoot(),
+		Seq:       m.GetSeq(),
+	}
+}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -119,4 +120,83 @@ func (h *handlers) mustExist(ctx context.Context, operation, threadID string) er
 		return h.fail(operation, err)
 	}
 	return nil
+}
+
+// ThreadChange says which fields of a thread change, and to what.
+type ThreadChange struct {
+	Name              *string                 `json:"name,omitempty" maxLength:"200" doc:"What people call it"`
+	Status            *pluginsdk.ThreadStatus `json:"status,omitempty" enum:"active,idle,archived"`
+	Model             *string                 `json:"model,omitempty" maxLength:"100" doc:"The agent's model; the configured one when empty"`
+	Effort            *string                 `json:"effort,omitempty" maxLength:"50"`
+	PermissionMode    *string                 `json:"permissionMode,omitempty" enum:",default,acceptEdits,plan,dontAsk" doc:"The configured one when empty"`
+	Cwd               *string                 `json:"cwd,omitempty" maxLength:"4096" doc:"The agent's working directory; the workspace when empty"`
+	ReportTo          *string                 `json:"reportTo,omitempty" maxLength:"300" doc:"Where replies go: PLUGIN:PLACE or thread:ID; to who carries its source when empty"`
+	Instructions      *string                 `json:"instructions,omitempty" maxLength:"65536" doc:"Said to the agent with each message"`
+	BusyMode          *pluginsdk.BusyMode     `json:"busyMode,omitempty" enum:"queue,steer,collect,interrupt" doc:"What a message does that arrives while the agent is busy"`
+	LastReadMessageID *int64                  `json:"lastReadMessageId,omitempty" minimum:"0" doc:"The newest message that a person has read"`
+}
+
+type threadChangeInput struct {
+	ID   string `path:"id" maxLength:"100"`
+	Body ThreadChange
+}
+
+func (h *handlers) updateThread(ctx context.Context, input *threadChangeInput) (*threadOutput, error) {
+	change := input.Body
+	request := &pluginsdk.UpdateThreadRequest{ID: input.ID, Patch: pluginsdk.ThreadPatch{
+		Name: change.Name, Status: change.Status, Model: change.Model, Effort: change.Effort,
+		PermissionMode: change.PermissionMode, Cwd: change.Cwd, Instructions: change.Instructions,
+		BusyMode: change.BusyMode, LastReadMessageID: change.LastReadMessageID,
+	}}
+	if change.ReportTo != nil {
+		target, err := reportTo(*change.ReportTo)
+		if err != nil {
+			return nil, err
+		}
+		request.Patch.ReportTo = &target
+	}
+	answer, err := h.host.Threads.Update(ctx, request)
+	if err != nil {
+		return nil, h.fail("update-thread", err)
+	}
+	return &threadOutput{Body: answer.Thread}, nil
+}
+
+// StopRequest says what becomes of the messages that wait, and who wants it.
+type StopRequest struct {
+	Queue  pluginsdk.Queue `json:"queue,omitempty" enum:"keep,drop" doc:"keep: they are answered next; drop: they are cancelled; keep when absent"`
+	Author string          `json:"author,omitempty" maxLength:"200" doc:"Who wants it; the run says so"`
+}
+
+// somebody is in whose name the API asks when the request names nobody: it was a
+// person, and not the plugin.
+const somebody = "a person"
+
+// Stopped is what a stop did.
+type Stopped struct {
+	RunID   string   `json:"runId,omitempty" doc:"The run that was interrupted or given up; absent when there was none. An interrupted one ends a moment later"`
+	Dropped []string `json:"dropped" nullable:"false" doc:"Ids of the runs that were cancelled in the queue"`
+}
+
+type stopInput struct {
+	ID   string       `path:"id" maxLength:"100"`
+	Body *StopRequest // may be absent
+}
+
+type stopOutput struct {
+	Body Stopped
+}
+
+func (h *handlers) stopThread(ctx context.Context, input *stopInput) (*stopOutput, error) {
+	var request StopRequest
+	if input.Body != nil {
+		request = *input.Body
+	}
+	answer, err := h.host.Runs.Stop(ctx, &pluginsdk.StopThreadRequest{
+		ThreadID: input.ID, Queue: cmp.Or(request.Queue, pluginsdk.KeepQueue), Author: cmp.Or(request.Author, somebody),
+	})
+	if err != nil {
+		return nil, h.fail("stop-thread", err)
+	}
+	return &stopOutput{Body: Stopped{RunID: answer.Stopped.RunID, Dropped: list(answer.Stopped.Dropped)}}, nil
 }

@@ -1,0 +1,136 @@
+// Package house tests what the documents say of the code as a whole.
+package house
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../../.."
+
+// addition is something that people add to Harness, told by one that is there.
+type addition struct {
+	what    string         // as docs/architecture.md calls it
+	example *regexp.Regexp // what the files that an addition touches are known by
+	most    int            // files that it may touch
+	// other is where the words are something else's, and users where the example is put
+	// to use: that is why it was added, and no price of adding it.
+	other, users []string
+}
+
+var additions = []addition{
+	{
+		what: "a hook", most: 9,
+		example: regexp.MustCompile(`\b(On|Hook|on)?BeforeReply(Hook|Request|Response|RequestTo|RequestFrom|ResponseTo|ResponseFrom)?\b`),
+	},
+	{
+		what: "a field", most: 8,
+		example: regexp.MustCompile(`\.(Set|Get)?Instructions\b|\bInstructions:|\bInstructions +\*?string|"instructions"|\binstructions = `),
+		other:   []string{"core/toolserver/session.go"}, users: []string{"core/pipeline/prepare.go"},
+	},
+	{
+		what: "a shipped plugin", most: 2,
+		example: regexp.MustCompile(`"activity"`),
+		other:   []string{"core/daemon/retention.go", "core/store/prune.go", "pluginsdk/thread.go"},
+	},
+}
+
+// Who adds something reads in the documents which files that touches. The list is what
+// the code has of the example, and is not to grow.
+func TestWhatAnAdditionTouches(t *testing.T) {
+	for _, a := range additions {
+		touched, listed := a.touched(t), listed(t, a.what)
+		if !slices.Equal(touched, listed) {
+			t.Errorf("%s touches\n  %s\ndocs/architecture.md has\n  %s", a.what, strings.Join(touched, "\n  "), strings.Join(listed, "\n  "))
+		}
+		if len(touched) > a.most {
+			t.Errorf("%s touches %d files; at most %d are what a newcomer keeps in mind", a.what, len(touched), a.most)
+		}
+		for _, name := range slices.Concat(a.other, a.users) {
+			if slices.Contains(touched, name) || !a.example.Match(read(t, name)) {
+				t.Errorf("%s: %s is no exception any more", a.what, name)
+			}
+		}
+	}
+}
+
+// touched are the files written by hand, without tests, that have something of the
+// example. A plugin's folder counts as one.
+func (a addition) touched(t *testing.T) (touched []string) {
+	t.Helper()
+	for _, name := range sources(t) {
+		if slices.Contains(a.other, name) || slices.Contains(a.users, name) {
+			continue
+		}
+		if a.what == "a shipped plugin" && strings.HasPrefix(name, "plugins/activity/") {
+			name = "plugins/activity/"
+		} else if !a.example.Match(read(t, name)) {
+			continue
+		}
+		if !slices.Contains(touched, name) {
+			touched = append(touched, name)
+		}
+	}
+	slices.Sort(touched)
+	return touched
+}
+
+// sources are the files in Go and of the protocol that people write, but for those that
+// only tests use, and examples.
+func sources(t *testing.T) (names []string) {
+	t.Helper()
+	for _, dir := range []string{"core", "ent/schema", "pluginsdk", "plugins", "proto"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			name = filepath.ToSlash(name)
+			switch {
+			case entry.IsDir() && (name == "core/coretest" || name == "plugins/examples" || entry.Name() == "testdata" || entry.Name() == "node_modules"):
+				return filepath.SkipDir
+			case strings.HasSuffix(name, "_test.go"), strings.HasSuffix(name, ".pb.go"):
+			case strings.HasSuffix(name, ".go"), strings.HasSuffix(name, ".proto"):
+				names = append(names, name)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return names
+}
+
+// listed are the files in the documents' list of an addition.
+func listed(t *testing.T, what string) (names []string) {
+	t.Helper()
+	_, list, found := strings.Cut(string(read(t, "docs/architecture.md")), "\n**"+strings.ToUpper(what[:1])+what[1:]+"**")
+	if !found {
+		t.Fatalf("docs/architecture.md has no list of what %s touches", what)
+	}
+	_, list, _ = strings.Cut(list, "\n\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	for _, row := range regexp.MustCompile("(?m)^- `([^`]+)`").FindAllStringSubmatch(list, -1) {
+		names = append(names, row[1])
+	}
+	slices.Sort(names)
+	return names
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}

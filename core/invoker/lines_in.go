@@ -1,0 +1,236 @@
+package invoker
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// maxLine bounds a line that the CLI writes. Tool results of some megabytes are
+// ordinary; past this something is wrong, and memory is worth more.
+const maxLine = 64 << 20
+
+var errLineTooLong = errors.New("the agent wrote a line that is too long")
+
+// readLines calls each with every line of r, without its end, until r ends. The
+// slice is each's to keep. A last line without an end counts when it is not
+// empty. It returns nil at the end of r.
+func readLines(r io.Reader, limit int, each func([]byte)) error {
+	reader := bufio.NewReaderSize(r, 64<<10)
+	for {
+		line, err := readLine(reader, limit)
+		if len(line) > 0 {
+			each(line)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func readLine(reader *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := reader.ReadSlice('\n')
+		if len(line)+len(part) > limit {
+			return nil, fmt.Errorf("%w: more than %d bytes", errLineTooLong, limit)
+		}
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			return line[:len(line)-1], nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return line, err
+		}
+	}
+}
+
+// The lines that the CLI writes, as far as they are used here. What else a
+// line has is ignored, and so are the types and subtypes that are not known:
+// every release has new ones.
+
+// head is what tells lines apart.
+type head struct {
+	Type      string `json:"type"`
+	Subtype   string `json:"subtype"`
+	SessionID string `json:"session_id"`
+	// ParentToolUseID is set on lines of a sub-agent.
+	ParentToolUseID string `json:"parent_tool_use_id"`
+	// IsReplay marks the echo of a line that the CLI was sent, and UUID is that
+	// line's.
+	IsReplay bool   `json:"isReplay"`
+	UUID     string `json:"uuid"`
+}
+
+type initLine struct {
+	Model   string   `json:"model"`
+	Version string   `json:"claude_code_version"`
+	Tools   []string `json:"tools"`
+	Servers []struct {
+		Name   string `json:"name"`
+		Status string `json:"status"`
+	} `json:"mcp_servers"`
+}
+
+type retryLine struct {
+	Attempt      int     `json:"attempt"`
+	MaxRetries   int     `json:"max_retries"`
+	RetryDelayMS float64 `json:"retry_delay_ms"`
+	ErrorStatus  int     `json:"error_status"`
+	Error        string  `json:"error"`
+}
+
+type streamLine struct {
+	Event struct {
+		Type    string `json:"type"`
+		Message struct {
+			Model string `json:"model"`
+			Usage usage  `json:"usage"`
+		} `json:"message"`
+		Usage usage `json:"usage"`
+		Delta struct {
+			Type       string `json:"type"`
+			Text       string `json:"text"`
+			Thinking   string `json:"thinking"`
+			StopReason string `json:"stop_reason"`
+		} `json:"delta"`
+	} `json:"event"`
+}
+
+type messageLine struct {
+	Message struct {
+		ID      string  `json:"id"`
+		Model   string  `json:"model"`
+		Usage   usage   `json:"usage"`
+		Content content `json:"content"`
+	} `json:"message"`
+	// Error names the API error that a synthetic message stands for.
+	Error string `json:"error"`
+}
+
+// block is one block of a message's content.
+type block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
+	Content   content         `json:"content"`
+	IsError   bool            `json:"is_error"`
+}
+
+// content is a list of blocks. On the wire it may also be a string, which is
+// one block of text. Anything else is no content.
+type content []block
+
+// UnmarshalJSON accepts both forms.
+func (c *content) UnmarshalJSON(data []byte) error {
+	*c = nil
+	switch data[0] {
+	case '"':
+		var text string
+		if err := json.Unmarshal(data, &text); err != nil {
+			return err
+		}
+		*c = content{{Type: "text", Text: text}}
+	case '[':
+		var blocks []block
+		if err := json.Unmarshal(data, &blocks); err != nil {
+			return err
+		}
+		*c = blocks
+	}
+	return nil
+}
+
+// text joins the text of the blocks; what is not text is named.
+func (c content) text() string {
+	var parts []string
+	for _, b := range c {
+		if b.Type == "text" {
+			parts = append(parts, b.Text)
+		} else {
+			parts = append(parts, "["+b.Type+"]")
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+type controlRequest struct {
+	RequestID string `json:"request_id"`
+	Request   struct {
+		Subtype   string          `json:"subtype"`
+		ToolName  string          `json:"tool_name"`
+		ToolUseID string          `json:"tool_use_id"`
+		Input     json.RawMessage `json:"input"`
+		// DecisionReasonType says why the CLI asks, as a word, and DecisionReason in
+		// a sentence; both may be empty.
+		DecisionReasonType string `json:"decision_reason_type"`
+		DecisionReason     string `json:"decision_reason"`
+	} `json:"request"`
+}
+
+type controlResponse struct {
+	Response struct {
+		RequestID string `json:"request_id"`
+		Response  struct {
+			Cancelled bool `json:"cancelled"`
+		} `json:"response"`
+	} `json:"response"`
+}
+
+type usage struct {
+	Input      int64 `json:"input_tokens"`
+	Output     int64 `json:"output_tokens"`
+	CacheRead  int64 `json:"cache_read_input_tokens"`
+	CacheWrite int64 `json:"cache_creation_input_tokens"`
+	// CacheCreation says for how long that is kept.
+	CacheCreation struct {
+		OneHour int64 `json:"ephemeral_1h_input_tokens"`
+	} `json:"cache_creation"`
+}
+
+type modelUsage struct {
+	Input      int64 `json:"inputTokens"`
+	Output     int64 `json:"outputTokens"`
+	CacheRead  int64 `json:"cacheReadInputTokens"`
+	CacheWrite int64 `json:"cacheCreationInputTokens"`
+}
+
+// resultLine ends a turn. IsError decides whether it failed, never Subtype.
+type resultLine struct {
+	Subtype          string                `json:"subtype"`
+	IsError          bool                  `json:"is_error"`
+	APIStatus        int                   `json:"api_error_status"`
+	Result           string                `json:"result"`
+	SessionID        string                `json:"session_id"`
+	Turns            int                   `json:"num_turns"`
+	Usage            usage                 `json:"usage"`
+	ModelUsage       map[string]modelUsage `json:"modelUsage"`
+	TotalCostUSD     float64               `json:"total_cost_usd"`
+	StructuredOutput json.RawMessage       `json:"structured_output"`
+	Errors           []string              `json:"errors"`
+}
+
+// unknownSession reports whether the session to resume was not there. The id on
+// such a line is of no session.
+func (r resultLine) unknownSession() bool {
+	return r.IsError && strings.Contains(r.words(), saysUnknownSession)
+}
+
+// words returns what the result says about its error.
+func (r resultLine) words() string {
+	parts := r.Errors
+	if r.Result != "" {
+		parts = append([]string{r.Result}, parts...)
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,296 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/seed-706843ae/harness/core/hooks"
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+var (
+	openTag   = regexp.MustCompile(`^\s*\[COMMAND((?:\s+[A-Za-z_][\w-]*\s*=\s*(?:"[^"]*"|'[^']*'|[^\s\]]+))*)\s*\]`)
+	attribute = regexp.MustCompile(`([A-Za-z_][\w-]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s\]]+))`)
+	slashLine = regexp.MustCompile(`^/([a-z][a-z0-9_-]*)(?:[ \t]+(.*?))?[ \t\r]*$`)
+	// A line of backticks with another one behind them is inline code.
+	fenceStart = regexp.MustCompile("^ {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$")
+)
+
+const closeTag = "[/COMMAND]"
+
+// parseCommands finds the agent's commands: [COMMAND] blocks, and lines that begin
+// with the /name of a declared command, and who declares each. Neither counts inside
+// a fenced code block.
+func (p *Pipeline) parseCommands(t *trip, text string) []ledger.Command {
+	declared := make(map[string]bool)
+	answering := p.plugins.Answering(t.run.ID, pluginsdk.HookCommand)
+	for _, plugin := range answering {
+		for _, spec := range plugin.Info().Manifest.Commands {
+			declared[spec.Name] = true
+		}
+	}
+	commands, unclosed := findCommands(text, declared)
+	if unclosed > 0 {
+		p.config.Log.Warn("the agent wrote a command block that is never closed; it is left as text",
+			"thread", t.thread.ID, "run", t.run.ID, "blocks", unclosed)
+	}
+	for i := range commands {
+		command := &commands[i]
+		command.Plugins = []string{} // not nil: that nobody declares it is known
+		for _, plugin := range answering {
+			if info := plugin.Info(); declares(info.Manifest, command.Name) {
+				command.Plugins = append(command.Plugins, info.Name)
+			}
+		}
+	}
+	return commands
+}
+
+// takeCommands is step 7. The commands are those that were stored with the result:
+// what is declared by now, after a crash, has no say in it. A result that an older
+// version of the daemon stored has none with it.
+func (p *Pipeline) takeCommands(t *trip) {
+	p.config.Fault("parseCommands", t.run.ID)
+	if t.commands = t.run.Commands; t.commands == nil {
+		t.commands = p.parseCommands(t, t.reply)
+	}
+}
+
+// findCommands returns the commands in text, in order, and how many blocks
+// were opened and never closed.
+func findCommands(text string, declared map[string]bool) (commands []ledger.Command, unclosed int) {
+	commands = []ledger.Command{} // not nil: that none were found is known, and stored
+	fence := ""
+	for at := 0; at < len(text); {
+		line, next := lineAt(text, at)
+		if mark := fenceStart.FindStringSubmatch(line); mark != nil {
+			fence = toggleFence(fence, mark[1]+mark[2], line)
+			at = next
+			continue
+		}
+		if fence != "" {
+			at = next
+			continue
+		}
+		command, end, open := commandAt(text, at, line, next, declared)
+		if open {
+			unclosed++
+		}
+		if command == nil {
+			at = next
+			continue
+		}
+		command.Index, command.Start, command.End = len(commands), at, end
+		commands = append(commands, *command)
+		at = end
+	}
+	return commands, unclosed
+}
+
+func lineAt(text string, at int) (line string, next int) {
+	if length := strings.IndexByte(text[at:], '\n'); length >= 0 {
+		return text[at : at+length], at + length + 1
+	}
+	return text[at:], len(text)
+}
+
+// toggleFence follows CommonMark: a fence is closed by a line of at least as
+// many of the same character, and nothing after them.
+func toggleFence(fence, mark, line string) string {
+	switch {
+	case fence == "":
+		return mark
+	case mark[0] == fence[0] && len(mark) >= len(fence) && strings.TrimSpace(line) == mark:
+		return ""
+	}
+	return fence
+}
+
+// commandAt reads the command that begins at a line, if one does, and where
+// it ends. open reports a block that is never closed.
+func commandAt(text string, at int, line string, next int, declared map[string]bool) (_ *ledger.Command, end int, open bool) {
+	if tag := openTag.FindStringSubmatchIndex(line); tag != nil {
+		return block(text, at, tag)
+	}
+	if match := slashLine.FindStringSubmatch(line); match != nil && declared[match[1]] {
+		return &ledger.Command{Name: match[1], Body: match[2]}, next, false
+	}
+	return nil, 0, false
+}
+
+func block(text string, at int, tag []int) (_ *ledger.Command, end int, open bool) {
+	body := at + tag[1]
+	length := strings.Index(text[body:], closeTag)
+	if length < 0 || opensAgain(text[body:body+length]) {
+		return nil, 0, true
+	}
+	end = body + length + len(closeTag)
+	if end < len(text) && text[end] == '\n' {
+		end++
+	}
+	command := &ledger.Command{Body: strings.TrimSpace(text[body : body+length]), Attributes: make(map[string]string)}
+	for _, match := range attribute.FindAllStringSubmatch(text[at+tag[2]:at+tag[3]], -1) {
+		command.Attributes[match[1]] = match[2] + match[3] + match[4]
+	}
+	command.Name = command.Attributes["type"]
+	delete(command.Attributes, "type")
+	return command, end, false
+}
+
+// opensAgain reports whether another block begins in what would be a block's
+// body: then the first one was never closed.
+func opensAgain(body string) bool {
+	_, rest, _ := strings.Cut(body, "\n")
+	for line := range strings.SplitSeq(rest, "\n") {
+		if openTag.MatchString(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// cut returns the text without the commands.
+func cut(text string, commands []ledger.Command) string {
+	if len(commands) == 0 {
+		return text
+	}
+	var kept strings.Builder
+	at := 0
+	for _, command := range commands {
+		kept.WriteString(text[at:command.Start])
+		at = command.End
+	}
+	kept.WriteString(text[at:])
+	return strings.TrimSpace(kept.String())
+}
+
+// runCommands is step 8. Outcomes that an earlier attempt stored are not
+// repeated; each new one is committed before the next command is given.
+func (p *Pipeline) runCommands(ctx context.Context, t *trip) error {
+	p.config.Fault("runCommands", t.run.ID)
+	for i, parsed := range t.commands {
+		if i > 0 {
+			p.config.Fault("betweenCommands", t.run.ID)
+		}
+		err := p.runCommand(ctx, t, pluginsdk.FromAgent, parsed)
+		if err != nil {
+			return err
+		}
+	}
+	t.reply = cut(t.reply, t.commands)
+	return nil
+}
+
+func (p *Pipeline) runCommand(ctx context.Context, t *trip, from pluginsdk.CommandOrigin, command ledger.Command) error {
+	if slices.ContainsFunc(t.outcomes, func(o pluginsdk.Outcome) bool {
+		return o.Index == command.Index && o.Name == command.Name
+	}) {
+		return nil
+	}
+	outcome, err := p.first(ctx, t, from, command)
+	if err != nil {
+		return err
+	}
+	commit := ledger.OutcomeCommit{RunID: t.run.ID, Outcome: outcome, Effects: t.pending.waiting()}
+	err = p.insist(t, "commit the outcome of a command", func(ctx context.Context) error {
+		return p.store.SaveOutcome(ctx, t.fence, commit)
+	})
+	if err != nil {
+		return err
+	}
+	t.pending.stored(len(commit.Effects))
+	t.outcomes = append(t.outcomes, outcome)
+	return nil
+}
+
+// notifyCommand is the core's own, for the agent.
+const notifyCommand = "notify"
+
+// first asks the plugins that declare the command (or *), in order, until one
+// handles it. An error is the outcome: a plugin that failed may have done half
+// of it, so no other is asked. For the same reason a plugin that came after the
+// agent's answer was stored is not: another one, which is gone, may have done it.
+func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOrigin, command ledger.Command) (pluginsdk.Outcome, error) {
+	outcome := pluginsdk.Outcome{Index: command.Index, Name: command.Name}
+	if from == pluginsdk.FromAgent && slices.Contains(p.config.Forbidden[t.thread.Kind], command.Name) {
+		outcome.Error = fmt.Sprintf("a thread of kind %s may not give it", t.thread.Kind)
+		return outcome, nil
+	}
+	if from == pluginsdk.FromAgent && command.Name == notifyCommand {
+		return p.notify(ctx, t, command, outcome)
+	}
+	question := hooks.Question[pluginsdk.OnCommandRequest, pluginsdk.OnCommandResponse]{
+		Hook: pluginsdk.HookCommand, Name: fmt.Sprintf("%s:%d", pluginsdk.HookCommand, command.Index), Ask: hooks.Process.OnCommand,
+		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnCommandRequest {
+			return &pluginsdk.OnCommandRequest{
+				Call: call, Thread: t.thread.Thread, Message: t.message, Origin: from,
+				Index: command.Index, Name: command.Name, Body: command.Body, Attributes: command.Attributes,
+			}
+		},
+	}
+	for _, plugin := range p.plugins.Answering(t.run.ID, pluginsdk.HookCommand) {
+		info := plugin.Info()
+		if !declares(info.Manifest, command.Name) || command.Plugins != nil && !slices.Contains(command.Plugins, info.Name) {
+			continue
+		}
+		answer, err := hooks.One(ctx, p.hooks, &t.on, plugin, question)
+		if err != nil {
+			outcome.Plugin, outcome.Error = info.Name, cutAt(err.Error(), maxCommandReply)
+			return outcome, p.hooks.Failed(ctx, plugin, pluginsdk.HookCommand, err)
+		}
+		if answer == nil {
+			continue
+		}
+		p.collect(t, info.Name, answer.Effects)
+		if answer.Handled {
+			outcome.Plugin, outcome.Handled = info.Name, true
+			outcome.Reply = p.boundWords(answer.Reply, maxCommandReply, info.Name, pluginsdk.HookCommand)
+			return outcome, nil
+		}
+	}
+	return outcome, nil
+}
+
+// notify has the core tell somebody else what the agent wants them to know. What is
+// wrong with the command is its outcome; a database that does not answer, and the
+// end of the daemon or of the claim, fail the step.
+func (p *Pipeline) notify(ctx context.Context, t *trip, command ledger.Command, outcome pluginsdk.Outcome) (pluginsdk.Outcome, error) {
+	said, err := p.notifier.Notify(ctx, t.on.Origin, fmt.Sprintf("%s:notify:%d", t.run.ID, command.Index), command.Body, command.Attributes)
+	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others are what is wrong with the command
+	case "":
+		outcome.Handled, outcome.Reply = true, said
+	case pluginsdk.CodeUnavailable, pluginsdk.CodeDeadline, pluginsdk.CodeCancelled, pluginsdk.CodeStale:
+		return outcome, storeError("notify", err)
+	default:
+		outcome.Error = cutAt(err.Error(), maxCommandReply)
+	}
+	return outcome, nil
+}
+
+func declares(manifest pluginsdk.Manifest, name string) bool {
+	return slices.ContainsFunc(manifest.Commands, func(spec pluginsdk.CommandSpec) bool {
+		return spec.Name == name || spec.Name == "*"
+	})
+}
+
+// answerTypedCommand is the way of a command that a person typed: steps 0, 1,
+// 8, 10, 11, 12, and no agent.
+func (p *Pipeline) answerTypedCommand(ctx context.Context, t *trip) error {
+	if err := p.beforeRun(ctx, t); err != nil {
+		return err
+	}
+	if err := p.pipelineStart(ctx, t); err != nil {
+		return err
+	}
+	p.config.Fault("runCommands", t.run.ID)
+	name, body, _ := pluginsdk.ParseCommand(t.message.Content)
+	err := p.runCommand(ctx, t, pluginsdk.FromPerson, ledger.Command{Name: name, Body: body})
+	if err != nil {
+		return err
+	}
+	return p.end(ctx, t)
+}

@@ -1,0 +1,368 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/seed-706843ae/harness/core/guard"
+	"github.com/seed-706843ae/harness/core/hooks"
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// beforeRun is step 1's gate, asked about every message that the run answers.
+func (p *Pipeline) beforeRun(ctx context.Context, t *trip) error {
+	p.config.Fault("beforeRun", t.run.ID)
+	if err := p.mayRun(ctx, t, &t.on, t.message); err != nil {
+		return err
+	}
+	for _, further := range t.absorbed {
+		if err := p.mayRun(ctx, t, &t.on, further); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Pipeline) mayRun(ctx context.Context, t *trip, on *hooks.Occasion, message pluginsdk.Message) error {
+	return hooks.Gate(ctx, p.hooks, on, hooks.Question[pluginsdk.OnBeforeRunRequest, pluginsdk.OnBeforeRunResponse]{
+		Hook: pluginsdk.HookBeforeRun, Name: t.callName(pluginsdk.HookBeforeRun, message),
+		Ask: func(process hooks.Process, ctx context.Context, request *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
+			return verdict(process.OnBeforeRun(ctx, request))
+		},
+		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnBeforeRunRequest {
+			return &pluginsdk.OnBeforeRunRequest{Call: call, Thread: t.thread.Thread, Message: message, Run: bare(t.run.Run)}
+		},
+	}, func(plugin string, answer *pluginsdk.OnBeforeRunResponse) (denied bool, reason string) {
+		p.collect(t, plugin, answer.Effects)
+		if on == &t.on { // else the agent has been asked already
+			t.costCap = lower(t.costCap, answer.CostCapUSD)
+			t.reserve(plugin, answer.Reservations)
+		}
+		return answer.Deny, answer.Reason
+	})
+}
+
+// reservationsMax bounds how many accounts one answer of a gate names, and accountBytes
+// the name of each.
+const (
+	reservationsMax = 16
+	accountBytes    = 200
+)
+
+// verdict is the answer of a gate. Amounts that make no sense are an error of the
+// plugin's: what it wanted to guard is not known.
+func verdict(answer *pluginsdk.OnBeforeRunResponse, err error) (*pluginsdk.OnBeforeRunResponse, error) {
+	if err != nil || answer == nil || answer.Deny {
+		return answer, err
+	}
+	if !amount(answer.CostCapUSD) {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "its cap of %v USD is no amount", answer.CostCapUSD)
+	}
+	if n := len(answer.Reservations); n > reservationsMax {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "it reserves in %d accounts; %d are possible", n, reservationsMax)
+	}
+	for _, r := range answer.Reservations {
+		switch {
+		case r.Account == "" || len(r.Account) > accountBytes || strings.ContainsRune(r.Account, 0) || !utf8.ValidString(r.Account):
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "it reserves in an account %.40q; a name has 1 to %d bytes of text", r.Account, accountBytes)
+		case !amount(r.AmountUSD) || !amount(r.LimitUSD):
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "in the account %q it reserves %v USD, of at most %v, which are no amounts", r.Account, r.AmountUSD, r.LimitUSD)
+		}
+	}
+	return answer, nil
+}
+
+// amount reports whether dollars can be counted.
+func amount(usd float64) bool { return usd >= 0 && !math.IsInf(usd, 0) }
+
+// reserve keeps what a gate sets aside for the run until 5a: of one account the latest.
+func (t *trip) reserve(plugin string, all []pluginsdk.Reservation) {
+	for _, r := range all {
+		t.reserved = slices.DeleteFunc(t.reserved, func(one ledger.Reservation) bool {
+			return one.Plugin == plugin && one.Account == r.Account
+		})
+		t.reserved = append(t.reserved, ledger.Reservation{Plugin: plugin, Reservation: r})
+	}
+}
+
+// telling is an OnPipelineStart that is answered while the prompt is made.
+type telling struct {
+	done   chan error // of capacity 1; nil: none is under way
+	before int        // how many effects waited when it began
+	told   []told     // the goroutine's, until done
+}
+
+type told struct {
+	plugin  string
+	effects *pluginsdk.Effects
+}
+
+// pipelineStart begins step 1's OnPipelineStart. Where no plugin would be asked two
+// things at once it is answered beside steps 2 to 4, and startTold waits for it.
+func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
+	p.config.Fault("pipelineStart", t.run.ID)
+	t.started = true
+	p.events.Publish(pluginsdk.EventPipelineStart, t.thread.ID, pluginsdk.RunRef{
+		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: t.message.ID, Attempt: t.run.Attempt,
+	})
+	p.announceMerged(t, t.absorbed)
+	if !p.startsBeside(t) {
+		return p.tellStart(ctx, t, func(plugin string, effects *pluginsdk.Effects) { p.collect(t, plugin, effects) })
+	}
+	start := &telling{done: make(chan error, 1), before: len(t.pending.waiting())}
+	t.start = start
+	go func() {
+		start.done <- guard.Call(p.config.Log.With("run", t.run.ID), "the start of a run", func() error {
+			return p.tellStart(ctx, t, func(plugin string, effects *pluginsdk.Effects) {
+				start.told = append(start.told, told{plugin, effects})
+			})
+		})
+	}()
+	return nil
+}
+
+// startsBeside reports whether no plugin that answers OnPipelineStart answers what
+// comes after it as well: each plugin is asked one thing at a time, in the order of the
+// steps.
+func (p *Pipeline) startsBeside(t *trip) bool {
+	asked := make(map[string]bool)
+	for _, plugin := range p.plugins.Answering(t.run.ID, pluginsdk.HookPipelineStart) {
+		asked[plugin.Info().Name] = true
+	}
+	for _, next := range []pluginsdk.Hook{pluginsdk.HookMessage, pluginsdk.HookBeforeInvoke} {
+		for _, plugin := range p.plugins.Answering(t.run.ID, next) {
+			if asked[plugin.Info().Name] {
+				return false
+			}
+		}
+	}
+	return len(asked) > 0
+}
+
+// startTold waits for an OnPipelineStart that is answered beside the trip. Its effects
+// stand before those of the hooks after it.
+func (p *Pipeline) startTold(t *trip) error {
+	start := t.start
+	if start == nil {
+		return nil
+	}
+	t.start = nil
+	err := <-start.done
+	later := t.pending.takeFrom(start.before)
+	for _, one := range start.told {
+		p.collect(t, one.plugin, one.effects)
+	}
+	t.pending.add(later)
+	return err
+}
+
+func (p *Pipeline) tellStart(ctx context.Context, t *trip, collect func(plugin string, effects *pluginsdk.Effects)) error {
+	return hooks.Notify(ctx, p.hooks, &t.on, hooks.Question[pluginsdk.OnPipelineStartRequest, pluginsdk.OnPipelineStartResponse]{
+		Hook: pluginsdk.HookPipelineStart, Ask: hooks.Process.OnPipelineStart,
+		Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnPipelineStartRequest {
+			return &pluginsdk.OnPipelineStartRequest{
+				Call: call, Thread: t.thread.Thread, Message: wanted(plugin, pluginsdk.HookPipelineStart, t.message),
+			}
+		},
+	}, func(plugin string, answer *pluginsdk.OnPipelineStartResponse) { collect(plugin, answer.Effects) })
+}
+
+// callName tells the calls of a hook apart that is fired for each message that a
+// run answers.
+func (t *trip) callName(hook pluginsdk.Hook, message pluginsdk.Message) string {
+	if message.ID == t.message.ID {
+		return string(hook)
+	}
+	return fmt.Sprintf("%s:%d", hook, message.ID)
+}
+
+// onMessage is step 2.
+func (p *Pipeline) onMessage(ctx context.Context, t *trip) error {
+	p.config.Fault("onMessage", t.run.ID)
+	p.step(t, "onMessage", "")
+	if err := p.incoming(ctx, t, &t.on, t.message); err != nil {
+		return err
+	}
+	for _, further := range t.absorbed {
+		if err := p.incoming(ctx, t, &t.on, further); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// incoming tells of one message that the run answers, or that was steered into
+// its turn: beside it.
+func (p *Pipeline) incoming(ctx context.Context, t *trip, on *hooks.Occasion, message pluginsdk.Message) error {
+	return hooks.Notify(ctx, p.hooks, on, hooks.Question[pluginsdk.OnMessageRequest, pluginsdk.OnMessageResponse]{
+		Hook: pluginsdk.HookMessage, Name: t.callName(pluginsdk.HookMessage, message), Ask: hooks.Process.OnMessage,
+		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnMessageRequest {
+			return &pluginsdk.OnMessageRequest{Call: call, Thread: t.thread.Thread, Message: message, Steered: on.Beside}
+		},
+	}, func(plugin string, answer *pluginsdk.OnMessageResponse) { p.collect(t, plugin, answer.Effects) })
+}
+
+const (
+	// maxUnseen bounds how many rows of other hands a prompt tells of.
+	maxUnseen = 50
+	// maxQuoted and maxQuotes bound what a prompt repeats of one row, and of all of
+	// them, in bytes: a row is there to be read elsewhere.
+	maxQuoted = 16 << 10
+	maxQuotes = 128 << 10
+	// recapMessages is how many of the last messages are repeated when the
+	// agent's transcript may lack them.
+	recapMessages = 6
+)
+
+const interruptedNote = "Note: you were given this message before and were interrupted while working on it. " +
+	"You may have acted on it already. Check what is done before you repeat anything."
+
+// assemble is step 3: what the thread is, what happened in it that the session
+// has not seen, what its transcript may lack, and the message.
+func (p *Pipeline) assemble(ctx context.Context, t *trip) error {
+	p.config.Fault("assemble", t.run.ID)
+	unseen, err := p.unseen(ctx, t)
+	if err != nil {
+		return storeError("read what the session has not seen", err)
+	}
+	recap, err := p.recap(ctx, t)
+	if err != nil {
+		return storeError("read the last exchanges", err)
+	}
+	parts := []string{threadHeader(t.thread.Thread)}
+	if len(recap) > 0 {
+		parts = append(parts, "# Recap\n\nYour process ended unexpectedly; the last exchanges were:\n\n"+lines(recap))
+	}
+	if len(unseen) > 0 {
+		parts = append(parts, "# Since your last turn\n\n"+lines(unseen))
+	}
+	if t.interrupted {
+		parts = append(parts, interruptedNote)
+	}
+	t.prompt = p.boundPrompt(t, strings.Join(parts, "\n\n")+"\n\n---\n\n"+messagesText(t), "core")
+	return nil
+}
+
+func threadHeader(thread pluginsdk.Thread) string {
+	header := fmt.Sprintf("[thread %s, kind %s", thread.ID, thread.Kind)
+	if thread.Name != "" {
+		header += fmt.Sprintf(", name %q", thread.Name)
+	}
+	header += "]"
+	if thread.Instructions != "" {
+		header += "\n\n" + thread.Instructions
+	}
+	return header
+}
+
+// messagesText is what people said that the run answers.
+func messagesText(t *trip) string {
+	text := messageText(t.message)
+	for _, further := range t.absorbed {
+		text += "\n\n" + messageText(further)
+	}
+	return text
+}
+
+func messageText(message pluginsdk.Message) string {
+	text := message.Content
+	for _, file := range message.Attachments {
+		text += fmt.Sprintf("\n[attachment %s (%s, %d bytes): %s]", file.Name, file.Type, file.Size, file.Where)
+	}
+	return text
+}
+
+// unseen returns the rows since the session's last turn that are neither a
+// person's message nor the agent's own reply: notifications, answers of
+// commands, what plugins posted.
+func (p *Pipeline) unseen(ctx context.Context, t *trip) ([]pluginsdk.Message, error) {
+	t.seen = max(t.thread.SeenMessageID, t.message.ID)
+	rows, err := p.store.Messages(ctx, pluginsdk.MessageQuery{
+		ThreadID: t.thread.ID, After: t.thread.SeenMessageID,
+		Roles: []pluginsdk.Role{pluginsdk.RoleSystem, pluginsdk.RoleAssistant},
+		Kinds: []pluginsdk.MessageKind{pluginsdk.MessageText, pluginsdk.MessageNotification},
+		Last:  true, Limit: maxUnseen,
+	})
+	if err != nil {
+		return nil, err
+	}
+	others := rows[:0]
+	for _, row := range rows {
+		t.seen = max(t.seen, row.ID)
+		if row.Role == pluginsdk.RoleSystem || row.RunID == "" {
+			others = append(others, row)
+		}
+	}
+	return others, nil
+}
+
+// recap returns the last exchanges when the session was not ended cleanly: the
+// agent's transcript lags behind what it printed.
+func (p *Pipeline) recap(ctx context.Context, t *trip) ([]pluginsdk.Message, error) {
+	if !t.resume || !t.thread.SessionOpen || p.agent.Holds(t.thread.ID, t.sessionID) {
+		return nil, nil
+	}
+	return p.store.Messages(ctx, pluginsdk.MessageQuery{
+		ThreadID: t.thread.ID, BeforeRunID: t.run.ID,
+		Roles: []pluginsdk.Role{pluginsdk.RoleUser, pluginsdk.RoleAssistant},
+		Kinds: []pluginsdk.MessageKind{pluginsdk.MessageText},
+		Last:  true, Limit: recapMessages,
+	})
+}
+
+// lines quotes rows, the newest in any case: what is too much is left out at the
+// beginning, and said.
+func lines(rows []pluginsdk.Message) string {
+	text := make([]string, len(rows))
+	first, size := len(rows), 0
+	for i, row := range slices.Backward(rows) {
+		speaker := string(row.Role)
+		if row.Role == pluginsdk.RoleSystem && row.Source != "" {
+			speaker = row.Source
+		}
+		// Only the first line of a row begins at the margin: nobody speaks for another.
+		text[i] = fmt.Sprintf("[%s]: %s", speaker, strings.ReplaceAll(cutAt(row.Content, maxQuoted), "\n", "\n    "))
+		if size += len(text[i]); size > maxQuotes {
+			break
+		}
+		first = i
+	}
+	quoted := strings.Join(text[first:], "\n")
+	if first > 0 {
+		quoted = fmt.Sprintf("[%d earlier ones are left out]\n", first) + quoted
+	}
+	return quoted
+}
+
+// beforeInvoke is step 4.
+func (p *Pipeline) beforeInvoke(ctx context.Context, t *trip) (err error) {
+	p.config.Fault("beforeInvoke", t.run.ID)
+	p.step(t, "onBeforeInvoke", "")
+	name := string(pluginsdk.HookBeforeInvoke)
+	if t.sessionDropped {
+		name += ":new" // what is asked now is another prompt, which needs the history
+	}
+	t.prompt, err = hooks.Chain(ctx, p.hooks, &t.on, t.prompt,
+		func(prompt string) hooks.Question[pluginsdk.OnBeforeInvokeRequest, pluginsdk.OnBeforeInvokeResponse] {
+			return hooks.Question[pluginsdk.OnBeforeInvokeRequest, pluginsdk.OnBeforeInvokeResponse]{
+				Hook: pluginsdk.HookBeforeInvoke, Name: name, Ask: hooks.Process.OnBeforeInvoke,
+				Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnBeforeInvokeRequest {
+					return &pluginsdk.OnBeforeInvokeRequest{
+						Call: call, Thread: t.thread.Thread, Message: wanted(plugin, pluginsdk.HookBeforeInvoke, t.message), Prompt: prompt,
+					}
+				},
+			}
+		}, func(plugin string, answer *pluginsdk.OnBeforeInvokeResponse, prompt string) string {
+			p.collect(t, plugin, answer.Effects)
+			if answer.Prompt != nil {
+				prompt = p.boundPrompt(t, *answer.Prompt, plugin)
+			}
+			return prompt
+		})
+	return err
+}

@@ -1,0 +1,317 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/guard"
+	"github.com/seed-706843ae/harness/core/hooks"
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// afterInvoke is step 6.
+func (p *Pipeline) afterInvoke(ctx context.Context, t *trip) error {
+	p.config.Fault("afterInvoke", t.run.ID)
+	p.stepOnce(t, "onAfterInvoke", fmt.Sprintf("%d tokens in, %d out", t.result.Usage.InputTokens, t.result.Usage.OutputTokens))
+	return hooks.Notify(ctx, p.hooks, &t.on, hooks.Question[pluginsdk.OnAfterInvokeRequest, pluginsdk.OnAfterInvokeResponse]{
+		Hook: pluginsdk.HookAfterInvoke, Ask: hooks.Process.OnAfterInvoke,
+		Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnAfterInvokeRequest {
+			result := *t.result
+			if !plugin.Manifest.Wants(pluginsdk.HookAfterInvoke, pluginsdk.PartResult) {
+				result.Text, result.StructuredOutput = "", nil
+			}
+			return &pluginsdk.OnAfterInvokeRequest{
+				Call: call, Thread: t.thread.Thread, Message: wanted(plugin, pluginsdk.HookAfterInvoke, t.message), Result: result,
+			}
+		},
+	}, func(plugin string, answer *pluginsdk.OnAfterInvokeResponse) { p.collect(t, plugin, answer.Effects) })
+}
+
+// beforeReply is step 9. Nothing is asked when there is nothing to say.
+func (p *Pipeline) beforeReply(ctx context.Context, t *trip) (err error) {
+	p.config.Fault("beforeReply", t.run.ID)
+	if t.reply == "" {
+		return nil
+	}
+	t.reply, err = hooks.Chain(ctx, p.hooks, &t.on, t.reply,
+		func(text string) hooks.Question[pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse] {
+			return hooks.Question[pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse]{
+				Hook: pluginsdk.HookBeforeReply, Ask: hooks.Process.OnBeforeReply,
+				Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnBeforeReplyRequest {
+					return &pluginsdk.OnBeforeReplyRequest{
+						Call: call, Thread: t.thread.Thread, Message: wanted(plugin, pluginsdk.HookBeforeReply, t.message), Text: text,
+					}
+				},
+			}
+		}, func(plugin string, answer *pluginsdk.OnBeforeReplyResponse, text string) string {
+			p.collect(t, plugin, answer.Effects)
+			if answer.Text == nil {
+				return text
+			}
+			if *answer.Text == "" && text != "" {
+				t.emptied = plugin
+			}
+			return p.boundWords(*answer.Text, maxReply, plugin, pluginsdk.HookBeforeReply)
+		})
+	return err
+}
+
+// pipelineComplete is step 10. It comes before the reply is stored, so that
+// thinking and tool rows stand earlier in the thread than the reply.
+func (p *Pipeline) pipelineComplete(ctx context.Context, t *trip, outcome pluginsdk.PipelineOutcome, reason string) error {
+	p.config.Fault("pipelineComplete", t.run.ID)
+	complete := pluginsdk.OnPipelineCompleteRequest{
+		Thread: t.thread.Thread, Outcome: outcome, Error: reason, Duration: p.config.Now().Sub(t.began),
+	}
+	if t.result != nil {
+		complete.Usage = &t.result.Usage
+	}
+	const hook = pluginsdk.HookPipelineComplete
+	return hooks.Notify(ctx, p.hooks, &t.on, hooks.Question[pluginsdk.OnPipelineCompleteRequest, pluginsdk.OnPipelineCompleteResponse]{
+		Hook: hook, Ask: hooks.Process.OnPipelineComplete,
+		Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnPipelineCompleteRequest {
+			request := complete
+			request.Call, request.Message = call, wanted(plugin, hook, t.message)
+			if plugin.Manifest.Wants(hook, pluginsdk.PartSteps) {
+				request.Steps = t.steps
+			}
+			if plugin.Manifest.Wants(hook, pluginsdk.PartEvents) {
+				request.Events = t.events
+			}
+			return &request
+		},
+	}, func(plugin string, answer *pluginsdk.OnPipelineCompleteResponse) {
+		p.collect(t, plugin, answer.Effects)
+	})
+}
+
+// commitReply is step 11. It returns the id of the last row stored.
+func (p *Pipeline) commitReply(t *trip) (int64, error) {
+	p.config.Fault("commitReply", t.run.ID)
+	return p.finish(t, "commit the reply", ledger.Finish{
+		RunID: t.run.ID, State: pluginsdk.RunSucceeded, Steps: t.steps, Rows: t.replyRows(), Deliver: true,
+	})
+}
+
+// finish ends the run, with what hooks have done to it, and returns the id of the
+// last row stored.
+func (p *Pipeline) finish(t *trip, doing string, end ledger.Finish) (last int64, err error) {
+	end.Effects = t.pending.waiting()
+	var done ledger.Finished
+	err = p.insist(t, doing, func(ctx context.Context) (err error) {
+		done, err = p.store.Finish(ctx, t.fence, end)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	t.pending.stored(len(end.Effects))
+	for _, lane := range done.Lanes {
+		p.outbox.Wake(lane.Plugin, lane.Target)
+	}
+	if n := len(done.MessageIDs); n > 0 {
+		last = done.MessageIDs[n-1]
+	}
+	return last, nil
+}
+
+// replyRows are what the person will see: a line for each command that has
+// something to say, then the reply, or a status row when there is none.
+func (t *trip) replyRows() []ledger.Row {
+	var rows []ledger.Row
+	for _, outcome := range t.outcomes {
+		if text := outcomeText(outcome); text != "" {
+			source := outcome.Plugin
+			if source == "" {
+				source = "core"
+			}
+			line := t.row(fmt.Sprintf("command:%d", outcome.Index), pluginsdk.NewMessage{
+				Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Source: source, Content: text,
+			})
+			line.Plugin = outcome.Plugin
+			rows = append(rows, line)
+		}
+	}
+	switch {
+	case t.run.Kind == pluginsdk.RunCommand && len(rows) == 0:
+		rows = append(rows, t.row("reply", pluginsdk.NewMessage{
+			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Source: "core", Content: t.message.Content + ": done.",
+		}))
+	case t.run.Kind == pluginsdk.RunCommand:
+	case t.reply != "":
+		rows = append(rows, t.row("reply", pluginsdk.NewMessage{
+			Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Source: "agent",
+			Content: t.reply, Model: t.result.Model,
+		}))
+	case t.emptied != "":
+		rows = append(rows, t.row("reply", statusRow("pipeline_emptied", "The agent has answered, and the plugin "+t.emptied+" took the reply out.")))
+	default:
+		rows = append(rows, t.row("reply", statusRow("pipeline_empty", "There is no reply: the agent wrote nothing to show.")))
+	}
+	return rows
+}
+
+func (t *trip) row(key string, message pluginsdk.NewMessage) ledger.Row {
+	return ledger.Row{Key: t.run.ID + ":" + key, Message: message}
+}
+
+func outcomeText(outcome pluginsdk.Outcome) string {
+	switch {
+	case outcome.Error != "" && outcome.Plugin != "":
+		return fmt.Sprintf("The command %s failed in the plugin %s: %s", outcome.Name, outcome.Plugin, outcome.Error)
+	case outcome.Error != "":
+		return fmt.Sprintf("The command %s was refused: %s", outcome.Name, outcome.Error)
+	case !outcome.Handled:
+		return fmt.Sprintf("Nobody answers the command %q.", outcome.Name)
+	}
+	return outcome.Reply
+}
+
+func statusRow(event, text string) pluginsdk.NewMessage {
+	metadata, _ := json.Marshal(map[string]string{"event": event}) //nolint:errchkjson // strings
+	return pluginsdk.NewMessage{
+		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Source: "pipeline", Content: text, Metadata: metadata,
+	}
+}
+
+// broadcastComplete is step 12: after the commit, never before.
+func (p *Pipeline) broadcastComplete(t *trip, reply int64) {
+	p.config.Fault("broadcastComplete", t.run.ID)
+	handled := 0
+	for _, outcome := range t.outcomes {
+		if outcome.Handled {
+			handled++
+		}
+	}
+	p.events.Publish(pluginsdk.EventPipelineComplete, t.thread.ID, pluginsdk.CompletePayload{
+		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: reply, CommandsHandled: handled,
+		DurationMS: p.config.Now().Sub(t.began).Milliseconds(),
+	})
+}
+
+// abandon ends an attempt that failed. Denied and cancelled runs are over;
+// others stay open, with a code that tells the inbox what to do. ctx ends with what
+// may end the run: once there is an answer, the daemon alone.
+func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
+	var denied *hooks.Denied
+	var failure *pluginsdk.Failure
+	switch cause := context.Cause(ctx); {
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeStale:
+		return err
+	case pluginsdk.CodeOf(cause) == pluginsdk.CodeCancelled:
+		p.complete(t, pluginsdk.OutcomeCancelled, cause.Error())
+		return p.cancelled(t, cause)
+	case cause != nil:
+		return err // the daemon stops: as if the attempt had died here
+	case errors.As(err, &denied):
+		p.complete(t, pluginsdk.OutcomeDenied, denied.Reason)
+		return p.close(t, pluginsdk.RunFailed, statusRow("pipeline_error", "Not run: "+denied.Reason), denied.Reason)
+	case errors.As(err, &failure):
+		p.complete(t, pluginsdk.OutcomeFailed, failure.Message)
+		if failure.Retryable {
+			return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%w", failure)
+		}
+		return pluginsdk.Errorf(pluginsdk.CodeInternal, "%w", failure)
+	}
+	p.complete(t, pluginsdk.OutcomeFailed, err.Error())
+	return err
+}
+
+// cancelled ends a run that a person does not want any more.
+func (p *Pipeline) cancelled(t *trip, cause error) error {
+	return p.close(t, pluginsdk.RunCancelled, statusRow("pipeline_cancelled", sentence(cause)), cause.Error())
+}
+
+// sentence makes a sentence of an error's text.
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// complete fires OnPipelineComplete for an attempt that was started and
+// failed. There is no step left that its own failure could fail.
+func (p *Pipeline) complete(t *trip, outcome pluginsdk.PipelineOutcome, reason string) {
+	if !t.started {
+		return
+	}
+	if err := p.pipelineComplete(t.work, t, outcome, reason); err != nil {
+		p.config.Log.Warn("end of a failed attempt could not be told", "run", t.run.ID, "err", err)
+	}
+}
+
+// Fail ends a run that will not be attempted again and tells the person, once:
+// as cancelled when the cause is CodeCancelled, else as failed. left are the effects
+// that Handle left.
+func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error, left []ledger.Effect) error {
+	t := newTrip(ctx, p.config.Now(), claim)
+	defer t.steering.endTurn()
+	t.pending.effects = left
+	if pluginsdk.CodeOf(cause) == pluginsdk.CodeCancelled {
+		return p.cancelled(t, cause)
+	}
+	text := "I could not answer this message: " + cause.Error() + "\n\nTo try it again: /retry"
+	return p.close(t, pluginsdk.RunFailed, statusRow("pipeline_error", text), cause.Error())
+}
+
+func (p *Pipeline) close(t *trip, state pluginsdk.RunState, row pluginsdk.NewMessage, reason string) error {
+	end := ledger.Finish{RunID: t.run.ID, State: state, Error: reason, Steps: t.steps}
+	if t.run.Kind != pluginsdk.RunTurn { // who has asked for a turn reads it in the run
+		end.Rows, end.Deliver = []ledger.Row{t.row("error", row)}, true
+	}
+	id, err := p.finish(t, "end the run", end)
+	if err != nil {
+		return err
+	}
+	p.events.Publish(pluginsdk.EventPipelineError, t.thread.ID, pluginsdk.ErrorPayload{
+		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: id, Error: reason,
+	})
+	return nil
+}
+
+// The waits between the tries of a commit that must be made.
+const (
+	insistFirst = 50 * time.Millisecond
+	insistMax   = 2 * time.Second
+)
+
+// insist makes a commit that holds what cannot be had again (an answer that was
+// paid for, what a command did): while the database does not answer, it is
+// tried again, until the daemon stops. Commits that are repeated change nothing.
+func (p *Pipeline) insist(t *trip, doing string, commit func(context.Context) error) error {
+	backoff := guard.Backoff{Base: insistFirst, Max: insistMax}
+	for failures := 1; ; failures++ {
+		err := commit(context.WithoutCancel(t.work))
+		if err == nil || pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+			return storeError(doing, err)
+		}
+		wait := backoff.After(failures)
+		p.config.Log.Warn("the database does not answer; trying again", "doing", doing, "err", err, "in", wait)
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-t.work.Done():
+			timer.Stop()
+			return storeError(doing, err)
+		}
+	}
+}
+
+// storeError says what the pipeline was doing. What a database that does not answer
+// has refused is worth another attempt (CodeUnavailable), a claim that is somebody
+// else's by now is not the run's end (CodeStale), and what it will refuse again
+// (any other code) ends the run: the agent is not asked once more for it.
+func storeError(doing string, err error) error {
+	code := pluginsdk.CodeOf(err)
+	switch code { //nolint:exhaustive // the others are kept
+	case "", pluginsdk.CodeStale:
+		return err
+	case pluginsdk.CodeDeadline, pluginsdk.CodeCancelled: // the call was given up, not refused
+		code = pluginsdk.CodeUnavailable
+	}
+	return pluginsdk.Errorf(code, "%s: %w", doing, err)
+}
