@@ -85,12 +85,10 @@ func (v *version) why() string {
 	}
 }
 
-// lastWords is how many lines of stderr an operator is shown.
-const lastWords = 3
-
+// withLastWords is a reason with what the process said of its end.
 func withLastWords(reason string, v *version) error {
-	if lines := v.process.LastStderr(); len(lines) > 0 {
-		reason += "; last words: " + strings.Join(lines[max(0, len(lines)-lastWords):], " | ")
+	if lines := v.process.LastWords(); len(lines) > 0 {
+		reason += "; last words: " + strings.Join(lines, " | ")
 	}
 	return errors.New(reason)
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,8 @@ const (
 	// keptLines and keptLine bound what LastStderr holds.
 	keptLines = 20
 	keptLine  = 4 << 10
+	// keptCrash is how many lines of a crash LastWords holds: what was wrong, and where.
+	keptCrash = 3
 	// maxHandshake bounds the first line: a certificate takes 2 KiB of it, and
 	// go-plugin stops reading at 64.
 	maxHandshake = 8 << 10
@@ -36,6 +39,7 @@ type output struct {
 	mu     sync.Mutex
 	parser logParser
 	last   []string
+	crash  []string // from the newest line on with which a Go program ends
 }
 
 func newOutput(log *slog.Logger, each func(line string)) *output {
@@ -108,9 +112,14 @@ func (o *output) stderrLine(line string) {
 	o.keep(line)
 }
 
-// keep remembers a line for LastStderr.
+// keep remembers a line for LastStderr and LastWords.
 func (o *output) keep(line string) {
 	line = cut(line, keptLine)
+	if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+		o.crash = []string{line}
+	} else if n := len(o.crash); n > 0 && n < keptCrash && line != "" {
+		o.crash = append(o.crash, line)
+	}
 	if len(o.last) == keptLines {
 		o.last = append(o.last[:0], o.last[1:]...)
 	}
@@ -128,6 +137,19 @@ func (o *output) lastLines() []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// lastWords returns what the process said of its end: where a Go program has crashed,
+// what it said first, for the trace behind that is longer than what is kept.
+func (o *output) lastWords(most int) []string {
+	o.mu.Lock()
+	crash := slices.Clone(o.crash[:min(most, len(o.crash))])
+	o.mu.Unlock()
+	if len(crash) > 0 {
+		return crash
+	}
+	lines := o.lastLines()
+	return lines[max(0, len(lines)-most):]
 }
 
 // cut bounds a line, without holding on to the rest of it.

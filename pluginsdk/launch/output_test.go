@@ -29,6 +29,25 @@ func TestOnlyTheLastLinesAreKept(t *testing.T) {
 	}
 }
 
+// The trace of a panic is longer than what is kept: what an operator needs to read stands
+// before it.
+func TestTheFirstWordsOfAPanicAreKept(t *testing.T) {
+	out := newOutput(slog.New(slog.DiscardHandler), nil)
+	out.stderrLine("panic: an older one, which was recovered from")
+	for _, line := range []string{"about to fail", "panic: no such map", "", "goroutine 1 [running]:"} {
+		out.stderrLine(line)
+	}
+	for range 3 * keptLines {
+		out.stderrLine("main.main()")
+	}
+	if got, want := strings.Join(out.lastWords(keptCrash), "|"), "panic: no such map|goroutine 1 [running]:|main.main()"; got != want {
+		t.Errorf("last words are %q, want %q", got, want)
+	}
+	if got := out.lastWords(1); len(got) != 1 || got[0] != "panic: no such map" {
+		t.Errorf("the last word is %q", got)
+	}
+}
+
 func TestChunksBecomeLines(t *testing.T) {
 	var lines []string
 	w := &lineWriter{each: func(line string) { lines = append(lines, line) }}

@@ -70,6 +70,10 @@ func (p *Plugin) ExitError() error {
 // LastStderr returns the newest lines of stderr, the oldest first.
 func (p *Plugin) LastStderr() []string { return p.process.output.lastLines() }
 
+// LastWords returns the lines of stderr in which the process says why it ends, the oldest
+// first and three at most: a Go program's panic from its first line on, else the newest.
+func (p *Plugin) LastWords() []string { return p.process.output.lastWords(keptCrash) }
+
 // Start serves the host to the plugin and lets it ready itself. It may be
 // called once.
 func (p *Plugin) Start(ctx context.Context) error {
@@ -114,9 +118,9 @@ func (p *Plugin) Ping(ctx context.Context) error {
 
 // lastWords is the end of stderr as the end of an error's sentence.
 func (p *Plugin) lastWords() string {
-	lines := p.LastStderr()
+	lines := p.process.output.lastWords(1)
 	if len(lines) == 0 {
 		return ""
 	}
-	return "; it last said: " + lines[len(lines)-1]
+	return "; it last said: " + lines[0]
 }
