@@ -20,7 +20,8 @@ const (
 	CodeConflict Code = "already_exists"
 	// CodeDenied: the caller lacks the capability; the message names it.
 	CodeDenied Code = "permission_denied"
-	// CodeStale: the run token is of a call that has ended, or of an old epoch.
+	// CodeStale: too late. The token is of a call that has ended, the run or the task has
+	// gone on since.
 	CodeStale Code = "failed_precondition"
 	// CodeExhausted: a limit (queue, quota, size) is reached.
 	CodeExhausted Code = "resource_exhausted"

@@ -16,8 +16,11 @@ type OnSettingsChangeRequest struct {
 // OnSettingsChangeResponse has nothing to say yet.
 type OnSettingsChangeResponse struct{}
 
-// SettingsChangeHook is told when an operator changed the plugin's settings. A
-// plugin without it is started anew with the changed settings.
+// SettingsChangeHook is told when an operator changed the plugin's settings. An error
+// refuses them: they stay stored, the process goes on with those that it had, and is not
+// asked again before they change; its next process gets them in Start. A call that is
+// late counts as refused. A plugin without the hook is started anew with the changed
+// settings.
 type SettingsChangeHook interface {
 	OnSettingsChange(ctx context.Context, request *OnSettingsChangeRequest) (*OnSettingsChangeResponse, error)
 }

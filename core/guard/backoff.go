@@ -14,10 +14,9 @@ type Backoff struct {
 // After returns the wait after so many failures in a row: Base after the first, twice
 // as long after each further one, up to Max, spread by Jitter.
 func (b Backoff) After(failures int) time.Duration {
-	wait := b.Base
+	wait := min(b.Base, b.Max)
 	for range failures - 1 {
-		if wait *= 2; wait >= b.Max {
-			wait = b.Max
+		if wait = min(2*wait, b.Max); wait == b.Max {
 			break
 		}
 	}

@@ -101,7 +101,7 @@ type Events interface {
 type Config struct {
 	Owner       string        // who claims runs: this daemon's boot
 	Slots       int           // runs that execute at a time; default 5
-	MaxAttempts int           // attempts of a run before it is failed; default 5. A run that the daemon keeps dying on gets twice as many
+	MaxAttempts int           // attempts of a run before it is failed; default 5. A run that the daemon keeps dying on gets twice as many, four times as many once its answer is stored
 	MaxWaiting  int           // runs that may wait in one thread; default 1000
 	MaxDepth    int           // runs that may cause one another; default 8
 	RetryBase   time.Duration // wait before the second attempt; doubles; default 1 s

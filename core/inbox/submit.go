@@ -115,14 +115,14 @@ func (in *Inbox) accept(ctx context.Context, acceptance ledger.Acceptance) (acce
 	if lane == nil {
 		return in.store.Accept(ctx, acceptance)
 	}
+	err = pluginsdk.Errorf(pluginsdk.CodeInternal, "the store did not come back") // unless it does
 	defer func() {
+		in.doubt(queue, err) // what it may have claimed, the lane gives back
 		lane.Own.first = accepted.Claim
 		lane.Begin()
 	}()
 	acceptance.Claimer = in.config.Owner
-	accepted, err = in.store.Accept(ctx, acceptance)
-	in.doubt(queue, err)
-	return accepted, err
+	return in.store.Accept(ctx, acceptance)
 }
 
 // open refuses what would be kept for nobody knows how long.

@@ -21,16 +21,16 @@ const reasonMax = 2000
 
 // attempt is one attempt of a delivery.
 type attempt struct {
-	reached bool            // the plugin serves
+	reached bool            // a process of the plugin was there to be called
 	unknown error           // why the attempt could not be begun
 	work    ledger.Outgoing // Found when it was
 	receipt pluginsdk.DeliverResponse
 	err     error
 }
 
-// carry makes one attempt and stores how it ended. Served is false when the
-// plugin does not serve: then nothing was attempted. An error means the same
-// of the database.
+// carry makes one attempt and stores how it ended. Served is false when the plugin does
+// not serve, and there is an error when the database did not answer: in both cases
+// nothing was attempted, and nothing counted.
 func (o *Outbox) carry(to address, id string) (served bool, err error) {
 	o.mu.Lock()
 	o.underWay[id] = true

@@ -212,8 +212,9 @@ const notifyCommand = "notify"
 
 // first asks the plugins that declare the command (or *), in order, until one
 // handles it. An error is the outcome: a plugin that failed may have done half
-// of it, so no other is asked. For the same reason a plugin that came after the
-// agent's answer was stored is not: another one, which is gone, may have done it.
+// of it, so no other is asked. Of an agent's command only those are asked who
+// declared it when the answer was stored: another one, which is gone, may have done it.
+// Of a person's it is who declares it now, also after a crash.
 func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOrigin, command ledger.Command) (pluginsdk.Outcome, error) {
 	outcome := pluginsdk.Outcome{Index: command.Index, Name: command.Name}
 	if from == pluginsdk.FromAgent && slices.Contains(p.config.Forbidden[t.thread.Kind], command.Name) {

@@ -9,8 +9,9 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// configure reads the settings of a row. Those that are wrong have a problem,
-// and the last good ones in their place; without any the plugin is refused.
+// configure reads the settings of a row, which a process is about to be given. Those
+// that do not fit the schema have a problem, and the last that did in their place; without
+// any the plugin may not be started.
 func (i *Instance) configure(ctx context.Context, row ledger.Plugin) error {
 	settings, err := i.host.config.Settings(ctx, row)
 	if last := i.settings.Load(); err != nil && last != nil {
@@ -29,8 +30,8 @@ func (i *Instance) configure(ctx context.Context, row ledger.Plugin) error {
 	return ownTrouble{err}
 }
 
-// isConfigured notes that the version was given the settings of a row.
-func (v *version) isConfigured(row *ledger.Plugin) {
+// noteOffered notes that the version was given the settings of a row, or has refused them.
+func (v *version) noteOffered(row *ledger.Plugin) {
 	settings := settingsOf(row)
 	v.configured.Store(&settings)
 }
@@ -56,7 +57,7 @@ func (i *Instance) tell(v *version, wanted *ledger.Plugin) {
 		told := false
 		defer func() {
 			if told {
-				v.isConfigured(&row)
+				v.noteOffered(&row)
 			}
 			v.telling.Store(false)
 			if told {
@@ -70,13 +71,15 @@ func (i *Instance) tell(v *version, wanted *ledger.Plugin) {
 	}
 }
 
-// offerSettings reports false when the settings could not be read, which is
-// tried again after the next reading of the registry. What a plugin refuses is
-// not offered again.
+// offerSettings gives a version that serves the settings of a row, and reports whether
+// that is done with: it has taken them, refused them, or they do not fit the schema.
+// False: they could not be read, which is tried again after the next reading of the
+// registry.
 func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), i.host.config.Hooks.Limit(pluginsdk.HookSettingsChange)+time.Second)
 	defer cancel()
 	row.Manifest = v.manifest
+	had := i.settings.Load()
 	if err := i.configure(ctx, row); err != nil {
 		i.log.Warn("settings of a plugin cannot be used", "err", err)
 		return pluginsdk.CodeOf(err) == pluginsdk.CodeInvalid
@@ -91,10 +94,30 @@ func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
 			return &pluginsdk.OnSettingsChangeRequest{Settings: settings.Values}
 		},
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+		i.report.settingsTaken()
+	case v.ended() || i.router.current() != v: // it answers no more, and another one has the settings
+	default:
 		i.log.Warn("plugin refused its new settings", "err", err)
+		i.settings.Store(settings.refusedFor(had))
 		words := i.redact(ledger.SettingsRefused + ", and goes on with those that it has: " + err.Error())
 		i.report.note(func(seen *ledger.PluginSeen) { seen.LastError = words })
 	}
 	return true
+}
+
+// refusedFor is what holds once a process has refused settings: those that it had. What
+// it was offered is known to it all the same, and no secret of either is to be read.
+func (s *Settings) refusedFor(had *Settings) *Settings {
+	if had == nil {
+		return s
+	}
+	kept, offered := *had, s.Redact
+	if kept.Redact == nil {
+		kept.Redact = offered
+	} else if offered != nil {
+		kept.Redact = func(text string) string { return had.Redact(offered(text)) }
+	}
+	return &kept
 }

@@ -35,7 +35,7 @@ func (h *Host) environment(row ledger.Plugin) []string {
 			env = append(env, name+"="+value)
 		}
 	}
-	for _, name := range granted(row) {
+	for _, name := range h.granted(row) {
 		value, ok := h.config.Provide[name]
 		if !ok {
 			value, ok = os.LookupEnv(name)
@@ -47,13 +47,15 @@ func (h *Host) environment(row ledger.Plugin) []string {
 	return env
 }
 
-// granted are the variables that a plugin both asks for and was granted. One
-// that was never started has not said yet what it asks for.
-func granted(row ledger.Plugin) []string {
+// granted are the variables that a plugin both asks for and was granted. One that was
+// never started has not said yet what it asks for, nor has the new version of one that
+// was: what the daemon itself provides is no secret, and the grant is enough.
+func (h *Host) granted(row ledger.Plugin) []string {
 	if row.Manifest.Name == "" {
 		return row.GrantedEnv
 	}
 	return slices.DeleteFunc(slices.Clone(row.GrantedEnv), func(name string) bool {
-		return !slices.ContainsFunc(row.Manifest.Environment, func(asked pluginsdk.EnvironmentRequest) bool { return asked.Name == name })
+		_, provided := h.config.Provide[name]
+		return !provided && !slices.ContainsFunc(row.Manifest.Environment, func(asked pluginsdk.EnvironmentRequest) bool { return asked.Name == name })
 	})
 }

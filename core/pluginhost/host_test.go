@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -192,12 +193,15 @@ func TestHostsOwnCallsAreSupervised(t *testing.T) {
 // Who sets what a plugin refuses must be told at once, and not at the plugin's next
 // start, when it is down for it.
 func TestSettingsThatAreRefusedAreSaidBeforeTheyAreCarriedOut(t *testing.T) {
-	_, r := startOn(t, Config{}, &bus{}, "listens")
-	_ = r.edit("listens", func(p *ledger.Plugin) { p.Enabled = true })
-	r.until(t, "the start", r.is("listens", pluginsdk.PluginServing))
-	for _, step := range []struct{ settings, want string }{
-		{`{"how":"error"}`, ledger.SettingsRefused + ", and goes on with those that it has: "},
-		{`{"how":"fine"}`, ""},
+	h, r := startOn(t, Config{Settings: func(_ context.Context, row ledger.Plugin) (Settings, error) {
+		secret := string(row.Settings)
+		return Settings{Values: row.Settings, Redact: func(text string) string { return strings.ReplaceAll(text, secret, "***") }}, nil
+	}}, &bus{}, "listens")
+	_ = r.edit("listens", func(p *ledger.Plugin) { p.Enabled, p.Settings = true, []byte(`{"how":"first"}`) })
+	i := serving(t, h, r, "listens")
+	for _, step := range []struct{ settings, want, holds string }{
+		{`{"how":"error"}`, ledger.SettingsRefused + ", and goes on with those that it has: ", `{"how":"first"}`},
+		{`{"how":"fine"}`, "", `{"how":"fine"}`},
 	} {
 		_ = r.edit("listens", func(p *ledger.Plugin) {
 			p.Settings, p.SettingsRevision, p.Generation, p.LastError = []byte(step.settings), p.SettingsRevision+1, p.Generation+1, ""
@@ -205,6 +209,12 @@ func TestSettingsThatAreRefusedAreSaidBeforeTheyAreCarriedOut(t *testing.T) {
 		r.until(t, "the word that "+step.settings+" is carried out", func() bool { return r.row("listens").Settled == r.row("listens").Generation })
 		if row := r.row("listens"); row.State != pluginsdk.PluginServing || !strings.HasPrefix(row.LastError, step.want) || step.want == "" && row.LastError != "" {
 			t.Errorf("%s: %s, last error %q", step.settings, row.State, row.LastError)
+		}
+		if got, ok := h.SettingsOf("listens"); !ok || string(got) != step.holds {
+			t.Errorf("after %s the settings in force are said to be %s", step.settings, got)
+		}
+		if said := i.redact(step.settings + step.holds); strings.Contains(said, "how") {
+			t.Errorf("after %s a secret can be read: %s", step.settings, said)
 		}
 	}
 }

@@ -118,6 +118,8 @@ func (i *Instance) drain(ctx context.Context, v *version, withRuns bool) (fault 
 }
 
 func (i *Instance) deactivate(ctx context.Context, v *version) {
+	ctx, cancel := context.WithTimeout(ctx, i.host.config.StopTimeout)
+	defer cancel()
 	if err := v.process.Deactivate(ctx); err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeUnimplemented {
 		i.log.Warn("plugin could not be deactivated", "err", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
 )
 
 // confinement is whether a plugin is in quarantine.
@@ -59,6 +61,10 @@ func (s *supervisor) holdBack(ctx context.Context) {
 		return
 	}
 	s.storeQuarantine(ctx)
+	if row := s.wanted; row.Generation != s.reached {
+		s.reached = row.Generation // nothing more becomes of what is wanted now
+		s.report.note(func(seen *ledger.PluginSeen) { seen.Rejected, seen.Settled = row.SHA256, row.Generation })
+	}
 	select {
 	case <-s.wake:
 	case <-ctx.Done():

@@ -19,7 +19,8 @@ func (s *supervisor) follow(ctx context.Context) {
 		why = "its settings changed"
 	}
 	if why == "" && s.current.hears() && s.current.hasOldSettings(s.wanted) {
-		return // it is being told, and may refuse them: until then they are not carried out
+		s.reached = s.wanted.Generation // what it dies of from here on is that row's
+		return                          // it is being told, and may refuse them: until then they are not carried out
 	}
 	if why == "" {
 		s.carriedOut()
@@ -101,13 +102,13 @@ func settingsOf(row *ledger.Plugin) string {
 	return fmt.Sprintf("%d %s", row.SettingsRevision, row.Settings)
 }
 
-// setback is a replacement that failed: it is not tried again at once, nor, when
-// it was refused, before something has changed.
+// setback is a replacement that failed. It is tried again after the wait (a refusal:
+// after refusedRetry), for as long as the row wants it, and counts for no quarantine.
 type setback struct {
 	essence string // of the row that it failed for
 	words   string // what the operator was told
 	times   int
-	until   time.Time // zero: for good
+	until   time.Time // not before
 }
 
 func (s *setback) add(row *ledger.Plugin, err error, words string, backoff func(int) time.Duration) {

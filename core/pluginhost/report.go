@@ -52,8 +52,8 @@ func (r *report) tell(state pluginsdk.PluginState, words string, also func(*ledg
 	before := r.seen
 	r.seen.State, r.seen.LastError = state, cmp.Or(words, r.seen.LastError)
 	also(&r.seen)
-	if words != "" {
-		r.erred = time.Now()
+	if words != "" || state == pluginsdk.PluginServing && before.State != state {
+		r.erred = time.Now() // what is steady from now on has got over it
 	}
 	now := r.seen
 	r.store()
@@ -211,7 +211,7 @@ func (r *report) count(v *version, hook pluginsdk.Hook, err error) {
 		r.writeDown("hook failed: " + words) // the daemon's log has it from who called
 	}
 	r.failure = words
-	if v.ended() {
+	if v.ended() || refusedSettings(r.seen) {
 		return
 	}
 	r.seen.LastError, r.erred = words, time.Now()
@@ -269,11 +269,26 @@ func (r *report) flush(ctx context.Context) {
 // goes on because its next version failed, or with other settings than it should have,
 // has not got over that. The lock is held.
 func (r *report) forgive() {
-	steady := r.seen.State == pluginsdk.PluginServing && r.seen.Rejected == "" && !strings.HasPrefix(r.seen.LastError, ledger.SettingsRefused)
+	steady := r.seen.State == pluginsdk.PluginServing && r.seen.Rejected == "" && !refusedSettings(r.seen)
 	if steady && r.seen.LastError != "" && time.Since(r.erred) > r.host.config.Window {
 		r.seen.LastError, r.failure = "", ""
 		r.store()
 	}
+}
+
+// refusedSettings reports whether a plugin goes on with other settings than it should
+// have: that is said until it has them.
+func refusedSettings(seen ledger.PluginSeen) bool {
+	return strings.HasPrefix(seen.LastError, ledger.SettingsRefused)
+}
+
+// settingsTaken forgets that settings were refused: what serves has those of the row.
+func (r *report) settingsTaken() {
+	r.note(func(seen *ledger.PluginSeen) {
+		if refusedSettings(*seen) {
+			seen.LastError = ""
+		}
+	})
 }
 
 // keepChecks has what the plugin said of its surroundings stored, and shown by live.

@@ -47,6 +47,33 @@ func TestRefusedSettingsAreNotForgotten(t *testing.T) {
 			t.Errorf("of %q is left %q", words, got)
 		}
 	}
+	i.report.note(func(seen *ledger.PluginSeen) { seen.LastError = ledger.SettingsRefused + ": no such zone" })
+	i.report.count(newVersion(rowOf("first")), pluginsdk.HookCommand, errors.New("no such token"))
+	if got := i.report.now().LastError; got != ledger.SettingsRefused+": no such zone" {
+		t.Errorf("a hook that fails later takes its place: %q", got)
+	}
+	if i.report.settingsTaken(); i.report.now().LastError != "" {
+		t.Errorf("taken, and still %q", i.report.now().LastError)
+	}
+}
+
+// What a plugin broke down of is read by who looks in the morning: it serves for a while
+// before that is forgotten.
+func TestTheLastErrorOutlivesAStart(t *testing.T) {
+	r := newRegistry()
+	_ = r.RegisterPlugin(t.Context(), rowOf("first"))
+	i := newInstance(New(Config{Window: time.Hour}, r, &bus{}, nobody{}), rowOf("first"), true)
+	defer i.crew.end()
+	nothing := func(*ledger.PluginSeen) {}
+	i.report.tell(pluginsdk.PluginQuarantined, "it broke", nothing)
+	i.report.erred = time.Now().Add(-2 * time.Hour)
+	i.report.tell(pluginsdk.PluginServing, "", nothing)
+	i.report.mu.Lock()
+	i.report.forgive()
+	i.report.mu.Unlock()
+	if got := i.report.now().LastError; got != "it broke" {
+		t.Errorf("forgotten at once: %q", got)
+	}
 }
 
 // The registry need not be read for an error to be in it.

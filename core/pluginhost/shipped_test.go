@@ -167,3 +167,16 @@ func TestWhatComesWithHarnessMayStoreAnyAmount(t *testing.T) {
 		}
 	}
 }
+
+// What the version before has asked for says nothing of what a new one needs: what the
+// daemon itself provides is there at its first start.
+func TestWhatTheDaemonProvidesNeedsTheGrantAlone(t *testing.T) {
+	t.Setenv("TOKEN_OF_OURS", "hunter2")
+	h := New(Config{Provide: map[string]string{"HARNESS_VERSION": "v9"}}, newRegistry(), &bus{}, nobody{})
+	row := rowOf("first")
+	row.Manifest.Name, row.GrantedEnv = "first", []string{"HARNESS_VERSION", "TOKEN_OF_OURS"}
+	got := strings.Join(h.environment(row), " ")
+	if !strings.Contains(got, "HARNESS_VERSION=v9") || strings.Contains(got, "hunter2") {
+		t.Errorf("its environment is %s", got)
+	}
+}

@@ -72,10 +72,10 @@ type supervisor struct {
 	current  *version       // that serves
 	bringing *bringing      // under way: a start, or a replacement
 	began    time.Time      // the last start
-	life     *ledger.Plugin // what was wanted then
-	tried    *ledger.Plugin // what failed last
-	until    time.Time      // when it is tried again
-	reached  int64          // the generation that was carried out, or failed, last
+	life     *ledger.Plugin // the row for which the last start was begun
+	tried    *ledger.Plugin // the row whose start failed last
+	until    time.Time      // when that is tried again
+	reached  int64          // the generation of the row that serves, or that failed last
 	setback  setback        // of the last replacement
 	recent   []time.Time    // failures within Config.Window
 	inARow   int            // failures without a steady life between them
@@ -293,6 +293,7 @@ func (s *supervisor) serve(v *version, what happening) {
 	s.hands.enter(v)
 	s.current = v
 	s.move(what, saying{carried: &v.row})
+	s.report.settingsTaken() // it was started with them
 	s.hands.serves(v)
 	s.nudge() // the row may have changed meanwhile
 }

@@ -47,7 +47,7 @@ func newVersion(row ledger.Plugin) *version {
 		row: row, fault: make(chan string, 1), asked: make(map[string]int),
 		stopEvents: func() {}, stopWatch: func() {}, stopChecks: func() {},
 	}
-	v.isConfigured(&row)
+	v.noteOffered(&row)
 	return v
 }
 
@@ -149,7 +149,7 @@ func (i *Instance) launch(ctx context.Context, row *ledger.Plugin) (*version, er
 		described := time.Now()
 		v.heard = i.host.events.Position() // what it reads in Start is no older
 		if err := v.process.Start(ctx); err != nil {
-			return i.notReady(ctx, v, "start: "+err.Error()+v.why(), err)
+			return i.notReady(ctx, v, "start: "+err.Error(), err)
 		}
 		i.log.Debug("plugin was started", "pid", v.process.PID(), "verify", verified.Sub(began),
 			"launch", described.Sub(verified), "start", time.Since(described))
@@ -256,10 +256,12 @@ func (i *Instance) activate(ctx context.Context, v *version) error {
 
 // notReady returns, in words, why a version has failed to start or to be activated. One
 // that says so itself, and still answers, for the want of something of the world
-// (CodeUnavailable) is unready; the same code is that of a connection that has broken.
+// (CodeUnavailable) is unready; the same code is that of a connection that has broken, or
+// of a host that has found it at fault.
 func (i *Instance) notReady(ctx context.Context, v *version, words string, err error) error {
-	said := withLastWords(words, v)
-	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || ctx.Err() != nil {
+	fault := v.why()
+	said := withLastWords(words+fault, v)
+	if fault != "" || pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || ctx.Err() != nil {
 		return said
 	}
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)

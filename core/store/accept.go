@@ -106,7 +106,7 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 		r.State, r.Attempt, r.StartedAt, r.FinishedAt = a.Answer.State, 1, r.QueuedAt, r.QueuedAt
 	case idle:
 		r.State, r.Attempt, r.StartedAt = pluginsdk.RunRunning, 1, r.QueuedAt
-		r.Owner, r.LeaseUntil = clean(a.Claimer), r.QueuedAt.Add(lease)
+		r.Owner, r.LeaseUntil = clean(a.Claimer), r.QueuedAt.Add(claimTerm)
 	}
 	insert, err := insertRun(t.Run, r)
 	if err != nil {

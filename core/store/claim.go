@@ -16,9 +16,9 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// lease is how long a claim is good for where several machines share the
-// work. (One daemon alone never loses a claim to time.)
-const lease = time.Hour
+// claimTerm is how long a claim is good for where several machines share the work: it is
+// noted in lease_until. One daemon alone, as today, never loses a claim to time.
+const claimTerm = time.Hour
 
 // Claim takes the oldest run of a thread for owner: no other claim of the
 // thread succeeds until the run is final, retried or released. When the head
@@ -81,7 +81,7 @@ func (t *tx) takeHead(ctx context.Context, threadID, owner, which string, now ti
 			AND state = 'queued' AND (next_attempt_at IS NULL OR next_attempt_at <= $3)
 			AND NOT EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $4 AND NOT beside)
 		RETURNING id`,
-		[]any{owner, now.Add(lease), now, threadID}, &id)
+		[]any{owner, now.Add(claimTerm), now, threadID}, &id)
 	return id, err
 }
 

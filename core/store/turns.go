@@ -189,7 +189,7 @@ func (s *Store) claimTurn(ctx context.Context, t *tx, runID, owner string, now t
 	n, err := t.run(ctx, `UPDATE runs SET state = 'running', attempt = attempt + 1, owner = $1, lease_until = $2,
 			next_attempt_at = NULL, started_at = COALESCE(started_at, $3)
 		WHERE id = $4 AND beside AND state = 'queued' AND (next_attempt_at IS NULL OR next_attempt_at <= $3)`,
-		owner, now.Add(lease), now, runID)
+		owner, now.Add(claimTerm), now, runID)
 	if err != nil {
 		return ledger.Claim{}, err
 	}

@@ -45,7 +45,7 @@ func Register(mux *http.ServeMux, config Config) error {
 	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", ""
 	settings.Transformers = []huma.Transformer{tidyProblem}
 	strictCasing()
-	described := humago.New(bodies{mux}, settings)
+	described := humago.New(bodies{mux, bodyTimeout}, settings)
 	described.UseMiddleware(withDeadline)
 
 	h := &handlers{host: config.Host, version: config.Version, started: config.Started, log: config.Log}

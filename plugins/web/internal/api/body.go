@@ -26,7 +26,10 @@ var strictCasing = sync.OnceFunc(func() { huma.ValidateStrictCasing = true })
 
 // bodies is a mux whose handlers get bodies that were read whole. What is wrong with a body
 // that does not arrive is the client's doing, which the handlers behind it would not say.
-type bodies struct{ *http.ServeMux }
+type bodies struct {
+	*http.ServeMux
+	timeout time.Duration // of a body to arrive
+}
 
 // HandleFunc adds a route.
 func (b bodies) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
@@ -37,7 +40,7 @@ func (b bodies) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 		if len(r.TransferEncoding) > 0 {
 			w.Header().Set("Connection", "close")
 		}
-		body, status, wrong := readBody(w, r)
+		body, status, wrong := b.read(w, r)
 		if wrong != "" {
 			w.Header().Set("Connection", "close") // the rest of the body may be on its way
 			problem.Write(w, status, wrong)
@@ -48,10 +51,10 @@ func (b bodies) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 	})
 }
 
-// readBody reads the request's body. wrong says what is wrong with it, and status is the
+// read reads the request's body. wrong says what is wrong with it, and status is the
 // answer then. A length that is too large is refused before anything is read, so that a
 // client which asks first (Expect: 100-continue) need not send it.
-func readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, wrong string) {
+func (b bodies) read(w http.ResponseWriter, r *http.Request) (body []byte, status int, wrong string) {
 	if r.ContentLength > maxBodyBytes {
 		return nil, http.StatusRequestEntityTooLarge, tooLarge
 	}
@@ -59,10 +62,15 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, 
 		return nil, 0, ""
 	}
 	// It fails where there is no connection to set it on, as in tests: then nothing is waited for.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(b.timeout))
 	// With the body the deadline ends: net/http would take it for the client's leaving, and
-	// cancel a request that takes longer.
-	defer func() { _ = http.NewResponseController(w).SetReadDeadline(time.Time{}) }()
+	// cancel a request that takes longer. Of a body that is wrong it stays: net/http reads
+	// what is left of that before it closes the connection.
+	defer func() {
+		if wrong == "" {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+		}
+	}()
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes+1))
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
