@@ -59,6 +59,30 @@ func TestWhatAnAdditionTouches(t *testing.T) {
 	}
 }
 
+// A promise is kept by its tests: who renames one takes it along.
+func TestThePromisesNameTestsThatThereAre(t *testing.T) {
+	there := make(map[string]bool)
+	declared := regexp.MustCompile(`(?m)^func (Test\w+|Benchmark\w+)\(`)
+	for _, dir := range []string{"core", "pluginsdk", "plugins"} {
+		for _, name := range files(t, dir) {
+			if strings.HasSuffix(name, "_test.go") {
+				for _, match := range declared.FindAllSubmatch(read(t, name), -1) {
+					there[string(match[1])] = true
+				}
+			}
+		}
+	}
+	named := regexp.MustCompile("`(Test\\w+|Benchmark\\w+)`").FindAllSubmatch(read(t, "docs/promises.md"), -1)
+	if len(named) < 100 {
+		t.Fatalf("only %d tests are named", len(named))
+	}
+	for _, match := range named {
+		if !there[string(match[1])] {
+			t.Errorf("docs/promises.md names %s, which is not there", match[1])
+		}
+	}
+}
+
 // touched are the files written by hand, without tests, that have something of the
 // example. A plugin's folder counts as one.
 func (a addition) touched(t *testing.T) (touched []string) {
@@ -85,27 +109,34 @@ func (a addition) touched(t *testing.T) (touched []string) {
 func sources(t *testing.T) (names []string) {
 	t.Helper()
 	for _, dir := range []string{"core", "ent/schema", "pluginsdk", "plugins", "proto"} {
-		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			name, err := filepath.Rel(root, path)
-			if err != nil {
-				return err
-			}
-			name = filepath.ToSlash(name)
-			switch {
-			case entry.IsDir() && (name == "core/coretest" || name == "plugins/examples" || entry.Name() == "testdata" || entry.Name() == "node_modules"):
+		names = append(names, files(t, dir)...)
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		return strings.HasPrefix(name, "core/coretest/") || strings.HasPrefix(name, "plugins/examples/") ||
+			strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".pb.go") ||
+			!strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, ".proto")
+	})
+}
+
+// files are all files below a directory, but for test data and what others have written.
+func files(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if entry.Name() == "testdata" || entry.Name() == "node_modules" {
 				return filepath.SkipDir
-			case strings.HasSuffix(name, "_test.go"), strings.HasSuffix(name, ".pb.go"):
-			case strings.HasSuffix(name, ".go"), strings.HasSuffix(name, ".proto"):
-				names = append(names, name)
 			}
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
+		name, err := filepath.Rel(root, path)
+		names = append(names, filepath.ToSlash(name))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return names
 }
