@@ -84,12 +84,13 @@ var variables = []variable{
 	{"HARNESS_PLUGIN_SIGNATURES", "optional or required", oneOf(func(c *Config) *string { return &c.PluginSignatures }, "optional", "required"), func(c Config) any { return c.PluginSignatures }},
 	{"HARNESS_DEV", "true or false", setDev, func(c Config) any { return c.Dev }},
 	{"HARNESS_DEMO_SCRIPT", "a JSON file", func(c *Config, v string) error { c.DemoScript = v; return nil }, func(c Config) any { return c.DemoScript }},
-	{"HARNESS_LOG_LEVEL", "debug, info, warn or error", setLogLevel, func(c Config) any { return c.LogLevel }},
+	{"HARNESS_LOG_LEVEL", "debug, info, warn or error, or a level beside one, such as info+2", setLogLevel, func(c Config) any { return c.LogLevel }},
 	{"HARNESS_LOG_FORMAT", "text or json", oneOf(func(c *Config) *string { return &c.LogFormat }, "text", "json"), func(c Config) any { return c.LogFormat }},
 }
 
 // Load reads the environment and the file of the data directory over the
-// defaults. data, when not empty, is the directory that a flag names.
+// defaults. data, when not empty, is the directory that a flag names. What lookup has
+// as empty is not taken from the file either.
 func Load(data string, lookup func(string) (string, bool)) (Config, error) {
 	config := Defaults()
 	if value, ok := lookup("HARNESS_DATA"); ok && value != "" {
@@ -214,7 +215,8 @@ func (v variable) masked(value string) string {
 // terminal's, and what Harness gives the processes that it starts, from which somebody
 // may well start it.
 var others = []string{
-	"HARNESS_URL", "HARNESS_OWNER", "HARNESS_WORKSPACE", "HARNESS_HTTP_ADDR", "HARNESS_HOST_PID", "HARNESS_PLUGIN", "HARNESS_PLUGIN_START", "HARNESS_AGENT_PROCESS",
+	"HARNESS_URL", "HARNESS_OWNER", "HARNESS_WORKSPACE", "HARNESS_HTTP_ADDR", "HARNESS_VERSION", "HARNESS_HOST_PID", "HARNESS_PLUGIN",
+	"HARNESS_PLUGIN_START", "HARNESS_AGENT_PROCESS",
 }
 
 // Misspelt says for each variable of the environment that looks like a setting and is
@@ -341,13 +343,10 @@ func setDev(c *Config, value string) error {
 }
 
 func setLogLevel(c *Config, value string) error {
-	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
-		if strings.EqualFold(value, level.String()) {
-			c.LogLevel = level
-			return nil
-		}
+	if err := c.LogLevel.UnmarshalText([]byte(value)); err != nil {
+		return errors.New("none of them")
 	}
-	return errors.New("none of them")
+	return nil
 }
 
 // oneOf sets a field to one of these values.

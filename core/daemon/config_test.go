@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,15 +65,17 @@ func TestWrongValuesAreExplained(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	if config, _, err := from(t, "HARNESS_AGENT_MEMORY=0\nHARNESS_LOG_LEVEL=WARN", nil); err != nil || config.LogLevel != 4 {
-		t.Errorf("%+v %v", config.LogLevel, err)
+	for level, want := range map[string]slog.Level{"WARN": slog.LevelWarn, "INFO+2": slog.LevelInfo + 2, "debug-1": slog.LevelDebug - 1} {
+		if config, _, err := from(t, "HARNESS_AGENT_MEMORY=0\nHARNESS_LOG_LEVEL="+level, nil); err != nil || config.LogLevel != want {
+			t.Errorf("%s: %v %v", level, config.LogLevel, err)
+		}
 	}
 }
 
 // A setting that is misspelt in the environment does nothing, in silence.
 func TestMisspeltVariablesAreNamed(t *testing.T) {
 	got := Misspelt([]string{
-		"HARNESS_AGNET=demo", "HARNESS_QUUX=1", "HARNESS_AGENT=demo", "HARNESS_URL=http://x", "HARNESS_OWNER=o", "HARNESS_TEST_CLAUDE=c", "HOME=/",
+		"HARNESS_AGNET=demo", "HARNESS_QUUX=1", "HARNESS_AGENT=demo", "HARNESS_URL=http://x", "HARNESS_OWNER=o", "HARNESS_VERSION=v1.2.3", "HARNESS_TEST_CLAUDE=c", "HOME=/",
 	})
 	want := []string{
 		"HARNESS_AGNET in the environment is no setting, did you mean HARNESS_AGENT?", "HARNESS_QUUX in the environment is no setting",

@@ -36,9 +36,15 @@ func (r *Registry) Enable(ctx context.Context, who string, request EnableRequest
 
 // Disable turns a plugin off. LetGo waits until it has ended.
 func (r *Registry) Disable(ctx context.Context, who, name string) (Outcome, error) {
+	return r.disable(ctx, who, name, func(ledger.Plugin) error { return nil })
+}
+
+// disable is Disable of a row that may does not refuse.
+func (r *Registry) disable(ctx context.Context, who, name string, may func(row ledger.Plugin) error) (Outcome, error) {
 	return r.change(ctx, ledger.PluginChange{Name: name, Who: who, Action: "plugin.disable", Edit: func(row *ledger.Plugin, _ []ledger.Plugin) (string, error) {
+		err := may(*row)
 		row.Enabled = false
-		return "", nil
+		return "", err
 	}})
 }
 

@@ -41,6 +41,14 @@ func (p *Plan) Do(ctx context.Context, who string) (Outcome, error) {
 	return p.do(ctx, who)
 }
 
+// still refuses a row that is not of the version any more that somebody has seen.
+func (p *Plan) still(row ledger.Plugin) error {
+	if row.SHA256 != p.Was.SHA256 || row.Origin != p.Was.Origin {
+		return changedMeanwhile(p.Was.Name)
+	}
+	return nil
+}
+
 // Discard forgets what was read for the plan.
 func (p *Plan) Discard() error {
 	if p.Package == nil {
@@ -64,8 +72,8 @@ func (r *Registry) keep(ctx context.Context, who string, of replacement) (outcom
 	p := of.plan
 	err = p.Package.Keep(ctx, func(path string) (err error) {
 		outcome, err = r.change(ctx, ledger.PluginChange{Name: p.Was.Name, Who: who, Action: of.action, Edit: func(row *ledger.Plugin, all []ledger.Plugin) (string, error) {
-			if row.SHA256 != p.Was.SHA256 || row.Origin != p.Was.Origin {
-				return "", changedMeanwhile(p.Was.Name)
+			if err := p.still(*row); err != nil {
+				return "", err
 			}
 			*row = adopt(*row, p.Package)
 			row.Path, row.Quarantine, row.LastError = path, "", ""

@@ -202,3 +202,77 @@ func TestABuildReplacesWhatIsInstalledAndIsGoneBackFrom(t *testing.T) {
 		}
 	})
 }
+
+// Who agrees to remove a plugin has seen one version of it. Another, which somebody has put
+// in its place meanwhile, must neither be turned off nor lost, with its state.
+func TestOnlyWhatWasSeenIsRemoved(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, database *store.Store) {
+		r, shelf := open(t, database)
+		shelf.manifests["a2"], shelf.manifests["a3"] = greets("a"), greets("a")
+		done(t)(r.PlanInstall(t.Context(), registry.InstallRequest{Source: "a", Enable: true}))
+		kept := func(when string, plan *registry.Plan, enabled bool, version string) {
+			t.Helper()
+			if _, err := plan.Do(t.Context(), "ann"); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict {
+				t.Errorf("%s: %v", when, err)
+			}
+			if row, err := r.Plugin(t.Context(), "a"); err != nil || row.Enabled != enabled || row.Path != version {
+				t.Errorf("%s: enabled %v, at %s: %v", when, row.Enabled, row.Path, err)
+			}
+		}
+		planned := func() *registry.Plan {
+			t.Helper()
+			plan, err := r.PlanRemove(t.Context(), registry.RemoveRequest{Name: "a"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return plan
+		}
+		plan := planned()
+		done(t)(r.PlanUpgrade(t.Context(), registry.UpgradeRequest{Name: "a", Source: "a2"}))
+		kept("before it is turned off", plan, true, "/depot/a2")
+
+		plan = planned()
+		if err := database.SavePluginState(t.Context(), "a", ledger.PluginSeen{State: pluginsdk.PluginServing}); err != nil {
+			t.Fatal(err)
+		}
+		r.Running = sync.OnceValue(func() bool { // while it is waited for the daemon
+			done(t)(r.PlanUpgrade(t.Context(), registry.UpgradeRequest{Name: "a", Source: "a3"}))
+			return false
+		})
+		kept("after it was turned off", plan, false, "/depot/a3")
+		done(t)(planned(), nil)
+		if _, err := r.Plugin(t.Context(), "a"); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+			t.Errorf("it is still there: %v", err)
+		}
+	})
+}
+
+// A command that an upgrade has given up may be another plugin's by now: to go back must
+// not take it away in silence.
+func TestRollbackTakesNothingFromAnother(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, database *store.Store) {
+		r, shelf := open(t, database)
+		second := greets("a")
+		second.Version, second.Commands = "2", []pluginsdk.CommandSpec{{Name: "wave"}}
+		shelf.manifests["a2"] = second
+		done(t)(r.PlanInstall(t.Context(), registry.InstallRequest{Source: "a", Enable: true}))
+		done(t)(r.PlanUpgrade(t.Context(), registry.UpgradeRequest{Name: "a", Source: "a2"}))
+		back := registry.RollbackRequest{Name: "a"}
+		plan, err := r.PlanRollback(t.Context(), back) // nobody has the command yet
+		if err != nil {
+			t.Fatal(err)
+		}
+		done(t)(r.PlanInstall(t.Context(), registry.InstallRequest{Source: "b", Enable: true}))
+		_, late := plan.Do(t.Context(), "ann")
+		_, early := r.PlanRollback(t.Context(), back)
+		for when, err := range map[string]error{"when it is planned": early, "when it is carried out": late} {
+			if pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || !strings.Contains(err.Error(), "/greet, which b has") || !strings.Contains(err.Error(), "`harness plugin rollback a --force`") {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		back.To, back.Force = "1", true
+		if forced := done(t)(r.PlanRollback(t.Context(), back)); forced.Plugin.Version != "1" {
+			t.Errorf("forced: %+v", forced.Plugin)
+		}
+	})
+}

@@ -36,15 +36,18 @@ func (r *Registry) PlanRemove(ctx context.Context, request RemoveRequest) (*Plan
 			"`harness plugin disable %s` turns it off; to forget it, delete %s first", row.Name, row.Name, row.Path)
 	}
 	plan := &Plan{Was: row, registry: r}
-	plan.do = func(ctx context.Context, who string) (Outcome, error) { return r.remove(ctx, who, request) }
+	plan.do = func(ctx context.Context, who string) (Outcome, error) { return r.remove(ctx, who, plan, request) }
 	return plan, nil
 }
 
-func (r *Registry) remove(ctx context.Context, who string, request RemoveRequest) (Outcome, error) {
+func (r *Registry) remove(ctx context.Context, who string, plan *Plan, request RemoveRequest) (Outcome, error) {
 	name := request.Name
 	row, err := r.Plugin(ctx, name)
+	if err == nil {
+		err = plan.still(row)
+	}
 	if err == nil && row.Enabled {
-		_, err = r.Disable(ctx, who, name)
+		_, err = r.disable(ctx, who, name, plan.still)
 	}
 	if err != nil {
 		return Outcome{}, err
@@ -53,6 +56,9 @@ func (r *Registry) remove(ctx context.Context, who string, request RemoveRequest
 		return Outcome{}, fmt.Errorf("%s is disabled, and nothing was removed; try again, or stop the daemon: %w", name, err)
 	}
 	err = r.Store.RemovePlugin(ctx, ledger.PluginRemoval{Name: name, Who: who, KeepState: request.KeepState, Detail: func(row ledger.Plugin) (string, error) {
+		if err := plan.still(row); err != nil {
+			return "", err
+		}
 		if row.Enabled {
 			return "", changedMeanwhile(name)
 		}

@@ -55,7 +55,7 @@ func (r *Registry) PlanUpgrade(ctx context.Context, request UpgradeRequest) (_ *
 	if err != nil {
 		return nil, err
 	}
-	if err := r.mayReplace(plan.Next, all, request); err != nil {
+	if err := r.mayReplace(plan.Next, all, request.Force, request.command()); err != nil {
 		return nil, err
 	}
 	plan.Given = given.minus(RightsOf(row))
@@ -64,22 +64,25 @@ func (r *Registry) PlanUpgrade(ctx context.Context, request UpgradeRequest) (_ *
 	return plan, nil
 }
 
+// command is what an operator says for it, without force.
+func (q UpgradeRequest) command() string { return "harness plugin upgrade " + q.Name + " " + q.Source }
+
 // mayReplace refuses a version whose commands or sources somebody else has, if the
-// plugin is on.
-func (r *Registry) mayReplace(next ledger.Plugin, all []ledger.Plugin, request UpgradeRequest) error {
+// plugin is on. Another plugin's can be forced, with the command.
+func (r *Registry) mayReplace(next ledger.Plugin, all []ledger.Plugin, force bool, command string) error {
 	switch {
 	case !next.Enabled:
 		return nil
-	case request.Force:
+	case force:
 		return r.mayForce(next, all)
 	}
-	return r.mayEnable(next, all, "harness plugin upgrade "+request.Name+" "+request.Source)
+	return r.mayEnable(next, all, command)
 }
 
 func (r *Registry) upgrade(ctx context.Context, who string, plan *Plan, request UpgradeRequest) (Outcome, error) {
 	var added Rights
 	outcome, err := r.keep(ctx, who, replacement{plan, "plugin.upgrade", func(next *ledger.Plugin, all []ledger.Plugin) (string, error) {
-		if err := r.mayReplace(*next, all, request); err != nil {
+		if err := r.mayReplace(*next, all, request.Force, request.command()); err != nil {
 			return "", err
 		}
 		next.Previous = r.push(plan.Was)
@@ -97,10 +100,20 @@ func (r *Registry) upgrade(ctx context.Context, who string, plan *Plan, request 
 type RollbackRequest struct {
 	Name string
 	To   string // a version, or the beginning of a pin; empty: the last one
+	// Force also goes back when another plugin has a command of the same name by now.
+	Force bool
+}
+
+// command is what an operator says for it, without force.
+func (q RollbackRequest) command() string {
+	if q.To == "" {
+		return "harness plugin rollback " + q.Name
+	}
+	return "harness plugin rollback " + q.Name + " --to " + q.To
 }
 
 // PlanRollback finds an earlier version of a plugin and verifies its files. Do makes
-// it the one that is started.
+// it the one that is started. CodeConflict: somebody else has what it declares.
 func (r *Registry) PlanRollback(ctx context.Context, request RollbackRequest) (*Plan, error) {
 	row, err := r.Plugin(ctx, request.Name)
 	if err != nil {
@@ -117,14 +130,29 @@ func (r *Registry) PlanRollback(ctx context.Context, request RollbackRequest) (*
 	if err := r.Depot.Verify(ctx, plan.Next); err != nil {
 		return nil, err
 	}
+	all, err := r.Store.Plugins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.mayReplace(plan.Next, all, request.Force, request.command()); err != nil {
+		return nil, err
+	}
 	plan.do = func(ctx context.Context, who string) (Outcome, error) {
-		return r.change(ctx, ledger.PluginChange{Name: row.Name, Who: who, Action: "plugin.rollback", Edit: func(now *ledger.Plugin, _ []ledger.Plugin) (string, error) {
-			if now.SHA256 != row.SHA256 || now.Origin != row.Origin {
+		return r.change(ctx, ledger.PluginChange{Name: row.Name, Who: who, Action: "plugin.rollback", Edit: func(now *ledger.Plugin, all []ledger.Plugin) (string, error) {
+			if err := plan.still(*now); err != nil {
+				return "", err
+			}
+			isIt := func(v ledger.PluginVersion) bool { return v.SHA256 == version.SHA256 }
+			n := slices.IndexFunc(now.Previous, isIt)
+			if n < 0 {
 				return "", changedMeanwhile(row.Name)
 			}
 			left := *now
-			left.Previous = slices.DeleteFunc(slices.Clone(now.Previous), func(v ledger.PluginVersion) bool { return v.SHA256 == version.SHA256 })
-			*now = back(*now, version)
+			left.Previous = slices.DeleteFunc(slices.Clone(now.Previous), isIt)
+			*now = back(*now, now.Previous[n])
+			if err := r.mayReplace(*now, all, request.Force, request.command()); err != nil {
+				return "", err
+			}
 			now.Previous, now.Quarantine, now.LastError = r.push(left), "", ""
 			return versionOf(*now), nil
 		}})

@@ -1,7 +1,8 @@
 // Command release makes the files of a release: an archive for each platform, the list
 // of what is built into them, and their checksums. What it makes depends on nothing but
-// the sources, the version of Go in go.mod and its flags: not on the directory, the
-// machine, the user or the time. `make release` calls it.
+// the sources, the version of Go that is installed and its flags: not on the directory,
+// the machine, the user or the time. Another version of Go makes other bytes; `go version
+// -m` says of a program which one has built it. `make release` calls it.
 package main
 
 import (
@@ -93,7 +94,8 @@ func (r release) platform(ctx context.Context, platform string) ([]*buildinfo.Bu
 		return nil, err
 	}
 	defer os.RemoveAll(temp)
-	env := append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=")
+	env := append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=",
+		"GOENV=off", "GOWORK=off", "GOTOOLCHAIN=local")
 	plugins, err := filepath.Glob("plugins/*/main.go")
 	if err != nil {
 		return nil, err

@@ -96,6 +96,20 @@ func TestWrongSettingsStopACommandAndAreNamed(t *testing.T) {
 	harness(t, "", "send", "hello").want(t, exitFailed, "", `HARNESS_AGENTS, from the environment: "many" is not accepted`)
 }
 
+// Who says something on the command line must not be stopped by what that overrides.
+func TestAFlagBeatsAWrongSetting(t *testing.T) {
+	data := isolate(t)
+	t.Setenv("HARNESS_AGENT", "gpt")
+	if err := os.WriteFile(data+"/harness.env", []byte("PORT=none\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := harness(t, "", "doctor", "--json", "--agent", "demo", "--port", freePort(t), "--plugins", data+"/nowhere")
+	if strings.Contains(got.err, "is not accepted") || !strings.Contains(got.out, "demo agent answers") {
+		t.Errorf("%+v", got)
+	}
+	harness(t, "", "doctor", "--port", freePort(t)).want(t, exitFailed, "", `HARNESS_AGENT, from the environment: "gpt" is not accepted`)
+}
+
 // What holds is asked when something else was expected to.
 func TestConfigShowsWhatHolds(t *testing.T) {
 	data := isolate(t)

@@ -46,13 +46,24 @@ defaults; docs/operating.md lists them.`,
 	return root, begun
 }
 
+// flagOf are the settings that a flag beats, and may be wrong then.
+var flagOf = map[string]string{
+	"PORT": "port", "HARNESS_AGENT": "agent", "HARNESS_DEV": "dev", "HARNESS_PLUGINS": "plugins", "HARNESS_LOG_FORMAT": "log-format",
+}
+
 // loadConfig reads the configuration; flags that were set beat it.
 func loadConfig(cmd *cobra.Command) (daemon.Config, error) {
 	data, err := cmd.Flags().GetString("data")
 	if err != nil {
 		return daemon.Config{}, err
 	}
-	config, err := daemon.Load(data, os.LookupEnv)
+	flags := cmd.Flags()
+	config, err := daemon.Load(data, func(name string) (string, bool) {
+		if flag, ok := flagOf[name]; ok && flags.Changed(flag) {
+			return "", true // whatever it is there
+		}
+		return os.LookupEnv(name)
+	})
 	if err != nil {
 		return daemon.Config{}, err
 	}
@@ -60,7 +71,6 @@ func loadConfig(cmd *cobra.Command) (daemon.Config, error) {
 		return daemon.Config{}, fmt.Errorf("--data: %w", err)
 	}
 	config.Version = theBuild().Version
-	flags := cmd.Flags()
 	if flags.Changed("port") {
 		config.Port, _ = flags.GetInt("port")
 		config.FromFlag("PORT", "--port")

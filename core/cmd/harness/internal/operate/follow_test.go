@@ -222,3 +222,55 @@ func TestWhatIsDecidedSaysWhatComesOfIt(t *testing.T) {
 	}
 	refused(t, d.SettingsChanged(t.Context(), "greeter"), "are stored, but it refused its new settings", "no such zone", "harness plugin settings set greeter")
 }
+
+// A plugin in quarantine is started by nobody but who enables it: what is decided of it
+// before is done, or the usual `limits x --memory 256MiB && plugin enable x` goes no
+// further than its first half.
+func TestWhatIsDecidedOfAPluginInQuarantineIsDone(t *testing.T) {
+	d := newDesk(t)
+	d.install(greeter("1"), registry.InstallRequest{Enable: true})
+	if err := d.store.SetPluginQuarantine(t.Context(), "greeter", "five failures"); err != nil {
+		t.Fatal(err)
+	}
+	d.Registry.Running = func() bool { return true }
+	wants := registry.GrantRequest{Name: "greeter", Grants: registry.Grants{AllCapabilities: true}}
+	for what, do := range map[string]func() error{
+		"greeter: memory 64 MiB":              func() error { return d.SetLimits(t.Context(), "greeter", operate.Limits{Memory: "64MiB"}) },
+		"The settings of greeter are changed": func() error { return d.SettingsChanged(t.Context(), "greeter") },
+		"greeter was granted": func() error {
+			_, err := d.Registry.Revoke(t.Context(), "test", wants)
+			return errors.Join(err, d.Grant(t.Context(), wants))
+		},
+		"was taken from greeter": func() error {
+			_, err := d.Registry.Grant(t.Context(), "test", wants)
+			return errors.Join(err, d.Revoke(t.Context(), wants))
+		},
+	} {
+		d.out.Reset()
+		if err := do(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		d.said(what, "; it is in quarantine; `harness plugin enable greeter` starts it.")
+	}
+	d.follows(func(seen *ledger.PluginSeen, pin string) {
+		refuses(seen, pin)
+		if err := d.store.SetPluginQuarantine(t.Context(), "greeter", "five failures"); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := d.Enable(t.Context(), "greeter", false); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+		t.Errorf("enabled, and in quarantine again: %v", err)
+	}
+}
+
+// Where the daemon is slow, what comes of new settings is waited for once, not twice.
+func TestNewSettingsAreWaitedForOnce(t *testing.T) {
+	d := newDesk(t)
+	d.follows(serves)
+	d.install(greeter("1"), registry.InstallRequest{Enable: true})
+	d.follows(refuses) // at a look that there is no need for
+	if err := d.SettingsChanged(t.Context(), "greeter"); err != nil {
+		t.Error(err)
+	}
+	d.said("The settings of greeter are changed, and serves.")
+}

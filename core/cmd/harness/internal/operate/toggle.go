@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -60,6 +61,11 @@ func (o *Operator) carriedOut(ctx context.Context, name, done string) error {
 	if err != nil {
 		return err
 	}
+	return o.followed(followed, done)
+}
+
+// followed is carriedOut of what was followed already.
+func (o *Operator) followed(followed registry.Followed, done string) error {
 	row := followed.Plugin
 	switch followed.Standing {
 	case registry.Off:
@@ -72,7 +78,7 @@ func (o *Operator) carriedOut(ctx context.Context, name, done string) error {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but the daemon does not follow a row that is wrong; mend it first: %s", done, plain(row.Problem, longText))
 	case registry.Pending:
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but the daemon has not come so far yet (%s is %s); `harness plugin list` has what comes of it",
-			done, name, row.State)
+			done, row.Name, row.State)
 	case registry.Rejected:
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but that does not take over: %s", done, plain(cmp.Or(row.LastError, "-"), longText))
 	case registry.Down:
@@ -82,7 +88,8 @@ func (o *Operator) carriedOut(ctx context.Context, name, done string) error {
 	return nil
 }
 
-// applied is carriedOut for what is decided of a plugin that may well be off.
+// applied is carriedOut for what is decided of a plugin that may well be off, or in
+// quarantine.
 func (o *Operator) applied(ctx context.Context, name, done string) error {
 	row, err := o.Registry.Plugin(ctx, name)
 	if err != nil {
@@ -91,12 +98,25 @@ func (o *Operator) applied(ctx context.Context, name, done string) error {
 	switch {
 	case !o.Registry.Running():
 		o.say("%s; %s.", done, o.when())
-	case !row.Enabled:
-		o.say("%s; it is disabled.", done)
+	case o.rests(row, done):
 	default:
 		return o.carriedOut(ctx, name, done)
 	}
 	return nil
+}
+
+// rests reports whether a plugin is started by nobody, so that the daemon has nothing to
+// carry out of what was decided of it, and says so.
+func (o *Operator) rests(row ledger.Plugin, done string) bool {
+	switch {
+	case !row.Enabled:
+		o.say("%s; it is disabled.", done)
+	case row.Quarantine != "" && row.Problem == "":
+		o.say("%s; it is in quarantine; `harness plugin enable %s` starts it.", done, row.Name)
+	default:
+		return false
+	}
+	return true
 }
 
 // SettingsChanged says what has come of new settings. CodeUnavailable: they are stored,
@@ -107,6 +127,10 @@ func (o *Operator) SettingsChanged(ctx context.Context, name string) error {
 		o.say("%s; they hold from the daemon's next start on.", done)
 		return nil
 	}
+	row, err := o.Registry.Plugin(ctx, name)
+	if err != nil || o.rests(row, done) {
+		return err
+	}
 	followed, err := o.Registry.Follow(ctx, name)
 	if err != nil {
 		return err
@@ -115,7 +139,7 @@ func (o *Operator) SettingsChanged(ctx context.Context, name string) error {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the settings of %[1]s are stored, but %[2]s. Once it is started anew it does not serve with them: "+
 			"`harness plugin settings set %[1]s KEY=VALUE` or `unset` puts them right", name, plain(followed.Plugin.LastError, longText))
 	}
-	return o.applied(ctx, name, done)
+	return o.followed(followed, done)
 }
 
 // Attach makes the daemon use the process that serves a plugin under a debugger; to
