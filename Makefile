@@ -28,7 +28,7 @@ build: ## build bin/harness and bin/plugins/*
 run: build ## build, then start the daemon with its data in ./data
 	exec bin/harness up --data ./data
 
-# Most tests wait more than they work, so there are more at once than there are cores.
+# Many tests wait more than they work, so there are more at once than there are cores.
 #
 # RACE=1, as CI has it, looks for races too. The race detector needs cgo, which what the
 # tests build does not. It is not told of SQLite, whose C in Go brings its own locks and
@@ -38,7 +38,7 @@ RACE_ENV   := env CGO_ENABLED=1 GORACE=atexit_sleep_ms=0
 RACE_FLAGS := -race -gcflags='modernc.org/...=-race=false' -exec 'env CGO_ENABLED=0'
 
 test: ## run all tests (ARGS='-run Name', PKG=./core/store/..., RACE=1)
-	.ci/test-env $(if $(RACE),$(RACE_ENV)) go test $(if $(RACE),$(RACE_FLAGS)) -p 4 -parallel 4 -shuffle=on -timeout 45m \
+	.ci/test-env $(if $(RACE),$(RACE_ENV)) go test $(if $(RACE),$(RACE_FLAGS)) -parallel 3 -shuffle=on -timeout 45m \
 		$(ARGS) $(or $(PKG),./...)
 
 test-race: ## the same, with the race detector
