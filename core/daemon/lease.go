@@ -11,10 +11,10 @@ import (
 // regainPause is how long to wait between the tries to take a lost lock again.
 const regainPause = 500 * time.Millisecond
 
-// hold returns nil when ctx ends. While the lock on the database is lost (the
-// server was restarted, the connection cut), nothing new is accepted, begun or
-// carried to people; when it is ours again, everything goes on. When another
-// daemon has it, that is the error.
+// hold keeps the lock on the database until ctx ends, which is nil. While the lock is
+// lost (the server was restarted, the connection cut), nothing new is accepted, begun or
+// carried to people, and no task moves; when it is ours again, everything goes on. When
+// another daemon has it, that is the error.
 func (d *Daemon) hold(ctx context.Context) error {
 	for {
 		select {

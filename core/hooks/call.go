@@ -60,7 +60,7 @@ func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 		defer traced()
 		var err error
 		answer, err = q.Ask(process, ctx, request)
-		return late(ctx, err)
+		return silentCause(ctx, err)
 	})
 	if passable {
 		on.spent.add(info.Name, time.Since(began))
@@ -153,8 +153,8 @@ func whileAlive(ctx context.Context, limit time.Duration) (context.Context, func
 	}
 }
 
-// late says of a call that was ended for its silence that this was the reason.
-func late(ctx context.Context, err error) error {
+// silentCause says of a call that was ended for its silence that this was the reason.
+func silentCause(ctx context.Context, err error) error {
 	if silent, ok := context.Cause(ctx).(errSilent); ok && err != nil { //nolint:errorlint // it is the cause itself
 		return pluginsdk.Errorf(pluginsdk.CodeDeadline, "%w", silent)
 	}

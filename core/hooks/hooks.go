@@ -1,6 +1,6 @@
 // Package hooks asks plugins. It holds the runners of pluginsdk's table: notify,
-// chain, gate, and the question to a single plugin, which the runner first is made
-// of. Each asks one plugin after the other, in the operator's order, and holds no
+// chain, gate, and the question to a single plugin (One), which first is made of where
+// it is needed: pipeline/commands.go, tool calls, deliveries. Each asks one plugin after the other, in the operator's order, and holds no
 // lock and no transaction across a call. The rooms that fire hooks (pipeline,
 // outbox, toolserver, pluginhost) say what is asked and what becomes of the answers.
 package hooks

@@ -209,7 +209,8 @@ func serve[R any](c *caller, method string, do func() (*R, error)) (*R, error) {
 	})
 }
 
-// counted answers a call of a method that is in no quota.
+// counted answers a call, and counts it in the plugin's figures. It asks no quota: that is
+// serve's, and a method that calls this itself is in none.
 func counted[R any](c *caller, method string, do func() (*R, error)) (*R, error) {
 	began := time.Now()
 	response, err := do()

@@ -10,8 +10,8 @@ import (
 
 // joinIn does for a message that has come into a busy thread what the thread's
 // busy mode asks. The message waits in the queue already: if nothing comes of
-// it, it is answered in its turn. (Collecting is done by the next claim.) Only
-// a person's message interrupts.
+// it, it is answered in its turn. (Collecting is done by the next claim.) Only a person's
+// message interrupts: person is that no run has caused it.
 func (in *Inbox) joinIn(ctx context.Context, accepted ledger.Accepted, person bool) {
 	switch accepted.BusyMode {
 	case pluginsdk.BusySteer:

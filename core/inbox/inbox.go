@@ -164,7 +164,7 @@ type Inbox struct {
 
 	// mu is never waited for with the lock of lanes held.
 	mu         sync.Mutex
-	quiet      bool                     // what plugins start is to wait: see LeverPause
+	quiet      bool                     // `harness pause` is on: what plugins start waits (ledger.LeverPause)
 	running    map[string]running       // by run
 	announcing map[string]chan struct{} // runs accepted and not yet announced
 	unwanted   map[string]order         // runs to be stopped as soon as they run

@@ -30,7 +30,8 @@ func SeenOf(row Plugin) PluginSeen {
 }
 
 // SettingsRefused is how the last error of a plugin begins that has refused settings
-// while it runs, and goes on with those that it had.
+// while it runs, and goes on with those that it had. Package registry tells operators of
+// it, and package pluginhost keeps it until the plugin has the settings of its row.
 const SettingsRefused = "it refused its new settings"
 
 // PluginChange is what somebody decides of a plugin's row, with what the audit log

@@ -63,7 +63,7 @@ func lower(a, b float64) float64 {
 
 // commitIntent is step 5a.
 func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
-	if err := p.startTold(t); err != nil {
+	if err := p.startAnswered(t); err != nil {
 		return err
 	}
 	p.config.Fault("commitIntent", t.run.ID)
@@ -97,12 +97,12 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	defer p.tools.Begin(t.on.Origin)()
 	progress := p.newProgress(t)
 	defer progress.stop()
-	told := &stream{publish: func(event pluginsdk.StreamEvent) {
+	shown := &stream{publish: func(event pluginsdk.StreamEvent) {
 		p.events.Publish(pluginsdk.EventPipelineStream, t.thread.ID, pluginsdk.StreamPayload{
 			ThreadID: t.thread.ID, RunID: t.run.ID, Event: event,
 		})
 	}}
-	defer told.end()
+	defer shown.end()
 	result := p.agent.Invoke(ctx, request, func(event pluginsdk.StreamEvent) {
 		p.config.Fault("invoking", t.run.ID)
 		p.turnRuns(ctx, t)
@@ -110,7 +110,7 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 		if t.keep(event) {
 			progress.more(t.events)
 		}
-		told.add(event)
+		shown.add(event)
 	})
 	t.result = &result
 }
@@ -181,7 +181,8 @@ func (p *Pipeline) commitResult(t *trip) error {
 			commit.Commands = p.parseCommands(t, t.result.Text)
 			t.run.Commands = commit.Commands
 		}
-		// What commands do in the world must not outlive them.
+		// Commands are on disk before one is carried out: what it has done must not be
+		// forgotten by a power cut.
 		commit.Soon = len(commit.Commands) == 0
 	}
 	// The turn has been paid for: its record is written even when the daemon

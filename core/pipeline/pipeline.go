@@ -124,11 +124,11 @@ func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left l
 	if err == nil {
 		return ledger.Left{}, nil
 	}
-	if told := p.startTold(t); told != nil { // the attempt has failed before
-		p.config.Log.Debug("OnPipelineStart failed as well", "run", t.run.ID, "err", told)
+	if failed := p.startAnswered(t); failed != nil { // the attempt has failed before
+		p.config.Log.Debug("OnPipelineStart failed as well", "run", t.run.ID, "err", failed)
 	}
 	t.turnOver()
-	t.steering.telling.Wait()
+	t.steering.announcing.Wait()
 	if t.answered {
 		ctx = t.work
 	}
@@ -154,7 +154,7 @@ func (p *Pipeline) walk(ctx context.Context, t *trip) error {
 		}
 	}
 	ctx = t.work
-	t.steering.telling.Wait()
+	t.steering.announcing.Wait()
 	if err := p.afterInvoke(ctx, t); err != nil { // 6
 		return err
 	}
@@ -231,7 +231,7 @@ func (p *Pipeline) converse(ctx context.Context, t *trip) error {
 		if err := p.store.DropSession(ctx, t.fence, t.run.ID); err != nil {
 			return storeError("drop the session", err)
 		}
-		t.steering.telling.Wait() // they read the thread as it was
+		t.steering.announcing.Wait() // its readers have the thread as it was
 		t.dropSession()
 	}
 }

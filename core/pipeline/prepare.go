@@ -90,20 +90,20 @@ func (t *trip) reserve(plugin string, all []pluginsdk.Reservation) {
 	}
 }
 
-// telling is an OnPipelineStart that is answered while the prompt is made.
-type telling struct {
+// start is an OnPipelineStart that is answered while the prompt is made.
+type start struct {
 	done   chan error // of capacity 1; nil: none is under way
 	before int        // how many effects waited when it began
-	told   []told     // the goroutine's, until done
+	gave   []given    // the goroutine's, until done
 }
 
-type told struct {
+type given struct {
 	plugin  string
 	effects *pluginsdk.Effects
 }
 
 // pipelineStart begins step 1's OnPipelineStart. Where no plugin would be asked two
-// things at once it is answered beside steps 2 to 4, and startTold waits for it.
+// things at once it is answered beside steps 2 to 4, and startAnswered waits for it.
 func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
 	p.config.Fault("pipelineStart", t.run.ID)
 	t.started = true
@@ -114,12 +114,12 @@ func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
 	if !p.startsBeside(t) {
 		return p.tellStart(ctx, t, func(plugin string, effects *pluginsdk.Effects) { p.collect(t, plugin, effects) })
 	}
-	start := &telling{done: make(chan error, 1), before: len(t.pending.waiting())}
-	t.start = start
+	begun := &start{done: make(chan error, 1), before: len(t.pending.waiting())}
+	t.start = begun
 	go func() {
-		start.done <- guard.Call(p.config.Log.With("run", t.run.ID), "the start of a run", func() error {
+		begun.done <- guard.Call(p.config.Log.With("run", t.run.ID), "the start of a run", func() error {
 			return p.tellStart(ctx, t, func(plugin string, effects *pluginsdk.Effects) {
-				start.told = append(start.told, told{plugin, effects})
+				begun.gave = append(begun.gave, given{plugin, effects})
 			})
 		})
 	}()
@@ -144,17 +144,17 @@ func (p *Pipeline) startsBeside(t *trip) bool {
 	return len(asked) > 0
 }
 
-// startTold waits for an OnPipelineStart that is answered beside the trip. Its effects
+// startAnswered waits for an OnPipelineStart that is answered beside the trip. Its effects
 // stand before those of the hooks after it.
-func (p *Pipeline) startTold(t *trip) error {
-	start := t.start
-	if start == nil {
+func (p *Pipeline) startAnswered(t *trip) error {
+	begun := t.start
+	if begun == nil {
 		return nil
 	}
 	t.start = nil
-	err := <-start.done
-	later := t.pending.takeFrom(start.before)
-	for _, one := range start.told {
+	err := <-begun.done
+	later := t.pending.takeFrom(begun.before)
+	for _, one := range begun.gave {
 		p.collect(t, one.plugin, one.effects)
 	}
 	t.pending.add(later)

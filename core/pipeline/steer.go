@@ -12,21 +12,21 @@ import (
 
 // steering is how messages that come during a trip get into its turn.
 type steering struct {
-	mu      sync.Mutex
-	state   turnState
-	wanted  bool           // somebody asked before the turn ran
-	work    sync.WaitGroup // of those who put messages into the turn: its result waits for them
-	telling sync.WaitGroup // of those who tell the plugins of it: step 6 waits for them
+	mu         sync.Mutex
+	state      turnState
+	wanted     bool           // somebody asked before the turn ran
+	steers     sync.WaitGroup // of those who put messages into the turn: its result waits for them
+	announcing sync.WaitGroup // of those who tell the plugins of it: step 6 waits for them
 
 	// turn ends when the turn is over: who asks a plugin about a message gives up.
 	turn    context.Context
 	endTurn context.CancelFunc
 
 	order sync.Mutex // held by the one who steers, so that messages reach the agent in order
-	// absorbed by the run in this turn. Those from told on have not reached the
+	// absorbed by the run in this turn. Those from sent on have not reached the
 	// agent.
 	absorbed []pluginsdk.Message
-	told     int
+	sent     int
 }
 
 type turnState int
@@ -64,12 +64,12 @@ func (p *Pipeline) Steer(ctx context.Context, runID string) {
 
 // begin announces a steer. The lock is held.
 func (s *steering) begin() {
-	s.work.Add(1)
-	s.telling.Add(1)
+	s.steers.Add(1)
+	s.announcing.Add(1)
 }
 
-// turnRuns says that the agent is at work on the trip's turn. It is called with
-// everything that the agent does.
+// turnRuns says that the agent is at work on the trip's turn. It is called with each
+// event of the turn; the first one counts.
 func (p *Pipeline) turnRuns(ctx context.Context, t *trip) {
 	s := &t.steering
 	if s.state != turnAhead { // written on this goroutine only
@@ -92,7 +92,7 @@ func (t *trip) turnOver() {
 	t.steering.state = turnPast
 	t.steering.mu.Unlock()
 	t.steering.endTurn()
-	t.steering.work.Wait()
+	t.steering.steers.Wait()
 }
 
 // steer puts what waits into the turn and tells of it. It is merged into the run
@@ -101,7 +101,7 @@ func (t *trip) turnOver() {
 // queue with the turn's result. It is the boundary of what it does: a panic ends
 // nothing else.
 func (p *Pipeline) steer(ctx context.Context, t *trip) {
-	defer t.steering.telling.Done()
+	defer t.steering.announcing.Done()
 	log := p.config.Log.With("run", t.run.ID)
 	guard.Try(log, "steering", func() {
 		merged := p.absorb(ctx, t)
@@ -123,18 +123,18 @@ func (p *Pipeline) announceMerged(t *trip, merged []pluginsdk.Message) {
 	}
 }
 
-// absorb merges what waits, as far as it may run, and tells the agent. It returns
-// what that was told.
-func (p *Pipeline) absorb(ctx context.Context, t *trip) (told []pluginsdk.Message) {
+// absorb merges what waits, as far as it may run, and sends it to the agent. It returns
+// what the agent was sent.
+func (p *Pipeline) absorb(ctx context.Context, t *trip) (sent []pluginsdk.Message) {
 	s := &t.steering
-	defer s.work.Done()
+	defer s.steers.Done()
 	if p.chainIsClosed() {
 		return nil
 	}
 	s.order.Lock()
 	defer s.order.Unlock()
 	allowed := p.allowed(t)
-	if len(allowed) == 0 && s.told == len(s.absorbed) {
+	if len(allowed) == 0 && s.sent == len(s.absorbed) {
 		return nil
 	}
 	merged, err := p.store.Absorb(ctx, t.fence, t.run.ID, allowed)
@@ -143,11 +143,11 @@ func (p *Pipeline) absorb(ctx context.Context, t *trip) (told []pluginsdk.Messag
 		return nil
 	}
 	s.absorbed = append(s.absorbed, merged...)
-	first := s.told
-	for s.told < len(s.absorbed) && p.agent.Steer(t.run.ID, messageText(s.absorbed[s.told])) {
-		s.told++
+	first := s.sent
+	for s.sent < len(s.absorbed) && p.agent.Steer(t.run.ID, messageText(s.absorbed[s.sent])) {
+		s.sent++
 	}
-	return s.absorbed[first:s.told]
+	return s.absorbed[first:s.sent]
 }
 
 // allowed are the ids of the messages that wait and that the gate lets into the
@@ -184,7 +184,7 @@ func (p *Pipeline) chainIsClosed() bool {
 // when the turn is over.
 func (t *trip) covered() []int64 {
 	var ids []int64
-	for _, message := range append(t.absorbed[:len(t.absorbed):len(t.absorbed)], t.steering.absorbed[:t.steering.told]...) {
+	for _, message := range append(t.absorbed[:len(t.absorbed):len(t.absorbed)], t.steering.absorbed[:t.steering.sent]...) {
 		ids = append(ids, message.ID)
 	}
 	return ids
@@ -197,6 +197,6 @@ func (t *trip) beginAnother() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.absorbed = append(t.absorbed, s.absorbed...)
-	s.state, s.absorbed, s.told = turnAhead, nil, 0
+	s.state, s.absorbed, s.sent = turnAhead, nil, 0
 	s.turn, s.endTurn = context.WithCancel(t.work)
 }

@@ -25,16 +25,16 @@ type trip struct {
 	steering steering
 
 	on hooks.Occasion
-	// beside is on for messages that are put into the running turn. The time that
-	// plugins take for them is not the run's, whose own hooks come later. It is bounded
-	// all the same: step 6 waits for what is then still told.
+	// beside is what on is, for messages that are put into the running turn. The time
+	// that plugins take for them is not the run's, whose own hooks come later. It is
+	// bounded all the same: step 6 waits until all are told.
 	beside  hooks.Occasion
 	pending pending
 
 	began       time.Time
-	start       *telling // nil: no OnPipelineStart is under way
-	started     bool     // OnPipelineStart was fired, so OnPipelineComplete must be
-	interrupted bool     // an earlier attempt may have reached the agent
+	start       *start // nil: no OnPipelineStart is under way
+	started     bool   // OnPipelineStart was fired, so OnPipelineComplete must be
+	interrupted bool   // an earlier attempt may have reached the agent
 
 	sessionID      string // the session of this turn
 	resume         bool   // it exists already

@@ -25,8 +25,8 @@ func (i *Instance) watchFor(v *version, hook pluginsdk.Hook, callID string) {
 func (i *Instance) watchLate(v *version, hook pluginsdk.Hook, callID string) {
 	grace := i.host.config.LateGrace
 	defer i.router.lateEnds(v)
-	// Another attempt may be noted here and not have reached the plugin yet: only what
-	// is seen twice is believed.
+	// A call of that id may be counted here and not have reached the plugin yet (the next
+	// attempt of the same call): that it is gone is believed when it is seen twice.
 	for until, ended := time.Now().Add(grace), 0; ended < 2; {
 		if !i.worksOn(v, callID) {
 			if ended++; ended < 2 && !i.await(v, min(lateLook, grace)) {

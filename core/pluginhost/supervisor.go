@@ -11,8 +11,9 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 )
 
-// hands are what a supervisor has done to processes. What may take long takes a
-// context, or has bounds of its own.
+// hands are what a supervisor has done to processes: the Instance (version.go, processes.go,
+// configure.go), or a model in tests. What may take long takes a context, or has bounds of
+// its own.
 type hands interface {
 	// bring brings a version of the row to the point where it is active, and returns
 	// early when ctx ends. Nothing is left of one that failed. Of an exclusive plugin

@@ -20,8 +20,8 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// atWorkSQL is the run that has been claimed and is not over, and whose thread's fence
-// the two parameters from the nth on name: its id, and the thread's.
+// atWorkSQL selects the run of a fence while it is not over. The parameters from the nth on
+// are its id and the thread's. That it has been claimed is what the fence says.
 func atWorkSQL(n int) string {
 	return fmt.Sprintf(" WHERE id = $%d AND thread_id = $%d AND finished_at IS NULL", n, n+1)
 }

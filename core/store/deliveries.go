@@ -14,8 +14,9 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// The writes of this file may be repeated when nobody knows what became of
-// their COMMIT: each changes only rows that are in the state that it ends.
+// The writes of this file may be repeated when nobody knows what became of their COMMIT:
+// each changes only rows that are in the state that it ends, but for DeliveryDone, since
+// what has arrived has arrived.
 
 // Deliveries returns the selected deliveries, oldest first unless q.Newest is set.
 func (s *Store) Deliveries(ctx context.Context, q pluginsdk.DeliveryQuery) ([]pluginsdk.Delivery, error) {

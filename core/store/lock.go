@@ -55,8 +55,8 @@ func (s *Store) Lock(ctx context.Context, owner string) (lease *Lease, err error
 }
 
 // holds fails when this store has had the lock and has lost it, noticed or not.
-// A write that is the holder's alone calls it last: whatever another daemon has
-// done before that, it did with the lock.
+// A write that is the holder's alone calls it last in its transaction: who still holds the
+// lock then has held it all the time, so that no other daemon has acted meanwhile.
 func (s *Store) holds(ctx context.Context, tx *tx) error {
 	if lease := s.lease.Load(); lease != nil {
 		return lease.grip.held(ctx, tx)
