@@ -25,7 +25,7 @@ type Store interface {
 	SavePluginChecks(ctx context.Context, name string, checks []pluginsdk.Check) error
 	Audit(ctx context.Context, who, action, target, detail string) error
 	SavePluginManifest(ctx context.Context, name string, manifest pluginsdk.Manifest) error
-	SavePluginState(ctx context.Context, name string, seen ledger.PluginSeen) error
+	SavePluginSeen(ctx context.Context, name string, seen ledger.PluginSeen) error
 	AddPluginFailures(ctx context.Context, name string, failures int64, lastError string) error
 }
 

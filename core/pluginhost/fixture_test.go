@@ -88,7 +88,7 @@ func (r *registry) SavePluginManifest(_ context.Context, name string, m pluginsd
 	return r.edit(name, func(p *ledger.Plugin) { p.Manifest = m })
 }
 
-func (r *registry) SavePluginState(_ context.Context, name string, seen ledger.PluginSeen) error {
+func (r *registry) SavePluginSeen(_ context.Context, name string, seen ledger.PluginSeen) error {
 	r.bugs.step("state " + string(seen.State))
 	return r.edit(name, func(p *ledger.Plugin) {
 		p.State, p.LastError, p.Restarts = seen.State, seen.LastError, seen.Restarts

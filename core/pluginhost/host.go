@@ -275,7 +275,7 @@ func (h *Host) correctState(ctx context.Context, row ledger.Plugin) {
 	}
 	seen := ledger.SeenOf(row)
 	seen.State, seen.Serving = pluginsdk.PluginDisabled, ""
-	if err := h.store.SavePluginState(ctx, row.Name, seen); err != nil {
+	if err := h.store.SavePluginSeen(ctx, row.Name, seen); err != nil {
 		h.config.Log.Warn("state of a plugin cannot be stored", "plugin", row.Name, "err", err)
 	}
 }

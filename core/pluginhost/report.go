@@ -112,7 +112,7 @@ func (r *report) writeOnce(ctx context.Context) ledger.PluginSeen {
 	seen := r.seen
 	r.stored = seen
 	r.mu.Unlock()
-	if err := r.host.store.SavePluginState(ctx, r.name, seen); err != nil {
+	if err := r.host.store.SavePluginSeen(ctx, r.name, seen); err != nil {
 		r.log.Warn("state of a plugin cannot be stored", "state", seen.State, "err", err)
 	}
 	return seen

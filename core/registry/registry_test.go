@@ -176,7 +176,7 @@ func TestABuildReplacesWhatIsInstalledAndIsGoneBackFrom(t *testing.T) {
 		r, _ := open(t, database)
 		done(t)(r.PlanInstall(t.Context(), registry.InstallRequest{Source: "a", Enable: true}))
 		for _, sum := range []string{"1", "2"} {
-			if err := database.SavePluginState(t.Context(), "a", ledger.PluginSeen{State: pluginsdk.PluginBackoff, LastError: "no token"}); err != nil {
+			if err := database.SavePluginSeen(t.Context(), "a", ledger.PluginSeen{State: pluginsdk.PluginBackoff, LastError: "no token"}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := r.Develop(t.Context(), "ann", registry.Build{Manifest: greets("a"), Path: "/home/" + sum, SHA256: sum}); err != nil {
@@ -232,7 +232,7 @@ func TestOnlyWhatWasSeenIsRemoved(t *testing.T) {
 		kept("before it is turned off", plan, true, "/depot/a2")
 
 		plan = planned()
-		if err := database.SavePluginState(t.Context(), "a", ledger.PluginSeen{State: pluginsdk.PluginServing}); err != nil {
+		if err := database.SavePluginSeen(t.Context(), "a", ledger.PluginSeen{State: pluginsdk.PluginServing}); err != nil {
 			t.Fatal(err)
 		}
 		r.Running = sync.OnceValue(func() bool { // while it is waited for the daemon

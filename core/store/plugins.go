@@ -118,8 +118,8 @@ func (s *Store) SavePluginManifest(ctx context.Context, name string, manifest pl
 	})
 }
 
-// SavePluginState notes what the supervisor sees.
-func (s *Store) SavePluginState(ctx context.Context, name string, seen ledger.PluginSeen) error {
+// SavePluginSeen notes what is seen of a plugin.
+func (s *Store) SavePluginSeen(ctx context.Context, name string, seen ledger.PluginSeen) error {
 	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) {
 		u.SetState(seen.State).SetLastError(clean(seen.LastError)).SetRestarts(seen.Restarts).
 			SetSettled(seen.Settled).SetServing(seen.Serving).SetRejected(seen.Rejected)

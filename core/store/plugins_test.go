@@ -40,7 +40,7 @@ func TestRegisterKeepsTheOperatorsWord(t *testing.T) {
 		check(t, s.SetPluginGrants(ctx, "web", []pluginsdk.Capability{pluginsdk.CapThreadsRead}, []string{"TZ"}))
 		byHand(t, s, `UPDATE plugins SET on_failure = '{"OnMessage": "closed"}' WHERE name = 'web'`)
 		check(t, s.SavePluginManifest(ctx, "web", pluginsdk.Manifest{Name: "web", Version: "2"}))
-		check(t, s.SavePluginState(ctx, "web", ledger.PluginSeen{State: pluginsdk.PluginBackoff, LastError: "it ended", Restarts: 3, Serving: "old", Rejected: "older"}))
+		check(t, s.SavePluginSeen(ctx, "web", ledger.PluginSeen{State: pluginsdk.PluginBackoff, LastError: "it ended", Restarts: 3, Serving: "old", Rejected: "older"}))
 		check(t, s.AddPluginFailures(ctx, "web", 2, "a hook failed"))
 		check(t, s.SavePluginChecks(ctx, "web", []pluginsdk.Check{{Name: "disk", State: pluginsdk.CheckWarning}}))
 		check(t, s.AddPluginFailures(ctx, "web", 3, "another hook failed"))

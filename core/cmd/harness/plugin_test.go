@@ -29,7 +29,7 @@ func withPlugins(t *testing.T) (data string) {
 		}
 	}
 	long := "start: the thing\nbroke " + strings.Repeat("badly ", 40)
-	if err := database.SavePluginState(t.Context(), "activity", ledger.PluginSeen{State: pluginsdk.PluginServing, LastError: long, Restarts: 3}); err != nil {
+	if err := database.SavePluginSeen(t.Context(), "activity", ledger.PluginSeen{State: pluginsdk.PluginServing, LastError: long, Restarts: 3}); err != nil {
 		t.Fatal(err)
 	}
 	return data

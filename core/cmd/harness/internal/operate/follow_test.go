@@ -24,7 +24,7 @@ func (d *desk) follows(outcome func(seen *ledger.PluginSeen, pin string)) {
 		seen := ledger.SeenOf(row)
 		seen.Settled = row.Generation
 		outcome(&seen, row.SHA256)
-		if err := d.store.SavePluginState(d.t.Context(), "greeter", seen); err != nil {
+		if err := d.store.SavePluginSeen(d.t.Context(), "greeter", seen); err != nil {
 			d.t.Error(err)
 		}
 		return true

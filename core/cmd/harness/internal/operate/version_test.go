@@ -247,7 +247,7 @@ func TestRemoveForgetsEverything(t *testing.T) {
 func TestRemoveWaitsForTheDaemonToLetGo(t *testing.T) {
 	d := newDesk(t)
 	d.install(greeter("1"), registry.InstallRequest{Enable: true})
-	if err := d.store.SavePluginState(t.Context(), "greeter", ledger.PluginSeen{State: pluginsdk.PluginServing}); err != nil {
+	if err := d.store.SavePluginSeen(t.Context(), "greeter", ledger.PluginSeen{State: pluginsdk.PluginServing}); err != nil {
 		t.Fatal(err)
 	}
 	asked := 0
@@ -259,7 +259,7 @@ func TestRemoveWaitsForTheDaemonToLetGo(t *testing.T) {
 			if row := d.row("greeter"); row.Enabled {
 				t.Error("it was not disabled")
 			}
-			if err := d.store.SavePluginState(t.Context(), "greeter", ledger.PluginSeen{State: pluginsdk.PluginDisabled}); err != nil {
+			if err := d.store.SavePluginSeen(t.Context(), "greeter", ledger.PluginSeen{State: pluginsdk.PluginDisabled}); err != nil {
 				t.Error(err)
 			}
 		}
