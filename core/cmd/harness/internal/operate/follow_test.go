@@ -54,7 +54,7 @@ func TestEnableWaitsUntilThePluginServes(t *testing.T) {
 	d.install(greeter("1"), registry.InstallRequest{})
 	for range 2 {
 		d.follows(serves)
-		if err := d.Enable(t.Context(), "greeter", false); err != nil || !strings.HasSuffix(d.out.String(), "greeter is enabled, and serves.\n") {
+		if err := d.Enable(t.Context(), "greeter", false); err != nil || !strings.HasSuffix(d.out.String(), "greeter is enabled, and it serves.\n") {
 			t.Errorf("%v, %s", err, d.out.String())
 		}
 		d.follows(ends)
@@ -88,12 +88,12 @@ func TestUpgradeSaysWhichVersionServes(t *testing.T) {
 	d := newDesk(t)
 	d.follows(serves)
 	d.install(greeter("1"), registry.InstallRequest{Enable: true})
-	d.said("greeter is installed and enabled, and serves.")
+	d.said("greeter is installed and enabled, and it serves.")
 	source := d.source(greeter("3"), "3")
 
 	d.follows(serves)
 	d.upgrade(greeter("2"), registry.Grants{})
-	d.said("greeter is version 2 now, was 1, and serves.")
+	d.said("greeter is version 2 now, was 1, and it serves.")
 
 	d.follows(refuses)
 	err := d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "greeter", Source: source})
@@ -113,9 +113,9 @@ func TestUpgradeSaysWhichVersionServes(t *testing.T) {
 		do   func() error
 		says string
 	}{
-		{func() error { return d.Rollback(t.Context(), registry.RollbackRequest{Name: "greeter", To: ""}) }, "greeter is version 2 now, was 3, and serves."},
-		{func() error { return d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "greeter", Source: source}) }, "greeter is version 3 now, was 2, and serves."},
-		{func() error { return d.Rollback(t.Context(), registry.RollbackRequest{Name: "greeter", To: "1"}) }, "greeter is version 1 now, was 3, and serves."},
+		{func() error { return d.Rollback(t.Context(), registry.RollbackRequest{Name: "greeter", To: ""}) }, "greeter is version 2 now, was 3, and it serves."},
+		{func() error { return d.Upgrade(t.Context(), registry.UpgradeRequest{Name: "greeter", Source: source}) }, "greeter is version 3 now, was 2, and it serves."},
+		{func() error { return d.Rollback(t.Context(), registry.RollbackRequest{Name: "greeter", To: "1"}) }, "greeter is version 1 now, was 3, and it serves."},
 	} {
 		d.follows(serves)
 		if err := step.do(); err != nil {
@@ -162,7 +162,7 @@ func TestARepairIsCarriedOut(t *testing.T) {
 	d.damage("greeter", "something else")
 	d.follows(serves)
 	d.upgrade(greeter("1"), registry.Grants{})
-	d.said("greeter 1 is as it was installed again, and serves.")
+	d.said("greeter 1 is as it was installed again, and it serves.")
 }
 
 // What an operator decides of a plugin that serves must not be said to be done when the
@@ -203,9 +203,9 @@ func TestWhatIsDecidedSaysWhatComesOfIt(t *testing.T) {
 		}
 		d.follows(serves)
 		if err := do(); err != nil {
-			t.Errorf("%s, and serves: %v", what, err)
+			t.Errorf("%s, and it serves: %v", what, err)
 		}
-		d.said(", and serves.")
+		d.said(", and it serves.")
 		d.follows(refuses)
 		if err := do(); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), "no port to be had") {
 			t.Errorf("%s, and does not serve: %v", what, err)
@@ -272,5 +272,5 @@ func TestNewSettingsAreWaitedForOnce(t *testing.T) {
 	if err := d.SettingsChanged(t.Context(), "greeter"); err != nil {
 		t.Error(err)
 	}
-	d.said("The settings of greeter are changed, and serves.")
+	d.said("The settings of greeter are changed, and it serves.")
 }

@@ -73,7 +73,7 @@ func (o *Operator) followed(followed registry.Followed, done string) error {
 	case registry.Unwatched:
 		o.say("%s; %s.", done, o.when())
 	case registry.Serves, registry.Refused:
-		o.say("%s, and serves.", done)
+		o.say("%s, and it serves.", done)
 	case registry.Wrong:
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but the daemon does not follow a row that is wrong; mend it first: %s", done, plain(row.Problem, longText))
 	case registry.Pending:
