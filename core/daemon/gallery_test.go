@@ -76,7 +76,7 @@ var gallery = []exhibit{
 	{name: "brokerage", ends: true, lastError: []string{"floods go-plugin's broker"}, begun: up},
 	{name: "moth", state: []pluginsdk.PluginState{pluginsdk.PluginFailed}, lastError: []string{"was changed", "harness plugin trust moth"}},
 	// It ends in several ways: what its row says is that of the last time.
-	{name: "crasher", ends: true, lastError: []string{"the process ended"}, log: []string{"crashed in"}},
+	{name: "crasher", ends: true, lastError: []string{"the process ended"}, log: []string{"the process ended", "last words", "crashed in"}},
 	{
 		name: "windbag", company: []string{"reader"}, apart: true,
 		grants: []pluginsdk.Capability{pluginsdk.CapMessagesWrite, pluginsdk.CapMessagesSubmit, pluginsdk.CapThreadsWrite},
