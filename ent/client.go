@@ -24,10 +24,10 @@ import (
 	"github.com/seed-706843ae/harness/ent/plugin"
 	"github.com/seed-706843ae/harness/ent/pluginbytes"
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
-	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/pluginusage"
 	"github.com/seed-706843ae/harness/ent/reservation"
 	"github.com/seed-706843ae/harness/ent/run"
+	"github.com/seed-706843ae/harness/ent/stateentry"
 	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/ent/taskanswer"
 	"github.com/seed-706843ae/harness/ent/thread"
@@ -58,14 +58,14 @@ type Client struct {
 	PluginBytes *PluginBytesClient
 	// PluginSecret is the client for interacting with the PluginSecret builders.
 	PluginSecret *PluginSecretClient
-	// PluginState is the client for interacting with the PluginState builders.
-	PluginState *PluginStateClient
 	// PluginUsage is the client for interacting with the PluginUsage builders.
 	PluginUsage *PluginUsageClient
 	// Reservation is the client for interacting with the Reservation builders.
 	Reservation *ReservationClient
 	// Run is the client for interacting with the Run builders.
 	Run *RunClient
+	// StateEntry is the client for interacting with the StateEntry builders.
+	StateEntry *StateEntryClient
 	// Task is the client for interacting with the Task builders.
 	Task *TaskClient
 	// TaskAnswer is the client for interacting with the TaskAnswer builders.
@@ -93,10 +93,10 @@ func (c *Client) init() {
 	c.Plugin = NewPluginClient(c.config)
 	c.PluginBytes = NewPluginBytesClient(c.config)
 	c.PluginSecret = NewPluginSecretClient(c.config)
-	c.PluginState = NewPluginStateClient(c.config)
 	c.PluginUsage = NewPluginUsageClient(c.config)
 	c.Reservation = NewReservationClient(c.config)
 	c.Run = NewRunClient(c.config)
+	c.StateEntry = NewStateEntryClient(c.config)
 	c.Task = NewTaskClient(c.config)
 	c.TaskAnswer = NewTaskAnswerClient(c.config)
 	c.Thread = NewThreadClient(c.config)
@@ -202,10 +202,10 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Plugin:       NewPluginClient(cfg),
 		PluginBytes:  NewPluginBytesClient(cfg),
 		PluginSecret: NewPluginSecretClient(cfg),
-		PluginState:  NewPluginStateClient(cfg),
 		PluginUsage:  NewPluginUsageClient(cfg),
 		Reservation:  NewReservationClient(cfg),
 		Run:          NewRunClient(cfg),
+		StateEntry:   NewStateEntryClient(cfg),
 		Task:         NewTaskClient(cfg),
 		TaskAnswer:   NewTaskAnswerClient(cfg),
 		Thread:       NewThreadClient(cfg),
@@ -238,10 +238,10 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Plugin:       NewPluginClient(cfg),
 		PluginBytes:  NewPluginBytesClient(cfg),
 		PluginSecret: NewPluginSecretClient(cfg),
-		PluginState:  NewPluginStateClient(cfg),
 		PluginUsage:  NewPluginUsageClient(cfg),
 		Reservation:  NewReservationClient(cfg),
 		Run:          NewRunClient(cfg),
+		StateEntry:   NewStateEntryClient(cfg),
 		Task:         NewTaskClient(cfg),
 		TaskAnswer:   NewTaskAnswerClient(cfg),
 		Thread:       NewThreadClient(cfg),
@@ -275,8 +275,8 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Lever, c.Message, c.Metric,
-		c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginState, c.PluginUsage,
-		c.Reservation, c.Run, c.Task, c.TaskAnswer, c.Thread,
+		c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginUsage, c.Reservation, c.Run,
+		c.StateEntry, c.Task, c.TaskAnswer, c.Thread,
 	} {
 		n.Use(hooks...)
 	}
@@ -287,8 +287,8 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Lever, c.Message, c.Metric,
-		c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginState, c.PluginUsage,
-		c.Reservation, c.Run, c.Task, c.TaskAnswer, c.Thread,
+		c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginUsage, c.Reservation, c.Run,
+		c.StateEntry, c.Task, c.TaskAnswer, c.Thread,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -317,14 +317,14 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.PluginBytes.mutate(ctx, m)
 	case *PluginSecretMutation:
 		return c.PluginSecret.mutate(ctx, m)
-	case *PluginStateMutation:
-		return c.PluginState.mutate(ctx, m)
 	case *PluginUsageMutation:
 		return c.PluginUsage.mutate(ctx, m)
 	case *ReservationMutation:
 		return c.Reservation.mutate(ctx, m)
 	case *RunMutation:
 		return c.Run.mutate(ctx, m)
+	case *StateEntryMutation:
+		return c.StateEntry.mutate(ctx, m)
 	case *TaskMutation:
 		return c.Task.mutate(ctx, m)
 	case *TaskAnswerMutation:
@@ -1666,139 +1666,6 @@ func (c *PluginSecretClient) mutate(ctx context.Context, m *PluginSecretMutation
 	}
 }
 
-// PluginStateClient is a client for the PluginState schema.
-type PluginStateClient struct {
-	config
-}
-
-// NewPluginStateClient returns a client for the PluginState from the given config.
-func NewPluginStateClient(c config) *PluginStateClient {
-	return &PluginStateClient{config: c}
-}
-
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `pluginstate.Hooks(f(g(h())))`.
-func (c *PluginStateClient) Use(hooks ...Hook) {
-	c.hooks.PluginState = append(c.hooks.PluginState, hooks...)
-}
-
-// Intercept adds a list of query interceptors to the interceptors stack.
-// A call to `Intercept(f, g, h)` equals to `pluginstate.Intercept(f(g(h())))`.
-func (c *PluginStateClient) Intercept(interceptors ...Interceptor) {
-	c.inters.PluginState = append(c.inters.PluginState, interceptors...)
-}
-
-// Create returns a builder for creating a PluginState entity.
-func (c *PluginStateClient) Create() *PluginStateCreate {
-	mutation := newPluginStateMutation(c.config, OpCreate)
-	return &PluginStateCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of PluginState entities.
-func (c *PluginStateClient) CreateBulk(builders ...*PluginStateCreate) *PluginStateCreateBulk {
-	return &PluginStateCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *PluginStateClient) MapCreateBulk(slice any, setFunc func(*PluginStateCreate, int)) *PluginStateCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &PluginStateCreateBulk{err: fmt.Errorf("calling to PluginStateClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*PluginStateCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &PluginStateCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for PluginState.
-func (c *PluginStateClient) Update() *PluginStateUpdate {
-	mutation := newPluginStateMutation(c.config, OpUpdate)
-	return &PluginStateUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *PluginStateClient) UpdateOne(_m *PluginState) *PluginStateUpdateOne {
-	mutation := newPluginStateMutation(c.config, OpUpdateOne, withPluginState(_m))
-	return &PluginStateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *PluginStateClient) UpdateOneID(id string) *PluginStateUpdateOne {
-	mutation := newPluginStateMutation(c.config, OpUpdateOne, withPluginStateID(id))
-	return &PluginStateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for PluginState.
-func (c *PluginStateClient) Delete() *PluginStateDelete {
-	mutation := newPluginStateMutation(c.config, OpDelete)
-	return &PluginStateDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *PluginStateClient) DeleteOne(_m *PluginState) *PluginStateDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *PluginStateClient) DeleteOneID(id string) *PluginStateDeleteOne {
-	builder := c.Delete().Where(pluginstate.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &PluginStateDeleteOne{builder}
-}
-
-// Query returns a query builder for PluginState.
-func (c *PluginStateClient) Query() *PluginStateQuery {
-	return &PluginStateQuery{
-		config: c.config,
-		ctx:    &QueryContext{Type: TypePluginState},
-		inters: c.Interceptors(),
-	}
-}
-
-// Get returns a PluginState entity by its id.
-func (c *PluginStateClient) Get(ctx context.Context, id string) (*PluginState, error) {
-	return c.Query().Where(pluginstate.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *PluginStateClient) GetX(ctx context.Context, id string) *PluginState {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// Hooks returns the client hooks.
-func (c *PluginStateClient) Hooks() []Hook {
-	return c.hooks.PluginState
-}
-
-// Interceptors returns the client interceptors.
-func (c *PluginStateClient) Interceptors() []Interceptor {
-	return c.inters.PluginState
-}
-
-func (c *PluginStateClient) mutate(ctx context.Context, m *PluginStateMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&PluginStateCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&PluginStateUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&PluginStateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&PluginStateDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown PluginState mutation op: %q", m.Op())
-	}
-}
-
 // PluginUsageClient is a client for the PluginUsage schema.
 type PluginUsageClient struct {
 	config
@@ -2195,6 +2062,139 @@ func (c *RunClient) mutate(ctx context.Context, m *RunMutation) (Value, error) {
 		return (&RunDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Run mutation op: %q", m.Op())
+	}
+}
+
+// StateEntryClient is a client for the StateEntry schema.
+type StateEntryClient struct {
+	config
+}
+
+// NewStateEntryClient returns a client for the StateEntry from the given config.
+func NewStateEntryClient(c config) *StateEntryClient {
+	return &StateEntryClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `stateentry.Hooks(f(g(h())))`.
+func (c *StateEntryClient) Use(hooks ...Hook) {
+	c.hooks.StateEntry = append(c.hooks.StateEntry, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `stateentry.Intercept(f(g(h())))`.
+func (c *StateEntryClient) Intercept(interceptors ...Interceptor) {
+	c.inters.StateEntry = append(c.inters.StateEntry, interceptors...)
+}
+
+// Create returns a builder for creating a StateEntry entity.
+func (c *StateEntryClient) Create() *StateEntryCreate {
+	mutation := newStateEntryMutation(c.config, OpCreate)
+	return &StateEntryCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of StateEntry entities.
+func (c *StateEntryClient) CreateBulk(builders ...*StateEntryCreate) *StateEntryCreateBulk {
+	return &StateEntryCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *StateEntryClient) MapCreateBulk(slice any, setFunc func(*StateEntryCreate, int)) *StateEntryCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &StateEntryCreateBulk{err: fmt.Errorf("calling to StateEntryClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*StateEntryCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &StateEntryCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for StateEntry.
+func (c *StateEntryClient) Update() *StateEntryUpdate {
+	mutation := newStateEntryMutation(c.config, OpUpdate)
+	return &StateEntryUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *StateEntryClient) UpdateOne(_m *StateEntry) *StateEntryUpdateOne {
+	mutation := newStateEntryMutation(c.config, OpUpdateOne, withStateEntry(_m))
+	return &StateEntryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *StateEntryClient) UpdateOneID(id string) *StateEntryUpdateOne {
+	mutation := newStateEntryMutation(c.config, OpUpdateOne, withStateEntryID(id))
+	return &StateEntryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for StateEntry.
+func (c *StateEntryClient) Delete() *StateEntryDelete {
+	mutation := newStateEntryMutation(c.config, OpDelete)
+	return &StateEntryDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *StateEntryClient) DeleteOne(_m *StateEntry) *StateEntryDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *StateEntryClient) DeleteOneID(id string) *StateEntryDeleteOne {
+	builder := c.Delete().Where(stateentry.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &StateEntryDeleteOne{builder}
+}
+
+// Query returns a query builder for StateEntry.
+func (c *StateEntryClient) Query() *StateEntryQuery {
+	return &StateEntryQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeStateEntry},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a StateEntry entity by its id.
+func (c *StateEntryClient) Get(ctx context.Context, id string) (*StateEntry, error) {
+	return c.Query().Where(stateentry.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *StateEntryClient) GetX(ctx context.Context, id string) *StateEntry {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *StateEntryClient) Hooks() []Hook {
+	return c.hooks.StateEntry
+}
+
+// Interceptors returns the client interceptors.
+func (c *StateEntryClient) Interceptors() []Interceptor {
+	return c.inters.StateEntry
+}
+
+func (c *StateEntryClient) mutate(ctx context.Context, m *StateEntryMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&StateEntryCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&StateEntryUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&StateEntryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&StateEntryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown StateEntry mutation op: %q", m.Op())
 	}
 }
 
@@ -2601,12 +2601,12 @@ func (c *ThreadClient) mutate(ctx context.Context, m *ThreadMutation) (Value, er
 type (
 	hooks struct {
 		AgentRun, AuditEntry, CronJob, Delivery, Lever, Message, Metric, Plugin,
-		PluginBytes, PluginSecret, PluginState, PluginUsage, Reservation, Run, Task,
+		PluginBytes, PluginSecret, PluginUsage, Reservation, Run, StateEntry, Task,
 		TaskAnswer, Thread []ent.Hook
 	}
 	inters struct {
 		AgentRun, AuditEntry, CronJob, Delivery, Lever, Message, Metric, Plugin,
-		PluginBytes, PluginSecret, PluginState, PluginUsage, Reservation, Run, Task,
+		PluginBytes, PluginSecret, PluginUsage, Reservation, Run, StateEntry, Task,
 		TaskAnswer, Thread []ent.Interceptor
 	}
 )

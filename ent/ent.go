@@ -22,10 +22,10 @@ import (
 	"github.com/seed-706843ae/harness/ent/plugin"
 	"github.com/seed-706843ae/harness/ent/pluginbytes"
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
-	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/pluginusage"
 	"github.com/seed-706843ae/harness/ent/reservation"
 	"github.com/seed-706843ae/harness/ent/run"
+	"github.com/seed-706843ae/harness/ent/stateentry"
 	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/ent/taskanswer"
 	"github.com/seed-706843ae/harness/ent/thread"
@@ -99,10 +99,10 @@ func checkColumn(t, c string) error {
 			plugin.Table:       plugin.ValidColumn,
 			pluginbytes.Table:  pluginbytes.ValidColumn,
 			pluginsecret.Table: pluginsecret.ValidColumn,
-			pluginstate.Table:  pluginstate.ValidColumn,
 			pluginusage.Table:  pluginusage.ValidColumn,
 			reservation.Table:  reservation.ValidColumn,
 			run.Table:          run.ValidColumn,
+			stateentry.Table:   stateentry.ValidColumn,
 			task.Table:         task.ValidColumn,
 			taskanswer.Table:   taskanswer.ValidColumn,
 			thread.Table:       thread.ValidColumn,

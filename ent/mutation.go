@@ -22,12 +22,12 @@ import (
 	"github.com/seed-706843ae/harness/ent/plugin"
 	"github.com/seed-706843ae/harness/ent/pluginbytes"
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
-	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/pluginusage"
 	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/reservation"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/schema"
+	"github.com/seed-706843ae/harness/ent/stateentry"
 	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/ent/taskanswer"
 	"github.com/seed-706843ae/harness/ent/thread"
@@ -53,10 +53,10 @@ const (
 	TypePlugin       = "Plugin"
 	TypePluginBytes  = "PluginBytes"
 	TypePluginSecret = "PluginSecret"
-	TypePluginState  = "PluginState"
 	TypePluginUsage  = "PluginUsage"
 	TypeReservation  = "Reservation"
 	TypeRun          = "Run"
+	TypeStateEntry   = "StateEntry"
 	TypeTask         = "Task"
 	TypeTaskAnswer   = "TaskAnswer"
 	TypeThread       = "Thread"
@@ -9425,590 +9425,6 @@ func (m *PluginSecretMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown PluginSecret edge %s", name)
 }
 
-// PluginStateMutation represents an operation that mutates the PluginState nodes in the graph.
-type PluginStateMutation struct {
-	config
-	op            Op
-	typ           string
-	id            *string
-	plugin        *string
-	key           *string
-	value         *[]byte
-	revision      *int64
-	addrevision   *int64
-	updated_at    *time.Time
-	clearedFields map[string]struct{}
-	done          bool
-	oldValue      func(context.Context) (*PluginState, error)
-	predicates    []predicate.PluginState
-}
-
-var _ ent.Mutation = (*PluginStateMutation)(nil)
-
-// pluginstateOption allows management of the mutation configuration using functional options.
-type pluginstateOption func(*PluginStateMutation)
-
-// newPluginStateMutation creates new mutation for the PluginState entity.
-func newPluginStateMutation(c config, op Op, opts ...pluginstateOption) *PluginStateMutation {
-	m := &PluginStateMutation{
-		config:        c,
-		op:            op,
-		typ:           TypePluginState,
-		clearedFields: make(map[string]struct{}),
-	}
-	for _, opt := range opts {
-		opt(m)
-	}
-	return m
-}
-
-// withPluginStateID sets the ID field of the mutation.
-func withPluginStateID(id string) pluginstateOption {
-	return func(m *PluginStateMutation) {
-		var (
-			err   error
-			once  sync.Once
-			value *PluginState
-		)
-		m.oldValue = func(ctx context.Context) (*PluginState, error) {
-			once.Do(func() {
-				if m.done {
-					err = errors.New("querying old values post mutation is not allowed")
-				} else {
-					value, err = m.Client().PluginState.Get(ctx, id)
-				}
-			})
-			return value, err
-		}
-		m.id = &id
-	}
-}
-
-// withPluginState sets the old PluginState of the mutation.
-func withPluginState(node *PluginState) pluginstateOption {
-	return func(m *PluginStateMutation) {
-		m.oldValue = func(context.Context) (*PluginState, error) {
-			return node, nil
-		}
-		m.id = &node.ID
-	}
-}
-
-// Client returns a new `ent.Client` from the mutation. If the mutation was
-// executed in a transaction (ent.Tx), a transactional client is returned.
-func (m PluginStateMutation) Client() *Client {
-	client := &Client{config: m.config}
-	client.init()
-	return client
-}
-
-// Tx returns an `ent.Tx` for mutations that were executed in transactions;
-// it returns an error otherwise.
-func (m PluginStateMutation) Tx() (*Tx, error) {
-	if _, ok := m.driver.(*txDriver); !ok {
-		return nil, errors.New("ent: mutation is not running in a transaction")
-	}
-	tx := &Tx{config: m.config}
-	tx.init()
-	return tx, nil
-}
-
-// SetID sets the value of the id field. Note that this
-// operation is only accepted on creation of PluginState entities.
-func (m *PluginStateMutation) SetID(id string) {
-	m.id = &id
-}
-
-// ID returns the ID value in the mutation. Note that the ID is only available
-// if it was provided to the builder or after it was returned from the database.
-func (m *PluginStateMutation) ID() (id string, exists bool) {
-	if m.id == nil {
-		return
-	}
-	return *m.id, true
-}
-
-// IDs queries the database and returns the entity ids that match the mutation's predicate.
-// That means, if the mutation is applied within a transaction with an isolation level such
-// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
-// or updated by the mutation.
-func (m *PluginStateMutation) IDs(ctx context.Context) ([]string, error) {
-	switch {
-	case m.op.Is(OpUpdateOne | OpDeleteOne):
-		id, exists := m.ID()
-		if exists {
-			return []string{id}, nil
-		}
-		fallthrough
-	case m.op.Is(OpUpdate | OpDelete):
-		return m.Client().PluginState.Query().Where(m.predicates...).IDs(ctx)
-	default:
-		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
-	}
-}
-
-// SetPlugin sets the "plugin" field.
-func (m *PluginStateMutation) SetPlugin(s string) {
-	m.plugin = &s
-}
-
-// Plugin returns the value of the "plugin" field in the mutation.
-func (m *PluginStateMutation) Plugin() (r string, exists bool) {
-	v := m.plugin
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldPlugin returns the old "plugin" field's value of the PluginState entity.
-// If the PluginState object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *PluginStateMutation) OldPlugin(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldPlugin is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldPlugin requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldPlugin: %w", err)
-	}
-	return oldValue.Plugin, nil
-}
-
-// ResetPlugin resets all changes to the "plugin" field.
-func (m *PluginStateMutation) ResetPlugin() {
-	m.plugin = nil
-}
-
-// SetKey sets the "key" field.
-func (m *PluginStateMutation) SetKey(s string) {
-	m.key = &s
-}
-
-// Key returns the value of the "key" field in the mutation.
-func (m *PluginStateMutation) Key() (r string, exists bool) {
-	v := m.key
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldKey returns the old "key" field's value of the PluginState entity.
-// If the PluginState object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *PluginStateMutation) OldKey(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldKey is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldKey requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldKey: %w", err)
-	}
-	return oldValue.Key, nil
-}
-
-// ResetKey resets all changes to the "key" field.
-func (m *PluginStateMutation) ResetKey() {
-	m.key = nil
-}
-
-// SetValue sets the "value" field.
-func (m *PluginStateMutation) SetValue(b []byte) {
-	m.value = &b
-}
-
-// Value returns the value of the "value" field in the mutation.
-func (m *PluginStateMutation) Value() (r []byte, exists bool) {
-	v := m.value
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldValue returns the old "value" field's value of the PluginState entity.
-// If the PluginState object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *PluginStateMutation) OldValue(ctx context.Context) (v []byte, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldValue is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldValue requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldValue: %w", err)
-	}
-	return oldValue.Value, nil
-}
-
-// ResetValue resets all changes to the "value" field.
-func (m *PluginStateMutation) ResetValue() {
-	m.value = nil
-}
-
-// SetRevision sets the "revision" field.
-func (m *PluginStateMutation) SetRevision(i int64) {
-	m.revision = &i
-	m.addrevision = nil
-}
-
-// Revision returns the value of the "revision" field in the mutation.
-func (m *PluginStateMutation) Revision() (r int64, exists bool) {
-	v := m.revision
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldRevision returns the old "revision" field's value of the PluginState entity.
-// If the PluginState object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *PluginStateMutation) OldRevision(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldRevision is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldRevision requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldRevision: %w", err)
-	}
-	return oldValue.Revision, nil
-}
-
-// AddRevision adds i to the "revision" field.
-func (m *PluginStateMutation) AddRevision(i int64) {
-	if m.addrevision != nil {
-		*m.addrevision += i
-	} else {
-		m.addrevision = &i
-	}
-}
-
-// AddedRevision returns the value that was added to the "revision" field in this mutation.
-func (m *PluginStateMutation) AddedRevision() (r int64, exists bool) {
-	v := m.addrevision
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetRevision resets all changes to the "revision" field.
-func (m *PluginStateMutation) ResetRevision() {
-	m.revision = nil
-	m.addrevision = nil
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (m *PluginStateMutation) SetUpdatedAt(t time.Time) {
-	m.updated_at = &t
-}
-
-// UpdatedAt returns the value of the "updated_at" field in the mutation.
-func (m *PluginStateMutation) UpdatedAt() (r time.Time, exists bool) {
-	v := m.updated_at
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldUpdatedAt returns the old "updated_at" field's value of the PluginState entity.
-// If the PluginState object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *PluginStateMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
-	}
-	return oldValue.UpdatedAt, nil
-}
-
-// ResetUpdatedAt resets all changes to the "updated_at" field.
-func (m *PluginStateMutation) ResetUpdatedAt() {
-	m.updated_at = nil
-}
-
-// Where appends a list predicates to the PluginStateMutation builder.
-func (m *PluginStateMutation) Where(ps ...predicate.PluginState) {
-	m.predicates = append(m.predicates, ps...)
-}
-
-// WhereP appends storage-level predicates to the PluginStateMutation builder. Using this method,
-// users can use type-assertion to append predicates that do not depend on any generated package.
-func (m *PluginStateMutation) WhereP(ps ...func(*sql.Selector)) {
-	p := make([]predicate.PluginState, len(ps))
-	for i := range ps {
-		p[i] = ps[i]
-	}
-	m.Where(p...)
-}
-
-// Op returns the operation name.
-func (m *PluginStateMutation) Op() Op {
-	return m.op
-}
-
-// SetOp allows setting the mutation operation.
-func (m *PluginStateMutation) SetOp(op Op) {
-	m.op = op
-}
-
-// Type returns the node type of this mutation (PluginState).
-func (m *PluginStateMutation) Type() string {
-	return m.typ
-}
-
-// Fields returns all fields that were changed during this mutation. Note that in
-// order to get all numeric fields that were incremented/decremented, call
-// AddedFields().
-func (m *PluginStateMutation) Fields() []string {
-	fields := make([]string, 0, 5)
-	if m.plugin != nil {
-		fields = append(fields, pluginstate.FieldPlugin)
-	}
-	if m.key != nil {
-		fields = append(fields, pluginstate.FieldKey)
-	}
-	if m.value != nil {
-		fields = append(fields, pluginstate.FieldValue)
-	}
-	if m.revision != nil {
-		fields = append(fields, pluginstate.FieldRevision)
-	}
-	if m.updated_at != nil {
-		fields = append(fields, pluginstate.FieldUpdatedAt)
-	}
-	return fields
-}
-
-// Field returns the value of a field with the given name. The second boolean
-// return value indicates that this field was not set, or was not defined in the
-// schema.
-func (m *PluginStateMutation) Field(name string) (ent.Value, bool) {
-	switch name {
-	case pluginstate.FieldPlugin:
-		return m.Plugin()
-	case pluginstate.FieldKey:
-		return m.Key()
-	case pluginstate.FieldValue:
-		return m.Value()
-	case pluginstate.FieldRevision:
-		return m.Revision()
-	case pluginstate.FieldUpdatedAt:
-		return m.UpdatedAt()
-	}
-	return nil, false
-}
-
-// OldField returns the old value of the field from the database. An error is
-// returned if the mutation operation is not UpdateOne, or the query to the
-// database failed.
-func (m *PluginStateMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
-	switch name {
-	case pluginstate.FieldPlugin:
-		return m.OldPlugin(ctx)
-	case pluginstate.FieldKey:
-		return m.OldKey(ctx)
-	case pluginstate.FieldValue:
-		return m.OldValue(ctx)
-	case pluginstate.FieldRevision:
-		return m.OldRevision(ctx)
-	case pluginstate.FieldUpdatedAt:
-		return m.OldUpdatedAt(ctx)
-	}
-	return nil, fmt.Errorf("unknown PluginState field %s", name)
-}
-
-// SetField sets the value of a field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *PluginStateMutation) SetField(name string, value ent.Value) error {
-	switch name {
-	case pluginstate.FieldPlugin:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetPlugin(v)
-		return nil
-	case pluginstate.FieldKey:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetKey(v)
-		return nil
-	case pluginstate.FieldValue:
-		v, ok := value.([]byte)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetValue(v)
-		return nil
-	case pluginstate.FieldRevision:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetRevision(v)
-		return nil
-	case pluginstate.FieldUpdatedAt:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetUpdatedAt(v)
-		return nil
-	}
-	return fmt.Errorf("unknown PluginState field %s", name)
-}
-
-// AddedFields returns all numeric fields that were incremented/decremented during
-// this mutation.
-func (m *PluginStateMutation) AddedFields() []string {
-	var fields []string
-	if m.addrevision != nil {
-		fields = append(fields, pluginstate.FieldRevision)
-	}
-	return fields
-}
-
-// AddedField returns the numeric value that was incremented/decremented on a field
-// with the given name. The second boolean return value indicates that this field
-// was not set, or was not defined in the schema.
-func (m *PluginStateMutation) AddedField(name string) (ent.Value, bool) {
-	switch name {
-	case pluginstate.FieldRevision:
-		return m.AddedRevision()
-	}
-	return nil, false
-}
-
-// AddField adds the value to the field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *PluginStateMutation) AddField(name string, value ent.Value) error {
-	switch name {
-	case pluginstate.FieldRevision:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddRevision(v)
-		return nil
-	}
-	return fmt.Errorf("unknown PluginState numeric field %s", name)
-}
-
-// ClearedFields returns all nullable fields that were cleared during this
-// mutation.
-func (m *PluginStateMutation) ClearedFields() []string {
-	return nil
-}
-
-// FieldCleared returns a boolean indicating if a field with the given name was
-// cleared in this mutation.
-func (m *PluginStateMutation) FieldCleared(name string) bool {
-	_, ok := m.clearedFields[name]
-	return ok
-}
-
-// ClearField clears the value of the field with the given name. It returns an
-// error if the field is not defined in the schema.
-func (m *PluginStateMutation) ClearField(name string) error {
-	return fmt.Errorf("unknown PluginState nullable field %s", name)
-}
-
-// ResetField resets all changes in the mutation for the field with the given name.
-// It returns an error if the field is not defined in the schema.
-func (m *PluginStateMutation) ResetField(name string) error {
-	switch name {
-	case pluginstate.FieldPlugin:
-		m.ResetPlugin()
-		return nil
-	case pluginstate.FieldKey:
-		m.ResetKey()
-		return nil
-	case pluginstate.FieldValue:
-		m.ResetValue()
-		return nil
-	case pluginstate.FieldRevision:
-		m.ResetRevision()
-		return nil
-	case pluginstate.FieldUpdatedAt:
-		m.ResetUpdatedAt()
-		return nil
-	}
-	return fmt.Errorf("unknown PluginState field %s", name)
-}
-
-// AddedEdges returns all edge names that were set/added in this mutation.
-func (m *PluginStateMutation) AddedEdges() []string {
-	edges := make([]string, 0, 0)
-	return edges
-}
-
-// AddedIDs returns all IDs (to other nodes) that were added for the given edge
-// name in this mutation.
-func (m *PluginStateMutation) AddedIDs(name string) []ent.Value {
-	return nil
-}
-
-// RemovedEdges returns all edge names that were removed in this mutation.
-func (m *PluginStateMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 0)
-	return edges
-}
-
-// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
-// the given name in this mutation.
-func (m *PluginStateMutation) RemovedIDs(name string) []ent.Value {
-	return nil
-}
-
-// ClearedEdges returns all edge names that were cleared in this mutation.
-func (m *PluginStateMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 0)
-	return edges
-}
-
-// EdgeCleared returns a boolean which indicates if the edge with the given name
-// was cleared in this mutation.
-func (m *PluginStateMutation) EdgeCleared(name string) bool {
-	return false
-}
-
-// ClearEdge clears the value of the edge with the given name. It returns an error
-// if that edge is not defined in the schema.
-func (m *PluginStateMutation) ClearEdge(name string) error {
-	return fmt.Errorf("unknown PluginState unique edge %s", name)
-}
-
-// ResetEdge resets all changes to the edge with the given name in this mutation.
-// It returns an error if the edge is not defined in the schema.
-func (m *PluginStateMutation) ResetEdge(name string) error {
-	return fmt.Errorf("unknown PluginState edge %s", name)
-}
-
 // PluginUsageMutation represents an operation that mutates the PluginUsage nodes in the graph.
 type PluginUsageMutation struct {
 	config
@@ -14099,6 +13515,590 @@ func (m *RunMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *RunMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Run edge %s", name)
+}
+
+// StateEntryMutation represents an operation that mutates the StateEntry nodes in the graph.
+type StateEntryMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *string
+	plugin        *string
+	key           *string
+	value         *[]byte
+	revision      *int64
+	addrevision   *int64
+	updated_at    *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*StateEntry, error)
+	predicates    []predicate.StateEntry
+}
+
+var _ ent.Mutation = (*StateEntryMutation)(nil)
+
+// stateentryOption allows management of the mutation configuration using functional options.
+type stateentryOption func(*StateEntryMutation)
+
+// newStateEntryMutation creates new mutation for the StateEntry entity.
+func newStateEntryMutation(c config, op Op, opts ...stateentryOption) *StateEntryMutation {
+	m := &StateEntryMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeStateEntry,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withStateEntryID sets the ID field of the mutation.
+func withStateEntryID(id string) stateentryOption {
+	return func(m *StateEntryMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *StateEntry
+		)
+		m.oldValue = func(ctx context.Context) (*StateEntry, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().StateEntry.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withStateEntry sets the old StateEntry of the mutation.
+func withStateEntry(node *StateEntry) stateentryOption {
+	return func(m *StateEntryMutation) {
+		m.oldValue = func(context.Context) (*StateEntry, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m StateEntryMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m StateEntryMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of StateEntry entities.
+func (m *StateEntryMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *StateEntryMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *StateEntryMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().StateEntry.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetPlugin sets the "plugin" field.
+func (m *StateEntryMutation) SetPlugin(s string) {
+	m.plugin = &s
+}
+
+// Plugin returns the value of the "plugin" field in the mutation.
+func (m *StateEntryMutation) Plugin() (r string, exists bool) {
+	v := m.plugin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPlugin returns the old "plugin" field's value of the StateEntry entity.
+// If the StateEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *StateEntryMutation) OldPlugin(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPlugin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPlugin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPlugin: %w", err)
+	}
+	return oldValue.Plugin, nil
+}
+
+// ResetPlugin resets all changes to the "plugin" field.
+func (m *StateEntryMutation) ResetPlugin() {
+	m.plugin = nil
+}
+
+// SetKey sets the "key" field.
+func (m *StateEntryMutation) SetKey(s string) {
+	m.key = &s
+}
+
+// Key returns the value of the "key" field in the mutation.
+func (m *StateEntryMutation) Key() (r string, exists bool) {
+	v := m.key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKey returns the old "key" field's value of the StateEntry entity.
+// If the StateEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *StateEntryMutation) OldKey(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKey: %w", err)
+	}
+	return oldValue.Key, nil
+}
+
+// ResetKey resets all changes to the "key" field.
+func (m *StateEntryMutation) ResetKey() {
+	m.key = nil
+}
+
+// SetValue sets the "value" field.
+func (m *StateEntryMutation) SetValue(b []byte) {
+	m.value = &b
+}
+
+// Value returns the value of the "value" field in the mutation.
+func (m *StateEntryMutation) Value() (r []byte, exists bool) {
+	v := m.value
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldValue returns the old "value" field's value of the StateEntry entity.
+// If the StateEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *StateEntryMutation) OldValue(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldValue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldValue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldValue: %w", err)
+	}
+	return oldValue.Value, nil
+}
+
+// ResetValue resets all changes to the "value" field.
+func (m *StateEntryMutation) ResetValue() {
+	m.value = nil
+}
+
+// SetRevision sets the "revision" field.
+func (m *StateEntryMutation) SetRevision(i int64) {
+	m.revision = &i
+	m.addrevision = nil
+}
+
+// Revision returns the value of the "revision" field in the mutation.
+func (m *StateEntryMutation) Revision() (r int64, exists bool) {
+	v := m.revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRevision returns the old "revision" field's value of the StateEntry entity.
+// If the StateEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *StateEntryMutation) OldRevision(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRevision: %w", err)
+	}
+	return oldValue.Revision, nil
+}
+
+// AddRevision adds i to the "revision" field.
+func (m *StateEntryMutation) AddRevision(i int64) {
+	if m.addrevision != nil {
+		*m.addrevision += i
+	} else {
+		m.addrevision = &i
+	}
+}
+
+// AddedRevision returns the value that was added to the "revision" field in this mutation.
+func (m *StateEntryMutation) AddedRevision() (r int64, exists bool) {
+	v := m.addrevision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetRevision resets all changes to the "revision" field.
+func (m *StateEntryMutation) ResetRevision() {
+	m.revision = nil
+	m.addrevision = nil
+}
+
+// SetUpdatedAt sets the "updated_at" field.
+func (m *StateEntryMutation) SetUpdatedAt(t time.Time) {
+	m.updated_at = &t
+}
+
+// UpdatedAt returns the value of the "updated_at" field in the mutation.
+func (m *StateEntryMutation) UpdatedAt() (r time.Time, exists bool) {
+	v := m.updated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUpdatedAt returns the old "updated_at" field's value of the StateEntry entity.
+// If the StateEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *StateEntryMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
+	}
+	return oldValue.UpdatedAt, nil
+}
+
+// ResetUpdatedAt resets all changes to the "updated_at" field.
+func (m *StateEntryMutation) ResetUpdatedAt() {
+	m.updated_at = nil
+}
+
+// Where appends a list predicates to the StateEntryMutation builder.
+func (m *StateEntryMutation) Where(ps ...predicate.StateEntry) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the StateEntryMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *StateEntryMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.StateEntry, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *StateEntryMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *StateEntryMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (StateEntry).
+func (m *StateEntryMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *StateEntryMutation) Fields() []string {
+	fields := make([]string, 0, 5)
+	if m.plugin != nil {
+		fields = append(fields, stateentry.FieldPlugin)
+	}
+	if m.key != nil {
+		fields = append(fields, stateentry.FieldKey)
+	}
+	if m.value != nil {
+		fields = append(fields, stateentry.FieldValue)
+	}
+	if m.revision != nil {
+		fields = append(fields, stateentry.FieldRevision)
+	}
+	if m.updated_at != nil {
+		fields = append(fields, stateentry.FieldUpdatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *StateEntryMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case stateentry.FieldPlugin:
+		return m.Plugin()
+	case stateentry.FieldKey:
+		return m.Key()
+	case stateentry.FieldValue:
+		return m.Value()
+	case stateentry.FieldRevision:
+		return m.Revision()
+	case stateentry.FieldUpdatedAt:
+		return m.UpdatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *StateEntryMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case stateentry.FieldPlugin:
+		return m.OldPlugin(ctx)
+	case stateentry.FieldKey:
+		return m.OldKey(ctx)
+	case stateentry.FieldValue:
+		return m.OldValue(ctx)
+	case stateentry.FieldRevision:
+		return m.OldRevision(ctx)
+	case stateentry.FieldUpdatedAt:
+		return m.OldUpdatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown StateEntry field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *StateEntryMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case stateentry.FieldPlugin:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPlugin(v)
+		return nil
+	case stateentry.FieldKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKey(v)
+		return nil
+	case stateentry.FieldValue:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetValue(v)
+		return nil
+	case stateentry.FieldRevision:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRevision(v)
+		return nil
+	case stateentry.FieldUpdatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUpdatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown StateEntry field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *StateEntryMutation) AddedFields() []string {
+	var fields []string
+	if m.addrevision != nil {
+		fields = append(fields, stateentry.FieldRevision)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *StateEntryMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case stateentry.FieldRevision:
+		return m.AddedRevision()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *StateEntryMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case stateentry.FieldRevision:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRevision(v)
+		return nil
+	}
+	return fmt.Errorf("unknown StateEntry numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *StateEntryMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *StateEntryMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *StateEntryMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown StateEntry nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *StateEntryMutation) ResetField(name string) error {
+	switch name {
+	case stateentry.FieldPlugin:
+		m.ResetPlugin()
+		return nil
+	case stateentry.FieldKey:
+		m.ResetKey()
+		return nil
+	case stateentry.FieldValue:
+		m.ResetValue()
+		return nil
+	case stateentry.FieldRevision:
+		m.ResetRevision()
+		return nil
+	case stateentry.FieldUpdatedAt:
+		m.ResetUpdatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown StateEntry field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *StateEntryMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *StateEntryMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *StateEntryMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *StateEntryMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *StateEntryMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *StateEntryMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *StateEntryMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown StateEntry unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *StateEntryMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown StateEntry edge %s", name)
 }
 
 // TaskMutation represents an operation that mutates the Task nodes in the graph.

@@ -12,10 +12,10 @@ import (
 	"github.com/seed-706843ae/harness/ent/metric"
 	"github.com/seed-706843ae/harness/ent/plugin"
 	"github.com/seed-706843ae/harness/ent/pluginbytes"
-	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/pluginusage"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/schema"
+	"github.com/seed-706843ae/harness/ent/stateentry"
 	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/ent/taskanswer"
 	"github.com/seed-706843ae/harness/ent/thread"
@@ -260,12 +260,6 @@ func init() {
 	pluginbytesDescBytes := pluginbytesFields[2].Descriptor()
 	// pluginbytes.DefaultBytes holds the default value on creation for the bytes field.
 	pluginbytes.DefaultBytes = pluginbytesDescBytes.Default.(int64)
-	pluginstateFields := schema.PluginState{}.Fields()
-	_ = pluginstateFields
-	// pluginstateDescRevision is the schema descriptor for revision field.
-	pluginstateDescRevision := pluginstateFields[4].Descriptor()
-	// pluginstate.DefaultRevision holds the default value on creation for the revision field.
-	pluginstate.DefaultRevision = pluginstateDescRevision.Default.(int64)
 	pluginusageFields := schema.PluginUsage{}.Fields()
 	_ = pluginusageFields
 	// pluginusageDescStateKeys is the schema descriptor for state_keys field.
@@ -366,6 +360,12 @@ func init() {
 	runDescTaskID := runFields[38].Descriptor()
 	// run.DefaultTaskID holds the default value on creation for the task_id field.
 	run.DefaultTaskID = runDescTaskID.Default.(string)
+	stateentryFields := schema.StateEntry{}.Fields()
+	_ = stateentryFields
+	// stateentryDescRevision is the schema descriptor for revision field.
+	stateentryDescRevision := stateentryFields[4].Descriptor()
+	// stateentry.DefaultRevision holds the default value on creation for the revision field.
+	stateentry.DefaultRevision = stateentryDescRevision.Default.(int64)
 	taskFields := schema.Task{}.Fields()
 	_ = taskFields
 	// taskDescParentThreadID is the schema descriptor for parent_thread_id field.

@@ -32,14 +32,14 @@ type Tx struct {
 	PluginBytes *PluginBytesClient
 	// PluginSecret is the client for interacting with the PluginSecret builders.
 	PluginSecret *PluginSecretClient
-	// PluginState is the client for interacting with the PluginState builders.
-	PluginState *PluginStateClient
 	// PluginUsage is the client for interacting with the PluginUsage builders.
 	PluginUsage *PluginUsageClient
 	// Reservation is the client for interacting with the Reservation builders.
 	Reservation *ReservationClient
 	// Run is the client for interacting with the Run builders.
 	Run *RunClient
+	// StateEntry is the client for interacting with the StateEntry builders.
+	StateEntry *StateEntryClient
 	// Task is the client for interacting with the Task builders.
 	Task *TaskClient
 	// TaskAnswer is the client for interacting with the TaskAnswer builders.
@@ -187,10 +187,10 @@ func (tx *Tx) init() {
 	tx.Plugin = NewPluginClient(tx.config)
 	tx.PluginBytes = NewPluginBytesClient(tx.config)
 	tx.PluginSecret = NewPluginSecretClient(tx.config)
-	tx.PluginState = NewPluginStateClient(tx.config)
 	tx.PluginUsage = NewPluginUsageClient(tx.config)
 	tx.Reservation = NewReservationClient(tx.config)
 	tx.Run = NewRunClient(tx.config)
+	tx.StateEntry = NewStateEntryClient(tx.config)
 	tx.Task = NewTaskClient(tx.config)
 	tx.TaskAnswer = NewTaskAnswerClient(tx.config)
 	tx.Thread = NewThreadClient(tx.config)

@@ -120,7 +120,7 @@ func (s services) Admit(ctx context.Context, plugin string, capability pluginsdk
 // notices are what the agent tells people elsewhere, by the command notify.
 type notices struct{ api **hostapi.API }
 
-func (n notices) Notify(ctx context.Context, from ledger.Origin, key, text string, attributes map[string]string) (said string, err error) {
+func (n notices) Notify(ctx context.Context, from ledger.Behalf, key, text string, attributes map[string]string) (said string, err error) {
 	notice, err := hostapi.NoticeOfCommand(text, attributes)
 	if err != nil {
 		return "", err

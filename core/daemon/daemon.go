@@ -160,9 +160,9 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 
 // tellOfWaiting publishes that a run waits for a plugin that is slow.
 func (d *Daemon) tellOfWaiting(on *hooks.Occasion, plugin string, hook pluginsdk.Hook, since time.Time) {
-	thread := on.Origin.Fence.ThreadID
+	thread := on.Behalf.Fence.ThreadID
 	d.events.Publish(pluginsdk.EventPipelineWaiting, thread, pluginsdk.WaitingPayload{
-		ThreadID: thread, RunID: on.Origin.RunID, Plugin: plugin, Hook: hook, Since: since,
+		ThreadID: thread, RunID: on.Behalf.RunID, Plugin: plugin, Hook: hook, Since: since,
 	})
 }
 

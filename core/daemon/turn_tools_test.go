@@ -93,12 +93,12 @@ func TestToolsOfTurnsThatRunAtOnceKnowTheirRuns(t *testing.T) {
 	var working sync.WaitGroup
 	for n := range turns {
 		working.Go(func() {
-			origin := ledger.Origin{RunID: fmt.Sprintf("R%d", n), Attempt: 1, Fence: ledger.Fence{ThreadID: "T"}}
-			defer tools.Begin(origin)()
+			behalf := ledger.Behalf{RunID: fmt.Sprintf("R%d", n), Attempt: 1, Fence: ledger.Fence{ThreadID: "T"}}
+			defer tools.Begin(behalf)()
 			defer plugin.open()
 			var said []string
 			result := claude.Invoke(t.Context(), ledger.AgentRequest{
-				RunID: origin.RunID, ThreadID: "T", Fresh: true, Purpose: "review",
+				RunID: behalf.RunID, ThreadID: "T", Fresh: true, Purpose: "review",
 				Prompt: fmt.Sprintf("usetool:mcp__harness__meeting__join {\"n\":%d}\nthen:done", n),
 			}, func(event pluginsdk.StreamEvent) {
 				if event.Type == pluginsdk.StreamToolResult {

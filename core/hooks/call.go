@@ -24,7 +24,7 @@ func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "there is no hook %s", q.Hook)
 	}
 	// What is asked of one plugin alone is waited for by who asked it.
-	counted := on.Origin.RunID != "" && spec.Runner != pluginsdk.RunOne
+	counted := on.Behalf.RunID != "" && spec.Runner != pluginsdk.RunOne
 	passable := counted && spec.Runner != pluginsdk.RunFirst && info.FailureMode(q.Hook) == pluginsdk.FailOpen
 	usedUp, left := false, time.Duration(0)
 	if passable {
@@ -119,7 +119,7 @@ func (r *Runner) open(ctx context.Context, spec pluginsdk.HookSpec, call *plugin
 		}
 		good = call.Deadline
 	}
-	call.Token = r.tokens.Open(plugin, on.Origin, good)
+	call.Token = r.tokens.Open(plugin, on.Behalf, good)
 	ctx = pluginsdk.WithCall(ctx, *call)
 	if !call.Deadline.IsZero() {
 		ctx, cancel = context.WithDeadline(ctx, call.Deadline)
@@ -165,7 +165,7 @@ func silentCause(ctx context.Context, err error) error {
 func (r *Runner) watch(on *Occasion, plugin string, hook pluginsdk.Hook) (done func()) {
 	since := time.Now()
 	timer := time.AfterFunc(r.config.Slow, func() {
-		r.config.Log.Warn("a run waits for a plugin", "run", on.Origin.RunID, "plugin", plugin, "hook", hook)
+		r.config.Log.Warn("a run waits for a plugin", "run", on.Behalf.RunID, "plugin", plugin, "hook", hook)
 		r.config.Waiting(on, plugin, hook, since)
 	})
 	return func() { timer.Stop() }
@@ -176,7 +176,7 @@ func (r *Runner) trace(ctx context.Context, on *Occasion, plugin string, hook pl
 	if r.config.Trace == nil {
 		return ctx, func() {}
 	}
-	span := ledger.Span{Kind: ledger.SpanHook, Name: string(hook), Plugin: plugin, RunID: on.Origin.RunID, Began: time.Now()}
+	span := ledger.Span{Kind: ledger.SpanHook, Name: string(hook), Plugin: plugin, RunID: on.Behalf.RunID, Began: time.Now()}
 	ctx, inside := r.config.Timed(ctx)
 	return ctx, func() {
 		span.Took, span.Inside = time.Since(span.Began), inside()

@@ -57,13 +57,13 @@ type Plugins interface {
 // Tokens ties Host calls to the hook call they are made in.
 type Tokens interface {
 	// Open returns a token that is good until it is closed, or the deadline.
-	Open(plugin string, origin ledger.Origin, deadline time.Time) string
+	Open(plugin string, behalf ledger.Behalf, deadline time.Time) string
 	Close(token string)
 }
 
 type noTokens struct{}
 
-func (noTokens) Open(string, ledger.Origin, time.Time) string { return "" }
+func (noTokens) Open(string, ledger.Behalf, time.Time) string { return "" }
 func (noTokens) Close(string)                                 {}
 
 // DefaultBudget is how much of a run may go into calls of open hooks where nobody has
@@ -127,9 +127,9 @@ func New(config Config, plugins Plugins, tokens Tokens) *Runner {
 
 // Occasion is what hooks are fired for: an attempt of a run, a delivery, a task.
 type Occasion struct {
-	// Origin is on whose behalf the plugins are called. Its run says to which
+	// Behalf is on whose behalf the plugins are called. Its run says to which
 	// versions of the plugins the calls go.
-	Origin ledger.Origin
+	Behalf ledger.Behalf
 	// Call is the part of a call's identity that all calls of the occasion share:
 	// ID, to which each call adds its own name, attempt and trace.
 	Call pluginsdk.Call
@@ -159,7 +159,7 @@ type Question[Req, Res any] struct {
 // each answer. A failure is counted against the plugin and the next is told; a
 // closed hook ends it with an error that is worth another attempt.
 func Notify[Req, Res any](ctx context.Context, r *Runner, on *Occasion, q Question[Req, Res], take func(plugin string, answer *Res)) error {
-	for _, plugin := range r.plugins.Answering(on.Origin.RunID, q.Hook) {
+	for _, plugin := range r.plugins.Answering(on.Behalf.RunID, q.Hook) {
 		answer, err := One(ctx, r, on, plugin, q)
 		if err != nil {
 			if err := r.Failed(ctx, plugin, q.Hook, err); err != nil {
@@ -180,7 +180,7 @@ func Notify[Req, Res any](ctx context.Context, r *Runner, on *Occasion, q Questi
 func Chain[V, Req, Res any](ctx context.Context, r *Runner, on *Occasion, value V,
 	question func(V) Question[Req, Res], next func(plugin string, answer *Res, value V) V,
 ) (V, error) {
-	for _, plugin := range r.plugins.Answering(on.Origin.RunID, question(value).Hook) {
+	for _, plugin := range r.plugins.Answering(on.Behalf.RunID, question(value).Hook) {
 		q := question(value)
 		answer, err := One(ctx, r, on, plugin, q)
 		if err != nil {
@@ -213,7 +213,7 @@ func (d *Denied) Error() string { return d.Reason }
 func Gate[Req, Res any](ctx context.Context, r *Runner, on *Occasion, q Question[Req, Res],
 	judge func(plugin string, answer *Res) (denied bool, reason string),
 ) error {
-	for _, plugin := range r.plugins.Answering(on.Origin.RunID, q.Hook) {
+	for _, plugin := range r.plugins.Answering(on.Behalf.RunID, q.Hook) {
 		name := plugin.Info().Name
 		answer, err := One(ctx, r, on, plugin, q)
 		switch {

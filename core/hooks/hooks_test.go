@@ -68,7 +68,7 @@ type tokens struct {
 	open int
 }
 
-func (t *tokens) Open(string, ledger.Origin, time.Time) string {
+func (t *tokens) Open(string, ledger.Behalf, time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.open++
@@ -90,7 +90,7 @@ func named(names ...string) crowd {
 }
 
 func aRun() *Occasion {
-	return &Occasion{Origin: ledger.Origin{RunID: "R"}, Call: pluginsdk.Call{ID: "R", RunID: "R", Attempt: 1}}
+	return &Occasion{Behalf: ledger.Behalf{RunID: "R"}, Call: pluginsdk.Call{ID: "R", RunID: "R", Attempt: 1}}
 }
 
 func onMessage() Question[pluginsdk.OnMessageRequest, pluginsdk.OnMessageResponse] {

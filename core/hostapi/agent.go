@@ -111,7 +111,7 @@ func checkJSONSchema(raw json.RawMessage) error {
 
 // beyond returns in what a turn is more than its thread, or without a thread than the
 // daemon's default, and refuses (CodeDenied) that without threads.admin.
-func (s agent) beyond(ctx context.Context, origin ledger.Origin, request pluginsdk.StartTurnRequest) (permits []permit, err error) {
+func (s agent) beyond(ctx context.Context, origin ledger.Behalf, request pluginsdk.StartTurnRequest) (permits []permit, err error) {
 	var thread pluginsdk.Thread
 	if request.ThreadID != "" {
 		if thread, err = s.Store.Thread(ctx, request.ThreadID); err != nil {

@@ -70,7 +70,7 @@ func TestATurnIsNoWayRoundThreadsAdmin(t *testing.T) {
 // What a hook asks of the agent is caused by the run that the hook is called in.
 func TestATurnKnowsItsCause(t *testing.T) {
 	f := newFixture(pluginsdk.CapAgentInvoke)
-	ctx, _ := f.within(t, ledger.Origin{RunID: "R"})
+	ctx, _ := f.within(t, ledger.Behalf{RunID: "R"})
 	got, err := f.Agent.Start(ctx, &pluginsdk.StartTurnRequest{Prompt: "x"})
 	if err != nil || got.RunID != "turn caused by R" {
 		t.Errorf("%+v, %v", got, err)

@@ -141,7 +141,7 @@ type Toolbox interface {
 	// List returns the tools of the enabled plugins, named PLUGIN__TOOL.
 	List() []pluginsdk.ToolSpec
 	// Call calls a tool for a plugin, on behalf of origin.
-	Call(ctx context.Context, caller string, origin ledger.Origin, name string, input json.RawMessage) (pluginsdk.ToolResult, error)
+	Call(ctx context.Context, caller string, origin ledger.Behalf, name string, input json.RawMessage) (pluginsdk.ToolResult, error)
 }
 
 // Config is what an API speaks for. All of it is needed.

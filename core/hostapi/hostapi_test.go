@@ -36,7 +36,7 @@ func TestEachCapabilityIsGrantedOnItsOwn(t *testing.T) {
 // What a hook asks for counts only while its call lasts.
 func TestTokenEndsWithItsCall(t *testing.T) {
 	f := newFixture()
-	ctx, token := f.within(t, ledger.Origin{RunID: "R", Fence: ledger.Fence{ThreadID: "T", Epoch: 7}})
+	ctx, token := f.within(t, ledger.Behalf{RunID: "R", Fence: ledger.Fence{ThreadID: "T", Epoch: 7}})
 	if err := f.append(ctx, "T", text...); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestTokenEndsWithItsCall(t *testing.T) {
 
 func TestTokenEndsWithTheDeadline(t *testing.T) {
 	f := newFixture()
-	token := f.tokens.Open("p", ledger.Origin{Fence: ledger.Fence{ThreadID: "T"}}, time.Now())
+	token := f.tokens.Open("p", ledger.Behalf{Fence: ledger.Fence{ThreadID: "T"}}, time.Now())
 	ctx := pluginsdk.WithCall(t.Context(), pluginsdk.Call{ID: "R:x", Token: token})
 	refused(t, "at the deadline", f.append(ctx, "T", text...), pluginsdk.CodeStale)
 }

@@ -34,7 +34,7 @@ func TestAppendedRowsAreThePluginsOwn(t *testing.T) {
 func TestRowsOfAHookAreItsRuns(t *testing.T) {
 	f := newFixture()
 	fence := ledger.Fence{ThreadID: "T", Epoch: 7}
-	ctx, _ := f.within(t, ledger.Origin{RunID: "R", Fence: fence})
+	ctx, _ := f.within(t, ledger.Behalf{RunID: "R", Fence: fence})
 	for _, thread := range []string{"T", "another"} {
 		if err := f.append(ctx, thread, text...); err != nil {
 			t.Fatal(err)
@@ -96,7 +96,7 @@ func TestSourceOfASubmission(t *testing.T) {
 	refused(t, "p as discord", second(submit("p", "discord")), pluginsdk.CodeDenied, `"discord"`, "speaks for p")
 	refused(t, "of no source", second(submit("shadowed", "")), pluginsdk.CodeDenied, "source")
 
-	ctx, _ := f.within(t, ledger.Origin{RunID: "R"})
+	ctx, _ := f.within(t, ledger.Behalf{RunID: "R"})
 	if _, err := f.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{Content: "x", CauseRunID: "claimed"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -197,8 +197,8 @@ func TestATaskIsNoWayRoundThreadsAdmin(t *testing.T) {
 	if len(f.room.tasks) > 0 {
 		t.Fatalf("made %+v", f.room.tasks)
 	}
-	inside, _ := f.within(t, ledger.Origin{RunID: "R", Fence: ledger.Fence{ThreadID: "ann's"}})
-	working, _ := f.within(t, ledger.Origin{RunID: "R", TaskID: "J", Fence: ledger.Fence{ThreadID: "q's task"}})
+	inside, _ := f.within(t, ledger.Behalf{RunID: "R", Fence: ledger.Fence{ThreadID: "ann's"}})
+	working, _ := f.within(t, ledger.Behalf{RunID: "R", TaskID: "J", Fence: ledger.Fence{ThreadID: "q's task"}})
 	for name, c := range map[string]struct {
 		ctx  context.Context
 		task pluginsdk.NewTask

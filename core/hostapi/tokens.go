@@ -19,7 +19,7 @@ type Tokens struct {
 // grant is what a token stands for.
 type grant struct {
 	plugin string
-	origin ledger.Origin // of what is asked for under the token
+	origin ledger.Behalf // of what is asked for under the token
 	life   context.Context
 	end    context.CancelFunc
 }
@@ -31,7 +31,7 @@ func NewTokens() *Tokens { return &Tokens{open: make(map[string]grant)} }
 // until the call's deadline: who closes it may notice that a moment later than
 // the hook does. A token that is opened inside of another call ends with that
 // one's.
-func (t *Tokens) Open(plugin string, origin ledger.Origin, deadline time.Time) string {
+func (t *Tokens) Open(plugin string, origin ledger.Behalf, deadline time.Time) string {
 	token := rand.Text()
 	t.mu.Lock()
 	defer t.mu.Unlock()

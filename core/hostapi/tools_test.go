@@ -13,13 +13,13 @@ import (
 // box is a Toolbox that remembers for whom it was opened.
 type box struct {
 	caller string
-	origin ledger.Origin
+	origin ledger.Behalf
 	call   func(context.Context) error
 }
 
 func (b *box) List() []pluginsdk.ToolSpec { return []pluginsdk.ToolSpec{{Name: "time__now"}} }
 
-func (b *box) Call(ctx context.Context, caller string, origin ledger.Origin, name string, input json.RawMessage) (pluginsdk.ToolResult, error) {
+func (b *box) Call(ctx context.Context, caller string, origin ledger.Behalf, name string, input json.RawMessage) (pluginsdk.ToolResult, error) {
 	b.caller, b.origin = caller, origin
 	if b.call != nil {
 		return pluginsdk.ToolResult{}, b.call(ctx)
@@ -46,10 +46,10 @@ func TestAToolCallIsPartOfWhatItIsMadeIn(t *testing.T) {
 	}
 	call := &pluginsdk.InvokeToolRequest{Name: "time__now", Input: json.RawMessage(`{}`)}
 	called, err := host.Tools.Call(within(t, ""), call)
-	if err != nil || called.Result.Text != "time__now{}" || opened.caller != "p" || opened.origin != (ledger.Origin{}) {
+	if err != nil || called.Result.Text != "time__now{}" || opened.caller != "p" || opened.origin != (ledger.Behalf{}) {
 		t.Errorf("outside: %+v %v, origin %+v", called, err, opened.origin)
 	}
-	origin := ledger.Origin{RunID: "R", Attempt: 2, TaskID: "K", Fence: ledger.Fence{ThreadID: "T", Epoch: 3}, Depth: 4}
+	origin := ledger.Behalf{RunID: "R", Attempt: 2, TaskID: "K", Fence: ledger.Fence{ThreadID: "T", Epoch: 3}, Depth: 4}
 	token := tokens.Open("p", origin, time.Now().Add(time.Hour))
 	if _, err := host.Tools.Call(within(t, token), call); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestAToolCallIsPartOfWhatItIsMadeIn(t *testing.T) {
 // What was called inside of a call ends with it, and so does what that asks for.
 func TestAToolCallEndsWithTheOneItIsMadeIn(t *testing.T) {
 	opened, tokens, host := withBox()
-	outer := tokens.Open("p", ledger.Origin{RunID: "R"}, time.Now().Add(time.Hour))
+	outer := tokens.Open("p", ledger.Behalf{RunID: "R"}, time.Now().Add(time.Hour))
 	opened.call = func(ctx context.Context) error {
 		inner := tokens.Open("q", opened.origin, time.Now().Add(time.Hour))
 		if _, ok := tokens.lookup(inner); !ok {
@@ -83,7 +83,7 @@ func TestAToolCallEndsWithTheOneItIsMadeIn(t *testing.T) {
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
 		t.Errorf("it ended with %v", err)
 	}
-	late := tokens.Open("q", ledger.Origin{Token: outer}, time.Now().Add(time.Hour))
+	late := tokens.Open("q", ledger.Behalf{Token: outer}, time.Now().Add(time.Hour))
 	if _, ok := tokens.lookup(late); ok {
 		t.Error("a token that is opened inside of a call that is over is good")
 	}

@@ -60,7 +60,7 @@ func TestATaskIsTakenOnByWhoMadeIt(t *testing.T) {
 // each other stop.
 func TestATaskHasTheCauseThatItWasMadeIn(t *testing.T) {
 	f := newFixture(pluginsdk.CapTasksWrite)
-	ctx, _ := f.within(t, ledger.Origin{RunID: "R", Fence: ledger.Fence{ThreadID: "mine"}})
+	ctx, _ := f.within(t, ledger.Behalf{RunID: "R", Fence: ledger.Fence{ThreadID: "mine"}})
 	if err := second(f.Tasks.Create(ctx, &pluginsdk.CreateTaskRequest{Key: "k", Task: pluginsdk.NewTask{ParentThreadID: "mine"}})); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestATaskHasTheCauseThatItWasMadeIn(t *testing.T) {
 func TestATasksHookHasTheTasksCause(t *testing.T) {
 	f := newFixture(pluginsdk.AllCapabilities()...)
 	f.store.made = []pluginsdk.Task{{ID: "K", Plugin: "p"}}
-	ctx, _ := f.within(t, ledger.Origin{TaskID: "K", CauseRunID: "R"})
+	ctx, _ := f.within(t, ledger.Behalf{TaskID: "K", CauseRunID: "R"})
 	if err := second(f.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{ThreadID: "mine", Content: "x", CauseRunID: "other"}})); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ type Store interface {
 	ResetSession(ctx context.Context, threadID string) error
 	Known(ctx context.Context, source, key string) (bool, error)
 	Accept(ctx context.Context, acceptance ledger.Acceptance) (ledger.Accepted, error)
-	AcceptTurn(ctx context.Context, turn ledger.Turn) (ledger.AcceptedTurn, error)
+	AcceptTurn(ctx context.Context, turn ledger.NewTurn) (ledger.AcceptedTurn, error)
 	Claim(ctx context.Context, threadID, owner string) (ledger.Claim, error)
 	ClaimUncaused(ctx context.Context, threadID, owner string) (ledger.Claim, error)
 	ClaimTurn(ctx context.Context, runID, owner string) (ledger.Claim, error)

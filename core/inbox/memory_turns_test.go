@@ -17,7 +17,7 @@ func queueOf(run *ledger.Run) ledger.Queue {
 	return ledger.Queue{ThreadID: run.ThreadID}
 }
 
-func (m *memory) AcceptTurn(_ context.Context, turn ledger.Turn) (ledger.AcceptedTurn, error) {
+func (m *memory) AcceptTurn(_ context.Context, turn ledger.NewTurn) (ledger.AcceptedTurn, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := "turn/" + turn.Plugin + "/" + turn.Request.Key

@@ -30,7 +30,7 @@ func (in *Inbox) StartTurn(ctx context.Context, plugin string, request pluginsdk
 	if err != nil {
 		return ledger.AcceptedTurn{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "make a run id: %w", err)
 	}
-	turn := ledger.Turn{
+	turn := ledger.NewTurn{
 		RunID: id.String(), Plugin: plugin, Request: request, CauseRunID: causeRunID,
 		TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), MaxDepth: in.config.MaxDepth, MaxWaiting: maxTurnsWaiting,
 	}

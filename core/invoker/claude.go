@@ -167,7 +167,7 @@ func (c *Claude) firstTurn(ctx context.Context, at *place, w want, resume bool, 
 
 // turn runs a turn in a session and does with its process what the turn's end
 // calls for.
-func (c *Claude) turn(ctx context.Context, at *place, s *session, in *inbox, w want, t turn) (result pluginsdk.InvokeResult) {
+func (c *Claude) turn(ctx context.Context, at *place, s *session, in *turnLines, w want, t turn) (result pluginsdk.InvokeResult) {
 	s.threadID, s.key = w.threadID, w.key
 	t.session, t.config, t.tools = s, &c.config, map[string]string{}
 	t.runID, t.capUSD, t.limit = w.runID, w.capUSD, w.limit

@@ -32,37 +32,37 @@ type session struct {
 	spentUSD float64
 	tokens   pluginsdk.Usage // of all models, over the process's life
 
-	steering steering
-	grown    atomic.Bool // a turn has ended in it
+	interjected interjections
+	grown       atomic.Bool // a turn has ended in it
 
 	mu    sync.Mutex
-	inbox *inbox // of the running turn; nil between turns
+	lines *turnLines // of the running turn; nil between turns
 	// quiet is closed when the CLI is not in a turn of its own making: one
 	// that it starts between ours, when something it ran in the background
 	// ends. nil while there is none.
 	quiet chan struct{}
 }
 
-// inbox is where a turn gets its lines.
-type inbox struct {
+// turnLines is where a turn gets its lines.
+type turnLines struct {
 	lines chan []byte
 	done  chan struct{} // closed when the turn takes no more
 }
 
 // open gives the lines that come from now on to a turn.
-func (s *session) open() *inbox {
-	in := &inbox{lines: make(chan []byte), done: make(chan struct{})}
+func (s *session) open() *turnLines {
+	in := &turnLines{lines: make(chan []byte), done: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.inbox = in
+	s.lines = in
 	return in
 }
 
 // close ends what open began.
-func (s *session) close(in *inbox) {
-	s.steering.reset()
+func (s *session) close(in *turnLines) {
+	s.interjected.reset()
 	s.mu.Lock()
-	s.inbox = nil
+	s.lines = nil
 	s.mu.Unlock()
 	close(in.done)
 }
@@ -70,7 +70,7 @@ func (s *session) close(in *inbox) {
 // deliver is called with every line of the process, on its reader's goroutine.
 func (s *session) deliver(line []byte) {
 	s.mu.Lock()
-	in := s.inbox
+	in := s.lines
 	s.mu.Unlock()
 	if in != nil {
 		select {
@@ -167,7 +167,7 @@ func (s *session) fits(w want) bool {
 // time: after an upgrade of the CLI the next process is of the new one, while
 // those that run go on as they are. The inbox has its lines
 // from the first one on.
-func (c *Claude) startSession(w want, resume bool) (*session, *inbox, *pluginsdk.Failure) {
+func (c *Claude) startSession(w want, resume bool) (*session, *turnLines, *pluginsdk.Failure) {
 	path, err := c.config.lookPath()
 	if err != nil {
 		return nil, nil, c.cannotStart(err)

@@ -25,9 +25,9 @@ func (c *Claude) Steer(runID, text string) bool {
 	return slices.ContainsFunc(c.pool.sessions(), func(s *session) bool { return s.steer(runID, text) })
 }
 
-// steering is what people put into the running turn of a session. Its lock
+// interjections is what people put into the running turn of a session. Its lock
 // makes the end of the turn and the acceptance of a message exclude each other.
-type steering struct {
+type interjections struct {
 	mu    sync.Mutex
 	runID string   // of the turn that accepts messages; empty: none does
 	sent  []string // ids of the messages that the CLI has not taken up yet
@@ -35,36 +35,36 @@ type steering struct {
 
 // steer sends a message if the turn of that run accepts one.
 func (s *session) steer(runID, text string) bool {
-	s.steering.mu.Lock()
-	defer s.steering.mu.Unlock()
-	if s.steering.runID != runID {
+	s.interjected.mu.Lock()
+	defer s.interjected.mu.Unlock()
+	if s.interjected.runID != runID {
 		return false
 	}
 	id := uuid.NewString()
 	if !s.process.send(steerLine(id, text)) {
 		return false
 	}
-	s.steering.sent = append(s.steering.sent, id)
+	s.interjected.sent = append(s.interjected.sent, id)
 	return true
 }
 
 // pending reports whether there are messages that the CLI has not taken up.
-func (s *steering) pending() bool {
+func (s *interjections) pending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.sent) > 0
 }
 
 // accept lets messages in for the turn of that run.
-func (s *steering) accept(runID string) {
+func (s *interjections) accept(runID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runID = runID
 }
 
-// settle closes the turn to messages if the CLI has taken up all there were,
+// tryClose closes the turn to messages if the CLI has taken up all there were,
 // and reports whether it has.
-func (s *steering) settle() bool {
+func (s *interjections) tryClose() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.sent) > 0 {
@@ -74,9 +74,9 @@ func (s *steering) settle() bool {
 	return true
 }
 
-// refuse closes the turn to messages and returns those that the CLI has not
+// shut closes the turn to messages and returns those that the CLI has not
 // taken up.
-func (s *steering) refuse() (untaken []string) {
+func (s *interjections) shut() (untaken []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runID = ""
@@ -85,7 +85,7 @@ func (s *steering) refuse() (untaken []string) {
 
 // taken says that the CLI has taken up a message, and reports whether it was
 // one of these.
-func (s *steering) taken(id string) bool {
+func (s *interjections) taken(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.sent)
@@ -94,7 +94,7 @@ func (s *steering) taken(id string) bool {
 }
 
 // reset forgets the messages of a turn that is over.
-func (s *steering) reset() {
+func (s *interjections) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runID, s.sent = "", nil
@@ -109,8 +109,8 @@ func (t *turn) ended(line resultLine) {
 	t.idle = true
 	switch {
 	case line.IsError, t.interrupt != "":
-		t.session.steering.refuse()
-	case !t.session.steering.settle():
+		t.session.interjected.shut()
+	case !t.session.interjected.tryClose():
 		t.calls.last = false
 		return
 	}
@@ -121,14 +121,14 @@ func (t *turn) ended(line resultLine) {
 func (t *turn) began() {
 	t.idle = false
 	if t.interrupt == "" && t.result == nil {
-		t.session.steering.accept(t.runID)
+		t.session.interjected.accept(t.runID)
 	}
 }
 
 // took takes the CLI's echo of a line it was sent, which it writes when it takes
 // the line up.
 func (t *turn) took(id string) {
-	if t.session.steering.taken(id) {
+	if t.session.interjected.taken(id) {
 		t.idle = false
 	}
 }
@@ -136,7 +136,7 @@ func (t *turn) took(id string) {
 // withdraw takes back the messages that the CLI has not taken up. Left with it,
 // they would start a turn by themselves after the interrupted one.
 func (t *turn) withdraw() {
-	for _, id := range t.session.steering.refuse() {
+	for _, id := range t.session.interjected.shut() {
 		request := uuid.NewString()
 		if t.withdrawing == nil {
 			t.withdrawing = map[string]string{}
@@ -155,7 +155,7 @@ func (t *turn) answeredControl(response controlResponse) {
 	if message, ok := t.withdrawing[request]; ok {
 		delete(t.withdrawing, request)
 		if response.Response.Response.Cancelled {
-			t.session.steering.taken(message)
+			t.session.interjected.taken(message)
 			t.withdrawn = true
 		}
 	}
@@ -164,7 +164,7 @@ func (t *turn) answeredControl(response controlResponse) {
 // uncovered reports whether people were told that the turn has a message that
 // its result does not cover.
 func (t *turn) uncovered() bool {
-	return t.withdrawn || len(t.session.steering.refuse()) > 0
+	return t.withdrawn || len(t.session.interjected.shut()) > 0
 }
 
 // joined is the answer: the texts of all results.

@@ -65,7 +65,7 @@ func (r statusResponse) names() []string {
 
 // awaitTools waits until the CLI knows the tools that are news to it, if any
 // are.
-func (t *turn) awaitTools(ctx context.Context, in *inbox) {
+func (t *turn) awaitTools(ctx context.Context, in *turnLines) {
 	if !t.news {
 		return
 	}
@@ -93,7 +93,7 @@ func (t *turn) awaitTools(ctx context.Context, in *inbox) {
 
 // knownTools asks the CLI which of the plugins' tools it knows. It is not ok
 // when no answer is to be had, or none before enough.
-func (t *turn) knownTools(ctx context.Context, in *inbox, enough <-chan time.Time) (names []string, ok bool) {
+func (t *turn) knownTools(ctx context.Context, in *turnLines, enough <-chan time.Time) (names []string, ok bool) {
 	id := uuid.NewString()
 	if !t.session.process.send(statusLine(id)) {
 		return nil, false

@@ -65,7 +65,7 @@ const (
 
 // run runs the turn and returns how it ended and what becomes of the process.
 // in must have been opened before the process's first line.
-func (t *turn) run(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, verdict) {
+func (t *turn) run(ctx context.Context, in *turnLines) (pluginsdk.InvokeResult, verdict) {
 	if ctx.Err() != nil {
 		return t.failed(stopped(ctx)), keep
 	}
@@ -82,7 +82,7 @@ func (t *turn) run(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, verd
 // deaf is the result of a turn whose process takes no input: it has ended or is
 // about to, or has not read what it was sent before. Its lines are taken all the
 // while: with one that nobody takes, its end would not be seen.
-func (t *turn) deaf(ctx context.Context, in *inbox) pluginsdk.InvokeResult {
+func (t *turn) deaf(ctx context.Context, in *turnLines) pluginsdk.InvokeResult {
 	process := t.session.process
 	limit := time.NewTimer(t.config.CloseGrace)
 	defer limit.Stop()
@@ -106,7 +106,7 @@ func (t *turn) deaf(ctx context.Context, in *inbox) pluginsdk.InvokeResult {
 	}
 }
 
-func (t *turn) loop(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, verdict) {
+func (t *turn) loop(ctx context.Context, in *turnLines) (pluginsdk.InvokeResult, verdict) {
 	process := t.session.process
 	silence := time.NewTimer(t.config.SilenceTimeout)
 	defer silence.Stop()
@@ -152,7 +152,7 @@ func (t *turn) loop(ctx context.Context, in *inbox) (pluginsdk.InvokeResult, ver
 
 // awaitQuiet waits for the end of a turn that the CLI started by itself, so
 // that its result is not taken for ours.
-func (t *turn) awaitQuiet(ctx context.Context, in *inbox) *pluginsdk.Failure {
+func (t *turn) awaitQuiet(ctx context.Context, in *turnLines) *pluginsdk.Failure {
 	quiet := t.session.busyWithItself()
 	if quiet == nil {
 		return nil
@@ -241,7 +241,7 @@ func (t *turn) afterFailure(failure *pluginsdk.Failure) verdict {
 // afterStop says what becomes of the process after a turn without an answer. One
 // that may be about to go on with a message of Steer has to be ended.
 func (t *turn) afterStop() verdict {
-	if len(t.session.steering.refuse()) > 0 {
+	if len(t.session.interjected.shut()) > 0 {
 		return discard
 	}
 	return keep

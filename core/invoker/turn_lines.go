@@ -21,7 +21,7 @@ var echoEnd = []byte(`"isReplay":true}`)
 // line takes one line of the CLI. A line that is no JSON object, or of a type
 // that is not known, is ignored.
 func (t *turn) line(line []byte) {
-	if bytes.HasSuffix(line, echoEnd) && !t.session.steering.pending() {
+	if bytes.HasSuffix(line, echoEnd) && !t.session.interjected.pending() {
 		return // the echo of the prompt, which may be long
 	}
 	var h head

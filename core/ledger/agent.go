@@ -62,8 +62,8 @@ type AgentRun struct {
 	StartedAt time.Time       `json:"startedAt"`
 }
 
-// Turn is a turn of the agent on its way into the ledger.
-type Turn struct {
+// NewTurn is a turn of the agent on its way into the ledger.
+type NewTurn struct {
 	RunID   string // made by the caller, as in Acceptance
 	Plugin  string // that asks for it
 	Request pluginsdk.StartTurnRequest
@@ -78,7 +78,7 @@ type Turn struct {
 
 // Beside reports whether the turn is at work beside its thread, if it names one: with
 // a session of its own, in nobody's queue.
-func (t Turn) Beside() bool { return t.Request.Session != pluginsdk.SessionThread }
+func (t NewTurn) Beside() bool { return t.Request.Session != pluginsdk.SessionThread }
 
 // AcceptedTurn is what a Turn became.
 type AcceptedTurn struct {

@@ -129,9 +129,9 @@ type By struct {
 	Author string // the person, as the plugin knows them
 }
 
-// Origin is on whose behalf a plugin is called. The zero value is nobody's: an
+// Behalf is on whose behalf a plugin is called. The zero value is nobody's: an
 // operator's, or a plugin's of its own accord.
-type Origin struct {
+type Behalf struct {
 	RunID   string
 	Attempt int    // of the run; 0 outside of runs
 	TaskID  string // empty: the run is no task's
@@ -145,11 +145,11 @@ type Origin struct {
 	Token string
 }
 
-// Cause is the run that has caused what is asked for on the origin's behalf; empty: none.
-func (o Origin) Cause() string { return cmp.Or(o.RunID, o.CauseRunID) }
+// Cause is the run that has caused what is asked for on this behalf; empty: none.
+func (o Behalf) Cause() string { return cmp.Or(o.RunID, o.CauseRunID) }
 
 // TaskHook returns the task whose hook it is; empty: it is none's.
-func (o Origin) TaskHook() string {
+func (o Behalf) TaskHook() string {
 	if o.RunID != "" {
 		return ""
 	}

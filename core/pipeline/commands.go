@@ -54,7 +54,7 @@ func (p *Pipeline) parseCommands(t *trip, text string) []ledger.Command {
 // what is declared by now, after a crash, has no say in it. A result that an older
 // version of the daemon stored has none with it.
 func (p *Pipeline) takeCommands(t *trip) {
-	p.config.Fault("parseCommands", t.run.ID)
+	p.config.Fault("takeCommands", t.run.ID)
 	if t.commands = t.run.Commands; t.commands == nil {
 		t.commands = p.parseCommands(t, t.reply)
 	}
@@ -260,7 +260,7 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 // wrong with the command is its outcome; a database that does not answer, and the
 // end of the daemon or of the claim, fail the step.
 func (p *Pipeline) notify(ctx context.Context, t *trip, command ledger.Command, outcome pluginsdk.Outcome) (pluginsdk.Outcome, error) {
-	said, err := p.notifier.Notify(ctx, t.on.Origin, fmt.Sprintf("%s:notify:%d", t.run.ID, command.Index), command.Body, command.Attributes)
+	said, err := p.notifier.Notify(ctx, t.on.Behalf, fmt.Sprintf("%s:notify:%d", t.run.ID, command.Index), command.Body, command.Attributes)
 	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others are what is wrong with the command
 	case "":
 		outcome.Handled, outcome.Reply = true, said

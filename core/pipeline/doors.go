@@ -74,10 +74,10 @@ type Effects interface {
 
 // Tools are the plugins' tools, as the agent has them in a turn.
 type Tools interface {
-	// Begin opens them to the turn that is about to run for the origin's run. Once
+	// Begin opens them to the turn that is about to begin in the run. Once
 	// end has returned, no call of the turn is under way, and what a plugin still
 	// asks for on its behalf is refused.
-	Begin(origin ledger.Origin) (end func())
+	Begin(behalf ledger.Behalf) (end func())
 }
 
 // Outbox carries what was stored for people.
@@ -95,5 +95,5 @@ type Events interface {
 type Notifier interface {
 	// Notify posts text where the attributes say (thread or target), once for a key,
 	// and returns what to tell who asked.
-	Notify(ctx context.Context, from ledger.Origin, key, text string, attributes map[string]string) (said string, err error)
+	Notify(ctx context.Context, from ledger.Behalf, key, text string, attributes map[string]string) (said string, err error)
 }

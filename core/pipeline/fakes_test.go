@@ -282,14 +282,14 @@ type fakeTokens struct {
 	open map[string]bool
 	made int
 
-	origins []ledger.Origin
+	behalves []ledger.Behalf
 }
 
-func (f *fakeTokens) Open(plugin string, origin ledger.Origin, _ time.Time) string {
+func (f *fakeTokens) Open(plugin string, behalf ledger.Behalf, _ time.Time) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.made++
-	f.origins = append(f.origins, origin)
+	f.behalves = append(f.behalves, behalf)
 	token := fmt.Sprintf("%s-%d", plugin, f.made)
 	f.open[token] = true
 	return token
@@ -310,12 +310,12 @@ func (f *fakeTokens) good(token string) bool {
 // fakeTools are open to a turn between Begin and end.
 type fakeTools struct {
 	*journal
-	origins []ledger.Origin
+	behalves []ledger.Behalf
 }
 
-func (f *fakeTools) Begin(origin ledger.Origin) (end func()) {
-	f.add("tools for %s", origin.RunID)
-	f.origins = append(f.origins, origin)
+func (f *fakeTools) Begin(behalf ledger.Behalf) (end func()) {
+	f.add("tools for %s", behalf.RunID)
+	f.behalves = append(f.behalves, behalf)
 	return func() { f.add("no tools") }
 }
 
@@ -391,7 +391,7 @@ func (b *bench) AdmitEffects(_ context.Context, plugin string, effects *pluginsd
 }
 
 // Notify is the Notifier's.
-func (b *bench) Notify(_ context.Context, _ ledger.Origin, key, text string, attributes map[string]string) (string, error) {
+func (b *bench) Notify(_ context.Context, _ ledger.Behalf, key, text string, attributes map[string]string) (string, error) {
 	b.journal.add("notify %s: %s to %s", key, text, attributes["thread"])
 	if b.notifying != nil {
 		return "", b.notifying

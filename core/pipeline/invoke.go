@@ -23,10 +23,10 @@ import (
 // nothing is left, the agent is not asked. A run of a task may come to no more than the
 // task and those above it have left, which its attempts before have been taken off already.
 func (p *Pipeline) capTurn(ctx context.Context, t *trip) error {
-	if err := t.capRun(); err != nil || t.on.Origin.TaskID == "" {
+	if err := t.capRun(); err != nil || t.on.Behalf.TaskID == "" {
 		return err
 	}
-	least, err := p.store.TaskCap(ctx, t.on.Origin.TaskID)
+	least, err := p.store.TaskCap(ctx, t.on.Behalf.TaskID)
 	switch {
 	case err != nil:
 		return storeError("read what the task may cost", err)
@@ -94,7 +94,7 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	p.step(t, "invoking", request.Model)
 	t.invokedAt = p.config.Now()
 	defer t.turnOver()
-	defer p.tools.Begin(t.on.Origin)()
+	defer p.tools.Begin(t.on.Behalf)()
 	progress := p.newProgress(t)
 	defer progress.stop()
 	shown := &stream{publish: func(event pluginsdk.StreamEvent) {
@@ -165,7 +165,7 @@ func (p *Pipeline) commitResult(t *trip) error {
 	commit := ledger.ResultCommit{
 		RunID: t.run.ID, Key: claim, Step: t.nextStep(failure), Result: *t.result, Events: t.events, Steps: t.steps,
 		AgentRun: ledger.AgentRun{
-			RunID: t.run.ID, TaskID: t.on.Origin.TaskID, ThreadID: t.thread.ID, Purpose: t.purpose(), Model: t.result.Model,
+			RunID: t.run.ID, TaskID: t.on.Behalf.TaskID, ThreadID: t.thread.ID, Purpose: t.purpose(), Model: t.result.Model,
 			Usage: t.result.Usage, CostUSD: t.result.CostUSD, Duration: t.result.Duration,
 			Success: failure == nil, StartedAt: t.invokedAt,
 		},

@@ -79,7 +79,7 @@ func New(config Config, doors Doors) *Pipeline {
 // which a run passes them.
 var FaultPoints = []string{
 	"beforeRun", "pipelineStart", "onMessage", "assemble", "beforeInvoke",
-	"commitIntent", "invoke", "invoking", "commitResult", "afterInvoke", "parseCommands",
+	"commitIntent", "invoke", "invoking", "commitResult", "afterInvoke", "takeCommands",
 	"runCommands", "betweenCommands", "beforeReply", "pipelineComplete", "commitReply", "broadcastComplete",
 }
 

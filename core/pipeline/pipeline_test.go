@@ -68,10 +68,10 @@ event pipeline:complete`
 	if len(b.tokens.open) != 0 {
 		t.Errorf("tokens still good after the run: %v", b.tokens.open)
 	}
-	origin := ledger.Origin{RunID: "R", Attempt: 1, Fence: b.claim.Fence}
-	for _, got := range append(b.tokens.origins, b.tools.origins...) {
-		if got != origin {
-			t.Errorf("a plugin is called on behalf of %+v, want %+v", got, origin)
+	behalf := ledger.Behalf{RunID: "R", Attempt: 1, Fence: b.claim.Fence}
+	for _, got := range append(b.tokens.behalves, b.tools.behalves...) {
+		if got != behalf {
+			t.Errorf("a plugin is called on behalf of %+v, want %+v", got, behalf)
 		}
 	}
 }

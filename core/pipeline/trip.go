@@ -75,9 +75,9 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	if t.fence.Beside() { // a session of its own, asked anew after a crash
 		t.sessionID, t.resume, t.interrupted, t.sessionDropped = "", false, false, false
 	}
-	t.on.Origin = ledger.Origin{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence, TaskID: cmp.Or(claim.Run.TaskID, claim.TaskID)}
+	t.on.Behalf = ledger.Behalf{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence, TaskID: cmp.Or(claim.Run.TaskID, claim.TaskID)}
 	t.on.Call = pluginsdk.Call{ID: t.run.ID, RunID: t.run.ID, Attempt: t.run.Attempt, TraceID: t.run.TraceID}
-	t.beside.Origin, t.beside.Call, t.beside.Beside = t.on.Origin, t.on.Call, true
+	t.beside.Behalf, t.beside.Call, t.beside.Beside = t.on.Behalf, t.on.Call, true
 	if t.interrupted && t.sessionID == "" && !t.fence.Beside() && claim.Run.SessionID != "" {
 		// The attempt that died had begun a session of its own.
 		t.sessionID, t.resume = claim.Run.SessionID, true

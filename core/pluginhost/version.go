@@ -203,7 +203,7 @@ func (i *Instance) launchConfig(v *version) launch.Config {
 		Admit: func(ctx context.Context, capability pluginsdk.Capability) error {
 			err := i.host.api.Admit(ctx, i.name, capability)
 			if pluginsdk.CodeOf(err) == pluginsdk.CodeDenied {
-				i.tellDenied(v, capability, err)
+				i.logDenied(v, capability, err)
 			}
 			return err
 		},
@@ -217,9 +217,9 @@ func (i *Instance) launchConfig(v *version) launch.Config {
 	}
 }
 
-// tellDenied logs the first call that a process was refused for the want of a
+// logDenied logs the first call that a process was refused for the want of a
 // capability.
-func (i *Instance) tellDenied(v *version, capability pluginsdk.Capability, err error) {
+func (i *Instance) logDenied(v *version, capability pluginsdk.Capability, err error) {
 	if _, told := v.denied.LoadOrStore(capability, true); !told {
 		i.log.Warn("plugin was refused a call", "err", err)
 	}

@@ -375,7 +375,7 @@ func insertPlugin(into *ent.PluginClient, p ledger.Plugin) (*ent.PluginCreate, e
 	return create, nil
 }
 
-func stateEntryOf(row *ent.PluginState) pluginsdk.StateEntry {
+func stateEntryOf(row *ent.StateEntry) pluginsdk.StateEntry {
 	return pluginsdk.StateEntry{Key: row.Key, Value: row.Value, Revision: row.Revision}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
-	"github.com/seed-706843ae/harness/ent/pluginstate"
+	"github.com/seed-706843ae/harness/ent/stateentry"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -21,8 +21,8 @@ const statePage = 8 << 20
 
 // GetState returns a plugin's key, or CodeNotFound.
 func (s *Store) GetState(ctx context.Context, plugin, key string) (pluginsdk.StateEntry, error) {
-	row, err := s.read.PluginState.Query().
-		Where(pluginstate.Plugin(plugin), pluginstate.Key(clean(key))).Only(ctx)
+	row, err := s.read.StateEntry.Query().
+		Where(stateentry.Plugin(plugin), stateentry.Key(clean(key))).Only(ctx)
 	if ent.IsNotFound(err) {
 		return pluginsdk.StateEntry{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "%s has no state under the key %q", plugin, key)
 	}
@@ -87,9 +87,9 @@ func (s *Store) writeState(ctx context.Context, tx *tx, id string, w ledger.Stat
 	// Of all of the plugin's, so that a key that was deleted does not begin anew.
 	used.revision = max(used.revision, revision) + 1
 	now := s.now()
-	err = tx.PluginState.Create().SetID(id).SetPlugin(w.Plugin).SetKey(w.Key).SetValue(w.Value).SetRevision(used.revision).SetUpdatedAt(now).
-		OnConflictColumns(pluginstate.FieldPlugin, pluginstate.FieldKey).
-		Update(func(u *ent.PluginStateUpsert) { u.SetValue(w.Value).SetRevision(used.revision).SetUpdatedAt(now) }).Exec(ctx)
+	err = tx.StateEntry.Create().SetID(id).SetPlugin(w.Plugin).SetKey(w.Key).SetValue(w.Value).SetRevision(used.revision).SetUpdatedAt(now).
+		OnConflictColumns(stateentry.FieldPlugin, stateentry.FieldKey).
+		Update(func(u *ent.StateEntryUpsert) { u.SetValue(w.Value).SetRevision(used.revision).SetUpdatedAt(now) }).Exec(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -114,11 +114,11 @@ func (s *Store) ListState(ctx context.Context, plugin string, q pluginsdk.ListSt
 	for i, entry := range out.Entries {
 		keys[i] = entry.Key
 	}
-	rows, err := s.read.PluginState.Query().Where(pluginstate.Plugin(plugin), pluginstate.KeyIn(keys...)).All(ctx)
+	rows, err := s.read.StateEntry.Query().Where(stateentry.Plugin(plugin), stateentry.KeyIn(keys...)).All(ctx)
 	if err != nil {
 		return pluginsdk.ListStateResponse{}, wrap("list plugin state", err)
 	}
-	byKey := make(map[string]*ent.PluginState, len(rows))
+	byKey := make(map[string]*ent.StateEntry, len(rows))
 	for _, row := range rows {
 		byKey[row.Key] = row
 	}

@@ -31,7 +31,7 @@ func turnSource(plugin string) string { return "turn/" + plugin }
 // when something else was asked. CodeNotFound: no such thread. CodeStale: its task is
 // over, whose turns have ended with it. CodeExhausted: too many of the plugin's turns
 // wait, or too many runs have caused one another.
-func (s *Store) AcceptTurn(ctx context.Context, turn ledger.Turn) (ledger.AcceptedTurn, error) {
+func (s *Store) AcceptTurn(ctx context.Context, turn ledger.NewTurn) (ledger.AcceptedTurn, error) {
 	hash, err := turnHash(turn.Request)
 	if err != nil {
 		return ledger.AcceptedTurn{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "ask for a turn: %w", err)
@@ -68,14 +68,14 @@ func turnHash(r pluginsdk.StartTurnRequest) (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-func queueOf(turn ledger.Turn) ledger.Queue {
+func queueOf(turn ledger.NewTurn) ledger.Queue {
 	if turn.Beside() {
 		return ledger.Queue{TurnID: turn.RunID}
 	}
 	return ledger.Queue{ThreadID: turn.Request.ThreadID}
 }
 
-func (t *tx) acceptTurn(ctx context.Context, turn ledger.Turn, hash string, now time.Time) error {
+func (t *tx) acceptTurn(ctx context.Context, turn ledger.NewTurn, hash string, now time.Time) error {
 	asked := turn.Request
 	if asked.ThreadID != "" {
 		if _, err := t.epoch(ctx, asked.ThreadID); err != nil {
@@ -154,7 +154,7 @@ func (s *Store) OpenTurnsOf(ctx context.Context, taskID string) ([]string, error
 }
 
 // repeatedTurn returns the first turn of the plugin's with this key, or CodeNotFound.
-func (s *Store) repeatedTurn(ctx context.Context, turn ledger.Turn, hash string) (ledger.AcceptedTurn, error) {
+func (s *Store) repeatedTurn(ctx context.Context, turn ledger.NewTurn, hash string) (ledger.AcceptedTurn, error) {
 	first, err := s.read.Run.Query().
 		Where(run.Source(turnSource(turn.Plugin)), run.Key(clean(turn.Request.Key))).
 		Select(run.FieldID, run.FieldContentHash).Only(ctx)

@@ -13,8 +13,8 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-func turn(request pluginsdk.StartTurnRequest) ledger.Turn {
-	return ledger.Turn{RunID: uuid.Must(uuid.NewV7()).String(), Plugin: "reviewer", Request: request}
+func turn(request pluginsdk.StartTurnRequest) ledger.NewTurn {
+	return ledger.NewTurn{RunID: uuid.Must(uuid.NewV7()).String(), Plugin: "reviewer", Request: request}
 }
 
 func acceptTurn(t testing.TB, s *store.Store, request pluginsdk.StartTurnRequest) ledger.AcceptedTurn {

@@ -145,7 +145,7 @@ func TestTurnsEndWithTheirTask(t *testing.T) {
 		w.iterate(id)
 		asked := []string{"", w.state(id).ThreadID, w.parent.ID} // where they are
 		for n, thread := range asked {
-			turn, err := w.store.AcceptTurn(ctx, ledger.Turn{
+			turn, err := w.store.AcceptTurn(ctx, ledger.NewTurn{
 				RunID: uuid.Must(uuid.NewV7()).String(), Plugin: "reviewer",
 				Request: pluginsdk.StartTurnRequest{Prompt: "review", TaskID: id, ThreadID: thread},
 			})

@@ -72,7 +72,7 @@ func (q *question) causeRun(ctx context.Context) (string, error) {
 // repeated, and others in another round.
 func (q *question) occasion() *hooks.Occasion {
 	return &hooks.Occasion{
-		Origin: ledger.Origin{TaskID: q.task.ID, CauseRunID: q.cause},
+		Behalf: ledger.Behalf{TaskID: q.task.ID, CauseRunID: q.cause},
 		Call:   pluginsdk.Call{ID: fmt.Sprintf("%s:%d", q.task.ID, q.task.Round), Attempt: q.task.Failures + 1},
 	}
 }

@@ -155,15 +155,15 @@ func TestRequestsAreRepeatable(t *testing.T) {
 	wantCode(t, second(iterate(2, "x")), pluginsdk.CodeExhausted)
 }
 
-// origins are those that hooks were called with.
-type origins []ledger.Origin
+// behalves are those that hooks were called with.
+type behalves []ledger.Behalf
 
-func (o *origins) Open(_ string, origin ledger.Origin, _ time.Time) string {
-	*o = append(*o, origin)
+func (o *behalves) Open(_ string, behalf ledger.Behalf, _ time.Time) string {
+	*o = append(*o, behalf)
 	return "token"
 }
 
-func (*origins) Close(string) {}
+func (*behalves) Close(string) {}
 
 // What a plugin does in a task's hook is known to come from the task: without a cause it
 // would go on in a pause, and without end.
@@ -175,7 +175,7 @@ func TestTheHooksOfATaskHaveItsRunsAsTheirCause(t *testing.T) {
 	} //nolint:nilnil // nothing to say
 	w := newWorld(t, s, p)
 	w.kill()
-	asked := &origins{}
+	asked := &behalves{}
 	w.tokens = asked
 	w.begin()
 	first := w.worked(pluginsdk.NewTask{})
@@ -186,11 +186,11 @@ func TestTheHooksOfATaskHaveItsRunsAsTheirCause(t *testing.T) {
 	w.settled(next.ID)
 	w.kill() // what the hooks were called with may be read
 	var causes []string
-	for _, origin := range *asked {
-		if origin.RunID != "" {
-			t.Errorf("a task's hook is no run's: %+v", origin)
+	for _, behalf := range *asked {
+		if behalf.RunID != "" {
+			t.Errorf("a task's hook is no run's: %+v", behalf)
 		}
-		causes = append(causes, origin.CauseRunID)
+		causes = append(causes, behalf.CauseRunID)
 	}
 	if want := []string{"", first.RunID, first.RunID}; !slices.Equal(causes, want) {
 		t.Errorf("caused by %q, want %q", causes, want)

@@ -14,31 +14,31 @@ import (
 
 // invocation is one call of a tool, whoever makes it.
 type invocation struct {
-	origin   ledger.Origin
+	behalf   ledger.Behalf
 	name     string // PLUGIN__TOOL
 	known    bool   // it is in the list that the agent has of this turn
 	input    json.RawMessage
 	progress func(pluginsdk.Progress) // may be nil
 }
 
-// Call calls a tool for a plugin, on behalf of origin. What goes wrong is an
+// Call calls a tool for a plugin, on that behalf. What goes wrong is an
 // error with its code: CodeNotFound, CodeInvalid (the input), CodeUnavailable,
 // CodeDeadline, CodeExhausted (too deep, too many), CodeDenied (the core's own, inside
 // of the agent's turn as well as outside), or the plugin's own.
-func (s *Server) Call(ctx context.Context, caller string, origin ledger.Origin, name string, input json.RawMessage) (pluginsdk.ToolResult, error) {
+func (s *Server) Call(ctx context.Context, caller string, behalf ledger.Behalf, name string, input json.RawMessage) (pluginsdk.ToolResult, error) {
 	if plugin, _, _ := strings.Cut(name, separator); plugin == s.config.Own {
 		return pluginsdk.ToolResult{}, pluginsdk.Errorf(pluginsdk.CodeDenied,
 			"%s is the agent's alone, which speaks by it in its own name; the plugin %s says in its own what it has to say: Messages.Append, with messages.write",
 			name, caller)
 	}
-	if origin.Token == "" {
+	if behalf.Token == "" {
 		leave, err := s.stray(caller, name)
 		if err != nil {
 			return pluginsdk.ToolResult{}, err
 		}
 		defer leave()
 	}
-	return s.call(ctx, invocation{origin: origin, name: name, input: input})
+	return s.call(ctx, invocation{behalf: behalf, name: name, input: input})
 }
 
 // stray counts a call that a plugin makes of its own accord. One that calls
@@ -77,7 +77,7 @@ func less(counts map[string]int, name string) {
 func (s *Server) Answer(ctx context.Context, runID, name string, input json.RawMessage) pluginsdk.ToolResult {
 	result, err := s.callIn(ctx, s.turnOf(runID), invocation{name: name, input: input})
 	if err != nil {
-		return told(err)
+		return failedResult(err)
 	}
 	return result
 }
@@ -92,7 +92,7 @@ func (s *Server) callIn(ctx context.Context, in *turn, call invocation) (plugins
 		return pluginsdk.ToolResult{}, err
 	}
 	defer leave()
-	call.origin = in.origin
+	call.behalf = in.behalf
 	result, err := s.call(ctx, call)
 	if in.ended(err) {
 		err = errTurnOver
@@ -101,7 +101,7 @@ func (s *Server) callIn(ctx context.Context, in *turn, call invocation) (plugins
 }
 
 func (s *Server) call(ctx context.Context, call invocation) (pluginsdk.ToolResult, error) {
-	if call.origin.Depth >= s.config.Depth {
+	if call.behalf.Depth >= s.config.Depth {
 		return pluginsdk.ToolResult{}, pluginsdk.Errorf(pluginsdk.CodeExhausted,
 			"%s is not called: tools may call each other %d deep, and this would be deeper", call.name, s.config.Depth)
 	}
@@ -114,14 +114,14 @@ func (s *Server) call(ctx context.Context, call invocation) (pluginsdk.ToolResul
 	}
 	result, err := s.ask(ctx, tool, call)
 	if err != nil {
-		return pluginsdk.ToolResult{}, s.explain(ctx, call.origin.RunID, tool, err)
+		return pluginsdk.ToolResult{}, s.explain(ctx, call.behalf.RunID, tool, err)
 	}
 	return tidy(tool, result)
 }
 
 // find returns the tool that a call is of, or why it cannot be called.
 func (s *Server) find(ctx context.Context, call invocation) (*tool, error) {
-	name, offering := call.name, s.plugins.Offering(call.origin.RunID)
+	name, offering := call.name, s.plugins.Offering(call.behalf.RunID)
 	tool, left := s.catalog.find(offering, name, call.known)
 	if tool != nil {
 		return tool, nil
@@ -159,21 +159,21 @@ func (s *Server) registered(ctx context.Context, plugin string) (pluginsdk.Plugi
 
 // ask makes the call, with its deadline and its token.
 func (s *Server) ask(ctx context.Context, tool *tool, call invocation) (pluginsdk.ToolResult, error) {
-	plugin := s.plugins.Plugin(call.origin.RunID, tool.plugin)
+	plugin := s.plugins.Plugin(call.behalf.RunID, tool.plugin)
 	if plugin == nil {
 		return pluginsdk.ToolResult{}, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is not enabled", tool.plugin)
 	}
-	on := &hooks.Occasion{Origin: call.origin, Call: pluginsdk.Call{RunID: call.origin.RunID, Attempt: max(call.origin.Attempt, 1)}}
-	on.Origin.Depth++
+	on := &hooks.Occasion{Behalf: call.behalf, Call: pluginsdk.Call{RunID: call.behalf.RunID, Attempt: max(call.behalf.Attempt, 1)}}
+	on.Behalf.Depth++
 	if call.progress != nil {
 		ctx = pluginsdk.WithProgress(ctx, call.progress)
 	}
 	answer, err := hooks.One(ctx, s.hooks, on, plugin, hooks.Question[pluginsdk.CallToolRequest, pluginsdk.CallToolResponse]{
-		Hook: pluginsdk.HookCallTool, CallID: callID(call.origin, tool), Ask: hooks.Process.CallTool,
+		Hook: pluginsdk.HookCallTool, CallID: callID(call.behalf, tool), Ask: hooks.Process.CallTool,
 		Request: func(asked pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.CallToolRequest {
 			return &pluginsdk.CallToolRequest{
 				Call: asked, Name: tool.local, Input: call.input,
-				ThreadID: call.origin.Fence.ThreadID, TaskID: call.origin.TaskID,
+				ThreadID: call.behalf.Fence.ThreadID, TaskID: call.behalf.TaskID,
 			}
 		},
 	})
@@ -185,12 +185,12 @@ func (s *Server) ask(ctx context.Context, tool *tool, call invocation) (pluginsd
 
 // callID names a call. No call is the repetition of another: an agent that
 // begins anew decides anew what it calls.
-func callID(origin ledger.Origin, tool *tool) string {
+func callID(behalf ledger.Behalf, tool *tool) string {
 	id := string(pluginsdk.HookCallTool) + ":" + tool.spec.Name + ":" + rand.Text()
-	if origin.RunID == "" {
+	if behalf.RunID == "" {
 		return id
 	}
-	return origin.RunID + ":" + id
+	return behalf.RunID + ":" + id
 }
 
 // explain makes what a call failed with the words for the caller.

@@ -28,7 +28,7 @@ func TestTheAgentCallsATool(t *testing.T) {
 		return echo(ctx, call)
 	})
 	client := f.open()
-	defer f.begin(origin)()
+	defer f.begin(behalf)()
 	list, err := client.ListTools(t.Context(), nil)
 	if err != nil || len(list.Tools) != 1 {
 		t.Fatalf("tools %v, %v", list, err)
@@ -48,8 +48,8 @@ func TestTheAgentCallsATool(t *testing.T) {
 	if !during || f.tokens.good(call.Call.Token) {
 		t.Errorf("the token was good during the call: %v, afterwards: %v", during, f.tokens.good(call.Call.Token))
 	}
-	if inside := f.tokens.origins[0]; inside.Depth != 1 || inside.Fence != origin.Fence || inside.RunID != "R" {
-		t.Errorf("origin of what the tool asks for: %+v", inside)
+	if inside := f.tokens.behalves[0]; inside.Depth != 1 || inside.Fence != behalf.Fence || inside.RunID != "R" {
+		t.Errorf("on behalf of what the tool asks for: %+v", inside)
 	}
 	f.call(client, "time__now", "")
 	if calls := f.plugins.calls(); string(calls[1].Input) != "{}" || calls[0].Call.ID == calls[1].Call.ID {
@@ -87,7 +87,7 @@ func TestFailuresAreResultsWithACode(t *testing.T) {
 	})
 	f.plugins.enable("off", false)
 	client := f.open()
-	defer f.begin(origin)()
+	defer f.begin(behalf)()
 	for _, row := range []struct{ name, input, says string }{
 		{"good__work", `{}`, "invalid_argument: the input of good__work does not fit its schema"},
 		{"good__work", `{"n":"x"}`, "Correct the input"},
@@ -170,7 +170,7 @@ func TestAPluginThatDeclaresTooMuch(t *testing.T) {
 		*declared = append(*declared, pluginsdk.ToolSpec{Name: fmt.Sprintf("t%d", n), InputSchema: json.RawMessage(anyObject)})
 	}
 	client := f.open()
-	defer f.begin(origin)()
+	defer f.begin(behalf)()
 	names := strings.Fields(f.names(client))
 	if len(names) != 1+maxTools-2 || !slices.Contains(names, "p__work") || !slices.Contains(names, "greedy__"+long) {
 		t.Errorf("%d tools: %v", len(names), names)
@@ -206,7 +206,7 @@ func TestAPluginWhoseSchemasAreManyAndLarge(t *testing.T) {
 	if got := len(f.server.List()); got != 4 {
 		t.Errorf("%d tools are offered", got)
 	}
-	if _, err := f.server.Call(t.Context(), "web", ledger.Origin{}, "p__t9", nil); err == nil || !strings.Contains(err.Error(), "more than 262144 bytes") {
+	if _, err := f.server.Call(t.Context(), "web", ledger.Behalf{}, "p__t9", nil); err == nil || !strings.Contains(err.Error(), "more than 262144 bytes") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -223,7 +223,7 @@ func TestAnInputThatIsTooLargeForItsSchema(t *testing.T) {
 	f.plugins.has("p", "work", schema.String()+"}}", echo)
 	ask := func(items int) error {
 		input := json.RawMessage(`{"a":[` + strings.Repeat("0,", items) + `0]}`)
-		_, err := f.server.Call(t.Context(), "web", ledger.Origin{}, "p__work", input)
+		_, err := f.server.Call(t.Context(), "web", ledger.Behalf{}, "p__work", input)
 		return err
 	}
 	if err := ask(10); err != nil {
@@ -262,7 +262,7 @@ func TestACallThatOutlivesItsTurn(t *testing.T) {
 		return pluginsdk.ToolResult{Text: "too late"}, ctx.Err()
 	})
 	client := f.open()
-	end := f.begin(origin)
+	end := f.begin(behalf)
 	var result *mcp.CallToolResult
 	var calling sync.WaitGroup
 	calling.Go(func() { result = f.call(client, "p__work", `{}`) })
@@ -281,7 +281,7 @@ func TestACallThatOutlivesItsTurn(t *testing.T) {
 	if result := f.call(client, "p__work", `{}`); !result.IsError || !strings.Contains(text(result), "no turn is running") {
 		t.Errorf("between turns: %q", text(result))
 	}
-	next := origin
+	next := behalf
 	next.RunID, next.Fence.Epoch = "R2", 8
 	defer f.begin(next)()
 	if result := f.call(client, "p__work", `{}`); result.IsError {
@@ -298,13 +298,13 @@ func TestToolsCallToolsOnlySoDeep(t *testing.T) {
 	f := start(t, func(c *Config) { c.Strays = 5 })
 	var depths []int
 	again := func(ctx context.Context, _ *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
-		inside := f.tokens.origins[len(f.tokens.origins)-1] // as the host looks it up
+		inside := f.tokens.behalves[len(f.tokens.behalves)-1] // as the host looks it up
 		inside.Token = "the call's"
 		depths = append(depths, inside.Depth)
 		return f.server.Call(ctx, "p", inside, "p__work", nil)
 	}
 	f.plugins.has("p", "work", anyObject, again)
-	_, err := f.server.Call(t.Context(), "web", ledger.Origin{}, "p__work", nil)
+	_, err := f.server.Call(t.Context(), "web", ledger.Behalf{}, "p__work", nil)
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted || len(depths) != 8 || depths[7] != 8 {
 		t.Errorf("depths %v, then %v", depths, err)
 	}
@@ -312,9 +312,9 @@ func TestToolsCallToolsOnlySoDeep(t *testing.T) {
 	stray := 0
 	f.plugins.has("q", "work", anyObject, func(ctx context.Context, _ *pluginsdk.CallToolRequest) (pluginsdk.ToolResult, error) {
 		stray++
-		return f.server.Call(ctx, "q", ledger.Origin{}, "q__work", nil)
+		return f.server.Call(ctx, "q", ledger.Behalf{}, "q__work", nil)
 	})
-	_, err = f.server.Call(t.Context(), "q", ledger.Origin{}, "q__work", nil)
+	_, err = f.server.Call(t.Context(), "q", ledger.Behalf{}, "q__work", nil)
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted || stray != 5 || len(f.server.strays) != 0 {
 		t.Errorf("after %d calls: %v; under way %v", stray, err, f.server.strays)
 	}
@@ -324,12 +324,12 @@ func TestToolsCallToolsOnlySoDeep(t *testing.T) {
 func TestACallOfNobodysRun(t *testing.T) {
 	f := start(t, nil)
 	f.plugins.has("p", "work", anyObject, echo)
-	result, err := f.server.Call(t.Context(), "web", ledger.Origin{}, "p__work", json.RawMessage(`{"a":1}`))
+	result, err := f.server.Call(t.Context(), "web", ledger.Behalf{}, "p__work", json.RawMessage(`{"a":1}`))
 	call := f.plugins.calls()[0]
 	if err != nil || result.Text != `echo {"a":1}` || call.ThreadID != "" || call.Call.RunID != "" || call.Call.Attempt != 1 {
 		t.Errorf("%+v, %v; asked %+v", result, err, call)
 	}
-	if _, err := f.server.Call(t.Context(), "web", ledger.Origin{}, "p__play", nil); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+	if _, err := f.server.Call(t.Context(), "web", ledger.Behalf{}, "p__play", nil); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
 		t.Errorf("unknown tool: %v", err)
 	}
 }
@@ -341,7 +341,7 @@ func TestAnswer(t *testing.T) {
 	if got := f.server.Answer(t.Context(), "R", "p__work", nil); !got.IsError || !strings.Contains(got.Text, "no turn") {
 		t.Errorf("without a turn: %+v", got)
 	}
-	defer f.server.Begin(origin)()
+	defer f.server.Begin(behalf)()
 	if got := f.server.Answer(t.Context(), "R", "p__work", nil); got.IsError || got.Text != "echo {}" {
 		t.Errorf("in its turn: %+v", got)
 	}
@@ -359,10 +359,10 @@ func TestTheCoresOwnToolsAreTheAgentsAlone(t *testing.T) {
 	f := start(t, func(c *Config) { c.Own = "core" })
 	f.plugins.has("core", "notify", anyObject, echo)
 	client := f.open()
-	defer f.begin(origin)()
-	inside := origin
+	defer f.begin(behalf)()
+	inside := behalf
 	inside.Token, inside.Depth = "t", 1
-	for what, from := range map[string]ledger.Origin{"of its own accord": {}, "inside of a turn": inside} {
+	for what, from := range map[string]ledger.Behalf{"of its own accord": {}, "inside of a turn": inside} {
 		_, err := f.server.Call(t.Context(), "parrot", from, "core__notify", json.RawMessage(`{}`))
 		if pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || !strings.Contains(err.Error(), "parrot") ||
 			!strings.Contains(err.Error(), "Messages.Append") || !strings.Contains(err.Error(), "messages.write") {
@@ -385,8 +385,8 @@ func TestTheCoresOwnToolsAreTheAgentsAlone(t *testing.T) {
 func TestTurnsOfOneThreadDoNotShareAnOrigin(t *testing.T) {
 	f := start(t, nil)
 	f.plugins.has("p", "work", anyObject, echo)
-	in := func(run string) ledger.Origin {
-		from := origin
+	in := func(run string) ledger.Behalf {
+		from := behalf
 		from.RunID = run
 		return from
 	}

@@ -18,7 +18,7 @@ func TestARequestThatPanics(t *testing.T) {
 	f := start(t, nil)
 	f.plugins.has("p", "work", anyObject, echo)
 	client := f.open()
-	defer f.begin(origin)()
+	defer f.begin(behalf)()
 
 	faulty := f.session.receive(func(context.Context, string, mcp.Request) (mcp.Result, error) { panic("in the SDK") })
 	if _, err := faulty(t.Context(), "tools/list", nil); pluginsdk.CodeOf(err) != pluginsdk.CodeInternal {

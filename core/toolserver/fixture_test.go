@@ -114,16 +114,16 @@ func (f *fakePlugins) calls() []*pluginsdk.CallToolRequest {
 
 // fakeTokens are good from Open to Close.
 type fakeTokens struct {
-	mu      sync.Mutex
-	open    map[string]bool
-	origins []ledger.Origin
+	mu       sync.Mutex
+	open     map[string]bool
+	behalves []ledger.Behalf
 }
 
-func (f *fakeTokens) Open(plugin string, origin ledger.Origin, _ time.Time) string {
+func (f *fakeTokens) Open(plugin string, behalf ledger.Behalf, _ time.Time) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.origins = append(f.origins, origin)
-	token := plugin + "-" + string(rune('a'+len(f.origins)))
+	f.behalves = append(f.behalves, behalf)
+	token := plugin + "-" + string(rune('a'+len(f.behalves)))
 	f.open[token] = true
 	return token
 }
@@ -171,7 +171,7 @@ func (l *lockedBuffer) String() string {
 
 const anyObject = `{"type":"object"}`
 
-var origin = ledger.Origin{RunID: "R", Attempt: 2, Fence: ledger.Fence{ThreadID: "T", Epoch: 7}}
+var behalf = ledger.Behalf{RunID: "R", Attempt: 2, Fence: ledger.Fence{ThreadID: "T", Epoch: 7}}
 
 func start(t *testing.T, change func(*Config)) *fixture {
 	t.Helper()
@@ -244,7 +244,7 @@ func (h withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // begin begins a turn in the session.
-func (f *fixture) begin(in ledger.Origin) func() {
+func (f *fixture) begin(in ledger.Behalf) func() {
 	end := f.server.Begin(in)
 	f.session.Begin(in.RunID)
 	return func() {

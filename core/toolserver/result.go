@@ -9,9 +9,9 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// told is what the agent is told of a call that failed: the code, what was
+// failedResult is what the agent is told of a call that failed: the code, what was
 // wrong, and what to do.
-func told(err error) pluginsdk.ToolResult {
+func failedResult(err error) pluginsdk.ToolResult {
 	code := pluginsdk.CodeOf(err)
 	words := strings.TrimRight(err.Error(), ". \n")
 	return pluginsdk.ToolResult{IsError: true, Text: string(code) + ": " + words + ". " + advice(code)}

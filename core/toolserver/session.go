@@ -139,7 +139,7 @@ func (s *Session) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (result mcp.Result, err error) {
 		if call, ok := request.(*mcp.CallToolRequest); ok {
 			if guard.Try(log, "a call of a tool", func() { result = s.answer(ctx, call) }) {
-				result = mcpResult(told(pluginsdk.Errorf(pluginsdk.CodeInternal, "the call of the tool failed inside the daemon")))
+				result = mcpResult(failedResult(pluginsdk.Errorf(pluginsdk.CodeInternal, "the call of the tool failed inside the daemon")))
 			}
 			return result, nil
 		}
@@ -173,7 +173,7 @@ func (s *Session) answer(ctx context.Context, request *mcp.CallToolRequest) *mcp
 	})
 	if err != nil {
 		s.note(request.Params.Name, err)
-		return mcpResult(told(err))
+		return mcpResult(failedResult(err))
 	}
 	return mcpResult(made)
 }

@@ -20,7 +20,7 @@ func TestWhoIsLetIn(t *testing.T) {
 	f := start(t, nil)
 	f.plugins.has("p", "work", anyObject, echo)
 	client := f.open()
-	defer f.begin(origin)()
+	defer f.begin(behalf)()
 	good := f.entry()
 	other := f.server.Open()
 	ask := func(change func(*http.Request)) int {
@@ -85,7 +85,7 @@ func TestToolsComeAndGoBetweenTurns(t *testing.T) {
 	f.plugins.has("a", "work", anyObject, echo)
 	f.plugins.has("b", "work", anyObject, echo)
 	client := f.open()
-	end := f.begin(origin)
+	end := f.begin(behalf)
 	if got := f.names(client); got != "a__work b__work" {
 		t.Fatalf("tools %s", got)
 	}
@@ -101,7 +101,7 @@ func TestToolsComeAndGoBetweenTurns(t *testing.T) {
 	wantNews := func(want string, enabled, wanted bool) {
 		t.Helper()
 		f.plugins.enable("b", enabled)
-		end := f.server.Begin(origin)
+		end := f.server.Begin(behalf)
 		defer end()
 		names, news := f.session.Begin("R")
 		defer f.session.End()
@@ -150,7 +150,7 @@ func TestTheEndOfASessionCancelsItsCalls(t *testing.T) {
 		return pluginsdk.ToolResult{}, ctx.Err()
 	})
 	client := f.open()
-	end := f.begin(origin)
+	end := f.begin(behalf)
 	var calling sync.WaitGroup
 	calling.Go(func() {
 		_, _ = client.CallTool(t.Context(), &mcp.CallToolParams{Name: "p__work", Arguments: map[string]any{}})
@@ -175,11 +175,11 @@ func TestATurnHasTheToolsOfTheVersionThatItsRunKeepsTo(t *testing.T) {
 	f := start(t, nil)
 	f.plugins.has("files", "read", `{"properties":{"path":{"type":"string"}}}`, echo)
 	client := f.open()
-	end := f.begin(origin)
+	end := f.begin(behalf)
 	f.plugins.kept = map[string]pluginsdk.PluginInfo{"R": f.plugins.rows[0]}
 	f.plugins.rows = nil
 	f.plugins.has("files", "open", `{"required":["path"]}`, echo)
-	if names, news := f.session.Begin(origin.RunID); news || !slices.Equal(names, []string{"files__read"}) {
+	if names, news := f.session.Begin(behalf.RunID); news || !slices.Equal(names, []string{"files__read"}) {
 		t.Errorf("the run is offered %v; told of others: %v", names, news)
 	}
 	for range 2 {
@@ -197,7 +197,7 @@ func TestATurnHasTheToolsOfTheVersionThatItsRunKeepsTo(t *testing.T) {
 		t.Errorf("the schemas of %d versions are kept", made)
 	}
 	end()
-	next := origin
+	next := behalf
 	next.RunID = "S"
 	defer f.begin(next)()
 	if result := f.call(client, "files__open", `{"path":"/x"}`); result.IsError {

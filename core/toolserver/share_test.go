@@ -47,7 +47,7 @@ func TestGreedyPluginsAreCutAndModestOnesAreNot(t *testing.T) {
 	f.plugins.hasMany("verbose", 100, 9000)
 	f.plugins.hasMany("modest", 10, 500)
 	client := f.open()
-	end := f.begin(origin)
+	end := f.begin(behalf)
 	specs := f.server.List()
 	bytes := 0
 	for _, spec := range specs {
@@ -66,7 +66,7 @@ func TestGreedyPluginsAreCutAndModestOnesAreNot(t *testing.T) {
 		if result := f.call(client, first, `{}`); !strings.Contains(text(result), "unavailable: "+says) {
 			t.Errorf("%s: %q, want %q", first, text(result), says)
 		}
-		if _, err := f.server.Call(t.Context(), "web", ledger.Origin{}, first, nil); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+		if _, err := f.server.Call(t.Context(), "web", ledger.Behalf{}, first, nil); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 			t.Errorf("%s, for a plugin: %v", first, err)
 		}
 		last := fmt.Sprintf("%s__t%d", plugin, counts[plugin]-1)
@@ -86,18 +86,18 @@ func TestGreedyPluginsAreCutAndModestOnesAreNot(t *testing.T) {
 		t.Errorf("by the rows: %q", words)
 	}
 	end()
-	f.begin(origin)()
+	f.begin(behalf)()
 	if n := strings.Count(f.log.String(), "there is no room for all tools"); n != 2 {
 		t.Errorf("it is said %d times in\n%s", n, f.log)
 	}
 
 	f.plugins.enable("verbose", false)
-	f.begin(origin)()
+	f.begin(behalf)()
 	if counts := counted(f.names(client)); counts["numerous"] != 118 {
 		t.Errorf("offered beside the modest one: %v", counts)
 	}
 	f.plugins.enable("modest", false)
-	f.begin(origin)()
+	f.begin(behalf)()
 	if n := strings.Count(f.log.String(), "all tools of a plugin are offered again"); n != 1 || f.server.Unoffered("numerous") != "" {
 		t.Errorf("that there is room for all is said %d times", n)
 	}
@@ -112,12 +112,12 @@ func TestRunsOnTwoVersionsOfAPlugin(t *testing.T) {
 	f.plugins.kept = map[string]pluginsdk.PluginInfo{"R": f.plugins.rows[0]}
 	f.plugins.rows[0].Manifest.Tools = f.plugins.rows[0].Manifest.Tools[:2]
 	client := f.open()
-	defer f.begin(origin)()
+	defer f.begin(behalf)()
 	for range 3 {
 		if result := f.call(client, "a__t2", `{}`); result.IsError {
 			t.Fatalf("the old version's tool: %q", text(result))
 		}
-		if _, err := f.server.Call(t.Context(), "web", ledger.Origin{}, "a__t1", nil); err != nil {
+		if _, err := f.server.Call(t.Context(), "web", ledger.Behalf{}, "a__t1", nil); err != nil {
 			t.Fatalf("the new version's: %v", err)
 		}
 		if f.server.Unoffered("a") != "" {
@@ -164,7 +164,7 @@ func TestAToolOfTheTurnsListStaysForTheTurn(t *testing.T) {
 	f.plugins.hasMany("b", 100, 10)
 	f.plugins.enable("b", false)
 	client := f.open()
-	end := f.begin(origin)
+	end := f.begin(behalf)
 	f.plugins.enable("b", true)
 	if f.server.Unoffered("a") == "" {
 		t.Fatal("there is room for all")
@@ -173,7 +173,7 @@ func TestAToolOfTheTurnsListStaysForTheTurn(t *testing.T) {
 		t.Errorf("in the turn: %q", text(result))
 	}
 	end()
-	defer f.begin(origin)()
+	defer f.begin(behalf)()
 	if result := f.call(client, "a__t127", `{}`); !strings.Contains(text(result), "the agent is offered 64 of the 128 tools of a, none from t64 on") {
 		t.Errorf("in the next turn: %q", text(result))
 	}

@@ -17,7 +17,7 @@ var errNoTurn = pluginsdk.Errorf(pluginsdk.CodeStale, "no turn is running that t
 
 // turn is one turn of the agent, from Begin to its end.
 type turn struct {
-	origin ledger.Origin
+	behalf ledger.Behalf
 	ctx    context.Context // ends with the turn
 	cancel context.CancelCauseFunc
 
@@ -26,12 +26,12 @@ type turn struct {
 	calls sync.WaitGroup
 }
 
-// Begin makes the turn known that is about to run for the origin's run, which has
-// one at a time: calls in it are made on behalf of origin. end cancels those that
+// Begin makes the turn known that is about to begin in a run, which has
+// one at a time: calls in it are made on this behalf. end cancels those that
 // are under way and returns when none is.
-func (s *Server) Begin(origin ledger.Origin) (end func()) {
-	key := origin.RunID
-	begun := &turn{origin: origin}
+func (s *Server) Begin(behalf ledger.Behalf) (end func()) {
+	key := behalf.RunID
+	begun := &turn{behalf: behalf}
 	begun.ctx, begun.cancel = context.WithCancelCause(context.Background())
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (t *turn) run() string {
 	if t == nil {
 		return ""
 	}
-	return t.origin.RunID
+	return t.behalf.RunID
 }
 
 func (t *turn) end() {

@@ -129,18 +129,6 @@ func (f PluginSecretFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PluginSecretMutation", m)
 }
 
-// The PluginStateFunc type is an adapter to allow the use of ordinary
-// function as PluginState mutator.
-type PluginStateFunc func(context.Context, *ent.PluginStateMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f PluginStateFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.PluginStateMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PluginStateMutation", m)
-}
-
 // The PluginUsageFunc type is an adapter to allow the use of ordinary
 // function as PluginUsage mutator.
 type PluginUsageFunc func(context.Context, *ent.PluginUsageMutation) (ent.Value, error)
@@ -175,6 +163,18 @@ func (f RunFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) 
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.RunMutation", m)
+}
+
+// The StateEntryFunc type is an adapter to allow the use of ordinary
+// function as StateEntry mutator.
+type StateEntryFunc func(context.Context, *ent.StateEntryMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f StateEntryFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.StateEntryMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.StateEntryMutation", m)
 }
 
 // The TaskFunc type is an adapter to allow the use of ordinary

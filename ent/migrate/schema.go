@@ -298,28 +298,6 @@ var (
 			},
 		},
 	}
-	// PluginStatesColumns holds the columns for the "plugin_states" table.
-	PluginStatesColumns = []*schema.Column{
-		{Name: "id", Type: field.TypeString},
-		{Name: "plugin", Type: field.TypeString},
-		{Name: "key", Type: field.TypeString},
-		{Name: "value", Type: field.TypeBytes},
-		{Name: "revision", Type: field.TypeInt64, Default: 1},
-		{Name: "updated_at", Type: field.TypeTime},
-	}
-	// PluginStatesTable holds the schema information for the "plugin_states" table.
-	PluginStatesTable = &schema.Table{
-		Name:       "plugin_states",
-		Columns:    PluginStatesColumns,
-		PrimaryKey: []*schema.Column{PluginStatesColumns[0]},
-		Indexes: []*schema.Index{
-			{
-				Name:    "pluginstate_plugin_key",
-				Unique:  true,
-				Columns: []*schema.Column{PluginStatesColumns[1], PluginStatesColumns[2]},
-			},
-		},
-	}
 	// PluginUsagesColumns holds the columns for the "plugin_usages" table.
 	PluginUsagesColumns = []*schema.Column{
 		{Name: "plugin", Type: field.TypeString},
@@ -433,6 +411,28 @@ var (
 				Annotation: &entsql.IndexAnnotation{
 					Where: "task_id <> ''",
 				},
+			},
+		},
+	}
+	// PluginStatesColumns holds the columns for the "plugin_states" table.
+	PluginStatesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString},
+		{Name: "plugin", Type: field.TypeString},
+		{Name: "key", Type: field.TypeString},
+		{Name: "value", Type: field.TypeBytes},
+		{Name: "revision", Type: field.TypeInt64, Default: 1},
+		{Name: "updated_at", Type: field.TypeTime},
+	}
+	// PluginStatesTable holds the schema information for the "plugin_states" table.
+	PluginStatesTable = &schema.Table{
+		Name:       "plugin_states",
+		Columns:    PluginStatesColumns,
+		PrimaryKey: []*schema.Column{PluginStatesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "pluginstate_plugin_key",
+				Unique:  true,
+				Columns: []*schema.Column{PluginStatesColumns[1], PluginStatesColumns[2]},
 			},
 		},
 	}
@@ -597,10 +597,10 @@ var (
 		PluginsTable,
 		PluginBytesTable,
 		PluginSecretsTable,
-		PluginStatesTable,
 		PluginUsagesTable,
 		ReservationsTable,
 		RunsTable,
+		PluginStatesTable,
 		TasksTable,
 		TaskAnswersTable,
 		ThreadsTable,
@@ -610,5 +610,8 @@ var (
 func init() {
 	PluginBytesTable.Annotation = &entsql.Annotation{
 		Table: "plugin_bytes",
+	}
+	PluginStatesTable.Annotation = &entsql.Annotation{
+		Table: "plugin_states",
 	}
 }

@@ -36,9 +36,6 @@ type PluginBytes func(*sql.Selector)
 // PluginSecret is the predicate function for pluginsecret builders.
 type PluginSecret func(*sql.Selector)
 
-// PluginState is the predicate function for pluginstate builders.
-type PluginState func(*sql.Selector)
-
 // PluginUsage is the predicate function for pluginusage builders.
 type PluginUsage func(*sql.Selector)
 
@@ -47,6 +44,9 @@ type Reservation func(*sql.Selector)
 
 // Run is the predicate function for run builders.
 type Run func(*sql.Selector)
+
+// StateEntry is the predicate function for stateentry builders.
+type StateEntry func(*sql.Selector)
 
 // Task is the predicate function for task builders.
 type Task func(*sql.Selector)

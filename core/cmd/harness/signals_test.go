@@ -9,7 +9,7 @@ import (
 // The first signal stops, the second hurries: an operator who presses Ctrl-C
 // twice does not wait for the grace.
 func TestSecondSignalHurries(t *testing.T) {
-	ctx, hurry, release := untilTold(t.Context())
+	ctx, hurry, release := untilSignalled(t.Context())
 	defer release()
 	tell := func() {
 		t.Helper()

@@ -63,7 +63,7 @@ func up(cmd *cobra.Command) (err error) {
 			config.Log.Warn("plugins can read this process's environment", "err", err)
 		}
 	}
-	ctx, hurry, release := untilTold(cmd.Context())
+	ctx, hurry, release := untilSignalled(cmd.Context())
 	defer release()
 
 	supervisor := &supervisor{log: config.Log}
@@ -86,9 +86,9 @@ func up(cmd *cobra.Command) (err error) {
 	})
 }
 
-// untilTold returns a context that ends with the first SIGINT or SIGTERM, and
+// untilSignalled returns a context that ends with the first SIGINT or SIGTERM, and
 // one that ends with the second. A third ends the process.
-func untilTold(parent context.Context) (ctx, hurry context.Context, release func()) {
+func untilSignalled(parent context.Context) (ctx, hurry context.Context, release func()) {
 	ctx, stop := context.WithCancel(parent)
 	hurry, rush := context.WithCancel(context.WithoutCancel(parent))
 	signals := make(chan os.Signal, 2)

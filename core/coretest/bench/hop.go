@@ -25,7 +25,7 @@ import (
 const hopAim = 1.25
 
 // hop compares a hook, as the pipeline calls it (run kept to its version, token,
-// deadline, ledger, grants), with a bare call of go-plugin over the same kind of
+// deadline, figures, grants), with a bare call of go-plugin over the same kind of
 // connection. The calls take turns.
 func (b *bench) hop() (err error) {
 	dir, err := os.MkdirTemp("", "harness-bench")
@@ -153,7 +153,7 @@ func (r *rig) hook(ctx context.Context, text string) error {
 	run := fmt.Sprintf("0199a1b2-run-%d", r.call)
 	defer r.host.Release(run)
 	thread := pluginsdk.Thread{ID: "0199a1b2-thread", Source: "web"}
-	on := &hooks.Occasion{Origin: ledger.Origin{RunID: run, Attempt: 1}, Call: pluginsdk.Call{ID: run, RunID: run, Attempt: 1}}
+	on := &hooks.Occasion{Behalf: ledger.Behalf{RunID: run, Attempt: 1}, Call: pluginsdk.Call{ID: run, RunID: run, Attempt: 1}}
 	return hooks.Notify(ctx, r.hooks, on, hooks.Question[pluginsdk.OnBeforeInvokeRequest, pluginsdk.OnBeforeInvokeResponse]{
 		Hook: pluginsdk.HookBeforeInvoke, Ask: hooks.Process.OnBeforeInvoke,
 		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnBeforeInvokeRequest {

@@ -78,7 +78,7 @@ func (b *bench) run(only string) error {
 		{"boot", b.boot},
 		{"memory and idle load", b.idle},
 		{"hook hop", b.hops},
-		{"hop with grants and ledger", b.hop},
+		{"hop with grants and figures", b.hop},
 		{"plugins, start of 12", b.startPlugins},
 		{"upgrade and toggle under load, demo agent", b.upgrade},
 		{"warm turn, demo agent", b.demoTurns},

@@ -12,43 +12,43 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/seed-706843ae/harness/ent/pluginstate"
+	"github.com/seed-706843ae/harness/ent/stateentry"
 )
 
-// PluginStateCreate is the builder for creating a PluginState entity.
-type PluginStateCreate struct {
+// StateEntryCreate is the builder for creating a StateEntry entity.
+type StateEntryCreate struct {
 	config
-	mutation *PluginStateMutation
+	mutation *StateEntryMutation
 	hooks    []Hook
 	conflict []sql.ConflictOption
 }
 
 // SetPlugin sets the "plugin" field.
-func (_c *PluginStateCreate) SetPlugin(v string) *PluginStateCreate {
+func (_c *StateEntryCreate) SetPlugin(v string) *StateEntryCreate {
 	_c.mutation.SetPlugin(v)
 	return _c
 }
 
 // SetKey sets the "key" field.
-func (_c *PluginStateCreate) SetKey(v string) *PluginStateCreate {
+func (_c *StateEntryCreate) SetKey(v string) *StateEntryCreate {
 	_c.mutation.SetKey(v)
 	return _c
 }
 
 // SetValue sets the "value" field.
-func (_c *PluginStateCreate) SetValue(v []byte) *PluginStateCreate {
+func (_c *StateEntryCreate) SetValue(v []byte) *StateEntryCreate {
 	_c.mutation.SetValue(v)
 	return _c
 }
 
 // SetRevision sets the "revision" field.
-func (_c *PluginStateCreate) SetRevision(v int64) *PluginStateCreate {
+func (_c *StateEntryCreate) SetRevision(v int64) *StateEntryCreate {
 	_c.mutation.SetRevision(v)
 	return _c
 }
 
 // SetNillableRevision sets the "revision" field if the given value is not nil.
-func (_c *PluginStateCreate) SetNillableRevision(v *int64) *PluginStateCreate {
+func (_c *StateEntryCreate) SetNillableRevision(v *int64) *StateEntryCreate {
 	if v != nil {
 		_c.SetRevision(*v)
 	}
@@ -56,30 +56,30 @@ func (_c *PluginStateCreate) SetNillableRevision(v *int64) *PluginStateCreate {
 }
 
 // SetUpdatedAt sets the "updated_at" field.
-func (_c *PluginStateCreate) SetUpdatedAt(v time.Time) *PluginStateCreate {
+func (_c *StateEntryCreate) SetUpdatedAt(v time.Time) *StateEntryCreate {
 	_c.mutation.SetUpdatedAt(v)
 	return _c
 }
 
 // SetID sets the "id" field.
-func (_c *PluginStateCreate) SetID(v string) *PluginStateCreate {
+func (_c *StateEntryCreate) SetID(v string) *StateEntryCreate {
 	_c.mutation.SetID(v)
 	return _c
 }
 
-// Mutation returns the PluginStateMutation object of the builder.
-func (_c *PluginStateCreate) Mutation() *PluginStateMutation {
+// Mutation returns the StateEntryMutation object of the builder.
+func (_c *StateEntryCreate) Mutation() *StateEntryMutation {
 	return _c.mutation
 }
 
-// Save creates the PluginState in the database.
-func (_c *PluginStateCreate) Save(ctx context.Context) (*PluginState, error) {
+// Save creates the StateEntry in the database.
+func (_c *StateEntryCreate) Save(ctx context.Context) (*StateEntry, error) {
 	_c.defaults()
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
 // SaveX calls Save and panics if Save returns an error.
-func (_c *PluginStateCreate) SaveX(ctx context.Context) *PluginState {
+func (_c *StateEntryCreate) SaveX(ctx context.Context) *StateEntry {
 	v, err := _c.Save(ctx)
 	if err != nil {
 		panic(err)
@@ -88,47 +88,47 @@ func (_c *PluginStateCreate) SaveX(ctx context.Context) *PluginState {
 }
 
 // Exec executes the query.
-func (_c *PluginStateCreate) Exec(ctx context.Context) error {
+func (_c *StateEntryCreate) Exec(ctx context.Context) error {
 	_, err := _c.Save(ctx)
 	return err
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (_c *PluginStateCreate) ExecX(ctx context.Context) {
+func (_c *StateEntryCreate) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
 		panic(err)
 	}
 }
 
 // defaults sets the default values of the builder before save.
-func (_c *PluginStateCreate) defaults() {
+func (_c *StateEntryCreate) defaults() {
 	if _, ok := _c.mutation.Revision(); !ok {
-		v := pluginstate.DefaultRevision
+		v := stateentry.DefaultRevision
 		_c.mutation.SetRevision(v)
 	}
 }
 
 // check runs all checks and user-defined validators on the builder.
-func (_c *PluginStateCreate) check() error {
+func (_c *StateEntryCreate) check() error {
 	if _, ok := _c.mutation.Plugin(); !ok {
-		return &ValidationError{Name: "plugin", err: errors.New(`ent: missing required field "PluginState.plugin"`)}
+		return &ValidationError{Name: "plugin", err: errors.New(`ent: missing required field "StateEntry.plugin"`)}
 	}
 	if _, ok := _c.mutation.Key(); !ok {
-		return &ValidationError{Name: "key", err: errors.New(`ent: missing required field "PluginState.key"`)}
+		return &ValidationError{Name: "key", err: errors.New(`ent: missing required field "StateEntry.key"`)}
 	}
 	if _, ok := _c.mutation.Value(); !ok {
-		return &ValidationError{Name: "value", err: errors.New(`ent: missing required field "PluginState.value"`)}
+		return &ValidationError{Name: "value", err: errors.New(`ent: missing required field "StateEntry.value"`)}
 	}
 	if _, ok := _c.mutation.Revision(); !ok {
-		return &ValidationError{Name: "revision", err: errors.New(`ent: missing required field "PluginState.revision"`)}
+		return &ValidationError{Name: "revision", err: errors.New(`ent: missing required field "StateEntry.revision"`)}
 	}
 	if _, ok := _c.mutation.UpdatedAt(); !ok {
-		return &ValidationError{Name: "updated_at", err: errors.New(`ent: missing required field "PluginState.updated_at"`)}
+		return &ValidationError{Name: "updated_at", err: errors.New(`ent: missing required field "StateEntry.updated_at"`)}
 	}
 	return nil
 }
 
-func (_c *PluginStateCreate) sqlSave(ctx context.Context) (*PluginState, error) {
+func (_c *StateEntryCreate) sqlSave(ctx context.Context) (*StateEntry, error) {
 	if err := _c.check(); err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (_c *PluginStateCreate) sqlSave(ctx context.Context) (*PluginState, error) 
 		if id, ok := _spec.ID.Value.(string); ok {
 			_node.ID = id
 		} else {
-			return nil, fmt.Errorf("unexpected PluginState.ID type: %T", _spec.ID.Value)
+			return nil, fmt.Errorf("unexpected StateEntry.ID type: %T", _spec.ID.Value)
 		}
 	}
 	_c.mutation.id = &_node.ID
@@ -151,10 +151,10 @@ func (_c *PluginStateCreate) sqlSave(ctx context.Context) (*PluginState, error) 
 	return _node, nil
 }
 
-func (_c *PluginStateCreate) createSpec() (*PluginState, *sqlgraph.CreateSpec) {
+func (_c *StateEntryCreate) createSpec() (*StateEntry, *sqlgraph.CreateSpec) {
 	var (
-		_node = &PluginState{config: _c.config}
-		_spec = sqlgraph.NewCreateSpec(pluginstate.Table, sqlgraph.NewFieldSpec(pluginstate.FieldID, field.TypeString))
+		_node = &StateEntry{config: _c.config}
+		_spec = sqlgraph.NewCreateSpec(stateentry.Table, sqlgraph.NewFieldSpec(stateentry.FieldID, field.TypeString))
 	)
 	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
@@ -162,23 +162,23 @@ func (_c *PluginStateCreate) createSpec() (*PluginState, *sqlgraph.CreateSpec) {
 		_spec.ID.Value = id
 	}
 	if value, ok := _c.mutation.Plugin(); ok {
-		_spec.SetField(pluginstate.FieldPlugin, field.TypeString, value)
+		_spec.SetField(stateentry.FieldPlugin, field.TypeString, value)
 		_node.Plugin = value
 	}
 	if value, ok := _c.mutation.Key(); ok {
-		_spec.SetField(pluginstate.FieldKey, field.TypeString, value)
+		_spec.SetField(stateentry.FieldKey, field.TypeString, value)
 		_node.Key = value
 	}
 	if value, ok := _c.mutation.Value(); ok {
-		_spec.SetField(pluginstate.FieldValue, field.TypeBytes, value)
+		_spec.SetField(stateentry.FieldValue, field.TypeBytes, value)
 		_node.Value = value
 	}
 	if value, ok := _c.mutation.Revision(); ok {
-		_spec.SetField(pluginstate.FieldRevision, field.TypeInt64, value)
+		_spec.SetField(stateentry.FieldRevision, field.TypeInt64, value)
 		_node.Revision = value
 	}
 	if value, ok := _c.mutation.UpdatedAt(); ok {
-		_spec.SetField(pluginstate.FieldUpdatedAt, field.TypeTime, value)
+		_spec.SetField(stateentry.FieldUpdatedAt, field.TypeTime, value)
 		_node.UpdatedAt = value
 	}
 	return _node, _spec
@@ -187,7 +187,7 @@ func (_c *PluginStateCreate) createSpec() (*PluginState, *sqlgraph.CreateSpec) {
 // OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
 // of the `INSERT` statement. For example:
 //
-//	client.PluginState.Create().
+//	client.StateEntry.Create().
 //		SetPlugin(v).
 //		OnConflict(
 //			// Update the row with the new values
@@ -196,13 +196,13 @@ func (_c *PluginStateCreate) createSpec() (*PluginState, *sqlgraph.CreateSpec) {
 //		).
 //		// Override some of the fields with custom
 //		// update values.
-//		Update(func(u *ent.PluginStateUpsert) {
+//		Update(func(u *ent.StateEntryUpsert) {
 //			SetPlugin(v+v).
 //		}).
 //		Exec(ctx)
-func (_c *PluginStateCreate) OnConflict(opts ...sql.ConflictOption) *PluginStateUpsertOne {
+func (_c *StateEntryCreate) OnConflict(opts ...sql.ConflictOption) *StateEntryUpsertOne {
 	_c.conflict = opts
-	return &PluginStateUpsertOne{
+	return &StateEntryUpsertOne{
 		create: _c,
 	}
 }
@@ -210,93 +210,93 @@ func (_c *PluginStateCreate) OnConflict(opts ...sql.ConflictOption) *PluginState
 // OnConflictColumns calls `OnConflict` and configures the columns
 // as conflict target. Using this option is equivalent to using:
 //
-//	client.PluginState.Create().
+//	client.StateEntry.Create().
 //		OnConflict(sql.ConflictColumns(columns...)).
 //		Exec(ctx)
-func (_c *PluginStateCreate) OnConflictColumns(columns ...string) *PluginStateUpsertOne {
+func (_c *StateEntryCreate) OnConflictColumns(columns ...string) *StateEntryUpsertOne {
 	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &PluginStateUpsertOne{
+	return &StateEntryUpsertOne{
 		create: _c,
 	}
 }
 
 type (
-	// PluginStateUpsertOne is the builder for "upsert"-ing
-	//  one PluginState node.
-	PluginStateUpsertOne struct {
-		create *PluginStateCreate
+	// StateEntryUpsertOne is the builder for "upsert"-ing
+	//  one StateEntry node.
+	StateEntryUpsertOne struct {
+		create *StateEntryCreate
 	}
 
-	// PluginStateUpsert is the "OnConflict" setter.
-	PluginStateUpsert struct {
+	// StateEntryUpsert is the "OnConflict" setter.
+	StateEntryUpsert struct {
 		*sql.UpdateSet
 	}
 )
 
 // SetValue sets the "value" field.
-func (u *PluginStateUpsert) SetValue(v []byte) *PluginStateUpsert {
-	u.Set(pluginstate.FieldValue, v)
+func (u *StateEntryUpsert) SetValue(v []byte) *StateEntryUpsert {
+	u.Set(stateentry.FieldValue, v)
 	return u
 }
 
 // UpdateValue sets the "value" field to the value that was provided on create.
-func (u *PluginStateUpsert) UpdateValue() *PluginStateUpsert {
-	u.SetExcluded(pluginstate.FieldValue)
+func (u *StateEntryUpsert) UpdateValue() *StateEntryUpsert {
+	u.SetExcluded(stateentry.FieldValue)
 	return u
 }
 
 // SetRevision sets the "revision" field.
-func (u *PluginStateUpsert) SetRevision(v int64) *PluginStateUpsert {
-	u.Set(pluginstate.FieldRevision, v)
+func (u *StateEntryUpsert) SetRevision(v int64) *StateEntryUpsert {
+	u.Set(stateentry.FieldRevision, v)
 	return u
 }
 
 // UpdateRevision sets the "revision" field to the value that was provided on create.
-func (u *PluginStateUpsert) UpdateRevision() *PluginStateUpsert {
-	u.SetExcluded(pluginstate.FieldRevision)
+func (u *StateEntryUpsert) UpdateRevision() *StateEntryUpsert {
+	u.SetExcluded(stateentry.FieldRevision)
 	return u
 }
 
 // AddRevision adds v to the "revision" field.
-func (u *PluginStateUpsert) AddRevision(v int64) *PluginStateUpsert {
-	u.Add(pluginstate.FieldRevision, v)
+func (u *StateEntryUpsert) AddRevision(v int64) *StateEntryUpsert {
+	u.Add(stateentry.FieldRevision, v)
 	return u
 }
 
 // SetUpdatedAt sets the "updated_at" field.
-func (u *PluginStateUpsert) SetUpdatedAt(v time.Time) *PluginStateUpsert {
-	u.Set(pluginstate.FieldUpdatedAt, v)
+func (u *StateEntryUpsert) SetUpdatedAt(v time.Time) *StateEntryUpsert {
+	u.Set(stateentry.FieldUpdatedAt, v)
 	return u
 }
 
 // UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *PluginStateUpsert) UpdateUpdatedAt() *PluginStateUpsert {
-	u.SetExcluded(pluginstate.FieldUpdatedAt)
+func (u *StateEntryUpsert) UpdateUpdatedAt() *StateEntryUpsert {
+	u.SetExcluded(stateentry.FieldUpdatedAt)
 	return u
 }
 
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
-//	client.PluginState.Create().
+//	client.StateEntry.Create().
 //		OnConflict(
 //			sql.ResolveWithNewValues(),
 //			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(pluginstate.FieldID)
+//				u.SetIgnore(stateentry.FieldID)
 //			}),
 //		).
 //		Exec(ctx)
-func (u *PluginStateUpsertOne) UpdateNewValues() *PluginStateUpsertOne {
+func (u *StateEntryUpsertOne) UpdateNewValues() *StateEntryUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(pluginstate.FieldID)
+			s.SetIgnore(stateentry.FieldID)
 		}
 		if _, exists := u.create.mutation.Plugin(); exists {
-			s.SetIgnore(pluginstate.FieldPlugin)
+			s.SetIgnore(stateentry.FieldPlugin)
 		}
 		if _, exists := u.create.mutation.Key(); exists {
-			s.SetIgnore(pluginstate.FieldKey)
+			s.SetIgnore(stateentry.FieldKey)
 		}
 	}))
 	return u
@@ -305,100 +305,100 @@ func (u *PluginStateUpsertOne) UpdateNewValues() *PluginStateUpsertOne {
 // Ignore sets each column to itself in case of conflict.
 // Using this option is equivalent to using:
 //
-//	client.PluginState.Create().
+//	client.StateEntry.Create().
 //	    OnConflict(sql.ResolveWithIgnore()).
 //	    Exec(ctx)
-func (u *PluginStateUpsertOne) Ignore() *PluginStateUpsertOne {
+func (u *StateEntryUpsertOne) Ignore() *StateEntryUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
 	return u
 }
 
 // DoNothing configures the conflict_action to `DO NOTHING`.
 // Supported only by SQLite and PostgreSQL.
-func (u *PluginStateUpsertOne) DoNothing() *PluginStateUpsertOne {
+func (u *StateEntryUpsertOne) DoNothing() *StateEntryUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.DoNothing())
 	return u
 }
 
-// Update allows overriding fields `UPDATE` values. See the PluginStateCreate.OnConflict
+// Update allows overriding fields `UPDATE` values. See the StateEntryCreate.OnConflict
 // documentation for more info.
-func (u *PluginStateUpsertOne) Update(set func(*PluginStateUpsert)) *PluginStateUpsertOne {
+func (u *StateEntryUpsertOne) Update(set func(*StateEntryUpsert)) *StateEntryUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&PluginStateUpsert{UpdateSet: update})
+		set(&StateEntryUpsert{UpdateSet: update})
 	}))
 	return u
 }
 
 // SetValue sets the "value" field.
-func (u *PluginStateUpsertOne) SetValue(v []byte) *PluginStateUpsertOne {
-	return u.Update(func(s *PluginStateUpsert) {
+func (u *StateEntryUpsertOne) SetValue(v []byte) *StateEntryUpsertOne {
+	return u.Update(func(s *StateEntryUpsert) {
 		s.SetValue(v)
 	})
 }
 
 // UpdateValue sets the "value" field to the value that was provided on create.
-func (u *PluginStateUpsertOne) UpdateValue() *PluginStateUpsertOne {
-	return u.Update(func(s *PluginStateUpsert) {
+func (u *StateEntryUpsertOne) UpdateValue() *StateEntryUpsertOne {
+	return u.Update(func(s *StateEntryUpsert) {
 		s.UpdateValue()
 	})
 }
 
 // SetRevision sets the "revision" field.
-func (u *PluginStateUpsertOne) SetRevision(v int64) *PluginStateUpsertOne {
-	return u.Update(func(s *PluginStateUpsert) {
+func (u *StateEntryUpsertOne) SetRevision(v int64) *StateEntryUpsertOne {
+	return u.Update(func(s *StateEntryUpsert) {
 		s.SetRevision(v)
 	})
 }
 
 // AddRevision adds v to the "revision" field.
-func (u *PluginStateUpsertOne) AddRevision(v int64) *PluginStateUpsertOne {
-	return u.Update(func(s *PluginStateUpsert) {
+func (u *StateEntryUpsertOne) AddRevision(v int64) *StateEntryUpsertOne {
+	return u.Update(func(s *StateEntryUpsert) {
 		s.AddRevision(v)
 	})
 }
 
 // UpdateRevision sets the "revision" field to the value that was provided on create.
-func (u *PluginStateUpsertOne) UpdateRevision() *PluginStateUpsertOne {
-	return u.Update(func(s *PluginStateUpsert) {
+func (u *StateEntryUpsertOne) UpdateRevision() *StateEntryUpsertOne {
+	return u.Update(func(s *StateEntryUpsert) {
 		s.UpdateRevision()
 	})
 }
 
 // SetUpdatedAt sets the "updated_at" field.
-func (u *PluginStateUpsertOne) SetUpdatedAt(v time.Time) *PluginStateUpsertOne {
-	return u.Update(func(s *PluginStateUpsert) {
+func (u *StateEntryUpsertOne) SetUpdatedAt(v time.Time) *StateEntryUpsertOne {
+	return u.Update(func(s *StateEntryUpsert) {
 		s.SetUpdatedAt(v)
 	})
 }
 
 // UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *PluginStateUpsertOne) UpdateUpdatedAt() *PluginStateUpsertOne {
-	return u.Update(func(s *PluginStateUpsert) {
+func (u *StateEntryUpsertOne) UpdateUpdatedAt() *StateEntryUpsertOne {
+	return u.Update(func(s *StateEntryUpsert) {
 		s.UpdateUpdatedAt()
 	})
 }
 
 // Exec executes the query.
-func (u *PluginStateUpsertOne) Exec(ctx context.Context) error {
+func (u *StateEntryUpsertOne) Exec(ctx context.Context) error {
 	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for PluginStateCreate.OnConflict")
+		return errors.New("ent: missing options for StateEntryCreate.OnConflict")
 	}
 	return u.create.Exec(ctx)
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (u *PluginStateUpsertOne) ExecX(ctx context.Context) {
+func (u *StateEntryUpsertOne) ExecX(ctx context.Context) {
 	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }
 
 // Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *PluginStateUpsertOne) ID(ctx context.Context) (id string, err error) {
+func (u *StateEntryUpsertOne) ID(ctx context.Context) (id string, err error) {
 	if u.create.driver.Dialect() == dialect.MySQL {
 		// In case of "ON CONFLICT", there is no way to get back non-numeric ID
 		// fields from the database since MySQL does not support the RETURNING clause.
-		return id, errors.New("ent: PluginStateUpsertOne.ID is not supported by MySQL driver. Use PluginStateUpsertOne.Exec instead")
+		return id, errors.New("ent: StateEntryUpsertOne.ID is not supported by MySQL driver. Use StateEntryUpsertOne.Exec instead")
 	}
 	node, err := u.create.Save(ctx)
 	if err != nil {
@@ -408,7 +408,7 @@ func (u *PluginStateUpsertOne) ID(ctx context.Context) (id string, err error) {
 }
 
 // IDX is like ID, but panics if an error occurs.
-func (u *PluginStateUpsertOne) IDX(ctx context.Context) string {
+func (u *StateEntryUpsertOne) IDX(ctx context.Context) string {
 	id, err := u.ID(ctx)
 	if err != nil {
 		panic(err)
@@ -416,28 +416,28 @@ func (u *PluginStateUpsertOne) IDX(ctx context.Context) string {
 	return id
 }
 
-// PluginStateCreateBulk is the builder for creating many PluginState entities in bulk.
-type PluginStateCreateBulk struct {
+// StateEntryCreateBulk is the builder for creating many StateEntry entities in bulk.
+type StateEntryCreateBulk struct {
 	config
 	err      error
-	builders []*PluginStateCreate
+	builders []*StateEntryCreate
 	conflict []sql.ConflictOption
 }
 
-// Save creates the PluginState entities in the database.
-func (_c *PluginStateCreateBulk) Save(ctx context.Context) ([]*PluginState, error) {
+// Save creates the StateEntry entities in the database.
+func (_c *StateEntryCreateBulk) Save(ctx context.Context) ([]*StateEntry, error) {
 	if _c.err != nil {
 		return nil, _c.err
 	}
 	specs := make([]*sqlgraph.CreateSpec, len(_c.builders))
-	nodes := make([]*PluginState, len(_c.builders))
+	nodes := make([]*StateEntry, len(_c.builders))
 	mutators := make([]Mutator, len(_c.builders))
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
 			builder.defaults()
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
-				mutation, ok := m.(*PluginStateMutation)
+				mutation, ok := m.(*StateEntryMutation)
 				if !ok {
 					return nil, fmt.Errorf("unexpected mutation type %T", m)
 				}
@@ -481,7 +481,7 @@ func (_c *PluginStateCreateBulk) Save(ctx context.Context) ([]*PluginState, erro
 }
 
 // SaveX is like Save, but panics if an error occurs.
-func (_c *PluginStateCreateBulk) SaveX(ctx context.Context) []*PluginState {
+func (_c *StateEntryCreateBulk) SaveX(ctx context.Context) []*StateEntry {
 	v, err := _c.Save(ctx)
 	if err != nil {
 		panic(err)
@@ -490,13 +490,13 @@ func (_c *PluginStateCreateBulk) SaveX(ctx context.Context) []*PluginState {
 }
 
 // Exec executes the query.
-func (_c *PluginStateCreateBulk) Exec(ctx context.Context) error {
+func (_c *StateEntryCreateBulk) Exec(ctx context.Context) error {
 	_, err := _c.Save(ctx)
 	return err
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (_c *PluginStateCreateBulk) ExecX(ctx context.Context) {
+func (_c *StateEntryCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
 		panic(err)
 	}
@@ -505,7 +505,7 @@ func (_c *PluginStateCreateBulk) ExecX(ctx context.Context) {
 // OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
 // of the `INSERT` statement. For example:
 //
-//	client.PluginState.CreateBulk(builders...).
+//	client.StateEntry.CreateBulk(builders...).
 //		OnConflict(
 //			// Update the row with the new values
 //			// the was proposed for insertion.
@@ -513,13 +513,13 @@ func (_c *PluginStateCreateBulk) ExecX(ctx context.Context) {
 //		).
 //		// Override some of the fields with custom
 //		// update values.
-//		Update(func(u *ent.PluginStateUpsert) {
+//		Update(func(u *ent.StateEntryUpsert) {
 //			SetPlugin(v+v).
 //		}).
 //		Exec(ctx)
-func (_c *PluginStateCreateBulk) OnConflict(opts ...sql.ConflictOption) *PluginStateUpsertBulk {
+func (_c *StateEntryCreateBulk) OnConflict(opts ...sql.ConflictOption) *StateEntryUpsertBulk {
 	_c.conflict = opts
-	return &PluginStateUpsertBulk{
+	return &StateEntryUpsertBulk{
 		create: _c,
 	}
 }
@@ -527,45 +527,45 @@ func (_c *PluginStateCreateBulk) OnConflict(opts ...sql.ConflictOption) *PluginS
 // OnConflictColumns calls `OnConflict` and configures the columns
 // as conflict target. Using this option is equivalent to using:
 //
-//	client.PluginState.Create().
+//	client.StateEntry.Create().
 //		OnConflict(sql.ConflictColumns(columns...)).
 //		Exec(ctx)
-func (_c *PluginStateCreateBulk) OnConflictColumns(columns ...string) *PluginStateUpsertBulk {
+func (_c *StateEntryCreateBulk) OnConflictColumns(columns ...string) *StateEntryUpsertBulk {
 	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &PluginStateUpsertBulk{
+	return &StateEntryUpsertBulk{
 		create: _c,
 	}
 }
 
-// PluginStateUpsertBulk is the builder for "upsert"-ing
-// a bulk of PluginState nodes.
-type PluginStateUpsertBulk struct {
-	create *PluginStateCreateBulk
+// StateEntryUpsertBulk is the builder for "upsert"-ing
+// a bulk of StateEntry nodes.
+type StateEntryUpsertBulk struct {
+	create *StateEntryCreateBulk
 }
 
 // UpdateNewValues updates the mutable fields using the new values that
 // were set on create. Using this option is equivalent to using:
 //
-//	client.PluginState.Create().
+//	client.StateEntry.Create().
 //		OnConflict(
 //			sql.ResolveWithNewValues(),
 //			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(pluginstate.FieldID)
+//				u.SetIgnore(stateentry.FieldID)
 //			}),
 //		).
 //		Exec(ctx)
-func (u *PluginStateUpsertBulk) UpdateNewValues() *PluginStateUpsertBulk {
+func (u *StateEntryUpsertBulk) UpdateNewValues() *StateEntryUpsertBulk {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		for _, b := range u.create.builders {
 			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(pluginstate.FieldID)
+				s.SetIgnore(stateentry.FieldID)
 			}
 			if _, exists := b.mutation.Plugin(); exists {
-				s.SetIgnore(pluginstate.FieldPlugin)
+				s.SetIgnore(stateentry.FieldPlugin)
 			}
 			if _, exists := b.mutation.Key(); exists {
-				s.SetIgnore(pluginstate.FieldKey)
+				s.SetIgnore(stateentry.FieldKey)
 			}
 		}
 	}))
@@ -575,97 +575,97 @@ func (u *PluginStateUpsertBulk) UpdateNewValues() *PluginStateUpsertBulk {
 // Ignore sets each column to itself in case of conflict.
 // Using this option is equivalent to using:
 //
-//	client.PluginState.Create().
+//	client.StateEntry.Create().
 //		OnConflict(sql.ResolveWithIgnore()).
 //		Exec(ctx)
-func (u *PluginStateUpsertBulk) Ignore() *PluginStateUpsertBulk {
+func (u *StateEntryUpsertBulk) Ignore() *StateEntryUpsertBulk {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
 	return u
 }
 
 // DoNothing configures the conflict_action to `DO NOTHING`.
 // Supported only by SQLite and PostgreSQL.
-func (u *PluginStateUpsertBulk) DoNothing() *PluginStateUpsertBulk {
+func (u *StateEntryUpsertBulk) DoNothing() *StateEntryUpsertBulk {
 	u.create.conflict = append(u.create.conflict, sql.DoNothing())
 	return u
 }
 
-// Update allows overriding fields `UPDATE` values. See the PluginStateCreateBulk.OnConflict
+// Update allows overriding fields `UPDATE` values. See the StateEntryCreateBulk.OnConflict
 // documentation for more info.
-func (u *PluginStateUpsertBulk) Update(set func(*PluginStateUpsert)) *PluginStateUpsertBulk {
+func (u *StateEntryUpsertBulk) Update(set func(*StateEntryUpsert)) *StateEntryUpsertBulk {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&PluginStateUpsert{UpdateSet: update})
+		set(&StateEntryUpsert{UpdateSet: update})
 	}))
 	return u
 }
 
 // SetValue sets the "value" field.
-func (u *PluginStateUpsertBulk) SetValue(v []byte) *PluginStateUpsertBulk {
-	return u.Update(func(s *PluginStateUpsert) {
+func (u *StateEntryUpsertBulk) SetValue(v []byte) *StateEntryUpsertBulk {
+	return u.Update(func(s *StateEntryUpsert) {
 		s.SetValue(v)
 	})
 }
 
 // UpdateValue sets the "value" field to the value that was provided on create.
-func (u *PluginStateUpsertBulk) UpdateValue() *PluginStateUpsertBulk {
-	return u.Update(func(s *PluginStateUpsert) {
+func (u *StateEntryUpsertBulk) UpdateValue() *StateEntryUpsertBulk {
+	return u.Update(func(s *StateEntryUpsert) {
 		s.UpdateValue()
 	})
 }
 
 // SetRevision sets the "revision" field.
-func (u *PluginStateUpsertBulk) SetRevision(v int64) *PluginStateUpsertBulk {
-	return u.Update(func(s *PluginStateUpsert) {
+func (u *StateEntryUpsertBulk) SetRevision(v int64) *StateEntryUpsertBulk {
+	return u.Update(func(s *StateEntryUpsert) {
 		s.SetRevision(v)
 	})
 }
 
 // AddRevision adds v to the "revision" field.
-func (u *PluginStateUpsertBulk) AddRevision(v int64) *PluginStateUpsertBulk {
-	return u.Update(func(s *PluginStateUpsert) {
+func (u *StateEntryUpsertBulk) AddRevision(v int64) *StateEntryUpsertBulk {
+	return u.Update(func(s *StateEntryUpsert) {
 		s.AddRevision(v)
 	})
 }
 
 // UpdateRevision sets the "revision" field to the value that was provided on create.
-func (u *PluginStateUpsertBulk) UpdateRevision() *PluginStateUpsertBulk {
-	return u.Update(func(s *PluginStateUpsert) {
+func (u *StateEntryUpsertBulk) UpdateRevision() *StateEntryUpsertBulk {
+	return u.Update(func(s *StateEntryUpsert) {
 		s.UpdateRevision()
 	})
 }
 
 // SetUpdatedAt sets the "updated_at" field.
-func (u *PluginStateUpsertBulk) SetUpdatedAt(v time.Time) *PluginStateUpsertBulk {
-	return u.Update(func(s *PluginStateUpsert) {
+func (u *StateEntryUpsertBulk) SetUpdatedAt(v time.Time) *StateEntryUpsertBulk {
+	return u.Update(func(s *StateEntryUpsert) {
 		s.SetUpdatedAt(v)
 	})
 }
 
 // UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *PluginStateUpsertBulk) UpdateUpdatedAt() *PluginStateUpsertBulk {
-	return u.Update(func(s *PluginStateUpsert) {
+func (u *StateEntryUpsertBulk) UpdateUpdatedAt() *StateEntryUpsertBulk {
+	return u.Update(func(s *StateEntryUpsert) {
 		s.UpdateUpdatedAt()
 	})
 }
 
 // Exec executes the query.
-func (u *PluginStateUpsertBulk) Exec(ctx context.Context) error {
+func (u *StateEntryUpsertBulk) Exec(ctx context.Context) error {
 	if u.create.err != nil {
 		return u.create.err
 	}
 	for i, b := range u.create.builders {
 		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the PluginStateCreateBulk instead", i)
+			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the StateEntryCreateBulk instead", i)
 		}
 	}
 	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for PluginStateCreateBulk.OnConflict")
+		return errors.New("ent: missing options for StateEntryCreateBulk.OnConflict")
 	}
 	return u.create.Exec(ctx)
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (u *PluginStateUpsertBulk) ExecX(ctx context.Context) {
+func (u *StateEntryUpsertBulk) ExecX(ctx context.Context) {
 	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}

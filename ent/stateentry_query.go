@@ -11,69 +11,69 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/predicate"
+	"github.com/seed-706843ae/harness/ent/stateentry"
 )
 
-// PluginStateQuery is the builder for querying PluginState entities.
-type PluginStateQuery struct {
+// StateEntryQuery is the builder for querying StateEntry entities.
+type StateEntryQuery struct {
 	config
 	ctx        *QueryContext
-	order      []pluginstate.OrderOption
+	order      []stateentry.OrderOption
 	inters     []Interceptor
-	predicates []predicate.PluginState
+	predicates []predicate.StateEntry
 	modifiers  []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
 }
 
-// Where adds a new predicate for the PluginStateQuery builder.
-func (_q *PluginStateQuery) Where(ps ...predicate.PluginState) *PluginStateQuery {
+// Where adds a new predicate for the StateEntryQuery builder.
+func (_q *StateEntryQuery) Where(ps ...predicate.StateEntry) *StateEntryQuery {
 	_q.predicates = append(_q.predicates, ps...)
 	return _q
 }
 
 // Limit the number of records to be returned by this query.
-func (_q *PluginStateQuery) Limit(limit int) *PluginStateQuery {
+func (_q *StateEntryQuery) Limit(limit int) *StateEntryQuery {
 	_q.ctx.Limit = &limit
 	return _q
 }
 
 // Offset to start from.
-func (_q *PluginStateQuery) Offset(offset int) *PluginStateQuery {
+func (_q *StateEntryQuery) Offset(offset int) *StateEntryQuery {
 	_q.ctx.Offset = &offset
 	return _q
 }
 
 // Unique configures the query builder to filter duplicate records on query.
 // By default, unique is set to true, and can be disabled using this method.
-func (_q *PluginStateQuery) Unique(unique bool) *PluginStateQuery {
+func (_q *StateEntryQuery) Unique(unique bool) *StateEntryQuery {
 	_q.ctx.Unique = &unique
 	return _q
 }
 
 // Order specifies how the records should be ordered.
-func (_q *PluginStateQuery) Order(o ...pluginstate.OrderOption) *PluginStateQuery {
+func (_q *StateEntryQuery) Order(o ...stateentry.OrderOption) *StateEntryQuery {
 	_q.order = append(_q.order, o...)
 	return _q
 }
 
-// First returns the first PluginState entity from the query.
-// Returns a *NotFoundError when no PluginState was found.
-func (_q *PluginStateQuery) First(ctx context.Context) (*PluginState, error) {
+// First returns the first StateEntry entity from the query.
+// Returns a *NotFoundError when no StateEntry was found.
+func (_q *StateEntryQuery) First(ctx context.Context) (*StateEntry, error) {
 	nodes, err := _q.Limit(1).All(setContextOp(ctx, _q.ctx, ent.OpQueryFirst))
 	if err != nil {
 		return nil, err
 	}
 	if len(nodes) == 0 {
-		return nil, &NotFoundError{pluginstate.Label}
+		return nil, &NotFoundError{stateentry.Label}
 	}
 	return nodes[0], nil
 }
 
 // FirstX is like First, but panics if an error occurs.
-func (_q *PluginStateQuery) FirstX(ctx context.Context) *PluginState {
+func (_q *StateEntryQuery) FirstX(ctx context.Context) *StateEntry {
 	node, err := _q.First(ctx)
 	if err != nil && !IsNotFound(err) {
 		panic(err)
@@ -81,22 +81,22 @@ func (_q *PluginStateQuery) FirstX(ctx context.Context) *PluginState {
 	return node
 }
 
-// FirstID returns the first PluginState ID from the query.
-// Returns a *NotFoundError when no PluginState ID was found.
-func (_q *PluginStateQuery) FirstID(ctx context.Context) (id string, err error) {
+// FirstID returns the first StateEntry ID from the query.
+// Returns a *NotFoundError when no StateEntry ID was found.
+func (_q *StateEntryQuery) FirstID(ctx context.Context) (id string, err error) {
 	var ids []string
 	if ids, err = _q.Limit(1).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryFirstID)); err != nil {
 		return
 	}
 	if len(ids) == 0 {
-		err = &NotFoundError{pluginstate.Label}
+		err = &NotFoundError{stateentry.Label}
 		return
 	}
 	return ids[0], nil
 }
 
 // FirstIDX is like FirstID, but panics if an error occurs.
-func (_q *PluginStateQuery) FirstIDX(ctx context.Context) string {
+func (_q *StateEntryQuery) FirstIDX(ctx context.Context) string {
 	id, err := _q.FirstID(ctx)
 	if err != nil && !IsNotFound(err) {
 		panic(err)
@@ -104,10 +104,10 @@ func (_q *PluginStateQuery) FirstIDX(ctx context.Context) string {
 	return id
 }
 
-// Only returns a single PluginState entity found by the query, ensuring it only returns one.
-// Returns a *NotSingularError when more than one PluginState entity is found.
-// Returns a *NotFoundError when no PluginState entities are found.
-func (_q *PluginStateQuery) Only(ctx context.Context) (*PluginState, error) {
+// Only returns a single StateEntry entity found by the query, ensuring it only returns one.
+// Returns a *NotSingularError when more than one StateEntry entity is found.
+// Returns a *NotFoundError when no StateEntry entities are found.
+func (_q *StateEntryQuery) Only(ctx context.Context) (*StateEntry, error) {
 	nodes, err := _q.Limit(2).All(setContextOp(ctx, _q.ctx, ent.OpQueryOnly))
 	if err != nil {
 		return nil, err
@@ -116,14 +116,14 @@ func (_q *PluginStateQuery) Only(ctx context.Context) (*PluginState, error) {
 	case 1:
 		return nodes[0], nil
 	case 0:
-		return nil, &NotFoundError{pluginstate.Label}
+		return nil, &NotFoundError{stateentry.Label}
 	default:
-		return nil, &NotSingularError{pluginstate.Label}
+		return nil, &NotSingularError{stateentry.Label}
 	}
 }
 
 // OnlyX is like Only, but panics if an error occurs.
-func (_q *PluginStateQuery) OnlyX(ctx context.Context) *PluginState {
+func (_q *StateEntryQuery) OnlyX(ctx context.Context) *StateEntry {
 	node, err := _q.Only(ctx)
 	if err != nil {
 		panic(err)
@@ -131,10 +131,10 @@ func (_q *PluginStateQuery) OnlyX(ctx context.Context) *PluginState {
 	return node
 }
 
-// OnlyID is like Only, but returns the only PluginState ID in the query.
-// Returns a *NotSingularError when more than one PluginState ID is found.
+// OnlyID is like Only, but returns the only StateEntry ID in the query.
+// Returns a *NotSingularError when more than one StateEntry ID is found.
 // Returns a *NotFoundError when no entities are found.
-func (_q *PluginStateQuery) OnlyID(ctx context.Context) (id string, err error) {
+func (_q *StateEntryQuery) OnlyID(ctx context.Context) (id string, err error) {
 	var ids []string
 	if ids, err = _q.Limit(2).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryOnlyID)); err != nil {
 		return
@@ -143,15 +143,15 @@ func (_q *PluginStateQuery) OnlyID(ctx context.Context) (id string, err error) {
 	case 1:
 		id = ids[0]
 	case 0:
-		err = &NotFoundError{pluginstate.Label}
+		err = &NotFoundError{stateentry.Label}
 	default:
-		err = &NotSingularError{pluginstate.Label}
+		err = &NotSingularError{stateentry.Label}
 	}
 	return
 }
 
 // OnlyIDX is like OnlyID, but panics if an error occurs.
-func (_q *PluginStateQuery) OnlyIDX(ctx context.Context) string {
+func (_q *StateEntryQuery) OnlyIDX(ctx context.Context) string {
 	id, err := _q.OnlyID(ctx)
 	if err != nil {
 		panic(err)
@@ -159,18 +159,18 @@ func (_q *PluginStateQuery) OnlyIDX(ctx context.Context) string {
 	return id
 }
 
-// All executes the query and returns a list of PluginStates.
-func (_q *PluginStateQuery) All(ctx context.Context) ([]*PluginState, error) {
+// All executes the query and returns a list of StateEntries.
+func (_q *StateEntryQuery) All(ctx context.Context) ([]*StateEntry, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryAll)
 	if err := _q.prepareQuery(ctx); err != nil {
 		return nil, err
 	}
-	qr := querierAll[[]*PluginState, *PluginStateQuery]()
-	return withInterceptors[[]*PluginState](ctx, _q, qr, _q.inters)
+	qr := querierAll[[]*StateEntry, *StateEntryQuery]()
+	return withInterceptors[[]*StateEntry](ctx, _q, qr, _q.inters)
 }
 
 // AllX is like All, but panics if an error occurs.
-func (_q *PluginStateQuery) AllX(ctx context.Context) []*PluginState {
+func (_q *StateEntryQuery) AllX(ctx context.Context) []*StateEntry {
 	nodes, err := _q.All(ctx)
 	if err != nil {
 		panic(err)
@@ -178,20 +178,20 @@ func (_q *PluginStateQuery) AllX(ctx context.Context) []*PluginState {
 	return nodes
 }
 
-// IDs executes the query and returns a list of PluginState IDs.
-func (_q *PluginStateQuery) IDs(ctx context.Context) (ids []string, err error) {
+// IDs executes the query and returns a list of StateEntry IDs.
+func (_q *StateEntryQuery) IDs(ctx context.Context) (ids []string, err error) {
 	if _q.ctx.Unique == nil && _q.path != nil {
 		_q.Unique(true)
 	}
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryIDs)
-	if err = _q.Select(pluginstate.FieldID).Scan(ctx, &ids); err != nil {
+	if err = _q.Select(stateentry.FieldID).Scan(ctx, &ids); err != nil {
 		return nil, err
 	}
 	return ids, nil
 }
 
 // IDsX is like IDs, but panics if an error occurs.
-func (_q *PluginStateQuery) IDsX(ctx context.Context) []string {
+func (_q *StateEntryQuery) IDsX(ctx context.Context) []string {
 	ids, err := _q.IDs(ctx)
 	if err != nil {
 		panic(err)
@@ -200,16 +200,16 @@ func (_q *PluginStateQuery) IDsX(ctx context.Context) []string {
 }
 
 // Count returns the count of the given query.
-func (_q *PluginStateQuery) Count(ctx context.Context) (int, error) {
+func (_q *StateEntryQuery) Count(ctx context.Context) (int, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryCount)
 	if err := _q.prepareQuery(ctx); err != nil {
 		return 0, err
 	}
-	return withInterceptors[int](ctx, _q, querierCount[*PluginStateQuery](), _q.inters)
+	return withInterceptors[int](ctx, _q, querierCount[*StateEntryQuery](), _q.inters)
 }
 
 // CountX is like Count, but panics if an error occurs.
-func (_q *PluginStateQuery) CountX(ctx context.Context) int {
+func (_q *StateEntryQuery) CountX(ctx context.Context) int {
 	count, err := _q.Count(ctx)
 	if err != nil {
 		panic(err)
@@ -218,7 +218,7 @@ func (_q *PluginStateQuery) CountX(ctx context.Context) int {
 }
 
 // Exist returns true if the query has elements in the graph.
-func (_q *PluginStateQuery) Exist(ctx context.Context) (bool, error) {
+func (_q *StateEntryQuery) Exist(ctx context.Context) (bool, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryExist)
 	switch _, err := _q.FirstID(ctx); {
 	case IsNotFound(err):
@@ -231,7 +231,7 @@ func (_q *PluginStateQuery) Exist(ctx context.Context) (bool, error) {
 }
 
 // ExistX is like Exist, but panics if an error occurs.
-func (_q *PluginStateQuery) ExistX(ctx context.Context) bool {
+func (_q *StateEntryQuery) ExistX(ctx context.Context) bool {
 	exist, err := _q.Exist(ctx)
 	if err != nil {
 		panic(err)
@@ -239,18 +239,18 @@ func (_q *PluginStateQuery) ExistX(ctx context.Context) bool {
 	return exist
 }
 
-// Clone returns a duplicate of the PluginStateQuery builder, including all associated steps. It can be
+// Clone returns a duplicate of the StateEntryQuery builder, including all associated steps. It can be
 // used to prepare common query builders and use them differently after the clone is made.
-func (_q *PluginStateQuery) Clone() *PluginStateQuery {
+func (_q *StateEntryQuery) Clone() *StateEntryQuery {
 	if _q == nil {
 		return nil
 	}
-	return &PluginStateQuery{
+	return &StateEntryQuery{
 		config:     _q.config,
 		ctx:        _q.ctx.Clone(),
-		order:      append([]pluginstate.OrderOption{}, _q.order...),
+		order:      append([]stateentry.OrderOption{}, _q.order...),
 		inters:     append([]Interceptor{}, _q.inters...),
-		predicates: append([]predicate.PluginState{}, _q.predicates...),
+		predicates: append([]predicate.StateEntry{}, _q.predicates...),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -268,15 +268,15 @@ func (_q *PluginStateQuery) Clone() *PluginStateQuery {
 //		Count int `json:"count,omitempty"`
 //	}
 //
-//	client.PluginState.Query().
-//		GroupBy(pluginstate.FieldPlugin).
+//	client.StateEntry.Query().
+//		GroupBy(stateentry.FieldPlugin).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
-func (_q *PluginStateQuery) GroupBy(field string, fields ...string) *PluginStateGroupBy {
+func (_q *StateEntryQuery) GroupBy(field string, fields ...string) *StateEntryGroupBy {
 	_q.ctx.Fields = append([]string{field}, fields...)
-	grbuild := &PluginStateGroupBy{build: _q}
+	grbuild := &StateEntryGroupBy{build: _q}
 	grbuild.flds = &_q.ctx.Fields
-	grbuild.label = pluginstate.Label
+	grbuild.label = stateentry.Label
 	grbuild.scan = grbuild.Scan
 	return grbuild
 }
@@ -290,23 +290,23 @@ func (_q *PluginStateQuery) GroupBy(field string, fields ...string) *PluginState
 //		Plugin string `json:"plugin,omitempty"`
 //	}
 //
-//	client.PluginState.Query().
-//		Select(pluginstate.FieldPlugin).
+//	client.StateEntry.Query().
+//		Select(stateentry.FieldPlugin).
 //		Scan(ctx, &v)
-func (_q *PluginStateQuery) Select(fields ...string) *PluginStateSelect {
+func (_q *StateEntryQuery) Select(fields ...string) *StateEntrySelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)
-	sbuild := &PluginStateSelect{PluginStateQuery: _q}
-	sbuild.label = pluginstate.Label
+	sbuild := &StateEntrySelect{StateEntryQuery: _q}
+	sbuild.label = stateentry.Label
 	sbuild.flds, sbuild.scan = &_q.ctx.Fields, sbuild.Scan
 	return sbuild
 }
 
-// Aggregate returns a PluginStateSelect configured with the given aggregations.
-func (_q *PluginStateQuery) Aggregate(fns ...AggregateFunc) *PluginStateSelect {
+// Aggregate returns a StateEntrySelect configured with the given aggregations.
+func (_q *StateEntryQuery) Aggregate(fns ...AggregateFunc) *StateEntrySelect {
 	return _q.Select().Aggregate(fns...)
 }
 
-func (_q *PluginStateQuery) prepareQuery(ctx context.Context) error {
+func (_q *StateEntryQuery) prepareQuery(ctx context.Context) error {
 	for _, inter := range _q.inters {
 		if inter == nil {
 			return fmt.Errorf("ent: uninitialized interceptor (forgotten import ent/runtime?)")
@@ -318,7 +318,7 @@ func (_q *PluginStateQuery) prepareQuery(ctx context.Context) error {
 		}
 	}
 	for _, f := range _q.ctx.Fields {
-		if !pluginstate.ValidColumn(f) {
+		if !stateentry.ValidColumn(f) {
 			return &ValidationError{Name: f, err: fmt.Errorf("ent: invalid field %q for query", f)}
 		}
 	}
@@ -332,16 +332,16 @@ func (_q *PluginStateQuery) prepareQuery(ctx context.Context) error {
 	return nil
 }
 
-func (_q *PluginStateQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*PluginState, error) {
+func (_q *StateEntryQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*StateEntry, error) {
 	var (
-		nodes = []*PluginState{}
+		nodes = []*StateEntry{}
 		_spec = _q.querySpec()
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
-		return (*PluginState).scanValues(nil, columns)
+		return (*StateEntry).scanValues(nil, columns)
 	}
 	_spec.Assign = func(columns []string, values []any) error {
-		node := &PluginState{config: _q.config}
+		node := &StateEntry{config: _q.config}
 		nodes = append(nodes, node)
 		return node.assignValues(columns, values)
 	}
@@ -360,7 +360,7 @@ func (_q *PluginStateQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*
 	return nodes, nil
 }
 
-func (_q *PluginStateQuery) sqlCount(ctx context.Context) (int, error) {
+func (_q *StateEntryQuery) sqlCount(ctx context.Context) (int, error) {
 	_spec := _q.querySpec()
 	if len(_q.modifiers) > 0 {
 		_spec.Modifiers = _q.modifiers
@@ -372,8 +372,8 @@ func (_q *PluginStateQuery) sqlCount(ctx context.Context) (int, error) {
 	return sqlgraph.CountNodes(ctx, _q.driver, _spec)
 }
 
-func (_q *PluginStateQuery) querySpec() *sqlgraph.QuerySpec {
-	_spec := sqlgraph.NewQuerySpec(pluginstate.Table, pluginstate.Columns, sqlgraph.NewFieldSpec(pluginstate.FieldID, field.TypeString))
+func (_q *StateEntryQuery) querySpec() *sqlgraph.QuerySpec {
+	_spec := sqlgraph.NewQuerySpec(stateentry.Table, stateentry.Columns, sqlgraph.NewFieldSpec(stateentry.FieldID, field.TypeString))
 	_spec.From = _q.sql
 	if unique := _q.ctx.Unique; unique != nil {
 		_spec.Unique = *unique
@@ -382,9 +382,9 @@ func (_q *PluginStateQuery) querySpec() *sqlgraph.QuerySpec {
 	}
 	if fields := _q.ctx.Fields; len(fields) > 0 {
 		_spec.Node.Columns = make([]string, 0, len(fields))
-		_spec.Node.Columns = append(_spec.Node.Columns, pluginstate.FieldID)
+		_spec.Node.Columns = append(_spec.Node.Columns, stateentry.FieldID)
 		for i := range fields {
-			if fields[i] != pluginstate.FieldID {
+			if fields[i] != stateentry.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 			}
 		}
@@ -412,12 +412,12 @@ func (_q *PluginStateQuery) querySpec() *sqlgraph.QuerySpec {
 	return _spec
 }
 
-func (_q *PluginStateQuery) sqlQuery(ctx context.Context) *sql.Selector {
+func (_q *StateEntryQuery) sqlQuery(ctx context.Context) *sql.Selector {
 	builder := sql.Dialect(_q.driver.Dialect())
-	t1 := builder.Table(pluginstate.Table)
+	t1 := builder.Table(stateentry.Table)
 	columns := _q.ctx.Fields
 	if len(columns) == 0 {
-		columns = pluginstate.Columns
+		columns = stateentry.Columns
 	}
 	selector := builder.Select(t1.Columns(columns...)...).From(t1)
 	if _q.sql != nil {
@@ -448,33 +448,33 @@ func (_q *PluginStateQuery) sqlQuery(ctx context.Context) *sql.Selector {
 }
 
 // Modify adds a query modifier for attaching custom logic to queries.
-func (_q *PluginStateQuery) Modify(modifiers ...func(s *sql.Selector)) *PluginStateSelect {
+func (_q *StateEntryQuery) Modify(modifiers ...func(s *sql.Selector)) *StateEntrySelect {
 	_q.modifiers = append(_q.modifiers, modifiers...)
 	return _q.Select()
 }
 
-// PluginStateGroupBy is the group-by builder for PluginState entities.
-type PluginStateGroupBy struct {
+// StateEntryGroupBy is the group-by builder for StateEntry entities.
+type StateEntryGroupBy struct {
 	selector
-	build *PluginStateQuery
+	build *StateEntryQuery
 }
 
 // Aggregate adds the given aggregation functions to the group-by query.
-func (_g *PluginStateGroupBy) Aggregate(fns ...AggregateFunc) *PluginStateGroupBy {
+func (_g *StateEntryGroupBy) Aggregate(fns ...AggregateFunc) *StateEntryGroupBy {
 	_g.fns = append(_g.fns, fns...)
 	return _g
 }
 
 // Scan applies the selector query and scans the result into the given value.
-func (_g *PluginStateGroupBy) Scan(ctx context.Context, v any) error {
+func (_g *StateEntryGroupBy) Scan(ctx context.Context, v any) error {
 	ctx = setContextOp(ctx, _g.build.ctx, ent.OpQueryGroupBy)
 	if err := _g.build.prepareQuery(ctx); err != nil {
 		return err
 	}
-	return scanWithInterceptors[*PluginStateQuery, *PluginStateGroupBy](ctx, _g.build, _g, _g.build.inters, v)
+	return scanWithInterceptors[*StateEntryQuery, *StateEntryGroupBy](ctx, _g.build, _g, _g.build.inters, v)
 }
 
-func (_g *PluginStateGroupBy) sqlScan(ctx context.Context, root *PluginStateQuery, v any) error {
+func (_g *StateEntryGroupBy) sqlScan(ctx context.Context, root *StateEntryQuery, v any) error {
 	selector := root.sqlQuery(ctx).Select()
 	aggregation := make([]string, 0, len(_g.fns))
 	for _, fn := range _g.fns {
@@ -501,28 +501,28 @@ func (_g *PluginStateGroupBy) sqlScan(ctx context.Context, root *PluginStateQuer
 	return sql.ScanSlice(rows, v)
 }
 
-// PluginStateSelect is the builder for selecting fields of PluginState entities.
-type PluginStateSelect struct {
-	*PluginStateQuery
+// StateEntrySelect is the builder for selecting fields of StateEntry entities.
+type StateEntrySelect struct {
+	*StateEntryQuery
 	selector
 }
 
 // Aggregate adds the given aggregation functions to the selector query.
-func (_s *PluginStateSelect) Aggregate(fns ...AggregateFunc) *PluginStateSelect {
+func (_s *StateEntrySelect) Aggregate(fns ...AggregateFunc) *StateEntrySelect {
 	_s.fns = append(_s.fns, fns...)
 	return _s
 }
 
 // Scan applies the selector query and scans the result into the given value.
-func (_s *PluginStateSelect) Scan(ctx context.Context, v any) error {
+func (_s *StateEntrySelect) Scan(ctx context.Context, v any) error {
 	ctx = setContextOp(ctx, _s.ctx, ent.OpQuerySelect)
 	if err := _s.prepareQuery(ctx); err != nil {
 		return err
 	}
-	return scanWithInterceptors[*PluginStateQuery, *PluginStateSelect](ctx, _s.PluginStateQuery, _s, _s.inters, v)
+	return scanWithInterceptors[*StateEntryQuery, *StateEntrySelect](ctx, _s.StateEntryQuery, _s, _s.inters, v)
 }
 
-func (_s *PluginStateSelect) sqlScan(ctx context.Context, root *PluginStateQuery, v any) error {
+func (_s *StateEntrySelect) sqlScan(ctx context.Context, root *StateEntryQuery, v any) error {
 	selector := root.sqlQuery(ctx)
 	aggregation := make([]string, 0, len(_s.fns))
 	for _, fn := range _s.fns {
@@ -544,7 +544,7 @@ func (_s *PluginStateSelect) sqlScan(ctx context.Context, root *PluginStateQuery
 }
 
 // Modify adds a query modifier for attaching custom logic to queries.
-func (_s *PluginStateSelect) Modify(modifiers ...func(s *sql.Selector)) *PluginStateSelect {
+func (_s *StateEntrySelect) Modify(modifiers ...func(s *sql.Selector)) *StateEntrySelect {
 	_s.modifiers = append(_s.modifiers, modifiers...)
 	return _s
 }

@@ -11,39 +11,39 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/predicate"
+	"github.com/seed-706843ae/harness/ent/stateentry"
 )
 
-// PluginStateUpdate is the builder for updating PluginState entities.
-type PluginStateUpdate struct {
+// StateEntryUpdate is the builder for updating StateEntry entities.
+type StateEntryUpdate struct {
 	config
 	hooks     []Hook
-	mutation  *PluginStateMutation
+	mutation  *StateEntryMutation
 	modifiers []func(*sql.UpdateBuilder)
 }
 
-// Where appends a list predicates to the PluginStateUpdate builder.
-func (_u *PluginStateUpdate) Where(ps ...predicate.PluginState) *PluginStateUpdate {
+// Where appends a list predicates to the StateEntryUpdate builder.
+func (_u *StateEntryUpdate) Where(ps ...predicate.StateEntry) *StateEntryUpdate {
 	_u.mutation.Where(ps...)
 	return _u
 }
 
 // SetValue sets the "value" field.
-func (_u *PluginStateUpdate) SetValue(v []byte) *PluginStateUpdate {
+func (_u *StateEntryUpdate) SetValue(v []byte) *StateEntryUpdate {
 	_u.mutation.SetValue(v)
 	return _u
 }
 
 // SetRevision sets the "revision" field.
-func (_u *PluginStateUpdate) SetRevision(v int64) *PluginStateUpdate {
+func (_u *StateEntryUpdate) SetRevision(v int64) *StateEntryUpdate {
 	_u.mutation.ResetRevision()
 	_u.mutation.SetRevision(v)
 	return _u
 }
 
 // SetNillableRevision sets the "revision" field if the given value is not nil.
-func (_u *PluginStateUpdate) SetNillableRevision(v *int64) *PluginStateUpdate {
+func (_u *StateEntryUpdate) SetNillableRevision(v *int64) *StateEntryUpdate {
 	if v != nil {
 		_u.SetRevision(*v)
 	}
@@ -51,37 +51,37 @@ func (_u *PluginStateUpdate) SetNillableRevision(v *int64) *PluginStateUpdate {
 }
 
 // AddRevision adds value to the "revision" field.
-func (_u *PluginStateUpdate) AddRevision(v int64) *PluginStateUpdate {
+func (_u *StateEntryUpdate) AddRevision(v int64) *StateEntryUpdate {
 	_u.mutation.AddRevision(v)
 	return _u
 }
 
 // SetUpdatedAt sets the "updated_at" field.
-func (_u *PluginStateUpdate) SetUpdatedAt(v time.Time) *PluginStateUpdate {
+func (_u *StateEntryUpdate) SetUpdatedAt(v time.Time) *StateEntryUpdate {
 	_u.mutation.SetUpdatedAt(v)
 	return _u
 }
 
 // SetNillableUpdatedAt sets the "updated_at" field if the given value is not nil.
-func (_u *PluginStateUpdate) SetNillableUpdatedAt(v *time.Time) *PluginStateUpdate {
+func (_u *StateEntryUpdate) SetNillableUpdatedAt(v *time.Time) *StateEntryUpdate {
 	if v != nil {
 		_u.SetUpdatedAt(*v)
 	}
 	return _u
 }
 
-// Mutation returns the PluginStateMutation object of the builder.
-func (_u *PluginStateUpdate) Mutation() *PluginStateMutation {
+// Mutation returns the StateEntryMutation object of the builder.
+func (_u *StateEntryUpdate) Mutation() *StateEntryMutation {
 	return _u.mutation
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
-func (_u *PluginStateUpdate) Save(ctx context.Context) (int, error) {
+func (_u *StateEntryUpdate) Save(ctx context.Context) (int, error) {
 	return withHooks(ctx, _u.sqlSave, _u.mutation, _u.hooks)
 }
 
 // SaveX is like Save, but panics if an error occurs.
-func (_u *PluginStateUpdate) SaveX(ctx context.Context) int {
+func (_u *StateEntryUpdate) SaveX(ctx context.Context) int {
 	affected, err := _u.Save(ctx)
 	if err != nil {
 		panic(err)
@@ -90,26 +90,26 @@ func (_u *PluginStateUpdate) SaveX(ctx context.Context) int {
 }
 
 // Exec executes the query.
-func (_u *PluginStateUpdate) Exec(ctx context.Context) error {
+func (_u *StateEntryUpdate) Exec(ctx context.Context) error {
 	_, err := _u.Save(ctx)
 	return err
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (_u *PluginStateUpdate) ExecX(ctx context.Context) {
+func (_u *StateEntryUpdate) ExecX(ctx context.Context) {
 	if err := _u.Exec(ctx); err != nil {
 		panic(err)
 	}
 }
 
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *PluginStateUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *PluginStateUpdate {
+func (_u *StateEntryUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *StateEntryUpdate {
 	_u.modifiers = append(_u.modifiers, modifiers...)
 	return _u
 }
 
-func (_u *PluginStateUpdate) sqlSave(ctx context.Context) (_node int, err error) {
-	_spec := sqlgraph.NewUpdateSpec(pluginstate.Table, pluginstate.Columns, sqlgraph.NewFieldSpec(pluginstate.FieldID, field.TypeString))
+func (_u *StateEntryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
+	_spec := sqlgraph.NewUpdateSpec(stateentry.Table, stateentry.Columns, sqlgraph.NewFieldSpec(stateentry.FieldID, field.TypeString))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
 			for i := range ps {
@@ -118,21 +118,21 @@ func (_u *PluginStateUpdate) sqlSave(ctx context.Context) (_node int, err error)
 		}
 	}
 	if value, ok := _u.mutation.Value(); ok {
-		_spec.SetField(pluginstate.FieldValue, field.TypeBytes, value)
+		_spec.SetField(stateentry.FieldValue, field.TypeBytes, value)
 	}
 	if value, ok := _u.mutation.Revision(); ok {
-		_spec.SetField(pluginstate.FieldRevision, field.TypeInt64, value)
+		_spec.SetField(stateentry.FieldRevision, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.AddedRevision(); ok {
-		_spec.AddField(pluginstate.FieldRevision, field.TypeInt64, value)
+		_spec.AddField(stateentry.FieldRevision, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
-		_spec.SetField(pluginstate.FieldUpdatedAt, field.TypeTime, value)
+		_spec.SetField(stateentry.FieldUpdatedAt, field.TypeTime, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
-			err = &NotFoundError{pluginstate.Label}
+			err = &NotFoundError{stateentry.Label}
 		} else if sqlgraph.IsConstraintError(err) {
 			err = &ConstraintError{msg: err.Error(), wrap: err}
 		}
@@ -142,30 +142,30 @@ func (_u *PluginStateUpdate) sqlSave(ctx context.Context) (_node int, err error)
 	return _node, nil
 }
 
-// PluginStateUpdateOne is the builder for updating a single PluginState entity.
-type PluginStateUpdateOne struct {
+// StateEntryUpdateOne is the builder for updating a single StateEntry entity.
+type StateEntryUpdateOne struct {
 	config
 	fields    []string
 	hooks     []Hook
-	mutation  *PluginStateMutation
+	mutation  *StateEntryMutation
 	modifiers []func(*sql.UpdateBuilder)
 }
 
 // SetValue sets the "value" field.
-func (_u *PluginStateUpdateOne) SetValue(v []byte) *PluginStateUpdateOne {
+func (_u *StateEntryUpdateOne) SetValue(v []byte) *StateEntryUpdateOne {
 	_u.mutation.SetValue(v)
 	return _u
 }
 
 // SetRevision sets the "revision" field.
-func (_u *PluginStateUpdateOne) SetRevision(v int64) *PluginStateUpdateOne {
+func (_u *StateEntryUpdateOne) SetRevision(v int64) *StateEntryUpdateOne {
 	_u.mutation.ResetRevision()
 	_u.mutation.SetRevision(v)
 	return _u
 }
 
 // SetNillableRevision sets the "revision" field if the given value is not nil.
-func (_u *PluginStateUpdateOne) SetNillableRevision(v *int64) *PluginStateUpdateOne {
+func (_u *StateEntryUpdateOne) SetNillableRevision(v *int64) *StateEntryUpdateOne {
 	if v != nil {
 		_u.SetRevision(*v)
 	}
@@ -173,50 +173,50 @@ func (_u *PluginStateUpdateOne) SetNillableRevision(v *int64) *PluginStateUpdate
 }
 
 // AddRevision adds value to the "revision" field.
-func (_u *PluginStateUpdateOne) AddRevision(v int64) *PluginStateUpdateOne {
+func (_u *StateEntryUpdateOne) AddRevision(v int64) *StateEntryUpdateOne {
 	_u.mutation.AddRevision(v)
 	return _u
 }
 
 // SetUpdatedAt sets the "updated_at" field.
-func (_u *PluginStateUpdateOne) SetUpdatedAt(v time.Time) *PluginStateUpdateOne {
+func (_u *StateEntryUpdateOne) SetUpdatedAt(v time.Time) *StateEntryUpdateOne {
 	_u.mutation.SetUpdatedAt(v)
 	return _u
 }
 
 // SetNillableUpdatedAt sets the "updated_at" field if the given value is not nil.
-func (_u *PluginStateUpdateOne) SetNillableUpdatedAt(v *time.Time) *PluginStateUpdateOne {
+func (_u *StateEntryUpdateOne) SetNillableUpdatedAt(v *time.Time) *StateEntryUpdateOne {
 	if v != nil {
 		_u.SetUpdatedAt(*v)
 	}
 	return _u
 }
 
-// Mutation returns the PluginStateMutation object of the builder.
-func (_u *PluginStateUpdateOne) Mutation() *PluginStateMutation {
+// Mutation returns the StateEntryMutation object of the builder.
+func (_u *StateEntryUpdateOne) Mutation() *StateEntryMutation {
 	return _u.mutation
 }
 
-// Where appends a list predicates to the PluginStateUpdate builder.
-func (_u *PluginStateUpdateOne) Where(ps ...predicate.PluginState) *PluginStateUpdateOne {
+// Where appends a list predicates to the StateEntryUpdate builder.
+func (_u *StateEntryUpdateOne) Where(ps ...predicate.StateEntry) *StateEntryUpdateOne {
 	_u.mutation.Where(ps...)
 	return _u
 }
 
 // Select allows selecting one or more fields (columns) of the returned entity.
 // The default is selecting all fields defined in the entity schema.
-func (_u *PluginStateUpdateOne) Select(field string, fields ...string) *PluginStateUpdateOne {
+func (_u *StateEntryUpdateOne) Select(field string, fields ...string) *StateEntryUpdateOne {
 	_u.fields = append([]string{field}, fields...)
 	return _u
 }
 
-// Save executes the query and returns the updated PluginState entity.
-func (_u *PluginStateUpdateOne) Save(ctx context.Context) (*PluginState, error) {
+// Save executes the query and returns the updated StateEntry entity.
+func (_u *StateEntryUpdateOne) Save(ctx context.Context) (*StateEntry, error) {
 	return withHooks(ctx, _u.sqlSave, _u.mutation, _u.hooks)
 }
 
 // SaveX is like Save, but panics if an error occurs.
-func (_u *PluginStateUpdateOne) SaveX(ctx context.Context) *PluginState {
+func (_u *StateEntryUpdateOne) SaveX(ctx context.Context) *StateEntry {
 	node, err := _u.Save(ctx)
 	if err != nil {
 		panic(err)
@@ -225,39 +225,39 @@ func (_u *PluginStateUpdateOne) SaveX(ctx context.Context) *PluginState {
 }
 
 // Exec executes the query on the entity.
-func (_u *PluginStateUpdateOne) Exec(ctx context.Context) error {
+func (_u *StateEntryUpdateOne) Exec(ctx context.Context) error {
 	_, err := _u.Save(ctx)
 	return err
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (_u *PluginStateUpdateOne) ExecX(ctx context.Context) {
+func (_u *StateEntryUpdateOne) ExecX(ctx context.Context) {
 	if err := _u.Exec(ctx); err != nil {
 		panic(err)
 	}
 }
 
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *PluginStateUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *PluginStateUpdateOne {
+func (_u *StateEntryUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *StateEntryUpdateOne {
 	_u.modifiers = append(_u.modifiers, modifiers...)
 	return _u
 }
 
-func (_u *PluginStateUpdateOne) sqlSave(ctx context.Context) (_node *PluginState, err error) {
-	_spec := sqlgraph.NewUpdateSpec(pluginstate.Table, pluginstate.Columns, sqlgraph.NewFieldSpec(pluginstate.FieldID, field.TypeString))
+func (_u *StateEntryUpdateOne) sqlSave(ctx context.Context) (_node *StateEntry, err error) {
+	_spec := sqlgraph.NewUpdateSpec(stateentry.Table, stateentry.Columns, sqlgraph.NewFieldSpec(stateentry.FieldID, field.TypeString))
 	id, ok := _u.mutation.ID()
 	if !ok {
-		return nil, &ValidationError{Name: "id", err: errors.New(`ent: missing "PluginState.id" for update`)}
+		return nil, &ValidationError{Name: "id", err: errors.New(`ent: missing "StateEntry.id" for update`)}
 	}
 	_spec.Node.ID.Value = id
 	if fields := _u.fields; len(fields) > 0 {
 		_spec.Node.Columns = make([]string, 0, len(fields))
-		_spec.Node.Columns = append(_spec.Node.Columns, pluginstate.FieldID)
+		_spec.Node.Columns = append(_spec.Node.Columns, stateentry.FieldID)
 		for _, f := range fields {
-			if !pluginstate.ValidColumn(f) {
+			if !stateentry.ValidColumn(f) {
 				return nil, &ValidationError{Name: f, err: fmt.Errorf("ent: invalid field %q for query", f)}
 			}
-			if f != pluginstate.FieldID {
+			if f != stateentry.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, f)
 			}
 		}
@@ -270,24 +270,24 @@ func (_u *PluginStateUpdateOne) sqlSave(ctx context.Context) (_node *PluginState
 		}
 	}
 	if value, ok := _u.mutation.Value(); ok {
-		_spec.SetField(pluginstate.FieldValue, field.TypeBytes, value)
+		_spec.SetField(stateentry.FieldValue, field.TypeBytes, value)
 	}
 	if value, ok := _u.mutation.Revision(); ok {
-		_spec.SetField(pluginstate.FieldRevision, field.TypeInt64, value)
+		_spec.SetField(stateentry.FieldRevision, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.AddedRevision(); ok {
-		_spec.AddField(pluginstate.FieldRevision, field.TypeInt64, value)
+		_spec.AddField(stateentry.FieldRevision, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
-		_spec.SetField(pluginstate.FieldUpdatedAt, field.TypeTime, value)
+		_spec.SetField(stateentry.FieldUpdatedAt, field.TypeTime, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
-	_node = &PluginState{config: _u.config}
+	_node = &StateEntry{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues
 	if err = sqlgraph.UpdateNode(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
-			err = &NotFoundError{pluginstate.Label}
+			err = &NotFoundError{stateentry.Label}
 		} else if sqlgraph.IsConstraintError(err) {
 			err = &ConstraintError{msg: err.Error(), wrap: err}
 		}

@@ -8,30 +8,30 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/seed-706843ae/harness/ent/pluginstate"
 	"github.com/seed-706843ae/harness/ent/predicate"
+	"github.com/seed-706843ae/harness/ent/stateentry"
 )
 
-// PluginStateDelete is the builder for deleting a PluginState entity.
-type PluginStateDelete struct {
+// StateEntryDelete is the builder for deleting a StateEntry entity.
+type StateEntryDelete struct {
 	config
 	hooks    []Hook
-	mutation *PluginStateMutation
+	mutation *StateEntryMutation
 }
 
-// Where appends a list predicates to the PluginStateDelete builder.
-func (_d *PluginStateDelete) Where(ps ...predicate.PluginState) *PluginStateDelete {
+// Where appends a list predicates to the StateEntryDelete builder.
+func (_d *StateEntryDelete) Where(ps ...predicate.StateEntry) *StateEntryDelete {
 	_d.mutation.Where(ps...)
 	return _d
 }
 
 // Exec executes the deletion query and returns how many vertices were deleted.
-func (_d *PluginStateDelete) Exec(ctx context.Context) (int, error) {
+func (_d *StateEntryDelete) Exec(ctx context.Context) (int, error) {
 	return withHooks(ctx, _d.sqlExec, _d.mutation, _d.hooks)
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (_d *PluginStateDelete) ExecX(ctx context.Context) int {
+func (_d *StateEntryDelete) ExecX(ctx context.Context) int {
 	n, err := _d.Exec(ctx)
 	if err != nil {
 		panic(err)
@@ -39,8 +39,8 @@ func (_d *PluginStateDelete) ExecX(ctx context.Context) int {
 	return n
 }
 
-func (_d *PluginStateDelete) sqlExec(ctx context.Context) (int, error) {
-	_spec := sqlgraph.NewDeleteSpec(pluginstate.Table, sqlgraph.NewFieldSpec(pluginstate.FieldID, field.TypeString))
+func (_d *StateEntryDelete) sqlExec(ctx context.Context) (int, error) {
+	_spec := sqlgraph.NewDeleteSpec(stateentry.Table, sqlgraph.NewFieldSpec(stateentry.FieldID, field.TypeString))
 	if ps := _d.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
 			for i := range ps {
@@ -56,32 +56,32 @@ func (_d *PluginStateDelete) sqlExec(ctx context.Context) (int, error) {
 	return affected, err
 }
 
-// PluginStateDeleteOne is the builder for deleting a single PluginState entity.
-type PluginStateDeleteOne struct {
-	_d *PluginStateDelete
+// StateEntryDeleteOne is the builder for deleting a single StateEntry entity.
+type StateEntryDeleteOne struct {
+	_d *StateEntryDelete
 }
 
-// Where appends a list predicates to the PluginStateDelete builder.
-func (_d *PluginStateDeleteOne) Where(ps ...predicate.PluginState) *PluginStateDeleteOne {
+// Where appends a list predicates to the StateEntryDelete builder.
+func (_d *StateEntryDeleteOne) Where(ps ...predicate.StateEntry) *StateEntryDeleteOne {
 	_d._d.mutation.Where(ps...)
 	return _d
 }
 
 // Exec executes the deletion query.
-func (_d *PluginStateDeleteOne) Exec(ctx context.Context) error {
+func (_d *StateEntryDeleteOne) Exec(ctx context.Context) error {
 	n, err := _d._d.Exec(ctx)
 	switch {
 	case err != nil:
 		return err
 	case n == 0:
-		return &NotFoundError{pluginstate.Label}
+		return &NotFoundError{stateentry.Label}
 	default:
 		return nil
 	}
 }
 
 // ExecX is like Exec, but panics if an error occurs.
-func (_d *PluginStateDeleteOne) ExecX(ctx context.Context) {
+func (_d *StateEntryDeleteOne) ExecX(ctx context.Context) {
 	if err := _d.Exec(ctx); err != nil {
 		panic(err)
 	}

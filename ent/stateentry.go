@@ -9,11 +9,11 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/seed-706843ae/harness/ent/pluginstate"
+	"github.com/seed-706843ae/harness/ent/stateentry"
 )
 
-// PluginState is the model entity for the PluginState schema.
-type PluginState struct {
+// StateEntry is the model entity for the StateEntry schema.
+type StateEntry struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID string `json:"id,omitempty"`
@@ -31,17 +31,17 @@ type PluginState struct {
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
-func (*PluginState) scanValues(columns []string) ([]any, error) {
+func (*StateEntry) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case pluginstate.FieldValue:
+		case stateentry.FieldValue:
 			values[i] = new([]byte)
-		case pluginstate.FieldRevision:
+		case stateentry.FieldRevision:
 			values[i] = new(sql.NullInt64)
-		case pluginstate.FieldID, pluginstate.FieldPlugin, pluginstate.FieldKey:
+		case stateentry.FieldID, stateentry.FieldPlugin, stateentry.FieldKey:
 			values[i] = new(sql.NullString)
-		case pluginstate.FieldUpdatedAt:
+		case stateentry.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -51,44 +51,44 @@ func (*PluginState) scanValues(columns []string) ([]any, error) {
 }
 
 // assignValues assigns the values that were returned from sql.Rows (after scanning)
-// to the PluginState fields.
-func (_m *PluginState) assignValues(columns []string, values []any) error {
+// to the StateEntry fields.
+func (_m *StateEntry) assignValues(columns []string, values []any) error {
 	if m, n := len(values), len(columns); m < n {
 		return fmt.Errorf("mismatch number of scan values: %d != %d", m, n)
 	}
 	for i := range columns {
 		switch columns[i] {
-		case pluginstate.FieldID:
+		case stateentry.FieldID:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field id", values[i])
 			} else if value.Valid {
 				_m.ID = value.String
 			}
-		case pluginstate.FieldPlugin:
+		case stateentry.FieldPlugin:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field plugin", values[i])
 			} else if value.Valid {
 				_m.Plugin = value.String
 			}
-		case pluginstate.FieldKey:
+		case stateentry.FieldKey:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field key", values[i])
 			} else if value.Valid {
 				_m.Key = value.String
 			}
-		case pluginstate.FieldValue:
+		case stateentry.FieldValue:
 			if value, ok := values[i].(*[]byte); !ok {
 				return fmt.Errorf("unexpected type %T for field value", values[i])
 			} else if value != nil {
 				_m.Value = *value
 			}
-		case pluginstate.FieldRevision:
+		case stateentry.FieldRevision:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field revision", values[i])
 			} else if value.Valid {
 				_m.Revision = value.Int64
 			}
-		case pluginstate.FieldUpdatedAt:
+		case stateentry.FieldUpdatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field updated_at", values[i])
 			} else if value.Valid {
@@ -101,34 +101,34 @@ func (_m *PluginState) assignValues(columns []string, values []any) error {
 	return nil
 }
 
-// GetValue returns the ent.Value that was dynamically selected and assigned to the PluginState.
+// GetValue returns the ent.Value that was dynamically selected and assigned to the StateEntry.
 // This includes values selected through modifiers, order, etc.
-func (_m *PluginState) GetValue(name string) (ent.Value, error) {
+func (_m *StateEntry) GetValue(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
-// Update returns a builder for updating this PluginState.
-// Note that you need to call PluginState.Unwrap() before calling this method if this PluginState
+// Update returns a builder for updating this StateEntry.
+// Note that you need to call StateEntry.Unwrap() before calling this method if this StateEntry
 // was returned from a transaction, and the transaction was committed or rolled back.
-func (_m *PluginState) Update() *PluginStateUpdateOne {
-	return NewPluginStateClient(_m.config).UpdateOne(_m)
+func (_m *StateEntry) Update() *StateEntryUpdateOne {
+	return NewStateEntryClient(_m.config).UpdateOne(_m)
 }
 
-// Unwrap unwraps the PluginState entity that was returned from a transaction after it was closed,
+// Unwrap unwraps the StateEntry entity that was returned from a transaction after it was closed,
 // so that all future queries will be executed through the driver which created the transaction.
-func (_m *PluginState) Unwrap() *PluginState {
+func (_m *StateEntry) Unwrap() *StateEntry {
 	_tx, ok := _m.config.driver.(*txDriver)
 	if !ok {
-		panic("ent: PluginState is not a transactional entity")
+		panic("ent: StateEntry is not a transactional entity")
 	}
 	_m.config.driver = _tx.drv
 	return _m
 }
 
 // String implements the fmt.Stringer.
-func (_m *PluginState) String() string {
+func (_m *StateEntry) String() string {
 	var builder strings.Builder
-	builder.WriteString("PluginState(")
+	builder.WriteString("StateEntry(")
 	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
 	builder.WriteString("plugin=")
 	builder.WriteString(_m.Plugin)
@@ -148,5 +148,5 @@ func (_m *PluginState) String() string {
 	return builder.String()
 }
 
-// PluginStates is a parsable slice of PluginState.
-type PluginStates []*PluginState
+// StateEntries is a parsable slice of StateEntry.
+type StateEntries []*StateEntry
