@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,151 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
+
+// Occasion is what hooks are fired for: an attempt of a run, a delivery, a task.
+type Occasion struct {
+	// Behalf is on whose behalf the plugins are called. Its run says to which
+	// versions of the plugins the calls go.
+	Behalf ledger.Behalf
+	// Call is the part of a call's identity that all calls of the occasion share:
+	// ID, to which each call adds its own name, attempt and trace.
+	Call pluginsdk.Call
+	// Beside says that the run goes on beside the calls: nobody is told that it waits
+	// for them. As any occasion it has a budget of its own.
+	Beside bool
+
+	spent budget
+}
+
+// Question is one hook, asked on an occasion.
+type Question[Req, Res any] struct {
+	Hook pluginsdk.Hook
+	// Name is added to the occasion's id, and the plugin's name to that; the hook's
+	// name when it is empty. It tells the calls of one occasion apart, and is the
+	// same when the occasion is repeated.
+	Name string
+	// CallID, when it is set, is the whole of the call's id.
+	CallID string
+	// Request makes the request for a plugin; nil does not ask it.
+	Request func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *Req
+	// Ask makes the call: the method of Process.
+	Ask func(Process, context.Context, *Req) (*Res, error)
+}
+
+// Notify tells every plugin that answers the hook; take, unless it is nil, gets
+// each answer. A failure is counted against the plugin and the next is told; a
+// closed hook ends it with an error that is worth another attempt.
+func Notify[Req, Res any](ctx context.Context, r *Runner, on *Occasion, q Question[Req, Res], take func(plugin string, answer *Res)) error {
+	for _, plugin := range r.plugins.Answering(on.Behalf.RunID, q.Hook) {
+		answer, err := One(ctx, r, on, plugin, q)
+		if err != nil {
+			if err := r.Failed(ctx, plugin, q.Hook, err); err != nil {
+				return err
+			}
+			continue
+		}
+		if answer != nil && take != nil {
+			take(plugin.Info().Name, answer)
+		}
+	}
+	return nil
+}
+
+// Chain gives each plugin that answers the hook the value that the one before it
+// came to, and returns the last. Question gets the value into the request, next
+// gets the following one out of the answer. A failure keeps the value.
+func Chain[V, Req, Res any](ctx context.Context, r *Runner, on *Occasion, value V,
+	question func(V) Question[Req, Res], next func(plugin string, answer *Res, value V) V,
+) (V, error) {
+	for _, plugin := range r.plugins.Answering(on.Behalf.RunID, question(value).Hook) {
+		q := question(value)
+		answer, err := One(ctx, r, on, plugin, q)
+		if err != nil {
+			if err := r.Failed(ctx, plugin, q.Hook, err); err != nil {
+				return value, err
+			}
+			continue
+		}
+		if answer != nil {
+			value = next(plugin.Info().Name, answer, value)
+		}
+	}
+	return value, nil
+}
+
+// Denied is a gate's word that something may not happen. It is an error.
+type Denied struct {
+	Plugin string
+	Reason string
+}
+
+// Error returns the reason.
+func (d *Denied) Error() string { return d.Reason }
+
+// Gate asks every plugin that answers the hook; judge says whether its answer
+// denies, and why. It ends with *Denied at the first that does. An error of the
+// plugin's own denies too, with the error as the reason, unless the hook is open
+// for that plugin. A plugin that did not get to decide (down, dead, too late) has
+// given no verdict: then Gate fails in a way that is worth another attempt.
+func Gate[Req, Res any](ctx context.Context, r *Runner, on *Occasion, q Question[Req, Res],
+	judge func(plugin string, answer *Res) (denied bool, reason string),
+) error {
+	for _, plugin := range r.plugins.Answering(on.Behalf.RunID, q.Hook) {
+		name := plugin.Info().Name
+		answer, err := One(ctx, r, on, plugin, q)
+		switch {
+		case err != nil && (ctx.Err() != nil || noVerdict(err) || plugin.Info().FailureMode(q.Hook) == pluginsdk.FailOpen):
+			if err := r.Failed(ctx, plugin, q.Hook, err); err != nil {
+				return err
+			}
+		case err != nil:
+			r.logFailure(plugin, q.Hook, err)
+			return &Denied{Plugin: name, Reason: "the plugin " + name + " could not decide: " + err.Error()}
+		case answer != nil:
+			if denied, reason := judge(name, answer); denied {
+				if reason == "" {
+					reason = "denied by " + name
+				}
+				return &Denied{Plugin: name, Reason: shorten(reason)}
+			}
+		}
+	}
+	return nil
+}
+
+// noVerdict reports an error that is a fault on the way and not the plugin's
+// own word: it does not serve, it died, it took too long.
+func noVerdict(err error) bool {
+	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others are the plugin's word
+	case pluginsdk.CodeUnavailable, pluginsdk.CodeDeadline:
+		return true
+	}
+	return false
+}
+
+// Failed applies the plugin's failure mode to an error of a call: nil goes on, an
+// error fails what the hook was fired for, in a way that is worth another attempt.
+func (r *Runner) Failed(ctx context.Context, plugin Plugin, hook pluginsdk.Hook, err error) error {
+	if ctx.Err() != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeCancelled, "%w", context.Cause(ctx))
+	}
+	r.logFailure(plugin, hook, err)
+	if plugin.Info().FailureMode(hook) == pluginsdk.FailOpen {
+		return nil
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s failed in %s, which must not be passed over: %w",
+		plugin.Info().Name, hook, err)
+}
+
+func (r *Runner) logFailure(plugin Plugin, hook pluginsdk.Hook, err error) {
+	info := plugin.Info()
+	mode := info.FailureMode(hook)
+	level := slog.LevelWarn
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeUnavailable && mode == pluginsdk.FailOpen {
+		level = slog.LevelDebug // it is down, which its host says once
+	}
+	r.config.Log.Log(context.Background(), level, "hook failed", "plugin", info.Name, "hook", hook, "mode", mode, "err", err)
+}
 
 // One asks one plugin, with the deadline of the hook's class and a token of its
 // own. When the run's budget is used up, what may be passed over has what the plugin

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/tally"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -221,7 +222,7 @@ func counted[R any](c *caller, method string, do func() (*R, error)) (*R, error)
 	return response, nil
 }
 
-// write lets do write to the database when it is the plugin's turn, if its quotas
+// write lets do write to the database once the plugin has a place there, if its quotas
 // allow so many rows with so many bytes of words.
 func (c *caller) write(ctx context.Context, rows int, bytes int64, do func() error) error {
 	return c.writeLoad(ctx, load{rows: rows, bytes: bytes}, do)
@@ -231,7 +232,7 @@ func (c *caller) writeLoad(ctx context.Context, what load, do func() error) erro
 	if err := c.Quotas.store(ctx, c.plugin, what); err != nil {
 		return err
 	}
-	release, err := c.Quotas.turn(ctx, c.plugin)
+	release, err := c.Quotas.mayWrite(ctx, c.plugin)
 	if err != nil {
 		return err
 	}
@@ -272,4 +273,30 @@ func (a *API) granted(ctx context.Context, plugin string) (grant, error) {
 			"the hook call %s has ended; what it asks for now is refused", call.ID)
 	}
 	return found, nil
+}
+
+// record counts a call of a method.
+func (q *Quotas) record(plugin, method string, took time.Duration, err error) {
+	a := q.account(plugin)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	calls := a.methods[method]
+	if calls == nil {
+		calls = &tally.Calls{}
+		a.methods[method] = calls
+	}
+	calls.Record(took, err)
+}
+
+// Figures returns what a plugin has called of the host, by service and method as in
+// Messages.Append, and how often a quota has refused it something.
+func (q *Quotas) Figures(plugin string) (calls map[string]pluginsdk.CallFigures, heldBack int64) {
+	a := q.account(plugin)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	calls = make(map[string]pluginsdk.CallFigures, len(a.methods))
+	for method, counted := range a.methods {
+		calls[method] = counted.Figures()
+	}
+	return calls, a.heldBack
 }

@@ -16,6 +16,94 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
+// maxEffectRows is how many rows and metrics one hook's effects may have.
+const maxEffectRows = 25_000
+
+// AdmitEffects returns what of a hook's effects may be stored with its run, and how many
+// bytes they are: the plugin has been granted what they need, each row is one that
+// a hook may write, and all of them fit into its quotas and into room, in bytes.
+// What is left out is counted against the plugin; it is no error of the run.
+func (a *API) AdmitEffects(ctx context.Context, plugin string, effects *pluginsdk.Effects, room int) (admitted ledger.Effect, size int) {
+	all := len(effects.Rows) + len(effects.Metrics)
+	switch {
+	case effects.Key == "":
+		a.Grants.Charge(plugin, all, "effects need a key")
+		return ledger.Effect{}, 0
+	case checkKey(effects.Key) != nil:
+		a.Grants.Charge(plugin, all, "effects: "+checkKey(effects.Key).Error())
+		return ledger.Effect{}, 0
+	case all > maxEffectRows:
+		a.Grants.Charge(plugin, all, fmt.Sprintf("effects: at most %d rows and metrics at once, these are %d", maxEffectRows, all))
+		return ledger.Effect{}, 0
+	}
+	admitted = ledger.Effect{Plugin: plugin, Key: effects.Key}
+	size += a.admitRows(plugin, effects.Rows, room, &admitted)
+	size += a.admitMetrics(plugin, effects.Metrics, room-size, &admitted)
+	kept := len(admitted.Rows) + len(admitted.Metrics)
+	if kept == 0 {
+		return ledger.Effect{}, 0
+	}
+	if err := a.Quotas.Effects(ctx, plugin, kept, int64(size)); err != nil {
+		a.Grants.Charge(plugin, kept, "effects: "+err.Error())
+		return ledger.Effect{}, 0
+	}
+	return admitted, size
+}
+
+// admitRows adds the rows that may be stored, and returns their bytes.
+func (a *API) admitRows(plugin string, rows []pluginsdk.NewMessage, room int, to *ledger.Effect) (size int) {
+	if len(rows) > 0 && !a.Grants.Granted(plugin, pluginsdk.CapMessagesWrite) {
+		a.Grants.Charge(plugin, len(rows), "rows of effects: "+lacks(plugin, pluginsdk.CapMessagesWrite).Error())
+		return 0
+	}
+	for n, row := range rows {
+		bytes := int(sizeOfRow(row))
+		err := row.CheckEffectOf(plugin)
+		if err == nil {
+			err = checkSides(row)
+		}
+		switch {
+		case err != nil:
+		case bytes > maxRowsBytes:
+			err = pluginsdk.Errorf(pluginsdk.CodeExhausted, "at most %d bytes, this has %d", maxRowsBytes, bytes)
+		case size+bytes > room:
+			err = pluginsdk.Errorf(pluginsdk.CodeExhausted, "the run has no room for %d bytes more", bytes)
+		}
+		if err != nil {
+			a.Grants.Charge(plugin, 1, fmt.Sprintf("row %d of effects: %s", n, err))
+			continue
+		}
+		to.Rows = append(to.Rows, row)
+		size += bytes
+	}
+	return size
+}
+
+func (a *API) admitMetrics(plugin string, metrics []pluginsdk.NewMetric, room int, to *ledger.Effect) (size int) {
+	if len(metrics) > 0 && !a.Grants.Granted(plugin, pluginsdk.CapMetricsWrite) {
+		a.Grants.Charge(plugin, len(metrics), "metrics of effects: "+lacks(plugin, pluginsdk.CapMetricsWrite).Error())
+		return 0
+	}
+	for n, metric := range metrics {
+		bytes := int(sizeOfMetric(metric))
+		err := checkTime("at", metric.At)
+		switch {
+		case err != nil:
+		case metric.Name == "":
+			err = pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a metric needs one")
+		case size+bytes > room:
+			err = pluginsdk.Errorf(pluginsdk.CodeExhausted, "the run has no room for %d bytes more", bytes)
+		}
+		if err != nil {
+			a.Grants.Charge(plugin, 1, fmt.Sprintf("metric %d of effects: %s", n, err))
+			continue
+		}
+		to.Metrics = append(to.Metrics, metric)
+		size += bytes
+	}
+	return size
+}
+
 // The quotas of a plugin for which its operator has set none. They are far above
 // what a plugin of good will needs, a dashboard with a hundred readers included, and
 // far below what keeps others waiting or fills a disk unnoticed.
@@ -55,7 +143,7 @@ type QuotaConfig struct {
 // concurrently.
 type Quotas struct {
 	config QuotaConfig
-	turns  *turns
+	writers  *writers
 
 	mu       sync.Mutex
 	accounts map[string]*account
@@ -78,7 +166,7 @@ func NewQuotas(config QuotaConfig) *Quotas {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	return &Quotas{config: config, turns: newTurns(writersAtOnce), accounts: make(map[string]*account)}
+	return &Quotas{config: config, writers: newWriters(writersAtOnce), accounts: make(map[string]*account)}
 }
 
 func (q *Quotas) account(plugin string) *account {
@@ -93,7 +181,7 @@ func (q *Quotas) account(plugin string) *account {
 }
 
 // Effects counts what a hook has returned to be stored with its run; CodeExhausted
-// when it is too much. It takes no turn at the writer: the run's own commit stores
+// when it is too much. It waits for no place at the writer: the run's own commit stores
 // it.
 func (q *Quotas) Effects(ctx context.Context, plugin string, rows int, bytes int64) error {
 	return q.store(ctx, plugin, load{rows: rows, bytes: bytes})
@@ -206,18 +294,6 @@ func (q *Quotas) mayKeep(ctx context.Context, a *account, plugin string, size, l
 		plugin, limit, stored, plugin)
 }
 
-// turn waits until the plugin may write to the database; release ends its turn.
-func (q *Quotas) turn(ctx context.Context, plugin string) (release func(), err error) {
-	turn, err := q.turns.ask(plugin)
-	if err != nil {
-		return nil, q.refuse(q.account(plugin), plugin, "waiting writes", err)
-	}
-	if err := q.turns.await(ctx, plugin, turn); err != nil {
-		return nil, err
-	}
-	return q.turns.release, nil
-}
-
 // refuse counts a refusal, and names the plugin in the log, at most once a minute.
 func (q *Quotas) refuse(a *account, plugin, quota string, refusal error) error {
 	a.mu.Lock()
@@ -241,32 +317,6 @@ func (q *Quotas) limits(plugin string) pluginsdk.PluginLimits {
 		return pluginsdk.PluginLimits{}
 	}
 	return q.config.Limits(plugin)
-}
-
-// record counts a call of a method.
-func (q *Quotas) record(plugin, method string, took time.Duration, err error) {
-	a := q.account(plugin)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	calls := a.methods[method]
-	if calls == nil {
-		calls = &tally.Calls{}
-		a.methods[method] = calls
-	}
-	calls.Record(took, err)
-}
-
-// Figures returns what a plugin has called of the host, by service and method as in
-// Messages.Append, and how often a quota has refused it something.
-func (q *Quotas) Figures(plugin string) (calls map[string]pluginsdk.CallFigures, heldBack int64) {
-	a := q.account(plugin)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	calls = make(map[string]pluginsdk.CallFigures, len(a.methods))
-	for method, counted := range a.methods {
-		calls[method] = counted.Figures()
-	}
-	return calls, a.heldBack
 }
 
 func perMinute(plugin, quota, flag string, limit int64, at time.Time) error {

@@ -13,6 +13,7 @@ package lanes
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,17 +38,6 @@ const (
 
 // After has the next step made when the time is over, or as soon as the key is woken.
 func After(wait time.Duration) Next { return Next(max(wait, 1)) }
-
-// Stage is where a Set is in its life.
-type Stage int
-
-// The stages. Created and Paused keep what is woken until Open.
-const (
-	Created Stage = iota
-	Started
-	Paused
-	Stopped
-)
 
 // Config is what a room gives its set.
 type Config[K comparable, S any] struct {
@@ -272,13 +262,6 @@ func (s *Set[K, S]) remove(l *Lane[K, S]) {
 	}
 }
 
-// Stage returns where the set is in its life.
-func (s *Set[K, S]) Stage() Stage {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stage
-}
-
 // Len returns how many lanes there are.
 func (s *Set[K, S]) Len() int {
 	s.mu.Lock()
@@ -293,64 +276,92 @@ func (s *Set[K, S]) Has(key K) bool {
 	return s.lanes[key] != nil
 }
 
-// Go does something beside the lanes, which Stop waits for too. When the set is stopped
-// it is not done.
-func (s *Set[K, S]) Go(do func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stage != Stopped {
-		s.group.Go(do)
+// Places are room for so many things at a time, of several classes. Each class may have
+// some that are kept for it, so that the others never take all. Who finds none waits: in
+// the order of the classes, and within a class in that of the arrivals. It is safe for
+// concurrent use.
+type Places struct {
+	mu      sync.Mutex
+	all     int
+	kept    []int             // for each class
+	taken   []int             // by each class
+	waiting [][]chan struct{} // of each class; closed when the place is theirs
+}
+
+// NewPlaces returns so many places, with those that are kept for each class. Without any
+// there is one class, 0. What is kept together must be no more than there are.
+func NewPlaces(all int, kept ...int) *Places {
+	if len(kept) == 0 {
+		kept = []int{0}
 	}
+	return &Places{all: all, kept: kept, taken: make([]int, len(kept)), waiting: make([][]chan struct{}, len(kept))}
 }
 
-// Sweep is something that is done again and again: a look for work that nobody announced.
-type Sweep struct {
-	Every time.Duration
-	What  string // it is, in the log of a panic
-	Do    func() error
-	// Failed is logged when it could not be done. It is done again in its time.
-	Failed string
-	Log    *slog.Logger
-}
-
-// Sweep does it, for the first time when Every is over, until Intake ends; also while the
-// set is paused.
-func (s *Set[K, S]) Sweep(sweep Sweep) {
-	s.Go(func() {
-		ticker := time.NewTicker(sweep.Every)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-s.Intake.Done():
-				return
-			case <-ticker.C:
-			}
-			if err := guard.Call(sweep.Log, sweep.What, sweep.Do); err != nil && s.Intake.Err() == nil {
-				sweep.Log.Warn(sweep.Failed, "err", err)
-			}
+// free reports whether the class can have another place: there is one that is kept for
+// no other. The lock is held.
+func (p *Places) free(class int) bool {
+	left := p.all
+	for c := range p.kept {
+		if left -= p.taken[c]; c != class {
+			left -= max(0, p.kept[c]-p.taken[c])
 		}
-	})
+	}
+	return left > 0
 }
 
-// Stop ends Intake, lets steps go on for grace (or until ctx ends), then ends Work with
-// the cause, and returns when nothing of the set goes on.
-func (s *Set[K, S]) Stop(ctx context.Context, grace time.Duration, cause error) {
-	s.mu.Lock()
-	s.stage = Stopped
-	s.mu.Unlock()
-	s.stopIntake()
-	done := make(chan struct{})
-	go func() {
-		s.group.Wait()
-		close(done)
-	}()
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
+// TryTake takes a place if there is one and nobody of the class waits for it.
+func (p *Places) TryTake(class int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiting[class]) > 0 || !p.free(class) {
+		return false
+	}
+	p.taken[class]++
+	return true
+}
+
+// Take waits for a place. It takes none, and returns the context's cause, when ctx ends
+// first. Who has a place gives it back with Free.
+func (p *Places) Take(ctx context.Context, class int) error {
+	if p.TryTake(class) {
+		return nil
+	}
+	p.mu.Lock()
+	mine := make(chan struct{})
+	p.waiting[class] = append(p.waiting[class], mine)
+	p.grant() // one may have come free in between
+	p.mu.Unlock()
 	select {
-	case <-done:
-	case <-timer.C:
+	case <-mine:
+		return nil
 	case <-ctx.Done():
 	}
-	s.stopWork(cause)
-	<-done
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at := slices.Index(p.waiting[class], mine); at >= 0 {
+		p.waiting[class] = slices.Delete(p.waiting[class], at, at+1)
+	} else { // it came in this very instant
+		p.taken[class]--
+		p.grant()
+	}
+	return context.Cause(ctx)
+}
+
+// Free gives a place of the class back.
+func (p *Places) Free(class int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken[class]--
+	p.grant()
+}
+
+// grant gives what is free to who waits. The lock is held.
+func (p *Places) grant() {
+	for c := range p.kept {
+		for len(p.waiting[c]) > 0 && p.free(c) {
+			p.taken[c]++
+			close(p.waiting[c][0])
+			p.waiting[c] = p.waiting[c][1:]
+		}
+	}
 }

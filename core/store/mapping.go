@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
@@ -337,44 +338,6 @@ func metricValues(m pluginsdk.Metric) ([]any, error) {
 	return []any{m.Plugin, keyOrNil(clean(m.Key)), clean(m.Name), m.Value, tags, clean(m.ThreadID), instant(m.CreatedAt)}, nil
 }
 
-func insertPlugin(into *ent.PluginClient, p ledger.Plugin) (*ent.PluginCreate, error) {
-	manifest, err := json.Marshal(p.Manifest)
-	if err != nil {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "manifest: %w", err)
-	}
-	create := into.Create().
-		SetID(p.Name).SetPath(clean(p.Path)).SetSha256(p.SHA256).SetVersion(clean(p.Version)).
-		SetManifest(manifest).SetEnabled(schema.Switch(p.Enabled)).SetPosition(p.Position).SetState(p.State).
-		SetLastError(clean(p.LastError)).SetRestarts(p.Restarts).SetFailures(p.Failures).
-		SetOrigin(p.Origin).SetPublisher(p.Publisher).SetLimits(p.Limits).SetQuarantine(clean(p.Quarantine)).
-		SetFigures(p.Figures).SetAttach(clean(p.Attach)).SetSettingsRevision(p.SettingsRevision).
-		SetGeneration(p.Generation).SetSettled(p.Settled).SetServing(p.Serving).SetRejected(p.Rejected).
-		SetGrantsVersion(p.GrantsVersion).SetNillableCheckedAt(nullable(p.CheckedAt)).SetUpdatedAt(instant(p.UpdatedAt))
-	if p.Previous != nil {
-		previous, err := json.Marshal(p.Previous)
-		if err != nil {
-			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "previous: %w", err)
-		}
-		create.SetPrevious(previous)
-	}
-	if p.Checks != nil {
-		create.SetChecks(p.Checks)
-	}
-	if p.GrantedEnv != nil {
-		create.SetGrantedEnv(p.GrantedEnv)
-	}
-	if p.Settings != nil {
-		create.SetSettings(p.Settings)
-	}
-	if p.Granted != nil {
-		create.SetGranted(p.Granted)
-	}
-	if p.OnFailure != nil {
-		create.SetOnFailure(p.OnFailure)
-	}
-	return create, nil
-}
-
 func stateEntryOf(row *ent.StateEntry) pluginsdk.StateEntry {
 	return pluginsdk.StateEntry{Key: row.Key, Value: row.Value, Revision: row.Revision}
 }
@@ -401,4 +364,35 @@ func all[Row, Domain any](rows []*Row, convert func(*Row) Domain) []Domain {
 		out = append(out, convert(row))
 	}
 	return out
+}
+
+// nullable is a time for a column that holds NULL for none.
+func nullable(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = instant(t)
+	return &t
+}
+
+func orZero(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// keyOrNil is a key for a column that holds NULL for none.
+func keyOrNil(key string) *string {
+	if key == "" {
+		return nil
+	}
+	return &key
+}
+
+func orEmpty(key *string) string {
+	if key == nil {
+		return ""
+	}
+	return *key
 }

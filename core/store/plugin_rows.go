@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/schema"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -178,4 +179,42 @@ func parse[T any](r *pluginRow, column string, into *T) {
 		return
 	}
 	*into = value
+}
+
+func insertPlugin(into *ent.PluginClient, p ledger.Plugin) (*ent.PluginCreate, error) {
+	manifest, err := json.Marshal(p.Manifest)
+	if err != nil {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "manifest: %w", err)
+	}
+	create := into.Create().
+		SetID(p.Name).SetPath(clean(p.Path)).SetSha256(p.SHA256).SetVersion(clean(p.Version)).
+		SetManifest(manifest).SetEnabled(schema.Switch(p.Enabled)).SetPosition(p.Position).SetState(p.State).
+		SetLastError(clean(p.LastError)).SetRestarts(p.Restarts).SetFailures(p.Failures).
+		SetOrigin(p.Origin).SetPublisher(p.Publisher).SetLimits(p.Limits).SetQuarantine(clean(p.Quarantine)).
+		SetFigures(p.Figures).SetAttach(clean(p.Attach)).SetSettingsRevision(p.SettingsRevision).
+		SetGeneration(p.Generation).SetSettled(p.Settled).SetServing(p.Serving).SetRejected(p.Rejected).
+		SetGrantsVersion(p.GrantsVersion).SetNillableCheckedAt(nullable(p.CheckedAt)).SetUpdatedAt(instant(p.UpdatedAt))
+	if p.Previous != nil {
+		previous, err := json.Marshal(p.Previous)
+		if err != nil {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "previous: %w", err)
+		}
+		create.SetPrevious(previous)
+	}
+	if p.Checks != nil {
+		create.SetChecks(p.Checks)
+	}
+	if p.GrantedEnv != nil {
+		create.SetGrantedEnv(p.GrantedEnv)
+	}
+	if p.Settings != nil {
+		create.SetSettings(p.Settings)
+	}
+	if p.Granted != nil {
+		create.SetGranted(p.Granted)
+	}
+	if p.OnFailure != nil {
+		create.SetOnFailure(p.OnFailure)
+	}
+	return create, nil
 }

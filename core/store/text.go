@@ -55,37 +55,6 @@ func instant(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
-// nullable is a time for a column that holds NULL for none.
-func nullable(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = instant(t)
-	return &t
-}
-
-func orZero(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
-}
-
-// keyOrNil is a key for a column that holds NULL for none.
-func keyOrNil(key string) *string {
-	if key == "" {
-		return nil
-	}
-	return &key
-}
-
-func orEmpty(key *string) string {
-	if key == nil {
-		return ""
-	}
-	return *key
-}
-
 // newID makes an UUIDv7; ids made by one process are in order.
 func newID() (string, error) {
 	id, err := uuid.NewV7()

@@ -252,3 +252,34 @@ func checkThreadStatus(status pluginsdk.ThreadStatus) error {
 	}
 	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "status: %q is not one of active, idle, archived", status)
 }
+
+// defaultPlace is the source id of a thread for what goes to a plugin's own default
+// place, which has no name.
+const defaultPlace = "default"
+
+// ThreadOfTarget returns the thread of a plugin's place, and makes it when there is
+// none: the one with that source id of a source that is the plugin's name, or that
+// the plugin carries. What is delivered in a thread that is made goes to that place.
+func (s *Store) ThreadOfTarget(ctx context.Context, plugin, place string) (pluginsdk.Thread, error) {
+	sourceID := cmp.Or(place, defaultPlace)
+	rows, err := s.read.Thread.Query().Where(thread.SourceID(clean(sourceID))).Order(thread.ByID()).All(ctx)
+	if err != nil {
+		return pluginsdk.Thread{}, wrap("find thread", err)
+	}
+	var found *ent.Thread
+	for _, row := range rows {
+		carrier, carried := s.carries(row.Source)
+		if row.Source == plugin || carried && carrier == plugin && found == nil {
+			found = row
+		}
+	}
+	if found != nil {
+		return toldThreadOf(found), nil
+	}
+	n := pluginsdk.NewThread{Source: plugin, SourceID: sourceID}
+	if carrier, _ := s.carries(plugin); carrier != plugin || place == "" {
+		n.ReportTo = pluginsdk.Target{Plugin: plugin, Place: place}
+	}
+	made, _, err := s.CreateThread(ctx, n)
+	return made, err
+}

@@ -12,13 +12,13 @@ import (
 // line is who waits in turns, by a name for each turn.
 type line struct {
 	t     *testing.T
-	turns *turns
+	turns *writers
 	asked []string
 	turn  map[string]chan struct{}
 }
 
 func newLine(t *testing.T, places int) *line {
-	return &line{t: t, turns: newTurns(places), turn: map[string]chan struct{}{}}
+	return &line{t: t, turns: newWriters(places), turn: map[string]chan struct{}{}}
 }
 
 // ask asks for the plugin's n-th turn.
