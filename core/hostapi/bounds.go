@@ -68,16 +68,6 @@ func checkLengths(fields ...length) error {
 
 func checkKey(key string) error { return checkLengths(length{"key", len(key), maxKey}) }
 
-// checkSides refuses a row whose fields beside its words are too long.
-func checkSides(row pluginsdk.NewMessage) error {
-	return checkLengths(
-		length{"source", len(row.Source), maxWord},
-		length{"model", len(row.Model), maxWord},
-		length{"metadata", len(row.Metadata), maxMetadata},
-		length{"attachments", sizeOfAttachments(row.Attachments), maxAttachments},
-	)
-}
-
 func checkTask(task pluginsdk.NewTask) error {
 	if cost := task.CostCapUSD; math.IsNaN(cost) || math.IsInf(cost, 0) {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "costCapUsd: %v is not an amount", cost)
@@ -106,27 +96,6 @@ func checkCronLengths(spec pluginsdk.CronSpec) error {
 		length{"threadId", len(spec.ThreadID), maxCronPlace},
 		length{"reportTo", len(spec.ReportTo.String()), maxCronPlace},
 	)
-}
-
-func sizeOfAttachments(attachments []pluginsdk.Attachment) (size int) {
-	for _, file := range attachments {
-		size += len(file.Name) + len(file.Type) + len(file.Where)
-	}
-	return size
-}
-
-// sizeOfRow is how many bytes of words a new row has.
-func sizeOfRow(row pluginsdk.NewMessage) int64 {
-	return int64(len(row.Content) + len(row.Metadata) + len(row.Source) + len(row.Model) + sizeOfAttachments(row.Attachments))
-}
-
-// sizeOfMessage is how many bytes a row has in an answer, with something for what is
-// of fixed length.
-func sizeOfMessage(row pluginsdk.Message) int64 {
-	const fixed = 64
-	return fixed + int64(len(row.ThreadID)+len(row.Role)+len(row.Kind)+len(row.Source)+len(row.Plugin)+len(row.Author)+
-		len(row.Content)+len(row.Model)+len(row.Metadata)+sizeOfAttachments(row.Attachments)+len(row.Attachments)*fixed/4+
-		len(row.RunID)+len(row.Key))
 }
 
 // sizeOfEvent is how many bytes an event has in an answer.

@@ -107,7 +107,7 @@ func (t *writers) release() {
 	close(next)
 }
 
-// mayWrite waits until the plugin may write to the database; release ends its mayWrite.
+// mayWrite waits until the plugin may write to the database; release gives its place to the next.
 func (q *Quotas) mayWrite(ctx context.Context, plugin string) (release func(), err error) {
 	granted, err := q.writers.ask(plugin)
 	if err != nil {

@@ -240,3 +240,30 @@ func (in *Inbox) pluginAnswers(name string) bool {
 	}
 	return false
 }
+
+// Needs says what a plugin must have been granted to submit a text, beside
+// messages.submit: runs.control for a command that stops or repeats runs;
+// threads.write, and what a change of this very thread needs beyond that, for one
+// that changes what the thread is. False: nothing.
+func (*Inbox) Needs(content string) (pluginsdk.Capability, bool) {
+	name, args, ok := pluginsdk.ParseCommand(content)
+	if !ok {
+		return "", false
+	}
+	switch name {
+	case "stop", "retry":
+		return pluginsdk.CapRunsControl, true
+	case "new":
+		return pluginsdk.CapThreadsWrite, true
+	case "model", "busy":
+		return pluginsdk.CapThreadsWrite, args != "" // else it only shows
+	}
+	return "", false
+}
+
+// AtOnce says whether a text is a command that Submit answers itself: one of the core,
+// or one that nobody has. It is stored with its answer, and in no queue.
+func (in *Inbox) AtOnce(content string) bool {
+	name, _, ok := pluginsdk.ParseCommand(content)
+	return ok && !in.pluginAnswers(name)
+}

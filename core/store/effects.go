@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -227,110 +228,81 @@ func (k knownKeys) read(rows *sql.Rows) (err error) {
 // insertChunk bounds how many messages one statement stores.
 const insertChunk = 50
 
-// insertMessage stores one message, which counts for no plugin, and returns its id.
-func (t *tx) insertMessage(ctx context.Context, m pluginsdk.Message) (int64, error) {
-	stored, err := t.insertMessages(ctx, []pluginsdk.Message{m}, make(storedBytes))
-	if err != nil {
-		return 0, err
+// Carrier says which plugin carries the replies of a source's threads to people;
+// false: nobody does, they read the store themselves.
+type Carrier func(source string) (plugin string, ok bool)
+
+// SetCarrier says who carries what, from now on; without it nobody carries
+// anything. Writes call it: it must be quick, and must not call the store.
+func (s *Store) SetCarrier(carrier Carrier) { s.carrier.Store(&carrier) }
+
+func (s *Store) carries(source string) (plugin string, ok bool) {
+	if carrier := s.carrier.Load(); carrier != nil && *carrier != nil {
+		return (*carrier)(source)
 	}
-	return stored[0].ID, nil
+	return "", false
 }
 
-// insertMessages stores messages in their order, returns them with their ids, and
-// notes in sizes what they count for.
-func (t *tx) insertMessages(ctx context.Context, messages []pluginsdk.Message, sizes storedBytes) ([]pluginsdk.Message, error) {
-	out := slices.Clone(messages)
-	for chunk := range slices.Chunk(out, insertChunk) {
-		var args []any
-		for _, m := range chunk {
-			values, err := messageValues(m)
-			if err != nil {
-				return nil, err
-			}
-			args = append(args, values...)
-			if m.Plugin != "" && (m.Role != pluginsdk.RoleUser || m.Kind != pluginsdk.MessageText) { // as in messageSize
-				sizes.add(m.Plugin, ledger.RowBytes+wordBytes(values))
-			}
+// targetHops is how many threads one may pass on its replies through.
+const targetHops = 8
+
+// target says where the replies of a thread are carried to: where it says itself,
+// else to who carries its source. A task's thread has no people of its own, and what is
+// said in a thread that reports to itself stays there.
+func (s *Store) target(ctx context.Context, tx *tx, of pluginsdk.Thread) (lane ledger.Lane, carried bool, err error) {
+	for range 1 + targetHops {
+		switch to := of.ReportTo; {
+		case to.ThreadID == of.ID && of.ID != "":
+			return ledger.Lane{}, false, nil
+		case to.Plugin != "":
+			return ledger.Lane{Plugin: to.Plugin, Target: to.Place}, true, nil
+		case to.ThreadID == "" && of.Kind == pluginsdk.ThreadTask:
+			return ledger.Lane{}, false, nil
+		case to.ThreadID == "":
+			plugin, ok := s.carries(of.Source)
+			return ledger.Lane{Plugin: plugin, Target: of.SourceID}, ok, nil
 		}
-		rows, err := t.exec.QueryContext(ctx, insertStatement("messages", messageColumns, len(chunk))+" RETURNING id", args...)
+		if of, err = tx.targetThread(ctx, of.ReportTo.ThreadID); errors.Is(err, sql.ErrNoRows) {
+			break // it was deleted by hand
+		}
+		if err != nil {
+			return ledger.Lane{}, false, err
+		}
+	}
+	return ledger.Lane{}, false, nil
+}
+
+// targetThread reads what target needs of a thread.
+func (t *tx) targetThread(ctx context.Context, id string) (pluginsdk.Thread, error) {
+	of := pluginsdk.Thread{ID: id}
+	var reportTo string
+	err := t.row(ctx, "SELECT kind, source, source_id, report_to FROM threads WHERE id = $1", []any{id},
+		&of.Kind, &of.Source, &of.SourceID, &reportTo)
+	of.ReportTo = targetOf(reportTo)
+	return of, err
+}
+
+// deliver asks for messages to be carried to where the thread's replies go, if
+// somebody carries them there, and returns the lane that has them.
+func (s *Store) deliver(ctx context.Context, tx *tx, of pluginsdk.Thread, now time.Time, messageIDs ...int64) ([]ledger.Lane, error) {
+	if len(messageIDs) == 0 {
+		return nil, nil
+	}
+	lane, carried, err := s.target(ctx, tx, of)
+	if err != nil || !carried {
+		return nil, err
+	}
+	for _, messageID := range messageIDs {
+		id, err := newID()
 		if err != nil {
 			return nil, err
 		}
-		if err := scanIDs(rows, chunk); err != nil {
+		if err := insertDelivery(tx.Delivery, pluginsdk.Delivery{
+			ID: id, MessageID: messageID, Plugin: lane.Plugin, Place: lane.Target,
+			State: pluginsdk.DeliveryPending, CreatedAt: now,
+		}).Exec(ctx); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
-}
-
-// insertEffects stores rows of effects in their order, but for those whose keys are
-// taken, notes in sizes what they count for, and returns how many it left out.
-func (t *tx) insertEffects(ctx context.Context, messages []pluginsdk.Message, sizes storedBytes) (leftOut int64, err error) {
-	for chunk := range slices.Chunk(messages, insertChunk) {
-		var args []any
-		for _, m := range chunk {
-			values, err := messageValues(m)
-			if err != nil {
-				return 0, err
-			}
-			args = append(args, values...)
-		}
-		rows, err := t.exec.QueryContext(ctx, insertStatement("messages", messageColumns, len(chunk))+
-			" ON CONFLICT (thread_id, key) DO NOTHING RETURNING plugin, "+messageSize, args...)
-		if err != nil {
-			return 0, err
-		}
-		stored, err := sizes.note(rows, 1)
-		if err != nil {
-			return 0, err
-		}
-		leftOut += int64(len(chunk)) - stored
-	}
-	return leftOut, nil
-}
-
-// insertStatement stores so many rows with these columns.
-func insertStatement(table, columns string, rows int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "INSERT INTO %s (%s) VALUES ", table, columns)
-	width := strings.Count(columns, ",") + 1
-	for i := range rows * width {
-		switch {
-		case i == 0:
-			b.WriteString("(")
-		case i%width == 0:
-			b.WriteString("), (")
-		default:
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "$%d", i+1)
-	}
-	b.WriteString(")")
-	return b.String()
-}
-
-// scanIDs gives messages the ids of the rows they became. Both databases
-// number the rows of one statement in their order; the ids are sorted because
-// neither promises to return them so.
-func scanIDs(rows *sql.Rows, messages []pluginsdk.Message) (err error) {
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	ids := make([]int64, 0, len(messages))
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return err
-		}
-		ids = append(ids, id)
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	if len(ids) != len(messages) {
-		return fmt.Errorf("%d messages became %d rows", len(messages), len(ids))
-	}
-	slices.Sort(ids)
-	for i, id := range ids {
-		messages[i].ID = id
-	}
-	return nil
+	return []ledger.Lane{lane}, nil
 }
