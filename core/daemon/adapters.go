@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/seed-706843ae/harness/core/events"
-	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/inbox"
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -17,49 +16,15 @@ import (
 // The rooms do not import each other. Where one's door is a hair off
 // another's, these fit them together.
 
-// plugins is the plugin host as the pipeline and the inbox see it.
-type plugins struct{ host *pluginhost.Host }
-
-func (p plugins) Answering(run string, hook pluginsdk.Hook) []hooks.Plugin {
-	instances := p.host.Answering(run, hook)
-	answering := make([]hooks.Plugin, len(instances))
-	for n, instance := range instances {
-		answering[n] = plugin{instance, run}
-	}
-	return answering
-}
-
-// Plugin returns the enabled plugin of that name, as what is no part of a run sees
-// it; nil: there is none.
-func (p plugins) Plugin(name string) hooks.Plugin {
-	if instance, ok := p.host.Instance(name); ok {
-		return plugin{instance, ""}
-	}
-	return nil
-}
-
-func (p plugins) Hold(run string) { p.host.Hold(run) }
-
-func (p plugins) Release(run string) { p.host.Release(run) }
+// plugins is the plugin host as the inbox sees it.
+type plugins struct{ *pluginhost.Host }
 
 func (p plugins) Commands() []inbox.Command {
 	var commands []inbox.Command
-	p.host.EachCommand(func(plugin string, spec pluginsdk.CommandSpec) {
+	p.EachCommand(func(plugin string, spec pluginsdk.CommandSpec) {
 		commands = append(commands, inbox.Command{Plugin: plugin, Spec: spec})
 	})
 	return commands
-}
-
-// plugin is one plugin as a run sees it.
-type plugin struct {
-	*pluginhost.Instance
-	run string
-}
-
-func (p plugin) Info() *pluginsdk.PluginInfo { return p.InfoFor(p.run) }
-
-func (p plugin) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(hooks.Process) error) error {
-	return p.Instance.Do(ctx, p.run, hook, callID, func(process *pluginhost.Process) error { return fn(process) })
 }
 
 // bus is the event bus as the plugin host sees it. What it publishes of a

@@ -114,7 +114,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	}
 	d.plugins = pluginhost.New(supervision, d.store, bus{d.events, d.pluginChanged}, services{&api})
 	d.store.SetCarrier(d.plugins.CarrierOf)
-	asked := hooks.New(asking, plugins{d.plugins}, tokens)
+	asked := hooks.New(asking, d.plugins, tokens)
 	tools := toolserver.New(toolserver.Config{Own: hostapi.CoreName, Bounds: config.ToolBounds, Log: d.room("tools")},
 		toolPlugins{d.plugins, d.store, newCoreTools(&api)}, asked)
 	if d.agent, err = d.chooseAgent(ctx, workspace, tools); err != nil {
@@ -123,9 +123,9 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	d.outbox = outbox.New(outbox.Config{
 		MaxAttempts: config.Deliveries,
 		RetryBase:   config.RetryBase, RetryMax: config.DeliveryMax, Jitter: config.RetryJitter, Log: d.room("outbox"),
-	}, d.store, plugins{d.plugins}, asked, d.events)
+	}, d.store, d.plugins, asked, d.events)
 	line := pipeline.New(pipeline.Config{Model: config.Model, Fault: config.Fault, Log: d.room("pipeline")}, pipeline.Doors{
-		Store: d.store, Agent: d.agent, Plugins: plugins{d.plugins}, Hooks: asked, Effects: effects{&api},
+		Store: d.store, Agent: d.agent, Plugins: d.plugins, Hooks: asked, Effects: effects{&api},
 		Tools: tools, Outbox: d.outbox, Events: d.events, Notifier: notices{&api},
 	})
 	d.inbox = inbox.New(inbox.Config{
@@ -135,7 +135,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	}, d.store, line, plugins{d.plugins}, d.outbox, d.events)
 	d.tasks = tasks.New(tasks.Config{
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter, Fault: config.Fault, Log: d.room("tasks"),
-	}, tasks.Doors{Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Plugins: plugins{d.plugins}, Hooks: asked, Events: d.events})
+	}, tasks.Doors{Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Plugins: d.plugins, Hooks: asked, Events: d.events})
 	api = hostapi.New(hostapi.Config{
 		Store: d.store, Inbox: d.inbox, Tasks: d.tasks, Outbox: d.outbox, Events: bus{d.events, d.pluginChanged}, Grants: d.plugins,
 		Settings: pluginSet{d.settings, tools}, Registry: administration{newRegistry(config, d.store, packages, up)}, Toolbox: tools, Tokens: tokens,

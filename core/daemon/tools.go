@@ -21,11 +21,11 @@ type toolPlugins struct {
 }
 
 func (p toolPlugins) Offering(run string) []*pluginsdk.PluginInfo {
-	instances := p.host.Answering(run, pluginsdk.HookCallTool)
-	offering := make([]*pluginsdk.PluginInfo, 1, len(instances)+1)
+	answering := p.host.Answering(run, pluginsdk.HookCallTool)
+	offering := make([]*pluginsdk.PluginInfo, 1, len(answering)+1)
 	offering[0] = p.core.Info()
-	for _, instance := range instances {
-		offering = append(offering, instance.InfoFor(run))
+	for _, plugin := range answering {
+		offering = append(offering, plugin.Info())
 	}
 	return offering
 }
@@ -43,9 +43,9 @@ func (p toolPlugins) Plugin(run, name string) hooks.Plugin {
 	if name == p.core.info.Name {
 		return p.core
 	}
-	for _, instance := range p.host.Answering(run, pluginsdk.HookCallTool) {
-		if instance.Info().Name == name {
-			return plugin{instance, run}
+	for _, plugin := range p.host.Answering(run, pluginsdk.HookCallTool) {
+		if plugin.Info().Name == name {
+			return plugin
 		}
 	}
 	return nil

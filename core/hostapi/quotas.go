@@ -142,8 +142,8 @@ type QuotaConfig struct {
 // used up in an instant, and comes back evenly. Its methods may be called
 // concurrently.
 type Quotas struct {
-	config QuotaConfig
-	writers  *writers
+	config  QuotaConfig
+	writers *writers
 
 	mu       sync.Mutex
 	accounts map[string]*account

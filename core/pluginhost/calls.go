@@ -18,24 +18,38 @@ import (
 // operator's order; for a run (empty: none) those whose version, which the run
 // keeps to, declares it. One that cannot be started is left out where its hook
 // may be passed over.
-func (h *Host) Answering(run string, hook pluginsdk.Hook) []*Instance {
+func (h *Host) Answering(run string, hook pluginsdk.Hook) []hooks.Plugin {
 	order := *h.order.Load()
-	answering := make([]*Instance, 0, len(order))
+	answering := make([]hooks.Plugin, 0, len(order))
 	for _, instance := range order {
 		if instance.router.asks(run, hook) {
-			answering = append(answering, instance)
+			answering = append(answering, inRun{instance, run})
 		}
 	}
 	return answering
 }
 
-// Instance returns the enabled plugin of that name; false: there is none.
-func (h *Host) Instance(name string) (*Instance, bool) {
-	instance, ok := h.current.Load(name)
-	if !ok {
-		return nil, false
+// Plugin returns the enabled plugin of that name, as what is no part of a run sees
+// it; nil: there is none.
+func (h *Host) Plugin(name string) hooks.Plugin {
+	if instance, ok := h.current.Load(name); ok {
+		return inRun{instance.(*Instance), ""}
 	}
-	return instance.(*Instance), true
+	return nil
+}
+
+// inRun is a plugin as a run (empty: none) sees it.
+type inRun struct {
+	*Instance
+	run string
+}
+
+// Info returns the plugin's row with the manifest of the version that the run keeps to.
+func (p inRun) Info() *pluginsdk.PluginInfo { return p.router.seen(p.run) }
+
+// Do is Instance.Do in the run.
+func (p inRun) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(hooks.Process) error) error {
+	return p.Instance.Do(ctx, p.run, hook, callID, func(process *Process) error { return fn(process) })
 }
 
 // Hold says that a run begins: for all its calls it keeps to the version of a
@@ -77,11 +91,12 @@ func (h *Host) SettingsOf(plugin string) (json.RawMessage, bool) {
 // the operator's order; of a command that several declare, for the first one's.
 func (h *Host) EachCommand(fn func(plugin string, spec pluginsdk.CommandSpec)) {
 	seen := make(map[string]bool)
-	for _, instance := range h.Answering("", pluginsdk.HookCommand) {
-		for _, spec := range instance.Info().Manifest.Commands {
+	for _, plugin := range h.Answering("", pluginsdk.HookCommand) {
+		info := plugin.Info()
+		for _, spec := range info.Manifest.Commands {
 			if !seen[spec.Name] {
 				seen[spec.Name] = spec.Name != "*"
-				fn(instance.name, spec)
+				fn(info.Name, spec)
 			}
 		}
 	}

@@ -283,7 +283,7 @@ func serving(t *testing.T, h *Host, r *registry, name string) *Instance {
 	_ = r.edit(name, enable(true))
 	r.until(t, "the start of "+name, r.is(name, pluginsdk.PluginServing))
 	waitFor(t, func() bool {
-		return slices.ContainsFunc(h.Answering("", pluginsdk.HookCommand), func(i *Instance) bool { return i.name == name })
+		return slices.Contains(answering(h), name)
 	})
 	instance, _ := h.current.Load(name)
 	return instance.(*Instance)
@@ -291,6 +291,14 @@ func serving(t *testing.T, h *Host, r *registry, name string) *Instance {
 
 func enable(on bool) func(*ledger.Plugin) {
 	return func(p *ledger.Plugin) { p.Enabled = on }
+}
+
+// answering names the plugins that are asked about commands, in order.
+func answering(h *Host) (names []string) {
+	for _, plugin := range h.Answering("", pluginsdk.HookCommand) {
+		names = append(names, plugin.Info().Name)
+	}
+	return names
 }
 
 func say(t *testing.T, i *Instance, body string) (reply string, err error) {

@@ -32,14 +32,9 @@ func TestRegistryIsFollowed(t *testing.T) {
 		_ = r.edit(name, enable(true))
 		r.until(t, name, r.is(name, pluginsdk.PluginServing))
 	}
-	order := func() (names []string) {
-		for _, i := range h.Answering("", pluginsdk.HookCommand) {
-			names = append(names, i.name)
-		}
-		return names
-	}
+	order := func() []string { return answering(h) }
 	waitFor(t, func() bool { return slices.Equal(order(), []string{"first", "second"}) })
-	if reply, err := say(t, h.Answering("", pluginsdk.HookCommand)[1], ""); reply != "second" || err != nil {
+	if reply, err := say(t, h.Answering("", pluginsdk.HookCommand)[1].(inRun).Instance, ""); reply != "second" || err != nil {
 		t.Errorf("%q %v", reply, err)
 	}
 	_ = r.edit("first", func(p *ledger.Plugin) { p.Position = 1000 })
@@ -58,9 +53,7 @@ func TestAPluginThatServesTakesPart(t *testing.T) {
 	var host atomic.Pointer[Host]
 	missing := make(chan string, 10)
 	events := &bus{changed: func(change pluginsdk.PluginStatePayload) {
-		if change.State == pluginsdk.PluginServing && !slices.ContainsFunc(host.Load().Answering("", pluginsdk.HookCommand), func(i *Instance) bool {
-			return i.name == change.Name
-		}) {
+		if change.State == pluginsdk.PluginServing && !slices.Contains(answering(host.Load()), change.Name) {
 			missing <- change.Name
 		}
 	}}

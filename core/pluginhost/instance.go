@@ -97,10 +97,6 @@ func newInstance(h *Host, row ledger.Plugin, first bool) *Instance {
 // Info returns what the registry says of the plugin. It must not be changed.
 func (i *Instance) Info() *pluginsdk.PluginInfo { return &i.row.Load().PluginInfo }
 
-// InfoFor returns the plugin's row as a run sees it: with the manifest of the
-// version that the run keeps to.
-func (i *Instance) InfoFor(run string) *pluginsdk.PluginInfo { return i.router.seen(run) }
-
 // change replaces the row by a changed copy.
 func (i *Instance) change(edit func(*ledger.Plugin)) {
 	i.rowMu.Lock()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -51,11 +52,11 @@ func TestQuarantineOfWhatMayBePassedOver(t *testing.T) {
 	if open := h.Answering("", pluginsdk.HookBroadcast); len(open) != 0 {
 		t.Errorf("%d plugins in quarantine are asked what may be passed over", len(open))
 	}
-	closed := h.Answering("", pluginsdk.HookBeforeRun)
+	closed := h.Answering("R", pluginsdk.HookBeforeRun)
 	if len(closed) != 1 {
 		t.Fatalf("%d gates are asked", len(closed))
 	}
-	err := closed[0].Do(t.Context(), "R", pluginsdk.HookBeforeRun, "call", func(*Process) error { return nil })
+	err := closed[0].Do(t.Context(), pluginsdk.HookBeforeRun, "call", func(hooks.Process) error { return nil })
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), "quarantined") {
 		t.Errorf("the gate says %v", err)
 	}

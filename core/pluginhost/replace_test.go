@@ -73,7 +73,7 @@ func TestRunsSeeTheVersionTheyBeganWith(t *testing.T) {
 	upgraded(t, r, "first", "3.0.0")
 	waitFor(t, is(t, i, "", "3.0.0"))
 	for run, want := range map[string]string{"R1": "1.0.0", "R2": "3.0.0", "": "3.0.0"} {
-		info := i.InfoFor(run)
+		info := i.router.seen(run)
 		commands := len(info.Manifest.Commands)
 		if info.Version != want || info.Manifest.Version != want || commands != map[string]int{"1.0.0": 1, "3.0.0": 2}[want] {
 			t.Errorf("the run %q sees %s, with %d commands; want %s", run, info.Version, commands, want)
@@ -83,7 +83,7 @@ func TestRunsSeeTheVersionTheyBeganWith(t *testing.T) {
 		t.Error("the run is answered by another version than it was told of")
 	}
 	h.Release("R1")
-	if info := i.InfoFor("R1"); info.Version != "3.0.0" {
+	if info := i.router.seen("R1"); info.Version != "3.0.0" {
 		t.Errorf("a run that is over sees %s", info.Version)
 	}
 }

@@ -122,7 +122,7 @@ func startRig(dir, plugins string) (r *rig, err error) {
 		Store: rigStore{r.store}, Events: rigBus{bus}, Grants: r.host, Tokens: r.tokens, Log: log,
 		Quotas: hostapi.NewQuotas(hostapi.QuotaConfig{Limits: r.limits, StoredBytes: r.store.StoredBytes, Log: log}),
 	})
-	r.hooks = hooks.New(hooks.Config{}, rigPlugins{r.host}, r.tokens)
+	r.hooks = hooks.New(hooks.Config{}, r.host, r.tokens)
 	if err := r.host.Start(ctx); err != nil {
 		return nil, errors.Join(err, r.store.Close())
 	}
@@ -162,25 +162,6 @@ func (r *rig) hook(ctx context.Context, text string) error {
 			}
 		},
 	}, nil)
-}
-
-// rigPlugins is the plugin host as the hooks see it.
-type rigPlugins struct{ *pluginhost.Host }
-
-func (p rigPlugins) Answering(run string, hook pluginsdk.Hook) (plugins []hooks.Plugin) {
-	for _, instance := range p.Host.Answering(run, hook) {
-		plugins = append(plugins, rigPlugin{instance, run})
-	}
-	return plugins
-}
-
-type rigPlugin struct {
-	*pluginhost.Instance
-	run string
-}
-
-func (p rigPlugin) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn func(hooks.Process) error) error {
-	return p.Instance.Do(ctx, p.run, hook, callID, func(process *pluginhost.Process) error { return fn(process) })
 }
 
 // rigStore answers from memory what the subject asks, so that no database is
