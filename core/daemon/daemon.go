@@ -123,7 +123,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	d.outbox = outbox.New(outbox.Config{
 		MaxAttempts: config.Deliveries,
 		RetryBase:   config.RetryBase, RetryMax: config.DeliveryMax, Jitter: config.RetryJitter, Log: d.room("outbox"),
-	}, d.store, d.plugins, asked, d.events)
+	}, outbox.Doors{Store: d.store, Plugins: d.plugins, Hooks: asked, Events: d.events})
 	line := pipeline.New(pipeline.Config{Model: config.Model, Fault: config.Fault, Log: d.room("pipeline")}, pipeline.Doors{
 		Store: d.store, Agent: d.agent, Plugins: d.plugins, Hooks: asked, Effects: effects{&api},
 		Tools: tools, Outbox: d.outbox, Events: d.events, Notifier: notices{&api},
@@ -132,7 +132,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		Owner: d.events.Position().Boot, Slots: config.Agents, MaxAttempts: config.MaxAttempts,
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter,
 		MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Log: d.room("inbox"),
-	}, d.store, line, plugins{d.plugins}, d.outbox, d.events)
+	}, inbox.Doors{Store: d.store, Pipeline: line, Registry: plugins{d.plugins}, Outbox: d.outbox, Events: d.events})
 	d.tasks = tasks.New(tasks.Config{
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter, Fault: config.Fault, Log: d.room("tasks"),
 	}, tasks.Doors{Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Plugins: d.plugins, Hooks: asked, Events: d.events})

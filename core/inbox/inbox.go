@@ -187,11 +187,20 @@ type order struct {
 	newest int64 // id of the newest message that may end with the run
 }
 
+// Doors are the rooms that this one speaks with. All of them are needed.
+type Doors struct {
+	Store    Store
+	Pipeline Pipeline
+	Registry Registry
+	Outbox   Outbox
+	Events   Events
+}
+
 // New returns an Inbox. Submit works at once; runs are executed from Start on.
-func New(config Config, store Store, pipeline Pipeline, registry Registry, outbox Outbox, events Events) *Inbox {
+func New(config Config, doors Doors) *Inbox {
 	config = config.withDefaults()
 	in := &Inbox{
-		config: config, store: store, pipeline: pipeline, registry: registry, outbox: outbox, events: events,
+		config: config, store: doors.Store, pipeline: doors.Pipeline, registry: doors.Registry, outbox: doors.Outbox, events: doors.Events,
 		places:  newPlaces(config.Slots),
 		running: make(map[string]running), announcing: make(map[string]chan struct{}),
 		unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool),

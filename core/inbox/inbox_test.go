@@ -108,7 +108,7 @@ func newFixture(t *testing.T, config Config, known ...Command) *fixture {
 	if config.RetryBase == 0 {
 		config.RetryBase, config.RetryMax = time.Millisecond, 2*time.Millisecond
 	}
-	f.Inbox = New(config, store, f.line, commands(known), f.outbox, f.events)
+	f.Inbox = New(config, Doors{Store: store, Pipeline: f.line, Registry: commands(known), Outbox: f.outbox, Events: f.events})
 	return f
 }
 

@@ -68,7 +68,10 @@ func (d *day) begin() {
 	}
 	d.boots++
 	d.inbox = New(Config{Owner: fmt.Sprint("boot ", d.boots), Slots: 2, RetryBase: time.Microsecond, RetryMax: time.Microsecond, DrainGrace: time.Millisecond},
-		d.store, d.line, commands{{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "buy"}}}, &woken{}, &published{})
+		Doors{
+			Store: d.store, Pipeline: d.line, Outbox: &woken{}, Events: &published{},
+			Registry: commands{{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "buy"}}},
+		})
 	d.must(d.inbox.Start(context.Background()))
 }
 

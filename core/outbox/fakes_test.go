@@ -332,7 +332,7 @@ func bubble(t *testing.T, config Config, test func(t *testing.T, f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fixture{t: t, store: &memory{}, people: &people{}, told: &told{}}
-		f.Outbox = New(config, f.store, f.people, asked, f.told)
+		f.Outbox = New(config, Doors{Store: f.store, Plugins: f.people, Hooks: asked, Events: f.told})
 		test(t, f)
 		if f.lanes.Stage() == lanes.Started {
 			f.stop()
@@ -361,7 +361,7 @@ func (f *fixture) stop() {
 // restart is what a new daemon does after the old one has stopped.
 func (f *fixture) restart() {
 	f.t.Helper()
-	f.Outbox = New(f.config, f.store, f.people, asked, f.told)
+	f.Outbox = New(f.config, Doors{Store: f.store, Plugins: f.people, Hooks: asked, Events: f.told})
 	f.start()
 }
 

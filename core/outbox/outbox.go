@@ -102,10 +102,18 @@ type Outbox struct {
 	underWay map[string]bool     // deliveries that are attempted at the moment
 }
 
+// Doors are the rooms that this one speaks with. All of them are needed.
+type Doors struct {
+	Store   Store
+	Plugins Plugins
+	Hooks   *hooks.Runner
+	Events  Events
+}
+
 // New returns an Outbox. Deliveries are carried from Start on.
-func New(config Config, store Store, plugins Plugins, asked *hooks.Runner, events Events) *Outbox {
+func New(config Config, doors Doors) *Outbox {
 	o := &Outbox{
-		config: config.withDefaults(), store: store, plugins: plugins, hooks: asked, events: events,
+		config: config.withDefaults(), store: doors.Store, plugins: doors.Plugins, hooks: doors.Hooks, events: doors.Events,
 		carriers: make(map[string]*carrier), underWay: make(map[string]bool),
 	}
 	o.lanes = lanes.New(lanes.Config[address, struct{}]{

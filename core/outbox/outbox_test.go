@@ -122,7 +122,7 @@ func TestOrderForATargetUnderFailures(t *testing.T) {
 
 // The waits grow and have a limit: a service that is down is not hammered.
 func TestBackoff(t *testing.T) {
-	o := New(Config{}, nil, nil, asked, nil)
+	o := New(Config{}, Doors{Store: nil, Plugins: nil, Hooks: asked, Events: nil})
 	for attempt, want := range map[int]time.Duration{
 		1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 9: 256 * time.Second, 10: 5 * time.Minute, 1000: 5 * time.Minute,
 	} {

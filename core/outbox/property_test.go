@@ -184,7 +184,7 @@ type life struct {
 
 func begin(ctx context.Context, store *memory, people *people, events *told) life {
 	l := life{dead: new(atomic.Bool)}
-	l.outbox = New(Config{MaxAttempts: storyAttempts, Slots: 2}, mortal{store, l.dead}, people, asked, events)
+	l.outbox = New(Config{MaxAttempts: storyAttempts, Slots: 2}, Doors{Store: mortal{store, l.dead}, Plugins: people, Hooks: asked, Events: events})
 	if err := l.outbox.Start(ctx); err != nil {
 		panic(err)
 	}

@@ -85,7 +85,7 @@ func TestOutboxOnAStore(t *testing.T) {
 			}
 			return nil
 		}}
-		o := New(Config{RetryBase: time.Millisecond}, s, people, asked, events)
+		o := New(Config{RetryBase: time.Millisecond}, Doors{Store: s, Plugins: people, Hooks: asked, Events: events})
 		if err := o.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestOutboxAfterACrashOnAStore(t *testing.T) {
 			return hang(ctx, request)
 		}}
 		ask(t, s, newThread(t, s, "room"), "an answer")
-		first := New(Config{}, s, people, asked, events)
+		first := New(Config{}, Doors{Store: s, Plugins: people, Hooks: asked, Events: events})
 		if err := first.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestOutboxAfterACrashOnAStore(t *testing.T) {
 		if err := first.Stop(ended); err != nil {
 			t.Error(err)
 		}
-		second := New(Config{}, s, people, asked, events)
+		second := New(Config{}, Doors{Store: s, Plugins: people, Hooks: asked, Events: events})
 		if err := second.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
