@@ -88,12 +88,12 @@ func (a administration) withPackage(ctx context.Context, by string, from plugins
 }
 
 // open returns the archive that a plugin has sent, or names among the uploads.
-func (a administration) open(from pluginsdk.PluginPackage) (registry.Archive, func() error, error) {
+func (a administration) open(from pluginsdk.PluginPackage) (registry.Archive, func(), error) {
 	switch {
 	case (len(from.Archive) == 0) == (from.Upload == ""):
 		return registry.Archive{}, nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "package: give either archive, its bytes, or upload, the name of a file in %s", a.uploads)
 	case from.Upload == "":
-		return registry.Archive{Name: "ARCHIVE", Content: bytes.NewReader(from.Archive), Signature: from.Signature}, func() error { return nil }, nil
+		return registry.Archive{Name: "ARCHIVE", Content: bytes.NewReader(from.Archive), Signature: from.Signature}, func() {}, nil
 	case len(from.Signature) > 0:
 		return registry.Archive{}, nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "package: the signature of an upload lies beside it, as %s.minisig", from.Upload)
 	}

@@ -14,8 +14,8 @@ import (
 // OpenUpload opens an archive in a directory to which others may write, with the
 // signature beside it. name is a file's name and no path; what is there under it must be a
 // file, not a link, and nothing outside of the directory is opened. CodeNotFound: there is
-// none. The caller closes the directory's archive once it has been read.
-func OpenUpload(dir, name string) (archive Archive, closing func() error, err error) {
+// none. closing is called once the archive has been read.
+func OpenUpload(dir, name string) (archive Archive, closing func(), err error) {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
 		return Archive{}, nil, invalid("upload: %q is not the name of a file; name one that lies in %s, without any directory", name, dir)
 	}
@@ -35,19 +35,20 @@ func OpenUpload(dir, name string) (archive Archive, closing func() error, err er
 	if err != nil {
 		return Archive{}, nil, err
 	}
-	archive = Archive{Name: name, Content: file}
+	archive, closing = Archive{Name: name, Content: file}, func() { _ = file.Close() }
 	signature, err := openUploaded(root, name+signatureSuffix)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return archive, file.Close, nil
+		return archive, closing, nil
 	case err == nil:
 		defer signature.Close()
 		archive.Signature, err = signatureIn(signature, name+signatureSuffix)
 	}
 	if err != nil {
-		return Archive{}, nil, errors.Join(err, file.Close())
+		closing()
+		return Archive{}, nil, err
 	}
-	return archive, file.Close, nil
+	return archive, closing, nil
 }
 
 // openUploaded opens a file of the directory, unless it is none.

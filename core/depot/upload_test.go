@@ -71,12 +71,12 @@ func TestAnUploadIsReadWithItsSignature(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Discard()
+	t.Cleanup(func() { _ = p.Discard() })
 	beside, err := d.Stage(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer beside.Discard()
+	t.Cleanup(func() { _ = beside.Discard() })
 	if !p.Signature.Trusted || p.SHA256 != beside.SHA256 || p.Manifest.Name != "greeter" {
 		t.Errorf("staged %+v", p)
 	}

@@ -49,9 +49,6 @@ func (s plugins) SetEnabled(ctx context.Context, request *pluginsdk.SetPluginEna
 	})
 }
 
-// who is the plugin's name in the audit log.
-func (c *caller) who() string { return AuditName(c.plugin) }
-
 // AuditName is a plugin's name in the audit log.
 func AuditName(plugin string) string { return "plugin:" + plugin }
 

@@ -368,11 +368,11 @@ func TestWhatAPluginMayIsAskedWhenItIsDone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		operator(o.Registry.Grant, "first", "messages.read")
+		operator(o.Grant, "first", "messages.read")
 		o.refused("a plugin that has been granted more since", func() error { return do(t, upgrading, nil) }, "messages.read")
-		operator(o.Registry.Revoke, "page", "state")
+		operator(o.Revoke, "page", "state")
 		o.refused("to give on what was taken back", func() error { return do(t, installing, nil) }, "may not grant state")
-		operator(o.Registry.Revoke, "page", "plugins.admin")
+		operator(o.Revoke, "page", "plugins.admin")
 		o.refused("to decide at all", func() error {
 			_, err := o.page.Revoke(ctx, "plugin:page", registry.GrantRequest{Name: "richer", Grants: capabilities("messages.read")})
 			return err
