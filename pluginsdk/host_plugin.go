@@ -188,6 +188,34 @@ type Plugins interface {
 	// plugin's schema; CodeDenied for a text of another plugin's beside secrets that
 	// are set and that the patch does not set again. Needs plugins.admin.
 	ChangeSettings(ctx context.Context, request *ChangePluginSettingsRequest) (*ChangePluginSettingsResponse, error)
+
+	// Install says what a package is and wants, and what would be done; with the digest
+	// of that plan it is done. Needs plugins.admin, as all that follow but Follow: see
+	// administer.go for what a plugin may decide (CodeDenied), and when a plan is none
+	// any more (CodeStale). CodeInvalid says what is wrong with a package,
+	// CodeUnavailable that another one is being read.
+	Install(ctx context.Context, request *InstallPluginRequest) (*InstallPluginResponse, error)
+	// Upgrade replaces an installed plugin by another version, as Install does. The one
+	// before it is kept for Rollback. CodeConflict when another plugin has one of its
+	// commands.
+	Upgrade(ctx context.Context, request *UpgradePluginRequest) (*UpgradePluginResponse, error)
+	// Rollback makes an earlier version the one that is started, as Install does.
+	Rollback(ctx context.Context, request *RollbackPluginRequest) (*RollbackPluginResponse, error)
+	// Remove turns a plugin off, waits until it has ended, and forgets it, as Install
+	// does. CodeDeadline: it is off, and nothing of it is gone.
+	Remove(ctx context.Context, request *RemovePluginRequest) (*RemovePluginResponse, error)
+	// Grant grants what a plugin asks for and the caller has itself.
+	Grant(ctx context.Context, request *GrantPluginRequest) (*GrantPluginResponse, error)
+	// Revoke takes back what a plugin was granted.
+	Revoke(ctx context.Context, request *RevokePluginRequest) (*RevokePluginResponse, error)
+	// SetLimits changes the limits that the patch names, up to the caller's own.
+	SetLimits(ctx context.Context, request *SetPluginLimitsRequest) (*SetPluginLimitsResponse, error)
+	// Order changes the order in which plugins are asked, among those before the caller,
+	// or among those after it.
+	Order(ctx context.Context, request *OrderPluginsRequest) (*OrderPluginsResponse, error)
+	// Follow waits until what was decided of a plugin has been carried out, or could not
+	// be, 30 s at most. Needs plugins.read.
+	Follow(ctx context.Context, request *FollowPluginRequest) (*FollowPluginResponse, error)
 }
 
 // ListPluginsRequest asks for a page of plugins.

@@ -138,7 +138,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	}, tasks.Doors{Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Plugins: d.plugins, Hooks: asked, Events: d.events})
 	api = hostapi.New(hostapi.Config{
 		Store: d.store, Inbox: d.inbox, Tasks: d.tasks, Outbox: d.outbox, Events: bus{d.events, d.pluginChanged}, Grants: d.plugins,
-		Settings: pluginSet{d.settings, tools}, Registry: administration{newRegistry(config, d.store, packages, up)}, Toolbox: tools, Tokens: tokens,
+		Settings: pluginSet{d.settings, tools}, Registry: administration{newRegistry(config, d.store, packages, up), filepath.Join(config.Data, "uploads")}, Toolbox: tools, Tokens: tokens,
 		Quotas: hostapi.NewQuotas(hostapi.QuotaConfig{
 			Limits: d.plugins.Limits, StoredBytes: d.store.StoredBytes, Log: d.room("plugins"),
 		}),

@@ -36,6 +36,8 @@ func TestMain(m *testing.M) {
 		runCensus()
 	case purserName:
 		runPurser()
+	case deskName:
+		runDesk()
 	default:
 		if pluginDir = os.Getenv(apartVariable); pluginDir != "" {
 			os.Exit(m.Run())

@@ -100,20 +100,19 @@ func (p Publishers) Trusts(keyID string) bool {
 func idOf(id uint64) string { return fmt.Sprintf("%016X", id) }
 
 // judge verifies the detached signature of an archive, if there is one.
-func (d *Depot) judge(archive io.ReadSeeker, path string) (Signature, error) {
-	text, err := readSignature(path)
-	if err != nil {
-		return Signature{}, err
-	}
-	if text == nil {
+func (d *Depot) judge(archive io.ReadSeeker, text []byte) (Signature, error) {
+	if len(text) == 0 {
 		return d.policy(Signature{})
+	}
+	if len(text) > maxSignature {
+		return Signature{}, denied("what it comes with is too large to be a signature")
 	}
 	var parsed minisign.Signature
 	if err := parsed.UnmarshalText(text); err != nil {
-		return Signature{}, denied("%s is not a signature of minisign: %s", path, strings.TrimPrefix(err.Error(), "minisign: "))
+		return Signature{}, denied("what it comes with is not a signature of minisign: %s", strings.TrimPrefix(err.Error(), "minisign: "))
 	}
 	if parsed.Algorithm != minisign.HashEdDSA {
-		return Signature{}, denied("%s has the old form that minisign makes with -l; sign the archive again without it", path)
+		return Signature{}, denied("its signature has the old form that minisign makes with -l; sign the archive again without it")
 	}
 	judged := Signature{Signed: true, KeyID: idOf(parsed.KeyID)}
 	if !d.config.Publishers.Trusts(judged.KeyID) {
@@ -170,14 +169,7 @@ func readSignature(path string) ([]byte, error) {
 		return nil, fmt.Errorf("read the signature: %w", err)
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxSignature+1))
-	if err != nil {
-		return nil, fmt.Errorf("read the signature: %w", err)
-	}
-	if len(text) > maxSignature {
-		return nil, denied("%s is too large to be a signature", path)
-	}
-	return text, nil
+	return signatureIn(file, path)
 }
 
 func denied(format string, args ...any) error {

@@ -54,9 +54,33 @@ func (d *Depot) stage(ctx context.Context, source, executable string) (*Package,
 	return p, nil
 }
 
+// Archive is a package that does not lie where Stage could find it, or may not be
+// looked for: what is read is the archive, and nothing else.
+type Archive struct {
+	Name      string // what errors call it
+	Content   io.Reader
+	Signature []byte // detached; empty: none
+}
+
+// StageArchive is Stage of an archive that is there already.
+func (d *Depot) StageArchive(ctx context.Context, archive Archive) (*Package, error) {
+	s, err := d.newStage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &Package{depot: d, stage: s}
+	if err = p.readArchive(archive); err == nil {
+		err = p.describe(archive.Name)
+	}
+	if err != nil {
+		return nil, errors.Join(about(archive.Name, err), s.discard())
+	}
+	return p, nil
+}
+
 func (p *Package) read(source string, info fs.FileInfo) error {
 	if !info.IsDir() && isArchive(source) {
-		if err := p.readArchive(source); err != nil {
+		if err := p.openArchive(source); err != nil {
 			return err
 		}
 		return p.describe(source)
@@ -169,14 +193,23 @@ func (s *stage) copyFrom(root *os.Root, name string) error {
 	return s.file(name, kindOf(info.Mode()) == 'x', file)
 }
 
-// readArchive copies the archive first: what is verified is what is unpacked,
-// whoever can write to the original.
-func (p *Package) readArchive(source string) error {
+// openArchive reads an archive and the signature beside it.
+func (p *Package) openArchive(source string) error {
 	original, err := os.Open(source) //nolint:gosec // an operator named it
 	if err != nil {
 		return err
 	}
 	defer original.Close()
+	signature, err := readSignature(source + signatureSuffix)
+	if err != nil {
+		return err
+	}
+	return p.readArchive(Archive{Name: source, Content: original, Signature: signature})
+}
+
+// readArchive copies the archive first: what is verified is what is unpacked,
+// whoever can write to the original.
+func (p *Package) readArchive(archive Archive) error {
 	held, err := os.CreateTemp(p.depot.config.Dir, stagePrefix)
 	if err != nil {
 		return err
@@ -185,14 +218,14 @@ func (p *Package) readArchive(source string) error {
 	if err := os.Remove(held.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) { // it needs no name; Sweep may have been faster
 		return err
 	}
-	n, err := io.Copy(held, io.LimitReader(original, p.depot.config.MaxBytes+1))
+	n, err := io.Copy(held, io.LimitReader(until(p.stage.ctx, archive.Content), p.depot.config.MaxBytes+1))
 	if err != nil {
 		return err
 	}
 	if n > p.depot.config.MaxBytes {
 		return invalid("it is larger than %d MiB", p.depot.config.MaxBytes>>20)
 	}
-	if p.Signature, err = p.depot.judge(held, source+signatureSuffix); err != nil {
+	if p.Signature, err = p.depot.judge(held, archive.Signature); err != nil {
 		return err
 	}
 	if _, err := held.Seek(0, io.SeekStart); err != nil {

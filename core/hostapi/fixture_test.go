@@ -225,12 +225,17 @@ func (s *stub) ListState(_ context.Context, plugin string, request pluginsdk.Lis
 	return pluginsdk.ListStateResponse{Entries: []pluginsdk.StateEntry{{Key: plugin + "/" + request.Prefix}}, More: true}, nil
 }
 
-// SetEnabled is the registry's.
-func (s *stub) SetEnabled(_ context.Context, who, plugin string, enabled bool) error {
+// switches is a Registry that turns plugins on and off.
+type switches struct {
+	Registry
+	store *stub
+}
+
+func (s switches) SetEnabled(_ context.Context, by, plugin string, enabled bool) error {
 	if plugin == "rival" {
 		return pluginsdk.Errorf(pluginsdk.CodeConflict, "/x is another's")
 	}
-	s.audits = append(s.audits, fmt.Sprintf("%s turns %s on: %t", who, plugin, enabled))
+	s.store.audits = append(s.store.audits, fmt.Sprintf("%s turns %s on: %t", by, plugin, enabled))
 	return nil
 }
 
@@ -423,7 +428,7 @@ func newFixture(granted ...pluginsdk.Capability) *fixture {
 	}
 	log := slog.New(slog.NewTextHandler(&f.log, nil))
 	f.api = New(Config{
-		Store: f.store, Inbox: f.inbox, Tasks: f.room, Outbox: f.outbox, Events: f.events, Grants: grants(granted), Settings: f.set, Registry: f.store, Tokens: f.tokens,
+		Store: f.store, Inbox: f.inbox, Tasks: f.room, Outbox: f.outbox, Events: f.events, Grants: grants(granted), Settings: f.set, Registry: switches{store: f.store}, Tokens: f.tokens,
 		Quotas: NewQuotas(QuotaConfig{
 			Limits: func(string) pluginsdk.PluginLimits { return f.limits },
 			StoredBytes: func(_ context.Context, plugin string) (int64, error) {

@@ -132,11 +132,41 @@ type Settings interface {
 	Problem(ctx context.Context, row ledger.Plugin) string
 }
 
-// Registry decides about plugins, in the name of who, which the audit log has.
+// Registry decides about plugins, on behalf of a plugin. What is more than that one may
+// decide is CodeDenied.
 type Registry interface {
 	// SetEnabled turns a plugin on, unless what it declares is somebody else's
 	// (CodeConflict), or off.
-	SetEnabled(ctx context.Context, who, plugin string, enabled bool) error
+	SetEnabled(ctx context.Context, by, plugin string, enabled bool) error
+
+	// Install, Upgrade, Rollback and Remove plan what is asked for; the digest is the
+	// caller's to compare.
+	Install(ctx context.Context, by string, request pluginsdk.InstallPluginRequest) (Planned, error)
+	Upgrade(ctx context.Context, by string, request pluginsdk.UpgradePluginRequest) (Planned, error)
+	Rollback(ctx context.Context, by string, request pluginsdk.RollbackPluginRequest) (Planned, error)
+	Remove(ctx context.Context, by string, request pluginsdk.RemovePluginRequest) (Planned, error)
+
+	Grant(ctx context.Context, by string, request pluginsdk.GrantPluginRequest) (Decided, error)
+	Revoke(ctx context.Context, by string, request pluginsdk.RevokePluginRequest) (Decided, error)
+	SetLimits(ctx context.Context, by string, request pluginsdk.SetPluginLimitsRequest) (Decided, error)
+	Order(ctx context.Context, by string, request pluginsdk.OrderPluginsRequest) (order []string, err error)
+
+	// Follow waits until what was decided of a plugin has been carried out, or could not
+	// be.
+	Follow(ctx context.Context, plugin string) (ledger.Plugin, pluginsdk.PluginStanding, error)
+}
+
+// Planned is a decision that can be made. Discard is called in any case.
+type Planned struct {
+	Plan    pluginsdk.PluginPlan
+	Do      func(ctx context.Context) (Decided, error)
+	Discard func() error
+}
+
+// Decided is what has become of a plugin by a decision.
+type Decided struct {
+	Plugin           ledger.Plugin
+	Changed, Missing pluginsdk.PluginRights
 }
 
 // Toolbox is the tools of all plugins.
@@ -169,13 +199,18 @@ type Config struct {
 // API makes a Host for each plugin.
 type API struct {
 	Config
-	noticing noticing
-	ends     ends
+	noticing  noticing
+	ends      ends
+	packages  chan struct{} // a place for who has a package read or added
+	followers chan struct{} // places for those who follow what was decided
 }
 
 // New returns an API.
 func New(config Config) *API {
-	return &API{Config: config, noticing: noticing{runs: make(map[string]map[string]bool)}}
+	return &API{
+		Config: config, noticing: noticing{runs: make(map[string]map[string]bool)},
+		packages: make(chan struct{}, 1), followers: make(chan struct{}, maxFollowers),
+	}
 }
 
 // For returns the Host of one plugin.

@@ -121,7 +121,7 @@ func TestRegistryShowsNoSettingsAndTogglesAreAudited(t *testing.T) {
 	}
 	refused(t, "a plugin with another's command", second(f.Plugins.SetEnabled(ctx, &pluginsdk.SetPluginEnabledRequest{Name: "rival", Enabled: true})),
 		pluginsdk.CodeConflict)
-	if !slices.Equal(f.store.audits, []string{"plugin:p turns other on: false"}) {
+	if !slices.Equal(f.store.audits, []string{"p turns other on: false"}) {
 		t.Error(f.store.audits)
 	}
 	lines, err := f.Plugins.Logs(ctx, &pluginsdk.ReadPluginLogRequest{Name: "other"})

@@ -44,13 +44,13 @@ func problems(row, settings string) string {
 
 func (s plugins) SetEnabled(ctx context.Context, request *pluginsdk.SetPluginEnabledRequest) (*pluginsdk.SetPluginEnabledResponse, error) {
 	return serve(s.caller, "Plugins.SetEnabled", func() (*pluginsdk.SetPluginEnabledResponse, error) {
-		err := s.write(ctx, 1, 0, func() error { return s.Registry.SetEnabled(ctx, s.who(), request.Name, request.Enabled) })
+		err := s.write(ctx, 1, 0, func() error { return s.Registry.SetEnabled(ctx, s.plugin, request.Name, request.Enabled) })
 		return &pluginsdk.SetPluginEnabledResponse{}, err
 	})
 }
 
-// who is the plugin's name in the audit log.
-func (c *caller) who() string { return "plugin:" + c.plugin }
+// AuditName is a plugin's name in the audit log.
+func AuditName(plugin string) string { return "plugin:" + plugin }
 
 // Logs returns the newest lines of a plugin's log.
 func (s plugins) Logs(ctx context.Context, request *pluginsdk.ReadPluginLogRequest) (*pluginsdk.ReadPluginLogResponse, error) {

@@ -117,6 +117,14 @@ const (
 	DefaultStoredBytes = 1 << 30
 )
 
+// DefaultQuotas are those of a plugin for which its operator has set none.
+func DefaultQuotas() pluginsdk.PluginLimits {
+	return pluginsdk.PluginLimits{
+		CallsPerMinute: defaultCallsPerMinute, RowsPerMinute: defaultRowsPerMinute,
+		BytesPerMinute: defaultBytesPerMinute, StoredBytes: DefaultStoredBytes,
+	}
+}
+
 // How long a reading of what a plugin has stored in all is good: for what it allows,
 // and for what it refuses.
 const (

@@ -204,7 +204,7 @@ func (c *caller) audit(ctx context.Context, thread string, permits []permit) err
 	if len(changes) == 0 {
 		return nil
 	}
-	return c.Store.Audit(ctx, "plugin:"+c.plugin, "thread.permit", thread, strings.Join(changes, ", "))
+	return c.Store.Audit(ctx, AuditName(c.plugin), "thread.permit", thread, strings.Join(changes, ", "))
 }
 
 // set returns a pointer to what is not zero.

@@ -124,7 +124,7 @@ func (c Config) withDefaults() Config {
 	if c.Failures == 0 {
 		c.Failures = 5
 	}
-	c.Limits = limitsOf(c.Limits, pluginsdk.PluginLimits{MemoryBytes: 1 << 30, Processes: 64, OpenFiles: 1024})
+	c.Limits = limitsOf(c.Limits, DefaultLimits())
 	if c.Settings == nil {
 		c.Settings = func(_ context.Context, row ledger.Plugin) (Settings, error) {
 			return Settings{Values: row.Settings}, nil

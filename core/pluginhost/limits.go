@@ -10,6 +10,11 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
 
+// DefaultLimits bound the processes of a plugin for which nobody has set others.
+func DefaultLimits() pluginsdk.PluginLimits {
+	return pluginsdk.PluginLimits{MemoryBytes: 1 << 30, Processes: 64, OpenFiles: 1024}
+}
+
 // limitsOf fills in what a row leaves to the defaults. A negative value, which
 // is no limit, becomes 0.
 func limitsOf(row, defaults pluginsdk.PluginLimits) pluginsdk.PluginLimits {

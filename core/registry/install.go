@@ -15,14 +15,24 @@ import (
 // InstallRequest says what is to be installed.
 type InstallRequest struct {
 	Source string // an executable with a plugin.json beside it, a directory, or an archive
-	Grants Grants // of what it asks for
-	Enable bool   // at once
+	// Archive, when it is set, is what is read; Source is then what errors call it.
+	Archive *Archive
+	Grants  Grants // of what it asks for
+	Enable  bool   // at once
+}
+
+// stage reads the package that a request names, or has.
+func (r *Registry) stage(ctx context.Context, source string, archive *Archive) (*Package, error) {
+	if archive == nil {
+		return r.Depot.Stage(ctx, source)
+	}
+	return r.Depot.StageArchive(ctx, *archive)
 }
 
 // PlanInstall reads a plugin that is not known yet. Do makes it known with what the
 // request grants; it is off unless the request turns it on.
 func (r *Registry) PlanInstall(ctx context.Context, request InstallRequest) (_ *Plan, err error) {
-	p, err := r.Depot.Stage(ctx, request.Source)
+	p, err := r.stage(ctx, request.Source, request.Archive)
 	if err != nil {
 		return nil, err
 	}
@@ -41,6 +51,12 @@ func (r *Registry) PlanInstall(ctx context.Context, request InstallRequest) (_ *
 	plan.Next = adopt(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: name}}, p)
 	plan.Next.Enabled = request.Enable
 	give(&plan.Next, plan.Given)
+	if err := r.lend(ctx, &plan.Next); err != nil {
+		return nil, err
+	}
+	if err := r.mayPlan(ctx, plan); err != nil {
+		return nil, err
+	}
 	if request.Enable {
 		all, err := r.Store.Plugins(ctx)
 		if err != nil {
@@ -75,6 +91,9 @@ func (r *Registry) install(ctx context.Context, who string, plan *Plan) (outcome
 				if err := r.mayEnable(*row, all, "harness plugin enable "+name); err != nil {
 					return "", err
 				}
+			}
+			if err := r.may(ledger.Plugin{}, *row, all); err != nil {
+				return "", err
 			}
 			outcome = Outcome{Plugin: *row, Changed: plan.Given, Missing: r.Missing(*row)}
 			outcome.Plugin.Generation = 1

@@ -41,7 +41,7 @@ func (r *Registry) Order(ctx context.Context, who string, request OrderRequest) 
 		} else {
 			order = arranged(order, named)
 		}
-		return order, strings.Join(order, " "), nil
+		return order, strings.Join(order, " "), r.mayArrange(order, rows)
 	})
 	return order, err
 }

@@ -6,11 +6,12 @@
 // It prints nothing and asks nobody. What needs somebody's consent is a Plan first,
 // which says what would be done, and is carried out by its Do. Each decision is one
 // transaction, with its checks and its entry in the audit log, under the name of who
-// has decided: an operator or a plugin. Whether they may is for the caller to know.
+// has decided: an operator or a plugin. An operator may all; For is what a plugin may.
 package registry
 
 import (
 	"context"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -36,6 +37,8 @@ type Store interface {
 type Depot interface {
 	// Stage reads a package from an executable, a directory or an archive.
 	Stage(ctx context.Context, source string) (*Package, error)
+	// StageArchive is Stage of an archive that was opened already.
+	StageArchive(ctx context.Context, archive Archive) (*Package, error)
 	// StageAgain reads what lies at a plugin's path now.
 	StageAgain(ctx context.Context, row ledger.Plugin) (*Package, error)
 	// Verify compares what lies at a plugin's path with its pin.
@@ -48,6 +51,13 @@ type Depot interface {
 	Added(sum string) time.Time
 	// Sweep removes the packages that none of the rows refers to.
 	Sweep(rows func() ([]ledger.Plugin, error)) error
+}
+
+// Archive is a package that is given, and not looked for.
+type Archive struct {
+	Name      string // what errors call it
+	Content   io.Reader
+	Signature []byte // detached; empty: none
 }
 
 // Package is a plugin that was read, and not yet added.
@@ -100,14 +110,20 @@ type Config struct {
 	Conflicts func(plugin ledger.Plugin, all []ledger.Plugin) []Conflict
 	// Withheld reports whether no plugin can be granted the environment variable.
 	Withheld func(variable string) bool
+	// InForce returns the limits that hold for a plugin: those of its row, with what it
+	// leaves to the defaults. A negative one is none.
+	InForce func(plugin ledger.Plugin) pluginsdk.PluginLimits
 }
 
 // Registry carries out what is decided about plugins. Several of them, in several
 // processes, may work at a time.
-type Registry struct{ Config }
+type Registry struct {
+	Config
+	plugin string // which decides; empty: an operator does
+}
 
-// New returns the registry. It reads nothing yet.
-func New(config Config) *Registry { return &Registry{config} }
+// New returns the registry, as an operator has it. It reads nothing yet.
+func New(config Config) *Registry { return &Registry{Config: config} }
 
 // Outcome is what has become of a plugin's row by a decision.
 type Outcome struct {
@@ -163,6 +179,9 @@ func (r *Registry) change(ctx context.Context, change ledger.PluginChange) (outc
 	change.Edit = func(row *ledger.Plugin, all []ledger.Plugin) (string, error) {
 		outcome = Outcome{Was: *row}
 		detail, err := edit(row, all)
+		if err == nil {
+			err = r.may(outcome.Was, *row, all)
+		}
 		if err == nil {
 			outcome.Plugin = *row
 			outcome.Plugin.Generation++ // as the row has it once this is stored

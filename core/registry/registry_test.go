@@ -19,6 +19,7 @@ import (
 // shelf is a depot of manifests by source.
 type shelf struct {
 	manifests map[string]pluginsdk.Manifest
+	publisher string // who has signed what is read; empty: nobody
 	discarded int
 }
 
@@ -28,10 +29,14 @@ func (s *shelf) Stage(_ context.Context, source string) (*registry.Package, erro
 		return nil, errors.New("nothing lies there")
 	}
 	return &registry.Package{
-		Manifest: m, SHA256: "sum of " + source,
+		Manifest: m, SHA256: "sum of " + source, Signature: registry.Signature{KeyID: s.publisher, Trusted: s.publisher != ""},
 		Keep:    func(_ context.Context, commit func(string) error) error { return commit("/depot/" + source) },
 		Discard: func() error { s.discarded++; return nil },
 	}, nil
+}
+
+func (s *shelf) StageArchive(ctx context.Context, archive registry.Archive) (*registry.Package, error) {
+	return s.Stage(ctx, archive.Name)
 }
 
 func (s *shelf) StageAgain(ctx context.Context, row ledger.Plugin) (*registry.Package, error) {
@@ -65,6 +70,7 @@ func open(t *testing.T, database *store.Store) (*registry.Registry, *shelf) {
 	return registry.New(registry.Config{
 		Store: database, Depot: shelf, PluginDir: t.TempDir(), Running: func() bool { return false },
 		Conflicts: sameCommand, Withheld: func(string) bool { return false },
+		InForce: func(row ledger.Plugin) pluginsdk.PluginLimits { return row.Limits },
 	}), shelf
 }
 

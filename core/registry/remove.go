@@ -36,6 +36,9 @@ func (r *Registry) PlanRemove(ctx context.Context, request RemoveRequest) (*Plan
 			"`harness plugin disable %s` turns it off; to forget it, delete %s first", row.Name, row.Name, row.Path)
 	}
 	plan := &Plan{Was: row, registry: r}
+	if err := r.mayPlan(ctx, plan); err != nil {
+		return nil, err
+	}
 	plan.do = func(ctx context.Context, who string) (Outcome, error) { return r.remove(ctx, who, plan, request) }
 	return plan, nil
 }

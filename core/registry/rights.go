@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -69,6 +70,18 @@ func (r Rights) String() string {
 		shown = append(shown, "env "+name)
 	}
 	return list(shown)
+}
+
+// GrantCommand is the command with which an operator grants rights to a plugin.
+func GrantCommand(plugin string, r Rights) string {
+	command := "harness plugin grant " + plugin
+	for _, capability := range r.Capabilities {
+		command += " " + string(capability)
+	}
+	if len(r.Env) > 0 {
+		command += " --env " + strings.Join(r.Env, ",")
+	}
+	return command
 }
 
 // None reports whether there are no rights at all.

@@ -11,10 +11,11 @@ import (
 
 // UpgradeRequest says by what a plugin is to be replaced.
 type UpgradeRequest struct {
-	Name   string
-	Source string // as of InstallRequest
-	Grants Grants // of what it asks for, beside what it has
-	Force  bool   // also when another plugin has a command of the same name
+	Name    string
+	Source  string   // as of InstallRequest
+	Archive *Archive // as of InstallRequest
+	Grants  Grants   // of what it asks for, beside what it has
+	Force   bool     // also when another plugin has a command of the same name
 }
 
 // PlanUpgrade reads another version of an installed plugin. Do replaces the one that
@@ -30,7 +31,7 @@ func (r *Registry) PlanUpgrade(ctx context.Context, request UpgradeRequest) (_ *
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid,
 			"%s is of the daemon's own directory, and not installed: put another file at %s and restart the daemon, which pins it anew", row.Name, row.Path)
 	}
-	p, err := r.Depot.Stage(ctx, request.Source)
+	p, err := r.stage(ctx, request.Source, request.Archive)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +45,9 @@ func (r *Registry) PlanUpgrade(ctx context.Context, request UpgradeRequest) (_ *
 		plan.Idle = r.Depot.Verify(ctx, row) == nil && row.Quarantine == ""
 		plan.do = func(ctx context.Context, who string) (Outcome, error) {
 			return r.keep(ctx, who, replacement{plan, "plugin.repair", func(*ledger.Plugin, []ledger.Plugin) (string, error) { return "", nil }})
+		}
+		if err := r.mayPlan(ctx, plan); err != nil {
+			return nil, err
 		}
 		return plan, nil
 	}
@@ -60,6 +64,9 @@ func (r *Registry) PlanUpgrade(ctx context.Context, request UpgradeRequest) (_ *
 	}
 	plan.Given = given.minus(RightsOf(row))
 	give(&plan.Next, RightsOf(row).plus(plan.Given))
+	if err := r.mayPlan(ctx, plan); err != nil {
+		return nil, err
+	}
 	plan.do = func(ctx context.Context, who string) (Outcome, error) { return r.upgrade(ctx, who, plan, request) }
 	return plan, nil
 }
@@ -135,6 +142,9 @@ func (r *Registry) PlanRollback(ctx context.Context, request RollbackRequest) (*
 		return nil, err
 	}
 	if err := r.mayReplace(plan.Next, all, request.Force, request.command()); err != nil {
+		return nil, err
+	}
+	if err := r.mayPlan(ctx, plan); err != nil {
 		return nil, err
 	}
 	plan.do = func(ctx context.Context, who string) (Outcome, error) {

@@ -25,6 +25,9 @@ type Host struct {
 	// Tool answers Tools.Call; nil answers CodeNotFound. To be set before the
 	// plugin is served.
 	Tool func(name string, input json.RawMessage) (pluginsdk.ToolResult, error)
+	// Package says what a package is that a plugin wants to install. To be set before the
+	// plugin is served.
+	Package func(pluginsdk.PluginPackage) (pluginsdk.PluginVersion, error)
 	// Log is the Host.Log; nil discards.
 	Log *slog.Logger
 
@@ -52,6 +55,7 @@ type Host struct {
 	plugins     []pluginsdk.PluginInfo
 	pluginLogs  map[string][]pluginsdk.LogLine
 	pluginViews map[string]pluginsdk.SettingsView
+	pluginPast  map[string][]pluginsdk.PluginVersion // to go back to, the newest first
 }
 
 // HostCall is one call that a plugin made to the host.
@@ -79,6 +83,7 @@ func NewHost() *Host {
 
 		pluginLogs:  make(map[string][]pluginsdk.LogLine),
 		pluginViews: make(map[string]pluginsdk.SettingsView),
+		pluginPast:  make(map[string][]pluginsdk.PluginVersion),
 	}
 }
 

@@ -618,3 +618,85 @@ func TestWhatIsListedByNameIsReadPageByPage(t *testing.T) {
 		}
 	}
 }
+
+// A dashboard's page, as its author tests it: a package is shown, a person agrees, and it
+// is done; what was not shown is not done, and what the plugin may not is refused.
+func TestDecisionsAboutPlugins(t *testing.T) {
+	host := plugintest.NewHost()
+	clock := func(version string) pluginsdk.PluginVersion {
+		return pluginsdk.PluginVersion{Version: version, SHA256: "sum of " + version, Manifest: pluginsdk.Manifest{Name: "clock", Version: version,
+			Capabilities: []pluginsdk.CapabilityRequest{{Capability: pluginsdk.CapState}, {Capability: pluginsdk.CapMessagesRead}}}}
+	}
+	host.Package = func(from pluginsdk.PluginPackage) (pluginsdk.PluginVersion, error) {
+		return clock(string(from.Archive)), nil
+	}
+	page := host.As(pluginsdk.Manifest{Name: "page", Capabilities: []pluginsdk.CapabilityRequest{
+		{Capability: pluginsdk.CapPluginsAdmin}, {Capability: pluginsdk.CapState}, {Capability: pluginsdk.CapPluginsRead},
+	}}).Plugins
+	host.AddPlugin(pluginsdk.PluginInfo{Name: "page"})
+	host.AddPlugin(pluginsdk.PluginInfo{Name: "other"})
+	ctx := t.Context()
+
+	install := &pluginsdk.InstallPluginRequest{Package: pluginsdk.PluginPackage{Archive: []byte("1")}}
+	planned := must(page.Install(ctx, install))
+	if plan := planned.Plan; planned.Outcome != nil || plan.Action != pluginsdk.ActionInstall || plan.Next.Version != "1" ||
+		len(plan.Wants.Capabilities) != 2 || !slices.Equal(plan.MayGrant, []pluginsdk.Capability{pluginsdk.CapState}) {
+		t.Errorf("planned %+v", planned)
+	}
+	install.Digest, install.Enable, install.Grant = planned.Plan.Digest, true, planned.Plan.MayGrant
+	install.Package.Archive = []byte("2")
+	if _, err := page.Install(ctx, install); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
+		t.Errorf("another package than the one that was shown: %v", err)
+	}
+	install.Package.Archive = []byte("1")
+	if done := must(page.Install(ctx, install)).Outcome; done == nil || !done.Plugin.Enabled || len(done.Changed.Capabilities) != 1 || len(done.Missing.Capabilities) != 1 {
+		t.Errorf("installed %+v", done)
+	}
+	if came := must(page.Follow(ctx, &pluginsdk.FollowPluginRequest{Name: "clock"})); came.Standing != pluginsdk.StandingServes || came.Plugin.Version != "1" {
+		t.Errorf("followed %+v", came)
+	}
+	upgrade := &pluginsdk.UpgradePluginRequest{Name: "clock", Package: pluginsdk.PluginPackage{Archive: []byte("2")}}
+	upgrade.Digest = must(page.Upgrade(ctx, upgrade)).Plan.Digest
+	if done := must(page.Upgrade(ctx, upgrade)).Outcome; done.Plugin.Version != "2" || len(done.Plugin.Granted) != 1 {
+		t.Errorf("upgraded %+v", done)
+	}
+	rollback := &pluginsdk.RollbackPluginRequest{Name: "clock"}
+	rollback.Digest = must(page.Rollback(ctx, rollback)).Plan.Digest
+	if done := must(page.Rollback(ctx, rollback)).Outcome; done.Plugin.Version != "1" {
+		t.Errorf("rolled back %+v", done)
+	}
+	state := pluginsdk.PluginRights{Capabilities: []pluginsdk.Capability{pluginsdk.CapState}}
+	if done := must(page.Revoke(ctx, &pluginsdk.RevokePluginRequest{Name: "clock", Rights: state})).Outcome; len(done.Plugin.Granted) != 0 || len(done.Missing.Capabilities) != 2 {
+		t.Errorf("revoked %+v", done)
+	}
+	if done := must(page.Grant(ctx, &pluginsdk.GrantPluginRequest{Name: "clock", Capabilities: state.Capabilities})).Outcome; len(done.Plugin.Granted) != 1 {
+		t.Errorf("granted %+v", done)
+	}
+	calls := 7
+	if done := must(page.SetLimits(ctx, &pluginsdk.SetPluginLimitsRequest{Name: "clock", Patch: pluginsdk.PluginLimitsPatch{CallsPerMinute: &calls}})).Outcome; done.Plugin.Limits != (pluginsdk.PluginLimits{CallsPerMinute: 7}) {
+		t.Errorf("limited %+v", done)
+	}
+	if got := must(page.Order(ctx, &pluginsdk.OrderPluginsRequest{Name: "clock", Before: "other"})).Order; !slices.Equal(got, []string{"page", "clock", "other"}) {
+		t.Errorf("ordered %v", got)
+	}
+	for what, err := range map[string]error{
+		"a capability that it lacks": second(page.Grant(ctx, &pluginsdk.GrantPluginRequest{Name: "clock", Capabilities: []pluginsdk.Capability{pluginsdk.CapMessagesRead}})),
+		"itself":                     second(page.Remove(ctx, &pluginsdk.RemovePluginRequest{Name: "page"})),
+		"its own limits":             second(page.SetLimits(ctx, &pluginsdk.SetPluginLimitsRequest{Name: "page"})),
+		"its own place":              second(page.Order(ctx, &pluginsdk.OrderPluginsRequest{Name: "page", After: "other"})),
+	} {
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeDenied {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	remove := &pluginsdk.RemovePluginRequest{Name: "clock"}
+	remove.Digest = must(page.Remove(ctx, remove)).Plan.Digest
+	if done := must(page.Remove(ctx, remove)).Outcome; done.Plugin.Name != "clock" {
+		t.Errorf("removed %+v", done)
+	}
+	if rows := must(page.List(ctx, &pluginsdk.ListPluginsRequest{})).Plugins; len(rows) != 2 {
+		t.Errorf("left %+v", rows)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

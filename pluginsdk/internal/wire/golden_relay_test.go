@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
+	hostv1 "github.com/seed-706843ae/harness/proto/harness/host/v1"
 )
 
 // The relay is today's code with an older version on both sides: frames go
@@ -92,6 +94,32 @@ func TestMethodsOfTheFutureAreUnimplemented(t *testing.T) {
 		if _, err := call(t.Context(), relay, path, []byte{}); status.Code(err) != codes.Unimplemented {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// A dashboard of today before a daemon of v1.0 must be able to tell that this one decides
+// about no plugins, and still use what it has.
+func TestAnOlderHostSaysWhatItDoesNotHave(t *testing.T) {
+	version := goldens(t)[0]
+	older := hostv1.PluginService_ServiceDesc
+	older.Methods = slices.DeleteFunc(slices.Clone(older.Methods), func(method grpc.MethodDesc) bool {
+		_, known := version.methods["/"+older.ServiceName+"/"+method.MethodName]
+		return !known
+	})
+	log := slog.New(slog.DiscardHandler)
+	admitAll := func(context.Context, pluginsdk.Capability) error { return nil }
+	behind := NewHost(dialled(t, newOldEnd(t, version).serve(t)), log)
+	host := NewHost(dialled(t, served(t, HostOptions(log, admitAll), func(r grpc.ServiceRegistrar) {
+		r.RegisterService(&older, hostServer{host: behind})
+	})), log)
+	if listed, err := host.Plugins.List(t.Context(), nil); err != nil || len(listed.Plugins) != 2 {
+		t.Errorf("listed %+v, %v", listed, err)
+	}
+	if _, err := host.Plugins.Install(t.Context(), nil); pluginsdk.CodeOf(err) != pluginsdk.CodeUnimplemented {
+		t.Errorf("install: %v", err)
+	}
+	if _, err := host.Plugins.Follow(t.Context(), nil); pluginsdk.CodeOf(err) != pluginsdk.CodeUnimplemented {
+		t.Errorf("follow: %v", err)
 	}
 }
 

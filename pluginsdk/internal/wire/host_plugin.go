@@ -166,3 +166,75 @@ func (s hostServer) ChangePluginSettings(ctx context.Context, m *hostv1.ChangePl
 func (c pluginClient) ChangeSettings(ctx context.Context, request *pluginsdk.ChangePluginSettingsRequest) (*pluginsdk.ChangePluginSettingsResponse, error) {
 	return ask(ctx, request, changePluginSettingsRequestTo, c.client.ChangePluginSettings, emptyFrom[pluginsdk.ChangePluginSettingsResponse])
 }
+
+func (s hostServer) InstallPlugin(ctx context.Context, m *hostv1.InstallPluginRequest) (*hostv1.InstallPluginResponse, error) {
+	return answer(ctx, m, installPluginRequestFrom, s.host.Plugins.Install, installPluginResponseTo)
+}
+
+func (c pluginClient) Install(ctx context.Context, request *pluginsdk.InstallPluginRequest) (*pluginsdk.InstallPluginResponse, error) {
+	return ask(ctx, request, installPluginRequestTo, c.client.InstallPlugin, installPluginResponseFrom)
+}
+
+func (s hostServer) UpgradePlugin(ctx context.Context, m *hostv1.UpgradePluginRequest) (*hostv1.UpgradePluginResponse, error) {
+	return answer(ctx, m, upgradePluginRequestFrom, s.host.Plugins.Upgrade, upgradePluginResponseTo)
+}
+
+func (c pluginClient) Upgrade(ctx context.Context, request *pluginsdk.UpgradePluginRequest) (*pluginsdk.UpgradePluginResponse, error) {
+	return ask(ctx, request, upgradePluginRequestTo, c.client.UpgradePlugin, upgradePluginResponseFrom)
+}
+
+func (s hostServer) RollbackPlugin(ctx context.Context, m *hostv1.RollbackPluginRequest) (*hostv1.RollbackPluginResponse, error) {
+	return answer(ctx, m, rollbackPluginRequestFrom, s.host.Plugins.Rollback, rollbackPluginResponseTo)
+}
+
+func (c pluginClient) Rollback(ctx context.Context, request *pluginsdk.RollbackPluginRequest) (*pluginsdk.RollbackPluginResponse, error) {
+	return ask(ctx, request, rollbackPluginRequestTo, c.client.RollbackPlugin, rollbackPluginResponseFrom)
+}
+
+func (s hostServer) RemovePlugin(ctx context.Context, m *hostv1.RemovePluginRequest) (*hostv1.RemovePluginResponse, error) {
+	return answer(ctx, m, removePluginRequestFrom, s.host.Plugins.Remove, removePluginResponseTo)
+}
+
+func (c pluginClient) Remove(ctx context.Context, request *pluginsdk.RemovePluginRequest) (*pluginsdk.RemovePluginResponse, error) {
+	return ask(ctx, request, removePluginRequestTo, c.client.RemovePlugin, removePluginResponseFrom)
+}
+
+func (s hostServer) GrantPlugin(ctx context.Context, m *hostv1.GrantPluginRequest) (*hostv1.GrantPluginResponse, error) {
+	return answer(ctx, m, grantPluginRequestFrom, s.host.Plugins.Grant, grantPluginResponseTo)
+}
+
+func (c pluginClient) Grant(ctx context.Context, request *pluginsdk.GrantPluginRequest) (*pluginsdk.GrantPluginResponse, error) {
+	return ask(ctx, request, grantPluginRequestTo, c.client.GrantPlugin, grantPluginResponseFrom)
+}
+
+func (s hostServer) RevokePlugin(ctx context.Context, m *hostv1.RevokePluginRequest) (*hostv1.RevokePluginResponse, error) {
+	return answer(ctx, m, revokePluginRequestFrom, s.host.Plugins.Revoke, revokePluginResponseTo)
+}
+
+func (c pluginClient) Revoke(ctx context.Context, request *pluginsdk.RevokePluginRequest) (*pluginsdk.RevokePluginResponse, error) {
+	return ask(ctx, request, revokePluginRequestTo, c.client.RevokePlugin, revokePluginResponseFrom)
+}
+
+func (s hostServer) SetPluginLimits(ctx context.Context, m *hostv1.SetPluginLimitsRequest) (*hostv1.SetPluginLimitsResponse, error) {
+	return answer(ctx, m, setPluginLimitsRequestFrom, s.host.Plugins.SetLimits, setPluginLimitsResponseTo)
+}
+
+func (c pluginClient) SetLimits(ctx context.Context, request *pluginsdk.SetPluginLimitsRequest) (*pluginsdk.SetPluginLimitsResponse, error) {
+	return ask(ctx, request, setPluginLimitsRequestTo, c.client.SetPluginLimits, setPluginLimitsResponseFrom)
+}
+
+func (s hostServer) OrderPlugins(ctx context.Context, m *hostv1.OrderPluginsRequest) (*hostv1.OrderPluginsResponse, error) {
+	return answer(ctx, m, orderPluginsRequestFrom, s.host.Plugins.Order, orderPluginsResponseTo)
+}
+
+func (c pluginClient) Order(ctx context.Context, request *pluginsdk.OrderPluginsRequest) (*pluginsdk.OrderPluginsResponse, error) {
+	return ask(ctx, request, orderPluginsRequestTo, c.client.OrderPlugins, orderPluginsResponseFrom)
+}
+
+func (s hostServer) FollowPlugin(ctx context.Context, m *hostv1.FollowPluginRequest) (*hostv1.FollowPluginResponse, error) {
+	return answer(ctx, m, followPluginRequestFrom, s.host.Plugins.Follow, followPluginResponseTo)
+}
+
+func (c pluginClient) Follow(ctx context.Context, request *pluginsdk.FollowPluginRequest) (*pluginsdk.FollowPluginResponse, error) {
+	return ask(ctx, request, followPluginRequestTo, c.client.FollowPlugin, followPluginResponseFrom)
+}

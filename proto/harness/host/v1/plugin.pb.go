@@ -492,6 +492,1050 @@ func (*ChangePluginSettingsResponse) Descriptor() ([]byte, []int) {
 	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{9}
 }
 
+// A package that is to be installed: its bytes, or an upload.
+type PluginPackage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A .tar.gz with plugin.json at its top.
+	Archive []byte `protobuf:"bytes,1,opt,name=archive,proto3" json:"archive,omitempty"`
+	// What minisign has written beside the archive; empty: it is not signed.
+	Signature []byte `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
+	// Instead of archive: the name of a file in DATA/uploads, whose signature is beside it
+	// as NAME.minisig.
+	Upload        string `protobuf:"bytes,3,opt,name=upload,proto3" json:"upload,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PluginPackage) Reset() {
+	*x = PluginPackage{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PluginPackage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PluginPackage) ProtoMessage() {}
+
+func (x *PluginPackage) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PluginPackage.ProtoReflect.Descriptor instead.
+func (*PluginPackage) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *PluginPackage) GetArchive() []byte {
+	if x != nil {
+		return x.Archive
+	}
+	return nil
+}
+
+func (x *PluginPackage) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *PluginPackage) GetUpload() string {
+	if x != nil {
+		return x.Upload
+	}
+	return ""
+}
+
+type InstallPluginRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Package *PluginPackage         `protobuf:"bytes,1,opt,name=package,proto3" json:"package,omitempty"`
+	// Of what it wants, what it is granted at once.
+	Grant []string `protobuf:"bytes,2,rep,name=grant,proto3" json:"grant,omitempty"`
+	// At once.
+	Enable bool `protobuf:"varint,3,opt,name=enable,proto3" json:"enable,omitempty"`
+	// Of the plan that is to be carried out; empty: plan, and do nothing.
+	Digest        string `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InstallPluginRequest) Reset() {
+	*x = InstallPluginRequest{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InstallPluginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InstallPluginRequest) ProtoMessage() {}
+
+func (x *InstallPluginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InstallPluginRequest.ProtoReflect.Descriptor instead.
+func (*InstallPluginRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *InstallPluginRequest) GetPackage() *PluginPackage {
+	if x != nil {
+		return x.Package
+	}
+	return nil
+}
+
+func (x *InstallPluginRequest) GetGrant() []string {
+	if x != nil {
+		return x.Grant
+	}
+	return nil
+}
+
+func (x *InstallPluginRequest) GetEnable() bool {
+	if x != nil {
+		return x.Enable
+	}
+	return false
+}
+
+func (x *InstallPluginRequest) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+type InstallPluginResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Plan  *v1.PluginPlan         `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
+	// Absent: it was planned only.
+	Outcome       *v1.PluginOutcome `protobuf:"bytes,2,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InstallPluginResponse) Reset() {
+	*x = InstallPluginResponse{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InstallPluginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InstallPluginResponse) ProtoMessage() {}
+
+func (x *InstallPluginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InstallPluginResponse.ProtoReflect.Descriptor instead.
+func (*InstallPluginResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *InstallPluginResponse) GetPlan() *v1.PluginPlan {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+func (x *InstallPluginResponse) GetOutcome() *v1.PluginOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+type UpgradePluginRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Package *PluginPackage         `protobuf:"bytes,2,opt,name=package,proto3" json:"package,omitempty"`
+	// Of what it wants, what it is granted beside what it has.
+	Grant []string `protobuf:"bytes,3,rep,name=grant,proto3" json:"grant,omitempty"`
+	// As in InstallPluginRequest.
+	Digest        string `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpgradePluginRequest) Reset() {
+	*x = UpgradePluginRequest{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpgradePluginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpgradePluginRequest) ProtoMessage() {}
+
+func (x *UpgradePluginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpgradePluginRequest.ProtoReflect.Descriptor instead.
+func (*UpgradePluginRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *UpgradePluginRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *UpgradePluginRequest) GetPackage() *PluginPackage {
+	if x != nil {
+		return x.Package
+	}
+	return nil
+}
+
+func (x *UpgradePluginRequest) GetGrant() []string {
+	if x != nil {
+		return x.Grant
+	}
+	return nil
+}
+
+func (x *UpgradePluginRequest) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+type UpgradePluginResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Plan  *v1.PluginPlan         `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
+	// Absent: it was planned only.
+	Outcome       *v1.PluginOutcome `protobuf:"bytes,2,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpgradePluginResponse) Reset() {
+	*x = UpgradePluginResponse{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpgradePluginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpgradePluginResponse) ProtoMessage() {}
+
+func (x *UpgradePluginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpgradePluginResponse.ProtoReflect.Descriptor instead.
+func (*UpgradePluginResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *UpgradePluginResponse) GetPlan() *v1.PluginPlan {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+func (x *UpgradePluginResponse) GetOutcome() *v1.PluginOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+type RollbackPluginRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// A version, or the beginning of its SHA-256; empty: the last one.
+	To string `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	// As in InstallPluginRequest.
+	Digest        string `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RollbackPluginRequest) Reset() {
+	*x = RollbackPluginRequest{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RollbackPluginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RollbackPluginRequest) ProtoMessage() {}
+
+func (x *RollbackPluginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RollbackPluginRequest.ProtoReflect.Descriptor instead.
+func (*RollbackPluginRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *RollbackPluginRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RollbackPluginRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *RollbackPluginRequest) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+type RollbackPluginResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Plan  *v1.PluginPlan         `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
+	// Absent: it was planned only.
+	Outcome       *v1.PluginOutcome `protobuf:"bytes,2,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RollbackPluginResponse) Reset() {
+	*x = RollbackPluginResponse{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RollbackPluginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RollbackPluginResponse) ProtoMessage() {}
+
+func (x *RollbackPluginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RollbackPluginResponse.ProtoReflect.Descriptor instead.
+func (*RollbackPluginResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *RollbackPluginResponse) GetPlan() *v1.PluginPlan {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+func (x *RollbackPluginResponse) GetOutcome() *v1.PluginOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+type RemovePluginRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Its state and its secrets stay, for when an operator installs it again.
+	KeepState bool `protobuf:"varint,2,opt,name=keep_state,json=keepState,proto3" json:"keep_state,omitempty"`
+	// As in InstallPluginRequest.
+	Digest        string `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemovePluginRequest) Reset() {
+	*x = RemovePluginRequest{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemovePluginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemovePluginRequest) ProtoMessage() {}
+
+func (x *RemovePluginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemovePluginRequest.ProtoReflect.Descriptor instead.
+func (*RemovePluginRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *RemovePluginRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RemovePluginRequest) GetKeepState() bool {
+	if x != nil {
+		return x.KeepState
+	}
+	return false
+}
+
+func (x *RemovePluginRequest) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+type RemovePluginResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Plan  *v1.PluginPlan         `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
+	// Absent: it was planned only. The plugin in it is as it was.
+	Outcome       *v1.PluginOutcome `protobuf:"bytes,2,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemovePluginResponse) Reset() {
+	*x = RemovePluginResponse{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemovePluginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemovePluginResponse) ProtoMessage() {}
+
+func (x *RemovePluginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemovePluginResponse.ProtoReflect.Descriptor instead.
+func (*RemovePluginResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *RemovePluginResponse) GetPlan() *v1.PluginPlan {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+func (x *RemovePluginResponse) GetOutcome() *v1.PluginOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+type GrantPluginRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Capabilities  []string               `protobuf:"bytes,2,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GrantPluginRequest) Reset() {
+	*x = GrantPluginRequest{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GrantPluginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GrantPluginRequest) ProtoMessage() {}
+
+func (x *GrantPluginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GrantPluginRequest.ProtoReflect.Descriptor instead.
+func (*GrantPluginRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *GrantPluginRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GrantPluginRequest) GetCapabilities() []string {
+	if x != nil {
+		return x.Capabilities
+	}
+	return nil
+}
+
+type GrantPluginResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       *v1.PluginOutcome      `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GrantPluginResponse) Reset() {
+	*x = GrantPluginResponse{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GrantPluginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GrantPluginResponse) ProtoMessage() {}
+
+func (x *GrantPluginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GrantPluginResponse.ProtoReflect.Descriptor instead.
+func (*GrantPluginResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *GrantPluginResponse) GetOutcome() *v1.PluginOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+type RevokePluginRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Rights        *v1.PluginRights       `protobuf:"bytes,2,opt,name=rights,proto3" json:"rights,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokePluginRequest) Reset() {
+	*x = RevokePluginRequest{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokePluginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokePluginRequest) ProtoMessage() {}
+
+func (x *RevokePluginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokePluginRequest.ProtoReflect.Descriptor instead.
+func (*RevokePluginRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *RevokePluginRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RevokePluginRequest) GetRights() *v1.PluginRights {
+	if x != nil {
+		return x.Rights
+	}
+	return nil
+}
+
+type RevokePluginResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       *v1.PluginOutcome      `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokePluginResponse) Reset() {
+	*x = RevokePluginResponse{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokePluginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokePluginResponse) ProtoMessage() {}
+
+func (x *RevokePluginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokePluginResponse.ProtoReflect.Descriptor instead.
+func (*RevokePluginResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RevokePluginResponse) GetOutcome() *v1.PluginOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+type SetPluginLimitsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Patch         *v1.PluginLimitsPatch  `protobuf:"bytes,2,opt,name=patch,proto3" json:"patch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetPluginLimitsRequest) Reset() {
+	*x = SetPluginLimitsRequest{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetPluginLimitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetPluginLimitsRequest) ProtoMessage() {}
+
+func (x *SetPluginLimitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetPluginLimitsRequest.ProtoReflect.Descriptor instead.
+func (*SetPluginLimitsRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *SetPluginLimitsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SetPluginLimitsRequest) GetPatch() *v1.PluginLimitsPatch {
+	if x != nil {
+		return x.Patch
+	}
+	return nil
+}
+
+type SetPluginLimitsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       *v1.PluginOutcome      `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetPluginLimitsResponse) Reset() {
+	*x = SetPluginLimitsResponse{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetPluginLimitsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetPluginLimitsResponse) ProtoMessage() {}
+
+func (x *SetPluginLimitsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetPluginLimitsResponse.ProtoReflect.Descriptor instead.
+func (*SetPluginLimitsResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *SetPluginLimitsResponse) GetOutcome() *v1.PluginOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+// Either one plugin is moved before or after another, or several get an order among the
+// places that they have.
+type OrderPluginsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// With name: one of the two.
+	Before string `protobuf:"bytes,2,opt,name=before,proto3" json:"before,omitempty"`
+	After  string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	// Without name.
+	Names         []string `protobuf:"bytes,4,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OrderPluginsRequest) Reset() {
+	*x = OrderPluginsRequest{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OrderPluginsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OrderPluginsRequest) ProtoMessage() {}
+
+func (x *OrderPluginsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OrderPluginsRequest.ProtoReflect.Descriptor instead.
+func (*OrderPluginsRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *OrderPluginsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *OrderPluginsRequest) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
+func (x *OrderPluginsRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *OrderPluginsRequest) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+type OrderPluginsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All plugins.
+	Order         []string `protobuf:"bytes,1,rep,name=order,proto3" json:"order,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OrderPluginsResponse) Reset() {
+	*x = OrderPluginsResponse{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OrderPluginsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OrderPluginsResponse) ProtoMessage() {}
+
+func (x *OrderPluginsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OrderPluginsResponse.ProtoReflect.Descriptor instead.
+func (*OrderPluginsResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *OrderPluginsResponse) GetOrder() []string {
+	if x != nil {
+		return x.Order
+	}
+	return nil
+}
+
+type FollowPluginRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FollowPluginRequest) Reset() {
+	*x = FollowPluginRequest{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FollowPluginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FollowPluginRequest) ProtoMessage() {}
+
+func (x *FollowPluginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FollowPluginRequest.ProtoReflect.Descriptor instead.
+func (*FollowPluginRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *FollowPluginRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type FollowPluginResponse struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Plugin *v1.PluginInfo         `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	// off, wrong, pending, refused, serves, rejected, down.
+	Standing      string `protobuf:"bytes,2,opt,name=standing,proto3" json:"standing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FollowPluginResponse) Reset() {
+	*x = FollowPluginResponse{}
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FollowPluginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FollowPluginResponse) ProtoMessage() {}
+
+func (x *FollowPluginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_plugin_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FollowPluginResponse.ProtoReflect.Descriptor instead.
+func (*FollowPluginResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_plugin_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *FollowPluginResponse) GetPlugin() *v1.PluginInfo {
+	if x != nil {
+		return x.Plugin
+	}
+	return nil
+}
+
+func (x *FollowPluginResponse) GetStanding() string {
+	if x != nil {
+		return x.Standing
+	}
+	return ""
+}
+
 var File_harness_host_v1_plugin_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_plugin_proto_rawDesc = "" +
@@ -519,13 +1563,84 @@ const file_harness_host_v1_plugin_proto_rawDesc = "" +
 	"\x1bChangePluginSettingsRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05patch\x18\x02 \x01(\fR\x05patch\"\x1e\n" +
-	"\x1cChangePluginSettingsResponse2\xf1\x04\n" +
+	"\x1cChangePluginSettingsResponse\"_\n" +
+	"\rPluginPackage\x12\x18\n" +
+	"\aarchive\x18\x01 \x01(\fR\aarchive\x12\x1c\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\x12\x16\n" +
+	"\x06upload\x18\x03 \x01(\tR\x06upload\"\x96\x01\n" +
+	"\x14InstallPluginRequest\x128\n" +
+	"\apackage\x18\x01 \x01(\v2\x1e.harness.host.v1.PluginPackageR\apackage\x12\x14\n" +
+	"\x05grant\x18\x02 \x03(\tR\x05grant\x12\x16\n" +
+	"\x06enable\x18\x03 \x01(\bR\x06enable\x12\x16\n" +
+	"\x06digest\x18\x04 \x01(\tR\x06digest\"\x84\x01\n" +
+	"\x15InstallPluginResponse\x120\n" +
+	"\x04plan\x18\x01 \x01(\v2\x1c.harness.types.v1.PluginPlanR\x04plan\x129\n" +
+	"\aoutcome\x18\x02 \x01(\v2\x1f.harness.types.v1.PluginOutcomeR\aoutcome\"\x92\x01\n" +
+	"\x14UpgradePluginRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
+	"\apackage\x18\x02 \x01(\v2\x1e.harness.host.v1.PluginPackageR\apackage\x12\x14\n" +
+	"\x05grant\x18\x03 \x03(\tR\x05grant\x12\x16\n" +
+	"\x06digest\x18\x04 \x01(\tR\x06digest\"\x84\x01\n" +
+	"\x15UpgradePluginResponse\x120\n" +
+	"\x04plan\x18\x01 \x01(\v2\x1c.harness.types.v1.PluginPlanR\x04plan\x129\n" +
+	"\aoutcome\x18\x02 \x01(\v2\x1f.harness.types.v1.PluginOutcomeR\aoutcome\"S\n" +
+	"\x15RollbackPluginRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\x12\x16\n" +
+	"\x06digest\x18\x03 \x01(\tR\x06digest\"\x85\x01\n" +
+	"\x16RollbackPluginResponse\x120\n" +
+	"\x04plan\x18\x01 \x01(\v2\x1c.harness.types.v1.PluginPlanR\x04plan\x129\n" +
+	"\aoutcome\x18\x02 \x01(\v2\x1f.harness.types.v1.PluginOutcomeR\aoutcome\"`\n" +
+	"\x13RemovePluginRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"keep_state\x18\x02 \x01(\bR\tkeepState\x12\x16\n" +
+	"\x06digest\x18\x03 \x01(\tR\x06digest\"\x83\x01\n" +
+	"\x14RemovePluginResponse\x120\n" +
+	"\x04plan\x18\x01 \x01(\v2\x1c.harness.types.v1.PluginPlanR\x04plan\x129\n" +
+	"\aoutcome\x18\x02 \x01(\v2\x1f.harness.types.v1.PluginOutcomeR\aoutcome\"L\n" +
+	"\x12GrantPluginRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\"\n" +
+	"\fcapabilities\x18\x02 \x03(\tR\fcapabilities\"P\n" +
+	"\x13GrantPluginResponse\x129\n" +
+	"\aoutcome\x18\x01 \x01(\v2\x1f.harness.types.v1.PluginOutcomeR\aoutcome\"a\n" +
+	"\x13RevokePluginRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x126\n" +
+	"\x06rights\x18\x02 \x01(\v2\x1e.harness.types.v1.PluginRightsR\x06rights\"Q\n" +
+	"\x14RevokePluginResponse\x129\n" +
+	"\aoutcome\x18\x01 \x01(\v2\x1f.harness.types.v1.PluginOutcomeR\aoutcome\"g\n" +
+	"\x16SetPluginLimitsRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x129\n" +
+	"\x05patch\x18\x02 \x01(\v2#.harness.types.v1.PluginLimitsPatchR\x05patch\"T\n" +
+	"\x17SetPluginLimitsResponse\x129\n" +
+	"\aoutcome\x18\x01 \x01(\v2\x1f.harness.types.v1.PluginOutcomeR\aoutcome\"m\n" +
+	"\x13OrderPluginsRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\x12\x14\n" +
+	"\x05names\x18\x04 \x03(\tR\x05names\",\n" +
+	"\x14OrderPluginsResponse\x12\x14\n" +
+	"\x05order\x18\x01 \x03(\tR\x05order\")\n" +
+	"\x13FollowPluginRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"h\n" +
+	"\x14FollowPluginResponse\x124\n" +
+	"\x06plugin\x18\x01 \x01(\v2\x1c.harness.types.v1.PluginInfoR\x06plugin\x12\x1a\n" +
+	"\bstanding\x18\x02 \x01(\tR\bstanding2\xf2\f\n" +
 	"\rPluginService\x12j\n" +
 	"\vListPlugins\x12#.harness.host.v1.ListPluginsRequest\x1a$.harness.host.v1.ListPluginsResponse\"\x10\x92\xe1\x18\fplugins.read\x12p\n" +
 	"\rReadPluginLog\x12%.harness.host.v1.ReadPluginLogRequest\x1a&.harness.host.v1.ReadPluginLogResponse\"\x10\x92\xe1\x18\fplugins.read\x12z\n" +
 	"\x10SetPluginEnabled\x12(.harness.host.v1.SetPluginEnabledRequest\x1a).harness.host.v1.SetPluginEnabledResponse\"\x11\x92\xe1\x18\rplugins.admin\x12}\n" +
 	"\x11GetPluginSettings\x12).harness.host.v1.GetPluginSettingsRequest\x1a*.harness.host.v1.GetPluginSettingsResponse\"\x11\x92\xe1\x18\rplugins.admin\x12\x86\x01\n" +
-	"\x14ChangePluginSettings\x12,.harness.host.v1.ChangePluginSettingsRequest\x1a-.harness.host.v1.ChangePluginSettingsResponse\"\x11\x92\xe1\x18\rplugins.adminB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\x14ChangePluginSettings\x12,.harness.host.v1.ChangePluginSettingsRequest\x1a-.harness.host.v1.ChangePluginSettingsResponse\"\x11\x92\xe1\x18\rplugins.admin\x12q\n" +
+	"\rInstallPlugin\x12%.harness.host.v1.InstallPluginRequest\x1a&.harness.host.v1.InstallPluginResponse\"\x11\x92\xe1\x18\rplugins.admin\x12q\n" +
+	"\rUpgradePlugin\x12%.harness.host.v1.UpgradePluginRequest\x1a&.harness.host.v1.UpgradePluginResponse\"\x11\x92\xe1\x18\rplugins.admin\x12t\n" +
+	"\x0eRollbackPlugin\x12&.harness.host.v1.RollbackPluginRequest\x1a'.harness.host.v1.RollbackPluginResponse\"\x11\x92\xe1\x18\rplugins.admin\x12n\n" +
+	"\fRemovePlugin\x12$.harness.host.v1.RemovePluginRequest\x1a%.harness.host.v1.RemovePluginResponse\"\x11\x92\xe1\x18\rplugins.admin\x12k\n" +
+	"\vGrantPlugin\x12#.harness.host.v1.GrantPluginRequest\x1a$.harness.host.v1.GrantPluginResponse\"\x11\x92\xe1\x18\rplugins.admin\x12n\n" +
+	"\fRevokePlugin\x12$.harness.host.v1.RevokePluginRequest\x1a%.harness.host.v1.RevokePluginResponse\"\x11\x92\xe1\x18\rplugins.admin\x12w\n" +
+	"\x0fSetPluginLimits\x12'.harness.host.v1.SetPluginLimitsRequest\x1a(.harness.host.v1.SetPluginLimitsResponse\"\x11\x92\xe1\x18\rplugins.admin\x12n\n" +
+	"\fOrderPlugins\x12$.harness.host.v1.OrderPluginsRequest\x1a%.harness.host.v1.OrderPluginsResponse\"\x11\x92\xe1\x18\rplugins.admin\x12m\n" +
+	"\fFollowPlugin\x12$.harness.host.v1.FollowPluginRequest\x1a%.harness.host.v1.FollowPluginResponse\"\x10\x92\xe1\x18\fplugins.readB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_plugin_proto_rawDescOnce sync.Once
@@ -539,7 +1654,7 @@ func file_harness_host_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_plugin_proto_rawDescData
 }
 
-var file_harness_host_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_harness_host_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_harness_host_v1_plugin_proto_goTypes = []any{
 	(*ListPluginsRequest)(nil),           // 0: harness.host.v1.ListPluginsRequest
 	(*ListPluginsResponse)(nil),          // 1: harness.host.v1.ListPluginsResponse
@@ -551,29 +1666,86 @@ var file_harness_host_v1_plugin_proto_goTypes = []any{
 	(*GetPluginSettingsResponse)(nil),    // 7: harness.host.v1.GetPluginSettingsResponse
 	(*ChangePluginSettingsRequest)(nil),  // 8: harness.host.v1.ChangePluginSettingsRequest
 	(*ChangePluginSettingsResponse)(nil), // 9: harness.host.v1.ChangePluginSettingsResponse
-	(*v1.PluginInfo)(nil),                // 10: harness.types.v1.PluginInfo
-	(*v1.LogLine)(nil),                   // 11: harness.types.v1.LogLine
-	(*v1.SettingsView)(nil),              // 12: harness.types.v1.SettingsView
+	(*PluginPackage)(nil),                // 10: harness.host.v1.PluginPackage
+	(*InstallPluginRequest)(nil),         // 11: harness.host.v1.InstallPluginRequest
+	(*InstallPluginResponse)(nil),        // 12: harness.host.v1.InstallPluginResponse
+	(*UpgradePluginRequest)(nil),         // 13: harness.host.v1.UpgradePluginRequest
+	(*UpgradePluginResponse)(nil),        // 14: harness.host.v1.UpgradePluginResponse
+	(*RollbackPluginRequest)(nil),        // 15: harness.host.v1.RollbackPluginRequest
+	(*RollbackPluginResponse)(nil),       // 16: harness.host.v1.RollbackPluginResponse
+	(*RemovePluginRequest)(nil),          // 17: harness.host.v1.RemovePluginRequest
+	(*RemovePluginResponse)(nil),         // 18: harness.host.v1.RemovePluginResponse
+	(*GrantPluginRequest)(nil),           // 19: harness.host.v1.GrantPluginRequest
+	(*GrantPluginResponse)(nil),          // 20: harness.host.v1.GrantPluginResponse
+	(*RevokePluginRequest)(nil),          // 21: harness.host.v1.RevokePluginRequest
+	(*RevokePluginResponse)(nil),         // 22: harness.host.v1.RevokePluginResponse
+	(*SetPluginLimitsRequest)(nil),       // 23: harness.host.v1.SetPluginLimitsRequest
+	(*SetPluginLimitsResponse)(nil),      // 24: harness.host.v1.SetPluginLimitsResponse
+	(*OrderPluginsRequest)(nil),          // 25: harness.host.v1.OrderPluginsRequest
+	(*OrderPluginsResponse)(nil),         // 26: harness.host.v1.OrderPluginsResponse
+	(*FollowPluginRequest)(nil),          // 27: harness.host.v1.FollowPluginRequest
+	(*FollowPluginResponse)(nil),         // 28: harness.host.v1.FollowPluginResponse
+	(*v1.PluginInfo)(nil),                // 29: harness.types.v1.PluginInfo
+	(*v1.LogLine)(nil),                   // 30: harness.types.v1.LogLine
+	(*v1.SettingsView)(nil),              // 31: harness.types.v1.SettingsView
+	(*v1.PluginPlan)(nil),                // 32: harness.types.v1.PluginPlan
+	(*v1.PluginOutcome)(nil),             // 33: harness.types.v1.PluginOutcome
+	(*v1.PluginRights)(nil),              // 34: harness.types.v1.PluginRights
+	(*v1.PluginLimitsPatch)(nil),         // 35: harness.types.v1.PluginLimitsPatch
 }
 var file_harness_host_v1_plugin_proto_depIdxs = []int32{
-	10, // 0: harness.host.v1.ListPluginsResponse.plugins:type_name -> harness.types.v1.PluginInfo
-	11, // 1: harness.host.v1.ReadPluginLogResponse.lines:type_name -> harness.types.v1.LogLine
-	12, // 2: harness.host.v1.GetPluginSettingsResponse.settings:type_name -> harness.types.v1.SettingsView
-	0,  // 3: harness.host.v1.PluginService.ListPlugins:input_type -> harness.host.v1.ListPluginsRequest
-	2,  // 4: harness.host.v1.PluginService.ReadPluginLog:input_type -> harness.host.v1.ReadPluginLogRequest
-	4,  // 5: harness.host.v1.PluginService.SetPluginEnabled:input_type -> harness.host.v1.SetPluginEnabledRequest
-	6,  // 6: harness.host.v1.PluginService.GetPluginSettings:input_type -> harness.host.v1.GetPluginSettingsRequest
-	8,  // 7: harness.host.v1.PluginService.ChangePluginSettings:input_type -> harness.host.v1.ChangePluginSettingsRequest
-	1,  // 8: harness.host.v1.PluginService.ListPlugins:output_type -> harness.host.v1.ListPluginsResponse
-	3,  // 9: harness.host.v1.PluginService.ReadPluginLog:output_type -> harness.host.v1.ReadPluginLogResponse
-	5,  // 10: harness.host.v1.PluginService.SetPluginEnabled:output_type -> harness.host.v1.SetPluginEnabledResponse
-	7,  // 11: harness.host.v1.PluginService.GetPluginSettings:output_type -> harness.host.v1.GetPluginSettingsResponse
-	9,  // 12: harness.host.v1.PluginService.ChangePluginSettings:output_type -> harness.host.v1.ChangePluginSettingsResponse
-	8,  // [8:13] is the sub-list for method output_type
-	3,  // [3:8] is the sub-list for method input_type
-	3,  // [3:3] is the sub-list for extension type_name
-	3,  // [3:3] is the sub-list for extension extendee
-	0,  // [0:3] is the sub-list for field type_name
+	29, // 0: harness.host.v1.ListPluginsResponse.plugins:type_name -> harness.types.v1.PluginInfo
+	30, // 1: harness.host.v1.ReadPluginLogResponse.lines:type_name -> harness.types.v1.LogLine
+	31, // 2: harness.host.v1.GetPluginSettingsResponse.settings:type_name -> harness.types.v1.SettingsView
+	10, // 3: harness.host.v1.InstallPluginRequest.package:type_name -> harness.host.v1.PluginPackage
+	32, // 4: harness.host.v1.InstallPluginResponse.plan:type_name -> harness.types.v1.PluginPlan
+	33, // 5: harness.host.v1.InstallPluginResponse.outcome:type_name -> harness.types.v1.PluginOutcome
+	10, // 6: harness.host.v1.UpgradePluginRequest.package:type_name -> harness.host.v1.PluginPackage
+	32, // 7: harness.host.v1.UpgradePluginResponse.plan:type_name -> harness.types.v1.PluginPlan
+	33, // 8: harness.host.v1.UpgradePluginResponse.outcome:type_name -> harness.types.v1.PluginOutcome
+	32, // 9: harness.host.v1.RollbackPluginResponse.plan:type_name -> harness.types.v1.PluginPlan
+	33, // 10: harness.host.v1.RollbackPluginResponse.outcome:type_name -> harness.types.v1.PluginOutcome
+	32, // 11: harness.host.v1.RemovePluginResponse.plan:type_name -> harness.types.v1.PluginPlan
+	33, // 12: harness.host.v1.RemovePluginResponse.outcome:type_name -> harness.types.v1.PluginOutcome
+	33, // 13: harness.host.v1.GrantPluginResponse.outcome:type_name -> harness.types.v1.PluginOutcome
+	34, // 14: harness.host.v1.RevokePluginRequest.rights:type_name -> harness.types.v1.PluginRights
+	33, // 15: harness.host.v1.RevokePluginResponse.outcome:type_name -> harness.types.v1.PluginOutcome
+	35, // 16: harness.host.v1.SetPluginLimitsRequest.patch:type_name -> harness.types.v1.PluginLimitsPatch
+	33, // 17: harness.host.v1.SetPluginLimitsResponse.outcome:type_name -> harness.types.v1.PluginOutcome
+	29, // 18: harness.host.v1.FollowPluginResponse.plugin:type_name -> harness.types.v1.PluginInfo
+	0,  // 19: harness.host.v1.PluginService.ListPlugins:input_type -> harness.host.v1.ListPluginsRequest
+	2,  // 20: harness.host.v1.PluginService.ReadPluginLog:input_type -> harness.host.v1.ReadPluginLogRequest
+	4,  // 21: harness.host.v1.PluginService.SetPluginEnabled:input_type -> harness.host.v1.SetPluginEnabledRequest
+	6,  // 22: harness.host.v1.PluginService.GetPluginSettings:input_type -> harness.host.v1.GetPluginSettingsRequest
+	8,  // 23: harness.host.v1.PluginService.ChangePluginSettings:input_type -> harness.host.v1.ChangePluginSettingsRequest
+	11, // 24: harness.host.v1.PluginService.InstallPlugin:input_type -> harness.host.v1.InstallPluginRequest
+	13, // 25: harness.host.v1.PluginService.UpgradePlugin:input_type -> harness.host.v1.UpgradePluginRequest
+	15, // 26: harness.host.v1.PluginService.RollbackPlugin:input_type -> harness.host.v1.RollbackPluginRequest
+	17, // 27: harness.host.v1.PluginService.RemovePlugin:input_type -> harness.host.v1.RemovePluginRequest
+	19, // 28: harness.host.v1.PluginService.GrantPlugin:input_type -> harness.host.v1.GrantPluginRequest
+	21, // 29: harness.host.v1.PluginService.RevokePlugin:input_type -> harness.host.v1.RevokePluginRequest
+	23, // 30: harness.host.v1.PluginService.SetPluginLimits:input_type -> harness.host.v1.SetPluginLimitsRequest
+	25, // 31: harness.host.v1.PluginService.OrderPlugins:input_type -> harness.host.v1.OrderPluginsRequest
+	27, // 32: harness.host.v1.PluginService.FollowPlugin:input_type -> harness.host.v1.FollowPluginRequest
+	1,  // 33: harness.host.v1.PluginService.ListPlugins:output_type -> harness.host.v1.ListPluginsResponse
+	3,  // 34: harness.host.v1.PluginService.ReadPluginLog:output_type -> harness.host.v1.ReadPluginLogResponse
+	5,  // 35: harness.host.v1.PluginService.SetPluginEnabled:output_type -> harness.host.v1.SetPluginEnabledResponse
+	7,  // 36: harness.host.v1.PluginService.GetPluginSettings:output_type -> harness.host.v1.GetPluginSettingsResponse
+	9,  // 37: harness.host.v1.PluginService.ChangePluginSettings:output_type -> harness.host.v1.ChangePluginSettingsResponse
+	12, // 38: harness.host.v1.PluginService.InstallPlugin:output_type -> harness.host.v1.InstallPluginResponse
+	14, // 39: harness.host.v1.PluginService.UpgradePlugin:output_type -> harness.host.v1.UpgradePluginResponse
+	16, // 40: harness.host.v1.PluginService.RollbackPlugin:output_type -> harness.host.v1.RollbackPluginResponse
+	18, // 41: harness.host.v1.PluginService.RemovePlugin:output_type -> harness.host.v1.RemovePluginResponse
+	20, // 42: harness.host.v1.PluginService.GrantPlugin:output_type -> harness.host.v1.GrantPluginResponse
+	22, // 43: harness.host.v1.PluginService.RevokePlugin:output_type -> harness.host.v1.RevokePluginResponse
+	24, // 44: harness.host.v1.PluginService.SetPluginLimits:output_type -> harness.host.v1.SetPluginLimitsResponse
+	26, // 45: harness.host.v1.PluginService.OrderPlugins:output_type -> harness.host.v1.OrderPluginsResponse
+	28, // 46: harness.host.v1.PluginService.FollowPlugin:output_type -> harness.host.v1.FollowPluginResponse
+	33, // [33:47] is the sub-list for method output_type
+	19, // [19:33] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_plugin_proto_init() }
@@ -588,7 +1760,7 @@ func file_harness_host_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_plugin_proto_rawDesc), len(file_harness_host_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

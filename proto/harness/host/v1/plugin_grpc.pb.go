@@ -24,6 +24,15 @@ const (
 	PluginService_SetPluginEnabled_FullMethodName     = "/harness.host.v1.PluginService/SetPluginEnabled"
 	PluginService_GetPluginSettings_FullMethodName    = "/harness.host.v1.PluginService/GetPluginSettings"
 	PluginService_ChangePluginSettings_FullMethodName = "/harness.host.v1.PluginService/ChangePluginSettings"
+	PluginService_InstallPlugin_FullMethodName        = "/harness.host.v1.PluginService/InstallPlugin"
+	PluginService_UpgradePlugin_FullMethodName        = "/harness.host.v1.PluginService/UpgradePlugin"
+	PluginService_RollbackPlugin_FullMethodName       = "/harness.host.v1.PluginService/RollbackPlugin"
+	PluginService_RemovePlugin_FullMethodName         = "/harness.host.v1.PluginService/RemovePlugin"
+	PluginService_GrantPlugin_FullMethodName          = "/harness.host.v1.PluginService/GrantPlugin"
+	PluginService_RevokePlugin_FullMethodName         = "/harness.host.v1.PluginService/RevokePlugin"
+	PluginService_SetPluginLimits_FullMethodName      = "/harness.host.v1.PluginService/SetPluginLimits"
+	PluginService_OrderPlugins_FullMethodName         = "/harness.host.v1.PluginService/OrderPlugins"
+	PluginService_FollowPlugin_FullMethodName         = "/harness.host.v1.PluginService/FollowPlugin"
 )
 
 // PluginServiceClient is the client API for PluginService service.
@@ -46,6 +55,31 @@ type PluginServiceClient interface {
 	// ChangePluginSettings changes the properties that the patch names. INVALID_ARGUMENT
 	// when the outcome does not fit the plugin's schema. Needs plugins.admin.
 	ChangePluginSettings(ctx context.Context, in *ChangePluginSettingsRequest, opts ...grpc.CallOption) (*ChangePluginSettingsResponse, error)
+	// InstallPlugin says what a package is and wants, and what would be done; with the
+	// digest of that plan it is done. Needs plugins.admin, as all that follow but
+	// FollowPlugin. What a plugin may not decide is PERMISSION_DENIED and names who may; a
+	// digest that is of another plan by now is FAILED_PRECONDITION, and nothing was done.
+	InstallPlugin(ctx context.Context, in *InstallPluginRequest, opts ...grpc.CallOption) (*InstallPluginResponse, error)
+	// UpgradePlugin replaces an installed plugin by another version, as InstallPlugin does.
+	// The one before it is kept for RollbackPlugin.
+	UpgradePlugin(ctx context.Context, in *UpgradePluginRequest, opts ...grpc.CallOption) (*UpgradePluginResponse, error)
+	// RollbackPlugin makes an earlier version the one that is started, as InstallPlugin does.
+	RollbackPlugin(ctx context.Context, in *RollbackPluginRequest, opts ...grpc.CallOption) (*RollbackPluginResponse, error)
+	// RemovePlugin turns a plugin off, waits until it has ended, and forgets it, as
+	// InstallPlugin does. DEADLINE_EXCEEDED: it is off, and nothing of it is gone.
+	RemovePlugin(ctx context.Context, in *RemovePluginRequest, opts ...grpc.CallOption) (*RemovePluginResponse, error)
+	// GrantPlugin grants what a plugin asks for and the caller has itself.
+	GrantPlugin(ctx context.Context, in *GrantPluginRequest, opts ...grpc.CallOption) (*GrantPluginResponse, error)
+	// RevokePlugin takes back what a plugin was granted.
+	RevokePlugin(ctx context.Context, in *RevokePluginRequest, opts ...grpc.CallOption) (*RevokePluginResponse, error)
+	// SetPluginLimits changes the limits that the patch names, up to the caller's own.
+	SetPluginLimits(ctx context.Context, in *SetPluginLimitsRequest, opts ...grpc.CallOption) (*SetPluginLimitsResponse, error)
+	// OrderPlugins changes the order in which plugins are asked, among those before the
+	// caller, or among those after it.
+	OrderPlugins(ctx context.Context, in *OrderPluginsRequest, opts ...grpc.CallOption) (*OrderPluginsResponse, error)
+	// FollowPlugin waits until what was decided of a plugin has been carried out, or could
+	// not be, 30 s at most. Needs plugins.read.
+	FollowPlugin(ctx context.Context, in *FollowPluginRequest, opts ...grpc.CallOption) (*FollowPluginResponse, error)
 }
 
 type pluginServiceClient struct {
@@ -106,6 +140,96 @@ func (c *pluginServiceClient) ChangePluginSettings(ctx context.Context, in *Chan
 	return out, nil
 }
 
+func (c *pluginServiceClient) InstallPlugin(ctx context.Context, in *InstallPluginRequest, opts ...grpc.CallOption) (*InstallPluginResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(InstallPluginResponse)
+	err := c.cc.Invoke(ctx, PluginService_InstallPlugin_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *pluginServiceClient) UpgradePlugin(ctx context.Context, in *UpgradePluginRequest, opts ...grpc.CallOption) (*UpgradePluginResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpgradePluginResponse)
+	err := c.cc.Invoke(ctx, PluginService_UpgradePlugin_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *pluginServiceClient) RollbackPlugin(ctx context.Context, in *RollbackPluginRequest, opts ...grpc.CallOption) (*RollbackPluginResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RollbackPluginResponse)
+	err := c.cc.Invoke(ctx, PluginService_RollbackPlugin_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *pluginServiceClient) RemovePlugin(ctx context.Context, in *RemovePluginRequest, opts ...grpc.CallOption) (*RemovePluginResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemovePluginResponse)
+	err := c.cc.Invoke(ctx, PluginService_RemovePlugin_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *pluginServiceClient) GrantPlugin(ctx context.Context, in *GrantPluginRequest, opts ...grpc.CallOption) (*GrantPluginResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GrantPluginResponse)
+	err := c.cc.Invoke(ctx, PluginService_GrantPlugin_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *pluginServiceClient) RevokePlugin(ctx context.Context, in *RevokePluginRequest, opts ...grpc.CallOption) (*RevokePluginResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RevokePluginResponse)
+	err := c.cc.Invoke(ctx, PluginService_RevokePlugin_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *pluginServiceClient) SetPluginLimits(ctx context.Context, in *SetPluginLimitsRequest, opts ...grpc.CallOption) (*SetPluginLimitsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetPluginLimitsResponse)
+	err := c.cc.Invoke(ctx, PluginService_SetPluginLimits_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *pluginServiceClient) OrderPlugins(ctx context.Context, in *OrderPluginsRequest, opts ...grpc.CallOption) (*OrderPluginsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OrderPluginsResponse)
+	err := c.cc.Invoke(ctx, PluginService_OrderPlugins_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *pluginServiceClient) FollowPlugin(ctx context.Context, in *FollowPluginRequest, opts ...grpc.CallOption) (*FollowPluginResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FollowPluginResponse)
+	err := c.cc.Invoke(ctx, PluginService_FollowPlugin_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PluginServiceServer is the server API for PluginService service.
 // All implementations must embed UnimplementedPluginServiceServer
 // for forward compatibility.
@@ -126,6 +250,31 @@ type PluginServiceServer interface {
 	// ChangePluginSettings changes the properties that the patch names. INVALID_ARGUMENT
 	// when the outcome does not fit the plugin's schema. Needs plugins.admin.
 	ChangePluginSettings(context.Context, *ChangePluginSettingsRequest) (*ChangePluginSettingsResponse, error)
+	// InstallPlugin says what a package is and wants, and what would be done; with the
+	// digest of that plan it is done. Needs plugins.admin, as all that follow but
+	// FollowPlugin. What a plugin may not decide is PERMISSION_DENIED and names who may; a
+	// digest that is of another plan by now is FAILED_PRECONDITION, and nothing was done.
+	InstallPlugin(context.Context, *InstallPluginRequest) (*InstallPluginResponse, error)
+	// UpgradePlugin replaces an installed plugin by another version, as InstallPlugin does.
+	// The one before it is kept for RollbackPlugin.
+	UpgradePlugin(context.Context, *UpgradePluginRequest) (*UpgradePluginResponse, error)
+	// RollbackPlugin makes an earlier version the one that is started, as InstallPlugin does.
+	RollbackPlugin(context.Context, *RollbackPluginRequest) (*RollbackPluginResponse, error)
+	// RemovePlugin turns a plugin off, waits until it has ended, and forgets it, as
+	// InstallPlugin does. DEADLINE_EXCEEDED: it is off, and nothing of it is gone.
+	RemovePlugin(context.Context, *RemovePluginRequest) (*RemovePluginResponse, error)
+	// GrantPlugin grants what a plugin asks for and the caller has itself.
+	GrantPlugin(context.Context, *GrantPluginRequest) (*GrantPluginResponse, error)
+	// RevokePlugin takes back what a plugin was granted.
+	RevokePlugin(context.Context, *RevokePluginRequest) (*RevokePluginResponse, error)
+	// SetPluginLimits changes the limits that the patch names, up to the caller's own.
+	SetPluginLimits(context.Context, *SetPluginLimitsRequest) (*SetPluginLimitsResponse, error)
+	// OrderPlugins changes the order in which plugins are asked, among those before the
+	// caller, or among those after it.
+	OrderPlugins(context.Context, *OrderPluginsRequest) (*OrderPluginsResponse, error)
+	// FollowPlugin waits until what was decided of a plugin has been carried out, or could
+	// not be, 30 s at most. Needs plugins.read.
+	FollowPlugin(context.Context, *FollowPluginRequest) (*FollowPluginResponse, error)
 	mustEmbedUnimplementedPluginServiceServer()
 }
 
@@ -150,6 +299,33 @@ func (UnimplementedPluginServiceServer) GetPluginSettings(context.Context, *GetP
 }
 func (UnimplementedPluginServiceServer) ChangePluginSettings(context.Context, *ChangePluginSettingsRequest) (*ChangePluginSettingsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ChangePluginSettings not implemented")
+}
+func (UnimplementedPluginServiceServer) InstallPlugin(context.Context, *InstallPluginRequest) (*InstallPluginResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method InstallPlugin not implemented")
+}
+func (UnimplementedPluginServiceServer) UpgradePlugin(context.Context, *UpgradePluginRequest) (*UpgradePluginResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpgradePlugin not implemented")
+}
+func (UnimplementedPluginServiceServer) RollbackPlugin(context.Context, *RollbackPluginRequest) (*RollbackPluginResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RollbackPlugin not implemented")
+}
+func (UnimplementedPluginServiceServer) RemovePlugin(context.Context, *RemovePluginRequest) (*RemovePluginResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RemovePlugin not implemented")
+}
+func (UnimplementedPluginServiceServer) GrantPlugin(context.Context, *GrantPluginRequest) (*GrantPluginResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GrantPlugin not implemented")
+}
+func (UnimplementedPluginServiceServer) RevokePlugin(context.Context, *RevokePluginRequest) (*RevokePluginResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RevokePlugin not implemented")
+}
+func (UnimplementedPluginServiceServer) SetPluginLimits(context.Context, *SetPluginLimitsRequest) (*SetPluginLimitsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetPluginLimits not implemented")
+}
+func (UnimplementedPluginServiceServer) OrderPlugins(context.Context, *OrderPluginsRequest) (*OrderPluginsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method OrderPlugins not implemented")
+}
+func (UnimplementedPluginServiceServer) FollowPlugin(context.Context, *FollowPluginRequest) (*FollowPluginResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method FollowPlugin not implemented")
 }
 func (UnimplementedPluginServiceServer) mustEmbedUnimplementedPluginServiceServer() {}
 func (UnimplementedPluginServiceServer) testEmbeddedByValue()                       {}
@@ -262,6 +438,168 @@ func _PluginService_ChangePluginSettings_Handler(srv interface{}, ctx context.Co
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PluginService_InstallPlugin_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(InstallPluginRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServiceServer).InstallPlugin(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PluginService_InstallPlugin_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServiceServer).InstallPlugin(ctx, req.(*InstallPluginRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PluginService_UpgradePlugin_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpgradePluginRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServiceServer).UpgradePlugin(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PluginService_UpgradePlugin_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServiceServer).UpgradePlugin(ctx, req.(*UpgradePluginRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PluginService_RollbackPlugin_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RollbackPluginRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServiceServer).RollbackPlugin(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PluginService_RollbackPlugin_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServiceServer).RollbackPlugin(ctx, req.(*RollbackPluginRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PluginService_RemovePlugin_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemovePluginRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServiceServer).RemovePlugin(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PluginService_RemovePlugin_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServiceServer).RemovePlugin(ctx, req.(*RemovePluginRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PluginService_GrantPlugin_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GrantPluginRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServiceServer).GrantPlugin(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PluginService_GrantPlugin_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServiceServer).GrantPlugin(ctx, req.(*GrantPluginRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PluginService_RevokePlugin_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevokePluginRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServiceServer).RevokePlugin(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PluginService_RevokePlugin_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServiceServer).RevokePlugin(ctx, req.(*RevokePluginRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PluginService_SetPluginLimits_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetPluginLimitsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServiceServer).SetPluginLimits(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PluginService_SetPluginLimits_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServiceServer).SetPluginLimits(ctx, req.(*SetPluginLimitsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PluginService_OrderPlugins_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OrderPluginsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServiceServer).OrderPlugins(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PluginService_OrderPlugins_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServiceServer).OrderPlugins(ctx, req.(*OrderPluginsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PluginService_FollowPlugin_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FollowPluginRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServiceServer).FollowPlugin(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PluginService_FollowPlugin_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServiceServer).FollowPlugin(ctx, req.(*FollowPluginRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // PluginService_ServiceDesc is the grpc.ServiceDesc for PluginService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -288,6 +626,42 @@ var PluginService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ChangePluginSettings",
 			Handler:    _PluginService_ChangePluginSettings_Handler,
+		},
+		{
+			MethodName: "InstallPlugin",
+			Handler:    _PluginService_InstallPlugin_Handler,
+		},
+		{
+			MethodName: "UpgradePlugin",
+			Handler:    _PluginService_UpgradePlugin_Handler,
+		},
+		{
+			MethodName: "RollbackPlugin",
+			Handler:    _PluginService_RollbackPlugin_Handler,
+		},
+		{
+			MethodName: "RemovePlugin",
+			Handler:    _PluginService_RemovePlugin_Handler,
+		},
+		{
+			MethodName: "GrantPlugin",
+			Handler:    _PluginService_GrantPlugin_Handler,
+		},
+		{
+			MethodName: "RevokePlugin",
+			Handler:    _PluginService_RevokePlugin_Handler,
+		},
+		{
+			MethodName: "SetPluginLimits",
+			Handler:    _PluginService_SetPluginLimits_Handler,
+		},
+		{
+			MethodName: "OrderPlugins",
+			Handler:    _PluginService_OrderPlugins_Handler,
+		},
+		{
+			MethodName: "FollowPlugin",
+			Handler:    _PluginService_FollowPlugin_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1172,6 +1172,521 @@ func (x *LogLine) GetText() string {
 	return ""
 }
 
+// What a plugin may ask of the host, and the variables of the daemon's environment that
+// it gets.
+type PluginRights struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Capabilities  []string               `protobuf:"bytes,1,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
+	Env           []string               `protobuf:"bytes,2,rep,name=env,proto3" json:"env,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PluginRights) Reset() {
+	*x = PluginRights{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PluginRights) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PluginRights) ProtoMessage() {}
+
+func (x *PluginRights) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PluginRights.ProtoReflect.Descriptor instead.
+func (*PluginRights) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *PluginRights) GetCapabilities() []string {
+	if x != nil {
+		return x.Capabilities
+	}
+	return nil
+}
+
+func (x *PluginRights) GetEnv() []string {
+	if x != nil {
+		return x.Env
+	}
+	return nil
+}
+
+// What changes of the limits; what is absent stays.
+type PluginLimitsPatch struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	MemoryBytes    *int64                 `protobuf:"varint,1,opt,name=memory_bytes,json=memoryBytes,proto3,oneof" json:"memory_bytes,omitempty"`
+	CpuPercent     *int64                 `protobuf:"varint,2,opt,name=cpu_percent,json=cpuPercent,proto3,oneof" json:"cpu_percent,omitempty"`
+	Processes      *int64                 `protobuf:"varint,3,opt,name=processes,proto3,oneof" json:"processes,omitempty"`
+	OpenFiles      *int64                 `protobuf:"varint,4,opt,name=open_files,json=openFiles,proto3,oneof" json:"open_files,omitempty"`
+	CallsPerMinute *int64                 `protobuf:"varint,5,opt,name=calls_per_minute,json=callsPerMinute,proto3,oneof" json:"calls_per_minute,omitempty"`
+	RowsPerMinute  *int64                 `protobuf:"varint,6,opt,name=rows_per_minute,json=rowsPerMinute,proto3,oneof" json:"rows_per_minute,omitempty"`
+	BytesPerMinute *int64                 `protobuf:"varint,7,opt,name=bytes_per_minute,json=bytesPerMinute,proto3,oneof" json:"bytes_per_minute,omitempty"`
+	StoredBytes    *int64                 `protobuf:"varint,8,opt,name=stored_bytes,json=storedBytes,proto3,oneof" json:"stored_bytes,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *PluginLimitsPatch) Reset() {
+	*x = PluginLimitsPatch{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PluginLimitsPatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PluginLimitsPatch) ProtoMessage() {}
+
+func (x *PluginLimitsPatch) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PluginLimitsPatch.ProtoReflect.Descriptor instead.
+func (*PluginLimitsPatch) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *PluginLimitsPatch) GetMemoryBytes() int64 {
+	if x != nil && x.MemoryBytes != nil {
+		return *x.MemoryBytes
+	}
+	return 0
+}
+
+func (x *PluginLimitsPatch) GetCpuPercent() int64 {
+	if x != nil && x.CpuPercent != nil {
+		return *x.CpuPercent
+	}
+	return 0
+}
+
+func (x *PluginLimitsPatch) GetProcesses() int64 {
+	if x != nil && x.Processes != nil {
+		return *x.Processes
+	}
+	return 0
+}
+
+func (x *PluginLimitsPatch) GetOpenFiles() int64 {
+	if x != nil && x.OpenFiles != nil {
+		return *x.OpenFiles
+	}
+	return 0
+}
+
+func (x *PluginLimitsPatch) GetCallsPerMinute() int64 {
+	if x != nil && x.CallsPerMinute != nil {
+		return *x.CallsPerMinute
+	}
+	return 0
+}
+
+func (x *PluginLimitsPatch) GetRowsPerMinute() int64 {
+	if x != nil && x.RowsPerMinute != nil {
+		return *x.RowsPerMinute
+	}
+	return 0
+}
+
+func (x *PluginLimitsPatch) GetBytesPerMinute() int64 {
+	if x != nil && x.BytesPerMinute != nil {
+		return *x.BytesPerMinute
+	}
+	return 0
+}
+
+func (x *PluginLimitsPatch) GetStoredBytes() int64 {
+	if x != nil && x.StoredBytes != nil {
+		return *x.StoredBytes
+	}
+	return 0
+}
+
+// A version of a plugin.
+type PluginVersion struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Version string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	// Hex: the pin.
+	Sha256 string `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	// Key id of the trusted publisher that signed it; empty: none has.
+	Publisher string `protobuf:"bytes,3,opt,name=publisher,proto3" json:"publisher,omitempty"`
+	// What it declares and wants: a stranger's words.
+	Manifest      *Manifest `protobuf:"bytes,4,opt,name=manifest,proto3" json:"manifest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PluginVersion) Reset() {
+	*x = PluginVersion{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PluginVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PluginVersion) ProtoMessage() {}
+
+func (x *PluginVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PluginVersion.ProtoReflect.Descriptor instead.
+func (*PluginVersion) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *PluginVersion) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *PluginVersion) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *PluginVersion) GetPublisher() string {
+	if x != nil {
+		return x.Publisher
+	}
+	return ""
+}
+
+func (x *PluginVersion) GetManifest() *Manifest {
+	if x != nil {
+		return x.Manifest
+	}
+	return nil
+}
+
+// What is known of a package that was read.
+type PluginPackageInfo struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The file that is run.
+	Executable string `protobuf:"bytes,1,opt,name=executable,proto3" json:"executable,omitempty"`
+	Files      int64  `protobuf:"varint,2,opt,name=files,proto3" json:"files,omitempty"`
+	Bytes      int64  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// There is a signature. Of a key that is not trusted it proves nothing.
+	Signed bool   `protobuf:"varint,4,opt,name=signed,proto3" json:"signed,omitempty"`
+	KeyId  string `protobuf:"bytes,5,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
+	// It is good, and of a trusted publisher.
+	Trusted bool `protobuf:"varint,6,opt,name=trusted,proto3" json:"trusted,omitempty"`
+	// The comment of a trusted signature.
+	Comment       string `protobuf:"bytes,7,opt,name=comment,proto3" json:"comment,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PluginPackageInfo) Reset() {
+	*x = PluginPackageInfo{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PluginPackageInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PluginPackageInfo) ProtoMessage() {}
+
+func (x *PluginPackageInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PluginPackageInfo.ProtoReflect.Descriptor instead.
+func (*PluginPackageInfo) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *PluginPackageInfo) GetExecutable() string {
+	if x != nil {
+		return x.Executable
+	}
+	return ""
+}
+
+func (x *PluginPackageInfo) GetFiles() int64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+func (x *PluginPackageInfo) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *PluginPackageInfo) GetSigned() bool {
+	if x != nil {
+		return x.Signed
+	}
+	return false
+}
+
+func (x *PluginPackageInfo) GetKeyId() string {
+	if x != nil {
+		return x.KeyId
+	}
+	return ""
+}
+
+func (x *PluginPackageInfo) GetTrusted() bool {
+	if x != nil {
+		return x.Trusted
+	}
+	return false
+}
+
+func (x *PluginPackageInfo) GetComment() string {
+	if x != nil {
+		return x.Comment
+	}
+	return ""
+}
+
+// A decision about a plugin that was found possible and is not made yet.
+type PluginPlan struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of all that follows. The request with it is this plan carried out, or refused.
+	Digest string `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	// install, upgrade, repair (the version stays, and its files are put right), rollback,
+	// remove.
+	Action string `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
+	Name   string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// As it is; absent: it is new.
+	Was *PluginVersion `protobuf:"bytes,4,opt,name=was,proto3" json:"was,omitempty"`
+	// As it would be; absent: it goes.
+	Next *PluginVersion `protobuf:"bytes,5,opt,name=next,proto3" json:"next,omitempty"`
+	// Absent: none was read.
+	Package *PluginPackageInfo `protobuf:"bytes,6,opt,name=package,proto3" json:"package,omitempty"`
+	// Granted already, and staying so.
+	Has *PluginRights `protobuf:"bytes,7,opt,name=has,proto3" json:"has,omitempty"`
+	// What next asks for, this host knows, and it has not been granted.
+	Wants *PluginRights `protobuf:"bytes,8,opt,name=wants,proto3" json:"wants,omitempty"`
+	// Of those, what the caller may grant. The rest an operator must.
+	MayGrant []string `protobuf:"bytes,9,rep,name=may_grant,json=mayGrant,proto3" json:"may_grant,omitempty"`
+	// There is nothing to do.
+	Idle          bool `protobuf:"varint,10,opt,name=idle,proto3" json:"idle,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PluginPlan) Reset() {
+	*x = PluginPlan{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PluginPlan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PluginPlan) ProtoMessage() {}
+
+func (x *PluginPlan) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PluginPlan.ProtoReflect.Descriptor instead.
+func (*PluginPlan) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *PluginPlan) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *PluginPlan) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *PluginPlan) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PluginPlan) GetWas() *PluginVersion {
+	if x != nil {
+		return x.Was
+	}
+	return nil
+}
+
+func (x *PluginPlan) GetNext() *PluginVersion {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+func (x *PluginPlan) GetPackage() *PluginPackageInfo {
+	if x != nil {
+		return x.Package
+	}
+	return nil
+}
+
+func (x *PluginPlan) GetHas() *PluginRights {
+	if x != nil {
+		return x.Has
+	}
+	return nil
+}
+
+func (x *PluginPlan) GetWants() *PluginRights {
+	if x != nil {
+		return x.Wants
+	}
+	return nil
+}
+
+func (x *PluginPlan) GetMayGrant() []string {
+	if x != nil {
+		return x.MayGrant
+	}
+	return nil
+}
+
+func (x *PluginPlan) GetIdle() bool {
+	if x != nil {
+		return x.Idle
+	}
+	return false
+}
+
+// What has become of a plugin by a decision.
+type PluginOutcome struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it is now; as it was, when it was removed.
+	Plugin *PluginInfo `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	// What was granted, or taken back.
+	Changed *PluginRights `protobuf:"bytes,2,opt,name=changed,proto3" json:"changed,omitempty"`
+	// What it asks for and has not been granted.
+	Missing       *PluginRights `protobuf:"bytes,3,opt,name=missing,proto3" json:"missing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PluginOutcome) Reset() {
+	*x = PluginOutcome{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PluginOutcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PluginOutcome) ProtoMessage() {}
+
+func (x *PluginOutcome) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PluginOutcome.ProtoReflect.Descriptor instead.
+func (*PluginOutcome) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *PluginOutcome) GetPlugin() *PluginInfo {
+	if x != nil {
+		return x.Plugin
+	}
+	return nil
+}
+
+func (x *PluginOutcome) GetChanged() *PluginRights {
+	if x != nil {
+		return x.Changed
+	}
+	return nil
+}
+
+func (x *PluginOutcome) GetMissing() *PluginRights {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
 var File_harness_types_v1_plugin_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_plugin_proto_rawDesc = "" +
@@ -1304,7 +1819,62 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\aLogLine\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\tR\x05level\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04textBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\x04text\x18\x03 \x01(\tR\x04text\"D\n" +
+	"\fPluginRights\x12\"\n" +
+	"\fcapabilities\x18\x01 \x03(\tR\fcapabilities\x12\x10\n" +
+	"\x03env\x18\x02 \x03(\tR\x03env\"\xe8\x03\n" +
+	"\x11PluginLimitsPatch\x12&\n" +
+	"\fmemory_bytes\x18\x01 \x01(\x03H\x00R\vmemoryBytes\x88\x01\x01\x12$\n" +
+	"\vcpu_percent\x18\x02 \x01(\x03H\x01R\n" +
+	"cpuPercent\x88\x01\x01\x12!\n" +
+	"\tprocesses\x18\x03 \x01(\x03H\x02R\tprocesses\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"open_files\x18\x04 \x01(\x03H\x03R\topenFiles\x88\x01\x01\x12-\n" +
+	"\x10calls_per_minute\x18\x05 \x01(\x03H\x04R\x0ecallsPerMinute\x88\x01\x01\x12+\n" +
+	"\x0frows_per_minute\x18\x06 \x01(\x03H\x05R\rrowsPerMinute\x88\x01\x01\x12-\n" +
+	"\x10bytes_per_minute\x18\a \x01(\x03H\x06R\x0ebytesPerMinute\x88\x01\x01\x12&\n" +
+	"\fstored_bytes\x18\b \x01(\x03H\aR\vstoredBytes\x88\x01\x01B\x0f\n" +
+	"\r_memory_bytesB\x0e\n" +
+	"\f_cpu_percentB\f\n" +
+	"\n" +
+	"_processesB\r\n" +
+	"\v_open_filesB\x13\n" +
+	"\x11_calls_per_minuteB\x12\n" +
+	"\x10_rows_per_minuteB\x13\n" +
+	"\x11_bytes_per_minuteB\x0f\n" +
+	"\r_stored_bytes\"\x97\x01\n" +
+	"\rPluginVersion\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
+	"\x06sha256\x18\x02 \x01(\tR\x06sha256\x12\x1c\n" +
+	"\tpublisher\x18\x03 \x01(\tR\tpublisher\x126\n" +
+	"\bmanifest\x18\x04 \x01(\v2\x1a.harness.types.v1.ManifestR\bmanifest\"\xc2\x01\n" +
+	"\x11PluginPackageInfo\x12\x1e\n" +
+	"\n" +
+	"executable\x18\x01 \x01(\tR\n" +
+	"executable\x12\x14\n" +
+	"\x05files\x18\x02 \x01(\x03R\x05files\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x16\n" +
+	"\x06signed\x18\x04 \x01(\bR\x06signed\x12\x15\n" +
+	"\x06key_id\x18\x05 \x01(\tR\x05keyId\x12\x18\n" +
+	"\atrusted\x18\x06 \x01(\bR\atrusted\x12\x18\n" +
+	"\acomment\x18\a \x01(\tR\acomment\"\x90\x03\n" +
+	"\n" +
+	"PluginPlan\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x16\n" +
+	"\x06action\x18\x02 \x01(\tR\x06action\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x121\n" +
+	"\x03was\x18\x04 \x01(\v2\x1f.harness.types.v1.PluginVersionR\x03was\x123\n" +
+	"\x04next\x18\x05 \x01(\v2\x1f.harness.types.v1.PluginVersionR\x04next\x12=\n" +
+	"\apackage\x18\x06 \x01(\v2#.harness.types.v1.PluginPackageInfoR\apackage\x120\n" +
+	"\x03has\x18\a \x01(\v2\x1e.harness.types.v1.PluginRightsR\x03has\x124\n" +
+	"\x05wants\x18\b \x01(\v2\x1e.harness.types.v1.PluginRightsR\x05wants\x12\x1b\n" +
+	"\tmay_grant\x18\t \x03(\tR\bmayGrant\x12\x12\n" +
+	"\x04idle\x18\n" +
+	" \x01(\bR\x04idle\"\xb9\x01\n" +
+	"\rPluginOutcome\x124\n" +
+	"\x06plugin\x18\x01 \x01(\v2\x1c.harness.types.v1.PluginInfoR\x06plugin\x128\n" +
+	"\achanged\x18\x02 \x01(\v2\x1e.harness.types.v1.PluginRightsR\achanged\x128\n" +
+	"\amissing\x18\x03 \x01(\v2\x1e.harness.types.v1.PluginRightsR\amissingBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_plugin_proto_rawDescOnce sync.Once
@@ -1318,7 +1888,7 @@ func file_harness_types_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_plugin_proto_rawDescData
 }
 
-var file_harness_types_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_harness_types_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_harness_types_v1_plugin_proto_goTypes = []any{
 	(*Manifest)(nil),              // 0: harness.types.v1.Manifest
 	(*Parts)(nil),                 // 1: harness.types.v1.Parts
@@ -1332,44 +1902,59 @@ var file_harness_types_v1_plugin_proto_goTypes = []any{
 	(*Check)(nil),                 // 9: harness.types.v1.Check
 	(*SettingsView)(nil),          // 10: harness.types.v1.SettingsView
 	(*LogLine)(nil),               // 11: harness.types.v1.LogLine
-	nil,                           // 12: harness.types.v1.Manifest.OnFailureEntry
-	nil,                           // 13: harness.types.v1.Manifest.NeedsEntry
-	nil,                           // 14: harness.types.v1.PluginInfo.OnFailureEntry
-	nil,                           // 15: harness.types.v1.PluginFigures.HooksEntry
-	nil,                           // 16: harness.types.v1.PluginFigures.HostEntry
-	(*ToolSpec)(nil),              // 17: harness.types.v1.ToolSpec
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
+	(*PluginRights)(nil),          // 12: harness.types.v1.PluginRights
+	(*PluginLimitsPatch)(nil),     // 13: harness.types.v1.PluginLimitsPatch
+	(*PluginVersion)(nil),         // 14: harness.types.v1.PluginVersion
+	(*PluginPackageInfo)(nil),     // 15: harness.types.v1.PluginPackageInfo
+	(*PluginPlan)(nil),            // 16: harness.types.v1.PluginPlan
+	(*PluginOutcome)(nil),         // 17: harness.types.v1.PluginOutcome
+	nil,                           // 18: harness.types.v1.Manifest.OnFailureEntry
+	nil,                           // 19: harness.types.v1.Manifest.NeedsEntry
+	nil,                           // 20: harness.types.v1.PluginInfo.OnFailureEntry
+	nil,                           // 21: harness.types.v1.PluginFigures.HooksEntry
+	nil,                           // 22: harness.types.v1.PluginFigures.HostEntry
+	(*ToolSpec)(nil),              // 23: harness.types.v1.ToolSpec
+	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
 }
 var file_harness_types_v1_plugin_proto_depIdxs = []int32{
-	12, // 0: harness.types.v1.Manifest.on_failure:type_name -> harness.types.v1.Manifest.OnFailureEntry
-	13, // 1: harness.types.v1.Manifest.needs:type_name -> harness.types.v1.Manifest.NeedsEntry
+	18, // 0: harness.types.v1.Manifest.on_failure:type_name -> harness.types.v1.Manifest.OnFailureEntry
+	19, // 1: harness.types.v1.Manifest.needs:type_name -> harness.types.v1.Manifest.NeedsEntry
 	2,  // 2: harness.types.v1.Manifest.commands:type_name -> harness.types.v1.CommandSpec
-	17, // 3: harness.types.v1.Manifest.tools:type_name -> harness.types.v1.ToolSpec
+	23, // 3: harness.types.v1.Manifest.tools:type_name -> harness.types.v1.ToolSpec
 	3,  // 4: harness.types.v1.Manifest.capabilities:type_name -> harness.types.v1.CapabilityRequest
 	4,  // 5: harness.types.v1.Manifest.environment:type_name -> harness.types.v1.EnvironmentRequest
 	0,  // 6: harness.types.v1.PluginInfo.manifest:type_name -> harness.types.v1.Manifest
-	14, // 7: harness.types.v1.PluginInfo.on_failure:type_name -> harness.types.v1.PluginInfo.OnFailureEntry
+	20, // 7: harness.types.v1.PluginInfo.on_failure:type_name -> harness.types.v1.PluginInfo.OnFailureEntry
 	6,  // 8: harness.types.v1.PluginInfo.limits:type_name -> harness.types.v1.PluginLimits
 	7,  // 9: harness.types.v1.PluginInfo.figures:type_name -> harness.types.v1.PluginFigures
 	9,  // 10: harness.types.v1.PluginInfo.checks:type_name -> harness.types.v1.Check
-	18, // 11: harness.types.v1.PluginInfo.checked_at:type_name -> google.protobuf.Timestamp
-	18, // 12: harness.types.v1.PluginInfo.updated_at:type_name -> google.protobuf.Timestamp
-	15, // 13: harness.types.v1.PluginFigures.hooks:type_name -> harness.types.v1.PluginFigures.HooksEntry
-	16, // 14: harness.types.v1.PluginFigures.host:type_name -> harness.types.v1.PluginFigures.HostEntry
-	18, // 15: harness.types.v1.PluginFigures.since:type_name -> google.protobuf.Timestamp
-	18, // 16: harness.types.v1.PluginFigures.at:type_name -> google.protobuf.Timestamp
-	19, // 17: harness.types.v1.CallFigures.p50:type_name -> google.protobuf.Duration
-	19, // 18: harness.types.v1.CallFigures.p99:type_name -> google.protobuf.Duration
-	18, // 19: harness.types.v1.LogLine.time:type_name -> google.protobuf.Timestamp
-	1,  // 20: harness.types.v1.Manifest.NeedsEntry.value:type_name -> harness.types.v1.Parts
-	8,  // 21: harness.types.v1.PluginFigures.HooksEntry.value:type_name -> harness.types.v1.CallFigures
-	8,  // 22: harness.types.v1.PluginFigures.HostEntry.value:type_name -> harness.types.v1.CallFigures
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	24, // 11: harness.types.v1.PluginInfo.checked_at:type_name -> google.protobuf.Timestamp
+	24, // 12: harness.types.v1.PluginInfo.updated_at:type_name -> google.protobuf.Timestamp
+	21, // 13: harness.types.v1.PluginFigures.hooks:type_name -> harness.types.v1.PluginFigures.HooksEntry
+	22, // 14: harness.types.v1.PluginFigures.host:type_name -> harness.types.v1.PluginFigures.HostEntry
+	24, // 15: harness.types.v1.PluginFigures.since:type_name -> google.protobuf.Timestamp
+	24, // 16: harness.types.v1.PluginFigures.at:type_name -> google.protobuf.Timestamp
+	25, // 17: harness.types.v1.CallFigures.p50:type_name -> google.protobuf.Duration
+	25, // 18: harness.types.v1.CallFigures.p99:type_name -> google.protobuf.Duration
+	24, // 19: harness.types.v1.LogLine.time:type_name -> google.protobuf.Timestamp
+	0,  // 20: harness.types.v1.PluginVersion.manifest:type_name -> harness.types.v1.Manifest
+	14, // 21: harness.types.v1.PluginPlan.was:type_name -> harness.types.v1.PluginVersion
+	14, // 22: harness.types.v1.PluginPlan.next:type_name -> harness.types.v1.PluginVersion
+	15, // 23: harness.types.v1.PluginPlan.package:type_name -> harness.types.v1.PluginPackageInfo
+	12, // 24: harness.types.v1.PluginPlan.has:type_name -> harness.types.v1.PluginRights
+	12, // 25: harness.types.v1.PluginPlan.wants:type_name -> harness.types.v1.PluginRights
+	5,  // 26: harness.types.v1.PluginOutcome.plugin:type_name -> harness.types.v1.PluginInfo
+	12, // 27: harness.types.v1.PluginOutcome.changed:type_name -> harness.types.v1.PluginRights
+	12, // 28: harness.types.v1.PluginOutcome.missing:type_name -> harness.types.v1.PluginRights
+	1,  // 29: harness.types.v1.Manifest.NeedsEntry.value:type_name -> harness.types.v1.Parts
+	8,  // 30: harness.types.v1.PluginFigures.HooksEntry.value:type_name -> harness.types.v1.CallFigures
+	8,  // 31: harness.types.v1.PluginFigures.HostEntry.value:type_name -> harness.types.v1.CallFigures
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_plugin_proto_init() }
@@ -1378,13 +1963,14 @@ func file_harness_types_v1_plugin_proto_init() {
 		return
 	}
 	file_harness_types_v1_tool_proto_init()
+	file_harness_types_v1_plugin_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_plugin_proto_rawDesc), len(file_harness_types_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -39,14 +39,7 @@ func (o *Operator) Revoke(ctx context.Context, want registry.GrantRequest) error
 
 // hint is the command that gives what is missing.
 func hint(name string, left registry.Rights) string {
-	command := "harness plugin grant " + name
-	for _, capability := range left.Capabilities {
-		command += " " + string(capability)
-	}
-	if len(left.Env) > 0 {
-		command += " --env " + strings.Join(left.Env, ",")
-	}
-	return fmt.Sprintf("`%s`", command)
+	return fmt.Sprintf("`%s`", registry.GrantCommand(name, left))
 }
 
 // Order moves plugins in the order in which their hooks are asked. The words are
