@@ -11,7 +11,7 @@ import (
 // regainPause is how long to wait between the tries to take a lost lock again.
 const regainPause = 500 * time.Millisecond
 
-// hold keeps the lock on the database until ctx ends, which is nil. While the lock is
+// hold keeps the lock on the database until ctx ends, and returns nil then. While the lock is
 // lost (the server was restarted, the connection cut), nothing new is accepted, begun or
 // carried to people, and no task moves; when it is ours again, everything goes on. When
 // another daemon has it, that is the error.

@@ -44,7 +44,7 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 		return wrap("commit the intent to call the agent", err)
 	}
 	err = s.writeWith(ctx, durable, &more, func(ctx context.Context, tx *tx) error {
-		if err := tx.holding(ctx, fence, "session_open = true"); err != nil {
+		if err := tx.setFenced(ctx, fence, "session_open = true"); err != nil {
 			return err
 		}
 		n, err := tx.run(ctx, "UPDATE runs SET step = $1, session_id = $2, prompt_hash = $3, steps = $4"+atWorkSQL(5),
@@ -63,7 +63,8 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 
 // SaveResult stores, on disk (but on SQLite with c.Soon), how the agent's turn ended (step 5b): the run's
 // result, events, steps and commands, what the thread's session is from now on, the
-// AgentRun, effects of hooks, and rows for the thread. Tokens and cost add up over
+// AgentRun, effects of hooks, and rows for the thread. Runs that were merged into it and
+// whose messages c.Absorbed does not name go back to the queue. Tokens and cost add up over
 // the attempts of a run. Rows whose keys are known are not stored again; a commit
 // whose key is known changes nothing. Of one that is refused as stale the AgentRun
 // is stored alone: the turn has been paid for.
@@ -130,7 +131,7 @@ func (s *Store) recordRefused(ctx context.Context, record ledger.AgentRun, key s
 }
 
 func (t *tx) saveSession(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
-	return t.holding(ctx, fence, "session_id = $1, seen_message_id = $2, session_open = session_open AND $3",
+	return t.setFenced(ctx, fence, "session_id = $1, seen_message_id = $2, session_open = session_open AND $3",
 		clean(c.SessionID), c.SeenMessageID, c.SessionID != "")
 }
 
@@ -174,7 +175,7 @@ func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.Result
 // the run may have been at work in it is not forgotten.
 func (s *Store) DropSession(ctx context.Context, fence ledger.Fence, runID string) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		if err := tx.holding(ctx, fence, "session_id = '', session_open = false, seen_message_id = 0"); err != nil {
+		if err := tx.setFenced(ctx, fence, "session_id = '', session_open = false, seen_message_id = 0"); err != nil {
 			return err
 		}
 		n, err := tx.working(fence, runID).SetSessionID("").Save(ctx)

@@ -20,7 +20,7 @@ import (
 // it can change is what an operator decides: which version is started (path, pin,
 // version, manifest, origin, publisher, previous versions), enabled, position, grants
 // and whose release they are of, limits, OnFailure, quarantine, the last error and
-// where it is attached to; not the settings (see EditPluginSettings). It is a
+// where it is attached to; not the settings (EditPluginSettings, in secrets.go). It is a
 // generation more.
 func (s *Store) ChangePlugin(ctx context.Context, change ledger.PluginChange) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {

@@ -334,9 +334,10 @@ func (t *tx) check(ctx context.Context, fence ledger.Fence) error {
 	return err
 }
 
-// holding sets columns of the thread if check would allow it, with their values as the
-// parameters from $1 on. A turn beside its thread changes nothing of it.
-func (t *tx) holding(ctx context.Context, fence ledger.Fence, set string, values ...any) error {
+// setFenced sets columns of the thread if check would allow it (the fence; for the lock
+// on the database see holds), with their values as the parameters from $1 on. A turn
+// beside its thread changes nothing of it.
+func (t *tx) setFenced(ctx context.Context, fence ledger.Fence, set string, values ...any) error {
 	if fence.Beside() {
 		return t.checkTurn(ctx, fence)
 	}

@@ -181,8 +181,9 @@ func (r *Room) Start(ctx context.Context) error {
 }
 
 // Pause begins nothing new, and takes nothing, until Resume: the right to this database
-// was lost. Calls under way go on; what becomes of them is stored only if nobody else has
-// moved their task.
+// was lost. Calls under way go on. What they answer is not stored while the lock is lost,
+// and the plugin is asked again, under the same id; later it is stored if nobody has moved
+// the task.
 func (r *Room) Pause() { r.lanes.Pause() }
 
 // Resume ends a Pause. What somebody else has left open meanwhile is found. After an
