@@ -197,15 +197,17 @@ const (
 // OnPipelineCompleteRequest is the record of an attempt, before its reply is
 // stored.
 type OnPipelineCompleteRequest struct {
-	Call     Call
-	Thread   Thread
-	Message  Message // its content only with PartMessage
-	Outcome  PipelineOutcome
-	Error    string
-	Steps    []PipelineStep // only with PartSteps
-	Events   []StreamEvent  // whole blocks only, no deltas; only with PartEvents
-	Usage    *Usage         // nil when the agent was not reached
-	CostUSD  float64        // of the attempt
+	Call    Call
+	Thread  Thread
+	Message Message // its content only with PartMessage
+	Outcome PipelineOutcome
+	Error   string
+	Steps   []PipelineStep // only with PartSteps
+	Events  []StreamEvent  // whole blocks only, no deltas; only with PartEvents
+	Usage   *Usage         // nil when the agent was not reached
+	// CostUSD is what the agent's turn has cost, in US dollars, as far as no earlier
+	// attempt of the run has told it: the sum over the attempts is the run's cost.
+	CostUSD  float64
 	Duration time.Duration
 }
 

@@ -471,3 +471,39 @@ func TestStopAfterTheAnswerWhileAPluginIsAway(t *testing.T) {
 		t.Errorf("%+v", finish)
 	}
 }
+
+// What a turn has cost is told once, or a plugin that adds up costs counts it twice:
+// by the attempt that asked the agent, and by the one after it if that was killed.
+func TestTheCostIsToldOnce(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		attempt int
+		result  *pluginsdk.InvokeResult
+		failed  []pluginsdk.Failed
+		want    float64
+	}{
+		{name: "it asks the agent", attempt: 1, want: 0.25},
+		{name: "the one before asked and was killed", attempt: 2, result: &pluginsdk.InvokeResult{Text: "x", CostUSD: 0.5}, want: 0.5},
+		{name: "the one before asked and failed later", attempt: 2, result: &pluginsdk.InvokeResult{Text: "x", CostUSD: 0.5},
+			failed: []pluginsdk.Failed{{Attempt: 1}}, want: 0},
+		{name: "the first failed, the second asked and was killed", attempt: 3, result: &pluginsdk.InvokeResult{Text: "x", CostUSD: 0.5},
+			failed: []pluginsdk.Failed{{Attempt: 1}}, want: 0.5},
+	} {
+		b := newBench("a")
+		b.agent.answer = func(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+			result := says("x")(ctx, request, emit)
+			result.CostUSD = 0.25
+			return result
+		}
+		b.claim.Run.Attempt, b.claim.Run.Failures = row.attempt, row.failed
+		if row.result != nil {
+			b.claim.Run.Step, b.claim.Run.Result = pluginsdk.StepInvoked, row.result
+		}
+		if err := b.handle(); err != nil {
+			t.Fatalf("%s: %v", row.name, err)
+		}
+		if done := b.plugins[0].done; len(done) != 1 || done[0].CostUSD != row.want {
+			t.Errorf("%s: OnPipelineComplete has %+v, want a cost of %v", row.name, done, row.want)
+		}
+	}
+}

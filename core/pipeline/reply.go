@@ -70,6 +70,9 @@ func (p *Pipeline) pipelineComplete(ctx context.Context, t *trip, outcome plugin
 	}
 	if t.result != nil {
 		complete.Usage = &t.result.Usage
+		if !t.costTold {
+			complete.CostUSD = t.result.CostUSD
+		}
 	}
 	const hook = pluginsdk.HookPipelineComplete
 	return hooks.Notify(ctx, p.hooks, &t.on, hooks.Question[pluginsdk.OnPipelineCompleteRequest, pluginsdk.OnPipelineCompleteResponse]{

@@ -49,6 +49,7 @@ type trip struct {
 	eventBytes int
 	result     *pluginsdk.InvokeResult
 	answered   bool // 5b has stored an answer
+	costTold   bool // an earlier attempt has told OnPipelineComplete what the result has cost
 	invokedAt  time.Time
 	costCap    float64 // in USD, the lowest that the gate has set; 0: none
 	reserved   []ledger.Reservation
@@ -96,6 +97,9 @@ func (t *trip) takeUpResult() {
 		t.result = &pluginsdk.InvokeResult{}
 	}
 	t.reply = t.result.Text
+	// Who ended an attempt in order has told of it; who was killed has not. The result is
+	// as old as the attempt before this one, at least.
+	t.costTold = slices.ContainsFunc(t.run.Failures, func(f pluginsdk.Failed) bool { return f.Attempt == t.run.Attempt-1 })
 }
 
 // dropSession makes the next exchange begin a new session.

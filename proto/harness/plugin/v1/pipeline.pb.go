@@ -776,7 +776,8 @@ type OnPipelineCompleteRequest struct {
 	// Absent when the agent was not reached.
 	Usage    *v1.Usage            `protobuf:"bytes,8,opt,name=usage,proto3" json:"usage,omitempty"`
 	Duration *durationpb.Duration `protobuf:"bytes,9,opt,name=duration,proto3" json:"duration,omitempty"`
-	// Of the attempt.
+	// What the agent's turn has cost, in US dollars, as far as no earlier attempt of the run
+	// has told it: the sum over the attempts is the run's cost.
 	CostUsd       float64 `protobuf:"fixed64,10,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
