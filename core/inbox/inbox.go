@@ -153,6 +153,7 @@ type Inbox struct {
 	registry Registry
 	outbox   Outbox
 	events   Events
+	figures  *figures
 	lanes    *lanes.Set[ledger.Queue, worker] // of the queues that have something to do
 	places   *lanes.Places                    // for runs that execute: Config.Slots, in classes
 	primary  atomic.Pointer[string]           // id of the primary thread, once it was read
@@ -192,7 +193,7 @@ func New(config Config, store Store, pipeline Pipeline, registry Registry, outbo
 	config = config.withDefaults()
 	in := &Inbox{
 		config: config, store: store, pipeline: pipeline, registry: registry, outbox: outbox, events: events,
-		places:  newPlaces(config.Slots),
+		places: newPlaces(config.Slots), figures: newFigures(),
 		running: make(map[string]running), announcing: make(map[string]chan struct{}),
 		unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool),
 	}

@@ -90,6 +90,7 @@ type Outbox struct {
 	plugins Plugins
 	hooks   *hooks.Runner
 	events  Events
+	figures *figures
 
 	lanes *lanes.Set[address, struct{}] // those that have something to do
 
@@ -106,7 +107,7 @@ type Outbox struct {
 func New(config Config, store Store, plugins Plugins, asked *hooks.Runner, events Events) *Outbox {
 	o := &Outbox{
 		config: config.withDefaults(), store: store, plugins: plugins, hooks: asked, events: events,
-		carriers: make(map[string]*carrier), underWay: make(map[string]bool),
+		figures: newFigures(), carriers: make(map[string]*carrier), underWay: make(map[string]bool),
 	}
 	o.lanes = lanes.New(lanes.Config[address, struct{}]{
 		Step: func(to address, _ *struct{}) lanes.Next { return o.runOnce(to) },

@@ -53,12 +53,13 @@ const (
 
 // Store is an open database. Its methods may be called concurrently.
 type Store struct {
-	config Config
-	back   backend
-	write  writer
-	read   *ent.Client
-	query  entsql.ExecQuerier    // what read goes through
-	lease  atomic.Pointer[Lease] // the last that Lock has given
+	config  Config
+	back    backend
+	write   writer
+	figures *figures
+	read    *ent.Client
+	query   entsql.ExecQuerier    // what read goes through
+	lease   atomic.Pointer[Lease] // the last that Lock has given
 
 	carrier atomic.Pointer[Carrier]
 }
@@ -95,7 +96,7 @@ func open(ctx context.Context, config Config, first func(*Store) error) (*Store,
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{config: config, back: back}
+	s := &Store{config: config, back: back, figures: newFigures()}
 	if err := first(s); err != nil {
 		return nil, errors.Join(err, back.close())
 	}
@@ -105,7 +106,7 @@ func open(ctx context.Context, config Config, first func(*Store) error) (*Store,
 	if s.write, err = back.startWriter(ctx, config.Log); err != nil {
 		return nil, errors.Join(err, back.close())
 	}
-	s.query = back.querier()
+	s.write, s.query = timedWriter{s.write, s.figures}, back.querier()
 	if config.Trace != nil {
 		s.write, s.query = tracedWriter{s.write, back.dialect(), config.Trace}, tracedReads{s.query, config.Trace}
 	}
