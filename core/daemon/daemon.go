@@ -145,7 +145,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		Quotas: hostapi.NewQuotas(hostapi.QuotaConfig{
 			Limits: d.plugins.Limits, StoredBytes: d.store.StoredBytes, Log: d.room("plugins"),
 		}),
-		Daemon:              (&figures{read: d.readFigures, log: d.room("figures")}).All,
+		Daemon:              (&figures{counted: d.countedFigures, stored: d.storedFigures, log: d.room("figures")}).All,
 		CheckPermissionMode: ledger.CheckPermissionMode, Log: d.room("plugins"),
 	})
 

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/tally"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -22,55 +23,101 @@ const (
 	figuresKept = 2 * time.Second
 	// figuresPatience bounds how long the database may take for them.
 	figuresPatience = 2 * time.Second
+	// figuresGrace is how long a database that was told to stop may take for that.
+	figuresGrace = 500 * time.Millisecond
 )
 
 // figures are what the daemon counts and measures of itself: each room's own, put
 // together for who asks.
 type figures struct {
-	read func(ctx context.Context, now time.Time) ([]pluginsdk.Figure, error)
-	log  *slog.Logger
+	counted func() []pluginsdk.Figure                             // in memory
+	stored  func(ctx context.Context) ([]pluginsdk.Figure, error) // of what lies in the database
+	log     *slog.Logger
 
-	mu   sync.Mutex
-	kept []pluginsdk.Figure
-	at   time.Time // when they were read
+	mu      sync.Mutex
+	kept    []pluginsdk.Figure
+	at      time.Time     // when kept was made
+	reading chan readback // of what is being read from the database; nil: nothing is
+}
+
+// readback is what came of reading the database.
+type readback struct {
+	figures []pluginsdk.Figure
+	err     error
 }
 
 // All returns them by name. What the database does not tell now is not among them. They
 // are the caller's to read, and nobody's to change.
-func (f *figures) All(ctx context.Context) []pluginsdk.Figure {
+func (f *figures) All(context.Context) []pluginsdk.Figure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := time.Now()
-	if now.Sub(f.at) < figuresKept {
+	if time.Since(f.at) < figuresKept {
 		return f.kept
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), figuresPatience)
-	defer cancel()
-	figures, err := f.read(ctx, now)
-	if err != nil {
-		f.log.Warn("some figures cannot be read", "err", err)
+	stored := f.read()
+	if stored.err != nil {
+		f.log.Warn("the figures of what lies in the database cannot be read", "err", stored.err)
 	}
-	slices.SortFunc(figures, func(a, b pluginsdk.Figure) int { return strings.Compare(a.Name, b.Name) })
-	f.kept, f.at = figures, time.Now()
+	all := append(slices.Concat(f.counted(), stored.figures),
+		tally.Flag("harness_database_up", "1 when the database answered the questions for these figures.", stored.err == nil))
+	slices.SortFunc(all, func(a, b pluginsdk.Figure) int { return strings.Compare(a.Name, b.Name) })
+	f.kept, f.at = all, time.Now()
 	return f.kept
 }
 
-// readFigures asks the rooms.
-func (d *Daemon) readFigures(ctx context.Context, now time.Time) ([]pluginsdk.Figure, error) {
-	stored, err := d.store.Figures(ctx)
+// read asks the database, and waits for figuresPatience. A server that is gone without a
+// word answers later, or never: until then it is not asked again. The lock is held.
+func (f *figures) read() readback {
+	select {
+	case <-f.reading: // came too late for who asked for it
+		f.reading = nil
+	default:
+	}
+	if f.reading == nil {
+		reading := make(chan readback, 1)
+		f.reading = reading
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), figuresPatience)
+			defer cancel()
+			var got readback
+			got.err = guard.Call(f.log, "the reading of figures", func() (err error) {
+				got.figures, err = f.stored(ctx)
+				return err
+			})
+			reading <- got
+		}()
+	}
+	patience := time.NewTimer(figuresPatience + figuresGrace)
+	defer patience.Stop()
+	select {
+	case got := <-f.reading:
+		f.reading = nil
+		return got
+	case <-patience.C:
+		return readback{err: pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database does not answer")}
+	}
+}
+
+// countedFigures asks the rooms what they have counted.
+func (d *Daemon) countedFigures() []pluginsdk.Figure {
+	return slices.Concat(
+		d.inbox.Figures(), d.pipeline.Figures(), d.tasks.Figures(), d.outbox.Figures(), d.agent.Figures(), d.events.Figures(),
+		d.store.Counted(), d.ownFigures(),
+	)
+}
+
+// storedFigures reads what lies in the database.
+func (d *Daemon) storedFigures(ctx context.Context) ([]pluginsdk.Figure, error) {
+	figures, err := d.store.Figures(ctx)
 	backlog, unread := d.store.Backlog(ctx)
 	if unread == nil {
-		stored = append(stored, d.inbox.Queued(backlog, now)...)
+		figures = append(figures, d.inbox.Queued(backlog, time.Now())...)
 	}
-	err = errors.Join(err, unread)
-	return slices.Concat(
-		stored, d.inbox.Figures(), d.pipeline.Figures(), d.tasks.Figures(), d.outbox.Figures(), d.agent.Figures(),
-		d.events.Figures(), d.ownFigures(err == nil),
-	), err
+	return figures, errors.Join(err, unread)
 }
 
 // ownFigures are those of the process, and of what is no room's.
-func (d *Daemon) ownFigures(databaseUp bool) []pluginsdk.Figure {
+func (d *Daemon) ownFigures() []pluginsdk.Figure {
 	held := true
 	select {
 	case <-d.lease.Lost():
@@ -86,7 +133,6 @@ func (d *Daemon) ownFigures(databaseUp bool) []pluginsdk.Figure {
 	return append(cpu.Figures(),
 		build,
 		tally.Gauge("harness_start_time_seconds", "When the daemon was started, in seconds since 1970.", float64(d.began.UnixMilli())/1000),
-		tally.Flag("harness_database_up", "1 when the database answered the questions for these figures.", databaseUp),
 		tally.Flag("harness_database_lock_held", "1 while this daemon has the lock on its database; without it nothing is begun.", held),
 		tally.Gauge("harness_memory_bytes", "Memory of the daemon, without plugins and agent.", float64(memory[0].Value.Uint64()-memory[1].Value.Uint64())),
 		tally.Gauge("harness_goroutines", "Goroutines of the daemon.", float64(runtime.NumGoroutine())),

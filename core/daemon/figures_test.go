@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -128,4 +129,28 @@ func TestMetricsTellHowTheDaemonDoes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The alarm for a database that is away must not need the database.
+func TestMetricsTellThatTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	config, gate := storetest.BehindGateway(t)
+	in := newInstallation(t, config.URL)
+	in.start()
+	told := func(up, held float64) func() bool {
+		return func() bool {
+			now := in.scrape()
+			accepted, counted := now[`harness_runs_accepted_total{kind="message"}`]
+			_, waiting := now[`harness_runs_waiting{class="people"}`]
+			if counted && accepted == 0 && waiting == (up == 1) {
+				return now["harness_database_up"] == up && now["harness_database_lock_held"] == held
+			}
+			return false
+		}
+	}
+	in.until("that all is well is told", told(1, 1))
+	gate.Close()
+	in.until("that the database is away is told", told(0, 0))
+	gate.Open()
+	in.until("that it is back is told", told(1, 1))
 }

@@ -17,11 +17,11 @@ func newFigures() *figures {
 	f := &figures{}
 	f.published = f.Counter("harness_events_published_total", "Events that were published.")
 	f.dropped = f.Counter("harness_events_dropped_total",
-		"Events that a subscriber did not get, because it was too slow: pieces of the agent's output first.", "subscriber")
+		"Events that a subscriber did not get because it was too slow, pieces of the agent's output first.", "subscriber")
 	f.resyncs = f.Counter("harness_event_resyncs_total",
 		"Times that a subscriber was told to read the database, because it was too slow or failed.", "subscriber")
 	return f
 }
 
 // Figures returns what was counted since New.
-func (b *Bus) Figures() []pluginsdk.Figure { return b.figures.Set.Figures() }
+func (b *Bus) Figures() []pluginsdk.Figure { return b.figures.Figures() }

@@ -15,8 +15,8 @@ func TestWhatASubscriberLosesIsCounted(t *testing.T) {
 		bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
 		bus.Publish(pluginsdk.EventPipelineStream, "t", stream(pluginsdk.StreamTextDelta))
 	}
-	// Of the two pieces of output one was in the way, and one had no room; of the third
-	// start there is no word but the resync.
+	// The first piece of output made room for the second start, the others found none; for
+	// the third start those before it go.
 	bus.Publish(pluginsdk.EventPipelineStream, "t", stream(pluginsdk.StreamTextDelta))
 	bus.Publish(pluginsdk.EventPipelineStart, "t", nil)
 	got := make(map[string]float64)

@@ -37,7 +37,7 @@ func (in *Inbox) Figures() []pluginsdk.Figure {
 	for c := range classes {
 		taken[c.String()] = float64(in.places.Taken(int(c)))
 	}
-	return append(in.figures.Set.Figures(),
+	return append(in.figures.Figures(),
 		tally.Gauge("harness_places", "Runs that may be at work at a time (HARNESS_AGENTS).", float64(in.config.Slots)),
 		tally.Gauges("harness_places_taken", "Runs that are at work, by the class of their place.", "class", taken),
 		tally.Flag("harness_paused", "1 while an operator has paused what plugins start.", in.isQuiet()),

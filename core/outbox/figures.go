@@ -20,4 +20,4 @@ func newFigures() *figures {
 }
 
 // Figures returns what was counted since New.
-func (o *Outbox) Figures() []pluginsdk.Figure { return o.figures.Set.Figures() }
+func (o *Outbox) Figures() []pluginsdk.Figure { return o.figures.Figures() }

@@ -36,7 +36,7 @@ func newFigures() *figures {
 }
 
 // Figures returns what was counted since New.
-func (p *Pipeline) Figures() []pluginsdk.Figure { return p.figures.Set.Figures() }
+func (p *Pipeline) Figures() []pluginsdk.Figure { return p.figures.Figures() }
 
 // over counts a run whose end is stored, with those that were merged into it.
 func (f *figures) over(t *trip, state pluginsdk.RunState, now time.Time) {

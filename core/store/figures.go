@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strconv"
@@ -60,17 +59,17 @@ func (w timedWriter) do(ctx context.Context, how durability, f func(context.Cont
 	return err
 }
 
-// Figures returns what was counted since Open, and what lies in the database now: how
-// large it is, and what there is to do. What cannot be read is not among it; the error
-// says why.
-func (s *Store) Figures(ctx context.Context) ([]pluginsdk.Figure, error) {
-	figures := s.figures.Set.Figures()
+// Counted returns what was counted since Open.
+func (s *Store) Counted() []pluginsdk.Figure { return s.figures.Figures() }
+
+// Figures returns what lies in the database now: how large it is, and what there is to
+// do. What cannot be read is not among it; the error says why.
+func (s *Store) Figures(ctx context.Context) (figures []pluginsdk.Figure, err error) {
 	var size Status
 	for _, table := range knownTables() {
 		size.Tables = append(size.Tables, TableStatus{Name: table})
 	}
-	err := s.statusOfDisk(ctx, &size)
-	if err == nil {
+	if err = s.statusOfDisk(ctx, &size); err == nil {
 		figures = append(figures, tally.Gauge("harness_database_size_bytes", "What the database takes on the disk.", float64(size.Bytes)))
 	}
 	open, tasksErr := s.openTasksByStatus(ctx)
@@ -84,20 +83,17 @@ func (s *Store) Figures(ctx context.Context) ([]pluginsdk.Figure, error) {
 // countedMax bounds how many rows of a state are counted for a figure.
 const countedMax = 10000
 
-// Backlog returns the runs that wait, at most countedMax of them.
+// Backlog returns the runs that wait. Of more than countedMax it is some of them, and the
+// oldest of those.
 func (s *Store) Backlog(ctx context.Context) (backlog []ledger.Backlog, err error) {
-	rows, err := s.back.reader().QueryContext(ctx, fmt.Sprintf(`SELECT r.beside, COALESCE(t.kind, ''), COUNT(*), MIN(r.id)
-		FROM (SELECT id, thread_id, beside FROM runs WHERE state = 'queued' LIMIT %d) AS r
-		LEFT JOIN threads t ON t.id = r.thread_id GROUP BY r.beside, t.kind`, countedMax))
-	if err != nil {
-		return nil, wrap("count the runs that wait", err)
-	}
 	var oldest []string // ids grow with time
-	err = each(rows, func() error {
-		var one ledger.Backlog
+	err = s.each(ctx, fmt.Sprintf(`SELECT r.beside, COALESCE(t.kind, ''), COUNT(*), MIN(r.id)
+		FROM (SELECT id, thread_id, beside FROM runs WHERE state = 'queued' LIMIT %d) AS r
+		LEFT JOIN threads t ON t.id = r.thread_id GROUP BY r.beside, t.kind`, countedMax), func(scan scan) error {
+		one := ledger.Backlog{Oldest: s.now()} // unless it is found
 		var id string
 		defer func() { backlog, oldest = append(backlog, one), append(oldest, id) }()
-		return rows.Scan(&one.Beside, &one.Thread, &one.Runs, &id)
+		return scan(&one.Beside, &one.Thread, &one.Runs, &id)
 	})
 	if err != nil {
 		return nil, wrap("count the runs that wait", err)
@@ -113,11 +109,18 @@ func (s *Store) Backlog(ctx context.Context) (backlog []ledger.Backlog, err erro
 	return backlog, wrap("look for the run that waits longest", err)
 }
 
-// each reads rows to their end.
-func each(rows *sql.Rows, read func() error) (err error) {
+// scan reads a row.
+type scan func(into ...any) error
+
+// each reads what a query selects, row by row, as long as its context lasts.
+func (s *Store) each(ctx context.Context, query string, read func(scan) error) (err error) {
+	rows, err := s.back.reader().QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		if err := read(); err != nil {
+		if err := read(rows.Scan); err != nil {
 			return err
 		}
 	}
@@ -132,17 +135,14 @@ func (s *Store) openTasksByStatus(ctx context.Context) (map[string]float64, erro
 		counts[string(status)] = 0
 		parts = append(parts, fmt.Sprintf("SELECT * FROM (SELECT status FROM tasks WHERE status = '%s' LIMIT %d) AS %s", status, countedMax, status))
 	}
-	rows, err := s.back.reader().QueryContext(ctx, "SELECT status, COUNT(*) FROM ("+strings.Join(parts, " UNION ALL ")+") AS open GROUP BY status")
-	if err != nil {
-		return nil, err
-	}
-	return counts, each(rows, func() error {
+	err := s.each(ctx, "SELECT status, COUNT(*) FROM ("+strings.Join(parts, " UNION ALL ")+") AS open GROUP BY status", func(scan scan) error {
 		var status string
 		var n float64
-		err := rows.Scan(&status, &n)
+		err := scan(&status, &n)
 		counts[status] = n
 		return err
 	})
+	return counts, err
 }
 
 // deliveriesByState counts the deliveries that have not arrived, by plugin.
@@ -151,19 +151,15 @@ func (s *Store) deliveriesByState(ctx context.Context) ([]pluginsdk.Figure, erro
 	for _, state := range []pluginsdk.DeliveryState{pluginsdk.DeliveryPending, pluginsdk.DeliverySending, pluginsdk.DeliveryDead} {
 		parts = append(parts, fmt.Sprintf("SELECT * FROM (SELECT plugin, state, id FROM deliveries WHERE state = '%s' LIMIT %d) AS %s", state, countedMax, state))
 	}
-	rows, err := s.back.reader().QueryContext(ctx,
-		"SELECT plugin, state, COUNT(*), MIN(id) FROM ("+strings.Join(parts, " UNION ALL ")+") AS open GROUP BY plugin, state ORDER BY plugin, state")
-	if err != nil {
-		return nil, err
-	}
+	query := "SELECT plugin, state, COUNT(*), MIN(id) FROM (" + strings.Join(parts, " UNION ALL ") + ") AS open GROUP BY plugin, state ORDER BY plugin, state"
 	counts := pluginsdk.Figure{
 		Name: "harness_deliveries", Help: "Deliveries that have not arrived; at most 10000 of each state are counted.", Kind: pluginsdk.FigureGauge,
 	}
 	oldest := ""
-	err = each(rows, func() error {
+	err := s.each(ctx, query, func(scan scan) error {
 		var plugin, state, first string
 		var n float64
-		if err := rows.Scan(&plugin, &state, &n, &first); err != nil {
+		if err := scan(&plugin, &state, &n, &first); err != nil {
 			return err
 		}
 		counts.Samples = append(counts.Samples, pluginsdk.FigureSample{Labels: map[string]string{"plugin": plugin, "state": state}, Value: n})

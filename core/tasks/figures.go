@@ -22,4 +22,4 @@ func newFigures() *figures {
 }
 
 // Figures returns what was counted since New.
-func (r *Room) Figures() []pluginsdk.Figure { return r.figures.Set.Figures() }
+func (r *Room) Figures() []pluginsdk.Figure { return r.figures.Figures() }
