@@ -118,3 +118,22 @@ func TestWritesThatTheDatabaseDoesNotTakeAreCounted(t *testing.T) {
 		t.Errorf("%v writes failed, want 1", n)
 	}
 }
+
+// A backlog of millions must not be what keeps the database busy: it is counted as far as
+// matters to who is woken by it.
+func TestFiguresAreOfSoManyRowsAtMost(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		reply(t, s, newThread(t, s, "general").ID, "waits")
+		check(t, s.Write(ctx, false, func(ctx context.Context, tx *store.Tx) error {
+			return tx.Run1(ctx, `INSERT INTO deliveries (id, message_id, plugin, target, state, attempt, last_error, external_id, created_at)
+				WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10500)
+				SELECT d.id || n.i, d.message_id, d.plugin, d.target, d.state, d.attempt, d.last_error, d.external_id, d.created_at FROM deliveries d, n`)
+		}))
+		for _, figure := range must[[]pluginsdk.Figure](t)(s.Figures(ctx)) {
+			if figure.Name == "harness_deliveries" && (len(figure.Samples) != 1 || figure.Samples[0].Value != 10000) {
+				t.Errorf("counted %+v", figure.Samples)
+			}
+		}
+	})
+}
