@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,7 +44,8 @@ func TestFiguresAreReadSeldom(t *testing.T) {
 // who ask it.
 func TestFiguresAreToldWithoutTheDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reads, log, back := 0, bytes.Buffer{}, make(chan struct{})
+		log, back := bytes.Buffer{}, make(chan struct{})
+		var reads atomic.Int32
 		f := &figures{log: slog.New(slog.NewTextHandler(&log, nil)), counted: func() []pluginsdk.Figure { return []pluginsdk.Figure{{Name: "z"}} }}
 		tell := func(want string) {
 			t.Helper()
@@ -57,7 +59,7 @@ func TestFiguresAreToldWithoutTheDatabase(t *testing.T) {
 			if _, bounded := ctx.Deadline(); !bounded {
 				t.Error("the database may take as long as it likes")
 			}
-			switch reads++; reads {
+			switch reads.Add(1) {
 			case 1:
 				return []pluginsdk.Figure{{Name: "a"}}, errors.New("the connection was cut")
 			case 2:
@@ -74,8 +76,8 @@ func TestFiguresAreToldWithoutTheDatabase(t *testing.T) {
 		for range 3 {
 			tell("harness_database_up=0 z ")
 		}
-		if reads != 2 {
-			t.Errorf("a database that does not answer was asked %d times at once", reads-1)
+		if n := reads.Load(); n != 2 {
+			t.Errorf("a database that does not answer was asked %d times at once", n-1)
 		}
 		close(back)
 		tell("harness_database_up=0 z ") // a fault of ours
