@@ -53,15 +53,15 @@ const (
 
 // Store is an open database. Its methods may be called concurrently.
 type Store struct {
-	config  Config
-	back    backend
-	write   writer
-	figures *figures
-	read    *ent.Client
-	query   entsql.ExecQuerier    // what read goes through
-	lease   atomic.Pointer[Lease] // the last that Lock has given
+	config Config
+	back   backend
+	write  writer
+	read   *ent.Client
+	query  entsql.ExecQuerier    // what read goes through
+	lease  atomic.Pointer[Lease] // the last that Lock has given
 
 	carrier atomic.Pointer[Carrier]
+	figures *figures
 }
 
 // Open opens the database, as config.Schema says. Whoever only looks makes
