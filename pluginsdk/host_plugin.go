@@ -119,13 +119,16 @@ type ListStateResponse struct {
 	More    bool // there are keys after the last one
 }
 
-// Metrics records and reads measured values.
+// Metrics records and reads measured values, and tells the daemon's own.
 type Metrics interface {
 	// Record stores values, all or none, at most 1000; those whose keys are known
 	// are there already. Needs metrics.write.
 	Record(ctx context.Context, request *RecordMetricsRequest) (*RecordMetricsResponse, error)
 	// Query returns the selected values, oldest first. Needs metrics.read.
 	Query(ctx context.Context, request *QueryMetricsRequest) (*QueryMetricsResponse, error)
+	// Figures returns what the daemon counts and measures of itself, some of it as it was
+	// a few seconds ago. Needs metrics.read.
+	Figures(ctx context.Context, request *ListFiguresRequest) (*ListFiguresResponse, error)
 }
 
 // RecordMetricsRequest has the values.

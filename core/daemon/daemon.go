@@ -38,6 +38,7 @@ type Daemon struct {
 	config Config
 	log    *slog.Logger
 	addr   string
+	began  time.Time
 
 	store    *store.Store
 	settings *settings.Settings
@@ -46,6 +47,7 @@ type Daemon struct {
 	events   *events.Bus
 	agent    agent
 	plugins  *pluginhost.Host
+	pipeline *pipeline.Pipeline
 	inbox    *inbox.Inbox
 	outbox   *outbox.Outbox
 	tasks    *tasks.Room
@@ -65,6 +67,7 @@ type agent interface {
 	pipeline.Agent
 	Start(ctx context.Context) error
 	Stop(ctx context.Context) error
+	Figures() []pluginsdk.Figure
 }
 
 // New opens the database, takes its lock and builds every part. Nothing is
@@ -73,7 +76,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	d := &Daemon{config: config, log: config.Log, addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(config.Port))}
+	d := &Daemon{config: config, log: config.Log, began: time.Now(), addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(config.Port))}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -124,7 +127,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		MaxAttempts: config.Deliveries,
 		RetryBase:   config.RetryBase, RetryMax: config.DeliveryMax, Jitter: config.RetryJitter, Log: d.room("outbox"),
 	}, outbox.Doors{Store: d.store, Plugins: d.plugins, Hooks: asked, Events: d.events})
-	line := pipeline.New(pipeline.Config{Model: config.Model, Fault: config.Fault, Log: d.room("pipeline")}, pipeline.Doors{
+	d.pipeline = pipeline.New(pipeline.Config{Model: config.Model, Fault: config.Fault, Log: d.room("pipeline")}, pipeline.Doors{
 		Store: d.store, Agent: d.agent, Plugins: d.plugins, Hooks: asked, Effects: effects{&api},
 		Tools: tools, Outbox: d.outbox, Events: d.events, Notifier: notices{&api},
 	})
@@ -132,7 +135,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		Owner: d.events.Position().Boot, Slots: config.Agents, MaxAttempts: config.MaxAttempts,
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter,
 		MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Log: d.room("inbox"),
-	}, inbox.Doors{Store: d.store, Pipeline: line, Registry: plugins{d.plugins}, Outbox: d.outbox, Events: d.events})
+	}, inbox.Doors{Store: d.store, Pipeline: d.pipeline, Registry: plugins{d.plugins}, Outbox: d.outbox, Events: d.events})
 	d.tasks = tasks.New(tasks.Config{
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter, Fault: config.Fault, Log: d.room("tasks"),
 	}, tasks.Doors{Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Plugins: d.plugins, Hooks: asked, Events: d.events})
@@ -142,6 +145,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		Quotas: hostapi.NewQuotas(hostapi.QuotaConfig{
 			Limits: d.plugins.Limits, StoredBytes: d.store.StoredBytes, Log: d.room("plugins"),
 		}),
+		Daemon:              (&figures{counted: d.countedFigures, stored: d.storedFigures, log: d.room("figures")}).All,
 		CheckPermissionMode: ledger.CheckPermissionMode, Log: d.room("plugins"),
 	})
 

@@ -47,8 +47,9 @@ func (c Config) withDefaults() Config {
 
 // Bus numbers events and hands them to subscribers, in order.
 type Bus struct {
-	config Config
-	boot   string
+	config  Config
+	boot    string
+	figures *figures
 
 	mu   sync.Mutex
 	ring ring
@@ -60,10 +61,11 @@ type Bus struct {
 func New(config Config) *Bus {
 	config = config.withDefaults()
 	return &Bus{
-		config: config,
-		boot:   uuid.NewString(),
-		ring:   ring{maxEvents: config.RingEvents, maxBytes: config.RingBytes},
-		subs:   make(map[*Subscription]struct{}),
+		config:  config,
+		boot:    uuid.NewString(),
+		figures: newFigures(),
+		ring:    ring{maxEvents: config.RingEvents, maxBytes: config.RingBytes},
+		subs:    make(map[*Subscription]struct{}),
 	}
 }
 
@@ -95,6 +97,7 @@ func (b *Bus) publish(event entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seq++
+	b.figures.published.Add(1)
 	event.Boot, event.Seq = b.boot, b.seq
 	b.ring.add(event)
 	for sub := range b.subs {

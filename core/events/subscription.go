@@ -208,6 +208,7 @@ func (s *Subscription) full(event entry) bool {
 // event is still to be queued.
 func (s *Subscription) makeRoom(event entry) bool {
 	if event.delta {
+		s.dropped(1)
 		return false
 	}
 	kept := s.queue[:0]
@@ -218,15 +219,21 @@ func (s *Subscription) makeRoom(event entry) bool {
 			s.bytes += len(queued.Data)
 		}
 	}
+	s.dropped(len(s.queue) - len(kept))
 	clear(s.queue[len(kept):])
 	s.queue = kept
 	if !s.full(event) {
 		return true
 	}
 	s.log.Warn("subscriber is too slow; it is told to read the database", "lost", len(s.queue))
+	s.dropped(len(s.queue))
+	s.bus.figures.resyncs.Add(1, s.name)
 	s.queue, s.bytes = append(s.queue[:0], resyncAt(event.Event)), 0
 	return true
 }
+
+// dropped counts events that the subscriber will not get.
+func (s *Subscription) dropped(n int) { s.bus.figures.dropped.Add(float64(n), s.name) }
 
 func (s *Subscription) take() []entry {
 	s.mu.Lock()
@@ -254,6 +261,7 @@ func (s *Subscription) putBack(batch []entry) {
 func (s *Subscription) resync(last pluginsdk.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.bus.figures.resyncs.Add(1, s.name)
 	if len(s.queue) == 0 || s.queue[0].Type != pluginsdk.EventResync {
 		s.queue = append([]entry{resyncAt(last)}, s.queue...)
 	}

@@ -437,6 +437,9 @@ func newFixture(granted ...pluginsdk.Capability) *fixture {
 			},
 			Log: log, Now: func() time.Time { return f.clock },
 		}),
+		Daemon: func(context.Context) []pluginsdk.Figure {
+			return []pluginsdk.Figure{{Name: "harness_start_time_seconds", Kind: pluginsdk.FigureGauge}}
+		},
 		CheckPermissionMode: func(mode string) error {
 			if !slices.Contains([]string{"", "default", "plan", "acceptEdits"}, mode) {
 				return pluginsdk.Errorf(pluginsdk.CodeInvalid, "permissionMode: %q", mode)

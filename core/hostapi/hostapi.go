@@ -188,6 +188,9 @@ type Config struct {
 	Toolbox  Toolbox
 	Tokens   *Tokens // the ones that the pipeline opens
 	Quotas   *Quotas // the ones that the pipeline counts effects in
+	// Daemon returns what the daemon counts and measures of itself, by name. What cannot
+	// be read at the moment is not among it.
+	Daemon func(ctx context.Context) []pluginsdk.Figure
 	// CheckPermissionMode refuses (CodeInvalid) what is not a permission mode of the
 	// agent's.
 	CheckPermissionMode func(mode string) error

@@ -139,6 +139,12 @@ func (s metrics) Record(ctx context.Context, request *pluginsdk.RecordMetricsReq
 	})
 }
 
+func (s metrics) Figures(ctx context.Context, _ *pluginsdk.ListFiguresRequest) (*pluginsdk.ListFiguresResponse, error) {
+	return serve(s.caller, "Metrics.Figures", func() (*pluginsdk.ListFiguresResponse, error) {
+		return &pluginsdk.ListFiguresResponse{Figures: s.Daemon(ctx)}, nil
+	})
+}
+
 // sizeOfMetric is how many bytes of words a value has.
 func sizeOfMetric(value pluginsdk.NewMetric) int64 {
 	size := len(value.Key) + len(value.Name) + len(value.ThreadID)

@@ -168,6 +168,7 @@ func (in *Inbox) cancelUnwanted(ctx context.Context) {
 
 // announceCancelled publishes the end of a run that was cancelled in the queue.
 func (in *Inbox) announceCancelled(threadID, runID string, cause error) {
+	in.figures.dropped.Add(1)
 	in.events.Publish(pluginsdk.EventPipelineError, threadID, pluginsdk.ErrorPayload{
 		ThreadID: threadID, RunID: runID, Error: cause.Error(),
 	})

@@ -153,6 +153,7 @@ type Inbox struct {
 	registry Registry
 	outbox   Outbox
 	events   Events
+	figures  *figures
 	lanes    *lanes.Set[ledger.Queue, worker] // of the queues that have something to do
 	places   *lanes.Places                    // for runs that execute: Config.Slots, in classes
 	primary  atomic.Pointer[string]           // id of the primary thread, once it was read
@@ -201,7 +202,7 @@ func New(config Config, doors Doors) *Inbox {
 	config = config.withDefaults()
 	in := &Inbox{
 		config: config, store: doors.Store, pipeline: doors.Pipeline, registry: doors.Registry, outbox: doors.Outbox, events: doors.Events,
-		places:  newPlaces(config.Slots),
+		places: newPlaces(config.Slots), figures: newFigures(),
 		running: make(map[string]running), announcing: make(map[string]chan struct{}),
 		unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool),
 	}

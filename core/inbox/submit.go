@@ -43,6 +43,7 @@ func (in *Inbox) Iterate(ctx context.Context, plugin string, submission pluginsd
 // Stored tells of a message that another room's commit has stored with its run. From
 // before that commit on it must be held back (HoldBack).
 func (in *Inbox) Stored(ctx context.Context, accepted ledger.Accepted, submission pluginsdk.Submission) {
+	in.figures.accepted.Add(1, string(pluginsdk.RunMessage))
 	in.announce(accepted.Accepted, submission, nil)
 	in.joinIn(ctx, accepted, false)
 	in.wakeThread(accepted.ThreadID)
@@ -93,6 +94,9 @@ func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk
 		in.outbox.Wake(lane.Plugin, lane.Target)
 	}
 	if !accepted.Existed {
+		if acceptance.Answer == nil {
+			in.figures.accepted.Add(1, string(acceptance.Kind))
+		}
 		in.announce(accepted.Accepted, submission, acceptance.Answer)
 	}
 	if !accepted.Claim.Found {

@@ -42,8 +42,11 @@ func (in *Inbox) StartTurn(ctx context.Context, plugin string, request pluginsdk
 	if err != nil {
 		return ledger.AcceptedTurn{}, err
 	}
-	if !accepted.Existed && in.atWork(causeRunID) {
-		in.expire(accepted)
+	if !accepted.Existed {
+		in.figures.accepted.Add(1, string(pluginsdk.RunTurn))
+		if in.atWork(causeRunID) {
+			in.expire(accepted)
+		}
 	}
 	in.lanes.Wake(accepted.Queue)
 	return accepted, nil

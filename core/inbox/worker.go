@@ -251,6 +251,7 @@ func (in *Inbox) requeueOrFail(ctx context.Context, log *slog.Logger, w *worker,
 		}
 		switch in.conclude(log, w, requeue(attempt.effects), requeue(nil), fail(cause, nil)) {
 		case 0, 1:
+			in.figures.retried.Add(1)
 			in.events.Publish(pluginsdk.EventPipelineRetry, claim.Thread.ID, pluginsdk.RetryPayload{
 				ThreadID: claim.Thread.ID, RunID: runID, Attempt: claim.Run.Attempt, Error: cause.Error(), NextAt: at,
 			})

@@ -46,6 +46,27 @@ func TestAWarmProcessIsUsedAgain(t *testing.T) {
 	}
 }
 
+// An operator sees whether memory is used by turns or by processes that are kept warm.
+func TestFiguresTellOfTheProcesses(t *testing.T) {
+	a := startAgent(t, "plain", nil)
+	told := func() map[string]float64 {
+		states := make(map[string]float64)
+		for _, sample := range a.Figures()[0].Samples {
+			states[sample.Labels["state"]] = sample.Value
+		}
+		return states
+	}
+	if got := told(); got["working"] != 0 || got["idle"] != 0 || len(got) != 2 {
+		t.Errorf("before the first turn %v", got)
+	}
+	a.ask("one", "", "say x")
+	end := blockedTurn(t, a, "two", "")
+	if got := told(); got["working"] != 1 || got["idle"] != 1 {
+		t.Errorf("one at work and one warm: %v", got)
+	}
+	end()
+}
+
 func TestOtherOptionsTakeAnotherProcessAfterTheFirstHasEnded(t *testing.T) {
 	a := startAgent(t, "plain", nil)
 	r := request("thread", "", "say one")

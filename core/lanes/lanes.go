@@ -309,6 +309,13 @@ func (p *Places) free(class int) bool {
 	return left > 0
 }
 
+// Taken returns how many places the class has taken.
+func (p *Places) Taken(class int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken[class]
+}
+
 // TryTake takes a place if there is one and nobody of the class waits for it.
 func (p *Places) TryTake(class int) bool {
 	p.mu.Lock()

@@ -143,6 +143,7 @@ func (o *Outbox) persist(log *slog.Logger, write func(context.Context) error) bo
 
 func (o *Outbox) tell(work ledger.Outgoing, state pluginsdk.DeliveryState, why string) {
 	d := work.Delivery
+	o.figures.attempts.Add(1, d.Plugin, string(state))
 	o.events.Publish(pluginsdk.EventDelivery, work.Thread.ID, pluginsdk.DeliveryPayload{
 		DeliveryID: d.ID, ThreadID: work.Thread.ID, MessageID: d.MessageID, Plugin: d.Plugin,
 		State: state, Attempt: d.Attempt, Error: why,

@@ -90,6 +90,7 @@ type Outbox struct {
 	plugins Plugins
 	hooks   *hooks.Runner
 	events  Events
+	figures *figures
 
 	lanes *lanes.Set[address, struct{}] // those that have something to do
 
@@ -114,7 +115,7 @@ type Doors struct {
 func New(config Config, doors Doors) *Outbox {
 	o := &Outbox{
 		config: config.withDefaults(), store: doors.Store, plugins: doors.Plugins, hooks: doors.Hooks, events: doors.Events,
-		carriers: make(map[string]*carrier), underWay: make(map[string]bool),
+		figures: newFigures(), carriers: make(map[string]*carrier), underWay: make(map[string]bool),
 	}
 	o.lanes = lanes.New(lanes.Config[address, struct{}]{
 		Step: func(to address, _ *struct{}) lanes.Next { return o.runOnce(to) },

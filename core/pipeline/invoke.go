@@ -197,6 +197,7 @@ func (p *Pipeline) commitResult(t *trip) error {
 		return err
 	}
 	t.pending.stored(len(effects))
+	p.figures.turned(t)
 	if failure != nil {
 		return failure
 	}

@@ -61,6 +61,7 @@ type Pipeline struct {
 	outbox   Outbox
 	events   Events
 	notifier Notifier
+	figures  *figures
 
 	mu    sync.Mutex
 	trips map[string]*trip // under way, by run
@@ -71,7 +72,7 @@ func New(config Config, doors Doors) *Pipeline {
 	return &Pipeline{
 		config: config.withDefaults(), store: doors.Store, agent: doors.Agent, plugins: doors.Plugins, hooks: doors.Hooks,
 		effects: doors.Effects, tools: doors.Tools, outbox: doors.Outbox, events: doors.Events, notifier: doors.Notifier,
-		trips: make(map[string]*trip),
+		figures: newFigures(), trips: make(map[string]*trip),
 	}
 }
 

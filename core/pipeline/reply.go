@@ -114,6 +114,7 @@ func (p *Pipeline) finish(t *trip, doing string, end ledger.Finish) (last int64,
 		return 0, err
 	}
 	t.pending.stored(len(end.Effects))
+	p.figures.over(t, end.State, p.config.Now())
 	for _, lane := range done.Lanes {
 		p.outbox.Wake(lane.Plugin, lane.Target)
 	}

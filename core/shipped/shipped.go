@@ -23,6 +23,7 @@ var Plugins = Table{
 		}, Env: []string{"HARNESS_HTTP_ADDR"}},
 		{Since: 2, Capabilities: []pluginsdk.Capability{pluginsdk.CapThreadsAdmin}},
 		{Since: 3, Env: []string{"HARNESS_VERSION"}},
+		{Since: 4, Capabilities: []pluginsdk.Capability{pluginsdk.CapMetricsRead}},
 	}},
 }
 

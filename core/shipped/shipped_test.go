@@ -74,13 +74,16 @@ func TestTheGrantsOfTheFirstVersion(t *testing.T) {
 			t.Errorf("%s: %s", name, first)
 		}
 	}
-	if added, env := shipped.Plugins.After("web", 1); list(added) != "threads.admin" || !slices.Equal(env, []string{"HARNESS_VERSION"}) {
+	if added, env := shipped.Plugins.After("web", 1); list(added) != "threads.admin, metrics.read" || !slices.Equal(env, []string{"HARNESS_VERSION"}) {
 		t.Errorf("what web has since the first version: %v %v", added, env)
 	}
-	if added, env := shipped.Plugins.After("web", 2); len(added) != 0 || !slices.Equal(env, []string{"HARNESS_VERSION"}) {
+	if added, env := shipped.Plugins.After("web", 2); list(added) != "metrics.read" || !slices.Equal(env, []string{"HARNESS_VERSION"}) {
 		t.Errorf("what web has since the second version: %v %v", added, env)
 	}
-	if shipped.Plugins.Version() != 3 {
+	if added, env := shipped.Plugins.After("web", 3); list(added) != "metrics.read" || len(env) != 0 {
+		t.Errorf("what web has since the third version: %v %v", added, env)
+	}
+	if shipped.Plugins.Version() != 4 {
 		t.Errorf("version %d", shipped.Plugins.Version())
 	}
 }

@@ -35,7 +35,7 @@ func (s *Store) Write(ctx context.Context, sync bool, f func(context.Context, *T
 
 // Commits counts the transactions that SQLite's writer has committed.
 func (s *Store) Commits() int64 {
-	w := s.write.(*groupWriter)
+	w := underneath(s).(*groupWriter)
 	var n int64
 	//nolint:errcheck // reads the counter on the writer's own goroutine
 	w.do(context.Background(), relaxed, func(context.Context, *tx) error { n = w.commits; return nil })
@@ -44,7 +44,7 @@ func (s *Store) Commits() int64 {
 
 // Pending counts the writes that SQLite's writer has not begun.
 func (s *Store) Pending() int {
-	w := s.write.(*groupWriter)
+	w := underneath(s).(*groupWriter)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.pending)
@@ -192,7 +192,7 @@ func (s *Store) KeepPlugin(ctx context.Context, p ledger.Plugin) error {
 // BreakRollback makes SQLite's writing connection answer the next ROLLBACK with
 // an error, and leave its transaction open. No write may be under way.
 func (s *Store) BreakRollback() {
-	conn := s.write.(*groupWriter).conn
+	conn := underneath(s).(*groupWriter).conn
 	conn.prepared["ROLLBACK"], _ = conn.statement(context.Background(), "ROLLBACK TO absent") //nolint:sqlclosecheck // kept until close
 }
 
@@ -229,19 +229,19 @@ func Wrap(operation string, err error) error { return wrap(operation, err) }
 // Pragma runs a statement on SQLite's writing connection, outside of any
 // transaction. No write may be under way.
 func (s *Store) Pragma(ctx context.Context, text string) error {
-	_, err := s.write.(*groupWriter).conn.direct(ctx, text)
+	_, err := underneath(s).(*groupWriter).conn.direct(ctx, text)
 	return err
 }
 
 // LimitTransactions bounds transactions on Postgres otherwise than by transactionMax.
-func (s *Store) LimitTransactions(limit time.Duration) { s.write.(*poolWriter).limit = limit }
+func (s *Store) LimitTransactions(limit time.Duration) { underneath(s).(*poolWriter).limit = limit }
 
 // Renew ends the connections to Postgres that lie idle.
 func (s *Store) Renew() { s.back.(*postgresBackend).renew() }
 
 // Prepared counts the statements that are kept for writing. No write may be under way.
 func (s *Store) Prepared() int {
-	w, ok := s.write.(*groupWriter)
+	w, ok := underneath(s).(*groupWriter)
 	if ok {
 		return len(w.conn.prepared)
 	}
@@ -250,4 +250,12 @@ func (s *Store) Prepared() int {
 		n += len(one.prepared)
 	}
 	return n
+}
+
+// underneath is the writer itself, without what counts its writes.
+func underneath(s *Store) writer {
+	if counting, ok := s.write.(timedWriter); ok {
+		return counting.writer
+	}
+	return s.write
 }

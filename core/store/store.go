@@ -62,6 +62,7 @@ type Store struct {
 	lease  atomic.Pointer[Lease] // the last that Lock has given
 
 	carrier atomic.Pointer[Carrier]
+	figures *figures
 }
 
 // Open opens the database, as config.Schema says. Whoever only looks makes
@@ -96,7 +97,7 @@ func open(ctx context.Context, config Config, first func(*Store) error) (*Store,
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{config: config, back: back}
+	s := &Store{config: config, back: back, figures: newFigures()}
 	if err := first(s); err != nil {
 		return nil, errors.Join(err, back.close())
 	}
@@ -106,7 +107,7 @@ func open(ctx context.Context, config Config, first func(*Store) error) (*Store,
 	if s.write, err = back.startWriter(ctx, config.Log); err != nil {
 		return nil, errors.Join(err, back.close())
 	}
-	s.query = back.querier()
+	s.write, s.query = timedWriter{s.write, s.figures}, back.querier()
 	if config.Trace != nil {
 		s.write, s.query = tracedWriter{s.write, back.dialect(), config.Trace}, tracedReads{s.query, config.Trace}
 	}

@@ -1,4 +1,5 @@
-// Package tally counts calls: how many, how many failed, how long the latest took.
+// Package tally counts: the calls of one thing, and the figures that rooms tell of
+// themselves.
 package tally
 
 import (

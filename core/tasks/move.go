@@ -140,6 +140,9 @@ func (r *Room) move(ctx context.Context, m ledger.TaskMove) (ledger.TaskMoved, e
 // announce publishes what a move has made of a task. Answers and failed calls that
 // change nothing that others see are not told.
 func (r *Room) announce(m ledger.TaskMove) {
+	if m.From.CompletedAt.IsZero() && !m.To.CompletedAt.IsZero() {
+		r.figures.ended.Add(1, string(m.To.Status))
+	}
 	kind := pluginsdk.EventTaskProgress
 	was, is := state{m.From.Status, m.From.Phase}, state{m.To.Status, m.To.Phase}
 	switch is {

@@ -142,6 +142,7 @@ type Room struct {
 	plugins Plugins
 	hooks   *hooks.Runner
 	events  Events
+	figures *figures
 	backoff guard.Backoff
 
 	lanes  *lanes.Set[string, lane] // by task
@@ -157,7 +158,7 @@ func New(config Config, doors Doors) *Room {
 	config = config.withDefaults()
 	r := &Room{
 		config: config, store: doors.Store, inbox: doors.Inbox, outbox: doors.Outbox, plugins: doors.Plugins,
-		hooks: doors.Hooks, events: doors.Events,
+		hooks: doors.Hooks, events: doors.Events, figures: newFigures(),
 		backoff: guard.Backoff{Base: config.RetryBase, Max: config.RetryMax, Jitter: config.Jitter},
 		asking:  lanes.NewPlaces(askedAtOnce), ends: make(map[string]context.CancelFunc),
 	}

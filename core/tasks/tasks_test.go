@@ -71,6 +71,11 @@ func TestATaskIsTakenToItsEnd(t *testing.T) {
 		if task.Status != pluginsdk.TaskCompleted || task.CompletedAt.IsZero() || task.CostUSD != 0.5 || len(task.Marks) != 0 {
 			t.Errorf("completed as %+v", task)
 		}
+		for _, sample := range w.boot.room.Figures()[0].Samples {
+			if want := map[string]float64{"completed": 1}[sample.Labels["status"]]; sample.Value != want {
+				t.Errorf("of the tasks that ended %v are told as %s, want %v", sample.Value, sample.Labels["status"], want)
+			}
+		}
 		if len(looked) != 2 || looked[1].Result.Text != "DONE" || looked[0].Call.ID == looked[1].Call.ID || looked[1].Task.Result != "built" {
 			t.Errorf("reviewed %+v", looked)
 		}

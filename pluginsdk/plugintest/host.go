@@ -51,6 +51,7 @@ type Host struct {
 	state       map[string]pluginsdk.StateEntry // by plugin and key
 	crons       []pluginsdk.CronJob
 	metrics     []pluginsdk.Metric
+	figures     []pluginsdk.Figure
 	tools       []pluginsdk.ToolSpec
 	plugins     []pluginsdk.PluginInfo
 	pluginLogs  map[string][]pluginsdk.LogLine

@@ -19,6 +19,22 @@ func (h *Host) Metrics() []pluginsdk.Metric {
 	return slices.Clone(h.metrics)
 }
 
+// AddFigure adds one of the daemon's own figures.
+func (h *Host) AddFigure(figure pluginsdk.Figure) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.figures = append(h.figures, figure)
+}
+
+func (s metrics) Figures(ctx context.Context, _ *pluginsdk.ListFiguresRequest) (*pluginsdk.ListFiguresResponse, error) {
+	leave, err := s.h.enter(ctx, "Metrics.Figures")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return &pluginsdk.ListFiguresResponse{Figures: slices.Clone(s.h.figures)}, nil
+}
+
 func (s metrics) Record(ctx context.Context, request *pluginsdk.RecordMetricsRequest) (*pluginsdk.RecordMetricsResponse, error) {
 	leave, err := s.h.enter(ctx, "Metrics.Record")
 	if err != nil {

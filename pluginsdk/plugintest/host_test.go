@@ -494,6 +494,20 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// What a plugin shows of the daemon's figures is tried without a daemon.
+func TestFigures(t *testing.T) {
+	host, sdk := overTheWire(t)
+	want := pluginsdk.Figure{
+		Name: "harness_turn_seconds", Help: "How long turns took.", Kind: pluginsdk.FigureHistogram, Samples: []pluginsdk.FigureSample{{
+			Labels: map[string]string{"outcome": "answered"}, Value: 1.5, Count: 2, Buckets: []pluginsdk.FigureBucket{{Bound: 1, Count: 1}},
+		}},
+	}
+	host.AddFigure(want)
+	if got := must(sdk.Metrics.Figures(t.Context(), &pluginsdk.ListFiguresRequest{})).Figures; len(got) != 1 || !reflect.DeepEqual(got[0], want) {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestToolsAndPlugins(t *testing.T) {
 	host, sdk := overTheWire(t)
 	ctx := t.Context()

@@ -83,6 +83,31 @@ func TestThePromisesNameTestsThatThereAre(t *testing.T) {
 	}
 }
 
+// Who builds an alarm reads in the documents what a figure means: each that the daemon
+// tells is there, and none that it does not tell, which nobody would ever be woken by.
+func TestEveryFigureIsInTheDocuments(t *testing.T) {
+	var counted, listed []string
+	for _, name := range sources(t) {
+		if strings.HasPrefix(name, "core/") && strings.HasSuffix(name, "/figures.go") {
+			for _, match := range regexp.MustCompile(`"(harness_\w+)"`).FindAllSubmatch(read(t, name), -1) {
+				counted = append(counted, string(match[1]))
+			}
+		}
+	}
+	_, section, _ := strings.Cut(string(read(t, "docs/operating.md")), "\n## Metrics\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, row := range regexp.MustCompile(`(?m)^\| (.+?) \|`).FindAllStringSubmatch(section, -1) {
+		for _, match := range regexp.MustCompile("`(harness_\\w+)`").FindAllStringSubmatch(row[1], -1) {
+			listed = append(listed, match[1])
+		}
+	}
+	slices.Sort(counted)
+	slices.Sort(listed)
+	if len(counted) < 20 || !slices.Equal(counted, listed) {
+		t.Errorf("the rooms count\n  %s\ndocs/operating.md has\n  %s", strings.Join(counted, "\n  "), strings.Join(listed, "\n  "))
+	}
+}
+
 // touched are the files written by hand, without tests, that have something of the
 // example. A plugin's folder counts as one.
 func (a addition) touched(t *testing.T) (touched []string) {

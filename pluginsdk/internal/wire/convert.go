@@ -300,3 +300,53 @@ func metricQueryFrom(m *typesv1.MetricQuery) pluginsdk.MetricQuery {
 		Limit:    int(m.GetLimit()),
 	}
 }
+
+func figureTo(v pluginsdk.Figure) *typesv1.Figure {
+	return &typesv1.Figure{
+		Name:    v.Name,
+		Help:    v.Help,
+		Kind:    string(v.Kind),
+		Samples: listTo(v.Samples, figureSampleTo),
+	}
+}
+
+func figureFrom(m *typesv1.Figure) pluginsdk.Figure {
+	return pluginsdk.Figure{
+		Name:    m.GetName(),
+		Help:    m.GetHelp(),
+		Kind:    pluginsdk.FigureKind(m.GetKind()),
+		Samples: listFrom(m.GetSamples(), figureSampleFrom),
+	}
+}
+
+func figureSampleTo(v pluginsdk.FigureSample) *typesv1.FigureSample {
+	return &typesv1.FigureSample{
+		Labels:  v.Labels,
+		Value:   v.Value,
+		Count:   v.Count,
+		Buckets: listTo(v.Buckets, figureBucketTo),
+	}
+}
+
+func figureSampleFrom(m *typesv1.FigureSample) pluginsdk.FigureSample {
+	return pluginsdk.FigureSample{
+		Labels:  m.GetLabels(),
+		Value:   m.GetValue(),
+		Count:   m.GetCount(),
+		Buckets: listFrom(m.GetBuckets(), figureBucketFrom),
+	}
+}
+
+func figureBucketTo(v pluginsdk.FigureBucket) *typesv1.FigureBucket {
+	return &typesv1.FigureBucket{
+		Bound: v.Bound,
+		Count: v.Count,
+	}
+}
+
+func figureBucketFrom(m *typesv1.FigureBucket) pluginsdk.FigureBucket {
+	return pluginsdk.FigureBucket{
+		Bound: m.GetBound(),
+		Count: m.GetCount(),
+	}
+}

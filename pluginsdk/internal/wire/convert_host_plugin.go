@@ -197,6 +197,18 @@ func queryMetricsResponseFrom(m *hostv1.QueryMetricsResponse) pluginsdk.QueryMet
 	}
 }
 
+func listFiguresResponseTo(v pluginsdk.ListFiguresResponse) *hostv1.ListFiguresResponse {
+	return &hostv1.ListFiguresResponse{
+		Figures: listTo(v.Figures, figureTo),
+	}
+}
+
+func listFiguresResponseFrom(m *hostv1.ListFiguresResponse) pluginsdk.ListFiguresResponse {
+	return pluginsdk.ListFiguresResponse{
+		Figures: listFrom(m.GetFigures(), figureFrom),
+	}
+}
+
 func listToolsRequestTo(v pluginsdk.ListToolsRequest) *hostv1.ListToolsRequest {
 	return &hostv1.ListToolsRequest{
 		After: v.After,

@@ -101,6 +101,14 @@ func (c metricClient) Query(ctx context.Context, request *pluginsdk.QueryMetrics
 	return ask(ctx, request, queryMetricsRequestTo, c.client.QueryMetrics, queryMetricsResponseFrom)
 }
 
+func (s hostServer) ListFigures(ctx context.Context, m *hostv1.ListFiguresRequest) (*hostv1.ListFiguresResponse, error) {
+	return answer(ctx, m, emptyFrom[pluginsdk.ListFiguresRequest], s.host.Metrics.Figures, listFiguresResponseTo)
+}
+
+func (c metricClient) Figures(ctx context.Context, request *pluginsdk.ListFiguresRequest) (*pluginsdk.ListFiguresResponse, error) {
+	return ask(ctx, request, emptyTo[hostv1.ListFiguresRequest], c.client.ListFigures, listFiguresResponseFrom)
+}
+
 // toolClient is the host's Tools as a plugin sees it.
 type toolClient struct {
 	client hostv1.ToolServiceClient

@@ -1,9 +1,10 @@
-// Package metrics is GET /metrics: what plugins have done and used, in the text
-// format of Prometheus.
+// Package metrics is GET /metrics: the daemon's own figures, and what plugins have done
+// and used, in the text format of Prometheus.
 package metrics
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -14,14 +15,17 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// scrapeTimeout bounds the call of the host that a scrape makes.
+// scrapeTimeout bounds the calls of the host that a scrape makes.
 const scrapeTimeout = 5 * time.Second
 
-// Handler answers scrapes. The registry is read anew at each.
-func Handler(plugins pluginsdk.Plugins, log *slog.Logger) http.Handler {
+// Handler answers scrapes. The host is asked anew at each. What it does not tell is left
+// out, and logged; a scrape fails when it tells nothing at all.
+func Handler(host pluginsdk.Host, log *slog.Logger) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(plugins, log))
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})
+	registry.MustRegister(daemon{host.Metrics}, newCollector(host.Plugins))
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
+	})
 }
 
 var _ prometheus.Collector = (*collector)(nil)
@@ -29,7 +33,6 @@ var _ prometheus.Collector = (*collector)(nil)
 // collector turns the figures of the plugins into metrics.
 type collector struct {
 	plugins pluginsdk.Plugins
-	log     *slog.Logger
 
 	up, restarts, cpu, memory, processes *prometheus.Desc
 	calls, errors, timeouts, duration    *prometheus.Desc
@@ -37,12 +40,12 @@ type collector struct {
 	slow, heldBack, dropped              *prometheus.Desc
 }
 
-func newCollector(plugins pluginsdk.Plugins, log *slog.Logger) *collector {
+func newCollector(plugins pluginsdk.Plugins) *collector {
 	of := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("harness_plugin_"+name, help, append([]string{"plugin"}, labels...), nil)
 	}
 	return &collector{
-		plugins: plugins, log: log,
+		plugins:   plugins,
 		up:        of("state", "1 for the state that the plugin is in.", "state"),
 		restarts:  of("restarts_total", "Times that the plugin was started again after a fault."),
 		cpu:       of("cpu_seconds_total", "CPU time of the plugin's processes."),
@@ -72,8 +75,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for request := (pluginsdk.ListPluginsRequest{}); ; {
 		answer, err := c.plugins.List(ctx, &request)
 		if err != nil {
-			c.log.Warn("plugins cannot be listed for a scrape", "err", err)
-			out <- prometheus.NewInvalidMetric(c.up, err)
+			out <- prometheus.NewInvalidMetric(c.up, fmt.Errorf("list the plugins: %w", err))
 			return
 		}
 		for _, info := range answer.Plugins {

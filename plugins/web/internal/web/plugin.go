@@ -55,6 +55,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapDeliveriesControl, Reason: "try deliveries again"},
 			{Capability: pluginsdk.CapEventsRead, Reason: "replay events to clients that reconnect"},
 			{Capability: pluginsdk.CapPluginsRead, Reason: "show plugins and their state"},
+			{Capability: pluginsdk.CapMetricsRead, Reason: "tell Prometheus how the daemon does"},
 			{Capability: pluginsdk.CapPluginsAdmin, Reason: "show and change plugins' settings"},
 			{Capability: pluginsdk.CapToolsCall, Reason: "list and call plugins' tools for an operator"},
 		},

@@ -125,7 +125,7 @@ func TestManifest(t *testing.T) {
 	}
 	for _, needed := range []pluginsdk.Capability{
 		"messages.submit", "messages.read", "threads.read", "threads.write", "threads.admin", "runs.read", "runs.control",
-		"deliveries.read", "deliveries.control", "events.read", "plugins.read", "plugins.admin", "tools.call",
+		"deliveries.read", "deliveries.control", "events.read", "metrics.read", "plugins.read", "plugins.admin", "tools.call",
 	} {
 		if !asked[needed] {
 			t.Errorf("%s is needed and not asked for", needed)

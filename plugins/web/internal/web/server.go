@@ -60,7 +60,7 @@ func (p *Plugin) handler() (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", front)
 	mux.Handle("GET "+socketPath, p.hub)
-	mux.Handle("GET /metrics", metrics.Handler(p.host.Plugins, p.log))
+	mux.Handle("GET /metrics", metrics.Handler(p.host, p.log))
 	err := api.Register(mux, api.Config{Host: p.host, Version: cmp.Or(os.Getenv(versionVariable), "unknown"), Started: time.Now(), Log: p.log})
 	if err != nil {
 		return nil, err

@@ -190,6 +190,87 @@ func (x *QueryMetricsResponse) GetMetrics() []*v1.Metric {
 	return nil
 }
 
+type ListFiguresRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListFiguresRequest) Reset() {
+	*x = ListFiguresRequest{}
+	mi := &file_harness_host_v1_metric_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListFiguresRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListFiguresRequest) ProtoMessage() {}
+
+func (x *ListFiguresRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_metric_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListFiguresRequest.ProtoReflect.Descriptor instead.
+func (*ListFiguresRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_metric_proto_rawDescGZIP(), []int{4}
+}
+
+type ListFiguresResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All of them, by name.
+	Figures       []*v1.Figure `protobuf:"bytes,1,rep,name=figures,proto3" json:"figures,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListFiguresResponse) Reset() {
+	*x = ListFiguresResponse{}
+	mi := &file_harness_host_v1_metric_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListFiguresResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListFiguresResponse) ProtoMessage() {}
+
+func (x *ListFiguresResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_metric_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListFiguresResponse.ProtoReflect.Descriptor instead.
+func (*ListFiguresResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_metric_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ListFiguresResponse) GetFigures() []*v1.Figure {
+	if x != nil {
+		return x.Figures
+	}
+	return nil
+}
+
 var File_harness_host_v1_metric_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_metric_proto_rawDesc = "" +
@@ -201,10 +282,14 @@ const file_harness_host_v1_metric_proto_rawDesc = "" +
 	"\x13QueryMetricsRequest\x123\n" +
 	"\x05query\x18\x01 \x01(\v2\x1d.harness.types.v1.MetricQueryR\x05query\"J\n" +
 	"\x14QueryMetricsResponse\x122\n" +
-	"\ametrics\x18\x01 \x03(\v2\x18.harness.types.v1.MetricR\ametrics2\xf1\x01\n" +
+	"\ametrics\x18\x01 \x03(\v2\x18.harness.types.v1.MetricR\ametrics\"\x14\n" +
+	"\x12ListFiguresRequest\"I\n" +
+	"\x13ListFiguresResponse\x122\n" +
+	"\afigures\x18\x01 \x03(\v2\x18.harness.types.v1.FigureR\afigures2\xdd\x02\n" +
 	"\rMetricService\x12q\n" +
 	"\rRecordMetrics\x12%.harness.host.v1.RecordMetricsRequest\x1a&.harness.host.v1.RecordMetricsResponse\"\x11\x92\xe1\x18\rmetrics.write\x12m\n" +
-	"\fQueryMetrics\x12$.harness.host.v1.QueryMetricsRequest\x1a%.harness.host.v1.QueryMetricsResponse\"\x10\x92\xe1\x18\fmetrics.readB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\fQueryMetrics\x12$.harness.host.v1.QueryMetricsRequest\x1a%.harness.host.v1.QueryMetricsResponse\"\x10\x92\xe1\x18\fmetrics.read\x12j\n" +
+	"\vListFigures\x12#.harness.host.v1.ListFiguresRequest\x1a$.harness.host.v1.ListFiguresResponse\"\x10\x92\xe1\x18\fmetrics.readB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_metric_proto_rawDescOnce sync.Once
@@ -218,29 +303,35 @@ func file_harness_host_v1_metric_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_metric_proto_rawDescData
 }
 
-var file_harness_host_v1_metric_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_harness_host_v1_metric_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_harness_host_v1_metric_proto_goTypes = []any{
 	(*RecordMetricsRequest)(nil),  // 0: harness.host.v1.RecordMetricsRequest
 	(*RecordMetricsResponse)(nil), // 1: harness.host.v1.RecordMetricsResponse
 	(*QueryMetricsRequest)(nil),   // 2: harness.host.v1.QueryMetricsRequest
 	(*QueryMetricsResponse)(nil),  // 3: harness.host.v1.QueryMetricsResponse
-	(*v1.NewMetric)(nil),          // 4: harness.types.v1.NewMetric
-	(*v1.MetricQuery)(nil),        // 5: harness.types.v1.MetricQuery
-	(*v1.Metric)(nil),             // 6: harness.types.v1.Metric
+	(*ListFiguresRequest)(nil),    // 4: harness.host.v1.ListFiguresRequest
+	(*ListFiguresResponse)(nil),   // 5: harness.host.v1.ListFiguresResponse
+	(*v1.NewMetric)(nil),          // 6: harness.types.v1.NewMetric
+	(*v1.MetricQuery)(nil),        // 7: harness.types.v1.MetricQuery
+	(*v1.Metric)(nil),             // 8: harness.types.v1.Metric
+	(*v1.Figure)(nil),             // 9: harness.types.v1.Figure
 }
 var file_harness_host_v1_metric_proto_depIdxs = []int32{
-	4, // 0: harness.host.v1.RecordMetricsRequest.metrics:type_name -> harness.types.v1.NewMetric
-	5, // 1: harness.host.v1.QueryMetricsRequest.query:type_name -> harness.types.v1.MetricQuery
-	6, // 2: harness.host.v1.QueryMetricsResponse.metrics:type_name -> harness.types.v1.Metric
-	0, // 3: harness.host.v1.MetricService.RecordMetrics:input_type -> harness.host.v1.RecordMetricsRequest
-	2, // 4: harness.host.v1.MetricService.QueryMetrics:input_type -> harness.host.v1.QueryMetricsRequest
-	1, // 5: harness.host.v1.MetricService.RecordMetrics:output_type -> harness.host.v1.RecordMetricsResponse
-	3, // 6: harness.host.v1.MetricService.QueryMetrics:output_type -> harness.host.v1.QueryMetricsResponse
-	5, // [5:7] is the sub-list for method output_type
-	3, // [3:5] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	6, // 0: harness.host.v1.RecordMetricsRequest.metrics:type_name -> harness.types.v1.NewMetric
+	7, // 1: harness.host.v1.QueryMetricsRequest.query:type_name -> harness.types.v1.MetricQuery
+	8, // 2: harness.host.v1.QueryMetricsResponse.metrics:type_name -> harness.types.v1.Metric
+	9, // 3: harness.host.v1.ListFiguresResponse.figures:type_name -> harness.types.v1.Figure
+	0, // 4: harness.host.v1.MetricService.RecordMetrics:input_type -> harness.host.v1.RecordMetricsRequest
+	2, // 5: harness.host.v1.MetricService.QueryMetrics:input_type -> harness.host.v1.QueryMetricsRequest
+	4, // 6: harness.host.v1.MetricService.ListFigures:input_type -> harness.host.v1.ListFiguresRequest
+	1, // 7: harness.host.v1.MetricService.RecordMetrics:output_type -> harness.host.v1.RecordMetricsResponse
+	3, // 8: harness.host.v1.MetricService.QueryMetrics:output_type -> harness.host.v1.QueryMetricsResponse
+	5, // 9: harness.host.v1.MetricService.ListFigures:output_type -> harness.host.v1.ListFiguresResponse
+	7, // [7:10] is the sub-list for method output_type
+	4, // [4:7] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_metric_proto_init() }
@@ -255,7 +346,7 @@ func file_harness_host_v1_metric_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_metric_proto_rawDesc), len(file_harness_host_v1_metric_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,19 +21,23 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	MetricService_RecordMetrics_FullMethodName = "/harness.host.v1.MetricService/RecordMetrics"
 	MetricService_QueryMetrics_FullMethodName  = "/harness.host.v1.MetricService/QueryMetrics"
+	MetricService_ListFigures_FullMethodName   = "/harness.host.v1.MetricService/ListFigures"
 )
 
 // MetricServiceClient is the client API for MetricService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// MetricService records and reads measured values.
+// MetricService records and reads measured values, and tells the daemon's own.
 type MetricServiceClient interface {
 	// RecordMetrics stores values, all or none, at most 1000; those whose keys are known
 	// are there already. Needs metrics.write.
 	RecordMetrics(ctx context.Context, in *RecordMetricsRequest, opts ...grpc.CallOption) (*RecordMetricsResponse, error)
 	// QueryMetrics returns the selected values, oldest first. Needs metrics.read.
 	QueryMetrics(ctx context.Context, in *QueryMetricsRequest, opts ...grpc.CallOption) (*QueryMetricsResponse, error)
+	// ListFigures returns what the daemon counts and measures of itself, some of it as it
+	// was a few seconds ago. Needs metrics.read.
+	ListFigures(ctx context.Context, in *ListFiguresRequest, opts ...grpc.CallOption) (*ListFiguresResponse, error)
 }
 
 type metricServiceClient struct {
@@ -64,17 +68,30 @@ func (c *metricServiceClient) QueryMetrics(ctx context.Context, in *QueryMetrics
 	return out, nil
 }
 
+func (c *metricServiceClient) ListFigures(ctx context.Context, in *ListFiguresRequest, opts ...grpc.CallOption) (*ListFiguresResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListFiguresResponse)
+	err := c.cc.Invoke(ctx, MetricService_ListFigures_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // MetricServiceServer is the server API for MetricService service.
 // All implementations must embed UnimplementedMetricServiceServer
 // for forward compatibility.
 //
-// MetricService records and reads measured values.
+// MetricService records and reads measured values, and tells the daemon's own.
 type MetricServiceServer interface {
 	// RecordMetrics stores values, all or none, at most 1000; those whose keys are known
 	// are there already. Needs metrics.write.
 	RecordMetrics(context.Context, *RecordMetricsRequest) (*RecordMetricsResponse, error)
 	// QueryMetrics returns the selected values, oldest first. Needs metrics.read.
 	QueryMetrics(context.Context, *QueryMetricsRequest) (*QueryMetricsResponse, error)
+	// ListFigures returns what the daemon counts and measures of itself, some of it as it
+	// was a few seconds ago. Needs metrics.read.
+	ListFigures(context.Context, *ListFiguresRequest) (*ListFiguresResponse, error)
 	mustEmbedUnimplementedMetricServiceServer()
 }
 
@@ -90,6 +107,9 @@ func (UnimplementedMetricServiceServer) RecordMetrics(context.Context, *RecordMe
 }
 func (UnimplementedMetricServiceServer) QueryMetrics(context.Context, *QueryMetricsRequest) (*QueryMetricsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method QueryMetrics not implemented")
+}
+func (UnimplementedMetricServiceServer) ListFigures(context.Context, *ListFiguresRequest) (*ListFiguresResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListFigures not implemented")
 }
 func (UnimplementedMetricServiceServer) mustEmbedUnimplementedMetricServiceServer() {}
 func (UnimplementedMetricServiceServer) testEmbeddedByValue()                       {}
@@ -148,6 +168,24 @@ func _MetricService_QueryMetrics_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _MetricService_ListFigures_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListFiguresRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MetricServiceServer).ListFigures(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MetricService_ListFigures_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MetricServiceServer).ListFigures(ctx, req.(*ListFiguresRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // MetricService_ServiceDesc is the grpc.ServiceDesc for MetricService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -162,6 +200,10 @@ var MetricService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "QueryMetrics",
 			Handler:    _MetricService_QueryMetrics_Handler,
+		},
+		{
+			MethodName: "ListFigures",
+			Handler:    _MetricService_ListFigures_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -307,6 +307,208 @@ func (x *MetricQuery) GetLimit() int64 {
 	return 0
 }
 
+// Something that the daemon counts or measures of itself, as Prometheus and OpenMetrics
+// have it: a family of samples under one name. Which figures there are is no part of the
+// contract.
+type Figure struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Begins with harness_ and ends with its unit if it has one (_seconds, _bytes), a
+	// counter's with _total behind that.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// One line, for people.
+	Help string `protobuf:"bytes,2,opt,name=help,proto3" json:"help,omitempty"`
+	// counter (grows from 0 at the daemon's start), gauge or histogram. Pass over one that
+	// you do not know.
+	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Have the same labels, each with other values.
+	Samples       []*FigureSample `protobuf:"bytes,4,rep,name=samples,proto3" json:"samples,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Figure) Reset() {
+	*x = Figure{}
+	mi := &file_harness_types_v1_metric_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Figure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Figure) ProtoMessage() {}
+
+func (x *Figure) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_metric_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Figure.ProtoReflect.Descriptor instead.
+func (*Figure) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_metric_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Figure) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Figure) GetHelp() string {
+	if x != nil {
+		return x.Help
+	}
+	return ""
+}
+
+func (x *Figure) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Figure) GetSamples() []*FigureSample {
+	if x != nil {
+		return x.Samples
+	}
+	return nil
+}
+
+// A figure's value for one set of labels.
+type FigureSample struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Labels map[string]string      `protobuf:"bytes,1,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Of a histogram: the sum of all that was measured.
+	Value float64 `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`
+	// Of histograms only, as the next one: how much was measured.
+	Count int64 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	// From the lowest bound up.
+	Buckets       []*FigureBucket `protobuf:"bytes,4,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FigureSample) Reset() {
+	*x = FigureSample{}
+	mi := &file_harness_types_v1_metric_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FigureSample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FigureSample) ProtoMessage() {}
+
+func (x *FigureSample) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_metric_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FigureSample.ProtoReflect.Descriptor instead.
+func (*FigureSample) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_metric_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *FigureSample) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *FigureSample) GetValue() float64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+func (x *FigureSample) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *FigureSample) GetBuckets() []*FigureBucket {
+	if x != nil {
+		return x.Buckets
+	}
+	return nil
+}
+
+// How much of what was measured was at most the bound.
+type FigureBucket struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bound         float64                `protobuf:"fixed64,1,opt,name=bound,proto3" json:"bound,omitempty"`
+	Count         int64                  `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FigureBucket) Reset() {
+	*x = FigureBucket{}
+	mi := &file_harness_types_v1_metric_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FigureBucket) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FigureBucket) ProtoMessage() {}
+
+func (x *FigureBucket) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_metric_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FigureBucket.ProtoReflect.Descriptor instead.
+func (*FigureBucket) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_metric_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *FigureBucket) GetBound() float64 {
+	if x != nil {
+		return x.Bound
+	}
+	return 0
+}
+
+func (x *FigureBucket) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 var File_harness_types_v1_metric_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_metric_proto_rawDesc = "" +
@@ -342,7 +544,23 @@ const file_harness_types_v1_metric_proto_rawDesc = "" +
 	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
 	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x14\n" +
 	"\x05after\x18\x06 \x01(\x03R\x05after\x12\x14\n" +
-	"\x05limit\x18\a \x01(\x03R\x05limitBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\x05limit\x18\a \x01(\x03R\x05limit\"~\n" +
+	"\x06Figure\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04help\x18\x02 \x01(\tR\x04help\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x128\n" +
+	"\asamples\x18\x04 \x03(\v2\x1e.harness.types.v1.FigureSampleR\asamples\"\xf3\x01\n" +
+	"\fFigureSample\x12B\n" +
+	"\x06labels\x18\x01 \x03(\v2*.harness.types.v1.FigureSample.LabelsEntryR\x06labels\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x03R\x05count\x128\n" +
+	"\abuckets\x18\x04 \x03(\v2\x1e.harness.types.v1.FigureBucketR\abuckets\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\":\n" +
+	"\fFigureBucket\x12\x14\n" +
+	"\x05bound\x18\x01 \x01(\x01R\x05bound\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05countBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_metric_proto_rawDescOnce sync.Once
@@ -356,27 +574,34 @@ func file_harness_types_v1_metric_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_metric_proto_rawDescData
 }
 
-var file_harness_types_v1_metric_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_harness_types_v1_metric_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_harness_types_v1_metric_proto_goTypes = []any{
 	(*NewMetric)(nil),             // 0: harness.types.v1.NewMetric
 	(*Metric)(nil),                // 1: harness.types.v1.Metric
 	(*MetricQuery)(nil),           // 2: harness.types.v1.MetricQuery
-	nil,                           // 3: harness.types.v1.NewMetric.TagsEntry
-	nil,                           // 4: harness.types.v1.Metric.TagsEntry
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*Figure)(nil),                // 3: harness.types.v1.Figure
+	(*FigureSample)(nil),          // 4: harness.types.v1.FigureSample
+	(*FigureBucket)(nil),          // 5: harness.types.v1.FigureBucket
+	nil,                           // 6: harness.types.v1.NewMetric.TagsEntry
+	nil,                           // 7: harness.types.v1.Metric.TagsEntry
+	nil,                           // 8: harness.types.v1.FigureSample.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
 }
 var file_harness_types_v1_metric_proto_depIdxs = []int32{
-	3, // 0: harness.types.v1.NewMetric.tags:type_name -> harness.types.v1.NewMetric.TagsEntry
-	5, // 1: harness.types.v1.NewMetric.at:type_name -> google.protobuf.Timestamp
-	4, // 2: harness.types.v1.Metric.tags:type_name -> harness.types.v1.Metric.TagsEntry
-	5, // 3: harness.types.v1.Metric.created_at:type_name -> google.protobuf.Timestamp
-	5, // 4: harness.types.v1.MetricQuery.since:type_name -> google.protobuf.Timestamp
-	5, // 5: harness.types.v1.MetricQuery.until:type_name -> google.protobuf.Timestamp
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	6, // 0: harness.types.v1.NewMetric.tags:type_name -> harness.types.v1.NewMetric.TagsEntry
+	9, // 1: harness.types.v1.NewMetric.at:type_name -> google.protobuf.Timestamp
+	7, // 2: harness.types.v1.Metric.tags:type_name -> harness.types.v1.Metric.TagsEntry
+	9, // 3: harness.types.v1.Metric.created_at:type_name -> google.protobuf.Timestamp
+	9, // 4: harness.types.v1.MetricQuery.since:type_name -> google.protobuf.Timestamp
+	9, // 5: harness.types.v1.MetricQuery.until:type_name -> google.protobuf.Timestamp
+	4, // 6: harness.types.v1.Figure.samples:type_name -> harness.types.v1.FigureSample
+	8, // 7: harness.types.v1.FigureSample.labels:type_name -> harness.types.v1.FigureSample.LabelsEntry
+	5, // 8: harness.types.v1.FigureSample.buckets:type_name -> harness.types.v1.FigureBucket
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_metric_proto_init() }
@@ -390,7 +615,7 @@ func file_harness_types_v1_metric_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_metric_proto_rawDesc), len(file_harness_types_v1_metric_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
