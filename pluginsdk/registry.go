@@ -130,7 +130,7 @@ type PluginFigures struct {
 	// Host are the calls that the plugin made of the host, by service and method as
 	// in Messages.Append.
 	Host map[string]CallFigures `json:"host,omitempty"`
-	// HeldBack counts the calls of the host that a quota refused.
+	// HeldBack counts what a quota refused: calls of the host, and effects of hooks, an answer as one.
 	HeldBack int64 `json:"heldBack"`
 	// RowsDropped counts the rows of effects that were not stored, because they
 	// were not allowed or too much.

@@ -21,8 +21,8 @@ const maxEffectRows = 25_000
 
 // AdmitEffects returns what of a hook's effects may be stored with its run, and how many
 // bytes they are: the plugin has been granted what they need, each row is one that
-// a hook may write, and all of them fit into its quotas and into room, in bytes.
-// What is left out is counted against the plugin; it is no error of the run.
+// a hook may write, and fits into room, in bytes. When together they pass a quota, none
+// is stored. What is left out is counted against the plugin; it is no error of the run.
 func (a *API) AdmitEffects(ctx context.Context, plugin string, effects *pluginsdk.Effects, room int) (admitted ledger.Effect, size int) {
 	all := len(effects.Rows) + len(effects.Metrics)
 	switch {

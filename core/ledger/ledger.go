@@ -144,10 +144,9 @@ type ResultCommit struct {
 	// Whatever else was merged into the run goes back to the queue.
 	Absorbed []int64
 
-	// Soon says that nothing is done on the strength of this commit before the next one
-	// of the run, which follows at once and takes it to the disk: it need not wait for
-	// that itself.
-	Soon bool
+	// MayWaitForDisk says that the next commit of the run follows at once and takes this one
+	// to the disk: nothing is done on the strength of it before.
+	MayWaitForDisk bool
 }
 
 // OutcomeCommit is committed (step 8) when a command of a run has been answered.

@@ -186,7 +186,7 @@ func (p *Pipeline) commitResult(t *trip) error {
 		}
 		// Commands are on disk before one is carried out: what it has done must not be
 		// forgotten by a power cut.
-		commit.Soon = len(commit.Commands) == 0
+		commit.MayWaitForDisk = len(commit.Commands) == 0
 	}
 	// The turn has been paid for: its record is written even when the daemon
 	// is stopping or a person gave up on it.

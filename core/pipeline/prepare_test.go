@@ -95,7 +95,7 @@ func TestWhichResultsGoToTheDiskAtOnce(t *testing.T) {
 		soon bool
 	}{"an answer": {plain, true}, "an answer with a command": {command, false}, "a failure": {failed, false}} {
 		_ = c.b.handle()
-		if got := c.b.store.results[0].Soon; got != c.soon {
+		if got := c.b.store.results[0].MayWaitForDisk; got != c.soon {
 			t.Errorf("%s: soon is %t", name, got)
 		}
 	}

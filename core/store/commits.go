@@ -61,13 +61,13 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 	return wrap("commit the intent to call the agent", err)
 }
 
-// SaveResult stores, on disk (but on SQLite with c.Soon), how the agent's turn ended (step 5b): the run's
-// result, events, steps and commands, what the thread's session is from now on, the
-// AgentRun, effects of hooks, and rows for the thread. Runs that were merged into it and
-// whose messages c.Absorbed does not name go back to the queue. Tokens and cost add up over
-// the attempts of a run. Rows whose keys are known are not stored again; a commit
-// whose key is known changes nothing. Of one that is refused as stale the AgentRun
-// is stored alone: the turn has been paid for.
+// SaveResult stores how the agent's turn ended (step 5b): the run's result, events, steps
+// and commands, what the thread's session is from now on, the AgentRun, effects of hooks,
+// and rows for the thread. It is on disk then, but on SQLite with c.MayWaitForDisk. Runs
+// that were merged into it and whose messages c.Absorbed does not name go back to the
+// queue. Tokens and cost add up over the attempts of a run. Rows whose keys are known are
+// not stored again; a commit whose key is known changes nothing. Of one that is refused as
+// stale the AgentRun is stored alone: the turn has been paid for.
 func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
 	more, err := s.newAdditions(fence.ThreadID, c.RunID, c.Effects, c.Rows)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 		record.StartedAt = s.now().Add(-c.Result.Duration)
 	}
 	how := durable
-	if c.Soon && s.Dialect() == dialect.SQLite {
+	if c.MayWaitForDisk && s.Dialect() == dialect.SQLite {
 		how = relaxed // a server could lose it and be back while this daemon goes on to the end of the run
 	}
 	err = s.writeWith(ctx, how, &more, func(ctx context.Context, tx *tx) error {

@@ -38,7 +38,7 @@ func TestWhatATurnWaitsForTheDiskWith(t *testing.T) {
 		c := claim(t, s, thread)
 		check(t, s.SaveIntent(ctx, c.Fence, ledger.Intent{RunID: c.Run.ID}))
 		answer := result(c)
-		answer.Soon = true
+		answer.MayWaitForDisk = true
 		check(t, s.SaveResult(ctx, c.Fence, answer))
 		check(t, second(s.Finish(ctx, c.Fence, ledger.Finish{RunID: c.Run.ID, State: pluginsdk.RunSucceeded})))
 		var got []string

@@ -752,7 +752,7 @@ type PluginFigures struct {
 	// The calls that the plugin made of the host, by service and method as in
 	// Messages.Append.
 	Host map[string]*CallFigures `protobuf:"bytes,6,rep,name=host,proto3" json:"host,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Calls of the host that a quota refused.
+	// What a quota refused: calls of the host, and effects of hooks, an answer as one.
 	HeldBack int64 `protobuf:"varint,7,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
 	// Rows of effects that were not stored, because they were not allowed or too much.
 	RowsDropped int64 `protobuf:"varint,8,opt,name=rows_dropped,json=rowsDropped,proto3" json:"rows_dropped,omitempty"`
