@@ -349,7 +349,7 @@ func insertPlugin(into *ent.PluginClient, p ledger.Plugin) (*ent.PluginCreate, e
 		SetOrigin(p.Origin).SetPublisher(p.Publisher).SetLimits(p.Limits).SetQuarantine(clean(p.Quarantine)).
 		SetFigures(p.Figures).SetAttach(clean(p.Attach)).SetSettingsRevision(p.SettingsRevision).
 		SetGeneration(p.Generation).SetSettled(p.Settled).SetServing(p.Serving).SetRejected(p.Rejected).
-		SetGrantsVersion(p.GrantsVersion).SetNillableCheckedAt(nullable(p.CheckedAt)).SetUpdatedAt(instant(p.UpdatedAt))
+		SetGrantsVersion(p.GrantsVersion).SetNillableCheckedAt(nullable(p.CheckedAt)).SetNillableLastErrorAt(nullable(p.LastErrorAt)).SetUpdatedAt(instant(p.UpdatedAt))
 	if p.Previous != nil {
 		previous, err := json.Marshal(p.Previous)
 		if err != nil {

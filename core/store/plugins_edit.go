@@ -222,6 +222,9 @@ func (s *Store) writePlugin(ctx context.Context, tx *tx, before, after ledger.Pl
 		}
 		update.SetPrevious(previous)
 	}
+	if after.LastError == "" {
+		update.ClearLastErrorAt()
+	}
 	ifChanged(before.Granted, after.Granted, update.SetGranted)
 	ifChanged(before.GrantedEnv, after.GrantedEnv, update.SetGrantedEnv)
 	ifChanged(before.Limits, after.Limits, update.SetLimits)

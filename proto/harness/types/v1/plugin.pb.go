@@ -435,8 +435,10 @@ type PluginInfo struct {
 	CheckedAt *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=checked_at,json=checkedAt,proto3" json:"checked_at,omitempty"`
 	// What is wrong with a row that was edited by hand, or with what the plugin
 	// declares; the last good values stay in force.
-	Problem       string                 `protobuf:"bytes,21,opt,name=problem,proto3" json:"problem,omitempty"`
-	UpdatedAt     *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	Problem   string                 `protobuf:"bytes,21,opt,name=problem,proto3" json:"problem,omitempty"`
+	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	// When last_error came about; not set: nobody knows, or there is none.
+	LastErrorAt   *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=last_error_at,json=lastErrorAt,proto3" json:"last_error_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -621,6 +623,13 @@ func (x *PluginInfo) GetProblem() string {
 func (x *PluginInfo) GetUpdatedAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.UpdatedAt
+	}
+	return nil
+}
+
+func (x *PluginInfo) GetLastErrorAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastErrorAt
 	}
 	return nil
 }
@@ -1214,7 +1223,7 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"@\n" +
 	"\x12EnvironmentRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xfc\x06\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xbc\a\n" +
 	"\n" +
 	"PluginInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
@@ -1246,7 +1255,8 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"checked_at\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\tcheckedAt\x12\x18\n" +
 	"\aproblem\x18\x15 \x01(\tR\aproblem\x129\n" +
 	"\n" +
-	"updated_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x1a<\n" +
+	"updated_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12>\n" +
+	"\rlast_error_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\vlastErrorAt\x1a<\n" +
 	"\x0eOnFailureEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\x02\n" +
@@ -1355,21 +1365,22 @@ var file_harness_types_v1_plugin_proto_depIdxs = []int32{
 	9,  // 10: harness.types.v1.PluginInfo.checks:type_name -> harness.types.v1.Check
 	18, // 11: harness.types.v1.PluginInfo.checked_at:type_name -> google.protobuf.Timestamp
 	18, // 12: harness.types.v1.PluginInfo.updated_at:type_name -> google.protobuf.Timestamp
-	15, // 13: harness.types.v1.PluginFigures.hooks:type_name -> harness.types.v1.PluginFigures.HooksEntry
-	16, // 14: harness.types.v1.PluginFigures.host:type_name -> harness.types.v1.PluginFigures.HostEntry
-	18, // 15: harness.types.v1.PluginFigures.since:type_name -> google.protobuf.Timestamp
-	18, // 16: harness.types.v1.PluginFigures.at:type_name -> google.protobuf.Timestamp
-	19, // 17: harness.types.v1.CallFigures.p50:type_name -> google.protobuf.Duration
-	19, // 18: harness.types.v1.CallFigures.p99:type_name -> google.protobuf.Duration
-	18, // 19: harness.types.v1.LogLine.time:type_name -> google.protobuf.Timestamp
-	1,  // 20: harness.types.v1.Manifest.NeedsEntry.value:type_name -> harness.types.v1.Parts
-	8,  // 21: harness.types.v1.PluginFigures.HooksEntry.value:type_name -> harness.types.v1.CallFigures
-	8,  // 22: harness.types.v1.PluginFigures.HostEntry.value:type_name -> harness.types.v1.CallFigures
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	18, // 13: harness.types.v1.PluginInfo.last_error_at:type_name -> google.protobuf.Timestamp
+	15, // 14: harness.types.v1.PluginFigures.hooks:type_name -> harness.types.v1.PluginFigures.HooksEntry
+	16, // 15: harness.types.v1.PluginFigures.host:type_name -> harness.types.v1.PluginFigures.HostEntry
+	18, // 16: harness.types.v1.PluginFigures.since:type_name -> google.protobuf.Timestamp
+	18, // 17: harness.types.v1.PluginFigures.at:type_name -> google.protobuf.Timestamp
+	19, // 18: harness.types.v1.CallFigures.p50:type_name -> google.protobuf.Duration
+	19, // 19: harness.types.v1.CallFigures.p99:type_name -> google.protobuf.Duration
+	18, // 20: harness.types.v1.LogLine.time:type_name -> google.protobuf.Timestamp
+	1,  // 21: harness.types.v1.Manifest.NeedsEntry.value:type_name -> harness.types.v1.Parts
+	8,  // 22: harness.types.v1.PluginFigures.HooksEntry.value:type_name -> harness.types.v1.CallFigures
+	8,  // 23: harness.types.v1.PluginFigures.HostEntry.value:type_name -> harness.types.v1.CallFigures
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_plugin_proto_init() }
