@@ -178,7 +178,7 @@ func (s *Store) ArrangePlugins(ctx context.Context, who, target string, arrange 
 			if position == 0 || position == row.Position {
 				continue
 			}
-			if err := tx.Plugin.Update().Where(plugin.ID(row.Name)).SetPosition(position).SetUpdatedAt(s.now()).Exec(ctx); err != nil {
+			if err := tx.Plugin.Update().Where(plugin.ID(row.Name)).SetPosition(position).AddGeneration(1).SetUpdatedAt(s.now()).Exec(ctx); err != nil {
 				return err
 			}
 		}
