@@ -203,7 +203,7 @@ func (d *Daemon) open(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("make the primary thread: %w", err)
 	}
-	return nil
+	return d.patiently(ctx, func() error { return d.store.SetLever(ctx, ledger.LeverDev, d.config.Dev, "daemon") })
 }
 
 // startPlugins also waits until they serve, for a while: the first runs should
