@@ -56,7 +56,7 @@ func answer(cmd *cobra.Command, ask func(context.Context, *client.Client, client
 	ending, err := ask(ctx, api, client.Waiting{Patience: patience, Event: func(event pluginsdk.Event) {
 		switch event.Type { //nolint:exhaustive // the others are not told
 		case pluginsdk.EventPipelineStream:
-			status.Say(terminal.Doing(event))
+			status.Say(terminal.Doing(event), "")
 		case pluginsdk.EventPipelineRetry:
 			fmt.Fprintln(status, terminal.FailedAttempt(event))
 		case pluginsdk.EventPipelineWaiting:

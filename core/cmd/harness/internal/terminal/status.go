@@ -27,6 +27,7 @@ type Status struct {
 
 	mu    sync.Mutex
 	what  string
+	far   string
 	since time.Time // that it is so
 	began time.Time
 	shown bool
@@ -38,7 +39,7 @@ func NewStatus(out io.Writer, what string) *Status {
 	if os.Getenv("TERM") != "dumb" {
 		s.columns = Columns(out)
 	}
-	s.Say(what)
+	s.Say(what, "")
 	if s.columns == nil {
 		return s
 	}
@@ -62,10 +63,11 @@ func NewStatus(out io.Writer, what string) *Status {
 	return s
 }
 
-// Say notes what is under way from now on; empty: what was.
-func (s *Status) Say(what string) { s.say(what, time.Now()) }
+// Say notes what is under way from now on (empty: what was), and how far it has come, if
+// that can be said.
+func (s *Status) Say(what, far string) { s.say(what, far, time.Now()) }
 
-func (s *Status) say(what string, now time.Time) {
+func (s *Status) say(what, far string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.what == "" {
@@ -74,6 +76,7 @@ func (s *Status) say(what string, now time.Time) {
 	if what != "" && s.what != what {
 		s.what, s.since = what, now
 	}
+	s.far = far
 }
 
 // Write writes to the terminal in the place of the line, which comes again after it.
@@ -109,6 +112,9 @@ func (s *Status) show(now time.Time) {
 	took := " (" + Took(now.Sub(s.began)) + ")"
 	if all := now.Sub(s.began); all-now.Sub(s.since) > statusEvery {
 		took = fmt.Sprintf(" (%s, in all %s)", Took(now.Sub(s.since)), Took(all))
+	}
+	if s.far != "" {
+		took = ", " + s.far + took
 	}
 	s.clear()
 	line := Short(s.what, min(max(s.columns(), 40), detailLimit)-len(took)-1) + took

@@ -18,22 +18,22 @@ func TestAStatusIsShownOnATerminalAndGoneAfterwards(t *testing.T) {
 	began := time.Now()
 	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
 	s := &Status{out: &out, columns: func() int { return 60 }, stop: func() {}}
-	s.say("waiting for the agent", began)
+	s.say("waiting for the agent", "", began)
 	s.show(at(1))
 	if out.Len() != 0 {
 		t.Errorf("after a second: %q", &out)
 	}
 	s.show(at(2))
-	s.say("Bash is at work", at(3))
-	s.say("", at(4))
+	s.say("Bash is at work", "", at(3))
+	s.say("", "", at(4))
 	s.show(at(75))
 	fmt.Fprintln(s, "attempt 1 failed")
-	s.say(strings.Repeat("long ", 40), at(75))
+	s.say(strings.Repeat("long ", 40), "12 MiB", at(75))
 	s.show(at(76))
 	s.Stop()
 	const clear = "\r\x1b[2K"
 	want := "waiting for the agent (2 s)" + clear + "Bash is at work (1 min 12 s, in all 1 min 15 s)" + clear + "attempt 1 failed\n" +
-		"long long long long long long lon… (1 s, in all 1 min 16 s)" + clear
+		"long long long long long…, 12 MiB (1 s, in all 1 min 16 s)" + clear
 	if out.String() != want {
 		t.Errorf("\n%q, want\n%q", &out, want)
 	}
