@@ -205,6 +205,9 @@ func replaceFile(path string, force bool, write func(file, spool *os.File) error
 		return err
 	}
 	file, err := scratch(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("there is no directory %s; make it first, or name another file", filepath.Dir(path))
+	}
 	if err != nil {
 		return err
 	}

@@ -54,6 +54,9 @@ type RestoreReport struct {
 // SettleRestore to do the rest. It holds the lock: a daemon must not run.
 func RestoreBackup(ctx context.Context, config Config, r Restore) (report RestoreReport, err error) {
 	file, err := os.Open(r.File)
+	if errors.Is(err, os.ErrNotExist) {
+		return report, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no file %s; name a file that `harness backup` has made", r.File)
+	}
 	if err != nil {
 		return report, fmt.Errorf("open the backup: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -116,6 +117,9 @@ func createFile(name string, force bool) (*os.File, error) {
 	file, err := os.OpenFile(name, flags, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%s exists already; name another file, or overwrite it with --force", name)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: there is no directory %s; make it first, or name another file", name, filepath.Dir(name))
 	}
 	return file, err
 }

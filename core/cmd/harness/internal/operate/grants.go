@@ -65,6 +65,9 @@ func (o *Operator) Order(ctx context.Context, words []string) error {
 		}
 	}
 	order, err := o.Registry.Order(ctx, Who, want)
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound && len(words) == 3 && want.Name == "" {
+		err = fmt.Errorf("%w. One plugin is moved by NAME before OTHER, or NAME after OTHER", err)
+	}
 	if err != nil {
 		return err
 	}
