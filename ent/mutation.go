@@ -6084,6 +6084,7 @@ type PluginMutation struct {
 	on_failure           *map[pluginsdk.Hook]pluginsdk.OnFailure
 	state                *pluginsdk.PluginState
 	last_error           *string
+	last_error_at        *time.Time
 	restarts             *int
 	addrestarts          *int
 	failures             *int64
@@ -6736,6 +6737,55 @@ func (m *PluginMutation) OldLastError(ctx context.Context) (v string, err error)
 // ResetLastError resets all changes to the "last_error" field.
 func (m *PluginMutation) ResetLastError() {
 	m.last_error = nil
+}
+
+// SetLastErrorAt sets the "last_error_at" field.
+func (m *PluginMutation) SetLastErrorAt(t time.Time) {
+	m.last_error_at = &t
+}
+
+// LastErrorAt returns the value of the "last_error_at" field in the mutation.
+func (m *PluginMutation) LastErrorAt() (r time.Time, exists bool) {
+	v := m.last_error_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastErrorAt returns the old "last_error_at" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldLastErrorAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastErrorAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastErrorAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastErrorAt: %w", err)
+	}
+	return oldValue.LastErrorAt, nil
+}
+
+// ClearLastErrorAt clears the value of the "last_error_at" field.
+func (m *PluginMutation) ClearLastErrorAt() {
+	m.last_error_at = nil
+	m.clearedFields[plugin.FieldLastErrorAt] = struct{}{}
+}
+
+// LastErrorAtCleared returns if the "last_error_at" field was cleared in this mutation.
+func (m *PluginMutation) LastErrorAtCleared() bool {
+	_, ok := m.clearedFields[plugin.FieldLastErrorAt]
+	return ok
+}
+
+// ResetLastErrorAt resets all changes to the "last_error_at" field.
+func (m *PluginMutation) ResetLastErrorAt() {
+	m.last_error_at = nil
+	delete(m.clearedFields, plugin.FieldLastErrorAt)
 }
 
 // SetRestarts sets the "restarts" field.
@@ -7715,7 +7765,7 @@ func (m *PluginMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *PluginMutation) Fields() []string {
-	fields := make([]string, 0, 30)
+	fields := make([]string, 0, 31)
 	if m._path != nil {
 		fields = append(fields, plugin.FieldPath)
 	}
@@ -7748,6 +7798,9 @@ func (m *PluginMutation) Fields() []string {
 	}
 	if m.last_error != nil {
 		fields = append(fields, plugin.FieldLastError)
+	}
+	if m.last_error_at != nil {
+		fields = append(fields, plugin.FieldLastErrorAt)
 	}
 	if m.restarts != nil {
 		fields = append(fields, plugin.FieldRestarts)
@@ -7836,6 +7889,8 @@ func (m *PluginMutation) Field(name string) (ent.Value, bool) {
 		return m.State()
 	case plugin.FieldLastError:
 		return m.LastError()
+	case plugin.FieldLastErrorAt:
+		return m.LastErrorAt()
 	case plugin.FieldRestarts:
 		return m.Restarts()
 	case plugin.FieldFailures:
@@ -7905,6 +7960,8 @@ func (m *PluginMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldState(ctx)
 	case plugin.FieldLastError:
 		return m.OldLastError(ctx)
+	case plugin.FieldLastErrorAt:
+		return m.OldLastErrorAt(ctx)
 	case plugin.FieldRestarts:
 		return m.OldRestarts(ctx)
 	case plugin.FieldFailures:
@@ -8028,6 +8085,13 @@ func (m *PluginMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetLastError(v)
+		return nil
+	case plugin.FieldLastErrorAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastErrorAt(v)
 		return nil
 	case plugin.FieldRestarts:
 		v, ok := value.(int)
@@ -8291,6 +8355,9 @@ func (m *PluginMutation) ClearedFields() []string {
 	if m.FieldCleared(plugin.FieldOnFailure) {
 		fields = append(fields, plugin.FieldOnFailure)
 	}
+	if m.FieldCleared(plugin.FieldLastErrorAt) {
+		fields = append(fields, plugin.FieldLastErrorAt)
+	}
 	if m.FieldCleared(plugin.FieldPrevious) {
 		fields = append(fields, plugin.FieldPrevious)
 	}
@@ -8337,6 +8404,9 @@ func (m *PluginMutation) ClearField(name string) error {
 		return nil
 	case plugin.FieldOnFailure:
 		m.ClearOnFailure()
+		return nil
+	case plugin.FieldLastErrorAt:
+		m.ClearLastErrorAt()
 		return nil
 	case plugin.FieldPrevious:
 		m.ClearPrevious()
@@ -8399,6 +8469,9 @@ func (m *PluginMutation) ResetField(name string) error {
 		return nil
 	case plugin.FieldLastError:
 		m.ResetLastError()
+		return nil
+	case plugin.FieldLastErrorAt:
+		m.ResetLastErrorAt()
 		return nil
 	case plugin.FieldRestarts:
 		m.ResetRestarts()

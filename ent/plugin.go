@@ -42,6 +42,8 @@ type Plugin struct {
 	State pluginsdk.PluginState `json:"state,omitempty"`
 	// LastError holds the value of the "last_error" field.
 	LastError string `json:"last_error,omitempty"`
+	// LastErrorAt holds the value of the "last_error_at" field.
+	LastErrorAt *time.Time `json:"last_error_at,omitempty"`
 	// Restarts holds the value of the "restarts" field.
 	Restarts int `json:"restarts,omitempty"`
 	// Failures holds the value of the "failures" field.
@@ -96,7 +98,7 @@ func (*Plugin) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullInt64)
 		case plugin.FieldID, plugin.FieldPath, plugin.FieldSha256, plugin.FieldVersion, plugin.FieldState, plugin.FieldLastError, plugin.FieldOrigin, plugin.FieldPublisher, plugin.FieldQuarantine, plugin.FieldAttach, plugin.FieldServing, plugin.FieldRejected:
 			values[i] = new(sql.NullString)
-		case plugin.FieldCheckedAt, plugin.FieldUpdatedAt:
+		case plugin.FieldLastErrorAt, plugin.FieldCheckedAt, plugin.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -192,6 +194,13 @@ func (_m *Plugin) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field last_error", values[i])
 			} else if value.Valid {
 				_m.LastError = value.String
+			}
+		case plugin.FieldLastErrorAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field last_error_at", values[i])
+			} else if value.Valid {
+				_m.LastErrorAt = new(time.Time)
+				*_m.LastErrorAt = value.Time
 			}
 		case plugin.FieldRestarts:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -387,6 +396,11 @@ func (_m *Plugin) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("last_error=")
 	builder.WriteString(_m.LastError)
+	builder.WriteString(", ")
+	if v := _m.LastErrorAt; v != nil {
+		builder.WriteString("last_error_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("restarts=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Restarts))

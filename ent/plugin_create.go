@@ -148,6 +148,20 @@ func (_c *PluginCreate) SetNillableLastError(v *string) *PluginCreate {
 	return _c
 }
 
+// SetLastErrorAt sets the "last_error_at" field.
+func (_c *PluginCreate) SetLastErrorAt(v time.Time) *PluginCreate {
+	_c.mutation.SetLastErrorAt(v)
+	return _c
+}
+
+// SetNillableLastErrorAt sets the "last_error_at" field if the given value is not nil.
+func (_c *PluginCreate) SetNillableLastErrorAt(v *time.Time) *PluginCreate {
+	if v != nil {
+		_c.SetLastErrorAt(*v)
+	}
+	return _c
+}
+
 // SetRestarts sets the "restarts" field.
 func (_c *PluginCreate) SetRestarts(v int) *PluginCreate {
 	_c.mutation.SetRestarts(v)
@@ -651,6 +665,10 @@ func (_c *PluginCreate) createSpec() (*Plugin, *sqlgraph.CreateSpec) {
 		_spec.SetField(plugin.FieldLastError, field.TypeString, value)
 		_node.LastError = value
 	}
+	if value, ok := _c.mutation.LastErrorAt(); ok {
+		_spec.SetField(plugin.FieldLastErrorAt, field.TypeTime, value)
+		_node.LastErrorAt = &value
+	}
 	if value, ok := _c.mutation.Restarts(); ok {
 		_spec.SetField(plugin.FieldRestarts, field.TypeInt, value)
 		_node.Restarts = value
@@ -938,6 +956,24 @@ func (u *PluginUpsert) SetLastError(v string) *PluginUpsert {
 // UpdateLastError sets the "last_error" field to the value that was provided on create.
 func (u *PluginUpsert) UpdateLastError() *PluginUpsert {
 	u.SetExcluded(plugin.FieldLastError)
+	return u
+}
+
+// SetLastErrorAt sets the "last_error_at" field.
+func (u *PluginUpsert) SetLastErrorAt(v time.Time) *PluginUpsert {
+	u.Set(plugin.FieldLastErrorAt, v)
+	return u
+}
+
+// UpdateLastErrorAt sets the "last_error_at" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateLastErrorAt() *PluginUpsert {
+	u.SetExcluded(plugin.FieldLastErrorAt)
+	return u
+}
+
+// ClearLastErrorAt clears the value of the "last_error_at" field.
+func (u *PluginUpsert) ClearLastErrorAt() *PluginUpsert {
+	u.SetNull(plugin.FieldLastErrorAt)
 	return u
 }
 
@@ -1481,6 +1517,27 @@ func (u *PluginUpsertOne) SetLastError(v string) *PluginUpsertOne {
 func (u *PluginUpsertOne) UpdateLastError() *PluginUpsertOne {
 	return u.Update(func(s *PluginUpsert) {
 		s.UpdateLastError()
+	})
+}
+
+// SetLastErrorAt sets the "last_error_at" field.
+func (u *PluginUpsertOne) SetLastErrorAt(v time.Time) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetLastErrorAt(v)
+	})
+}
+
+// UpdateLastErrorAt sets the "last_error_at" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateLastErrorAt() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateLastErrorAt()
+	})
+}
+
+// ClearLastErrorAt clears the value of the "last_error_at" field.
+func (u *PluginUpsertOne) ClearLastErrorAt() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearLastErrorAt()
 	})
 }
 
@@ -2242,6 +2299,27 @@ func (u *PluginUpsertBulk) SetLastError(v string) *PluginUpsertBulk {
 func (u *PluginUpsertBulk) UpdateLastError() *PluginUpsertBulk {
 	return u.Update(func(s *PluginUpsert) {
 		s.UpdateLastError()
+	})
+}
+
+// SetLastErrorAt sets the "last_error_at" field.
+func (u *PluginUpsertBulk) SetLastErrorAt(v time.Time) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetLastErrorAt(v)
+	})
+}
+
+// UpdateLastErrorAt sets the "last_error_at" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateLastErrorAt() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateLastErrorAt()
+	})
+}
+
+// ClearLastErrorAt clears the value of the "last_error_at" field.
+func (u *PluginUpsertBulk) ClearLastErrorAt() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearLastErrorAt()
 	})
 }
 

@@ -204,6 +204,26 @@ func (_u *PluginUpdate) SetNillableLastError(v *string) *PluginUpdate {
 	return _u
 }
 
+// SetLastErrorAt sets the "last_error_at" field.
+func (_u *PluginUpdate) SetLastErrorAt(v time.Time) *PluginUpdate {
+	_u.mutation.SetLastErrorAt(v)
+	return _u
+}
+
+// SetNillableLastErrorAt sets the "last_error_at" field if the given value is not nil.
+func (_u *PluginUpdate) SetNillableLastErrorAt(v *time.Time) *PluginUpdate {
+	if v != nil {
+		_u.SetLastErrorAt(*v)
+	}
+	return _u
+}
+
+// ClearLastErrorAt clears the value of the "last_error_at" field.
+func (_u *PluginUpdate) ClearLastErrorAt() *PluginUpdate {
+	_u.mutation.ClearLastErrorAt()
+	return _u
+}
+
 // SetRestarts sets the "restarts" field.
 func (_u *PluginUpdate) SetRestarts(v int) *PluginUpdate {
 	_u.mutation.ResetRestarts()
@@ -658,6 +678,12 @@ func (_u *PluginUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.LastError(); ok {
 		_spec.SetField(plugin.FieldLastError, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.LastErrorAt(); ok {
+		_spec.SetField(plugin.FieldLastErrorAt, field.TypeTime, value)
+	}
+	if _u.mutation.LastErrorAtCleared() {
+		_spec.ClearField(plugin.FieldLastErrorAt, field.TypeTime)
+	}
 	if value, ok := _u.mutation.Restarts(); ok {
 		_spec.SetField(plugin.FieldRestarts, field.TypeInt, value)
 	}
@@ -959,6 +985,26 @@ func (_u *PluginUpdateOne) SetNillableLastError(v *string) *PluginUpdateOne {
 	if v != nil {
 		_u.SetLastError(*v)
 	}
+	return _u
+}
+
+// SetLastErrorAt sets the "last_error_at" field.
+func (_u *PluginUpdateOne) SetLastErrorAt(v time.Time) *PluginUpdateOne {
+	_u.mutation.SetLastErrorAt(v)
+	return _u
+}
+
+// SetNillableLastErrorAt sets the "last_error_at" field if the given value is not nil.
+func (_u *PluginUpdateOne) SetNillableLastErrorAt(v *time.Time) *PluginUpdateOne {
+	if v != nil {
+		_u.SetLastErrorAt(*v)
+	}
+	return _u
+}
+
+// ClearLastErrorAt clears the value of the "last_error_at" field.
+func (_u *PluginUpdateOne) ClearLastErrorAt() *PluginUpdateOne {
+	_u.mutation.ClearLastErrorAt()
 	return _u
 }
 
@@ -1445,6 +1491,12 @@ func (_u *PluginUpdateOne) sqlSave(ctx context.Context) (_node *Plugin, err erro
 	}
 	if value, ok := _u.mutation.LastError(); ok {
 		_spec.SetField(plugin.FieldLastError, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.LastErrorAt(); ok {
+		_spec.SetField(plugin.FieldLastErrorAt, field.TypeTime, value)
+	}
+	if _u.mutation.LastErrorAtCleared() {
+		_spec.ClearField(plugin.FieldLastErrorAt, field.TypeTime)
 	}
 	if value, ok := _u.mutation.Restarts(); ok {
 		_spec.SetField(plugin.FieldRestarts, field.TypeInt, value)

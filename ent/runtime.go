@@ -207,51 +207,51 @@ func init() {
 	// plugin.DefaultLastError holds the default value on creation for the last_error field.
 	plugin.DefaultLastError = pluginDescLastError.Default.(string)
 	// pluginDescRestarts is the schema descriptor for restarts field.
-	pluginDescRestarts := pluginFields[12].Descriptor()
+	pluginDescRestarts := pluginFields[13].Descriptor()
 	// plugin.DefaultRestarts holds the default value on creation for the restarts field.
 	plugin.DefaultRestarts = pluginDescRestarts.Default.(int)
 	// pluginDescFailures is the schema descriptor for failures field.
-	pluginDescFailures := pluginFields[13].Descriptor()
+	pluginDescFailures := pluginFields[14].Descriptor()
 	// plugin.DefaultFailures holds the default value on creation for the failures field.
 	plugin.DefaultFailures = pluginDescFailures.Default.(int64)
 	// pluginDescOrigin is the schema descriptor for origin field.
-	pluginDescOrigin := pluginFields[14].Descriptor()
+	pluginDescOrigin := pluginFields[15].Descriptor()
 	// plugin.DefaultOrigin holds the default value on creation for the origin field.
 	plugin.DefaultOrigin = pluginsdk.PluginOrigin(pluginDescOrigin.Default.(string))
 	// pluginDescPublisher is the schema descriptor for publisher field.
-	pluginDescPublisher := pluginFields[15].Descriptor()
+	pluginDescPublisher := pluginFields[16].Descriptor()
 	// plugin.DefaultPublisher holds the default value on creation for the publisher field.
 	plugin.DefaultPublisher = pluginDescPublisher.Default.(string)
 	// pluginDescQuarantine is the schema descriptor for quarantine field.
-	pluginDescQuarantine := pluginFields[19].Descriptor()
+	pluginDescQuarantine := pluginFields[20].Descriptor()
 	// plugin.DefaultQuarantine holds the default value on creation for the quarantine field.
 	plugin.DefaultQuarantine = pluginDescQuarantine.Default.(string)
 	// pluginDescAttach is the schema descriptor for attach field.
-	pluginDescAttach := pluginFields[23].Descriptor()
+	pluginDescAttach := pluginFields[24].Descriptor()
 	// plugin.DefaultAttach holds the default value on creation for the attach field.
 	plugin.DefaultAttach = pluginDescAttach.Default.(string)
 	// pluginDescSettingsRevision is the schema descriptor for settings_revision field.
-	pluginDescSettingsRevision := pluginFields[24].Descriptor()
+	pluginDescSettingsRevision := pluginFields[25].Descriptor()
 	// plugin.DefaultSettingsRevision holds the default value on creation for the settings_revision field.
 	plugin.DefaultSettingsRevision = pluginDescSettingsRevision.Default.(int64)
 	// pluginDescGeneration is the schema descriptor for generation field.
-	pluginDescGeneration := pluginFields[25].Descriptor()
+	pluginDescGeneration := pluginFields[26].Descriptor()
 	// plugin.DefaultGeneration holds the default value on creation for the generation field.
 	plugin.DefaultGeneration = pluginDescGeneration.Default.(int64)
 	// pluginDescSettled is the schema descriptor for settled field.
-	pluginDescSettled := pluginFields[26].Descriptor()
+	pluginDescSettled := pluginFields[27].Descriptor()
 	// plugin.DefaultSettled holds the default value on creation for the settled field.
 	plugin.DefaultSettled = pluginDescSettled.Default.(int64)
 	// pluginDescServing is the schema descriptor for serving field.
-	pluginDescServing := pluginFields[27].Descriptor()
+	pluginDescServing := pluginFields[28].Descriptor()
 	// plugin.DefaultServing holds the default value on creation for the serving field.
 	plugin.DefaultServing = pluginDescServing.Default.(string)
 	// pluginDescRejected is the schema descriptor for rejected field.
-	pluginDescRejected := pluginFields[28].Descriptor()
+	pluginDescRejected := pluginFields[29].Descriptor()
 	// plugin.DefaultRejected holds the default value on creation for the rejected field.
 	plugin.DefaultRejected = pluginDescRejected.Default.(string)
 	// pluginDescGrantsVersion is the schema descriptor for grants_version field.
-	pluginDescGrantsVersion := pluginFields[29].Descriptor()
+	pluginDescGrantsVersion := pluginFields[30].Descriptor()
 	// plugin.DefaultGrantsVersion holds the default value on creation for the grants_version field.
 	plugin.DefaultGrantsVersion = pluginDescGrantsVersion.Default.(int)
 	pluginbytesFields := schema.PluginBytes{}.Fields()

@@ -57,8 +57,11 @@ type PluginInfo struct {
 
 	State     PluginState `json:"state"`
 	LastError string      `json:"lastError,omitempty"`
-	Restarts  int         `json:"restarts"`
-	Failures  int64       `json:"failures"` // hooks that failed since the row was made
+	// LastErrorAt is when the last error came about; zero: nobody knows, or there is
+	// none.
+	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
+	Restarts    int       `json:"restarts"`
+	Failures    int64     `json:"failures"` // hooks that failed since the row was made
 	// Quarantine says why the plugin is not started any more, with the last
 	// lines it wrote; empty: it is not in quarantine.
 	Quarantine string        `json:"quarantine,omitempty"`

@@ -11,16 +11,26 @@ import (
 	"github.com/seed-706843ae/harness/core/store"
 )
 
+// BackupRequest says what Backup is to do.
+type BackupRequest struct {
+	File     string
+	Force    bool           // overwrite File
+	Settings bool           // save harness.env too
+	Progress store.Progress // may be nil
+}
+
 // Backup saves the installation's database and workspace in a file, with the
-// daemon up or down. Settings also saves harness.env; force overwrites the file.
-func Backup(ctx context.Context, config Config, file string, force, settings bool) (report store.BackupReport, err error) {
+// daemon up or down.
+func Backup(ctx context.Context, config Config, request BackupRequest) (report store.BackupReport, err error) {
 	database, err := OpenAsItIs(ctx, config)
 	if err != nil {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, database.Close()) }()
-	backup := store.Backup{File: file, Force: force, Workspace: config.workspace(), Version: config.Version}
-	if settings {
+	backup := store.Backup{
+		File: request.File, Force: request.Force, Workspace: config.workspace(), Version: config.Version, Progress: request.Progress,
+	}
+	if request.Settings {
 		backup.Settings = filepath.Join(config.Data, ConfigFile)
 		if _, err := os.Stat(backup.Settings); err != nil {
 			return report, fmt.Errorf("--with-settings: %w", err)
@@ -30,13 +40,13 @@ func Backup(ctx context.Context, config Config, file string, force, settings boo
 }
 
 // Restore puts a backup into the installation, which must be new and its daemon
-// down. Settings also restores harness.env, unless there is one.
-func Restore(ctx context.Context, config Config, file string, settings bool) (store.RestoreReport, error) {
+// down. Settings also restores harness.env, unless there is one. Tell may be nil.
+func Restore(ctx context.Context, config Config, file string, settings bool, tell store.Progress) (store.RestoreReport, error) {
 	if err := checkUntouched(starter.FS, config.workspace()); err != nil {
 		return store.RestoreReport{}, err
 	}
 	return store.RestoreBackup(ctx, config.storeConfig(), store.Restore{
-		File: file, Workspace: config.workspace(), Settings: settings, Owner: "harness restore",
+		File: file, Workspace: config.workspace(), Settings: settings, Owner: "harness restore", Progress: tell,
 	})
 }
 

@@ -84,7 +84,7 @@ func TestRestoreIntoAStartedInstallation(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "it.backup")
-	if _, err := Backup(t.Context(), config, file, false, false); err != nil {
+	if _, err := Backup(t.Context(), config, BackupRequest{File: file}); err != nil {
 		t.Fatal(err)
 	}
 	for name, url := range map[string]func() string{
@@ -97,7 +97,7 @@ func TestRestoreIntoAStartedInstallation(t *testing.T) {
 			if err := makeWorkspace(starter.FS, config.workspace()); err != nil {
 				t.Fatal(err)
 			}
-			report, err := Restore(t.Context(), config, file, false)
+			report, err := Restore(t.Context(), config, file, false, nil)
 			if err != nil || len(report.Problems) > 0 {
 				t.Fatalf("%+v, %v", report, err)
 			}

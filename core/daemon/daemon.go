@@ -107,7 +107,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	supervision := pluginhost.Config{
 		Dir: config.Plugins, Owner: d.owner, Log: d.room("pluginhost"), Logs: config.PluginLogs(), Dev: config.Dev,
 		Sockets: filepath.Join(config.Data, "run"), Cgroups: "/sys/fs/cgroup", BackoffBase: config.PluginBackoff, LateGrace: config.HookGrace,
-		Provide:     map[string]string{"HARNESS_WORKSPACE": workspace, "HARNESS_HTTP_ADDR": d.addr, "HARNESS_VERSION": config.Version},
+		Provide:     map[string]string{"HARNESS_WORKSPACE": workspace, addressVariable: d.addr, "HARNESS_VERSION": config.Version},
 		HostFigures: func(plugin string) (map[string]pluginsdk.CallFigures, int64) { return api.Figures(plugin) },
 		Verify:      packages.Verify, Settings: d.pluginSettings, Gone: d.settings.Forget, Reserved: inbox.Reserved(),
 		Hooks: hooks.New(asking, nil, tokens),
@@ -207,7 +207,7 @@ func (d *Daemon) open(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("make the primary thread: %w", err)
 	}
-	return nil
+	return d.patiently(ctx, func() error { return d.store.SetLever(ctx, ledger.LeverDev, d.config.Dev, "daemon") })
 }
 
 // startPlugins also waits until they serve, for a while: the first runs should

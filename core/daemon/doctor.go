@@ -46,12 +46,11 @@ type Check struct {
 func Doctor(ctx context.Context, config Config) []Check {
 	running := Running(config)
 	found, rows := checkDatabase(ctx, config)
-	webOff := slices.ContainsFunc(rows, func(row ledger.Plugin) bool { return row.Name == "web" && !row.Enabled })
 	checks := append(checkVariables(), checkAgent(ctx, config))
 	checks = append(checks, checkAgentTools(config)...)
 	checks = append(checks, checkData(config.Data), checkDisk(config.Data))
 	checks = append(checks, found...)
-	checks = append(checks, checkPort(ctx, config, running, webOff), checkPluginDir(config.Plugins))
+	checks = append(checks, checkPort(ctx, config, running, rows), checkPluginDir(config.Plugins))
 	for _, row := range rows {
 		checks = append(checks, checkPlugin(row, running))
 		checks = append(checks, checkPackage(ctx, config, row, running)...)
@@ -206,19 +205,35 @@ func checkDisk(dir string) Check {
 	return check
 }
 
+// addressVariable is what a plugin is granted that serves the API: where to listen.
+const addressVariable = "HARNESS_HTTP_ADDR"
+
+// serversOf names the plugins that are to serve the API, and reports whether one of them
+// is enabled.
+func serversOf(rows []ledger.Plugin) (names string, on bool) {
+	var servers []string
+	for _, row := range rows {
+		if slices.Contains(row.GrantedEnv, addressVariable) {
+			servers, on = append(servers, row.Name), on || row.Enabled
+		}
+	}
+	return strings.Join(servers, ", "), on
+}
+
 // checkPort wants the port free, or held by this installation's own daemon.
-func checkPort(ctx context.Context, config Config, running, webOff bool) Check {
+func checkPort(ctx context.Context, config Config, running bool, rows []ledger.Plugin) Check {
+	servers, on := serversOf(rows)
 	check := Check{Name: "port", Remedy: "stop what holds it, or choose another port with --port or PORT"}
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", config.address())
 	switch {
-	case err == nil && running && webOff:
+	case err == nil && running && servers != "" && !on:
 		_ = listener.Close()
-		check.OK, check.Detail = true, "nothing listens on "+config.address()+": the plugin web is disabled"
+		check.OK, check.Detail = true, "nothing listens on "+config.address()+": what serves there is disabled ("+servers+")"
 	case err == nil && running:
 		_ = listener.Close()
 		check.Detail = "the daemon runs, but nothing listens on " + config.address()
-		check.Remedy = "see the line of the plugin web below; if the daemon was started with another port, give doctor the same --port"
+		check.Remedy = "see the line of the plugin " + cmp.Or(servers, "web") + " below; if the daemon was started with another port, give doctor the same --port"
 	case err == nil:
 		_ = listener.Close()
 		check.OK, check.Detail = true, config.address()+" is free"

@@ -143,6 +143,9 @@ func TestDoctorLooksAtTheDataDirectory(t *testing.T) {
 }
 
 func TestDoctorTellsWhoHoldsThePort(t *testing.T) {
+	serves := func(name string, on bool) ledger.Plugin {
+		return ledger.Plugin{Path: "/nowhere", PluginInfo: pluginsdk.PluginInfo{Name: name, Enabled: on, State: pluginsdk.PluginDisabled, GrantedEnv: []string{"HARNESS_HTTP_ADDR"}}}
+	}
 	const healthy = `{"status":"ok"}`
 	t.Run("nobody", func(t *testing.T) {
 		wantCheck(t, check(t, ailing(t), "port"), true, "is free")
@@ -171,8 +174,18 @@ func TestDoctorTellsWhoHoldsThePort(t *testing.T) {
 	t.Run("nobody because the operator turned web off", func(t *testing.T) {
 		config := ailing(t)
 		holdLock(t, config)
-		register(t, config, ledger.Plugin{Path: "/nowhere", PluginInfo: pluginsdk.PluginInfo{Name: "web", State: pluginsdk.PluginDisabled}})
-		wantCheck(t, check(t, config, "port"), true, "the plugin web is disabled")
+		register(t, config, serves("web", false))
+		wantCheck(t, check(t, config, "port"), true, "what serves there is disabled (web)")
+	})
+	t.Run("nobody although another plugin is to take the place of web", func(t *testing.T) {
+		config := ailing(t)
+		holdLock(t, config)
+		register(t, config, serves("web", false), serves("dashboard", true))
+		got := check(t, config, "port")
+		wantCheck(t, got, false, "nothing listens")
+		if !strings.Contains(got.Remedy, "dashboard") {
+			t.Errorf("the remedy is %q", got.Remedy)
+		}
 	})
 }
 

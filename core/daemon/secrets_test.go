@@ -280,7 +280,7 @@ func ignoreGone(err error) error {
 func (h *hunt) backup() {
 	h.t.Helper()
 	file := filepath.Join(h.t.TempDir(), "all.backup")
-	if _, err := daemon.Backup(h.t.Context(), h.config, file, false, false); err != nil {
+	if _, err := daemon.Backup(h.t.Context(), h.config, daemon.BackupRequest{File: file}); err != nil {
 		h.t.Fatal(err)
 	}
 	content, err := os.ReadFile(file)

@@ -292,6 +292,10 @@ func CheckPermissionMode(mode string) error {
 // scheduled jobs, and what runs cause. What people write goes on.
 const LeverPause = "pause"
 
+// LeverDev is on while the daemon that is up, or was last, runs what authors of plugins
+// work on (`harness up --dev`). The daemon turns it.
+const LeverDev = "dev"
+
 // Lever is something that operators turn on and off for the whole installation. The
 // zero value is one that nobody has touched.
 type Lever struct {

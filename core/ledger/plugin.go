@@ -11,10 +11,12 @@ import (
 type PluginSeen struct {
 	State     pluginsdk.PluginState
 	LastError string
-	Restarts  int
-	Settled   int64
-	Serving   string
-	Rejected  string
+	// LastErrorAt is in UTC and whole microseconds, as databases keep it.
+	LastErrorAt time.Time
+	Restarts    int
+	Settled     int64
+	Serving     string
+	Rejected    string
 }
 
 // ChecksGood is how long what a plugin has said of its surroundings (Checks) is taken
@@ -24,7 +26,7 @@ const ChecksGood = 5 * time.Minute
 // SeenOf is what a row says that was last seen.
 func SeenOf(row Plugin) PluginSeen {
 	return PluginSeen{
-		State: row.State, LastError: row.LastError, Restarts: row.Restarts,
+		State: row.State, LastError: row.LastError, LastErrorAt: row.LastErrorAt, Restarts: row.Restarts,
 		Settled: row.Settled, Serving: row.Serving, Rejected: row.Rejected,
 	}
 }

@@ -62,9 +62,8 @@ type Plugin struct {
 	Path     string          `json:"path"`               // of the executable
 	Previous []PluginVersion `json:"previous,omitempty"` // for a rollback, newest first
 	Settings json.RawMessage `json:"settings,omitempty"` // without secrets
-	// Generation counts what operators decided of the plugin by command or API,
-	// but for its place in the order. Settled is that up to
-	// which the daemon has carried it out, or has failed to: Serving and Rejected
+	// Generation counts what operators decided of the plugin by command or API.
+	// Settled is that up to which the daemon has carried it out, or has failed to: Serving and Rejected
 	// are then the outcome. Of a plugin that is off it stays behind.
 	Generation int64 `json:"generation,omitempty"`
 	Settled    int64 `json:"settled,omitempty"`

@@ -26,7 +26,7 @@ type Store interface {
 	Audit(ctx context.Context, who, action, target, detail string) error
 	SavePluginManifest(ctx context.Context, name string, manifest pluginsdk.Manifest) error
 	SavePluginSeen(ctx context.Context, name string, seen ledger.PluginSeen) error
-	AddPluginFailures(ctx context.Context, name string, failures int64, lastError string) error
+	AddPluginFailures(ctx context.Context, name string, failures int64) error
 }
 
 // Events is the event bus.

@@ -102,7 +102,7 @@ func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
 		i.log.Warn("plugin refused its new settings", "err", err)
 		i.settings.Store(settings.refusedFor(had))
 		words := i.redact(ledger.SettingsRefused + ", and goes on with those that it has: " + err.Error())
-		i.report.note(func(seen *ledger.PluginSeen) { seen.LastError = words })
+		i.report.note(func(seen *ledger.PluginSeen) { blame(seen, words) })
 	}
 	return true
 }

@@ -3,6 +3,7 @@ package pluginhost
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,7 @@ type registry struct {
 	changed chan struct{}
 	slow    atomic.Bool // what plugins say of themselves is not in the rows yet
 	bugs    bugs
+	refuses atomic.Int64 // so many writes of what is seen fail
 }
 
 // bugs are what panics, by name, the next n times that it is done.
@@ -90,8 +92,11 @@ func (r *registry) SavePluginManifest(_ context.Context, name string, m pluginsd
 
 func (r *registry) SavePluginSeen(_ context.Context, name string, seen ledger.PluginSeen) error {
 	r.bugs.step("state " + string(seen.State))
+	if r.refuses.Add(-1) >= 0 {
+		return errors.New("the disk is full")
+	}
 	return r.edit(name, func(p *ledger.Plugin) {
-		p.State, p.LastError, p.Restarts = seen.State, seen.LastError, seen.Restarts
+		p.State, p.LastError, p.LastErrorAt, p.Restarts = seen.State, seen.LastError, seen.LastErrorAt, seen.Restarts
 		p.Settled, p.Serving, p.Rejected = seen.Settled, seen.Serving, seen.Rejected
 	})
 }
@@ -130,8 +135,8 @@ func (r *registry) Audit(_ context.Context, who, action, target, detail string) 
 	return nil
 }
 
-func (r *registry) AddPluginFailures(_ context.Context, name string, n int64, lastError string) error {
-	return r.edit(name, func(p *ledger.Plugin) { p.Failures += n; p.LastError = lastError })
+func (r *registry) AddPluginFailures(_ context.Context, name string, n int64) error {
+	return r.edit(name, func(p *ledger.Plugin) { p.Failures += n })
 }
 
 func (r *registry) row(name string) ledger.Plugin {

@@ -217,6 +217,7 @@ func (h *Host) sync(ctx, run context.Context) error {
 	}
 	h.listSpeakers(rows)
 	running := make([]*Instance, 0, len(rows))
+	var changed []func()
 	enabled := make(map[string]bool, len(rows))
 	for _, row := range rows {
 		instance := h.instances[row.Name]
@@ -233,11 +234,14 @@ func (h *Host) sync(ctx, run context.Context) error {
 			h.correctState(ctx, row)
 			continue
 		default:
-			instance.update(row, h.readings.Load())
+			changed = append(changed, instance.update(row, h.readings.Load()))
 		}
 		running = append(running, instance)
 	}
 	h.order.Store(h.lineup(running))
+	for _, supervise := range changed { // what is said to be carried out holds in the new order
+		supervise()
+	}
 	for name, instance := range h.instances {
 		if !enabled[name] {
 			h.retire(instance) // nobody is sent to it any more

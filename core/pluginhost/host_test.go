@@ -211,3 +211,18 @@ func TestSettingsThatAreRefusedAreSaidBeforeTheyAreCarriedOut(t *testing.T) {
 		}
 	}
 }
+
+// Who is told that the new order is carried out has the next message pass through it.
+func TestAnOrderThatIsCarriedOutHolds(t *testing.T) {
+	h, r := start(t, "first", "second")
+	serving(t, h, r, "first")
+	serving(t, h, r, "second")
+	for at := range 20 {
+		_ = r.edit("first", func(p *ledger.Plugin) { p.Position, p.Generation = at%2*2, p.Generation+1 })
+		_ = r.edit("second", func(p *ledger.Plugin) { p.Position = 1 })
+		r.until(t, "the word that it is carried out", func() bool { return r.row("first").Settled == r.row("first").Generation })
+		if asked := answering(h); asked[at%2] != "first" {
+			t.Fatalf("round %d: %s is asked first", at, asked[0])
+		}
+	}
+}

@@ -123,10 +123,10 @@ func (i *Instance) processLog() *slog.Logger {
 
 // update takes over what an operator changed in the row, which was read at a reading of
 // the registry. Of a row that was broken by hand only the place in the order is, and
-// whether it is in quarantine; the rest stays as it was. The supervisor does the rest.
-func (i *Instance) update(row ledger.Plugin, reading int64) {
+// whether it is in quarantine; the rest stays as it was. What is returned has the
+// supervisor do the rest.
+func (i *Instance) update(row ledger.Plugin, reading int64) (supervise func()) {
 	i.report.follow(row)
-	i.supervisor.order(order{row, reading})
 	i.change(func(info *ledger.Plugin) {
 		if row.Problem != "" {
 			info.Position, info.Problem, info.Quarantine = row.Position, row.Problem, row.Quarantine
@@ -137,6 +137,7 @@ func (i *Instance) update(row ledger.Plugin, reading int64) {
 			info.Manifest, info.Version = v.manifest, v.manifest.Version
 		}
 	})
+	return func() { i.supervisor.order(order{row, reading}) }
 }
 
 // start begins to supervise, once the predecessor of the same name (nil: none) is gone:

@@ -41,7 +41,7 @@ func (s *supervisor) carriedOut() {
 	s.setback, s.reached = setback{}, s.wanted.Generation
 	s.report.note(func(seen *ledger.PluginSeen) {
 		if seen.Rejected != "" && seen.LastError == words {
-			seen.LastError = ""
+			absolve(seen)
 		}
 		seen.Rejected, seen.Settled = "", s.wanted.Generation
 	})

@@ -1,7 +1,6 @@
 package pluginhost
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -33,9 +32,10 @@ type report struct {
 	storing    bool
 	quarantine string // empty: the plugin is in none
 	conflict   string
-	failures   int64 // not yet stored
-	failure    string
-	erred      time.Time         // when the last error came about
+	failures   int64             // not yet stored
+	unsaved    bool              // the last write has failed
+	failure    string            // of a version that had ended; the last error if nothing else is said
+	erred      time.Time         // when the last error came about, or the plugin began to serve after it
 	hurried    time.Time         // when one was last stored at once
 	noted      time.Time         // when a failure was last written into the plugin's log
 	charged    time.Time         // when rows were
@@ -50,7 +50,10 @@ type report struct {
 func (r *report) tell(state pluginsdk.PluginState, words string, also func(*ledger.PluginSeen)) {
 	r.mu.Lock()
 	before := r.seen
-	r.seen.State, r.seen.LastError = state, cmp.Or(words, r.seen.LastError)
+	r.seen.State = state
+	if words != "" {
+		blame(&r.seen, words)
+	}
 	also(&r.seen)
 	if words != "" || state == pluginsdk.PluginServing && before.State != state {
 		r.erred = time.Now() // what is steady from now on has got over it
@@ -66,6 +69,14 @@ func (r *report) tell(state pluginsdk.PluginState, words string, also func(*ledg
 	})
 }
 
+// blame notes what has gone wrong, now.
+func blame(seen *ledger.PluginSeen, words string) {
+	seen.LastError, seen.LastErrorAt = words, time.Now().UTC().Truncate(time.Microsecond)
+}
+
+// absolve forgets what has gone wrong.
+func absolve(seen *ledger.PluginSeen) { seen.LastError, seen.LastErrorAt = "", time.Time{} }
+
 // note changes what is seen of the plugin while its state stays.
 func (r *report) note(change func(*ledger.PluginSeen)) {
 	r.mu.Lock()
@@ -76,7 +87,7 @@ func (r *report) note(change func(*ledger.PluginSeen)) {
 
 // store has what has changed written into the row. The lock is held.
 func (r *report) store() {
-	if r.seen == r.stored || r.storing {
+	if r.seen == r.stored && !r.unsaved || r.storing {
 		return
 	}
 	r.storing = r.crew.spawn("the state of a plugin", func() {
@@ -106,15 +117,19 @@ func (r *report) write() {
 }
 
 // writeOnce writes what is seen, and returns it. What cannot be written is right in
-// memory, and written with the next.
+// memory, and written again after the next reading of the registry.
 func (r *report) writeOnce(ctx context.Context) ledger.PluginSeen {
 	r.mu.Lock()
 	seen := r.seen
 	r.stored = seen
 	r.mu.Unlock()
-	if err := r.host.store.SavePluginSeen(ctx, r.name, seen); err != nil {
+	err := r.host.store.SavePluginSeen(ctx, r.name, seen)
+	if err != nil {
 		r.log.Warn("state of a plugin cannot be stored", "state", seen.State, "err", err)
 	}
+	r.mu.Lock()
+	r.unsaved = err != nil
+	r.mu.Unlock()
 	return seen
 }
 
@@ -125,14 +140,14 @@ func (r *report) follow(row ledger.Plugin) {
 	defer r.mu.Unlock()
 	r.stored = ledger.SeenOf(row)
 	if row.LastError == "" && row.Generation > r.generation {
-		r.seen.LastError = ""
+		absolve(&r.seen)
 	}
 	if row.Problem == "" {
 		r.generation = row.Generation
 	}
 	seen := r.seen
-	seen.LastError = r.stored.LastError // it is written with the next: one in the row may be shorter, or emptied
-	if seen != r.stored {
+	seen.LastError, seen.LastErrorAt = r.stored.LastError, r.stored.LastErrorAt // the row's may be shorter, or emptied
+	if seen != r.stored || r.unsaved {
 		r.store()
 	}
 }
@@ -171,7 +186,8 @@ func (r *report) setQuarantine(reason string) {
 func (r *report) live(row *ledger.Plugin, problem string) {
 	r.mu.Lock()
 	seen := r.seen
-	row.State, row.LastError, row.Restarts, row.Quarantine = seen.State, seen.LastError, seen.Restarts, r.quarantine
+	row.State, row.Restarts, row.Quarantine = seen.State, seen.Restarts, r.quarantine
+	row.LastError, row.LastErrorAt = seen.LastError, seen.LastErrorAt
 	row.Settled, row.Serving, row.Rejected = seen.Settled, seen.Serving, seen.Rejected
 	if !r.checkedAt.IsZero() {
 		row.Checks, row.CheckedAt = r.checks, r.checkedAt
@@ -210,11 +226,15 @@ func (r *report) count(v *version, hook pluginsdk.Hook, err error) {
 		r.noted = now
 		r.writeDown("hook failed: " + words) // the daemon's log has it from who called
 	}
-	r.failure = words
-	if v.ended() || refusedSettings(r.seen) {
+	if refusedSettings(r.seen) {
 		return
 	}
-	r.seen.LastError, r.erred = words, time.Now()
+	if v.ended() {
+		r.failure = words
+		return
+	}
+	blame(&r.seen, words)
+	r.erred = time.Now()
 	if time.Since(r.hurried) > hurry { // the next ones come with flush
 		r.hurried = r.erred
 		r.store()
@@ -245,8 +265,15 @@ func (r *report) flush(ctx context.Context) {
 	r.mu.Lock()
 	r.forgive()
 	restarts := r.seen.Restarts
-	failures, failure := r.failures, cmp.Or(r.seen.LastError, r.failure)
+	failures := r.failures
 	r.failures = 0
+	if r.failure != "" && r.seen.LastError == "" {
+		blame(&r.seen, r.failure)
+	}
+	r.failure = ""
+	if failures > 0 {
+		r.store()
+	}
 	r.mu.Unlock()
 	if r.figures.due(time.Now()) {
 		if err := r.host.store.SavePluginFigures(ctx, r.name, r.figuresNow(restarts)); err != nil {
@@ -256,7 +283,7 @@ func (r *report) flush(ctx context.Context) {
 	if failures == 0 {
 		return
 	}
-	if err := r.host.store.AddPluginFailures(ctx, r.name, failures, failure); err != nil {
+	if err := r.host.store.AddPluginFailures(ctx, r.name, failures); err != nil {
 		r.log.Warn("failures of a plugin cannot be stored", "failures", failures, "err", err)
 		r.mu.Lock()
 		r.failures += failures
@@ -271,7 +298,7 @@ func (r *report) flush(ctx context.Context) {
 func (r *report) forgive() {
 	steady := r.seen.State == pluginsdk.PluginServing && r.seen.Rejected == "" && !refusedSettings(r.seen)
 	if steady && r.seen.LastError != "" && time.Since(r.erred) > r.host.config.Window {
-		r.seen.LastError, r.failure = "", ""
+		absolve(&r.seen)
 		r.store()
 	}
 }
@@ -286,7 +313,7 @@ func refusedSettings(seen ledger.PluginSeen) bool {
 func (r *report) settingsTaken() {
 	r.note(func(seen *ledger.PluginSeen) {
 		if refusedSettings(*seen) {
-			seen.LastError = ""
+			absolve(seen)
 		}
 	})
 }

@@ -19,6 +19,7 @@ func TestTheLastErrorIsThereAtOnceAndForgottenAfterASteadyLife(t *testing.T) {
 	events := &bus{}
 	h, r := startOn(t, Config{Window: 300 * time.Millisecond}, events, "listens")
 	i := serving(t, h, r, "listens")
+	before := time.Now().Add(-time.Second)
 	if err := events.send(t, "listens:error"); err == nil {
 		t.Fatal("no error")
 	}
@@ -26,10 +27,33 @@ func TestTheLastErrorIsThereAtOnceAndForgottenAfterASteadyLife(t *testing.T) {
 		t.Errorf("the last error is %q", seen.LastError)
 	}
 	r.until(t, "the error in the row", func() bool { return strings.Contains(r.row("listens").LastError, "hostile on purpose") })
+	if at := r.row("listens").LastErrorAt; at.Before(before) || at.After(time.Now()) {
+		t.Errorf("it came about at %s, says the row", at)
+	}
 	r.until(t, "that it is forgotten", func() bool { return r.row("listens").LastError == "" })
-	if row := r.row("listens"); row.Failures != 1 || row.State != pluginsdk.PluginServing {
+	if row := r.row("listens"); !row.LastErrorAt.IsZero() || row.Failures != 1 || row.State != pluginsdk.PluginServing {
 		t.Errorf("%+v", row)
 	}
+}
+
+// Whoever reads of an error that is over looks for what is not there: that it is forgotten
+// is written until it is stored.
+func TestAForgottenErrorThatCannotBeStoredIsWrittenAgain(t *testing.T) {
+	r := newRegistry()
+	_ = r.RegisterPlugin(t.Context(), rowOf("first"))
+	i := newInstance(New(Config{Window: time.Nanosecond}, r, &bus{}, nobody{}), rowOf("first"), true)
+	defer i.crew.end()
+	i.report.note(func(seen *ledger.PluginSeen) { seen.State, seen.LastError = pluginsdk.PluginServing, "it broke" })
+	r.until(t, "the error in the row", func() bool { return r.row("first").LastError == "it broke" })
+	r.refuses.Store(1)
+	i.report.mu.Lock()
+	i.report.forgive()
+	i.report.mu.Unlock()
+	waitFor(t, func() bool { return r.refuses.Load() <= 0 })
+	waitFor(t, func() bool {
+		i.report.follow(r.row("first"))
+		return r.row("first").LastError == ""
+	})
 }
 
 // Settings that a plugin has refused are still what it is started with next.

@@ -109,7 +109,7 @@ func (w *world) read(takes time.Duration) {
 	row, reading := w.row, w.reading
 	w.mu.Unlock()
 	<-time.After(takes)
-	w.plugin.update(row, reading)
+	w.plugin.update(row, reading)()
 }
 
 // hasLooked says that the supervisor has looked at the row: in quarantine, it starts

@@ -8,8 +8,11 @@ import (
 )
 
 // Attach makes the daemon use a plugin's process that its author has started; to says
-// where it serves. A daemon that was not started for that says so in the row.
+// where it serves. DevDaemon is asked first.
 func (r *Registry) Attach(ctx context.Context, who, name, to string) (Outcome, error) {
+	if err := r.DevDaemon(ctx); err != nil {
+		return Outcome{}, err
+	}
 	return r.change(ctx, ledger.PluginChange{Name: name, Who: who, Action: "plugin.attach", Edit: func(row *ledger.Plugin, _ []ledger.Plugin) (string, error) {
 		row.Attach = to
 		return to, nil

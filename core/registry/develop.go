@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -16,9 +17,9 @@ type Build struct {
 
 // Develop makes a build the version of its plugin that is started: a quarantine ends,
 // and the last error is forgotten. What was installed before can be gone back to; a
-// plugin that is new is off, and granted nothing. MayDevelop is asked first.
+// plugin that is new is off, and granted nothing. MayDevelop and DevDaemon are asked first.
 func (r *Registry) Develop(ctx context.Context, who string, build Build) (Outcome, error) {
-	if err := r.MayDevelop(); err != nil {
+	if err := errors.Join(r.MayDevelop(), r.DevDaemon(ctx)); err != nil {
 		return Outcome{}, err
 	}
 	name := build.Manifest.Name
@@ -36,4 +37,18 @@ func (r *Registry) Develop(ctx context.Context, who string, build Build) (Outcom
 		return Outcome{}, err
 	}
 	return r.change(ctx, change)
+}
+
+// DevDaemon refuses (CodeConflict) what only a daemon that was started with --dev does,
+// while one is up that was not: a row that asks for it would only fail.
+func (r *Registry) DevDaemon(ctx context.Context) error {
+	if !r.Running() {
+		return nil
+	}
+	dev, err := r.Store.Lever(ctx, ledger.LeverDev)
+	if err == nil && !dev.On {
+		err = pluginsdk.Errorf(pluginsdk.CodeConflict, "the daemon that is up was not started with --dev, and uses no plugin that its author is working on: "+
+			"end it, and start it with `harness up --dev` (or HARNESS_DEV=true)")
+	}
+	return err
 }

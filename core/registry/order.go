@@ -46,6 +46,24 @@ func (r *Registry) Order(ctx context.Context, who string, request OrderRequest) 
 	return order, err
 }
 
+// FollowOrder waits until the daemon, if one is up, asks in the order that is stored, and
+// reports whether it does: not after 30 s. A plugin that does not serve is not waited for.
+func (r *Registry) FollowOrder(ctx context.Context) (bool, error) {
+	rows, err := r.Store.Plugins(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, row := range rows {
+		if !row.Enabled || row.State != pluginsdk.PluginServing || row.Settled >= row.Generation {
+			continue
+		}
+		if followed, err := r.Follow(ctx, row.Name); err != nil || followed.Standing == Pending {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // allThere refuses names that there are not, and those given twice.
 func allThere(order, named []string) error {
 	for n, name := range named {

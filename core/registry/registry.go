@@ -30,6 +30,7 @@ type Store interface {
 	RemovePlugin(ctx context.Context, removal ledger.PluginRemoval) error
 	ArrangePlugins(ctx context.Context, who, target string, arrange func(rows []ledger.Plugin) (names []string, detail string, err error)) error
 	ListState(ctx context.Context, plugin string, request pluginsdk.ListStateRequest) (pluginsdk.ListStateResponse, error)
+	Lever(ctx context.Context, name string) (ledger.Lever, error)
 	PluginSecrets(ctx context.Context, plugin string) (map[string][]byte, error)
 }
 

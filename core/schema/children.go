@@ -52,3 +52,26 @@ func add(found map[string]*jsonschema.Schema, step string, named map[string]*jso
 		found[step+"/"+escape.Replace(name)] = child
 	}
 }
+
+// Any reports whether one of the schemas that of is made of is as asked: itself, those in
+// it, and those that they refer to.
+func (s *Schema) Any(of *jsonschema.Schema, is func(*jsonschema.Schema) bool) bool {
+	seen := make(map[*jsonschema.Schema]bool)
+	var found func(*jsonschema.Schema) bool
+	found = func(one *jsonschema.Schema) bool {
+		if one == nil || seen[one] {
+			return false
+		}
+		seen[one] = true
+		if is(one) || found(s.Target(one)) {
+			return true
+		}
+		for _, child := range children(one) {
+			if found(child) {
+				return true
+			}
+		}
+		return false
+	}
+	return found(of)
+}

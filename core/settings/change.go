@@ -24,7 +24,9 @@ func (s *Settings) Change(ctx context.Context, who, plugin string, patch json.Ra
 
 // ChangeFor is Change on behalf of another plugin (or of the plugin itself), which must
 // not learn a secret by it: a setting that can be an address, beside secrets that are
-// set, is changed together with all of those, or not at all (CodeDenied).
+// set, is changed together with all of those, or not at all (CodeDenied). One that is
+// declared to be an address is not changed while the plugin is granted variables of the
+// environment that may be secrets.
 func (s *Settings) ChangeFor(ctx context.Context, asker, plugin string, patch json.RawMessage) error {
 	return s.edit(ctx, change{plugin: plugin, blind: asker != plugin}, "plugin:"+asker, patch)
 }
@@ -55,6 +57,7 @@ func (s *Settings) edit(ctx context.Context, c change, who string, raw json.RawM
 	if err != nil {
 		return err
 	}
+	c.environment = slices.DeleteFunc(slices.Clone(info.GrantedEnv), harmless)
 	c.settings, c.schema, c.set = s, schema, make(map[string]json.RawMessage)
 	for name, value := range patch {
 		if isNothing(value) {
@@ -80,11 +83,13 @@ type change struct {
 	plugin   string
 	schema   *Schema
 	replace  bool
-	blind    bool                       // who asks for it may not know the secrets
-	set      map[string]json.RawMessage // plain
-	secrets  map[string]json.RawMessage
-	unset    []string
-	sealed   map[string][]byte // secrets
+	blind    bool // who asks for it may not know the secrets
+	// environment are the variables that the plugin is granted and that may be secrets.
+	environment []string
+	set         map[string]json.RawMessage // plain
+	secrets     map[string]json.RawMessage
+	unset       []string
+	sealed      map[string][]byte // secrets
 }
 
 // seal seals the new secrets, unless there are some under a key that is not
@@ -148,19 +153,33 @@ func (c *change) apply(column json.RawMessage, sealed map[string][]byte) (json.R
 	return encode(after), newSealed, c.detail(before, after, exposed), nil
 }
 
+// harmless reports whether a variable of the environment is no secret: the daemon's own,
+// and what says where on earth it is.
+func harmless(variable string) bool {
+	return strings.HasPrefix(variable, "HARNESS_") || strings.HasPrefix(variable, "LC_") || variable == "LANG" || variable == "TZ"
+}
+
 // checkAddresses refuses to change a text beside a secret that stays: the plugin may
-// send the secret to where the text says.
+// send the secret to where the text says. Which of the environment is secret nobody
+// declares, so that there only what is declared to be an address counts.
 func (c *change) checkAddresses(before, after map[string]json.RawMessage, sealed map[string][]byte) error {
 	stay := slices.DeleteFunc(slices.Sorted(maps.Keys(sealed)), func(name string) bool {
 		return c.secrets[name] != nil || slices.Contains(c.unset, name)
 	})
-	if len(stay) == 0 {
+	if len(stay) == 0 && len(c.environment) == 0 {
 		return nil
 	}
 	names := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(after))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if !bytes.Equal(before[name], after[name]) && c.schema.free(name) {
+		if bytes.Equal(before[name], after[name]) {
+			continue
+		}
+		if len(c.environment) > 0 && c.schema.address(name) {
+			return pluginsdk.Errorf(pluginsdk.CodeDenied, "%[1]s: it is an address, to which the plugin may send what it has from the environment ($%[2]s): "+
+				"have an operator change it: harness plugin settings set %[3]s %[1]s=VALUE", name, strings.Join(c.environment, ", $"), c.plugin)
+		}
+		if len(stay) > 0 && c.schema.free(name) {
 			return pluginsdk.Errorf(pluginsdk.CodeDenied, "%[1]s: it is beside a secret (%[2]s), which may be sent to where it says: "+
 				"set %[2]s again in the same change, or have an operator change it: harness plugin settings set %[3]s %[1]s=VALUE",
 				name, strings.Join(stay, ", "), c.plugin)

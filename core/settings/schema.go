@@ -116,6 +116,17 @@ func (s *Schema) free(name string) bool {
 	})
 }
 
+// addresses are the formats of what something can be sent to.
+var addresses = []string{
+	"uri", "uri-reference", "uri-template", "iri", "iri-reference", "hostname", "idn-hostname", "ipv4", "ipv6", "email", "idn-email",
+}
+
+// address reports whether a setting is declared to be an address, or to have one in it.
+func (s *Schema) address(name string) bool {
+	_, declared := s.Property(name)
+	return declared && s.bounded.Any(s.root.Properties[name], func(of *jsonschema.Schema) bool { return slices.Contains(addresses, of.Format) })
+}
+
 func (s *Schema) property(name string) Property {
 	declared := s.root.Properties[name]
 	p := Property{

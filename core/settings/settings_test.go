@@ -111,6 +111,35 @@ func TestAnotherPluginCannotMoveWhereASecretGoes(t *testing.T) {
 	w.change(`{"url":"https://e.example"}`) // an operator
 }
 
+// What a plugin has from its environment can be a secret too, and no schema says so: what
+// is declared to be an address is an operator's to change. The rest is a dashboard's too.
+func TestAnotherPluginCannotMoveWhereTheEnvironmentGoes(t *testing.T) {
+	w := newWorld(t, `{"type":"object","$defs":{"place":{"type":"string","format":"uri"}},"properties":{"url":{"$ref":"#/$defs/place"},"name":{"type":"string"},
+		"hosts":{"type":"array","items":{"type":"string","format":"hostname"}},"to":{"type":"object","properties":{"mail":{"type":"string","format":"email"}}}}}`)
+	asks := func(asker, patch string) error { return w.ChangeFor(t.Context(), asker, "p", json.RawMessage(patch)) }
+	addresses := []string{`{"url":"https://b.example"}`, `{"url":null}`, `{"hosts":["b"]}`, `{"to":{"mail":"b@b.example"}}`}
+	for _, harmless := range [][]string{nil, {"TZ", "LC_ALL", "HARNESS_PORT"}} {
+		w.store.info.GrantedEnv = harmless
+		w.change(`{"url":"https://a.example"}`)
+		for _, fine := range addresses {
+			if err := asks("web", fine); err != nil {
+				t.Errorf("with %v, %s: %v", harmless, fine, err)
+			}
+		}
+	}
+	w.change(`{"url":"https://a.example","hosts":null,"to":null}`)
+	w.store.info.GrantedEnv = []string{"TZ", "P_TOKEN"}
+	for _, refused := range addresses {
+		if err := asks("web", refused); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || !strings.Contains(err.Error(), "$P_TOKEN") {
+			t.Errorf("%s: %v", refused, err)
+		}
+	}
+	if err := errors.Join(asks("web", `{"name":"anything","url":"https://a.example"}`), asks("p", addresses[0])); err != nil {
+		t.Error(err)
+	}
+	w.change(`{"url":"https://e.example"}`) // an operator
+}
+
 func (w *world) refused(patch, words string) {
 	w.Helper()
 	before := string(w.store.info.Settings)

@@ -24,7 +24,8 @@ type Backup struct {
 	// it out.
 	Settings string
 	// Version is what the program calls itself.
-	Version string
+	Version  string
+	Progress Progress // may be nil
 }
 
 // BackupReport is what was saved.
@@ -52,7 +53,7 @@ func (s *Store) Backup(ctx context.Context, b Backup) (report BackupReport, err 
 }
 
 func (s *Store) backupInto(ctx context.Context, b Backup, file, spool *os.File) (report BackupReport, err error) {
-	archive := newArchive(file, spool)
+	archive := newArchive(file, spool, b.Progress)
 	if err := s.saveTables(ctx, archive, b, &report); err != nil {
 		return report, err
 	}

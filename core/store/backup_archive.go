@@ -109,11 +109,40 @@ type archive struct {
 	spool *os.File
 	gzip  *gzip.Writer
 	tar   *tar.Writer
+	meter *meter
 }
 
-func newArchive(file, spool *os.File) *archive {
+func newArchive(file, spool *os.File, tell Progress) *archive {
 	zip := gzip.NewWriter(file)
-	return &archive{file: file, spool: spool, gzip: zip, tar: tar.NewWriter(zip)}
+	return &archive{file: file, spool: spool, gzip: zip, tar: tar.NewWriter(zip), meter: newMeter("saving", tell)}
+}
+
+// Progress is told, every MiB, what a backup or a restore is at, and how many bytes are
+// done. It must return at once.
+type Progress func(what string, done int64)
+
+// meter counts the bytes that are written to it, for a Progress.
+type meter struct {
+	doing, entry string
+	done, told   int64
+	tell         Progress
+}
+
+func newMeter(doing string, tell Progress) *meter { return &meter{doing: doing, tell: tell} }
+
+// of names the entry of the archive whose bytes follow.
+func (m *meter) of(entry string) *meter {
+	m.entry = entry
+	return m
+}
+
+func (m *meter) Write(p []byte) (int, error) {
+	m.done += int64(len(p))
+	if m.tell != nil && m.done-m.told >= 1<<20 {
+		m.told = m.done
+		m.tell(m.doing+" "+m.entry, m.done)
+	}
+	return len(p), nil
 }
 
 // add saves what fill writes as a regular file.
@@ -123,7 +152,7 @@ func (a *archive) add(header tar.Header, fill func(io.Writer) error) (size int64
 	}
 	hash := sha256.New()
 	spool := bufio.NewWriterSize(a.spool, 1<<16)
-	if err := fill(io.MultiWriter(spool, hash)); err != nil {
+	if err := fill(io.MultiWriter(spool, hash, a.meter.of(header.Name))); err != nil {
 		return 0, "", err
 	}
 	if err := spool.Flush(); err != nil {
@@ -176,6 +205,9 @@ func replaceFile(path string, force bool, write func(file, spool *os.File) error
 		return err
 	}
 	file, err := scratch(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("there is no directory %s; make it first, or name another file", filepath.Dir(path))
+	}
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 // pluginColumns are read without ent: operators edit this table by SQL, and a
 // value that cannot be read must not hide the other rows.
 const pluginColumns = `SELECT name, path, sha256, version, manifest, enabled, position, settings, granted,
-	on_failure, state, last_error, restarts, failures, origin, publisher, previous, granted_env, limits, quarantine,
+	on_failure, state, last_error, last_error_at, restarts, failures, origin, publisher, previous, granted_env, limits, quarantine,
 	figures, checks, checked_at, attach, settings_revision, generation, settled, serving, rejected, grants_version, updated_at FROM plugins`
 
 // Plugins returns the registry in the operator's order: by position, then by
@@ -124,6 +124,9 @@ func (r *pluginRow) info() ledger.Plugin {
 	}
 	p.Settings = settings
 	p.UpdatedAt, p.CheckedAt = r.time("updated_at"), r.time("checked_at")
+	if p.LastError != "" { // who empties it by SQL leaves its time
+		p.LastErrorAt = r.time("last_error_at")
+	}
 	for hook, mode := range p.OnFailure {
 		if mode != pluginsdk.FailOpen && mode != pluginsdk.FailClosed {
 			r.problems = append(r.problems, fmt.Sprintf("on_failure: %s is %q; write open or closed", hook, mode))
@@ -193,7 +196,8 @@ func insertPlugin(into *ent.PluginClient, p ledger.Plugin) (*ent.PluginCreate, e
 		SetOrigin(p.Origin).SetPublisher(p.Publisher).SetLimits(p.Limits).SetQuarantine(clean(p.Quarantine)).
 		SetFigures(p.Figures).SetAttach(clean(p.Attach)).SetSettingsRevision(p.SettingsRevision).
 		SetGeneration(p.Generation).SetSettled(p.Settled).SetServing(p.Serving).SetRejected(p.Rejected).
-		SetGrantsVersion(p.GrantsVersion).SetNillableCheckedAt(nullable(p.CheckedAt)).SetUpdatedAt(instant(p.UpdatedAt))
+		SetGrantsVersion(p.GrantsVersion).SetNillableCheckedAt(nullable(p.CheckedAt)).
+		SetNillableLastErrorAt(nullable(p.LastErrorAt)).SetUpdatedAt(instant(p.UpdatedAt))
 	if p.Previous != nil {
 		previous, err := json.Marshal(p.Previous)
 		if err != nil {

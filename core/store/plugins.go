@@ -32,7 +32,7 @@ func (s *Store) InstallPlugin(ctx context.Context, p ledger.Plugin) error {
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		known, err := tx.Plugin.Update().Where(plugin.ID(p.Name)).
 			SetPath(clean(p.Path)).SetSha256(p.SHA256).SetVersion(clean(p.Version)).SetManifest(manifest).
-			SetOrigin(p.Origin).SetPublisher(p.Publisher).SetPrevious(previous).SetQuarantine("").SetLastError("").
+			SetOrigin(p.Origin).SetPublisher(p.Publisher).SetPrevious(previous).SetQuarantine("").SetLastError("").ClearLastErrorAt().
 			AddGeneration(1).SetUpdatedAt(p.UpdatedAt).
 			Save(ctx)
 		if err != nil || known > 0 {
@@ -123,14 +123,17 @@ func (s *Store) SavePluginSeen(ctx context.Context, name string, seen ledger.Plu
 	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) {
 		u.SetState(seen.State).SetLastError(clean(seen.LastError)).SetRestarts(seen.Restarts).
 			SetSettled(seen.Settled).SetServing(seen.Serving).SetRejected(seen.Rejected)
+		if at := nullable(seen.LastErrorAt); at != nil {
+			u.SetLastErrorAt(*at)
+		} else {
+			u.ClearLastErrorAt()
+		}
 	})
 }
 
 // AddPluginFailures counts n failed hooks against a plugin.
-func (s *Store) AddPluginFailures(ctx context.Context, name string, n int64, lastError string) error {
-	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) {
-		u.AddFailures(n).SetLastError(clean(lastError))
-	})
+func (s *Store) AddPluginFailures(ctx context.Context, name string, n int64) error {
+	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) { u.AddFailures(n) })
 }
 
 func (s *Store) updatePlugin(ctx context.Context, how durability, name string, set func(*ent.PluginUpdate)) error {

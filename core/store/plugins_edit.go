@@ -178,7 +178,7 @@ func (s *Store) ArrangePlugins(ctx context.Context, who, target string, arrange 
 			if position == 0 || position == row.Position {
 				continue
 			}
-			if err := tx.Plugin.Update().Where(plugin.ID(row.Name)).SetPosition(position).SetUpdatedAt(s.now()).Exec(ctx); err != nil {
+			if err := tx.Plugin.Update().Where(plugin.ID(row.Name)).SetPosition(position).AddGeneration(1).SetUpdatedAt(s.now()).Exec(ctx); err != nil {
 				return err
 			}
 		}
@@ -221,6 +221,9 @@ func (s *Store) writePlugin(ctx context.Context, tx *tx, before, after ledger.Pl
 			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "previous: %w", err)
 		}
 		update.SetPrevious(previous)
+	}
+	if after.LastError == "" {
+		update.ClearLastErrorAt()
 	}
 	ifChanged(before.Granted, after.Granted, update.SetGranted)
 	ifChanged(before.GrantedEnv, after.GrantedEnv, update.SetGrantedEnv)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
@@ -40,10 +41,13 @@ func TestRegisterKeepsTheOperatorsWord(t *testing.T) {
 		check(t, s.SetPluginGrants(ctx, "web", []pluginsdk.Capability{pluginsdk.CapThreadsRead}, []string{"TZ"}))
 		byHand(t, s, `UPDATE plugins SET on_failure = '{"OnMessage": "closed"}' WHERE name = 'web'`)
 		check(t, s.SavePluginManifest(ctx, "web", pluginsdk.Manifest{Name: "web", Version: "2"}))
-		check(t, s.SavePluginSeen(ctx, "web", ledger.PluginSeen{State: pluginsdk.PluginBackoff, LastError: "it ended", Restarts: 3, Serving: "old", Rejected: "older"}))
-		check(t, s.AddPluginFailures(ctx, "web", 2, "a hook failed"))
+		at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+		check(t, s.SavePluginSeen(ctx, "web", ledger.PluginSeen{
+			State: pluginsdk.PluginBackoff, LastError: "it ended", LastErrorAt: at, Restarts: 3, Serving: "old", Rejected: "older",
+		}))
+		check(t, s.AddPluginFailures(ctx, "web", 2))
 		check(t, s.SavePluginChecks(ctx, "web", []pluginsdk.Check{{Name: "disk", State: pluginsdk.CheckWarning}}))
-		check(t, s.AddPluginFailures(ctx, "web", 3, "another hook failed"))
+		check(t, s.AddPluginFailures(ctx, "web", 3))
 		check(t, s.RegisterPlugin(ctx, ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "web", SHA256: "new", Enabled: true, Position: 1}, Path: "/new/web"}))
 		got := must[ledger.Plugin](t)(s.Plugin(ctx, "web"))
 		want := ledger.Plugin{
@@ -51,7 +55,7 @@ func TestRegisterKeepsTheOperatorsWord(t *testing.T) {
 				Name: "web", SHA256: "new", Version: "2", Manifest: pluginsdk.Manifest{Name: "web", Version: "2"},
 				Position: 7, Granted: []pluginsdk.Capability{pluginsdk.CapThreadsRead}, GrantedEnv: []string{"TZ"},
 				OnFailure: map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed},
-				State:     pluginsdk.PluginBackoff, LastError: "another hook failed", Restarts: 3, Failures: 5,
+				State:     pluginsdk.PluginBackoff, LastError: "it ended", LastErrorAt: at, Restarts: 3, Failures: 5,
 				Checks: []pluginsdk.Check{{Name: "disk", State: pluginsdk.CheckWarning}}, CheckedAt: got.CheckedAt, UpdatedAt: got.UpdatedAt,
 			},
 			Path: "/new/web", Settings: json.RawMessage(`{"b":2}`), Serving: "old", Rejected: "older", Generation: 1,

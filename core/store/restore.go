@@ -34,7 +34,8 @@ type Restore struct {
 	Owner string
 	// Fault, when set, is called before each step with its name. Tests end the
 	// process there.
-	Fault func(step string)
+	Fault    func(step string)
+	Progress Progress // may be nil
 }
 
 // RestoreReport is what was restored.
@@ -53,11 +54,14 @@ type RestoreReport struct {
 // SettleRestore to do the rest. It holds the lock: a daemon must not run.
 func RestoreBackup(ctx context.Context, config Config, r Restore) (report RestoreReport, err error) {
 	file, err := os.Open(r.File)
+	if errors.Is(err, os.ErrNotExist) {
+		return report, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no file %s; name a file that `harness backup` has made", r.File)
+	}
 	if err != nil {
 		return report, fmt.Errorf("open the backup: %w", err)
 	}
 	defer file.Close() // it was only read
-	if report.Manifest, err = readManifest(file); err != nil {
+	if report.Manifest, err = readManifest(file, r.Progress); err != nil {
 		return report, pluginsdk.Errorf(pluginsdk.CodeInvalid,
 			"%s is damaged, or no backup of Harness; nothing was changed: %w", r.File, err)
 	}
@@ -156,7 +160,7 @@ func (l loader) restore(ctx context.Context, r Restore, file *os.File, staged *s
 	if err := staged.begin(); err != nil {
 		return err
 	}
-	if err := walkArchive(file, func(header *tar.Header, content io.Reader) error {
+	if err := walkArchive(file, newMeter("restoring", r.Progress), func(header *tar.Header, content io.Reader) error {
 		table, ok := l.table(header.Name)
 		if !ok {
 			return staged.keep(header, content)

@@ -30,10 +30,10 @@ type savedEntry struct {
 
 // readManifest reads a whole archive, and returns its manifest when everything
 // in it is as the manifest says, and nothing else is in it.
-func readManifest(file *os.File) (Manifest, error) {
+func readManifest(file *os.File, tell Progress) (Manifest, error) {
 	found := make(map[string]savedEntry)
 	var manifest *Manifest
-	err := walkArchive(file, func(header *tar.Header, content io.Reader) error {
+	err := walkArchive(file, newMeter("verifying", tell), func(header *tar.Header, content io.Reader) error {
 		if manifest != nil {
 			return fmt.Errorf("%s comes after the end", header.Name)
 		}
@@ -119,7 +119,7 @@ func (m Manifest) compare(found map[string]savedEntry) error {
 
 // walkArchive visits each entry from the beginning to the end of the file, whose
 // own checksum is verified too.
-func walkArchive(file *os.File, visit func(*tar.Header, io.Reader) error) error {
+func walkArchive(file *os.File, meter *meter, visit func(*tar.Header, io.Reader) error) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func walkArchive(file *os.File, visit func(*tar.Header, io.Reader) error) error 
 		if err := checkHeader(header); err != nil {
 			return err
 		}
-		if err := visit(header, archive); err != nil {
+		if err := visit(header, io.TeeReader(archive, meter.of(header.Name))); err != nil {
 			return err
 		}
 	}

@@ -208,3 +208,30 @@ func TestRestoreOfAnOlderSchema(t *testing.T) {
 		}
 	})
 }
+
+// Who moves gigabytes sees how far it has come, of each part of it.
+func TestBackupAndRestoreSayHowFarTheyAre(t *testing.T) {
+	s := storetest.Open(t)
+	newThread(t, s, "a")
+	workspace := filepath.Join(t.TempDir(), "workspace")
+	check(t, os.MkdirAll(workspace, 0o700))
+	check(t, os.WriteFile(filepath.Join(workspace, "big"), make([]byte, 5<<20), 0o600))
+	told := make(map[string]int64)
+	tell := func(what string, done int64) {
+		if done <= told[what] {
+			t.Errorf("%s: %d bytes after %d", what, done, told[what])
+		}
+		told[what] = done
+	}
+	file := filepath.Join(t.TempDir(), "it.backup")
+	check(t, second(s.Backup(t.Context(), store.Backup{File: file, Workspace: workspace, Version: "test", Progress: tell})))
+	config := storetest.SQLite(t)
+	r := restoration(config, file)
+	r.Progress = tell
+	check(t, second(store.RestoreBackup(t.Context(), config, r)))
+	for _, doing := range []string{"saving", "verifying", "restoring"} {
+		if done := told[doing+" workspace/big"]; done < 4<<20 || done > 6<<20 {
+			t.Errorf("%s: %d bytes of 5 MiB: %v", doing, done, told)
+		}
+	}
+}

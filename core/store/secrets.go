@@ -57,7 +57,7 @@ func (s *Store) EditPluginSettings(ctx context.Context, name, who string,
 ) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		// First, because on Postgres it makes another edit wait.
-		n, err := tx.Plugin.Update().Where(plugin.ID(name)).AddSettingsRevision(1).AddGeneration(1).SetQuarantine("").SetLastError("").SetUpdatedAt(s.now()).Save(ctx)
+		n, err := tx.Plugin.Update().Where(plugin.ID(name)).AddSettingsRevision(1).AddGeneration(1).SetQuarantine("").SetLastError("").ClearLastErrorAt().SetUpdatedAt(s.now()).Save(ctx)
 		if err == nil && n == 0 {
 			return noPlugin(name)
 		}

@@ -232,6 +232,7 @@ var (
 		{Name: "on_failure", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "state", Type: field.TypeString, Default: "disabled"},
 		{Name: "last_error", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "last_error_at", Type: field.TypeTime, Nullable: true},
 		{Name: "restarts", Type: field.TypeInt, Default: 0},
 		{Name: "failures", Type: field.TypeInt64, Default: 0},
 		{Name: "origin", Type: field.TypeString, Default: ""},

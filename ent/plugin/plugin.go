@@ -35,6 +35,8 @@ const (
 	FieldState = "state"
 	// FieldLastError holds the string denoting the last_error field in the database.
 	FieldLastError = "last_error"
+	// FieldLastErrorAt holds the string denoting the last_error_at field in the database.
+	FieldLastErrorAt = "last_error_at"
 	// FieldRestarts holds the string denoting the restarts field in the database.
 	FieldRestarts = "restarts"
 	// FieldFailures holds the string denoting the failures field in the database.
@@ -91,6 +93,7 @@ var Columns = []string{
 	FieldOnFailure,
 	FieldState,
 	FieldLastError,
+	FieldLastErrorAt,
 	FieldRestarts,
 	FieldFailures,
 	FieldOrigin,
@@ -204,6 +207,11 @@ func ByState(opts ...sql.OrderTermOption) OrderOption {
 // ByLastError orders the results by the last_error field.
 func ByLastError(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldLastError, opts...).ToFunc()
+}
+
+// ByLastErrorAt orders the results by the last_error_at field.
+func ByLastErrorAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldLastErrorAt, opts...).ToFunc()
 }
 
 // ByRestarts orders the results by the restarts field.

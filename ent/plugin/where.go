@@ -102,6 +102,11 @@ func LastError(v string) predicate.Plugin {
 	return predicate.Plugin(sql.FieldEQ(FieldLastError, v))
 }
 
+// LastErrorAt applies equality check predicate on the "last_error_at" field. It's identical to LastErrorAtEQ.
+func LastErrorAt(v time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldLastErrorAt, v))
+}
+
 // Restarts applies equality check predicate on the "restarts" field. It's identical to RestartsEQ.
 func Restarts(v int) predicate.Plugin {
 	return predicate.Plugin(sql.FieldEQ(FieldRestarts, v))
@@ -635,6 +640,56 @@ func LastErrorEqualFold(v string) predicate.Plugin {
 // LastErrorContainsFold applies the ContainsFold predicate on the "last_error" field.
 func LastErrorContainsFold(v string) predicate.Plugin {
 	return predicate.Plugin(sql.FieldContainsFold(FieldLastError, v))
+}
+
+// LastErrorAtEQ applies the EQ predicate on the "last_error_at" field.
+func LastErrorAtEQ(v time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldEQ(FieldLastErrorAt, v))
+}
+
+// LastErrorAtNEQ applies the NEQ predicate on the "last_error_at" field.
+func LastErrorAtNEQ(v time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNEQ(FieldLastErrorAt, v))
+}
+
+// LastErrorAtIn applies the In predicate on the "last_error_at" field.
+func LastErrorAtIn(vs ...time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldIn(FieldLastErrorAt, vs...))
+}
+
+// LastErrorAtNotIn applies the NotIn predicate on the "last_error_at" field.
+func LastErrorAtNotIn(vs ...time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotIn(FieldLastErrorAt, vs...))
+}
+
+// LastErrorAtGT applies the GT predicate on the "last_error_at" field.
+func LastErrorAtGT(v time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGT(FieldLastErrorAt, v))
+}
+
+// LastErrorAtGTE applies the GTE predicate on the "last_error_at" field.
+func LastErrorAtGTE(v time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldGTE(FieldLastErrorAt, v))
+}
+
+// LastErrorAtLT applies the LT predicate on the "last_error_at" field.
+func LastErrorAtLT(v time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLT(FieldLastErrorAt, v))
+}
+
+// LastErrorAtLTE applies the LTE predicate on the "last_error_at" field.
+func LastErrorAtLTE(v time.Time) predicate.Plugin {
+	return predicate.Plugin(sql.FieldLTE(FieldLastErrorAt, v))
+}
+
+// LastErrorAtIsNil applies the IsNil predicate on the "last_error_at" field.
+func LastErrorAtIsNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldIsNull(FieldLastErrorAt))
+}
+
+// LastErrorAtNotNil applies the NotNil predicate on the "last_error_at" field.
+func LastErrorAtNotNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotNull(FieldLastErrorAt))
 }
 
 // RestartsEQ applies the EQ predicate on the "restarts" field.

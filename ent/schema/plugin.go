@@ -31,6 +31,7 @@ func (Plugin) Fields() []ent.Field {
 		jsonField("on_failure", map[pluginsdk.Hook]pluginsdk.OnFailure{}),
 		field.String("state").GoType(pluginsdk.PluginState("")).Default(string(pluginsdk.PluginDisabled)),
 		field.Text("last_error").Default(""),
+		field.Time("last_error_at").Optional().Nillable(),
 		field.Int("restarts").Default(0),
 		field.Int64("failures").Default(0),
 		field.String("origin").GoType(pluginsdk.PluginOrigin("")).Default(""),

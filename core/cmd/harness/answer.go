@@ -50,14 +50,21 @@ func answer(cmd *cobra.Command, ask func(context.Context, *client.Client, client
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
+	errs := cmd.ErrOrStderr()
+	status := terminal.NewStatus(errs, "waiting for the agent")
+	cmd.SetErr(status)
 	ending, err := ask(ctx, api, client.Waiting{Patience: patience, Event: func(event pluginsdk.Event) {
 		switch event.Type { //nolint:exhaustive // the others are not told
+		case pluginsdk.EventPipelineStream:
+			status.Say(terminal.Doing(event), "")
 		case pluginsdk.EventPipelineRetry:
-			fmt.Fprintln(cmd.ErrOrStderr(), terminal.FailedAttempt(event))
+			fmt.Fprintln(status, terminal.FailedAttempt(event))
 		case pluginsdk.EventPipelineWaiting:
-			fmt.Fprintln(cmd.ErrOrStderr(), terminal.WaitsFor(event))
+			fmt.Fprintln(status, terminal.WaitsFor(event))
 		}
 	}})
+	status.Stop()
+	cmd.SetErr(errs)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/store"
 )
@@ -41,11 +42,18 @@ and links that lead out of the workspace.`,
 			}
 			force, _ := cmd.Flags().GetBool("force")
 			settings, _ := cmd.Flags().GetBool("with-settings")
-			report, err := daemon.Backup(cmd.Context(), config, args[0], force, settings)
+			asJSON, _ := cmd.Flags().GetBool("json")
+			errs := cmd.ErrOrStderr()
+			if asJSON {
+				errs = io.Discard
+			}
+			status := terminal.NewStatus(errs, "saving")
+			report, err := daemon.Backup(cmd.Context(), config, daemon.BackupRequest{File: args[0], Force: force, Settings: settings, Progress: progress(status)})
+			status.Stop()
 			if err != nil {
 				return err
 			}
-			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+			if asJSON {
 				return printJSONValue(cmd.OutOrStdout(), backupReport{File: args[0], Rows: report.Rows(), BackupReport: report})
 			}
 			return printBackup(cmd.OutOrStdout(), args[0], report)
@@ -55,6 +63,11 @@ and links that lead out of the workspace.`,
 	cmd.Flags().Bool("json", false, "print what was saved as JSON, for programs")
 	cmd.Flags().Bool("with-settings", false, "save DATA/harness.env too; it can hold secrets")
 	return cmd
+}
+
+// progress shows how far a backup or a restore has come.
+func progress(status *terminal.Status) store.Progress {
+	return func(what string, done int64) { status.Say(what, humanize.IBytes(uint64(max(done, 0)))) } //nolint:gosec // not negative
 }
 
 // backupReport is what backup --json prints.

@@ -81,7 +81,7 @@ func TestRestoreSaysWhyNot(t *testing.T) {
 	harness(t, "", "restore", file).want(t, exitFailed, "", "move the data directory away first")
 	pretendRunning(t, data)
 	harness(t, "", "restore", file).want(t, exitFailed, "", "is in use by pid")
-	harness(t, "", "restore", file+".gone").want(t, exitFailed, "", "it.backup.gone: no such file")
+	harness(t, "", "restore", file+".gone").want(t, exitFailed, "", "it.backup.gone; name a file")
 	write(t, file, "something else")
 	harness(t, "", "restore", file).want(t, exitFailed, "", "nothing was changed")
 }

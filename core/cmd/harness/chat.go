@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,9 @@ their turn, unless the thread's busy mode says otherwise.
 
 /quit or Ctrl-D leave. Ctrl-C stops the turn that runs, and leaves when none
 does. When the daemon restarts, the conversation goes on. Lines from a pipe are
-said one after the other, each after the answer to the one before.`,
+said one after the other, each after the answer to the one before. On a terminal
+lines are broken between words, but for code and tables, and a turn that shows
+nothing for long says what it is at.`,
 		Example: `  harness chat
   harness chat --thread 0198c5c0-...
   printf '/status\nhello\n' | harness chat`,
@@ -51,9 +54,14 @@ func chat(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
 	talk := terminal.Chat{
 		Client: api, Thread: thread,
-		Screen: terminal.NewScreen(out, terminal.StyleFor(out, os.LookupEnv)),
+		Screen: terminal.NewScreen(out, terminal.StyleFor(out, os.LookupEnv), terminal.Columns(out)),
 		In:     cmd.InOrStdin(), Interactive: terminal.IsTerminal(cmd.InOrStdin()),
 		Interrupts: interrupts,
+	}
+	if terminal.IsTerminal(out) {
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		talk.Ticks = ticker.C
 	}
 	return talk.Run(ctx)
 }

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/transcript"
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/store"
@@ -69,7 +71,13 @@ func export(ctx context.Context, cmd *cobra.Command, database *store.Store, form
 			err = ended
 		}
 	}()
-	e := exporter{database: database, wanted: func(pluginsdk.Message) bool { return true }}
+	errs := cmd.ErrOrStderr()
+	if name, _ := cmd.Flags().GetString("output"); name == "" && terminal.IsTerminal(cmd.OutOrStdout()) {
+		errs = io.Discard // what is written is seen
+	}
+	status := terminal.NewStatus(errs, "writing")
+	defer status.Stop()
+	e := exporter{database: database, wanted: func(pluginsdk.Message) bool { return true }, status: status}
 	if e.to = transcript.Writer(transcript.NewJSONLines(out)); format == "markdown" {
 		e.to = transcript.NewMarkdown(out)
 		if !all {
@@ -110,6 +118,9 @@ func createFile(name string, force bool) (*os.File, error) {
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%s exists already; name another file, or overwrite it with --force", name)
 	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: there is no directory %s; make it first, or name another file", name, filepath.Dir(name))
+	}
 	return file, err
 }
 
@@ -118,9 +129,11 @@ type exporter struct {
 	database *store.Store
 	to       transcript.Writer
 	wanted   func(pluginsdk.Message) bool
+	status   *terminal.Status
+	read     int // messages
 }
 
-func (e exporter) threads(ctx context.Context) error {
+func (e *exporter) threads(ctx context.Context) error {
 	for after := ""; ; {
 		page, err := e.database.Threads(ctx, pluginsdk.ThreadQuery{After: after, Limit: exportPage})
 		if err != nil || len(page) == 0 {
@@ -135,7 +148,7 @@ func (e exporter) threads(ctx context.Context) error {
 	}
 }
 
-func (e exporter) thread(ctx context.Context, thread pluginsdk.Thread) error {
+func (e *exporter) thread(ctx context.Context, thread pluginsdk.Thread) error {
 	if err := e.to.Thread(thread); err != nil {
 		return err
 	}
@@ -153,6 +166,8 @@ func (e exporter) thread(ctx context.Context, thread pluginsdk.Thread) error {
 			}
 		}
 		after = page[len(page)-1].ID
+		e.read += len(page)
+		e.status.Say("", fmt.Sprintf("%d messages", e.read))
 	}
 }
 

@@ -59,6 +59,21 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, misuse(cmd, err))
 		return exitUsage
 	}
-	fmt.Fprintf(std.err, "harness: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	words := strings.ReplaceAll(err.Error(), "\n", "; ")
+	fmt.Fprintf(std.err, "harness: %s\n%s", words, whereListed(words))
 	return exitFailed
+}
+
+// whereListed says which command lists what there is, after an error that something is
+// not there.
+func whereListed(words string) string {
+	for _, of := range []struct{ words, command string }{
+		{"no thread with the id ", "threads"}, {"no delivery with the id ", "delivery list"},
+		{"there is no tool ", "tools list"}, {"has no tool ", "tools list"},
+	} {
+		if strings.Contains(words, of.words) {
+			return "`harness " + of.command + "` lists those that there are.\n"
+		}
+	}
+	return ""
 }

@@ -88,6 +88,22 @@ func TestWrongCommandLinesSayWhatIsWrong(t *testing.T) {
 	}
 }
 
+// What is not there is named, and so is what there is instead, or who lists it.
+func TestWhatIsNotThereIsNamedWithWhatToDo(t *testing.T) {
+	withPlugins(t)
+	for line, want := range map[string]string{
+		"restore nosuch.backup":           "there is no file nosuch.backup; name a file",
+		"backup /nowhere/x":               "there is no directory /nowhere; make it first",
+		"export -o /nowhere/x":            "there is no directory /nowhere; make it first",
+		"export --thread nosuch":          "`harness threads` lists",
+		"plugin logs time -n -1":          "--lines: -1 is not accepted",
+		"plugin order time befor nothing": `there is no plugin "befor"; there are: activity, time. One plugin is moved by NAME before OTHER`,
+	} {
+		harness(t, "", strings.Fields(line)...).want(t, exitFailed, "", want)
+	}
+	harness(t, "", "completion", "fihs").want(t, exitUsage, "", "there is no command fihs; did you mean fish?")
+}
+
 func TestWrongSettingsStopACommandAndAreNamed(t *testing.T) {
 	isolate(t)
 	harness(t, "", "up", "--agent", "gpt").want(t, exitFailed, "", "--agent (HARNESS_AGENT)")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -88,6 +89,38 @@ func TestPluginDevNeedsAnInstallationAndSources(t *testing.T) {
 	harness(t, "", "plugin", "dev", t.TempDir()).want(t, exitFailed, "", "")
 	withPlugins(t)
 	harness(t, "", "plugin", "dev", t.TempDir()).want(t, exitFailed, "No daemon runs", "nothing to build in")
+}
+
+// A daemon that was not started for it would never run what an author has built: nothing
+// is built, and no row is left that fails.
+func TestAPluginIsWorkedOnOnlyWithADaemonForIt(t *testing.T) {
+	data := withPlugins(t)
+	pretendRunning(t, data)
+	pid := strconv.Itoa(os.Getpid())
+	socket := filepath.Join(data, "socket")
+	if err := os.Chmod(data, 0o700); err != nil { //nolint:gosec // a directory
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	dev := []string{"plugin", "dev", t.TempDir()}
+	attach := []string{"plugin", "attach", "time", "--pid", pid, "--address", socket}
+	for _, command := range [][]string{dev, attach} {
+		harness(t, "", command...).want(t, exitFailed, "", "harness up --dev")
+	}
+	database := openStore(t, data)
+	defer database.Close()
+	if row, err := database.Plugin(t.Context(), "time"); err != nil || row.Attach != "" {
+		t.Errorf("it is attached: %q, %v", row.Attach, err)
+	}
+	if err := database.SetLever(t.Context(), ledger.LeverDev, true, "daemon"); err != nil {
+		t.Fatal(err)
+	}
+	harness(t, "", dev...).want(t, exitFailed, "", "nothing to build in")
+	harness(t, "", attach...).want(t, 0, "time is to be process "+pid, "")
 }
 
 // What an author builds is signed by nobody.

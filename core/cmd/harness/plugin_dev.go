@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/signal"
@@ -49,7 +50,7 @@ func runPluginDev(cmd *cobra.Command, args []string) error {
 		}
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		if err := o.Registry.MayDevelop(); err != nil {
+		if err := errors.Join(o.Registry.MayDevelop(), o.Registry.DevDaemon(ctx)); err != nil {
 			return err
 		}
 		out := &sharedWriter{to: o.Out}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os/signal"
 	"syscall"
 	"time"
@@ -31,6 +32,9 @@ daemon up or down. With -f those that come are shown too, until Ctrl-C.`,
 				return err
 			}
 			lines, _ := cmd.Flags().GetInt("lines")
+			if lines < 0 {
+				return fmt.Errorf("--lines: %d is not accepted; it takes a number from 0 on", lines)
+			}
 			follow, _ := cmd.Flags().GetBool("follow")
 			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
 				return showLogs(ctx, o, config, args[0], lines, follow)

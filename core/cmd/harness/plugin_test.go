@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -29,7 +30,7 @@ func withPlugins(t *testing.T) (data string) {
 		}
 	}
 	long := "start: the thing\nbroke " + strings.Repeat("badly ", 40)
-	if err := database.SavePluginSeen(t.Context(), "activity", ledger.PluginSeen{State: pluginsdk.PluginServing, LastError: long, Restarts: 3}); err != nil {
+	if err := database.SavePluginSeen(t.Context(), "activity", ledger.PluginSeen{State: pluginsdk.PluginServing, LastError: long, LastErrorAt: time.Now().Add(-3 * time.Minute), Restarts: 3}); err != nil {
 		t.Fatal(err)
 	}
 	return data
@@ -78,6 +79,10 @@ func TestPluginListSaysWhatHoldsNow(t *testing.T) {
 	if row := fields(got.out, "time"); len(row) < 3 || row[1] != "disabled" || row[2] != "no" {
 		t.Errorf("time: %v", row)
 	}
+	if !strings.Contains(got.out, "3 minutes ago: start: the thing") {
+		t.Errorf("nobody knows when the last error was:\n%s", got.out)
+	}
+	harness(t, "", "plugin", "info", "activity").want(t, 0, ", 3 minutes ago): start: the thing", "")
 	for line := range strings.SplitSeq(got.out, "\n") {
 		if len([]rune(line)) > 160 {
 			t.Errorf("a line of %d characters does not fit: %s", len([]rune(line)), line)

@@ -39,7 +39,9 @@ directory, and with Postgres make another database (createdb).`,
 				return err
 			}
 			settings, _ := cmd.Flags().GetBool("with-settings")
-			report, err := daemon.Restore(cmd.Context(), config, args[0], settings)
+			status := terminal.NewStatus(cmd.ErrOrStderr(), "verifying")
+			report, err := daemon.Restore(cmd.Context(), config, args[0], settings, progress(status))
+			status.Stop()
 			if err != nil {
 				return err
 			}

@@ -42,6 +42,14 @@ defaults; docs/operating.md lists them.`,
 	root.AddCommand(newUp(), newSend(), newChat(), newThreads(), newPlugin(), newDoctor(), newVersion())
 	root.AddCommand(newStop(), newPause(), newResume(), newRetry(), newDelivery(), newTools())
 	root.AddCommand(newBackup(), newRestore(), newExport(), newDB(), newAudit(), newConfig())
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() } // and refuses shells that it does not know
+		completion.Example = "  source <(harness completion bash)"
+		for _, shell := range completion.Commands() {
+			shell.Example = "  harness completion " + shell.Name()
+		}
+	}
 	addCompletions(root)
 	return root, begun
 }

@@ -24,6 +24,7 @@ type Plugin struct {
 	Position    int                     `json:"position" doc:"Its place in the order of hooks"`
 	State       pluginsdk.PluginState   `json:"state" enum:"disabled,starting,serving,backoff,failed,quarantined,stopping,stopped"`
 	LastError   string                  `json:"lastError,omitempty"`
+	LastErrorAt time.Time               `json:"lastErrorAt,omitzero" doc:"When the last error came about, where that is known"`
 	Problem     string                  `json:"problem,omitempty" doc:"What is wrong with its row; the last good values hold"`
 	Quarantine  string                  `json:"quarantine,omitempty" doc:"Why it is not started any more"`
 	Restarts    int                     `json:"restarts"`
@@ -188,7 +189,7 @@ func pluginOf(info pluginsdk.PluginInfo) Plugin {
 	return Plugin{
 		Name: info.Name, Version: info.Version, Description: info.Manifest.Description,
 		Origin: info.Origin, SHA256: info.SHA256, Publisher: info.Publisher,
-		Enabled: info.Enabled, Position: info.Position, State: info.State, LastError: info.LastError,
+		Enabled: info.Enabled, Position: info.Position, State: info.State, LastError: info.LastError, LastErrorAt: info.LastErrorAt,
 		Problem: info.Problem, Quarantine: info.Quarantine,
 		Restarts: info.Restarts, Failures: info.Failures, Hooks: list(info.Manifest.Hooks),
 		Commands: list(info.Manifest.Commands), Granted: list(info.Granted), Lacking: list(info.Lacking()),

@@ -435,8 +435,10 @@ type PluginInfo struct {
 	CheckedAt *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=checked_at,json=checkedAt,proto3" json:"checked_at,omitempty"`
 	// What is wrong with a row that was edited by hand, or with what the plugin
 	// declares; the last good values stay in force.
-	Problem       string                 `protobuf:"bytes,21,opt,name=problem,proto3" json:"problem,omitempty"`
-	UpdatedAt     *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	Problem   string                 `protobuf:"bytes,21,opt,name=problem,proto3" json:"problem,omitempty"`
+	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	// When last_error came about; not set: nobody knows, or there is none.
+	LastErrorAt   *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=last_error_at,json=lastErrorAt,proto3" json:"last_error_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -621,6 +623,13 @@ func (x *PluginInfo) GetProblem() string {
 func (x *PluginInfo) GetUpdatedAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.UpdatedAt
+	}
+	return nil
+}
+
+func (x *PluginInfo) GetLastErrorAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastErrorAt
 	}
 	return nil
 }
@@ -1729,7 +1738,7 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"@\n" +
 	"\x12EnvironmentRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xfc\x06\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xbc\a\n" +
 	"\n" +
 	"PluginInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
@@ -1761,7 +1770,8 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"checked_at\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\tcheckedAt\x12\x18\n" +
 	"\aproblem\x18\x15 \x01(\tR\aproblem\x129\n" +
 	"\n" +
-	"updated_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x1a<\n" +
+	"updated_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12>\n" +
+	"\rlast_error_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\vlastErrorAt\x1a<\n" +
 	"\x0eOnFailureEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\x02\n" +
@@ -1931,30 +1941,31 @@ var file_harness_types_v1_plugin_proto_depIdxs = []int32{
 	9,  // 10: harness.types.v1.PluginInfo.checks:type_name -> harness.types.v1.Check
 	24, // 11: harness.types.v1.PluginInfo.checked_at:type_name -> google.protobuf.Timestamp
 	24, // 12: harness.types.v1.PluginInfo.updated_at:type_name -> google.protobuf.Timestamp
-	21, // 13: harness.types.v1.PluginFigures.hooks:type_name -> harness.types.v1.PluginFigures.HooksEntry
-	22, // 14: harness.types.v1.PluginFigures.host:type_name -> harness.types.v1.PluginFigures.HostEntry
-	24, // 15: harness.types.v1.PluginFigures.since:type_name -> google.protobuf.Timestamp
-	24, // 16: harness.types.v1.PluginFigures.at:type_name -> google.protobuf.Timestamp
-	25, // 17: harness.types.v1.CallFigures.p50:type_name -> google.protobuf.Duration
-	25, // 18: harness.types.v1.CallFigures.p99:type_name -> google.protobuf.Duration
-	24, // 19: harness.types.v1.LogLine.time:type_name -> google.protobuf.Timestamp
-	0,  // 20: harness.types.v1.PluginVersion.manifest:type_name -> harness.types.v1.Manifest
-	14, // 21: harness.types.v1.PluginPlan.was:type_name -> harness.types.v1.PluginVersion
-	14, // 22: harness.types.v1.PluginPlan.next:type_name -> harness.types.v1.PluginVersion
-	15, // 23: harness.types.v1.PluginPlan.package:type_name -> harness.types.v1.PluginPackageInfo
-	12, // 24: harness.types.v1.PluginPlan.has:type_name -> harness.types.v1.PluginRights
-	12, // 25: harness.types.v1.PluginPlan.wants:type_name -> harness.types.v1.PluginRights
-	5,  // 26: harness.types.v1.PluginOutcome.plugin:type_name -> harness.types.v1.PluginInfo
-	12, // 27: harness.types.v1.PluginOutcome.changed:type_name -> harness.types.v1.PluginRights
-	12, // 28: harness.types.v1.PluginOutcome.missing:type_name -> harness.types.v1.PluginRights
-	1,  // 29: harness.types.v1.Manifest.NeedsEntry.value:type_name -> harness.types.v1.Parts
-	8,  // 30: harness.types.v1.PluginFigures.HooksEntry.value:type_name -> harness.types.v1.CallFigures
-	8,  // 31: harness.types.v1.PluginFigures.HostEntry.value:type_name -> harness.types.v1.CallFigures
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	24, // 13: harness.types.v1.PluginInfo.last_error_at:type_name -> google.protobuf.Timestamp
+	21, // 14: harness.types.v1.PluginFigures.hooks:type_name -> harness.types.v1.PluginFigures.HooksEntry
+	22, // 15: harness.types.v1.PluginFigures.host:type_name -> harness.types.v1.PluginFigures.HostEntry
+	24, // 16: harness.types.v1.PluginFigures.since:type_name -> google.protobuf.Timestamp
+	24, // 17: harness.types.v1.PluginFigures.at:type_name -> google.protobuf.Timestamp
+	25, // 18: harness.types.v1.CallFigures.p50:type_name -> google.protobuf.Duration
+	25, // 19: harness.types.v1.CallFigures.p99:type_name -> google.protobuf.Duration
+	24, // 20: harness.types.v1.LogLine.time:type_name -> google.protobuf.Timestamp
+	0,  // 21: harness.types.v1.PluginVersion.manifest:type_name -> harness.types.v1.Manifest
+	14, // 22: harness.types.v1.PluginPlan.was:type_name -> harness.types.v1.PluginVersion
+	14, // 23: harness.types.v1.PluginPlan.next:type_name -> harness.types.v1.PluginVersion
+	15, // 24: harness.types.v1.PluginPlan.package:type_name -> harness.types.v1.PluginPackageInfo
+	12, // 25: harness.types.v1.PluginPlan.has:type_name -> harness.types.v1.PluginRights
+	12, // 26: harness.types.v1.PluginPlan.wants:type_name -> harness.types.v1.PluginRights
+	5,  // 27: harness.types.v1.PluginOutcome.plugin:type_name -> harness.types.v1.PluginInfo
+	12, // 28: harness.types.v1.PluginOutcome.changed:type_name -> harness.types.v1.PluginRights
+	12, // 29: harness.types.v1.PluginOutcome.missing:type_name -> harness.types.v1.PluginRights
+	1,  // 30: harness.types.v1.Manifest.NeedsEntry.value:type_name -> harness.types.v1.Parts
+	8,  // 31: harness.types.v1.PluginFigures.HooksEntry.value:type_name -> harness.types.v1.CallFigures
+	8,  // 32: harness.types.v1.PluginFigures.HostEntry.value:type_name -> harness.types.v1.CallFigures
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_plugin_proto_init() }

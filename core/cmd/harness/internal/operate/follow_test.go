@@ -274,3 +274,23 @@ func TestNewSettingsAreWaitedForOnce(t *testing.T) {
 	}
 	d.said("The settings of greeter are changed, and it serves.")
 }
+
+// A gate that is to be asked first must not come second to the next message, after a
+// command that said it was done.
+func TestOrderIsWaitedFor(t *testing.T) {
+	d := newDesk(t)
+	d.register(ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "first", Position: 1}, Path: "/opt/first"})
+	d.follows(serves)
+	d.install(greeter("1"), registry.InstallRequest{Enable: true})
+	if err := d.store.SavePluginSeen(t.Context(), "greeter", ledger.PluginSeen{State: pluginsdk.PluginServing, Settled: d.row("greeter").Generation}); err != nil {
+		t.Fatal(err)
+	}
+	d.follows(serves)
+	if err := d.Order(t.Context(), []string{"greeter", "before", "first"}); err != nil {
+		t.Fatal(err)
+	}
+	if row := d.row("greeter"); row.Settled != row.Generation {
+		t.Errorf("the daemon has not followed: it is at %d of %d", row.Settled, row.Generation)
+	}
+	d.said("The order is: greeter, first, and the daemon asks in it.")
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seed-706843ae/harness/core/registry"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // Grant gives a plugin rights that it asks for.
@@ -44,7 +45,8 @@ func hint(name string, left registry.Rights) string {
 
 // Order moves plugins in the order in which their hooks are asked. The words are
 // NAME before|after OTHER, or names, which are put into that order in the places
-// that they have; the others stay where they are.
+// that they have; the others stay where they are. CodeUnavailable: the order is stored,
+// and the daemon has not taken it over in time.
 func (o *Operator) Order(ctx context.Context, words []string) error {
 	want := registry.OrderRequest{Names: words}
 	if len(words) == 3 {
@@ -56,9 +58,23 @@ func (o *Operator) Order(ctx context.Context, words []string) error {
 		}
 	}
 	order, err := o.Registry.Order(ctx, Who, want)
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound && len(words) == 3 && want.Name == "" {
+		err = fmt.Errorf("%w. One plugin is moved by NAME before OTHER, or NAME after OTHER", err)
+	}
 	if err != nil {
 		return err
 	}
-	o.say("The order is: %s; %s.", strings.Join(order, ", "), o.when())
+	done := "The order is: " + strings.Join(order, ", ")
+	followed, err := o.Registry.FollowOrder(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !followed:
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but the daemon has not come so far yet; `harness plugin list` shows how its plugins do", done)
+	case !o.Registry.Running():
+		o.say("%s; %s.", done, o.when())
+	default:
+		o.say("%s, and the daemon asks in it.", done)
+	}
 	return nil
 }

@@ -175,7 +175,7 @@ func (o *Operator) trouble(r Report) {
 		o.say("\n! Its row is wrong, the last good values hold: %s", plain(r.Problem, 2000))
 	}
 	if r.LastError != "" {
-		o.say("\nlast error: %s", plain(r.LastError, 2000))
+		o.say("\nlast error%s: %s", since(r.LastErrorAt), plain(r.LastError, 2000))
 	}
 	if r.Quarantine == "" {
 		return
@@ -184,6 +184,14 @@ func (o *Operator) trouble(r Report) {
 	for line := range strings.Lines(r.Quarantine) {
 		o.say("  %s", strings.TrimRight(visible(line), " "))
 	}
+}
+
+// since says when something was, in brackets; nothing where that is not known.
+func since(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(" (%s, %s)", at.Local().Format("2006-01-02 15:04:05"), humanize.Time(at))
 }
 
 // figures prints what the plugin has done and used.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/toolserver"
@@ -58,7 +60,7 @@ func (o *Operator) Overview(rows []ledger.Plugin) error {
 			state += " (!)"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", plain(row.Name, shortText), state, yes(row.Enabled), row.Position,
-			cmp.Or(plain(row.Version, 16), "-"), row.Restarts, row.Failures, o.needs(row), cmp.Or(plain(row.LastError, 50), "-"))
+			cmp.Or(plain(row.Version, 16), "-"), row.Restarts, row.Failures, o.needs(row), lastError(row))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -79,6 +81,15 @@ func (o *Operator) Overview(rows []ledger.Plugin) error {
 		}
 	}
 	return nil
+}
+
+// lastError is what went wrong last, and how long ago, where that is known.
+func lastError(row ledger.Plugin) string {
+	words := cmp.Or(plain(row.LastError, 50), "-")
+	if row.LastErrorAt.IsZero() {
+		return words
+	}
+	return humanize.Time(row.LastErrorAt) + ": " + words
 }
 
 // needs names what was not granted, as far as there is room.

@@ -148,7 +148,11 @@ func (o *Operator) Attach(ctx context.Context, name string, pid int, to string) 
 	if _, err := o.Registry.Attach(ctx, Who, name, to); err != nil {
 		return err
 	}
-	o.say("%s is to be process %d; %s, if it was started with --dev.", name, pid, o.when())
+	when := o.when()
+	if !o.Registry.Running() {
+		when += ", with `harness up --dev`"
+	}
+	o.say("%s is to be process %d; %s.", name, pid, when)
 	return nil
 }
 

@@ -33,6 +33,8 @@ type Chat struct {
 	Interactive bool
 	// Interrupts stop the turn that runs; when none does, they end the chat.
 	Interrupts <-chan os.Signal
+	// Ticks, when set, are when to look whether the person has seen nothing for long.
+	Ticks <-chan time.Time
 
 	talk     *client.Conversation
 	lines    <-chan string
@@ -110,8 +112,22 @@ func (c *Chat) step(ctx context.Context) bool {
 		c.accept(ctx, result)
 	case notice := <-c.talk.Notices():
 		c.heed(notice)
+	case now := <-c.Ticks:
+		c.reassure(now)
 	}
 	return true
+}
+
+// reassure says what the turn that the person waits for is at, when that has shown
+// nothing for long. A line that is written over and over would take away what they are
+// typing.
+func (c *Chat) reassure(now time.Time) {
+	for _, id := range c.order {
+		if turn := c.turns[id]; !turn.foreign {
+			turn.still(c.Screen, now)
+			return
+		}
+	}
 }
 
 // working reports whether something that was said here is unanswered.
@@ -182,6 +198,7 @@ func (c *Chat) queued(ctx context.Context, accepted pluginsdk.Accepted) bool {
 }
 
 func (c *Chat) track(run pluginsdk.Accepted, turn *turn) {
+	turn.heard(time.Now(), "it waits for its turn")
 	c.turns[run.RunID] = turn
 	c.order = append(c.order, run.RunID)
 	c.talk.Track(run)

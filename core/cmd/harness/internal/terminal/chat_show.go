@@ -3,6 +3,7 @@ package terminal
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/client"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -94,8 +95,10 @@ func (c *Chat) event(event pluginsdk.Event) {
 	c.prompted = false
 	switch event.Type { //nolint:exhaustive // the others are not shown
 	case pluginsdk.EventPipelineStart:
+		turn.heard(time.Now(), "the agent is asked")
 		turn.begin(c.Screen)
 	case pluginsdk.EventPipelineStream:
+		turn.heard(time.Now(), Doing(event))
 		turn.stream(c.Screen, payload[pluginsdk.StreamPayload](event).Event)
 	case pluginsdk.EventPipelineRetry:
 		c.Screen.Line(c.Screen.Yellow("· " + FailedAttempt(event)))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/client"
 	"github.com/seed-706843ae/harness/core/client/clienttest"
@@ -65,6 +66,11 @@ type talking struct {
 
 func talk(t *testing.T, daemon *clienttest.Daemon) *talking {
 	t.Helper()
+	return talkTo(t, daemon, nil)
+}
+
+func talkTo(t *testing.T, daemon *clienttest.Daemon, ticks <-chan time.Time) *talking {
+	t.Helper()
 	api, err := client.New(daemon.URL())
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +79,7 @@ func talk(t *testing.T, daemon *clienttest.Daemon) *talking {
 	w := &talking{out: newOutput(), keys: keys, interrupts: make(chan os.Signal), ended: make(chan error, 1)}
 	chat := Chat{
 		Client: api, Thread: pluginsdk.Thread{ID: clienttest.Primary, Name: "Primary"},
-		Screen: NewScreen(w.out, Style{}), In: in, Interactive: true, Interrupts: w.interrupts,
+		Screen: NewScreen(w.out, Style{}, nil), In: in, Interactive: true, Interrupts: w.interrupts, Ticks: ticks,
 	}
 	go func() { w.ended <- chat.Run(t.Context()) }()
 	t.Cleanup(func() { _ = keys.Close() })
@@ -89,7 +95,7 @@ func pipe(t *testing.T, daemon *clienttest.Daemon, lines string, out *output) {
 	}
 	chat := Chat{
 		Client: api, Thread: pluginsdk.Thread{ID: clienttest.Primary, Name: "Primary"},
-		Screen: NewScreen(out, Style{}), In: strings.NewReader(lines),
+		Screen: NewScreen(out, Style{}, nil), In: strings.NewReader(lines),
 	}
 	if err := chat.Run(t.Context()); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func (t *turn) reply(screen *Screen, ending *client.Ending, message pluginsdk.Me
 		streamed, written = sent, sent
 	}
 	if !t.onScreen(streamed) {
-		screen.Fresh()
+		screen.Passage()
 		screen.Text(message.Content)
 		return
 	}
@@ -41,6 +41,7 @@ func parts(r rune, _ int) bool { return unicode.IsSpace(r) }
 
 func changed(screen *Screen, how, text string) {
 	screen.Line(screen.Dim("— " + how + ":"))
+	screen.Passage()
 	screen.Text(strings.TrimSpace(text))
 }
 

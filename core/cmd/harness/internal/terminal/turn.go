@@ -1,8 +1,10 @@
 package terminal
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/client"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -27,6 +29,31 @@ type turn struct {
 	torn     bool              // deltas of this block are missing
 	thinking bool              // a line about thinking is begun
 	tools    map[string]string // names of the tools called, by the call's id
+
+	doing string        // what it is at
+	since time.Time     // when something was last heard of it
+	due   time.Duration // after so long without a word the person is told
+}
+
+// quiet is how long a turn may show nothing before it is said that it goes on; then twice
+// as long, and so forth.
+const quiet = 10 * time.Second
+
+// heard notes a sign of life, and what the turn is at; empty: the same as before.
+func (t *turn) heard(now time.Time, doing string) {
+	t.doing, t.since, t.due = cmp.Or(doing, t.doing), now, quiet
+}
+
+// still says what a turn is at of which nothing was heard for long.
+func (t *turn) still(screen *Screen, now time.Time) {
+	span := now.Sub(t.since)
+	if span < t.due {
+		return
+	}
+	for t.due <= span {
+		t.due *= 2
+	}
+	screen.Line(screen.Dim("· " + t.doing + " (" + Took(span) + ")"))
 }
 
 // begin is an attempt's beginning.
@@ -76,7 +103,7 @@ func (t *turn) textDelta(screen *Screen, event pluginsdk.StreamEvent) {
 	}
 	if t.block.Len() == 0 {
 		t.thinking = false
-		screen.Fresh()
+		screen.Passage()
 	}
 	t.block.WriteString(event.Text)
 	screen.Text(event.Text)
@@ -85,9 +112,10 @@ func (t *turn) textDelta(screen *Screen, event pluginsdk.StreamEvent) {
 // textBlock is a block that is whole: it is shown unless its deltas were.
 func (t *turn) textBlock(screen *Screen, text string) {
 	if t.torn || t.block.String() != text {
-		screen.Fresh()
+		screen.Passage()
 		screen.Text(text)
 	}
+	screen.Flush()
 	t.shown = append(t.shown, text)
 	t.block.Reset()
 	t.torn, t.thinking = false, false
@@ -99,7 +127,7 @@ func (t *turn) thought(screen *Screen, text string) {
 	}
 	t.thinking = false
 	if short := Short(text, thinkingLimit); short != "" {
-		screen.write(screen.Dim(": " + short))
+		screen.Add(screen.Dim(": " + short))
 	}
 	screen.Fresh()
 }

@@ -170,7 +170,7 @@ func TestTurnShowsWhatHappened(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			screen := NewScreen(&out, Style{})
+			screen := NewScreen(&out, Style{}, nil)
 			turn := &turn{}
 			turn.begin(screen)
 			for _, event := range test.stream {
@@ -187,7 +187,7 @@ func TestTurnShowsWhatHappened(t *testing.T) {
 // A second attempt counts its deltas from 0 again.
 func TestTurnBeginsAnewWithASecondAttempt(t *testing.T) {
 	var out bytes.Buffer
-	screen := NewScreen(&out, Style{})
+	screen := NewScreen(&out, Style{}, nil)
 	turn := &turn{}
 	turn.begin(screen)
 	turn.stream(screen, delta("First ", 0))
