@@ -21,11 +21,12 @@ import (
 // toolsPoll is the pause before the CLI is asked again.
 const toolsPoll = 5 * time.Millisecond
 
-// toolsPatience is how long a prompt waits. A tool that is gone is refused when
-// it is called.
+// toolsPatience is how long a prompt waits for the CLI to know its tools. When the CLI
+// calls a tool that is gone, the call is refused.
 const toolsPatience = 5 * time.Second
 
-// startPatience is how many times as long the first one waits: the CLI has to start.
+// startPatience is how many times longer than toolsPatience a process's first prompt
+// waits: the CLI has to start.
 const startPatience = 15
 
 // statusLine asks the CLI for its MCP servers and their tools.
@@ -63,8 +64,8 @@ func (r statusResponse) names() []string {
 	return names
 }
 
-// awaitTools waits until the CLI knows the tools that are news to it, if any
-// are.
+// awaitTools waits until the CLI knows the tools of t.offered, if t.news says that it may
+// not.
 func (t *turn) awaitTools(ctx context.Context, in *turnLines) {
 	if !t.news {
 		return
@@ -79,7 +80,7 @@ func (t *turn) awaitTools(ctx context.Context, in *turnLines) {
 	defer poll.Stop()
 	for {
 		known, ok := t.knownTools(ctx, in, patience.C)
-		// Before the first turn there is no older list: any is the new one.
+		// Before the first turn there is no older list: any list is the new one.
 		if !ok || slices.Equal(known, t.offered) || first && len(known) > 0 {
 			return
 		}
@@ -91,8 +92,8 @@ func (t *turn) awaitTools(ctx context.Context, in *turnLines) {
 	}
 }
 
-// knownTools asks the CLI which of the plugins' tools it knows. It is not ok
-// when no answer is to be had, or none before enough.
+// knownTools asks the CLI which of the plugins' tools it knows. ok is false without an
+// answer before enough, the end of the process or that of ctx.
 func (t *turn) knownTools(ctx context.Context, in *turnLines, enough <-chan time.Time) (names []string, ok bool) {
 	id := uuid.NewString()
 	if !t.session.process.send(statusLine(id)) {
