@@ -51,9 +51,8 @@ func readLine(reader *bufio.Reader, limit int) ([]byte, error) {
 	}
 }
 
-// The lines that the CLI writes, as far as they are used here. What else a
-// line has is ignored, and so are the types and subtypes that are not known:
-// every release has new ones.
+// The lines that the CLI writes, with the fields that are used here. Other fields are
+// ignored, and so are unknown types and subtypes: every release has new ones.
 
 // head has the fields that tell the kinds of lines apart.
 type head struct {

@@ -14,9 +14,9 @@ import (
 	"syscall"
 )
 
-// By itself the CLI takes its settings from its working directory and from the
-// home directory, and run as a session it asks nobody whether they are to be
-// trusted. Verified with 2.1.197, of files that stand in the working directory:
+// By default the CLI reads settings from its working directory and from the home
+// directory. When it runs as a session, it does not ask whether they can be trusted.
+// Verified with 2.1.197, for files in the working directory:
 //
 //   - hooks in .claude/settings.json and .claude/settings.local.json run;
 //   - an agent in .claude/agents with "permissionMode: bypassPermissions" uses
@@ -27,15 +27,14 @@ import (
 //     back even without a setting source);
 //   - .mcp.json does not count, because of --strict-mcp-config.
 //
-// The working directory is the agent's to write, so it could take every right,
-// or a web page could talk it into that. In the home directory the same files do
-// the same; there they are the operator's, who meant them for sessions in which
-// somebody sits and watches. Therefore a session has none of these sources
-// (--setting-sources= leaves .claude out, here and there, skills and commands
-// included). What is wanted of them all the same it is given: the operator's
-// settings as far as they are about the account or take rights away, and the
-// directory's CLAUDE.md. What the machine's administrator has put
-// into the CLI's managed settings holds in any case.
+// The agent can write to the working directory, so it could give itself every
+// permission, or a web page could talk it into that. The same files in the home
+// directory do the same; the operator wrote them for sessions that somebody watches.
+// Therefore a session reads none of these sources (--setting-sources= leaves out .claude
+// in both places, skills and commands included). It gets only the operator's settings
+// about the account and those that take permissions away, and the working directory's
+// CLAUDE.md. The CLI's managed settings, which the machine's administrator sets, hold in
+// any case.
 
 // handedOn are the operator's settings that sessions get unchanged. Of permissions,
 // sandbox and env they get a part.

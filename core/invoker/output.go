@@ -10,19 +10,18 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Structured output: what a turn gives that was asked with a JSON Schema.
+// Structured output: the value that a turn returns when its request has a JSON Schema.
 //
-// Verified with 2.1.197: with --json-schema the CLI has a tool StructuredOutput,
-// whose input schema that is. The turn ends with a call of it that fits, without a
-// further API call, and the result's structured_output is its input. What does not
-// fit is a tool's error, and the model tries again; after five calls the result is
-// error_max_structured_output_retries. A turn that would end without a call is told
-// once to make one, and may then end without all the same.
+// Verified with 2.1.197: with --json-schema the CLI has a tool StructuredOutput with
+// that input schema. A call of the tool that fits the schema ends the turn without a
+// further API call; the result's structured_output is its input. A call that does not
+// fit is an error of the tool, and the model tries again; after five calls the result is
+// error_max_structured_output_retries. When a turn would end without a call, the CLI
+// asks the model once to make one; the turn may still end without.
 //
-// A schema that the CLI does not take it leaves out without a word: the tool is not
-// among those of system/init, and the answer is in words. It takes draft 7, and by
-// no means all of what people write: not "$schema" of a later draft, no "format" at
-// all, no keyword that it does not know.
+// A schema that the CLI does not take is left out silently: system/init does not list
+// the tool, and the answer is text. The CLI takes a part of draft 7: no "$schema" of a
+// later draft, no "format" at all, no keyword that it does not know.
 
 // outputTool is the name of the CLI's tool for structured output.
 const outputTool = "StructuredOutput"

@@ -9,10 +9,10 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// What API calls cost, so that a cap can be held before the CLI reports a cost.
-// What it reports wins. The table is the CLI's own (2.1.197, read on 2026-11-22),
-// which follows https://docs.claude.com/en/docs/about-claude/pricing; a test lets
-// the CLI price the same calls.
+// The prices of API calls, with which a cap can be enforced before the CLI reports a
+// cost. A cost that the CLI reports wins. The table is the CLI's own (2.1.197, read on
+// 2026-11-22), which follows https://docs.claude.com/en/docs/about-claude/pricing; a
+// test compares it with the CLI's cost of the same calls.
 
 // price is in US dollars for a million tokens.
 type price struct {
@@ -170,8 +170,8 @@ func addUsage(a *pluginsdk.Usage, b pluginsdk.Usage) {
 	a.CacheWriteTokens += b.CacheWriteTokens
 }
 
-// What a turn costs. Every result counts, also that of an error; for API calls
-// that no result tells of there is what the stream said, at our own prices.
+// The cost of a turn. Every result line counts, also that of an error. API calls that no
+// result line reports are counted from the stream, at the prices above.
 
 // count adds a result line to the turn's cost, texts and output.
 func (t *turn) count(line resultLine) {

@@ -9,14 +9,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// A CLI that is told that there are other tools now reads the list of them, and
-// some milliseconds later its turns have them. Verified with 2.1.197: it does so
-// between turns as well, so that a warm process need not be started anew; and a
-// prompt that comes in those milliseconds is still answered with the old tools.
-// So the prompt waits until the CLI says that it knows the new ones. The same goes
-// for a process's first prompt: the CLI connects while it begins, and on a busy
-// machine its first turn would be over before it has any tools. (The CLI waits by itself
-// for a server that is configured as alwaysLoad, but never reads its list again.)
+// The CLI learns from its MCP server that the tools have changed. It then reads the new
+// list, and some milliseconds later its turns have the new tools. Verified with 2.1.197:
+// it does so between turns as well, so that a warm process need not be started anew; and
+// a prompt that comes in those milliseconds is still answered with the old tools. So the
+// prompt waits until the CLI says that it knows the new ones. A process's first prompt
+// waits too: the CLI connects while it starts, and on a busy machine its first turn
+// would be over before it has any tools. (The CLI waits by itself for a server that is
+// configured as alwaysLoad, but never reads that server's list again.)
 
 // toolsPoll is the pause before the CLI is asked again.
 const toolsPoll = 5 * time.Millisecond

@@ -54,8 +54,8 @@ func (p inRun) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn fu
 	return p.Instance.Do(ctx, p.run, hook, callID, func(process *Process) error { return fn(process) })
 }
 
-// Hold says that a run begins. From its first call of a plugin on, all its calls of that
-// plugin go to the version that got the first.
+// Hold says that a run begins. All its calls of a plugin go to the version that served
+// when the run first asked for the plugin, as long as that version lives.
 func (h *Host) Hold(run string) { h.held.Store(run, true) }
 
 // Release says that a run is over, and no longer keeps to any version.

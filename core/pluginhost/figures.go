@@ -31,7 +31,6 @@ func newFigures() *figures {
 	}
 }
 
-// record counts a call with its result.
 func (f *figures) record(hook pluginsdk.Hook, took time.Duration, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -44,7 +43,6 @@ func (f *figures) record(hook pluginsdk.Hook, took time.Duration, err error) {
 	f.dirty = true
 }
 
-// waited counts a slow call of a run.
 func (f *figures) waited() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,7 +50,6 @@ func (f *figures) waited() {
 	f.dirty = true
 }
 
-// charge counts rows of effects that were not stored.
 func (f *figures) charge(rows int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

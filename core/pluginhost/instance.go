@@ -106,7 +106,6 @@ func (i *Instance) change(edit func(*ledger.Plugin)) {
 	i.row.Store(&changed)
 }
 
-// redact removes the plugin's secrets from a text.
 func (i *Instance) redact(text string) string {
 	if settings := i.settings.Load(); settings != nil && settings.Redact != nil {
 		return settings.Redact(text)

@@ -145,7 +145,6 @@ func (r *report) lastWords(ctx context.Context, final pluginsdk.PluginState) {
 	r.writeOnce(ctx)
 }
 
-// now returns what is seen at this moment.
 func (r *report) now() ledger.PluginSeen {
 	r.mu.Lock()
 	defer r.mu.Unlock()

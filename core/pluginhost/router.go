@@ -311,7 +311,6 @@ func seenBy(info *pluginsdk.PluginInfo, kept *version) *pluginsdk.PluginInfo {
 	return &seen
 }
 
-// release says that the run is over.
 func (r *router) release(run string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

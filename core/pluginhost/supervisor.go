@@ -212,7 +212,6 @@ func (s *supervisor) move(what happening, say saying) {
 	}
 }
 
-// triedOnce notes that the first start has succeeded or failed.
 func (s *supervisor) triedOnce() {
 	if s.router.triedOnce() {
 		s.news()
@@ -380,7 +379,6 @@ func (s *supervisor) end() {
 // guarded calls do, and returns a panic in it as ownTrouble.
 func (s *supervisor) guarded(what string, do func() error) error { return guarded(s.log, what, do) }
 
-// quarantineSaid returns what people see of a plugin that is in quarantine.
 func (s *supervisor) quarantineSaid() saying {
 	return saying{words: firstLine(s.confined.reason), rejected: s.wanted}
 }
