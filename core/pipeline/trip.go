@@ -49,7 +49,7 @@ type trip struct {
 	eventBytes int
 	result     *pluginsdk.InvokeResult
 	answered   bool // 5b has stored an answer
-	costTold   bool // an earlier attempt has told OnPipelineComplete what the result has cost
+	costTold   bool // an earlier attempt has given OnPipelineComplete the result's cost
 	invokedAt  time.Time
 	costCap    float64 // in USD, the lowest that the gate has set; 0: none
 	reserved   []ledger.Reservation
@@ -97,8 +97,8 @@ func (t *trip) takeUpResult() {
 		t.result = &pluginsdk.InvokeResult{}
 	}
 	t.reply = t.result.Text
-	// Who ended an attempt in order has told of it; who was killed has not. The result is
-	// as old as the attempt before this one, at least.
+	// An attempt that failed has asked OnPipelineComplete; one that was killed has not.
+	// The result was stored by the attempt before this one, or earlier.
 	t.costTold = slices.ContainsFunc(t.run.Failures, func(f pluginsdk.Failed) bool { return f.Attempt == t.run.Attempt-1 })
 }
 

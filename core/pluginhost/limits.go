@@ -10,7 +10,8 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
 
-// DefaultLimits bound the processes of a plugin for which nobody has set others.
+// DefaultLimits returns the limits of a plugin's processes where no operator has set
+// others.
 func DefaultLimits() pluginsdk.PluginLimits {
 	return pluginsdk.PluginLimits{MemoryBytes: 1 << 30, Processes: 64, OpenFiles: 1024}
 }
