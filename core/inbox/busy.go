@@ -8,10 +8,10 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// joinIn does for a message that has come into a busy thread what the thread's
-// busy mode asks. The message waits in the queue already: if nothing comes of
-// it, it is answered in its turn. (Collecting is done by the next claim.) Only a person's
-// message interrupts: person is that no run has caused it.
+// joinIn does what the thread's busy mode asks for a message that came into a busy
+// thread. The message waits in the queue already: if joinIn has no effect, it is answered
+// in its turn. (The next claim collects.) Only a person's message interrupts: person says
+// that no run has caused it.
 func (in *Inbox) joinIn(ctx context.Context, accepted ledger.Accepted, person bool) {
 	switch accepted.BusyMode {
 	case pluginsdk.BusySteer:
@@ -31,9 +31,9 @@ func (in *Inbox) joinIn(ctx context.Context, accepted ledger.Accepted, person bo
 	}
 }
 
-// supersede cancels the agent's turn that runs in front of a message, also one
-// that was claimed in this instant. A run that answers the message itself is
-// left alone, and so is a plugin's command: it may be half done.
+// supersede cancels the thread's turn of the agent because of a newer message, also a
+// turn that is being claimed at this moment. It leaves alone a run that answers the
+// message itself, and a plugin's command, which may be half done.
 func (in *Inbox) supersede(ctx context.Context, accepted ledger.Accepted) {
 	if in.eachRunning(accepted.ThreadID, func(r running) {
 		if r.kind == pluginsdk.RunMessage && r.newest < accepted.MessageID {
@@ -46,7 +46,7 @@ func (in *Inbox) supersede(ctx context.Context, accepted ledger.Accepted) {
 	if err == nil && run.ID != "" && run.Kind == pluginsdk.RunMessage {
 		in.interrupt(run.ID, order{ErrSuperseded, accepted.MessageID - 1})
 		if run, err = in.store.Run(ctx, run.ID); err == nil && run.State.Final() {
-			in.forget(run.ID) // it has ended meanwhile
+			in.forget(run.ID) // the run has ended meanwhile
 		}
 	}
 	if err != nil {
@@ -54,13 +54,13 @@ func (in *Inbox) supersede(ctx context.Context, accepted ledger.Accepted) {
 	}
 }
 
-// claimed returns the thread's run that is at work according to the database,
-// or the zero Run.
+// claimed returns the thread's run that is at work according to the database; the zero
+// Run: none is.
 func (in *Inbox) claimed(ctx context.Context, threadID string) (pluginsdk.Run, error) {
 	return in.store.FirstQueued(ctx, threadID, pluginsdk.RunRunning)
 }
 
-// newest is the id of the newest message that a run answers.
+// newest returns the id of the newest message that the run answers.
 func newest(run pluginsdk.Run) int64 {
 	id := run.MessageID
 	for _, absorbed := range run.Absorbed {

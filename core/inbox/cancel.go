@@ -12,9 +12,9 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// interrupt carries out the order if the run executes, and otherwise makes sure
-// that it is carried out should the run be claimed at this very moment. It reports
-// whether the run executes.
+// interrupt carries out the order if the run executes, and reports whether it does. If
+// not, it notes the order, which enter carries out should the run be claimed at this
+// moment.
 func (in *Inbox) interrupt(runID string, wanted order) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -34,13 +34,13 @@ func (in *Inbox) forget(runID string) {
 	delete(in.unwanted, runID)
 }
 
-// stoppedBy is the cause with which a turn is cancelled on somebody's word. It
-// becomes the run's error, and a line that people read.
+// stoppedBy is the cause with which a run is cancelled by somebody. It becomes the run's
+// error, and a line that people read.
 func stoppedBy(by ledger.By) error {
 	return pluginsdk.Errorf(pluginsdk.CodeCancelled, "stopped by %s", cmp.Or(wordsFor(by), "a person"))
 }
 
-// wordsFor is who that is, for people; empty: nothing is known.
+// wordsFor says for people who that is; empty: unknown.
 func wordsFor(by ledger.By) string {
 	who := authorText(by.Author)
 	switch {
@@ -52,10 +52,10 @@ func wordsFor(by ledger.By) string {
 	return who
 }
 
-// maxAuthor is how much of an author's name a cause repeats, in bytes.
+// maxAuthor bounds an author's name in a cause, in bytes.
 const maxAuthor = 128
 
-// authorText makes one short line of a name, which a stranger may have chosen.
+// authorText makes a short line of an author's name, which a stranger may have chosen.
 func authorText(author string) string {
 	text := strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -69,10 +69,10 @@ func authorText(author string) string {
 	return text
 }
 
-// Cancel ends a run that waits, or interrupts one that executes. A run that is
-// over, or whose answer is there and still to be shown, is left as it is. Whose word
-// it is the run then says. The turns that it has asked for end with it. The run is
-// returned as it is then known; an interrupted one ends a moment later.
+// Cancel ends a run that waits, or interrupts one that executes; an interrupted run ends
+// a moment later. It leaves alone a run that is over, or whose answer is stored already.
+// The run's error says who stopped it. The turns that the run has asked for end with it.
+// It returns the run as it is then.
 func (in *Inbox) Cancel(ctx context.Context, runID string, by ledger.By) (pluginsdk.Run, error) {
 	if err := in.cancel(ctx, runID, stoppedBy(by)); err != nil {
 		return pluginsdk.Run{}, err
@@ -83,7 +83,8 @@ func (in *Inbox) Cancel(ctx context.Context, runID string, by ledger.By) (plugin
 	return in.store.Run(ctx, runID)
 }
 
-// endTurnsOf ends the turns that a run has asked for, and those that they have.
+// endTurnsOf ends the turns that a run has asked for, and those that these have asked
+// for.
 func (in *Inbox) endTurnsOf(ctx context.Context, runID string, cause error) error {
 	query := pluginsdk.RunQuery{CauseRunID: runID, States: []pluginsdk.RunState{pluginsdk.RunQueued, pluginsdk.RunRunning}, Limit: 100}
 	for {
@@ -106,7 +107,7 @@ func (in *Inbox) endTurnsOf(ctx context.Context, runID string, cause error) erro
 	}
 }
 
-// cancel ends a run with all that it answers by now.
+// cancel ends a run with all messages that it answers now.
 func (in *Inbox) cancel(ctx context.Context, runID string, cause error) error {
 	if in.stop(runID, cause) {
 		return nil
@@ -120,12 +121,12 @@ func (in *Inbox) cancel(ctx context.Context, runID string, cause error) error {
 	}
 	err = in.cancelQueued(ctx, runID, cause)
 	if err != nil {
-		in.forget(runID) // whoever gave the order is told, and gives it again
+		in.forget(runID) // the caller gets the error, and can try again
 	}
 	return err
 }
 
-// stop ends the run if it executes, and reports whether it does.
+// stop cancels the run if it executes, and reports whether it does.
 func (in *Inbox) stop(runID string, cause error) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -136,8 +137,8 @@ func (in *Inbox) stop(runID string, cause error) bool {
 	return ok
 }
 
-// cancelQueued ends a run that waits. The order to end it stands on while the run
-// is at work.
+// cancelQueued ends a run that waits. If the run is at work instead, the order to end it
+// stays noted.
 func (in *Inbox) cancelQueued(ctx context.Context, runID string, cause error) error {
 	run, cancelled, err := in.store.CancelQueued(ctx, runID, cause.Error())
 	if err != nil {
@@ -153,8 +154,8 @@ func (in *Inbox) cancelQueued(ctx context.Context, runID string, cause error) er
 	return nil
 }
 
-// cancelUnwanted ends the runs that are to end and that nobody has at work any
-// more, before they are claimed again, with what has come since.
+// cancelUnwanted ends the runs with an order to end that no longer execute, before they
+// are claimed again, merged with newer messages.
 func (in *Inbox) cancelUnwanted(ctx context.Context) {
 	in.mu.Lock()
 	unwanted := maps.Clone(in.unwanted)
@@ -174,10 +175,9 @@ func (in *Inbox) announceCancelled(threadID, runID string, cause error) {
 	})
 }
 
-// StopThread interrupts the turn that runs in a thread, or gives up the run
-// that waits to be tried again, unless its answer is there already, and keeps or
-// drops what waits behind it. The runs say whose word it was. The agent's session
-// stays warm.
+// StopThread interrupts the thread's turn, or ends the run that waits for its next
+// attempt, unless its answer is stored already. It keeps or drops the runs that wait
+// behind. The runs' errors say who stopped them. The agent's session stays warm.
 func (in *Inbox) StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue, by ledger.By) (pluginsdk.Stopped, error) {
 	var stopped pluginsdk.Stopped
 	cause := stoppedBy(by)
@@ -186,7 +186,7 @@ func (in *Inbox) StopThread(ctx context.Context, threadID string, queue pluginsd
 	}
 	switch queue {
 	case pluginsdk.KeepQueue, "":
-	case pluginsdk.DropQueue: // first, so that nothing moves up behind what is stopped
+	case pluginsdk.DropQueue: // first, so that no run of the queue begins when the turn ends
 		dropped, err := in.store.CancelAllQueued(ctx, threadID, cause.Error())
 		if err != nil {
 			return stopped, err
@@ -205,13 +205,13 @@ func (in *Inbox) StopThread(ctx context.Context, threadID string, queue pluginsd
 	return stopped, in.endTurnsOf(ctx, stopped.RunID, cause)
 }
 
-// stopHead cancels the thread's run that executes, or the one that waits to be
-// tried again, and returns its id.
+// stopHead cancels the thread's run that executes, or the one that waits for its next
+// attempt, and returns its id.
 func (in *Inbox) stopHead(ctx context.Context, threadID string, cause error) (runID string, err error) {
 	if in.eachRunning(threadID, func(r running) { r.cancel(cause); runID = r.id }) {
 		return runID, nil
 	}
-	head, err := in.claimed(ctx, threadID) // in this very instant
+	head, err := in.claimed(ctx, threadID) // a run that is being claimed at this moment
 	if err == nil && head.ID == "" {
 		head, err = in.retrying(ctx, threadID)
 	}
@@ -235,8 +235,8 @@ func (in *Inbox) eachRunning(threadID string, fn func(running)) (any bool) {
 	return any
 }
 
-// underWay reports whether a run of the thread's queue was begun and is not over. One
-// whose end everybody has been told of may still be executing its last steps.
+// underWay reports whether a run of the thread's queue was begun and is not over. A run
+// whose end is published may still execute its last steps: that one is over.
 func (in *Inbox) underWay(ctx context.Context, threadID string) (bool, error) {
 	if retrying, err := in.retrying(ctx, threadID); err != nil || retrying.ID != "" {
 		return true, err
@@ -251,8 +251,8 @@ func (in *Inbox) underWay(ctx context.Context, threadID string) (bool, error) {
 	return false, nil
 }
 
-// retrying returns the thread's run that was begun and waits for its next
-// attempt, or the zero Run.
+// retrying returns the thread's run that waits for its next attempt; the zero Run: none
+// does.
 func (in *Inbox) retrying(ctx context.Context, threadID string) (pluginsdk.Run, error) {
 	head, err := in.store.FirstQueued(ctx, threadID, pluginsdk.RunQueued)
 	if err != nil || head.Attempt == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// coreCommands are answered by the core at once, outside the queue.
+// coreCommands are the commands that the core answers at once, outside of the queue.
 var coreCommands = []pluginsdk.CommandSpec{
 	{Name: "busy", Usage: "/busy [MODE]", Description: "show or set what a message does that comes during a turn: " +
 		"queue (wait), steer (go into the turn), collect (wait, then all as one), interrupt (stop the turn)"},
@@ -33,8 +33,8 @@ func isCoreCommand(name string) bool {
 	return false
 }
 
-// Reserved returns the names of the core's commands, which no plugin can have: those
-// that people type, and notify, which is the agent's.
+// Reserved returns the names of the core's commands, which no plugin can own: those that
+// people type, and notify, which the agent gives.
 func Reserved() []string {
 	names := []string{"notify"}
 	for _, spec := range coreCommands {
@@ -43,7 +43,7 @@ func Reserved() []string {
 	return names
 }
 
-// coreCommand carries out a command that no plugin answers, on the word of by.
+// coreCommand carries out a command that no plugin answers. by says who gave it.
 func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, by ledger.By, name, args string) ledger.Answer {
 	var text string
 	var err error
@@ -75,7 +75,7 @@ func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, by le
 func (in *Inbox) help() string {
 	lines := make([]string, 0, len(coreCommands))
 	add := func(spec pluginsdk.CommandSpec, from string) {
-		// A command is listed under its own name, whatever its plugin says of its usage.
+		// A command is listed under its own name, even if its usage has another.
 		usage := "/" + spec.Name
 		words := strings.Fields(spec.Usage)
 		if len(words) > 0 && strings.TrimPrefix(words[0], "/") == spec.Name {

@@ -26,12 +26,12 @@ func newFigures() *figures {
 	return f
 }
 
-// String is the class's name in figures.
+// String returns the class's name in figures.
 func (c class) String() string {
 	return [classes]string{people: "people", tasks: "tasks", turns: "turns"}[c]
 }
 
-// Figures returns what was counted since New, and how the places stand now.
+// Figures returns what was counted since New, and the places that are taken now.
 func (in *Inbox) Figures() []pluginsdk.Figure {
 	taken := make(map[string]float64)
 	for c := range classes {
@@ -44,8 +44,8 @@ func (in *Inbox) Figures() []pluginsdk.Figure {
 	)
 }
 
-// Queued returns the figures of what waits, as it was at some time, by the class of the
-// place that it waits for.
+// Queued returns the figures of the runs that waited at that time, by the class of the
+// place that they wait for.
 func (*Inbox) Queued(backlog []ledger.Backlog, at time.Time) []pluginsdk.Figure {
 	runs, oldest := make(map[string]float64), make(map[string]float64)
 	for c := range classes {

@@ -1,12 +1,11 @@
-// Package inbox holds the durable runs: it accepts messages, orders runs by
-// thread, dispatches, retries and recovers them. It alone decides who runs
-// what.
+// Package inbox holds the durable runs: it accepts messages, orders runs by thread,
+// dispatches, retries and recovers them. Only it decides which run executes when.
 //
-// What is promised: Submit returns only after one transaction has stored the
-// message and its run. From then on the run is executed; at most one run of a
-// thread at a time, in the order of acceptance; different threads in parallel,
-// up to Config.Slots. A run that the daemon died on is found by Start and goes
-// on from the step it is known to have reached.
+// It promises: Submit returns only after one transaction has stored the message and its
+// run. From then on the run is executed: at most one run of a thread at a time, in the
+// order of acceptance; different threads in parallel, up to Config.Slots. When the daemon
+// dies during a run, the next Start finds the run, which goes on from the last step that
+// was stored.
 package inbox
 
 import (
@@ -60,18 +59,18 @@ type Store interface {
 
 // Pipeline works on claimed runs.
 type Pipeline interface {
-	// Handle takes one run through the pipeline. Nil means that the run is
-	// over. An error leaves it open: CodeUnavailable is worth another attempt,
-	// CodeStale means that the run is somebody else's by now, any other is
-	// hopeless. ctx ends also when a person stops the run, work only when the
-	// daemon stops.
+	// Handle takes one run through the pipeline. Nil means that the run is over. After an
+	// error the run is open: CodeUnavailable is worth another attempt, CodeStale means
+	// that another attempt has the run, with any other code an attempt is hopeless. ctx
+	// ends when a person stops the run or the daemon stops, work only when the daemon
+	// stops.
 	Handle(work, ctx context.Context, claim ledger.Claim) (left ledger.Left, err error)
-	// Fail ends a run that will not be attempted again and tells the person:
-	// as cancelled when the cause is CodeCancelled, else as failed. left are the
-	// effects that Handle left.
+	// Fail ends a run that will not be attempted again, and answers the person: as
+	// cancelled when the cause is CodeCancelled, else as failed. left are the effects
+	// that Handle returned.
 	Fail(ctx context.Context, claim ledger.Claim, cause error, left []ledger.Effect) error
-	// Steer puts what waits in the thread of a run that executes into its
-	// turn, if that can still be.
+	// Steer adds the messages that wait in the thread of an executing run to its turn, if
+	// that is still possible.
 	Steer(ctx context.Context, runID string)
 }
 
@@ -86,33 +85,33 @@ type Command struct {
 	Spec   pluginsdk.CommandSpec
 }
 
-// Outbox carries what was stored for people.
+// Outbox carries the stored deliveries.
 type Outbox interface {
-	// Wake says that a plugin's target has something new to carry.
+	// Wake says that the plugin has something new to carry to the target.
 	Wake(plugin, target string)
 }
 
-// Events is where the inbox publishes.
+// Events publishes the inbox's events.
 type Events interface {
 	Publish(kind pluginsdk.EventType, threadID string, payload any)
 }
 
 // Config holds what an operator can set. Zero fields get defaults.
 type Config struct {
-	Owner       string        // who claims runs: this daemon's boot
+	Owner       string        // the name under which runs are claimed: this daemon's boot
 	Slots       int           // runs that execute at a time; default 5
-	MaxAttempts int           // attempts of a run before it is failed; default 5. A run that the daemon keeps dying on gets twice as many, four times as many once its answer is stored
+	MaxAttempts int           // attempts of a run before it fails; default 5. Attempts that end with the daemon's death: twice as many, four times once the answer is stored
 	MaxWaiting  int           // runs that may wait in one thread; default 1000
-	MaxDepth    int           // runs that may cause one another; default 8
+	MaxDepth    int           // longest chain of runs that cause one another; default 8
 	RetryBase   time.Duration // wait before the second attempt; doubles; default 1 s
 	RetryMax    time.Duration // longest wait between attempts; default 1 min
-	Jitter      float64       // by which part of itself a wait may be shorter or longer; default 0.25
-	// TurnPatience is how long a turn that a run asks for waits to be begun; default
-	// 30 s.
+	Jitter      float64       // the part of a wait by which it is randomly shorter or longer; default 0.25
+	// TurnPatience is how long a turn that a run asks for waits for its beginning;
+	// default 30 s.
 	TurnPatience time.Duration
 	DrainGrace   time.Duration // how long Stop lets turns run on; default 10 s
-	LeverEvery   time.Duration // how often it is looked what an operator has paused; default 1 s
-	Sweep        time.Duration // how often work is looked for that nobody announced; default 15 s
+	LeverEvery   time.Duration // how often the inbox reads whether an operator has paused plugins; default 1 s
+	Sweep        time.Duration // how often the inbox looks for runs that no call has announced; default 15 s
 	Log          *slog.Logger
 	Now          func() time.Time
 }
@@ -154,22 +153,22 @@ type Inbox struct {
 	outbox   Outbox
 	events   Events
 	figures  *figures
-	lanes    *lanes.Set[ledger.Queue, worker] // of the queues that have something to do
+	lanes    *lanes.Set[ledger.Queue, worker] // of the queues with work
 	places   *lanes.Places                    // for runs that execute: Config.Slots, in classes
 	primary  atomic.Pointer[string]           // id of the primary thread, once it was read
-	kinds    sync.Map                         // of threads, by id: those that were read
+	kinds    sync.Map                         // by id: the kinds of the threads that were read
 
-	// intake ends when no more runs are to be claimed, work when those under
-	// way must end too.
+	// intake ends when no more runs may be claimed, work when those under way must end
+	// too.
 	intake, work context.Context
 
-	// mu is never waited for with the lock of lanes held.
+	// Nobody locks mu while holding the lock of lanes.
 	mu         sync.Mutex
 	quiet      bool                     // `harness pause` is on: what plugins start waits (ledger.LeverPause)
 	running    map[string]running       // by run
 	announcing map[string]chan struct{} // runs accepted and not yet announced
-	unwanted   map[string]order         // runs to be stopped as soon as they run
-	unsure     map[ledger.Queue]bool    // whose last claim may have been made or not
+	unwanted   map[string]order         // by run: orders for runs that did not execute
+	unsure     map[ledger.Queue]bool    // queues whose last claim failed, and may have been made all the same
 }
 
 type running struct {
@@ -180,15 +179,15 @@ type running struct {
 	cancel       context.CancelCauseFunc
 }
 
-// order is what somebody wants of a run: that it ends for this cause. It does not
-// hold for a run that by now also answers a message newer than that: nobody has
-// taken that one back, and it would end with the run.
+// order is an order to end a run for this cause. It does not hold for a run that
+// meanwhile answers a message newer than newest: nobody wants that message stopped, and
+// it would end with the run.
 type order struct {
 	cause  error
 	newest int64 // id of the newest message that may end with the run
 }
 
-// Doors are the rooms that this one speaks with. All of them are needed.
+// Doors are the rooms that the inbox calls. All of them are needed.
 type Doors struct {
 	Store    Store
 	Pipeline Pipeline
@@ -207,8 +206,8 @@ func New(config Config, doors Doors) *Inbox {
 		unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool),
 	}
 	in.lanes = lanes.New(lanes.Config[ledger.Queue, worker]{
-		// After a panic nobody knows what became of the run that the worker had, if any:
-		// if that is still claimed, it is put back.
+		// After a panic it is unknown whether the worker's run is still claimed:
+		// then the next claim puts it back first.
 		Step: in.runOnce, What: "a worker of the inbox", Panicked: in.doubt,
 		Log: func(queue ledger.Queue) *slog.Logger {
 			return in.config.Log.With("thread", queue.ThreadID, "turn", queue.TurnID)
@@ -218,7 +217,7 @@ func New(config Config, doors Doors) *Inbox {
 	return in
 }
 
-// Start finds what a predecessor left open and begins to dispatch.
+// Start finds the runs that an earlier daemon left open, and begins to dispatch.
 func (in *Inbox) Start(ctx context.Context) error {
 	if _, err := in.readLever(ctx); err != nil {
 		return err
@@ -237,13 +236,12 @@ func (in *Inbox) Start(ctx context.Context) error {
 	return nil
 }
 
-// Pause claims nothing and accepts nothing until Resume: the right to this
-// database was lost. Runs under way go on; what they write holds only if nobody
-// else has taken their threads.
+// Pause stops claiming and accepting until Resume: the daemon has lost its right to the
+// database. Runs under way go on. Their writes hold only while no other daemon has taken
+// their threads.
 func (in *Inbox) Pause() { in.lanes.Pause() }
 
-// Resume ends a Pause. Runs that somebody else has left open meanwhile are
-// found.
+// Resume ends a Pause, and finds the runs that another daemon has left open meanwhile.
 func (in *Inbox) Resume(ctx context.Context) error { return in.dispatch(ctx) }
 
 func (in *Inbox) dispatch(ctx context.Context) error {
@@ -259,8 +257,8 @@ func (in *Inbox) dispatch(ctx context.Context) error {
 	return nil
 }
 
-// sweep looks for what nobody announced: runs that another daemon left which had this
-// database for a moment, or that an operator made wait again.
+// sweep finds runs that no call has announced: another daemon that had this database for
+// a moment left them, or an operator made them wait again.
 func (in *Inbox) sweep() error {
 	if in.lanes.Stage() != lanes.Started {
 		return nil
@@ -272,19 +270,19 @@ func (in *Inbox) sweep() error {
 	return err
 }
 
-// Stop accepts and claims nothing more, lets turns run on for DrainGrace (or
-// until ctx ends), then interrupts what is left, which goes back to the queue.
+// Stop ends accepting and claiming, lets turns run for DrainGrace (or until ctx ends),
+// then interrupts the rest, whose runs go back to the queue.
 func (in *Inbox) Stop(ctx context.Context) error {
 	in.lanes.Stop(ctx, in.config.DrainGrace, ErrStopping)
 	return nil
 }
 
-// leverEvery is how often it is looked whether an operator has paused what plugins
+// leverEvery is how often the inbox reads whether an operator has paused what plugins
 // start.
 const leverEvery = time.Second
 
-// obeyLever does what operators have said of what plugins start. What was held back is
-// looked for when it no longer is.
+// obeyLever reads what operators have paused. When the pause is over, it looks for the
+// runs that were held back.
 func (in *Inbox) obeyLever() error {
 	resumed, err := in.readLever(in.intake)
 	if err == nil && resumed {
@@ -293,8 +291,8 @@ func (in *Inbox) obeyLever() error {
 	return err
 }
 
-// readLever takes up how the lever stands, and reports whether it was turned off since
-// it was read last.
+// readLever reads the lever, and reports whether it was turned off since it was last
+// read.
 func (in *Inbox) readLever(ctx context.Context) (resumed bool, err error) {
 	lever, err := in.store.Lever(ctx, ledger.LeverPause)
 	if err != nil {
@@ -314,12 +312,12 @@ func (in *Inbox) readLever(ctx context.Context) (resumed bool, err error) {
 	return resumed, nil
 }
 
-// isQuiet reports whether what plugins start is to wait.
+// isQuiet reports whether everything that plugins start has to wait.
 func (in *Inbox) isQuiet() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.quiet
 }
 
-// held reports whether no run of the class is to be begun.
+// held reports whether no run of the class may begin.
 func (in *Inbox) held(of class) bool { return of != people && in.isQuiet() }

@@ -10,10 +10,10 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Retry gives what a run did not answer once more, as a new message at the end
-// of its thread whose metadata names the run and whose word it was. It is no longer
-// than any message: of what several say together the middle is left out, with a mark.
-// Repeated, it returns the first retry's ids. CodeInvalid: the run is not over, or was
+// Retry submits the messages that a run did not answer once more, as one new message at
+// the end of their thread. Its metadata names the run and who retries it. It has at most
+// MaxContent bytes: from longer text the middle is left out, with a mark. Called again,
+// it returns the ids of the first retry. CodeInvalid: the run is not over, or was
 // answered.
 func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (pluginsdk.Accepted, error) {
 	run, err := in.store.Run(ctx, runID)
@@ -53,8 +53,8 @@ func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (plugins
 	return in.submit(ctx, plugin, again, nil)
 }
 
-// joined are messages as one, which is no longer than a message may be: it says what
-// is left out, of its middle and of the files that came with them.
+// joined returns the messages as one text of at most MaxContent bytes. A mark says how
+// many bytes of its middle, and how many files, are left out.
 func joined(contents []string, files int) string {
 	const mark = "\n\n[%d bytes and %d files are left out here, because one message cannot have them: " +
 		"the messages stand whole earlier in this thread]\n\n"

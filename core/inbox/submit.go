@@ -11,18 +11,17 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// MaxContent is the longest message accepted, in bytes. What comes with it (author,
-// metadata, where the attachments are) may be as long.
+// MaxContent is the longest message accepted, in bytes. Author, metadata and the
+// attachments' names, types and places together may be as long.
 const MaxContent = 1 << 20
 
 // maxKey is the longest key accepted, in bytes.
 const maxKey = 512
 
-// Submit stores a plugin's message and its run and returns their ids. Repeated
-// with the same source and key, it returns the first one's. A message that is a
-// command takes the command's way: the core's own act at once, a plugin's is
-// queued for the plugin, an unknown one is answered with what there is. Whether
-// the plugin may give the command is for the caller to see to: Needs.
+// Submit stores a plugin's message and its run and returns their ids. Repeated with the
+// same source and key, it returns the first ones. A command of the core is carried out at
+// once, a plugin's command is queued, and an unknown one is answered with the list of
+// commands. The caller checks whether the plugin may give the command; see Needs.
 func (in *Inbox) Submit(ctx context.Context, plugin string, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
 	if err := validate(submission); err != nil {
 		return pluginsdk.Accepted{}, err
@@ -30,9 +29,10 @@ func (in *Inbox) Submit(ctx context.Context, plugin string, submission pluginsdk
 	return in.submit(ctx, plugin, submission, nil)
 }
 
-// Iterate is Submit for an iteration of a task: the task is moved in the transaction
-// that stores the message and its run, whose id it is given (CodeStale: the task has
-// been moved since). It is for the agent, whatever it looks like: never a command.
+// Iterate is Submit for an iteration of a task. The transaction that stores the message
+// and its run also moves the task, and stores the run's id in it (CodeStale: the task has
+// been moved since). The message is never a command, whatever it looks like: it is for
+// the agent.
 func (in *Inbox) Iterate(ctx context.Context, plugin string, submission pluginsdk.Submission, move ledger.TaskMove) (pluginsdk.Accepted, error) {
 	if err := validate(submission); err != nil {
 		return pluginsdk.Accepted{}, err
@@ -40,8 +40,8 @@ func (in *Inbox) Iterate(ctx context.Context, plugin string, submission pluginsd
 	return in.submit(ctx, plugin, submission, &move)
 }
 
-// Stored tells of a message that another room's commit has stored with its run. From
-// before that commit on it must be held back (HoldBack).
+// Stored announces a message that another room has stored with its run, and has the run
+// executed. The caller must have called HoldBack before it stored the run.
 func (in *Inbox) Stored(ctx context.Context, accepted ledger.Accepted, submission pluginsdk.Submission) {
 	in.figures.accepted.Add(1, string(pluginsdk.RunMessage))
 	in.announce(accepted.Accepted, submission, nil)
@@ -49,8 +49,8 @@ func (in *Inbox) Stored(ctx context.Context, accepted ledger.Accepted, submissio
 	in.wakeThread(accepted.ThreadID)
 }
 
-// HoldBack keeps a run that is about to be stored from being executed before it is
-// announced, until release.
+// HoldBack keeps a run that is about to be stored from being executed until release,
+// which is called once the run is announced.
 func (in *Inbox) HoldBack(runID string) (release func()) { return in.holdBack(runID) }
 
 func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk.Submission, task *ledger.TaskMove) (pluginsdk.Accepted, error) {
@@ -108,8 +108,8 @@ func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk
 	return accepted.Accepted, nil
 }
 
-// accept stores the run. When nobody is at work on its thread and a place is
-// free, it is claimed in the same transaction, and executed from there.
+// accept stores the run. When no worker has its thread and a place is free, the same
+// transaction claims the run, which is executed at once.
 func (in *Inbox) accept(ctx context.Context, acceptance ledger.Acceptance) (accepted ledger.Accepted, err error) {
 	queue := ledger.Queue{ThreadID: acceptance.Submission.ThreadID}
 	if acceptance.Answer != nil || acceptance.Submission.CauseRunID != "" && in.isQuiet() {
@@ -119,9 +119,9 @@ func (in *Inbox) accept(ctx context.Context, acceptance ledger.Acceptance) (acce
 	if lane == nil {
 		return in.store.Accept(ctx, acceptance)
 	}
-	err = pluginsdk.Errorf(pluginsdk.CodeInternal, "the store did not come back") // unless it does
+	err = pluginsdk.Errorf(pluginsdk.CodeInternal, "the store did not come back") // stays so if the store panics
 	defer func() {
-		in.doubt(queue, err) // what it may have claimed, the lane gives back
+		in.doubt(queue, err) // the lane puts back what may have been claimed
 		lane.Own.first = accepted.Claim
 		lane.Begin()
 	}()
@@ -129,7 +129,7 @@ func (in *Inbox) accept(ctx context.Context, acceptance ledger.Acceptance) (acce
 	return in.store.Accept(ctx, acceptance)
 }
 
-// open refuses what would be kept for nobody knows how long.
+// open refuses messages while they could wait for an unknown time.
 func (in *Inbox) open() error {
 	switch in.lanes.Stage() {
 	case lanes.Paused:
@@ -161,7 +161,7 @@ func validate(s pluginsdk.Submission) error {
 	return nil
 }
 
-// accompanying is how many bytes come with a message's content.
+// accompanying returns how many bytes come with a message's content.
 func accompanying(s pluginsdk.Submission) int {
 	size := len(s.Author) + len(s.Metadata)
 	for _, file := range s.Attachments {
@@ -187,8 +187,8 @@ func (in *Inbox) primaryID(ctx context.Context) (string, error) {
 	return thread.ID, nil
 }
 
-// holdBack keeps the run from being executed before it is announced, so that
-// chat:message precedes its other events.
+// holdBack keeps the run from being executed before it is announced, so that chat:message
+// precedes its other events.
 func (in *Inbox) holdBack(runID string) (release func()) {
 	announced := make(chan struct{})
 	in.mu.Lock()
@@ -202,8 +202,8 @@ func (in *Inbox) holdBack(runID string) (release func()) {
 	}
 }
 
-// answer carries out a command of the core, unless it is a repeated one: that
-// has been carried out, and Accept tells what came of it.
+// answer carries out a command of the core, unless it is a repeated submission: that was
+// carried out, and Accept returns the first answer.
 func (in *Inbox) answer(ctx context.Context, plugin string, s pluginsdk.Submission, name, args string) (ledger.Answer, error) {
 	thread, err := in.store.Thread(ctx, s.ThreadID)
 	if err != nil {
@@ -214,13 +214,13 @@ func (in *Inbox) answer(ctx context.Context, plugin string, s pluginsdk.Submissi
 		return ledger.Answer{State: pluginsdk.RunSucceeded}, err
 	}
 	by := ledger.By{Plugin: plugin, Author: s.Author}
-	if by.Author == "" && s.CauseRunID == "" { // what a run causes is no person's word
+	if by.Author == "" && s.CauseRunID == "" { // a message that a run causes is not a person's
 		by.Author = "a person"
 	}
 	return in.coreCommand(ctx, thread, by, name, args), nil
 }
 
-// announce publishes what was accepted.
+// announce publishes a message that was accepted.
 func (in *Inbox) announce(accepted pluginsdk.Accepted, s pluginsdk.Submission, answer *ledger.Answer) {
 	in.events.Publish(pluginsdk.EventChatMessage, accepted.ThreadID, pluginsdk.ChatMessage{
 		ThreadID: accepted.ThreadID, MessageID: accepted.MessageID, RunID: accepted.RunID,
@@ -245,10 +245,10 @@ func (in *Inbox) pluginAnswers(name string) bool {
 	return false
 }
 
-// Needs says what a plugin must have been granted to submit a text, beside
-// messages.submit: runs.control for a command that stops or repeats runs;
-// threads.write, and what a change of this very thread needs beyond that, for one
-// that changes what the thread is. False: nothing.
+// Needs returns the capability, beside messages.submit, that a plugin needs to submit the
+// text: runs.control for a command that stops or repeats runs; threads.write for one that
+// changes the thread, where the caller also checks what changing this very thread needs.
+// False: none.
 func (*Inbox) Needs(content string) (pluginsdk.Capability, bool) {
 	name, args, ok := pluginsdk.ParseCommand(content)
 	if !ok {
@@ -260,13 +260,14 @@ func (*Inbox) Needs(content string) (pluginsdk.Capability, bool) {
 	case "new":
 		return pluginsdk.CapThreadsWrite, true
 	case "model", "busy":
-		return pluginsdk.CapThreadsWrite, args != "" // else it only shows
+		return pluginsdk.CapThreadsWrite, args != "" // without arguments it only shows
 	}
 	return "", false
 }
 
-// AtOnce says whether a text is a command that Submit answers itself: one of the core,
-// or one that nobody has. It is stored with its answer, and in no queue.
+// AtOnce reports whether a text is a command that Submit answers itself: one of the core,
+// or one that no plugin declares. Such a command is stored with its answer, and is in no
+// queue.
 func (in *Inbox) AtOnce(content string) bool {
 	name, _, ok := pluginsdk.ParseCommand(content)
 	return ok && !in.pluginAnswers(name)

@@ -11,17 +11,17 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// turnPatience is how long a turn that a run has asked for waits to be begun. The run
-// has a place, and may be what the turn waits for.
+// turnPatience is how long a turn that a run has asked for waits for its beginning. The
+// run has a place, and may be waiting for the turn.
 const turnPatience = 30 * time.Second
 
 // maxTurnsWaiting is how many turns of one plugin may wait.
 const maxTurnsWaiting = 100
 
-// StartTurn stores what a plugin asks of the agent and returns its run; repeated with
-// the same key, the first one's. What may be asked is for the caller to see to. A turn
-// that a run at work causes and that cannot be begun within 30 s fails: the run has a
-// place, and might wait for itself.
+// StartTurn stores a turn that a plugin asks for, and returns its run; called again with
+// the same key, the first one's. The caller checks what the plugin may ask for. A turn
+// that was asked for by a run at work fails if it cannot begin within TurnPatience: the
+// run has a place, and might wait for itself.
 func (in *Inbox) StartTurn(ctx context.Context, plugin string, request pluginsdk.StartTurnRequest, causeRunID string) (ledger.AcceptedTurn, error) {
 	if err := in.open(); err != nil {
 		return ledger.AcceptedTurn{}, err
@@ -52,7 +52,7 @@ func (in *Inbox) StartTurn(ctx context.Context, plugin string, request pluginsdk
 	return accepted, nil
 }
 
-// worksIn reports whether the run is at work in the thread.
+// worksIn reports whether the run executes in the thread's queue.
 func (in *Inbox) worksIn(runID, threadID string) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -67,8 +67,8 @@ func (in *Inbox) atWork(runID string) bool {
 	return ok
 }
 
-// expire ends a turn that nobody has begun when its patience is over. After a crash
-// nobody waits for it any more: then it is begun whenever there is room.
+// expire ends a turn that has not begun within TurnPatience. After a crash no run waits
+// for the turn, so it then begins whenever there is a place.
 func (in *Inbox) expire(turn ledger.AcceptedTurn) {
 	in.lanes.Go(func() {
 		timer := time.NewTimer(in.config.TurnPatience)

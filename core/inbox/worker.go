@@ -13,24 +13,24 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// storeRetryMax is how long is waited at most between two tries to store how a run ended.
+// storeRetryMax is the longest wait between two tries to store how a run ended.
 const storeRetryMax = time.Minute
 
-// worker executes the runs of one queue, one after the other. It is what the steps of the
-// queue's lane remember, and exists only while there is something in it to do.
+// worker executes the runs of one queue, one after the other. It is the state that the
+// steps of the queue's lane share, and exists only while the queue has work.
 type worker struct {
 	placed bool         // it holds one of Config.Slots
-	class  class        // as which it holds it
-	first  ledger.Claim // a run that was claimed for it before it began, if Found
-	served bool         // it has executed a run
+	class  class        // the class of that place
+	first  ledger.Claim // if Found: a run that was claimed before the worker began
+	served bool         // the worker has executed a run
 }
 
-// wakeThread makes sure that somebody looks at the thread's queue.
+// wakeThread has a worker look at the thread's queue.
 func (in *Inbox) wakeThread(threadID string) { in.lanes.Wake(ledger.Queue{ThreadID: threadID}) }
 
-// reserve makes a worker for a thread's queue that has none, with a place in its hand;
-// nil when it has one, or there is no place, or nothing of its class may begin, or it
-// cannot be read what kind of thread it is. The caller must have it begin.
+// reserve makes a worker with a place for a thread's queue. The caller must call Begin of
+// the lane. nil: the queue has a worker, there is no place, runs of its class may not
+// begin, or the thread cannot be read.
 func (in *Inbox) reserve(queue ledger.Queue) *lanes.Lane[ledger.Queue, worker] {
 	class, err := in.classOf(queue)
 	if err != nil || in.held(class) {
@@ -55,7 +55,7 @@ func (in *Inbox) runOnce(queue ledger.Queue, w *worker) lanes.Next {
 	defer in.freePlace(w)
 	claim, err := w.first, error(nil)
 	if w.first = (ledger.Claim{}); !claim.Found {
-		// What is held is found when it no longer is: see obeyLever.
+		// obeyLever finds runs that are held, once they no longer are.
 		if !in.lanes.Ready(queue) || in.held(w.class) {
 			return lanes.Idle
 		}
@@ -79,8 +79,8 @@ func (in *Inbox) runOnce(queue ledger.Queue, w *worker) lanes.Next {
 	return lanes.Again
 }
 
-// claim takes the head of the queue. After an error nobody knows whether it was
-// taken, so the next try, by whichever worker, begins with putting it back.
+// claim claims the head of the queue. After an error it is unknown whether the claim was
+// made, so the next claim, by whichever worker, puts the run back first.
 func (in *Inbox) claim(queue ledger.Queue, w *worker) (claim ledger.Claim, err error) {
 	unclaim := func() error { return in.store.Unclaim(in.intake, queue.ThreadID, in.config.Owner) }
 	if queue.TurnID != "" {
@@ -93,7 +93,7 @@ func (in *Inbox) claim(queue ledger.Queue, w *worker) (claim ledger.Claim, err e
 		}
 		in.forgetDoubt(queue)
 	case w.served && queue.ThreadID != "":
-		// Most often nothing waits, which costs less to read than to claim.
+		// Most often nothing waits; reading that costs less than a claim.
 		if n, err := in.store.Waiting(in.intake, queue.ThreadID); err != nil || n == 0 {
 			return ledger.Claim{}, err
 		}
@@ -110,8 +110,8 @@ func (in *Inbox) claim(queue ledger.Queue, w *worker) (claim ledger.Claim, err e
 	return claim, err
 }
 
-// doubt remembers that a claim, or an acceptance with one, ended with an error
-// that leaves open whether it was made. What was refused was not.
+// doubt notes that a claim, or an acceptance with one, may have been made although it
+// returned an error. One that was refused was not made.
 func (in *Inbox) doubt(queue ledger.Queue, err error) {
 	switch pluginsdk.CodeOf(err) {
 	case "", pluginsdk.CodeNotFound, pluginsdk.CodeInvalid, pluginsdk.CodeExhausted, pluginsdk.CodeConflict, pluginsdk.CodeDenied:
@@ -146,7 +146,7 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 	}
 	left, err := in.handle(ctx, claim)
 	if stopped := context.Cause(ctx); pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled {
-		// Also what it has asked for in the instant of the stop.
+		// Also the turns that the run asked for at the moment of the stop.
 		if err := in.endTurnsOf(in.work, claim.Run.ID, stopped); err != nil {
 			in.config.Log.Warn("the turns that a stopped run has asked for cannot be ended", "run", claim.Run.ID, "err", err)
 		}
@@ -155,20 +155,20 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 		return
 	}
 	if left.Answered || claim.Run.Step == pluginsdk.StepInvoked {
-		ctx = in.work // there is an answer: nobody's stop ends the run
+		ctx = in.work // there is an answer: only the daemon's stop interrupts the run
 	}
 	log := in.config.Log.With("thread", claim.Thread.ID, "run", claim.Run.ID, "attempt", claim.Run.Attempt)
 	in.requeueOrFail(ctx, log, w, failed{claim, err, left.Effects})
-	// Up to here a stop finds the run at work, from here on in the queue. One that came
-	// when the attempt was over already ends it there.
+	// Up to here a stop finds the run at work, from here on in the queue. A stop that came
+	// when the attempt was over already ends the run there.
 	leave()
 	if stopped := context.Cause(ctx); pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled {
 		in.conclude(log, w, func() error { return in.cancelQueued(context.WithoutCancel(ctx), claim.Run.ID, stopped) })
 	}
 }
 
-// enter makes the run one that can be stopped. It returns what must be waited
-// for before the run may begin: the announcements of what it answers.
+// enter makes stops find the run. It returns channels that the caller must wait for
+// before the run begins: the announcements of the messages that it answers.
 func (in *Inbox) enter(claim ledger.Claim, cancel context.CancelCauseFunc) (announced []chan struct{}) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -199,12 +199,12 @@ func (in *Inbox) leave(claim ledger.Claim) {
 	delete(in.unwanted, claim.Run.ID)
 }
 
-// handle is the boundary of a run: a panic ends the run and nothing else, and
-// a run that the daemon died on again and again is not tried for ever.
+// handle calls the pipeline. A panic ends only the run, and a run during which the daemon
+// died too often is not attempted again.
 func (in *Inbox) handle(ctx context.Context, claim ledger.Claim) (left ledger.Left, err error) {
 	limit := 2 * in.config.MaxAttempts
 	if claim.Run.Step == pluginsdk.StepInvoked {
-		limit *= 2 // its answer is there, and deserves more
+		limit *= 2 // its answer was paid for, and is worth more attempts
 	}
 	if claim.Run.Attempt > limit {
 		return left, pluginsdk.Errorf(pluginsdk.CodeInternal, "it was begun %d times and never came to an end", limit)
@@ -216,17 +216,17 @@ func (in *Inbox) handle(ctx context.Context, claim ledger.Claim) (left ledger.Le
 	return left, err
 }
 
-// failed is an attempt that came to no end of its run.
+// failed is an attempt that did not end its run.
 type failed struct {
 	claim ledger.Claim
 	cause error
-	// effects are what hooks did to the run and no commit has stored. A commit that will
-	// not be made with them is made without.
+	// effects are those of the attempt that no commit has stored. If they are why a
+	// commit fails, it is made without them.
 	effects []ledger.Effect
 }
 
-// requeueOrFail decides what becomes of a run whose attempt failed, and sees to it
-// until the database has it. ctx ends with what may end the run.
+// requeueOrFail decides what happens to a run whose attempt failed, and stores that. ctx
+// ends with whatever may end the run.
 func (in *Inbox) requeueOrFail(ctx context.Context, log *slog.Logger, w *worker, attempt failed) {
 	claim, cause, runID := attempt.claim, attempt.cause, attempt.claim.Run.ID
 	clean := context.WithoutCancel(ctx)
@@ -262,18 +262,19 @@ func (in *Inbox) requeueOrFail(ctx context.Context, log *slog.Logger, w *worker,
 	}
 }
 
-// lastingTries is how often a write is tried whose error will not pass by
-// waiting, before another one is made in its place.
+// lastingTries is how often conclude tries a write whose error waiting does not mend,
+// before it makes the next write instead.
 const lastingTries = 3
 
-// conclude makes one write of a run's end, again and again until the database has
-// it or says that there is nothing to end. When its error is one that lasts, the
-// write after it is made instead; the last one is tried for as long as it takes,
-// with the place given back. When the daemon stops first, the run stays claimed, and
-// the next start finds it. It returns which of the writes the database has
-// confirmed, from 0, or -1. That does not say that it has none: of a write whose
-// confirmation was lost, the repetition is told that there is nothing to end, as of
-// a run that is somebody else's, or gone.
+// conclude stores the end of a run: it repeats the first of the writes until the database
+// has it, or says that there is nothing to end. When the error is one that waiting does
+// not mend, it makes the next write instead; the last one it tries for as long as it
+// takes. While it waits, it gives the place back. When the daemon stops first, the run
+// stays claimed, and the next start finds it.
+//
+// It returns the index of the write that the database confirmed, or -1. A write may be
+// stored although the result is -1: when its confirmation was lost, the repeated write
+// finds nothing to end, as for a run that another attempt has, or that is gone.
 func (in *Inbox) conclude(log *slog.Logger, w *worker, writes ...func() error) (confirmed int) {
 	backoff := guard.Backoff{Base: lanes.FaultPause, Max: storeRetryMax}
 	failures, lasting, at := 0, 0, 0
@@ -306,13 +307,14 @@ func (in *Inbox) conclude(log *slog.Logger, w *worker, writes ...func() error) (
 	}
 }
 
-// class is as what a run waits for a place. The first of them are served first.
+// class is the kind of work for which a run takes a place. Lower classes are served
+// first.
 type class int
 
 const (
-	people  class = iota // what people have said
+	people  class = iota // messages of people
 	tasks                // tasks and scheduled jobs
-	turns                // what plugins ask of the agent
+	turns                // turns that plugins ask for
 	classes              // how many there are
 )
 
@@ -323,9 +325,9 @@ func classOf(kind pluginsdk.ThreadKind) class {
 	return people
 }
 
-// newPlaces are the places for runs that execute. From 3 on, each class has some that are
-// kept for it: of 5, people 2, tasks and turns 1 each. So what plugins start keeps nobody
-// waiting who types, and a run whose tool waits for a turn is never all that is at work.
+// newPlaces returns the places for runs that execute. From 3 places on, some are kept for
+// each class: of 5, people have 2, tasks and turns 1 each. So people who type do not wait
+// for what plugins start, and runs whose tools wait for a turn cannot take every place.
 func newPlaces(all int) *lanes.Places {
 	kept := [classes]int{}
 	if all >= 3 {
@@ -348,7 +350,7 @@ func (in *Inbox) takePlace(queue ledger.Queue, w *worker) (err error) {
 	return err
 }
 
-// freePlace lets another worker have the place, if this one holds any.
+// freePlace gives the worker's place back, if it has one.
 func (in *Inbox) freePlace(w *worker) {
 	if w.placed {
 		w.placed = false
@@ -356,8 +358,7 @@ func (in *Inbox) freePlace(w *worker) {
 	}
 }
 
-// classOf says as what the runs of a queue wait for a place. It reads what kind of thread
-// it is once.
+// classOf returns the class of a queue's runs. It reads each thread's kind once.
 func (in *Inbox) classOf(queue ledger.Queue) (class, error) {
 	if queue.TurnID != "" {
 		return turns, nil

@@ -13,8 +13,9 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
-// Claude is the Claude Code CLI as an agent: one warm process a conversation, and
-// one for each turn in a fresh session, at most Config.MaxSessions at once. It is safe for concurrent use.
+// Claude is the Claude Code CLI as an agent: one warm process for each conversation, and
+// one for each turn in a fresh session, at most Config.MaxSessions at once. It is safe
+// for concurrent use.
 type Claude struct {
 	config Config
 	pool   *pool
@@ -24,17 +25,17 @@ type Claude struct {
 	running  bool
 	stopping context.Context         // ends when Stop begins
 	stop     context.CancelCauseFunc // ends stopping
-	turns    sync.WaitGroup          // of Invoke
-	reaper   sync.WaitGroup
-	endings  sync.WaitGroup // of what is done when a process has ended
+	turns    sync.WaitGroup          // the calls of Invoke under way
+	reaper   sync.WaitGroup          // the goroutines reap and keepMemory
+	endings  sync.WaitGroup          // the goroutines that clear up after a process
 	forker   *proc.Forker
-	memory   *memory // nil without a budget
+	memory   *memory // nil without a budget, or without /proc
 
-	startedOnce atomic.Bool // the CLI has been there
+	startedOnce atomic.Bool // a process of the CLI was started
 }
 
-// New returns a Claude. The error names the field of config that is wrong. The
-// CLI need not be installed: until it is, turns fail as missing.
+// New returns a Claude. The error names the field of config that is wrong. The CLI need
+// not be installed yet: until it is, turns fail with FailureMissing.
 func New(config Config) (*Claude, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -43,7 +44,7 @@ func New(config Config) (*Claude, error) {
 	return &Claude{config: config, pool: &pool{max: config.MaxSessions}, watch: newToolWatch(config)}, nil
 }
 
-// Start makes Invoke possible. It starts no process of the CLI yet.
+// Start makes Invoke possible. It starts no process of the CLI.
 func (c *Claude) Start(context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,19 +65,18 @@ func (c *Claude) Start(context.Context) error {
 	return nil
 }
 
-// Holds reports whether a living process of this thread has that session open,
-// so that the next turn goes on in it. It is false from the moment in which the
-// process is chosen to be ended. A turn that comes later, also one that was told
-// true before, waits until that process has ended.
+// Holds reports whether a living process of this thread has the session open, so that the
+// next turn continues in it. It is false from the moment in which the process is chosen
+// to be ended. A turn that begins after that waits until the process has ended, even if
+// Holds was true before.
 func (c *Claude) Holds(threadID, sessionID string) bool {
 	return c.pool.holds(threadID, sessionID)
 }
 
-// Invoke runs one turn. It waits while all processes are busy. emit, which may
-// be nil, is called on this goroutine with what the agent does, in order. When
-// ctx ends, the turn is interrupted and its process kept; what ctx was
-// cancelled with is the failure's message. A turn that ended with an answer all
-// the same is returned as the answer.
+// Invoke runs one turn. It waits while all processes are busy. It calls emit, which may
+// be nil, on this goroutine with what the agent does, in order. When ctx ends, it
+// interrupts the turn and keeps the process; the cause of ctx is the failure's message. A
+// turn that still ended with an answer returns the answer.
 func (c *Claude) Invoke(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 	started := time.Now()
 	result := c.invoke(ctx, request, emit)
@@ -110,7 +110,7 @@ func (c *Claude) invoke(ctx context.Context, request ledger.AgentRequest, emit f
 		cancel(err)
 		return pluginsdk.InvokeResult{Failure: stopped(ctx)}
 	}
-	defer c.memory.look() // once it is released
+	defer c.memory.look() // runs after the release below
 	defer c.pool.release(at)
 	return c.turnAt(ctx, at, w, turn{prompt: request.Prompt, schema: request.JSONSchema, emit: emit})
 }
@@ -124,15 +124,15 @@ func (c *Claude) enter() bool {
 	return c.running
 }
 
-// turnAt runs a turn in a place: in the session that is there when it is the
-// right one, else in a new process, after the one that is there has ended.
+// turnAt runs a turn in a place: in the session that is there if it fits, else in a new
+// process, after the old one has ended.
 func (c *Claude) turnAt(ctx context.Context, at *place, w want, t turn) pluginsdk.InvokeResult {
 	if s := at.session; s.fits(w) {
 		return c.turn(ctx, at, s, s.open(), w, t)
 	}
 	resume := w.resume
 	if old := at.session; old != nil {
-		// The CLI refuses to begin a session that it has begun before.
+		// The CLI refuses to begin a session that exists; this one can only be resumed.
 		resume = resume || (old.id == w.session && old.turns > 0)
 		c.endSession(at, w.session)
 	}
@@ -147,8 +147,8 @@ func (c *Claude) turnAt(ctx context.Context, at *place, w want, t turn) pluginsd
 	return result
 }
 
-// firstTurn starts a process and runs a turn in it. again says that the turn
-// did not begin because the session that was to be begun exists.
+// firstTurn starts a process and runs a turn in it. again says that the turn did not
+// begin because the session, which was to be new, exists.
 func (c *Claude) firstTurn(ctx context.Context, at *place, w want, resume bool, t turn) (result pluginsdk.InvokeResult, again bool) {
 	started, err := c.admit(ctx)
 	if err != nil {
@@ -165,21 +165,21 @@ func (c *Claude) firstTurn(ctx context.Context, at *place, w want, resume bool, 
 	return result, !resume && !w.fresh && result.Failure != nil && s.process.gone() && saysInUse(s.process)
 }
 
-// turn runs a turn in a session and does with its process what the turn's end
-// calls for.
+// turn runs a turn in a session, and keeps or ends the process as the end of the turn
+// requires.
 func (c *Claude) turn(ctx context.Context, at *place, s *session, in *turnLines, w want, t turn) (result pluginsdk.InvokeResult) {
 	s.threadID, s.key = w.threadID, w.key
 	t.session, t.config, t.tools = s, &c.config, map[string]string{}
 	t.runID, t.capUSD, t.limit = w.runID, w.capUSD, w.limit
 	t.offered, t.news = s.tools.Begin(w.runID)
 	t.news = t.news || s.turns == 0 && len(t.offered) > 0
-	after := discard // what a panic of emit leaves behind
+	after := discard // stays so if emit panics
 	defer func() {
 		s.tools.End()
 		s.close(in)
 		s.grown.Store(true)
 		if after == keep && w.key == "" {
-			after = retire // nothing leads back to it
+			after = retire // without a key no later turn finds the process
 		}
 		switch after {
 		case retire:
@@ -196,9 +196,9 @@ func (c *Claude) turn(ctx context.Context, at *place, s *session, in *turnLines,
 	return result
 }
 
-// Stop ends everything: turns that run are interrupted and can be repeated,
-// those that wait fail, and the processes end cleanly, in parallel. When ctx
-// ends first, what is left is killed and the error says so.
+// Stop ends everything: it interrupts the turns under way, which fail as retryable, fails
+// those that wait, and ends the processes cleanly, in parallel. When ctx ends first, it
+// kills the rest and returns an error.
 func (c *Claude) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	wasRunning := c.running

@@ -13,11 +13,11 @@ import (
 // Config is what a Claude is made from. Zero fields take the defaults named
 // beside them.
 type Config struct {
-	// Binary is the path or the name of the CLI. Default "claude". It is looked
-	// up when a process is started, so it may be installed later.
+	// Binary is the path or the name of the CLI. Default "claude". It is looked up each
+	// time a process is started, so it may be installed later.
 	Binary string
-	// Workspace is the working directory of sessions whose request names none.
-	// Required: a session never runs in the daemon's own directory.
+	// Workspace is the working directory of sessions whose request names none. Required:
+	// a session never runs in the daemon's own directory.
 	Workspace string
 	// Env is added to the environment built for the CLI, as KEY=VALUE. It
 	// overrides what the daemon's own environment contributes. HARNESS_OWNER
@@ -28,32 +28,32 @@ type Config struct {
 	Model          string
 	Effort         string
 	PermissionMode string
-	// AllowedTools are the permission rules of every session: a tool's name,
-	// a prefix ending in * (mcp__harness__*), or Bash(prefix:*).
+	// AllowedTools are the permission rules of every session: a tool's name, a prefix
+	// ending in * (mcp__harness__*), or Bash(prefix:*).
 	AllowedTools []string
-	// DisallowedTools are rules of the same kind: what they name is not offered,
-	// or denied. They add to the CLI's own tools that do what Harness does, which
-	// no session is offered unless AllowedTools names them.
+	// DisallowedTools are rules of the same form. The CLI does not offer the tools that
+	// they name, or denies their calls. Beside them no session is offered the CLI's own
+	// tools that do what Harness does, unless AllowedTools names those.
 	DisallowedTools []string
-	// NewTools is the path of a file for ReadNewTools. Default: none is written.
+	// NewTools is the path of the file that ReadNewTools reads. Default: none is written.
 	NewTools string
-	// MCPConfig is a JSON object with mcpServers: what every session connects
-	// to. Default: no servers. With Tools, the name harness is taken.
+	// MCPConfig is a JSON object with mcpServers, to which every session connects.
+	// Default: no servers. With Tools, no server may have the name harness.
 	MCPConfig json.RawMessage
 	// Tools are the plugins' tools, which every session gets and may use.
 	// Default: none.
 	Tools Tools
-	// Private is a directory, made at Start, for files with secrets, one a
-	// process. It must be no other Claude's. Default: the system's for temporary
-	// files.
+	// Private is a directory, made at Start, for files with secrets; each process has its
+	// own files. No other Claude may use it. Default: the system's directory for
+	// temporary files.
 	Private string
 
 	MaxSessions int // processes at once, default 5
-	// MemoryBudget bounds the resident memory, in bytes, of all processes with
-	// their descendants; 0: no bound. Idle sessions are ended for it, the least
-	// recently used first, and go on in a new process with their next turn; a turn
-	// that needs a new process waits until it fits. A busy process is left alone,
-	// and one is always possible. Without /proc the budget is ignored.
+	// MemoryBudget bounds the resident memory, in bytes, of all processes with their
+	// descendants; 0: no bound. To keep it, idle sessions are ended, the least recently
+	// used first; their next turn starts a new process. A turn that needs a new process
+	// waits until it is likely to fit. A busy process is never ended for it, and one
+	// process is always allowed. Without /proc the budget is ignored.
 	MemoryBudget   int64
 	IdleTimeout    time.Duration // an idle process is ended after this, default 8m
 	SilenceTimeout time.Duration // longest time without a line in a turn, default 5m
@@ -62,17 +62,17 @@ type Config struct {
 	CloseGrace     time.Duration // from stdin closed to SIGTERM, and on to SIGKILL, default 3s
 
 	Log *slog.Logger // default: discarded
-	// OnClosed is called after a clean end of a session's process: its stdin
-	// was closed or it was sent SIGTERM with no turn in flight, and its exit
-	// was observed, so the transcript on disk is complete. Never called after
-	// any other end, nor for a fresh session, of which nothing is left, nor when the
-	// same session goes on at once in another process. It may run while a next turn for the thread is already waiting:
-	// a thread with a turn on its way is not closed. No process opens the
-	// session before it has returned. It must not call back.
+	// OnClosed is called after a clean end of a session's process: its stdin was closed
+	// or it was sent SIGTERM with no turn in flight, and its exit was observed, so that
+	// the transcript on disk is complete. It is not called after any other end, for a
+	// fresh session, which leaves no transcript, nor when the session continues in
+	// another process, or a turn for it waits already. No process opens the session
+	// before OnClosed has returned. It must not call back. A turn for the thread may
+	// begin to wait while it runs; the thread then is not closed.
 	OnClosed func(threadID, sessionID string)
 
-	// Tests replace these.
-	maxLine       int // bound of a line in bytes
+	// Only tests set these.
+	maxLine       int // the longest line, in bytes
 	measure       func(pids []int) map[int]footprint
 	toolsPatience time.Duration
 }
@@ -156,8 +156,8 @@ func (c Config) validate() error {
 	return c.checkMCPConfig()
 }
 
-// checkPermissionMode refuses the mode that asks nobody. Others are the CLI's
-// to know: it has new ones with every release.
+// checkPermissionMode refuses the mode that skips every permission. Other names it leaves
+// to the CLI to check, which has new modes with every release.
 func checkPermissionMode(mode string) error {
 	if strings.EqualFold(mode, "bypassPermissions") {
 		return fmt.Errorf("permission mode %q is not accepted: permissions are never skipped; allow tools by rule instead", mode)
@@ -184,7 +184,7 @@ func (c Config) checkMCPConfig() error {
 	return nil
 }
 
-// lookPath finds the CLI, or fails as exec.LookPath does.
+// lookPath returns the absolute path of the CLI, or the error of exec.LookPath.
 func (c Config) lookPath() (string, error) {
 	path, err := exec.LookPath(c.Binary)
 	if err != nil {

@@ -36,9 +36,9 @@ type DemoConfig struct {
 	Log *slog.Logger
 }
 
-// Demo is an agent for a machine with no CLI or no account, and for tests. It
-// answers at once, from its script or with what it was told, and does nothing
-// but call the plugins' tools that its script names.
+// Demo is an agent for a machine with no CLI or no account, and for tests. It answers at
+// once, from its script or by repeating the prompt. It does nothing else, except that it
+// calls the plugins' tools that its script names.
 type Demo struct {
 	config DemoConfig
 
@@ -62,7 +62,7 @@ func (d *Demo) Start(context.Context) error {
 	return nil
 }
 
-// Stop forgets the sessions, as the end of the CLI's processes would.
+// Stop forgets the sessions, as if the CLI's processes had ended.
 func (d *Demo) Stop(context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -77,9 +77,9 @@ func (d *Demo) Holds(threadID, sessionID string) bool {
 	return sessionID != "" && d.sessions[threadID] == sessionID
 }
 
-// Invoke answers one turn. A session that it does not know can be resumed like
-// any other, unless the script says otherwise. When ctx ends during a scripted
-// delay the turn fails as interrupted.
+// Invoke answers one turn. Any session can be resumed, also one that Demo never had,
+// unless the script says otherwise. When ctx ends during a scripted delay, the turn fails
+// as interrupted.
 func (d *Demo) Invoke(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 	started := time.Now()
 	turn := &demoTurn{request: request, tools: d.config.Tools, emit: emit, offsets: map[pluginsdk.StreamEventType]int{}}
@@ -114,15 +114,15 @@ func (d *Demo) remember(threadID, sessionID string) {
 	d.sessions[threadID] = sessionID
 }
 
-// demoTurn is one turn of the demo agent on its way through a rule.
+// demoTurn is one turn of the demo agent.
 type demoTurn struct {
 	request ledger.AgentRequest
 	tools   DemoTools
 	rule    Rule
 	emit    func(pluginsdk.StreamEvent)
 	offsets map[pluginsdk.StreamEventType]int // bytes of deltas so far
-	steered []string                          // not answered yet; under Demo's lock
-	costUSD float64                           // of the prompts that are answered
+	steered []string                          // messages not answered yet; guarded by Demo's lock
+	costUSD float64                           // of the prompts answered so far
 }
 
 // run answers one prompt of the turn: the request's, or a steered message.
@@ -163,8 +163,8 @@ func (t *demoTurn) run(ctx context.Context, prompt string) pluginsdk.InvokeResul
 	}
 }
 
-// output is the rule's structured output, else, when a schema asks for one, a value
-// that is made up.
+// output returns the rule's structured output. When the rule has none and the request
+// asks for one, it makes up a value that fits the schema.
 func (t *demoTurn) output() (json.RawMessage, *pluginsdk.Failure) {
 	if t.rule.StructuredOutput != nil || len(t.request.JSONSchema) == 0 {
 		return t.rule.StructuredOutput, nil
@@ -182,7 +182,7 @@ func (t *demoTurn) output() (json.RawMessage, *pluginsdk.Failure) {
 	return value, nil
 }
 
-// within gives a turn its time; 0: any.
+// within returns a context that ends after the limit; 0: none.
 func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit == 0 {
 		return context.WithCancel(ctx)
@@ -220,7 +220,7 @@ func (t *demoTurn) say(text string) {
 	t.event(pluginsdk.StreamEvent{Type: pluginsdk.StreamText, Text: text})
 }
 
-// stream emits text in fragments of one word each, as a model's would come.
+// stream emits text in fragments of one word each, as from a model.
 func (t *demoTurn) stream(kind pluginsdk.StreamEventType, text string) {
 	for _, word := range strings.SplitAfter(text, " ") {
 		if word == "" {
@@ -239,17 +239,17 @@ func (t *demoTurn) event(event pluginsdk.StreamEvent) {
 	t.emit(event)
 }
 
-// countTokens is a rough count, four bytes a token, so that a demo's metrics
-// show something of the right size.
+// countTokens estimates the tokens of a text at four bytes each, so that a demo's metrics
+// have a plausible size.
 func countTokens(text string) int64 { return int64(len(text)+3) / 4 }
 
 // demoEcho is how many characters of the message the demo agent repeats.
 const demoEcho = 200
 
-// demoOutput is what the demo agent says of a structured output that it made up.
+// demoOutput is what the demo agent says beside a structured output that it made up.
 const demoOutput = "The structured output is a demo too: a value that fits the JSON schema, and means nothing."
 
-// demoAnswer is what the demo agent says when no rule has an answer.
+// demoAnswer is what the demo agent says when no rule matches.
 func demoAnswer(prompt string) string {
 	said := shorten(lastPart(prompt), demoEcho)
 	if said == "" {
@@ -261,8 +261,8 @@ func demoAnswer(prompt string) string {
 		"set ANTHROPIC_API_KEY or log in with `claude`, and restart.", said)
 }
 
-// markDemo puts the demo agent's mark in front of text. What must stand at the
-// start of a line (a command, a fence) still does.
+// markDemo puts the demo agent's mark in front of text. A command or a fence stays at the
+// start of its line.
 func markDemo(text string) string {
 	switch {
 	case strings.HasPrefix(text, DemoMark):
@@ -273,8 +273,8 @@ func markDemo(text string) string {
 	return strings.TrimRight(DemoMark+" "+text, " ")
 }
 
-// lastPart returns what stands after the last separator of a prompt: a line
-// --- between blank lines. The person's message is the last part.
+// lastPart returns what follows the last separator of a prompt, a line --- between blank
+// lines: the person's message.
 func lastPart(prompt string) string {
 	prompt = strings.TrimSpace(prompt)
 	if i := strings.LastIndex(prompt, "\n\n---\n\n"); i >= 0 {
@@ -293,9 +293,9 @@ func shorten(text string, limit int) string {
 	return string(runes[:limit]) + "…"
 }
 
-// Steer puts a further message into the turn of a run, with the promise of
-// Claude.Steer: true means that the turn answers it, as it would a prompt, before
-// it ends. False means that no such turn runs.
+// Steer adds a message to the turn of a run, with the promise of Claude.Steer: true means
+// that the turn answers it, as it would a prompt, before it ends. False means that no
+// turn of that run is under way.
 func (d *Demo) Steer(runID, text string) bool {
 	if strings.TrimSpace(text) == "" {
 		return false
@@ -309,7 +309,7 @@ func (d *Demo) Steer(runID, text string) bool {
 	return ok
 }
 
-// enter lets Steer reach a turn.
+// enter makes Steer find the turn.
 func (d *Demo) enter(turn *demoTurn) {
 	if turn.request.RunID == "" {
 		return
@@ -319,22 +319,22 @@ func (d *Demo) enter(turn *demoTurn) {
 	d.running[turn.request.RunID] = turn
 }
 
-// leave ends what enter began, if nobody did.
+// leave makes Steer no longer find the turn, unless next did so already.
 func (d *Demo) leave(turn *demoTurn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.forget(turn)
 }
 
-// forget is leave with the lock held.
+// forget is leave. The lock is held.
 func (d *Demo) forget(turn *demoTurn) {
 	if d.running[turn.request.RunID] == turn {
 		delete(d.running, turn.request.RunID)
 	}
 }
 
-// next returns the oldest message that the turn has not answered. When there is
-// none, it takes no more.
+// next returns the oldest message that the turn has not answered. When there is none, the
+// turn accepts no more messages.
 func (d *Demo) next(turn *demoTurn) (text string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -346,8 +346,8 @@ func (d *Demo) next(turn *demoTurn) (text string, ok bool) {
 	return text, true
 }
 
-// converse answers the prompt, and then each message that comes in meanwhile. A
-// failure fails all of it.
+// converse answers the prompt, and then each message that Steer adds meanwhile. When one
+// fails, the turn fails.
 func (d *Demo) converse(ctx context.Context, turn *demoTurn) pluginsdk.InvokeResult {
 	var whole pluginsdk.InvokeResult
 	var texts []string

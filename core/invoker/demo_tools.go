@@ -16,14 +16,15 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// DemoTools are the plugins' tools as the demo agent calls them.
+// DemoTools calls the plugins' tools for the demo agent.
 type DemoTools interface {
-	// Answer calls PLUGIN__TOOL in the turn of a run, and returns what an agent
-	// would be told.
+	// Answer calls PLUGIN__TOOL in the turn of a run, and returns the result that an
+	// agent would get.
 	Answer(ctx context.Context, runID, name string, input json.RawMessage) pluginsdk.ToolResult
 }
 
-// callTool plays the rule's tool call, or makes it.
+// callTool emits the rule's tool call and its result. It really calls a plugin's tool for
+// which the rule has no result.
 func (t *demoTurn) callTool(ctx context.Context) {
 	if t.rule.ToolName == "" {
 		return
@@ -44,8 +45,8 @@ func (t *demoTurn) callTool(ctx context.Context) {
 	})
 }
 
-// pluginTool returns the name of the rule's tool, as the CLI would say it, and
-// whether it is a plugin's and has to be called.
+// pluginTool returns the name of the rule's tool, as the CLI would name it, and whether
+// callTool has to call it because it is a plugin's.
 func (t *demoTurn) pluginTool() (name string, plugins bool) {
 	name = t.rule.ToolName
 	if t.tools == nil || t.rule.ToolResult != "" || t.rule.ToolError {
@@ -58,7 +59,7 @@ func (t *demoTurn) pluginTool() (name string, plugins bool) {
 	return toolPrefix + local, true
 }
 
-// resultText is all that a result says.
+// resultText returns the text and the structured value of a result, as one text.
 func resultText(result pluginsdk.ToolResult) string {
 	if result.Text != "" && result.Structured != nil {
 		return result.Text + "\n" + string(result.Structured)
@@ -66,10 +67,10 @@ func resultText(result pluginsdk.ToolResult) string {
 	return result.Text + string(result.Structured)
 }
 
-// maxFilled bounds the values in a structured output that is made up.
+// maxFilled bounds the number of values in a structured output that is made up.
 const maxFilled = 1000
 
-// alternatives is how many of each anyOf, oneOf or list of types are tried.
+// alternatives is how many entries of each anyOf, oneOf or list of types fill tries.
 const alternatives = 4
 
 var (
@@ -77,9 +78,9 @@ var (
 	errNoneFits = errors.New("no value that was made up fits it")
 )
 
-// fill makes up a value that fits a schema: what it requires and no more, with the
-// first value of an enumeration, no for an answer (false), and zeros. Not all that a
-// schema can ask for is understood.
+// fill makes up a value that fits a schema: only what is required, the first value of an
+// enumeration, false for booleans, and numbers near zero. It does not understand all that
+// a schema can ask for; it returns an error rather than a value that does not fit.
 func fill(s *schema.Schema) (json.RawMessage, error) {
 	reason := errNoneFits
 	for choice := range alternatives {
@@ -98,13 +99,13 @@ func fill(s *schema.Schema) (json.RawMessage, error) {
 
 type filler struct {
 	schema *schema.Schema
-	choice int // which of several alternatives is taken, the last if there are fewer
+	choice int // index of the alternative that is taken; the last if there are fewer
 	made   int
 }
 
 func pick[T any](f *filler, of []T) T { return of[min(f.choice, len(of)-1)] }
 
-// parts are the schemas that all apply where s does.
+// parts returns s with the schemas that apply together with it.
 func (f *filler) parts(s *jsonschema.Schema) []*jsonschema.Schema {
 	s = f.schema.Target(s)
 	parts := []*jsonschema.Schema{s}
@@ -149,7 +150,7 @@ func (f *filler) value(s *jsonschema.Schema) any {
 	return text(parts)
 }
 
-// typeOf is what the parts say, or else show.
+// typeOf returns the type that the parts name, or else the one that their keywords imply.
 func (f *filler) typeOf(parts []*jsonschema.Schema) string {
 	for _, part := range parts {
 		switch {
@@ -184,7 +185,7 @@ func (f *filler) object(parts []*jsonschema.Schema) map[string]any {
 	return made
 }
 
-// property is the schema of an object's property.
+// property returns the schema of an object's property.
 func property(parts []*jsonschema.Schema, name string) *jsonschema.Schema {
 	for _, part := range parts {
 		if named := part.Properties[name]; named != nil {
@@ -217,7 +218,7 @@ func (f *filler) array(parts []*jsonschema.Schema) []any {
 	return made
 }
 
-// number is the one nearest to zero.
+// number returns the allowed number that is nearest to zero.
 func number(parts []*jsonschema.Schema, whole bool) float64 {
 	low, high, step := math.Inf(-1), math.Inf(1), 0.0
 	for _, part := range parts {
@@ -239,7 +240,7 @@ func number(parts []*jsonschema.Schema, whole bool) float64 {
 	}
 }
 
-// formats are texts of the forms that are asked for most.
+// formats has a text for each of the most common formats.
 var formats = map[string]string{
 	"date-time": "2000-01-01T00:00:00Z", "date": "2000-01-01", "time": "00:00:00Z", "email": "demo@example.com",
 	"uri": "https://example.com/", "uuid": "00000000-0000-4000-8000-000000000000", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
@@ -260,7 +261,7 @@ func text(parts []*jsonschema.Schema) string {
 	return made[:min(len(made), max(most, 0))]
 }
 
-// value is what a pointer leads to, or zero.
+// value returns what a pointer points to, or zero.
 func value[T any](of *T) (found T) {
 	if of != nil {
 		found = *of
@@ -268,7 +269,7 @@ func value[T any](of *T) (found T) {
 	return found
 }
 
-// from is what a pointer leads to, or other.
+// from returns what a pointer points to, or other.
 func from(of *float64, other float64) float64 {
 	if of != nil {
 		return *of

@@ -16,22 +16,22 @@ import (
 // detectLimit bounds the one command that Detect runs.
 const detectLimit = 10 * time.Second
 
-// Detection is what can be told of the CLI without asking anybody.
+// Detection is what can be known of the CLI without a network call.
 type Detection struct {
 	Found           bool
 	Path            string // of the binary, when found
-	Version         string // as it says itself; empty when it did not
-	CanAuthenticate bool   // it has something to authenticate with, valid or not
-	Reason          string // what the answers rest on, in words
-	Remedy          string // what to do when one of them is no; else empty
+	Version         string // as the CLI prints it; empty if it does not run
+	CanAuthenticate bool   // there are credentials, valid or not
+	Reason          string // why, in words
+	Remedy          string // what to do when it is not usable; else empty
 }
 
 // Usable reports whether turns can be expected to work.
 func (d Detection) Usable() bool { return d.Found && d.CanAuthenticate }
 
-// Detect looks for the CLI and for credentials it could use, in the environment
-// that sessions would get. It makes no network call, so it cannot tell whether
-// the credentials are accepted.
+// Detect looks for the CLI and for credentials that it could use, in the environment that
+// sessions would get. It makes no network call, so it cannot say whether the credentials
+// are accepted.
 func Detect(ctx context.Context, config Config) Detection {
 	if config.Binary == "" {
 		config.Binary = "claude"
@@ -86,8 +86,8 @@ func versionOf(ctx context.Context, path string, environment []string) (string, 
 	return version, nil
 }
 
-// credentials names what the CLI would authenticate with, or is empty. It
-// never returns the credentials themselves.
+// credentials returns the name or the path of what the CLI would authenticate with;
+// empty: there is nothing. It never returns the credentials themselves.
 func credentials(environment []string) string {
 	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"} {
 		if lookup(environment, name) != "" {
@@ -110,7 +110,7 @@ func credentials(environment []string) string {
 		state: {"primaryApiKey"},
 	}
 	if runtime.GOOS == "darwin" {
-		// The token itself is in the keychain; this says that there is one.
+		// The token itself is in the keychain; the field says that there is one.
 		stored[state] = append(stored[state], "oauthAccount")
 	}
 	for path, fields := range stored {
@@ -121,8 +121,8 @@ func credentials(environment []string) string {
 	return ""
 }
 
-// hasField reports whether the file holds a JSON object in which one of the
-// fields is there and not empty.
+// hasField reports whether the file holds a JSON object in which one of the fields is not
+// empty.
 func hasField(path string, fields []string) bool {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 var inherited = []string{
 	"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LANGUAGE", "TZ", "TMPDIR",
 	"XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
-	// The network the operator's machine has.
+	// How the operator's machine reaches the network.
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
 	"http_proxy", "https_proxy", "no_proxy", "all_proxy",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
-	// What an operator sets to configure the CLI's account and API.
+	// The CLI's account and API, as an operator configures them.
 	"CLAUDE_CONFIG_DIR",
 	"CLAUDE_CODE_OAUTH_TOKEN",
 	"CLAUDE_CODE_OAUTH_REFRESH_TOKEN",
@@ -50,34 +50,34 @@ var inherited = []string{
 	"BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT",
 }
 
-// inheritedPrefixes are the beginnings of names that are passed on.
+// inheritedPrefixes are the beginnings of further names that are passed on.
 var inheritedPrefixes = []string{"LC_", "ANTHROPIC_", "DISABLE_"}
 
-// cloudPrefixes are passed on as well when the CLI is told to reach the API
-// through that cloud, whose credentials they are.
+// cloudPrefixes are the beginnings of names with a cloud's credentials. They are passed
+// on when the CLI is configured to reach the API through that cloud.
 var cloudPrefixes = map[string][]string{
 	"CLAUDE_CODE_USE_BEDROCK": {"AWS_"},
 	"CLAUDE_CODE_USE_VERTEX":  {"GOOGLE_", "CLOUDSDK_", "GCLOUD_", "CLOUD_ML_REGION", "VERTEX_REGION_"},
 	"CLAUDE_CODE_USE_FOUNDRY": {"AZURE_"},
 }
 
-// preset is what the CLI is told unless the operator says otherwise.
+// preset is the environment that the CLI gets unless the operator overrides it.
 var preset = map[string]string{
-	// Write the transcript before the result is reported, not a moment after:
-	// a CLI killed right after a turn then remembers it (verified with 2.1.197).
+	// Write the transcript before the result is reported, not a moment later: then a CLI
+	// that is killed right after a turn remembers the turn (verified with 2.1.197).
 	"CLAUDE_CODE_EAGER_FLUSH": "1",
-	// A command left in the background makes the CLI start a turn of its own
-	// when it ends. Nobody is there for what that turn says, and the command
-	// ends with the idle process: without the feature the agent waits for it.
+	// When a command that was left in the background ends, the CLI starts a turn by
+	// itself. Nobody reads what that turn says, and the command is killed with the idle
+	// process. Without background tasks the agent waits for its commands.
 	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
-	// A schedule that the CLI finds in the working directory is run by every warm
-	// process there, as a turn of its own (verified with 2.1.197: also when it is
-	// not offered the tools for it). Schedules are Harness' own; see replaced.
+	// Every warm process runs the schedules that it finds in its working directory, as
+	// turns that it starts by itself (verified with 2.1.197: even when it is not offered
+	// the tools for schedules). Schedules are Harness' own; see replaced.
 	"CLAUDE_CODE_DISABLE_CRON": "1",
 }
 
-// buildEnvironment returns what the CLI inherits of environ, as os.Environ has
-// it, then added. A later entry of a name replaces an earlier one.
+// buildEnvironment returns the variables of environ (KEY=VALUE, as of os.Environ) that
+// the CLI inherits, then those of added. A later entry of a name replaces an earlier one.
 func buildEnvironment(environ, added []string) []string {
 	values := maps.Clone(preset)
 	prefixes := slices.Clone(inheritedPrefixes)
@@ -105,8 +105,8 @@ func buildEnvironment(environ, added []string) []string {
 	return built
 }
 
-// environment is the whole environment of a process of the CLI, and the settings
-// that it is given. Variables in the operator's settings win over the daemon's.
+// environment returns the whole environment of a process of the CLI, and the settings for
+// its --settings. Variables in the operator's settings win over the daemon's.
 func (c Config) environment() (env []string, settings json.RawMessage, err error) {
 	own, err := readOperator(configDir(buildEnvironment(os.Environ(), c.Env)))
 	if err != nil {
@@ -119,8 +119,8 @@ func (c Config) environment() (env []string, settings json.RawMessage, err error
 	return env, own.settings, nil
 }
 
-// pastProxy lets the CLI reach the plugins' tools where the network has a
-// proxy, which could not, and would get to see the session's token.
+// pastProxy excepts the loopback address from the network's proxy: through it the CLI
+// could not reach the plugins' tools, and the proxy would see the session's token.
 func pastProxy(env []string) []string {
 	const loopback = "127.0.0.1"
 	for _, name := range []string{"NO_PROXY", "no_proxy"} {
@@ -147,7 +147,7 @@ func lookup(environ []string, name string) string {
 	return ""
 }
 
-// truthy reads a flag as the CLI does.
+// truthy parses a flag as the CLI does.
 func truthy(value string) bool {
 	switch strings.ToLower(value) {
 	case "1", "true", "yes", "on":
@@ -156,10 +156,10 @@ func truthy(value string) bool {
 	return false
 }
 
-// What a process is given that is not for everybody goes through files that only
-// this user can read: a command line is in everybody's process list.
+// What only the process may see reaches it through files that no other user can
+// read: everybody sees a command line in the list of processes.
 
-// privateFile is what one of them holds, and how it is named.
+// privateFile is a kind of private file; its value is the pattern of the file's name.
 type privateFile string
 
 const (
@@ -168,18 +168,18 @@ const (
 	privatePrompt   privateFile = "harness-prompt-*.md"
 )
 
-// privateFlags are the flags with which the CLI is told of them.
+// privateFlags are the flags that give the CLI the paths of the files.
 var privateFlags = map[privateFile]string{
 	privateMCP:      "--mcp-config",
 	privateSettings: "--settings",
 	privatePrompt:   "--append-system-prompt-file",
 }
 
-// privateFiles are the paths of those that a process has.
+// privateFiles are the paths of one process's files.
 type privateFiles map[privateFile]string
 
-// writePrivate writes the files of one process, none for what is empty. Done with
-// the process, removePrivate takes them away.
+// writePrivate writes the files of one process, but none without content. The caller
+// removes them with removePrivate once the process has ended.
 func (c *Claude) writePrivate(contents map[privateFile][]byte) (privateFiles, error) {
 	files := privateFiles{}
 	for kind, content := range contents {

@@ -14,17 +14,17 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// errStopping is what the turns that Stop finds running are cancelled with.
+// errStopping is the cause with which Stop cancels the turns under way.
 var errStopping = errors.New("the agent is being stopped with the daemon; the turn can be repeated")
 
-// What the CLI says of sessions that it cannot open.
+// What the CLI writes about sessions that it cannot open.
 const (
 	saysUnknownSession = "No conversation found with session ID"
 	saysSessionInUse   = "is already in use"
 )
 
-// stopped is the failure of a turn whose context ended. What the context was
-// cancelled with (context.Cause) is the message.
+// stopped is the failure of a turn whose context has ended. The context's cause is the
+// message.
 func stopped(ctx context.Context) *pluginsdk.Failure {
 	cause := context.Cause(ctx)
 	var limit turnTime
@@ -41,7 +41,7 @@ func stopped(ctx context.Context) *pluginsdk.Failure {
 	return &pluginsdk.Failure{Kind: pluginsdk.FailureInterrupted, Message: cause.Error()}
 }
 
-// turnTime is what a turn is cancelled with that has had all of its time.
+// turnTime is the cause with which a turn is cancelled at its time limit.
 type turnTime time.Duration
 
 func (t turnTime) Error() string { return timedOut(time.Duration(t)).Message }
@@ -54,7 +54,7 @@ func timedOut(limit time.Duration) *pluginsdk.Failure {
 	}
 }
 
-// failureOf says why a turn with this result failed; nil when it did not.
+// failureOf returns why a turn with this result failed; nil: it did not.
 func (t *turn) failureOf(ctx context.Context, line resultLine) *pluginsdk.Failure {
 	words := line.words()
 	switch {
@@ -74,8 +74,8 @@ func (t *turn) failureOf(ctx context.Context, line resultLine) *pluginsdk.Failur
 	return &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: cmp.Or(words, "the agent reported an error without saying which")}
 }
 
-// apiFailure is an error of the Messages API. name is the CLI's name for it,
-// which is all there is when no answer came.
+// apiFailure returns the failure for an error of the Messages API. name is the CLI's name
+// for the error; status is 0 when no answer came.
 func apiFailure(status int, name, words string) *pluginsdk.Failure {
 	failure := &pluginsdk.Failure{
 		Kind: pluginsdk.FailureAPI, APIStatus: status,
@@ -94,13 +94,13 @@ func apiFailure(status int, name, words string) *pluginsdk.Failure {
 	return failure
 }
 
-// lasting are the CLI's names for the errors that a repetition meets again. The
-// others (rate_limit, server_error, overloaded, unknown: no connection) pass.
+// lasting are the CLI's names for errors that a repeated call would meet again. The
+// others (rate_limit, server_error, overloaded, unknown: no connection) may pass.
 var lasting = []string{"billing_error", "invalid_request", "model_not_found", "max_output_tokens", "refusal"}
 
 func authStatus(status int) bool { return status == 401 || status == 403 }
 
-// failureOfExit says why a process ended without a result.
+// failureOfExit returns why a process ended without a result.
 func failureOfExit(p *process) *pluginsdk.Failure {
 	said := p.stderr.String()
 	switch {
@@ -116,8 +116,8 @@ func failureOfExit(p *process) *pluginsdk.Failure {
 	return &pluginsdk.Failure{Kind: pluginsdk.FailureCrashed, Message: message, Retryable: true}
 }
 
-// addLastWords puts what a process last wrote to stderr into the failure that
-// it was ended for. It may not have ended only when it cannot be killed.
+// addLastWords adds what a process last wrote to stderr to the failure for which it was
+// ended. (A process that cannot be killed may still write.)
 func addLastWords(failure *pluginsdk.Failure, p *process) {
 	if failure == nil || (failure.Kind != pluginsdk.FailureSilent && failure.Kind != pluginsdk.FailureTimeout) {
 		return
@@ -134,7 +134,7 @@ func exitOf(p *process) string {
 	return p.state.String()
 }
 
-// failureOfStart says why a process could not be started.
+// failureOfStart returns why a process could not be started.
 func failureOfStart(binary string, err error) *pluginsdk.Failure {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return &pluginsdk.Failure{

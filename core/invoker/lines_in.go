@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// maxLine bounds a line that the CLI writes. Tool results of some megabytes are
-// ordinary; past this something is wrong, and memory is worth more.
+// maxLine bounds a line that the CLI writes, in bytes. Tool results of some megabytes are
+// ordinary; a longer line than this is a fault, and not worth the memory.
 const maxLine = 64 << 20
 
 var errLineTooLong = errors.New("the agent wrote a line that is too long")
 
-// readLines calls each with every line of r, without its end, until r ends. The
-// slice is each's to keep. A last line without an end counts when it is not
-// empty. It returns nil at the end of r.
+// readLines calls each with every line of r, without its line break, until r ends. each
+// may keep the slice. It skips empty lines; a last line needs no line break. It returns
+// nil at the end of r.
 func readLines(r io.Reader, limit int, each func([]byte)) error {
 	reader := bufio.NewReaderSize(r, 64<<10)
 	for {
@@ -51,18 +51,17 @@ func readLine(reader *bufio.Reader, limit int) ([]byte, error) {
 	}
 }
 
-// The lines that the CLI writes, as far as they are used here. What else a
-// line has is ignored, and so are the types and subtypes that are not known:
-// every release has new ones.
+// The lines that the CLI writes, with the fields that are used here. Other fields are
+// ignored, and so are unknown types and subtypes: every release has new ones.
 
-// head is what tells lines apart.
+// head has the fields that tell the kinds of lines apart.
 type head struct {
 	Type      string `json:"type"`
 	Subtype   string `json:"subtype"`
 	SessionID string `json:"session_id"`
 	// ParentToolUseID is set on lines of a sub-agent.
 	ParentToolUseID string `json:"parent_tool_use_id"`
-	// IsReplay marks the echo of a line that the CLI was sent, and UUID is that
+	// IsReplay marks the echo of a line that was sent to the CLI; UUID is that
 	// line's.
 	IsReplay bool   `json:"isReplay"`
 	UUID     string `json:"uuid"`
@@ -127,8 +126,8 @@ type block struct {
 	IsError   bool            `json:"is_error"`
 }
 
-// content is a list of blocks. On the wire it may also be a string, which is
-// one block of text. Anything else is no content.
+// content is a list of blocks. On the wire it may also be a string, which becomes one
+// block of text. Anything else becomes no content.
 type content []block
 
 // UnmarshalJSON accepts both forms.
@@ -151,7 +150,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// text joins the text of the blocks; what is not text is named.
+// text joins the texts of the blocks; a block of another type is shown as its type.
 func (c content) text() string {
 	var parts []string
 	for _, b := range c {
@@ -171,8 +170,8 @@ type controlRequest struct {
 		ToolName  string          `json:"tool_name"`
 		ToolUseID string          `json:"tool_use_id"`
 		Input     json.RawMessage `json:"input"`
-		// DecisionReasonType says why the CLI asks, as a word, and DecisionReason in
-		// a sentence; both may be empty.
+		// DecisionReasonType says in a word why the CLI asks, DecisionReason in a
+		// sentence; both may be empty.
 		DecisionReasonType string `json:"decision_reason_type"`
 		DecisionReason     string `json:"decision_reason"`
 	} `json:"request"`
@@ -192,7 +191,7 @@ type usage struct {
 	Output     int64 `json:"output_tokens"`
 	CacheRead  int64 `json:"cache_read_input_tokens"`
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
-	// CacheCreation says for how long that is kept.
+	// CacheCreation says how much of CacheWrite is kept for an hour.
 	CacheCreation struct {
 		OneHour int64 `json:"ephemeral_1h_input_tokens"`
 	} `json:"cache_creation"`
@@ -205,7 +204,7 @@ type modelUsage struct {
 	CacheWrite int64 `json:"cacheCreationInputTokens"`
 }
 
-// resultLine ends a turn. IsError decides whether it failed, never Subtype.
+// resultLine ends a turn. IsError decides whether the turn failed, never Subtype.
 type resultLine struct {
 	Subtype          string                `json:"subtype"`
 	IsError          bool                  `json:"is_error"`
@@ -220,8 +219,8 @@ type resultLine struct {
 	Errors           []string              `json:"errors"`
 }
 
-// unknownSession reports whether the session to resume was not there. The id on
-// such a line is of no session.
+// unknownSession reports whether the session to resume does not exist. SessionID on such
+// a line is no session's.
 func (r resultLine) unknownSession() bool {
 	return r.IsError && strings.Contains(r.words(), saysUnknownSession)
 }

@@ -23,9 +23,9 @@ func promptLine(prompt string) []byte {
 	return encode(userLine{Type: "user", Message: userMessage{Role: "user", Content: prompt}})
 }
 
-// steerLine is a further message for the running turn. The CLI takes a line that
-// begins with a slash for a command of its own ("/clear"); one that begins with
-// a line break it does not.
+// steerLine is a further message for the running turn. The CLI takes a line that begins
+// with a slash for a command of its own ("/clear"), but not one that begins with a line
+// break.
 func steerLine(id, text string) []byte {
 	if strings.HasPrefix(strings.TrimSpace(text), "/") {
 		text = "\n" + text
@@ -48,7 +48,7 @@ func interruptLine(requestID string) []byte {
 	return encode(outRequest{Type: "control_request", RequestID: requestID, Request: outSubtype{Subtype: "interrupt"}})
 }
 
-// withdrawLine takes back a user line that the CLI has not taken up.
+// withdrawLine takes back a user line that the CLI has not begun to work on.
 func withdrawLine(requestID, id string) []byte {
 	return encode(outRequest{
 		Type: "control_request", RequestID: requestID, Request: outSubtype{Subtype: "cancel_async_message", MessageUUID: id},
@@ -88,8 +88,8 @@ func denyLine(requestID, message string) []byte {
 	})
 }
 
-// refuseLine answers a control request of a kind that is not served here, so
-// that the CLI does not wait for ever.
+// refuseLine answers a control request that is not supported, so that the CLI does not
+// wait for ever.
 func refuseLine(requestID, subtype string) []byte {
 	return responseLine(outAnswered{
 		Subtype: "error", RequestID: requestID, Error: "control request " + subtype + " is not supported",

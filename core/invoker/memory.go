@@ -9,18 +9,18 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
-// remeasure is how often memory is looked at while a process waits to be
-// started: what a tool frees nobody announces.
+// remeasure is how often memory is measured while a process waits to be started: memory
+// that a tool frees is announced by nobody.
 const remeasure = 100 * time.Millisecond
 
-// footprint is the resident memory of a process, in bytes. Pages that processes
-// share count in each of them.
+// footprint is the resident memory of a process, in bytes. Pages that processes share
+// count in each of them.
 type footprint struct {
 	own  int64
-	tree int64 // own and that of its descendants
+	tree int64 // own, and that of the process's descendants
 }
 
-// footprints returns the resident memory of those of the processes that are there.
+// footprints returns the resident memory of those of the processes that exist.
 func footprints(pids []int) map[int]footprint {
 	var r proc.Reader
 	sizes := map[int]footprint{}
@@ -39,19 +39,19 @@ func footprints(pids []int) map[int]footprint {
 	return sizes
 }
 
-// memory keeps what the CLI's processes use within Config.MemoryBudget, as far
-// as idle ones can be ended for it. A nil one keeps nothing.
+// memory keeps the CLI's processes within Config.MemoryBudget, as far as idle ones can be
+// ended for that. A nil one does nothing.
 type memory struct {
 	budget  int64
 	measure func(pids []int) map[int]footprint
-	check   chan struct{} // asks for a look; holds at most one
-	gate    chan struct{} // holds a value while somebody measures and decides
+	check   chan struct{} // look wakes keepMemory; holds at most one value
+	gate    chan struct{} // a lock that can be given up: full while a goroutine measures and decides
 
-	estimate int64        // of a process to be started; whoever has the gate may use it
-	starting atomic.Int64 // processes that are let in and not yet in the pool
+	estimate int64        // bytes that a new process will use; guarded by gate
+	starting atomic.Int64 // processes that were admitted and are not in the pool yet
 }
 
-// newMemory returns nil when there is no budget, or no way to keep one.
+// newMemory returns nil without a budget, and on a system without /proc.
 func newMemory(c Config) *memory {
 	if c.MemoryBudget == 0 {
 		return nil
@@ -66,7 +66,7 @@ func newMemory(c Config) *memory {
 	}
 }
 
-// look asks for a look at the memory soon. It does not wait for it.
+// look has the memory checked soon. It does not wait for that.
 func (m *memory) look() {
 	if m == nil {
 		return
@@ -77,7 +77,7 @@ func (m *memory) look() {
 	}
 }
 
-// keepMemory looks when it is asked to, until Stop.
+// keepMemory checks the memory after each look, until Stop.
 func (c *Claude) keepMemory() {
 	for {
 		select {
@@ -89,8 +89,8 @@ func (c *Claude) keepMemory() {
 	}
 }
 
-// trim ends idle sessions, the least recently used first, while the processes
-// use more than the budget.
+// trim ends idle sessions, the least recently used first, until the processes use no more
+// than the budget.
 func (c *Claude) trim() {
 	m := c.memory
 	m.gate <- struct{}{}
@@ -102,9 +102,9 @@ func (c *Claude) trim() {
 	}
 }
 
-// admit waits until a process more is likely to fit into the budget, for which
-// it ends idle sessions. While there is no other process it need not fit. The
-// caller calls started once the process is in the pool, or was not started.
+// admit waits until one more process is likely to fit into the budget, and ends idle
+// sessions for that. The only process need not fit. The caller calls started once the
+// process is in the pool, or was not started.
 func (c *Claude) admit(ctx context.Context) (started func(), err error) {
 	m := c.memory
 	if m == nil {
@@ -125,7 +125,8 @@ func (c *Claude) admit(ctx context.Context) (started func(), err error) {
 	}
 }
 
-// makeRoom reports whether a process more may be started, and counts it then.
+// makeRoom reports whether one more process may be started, and if so counts it as
+// starting.
 func (c *Claude) makeRoom(ctx context.Context) bool {
 	m := c.memory
 	select {
@@ -146,12 +147,11 @@ func (c *Claude) makeRoom(ctx context.Context) bool {
 	}
 }
 
-// used returns what the processes use, and how many there are. One that has not
-// ended a turn yet is still growing and counts as much as a grown one at least:
-// the largest of them.
+// used returns what the processes use, and how many there are. A process that has not
+// ended a turn yet still grows: it counts at least as much as the largest one that has.
 func (c *Claude) used() (bytes int64, processes int) {
 	m := c.memory
-	starting := int(m.starting.Load()) // before the sessions: one may move over
+	starting := int(m.starting.Load()) // read before the sessions: a starting process may become one
 	var pids []int
 	var grown []bool
 	for _, s := range c.pool.sessions() {

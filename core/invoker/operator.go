@@ -14,9 +14,9 @@ import (
 	"syscall"
 )
 
-// By itself the CLI takes its settings from its working directory and from the
-// home directory, and run as a session it asks nobody whether they are to be
-// trusted. Verified with 2.1.197, of files that stand in the working directory:
+// By default the CLI reads settings from its working directory and from the home
+// directory. When it runs as a session, it does not ask whether they can be trusted.
+// Verified with 2.1.197, for files in the working directory:
 //
 //   - hooks in .claude/settings.json and .claude/settings.local.json run;
 //   - an agent in .claude/agents with "permissionMode: bypassPermissions" uses
@@ -27,36 +27,35 @@ import (
 //     back even without a setting source);
 //   - .mcp.json does not count, because of --strict-mcp-config.
 //
-// The working directory is the agent's to write, so it could take every right,
-// or a web page could talk it into that. In the home directory the same files do
-// the same; there they are the operator's, who meant them for sessions in which
-// somebody sits and watches. Therefore a session has none of these sources
-// (--setting-sources= leaves .claude out, here and there, skills and commands
-// included). What is wanted of them all the same it is given: the operator's
-// settings as far as they are about the account or take rights away, and the
-// directory's CLAUDE.md. What the machine's administrator has put
-// into the CLI's managed settings holds in any case.
+// The agent can write to the working directory, so it could give itself every
+// permission, or a web page could talk it into that. The same files in the home
+// directory do the same; the operator wrote them for sessions that somebody watches.
+// Therefore a session reads none of these sources (--setting-sources= leaves out .claude
+// in both places, skills and commands included). It gets only the operator's settings
+// about the account and those that take permissions away, and the working directory's
+// CLAUDE.md. The CLI's managed settings, which the machine's administrator sets, hold in
+// any case.
 
-// handedOn are the operator's settings that sessions get as they are. Those of
-// the environment and of permissions are looked at one by one.
+// handedOn are the operator's settings that sessions get unchanged. Of permissions,
+// sandbox and env they get a part.
 var handedOn = []string{
 	// The account.
 	"apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "gcpAuthRefresh", "forceLoginMethod", "forceLoginOrgUUID",
-	"modelOverrides", // what the operator's cloud calls the models
+	"modelOverrides", // the names of the models in the operator's cloud
 	// For how long the CLI keeps sessions, and so for how long they can be resumed.
 	"cleanupPeriodDays",
 }
 
 // operator is what sessions get of the operator's own settings of the CLI.
 type operator struct {
-	settings json.RawMessage // empty when there is nothing in them
-	environ  []string        // to be taken or left like the daemon's own
+	settings json.RawMessage // empty: none
+	environ  []string        // filtered as the daemon's own environment is
 }
 
-// settingsObject is one of the objects that settings are made of.
+// settingsObject is a JSON object of the settings.
 type settingsObject map[string]json.RawMessage
 
-// configDir is where the CLI keeps what it has of its user.
+// configDir returns the directory of the CLI's user configuration.
 func configDir(environment []string) string {
 	if dir := lookup(environment, "CLAUDE_CONFIG_DIR"); dir != "" {
 		return dir
@@ -64,9 +63,8 @@ func configDir(environment []string) string {
 	return filepath.Join(lookup(environment, "HOME"), ".claude")
 }
 
-// readOperator reads the settings in a directory. Without any there is nothing
-// in the answer; such as cannot be read are an error, because they may be what
-// forbids something.
+// readOperator reads the settings in a directory. Without a file it returns nothing. A
+// file that cannot be read is an error: it may forbid something.
 func readOperator(dir string) (operator, error) {
 	path := filepath.Join(dir, "settings.json")
 	content, err := os.ReadFile(path)
@@ -111,7 +109,7 @@ func parseOperator(content []byte) (operator, error) {
 	return operator{settings: settings, environ: environ}, err
 }
 
-// take gives an object of the operator's on, as change leaves it.
+// take copies an object of the operator's settings, after change has changed it.
 func (s settingsObject) take(own settingsObject, name string, change func(settingsObject)) error {
 	value, ok := own[name]
 	if !ok {
@@ -133,7 +131,7 @@ func (s settingsObject) take(own settingsObject, name string, change func(settin
 	return err
 }
 
-// onlyDeny leaves of permissions what takes them away.
+// onlyDeny removes from permissions all but those that deny.
 func onlyDeny(permissions settingsObject) {
 	for name := range permissions {
 		if name != "deny" {
@@ -142,13 +140,13 @@ func onlyDeny(permissions settingsObject) {
 	}
 }
 
-// neverAllow makes of a sandbox only a bound for what is allowed anyway: by
-// default the CLI allows every command that runs in one.
+// neverAllow makes a sandbox only restrict: by default the CLI allows every command that
+// runs in one.
 func neverAllow(sandbox settingsObject) {
 	sandbox["autoAllowBashIfSandboxed"] = json.RawMessage("false")
 }
 
-// environOf returns the variables of an object as os.Environ has them.
+// environOf returns the variables of an object as KEY=VALUE.
 func environOf(value json.RawMessage) ([]string, error) {
 	var object settingsObject
 	if len(value) == 0 {
@@ -161,26 +159,26 @@ func environOf(value json.RawMessage) ([]string, error) {
 	for name, value := range object {
 		var text string
 		if json.Unmarshal(value, &text) != nil {
-			text = string(value) // a number, or a truth value
+			text = string(value) // a number or a boolean
 		}
 		environ = append(environ, name+"="+text)
 	}
 	return environ, nil
 }
 
-// manualName is the file in a working directory that tells the agent how to work
-// there. A session has it in its system prompt, as it is when the process starts.
+// manualName is the file in a working directory with instructions for the agent. It goes
+// into a session's system prompt, as it is when the process starts.
 const manualName = "CLAUDE.md"
 
-// The manual may import files (@notes/style.md), as the CLI has it: relative to
-// the importing file, not in code, and to this depth. What lies outside of the
-// working directory, also by a link, is left out.
+// The manual may import files (@notes/style.md) as with the CLI: relative to the
+// importing file, not from code blocks, and maxImports deep. A file outside of the
+// working directory, also through a link, is left out.
 const maxImports = 5
 
-// maxManual is how much is read in bytes, with what is imported.
+// maxManual bounds the manual with its imports, in bytes.
 const maxManual = 256 << 10
 
-// manual is one that is being read.
+// manual is a manual that is being read.
 type manual struct {
 	root *os.Root
 	seen map[string]bool
@@ -188,8 +186,8 @@ type manual struct {
 	text strings.Builder
 }
 
-// readManual returns the manual of a directory with what it imports; empty
-// without one. With an error it is what could be read.
+// readManual returns the manual of a directory with its imports; empty: there is none.
+// Beside an error it returns what could be read.
 func readManual(dir string) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -201,8 +199,8 @@ func readManual(dir string) (string, error) {
 	return m.text.String(), err
 }
 
-// add adds a file, whose name is relative to the directory, and what it imports.
-// One that is not there is left out: not everything behind an @ is a file.
+// add adds a file, whose name is relative to the directory, and its imports. A file that
+// does not exist is left out: not everything behind an @ is a file.
 func (m *manual) add(name string, depth int) error {
 	if m.seen[name] || depth > maxImports {
 		return nil
@@ -244,8 +242,8 @@ func (m *manual) read(name string) (string, error) {
 	return string(content), nil
 }
 
-// openRegular opens a file; nil: there is none, or it is something else. It never
-// waits: the agent can put a pipe in a file's place at any moment.
+// openRegular opens a file; nil: there is none, or it is no regular file. It never
+// blocks: the agent can replace a file by a pipe at any moment.
 func openRegular(root *os.Root, name string) (*os.File, error) {
 	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENXIO) { // ENXIO: a socket
@@ -261,8 +259,8 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 	return file, nil
 }
 
-// local returns an imported path relative to the directory, or nothing when it
-// leads out of it.
+// local returns an imported path relative to the directory; empty: it leads out of the
+// directory.
 func (m *manual) local(from, path string) string {
 	if filepath.IsAbs(path) {
 		inside, err := filepath.Rel(m.root.Name(), path)
@@ -280,9 +278,9 @@ func (m *manual) local(from, path string) string {
 }
 
 var (
-	// code is what holds no imports.
+	// code matches code blocks and code spans, which import nothing.
 	code = regexp.MustCompile("(?ms)^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[ \t]*$|\\z)|`[^`\n]*`")
-	// imported is a path behind an @; its spaces are escaped.
+	// imported matches @ and a path, in which spaces are escaped.
 	imported = regexp.MustCompile(`(?m)(?:^|\s)@((?:[^\s\\]|\\ )+)`)
 )
 

@@ -17,8 +17,8 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// options are what a process is started with and cannot change later: a warm
-// one is used again only for a request with equal options.
+// options are set when a process starts, and cannot change later: a warm process is used
+// again only for a request with equal options.
 type options struct {
 	model          string
 	effort         string
@@ -28,20 +28,20 @@ type options struct {
 	disallowed     string // rules, one a line
 	appendPrompt   string
 	schema         string
-	fresh          bool    // nothing is kept of the session
-	boundUSD       float64 // the CLI's own, over the process's life; 0: none
+	fresh          bool    // the CLI keeps no transcript of the session
+	boundUSD       float64 // the CLI's own cost cap, over the process's life; 0: none
 }
 
-// slack is how far beyond the cap the CLI's own bound of a fresh session stands. It
-// catches what the stream does not show, such as most of what sub-agents say. At
-// the cap itself it would throw answers away: the CLI fails a turn whose last call
-// reaches it. It counts over the process's life: no session that goes on has one.
+// slack times the cost cap is the CLI's own cap of a fresh session. The CLI's cap catches
+// what the stream does not show, such as most of the output of sub-agents. At the cap
+// itself it would lose answers: the CLI fails a turn whose last call reaches its cap. A
+// session that continues has no such cap, for the CLI counts over the process's life.
 const slack = 2
 
-// want is a request with everything settled that the request left open.
+// want is a request with the configuration's defaults filled in.
 type want struct {
 	options
-	key      string // which warm process is the request's; empty: none is
+	key      string // finds the warm process for the request; empty: none
 	runID    string
 	threadID string
 	session  string // the session id to use; empty: a new one
@@ -50,8 +50,7 @@ type want struct {
 	limit    time.Duration
 }
 
-// settle fills in what a request leaves open. The failure says what is wrong
-// with the request.
+// settle fills in the defaults. The failure says what is wrong with the request.
 func (c Config) settle(request ledger.AgentRequest) (want, *pluginsdk.Failure) {
 	if failure := checkSession(request); failure != nil {
 		return want{}, failure
@@ -63,7 +62,7 @@ func (c Config) settle(request ledger.AgentRequest) (want, *pluginsdk.Failure) {
 	return w, nil
 }
 
-// checkRequest returns what is wrong with a request for any agent.
+// checkRequest returns what is wrong with a request, for Claude and Demo alike.
 func checkRequest(request ledger.AgentRequest) error {
 	if request.Fresh && request.Resume {
 		return errors.New("a turn in a fresh session cannot resume one")
@@ -82,7 +81,7 @@ func checkRequest(request ledger.AgentRequest) error {
 	return nil
 }
 
-// checkSession refuses the session ids that the CLI would refuse.
+// checkSession refuses session ids that the CLI would refuse.
 func checkSession(request ledger.AgentRequest) *pluginsdk.Failure {
 	if request.SessionID == "" && !request.Resume {
 		return nil
@@ -158,8 +157,8 @@ func lines(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// arguments is the command line of a warm session. Every value is joined to
-// its flag, so that none can be read as a flag of its own.
+// arguments returns the arguments of a warm session's process. Every value is joined to
+// its flag, so that no value can be read as a flag.
 func (o options) arguments(session string, resume bool, files privateFiles) []string {
 	args := []string{
 		"-p",
@@ -167,7 +166,7 @@ func (o options) arguments(session string, resume bool, files privateFiles) []st
 		"--output-format=stream-json",
 		"--verbose",
 		"--include-partial-messages",
-		"--replay-user-messages", // says when a steered message is taken up
+		"--replay-user-messages", // the CLI echoes a message when it begins to work on it
 		"--permission-prompt-tool=stdio",
 		"--strict-mcp-config",
 		"--setting-sources=", // none: see operator.go

@@ -13,16 +13,14 @@ import (
 // ownerMark is the environment variable that carries the installation's id.
 const ownerMark = "HARNESS_OWNER"
 
-// orphanGrace is how long an orphan gets from SIGTERM to SIGKILL: the CLI saves
-// its transcript in it.
+// orphanGrace is the time from SIGTERM to SIGKILL of an orphan, in which the CLI saves
+// its transcript.
 const orphanGrace = 2 * time.Second
 
-// EndOrphans ends the processes that a dead daemon of the same installation
-// left behind: those whose environment has HARNESS_OWNER=owner. It spares this
-// process, the ones it descends from, and those exclude returns true for, and
-// returns how many it ended. It works through /proc, and so on Linux only;
-// elsewhere it ends nothing. It must run while no other daemon of the same
-// owner does.
+// EndOrphans ends the processes that a dead daemon of the same installation left behind:
+// those whose environment has HARNESS_OWNER=owner. It spares this process, its ancestors,
+// and those for which exclude returns true. It returns how many it ended. It needs /proc;
+// elsewhere it ends nothing. It must not run while another daemon of the same owner does.
 func EndOrphans(owner string, exclude func(pid int) bool, log *slog.Logger) (int, error) {
 	if owner == "" {
 		return 0, fmt.Errorf("end orphans: the owner is empty; want the installation's id")
@@ -38,9 +36,9 @@ func EndOrphans(owner string, exclude func(pid int) bool, log *slog.Logger) (int
 	return n, nil
 }
 
-// endAll ends the processes that find finds: SIGTERM, a wait of at most grace, SIGKILL.
-// find is called again at the end, for what they started meanwhile. It returns how many
-// it signalled. exclude, when not nil, spares a process.
+// endAll ends the processes that find returns: SIGTERM, a wait of at most grace, SIGKILL.
+// It calls find again before SIGKILL, for processes that they started meanwhile. It
+// returns how many it signalled. exclude, when not nil, spares a process.
 func endAll(find func() []proc.ID, exclude func(pid int) bool, grace time.Duration) int {
 	ended := map[proc.ID]bool{}
 	round := func(signal os.Signal) (alive []proc.ID) {
@@ -57,7 +55,7 @@ func endAll(find func() []proc.ID, exclude func(pid int) bool, grace time.Durati
 	}
 	if alive := round(syscall.SIGTERM); len(alive) > 0 {
 		waitGone(alive, grace)
-		// Twice, since what is killed may just have started something.
+		// Twice, since a killed process may just have started another.
 		for range 2 {
 			if alive = round(os.Kill); len(alive) == 0 {
 				break
@@ -68,8 +66,8 @@ func endAll(find func() []proc.ID, exclude func(pid int) bool, grace time.Durati
 	return len(ended)
 }
 
-// waitGone waits until none of the processes is alive, but not past limit.
-// They are not our children, so there is nothing to wait on but a look.
+// waitGone waits until none of the processes is alive, at most until limit. They are not
+// our children, so it has to poll.
 func waitGone(ids []proc.ID, limit time.Duration) {
 	deadline := time.Now().Add(limit)
 	for _, id := range ids {
@@ -79,7 +77,7 @@ func waitGone(ids []proc.ID, limit time.Duration) {
 	}
 }
 
-// families are the processes there are, by the number of their parent.
+// families are the processes of the system, by the id of their parent.
 type families map[int][]proc.Stat
 
 func readFamilies() families {
@@ -93,7 +91,7 @@ func readFamilies() families {
 	return children
 }
 
-// below returns the processes below pid, as far as their parents live.
+// below returns the descendants of pid, as far as their parents live.
 func (f families) below(pid int) []proc.Stat {
 	var found []proc.Stat
 	queue := []int{pid}
@@ -107,7 +105,7 @@ func (f families) below(pid int) []proc.Stat {
 	return found
 }
 
-// ancestors returns the processes above pid.
+// ancestors returns the ids of the processes above pid.
 func ancestors(pid int) map[int]bool {
 	var r proc.Reader
 	above := map[int]bool{}

@@ -10,28 +10,27 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Structured output: what a turn gives that was asked with a JSON Schema.
+// Structured output: the value that a turn returns when its request has a JSON Schema.
 //
-// Verified with 2.1.197: with --json-schema the CLI has a tool StructuredOutput,
-// whose input schema that is. The turn ends with a call of it that fits, without a
-// further API call, and the result's structured_output is its input. What does not
-// fit is a tool's error, and the model tries again; after five calls the result is
-// error_max_structured_output_retries. A turn that would end without a call is told
-// once to make one, and may then end without all the same.
+// Verified with 2.1.197: with --json-schema the CLI has a tool StructuredOutput with
+// that input schema. A call of the tool that fits the schema ends the turn without a
+// further API call; the result's structured_output is its input. A call that does not
+// fit is an error of the tool, and the model tries again; after five calls the result is
+// error_max_structured_output_retries. When a turn would end without a call, the CLI
+// asks the model once to make one; the turn may still end without.
 //
-// A schema that the CLI does not take it leaves out without a word: the tool is not
-// among those of system/init, and the answer is in words. It takes draft 7, and by
-// no means all of what people write: not "$schema" of a later draft, no "format" at
-// all, no keyword that it does not know.
+// A schema that the CLI does not take is left out silently: system/init does not list
+// the tool, and the answer is text. The CLI takes a part of draft 7: no "$schema" of a
+// later draft, no "format" at all, no keyword that it does not know.
 
-// outputTool is the CLI's tool.
+// outputTool is the name of the CLI's tool for structured output.
 const outputTool = "StructuredOutput"
 
-// outputLimits bound the schemas, which are plugins', and go on a command line.
+// outputLimits bound the schemas: plugins write them, and they go on a command line.
 var outputLimits = schema.Limits{Bytes: 64 << 10, Depth: 40, Steps: 10_000, Work: 100_000_000}
 
-// outputSchema reads a request's schema. As a tool's input, the Messages API takes
-// only what says that it is an object, without alternatives at the top.
+// outputSchema compiles a request's schema. It refuses what the Messages API does not
+// take as a tool's input: the top must have the type object, and no alternatives.
 func outputSchema(source json.RawMessage) (*schema.Schema, error) {
 	made, err := schema.Compile(source, outputLimits)
 	if err != nil {
@@ -44,8 +43,8 @@ func outputSchema(source json.RawMessage) (*schema.Schema, error) {
 	return made, nil
 }
 
-// checkOutput returns why a structured output is none by its schema; nil: it fits,
-// or none was given.
+// checkOutput returns why a structured output does not fit its schema; nil: it fits, or
+// one of them is empty.
 func checkOutput(source, output json.RawMessage) *pluginsdk.Failure {
 	if len(source) == 0 || len(output) == 0 {
 		return nil
@@ -60,12 +59,13 @@ func checkOutput(source, output json.RawMessage) *pluginsdk.Failure {
 	return nil
 }
 
-// errSchemaLeftOut is why a turn ends at its begin.
+// errSchemaLeftOut is why a turn is stopped at its beginning when the CLI does not offer
+// outputTool.
 var errSchemaLeftOut = errors.New("the Claude CLI does not take the JSON schema of the turn; " +
 	"keep to the keywords of draft 7 that say of what type a value is, and what is in it")
 
-// What the CLI takes of a schema: keywords whose values are no schemas, and those
-// whose values are one, a list of them, or one by name.
+// The keywords of a schema that the CLI takes, by what their values are: no schemas, one
+// schema, a list of schemas, an object of schemas.
 var (
 	plainWords = []string{
 		"$ref", "type", "title", "description", "default", "examples", "enum", "const",
@@ -77,8 +77,8 @@ var (
 	namedWords  = []string{"properties", "patternProperties", "$defs", "definitions"}
 )
 
-// forCLI is a schema with what the CLI takes of it. What is left out was an
-// annotation, or is checked when the output has come.
+// forCLI returns the schema reduced to the keywords that the CLI takes. The others are
+// annotations, or checkOutput checks them.
 func forCLI(source json.RawMessage) string {
 	var whole any
 	if len(source) == 0 || json.Unmarshal(source, &whole) != nil {

@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// pool is the places for sessions: at most max, each taken by one turn at a
-// time. Who finds none waits, in order.
+// pool is the places for sessions: at most max, each taken by one turn at a time. A turn
+// that finds none waits, in order.
 //
-// A place is handed over with the session that is in it: a taker whose session
-// that is not ends it and starts its own in the place. Until the process has
-// ended, the place counts as that of both sessions. So there are never more
-// processes than places, and none is started for a session before the one that
-// held it has ended.
+// A place is handed over with its session. A turn that needs another session ends that
+// one and starts its own in the place. Until the process has ended, the place counts as
+// that of both sessions. So there are never more processes than places, and no process
+// starts for a session that another process still has open.
 type pool struct {
 	max int
 
@@ -24,16 +23,16 @@ type pool struct {
 	closed bool
 }
 
-// place is a place for one session. Its fields are written under the pool's
-// lock only; who has taken the place may read session without.
+// place is a place for one session. Its fields are written only under the pool's lock;
+// whoever has taken the place may read session without it.
 type place struct {
 	key      string
 	threadID string
 	reserved string // id of the session that is, or will be, in it
 	holding  string // id of the session that a process has open, until it has ended
-	leaving  bool   // session is not the one that goes on: it is to be ended
+	leaving  bool   // the session in it is to be ended
 	taken    bool
-	freed    time.Time
+	freed    time.Time // when it was last given back
 	session  *session
 }
 
@@ -42,9 +41,10 @@ type waiter struct {
 	place chan *place // buffered; closed without a value when the pool closes
 }
 
-// acquire takes the place for a turn: that of the session it continues, else
-// that of its key (neither for a fresh one), else a new one, else that of the session that has been idle
-// longest. It waits its turn while all are taken, and for the one it must have.
+// acquire takes the place for a turn: that of the session that it continues, else that of
+// its key (a fresh turn has neither), else a new one, else that of the session that has
+// been idle longest. It waits for its turn while all are taken, or while the one that it
+// must have is.
 func (p *pool) acquire(ctx context.Context, w want) (*place, error) {
 	me := &waiter{want: w, place: make(chan *place, 1)}
 	p.mu.Lock()
@@ -68,8 +68,8 @@ func (p *pool) acquire(ctx context.Context, w want) (*place, error) {
 	}
 }
 
-// abandon takes a waiter out of the queue, and gives back what it may have got
-// in the meantime.
+// abandon takes a waiter out of the queue, and gives back the place that it may have got
+// meanwhile.
 func (p *pool) abandon(me *waiter) {
 	p.mu.Lock()
 	p.queue = slices.DeleteFunc(p.queue, func(w *waiter) bool { return w == me })
@@ -84,7 +84,7 @@ func (p *pool) abandon(me *waiter) {
 	}
 }
 
-// dispatch gives free places to those who wait. Called with the lock held.
+// dispatch gives free places to the waiters. The lock is held.
 func (p *pool) dispatch() {
 	full := false
 	p.queue = slices.DeleteFunc(p.queue, func(w *waiter) bool {
@@ -107,10 +107,9 @@ func (p *pool) dispatch() {
 	})
 }
 
-// own returns the place that a request must have, or that it is to wait for it.
-// A place that was taken for another session is its until what it wants has
-// left: the CLI completes the transcript as it ends. A fresh session is nobody's
-// before it begins.
+// own returns the place that a request must have, or says that the request has to wait
+// for it. A place whose old session is still being ended counts as that session's: the
+// CLI completes the transcript as it ends. A fresh request has no place before it begins.
 func (p *pool) own(w want) (found *place, wait bool) {
 	if w.fresh {
 		return nil, false
@@ -130,7 +129,8 @@ func (p *pool) own(w want) (found *place, wait bool) {
 	return found, false
 }
 
-// room returns a new place, or the one that has been idle longest, or nil.
+// room returns a new place, else the one that has been idle longest, else nil. The lock
+// is held.
 func (p *pool) room() *place {
 	if len(p.places) < p.max {
 		fresh := &place{}
@@ -140,7 +140,7 @@ func (p *pool) room() *place {
 	return p.oldestFree()
 }
 
-// release gives a place back. One without a living session ceases to be.
+// release gives a place back. A place without a living session is removed.
 func (p *pool) release(given *place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +148,7 @@ func (p *pool) release(given *place) {
 	given.freed = time.Now()
 	given.leaving = false
 	if given.session.alive() {
-		// The taker may have given up before it did anything.
+		// The turn may have given up before it replaced the session.
 		given.key, given.threadID = given.session.key, given.session.threadID
 		given.reserved, given.holding = given.session.id, given.session.id
 	} else {
@@ -165,16 +165,15 @@ func (p *pool) seat(taken *place, s *session) {
 	taken.reserved, taken.holding = s.id, s.id
 }
 
-// dismiss says that the session in a place that the caller has taken is being
-// ended.
+// dismiss notes that the session in a place that the caller has taken is being ended.
 func (p *pool) dismiss(taken *place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	taken.leaving = true
 }
 
-// clear empties a place that the caller has taken, now that the process in it
-// has ended. Who waits for its session need wait no longer.
+// clear empties a place that the caller has taken, after the process in it has ended. A
+// waiter for the old session may now go on.
 func (p *pool) clear(taken *place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +181,7 @@ func (p *pool) clear(taken *place) {
 	p.dispatch()
 }
 
-// remove takes a place out. Called with the lock held.
+// remove removes a place. The lock is held.
 func (p *pool) remove(gone *place) {
 	gone.session = nil
 	p.places = slices.DeleteFunc(p.places, func(one *place) bool { return one == gone })
@@ -201,8 +200,8 @@ func (p *pool) drop(ended *session) {
 	}
 }
 
-// takeIdle takes the free places that have been so since before, to end the
-// sessions in them.
+// takeIdle takes the places that have been free since before, for the caller to end their
+// sessions.
 func (p *pool) takeIdle(before time.Time) []*place {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,8 +215,8 @@ func (p *pool) takeIdle(before time.Time) []*place {
 	return idle
 }
 
-// takeOldest takes the free place that has been so longest, to end the session in
-// it; nil when there is none.
+// takeOldest takes the place that has been free longest, for the caller to end its
+// session; nil: none is free.
 func (p *pool) takeOldest() *place {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -228,8 +227,8 @@ func (p *pool) takeOldest() *place {
 	return oldest
 }
 
-// oldestFree returns the place that has been free longest, or nil. Called with
-// the lock held.
+// oldestFree returns the place that has been free longest; nil: none is free. The lock is
+// held.
 func (p *pool) oldestFree() *place {
 	var oldest *place
 	for _, candidate := range p.places {
@@ -240,7 +239,7 @@ func (p *pool) oldestFree() *place {
 	return oldest
 }
 
-// close turns everybody away who waits or comes.
+// close fails all waiters, now and from now on.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -251,8 +250,8 @@ func (p *pool) close() {
 	p.queue = nil
 }
 
-// sessions returns the sessions there are, in places taken or not, also those
-// that are being ended.
+// sessions returns all sessions, in places taken or not, and also those that are being
+// ended.
 func (p *pool) sessions() []*session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -265,7 +264,7 @@ func (p *pool) sessions() []*session {
 	return all
 }
 
-// wanted reports whether somebody waits for that session.
+// wanted reports whether a waiter wants the session.
 func (p *pool) wanted(sessionID string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

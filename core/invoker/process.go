@@ -17,44 +17,42 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
-// processMark is the environment variable whose value is a process's own. What
-// the CLI starts inherits it, and is found by it however far it has moved from
-// the CLI in the process tree.
+// processMark is the environment variable with an id of each process. Whatever the CLI
+// starts inherits it, and can be found by it wherever it is in the process tree.
 const processMark = "HARNESS_AGENT_PROCESS"
 
-// drainTime is how long output is still read after the process has ended: what
-// it wrote is in the pipe already, and only something it left running could
+// drainTime is how long output is still read after the process has ended: what the
+// process wrote is in the pipe already, and only something that it left running could
 // keep the pipe open.
 const drainTime = 500 * time.Millisecond
 
-// killTime is how long the end of a process is waited for after SIGKILL.
+// killTime is how long the caller waits for the end of a process after SIGKILL.
 const killTime = 5 * time.Second
 
-// ending is how a process came to its end.
+// ending is how a process ended.
 type ending int
 
 const (
 	endedItself ending = iota
-	endedClean         // stdin closed or SIGTERM, and the exit observed
+	endedClean         // after its stdin was closed or SIGTERM, with the exit observed
 	endedKilled
 )
 
-// command is what a process is started from.
+// command is what startProcess starts.
 type command struct {
 	path string
 	args []string
 	env  []string
 	dir  string
 	line func([]byte) // called with each line of stdout, on one goroutine
-	max  int          // bytes of the longest line
+	max  int          // the longest line, in bytes
 	log  *slog.Logger
 }
 
-// process is one running CLI and its pipes. It owns three goroutines, which end
-// with it.
+// process is one running CLI and its pipes. It owns four goroutines, which end with it.
 type process struct {
 	cmd    *exec.Cmd
-	group  *proc.Group // which it leads
+	group  *proc.Group // the process group that it leads
 	mark   string
 	log    *slog.Logger
 	stdin  *os.File
@@ -62,22 +60,22 @@ type process struct {
 	stderr tail
 	writes chan []byte
 
-	// ended is closed when the process has ended, and exited soon after: when
-	// everything it wrote has been read, which somebody has to take, and what it
-	// left running is gone. readErr and state may be read then.
+	// ended is closed when the process has ended. exited is closed soon after: when all
+	// its output has been read (command.line has to return for that) and what it left
+	// running is gone. Then readErr and state may be read.
 	ended   chan struct{}
 	exited  chan struct{}
 	readErr error
 	state   *os.ProcessState
 
 	mu        sync.Mutex
-	closing   bool      // stdin is, or is about to be, closed
+	closing   bool      // stdin is closed, or will be once the writes are done
 	relatives []proc.ID // descendants seen before the end
 }
 
 // startProcess starts the CLI in a process group of its own. When the daemon dies, the
-// kernel sends it SIGTERM, at which it saves its transcript; on macOS it ends when its
-// stdin does.
+// kernel sends the CLI SIGTERM, at which it saves its transcript; on macOS the CLI ends
+// when its stdin does.
 func startProcess(c command, fork *proc.Forker) (*process, error) {
 	p := &process{
 		mark:   uuid.NewString(),
@@ -134,9 +132,9 @@ func (p *process) closePipes() {
 	}
 }
 
-// send hands a line to the process. It never waits for the process to read it:
-// one that reads nothing is noticed by its silence. It reports whether the line
-// was taken.
+// send queues a line for the process, and reports whether it did: not after closeInput,
+// nor while the queue is full. It never blocks; a process that does not read is noticed
+// by its silence.
 func (p *process) send(line []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +149,7 @@ func (p *process) send(line []byte) bool {
 	}
 }
 
-// write is the goroutine that writes to stdin, and closes it in the end.
+// write writes the queue to stdin, which it closes in the end. It runs in a goroutine.
 func (p *process) write() {
 	defer p.stdin.Close()
 	for line := range p.writes {
@@ -163,7 +161,7 @@ func (p *process) write() {
 	}
 }
 
-// closeInput closes stdin once what was sent is written.
+// closeInput closes stdin once the queued lines are written.
 func (p *process) closeInput() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,7 +171,8 @@ func (p *process) closeInput() {
 	}
 }
 
-// watch reads the output, waits for the end, and clears up behind it.
+// watch reads the output, waits for the end of the process, and ends what it left
+// running. It runs in a goroutine.
 func (p *process) watch(line func([]byte), limit int) {
 	var readers sync.WaitGroup
 	readers.Go(func() {
@@ -190,7 +189,7 @@ func (p *process) watch(line func([]byte), limit int) {
 	close(p.ended)
 	p.state = p.cmd.ProcessState
 	p.closeInput()
-	// A write that is blocked fails now that the reader is gone; unblock it
+	// A blocked write fails, since the reader is gone. The deadline unblocks it
 	// also when a child of the process holds the other end.
 	_ = p.stdin.SetWriteDeadline(time.Now())
 	p.endRelatives()
@@ -202,8 +201,8 @@ func (p *process) watch(line func([]byte), limit int) {
 	close(p.exited)
 }
 
-// end ends the process: stdin is closed, then SIGTERM, then SIGKILL, each after
-// a grace. It returns when the process is gone.
+// end ends the process: it closes stdin, then sends SIGTERM, then SIGKILL, with a wait of
+// grace after each of the first two. It returns when the process is gone.
 func (p *process) end(grace time.Duration) ending {
 	if p.gone() {
 		return endedItself
@@ -216,8 +215,8 @@ func (p *process) end(grace time.Duration) ending {
 	return p.terminate(grace)
 }
 
-// terminate is end without the wait for an end by closed stdin: for a process
-// that is in the middle of something, or deaf.
+// terminate is end without the wait after closing stdin: for a process that is in the
+// middle of something, or does not read.
 func (p *process) terminate(grace time.Duration) ending {
 	if p.gone() {
 		return endedItself
@@ -236,8 +235,8 @@ func (p *process) terminate(grace time.Duration) ending {
 	return endedKilled
 }
 
-// kill kills the process and its group. What moved to other groups is ended
-// when the exit is seen.
+// kill kills the process and its group. Descendants in other groups are ended once the
+// exit is seen.
 func (p *process) kill() {
 	p.noteRelatives()
 	p.group.Signal(syscall.SIGKILL)
@@ -263,8 +262,8 @@ func (p *process) waitExit(limit time.Duration) bool {
 	}
 }
 
-// noteRelatives remembers the descendants that can be seen from the process as
-// long as it lives: with it the links to them are lost.
+// noteRelatives stores the descendants of the process while it lives: after its end they
+// cannot be found from it.
 func (p *process) noteRelatives() {
 	p.group.Hold(func(pid int) {
 		below := readFamilies().below(pid)
@@ -276,8 +275,8 @@ func (p *process) noteRelatives() {
 	})
 }
 
-// endRelatives ends what the process has left running: the descendants that
-// were noted, and whatever carries its mark.
+// endRelatives ends what the process left running: the descendants that were noted, and
+// every process with its mark.
 func (p *process) endRelatives() {
 	p.mu.Lock()
 	relatives := p.relatives
@@ -290,13 +289,14 @@ func (p *process) endRelatives() {
 	}
 }
 
-// leftoverGrace is how long what a process left running gets to end by itself.
+// leftoverGrace is how long a process that the CLI left running gets to end after
+// SIGTERM.
 const leftoverGrace = 300 * time.Millisecond
 
-// tailSize is how much of what a process writes to stderr is kept.
+// tailSize is how many bytes of a process's stderr are kept: the last ones.
 const tailSize = 4 << 10
 
-// tail keeps the end of what is written to it.
+// tail keeps the last tailSize bytes that are written to it.
 type tail struct {
 	mu   sync.Mutex
 	data []byte
@@ -315,7 +315,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what is kept, marked when it is not all.
+// String returns the kept text, marked with … if something was cut.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

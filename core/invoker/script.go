@@ -11,39 +11,39 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Rule says what the demo agent does with the prompts that it matches, in the
-// order of its fields: wait, think, call a tool, then fail or say something.
+// Rule says what the demo agent does with a prompt that matches, in the order of the
+// fields: wait, think, call a tool, then fail or answer.
 type Rule struct {
-	// Match is a part of the prompt; empty matches every prompt.
+	// Match is a text that the prompt contains; empty matches every prompt.
 	Match string `json:"match"`
-	// Times is how often the rule applies; 0: always.
+	// Times is how many prompts the rule answers; 0: any number.
 	Times int `json:"times,omitempty"`
 	// Delay is how long the turn takes, in milliseconds.
 	Delay int `json:"delay,omitempty"`
 	// Think is emitted as thinking when not empty.
 	Think string `json:"think,omitempty"`
-	// ToolName, when not empty, is emitted as a tool call with its result. A
-	// plugin's tool, PLUGIN__TOOL, is really called unless the rule has a result
-	// for it; no other is.
+	// ToolName, when not empty, is emitted as a tool call with its result. A plugin's
+	// tool, PLUGIN__TOOL, is really called unless the rule has a result for it; other
+	// tools never are.
 	ToolName   string          `json:"toolName,omitempty"`
 	ToolInput  json.RawMessage `json:"toolInput,omitempty"` // default {}
 	ToolResult string          `json:"toolResult,omitempty"`
 	ToolError  bool            `json:"toolError,omitempty"` // the result is an error
 	// Failure, when set, ends the turn instead of Text.
 	Failure *pluginsdk.Failure `json:"failure,omitempty"`
-	// Text is the reply; DemoMark is put in front. It may hold commands.
+	// Text is the reply, behind DemoMark. It may contain commands.
 	Text string `json:"text,omitempty"`
 	// Empty makes the reply empty, without even the mark.
 	Empty bool `json:"empty,omitempty"`
-	// StructuredOutput and CostUSD are reported as they are; a failure has the
-	// cost only. Without a StructuredOutput, one is made up for a turn that is asked
-	// for it. What costs as much as the turn's cap fails at it.
+	// StructuredOutput and CostUSD are reported unchanged; a failure has only the cost.
+	// When a turn asks for a structured output that the rule does not have, one is made
+	// up. A turn whose cost reaches its cap fails.
 	StructuredOutput json.RawMessage `json:"structuredOutput,omitempty"`
 	CostUSD          float64         `json:"costUsd,omitempty"`
 }
 
-// Script is a list of rules: the first that matches a prompt, and has not been
-// used up, answers it. It is safe for concurrent use; a nil one never answers.
+// Script is a list of rules. The first rule that matches a prompt, and has not been used
+// up, answers it. It is safe for concurrent use; a nil Script never answers.
 type Script struct {
 	mu    sync.Mutex
 	rules []Rule
@@ -55,8 +55,8 @@ func NewScript(rules ...Rule) *Script {
 	return &Script{rules: rules, used: make([]int, len(rules))}
 }
 
-// LoadScript reads a script from a file that holds a JSON array of rules. A
-// field that no rule has is an error, so that a misspelt one is noticed.
+// LoadScript reads a script from a file with a JSON array of rules. An unknown field is
+// an error, so that a misspelt one is noticed.
 func LoadScript(path string) (*Script, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// session is one CLI process with a conversation in it. Turns are run in it
-// one at a time; the pool sees to that.
+// session is one CLI process with a conversation in it. It runs one turn at a time, which
+// the pool ensures.
 type session struct {
 	options
 	log     *slog.Logger
@@ -24,32 +24,32 @@ type session struct {
 	tools   ToolSession
 	watch   *toolWatch
 
-	// Of the turns, and so touched by one goroutine at a time.
+	// Only the goroutine that has taken the place uses these.
 	threadID string // of the last turn
 	key      string // of the last turn
-	id       string // the session's id, as the last result had it
+	id       string // the session's id, as in the last result
 	turns    int    // turns that ended with a result
 	spentUSD float64
 	tokens   pluginsdk.Usage // of all models, over the process's life
 
 	interjected interjections
-	grown       atomic.Bool // a turn has ended in it
+	grown       atomic.Bool // a turn has ended in the session; see Claude.used
 
 	mu    sync.Mutex
 	lines *turnLines // of the running turn; nil between turns
-	// quiet is closed when the CLI is not in a turn of its own making: one
-	// that it starts between ours, when something it ran in the background
-	// ends. nil while there is none.
+	// quiet is closed at the end of a turn that the CLI began by itself, between ours,
+	// because something that it ran in the background has ended. nil: there is no such
+	// turn.
 	quiet chan struct{}
 }
 
-// turnLines is where a turn gets its lines.
+// turnLines carries the process's lines to the running turn.
 type turnLines struct {
 	lines chan []byte
-	done  chan struct{} // closed when the turn takes no more
+	done  chan struct{} // closed when the turn takes no more lines
 }
 
-// open gives the lines that come from now on to a turn.
+// open sends the lines from now on to a turn.
 func (s *session) open() *turnLines {
 	in := &turnLines{lines: make(chan []byte), done: make(chan struct{})}
 	s.mu.Lock()
@@ -67,7 +67,8 @@ func (s *session) close(in *turnLines) {
 	close(in.done)
 }
 
-// deliver is called with every line of the process, on its reader's goroutine.
+// deliver passes on each line of the process, to the running turn or to between. The
+// goroutine that reads the process's stdout calls it.
 func (s *session) deliver(line []byte) {
 	s.mu.Lock()
 	in := s.lines
@@ -82,8 +83,8 @@ func (s *session) deliver(line []byte) {
 	s.between(line)
 }
 
-// between takes a line that comes while no turn runs. The CLI may start a turn
-// by itself; nobody is there for what it says, but what it asks is answered.
+// between handles a line that comes while no turn runs. The CLI may begin a turn by
+// itself: nobody reads its words, but its requests are answered.
 func (s *session) between(line []byte) {
 	var h head
 	if json.Unmarshal(line, &h) != nil {
@@ -91,7 +92,7 @@ func (s *session) between(line []byte) {
 	}
 	switch h.Type {
 	case "system":
-		if h.Subtype == "init" { // begins every turn
+		if h.Subtype == "init" { // every turn begins with it
 			s.stir()
 		}
 	case "assistant", "stream_event":
@@ -124,16 +125,16 @@ func (s *session) settleDown() {
 	}
 }
 
-// busyWithItself returns a channel that is closed when the turn that the CLI
-// started by itself is over; nil when there is none.
+// busyWithItself returns a channel that is closed when the turn that the CLI began by
+// itself is over; nil: there is none.
 func (s *session) busyWithItself() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.quiet
 }
 
-// answer answers a control request and reports whether a tool was denied, with
-// the words for it.
+// answer answers a control request. It reports whether it denied a tool, with the words
+// that the agent got.
 func (s *session) answer(request controlRequest) (denied string, isDenied bool) {
 	ask := request.Request
 	if ask.Subtype != "can_use_tool" {
@@ -144,7 +145,7 @@ func (s *session) answer(request controlRequest) (denied string, isDenied bool) 
 	switch {
 	case ask.DecisionReasonType == saysSafetyCheck:
 		words = denialOfSafetyCheck(ask.DecisionReason)
-	case allowedBy(lines(s.disallowed), ask.ToolName, ask.Input): // a rule that forbids wins
+	case allowedBy(lines(s.disallowed), ask.ToolName, ask.Input): // a rule that denies wins
 	case allowedBy(s.rules(), ask.ToolName, ask.Input):
 		s.process.send(allowLine(request.RequestID, ask.Input))
 		return "", false
@@ -153,20 +154,19 @@ func (s *session) answer(request controlRequest) (denied string, isDenied bool) 
 	return words, true
 }
 
-// alive reports whether the process has not ended.
+// alive reports whether there is a process that has not exited.
 func (s *session) alive() bool { return s != nil && !s.process.gone() }
 
-// fits reports whether the process can take a turn of these options.
+// fits reports whether the process can run a turn with these options in its session.
 func (s *session) fits(w want) bool {
 	return s.alive() && !w.fresh && w.session != "" && s.id == w.session && s.options == w.options
 }
 
 // How sessions begin and end.
 
-// startSession starts a process for what is wanted. The binary is looked up each
-// time: after an upgrade of the CLI the next process is of the new one, while
-// those that run go on as they are. The inbox has its lines
-// from the first one on.
+// startSession starts a process for a turn. It looks the binary up each time: after an
+// upgrade of the CLI the next process runs the new one. The turnLines get every line from
+// the first one on.
 func (c *Claude) startSession(w want, resume bool) (*session, *turnLines, *pluginsdk.Failure) {
 	path, err := c.config.lookPath()
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *Claude) startSession(w want, resume bool) (*session, *turnLines, *plugi
 	environment, settings, err := c.config.environment()
 	if err != nil {
 		failure := otherFailure(err)
-		failure.Retryable = true // perhaps somebody is just writing them
+		failure.Retryable = true // perhaps the file is just being written
 		return nil, nil, failure
 	}
 	tools, servers, err := c.openTools()
@@ -229,8 +229,8 @@ func (c *Claude) startSession(w want, resume bool) (*session, *turnLines, *plugi
 	return s, in, nil
 }
 
-// prompt is what a process's system prompt has after the CLI's own: the manual of
-// the working directory, and then, as it is nearer, what the request adds.
+// prompt returns what is appended to the CLI's system prompt: the manual of the working
+// directory, then, since it is more specific, what the request adds.
 func (c *Claude) prompt(w want) []byte {
 	manual, err := readManual(w.cwd)
 	if err != nil {
@@ -239,16 +239,16 @@ func (c *Claude) prompt(w want) []byte {
 	return []byte(manual + w.appendPrompt)
 }
 
-// cannotStart is the failure of a turn whose process could not be started. A CLI
-// that could be before is probably being upgraded.
+// cannotStart is the failure of a turn whose process could not be started. It is
+// retryable when the CLI could be started before: it is probably being upgraded.
 func (c *Claude) cannotStart(err error) *pluginsdk.Failure {
 	failure := failureOfStart(c.config.Binary, err)
 	failure.Retryable = c.startedOnce.Load()
 	return failure
 }
 
-// endSession ends the session in a place that the caller has taken. next is the
-// session that goes on in the place.
+// endSession ends the session in a place that the caller has taken. next is the session
+// that the place will have; empty: none.
 func (c *Claude) endSession(at *place, next string) {
 	s := at.session
 	c.pool.dismiss(at)
@@ -257,11 +257,11 @@ func (c *Claude) endSession(at *place, next string) {
 	if how == endedClean && s.turns > 0 && !s.fresh && s.id != next && !c.pool.wanted(s.id) {
 		c.config.OnClosed(s.threadID, s.id)
 	}
-	c.pool.clear(at) // not before OnClosed: the session would be open again
+	c.pool.clear(at) // after OnClosed: before, a waiter could open the session again
 }
 
-// endPlaces ends the sessions in places that the caller has taken, in parallel,
-// and gives the places back.
+// endPlaces ends the sessions in places that the caller has taken, in parallel, and gives
+// the places back.
 func (c *Claude) endPlaces(places []*place) {
 	var ending sync.WaitGroup
 	for _, at := range places {
@@ -293,8 +293,8 @@ func (c *Claude) reapOnce(now time.Time) {
 	c.endPlaces(c.pool.takeIdle(now.Add(-c.config.IdleTimeout)))
 }
 
-// saysInUse reports whether a process that has ended refused to begin a session
-// because it exists.
+// saysInUse reports whether a process ended because the session that it was to begin
+// exists.
 func saysInUse(p *process) bool {
 	said := p.stderr.String()
 	return strings.Contains(said, "Session ID") && strings.Contains(said, saysSessionInUse)

@@ -9,27 +9,28 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// What API calls cost, so that a cap can be held before the CLI reports a cost.
-// What it reports wins. The table is the CLI's own (2.1.197, read on 2026-11-22),
-// which follows https://docs.claude.com/en/docs/about-claude/pricing; a test lets
-// the CLI price the same calls.
+// The prices of API calls, with which a cap can be enforced before the CLI reports a
+// cost. A cost that the CLI reports wins. The table is the CLI's own (2.1.197, read on
+// 2026-11-22), which follows https://docs.claude.com/en/docs/about-claude/pricing; a
+// test compares it with the CLI's cost of the same calls.
 
 // price is in US dollars for a million tokens.
 type price struct {
 	input, output            float64
-	cacheWrite, cacheWrite1h float64 // kept for five minutes, and for an hour
+	cacheWrite, cacheWrite1h float64 // of what is cached for five minutes, and for an hour
 	cacheRead                float64
 }
 
-// priced returns the price of which the others are fixed parts: of the input's,
-// 1.25 for what is cached for five minutes, 2 for an hour, 0.1 for what is read.
+// priced returns a price from those of input and output. The others are fixed parts of
+// the input's: 1.25 for caching for five minutes, 2 for an hour, 0.1 for reading the
+// cache.
 func priced(input, output float64) price {
 	return price{input, output, 1.25 * input, 2 * input, 0.1 * input}
 }
 
-// prices are by a part of the model's name, the first that is in it: single
-// versions, and then what a family costs otherwise. (Clouds put their own before
-// and behind the name.)
+// prices are looked up by a part of the model's name; the first that the name contains
+// counts. Single versions come first, then the other versions of each family. (Clouds add
+// to the name at both ends.)
 var prices = []struct {
 	part string
 	price
@@ -46,8 +47,8 @@ var prices = []struct {
 	{"haiku", priced(1, 5)},
 }
 
-// priceOf returns the price of a model. One of no known family is taken for an
-// Opus, as the CLI takes it.
+// priceOf returns the price of a model. A model of an unknown family is priced as an
+// Opus, as the CLI does.
 func priceOf(model string) price {
 	for _, known := range prices {
 		if strings.Contains(model, known.part) {
@@ -57,14 +58,14 @@ func priceOf(model string) price {
 	return priceOf("opus")
 }
 
-// usd is what tokens cost at the price.
+// usd returns what the tokens cost.
 func (p price) usd(u usage) float64 {
 	hour := min(u.CacheCreation.OneHour, u.CacheWrite)
 	return (float64(u.Input)*p.input + float64(u.Output)*p.output + float64(u.CacheRead)*p.cacheRead +
 		float64(hour)*p.cacheWrite1h + float64(u.CacheWrite-hour)*p.cacheWrite) / 1e6
 }
 
-// bill is what API calls come to.
+// bill is the sum of API calls.
 type bill struct {
 	tokens pluginsdk.Usage
 	usd    float64
@@ -75,25 +76,25 @@ func (b *bill) add(other bill) {
 	b.usd += other.usd
 }
 
-// calls are a turn's API calls that no result has told of yet. Verified with
-// 2.1.197: the CLI counts a call when the stream says what came out of it, so that
-// its results leave out one that was cut off before (by an interrupt, or because
-// the connection broke), whose input is paid for all the same.
+// calls are the API calls of a turn that no result line has reported yet. Verified with
+// 2.1.197: the CLI counts a call when the stream reports its output. So results leave out
+// a call that was cut off before that (by an interrupt, or because the connection broke),
+// although its input is paid for.
 type calls struct {
-	told bill // that the next result tells of
-	cut  bill // that none will
+	told bill // of calls that the next result will report
+	cut  bill // of calls that no result will report
 	open struct {
 		model string
 		usage usage
-		ended bool // it has said what came out
+		ended bool // the stream has reported its output
 	}
-	// last says that the one streamed last is the turn's last, as far as one can know.
+	// last says that the call streamed last is, as far as can be known, the turn's last.
 	last bool
-	seen map[string]bool // ids of sub-agents' messages
+	seen map[string]bool // ids of the sub-agents' messages that are counted
 }
 
-// streamed takes what the stream says of a call: what goes in at its start, what
-// came out, so far, later on. It is not said of sub-agents' calls.
+// streamed takes an event of the stream about a call: its input at the start, and later
+// its output so far. The stream does not report the calls of sub-agents.
 func (c *calls) streamed(stream streamLine) {
 	event := stream.Event
 	switch event.Type {
@@ -111,8 +112,8 @@ func (c *calls) streamed(stream streamLine) {
 	}
 }
 
-// subAgent takes a message of a sub-agent, as far as those are shown: what went
-// into the call, and hardly anything of what came out.
+// subAgent counts a message of a sub-agent. Not all are shown, and their usage has the
+// call's input and hardly any of its output.
 func (c *calls) subAgent(message messageLine) {
 	id := message.Message.ID
 	if id == "" || c.seen[id] {
@@ -125,7 +126,7 @@ func (c *calls) subAgent(message messageLine) {
 	c.told.add(billOf(message.Message.Model, message.Message.Usage))
 }
 
-// close says that nothing more comes of the open call.
+// close ends the open call: the stream reports nothing more of it.
 func (c *calls) close() {
 	b := billOf(c.open.model, c.open.usage)
 	if c.open.ended {
@@ -136,7 +137,7 @@ func (c *calls) close() {
 	c.open.model, c.open.usage, c.open.ended = "", usage{}, false
 }
 
-// total is what all of them come to.
+// total returns the sum of all calls, the open one included.
 func (c *calls) total() bill {
 	total := billOf(c.open.model, c.open.usage)
 	total.add(c.told)
@@ -146,7 +147,7 @@ func (c *calls) total() bill {
 
 func billOf(model string, u usage) bill { return bill{tokens: u.tokens(), usd: priceOf(model).usd(u)} }
 
-// grow takes a later word on the same call. What it leaves out stands.
+// grow takes a later report on the same call. A field that the report leaves out stays.
 func (u *usage) grow(later usage) {
 	u.Input = max(u.Input, later.Input)
 	u.Output = max(u.Output, later.Output)
@@ -169,10 +170,10 @@ func addUsage(a *pluginsdk.Usage, b pluginsdk.Usage) {
 	a.CacheWriteTokens += b.CacheWriteTokens
 }
 
-// What a turn costs. Every result counts, also that of an error; for API calls
-// that no result tells of there is what the stream said, at our own prices.
+// The cost of a turn. Every result line counts, also that of an error. API calls that no
+// result line reports are counted from the stream, at the prices above.
 
-// count adds a result line to what the turn has come to.
+// count adds a result line to the turn's cost, texts and output.
 func (t *turn) count(line resultLine) {
 	s := t.session
 	t.calls.close()
@@ -197,9 +198,9 @@ func (t *turn) count(line resultLine) {
 	}
 }
 
-// usage is a result's own, which leaves out sub-agents, and on some errors tokens
-// that were spent; the totals by model, which grow over the process's life, have
-// them.
+// usage returns the tokens of a result. The result's own count leaves out sub-agents, and
+// after some errors tokens that were spent. The totals by model have them; they grow over
+// the process's life.
 func (t *turn) usage(line resultLine) pluginsdk.Usage {
 	var total pluginsdk.Usage
 	for _, m := range line.ModelUsage {
@@ -219,11 +220,11 @@ func (t *turn) usage(line resultLine) pluginsdk.Usage {
 	return cmp.Or(grown, t.calls.told.tokens)
 }
 
-// costUSD is what the turn has come to so far.
+// costUSD returns what the turn has cost so far.
 func (t *turn) costUSD() float64 { return t.spent.CostUSD + t.calls.total().usd }
 
-// overspent reports whether the turn is to be interrupted at its cap. Nothing is
-// saved any more when it is about to end by itself.
+// overspent reports whether the turn has to be interrupted at its cap. It does not when
+// the turn is about to end: that would save nothing.
 func (t *turn) overspent() bool {
 	if t.capUSD == 0 || t.interrupt != "" || t.result != nil || t.costUSD() < t.capUSD {
 		return false
@@ -231,8 +232,8 @@ func (t *turn) overspent() bool {
 	return !t.calls.last && !t.givesOutput()
 }
 
-// givesOutput reports whether the CLI is looking at a structured output. If it is
-// good, the turn ends with it.
+// givesOutput reports whether the CLI is checking a structured output. If it fits, the
+// turn ends with it.
 func (t *turn) givesOutput() bool {
 	for _, tool := range t.tools {
 		if tool == outputTool {
@@ -252,8 +253,8 @@ func overBudget(capUSD, costUSD float64) *pluginsdk.Failure {
 	}
 }
 
-// dollars writes an amount with cents, and with as many more digits as it needs to
-// say anything.
+// dollars formats an amount with two digits, or, for less than a tenth of a dollar, with
+// up to six.
 func dollars(usd float64) string {
 	digits := 2
 	for scale := 0.1; digits < 6 && usd < scale; scale /= 10 {

@@ -8,16 +8,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// Steer puts a further message of a person into the turn of a run. True means
-// that the Invoke of that turn has it: its result covers the message, or is a
-// failure. False means that nothing was sent: no such turn runs, it has not begun
-// to answer yet, it is over, or it is being stopped. Text that begins with a slash
-// reaches the model as words and is no command to the CLI.
+// Steer adds a person's message to the turn of a run. True means that the turn has it:
+// the result of its Invoke covers the message, or is a failure. False means that nothing
+// was sent: no turn of that run is under way, it has not begun to answer yet, it is over,
+// or it is being stopped. Text that begins with a slash reaches the model as words and is
+// no command to the CLI.
 //
-// Before a tool call's result is handed to the model, the message is taken into
-// what the turn is doing. One that comes later, while the model writes its last
-// words, is answered after them: Invoke goes on, and the texts are joined by a
-// blank line.
+// The CLI gives the message to the model together with the next result of a tool. When
+// none follows, because the model writes its last words, the model answers the message
+// after them: Invoke goes on, and joins the texts by a blank line.
 func (c *Claude) Steer(runID, text string) bool {
 	if runID == "" || strings.TrimSpace(text) == "" {
 		return false
@@ -25,15 +24,16 @@ func (c *Claude) Steer(runID, text string) bool {
 	return slices.ContainsFunc(c.pool.sessions(), func(s *session) bool { return s.steer(runID, text) })
 }
 
-// interjections is what people put into the running turn of a session. Its lock
-// makes the end of the turn and the acceptance of a message exclude each other.
+// interjections are the messages that Steer has added to the running turn of a session.
+// The lock ensures that a message is accepted either before the turn closes to messages,
+// or not at all.
 type interjections struct {
 	mu    sync.Mutex
 	runID string   // of the turn that accepts messages; empty: none does
-	sent  []string // ids of the messages that the CLI has not taken up yet
+	sent  []string // ids of the messages that the CLI has not begun to work on
 }
 
-// steer sends a message if the turn of that run accepts one.
+// steer sends a message if the session's turn is of that run and accepts one.
 func (s *session) steer(runID, text string) bool {
 	s.interjected.mu.Lock()
 	defer s.interjected.mu.Unlock()
@@ -48,22 +48,22 @@ func (s *session) steer(runID, text string) bool {
 	return true
 }
 
-// pending reports whether there are messages that the CLI has not taken up.
+// pending reports whether there are messages that the CLI has not begun to work on.
 func (s *interjections) pending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.sent) > 0
 }
 
-// accept lets messages in for the turn of that run.
+// accept opens the turn of the run to messages.
 func (s *interjections) accept(runID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runID = runID
 }
 
-// tryClose closes the turn to messages if the CLI has taken up all there were,
-// and reports whether it has.
+// tryClose closes the turn to messages, and reports true, if the CLI has begun to work on
+// all that were sent.
 func (s *interjections) tryClose() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,8 +74,8 @@ func (s *interjections) tryClose() bool {
 	return true
 }
 
-// shut closes the turn to messages and returns those that the CLI has not
-// taken up.
+// shut closes the turn to messages and returns those that the CLI has not begun to work
+// on.
 func (s *interjections) shut() (untaken []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,8 +83,8 @@ func (s *interjections) shut() (untaken []string) {
 	return slices.Clone(s.sent)
 }
 
-// taken says that the CLI has taken up a message, and reports whether it was
-// one of these.
+// taken notes that the CLI has begun to work on a message, or has dropped it. It reports
+// whether the message was one of these.
 func (s *interjections) taken(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,10 +100,10 @@ func (s *interjections) reset() {
 	s.runID, s.sent = "", nil
 }
 
-// ended takes a result line. The turn is over with it unless people have put in
-// messages that the CLI has not taken up: with those it goes on by itself, and
-// another result follows. It does so after an error as well, but then the turn
-// has failed, and what the CLI goes on with is cut off by the end of its process.
+// ended takes a result line. It ends the turn, unless there are messages of Steer that
+// the CLI has not begun to work on: with those it goes on by itself, and another result
+// follows. After an error it goes on as well, but then the turn has failed, and the end
+// of its process cuts off the rest.
 func (t *turn) ended(line resultLine) {
 	t.count(line)
 	t.idle = true
@@ -117,7 +117,8 @@ func (t *turn) ended(line resultLine) {
 	t.result = &line
 }
 
-// began takes the CLI's word that it has begun to work on something.
+// began notes that the CLI has begun to work on the prompt or a message, and opens the
+// turn to messages.
 func (t *turn) began() {
 	t.idle = false
 	if t.interrupt == "" && t.result == nil {
@@ -125,16 +126,16 @@ func (t *turn) began() {
 	}
 }
 
-// took takes the CLI's echo of a line it was sent, which it writes when it takes
-// the line up.
+// took takes the CLI's echo of a line, which it writes when it begins to work on the
+// line.
 func (t *turn) took(id string) {
 	if t.session.interjected.taken(id) {
 		t.idle = false
 	}
 }
 
-// withdraw takes back the messages that the CLI has not taken up. Left with it,
-// they would start a turn by themselves after the interrupted one.
+// withdraw takes back the messages that the CLI has not begun to work on. Otherwise they
+// would start a turn of their own after the interrupted one.
 func (t *turn) withdraw() {
 	for _, id := range t.session.interjected.shut() {
 		request := uuid.NewString()
@@ -146,7 +147,7 @@ func (t *turn) withdraw() {
 	}
 }
 
-// answeredControl takes the CLI's answer to one of our own requests.
+// answeredControl takes the CLI's answer to one of our requests.
 func (t *turn) answeredControl(response controlResponse) {
 	request := response.Response.RequestID
 	if request == t.interrupt {
@@ -161,11 +162,11 @@ func (t *turn) answeredControl(response controlResponse) {
 	}
 }
 
-// uncovered reports whether people were told that the turn has a message that
-// its result does not cover.
+// uncovered reports whether Steer returned true for a message that the result does not
+// cover.
 func (t *turn) uncovered() bool {
 	return t.withdrawn || len(t.session.interjected.shut()) > 0
 }
 
-// joined is the answer: the texts of all results.
+// joined returns the answer: the texts of all results.
 func (t *turn) joined() string { return strings.Join(t.texts, "\n\n") }

@@ -15,9 +15,9 @@ import (
 const (
 	// toolServer is the name under which the CLI knows the plugins' tools.
 	toolServer = "harness"
-	// toolPrefix is what the CLI puts before the name of one of them.
+	// toolPrefix is what the CLI puts before the name of a plugins' tool.
 	toolPrefix = "mcp__" + toolServer + "__"
-	// toolRule allows all of them: an operator has enabled the plugins.
+	// toolRule allows all plugins' tools: an operator has enabled the plugins.
 	toolRule = toolPrefix + "*"
 )
 
@@ -29,20 +29,20 @@ type Tools interface {
 
 // ToolSession is the MCP server of one process.
 type ToolSession interface {
-	// Config is its entry in mcpServers. It holds a secret.
+	// Config returns the server's entry for mcpServers. It contains a secret.
 	Config() json.RawMessage
 	// Begin is called before the turn of a run begins in the process. It returns the
-	// names of the tools that there are, sorted, and whether the CLI was told of
-	// others before and is being told of these now.
+	// sorted names of the tools that there are now. news says that the CLI knew other
+	// tools before, and has been told to read the list again.
 	Begin(runID string) (names []string, news bool)
-	// End is called when that turn is over.
+	// End is called when the turn is over.
 	End()
-	// Close ends the server. The process has ended, or was not started; one that
-	// died in its turn may be closed before End.
+	// Close ends the server, after its process has ended or was not started. When the
+	// process died during a turn, Close may come before End.
 	Close()
 }
 
-// noTools is for a CLI that has none.
+// noTools is the ToolSession of a process without plugins' tools.
 type noTools struct{}
 
 func (noTools) Config() json.RawMessage { return nil }
@@ -53,8 +53,8 @@ func (noTools) End() {}
 
 func (noTools) Close() {}
 
-// openTools returns the tools of a process that is about to be started, and the
-// configuration of all its MCP servers; empty when there are none.
+// openTools returns the tools for a process that is about to be started, and the
+// configuration of all its MCP servers; empty: there are none.
 func (c *Claude) openTools() (ToolSession, json.RawMessage, error) {
 	var session ToolSession = noTools{}
 	if c.config.Tools != nil {
@@ -68,8 +68,7 @@ func (c *Claude) openTools() (ToolSession, json.RawMessage, error) {
 	return session, config, nil
 }
 
-// withServer returns an MCP configuration with an entry more for the plugins'
-// tools.
+// withServer returns an MCP configuration with the plugins' tools' entry added.
 func withServer(config, entry json.RawMessage) (json.RawMessage, error) {
 	if len(entry) == 0 {
 		return config, nil
@@ -93,11 +92,11 @@ func withServer(config, entry json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(whole)
 }
 
-// ruleShape is what a permission rule may look like: a tool's name, possibly
-// ending in *, and possibly a specifier in parentheses.
+// ruleShape matches a permission rule: a tool's name, which may end in *, and perhaps a
+// specifier in parentheses.
 var ruleShape = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*\*?(\([^\n]*\))?$`)
 
-// checkRules returns an error that names the first rule that is none.
+// checkRules returns an error that names the first text that is no rule.
 func checkRules(rules []string) error {
 	for _, rule := range rules {
 		if !ruleShape.MatchString(rule) {
@@ -107,10 +106,10 @@ func checkRules(rules []string) error {
 	return nil
 }
 
-// allowedBy reports whether a rule allows a use of a tool. The CLI gets the
-// same rules and asks only for what they do not settle, so this is deliberately
-// the simple part: names, prefixes of names, and prefixes of single Bash
-// commands. Specifiers of other tools are the CLI's to understand.
+// allowedBy reports whether a rule allows a use of a tool. The CLI gets the same rules
+// and asks only when they do not decide. So allowedBy deliberately understands only
+// names, prefixes of names, and prefixes of single Bash commands; it leaves other
+// specifiers to the CLI.
 func allowedBy(rules []string, tool string, input json.RawMessage) bool {
 	for _, rule := range rules {
 		if ruleAllows(rule, tool, input) {
@@ -136,7 +135,8 @@ func ruleAllows(rule, tool string, input json.RawMessage) bool {
 	return name == tool
 }
 
-// shellOperators can make one command line do more than its first word says.
+// shellOperators are characters by which a command line can do more than its first word
+// says.
 const shellOperators = ";&|<>`$\n\r(){}\\"
 
 func bashAllowed(specifier string, input json.RawMessage) bool {
@@ -160,7 +160,7 @@ func bashAllowed(specifier string, input json.RawMessage) bool {
 	return command == prefix || strings.HasPrefix(command, prefix+" ")
 }
 
-// denial is what the agent is told when a tool is not allowed.
+// denial returns the words that the agent gets when a tool is denied.
 func denial(tool string) string {
 	switch tool {
 	case "AskUserQuestion":
@@ -171,13 +171,12 @@ func denial(tool string) string {
 	return fmt.Sprintf("%s is not permitted here. Go on without it if you can; otherwise say in your reply what you need it for and ask the person to allow it.", tool)
 }
 
-// saysSafetyCheck is the CLI's reason to ask although a rule allows the tool: what
-// would be written decides about what else may be done (settings of the CLI, git's
-// configuration, a shell's startup files). A person is to look at each such use, and
-// none is there.
+// saysSafetyCheck is the CLI's reason to ask although a rule allows the tool: the file to
+// be written decides about later permissions (the CLI's settings, git's configuration, a
+// shell's startup files). A person should look at each such use, and here none can.
 const saysSafetyCheck = "safetyCheck"
 
-// denialOfSafetyCheck is what the agent is told then. reason is the CLI's.
+// denialOfSafetyCheck returns the words that the agent gets then. reason is the CLI's.
 func denialOfSafetyCheck(reason string) string {
 	return strings.TrimSpace("Files that decide about permissions are not changed from here. "+reason) +
 		" Go on without it if you can; otherwise say in your reply what should be changed, and a person does it."
@@ -185,32 +184,32 @@ func denialOfSafetyCheck(reason string) string {
 
 // The tools that the CLI has of its own. Every release may bring new ones.
 
-// replaced are those that do what Harness does itself. A session is not offered
-// them, or "remind me at five" would go there: out of sight, and gone with the
-// process. An operator's rule that allows one gives it back.
+// replaced are the CLI's tools that do what Harness does itself. A session is not offered
+// them: otherwise "remind me at five" would use them, out of sight, and be gone with the
+// process. An operator's rule that allows one brings it back.
 var replaced = []string{
-	// Schedules. The CLI's are run by whichever process is warm, as turns of its
-	// own making, for which nobody waits; CLAUDE_CODE_DISABLE_CRON (see preset)
-	// stops those that stand in the working directory already.
+	// Schedules. Whichever process is warm runs the CLI's, as turns that it begins by
+	// itself and nobody reads; CLAUDE_CODE_DISABLE_CRON (see preset) stops those that are
+	// in the working directory already.
 	"CronCreate", "CronDelete", "CronList",
 	"ScheduleWakeup", // the CLI's own pause between two rounds of a loop
 	"RemoteTrigger",  // schedules in the account on claude.ai
-	// Tasks. The CLI's are notes on its session that no person sees and no worker
-	// takes up; a workflow's workers run in the background, where they end with
-	// the idle process.
+	// Tasks. The CLI's are notes in its session that no person sees and no worker takes
+	// up. A workflow's workers run in the background and are killed with the idle
+	// process.
 	"TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "Workflow",
-	// Messages. The CLI's go to its own agents and sessions, or to the phone of
-	// whoever is logged in; people are reached by the reply.
+	// Messages. The CLI's go to its own agents and sessions, or to the phone of whoever
+	// is logged in; here the reply reaches people.
 	"SendMessage", "ListAgents", "PushNotification", "SendUserMessage", "SendUserFile",
-	// What goes on after the turn. Nobody is there for what it says.
+	// Work after the turn. Nobody reads what it says.
 	"Monitor",
-	// The place of work. It is the request's: a session that has moved elsewhere
-	// cannot be resumed once that is gone.
+	// The working directory. The request decides it: a session that has moved elsewhere
+	// cannot be resumed once that directory is gone.
 	"EnterWorktree", "ExitWorktree",
 }
 
-// familiar are the other ones that were looked at (those of 2.1.197, and what
-// its documentation names): permissions are all that they need.
+// familiar are the CLI's other known tools (those of 2.1.197, and those in its
+// documentation). Permissions are all that they need.
 var familiar = []string{
 	"Agent", "Artifact", "AskUserQuestion", "Bash", "BashOutput", "Edit", "EnterPlanMode", "ExitPlanMode", "Glob", "Grep",
 	"KillShell", "ListMcpResourcesTool", "LSP", "NotebookEdit", "PowerShell", "Read", "ReadMcpResourceDirTool",
@@ -223,8 +222,8 @@ func replacedBut(rules []string) []string {
 	return slices.DeleteFunc(slices.Clone(replaced), func(tool string) bool { return allowedBy(rules, tool, nil) })
 }
 
-// news returns those of the tools that are new to this package: neither it nor
-// an operator's rule has said what becomes of them.
+// news returns those of the tools that are unknown here: neither this package nor an
+// operator's rule has them.
 func (c Config) news(tools []string) []string {
 	rules := slices.Concat(c.AllowedTools, c.DisallowedTools)
 	return slices.DeleteFunc(slices.Clone(tools), func(tool string) bool {
@@ -233,15 +232,15 @@ func (c Config) news(tools []string) []string {
 	})
 }
 
-// NewTools are tools of the CLI that are new to this package.
+// NewTools are tools of the CLI that are unknown to this package.
 type NewTools struct {
 	Version string   `json:"version"` // of the CLI that has them
 	Tools   []string `json:"tools"`
 }
 
-// ReadNewTools returns what sessions were seen with, as config.NewTools has it,
-// as far as it is still new under this configuration. Before the first session
-// it is empty.
+// ReadNewTools returns the unknown tools that sessions were seen with, from the file
+// config.NewTools, without those that are known now. Before the first session there are
+// none.
 func ReadNewTools(config Config) (NewTools, error) {
 	var seen NewTools
 	content, err := os.ReadFile(config.NewTools)
@@ -258,8 +257,8 @@ func ReadNewTools(config Config) (NewTools, error) {
 	return seen, nil
 }
 
-// toolWatch remembers the tools that are new, for ReadNewTools too, and says it
-// once of each.
+// toolWatch keeps the unknown tools that sessions were seen with, in config.NewTools too,
+// and logs each of them once.
 type toolWatch struct {
 	config Config
 
@@ -275,8 +274,8 @@ func newToolWatch(config Config) *toolWatch {
 	return &toolWatch{config: config, seen: seen}
 }
 
-// look takes the tools of a session that begins. They need not be all that the
-// CLI has: names add up until it is another version.
+// look takes the tools of a session that begins. A session need not have all of the CLI's
+// tools: the names add up until the CLI's version changes.
 func (w *toolWatch) look(version string, tools []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,23 +9,24 @@ import (
 	"github.com/google/uuid"
 )
 
-// A CLI that is told that there are other tools now reads the list of them, and
-// some milliseconds later its turns have them. Verified with 2.1.197: it does so
-// between turns as well, so that a warm process need not be started anew; and a
-// prompt that comes in those milliseconds is still answered with the old tools.
-// So the prompt waits until the CLI says that it knows the new ones. The same goes
-// for a process's first prompt: the CLI connects while it begins, and on a busy
-// machine its first turn would be over before it has any tools. (The CLI waits by itself
-// for a server that is configured as alwaysLoad, but never reads its list again.)
+// The CLI learns from its MCP server that the tools have changed. It then reads the new
+// list, and some milliseconds later its turns have the new tools. Verified with 2.1.197:
+// it does so between turns as well, so that a warm process need not be started anew; and
+// a prompt that comes in those milliseconds is still answered with the old tools. So the
+// prompt waits until the CLI says that it knows the new ones. A process's first prompt
+// waits too: the CLI connects while it starts, and on a busy machine its first turn
+// would be over before it has any tools. (The CLI waits by itself for a server that is
+// configured as alwaysLoad, but never reads that server's list again.)
 
 // toolsPoll is the pause before the CLI is asked again.
 const toolsPoll = 5 * time.Millisecond
 
-// toolsPatience is how long a prompt waits. A tool that is gone is refused when
-// it is called.
+// toolsPatience is how long a prompt waits for the CLI to know its tools. When the CLI
+// calls a tool that is gone, the call is refused.
 const toolsPatience = 5 * time.Second
 
-// startPatience is how many times as long the first one waits: the CLI has to start.
+// startPatience is how many times longer than toolsPatience a process's first prompt
+// waits: the CLI has to start.
 const startPatience = 15
 
 // statusLine asks the CLI for its MCP servers and their tools.
@@ -63,8 +64,8 @@ func (r statusResponse) names() []string {
 	return names
 }
 
-// awaitTools waits until the CLI knows the tools that are news to it, if any
-// are.
+// awaitTools waits until the CLI knows the tools of t.offered, if t.news says that it may
+// not.
 func (t *turn) awaitTools(ctx context.Context, in *turnLines) {
 	if !t.news {
 		return
@@ -79,7 +80,7 @@ func (t *turn) awaitTools(ctx context.Context, in *turnLines) {
 	defer poll.Stop()
 	for {
 		known, ok := t.knownTools(ctx, in, patience.C)
-		// Before the first turn there is no older list: any is the new one.
+		// Before the first turn there is no older list: any list is the new one.
 		if !ok || slices.Equal(known, t.offered) || first && len(known) > 0 {
 			return
 		}
@@ -91,8 +92,8 @@ func (t *turn) awaitTools(ctx context.Context, in *turnLines) {
 	}
 }
 
-// knownTools asks the CLI which of the plugins' tools it knows. It is not ok
-// when no answer is to be had, or none before enough.
+// knownTools asks the CLI which of the plugins' tools it knows. ok is false without an
+// answer before enough, the end of the process or that of ctx.
 func (t *turn) knownTools(ctx context.Context, in *turnLines, enough <-chan time.Time) (names []string, ok bool) {
 	id := uuid.NewString()
 	if !t.session.process.send(statusLine(id)) {

@@ -12,11 +12,11 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// toolPatience is by how much longer silence is borne while a tool runs: the
-// CLI says nothing until it is done, and a build may take its time.
+// toolPatience is how many times longer the CLI may be silent while a tool runs: it
+// writes nothing until the tool is done, and a build may take long.
 const toolPatience = 3
 
-// turn is one turn on its way through a session.
+// turn is one turn in a session, while it runs.
 type turn struct {
 	session *session
 	config  *Config
@@ -25,20 +25,20 @@ type turn struct {
 	runID   string
 	schema  json.RawMessage // of the structured output; empty: none is wanted
 	capUSD  float64         // 0: none
-	limit   time.Duration   // of the turn
+	limit   time.Duration   // the longest that it may take
 	offered []string        // the plugins' tools, sorted
-	news    bool            // the CLI may not know them yet
+	news    bool            // the CLI may not know the offered tools yet
 
 	model         string
 	textBytes     int
 	thinkingBytes int
 	tools         map[string]string // id -> name of the tools that have no result yet
 	apiError      string            // the CLI's name for an API error
-	retryDelay    time.Duration     // of the API call that is being repeated
-	result        *resultLine       // the one that ended the turn
+	retryDelay    time.Duration     // until the CLI repeats a failed API call
+	result        *resultLine       // the line that ended the turn; nil: none yet
 
-	// Of the results so far: one, and one more each time the CLI goes on with
-	// messages of Steer.
+	// Of the result lines so far. There is one, and one more each time the CLI goes on
+	// with messages of Steer.
 	texts  []string
 	output json.RawMessage // structured
 	spent  pluginsdk.InvokeResult
@@ -47,24 +47,24 @@ type turn struct {
 	calls calls
 
 	interrupt   string            // request id of our interrupt; empty: none was sent
-	capped      bool              // it was sent because of the cap
-	leftOut     bool              // the CLI leaves the schema out: the turn is of no use
-	answered    bool              // the interrupt has its response
+	capped      bool              // the turn is being interrupted at its cap
+	leftOut     bool              // the CLI left the schema out, so the turn is of no use
+	answered    bool              // the CLI has answered the interrupt
 	withdrawing map[string]string // request id -> message that is being taken back
 	withdrawn   bool              // a message was taken back
 }
 
-// verdict says what becomes of the process after a turn.
+// verdict says what happens to the process after a turn.
 type verdict int
 
 const (
-	keep    verdict = iota // it takes the next turn
-	retire                 // it is ended as if it were idle
-	discard                // it is in an unknown state, or gone
+	keep    verdict = iota // the process takes the next turn
+	retire                 // the process is ended as if it were idle
+	discard                // the process is ended: its state is unknown, or it is gone
 )
 
-// run runs the turn and returns how it ended and what becomes of the process.
-// in must have been opened before the process's first line.
+// run runs the turn and returns its result, and what happens to the process. in must have
+// been opened before the process's first line.
 func (t *turn) run(ctx context.Context, in *turnLines) (pluginsdk.InvokeResult, verdict) {
 	if ctx.Err() != nil {
 		return t.failed(stopped(ctx)), keep
@@ -79,9 +79,9 @@ func (t *turn) run(ctx context.Context, in *turnLines) (pluginsdk.InvokeResult, 
 	return t.loop(ctx, in)
 }
 
-// deaf is the result of a turn whose process takes no input: it has ended or is
-// about to, or has not read what it was sent before. Its lines are taken all the
-// while: with one that nobody takes, its end would not be seen.
+// deaf returns the result of a turn whose process takes no input: it has ended, or is
+// about to, or has not read earlier lines. Meanwhile deaf takes the process's lines: the
+// end of a process with an untaken line would not be seen.
 func (t *turn) deaf(ctx context.Context, in *turnLines) pluginsdk.InvokeResult {
 	process := t.session.process
 	limit := time.NewTimer(t.config.CloseGrace)
@@ -92,7 +92,7 @@ func (t *turn) deaf(ctx context.Context, in *turnLines) pluginsdk.InvokeResult {
 		case line := <-in.lines:
 			t.session.between(line)
 		case <-ended:
-			ended, patience = nil, nil // what is left to do has limits of its own
+			ended, patience = nil, nil // what watch still has to do has limits of its own
 		case <-process.exited:
 			return t.crashed()
 		case <-ctx.Done():
@@ -150,8 +150,8 @@ func (t *turn) loop(ctx context.Context, in *turnLines) (pluginsdk.InvokeResult,
 	}
 }
 
-// awaitQuiet waits for the end of a turn that the CLI started by itself, so
-// that its result is not taken for ours.
+// awaitQuiet waits for the end of a turn that the CLI began by itself, so that its result
+// is not taken for ours.
 func (t *turn) awaitQuiet(ctx context.Context, in *turnLines) *pluginsdk.Failure {
 	quiet := t.session.busyWithItself()
 	if quiet == nil {
@@ -166,7 +166,7 @@ func (t *turn) awaitQuiet(ctx context.Context, in *turnLines) *pluginsdk.Failure
 		case <-quiet:
 			return nil
 		case <-t.session.process.exited:
-			return nil // the prompt cannot be sent, which says so
+			return nil // then sending the prompt fails
 		case <-ctx.Done():
 			return stopped(ctx)
 		case <-limit.C:
@@ -178,7 +178,7 @@ func (t *turn) awaitQuiet(ctx context.Context, in *turnLines) *pluginsdk.Failure
 	}
 }
 
-// patience is how long the silence from now on may last.
+// patience returns how long the CLI may be silent from now on.
 func (t *turn) patience() time.Duration {
 	patience := t.config.SilenceTimeout
 	if len(t.tools) > 0 {
@@ -187,7 +187,7 @@ func (t *turn) patience() time.Duration {
 	return patience + t.retryDelay
 }
 
-// stop asks the CLI to end the turn and returns when to give up on it.
+// stop asks the CLI to end the turn. The channel says when to stop waiting for that.
 func (t *turn) stop() <-chan time.Time {
 	t.withdraw()
 	t.interrupt = uuid.NewString()
@@ -195,9 +195,8 @@ func (t *turn) stop() <-chan time.Time {
 	return time.After(t.config.InterruptGrace)
 }
 
-// over reports whether the turn has its result and, when it was interrupted,
-// the answers to what the CLI was asked: one still on its way would hit the next
-// turn.
+// over reports whether the turn has its result and, when it was interrupted, the answers
+// to our requests. A request that the CLI has not answered yet could hit the next turn.
 func (t *turn) over() bool {
 	if t.interrupt == "" {
 		return t.result != nil
@@ -205,9 +204,8 @@ func (t *turn) over() bool {
 	return (t.result != nil || t.idle) && t.answered && len(t.withdrawing) == 0
 }
 
-// finish turns the result line into the result. There is none when the turn was
-// stopped in the moment between the CLI's answer and what it would have gone on
-// with.
+// finish makes the result from the result line. There is none when the turn was stopped
+// between two results, before the CLI went on with a message.
 func (t *turn) finish(ctx context.Context) (pluginsdk.InvokeResult, verdict) {
 	if t.result == nil || t.leftOut {
 		return t.failed(t.stopped(ctx)), t.afterStop()
@@ -226,7 +224,7 @@ func (t *turn) finish(ctx context.Context) (pluginsdk.InvokeResult, verdict) {
 	return result, keep
 }
 
-// afterFailure says what becomes of the process after a result that is an error.
+// afterFailure returns what happens to the process after a result that is an error.
 func (t *turn) afterFailure(failure *pluginsdk.Failure) verdict {
 	switch {
 	case failure.Kind == pluginsdk.FailureUnknownSession:
@@ -238,7 +236,7 @@ func (t *turn) afterFailure(failure *pluginsdk.Failure) verdict {
 	return t.afterStop()
 }
 
-// afterStop says what becomes of the process after a turn without an answer. One
+// afterStop returns what happens to the process after a turn without an answer. A process
 // that may be about to go on with a message of Steer has to be ended.
 func (t *turn) afterStop() verdict {
 	if len(t.session.interjected.shut()) > 0 {
@@ -247,8 +245,7 @@ func (t *turn) afterStop() verdict {
 	return keep
 }
 
-// failed is the result of a turn that failed, with what it has cost as far as
-// that is known.
+// failed returns the result of a failed turn, with its cost as far as it is known.
 func (t *turn) failed(failure *pluginsdk.Failure) pluginsdk.InvokeResult {
 	result := t.spent
 	more := t.calls.total()
@@ -258,7 +255,7 @@ func (t *turn) failed(failure *pluginsdk.Failure) pluginsdk.InvokeResult {
 	return result
 }
 
-// stopped is the failure of a turn that was interrupted.
+// stopped returns the failure of a turn that was interrupted.
 func (t *turn) stopped(ctx context.Context) *pluginsdk.Failure {
 	switch {
 	case t.leftOut:
@@ -269,13 +266,14 @@ func (t *turn) stopped(ctx context.Context) *pluginsdk.Failure {
 	return stopped(ctx)
 }
 
-// crashed is the result of a turn whose process has ended without one.
+// crashed returns the result of a turn whose process ended without a result line.
 func (t *turn) crashed() pluginsdk.InvokeResult {
 	return t.failed(failureOfExit(t.session.process))
 }
 
-// decode reads a line of a known type. What does not fit the type is left out
-// and the rest is used: the shape of a line is the CLI's to change.
+// decode parses a line of a known type. Fields that do not fit the type are left out and
+// the others used: the CLI may change the shape of its lines. It returns false for a line
+// that is not JSON.
 func (t *turn) decode(line []byte, into any) bool {
 	err := json.Unmarshal(line, into)
 	if err == nil {

@@ -11,15 +11,16 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// synthetic is the model of messages that the CLI writes itself, such as the
-// text of an API error.
+// synthetic is the model of messages that the CLI writes itself, such as the text of an
+// API error.
 const synthetic = "<synthetic>"
 
-// echoEnd is how an echo of what the CLI was sent ends. No other object ends so.
+// echoEnd is the end of an echo of a line that was sent to the CLI. No other line ends
+// so.
 var echoEnd = []byte(`"isReplay":true}`)
 
-// line takes one line of the CLI. A line that is no JSON object, or of a type
-// that is not known, is ignored.
+// line handles one line of the CLI. It ignores a line that is no JSON object, and lines
+// of unknown types.
 func (t *turn) line(line []byte) {
 	if bytes.HasSuffix(line, echoEnd) && !t.session.interjected.pending() {
 		return // the echo of the prompt, which may be long
@@ -116,7 +117,7 @@ func (t *turn) delta(line []byte) {
 	}
 }
 
-// assistant takes whole blocks. Of a sub-agent only the tools are shown: its
+// assistant handles complete blocks. Of a sub-agent only the tool calls are shown: its
 // words are for the agent, which gets them as the result of its own call.
 func (t *turn) assistant(line []byte, sub bool) {
 	var message messageLine
@@ -156,8 +157,8 @@ func (t *turn) call(b block) {
 	})
 }
 
-// user takes the results of tools. The text that the CLI itself adds to the
-// conversation is not shown.
+// user handles the results of tools. Text that the CLI itself adds to the conversation is
+// not shown.
 func (t *turn) user(line []byte) {
 	var message messageLine
 	if !t.decode(line, &message) {

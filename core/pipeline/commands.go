@@ -22,9 +22,9 @@ var (
 
 const closeTag = "[/COMMAND]"
 
-// parseCommands finds the agent's commands: [COMMAND] blocks, and lines that begin
-// with the /name of a declared command, and who declares each. Neither counts inside
-// a fenced code block.
+// parseCommands finds the agent's commands, and which plugins declare each: [COMMAND]
+// blocks, and lines that begin with the /name of a declared command. Text inside a fenced
+// code block has none.
 func (p *Pipeline) parseCommands(t *trip, text string) []ledger.Command {
 	declared := make(map[string]bool)
 	answering := p.plugins.Answering(t.run.ID, pluginsdk.HookCommand)
@@ -40,7 +40,7 @@ func (p *Pipeline) parseCommands(t *trip, text string) []ledger.Command {
 	}
 	for i := range commands {
 		command := &commands[i]
-		command.Plugins = []string{} // not nil: that nobody declares it is known
+		command.Plugins = []string{} // not nil: it is known that no plugin declares it
 		for _, plugin := range answering {
 			if info := plugin.Info(); declares(info.Manifest, command.Name) {
 				command.Plugins = append(command.Plugins, info.Name)
@@ -50,9 +50,9 @@ func (p *Pipeline) parseCommands(t *trip, text string) []ledger.Command {
 	return commands
 }
 
-// takeCommands is step 7. The commands are those that were stored with the result:
-// what is declared by now, after a crash, has no say in it. A result that an older
-// version of the daemon stored has none with it.
+// takeCommands is step 7. It takes the commands that 5b stored with the result, so that a
+// crash cannot change them: plugins may declare others by now. Only a result that an
+// older version of the daemon stored is parsed here.
 func (p *Pipeline) takeCommands(t *trip) {
 	p.config.Fault("takeCommands", t.run.ID)
 	if t.commands = t.run.Commands; t.commands == nil {
@@ -63,7 +63,7 @@ func (p *Pipeline) takeCommands(t *trip) {
 // findCommands returns the commands in text, in order, and how many blocks
 // were opened and never closed.
 func findCommands(text string, declared map[string]bool) (commands []ledger.Command, unclosed int) {
-	commands = []ledger.Command{} // not nil: that none were found is known, and stored
+	commands = []ledger.Command{} // not nil: a result without commands is stored as such
 	fence := ""
 	for at := 0; at < len(text); {
 		line, next := lineAt(text, at)
@@ -110,8 +110,8 @@ func toggleFence(fence, mark, line string) string {
 	return fence
 }
 
-// commandAt reads the command that begins at a line, if one does, and where
-// it ends. open reports a block that is never closed.
+// commandAt parses the command that begins at a line, if one does, and returns where it
+// ends. open reports a block that is never closed.
 func commandAt(text string, at int, line string, next int, declared map[string]bool) (_ *ledger.Command, end int, open bool) {
 	if tag := openTag.FindStringSubmatchIndex(line); tag != nil {
 		return block(text, at, tag)
@@ -153,7 +153,7 @@ func opensAgain(body string) bool {
 	return false
 }
 
-// cut returns the text without the commands.
+// cut removes the commands from the text.
 func cut(text string, commands []ledger.Command) string {
 	if len(commands) == 0 {
 		return text
@@ -168,8 +168,8 @@ func cut(text string, commands []ledger.Command) string {
 	return strings.TrimSpace(kept.String())
 }
 
-// runCommands is step 8. Outcomes that an earlier attempt stored are not
-// repeated; each new one is committed before the next command is given.
+// runCommands is step 8. It does not repeat commands whose outcome an earlier attempt
+// stored, and commits each outcome before the next command.
 func (p *Pipeline) runCommands(ctx context.Context, t *trip) error {
 	p.config.Fault("runCommands", t.run.ID)
 	for i, parsed := range t.commands {
@@ -207,14 +207,14 @@ func (p *Pipeline) runCommand(ctx context.Context, t *trip, from pluginsdk.Comma
 	return nil
 }
 
-// notifyCommand is the core's own, for the agent.
+// notifyCommand is a command of the core, which only the agent can give.
 const notifyCommand = "notify"
 
-// first asks the plugins that declare the command (or *), in order, until one
-// handles it. An error is the outcome: a plugin that failed may have done half
-// of it, so no other is asked. Of an agent's command only those are asked who
-// declared it when the answer was stored: another one, which is gone, may have done it.
-// Of a person's it is who declares it now, also after a crash.
+// first asks the plugins that declare the command (or *), in order, until one handles it.
+// An error is the outcome: a plugin that failed may have done half of the command, so no
+// other is asked. Of an agent's command it asks only the plugins that declared it when
+// the answer was stored: one that is gone since may have handled it. Of a person's it
+// asks those that declare it now, also after a crash.
 func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOrigin, command ledger.Command) (pluginsdk.Outcome, error) {
 	outcome := pluginsdk.Outcome{Index: command.Index, Name: command.Name}
 	if from == pluginsdk.FromAgent && slices.Contains(p.config.Forbidden[t.thread.Kind], command.Name) {
@@ -256,12 +256,12 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 	return outcome, nil
 }
 
-// notify has the core tell somebody else what the agent wants them to know. What is
-// wrong with the command is its outcome; a database that does not answer, and the
-// end of the daemon or of the claim, fail the step.
+// notify posts the agent's text in another thread or place. A mistake in the command is
+// its outcome. A database that does not answer, and the end of the daemon or of the
+// claim, fail the step.
 func (p *Pipeline) notify(ctx context.Context, t *trip, command ledger.Command, outcome pluginsdk.Outcome) (pluginsdk.Outcome, error) {
 	said, err := p.notifier.Notify(ctx, t.on.Behalf, fmt.Sprintf("%s:notify:%d", t.run.ID, command.Index), command.Body, command.Attributes)
-	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others are what is wrong with the command
+	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the other codes are mistakes in the command
 	case "":
 		outcome.Handled, outcome.Reply = true, said
 	case pluginsdk.CodeUnavailable, pluginsdk.CodeDeadline, pluginsdk.CodeCancelled, pluginsdk.CodeStale:
@@ -278,8 +278,8 @@ func declares(manifest pluginsdk.Manifest, name string) bool {
 	})
 }
 
-// answerTypedCommand is the way of a command that a person typed: steps 0, 1,
-// 8, 10, 11, 12, and no agent.
+// answerTypedCommand handles a command that a person typed: steps 0, 1, 8, 10, 11, 12,
+// without the agent.
 func (p *Pipeline) answerTypedCommand(ctx context.Context, t *trip) error {
 	if err := p.beforeRun(ctx, t); err != nil {
 		return err

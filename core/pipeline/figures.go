@@ -16,7 +16,7 @@ type figures struct {
 	took, turnTook             *tally.Histogram
 }
 
-// answered is the outcome of a turn that failed in no way.
+// answered is the outcome of a turn that did not fail.
 const answered = "answered"
 
 func newFigures() *figures {
@@ -38,7 +38,7 @@ func newFigures() *figures {
 // Figures returns what was counted since New.
 func (p *Pipeline) Figures() []pluginsdk.Figure { return p.figures.Figures() }
 
-// over counts a run whose end is stored, with those that were merged into it.
+// over counts a run whose end is stored, and the runs that were merged into it.
 func (f *figures) over(t *trip, state pluginsdk.RunState, now time.Time) {
 	f.ended.Add(1, string(t.run.Kind), string(state))
 	f.took.Observe(now.Sub(t.run.QueuedAt), string(t.run.Kind))

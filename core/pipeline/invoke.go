@@ -21,10 +21,10 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// capTurn sets what the agent may still come to: the lowest cap that the gate or the
-// request have set is the run's, so what its attempts before have cost is taken off. When
-// nothing is left, the agent is not asked. A run of a task may come to no more than the
-// task and those above it have left, which its attempts before have been taken off already.
+// capTurn sets how much this attempt may cost. The run's cap is the lowest that a gate or
+// the request has set; earlier attempts count against it. A run of a task may also cost
+// no more than the task and the tasks above it have left, against which earlier attempts
+// count already. When nothing is left, it returns a Failure and the agent is not asked.
 func (p *Pipeline) capTurn(ctx context.Context, t *trip) error {
 	if err := t.capRun(); err != nil || t.on.Behalf.TaskID == "" {
 		return err
@@ -56,7 +56,7 @@ func (t *trip) capRun() error {
 		"the attempts before have cost $%.2f, and the turn may cost $%.2f in all", t.run.CostUSD, limit)}
 }
 
-// lower is the lower of two caps, of which 0 is none.
+// lower returns the lower of two caps; 0 is no cap.
 func lower(a, b float64) float64 {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -118,8 +118,8 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	t.result = &result
 }
 
-// agentRequest is what the agent is asked: what the thread says, and before it what a
-// turn's request does.
+// agentRequest returns the request for the agent. What a requested turn sets wins over
+// the thread's settings.
 func (p *Pipeline) agentRequest(t *trip) ledger.AgentRequest {
 	request := ledger.AgentRequest{
 		RunID: t.run.ID, ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
@@ -141,10 +141,10 @@ func (p *Pipeline) agentRequest(t *trip) ledger.AgentRequest {
 	return request
 }
 
-// purposeOfMessages is what the turns are for in which the agent answers messages.
+// purposeOfMessages is the purpose of turns that answer messages.
 const purposeOfMessages = "pipeline"
 
-// purpose is what the run's turn is for: what its usage is counted under.
+// purpose returns the name under which the run's usage is counted.
 func (t *trip) purpose() string {
 	if t.run.Kind == pluginsdk.RunTurn {
 		return cmp.Or(t.run.Purpose, "turn")
@@ -152,8 +152,8 @@ func (t *trip) purpose() string {
 	return purposeOfMessages
 }
 
-// commitResult is step 5b. A turn without an answer is recorded too, and
-// becomes the error that it is.
+// commitResult is step 5b. It also records a turn without an answer, and then returns the
+// turn's failure.
 func (p *Pipeline) commitResult(t *trip) error {
 	p.config.Fault("commitResult", t.run.ID)
 	failure := t.result.Failure
@@ -161,7 +161,7 @@ func (p *Pipeline) commitResult(t *trip) error {
 		return failure
 	}
 	claim := fmt.Sprintf("%s:%d", t.run.ID, t.fence.Epoch)
-	if t.fence.Beside() { // an attempt that was released has the number of the next one
+	if t.fence.Beside() { // a released attempt and the next one have the same number
 		claim = t.run.ID + ":" + t.sessionID
 	}
 	effects := t.pending.waiting()
@@ -184,12 +184,12 @@ func (p *Pipeline) commitResult(t *trip) error {
 			commit.Commands = p.parseCommands(t, t.result.Text)
 			t.run.Commands = commit.Commands
 		}
-		// Commands are on disk before one is carried out: what it has done must not be
-		// forgotten by a power cut.
+		// The commands must be on disk before the first one is given: after a power cut
+		// the run must still know what was given.
 		commit.MayWaitForDisk = len(commit.Commands) == 0
 	}
 	// The turn has been paid for: its record is written even when the daemon
-	// is stopping or a person gave up on it.
+	// is stopping or a person has stopped the run.
 	err := p.insist(t, "commit the result", func(ctx context.Context) error {
 		return p.store.SaveResult(ctx, t.fence, commit)
 	})
@@ -205,9 +205,9 @@ func (p *Pipeline) commitResult(t *trip) error {
 	return nil
 }
 
-// nextStep says where a run stands after a turn. An agent that has used a tool,
-// or whose process ended in mid-turn, may have acted: the run stays at
-// StepInvoking, and the next attempt resumes the session and says so.
+// nextStep returns the run's step after a turn. When the agent has used a tool, or its
+// process ended during the turn, the agent may have acted: the run stays at StepInvoking,
+// and the next attempt resumes the session and says so in the prompt.
 func (t *trip) nextStep(failure *pluginsdk.Failure) pluginsdk.RunStep {
 	if failure == nil {
 		return pluginsdk.StepInvoked
@@ -237,11 +237,10 @@ func (t *trip) keptSession() string {
 	return t.thread.SessionID
 }
 
-// deniedRows tells the person, in one status row, what the agent was not
-// allowed to do.
+// deniedRows returns one status row with the tools that the agent was denied.
 func deniedRows(t *trip) []ledger.Row {
 	if t.run.Kind == pluginsdk.RunTurn {
-		return nil // who has asked reads it in the result
+		return nil // the plugin that asked for the turn reads it in the result
 	}
 	var tools []string
 	for _, event := range t.events {
@@ -261,25 +260,25 @@ func deniedRows(t *trip) []ledger.Row {
 }
 
 const (
-	// gather is how long a fragment of the agent's output waits for those that follow
-	// it: people see no difference, and each event costs the daemon, the plugins that
-	// get it and every client its part.
+	// gather is how long a fragment of the agent's output is held for the next ones.
+	// People see no difference, and each event costs the daemon, every subscribed plugin
+	// and every client.
 	gather = 20 * time.Millisecond
-	// maxGathered is how much is gathered at most, in bytes.
+	// maxGathered bounds the fragments that are held, in bytes.
 	maxGathered = 4 << 10
 )
 
-// stream publishes what the agent does in a turn, in order; fragments that follow each
-// other are one event.
+// stream publishes what the agent does in a turn, in order. It joins consecutive
+// fragments into one event.
 type stream struct {
 	publish func(pluginsdk.StreamEvent)
 
 	mu    sync.Mutex
-	held  pluginsdk.StreamEvent // a fragment; without text there is none
+	held  pluginsdk.StreamEvent // the joined fragments; without text: none
 	timer *time.Timer
 }
 
-// add publishes an event, a fragment a little later.
+// add publishes an event; a fragment at most gather later.
 func (s *stream) add(event pluginsdk.StreamEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -300,7 +299,7 @@ func (s *stream) add(event pluginsdk.StreamEvent) {
 	}
 }
 
-// end publishes what is left.
+// end publishes the fragment that is held.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -317,7 +316,8 @@ func (s *stream) flush() {
 	s.held = pluginsdk.StreamEvent{}
 }
 
-// wait has the fragment published when nothing else does it. The lock is held.
+// wait has the held fragment published after gather, unless it was before. The lock is
+// held.
 func (s *stream) wait() {
 	if s.timer == nil {
 		s.timer = time.AfterFunc(gather, s.end)
@@ -326,17 +326,16 @@ func (s *stream) wait() {
 	s.timer.Reset(gather)
 }
 
-// progressEvery is how often what the agent has done in a turn is stored while the turn
-// runs. Most are over before.
+// progressEvery is how often a running turn's blocks are stored. Most turns are shorter.
 const progressEvery = 2 * time.Second
 
-// progress stores, beside a turn that runs, the blocks that it has come to, so that who
-// opens the run sees them, and an attempt that is killed leaves a record. What cannot be
-// stored is left: the result has all of it.
+// progress stores the blocks of a running turn, in a goroutine of its own, so that
+// whoever opens the run sees them, and a killed attempt leaves a record. Errors are only
+// logged: the result has all blocks.
 type progress struct {
-	blocks chan []pluginsdk.StreamEvent // the newest state, when it is not stored yet
+	blocks chan []pluginsdk.StreamEvent // the newest blocks, unless they are stored
 	done   chan struct{}
-	over   chan struct{} // closed when nothing is stored any more
+	over   chan struct{} // closed when nothing more will be stored
 }
 
 func (p *Pipeline) newProgress(t *trip) *progress {
@@ -348,9 +347,9 @@ func (p *Pipeline) newProgress(t *trip) *progress {
 	return running
 }
 
-// more says what the turn has come to by now.
+// more hands over the turn's blocks so far.
 func (r *progress) more(events []pluginsdk.StreamEvent) {
-	events = slices.Clip(events) // what is appended later is not seen through it
+	events = slices.Clip(events) // appending to the caller's slice does not change it
 	select {
 	case <-r.blocks:
 	default:
@@ -358,13 +357,13 @@ func (r *progress) more(events []pluginsdk.StreamEvent) {
 	r.blocks <- events
 }
 
-// stop waits for what is being stored: the result comes after it.
+// stop ends the storing and waits for a write under way: the result is stored after it.
 func (r *progress) stop() {
 	close(r.done)
 	<-r.over
 }
 
-// keep stores at most every ProgressEvery, and less often what takes long to store.
+// keep stores the newest blocks every ProgressEvery, less often when a write takes long.
 func (r *progress) keep(p *Pipeline, t *trip) {
 	timer := time.NewTimer(p.config.ProgressEvery)
 	defer timer.Stop()

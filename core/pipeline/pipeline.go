@@ -1,5 +1,5 @@
-// Package pipeline is THE message pipeline: numbered steps in one function. Package
-// hooks asks the plugins. Package inbox hands it one run at a time for a thread.
+// Package pipeline is THE message pipeline: numbered steps in one function. It asks
+// plugins through package hooks. Package inbox gives it one run of a thread at a time.
 package pipeline
 
 import (
@@ -15,17 +15,17 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Config holds what an operator can set, and what tests watch.
+// Config holds what an operator can set, and what tests use.
 type Config struct {
-	Model string // when the thread names none
+	Model string // the model of threads that name none
 	// Forbidden lists commands that the agent may not give in threads of a
 	// kind: a task may not schedule work.
 	Forbidden map[pluginsdk.ThreadKind][]string
 	Log       *slog.Logger
-	// ProgressEvery is how often the blocks of a turn that runs are stored; default 2 s.
+	// ProgressEvery is how often the blocks of a running turn are stored; default 2 s.
 	ProgressEvery time.Duration
-	// Fault, when set, is called before every step with its name and the run's
-	// id. Tests use it to end the process there.
+	// Fault, when set, is called before every step with the step's name and the run's id.
+	// Tests end the process there.
 	Fault func(step, runID string)
 	Now   func() time.Time
 }
@@ -84,19 +84,19 @@ var FaultPoints = []string{
 	"runCommands", "betweenCommands", "beforeReply", "pipelineComplete", "commitReply", "broadcastComplete",
 }
 
-// TurnFaultPoints are those of a turn that a plugin asked for, with a session of its
+// TurnFaultPoints are the names for a turn that a plugin asked for, in a session of its
 // own.
 var TurnFaultPoints = []string{"beforeRun", "commitIntent", "invoke", "invoking", "commitResult", "commitReply", "broadcastComplete"}
 
-// Handle takes a claimed run through its steps. Nil means that the run is
-// over; any error leaves it open, for the inbox to decide by its code, with what the
-// attempt has left. ctx ends also when a person stops the run, work only when the
-// daemon stops: the steps after the agent's answer, which was paid for, know only
-// work, and what fails in them is never the end that the person asked for.
+// Handle takes a claimed run through its steps. Nil means that the run is over. After
+// an error it is open: the inbox decides by the error's code what happens to it, and
+// stores the effects that are left. ctx ends when a person stops the run or the daemon
+// stops, work only when the daemon stops. The steps after the agent's answer, which was
+// paid for, use only work, so a person's stop cannot end them.
 //
 //	 0  the claim holds the thread, its message and the run
 //	 1  OnBeforeRun         gate    may this run at all
-//	    OnPipelineStart     notify  beside 2 to 4 where it is in nobody's way
+//	    OnPipelineStart     notify  beside 2 to 4 where no plugin gets two calls at once
 //	 2  OnMessage           notify
 //	 3  assemble the prompt         what the session has not seen, the message
 //	 4  OnBeforeInvoke      chain
@@ -112,8 +112,8 @@ var TurnFaultPoints = []string{"beforeRun", "commitIntent", "invoke", "invoking"
 //	11  commit reply, thread, run, delivery
 //	12  broadcast pipeline:complete
 //
-// What hooks did to the run (Effects) goes with the next commit of these: 5a, 5b,
-// 8, 11, or with the end of the attempt.
+// The effects of hooks are stored with the next of these commits: 5a, 5b, 8, 11, or
+// with the end of the attempt.
 func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left ledger.Left, err error) {
 	t := newTrip(work, p.config.Now(), claim) // 0
 	defer p.enter(t)()
@@ -137,7 +137,7 @@ func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left l
 	return ledger.Left{Effects: t.pending.waiting(), Answered: t.answered}, err
 }
 
-// walk takes the trip from where it stands to its end.
+// walk takes the trip from the step that its run has reached to the end.
 func (p *Pipeline) walk(ctx context.Context, t *trip) error {
 	switch {
 	case t.run.Kind == pluginsdk.RunCommand:
@@ -169,9 +169,9 @@ func (p *Pipeline) walk(ctx context.Context, t *trip) error {
 	return p.end(ctx, t) // 10, 11, 12
 }
 
-// walkTurn is the way of a turn that a plugin asked for: steps 0, 1 (the gate), 5a, 5,
-// 5b, 11, 12, and no message. One that is in the session of its thread is part of the
-// conversation, so its prompt is made in steps 3 and 4.
+// walkTurn handles a turn that a plugin asked for: steps 0, 1 (the gate), 5a, 5, 5b, 11,
+// 12, without a message. A turn in the session of its thread is part of the conversation:
+// steps 3 and 4 make its prompt.
 func (p *Pipeline) walkTurn(ctx context.Context, t *trip) error {
 	if t.run.Step == pluginsdk.StepInvoked {
 		t.takeUpResult()
@@ -195,7 +195,7 @@ func (p *Pipeline) walkTurn(ctx context.Context, t *trip) error {
 	return nil
 }
 
-// enter makes a trip one that can be steered, until leave.
+// enter makes Steer find the trip, until leave.
 func (p *Pipeline) enter(t *trip) (leave func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -218,8 +218,8 @@ func (p *Pipeline) begin(ctx context.Context, t *trip) error {
 	return p.onMessage(ctx, t)
 }
 
-// converse is steps 3 to 5b. A session that turns out to be unknown is
-// dropped, and the prompt is assembled anew, so that the history comes in.
+// converse is steps 3 to 5b. When the agent does not know the session, converse drops it
+// and assembles the prompt anew, with the history in it.
 func (p *Pipeline) converse(ctx context.Context, t *trip) error {
 	for {
 		err := p.exchange(ctx, t)
@@ -232,7 +232,7 @@ func (p *Pipeline) converse(ctx context.Context, t *trip) error {
 		if err := p.store.DropSession(ctx, t.fence, t.run.ID); err != nil {
 			return storeError("drop the session", err)
 		}
-		t.steering.announcing.Wait() // its readers have the thread as it was
+		t.steering.announcing.Wait() // announcers read t.thread, which changes below
 		t.dropSession()
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// beforeRun is step 1's gate, asked about every message that the run answers.
+// beforeRun is step 1's gate. It is asked about every message that the run answers.
 func (p *Pipeline) beforeRun(ctx context.Context, t *trip) error {
 	p.config.Fault("beforeRun", t.run.ID)
 	if err := p.mayRun(ctx, t, &t.on, t.message); err != nil {
@@ -39,7 +39,7 @@ func (p *Pipeline) mayRun(ctx context.Context, t *trip, on *hooks.Occasion, mess
 		},
 	}, func(plugin string, answer *pluginsdk.OnBeforeRunResponse) (denied bool, reason string) {
 		p.collect(t, plugin, answer.Effects)
-		if on == &t.on { // else the agent has been asked already
+		if on == &t.on { // not for a steered message: the caps and reservations are committed
 			t.costCap = lower(t.costCap, answer.CostCapUSD)
 			t.reserve(plugin, answer.Reservations)
 		}
@@ -54,8 +54,8 @@ const (
 	accountBytes    = 200
 )
 
-// verdict is the answer of a gate. Amounts that make no sense are an error of the
-// plugin's: what it wanted to guard is not known.
+// verdict checks the answer of a gate. An amount that makes no sense is an error of the
+// plugin's: without it nobody knows what the gate wanted to guard.
 func verdict(answer *pluginsdk.OnBeforeRunResponse, err error) (*pluginsdk.OnBeforeRunResponse, error) {
 	if err != nil || answer == nil || answer.Deny {
 		return answer, err
@@ -77,10 +77,11 @@ func verdict(answer *pluginsdk.OnBeforeRunResponse, err error) (*pluginsdk.OnBef
 	return answer, nil
 }
 
-// amount reports whether dollars can be counted.
+// amount reports whether usd is a possible amount.
 func amount(usd float64) bool { return usd >= 0 && !math.IsInf(usd, 0) }
 
-// reserve keeps what a gate sets aside for the run until 5a: of one account the latest.
+// reserve keeps the reservations of a gate until 5a stores them; for each account the
+// latest.
 func (t *trip) reserve(plugin string, all []pluginsdk.Reservation) {
 	for _, r := range all {
 		t.reserved = slices.DeleteFunc(t.reserved, func(one ledger.Reservation) bool {
@@ -90,11 +91,11 @@ func (t *trip) reserve(plugin string, all []pluginsdk.Reservation) {
 	}
 }
 
-// start is an OnPipelineStart that is answered while the prompt is made.
+// start is an OnPipelineStart that plugins answer while steps 2 to 4 run.
 type start struct {
-	done   chan error // of capacity 1; nil: none is under way
-	before int        // how many effects waited when it began
-	gave   []given    // the goroutine's, until done
+	done   chan error // of capacity 1
+	before int        // how many effects were pending when it began
+	gave   []given    // the plugins' effects; only the goroutine uses them until done
 }
 
 type given struct {
@@ -102,8 +103,8 @@ type given struct {
 	effects *pluginsdk.Effects
 }
 
-// pipelineStart begins step 1's OnPipelineStart. Where no plugin would be asked two
-// things at once it is answered beside steps 2 to 4, and startAnswered waits for it.
+// pipelineStart begins step 1's OnPipelineStart. Where no plugin would get two calls at
+// once, it runs beside steps 2 to 4, and startAnswered waits for it.
 func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
 	p.config.Fault("pipelineStart", t.run.ID)
 	t.started = true
@@ -126,8 +127,8 @@ func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
 	return nil
 }
 
-// startsBeside reports whether no plugin that answers OnPipelineStart answers what
-// comes after it as well: each plugin is asked one thing at a time, in the order of the
+// startsBeside reports whether no plugin that answers OnPipelineStart also answers the
+// hooks of steps 2 to 4: a plugin gets one call of the run at a time, in the order of the
 // steps.
 func (p *Pipeline) startsBeside(t *trip) bool {
 	asked := make(map[string]bool)
@@ -144,8 +145,8 @@ func (p *Pipeline) startsBeside(t *trip) bool {
 	return len(asked) > 0
 }
 
-// startAnswered waits for an OnPipelineStart that is answered beside the trip. Its effects
-// stand before those of the hooks after it.
+// startAnswered waits for an OnPipelineStart that runs beside the trip. It puts its
+// effects before those of the later hooks.
 func (p *Pipeline) startAnswered(t *trip) error {
 	begun := t.start
 	if begun == nil {
@@ -172,8 +173,8 @@ func (p *Pipeline) tellStart(ctx context.Context, t *trip, collect func(plugin s
 	}, func(plugin string, answer *pluginsdk.OnPipelineStartResponse) { collect(plugin, answer.Effects) })
 }
 
-// callName tells the calls of a hook apart that is fired for each message that a
-// run answers.
+// callName returns the name of a call of a hook that is asked for each message of the
+// run: the messages' calls need different ids.
 func (t *trip) callName(hook pluginsdk.Hook, message pluginsdk.Message) string {
 	if message.ID == t.message.ID {
 		return string(hook)
@@ -196,8 +197,8 @@ func (p *Pipeline) onMessage(ctx context.Context, t *trip) error {
 	return nil
 }
 
-// incoming tells of one message that the run answers, or that was steered into
-// its turn: beside it.
+// incoming asks OnMessage about one message: one that the run answers, or (beside) one
+// that was steered into its turn.
 func (p *Pipeline) incoming(ctx context.Context, t *trip, on *hooks.Occasion, message pluginsdk.Message) error {
 	return hooks.Notify(ctx, p.hooks, on, hooks.Question[pluginsdk.OnMessageRequest, pluginsdk.OnMessageResponse]{
 		Hook: pluginsdk.HookMessage, Name: t.callName(pluginsdk.HookMessage, message), Ask: hooks.Process.OnMessage,
@@ -208,22 +209,22 @@ func (p *Pipeline) incoming(ctx context.Context, t *trip, on *hooks.Occasion, me
 }
 
 const (
-	// maxUnseen bounds how many rows of other hands a prompt tells of.
+	// maxUnseen bounds how many rows of plugins and the core a prompt repeats.
 	maxUnseen = 50
-	// maxQuoted and maxQuotes bound what a prompt repeats of one row, and of all of
-	// them, in bytes: a row is there to be read elsewhere.
+	// maxQuoted bounds one repeated row, maxQuotes all of them, in bytes: the rows can be
+	// read elsewhere.
 	maxQuoted = 16 << 10
 	maxQuotes = 128 << 10
-	// recapMessages is how many of the last messages are repeated when the
-	// agent's transcript may lack them.
+	// recapMessages is how many of the last messages are repeated when the agent's
+	// transcript may lack them.
 	recapMessages = 6
 )
 
 const interruptedNote = "Note: you were given this message before and were interrupted while working on it. " +
 	"You may have acted on it already. Check what is done before you repeat anything."
 
-// assemble is step 3: what the thread is, what happened in it that the session
-// has not seen, what its transcript may lack, and the message.
+// assemble is step 3. The prompt has the thread's description, what its transcript may
+// lack, what happened in the thread that the session has not seen, and the message.
 func (p *Pipeline) assemble(ctx context.Context, t *trip) error {
 	p.config.Fault("assemble", t.run.ID)
 	unseen, err := p.unseen(ctx, t)
@@ -260,7 +261,7 @@ func threadHeader(thread pluginsdk.Thread) string {
 	return header
 }
 
-// messagesText is what people said that the run answers.
+// messagesText returns the text of all messages that the run answers.
 func messagesText(t *trip) string {
 	text := messageText(t.message)
 	for _, further := range t.absorbed {
@@ -277,9 +278,8 @@ func messageText(message pluginsdk.Message) string {
 	return text
 }
 
-// unseen returns the rows since the session's last turn that are neither a
-// person's message nor the agent's own reply: notifications, answers of
-// commands, what plugins posted.
+// unseen returns the rows since the session's last turn that are neither a person's
+// message nor the agent's reply: notifications, answers to commands, rows of plugins.
 func (p *Pipeline) unseen(ctx context.Context, t *trip) ([]pluginsdk.Message, error) {
 	t.seen = max(t.thread.SeenMessageID, t.message.ID)
 	rows, err := p.store.Messages(ctx, pluginsdk.MessageQuery{
@@ -301,8 +301,8 @@ func (p *Pipeline) unseen(ctx context.Context, t *trip) ([]pluginsdk.Message, er
 	return others, nil
 }
 
-// recap returns the last exchanges when the session was not ended cleanly: the
-// agent's transcript lags behind what it printed.
+// recap returns the last exchanges when the session was not ended cleanly: the agent's
+// transcript may lack its last output.
 func (p *Pipeline) recap(ctx context.Context, t *trip) ([]pluginsdk.Message, error) {
 	if !t.resume || !t.thread.SessionOpen || p.agent.Holds(t.thread.ID, t.sessionID) {
 		return nil, nil
@@ -315,8 +315,8 @@ func (p *Pipeline) recap(ctx context.Context, t *trip) ([]pluginsdk.Message, err
 	})
 }
 
-// lines quotes rows, the newest in any case: what is too much is left out at the
-// beginning, and said.
+// lines quotes rows, the newest always. It leaves out the oldest when there are too many,
+// and says so.
 func lines(rows []pluginsdk.Message) string {
 	text := make([]string, len(rows))
 	first, size := len(rows), 0
@@ -325,7 +325,7 @@ func lines(rows []pluginsdk.Message) string {
 		if row.Role == pluginsdk.RoleSystem && row.Source != "" {
 			speaker = row.Source
 		}
-		// Only the first line of a row begins at the margin: nobody speaks for another.
+		// Only the first line of a row begins at the margin, so that no row can imitate another.
 		text[i] = fmt.Sprintf("[%s]: %s", speaker, strings.ReplaceAll(cutAt(row.Content, maxQuoted), "\n", "\n    "))
 		if size += len(text[i]); size > maxQuotes {
 			break
@@ -345,7 +345,7 @@ func (p *Pipeline) beforeInvoke(ctx context.Context, t *trip) (err error) {
 	p.step(t, "onBeforeInvoke", "")
 	name := string(pluginsdk.HookBeforeInvoke)
 	if t.sessionDropped {
-		name += ":new" // what is asked now is another prompt, which needs the history
+		name += ":new" // another prompt, so another call: it has the history
 	}
 	t.prompt, err = hooks.Chain(ctx, p.hooks, &t.on, t.prompt,
 		func(prompt string) hooks.Question[pluginsdk.OnBeforeInvokeRequest, pluginsdk.OnBeforeInvokeResponse] {

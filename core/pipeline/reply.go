@@ -32,7 +32,7 @@ func (p *Pipeline) afterInvoke(ctx context.Context, t *trip) error {
 	}, func(plugin string, answer *pluginsdk.OnAfterInvokeResponse) { p.collect(t, plugin, answer.Effects) })
 }
 
-// beforeReply is step 9. Nothing is asked when there is nothing to say.
+// beforeReply is step 9. It asks nothing when there is no reply.
 func (p *Pipeline) beforeReply(ctx context.Context, t *trip) (err error) {
 	p.config.Fault("beforeReply", t.run.ID)
 	if t.reply == "" {
@@ -61,8 +61,8 @@ func (p *Pipeline) beforeReply(ctx context.Context, t *trip) (err error) {
 	return err
 }
 
-// pipelineComplete is step 10. It comes before the reply is stored, so that
-// thinking and tool rows stand earlier in the thread than the reply.
+// pipelineComplete is step 10. It comes before the reply is stored, so that thinking and
+// tool rows come before the reply in the thread.
 func (p *Pipeline) pipelineComplete(ctx context.Context, t *trip, outcome pluginsdk.PipelineOutcome, reason string) error {
 	p.config.Fault("pipelineComplete", t.run.ID)
 	complete := pluginsdk.OnPipelineCompleteRequest{
@@ -101,8 +101,8 @@ func (p *Pipeline) commitReply(t *trip) (int64, error) {
 	})
 }
 
-// finish ends the run, with what hooks have done to it, and returns the id of the
-// last row stored.
+// finish ends the run in the database, with the pending effects, and returns the id of
+// the last row stored.
 func (p *Pipeline) finish(t *trip, doing string, end ledger.Finish) (last int64, err error) {
 	end.Effects = t.pending.waiting()
 	var done ledger.Finished
@@ -124,8 +124,8 @@ func (p *Pipeline) finish(t *trip, doing string, end ledger.Finish) (last int64,
 	return last, nil
 }
 
-// replyRows are what the person will see: a line for each command that has
-// something to say, then the reply, or a status row when there is none.
+// replyRows returns the rows that people will see: one for each command with an answer,
+// then the reply, or a status row when there is none.
 func (t *trip) replyRows() []ledger.Row {
 	var rows []ledger.Row
 	for _, outcome := range t.outcomes {
@@ -183,7 +183,7 @@ func statusRow(event, text string) pluginsdk.NewMessage {
 	}
 }
 
-// broadcastComplete is step 12: after the commit, never before.
+// broadcastComplete is step 12. It comes after the commit, never before.
 func (p *Pipeline) broadcastComplete(t *trip, reply int64) {
 	p.config.Fault("broadcastComplete", t.run.ID)
 	handled := 0
@@ -198,9 +198,9 @@ func (p *Pipeline) broadcastComplete(t *trip, reply int64) {
 	})
 }
 
-// abandon ends an attempt that failed. Denied and cancelled runs are over;
-// others stay open, with a code that tells the inbox what to do. ctx ends with what
-// may end the run: once there is an answer, the daemon alone.
+// abandon handles an attempt that failed. It ends a run that was denied or cancelled. Any
+// other run stays open, and the error's code tells the inbox what to do. ctx ends with
+// whatever may end the run; once there is an answer, with the daemon only.
 func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
 	var denied *hooks.Denied
 	var failure *pluginsdk.Failure
@@ -211,7 +211,7 @@ func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
 		p.complete(t, pluginsdk.OutcomeCancelled, cause.Error())
 		return p.cancelled(t, cause)
 	case cause != nil:
-		return err // the daemon stops: as if the attempt had died here
+		return err // the daemon stops: as after a crash here
 	case errors.As(err, &denied):
 		p.complete(t, pluginsdk.OutcomeDenied, denied.Reason)
 		return p.close(t, pluginsdk.RunFailed, statusRow("pipeline_error", "Not run: "+denied.Reason), denied.Reason)
@@ -226,19 +226,19 @@ func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
 	return err
 }
 
-// cancelled ends a run that a person does not want any more.
+// cancelled ends a run that was cancelled.
 func (p *Pipeline) cancelled(t *trip, cause error) error {
 	return p.close(t, pluginsdk.RunCancelled, statusRow("pipeline_cancelled", sentence(cause)), cause.Error())
 }
 
-// sentence makes a sentence of an error's text.
+// sentence returns an error's text as a sentence.
 func sentence(err error) string {
 	text := err.Error()
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// complete fires OnPipelineComplete for an attempt that was started and
-// failed. There is no step left that its own failure could fail.
+// complete asks OnPipelineComplete for an attempt that was started and failed. An error
+// of the hook is only logged: the attempt has failed already.
 func (p *Pipeline) complete(t *trip, outcome pluginsdk.PipelineOutcome, reason string) {
 	if !t.started {
 		return
@@ -248,9 +248,9 @@ func (p *Pipeline) complete(t *trip, outcome pluginsdk.PipelineOutcome, reason s
 	}
 }
 
-// Fail ends a run that will not be attempted again and tells the person, once:
-// as cancelled when the cause is CodeCancelled, else as failed. left are the effects
-// that Handle left.
+// Fail ends a run that will not be attempted again, and answers the person: as cancelled
+// when the cause is CodeCancelled, else as failed. left are the effects that Handle
+// returned.
 func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error, left []ledger.Effect) error {
 	t := newTrip(ctx, p.config.Now(), claim)
 	defer t.steering.endTurn()
@@ -264,7 +264,7 @@ func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error, le
 
 func (p *Pipeline) close(t *trip, state pluginsdk.RunState, row pluginsdk.NewMessage, reason string) error {
 	end := ledger.Finish{RunID: t.run.ID, State: state, Error: reason, Steps: t.steps}
-	if t.run.Kind != pluginsdk.RunTurn { // who has asked for a turn reads it in the run
+	if t.run.Kind != pluginsdk.RunTurn { // the plugin that asked for a turn reads it in the run
 		end.Rows, end.Deliver = []ledger.Row{t.row("error", row)}, true
 	}
 	id, err := p.finish(t, "end the run", end)
@@ -277,15 +277,15 @@ func (p *Pipeline) close(t *trip, state pluginsdk.RunState, row pluginsdk.NewMes
 	return nil
 }
 
-// The waits between the tries of a commit that must be made.
+// The waits between the tries of insist.
 const (
 	insistFirst = 50 * time.Millisecond
 	insistMax   = 2 * time.Second
 )
 
-// insist makes a commit that holds what cannot be had again (an answer that was
-// paid for, what a command did): while the database does not answer, it is
-// tried again, until the daemon stops. Commits that are repeated change nothing.
+// insist makes a commit with something that cannot be had again: an answer that was paid
+// for, what a command did. While the database does not answer, insist repeats the commit
+// until the daemon stops. A repeated commit changes nothing.
 func (p *Pipeline) insist(t *trip, doing string, commit func(context.Context) error) error {
 	backoff := guard.Backoff{Base: insistFirst, Max: insistMax}
 	for failures := 1; ; failures++ {
@@ -305,16 +305,16 @@ func (p *Pipeline) insist(t *trip, doing string, commit func(context.Context) er
 	}
 }
 
-// storeError says what the pipeline was doing. What a database that does not answer
-// has refused is worth another attempt (CodeUnavailable), a claim that is somebody
-// else's by now is not the run's end (CodeStale), and what it will refuse again
-// (any other code) ends the run: the agent is not asked once more for it.
+// storeError adds to an error of the store what the pipeline was doing. Its code decides
+// about the run. CodeUnavailable: the database did not answer, and another attempt is
+// made. CodeStale: another attempt has the claim, and the run does not end. Any other:
+// the database would refuse again, so the run ends, and the agent is not asked once more.
 func storeError(doing string, err error) error {
 	code := pluginsdk.CodeOf(err)
 	switch code { //nolint:exhaustive // the others are kept
 	case "", pluginsdk.CodeStale:
 		return err
-	case pluginsdk.CodeDeadline, pluginsdk.CodeCancelled: // the call was given up, not refused
+	case pluginsdk.CodeDeadline, pluginsdk.CodeCancelled: // the call was given up: the database has not refused it
 		code = pluginsdk.CodeUnavailable
 	}
 	return pluginsdk.Errorf(code, "%s: %w", doing, err)

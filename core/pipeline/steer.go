@@ -10,21 +10,22 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// steering is how messages that come during a trip get into its turn.
+// steering adds messages that come during a trip to the trip's turn.
 type steering struct {
 	mu         sync.Mutex
 	state      turnState
-	wanted     bool           // somebody asked before the turn ran
-	steers     sync.WaitGroup // of those who put messages into the turn: its result waits for them
-	announcing sync.WaitGroup // of those who tell the plugins of it: step 6 waits for them
+	wanted     bool           // Steer was called before the turn ran
+	steers     sync.WaitGroup // goroutines that add messages to the turn: its result waits for them
+	announcing sync.WaitGroup // goroutines that ask OnMessage about them: step 6 waits for them
 
-	// turn ends when the turn is over: who asks a plugin about a message gives up.
+	// turn ends when the turn is over. Then questions to the gate about a message are
+	// given up.
 	turn    context.Context
 	endTurn context.CancelFunc
 
-	order sync.Mutex // held by the one who steers, so that messages reach the agent in order
-	// absorbed by the run in this turn. Those from sent on have not reached the
-	// agent.
+	order sync.Mutex // held while messages are added, so that they reach the agent in order
+	// absorbed are the messages merged into the run in this turn. Those from index sent
+	// on have not reached the agent.
 	absorbed []pluginsdk.Message
 	sent     int
 }
@@ -37,9 +38,9 @@ const (
 	turnPast
 )
 
-// Steer puts what waits in the run's thread into its turn: at once when that
-// runs, as soon as it does when it is still ahead. When it is over, the messages
-// stay in the queue. It returns when that is done.
+// Steer adds the messages that wait in the run's thread to its turn: at once when the
+// turn runs, else when it begins. When the turn is over, the messages stay in the queue.
+// It returns when that is done.
 func (p *Pipeline) Steer(ctx context.Context, runID string) {
 	p.mu.Lock()
 	t := p.trips[runID]
@@ -62,31 +63,31 @@ func (p *Pipeline) Steer(ctx context.Context, runID string) {
 	}
 }
 
-// begin announces a steer. The lock is held.
+// begin counts a steer that is about to begin. The lock is held.
 func (s *steering) begin() {
 	s.steers.Add(1)
 	s.announcing.Add(1)
 }
 
-// turnRuns says that the agent is at work on the trip's turn. It is called with each
-// event of the turn; the first one counts.
+// turnRuns says that the agent works on the trip's turn. It is called with each event of
+// the turn; the first call counts.
 func (p *Pipeline) turnRuns(ctx context.Context, t *trip) {
 	s := &t.steering
-	if s.state != turnAhead { // written on this goroutine only
+	if s.state != turnAhead { // only this goroutine writes it
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state = turnRunning
-	// In a thread whose messages are to be steered, some may have come before
-	// the run could be asked.
+	// In a thread with the busy mode steer, messages may have come before Steer could find
+	// the trip.
 	if s.wanted || t.run.Kind == pluginsdk.RunMessage && t.thread.BusyMode == pluginsdk.BusySteer {
 		s.begin()
 		go p.steer(ctx, t)
 	}
 }
 
-// turnOver waits for who is steering; nobody is let in any more.
+// turnOver closes the turn to messages, and waits for those that are being added.
 func (t *trip) turnOver() {
 	t.steering.mu.Lock()
 	t.steering.state = turnPast
@@ -95,11 +96,10 @@ func (t *trip) turnOver() {
 	t.steering.steers.Wait()
 }
 
-// steer puts what waits into the turn and tells of it. It is merged into the run
-// on disk before the agent has it: if the turn comes to no result, the next
-// attempt's prompt has it. What the agent takes no more is given back to the
-// queue with the turn's result. It is the boundary of what it does: a panic ends
-// nothing else.
+// steer adds the waiting messages to the turn, and asks OnMessage about them. They are
+// merged into the run in the database before the agent gets them: if the turn has no
+// result, the next attempt's prompt has them. Messages that did not reach the agent go
+// back to the queue with the turn's result. A panic ends only the steer.
 func (p *Pipeline) steer(ctx context.Context, t *trip) {
 	defer t.steering.announcing.Done()
 	log := p.config.Log.With("run", t.run.ID)
@@ -114,7 +114,7 @@ func (p *Pipeline) steer(ctx context.Context, t *trip) {
 	})
 }
 
-// announceMerged publishes that the run answers these messages too.
+// announceMerged publishes that the run also answers these messages.
 func (p *Pipeline) announceMerged(t *trip, merged []pluginsdk.Message) {
 	for _, message := range merged {
 		p.events.Publish(pluginsdk.EventPipelineMerged, t.thread.ID, pluginsdk.MergedPayload{
@@ -123,8 +123,8 @@ func (p *Pipeline) announceMerged(t *trip, merged []pluginsdk.Message) {
 	}
 }
 
-// absorb merges what waits, as far as it may run, and sends it to the agent. It returns
-// what the agent was sent.
+// absorb merges the waiting messages that the gate allows, and sends them to the agent.
+// It returns those that the agent got.
 func (p *Pipeline) absorb(ctx context.Context, t *trip) (sent []pluginsdk.Message) {
 	s := &t.steering
 	defer s.steers.Done()
@@ -150,9 +150,9 @@ func (p *Pipeline) absorb(ctx context.Context, t *trip) (sent []pluginsdk.Messag
 	return s.absorbed[first:s.sent]
 }
 
-// allowed are the ids of the messages that wait and that the gate lets into the
-// turn, up to the first that it does not: that one is asked about again in a run
-// of its own, and the others stay behind it.
+// allowed returns the ids of the waiting messages that the gate allows into the turn, up
+// to the first that it denies: the gate is asked about that one again in a run of its
+// own, and the others stay behind it.
 func (p *Pipeline) allowed(t *trip) (ids []int64) {
 	ctx := t.steering.turn
 	waiting, err := p.store.Absorbable(ctx, t.fence, t.run.ID)
@@ -170,18 +170,16 @@ func (p *Pipeline) allowed(t *trip) (ids []int64) {
 	return ids
 }
 
-// chainIsClosed reports whether a plugin must have its say in every prompt: a
-// message that is put into a running turn does not pass the chain before the agent,
-// so it has to wait for a turn of its own.
+// chainIsClosed reports whether a plugin must see every prompt. A steered message does
+// not pass OnBeforeInvoke, so then it has to wait for a turn of its own.
 func (p *Pipeline) chainIsClosed() bool {
 	return slices.ContainsFunc(p.plugins.Answering("", pluginsdk.HookBeforeInvoke), func(plugin hooks.Plugin) bool {
 		return plugin.Info().FailureMode(pluginsdk.HookBeforeInvoke) == pluginsdk.FailClosed
 	})
 }
 
-// covered are the ids of the messages besides its own that the run's turn has
-// had: those of its prompt, and those that the agent was told of. It is asked
-// when the turn is over.
+// covered returns the ids of the messages beside the run's own that the turn has had:
+// those of its prompt, and those that were steered. It is called when the turn is over.
 func (t *trip) covered() []int64 {
 	var ids []int64
 	for _, message := range append(t.absorbed[:len(t.absorbed):len(t.absorbed)], t.steering.absorbed[:t.steering.sent]...) {
@@ -190,8 +188,8 @@ func (t *trip) covered() []int64 {
 	return ids
 }
 
-// beginAnother makes the trip one whose turn is still ahead. What was merged
-// into the turn that came to nothing is part of the next.
+// beginAnother prepares the trip for another turn. Messages that were merged into the
+// turn without a result are part of the next prompt.
 func (t *trip) beginAnother() {
 	s := &t.steering
 	s.mu.Lock()

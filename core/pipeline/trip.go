@@ -17,19 +17,19 @@ import (
 // trip is the state of one attempt of a run on its way through the steps.
 type trip struct {
 	thread  ledger.Thread
-	tools   []string // that the thread's task allows the agent
+	tools   []string // those that the thread's task allows the agent
 	message pluginsdk.Message
 	run     ledger.Run
 	fence   ledger.Fence
 	work    context.Context // ends when the daemon stops
 
-	absorbed []pluginsdk.Message // of the runs merged into this one
+	absorbed []pluginsdk.Message // messages of the runs merged into this one
 	steering steering
 
 	on hooks.Occasion
-	// beside is what on is, for messages that are put into the running turn. The time
-	// that plugins take for them is not the run's, whose own hooks come later. It is
-	// bounded all the same: step 6 waits until all are told.
+	// beside is on for steered messages. The time that plugins take for them does not
+	// count against the run's own hooks, which come later. It is bounded all the same:
+	// step 6 waits until every OnMessage is answered.
 	beside  hooks.Occasion
 	pending pending
 
@@ -41,7 +41,7 @@ type trip struct {
 	sessionID      string // the session of this turn
 	resume         bool   // it exists already
 	sessionDropped bool   // the agent did not know it; also in an earlier attempt
-	seen           int64  // newest message that the prompt tells of
+	seen           int64  // id of the newest message in the prompt
 
 	prompt     string
 	steps      []pluginsdk.PipelineStep
@@ -49,16 +49,16 @@ type trip struct {
 	eventBytes int
 	result     *pluginsdk.InvokeResult
 	answered   bool // 5b has stored an answer
-	costTold   bool // an earlier attempt has told OnPipelineComplete what the result has cost
+	costTold   bool // an earlier attempt has given OnPipelineComplete the result's cost
 	invokedAt  time.Time
 	costCap    float64 // in USD, the lowest that the gate has set; 0: none
 	reserved   []ledger.Reservation
-	capLeft    float64 // of the run's cap, for this attempt; 0: there is none
+	capLeft    float64 // cap of this attempt, in USD; 0: none
 
 	commands []ledger.Command
 	outcomes []pluginsdk.Outcome
 	reply    string
-	// emptied is the plugin that left nothing of a reply that there was.
+	// emptied is the plugin that made the reply empty.
 	emptied string
 }
 
@@ -72,24 +72,24 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 		sessionID:   claim.Thread.SessionID,
 		resume:      claim.Thread.SessionID != "",
 	}
-	// 5a notes the run's session, and only who drops it takes it off again.
+	// 5a stores the run's session; only dropping the session removes it.
 	t.sessionDropped = claim.Run.Step == pluginsdk.StepInvoking && claim.Run.SessionID == "" && t.sessionID == ""
 	t.steering.turn, t.steering.endTurn = context.WithCancel(work)
-	if t.fence.Beside() { // a session of its own, asked anew after a crash
+	if t.fence.Beside() { // a session of its own, begun anew after a crash
 		t.sessionID, t.resume, t.interrupted, t.sessionDropped = "", false, false, false
 	}
 	t.on.Behalf = ledger.Behalf{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence, TaskID: cmp.Or(claim.Run.TaskID, claim.TaskID)}
 	t.on.Call = pluginsdk.Call{ID: t.run.ID, RunID: t.run.ID, Attempt: t.run.Attempt, TraceID: t.run.TraceID}
 	t.beside.Behalf, t.beside.Call, t.beside.Beside = t.on.Behalf, t.on.Call, true
 	if t.interrupted && t.sessionID == "" && !t.fence.Beside() && claim.Run.SessionID != "" {
-		// The attempt that died had begun a session of its own.
+		// The attempt that died had begun the session.
 		t.sessionID, t.resume = claim.Run.SessionID, true
 		t.thread.SessionID, t.thread.SessionOpen = claim.Run.SessionID, true
 	}
 	return t
 }
 
-// takeUpResult goes on from a result that an earlier attempt stored.
+// takeUpResult continues from a result that an earlier attempt stored.
 func (t *trip) takeUpResult() {
 	t.started, t.answered = true, true
 	t.result, t.events, t.steps = t.run.Result, t.run.Events, t.run.Steps
@@ -97,8 +97,8 @@ func (t *trip) takeUpResult() {
 		t.result = &pluginsdk.InvokeResult{}
 	}
 	t.reply = t.result.Text
-	// Who ended an attempt in order has told of it; who was killed has not. The result is
-	// as old as the attempt before this one, at least.
+	// An attempt that failed has asked OnPipelineComplete; one that was killed has not.
+	// The result was stored by the attempt before this one, or earlier.
 	t.costTold = slices.ContainsFunc(t.run.Failures, func(f pluginsdk.Failed) bool { return f.Attempt == t.run.Attempt-1 })
 }
 
@@ -110,7 +110,7 @@ func (t *trip) dropSession() {
 	t.beginAnother()
 }
 
-// step records that the run came past a step, and broadcasts it.
+// step records that the run has reached a step, and publishes it.
 func (p *Pipeline) step(t *trip, name, detail string) {
 	step := pluginsdk.PipelineStep{Step: name, Detail: detail, Timestamp: p.config.Now()}
 	t.steps = append(t.steps, step)
@@ -119,7 +119,7 @@ func (p *Pipeline) step(t *trip, name, detail string) {
 	})
 }
 
-// stepOnce is step for a run that may have recorded it before it died.
+// stepOnce is step, unless an earlier attempt has recorded the step.
 func (p *Pipeline) stepOnce(t *trip, name, detail string) {
 	for _, step := range t.steps {
 		if step.Step == name {
@@ -129,26 +129,25 @@ func (p *Pipeline) stepOnce(t *trip, name, detail string) {
 	p.step(t, name, detail)
 }
 
-// maxRunEffects is how much an attempt of a run stores of what hooks did to it,
-// in bytes.
+// maxRunEffects bounds the effects that an attempt of a run stores, in bytes.
 const maxRunEffects = 8 << 20
 
-// pending are the effects that wait for the run's next commit. Steered messages
-// are told of while the turn runs, so there may be several who add.
+// pending are the effects that wait for the run's next commit. Several goroutines may
+// add: plugins are asked about steered messages while the turn runs.
 type pending struct {
 	mu      sync.Mutex
 	effects []ledger.Effect
-	bytes   int // of all that were admitted, those that are stored included
+	bytes   int // of all admitted effects, also of those that are stored
 }
 
-// collect takes a hook's effects up, as far as they are allowed.
+// collect adds a hook's effects, as far as they are admitted.
 func (p *Pipeline) collect(t *trip, plugin string, effects *pluginsdk.Effects) {
 	if effects == nil || len(effects.Rows)+len(effects.Metrics) == 0 {
 		return
 	}
 	t.pending.mu.Lock()
 	defer t.pending.mu.Unlock()
-	if t.thread.ID == "" { // a turn of no thread: there is nowhere to put rows
+	if t.thread.ID == "" { // a turn without a thread has no place for rows
 		effects = &pluginsdk.Effects{Key: effects.Key, Metrics: effects.Metrics}
 	}
 	admitted, size := p.effects.AdmitEffects(t.work, plugin, effects, maxRunEffects-t.pending.bytes)
@@ -159,21 +158,21 @@ func (p *Pipeline) collect(t *trip, plugin string, effects *pluginsdk.Effects) {
 	t.pending.effects = append(t.pending.effects, admitted)
 }
 
-// waiting returns the effects that the next commit is to store.
+// waiting returns the effects for the next commit.
 func (p *pending) waiting() []ledger.Effect {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.effects)
 }
 
-// stored takes off what a commit has stored: the first n.
+// stored removes the first n effects, which a commit has stored.
 func (p *pending) stored(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.effects = slices.Delete(p.effects, 0, n)
 }
 
-// takeFrom takes off the effects from the nth on.
+// takeFrom removes the effects from the nth on, and returns them.
 func (p *pending) takeFrom(n int) []ledger.Effect {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,22 +181,22 @@ func (p *pending) takeFrom(n int) []ledger.Effect {
 	return later
 }
 
-// add puts effects that were admitted behind the others.
+// add appends effects that were admitted.
 func (p *pending) add(effects []ledger.Effect) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.effects = append(p.effects, effects...)
 }
 
-// The bounds of a prompt, and of what hooks make of other words, in bytes. What is
-// longer is cut, with a mark: the next one who gets them must be able to.
+// The bounds of a prompt, a reply and a command's reply, in bytes. A longer text is cut,
+// with a mark: whatever gets it next must be able to take it.
 const (
 	maxPrompt       = 2 << 20
 	maxReply        = 1 << 20
 	maxCommandReply = 256 << 10
 )
 
-// boundWords cuts what a plugin would have people read: the end is left out.
+// boundWords cuts the end of a plugin's text for people that is too long.
 func (p *Pipeline) boundWords(text string, most int, plugin string, hook pluginsdk.Hook) string {
 	if len(text) > most {
 		p.config.Log.Warn("what a hook returned is too long and is cut", "plugin", plugin, "hook", hook, "bytes", len(text), "most", most)
@@ -205,8 +204,9 @@ func (p *Pipeline) boundWords(text string, most int, plugin string, hook plugins
 	return cutAt(text, most)
 }
 
-// boundPrompt cuts a prompt as somebody has made it, with some room to spare: who
-// comes after adds to it, and is not to be blamed. The middle is left out.
+// boundPrompt cuts the middle of a prompt that is too long. It leaves room below the
+// bound: the next plugin may add to the prompt, and is not to blame for its length. by
+// says who made the prompt.
 func (p *Pipeline) boundPrompt(t *trip, prompt, by string) string {
 	if len(prompt) <= maxPrompt {
 		return prompt
@@ -215,8 +215,8 @@ func (p *Pipeline) boundPrompt(t *trip, prompt, by string) string {
 	return cutOut(prompt, maxPrompt/4*3)
 }
 
-// cutOut returns the two ends of a prompt, with a mark that says what is missing
-// between them: what a person has just said stands at its end.
+// cutOut returns both ends of a prompt, with a mark that says what is missing: the
+// person's message is at the end.
 func cutOut(text string, most int) string {
 	tail := strings.ToValidUTF8(text[len(text)-most/2:], "")
 	return cutAt(text[:len(text)-most/2], most/2) + "\n\n" + tail
@@ -230,7 +230,7 @@ func cutAt(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("\n[cut here: %d of %d bytes are left out]", len(text)-most, len(text))
 }
 
-// wanted is a message as a plugin is to have it in a hook.
+// wanted returns the message as the plugin's manifest asks for it in the hook.
 func wanted(plugin *pluginsdk.PluginInfo, hook pluginsdk.Hook, message pluginsdk.Message) pluginsdk.Message {
 	if !plugin.Manifest.Wants(hook, pluginsdk.PartMessage) {
 		message.Content, message.Metadata, message.Attachments = "", nil, nil
@@ -238,22 +238,21 @@ func wanted(plugin *pluginsdk.PluginInfo, hook pluginsdk.Hook, message pluginsdk
 	return message
 }
 
-// bare is a run without what it has come to.
+// bare returns the run without its results.
 func bare(run pluginsdk.Run) pluginsdk.Run {
 	run.Result, run.Events, run.Steps, run.Outcomes, run.Failures = nil, nil, nil, nil, nil
 	return run
 }
 
-// maxEventText is how much of one stream event's text is kept and broadcast,
-// in bytes. The agent itself has seen all of it.
+// maxEventText bounds the text of one stream event that is kept and published, in bytes.
+// The agent has seen all of it.
 const maxEventText = 128 << 10
 
-// maxRunEvents is how much of a run's events is kept in all, in bytes: they are
-// one column, and one message to the plugins. What comes later is kept by name.
+// maxRunEvents bounds a run's events in all, in bytes: they are one column, and one
+// message to the plugins. Of later events the texts are left out.
 const maxRunEvents = 4 << 20
 
-// keep collects an event of the turn within the run's budget, and reports whether it is
-// one that is kept.
+// keep adds an event to those of the run, within its bounds, and reports whether it did.
 func (t *trip) keep(event pluginsdk.StreamEvent) bool {
 	if event.Delta() {
 		return false
@@ -274,8 +273,8 @@ func (t *trip) keep(event pluginsdk.StreamEvent) bool {
 // maxRunEventCount bounds how many events of a run are kept.
 const maxRunEventCount = 20000
 
-// bounded cuts what a tool returned or was given to what is worth keeping, so
-// that neither a run's row nor the event bus grows with a tool's output.
+// bounded cuts the input and output of tools, so that neither a run's row nor the event
+// bus grows with them.
 func bounded(event pluginsdk.StreamEvent) pluginsdk.StreamEvent {
 	if event.Type == pluginsdk.StreamToolResult && len(event.Text) > maxEventText {
 		event.Text = strings.ToValidUTF8(event.Text[:maxEventText], "") + "\n[cut: the rest is not kept]"

@@ -11,7 +11,8 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// subscribe begins the version's events.
+// subscribe starts to deliver events to a version that answers OnBroadcast; v.stopEvents
+// ends that.
 func (i *Instance) subscribe(v *version) {
 	if !v.manifest.Answers(pluginsdk.HookBroadcast) {
 		return
@@ -32,9 +33,9 @@ func (i *Instance) subscribe(v *version) {
 	v.stopEvents = sync.OnceFunc(func() { v.heard = stop() })
 }
 
-// takeOver ends a version's events, and has the one that replaces it begin where
-// they ended, unless it begins earlier. The old one's checks are of no interest any
-// more.
+// takeOver stops the events and the checks of the old version. The new one (v) gets the
+// events from where the old one's ended, or from its own, earlier position. It is called
+// before enter(v).
 func (i *Instance) takeOver(v, old *version) {
 	old.stopEvents()
 	old.stopChecks()
@@ -43,8 +44,8 @@ func (i *Instance) takeOver(v, old *version) {
 	}
 }
 
-// visible are the events that the plugin may see: its own, and the others' with
-// events.read. That it has missed some is anyone's to know.
+// visible returns the events that the plugin may see: all of them with the capability
+// events.read, else its own, and EventResync, which says that events were missed.
 func (i *Instance) visible(events []pluginsdk.Event) []pluginsdk.Event {
 	if slices.Contains(i.Info().Granted, pluginsdk.CapEventsRead) {
 		return events

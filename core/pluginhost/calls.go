@@ -14,10 +14,11 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
 
-// Answering returns the enabled plugins that declare the hook, in the
-// operator's order; for a run (empty: none) those whose version, which the run
-// keeps to, declares it. One that cannot be started is left out where its hook
-// may be passed over.
+// Answering returns the enabled plugins that a run has to ask for the hook, in the
+// operator's order: those that declare it in the version that the run keeps to, or
+// without a run (empty) in the one that serves. It leaves out a plugin that takes part in
+// no runs yet (router.takesPart), and, where the hook may be passed over, one that does
+// not serve before an operator acts.
 func (h *Host) Answering(run string, hook pluginsdk.Hook) []hooks.Plugin {
 	order := *h.order.Load()
 	answering := make([]hooks.Plugin, 0, len(order))
@@ -29,8 +30,9 @@ func (h *Host) Answering(run string, hook pluginsdk.Hook) []hooks.Plugin {
 	return answering
 }
 
-// Plugin returns the enabled plugin of that name, as what is no part of a run sees
-// it; nil: there is none.
+// Plugin returns the plugin of that name for calls outside of runs; nil: it was not
+// enabled since the daemon's start. A plugin that is off fails its calls with
+// CodeUnavailable.
 func (h *Host) Plugin(name string) hooks.Plugin {
 	if instance, ok := h.current.Load(name); ok {
 		return inRun{instance.(*Instance), ""}
@@ -52,12 +54,11 @@ func (p inRun) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn fu
 	return p.Instance.Do(ctx, p.run, hook, callID, func(process *Process) error { return fn(process) })
 }
 
-// Hold says that a run begins: for all its calls it keeps to the version of a
-// plugin that answers the first.
+// Hold says that a run begins. All its calls of a plugin go to the version that served
+// when the run first asked for the plugin, as long as that version lives.
 func (h *Host) Hold(run string) { h.held.Store(run, true) }
 
-// Release says that a run is over: it no longer keeps to the versions of the
-// plugins that it began with.
+// Release says that a run is over, and no longer keeps to any version.
 func (h *Host) Release(run string) {
 	h.held.Delete(run)
 	h.current.Range(func(_, instance any) bool {
@@ -66,7 +67,8 @@ func (h *Host) Release(run string) {
 	})
 }
 
-// Live puts what is known of a plugin at this moment into its row.
+// Live returns the row with what the host knows of the plugin at this moment: state, last
+// error, checks, figures.
 func (h *Host) Live(row ledger.Plugin) ledger.Plugin {
 	if instance, ok := h.current.Load(row.Name); ok {
 		instance.(*Instance).live(&row)
@@ -87,8 +89,9 @@ func (h *Host) SettingsOf(plugin string) (json.RawMessage, bool) {
 	return settings.Values, true
 }
 
-// EachCommand calls fn for every command that an enabled plugin declares, in
-// the operator's order; of a command that several declare, for the first one's.
+// EachCommand calls fn for every command that an enabled plugin declares, in the
+// operator's order. Of a command that several plugins declare, fn gets only the first
+// plugin's; the command * it gets from each.
 func (h *Host) EachCommand(fn func(plugin string, spec pluginsdk.CommandSpec)) {
 	seen := make(map[string]bool)
 	for _, plugin := range h.Answering("", pluginsdk.HookCommand) {
@@ -102,22 +105,23 @@ func (h *Host) EachCommand(fn func(plugin string, spec pluginsdk.CommandSpec)) {
 	}
 }
 
-// Granted reports whether an operator granted the capability to the plugin. A
-// plugin that was never started has no grants.
+// Granted reports whether an operator granted the capability to the plugin. A plugin that
+// was not enabled since the daemon's start has no grants.
 func (h *Host) Granted(plugin string, capability pluginsdk.Capability) bool {
 	instance, ok := h.current.Load(plugin)
 	return ok && slices.Contains(instance.(*Instance).Info().Granted, capability)
 }
 
-// Process is a plugin's process: its hooks, each of which ends with its
+// Process is a plugin's process. Each call of one of its hooks ends with the call's
 // context.
 type Process = launch.Plugin
 
-// Do calls fn with the plugin's process, keeps account of the call, and counts
-// its failures against the plugin. All calls of a run (empty: none) go to the
-// version that the run began with, as long as that one lives. It returns fn's
-// error, or CodeUnavailable when the plugin does not serve: at once where the
-// hook may be passed over, else after waiting for one that is being started.
+// Do calls fn with the plugin's process, counts the call in the figures, and counts a
+// failure against the plugin. All calls of a run (empty: none) go to the version that the
+// run began with, as long as that one lives. Do waits for a plugin that is about to be
+// started: up to Config.Patience, or openPatience where the hook may be passed over. It
+// returns CodeUnavailable when no version answers, CodeCancelled when ctx ended while it
+// waited, else fn's error without the plugin's secrets.
 func (i *Instance) Do(ctx context.Context, run string, hook pluginsdk.Hook, callID string, fn func(*Process) error) error {
 	c, err := i.acquire(ctx, run, hook, callID)
 	if err != nil {
@@ -128,32 +132,33 @@ func (i *Instance) Do(ctx context.Context, run string, hook pluginsdk.Hook, call
 	began := time.Now()
 	err = i.redacted(fn(c.version.process))
 	took := time.Since(began)
-	if spec, _ := hook.Spec(); took > i.host.slow && run != "" && spec.Runner != pluginsdk.RunOne { // that one is waited for by who asked it
+	if spec, _ := hook.Spec(); took > i.host.slow && run != "" && spec.Runner != pluginsdk.RunOne { // the caller of a RunOne hook waits, not the run
 		i.report.figures.waited()
 	}
 	i.judge(ctx, c.version, hook, callID, took, err)
 	return err
 }
 
-// Timed prepares the context of one call of a process so that it says how long the
-// plugin had it.
+// Timed returns a context for one call of a process. Once the call has returned, inside
+// says how long the plugin worked on it; 0 when the plugin does not say.
 func Timed(ctx context.Context) (timed context.Context, inside func() time.Duration) {
 	return launch.Timed(ctx)
 }
 
-// Charge counts rows against the plugin that a hook of it wanted to have stored with
-// its run, and that were not, and says why in its log.
+// Charge counts rows of effects that the plugin's hook asked to store with its run and
+// that were not stored, and writes into the plugin's log why.
 func (h *Host) Charge(plugin string, rows int, why string) {
 	if instance, ok := h.current.Load(plugin); ok {
 		instance.(*Instance).report.charge(rows, why)
 	}
 }
 
-// maxErrorWords bounds, in bytes, what is passed on of a plugin's error.
+// maxErrorWords bounds, in bytes, the text of a plugin's error.
 const maxErrorWords = 4 << 10
 
-// redacted takes the plugin's secrets out of an error, and most of one that is very
-// long: it ends in runs, in messages, in events, in several lines of the log.
+// redacted returns the error without the plugin's secrets, cut to maxErrorWords: errors
+// end up in runs, messages, events and several lines of the log. The code stays, and so
+// do context.DeadlineExceeded and launch.ErrTooLarge as causes.
 func (i *Instance) redacted(err error) error {
 	if err == nil {
 		return nil
@@ -170,9 +175,9 @@ func (i *Instance) redacted(err error) error {
 	return pluginsdk.Errorf(pluginsdk.CodeOf(err), "%s", words)
 }
 
-// judge keeps account of a call, counts a failed one against the plugin and
-// watches one that came too late. A caller that gave up by itself is nobody's
-// failure, and what was too large to be sent is none of the plugin's.
+// judge counts a call in the figures, counts a failed one against the plugin, and watches
+// one that went past its deadline. A call whose caller gave up counts as no failure. A
+// call that was too large to be sent is not counted: the plugin never had it.
 func (i *Instance) judge(ctx context.Context, v *version, hook pluginsdk.Hook, callID string, took time.Duration, err error) {
 	if errors.Is(err, launch.ErrTooLarge) {
 		return
@@ -185,15 +190,16 @@ func (i *Instance) judge(ctx context.Context, v *version, hook pluginsdk.Hook, c
 		return
 	}
 	i.report.count(v, hook, err)
-	if errors.Is(err, context.DeadlineExceeded) { // ours; what a plugin says of a deadline of its own is its answer
+	if errors.Is(err, context.DeadlineExceeded) { // the call's deadline; a plugin's error about a deadline of its own is an answer
 		i.watchFor(v, hook, callID)
 	}
 }
 
-// acquire returns the version that is to answer, with the call noted on it. It waits, for
-// as long as the call may, for a plugin that is about to be started.
+// acquire returns the version that answers the call, and notes the call on it; the caller
+// gives it back with router.give. It waits for a plugin that is about to be started, for
+// at most router.wait and until ctx ends.
 func (i *Instance) acquire(ctx context.Context, run string, hook pluginsdk.Hook, callID string) (asking, error) {
-	var patience *time.Timer // made when it is needed: most calls do not wait
+	var patience *time.Timer // made on demand: most calls do not wait
 	for {
 		c, changed, why := i.router.take(question{run: run, hook: hook}, callID)
 		if why == nil || changed == nil {
@@ -215,14 +221,14 @@ func (i *Instance) acquire(ctx context.Context, run string, hook pluginsdk.Hook,
 	}
 }
 
-// ask asks a version what the host itself has to ask it, outside of any run; it is
-// judged as a call in a run is.
+// ask asks a version one of the host's own questions, outside of runs. The call is judged
+// as one in a run is.
 func ask[Req, Res any](ctx context.Context, i *Instance, v *version, q hooks.Question[Req, Res]) (*Res, error) {
 	on := &hooks.Occasion{Call: pluginsdk.Call{Attempt: 1}}
 	return hooks.One(ctx, i.host.config.Hooks, on, asked{i, v}, q)
 }
 
-// asked is a version of a plugin as core/hooks knows plugins.
+// asked is one version of a plugin, as core/hooks sees plugins.
 type asked struct {
 	instance *Instance
 	version  *version
@@ -237,27 +243,27 @@ func (a asked) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn fu
 	return err
 }
 
-// speakers is which registered plugin has which source of threads. It is made anew
-// whenever the registry was read and whenever a process has described itself: what
-// one submits a moment after its start is its own already.
+// speakers is the table of the registered plugins' sources of threads. The host computes
+// it anew after each reading of the registry and whenever a process has described itself,
+// so that the plugin owns its sources before it can submit anything.
 type speakers struct {
 	mu      sync.RWMutex
-	rows    []ledger.Plugin // as they were read last, in the operator's order
-	owners  map[string]string
-	carrier map[string]string // the first of those that name the source and answer Deliver
+	rows    []ledger.Plugin   // of the last reading, in the operator's order
+	owners  map[string]string // of each source: the first plugin that names it
+	carrier map[string]string // of each source: the first plugin that names it and answers Deliver
 }
 
-// speaks returns the sources of a plugin; one that has never described itself has its
-// name.
+// speaks returns the sources of a plugin. A plugin that has never described itself has
+// one, of its own name.
 func speaks(name string, manifest pluginsdk.Manifest) []string {
 	manifest.Name = name
 	return manifest.SpeaksFor()
 }
 
-// CarrierOf returns the plugin that carries the replies to a source's threads: the
-// first in the operator's order that answers Deliver and names the source, whether it
-// is enabled or not. What is for one that is off is kept until it is on again, and so
-// is what is for one that has never been started.
+// CarrierOf returns the plugin that carries deliveries to a source's threads: the first
+// in the operator's order that answers Deliver and names the source, enabled or not.
+// Deliveries for a plugin that is off wait until it is on again, those for one that was
+// never started until it starts.
 func (h *Host) CarrierOf(source string) (plugin string, ok bool) {
 	h.speakers.mu.RLock()
 	defer h.speakers.mu.RUnlock()
@@ -265,15 +271,15 @@ func (h *Host) CarrierOf(source string) (plugin string, ok bool) {
 	return plugin, ok
 }
 
-// Speaks reports whether a source is the plugin's: whether it is the first in the
-// operator's order, enabled or not, that names it.
+// Speaks reports whether the plugin owns the source: whether it is the first plugin in
+// the operator's order, enabled or not, that names it.
 func (h *Host) Speaks(plugin, source string) bool {
 	h.speakers.mu.RLock()
 	defer h.speakers.mu.RUnlock()
 	return h.speakers.owners[source] == plugin && plugin != ""
 }
 
-// Sources returns the sources that are the plugin's, in the order of its manifest.
+// Sources returns the sources that the plugin owns, in the order of its manifest.
 func (h *Host) Sources(plugin string) (sources []string) {
 	h.speakers.mu.RLock()
 	defer h.speakers.mu.RUnlock()
@@ -290,14 +296,15 @@ func (h *Host) Sources(plugin string) (sources []string) {
 	return sources
 }
 
-// sourceOwners are the plugins that have the sources. It must not be changed.
+// sourceOwners returns the plugin that owns each source. The caller must not change the
+// map.
 func (h *Host) sourceOwners() map[string]string {
 	h.speakers.mu.RLock()
 	defer h.speakers.mu.RUnlock()
 	return h.speakers.owners
 }
 
-// listSpeakers notes the rows that were read.
+// listSpeakers stores the rows of a reading, and computes the table of sources anew.
 func (h *Host) listSpeakers(rows []ledger.Plugin) {
 	h.speakers.mu.Lock()
 	defer h.speakers.mu.Unlock()
@@ -305,7 +312,8 @@ func (h *Host) listSpeakers(rows []ledger.Plugin) {
 	h.reckonSpeakers()
 }
 
-// described notes what a process says of itself before it does anything else.
+// described stores the manifest of a process that has described itself, before the
+// process does anything else, and computes the table of sources anew.
 func (h *Host) described(i *Instance, manifest pluginsdk.Manifest) {
 	h.speakers.mu.Lock()
 	defer h.speakers.mu.Unlock()
@@ -313,23 +321,25 @@ func (h *Host) described(i *Instance, manifest pluginsdk.Manifest) {
 	h.reckonSpeakers()
 }
 
-// reckonSpeakers says who has which source. The lock is held.
+// reckonSpeakers computes which plugin owns and which carries each source. The speakers'
+// lock is held.
 func (h *Host) reckonSpeakers() {
 	h.speakers.owners, h.speakers.carrier = make(map[string]string), make(map[string]string)
 	for _, row := range h.speakers.rows {
 		manifest := h.lastSaid(row)
 		sources := speaks(row.Name, manifest)
 		ownSources(h.speakers.owners, row.Name, sources)
-		// One that has never said what it is may carry what comes from its source:
-		// that is kept until it does say.
+		// A plugin that has never described itself counts as one that answers Deliver:
+		// deliveries wait until it describes itself.
 		if unknown := manifest.Version == ""; unknown || manifest.Answers(pluginsdk.HookDeliver) {
 			ownSources(h.speakers.carrier, row.Name, sources)
 		}
 	}
 }
 
-// lastSaid is what a plugin said of itself last: its process knows better than a row
-// that was read before it began. The lock is held.
+// lastSaid returns the manifest with which a plugin described itself last: its process's,
+// else the row's. The row may have been read before the process began. The speakers' lock
+// is held.
 func (h *Host) lastSaid(row ledger.Plugin) pluginsdk.Manifest {
 	if found, ok := h.current.Load(row.Name); ok {
 		if instance := found.(*Instance); instance.said != nil && !instance.hasGone() {

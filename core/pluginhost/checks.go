@@ -13,17 +13,18 @@ import (
 )
 
 const (
-	// maxChecks and maxCheckWords (bytes) bound what is kept of an answer.
+	// maxChecks, and maxCheckWords in bytes, bound what the host keeps of an answer.
 	maxChecks     = 32
 	maxCheckWords = 1 << 10
-	// firstCheck is the part of Config.CheckEvery after which a version that
-	// serves is asked for the first time: it has had a moment to connect.
+	// firstCheck divides Config.CheckEvery: a version is first asked that long after it
+	// serves. By then it has had a moment to connect.
 	firstCheck = 30
 )
 
-// checkOn asks a version how it finds its surroundings, now and then, until stop is
-// called. What an earlier version has said is forgotten when this one answers no such
-// question. One that runs under a debugger is left alone.
+// checkOn asks a version every Config.CheckEvery how it finds its surroundings, until
+// stop is called. A version that does not answer OnCheck is not asked, and the checks
+// that an earlier version left are forgotten. A version that runs under a debugger is not
+// asked either.
 func (i *Instance) checkOn(v *version) (stop func()) {
 	if !v.manifest.Answers(pluginsdk.HookCheck) {
 		i.report.forgetChecks(len(i.Info().Checks))
@@ -47,7 +48,8 @@ func (i *Instance) checkOn(v *version) (stop func()) {
 	}
 }
 
-// untilCheck waits, and reports whether the version is to be asked.
+// untilCheck waits for the next check, and reports false when the version has ended or is
+// to be asked no more.
 func (i *Instance) untilCheck(ctx context.Context, v *version, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -60,7 +62,8 @@ func (i *Instance) untilCheck(ctx context.Context, v *version, wait time.Duratio
 	return false
 }
 
-// check asks once. When there is no answer, the last one stays, and gets old.
+// check asks once. Without an answer the checks of the last answer stay, with their old
+// time.
 func (i *Instance) check(ctx context.Context, v *version) {
 	answer, err := ask(ctx, i, v, hooks.Question[pluginsdk.OnCheckRequest, pluginsdk.OnCheckResponse]{
 		Hook: pluginsdk.HookCheck, CallID: fmt.Sprintf("check:%s:%d", i.name, time.Now().UnixNano()), Ask: hooks.Process.OnCheck,
@@ -79,7 +82,7 @@ func (i *Instance) check(ctx context.Context, v *version) {
 	}
 }
 
-// bounded is what is kept of a plugin's checks: not too many, with few words, and
+// bounded returns the checks as they are stored: at most maxChecks, their texts cut and
 // without secrets.
 func (i *Instance) bounded(checks []pluginsdk.Check) []pluginsdk.Check {
 	if len(checks) > maxChecks {
@@ -93,7 +96,7 @@ func (i *Instance) bounded(checks []pluginsdk.Check) []pluginsdk.Check {
 		}
 		switch check.State {
 		case pluginsdk.CheckOK, pluginsdk.CheckWarning, pluginsdk.CheckFailing:
-		default: // of a version of the contract that this one does not know
+		default: // a state of a newer version of the contract
 			kept[n].State = pluginsdk.CheckWarning
 		}
 	}
@@ -102,7 +105,7 @@ func (i *Instance) bounded(checks []pluginsdk.Check) []pluginsdk.Check {
 
 func (i *Instance) words(text string) string { return cut(i.redact(text), maxCheckWords) }
 
-// cut bounds a text, with a mark where something is missing.
+// cut cuts a text to at most that many bytes, and marks the cut with "…".
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -17,11 +17,11 @@ type Store interface {
 	Plugins(ctx context.Context) ([]ledger.Plugin, error)
 	RegisterPlugin(ctx context.Context, info ledger.Plugin) error
 	SetPluginQuarantine(ctx context.Context, name, reason string) error
-	// EditPlugin changes a row by what edit makes of it, and notes in the audit log who
-	// did what to it, with the detail that edit returns: both or nothing.
+	// EditPlugin changes a row by edit, and writes into the audit log who did which
+	// action, with the detail that edit returns. It stores both or neither.
 	EditPlugin(ctx context.Context, name, who, action string, edit func(row *ledger.Plugin) (detail string, err error)) error
 	SavePluginFigures(ctx context.Context, name string, figures pluginsdk.PluginFigures) error
-	// SavePluginChecks keeps what the plugin has just said of its surroundings.
+	// SavePluginChecks stores the plugin's latest checks of its surroundings.
 	SavePluginChecks(ctx context.Context, name string, checks []pluginsdk.Check) error
 	Audit(ctx context.Context, who, action, target, detail string) error
 	SavePluginManifest(ctx context.Context, name string, manifest pluginsdk.Manifest) error
@@ -32,46 +32,47 @@ type Store interface {
 // Events is the event bus.
 type Events interface {
 	Publish(kind pluginsdk.EventType, threadID string, payload any)
-	// Position is that of the newest event.
+	// Position returns the position of the newest event.
 	Position() pluginsdk.Position
-	// Subscribe delivers the events of the types after a position until stop is
-	// called, which returns the position up to which they were delivered.
+	// Subscribe delivers events of the types that come after the position, until stop is
+	// called. stop returns the position up to which all of them were delivered.
 	Subscribe(name string, types []string, after pluginsdk.Position,
 		deliver func(context.Context, []pluginsdk.Event) error) (stop func() pluginsdk.Position)
 }
 
 // API makes the services that plugins may call.
 type API interface {
-	// For returns the services of one plugin.
+	// For returns the services that the plugin may call.
 	For(plugin string) pluginsdk.Host
-	// Admit says whether the plugin may make a call that needs the capability.
+	// Admit returns an error unless the plugin may make a call that needs the capability.
 	Admit(ctx context.Context, plugin string, capability pluginsdk.Capability) error
 }
 
 // Config holds what an operator can set. Zero fields get defaults.
 type Config struct {
 	Dir     string            // where the plugin binaries are
-	Owner   string            // installation id, marks every child process
-	Provide map[string]string // environment that plugins may ask for, by name
-	Sockets string            // directory for the plugins' sockets; default the system's
-	Cgroups string            // where cgroup v2 is mounted; empty: limits are held by watching alone
-	Logs    string            // directory for the plugins' logs; empty keeps none
+	Owner   string            // id of the installation; every child process is marked with it
+	Provide map[string]string // environment variables that plugins may ask for, by name
+	Sockets string            // directory for the plugins' sockets; default: the system's for temporary files
+	Cgroups string            // where cgroup v2 is mounted; empty: limits are enforced only by watching
+	Logs    string            // directory for the plugins' logs; empty: none are kept
 	Dev     bool              // plugins may run under a debugger
 
-	// Verify is asked before each start whether the executable is the one that
-	// was pinned. Nil accepts any.
+	// Verify is called before each start. It returns an error unless the executable is
+	// the one that was pinned. Nil accepts any.
 	Verify func(ctx context.Context, row ledger.Plugin) error
-	// Settings returns what a plugin is given for its row. Nil gives the row's.
+	// Settings returns the settings that a process is given for the row. Nil: the row's.
 	Settings func(ctx context.Context, row ledger.Plugin) (Settings, error)
-	// Hooks asks plugins what the host itself has to ask them: OnBroadcast, OnCheck,
-	// OnSettingsChange. Nil asks with the deadlines of their classes and no token.
+	// Hooks asks plugins the host's own questions: OnBroadcast, OnCheck,
+	// OnSettingsChange. Nil: they are asked with the deadlines of their classes and
+	// without a token.
 	Hooks *hooks.Runner
-	// Gone is told of a plugin whose row was removed. It may be nil.
+	// Gone is called after a plugin's row was removed. It may be nil.
 	Gone func(plugin string)
-	// HostFigures returns what a plugin has called of the host, by service and method
-	// as in Messages.Append, and how many of the calls a quota refused. Nil: nothing.
+	// HostFigures returns the calls that a plugin has made to the host, by service and
+	// method as in Messages.Append, and how many of them a quota refused. Nil: none.
 	HostFigures func(plugin string) (calls map[string]pluginsdk.CallFigures, heldBack int64)
-	// Reserved are the commands of the core, which no plugin can have.
+	// Reserved are the core's commands, which no plugin can own.
 	Reserved []string
 
 	Poll         time.Duration // how often the registry is read; default 1 s
@@ -79,34 +80,33 @@ type Config struct {
 	StopTimeout  time.Duration // drain, deactivate and end; default 5 s
 	BackoffBase  time.Duration // wait before the first restart; doubles; default 1 s
 	BackoffMax   time.Duration // default 1 min
-	Patience     time.Duration // how long a hook that must not be passed over waits for its plugin; default 5 s
-	LateGrace    time.Duration // how long past its deadline a call may go on; default 5 s
-	// Handover is how long runs that began with a version keep to it once it
-	// was replaced; default 5 min.
+	Patience     time.Duration // how long a call that must not be passed over waits for its plugin; default 5 s
+	LateGrace    time.Duration // how long past its deadline a plugin may work on a call; default 5 s
+	// Handover is how long runs keep to a version that was replaced; default 5 min.
 	Handover time.Duration
-	// Watch is how often a plugin's processes are looked at; default 1 s. Its
-	// health is asked for at every fifth look.
+	// Watch is how often the host looks at a plugin's processes; default 1 s. At every
+	// fifth look it checks the plugin's health.
 	Watch time.Duration
-	// CheckEvery is how often a plugin that answers OnCheck is asked; default 1 min.
-	// The first time is soon after it serves.
+	// CheckEvery is how often a plugin that answers OnCheck is asked; default 1 min. The
+	// first time is soon after it serves.
 	CheckEvery time.Duration
-	// A plugin that failed Failures times within Window is put in quarantine;
-	// default 5 in 10 min.
+	// A plugin that failed Failures times within Window is put in quarantine; default 5
+	// in 10 min.
 	Failures int
 	Window   time.Duration
-	// Limits of a plugin whose row sets none; default 1 GiB, 64 processes,
-	// 1024 open files, all of the CPU.
+	// Limits hold for a plugin whose row sets none; default 1 GiB, 64 processes, 1024
+	// open files, all of the CPU.
 	Limits pluginsdk.PluginLimits
 	Log    *slog.Logger
 }
 
-// Settings are what a plugin is configured with.
+// Settings are what a process is configured with.
 type Settings struct {
-	Values json.RawMessage // defaults and secrets filled in
-	// Redact takes the secrets out of a text; nil: there are none.
+	Values json.RawMessage // with defaults and secrets filled in
+	// Redact removes the secrets from a text; nil: there are none.
 	Redact func(text string) string
-	// Problem says what is wrong with the row's settings; the last good ones
-	// stay in force.
+	// Problem says what is wrong with the row's settings; the last good ones stay in
+	// force.
 	Problem string
 }
 

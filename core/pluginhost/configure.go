@@ -9,9 +9,10 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// configure reads the settings of a row, which a process is about to be given. Those
-// that do not fit the schema have a problem, and the last that did in their place; without
-// any the plugin may not be started.
+// configure reads the settings of a row and puts them in force, before a process is given
+// them. Of faulty settings the last good ones are in force, beside the problem. When
+// there are none, it returns a refusal, and when the settings cannot be read, an
+// ownTrouble: the process must not be started.
 func (i *Instance) configure(ctx context.Context, row ledger.Plugin) error {
 	settings, err := i.host.config.Settings(ctx, row)
 	if last := i.settings.Load(); err != nil && last != nil {
@@ -30,24 +31,25 @@ func (i *Instance) configure(ctx context.Context, row ledger.Plugin) error {
 	return ownTrouble{err}
 }
 
-// noteOffered notes that the version was given the settings of a row, or has refused them.
+// noteOffered notes that the version was offered the settings of a row, whether it took
+// or refused them.
 func (v *version) noteOffered(row *ledger.Plugin) {
 	settings := settingsOf(row)
 	v.configured.Store(&settings)
 }
 
-// hasOldSettings reports whether the version was configured with others than are
-// wanted.
+// hasOldSettings reports whether the version was last offered other settings than those
+// of the wanted row.
 func (v *version) hasOldSettings(wanted *ledger.Plugin) bool {
 	return *v.configured.Load() != settingsOf(wanted)
 }
 
-// hears reports whether settings can be given to the version while it runs.
+// hears reports whether the version takes new settings while it runs.
 func (v *version) hears() bool { return v.manifest.Answers(pluginsdk.HookSettingsChange) }
 
-// tell is the supervisor's: it gives a version the settings that are wanted while it
-// runs, if it has others. One word is on its way at a time; when there are newer ones
-// after it, they are the next.
+// tell offers the wanted settings to a version that takes them while it runs, if it was
+// offered others before. One offer is under way at a time; newer settings follow in the
+// next. Only the supervisor calls it.
 func (i *Instance) tell(v *version, wanted *ledger.Plugin) {
 	if !v.hears() || !v.hasOldSettings(wanted) || !v.telling.CompareAndSwap(false, true) {
 		return
@@ -61,7 +63,7 @@ func (i *Instance) tell(v *version, wanted *ledger.Plugin) {
 			}
 			v.telling.Store(false)
 			if told {
-				i.supervisor.nudge() // there may be newer ones
+				i.supervisor.nudge() // there may be newer settings
 			}
 		}()
 		told = i.offerSettings(v, row)
@@ -71,10 +73,10 @@ func (i *Instance) tell(v *version, wanted *ledger.Plugin) {
 	}
 }
 
-// offerSettings gives a version that serves the settings of a row, and reports whether
-// that is done with: it has taken them, refused them, or they do not fit the schema.
-// False: they could not be read, which is tried again after the next reading of the
-// registry.
+// offerSettings gives the settings of a row to a version that serves. It reports whether
+// the offer is settled: the version took or refused the settings, or they do not fit the
+// schema. False: they could not be read, and are offered again after the next reading of
+// the registry.
 func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), i.host.config.Hooks.Limit(pluginsdk.HookSettingsChange)+time.Second)
 	defer cancel()
@@ -86,7 +88,7 @@ func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
 	}
 	settings := i.settings.Load()
 	if settings.Problem != "" {
-		return true // it has the last good ones
+		return true // the version keeps the last good settings
 	}
 	_, err := ask(ctx, i, v, hooks.Question[pluginsdk.OnSettingsChangeRequest, pluginsdk.OnSettingsChangeResponse]{
 		Hook: pluginsdk.HookSettingsChange, CallID: "settings:" + i.name, Ask: hooks.Process.OnSettingsChange,
@@ -97,7 +99,7 @@ func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
 	switch {
 	case err == nil:
 		i.report.settingsTaken()
-	case v.ended() || i.router.current() != v: // it answers no more, and another one has the settings
+	case v.ended() || i.router.current() != v: // the version that replaces it has the settings
 	default:
 		i.log.Warn("plugin refused its new settings", "err", err)
 		i.settings.Store(settings.refusedFor(had))
@@ -107,8 +109,9 @@ func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
 	return true
 }
 
-// refusedFor is what holds once a process has refused settings: those that it had. What
-// it was offered is known to it all the same, and no secret of either is to be read.
+// refusedFor returns the settings in force after a process has refused s: those that it
+// had. The process knows the refused ones all the same, so Redact removes the secrets of
+// both.
 func (s *Settings) refusedFor(had *Settings) *Settings {
 	if had == nil {
 		return s

@@ -10,17 +10,17 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// core is the name under which the core's own commands are in a Conflict.
+// core is the Owner of a command of the core.
 const core = "the core"
 
-// Conflict is a command, or a source of threads, that two want.
+// Conflict is a command or a source of threads that a plugin wants and another owns.
 type Conflict struct {
 	Command string // without the slash
-	Source  string // when it is no command
-	Owner   string // a plugin, or "the core"
+	Source  string // set when the conflict is not about a command
+	Owner   string // a plugin's name, or "the core"
 }
 
-// What names what the two want: /COMMAND, or the source SOURCE.
+// What names the command or the source: /COMMAND, or the source SOURCE.
 func (c Conflict) What() string {
 	if c.Source != "" {
 		return "the source " + c.Source
@@ -28,16 +28,15 @@ func (c Conflict) What() string {
 	return "/" + c.Command
 }
 
-// Core reports whether it is the core's.
+// Core reports whether the core owns it.
 func (c Conflict) Core() bool { return c.Owner == core }
 
 func (c Conflict) String() string { return fmt.Sprintf("%s is %s's", c.What(), c.Owner) }
 
-// Conflicts returns what a plugin would have in vain, or take from another, if it
-// were turned on, by the rows of the registry: the commands that the core or another
-// enabled plugin has, and the sources that another enabled plugin names, or any
-// other that is before it in the operator's order. It says nothing of the command *,
-// which takes what nobody else has.
+// Conflicts returns the commands and sources that a plugin would want in vain, or take
+// from another, if it were enabled. They are the commands of the core and of other
+// enabled plugins, and the sources of other plugins that are enabled or come earlier in
+// the operator's order. It leaves out the command *, which takes what nobody else owns.
 func Conflicts(plugin ledger.Plugin, rows []ledger.Plugin, reserved []string) []Conflict {
 	owners := make(map[string]string)
 	sources := make(map[string]string)
@@ -89,7 +88,7 @@ func sourceConflicts(plugin string, sources []string, owners map[string]string) 
 	return found
 }
 
-// own makes the plugin the owner of its commands that nobody has.
+// own makes the plugin the owner of those of its commands that nobody owns.
 func own(owners map[string]string, plugin pluginsdk.PluginInfo) {
 	for _, command := range plugin.Manifest.Commands {
 		if _, taken := owners[command.Name]; !taken {
@@ -98,7 +97,7 @@ func own(owners map[string]string, plugin pluginsdk.PluginInfo) {
 	}
 }
 
-// ownSources makes the plugin the owner of its sources that nobody has.
+// ownSources makes the plugin the owner of those sources that nobody owns.
 func ownSources(owners map[string]string, plugin string, sources []string) {
 	for _, source := range sources {
 		if _, taken := owners[source]; !taken {
@@ -107,8 +106,8 @@ func ownSources(owners map[string]string, plugin string, sources []string) {
 	}
 }
 
-// markConflicts notes on each instance, in the operator's order, which of its
-// commands and sources are another's: the first in the order is asked first.
+// markConflicts notes on each instance which of its commands and sources another owns.
+// The instances come in the operator's order: the first to want a command owns it.
 func (h *Host) markConflicts(instances []*Instance) {
 	owners := make(map[string]string)
 	sources := h.sourceOwners()

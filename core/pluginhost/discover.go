@@ -12,11 +12,12 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// positionStep leaves room between two plugins for an operator's own.
+// positionStep is the distance between the positions of two plugins, in which an operator
+// can put others.
 const positionStep = 10
 
-// discover registers the executables of the plugin directory, and pins them as
-// they are now. Rows that exist keep what an operator set.
+// discover registers the executables of the plugin directory, and pins them as they are
+// now. In rows that exist, an operator's decisions stay.
 func (h *Host) discover(ctx context.Context) error {
 	entries, err := os.ReadDir(h.config.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +59,7 @@ func (h *Host) discover(ctx context.Context) error {
 	return nil
 }
 
-// found is the row of a plugin that was seen for the first time.
+// found returns the row of a plugin that is seen for the first time.
 func (h *Host) found(name, path string, position int) ledger.Plugin {
 	row := ledger.Plugin{Path: path}
 	row.Name, row.Origin, row.State, row.Position = name, pluginsdk.OriginDirectory, pluginsdk.PluginStopped, position
@@ -69,15 +70,15 @@ func (h *Host) found(name, path string, position int) ledger.Plugin {
 	return row
 }
 
-// register pins what lies in the directory. What an operator installed or is
-// working on has precedence over it.
+// register stores the row of an executable of the directory. It leaves the row of the
+// same name alone when an operator installed that plugin, or is working on it.
 func (h *Host) register(ctx context.Context, known, row ledger.Plugin) error {
 	if known.Origin == pluginsdk.OriginStore || known.Origin == pluginsdk.OriginDev {
 		h.config.Log.Warn("a plugin of the directory is not used: one of the same name was installed",
 			"plugin", row.Name, "unused", row.Path, "used", known.Path)
 		return nil
 	}
-	if known.Name != "" { // before it has an origin
+	if known.Name != "" { // before RegisterPlugin sets the origin, by which adopt tells old rows
 		if err := h.adopt(ctx, known); err != nil {
 			return err
 		}
@@ -89,7 +90,7 @@ func (h *Host) register(ctx context.Context, known, row ledger.Plugin) error {
 		return nil
 	}
 	detail := fmt.Sprintf("%s has changed in the plugin directory: sha256 %s, before %s", row.Path, row.SHA256, known.SHA256)
-	if known.Quarantine != "" { // that was another version
+	if known.Quarantine != "" { // the quarantine was another version's
 		if err := h.store.SetPluginQuarantine(ctx, row.Name, ""); err != nil {
 			return fmt.Errorf("end the quarantine of %s: %w", row.Name, err)
 		}

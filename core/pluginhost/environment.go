@@ -8,12 +8,12 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// passed are the variables of the daemon's own environment that every plugin
+// passed are the environment variables of the daemon's own environment that every plugin
 // gets. Everything else is withheld.
 var passed = []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"}
 
-// withheld are the daemon's and the agent's own keys, which no plugin is given
-// whatever an operator grants.
+// withheld are the keys of the daemon and of the agent. No plugin gets them, whatever an
+// operator grants.
 var withheld = []string{
 	"HARNESS_SECRETS_KEY", "DATABASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
 }
@@ -21,13 +21,13 @@ var withheld = []string{
 // Withheld reports whether no plugin can be granted the environment variable.
 func Withheld(name string) bool { return slices.Contains(withheld, name) }
 
-// environment returns the whole environment of a plugin's process: besides the
-// above, what its manifest asks for and an operator granted.
+// environment returns the whole environment of a plugin's process: the variables in
+// passed, and what its manifest asks for and an operator granted.
 func (h *Host) environment(row ledger.Plugin) []string {
 	env := []string{
 		"HARNESS_OWNER=" + h.config.Owner,
-		// A plugin's files are compared with its pin at each start: Python would leave its
-		// compiled ones among them.
+		// A plugin's files are compared with its pin at each start; Python would put
+		// compiled files among them.
 		"PYTHONDONTWRITEBYTECODE=1",
 	}
 	for _, name := range passed {
@@ -47,9 +47,10 @@ func (h *Host) environment(row ledger.Plugin) []string {
 	return env
 }
 
-// granted are the variables that a plugin both asks for and was granted. One that was
-// never started has not said yet what it asks for, nor has the new version of one that
-// was: what the daemon itself provides is no secret, and the grant is enough.
+// granted returns the variables that an operator granted and the plugin's manifest asks
+// for. A plugin that was never started has no manifest yet: all its grants count. A new
+// version may ask for more than the stored manifest: what the daemon itself provides is
+// no secret, and its grant alone is enough.
 func (h *Host) granted(row ledger.Plugin) []string {
 	if row.Manifest.Name == "" {
 		return row.GrantedEnv

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// steady is how long a plugin must have served for its next restart to count
-	// as a first one.
+	// steady is how long a plugin must have served for its next failure to count as the
+	// first in a row.
 	steady = time.Minute
-	// refusedRetry is how often a plugin that may not be started is looked at again
-	// without a change of its row: its file may have been put right.
+	// refusedRetry is how often a refused start is tried again while the row stays the
+	// same: the plugin's file may have been put right.
 	refusedRetry = time.Minute
 )
 
-// fail decides what becomes of a plugin that has failed: of a row whose start did, or
-// (nil) while it served. When an operator has decided something else meanwhile, that is
-// tried now: what failed is not what is wanted.
+// fail decides what happens after a failure: of the start of a row, or (nil) of the
+// version that served. When an operator has changed the row since, the new row is started
+// at once.
 func (s *supervisor) fail(ctx context.Context, err error, row *ledger.Plugin) {
 	s.look()
 	overtaken := s.note(row)
@@ -37,7 +37,7 @@ func (s *supervisor) fail(ctx context.Context, err error, row *ledger.Plugin) {
 		s.move(onDenied, say)
 		s.log.Error("plugin may not be started; it waits for an operator", "err", words)
 		return
-	case errors.As(err, &ours): // nothing that would count against it
+	case errors.As(err, &ours): // does not count against the plugin
 	case errors.As(err, &wants):
 		say.restarts = 1
 	default:
@@ -50,8 +50,8 @@ func (s *supervisor) fail(ctx context.Context, err error, row *ledger.Plugin) {
 	s.backOff(onFailed, say, overtaken)
 }
 
-// note notes that a life has ended, of a row whose start failed (nil: it was no start),
-// and reports whether an operator has decided something since what failed.
+// note counts a failure, of the start of a row or (nil) of the version that served. It
+// reports whether an operator has changed the row since what failed.
 func (s *supervisor) note(row *ledger.Plugin) (overtaken bool) {
 	if time.Since(s.began) > steady {
 		s.inARow = 0
@@ -76,13 +76,13 @@ func (s *supervisor) backOff(what happening, say saying, now bool) {
 	s.log.Warn("plugin ended; it will be started again", "err", say.words, "in", wait.Round(time.Millisecond))
 }
 
-// backoff is the wait after so many failures in a row, spread by a quarter.
+// backoff returns the wait after so many failures in a row, with a jitter of a quarter.
 func (s *supervisor) backoff(failures int) time.Duration {
 	return guard.Backoff{Base: s.config.BackoffBase, Max: s.config.BackoffMax, Jitter: 0.25}.After(failures)
 }
 
-// rest waits for the next start, at most until something else would be started than
-// what has failed.
+// rest waits for the next start. It starts at once when the wanted row differs from the
+// one that failed.
 func (s *supervisor) rest(ctx context.Context) {
 	if essence(s.wanted) != essence(s.tried) {
 		s.start(ctx, onDue)
@@ -98,14 +98,15 @@ func (s *supervisor) rest(ctx context.Context) {
 	}
 }
 
-// recover clears away what a supervisor that panicked has left running.
+// recover ends every process of the plugin after the supervisor panicked, and has the
+// plugin started again after a wait. A supervisor that was about to end just ends.
 func (s *supervisor) recover(ctx context.Context, fault error) {
 	s.current = nil
 	s.router.stand(nil, standing{state: pluginsdk.PluginStarting, try: time.Now(), inARow: s.inARow})
 	guard.Try(s.log, "the end of a plugin", s.abandon)
 	guard.Try(s.log, "the end of a plugin", s.hands.endAll)
 	if s.phase == atStopping || ctx.Err() != nil {
-		s.phase = atEnded // whatever happens, it comes to its end
+		s.phase = atEnded // the next instance of that name waits for this end
 		return
 	}
 	again := s.guarded("the supervisor of a plugin", func() error {
@@ -118,8 +119,7 @@ func (s *supervisor) recover(ctx context.Context, fault error) {
 	}
 }
 
-// refusal is a reason not to start a plugin until its row, or its file, is
-// another.
+// refusal is a reason not to start a plugin until its row or its file has changed.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
@@ -128,19 +128,20 @@ func refused(format string, args ...any) error {
 	return refusal{pluginsdk.Errorf(pluginsdk.CodeDenied, format, args...)}
 }
 
-// ownTrouble is a failure that is none of the plugin's: the database did not
-// answer, or Harness itself is at fault.
+// ownTrouble is a failure that is not the plugin's: the database did not answer, or
+// Harness itself is at fault.
 type ownTrouble struct{ error }
 
 func (o ownTrouble) Unwrap() error { return o.error }
 
-// unready is the word of a plugin that lives: what it needs of the world is not there, a
-// port, a network. It is tried again, and does not count towards a quarantine.
+// unready is the error of a plugin that lives and lacks something of its surroundings,
+// such as a port or a network. It is started again; its failures do not count towards
+// quarantine.
 type unready struct{ error }
 
 func (u unready) Unwrap() error { return u.error }
 
-// guarded calls do. A panic in it is Harness's own trouble.
+// guarded calls do, and returns a panic in it as ownTrouble.
 func guarded(log *slog.Logger, what string, do func() error) (err error) {
 	fault := guard.Call(log, what, func() error {
 		err = do()

@@ -12,16 +12,16 @@ import (
 // slowInRun is how long a call in a run takes before it counts as slow.
 const slowInRun = time.Second
 
-// figures are what an instance counts of its plugin.
+// figures are what an instance counts of its plugin. Any goroutine may count.
 type figures struct {
 	mu      sync.Mutex
 	since   time.Time
 	hooks   map[pluginsdk.Hook]*tally.Calls
-	slow    int64                     // calls in runs
-	dropped int64                     // rows of effects
-	usage   map[*version]launch.Usage // of the versions that run
-	spent   float64                   // CPU seconds of those that are gone
-	dirty   bool                      // something was counted since the last snapshot that was stored
+	slow    int64                     // calls in runs that took longer than slowInRun
+	dropped int64                     // rows of effects that were not stored
+	usage   map[*version]launch.Usage // of the versions whose processes run
+	spent   float64                   // CPU seconds of the versions that have ended
+	dirty   bool                      // something was counted since the figures were last stored
 	saved   time.Time
 }
 
@@ -31,7 +31,6 @@ func newFigures() *figures {
 	}
 }
 
-// record counts a call. A caller that gave up counts as no error.
 func (f *figures) record(hook pluginsdk.Hook, took time.Duration, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -44,7 +43,6 @@ func (f *figures) record(hook pluginsdk.Hook, took time.Duration, err error) {
 	f.dirty = true
 }
 
-// waited counts a slow call that a run waited for.
 func (f *figures) waited() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,7 +50,6 @@ func (f *figures) waited() {
 	f.dirty = true
 }
 
-// charge counts rows that were not stored.
 func (f *figures) charge(rows int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,14 +57,14 @@ func (f *figures) charge(rows int) {
 	f.dirty = true
 }
 
-// measured takes the latest reading of a version's processes.
+// measured keeps the latest measurement of a version's processes.
 func (f *figures) measured(v *version, usage launch.Usage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.usage[v] = usage
 }
 
-// ended takes over what a version that is gone has spent.
+// ended adds the CPU seconds of a version that has ended to the total.
 func (f *figures) ended(v *version) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,8 +72,7 @@ func (f *figures) ended(v *version) {
 	delete(f.usage, v)
 }
 
-// snapshot returns the figures as they are now, but for what the plugin has asked of
-// the host.
+// snapshot returns the figures as they are now, without the plugin's calls to the host.
 func (f *figures) snapshot(restarts int) pluginsdk.PluginFigures {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,14 +96,14 @@ func (f *figures) snapshot(restarts int) pluginsdk.PluginFigures {
 	return now
 }
 
-// The figures are stored for who asks while the daemon is down or has no web:
-// soon after calls, seldom without.
+// The figures are stored for readers of the database, while the daemon is down or without
+// the web: soon after calls, seldom without.
 const (
 	saveBusy = 2 * time.Second
 	saveIdle = 15 * time.Second
 )
 
-// due reports whether the figures are to be stored now, and notes that they are.
+// due reports whether the caller has to store the figures now, and notes that it does.
 func (f *figures) due(now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

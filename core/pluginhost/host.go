@@ -1,6 +1,6 @@
-// Package pluginhost makes the registry in the database true: one supervised
-// instance for each plugin that a row says should run. It follows changes of
-// the rows while running, whoever makes them.
+// Package pluginhost runs what the registry in the database says: one supervised instance
+// for each plugin that is enabled. It follows changes of the rows while it runs, whoever
+// makes them.
 package pluginhost
 
 import (
@@ -30,32 +30,32 @@ type Host struct {
 	events   Events
 	api      API
 	launcher *launch.Launcher
-	cgroups  *launch.Cgroups // nil where the system does not let the daemon have any
+	cgroups  *launch.Cgroups // nil where the daemon cannot have any
 	logs     *logs
 	pins     pins
 	shipped  shipped.Table
-	slow     time.Duration // slowInRun, but for tests
+	slow     time.Duration // slowInRun; tests set another
 
-	// order is the enabled plugins in the operator's order; it is replaced
-	// whole, so that readers need no lock.
+	// order is the enabled plugins in the operator's order. It is replaced whole, so that
+	// readers need no lock.
 	order atomic.Pointer[[]*Instance]
-	// current is the newest instance of each name, the one that is ending
-	// included: its calls keep their grants until they are over.
+	// current is the newest instance of each name. An instance stays in it while it ends,
+	// and after: the calls under way keep their grants until they are over.
 	current   sync.Map
 	speakers  speakers
-	held      sync.Map             // the runs that are under way
-	instances map[string]*Instance // the sync loop's own
-	starting  []*Instance          // those of the daemon's start, for Ready
-	readings  atomic.Int64         // of the registry, begun
-	seen      map[string]bool      // the names of the last reading; the sync loop's own
-	ending    map[string]*Instance // the last one of a name that was retired
+	held      sync.Map             // by run: true while the run is under way
+	instances map[string]*Instance // by name; only the sync loop uses it
+	starting  []*Instance          // the instances of the daemon's start, for Ready
+	readings  atomic.Int64         // how many readings of the registry were begun
+	seen      map[string]bool      // by name: enabled at the last reading; only the sync loop uses it
+	ending    map[string]*Instance // the last retired instance of each name
 	stop      context.CancelFunc
 	done      chan struct{}
 	kick      chan struct{}
 	endings   sync.WaitGroup
 }
 
-// New returns a Host. The API is first asked when a plugin is started.
+// New returns a Host. It uses the API from the first start of a plugin on.
 func New(config Config, store Store, events Events, api API) *Host {
 	h := &Host{
 		config: config.withDefaults(), store: store, events: events, api: api,
@@ -67,10 +67,9 @@ func New(config Config, store Store, events Events, api API) *Host {
 	return h
 }
 
-// Start registers the binaries of Config.Dir, starts every enabled plugin in
-// parallel and follows the registry from then on. It does not wait for the
-// plugins; Ready does. After an error nothing was started, and it may be called
-// again.
+// Start registers the executables of Config.Dir, starts every enabled plugin in parallel
+// and follows the registry from then on. It does not wait for the plugins; Ready does.
+// After an error nothing was started, and Start may be called again.
 func (h *Host) Start(ctx context.Context) error {
 	if err := h.discover(ctx); err != nil {
 		return err
@@ -85,13 +84,13 @@ func (h *Host) Start(ctx context.Context) error {
 	h.launcher.Start()
 	run, stop := context.WithCancel(context.Background())
 	h.stop = stop
-	h.syncOnce(ctx, run) // follow tries again
+	h.syncOnce(ctx, run) // after an error follow tries again
 	h.starting = slices.AppendSeq([]*Instance{}, maps.Values(h.instances))
 	go h.follow(run)
 	return nil
 }
 
-// openCgroups lets the kernel hold the plugins' limits, where it can.
+// openCgroups has the kernel enforce the plugins' limits, where it can.
 func (h *Host) openCgroups() {
 	if h.config.Cgroups == "" || h.cgroups != nil {
 		return
@@ -104,11 +103,10 @@ func (h *Host) openCgroups() {
 	h.cgroups = cgroups
 }
 
-// clearSockets removes the sockets that a predecessor that was killed left
-// behind.
+// clearSockets removes the sockets of an earlier daemon that was killed.
 func (h *Host) clearSockets() error {
 	if len(h.config.Sockets) > launch.MaxSocketDir {
-		h.config.Sockets = "" // too long for a socket's address: the system's directory
+		h.config.Sockets = "" // too long for a socket's address: use the system's directory
 	}
 	if h.config.Sockets == "" {
 		return nil
@@ -141,15 +139,15 @@ func (h *Host) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Outage is a plugin that is enabled and does not serve.
+// Outage is an enabled plugin that does not serve.
 type Outage struct {
 	Plugin string
 	State  pluginsdk.PluginState
-	Why    string // its last error; empty: there is none yet
+	Why    string // the plugin's last error; empty: none yet
 }
 
-// Outages returns the plugins that are enabled and do not serve at this moment, in the
-// operator's order.
+// Outages returns the enabled plugins that do not serve at this moment, in the operator's
+// order.
 func (h *Host) Outages() (outages []Outage) {
 	for _, instance := range *h.order.Load() {
 		if instance.router.current() == nil {
@@ -176,7 +174,8 @@ func (h *Host) Stop(context.Context) error {
 	return nil
 }
 
-// Refresh makes the host read the registry now instead of at its next turn.
+// Refresh makes the host read the registry now instead of at its next turn. It does not
+// wait for that.
 func (h *Host) Refresh() {
 	select {
 	case h.kick <- struct{}{}:
@@ -184,7 +183,7 @@ func (h *Host) Refresh() {
 	}
 }
 
-// follow is the loop; sync its logic.
+// follow calls syncOnce every Config.Poll and after each Refresh, until ctx ends.
 func (h *Host) follow(ctx context.Context) {
 	defer close(h.done)
 	ticker := time.NewTicker(h.config.Poll)
@@ -200,7 +199,7 @@ func (h *Host) follow(ctx context.Context) {
 	}
 }
 
-// syncOnce is a round of the loop.
+// syncOnce calls sync, and logs an error or a panic.
 func (h *Host) syncOnce(ctx, run context.Context) {
 	err := guard.Call(h.config.Log, "the plugin registry", func() error { return h.sync(ctx, run) })
 	if err != nil && ctx.Err() == nil {
@@ -208,7 +207,8 @@ func (h *Host) syncOnce(ctx, run context.Context) {
 	}
 }
 
-// sync makes what runs follow the rows. run is the life of what it starts.
+// sync reads the registry, and begins, updates and retires instances to match the rows.
+// ctx bounds the reading; the instances that it begins run until run ends.
 func (h *Host) sync(ctx, run context.Context) error {
 	h.readings.Add(1)
 	rows, err := h.store.Plugins(ctx)
@@ -244,7 +244,7 @@ func (h *Host) sync(ctx, run context.Context) error {
 	}
 	for name, instance := range h.instances {
 		if !enabled[name] {
-			h.retire(instance) // nobody is sent to it any more
+			h.retire(instance) // h.order no longer has it, so it gets no new calls
 			continue
 		}
 		instance.report.flush(ctx)
@@ -258,8 +258,8 @@ func (h *Host) sync(ctx, run context.Context) error {
 	return nil
 }
 
-// lineup puts instances into the operator's order, and notes on each that takes part
-// in runs which of its commands and sources another one of them has.
+// lineup sorts instances into the operator's order. On those that take part in runs it
+// notes which of their commands and sources another one owns.
 func (h *Host) lineup(instances []*Instance) *[]*Instance {
 	slices.SortFunc(instances, func(a, b *Instance) int {
 		return cmp.Or(cmp.Compare(a.Info().Position, b.Info().Position), cmp.Compare(a.name, b.name))
@@ -268,14 +268,14 @@ func (h *Host) lineup(instances []*Instance) *[]*Instance {
 	return &instances
 }
 
-// correctState corrects what a predecessor that died left in the row of a plugin
-// that is off.
+// correctState corrects the state in the row of a plugin that is off, when a daemon that
+// died has left a wrong one.
 func (h *Host) correctState(ctx context.Context, row ledger.Plugin) {
 	if row.State == pluginsdk.PluginDisabled && row.Serving == "" {
 		return
 	}
 	if last := h.ending[row.Name]; last != nil && !last.hasGone() {
-		return // it writes its own last state
+		return // the instance writes its last state itself
 	}
 	seen := ledger.SeenOf(row)
 	seen.State, seen.Serving = pluginsdk.PluginDisabled, ""
@@ -292,9 +292,8 @@ func (h *Host) begin(run context.Context, row ledger.Plugin) *Instance {
 	return instance
 }
 
-// retire ends an instance without holding up the others. A row that is enabled
-// again meanwhile gets a new instance, whose process waits for the old one to
-// be gone.
+// retire ends an instance in the background. When its row is enabled again meanwhile, the
+// new instance waits for the end of the old one before it starts a process.
 func (h *Host) retire(instance *Instance) {
 	instance.log.Info("plugin was turned off, or removed, and is ended")
 	delete(h.instances, instance.name)
@@ -302,7 +301,7 @@ func (h *Host) retire(instance *Instance) {
 	h.endings.Go(func() { instance.end(pluginsdk.PluginDisabled) })
 }
 
-// unreadable reports whether the row's column was broken by hand.
+// unreadable reports whether the column of the row was broken by hand.
 func unreadable(row ledger.Plugin, column string) bool {
 	for problem := range strings.SplitSeq(row.Problem, "; ") {
 		if strings.HasPrefix(problem, column+":") {

@@ -5,15 +5,15 @@ import (
 	"syscall"
 )
 
-// identity is another one when the file is, or its content. (The time of change
-// cannot be set back by who writes the file.)
+// identity differs when the file or its content does: whoever writes the file cannot set
+// back the time of the change.
 type identity struct {
 	device, inode uint64
 	size          int64
 	changed       syscall.Timespec
 }
 
-// identityOf returns the zero identity of what has none.
+// identityOf returns the zero identity when the file system tells none.
 func identityOf(info fs.FileInfo) identity {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

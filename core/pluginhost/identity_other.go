@@ -6,7 +6,7 @@ import (
 	"io/fs"
 )
 
-// identity is not known here: every start hashes.
+// identity is unknown on this system: every start hashes the file.
 type identity struct{}
 
 func identityOf(fs.FileInfo) identity { return identity{} }

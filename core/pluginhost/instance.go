@@ -12,8 +12,8 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Instance is one enabled plugin: the supervisor keeps it running, the router knows
-// which version of it answers, the report says what is seen of it.
+// Instance is one enabled plugin. Its supervisor keeps it running, its router knows which
+// version answers, its report stores and publishes its state.
 type Instance struct {
 	host       *Host
 	name       string
@@ -24,15 +24,15 @@ type Instance struct {
 	crew       *crew
 	gone       chan struct{} // closed when nothing of the instance is left
 
-	row      atomic.Pointer[ledger.Plugin] // with the manifest of the version that serves
-	rowMu    sync.Mutex                    // held while row is replaced
-	settings atomic.Pointer[Settings]      // in force
-	alive    sync.Map                      // the versions whose processes were begun and not ended
+	row      atomic.Pointer[ledger.Plugin] // with the manifest of the version that serves, if one does
+	rowMu    sync.Mutex                    // held to replace row
+	settings atomic.Pointer[Settings]      // in force; nil before the first configure
+	alive    sync.Map                      // *version: true for each whose process has begun and not ended
 
-	said *pluginsdk.Manifest // by the process that was started last; Host.speakers' lock guards it
+	said *pluginsdk.Manifest // manifest of the process that was started last; guarded by the lock of Host.speakers
 }
 
-// crew is the goroutines of an instance, which waits for them at its end.
+// crew is the goroutines of an instance, for which the instance waits at its end.
 type crew struct {
 	log   *slog.Logger
 	mu    sync.Mutex
@@ -40,8 +40,8 @@ type crew struct {
 	tasks sync.WaitGroup
 }
 
-// spawn runs fn as a goroutine that end waits for, guarded as what. A crew that has
-// ended begins none, and says so.
+// spawn runs fn in a goroutine that end waits for. A panic in fn is logged with the name
+// what. It reports false, and runs nothing, when the crew has ended.
 func (c *crew) spawn(what string, fn func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *crew) spawn(what string, fn func()) bool {
 	return true
 }
 
-// end waits for the goroutines; no other is begun.
+// end waits for the goroutines. From its call on spawn begins none.
 func (c *crew) end() {
 	c.mu.Lock()
 	c.ended = true
@@ -60,15 +60,15 @@ func (c *crew) end() {
 	c.tasks.Wait()
 }
 
-// over reports whether the crew has ended, or is about to.
+// over reports whether end was called.
 func (c *crew) over() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended
 }
 
-// newInstance returns the instance of a row. Of one that is begun with the daemon
-// (first) the runs wait for the start.
+// newInstance returns the instance of a row. first says that it begins with the daemon:
+// then runs wait for its first start.
 func newInstance(h *Host, row ledger.Plugin, first bool) *Instance {
 	i := &Instance{host: h, name: row.Name, gone: make(chan struct{})}
 	i.log = i.processLog().With("plugin", row.Name)
@@ -87,17 +87,17 @@ func newInstance(h *Host, row ledger.Plugin, first bool) *Instance {
 	}
 	i.supervisor = &supervisor{
 		log: i.log, config: h.config, hands: i, router: i.router, report: i.report, crew: i.crew,
-		redact: i.redact, news: h.Refresh, tail: i.tail, // its commands and sources are compared with the others' then
+		redact: i.redact, news: h.Refresh, tail: i.tail, // Refresh compares its commands and sources with the others'
 		wake: make(chan struct{}, 1), done: make(chan struct{}), phase: atWaiting, wanted: &row,
 	}
 	i.supervisor.confined.follow(row.Quarantine, 0)
 	return i
 }
 
-// Info returns what the registry says of the plugin. It must not be changed.
+// Info returns the plugin's row. The caller must not change it.
 func (i *Instance) Info() *pluginsdk.PluginInfo { return &i.row.Load().PluginInfo }
 
-// change replaces the row by a changed copy.
+// change replaces the row by a copy that edit has changed.
 func (i *Instance) change(edit func(*ledger.Plugin)) {
 	i.rowMu.Lock()
 	defer i.rowMu.Unlock()
@@ -106,7 +106,6 @@ func (i *Instance) change(edit func(*ledger.Plugin)) {
 	i.row.Store(&changed)
 }
 
-// redact takes the plugin's secrets out of a text.
 func (i *Instance) redact(text string) string {
 	if settings := i.settings.Load(); settings != nil && settings.Redact != nil {
 		return settings.Redact(text)
@@ -114,17 +113,16 @@ func (i *Instance) redact(text string) string {
 	return text
 }
 
-// processLog is where a plugin's own lines go: the daemon's log, and the
-// plugin's file.
+// processLog returns the logger for the plugin's own lines: they go to the daemon's log
+// and to the plugin's file.
 func (i *Instance) processLog() *slog.Logger {
 	both := slog.NewMultiHandler(i.host.config.Log.Handler(), fileHandler{file: i.host.logs.of(i.name)})
 	return slog.New(redactHandler{both, i.redact})
 }
 
-// update takes over what an operator changed in the row, which was read at a reading of
-// the registry. Of a row that was broken by hand only the place in the order is, and
-// whether it is in quarantine; the rest stays as it was. What is returned has the
-// supervisor do the rest.
+// update takes over a row, of that reading of the registry. From a row that was broken by
+// hand it takes only the position, the problem and the quarantine. supervise orders the
+// supervisor to follow the row.
 func (i *Instance) update(row ledger.Plugin, reading int64) (supervise func()) {
 	i.report.follow(row)
 	i.change(func(info *ledger.Plugin) {
@@ -133,7 +131,7 @@ func (i *Instance) update(row ledger.Plugin, reading int64) (supervise func()) {
 			return
 		}
 		*info = row
-		if v := i.router.current(); v != nil { // the process knows better
+		if v := i.router.current(); v != nil { // the process's manifest is newer than the row's
 			info.Manifest, info.Version = v.manifest, v.manifest.Version
 		}
 	})
@@ -153,11 +151,11 @@ func (i *Instance) start(run context.Context, predecessor *Instance) {
 	}()
 }
 
-// lastWrite is how long the last words of an instance may take to be stored.
+// lastWrite bounds how long an instance that ends may take to store its last state.
 const lastWrite = 2 * time.Second
 
-// end stops the process within the configured time and waits for it. Whatever
-// happens, it comes to its end: the next instance of that name waits for this.
+// end stops the process within Config.StopTimeout and waits for it. It always closes
+// gone, even after a panic: the next instance of that name waits for that.
 func (i *Instance) end(final pluginsdk.PluginState) {
 	i.supervisor.cancel()
 	<-i.supervisor.done
@@ -165,14 +163,14 @@ func (i *Instance) end(final pluginsdk.PluginState) {
 	guard.Try(i.log, "the last words of a plugin", func() {
 		ctx, cancel := context.WithTimeout(context.Background(), lastWrite)
 		defer cancel()
-		i.supervisor.storeQuarantine(ctx) // its goroutine has ended
+		i.supervisor.storeQuarantine(ctx) // safe: the supervisor's goroutine has ended
 		i.report.lastWords(ctx, final)
 	})
 	i.host.logs.of(i.name).close()
 	close(i.gone)
 }
 
-// hasGone reports whether nothing of the instance is left.
+// hasGone reports whether nothing of the instance is left running.
 func (i *Instance) hasGone() bool {
 	select {
 	case <-i.gone:
@@ -182,7 +180,7 @@ func (i *Instance) hasGone() bool {
 	}
 }
 
-// live puts what is known at this moment into a row of the registry.
+// live fills in the row what is known of the plugin at this moment.
 func (i *Instance) live(row *ledger.Plugin) {
 	problem := ""
 	if settings := i.settings.Load(); settings != nil {

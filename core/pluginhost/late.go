@@ -9,24 +9,25 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// lateLook is how often a plugin is asked whether a late call has ended.
+// lateLook is how often a plugin is asked whether it still works on a late call.
 const lateLook = 100 * time.Millisecond
 
-// watchFor notes a call that was given up at its deadline. Until it has ended, the
-// plugin is passed over.
+// watchFor notes a call that was given up at its deadline. The version is passed over
+// until that call has ended.
 func (i *Instance) watchFor(v *version, hook pluginsdk.Hook, callID string) {
 	i.router.lateBegins(v)
 	i.crew.spawn("the watch over a late call", func() { i.watchLate(v, hook, callID) })
 }
 
-// watchLate ends a plugin whose call still goes on a while after its deadline,
-// or that cannot even say whether it does. One that is late again and again is
-// passed over for longer each time.
+// watchLate waits until the plugin has ended the late call. It blames the version for a
+// call that goes on for longer than Config.LateGrace after its deadline, and for not
+// answering whether it does. A version that is late repeatedly is passed over for longer
+// each time.
 func (i *Instance) watchLate(v *version, hook pluginsdk.Hook, callID string) {
 	grace := i.host.config.LateGrace
 	defer i.router.lateEnds(v)
-	// A call of that id may be counted here and not have reached the plugin yet (the next
-	// attempt of the same call): that it is gone is believed when it is seen twice.
+	// The next attempt of the same call has the same id, and may be counted here before
+	// it reaches the plugin. So the late call must be found gone twice.
 	for until, ended := time.Now().Add(grace), 0; ended < 2; {
 		if !i.worksOn(v, callID) {
 			if ended++; ended < 2 && !i.await(v, min(lateLook, grace)) {
@@ -46,8 +47,8 @@ func (i *Instance) watchLate(v *version, hook pluginsdk.Hook, callID string) {
 	i.await(v, min(grace<<min(i.router.delays(v), 8), i.host.config.BackoffMax)-grace)
 }
 
-// worksOn reports whether the plugin still works on a call that was given up:
-// another attempt of it, under the same id, may be under way.
+// worksOn reports whether the plugin still works on a call that was given up: whether it
+// has more calls of that id than are under way here. Without an answer it does.
 func (i *Instance) worksOn(v *version, callID string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), i.host.config.LateGrace)
 	defer cancel()
@@ -59,7 +60,7 @@ func (i *Instance) worksOn(v *version, callID string) bool {
 	return n > i.router.underWay(v, callID)
 }
 
-// await waits, and reports whether the version is still there.
+// await waits, and reports whether the version still runs.
 func (i *Instance) await(v *version, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

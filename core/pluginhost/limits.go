@@ -10,13 +10,14 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
 
-// DefaultLimits bound the processes of a plugin for which nobody has set others.
+// DefaultLimits returns the limits of a plugin's processes where no operator has set
+// others.
 func DefaultLimits() pluginsdk.PluginLimits {
 	return pluginsdk.PluginLimits{MemoryBytes: 1 << 30, Processes: 64, OpenFiles: 1024}
 }
 
-// limitsOf fills in what a row leaves to the defaults. A negative value, which
-// is no limit, becomes 0.
+// limitsOf fills the limits that a row leaves out with the defaults. A negative value
+// means no limit, and becomes 0.
 func limitsOf(row, defaults pluginsdk.PluginLimits) pluginsdk.PluginLimits {
 	return pluginsdk.PluginLimits{
 		MemoryBytes: limitOf(row.MemoryBytes, defaults.MemoryBytes),
@@ -26,16 +27,16 @@ func limitsOf(row, defaults pluginsdk.PluginLimits) pluginsdk.PluginLimits {
 	}
 }
 
-// processLimits are those that the plugin's processes are started with; the others
-// hold for what it asks of the host, from one call to the next.
+// processLimits returns the limits with which the plugin's processes are started. The
+// others bound its calls to the host, and change without a new process.
 func processLimits(limits pluginsdk.PluginLimits) pluginsdk.PluginLimits {
 	return pluginsdk.PluginLimits{
 		MemoryBytes: limits.MemoryBytes, CPUPercent: limits.CPUPercent, Processes: limits.Processes, OpenFiles: limits.OpenFiles,
 	}
 }
 
-// Limits returns what holds for a plugin (Quotas); nothing for one that was never
-// started.
+// Limits returns the plugin's limits as Quotas has them; none for one that was not
+// enabled since the daemon's start.
 func (h *Host) Limits(plugin string) pluginsdk.PluginLimits {
 	instance, ok := h.current.Load(plugin)
 	if !ok {
@@ -44,9 +45,9 @@ func (h *Host) Limits(plugin string) pluginsdk.PluginLimits {
 	return Quotas(*instance.(*Instance).Info())
 }
 
-// Quotas returns what an operator has set for a plugin. One that comes with Harness, for
-// which none has, may store any amount in all: what activity records is for retention
-// to bound, not lost when there is much of it.
+// Quotas returns the limits that an operator set for a plugin. A shipped plugin without a
+// limit of StoredBytes may store any amount: retention bounds what activity records, and
+// a limit would lose some of it.
 func Quotas(info pluginsdk.PluginInfo) pluginsdk.PluginLimits {
 	limits := info.Limits
 	if limits.StoredBytes == 0 && info.Origin == pluginsdk.OriginDirectory && shipped.Plugins.Place(info.Name) > 0 {
@@ -62,15 +63,15 @@ func limitOf[N int | int64](row, standard N) N {
 	return min(max(row, 0), largestLimit)
 }
 
-// largestLimit leaves room to reckon with a limit; no machine reaches it.
+// largestLimit keeps sums and products of limits from overflowing; no machine reaches it.
 const largestLimit = 1 << 48
 
-// threadsPerProcess turns a limit of processes into one of threads, which are
-// what a cgroup counts: room for the runtimes, none for a bomb.
+// threadsPerProcess turns a limit of processes into one of threads, which are what a
+// cgroup counts. It leaves room for the language runtimes, and none for a fork bomb.
 const threadsPerProcess = 32
 
-// exceeded says which limit the plugin's processes are over; empty: none. The
-// kernel holds the others, where it can.
+// exceeded says which limit the plugin's processes exceed; empty: none. The kernel
+// enforces the other limits, where it can.
 func exceeded(usage launch.Usage, limits pluginsdk.PluginLimits) string {
 	switch {
 	case limits.MemoryBytes > 0 && usage.RSSBytes > limits.MemoryBytes:

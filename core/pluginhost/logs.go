@@ -17,17 +17,18 @@ import (
 )
 
 const (
-	// maxLogBytes is the size at which a plugin's log begins anew; the one
-	// before it is kept as NAME.log.1. (The libraries that do this keep a
-	// goroutine for every file, for ever.)
+	// maxLogBytes is the size at which a plugin's log begins anew; the full file is kept
+	// as NAME.log.1. (The libraries that do this keep a goroutine for every file, for
+	// ever.)
 	maxLogBytes = 1 << 20
-	// maxLogLines and defaultLogLines bound what Logs returns.
+	// maxLogLines bounds what Logs returns; defaultLogLines is what it returns without a
+	// limit.
 	maxLogLines     = 5000
 	defaultLogLines = 200
 )
 
-// logs are the log files of all plugins. A plugin's file stays open between its
-// starts, until the plugin is turned off.
+// logs are the log files of all plugins. A plugin's file stays open between its starts,
+// until the plugin is turned off.
 type logs struct {
 	dir   string // empty: no files
 	mu    sync.Mutex
@@ -109,8 +110,8 @@ type logFile struct {
 	size int64
 }
 
-// write appends a line. What cannot be written is lost here; the daemon's own
-// log has it.
+// write appends a line. A line that cannot be written is lost here; the daemon's own log
+// has it.
 func (f *logFile) write(line string) {
 	if f.path == "" {
 		return
@@ -131,13 +132,13 @@ func (f *logFile) write(line string) {
 	f.size += int64(n)
 }
 
-// note writes what the daemon has to say of the plugin.
+// note writes a line of the daemon's about the plugin.
 func (f *logFile) note(level slog.Level, text string) {
 	record := slog.NewRecord(time.Now(), level, text, 0)
 	_ = fileHandler{file: f}.Handle(context.Background(), record)
 }
 
-// open opens the file at its end. The lock is held.
+// open opens the file for appending. The lock is held.
 func (f *logFile) open() error {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 		return err
@@ -163,7 +164,7 @@ func (f *logFile) close() {
 	}
 }
 
-// parseLogLine reads TIME LEVEL TEXT.
+// parseLogLine parses a line TIME LEVEL TEXT. A line without a time is all text.
 func parseLogLine(line string) pluginsdk.LogLine {
 	stamp, rest, _ := strings.Cut(line, " ")
 	level, text, _ := strings.Cut(rest, " ")
@@ -182,7 +183,7 @@ type fileHandler struct {
 	attrs string
 }
 
-// Enabled is true: the file keeps what the daemon's log leaves out.
+// Enabled returns true: the file also keeps the levels that the daemon's log leaves out.
 func (h fileHandler) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle writes a record as a line.
@@ -199,7 +200,7 @@ func (h fileHandler) Handle(_ context.Context, record slog.Record) error {
 	return nil
 }
 
-// WithAttrs leaves the plugin's name out: the file has it.
+// WithAttrs drops the plugin's name, which the file's name says.
 func (h fileHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	line := strings.Builder{}
 	line.WriteString(h.attrs)
@@ -212,29 +213,29 @@ func (h fileHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return h
 }
 
-// WithGroup has no meaning in a line.
+// WithGroup ignores the group: a line has none.
 func (h fileHandler) WithGroup(string) slog.Handler { return h }
 
 func writeAttr(line *strings.Builder, attr slog.Attr) {
-	if attr.Key != "stream" { // where a line was written is of no use in the plugin's own log
+	if attr.Key != "stream" { // stdout or stderr: of no use in the plugin's own log
 		fmt.Fprintf(line, " %s=%s", oneLine(attr.Key), oneLine(attr.Value.String()))
 	}
 }
 
-// oneLine keeps a text from looking like several lines.
+// oneLine escapes line breaks, so that a text cannot forge lines of the log.
 func oneLine(text string) string {
 	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(text)
 }
 
 var _ slog.Handler = redactHandler{}
 
-// redactHandler takes the plugin's secrets out of what is logged.
+// redactHandler removes the plugin's secrets from what is logged.
 type redactHandler struct {
 	slog.Handler
 	redact func(string) string
 }
 
-// Handle passes on a record without secrets.
+// Handle passes on the record without secrets.
 func (h redactHandler) Handle(ctx context.Context, record slog.Record) error {
 	clean := slog.NewRecord(record.Time, record.Level, h.redact(record.Message), record.PC)
 	record.Attrs(func(attr slog.Attr) bool {
@@ -244,7 +245,7 @@ func (h redactHandler) Handle(ctx context.Context, record slog.Record) error {
 	return h.Handler.Handle(ctx, clean)
 }
 
-// WithAttrs returns a handler whose attributes have no secrets.
+// WithAttrs returns a handler with the attributes without secrets.
 func (h redactHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	clean := make([]slog.Attr, len(attrs))
 	for n, attr := range attrs {
@@ -253,7 +254,7 @@ func (h redactHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return redactHandler{h.Handler.WithAttrs(clean), h.redact}
 }
 
-// WithGroup returns a handler with a group.
+// WithGroup returns a handler with the group.
 func (h redactHandler) WithGroup(name string) slog.Handler {
 	return redactHandler{h.Handler.WithGroup(h.redact(name)), h.redact}
 }
@@ -263,7 +264,7 @@ func (h redactHandler) attr(attr slog.Attr) slog.Attr {
 	switch value := attr.Value.Resolve(); value.Kind() {
 	case slog.KindBool, slog.KindDuration, slog.KindFloat64, slog.KindInt64, slog.KindTime, slog.KindUint64:
 		return slog.Attr{Key: key, Value: value}
-	default: // an error, a structure: as a person would read it
+	default: // an error or a structure: as text
 		return slog.String(key, h.redact(value.String()))
 	}
 }

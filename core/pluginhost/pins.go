@@ -16,26 +16,26 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// pins are the hashes of the plugin directory's files as they were taken when
-// the daemon started. The first start of each plugin, a moment later, need not
-// read the file once more.
+// pins are the hashes that the daemon took of the plugin directory's files when it
+// started. They save the first start of each plugin, a moment later, another reading of
+// its file.
 type pins struct {
 	mu    sync.Mutex
 	at    time.Time      // when they were taken
 	fresh map[string]pin // by path
 }
 
-// freshFor is how long a hash stands for the file: as long as it may take from
-// the daemon's start to that of its plugins.
+// freshFor is how long a taken hash counts. It covers the time from the daemon's start to
+// that of its plugins.
 const freshFor = 10 * time.Second
 
-// pin is a hash, and what tells that the file is still the one it was taken of.
+// pin is a file's hash, and the identity of the file when it was hashed.
 type pin struct {
 	sum  string
 	file identity
 }
 
-// take fills in the hashes of rows, of several files at a time.
+// take hashes the files of the rows, several at a time, and sets the rows' SHA256.
 func (p *pins) take(rows []ledger.Plugin) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,8 +61,8 @@ func (p *pins) take(rows []ledger.Plugin) error {
 	return nil
 }
 
-// holds reports, once for each hash that was taken, that the row's file is the
-// one that its pin was taken of a moment ago.
+// holds reports whether the row's file is still the one that take hashed, and its hash is
+// the row's pin. It answers once for each hash; from then on it returns false.
 func (p *pins) holds(row ledger.Plugin) bool {
 	p.mu.Lock()
 	taken, ok := p.fresh[row.Path]
@@ -76,7 +76,7 @@ func (p *pins) holds(row ledger.Plugin) bool {
 	return err == nil && identityOf(info) == taken.file
 }
 
-// pinOf hashes a file. One that is changed meanwhile gets no identity.
+// pinOf hashes a file. A file that changes meanwhile gets no identity.
 func pinOf(path string) (taken pin, err error) {
 	file, err := os.Open(path) //nolint:gosec // an operator named the directory
 	if err != nil {

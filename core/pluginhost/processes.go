@@ -9,8 +9,7 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// An Instance is the hands of its supervisor: what is done to a plugin's processes once
-// they are active.
+// An Instance is its supervisor's hands: it starts, asks and ends the plugin's processes.
 var _ hands = (*Instance)(nil)
 
 func (i *Instance) enter(v *version) {
@@ -56,8 +55,8 @@ func (i *Instance) bury(v *version, why string) error {
 	return err
 }
 
-// close ends a version after the calls under way. They get half of the time:
-// the rest is for the plugin to put down what it holds.
+// close ends a version after the calls under way. They get half of Config.StopTimeout;
+// the rest is for the plugin's deactivation.
 func (i *Instance) close(v *version) {
 	ctx, cancel := context.WithTimeout(context.Background(), i.host.config.StopTimeout)
 	defer cancel()
@@ -71,8 +70,8 @@ func (i *Instance) close(v *version) {
 	i.stop(ctx, v)
 }
 
-// retire ends a version that was replaced, once nothing keeps to it, or when it
-// is at fault.
+// retire ends a version that was replaced, once no run keeps to it, after
+// Config.Handover, or when it is at fault. An active version is deactivated first.
 func (i *Instance) retire(ctx context.Context, old *version, active bool) {
 	panicked := guard.Try(i.log, "the end of a replaced version", func() {
 		over, cancel := context.WithTimeout(ctx, i.host.config.Handover)
@@ -96,9 +95,9 @@ func (i *Instance) retire(ctx context.Context, old *version, active bool) {
 	}
 }
 
-// drain waits until the version answers no hook and, with its runs, until no
-// run keeps to it. It returns at once when the version has ended, and with the
-// fault when it is at fault.
+// drain waits until the version has no call under way and, withRuns, no run keeps to it.
+// It returns early when ctx ends, when the version has ended, or with the fault of one
+// that is at fault.
 func (i *Instance) drain(ctx context.Context, v *version, withRuns bool) (fault string) {
 	for {
 		busy, changed := i.router.busy(v, withRuns)
@@ -125,19 +124,18 @@ func (i *Instance) deactivate(ctx context.Context, v *version) {
 	}
 }
 
-// killTime is how long a process that could not be started gets to end by
-// itself.
+// killTime is how long a process that is not active gets to end by itself.
 const killTime = time.Second
 
-// killNow ends a version that is at fault: it may be stopped, or eating the
-// machine's memory, and the calls that it has not answered wait for its end.
+// killNow kills a version that is at fault: its process may be stopped, or use up the
+// machine's memory, and the calls under way wait for its end.
 func (i *Instance) killNow(v *version) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	i.stop(ctx, v)
 }
 
-// kill ends a version that is of no use.
+// kill ends a version that is not active, or whose process has ended by itself.
 func (i *Instance) kill(v *version) {
 	ctx, cancel := context.WithTimeout(context.Background(), killTime)
 	defer cancel()

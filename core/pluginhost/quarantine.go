@@ -9,15 +9,15 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 )
 
-// confinement is whether a plugin is in quarantine.
+// confinement says whether a plugin is in quarantine, and whether its row says so.
 type confinement struct {
-	reason string // empty: it is not
-	stored bool   // the row says so as well
-	at     int64  // the reading of the registry at which it was stored
+	reason string // empty: it is in none
+	stored bool   // the row has the reason
+	at     int64  // the last reading of the registry that began before it was stored
 }
 
-// follow takes over what a row of the reading says. A row that was read before
-// the quarantine was stored does not end it.
+// follow takes over the quarantine of a row, of that reading of the registry. A row that
+// was read before the quarantine was stored does not end it.
 func (c *confinement) follow(row string, reading int64) {
 	switch {
 	case row != "":
@@ -27,7 +27,8 @@ func (c *confinement) follow(row string, reading int64) {
 	}
 }
 
-// tooOften counts a failure, and reports whether there were too many.
+// tooOften counts a failure, and reports whether it is at least the Config.Failures-th
+// within Config.Window.
 func (s *supervisor) tooOften() bool {
 	now := time.Now()
 	s.recent = append(s.recent, now)
@@ -37,7 +38,7 @@ func (s *supervisor) tooOften() bool {
 	return len(s.recent) >= s.config.Failures
 }
 
-// quarantine ends the restarts of a plugin that failed too often, the last time so.
+// quarantine puts the plugin in quarantine. words is its last failure.
 func (s *supervisor) quarantine(ctx context.Context, words string) {
 	reason := fmt.Sprintf("it failed %d times within %s, the last time: %s", len(s.recent), s.config.Window, words)
 	if tail := s.tail(); tail != "" {
@@ -54,7 +55,8 @@ func (s *supervisor) quarantine(ctx context.Context, words string) {
 	s.move(onConfined, say)
 }
 
-// holdBack waits while the plugin is in quarantine.
+// holdBack waits for a change while the plugin is in quarantine, and starts the plugin
+// once it is out.
 func (s *supervisor) holdBack(ctx context.Context) {
 	if s.confined.reason == "" {
 		s.start(ctx, onFreed)
@@ -62,7 +64,7 @@ func (s *supervisor) holdBack(ctx context.Context) {
 	}
 	s.storeQuarantine(ctx)
 	if row := s.wanted; row.Generation != s.reached {
-		s.reached = row.Generation // nothing more becomes of what is wanted now
+		s.reached = row.Generation // a row that is in quarantine is settled: it will not be started
 		s.report.note(func(seen *ledger.PluginSeen) { seen.Rejected, seen.Settled = row.SHA256, row.Generation })
 	}
 	select {
@@ -71,8 +73,8 @@ func (s *supervisor) holdBack(ctx context.Context) {
 	}
 }
 
-// storeQuarantine stores a quarantine that the row does not have yet. What cannot be
-// stored holds, and is stored later.
+// storeQuarantine stores a quarantine that the row does not have yet. One that cannot be
+// stored is in force all the same, and is stored later.
 func (s *supervisor) storeQuarantine(ctx context.Context) {
 	if s.confined.reason == "" || s.confined.stored {
 		return
@@ -85,10 +87,10 @@ func (s *supervisor) storeQuarantine(ctx context.Context) {
 	s.confined.stored, s.confined.at = true, reading
 }
 
-// quarantineLines is how much of a plugin's log is kept with its quarantine.
+// quarantineLines is how many lines of a plugin's log are kept with its quarantine.
 const quarantineLines = 20
 
-// tail is the end of the plugin's log.
+// tail returns the last lines of the plugin's log.
 func (i *Instance) tail() string {
 	lines, err := i.host.Logs(context.Background(), i.name, quarantineLines)
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 )
 
-// follow compares what serves with what is wanted, and begins to replace it when only
-// that makes them the same.
+// follow compares the version that serves with the wanted row, and begins a replacement
+// when only another process can carry the row out.
 func (s *supervisor) follow(ctx context.Context) {
 	why := renewal(&s.current.row, s.wanted)
 	if why == "" && !s.current.hears() && s.current.hasOldSettings(s.wanted) {
 		why = "its settings changed"
 	}
 	if why == "" && s.current.hears() && s.current.hasOldSettings(s.wanted) {
-		s.reached = s.wanted.Generation // what it dies of from here on is that row's
-		return                          // it is being told, and may refuse them: until then they are not carried out
+		s.reached = s.wanted.Generation // a failure from here on counts for that row
+		return                          // not carried out before the version has taken its new settings, or refused them
 	}
 	if why == "" {
 		s.carriedOut()
@@ -34,8 +34,8 @@ func (s *supervisor) follow(ctx context.Context) {
 	s.bringing = s.bring(ctx, why, s.current)
 }
 
-// carriedOut notes that what serves is what the row wants. A version that could not
-// take over is wanted no more, and what was said of it is forgotten.
+// carriedOut notes that the wanted row is carried out. It forgets a setback, with the row
+// that was rejected and its error: that row is not wanted any more.
 func (s *supervisor) carriedOut() {
 	words := s.setback.words
 	s.setback, s.reached = setback{}, s.wanted.Generation
@@ -47,8 +47,9 @@ func (s *supervisor) carriedOut() {
 	})
 }
 
-// replace ends a replacement. Runs that began with the old version keep to it; a new one
-// that failed never gets a call.
+// replace ends a replacement: the new version serves, or failed and the old one goes on.
+// Runs that began with the old version keep to it; a new version that failed never gets a
+// call.
 func (s *supervisor) replace(ctx context.Context, made brought) {
 	old, b := s.current, s.bringing
 	s.bringing = nil
@@ -64,7 +65,7 @@ func (s *supervisor) replace(ctx context.Context, made brought) {
 	s.setback = setback{}
 	s.hands.takeOver(made.version, old)
 	s.serve(made.version, onReplaced)
-	active := !exclusive(old, made.version) // else it is deactivated already
+	active := !exclusive(old, made.version) // else bring has deactivated it
 	s.crew.spawn("the end of a replaced version", func() { s.hands.retire(ctx, old, active) })
 }
 
@@ -73,8 +74,8 @@ func exclusive(a, b *version) bool {
 	return a.manifest.Exclusive || b.manifest.Exclusive
 }
 
-// renewal says which difference between what a version was started from and
-// what is wanted needs another process; empty: none.
+// renewal says which difference between the row that a version was started from and the
+// wanted row needs another process; empty: none.
 func renewal(from, wanted *ledger.Plugin) string {
 	switch {
 	case from.Path != wanted.Path:
@@ -91,24 +92,25 @@ func renewal(from, wanted *ledger.Plugin) string {
 	return ""
 }
 
-// essence is what of a row decides how a start of the plugin goes, and whether an
-// operator wants another.
+// essence returns, as a string to compare, what of a row decides whether a start
+// succeeds: its generation too, which says that an operator wants something else.
 func essence(row *ledger.Plugin) string {
 	return fmt.Sprintf("%d %q %q %q %q %v %s", row.Generation, row.Path, row.SHA256, row.Attach, row.GrantedEnv, processLimits(row.Limits), settingsOf(row))
 }
 
-// settingsOf tells settings from others, without the secrets.
+// settingsOf returns a string that differs when the row's settings do. It has no secrets.
 func settingsOf(row *ledger.Plugin) string {
 	return fmt.Sprintf("%d %s", row.SettingsRevision, row.Settings)
 }
 
-// setback is a replacement that failed. It is tried again after the wait (a refusal:
-// after refusedRetry), for as long as the row wants it, and counts for no quarantine.
+// setback is a replacement that failed. While the row stays wanted, it is tried again
+// after a wait, or after refusedRetry when it was refused. It does not count towards
+// quarantine.
 type setback struct {
-	essence string // of the row that it failed for
-	words   string // what the operator was told
+	essence string // of the row whose version failed
+	words   string // the last error that it left in the row
 	times   int
-	until   time.Time // not before
+	until   time.Time // not tried again before
 }
 
 func (s *setback) add(row *ledger.Plugin, err error, words string, backoff func(int) time.Duration) {
@@ -124,7 +126,7 @@ func (s *setback) add(row *ledger.Plugin, err error, words string, backoff func(
 	}
 }
 
-// over reports whether a replacement for the row may be tried now.
+// over reports whether the replacement may be tried now.
 func (s *setback) over(row *ledger.Plugin) bool {
 	return s.essence != essence(row) || !time.Now().Before(s.until)
 }

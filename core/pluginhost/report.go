@@ -14,9 +14,9 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// report is what is seen of a plugin, and where it goes: into the row, the event
-// plugin:state, the logs and the figures. Any goroutine may add to it; none waits for
-// the database, which is written to beside, and at rest only what has changed.
+// report is what is seen of a plugin. It goes into the row, the event plugin:state, the
+// logs and the figures. Any goroutine may add to it. None waits for the database: a
+// goroutine of the crew writes, and only what has changed.
 type report struct {
 	host    *Host
 	name    string
@@ -27,26 +27,25 @@ type report struct {
 
 	mu         sync.Mutex
 	seen       ledger.PluginSeen // what the row should say
-	stored     ledger.PluginSeen // what it says, as far as is known
-	generation int64             // of the row that was read last
+	stored     ledger.PluginSeen // what the row says, as far as is known
+	generation int64             // of the last row that made sense
 	storing    bool
 	quarantine string // empty: the plugin is in none
 	conflict   string
-	failures   int64             // not yet stored
+	failures   int64             // that are not stored yet
 	unsaved    bool              // the last write has failed
 	failure    string            // of a version that had ended; the last error if nothing else is said
-	erred      time.Time         // when the last error came about, or the plugin began to serve after it
-	hurried    time.Time         // when one was last stored at once
+	erred      time.Time         // when the last error occurred, or the plugin began to serve after it
+	hurried    time.Time         // when an error was last stored at once
 	noted      time.Time         // when a failure was last written into the plugin's log
-	charged    time.Time         // when rows were
-	checks     []pluginsdk.Check // of the last answer; valid once checkedAt is set
+	charged    time.Time         // when rows that were not stored were last written into it
+	checks     []pluginsdk.Check // of the last OnCheck; valid once checkedAt is set
 	checkedAt  time.Time
 }
 
-// tell says what state the plugin is in, with what has gone wrong (empty: nothing new,
-// the last error stays until another one replaces it, so that an operator can read what
-// happened), and what else has changed. Who subscribes to plugin:state is told of each
-// new state and of each start.
+// tell sets the plugin's state and its last error (empty: the error stays, so that an
+// operator can read what happened), and calls also to change the rest. It publishes
+// plugin:state when the state or the error has changed, and at each start.
 func (r *report) tell(state pluginsdk.PluginState, words string, also func(*ledger.PluginSeen)) {
 	r.mu.Lock()
 	before := r.seen
@@ -56,7 +55,7 @@ func (r *report) tell(state pluginsdk.PluginState, words string, also func(*ledg
 	}
 	also(&r.seen)
 	if words != "" || state == pluginsdk.PluginServing && before.State != state {
-		r.erred = time.Now() // what is steady from now on has got over it
+		r.erred = time.Now() // forgive counts from here
 	}
 	now := r.seen
 	r.store()
@@ -69,15 +68,15 @@ func (r *report) tell(state pluginsdk.PluginState, words string, also func(*ledg
 	})
 }
 
-// blame notes what has gone wrong, now.
+// blame notes the last error, with its time.
 func blame(seen *ledger.PluginSeen, words string) {
 	seen.LastError, seen.LastErrorAt = words, time.Now().UTC().Truncate(time.Microsecond)
 }
 
-// absolve forgets what has gone wrong.
+// absolve forgets the last error.
 func absolve(seen *ledger.PluginSeen) { seen.LastError, seen.LastErrorAt = "", time.Time{} }
 
-// note changes what is seen of the plugin while its state stays.
+// note changes what is seen of the plugin; its state stays.
 func (r *report) note(change func(*ledger.PluginSeen)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +84,8 @@ func (r *report) note(change func(*ledger.PluginSeen)) {
 	r.store()
 }
 
-// store has what has changed written into the row. The lock is held.
+// store has a goroutine write into the row what has changed, unless one is at it. The
+// lock is held.
 func (r *report) store() {
 	if r.seen == r.stored && !r.unsaved || r.storing {
 		return
@@ -94,13 +94,13 @@ func (r *report) store() {
 		if guard.Try(r.log, "the state of a plugin", r.write) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.storing = false // the next reading of the registry finds that it is not stored
+			r.storing = false // follow finds at the next reading that it is not stored
 		}
 	})
 }
 
-// write writes what is seen until the newest is written: of several changes that came
-// meanwhile only the last matters.
+// write writes what is seen until the newest is written. Changes that come while it
+// writes go into one further write.
 func (r *report) write() {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), r.host.config.StopTimeout)
@@ -116,8 +116,8 @@ func (r *report) write() {
 	}
 }
 
-// writeOnce writes what is seen, and returns it. What cannot be written is right in
-// memory, and written again after the next reading of the registry.
+// writeOnce writes what is seen, and returns it. When that fails, the report stays right
+// in memory, and follow has it written again.
 func (r *report) writeOnce(ctx context.Context) ledger.PluginSeen {
 	r.mu.Lock()
 	seen := r.seen
@@ -133,8 +133,8 @@ func (r *report) writeOnce(ctx context.Context) ledger.PluginSeen {
 	return seen
 }
 
-// follow compares a row that was read with what it should say, which is written again
-// where it differs. An operator who has emptied the last error has done with it.
+// follow compares a row that was read with what it should say, and has it written again
+// where it differs. A last error that an operator has emptied is forgotten.
 func (r *report) follow(row ledger.Plugin) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,20 +146,22 @@ func (r *report) follow(row ledger.Plugin) {
 		r.generation = row.Generation
 	}
 	seen := r.seen
-	seen.LastError, seen.LastErrorAt = r.stored.LastError, r.stored.LastErrorAt // the row's may be shorter, or emptied
+	// An error that differs is written with the next change: the row's may be cut, or
+	// emptied by an operator.
+	seen.LastError, seen.LastErrorAt = r.stored.LastError, r.stored.LastErrorAt
 	if seen != r.stored || r.unsaved {
 		r.store()
 	}
 }
 
-// lastWords writes what is left to be said of a plugin that has ended.
+// lastWords stores what remains of a plugin that has ended: failures, figures, its final
+// state.
 func (r *report) lastWords(ctx context.Context, final pluginsdk.PluginState) {
 	r.flush(ctx)
 	r.tell(final, "", func(seen *ledger.PluginSeen) { seen.Serving = "" })
 	r.writeOnce(ctx)
 }
 
-// now is what is seen at this moment.
 func (r *report) now() ledger.PluginSeen {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,14 +177,15 @@ func (r *report) setConflict(words string) {
 	r.conflict = words
 }
 
-// setQuarantine says why the plugin is in quarantine; empty: it is in none.
+// setQuarantine sets why the plugin is in quarantine; empty: it is in none.
 func (r *report) setQuarantine(reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.quarantine = reason
 }
 
-// live puts what is known at this moment into a row of the registry.
+// live fills in a row of the registry what is known at this moment. problem is what is
+// wrong with the settings.
 func (r *report) live(row *ledger.Plugin, problem string) {
 	r.mu.Lock()
 	seen := r.seen
@@ -198,25 +201,27 @@ func (r *report) live(row *ledger.Plugin, problem string) {
 	row.Figures = r.figuresNow(row.Restarts)
 }
 
-// figuresNow are the plugin's figures, with what it has asked of the host.
+// figuresNow returns the plugin's figures, with its calls to the host.
 func (r *report) figuresNow(restarts int) pluginsdk.PluginFigures {
 	now := r.figures.snapshot(restarts)
 	now.Host, now.HeldBack = r.host.config.HostFigures(r.name)
 	return now
 }
 
-// noteEvery bounds what failures write into the plugin's own log.
+// noteEvery is the least time between two failures that are written into the plugin's own
+// log.
 const noteEvery = 100 * time.Millisecond
 
-// hurry is how often a failure is stored at once.
+// hurry is the least time between two failures that are stored at once; the others wait
+// for flush.
 const hurry = time.Second
 
-// maxFailureWords bounds, in bytes, what is kept of a failure of a hook.
+// maxFailureWords bounds, in bytes, the text of a hook's failure.
 const maxFailureWords = 1 << 10
 
-// count remembers that a hook of a version has failed, until flush stores it. Why a
-// process ended is the supervisor's to say: it knows more than the calls that ended
-// with it.
+// count counts a failure of a hook of the version; flush stores it. The failures of a
+// version that has ended are not its last error: the supervisor knows better why it
+// ended.
 func (r *report) count(v *version, hook pluginsdk.Hook, err error) {
 	words := cut(fmt.Sprintf("%s: %s", hook, err), maxFailureWords)
 	r.mu.Lock()
@@ -224,7 +229,7 @@ func (r *report) count(v *version, hook pluginsdk.Hook, err error) {
 	r.failures++
 	if now := time.Now(); now.Sub(r.noted) > noteEvery {
 		r.noted = now
-		r.writeDown("hook failed: " + words) // the daemon's log has it from who called
+		r.writeDown("hook failed: " + words) // the caller writes it into the daemon's log
 	}
 	if refusedSettings(r.seen) {
 		return
@@ -235,13 +240,14 @@ func (r *report) count(v *version, hook pluginsdk.Hook, err error) {
 	}
 	blame(&r.seen, words)
 	r.erred = time.Now()
-	if time.Since(r.hurried) > hurry { // the next ones come with flush
+	if time.Since(r.hurried) > hurry { // flush stores the others
 		r.hurried = r.erred
 		r.store()
 	}
 }
 
-// charge counts rows that a hook wanted to have stored and that were not.
+// charge counts rows of effects that were not stored, and writes why into the plugin's
+// log.
 func (r *report) charge(rows int, why string) {
 	r.figures.charge(rows)
 	r.mu.Lock()
@@ -252,15 +258,16 @@ func (r *report) charge(rows int, why string) {
 	}
 }
 
-// writeDown writes a warning into the plugin's own log, until the plugin has ended.
+// writeDown writes a warning into the plugin's own log, unless the instance has ended and
+// closed it.
 func (r *report) writeDown(text string) {
 	if !r.crew.over() {
 		r.host.logs.of(r.name).note(slog.LevelWarn, text)
 	}
 }
 
-// flush stores the failures counted since the last time, and now and then the
-// figures.
+// flush stores the failures counted since the last time, and the figures when they are
+// due.
 func (r *report) flush(ctx context.Context) {
 	r.mu.Lock()
 	r.forgive()
@@ -291,10 +298,9 @@ func (r *report) flush(ctx context.Context) {
 	}
 }
 
-// forgive forgets the last error of a plugin that has served without another one for as
-// long as failures count (Config.Window): what is wrong is told from what was. One that
-// goes on because its next version failed, or with other settings than it should have,
-// has not got over that. The lock is held.
+// forgive forgets the last error of a plugin that has served without another one for
+// Config.Window: operators must be able to tell present errors from past ones. The error
+// stays while a rejected version or refused settings are its reason. The lock is held.
 func (r *report) forgive() {
 	steady := r.seen.State == pluginsdk.PluginServing && r.seen.Rejected == "" && !refusedSettings(r.seen)
 	if steady && r.seen.LastError != "" && time.Since(r.erred) > r.host.config.Window {
@@ -303,13 +309,15 @@ func (r *report) forgive() {
 	}
 }
 
-// refusedSettings reports whether a plugin goes on with other settings than it should
-// have: that is said until it has them.
+// refusedSettings reports whether the plugin goes on with older settings because it
+// refused the new ones. Its last error says so until it has taken the settings of its
+// row.
 func refusedSettings(seen ledger.PluginSeen) bool {
 	return strings.HasPrefix(seen.LastError, ledger.SettingsRefused)
 }
 
-// settingsTaken forgets that settings were refused: what serves has those of the row.
+// settingsTaken forgets that settings were refused: the version that serves has those of
+// the row.
 func (r *report) settingsTaken() {
 	r.note(func(seen *ledger.PluginSeen) {
 		if refusedSettings(*seen) {
@@ -318,7 +326,7 @@ func (r *report) settingsTaken() {
 	})
 }
 
-// keepChecks has what the plugin said of its surroundings stored, and shown by live.
+// keepChecks stores the plugin's checks of its surroundings, and has live show them.
 func (r *report) keepChecks(ctx context.Context, checks []pluginsdk.Check) {
 	r.mu.Lock()
 	r.checks, r.checkedAt = checks, time.Now().UTC()
@@ -328,7 +336,7 @@ func (r *report) keepChecks(ctx context.Context, checks []pluginsdk.Check) {
 	}
 }
 
-// forgetChecks has nothing stored any more of what the plugin said in the row, or since.
+// forgetChecks removes the stored checks of the plugin. inRow is how many the row has.
 func (r *report) forgetChecks(inRow int) {
 	r.mu.Lock()
 	said := len(r.checks) + inRow

@@ -12,42 +12,41 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
 
-// router knows which version of a plugin answers a call, and why none does: which
-// answers that, and nothing else in this room. Any goroutine may ask it. The
-// supervisor tells it what serves (stand), and how soon something will.
+// router decides which version of a plugin answers a call, or why none does; only which
+// decides that. Any goroutine may call it. The supervisor sets the version that serves,
+// and how soon one will (stand).
 type router struct {
 	name     string
-	first    bool // the plugin was begun with the daemon, which waits for it
+	first    bool // the plugin began with the daemon, which waits for its first start
 	patience time.Duration
-	info     func() *pluginsdk.PluginInfo // the row, with the manifest that was said last
-	held     func(run string) bool        // whether the run is under way
+	info     func() *pluginsdk.PluginInfo // Instance.Info
+	held     func(run string) bool        // whether the run is between Host.Hold and Host.Release
 	words    func() string                // the plugin's last error
 
 	once  sync.Once
 	tried chan struct{} // closed once the first start has succeeded or failed
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced whenever what follows changes
+	changed  chan struct{} // closed and replaced when a waiter may go on
 	serving  *version      // nil: none
 	standing standing
-	kept     map[string]*version // by run: the version it keeps to
+	kept     map[string]*version // by run: the version that it keeps to
 }
 
-// standing is what the supervisor says of a plugin beside what serves of it.
+// standing is a plugin's state, and when it may change, as the supervisor sets them.
 type standing struct {
 	state  pluginsdk.PluginState
-	try    time.Time // of the next start, or when the one under way began
+	try    time.Time // when the next start is due, or the one under way began
 	inARow int       // failures without a steady life between them
 }
 
-// out reports whether the plugin cannot be expected to serve before an operator has
-// done something.
+// out reports whether the plugin will not serve before an operator acts.
 func (s standing) out() bool {
 	return s.state == pluginsdk.PluginFailed || s.state == pluginsdk.PluginQuarantined
 }
 
-// reason is why no version of a plugin answers, as what is said of the plugin; empty:
-// one does.
+// reason says why no version of a plugin answers, as the end of a sentence about the
+// plugin; empty: one does.
 type reason string
 
 const (
@@ -60,29 +59,28 @@ const (
 	whyOnTrial    reason = "is on trial after a failure; it is passed over until it has answered a call"
 )
 
-// leavesOut reports whether a run does without the plugin from the beginning. For any
-// other reason its call is made, and fails when the reason still holds.
+// leavesOut reports whether a run leaves the plugin out of those that it asks. For any
+// other reason the run makes its call, which fails if the reason still holds then.
 func (r reason) leavesOut() bool { return r == whyTooNew || r == whyPassedOver || r == whyUndeclared }
 
-// question is a call, or whether a run is to make one.
+// question is a call, or asks whether a run has to make one.
 type question struct {
 	run  string // empty: none
 	hook pluginsdk.Hook
-	// listing asks whether the plugin is one of those that the run asks. Without it
-	// the plugin is called by its name: that it takes part and declares the hook has
-	// been decided.
+	// listing asks whether the plugin is among those that the run has to ask. Without it
+	// the caller has decided already that the plugin takes part and declares the hook.
 	listing bool
 }
 
-// answer is the version that answers a question, or why none does.
+// answer is the version that answers a question, or the reason why none does.
 type answer struct {
 	version *version
 	why     reason
-	open    bool // a run goes on without the plugin's answer; not said of a listing
+	open    bool // the call may be passed over; not set for a listing
 }
 
-// which is THE answer to which version of the plugin answers a call, or why none does.
-// All calls of a run go to the version that it was told of first, as long as that one
+// which is THE decision which version of the plugin answers a call, or why none does. All
+// calls of a run go to the version that which returned for it first, as long as that one
 // lives. The lock is held.
 func (r *router) which(q question) answer {
 	kept := r.keptBy(q.run)
@@ -114,22 +112,23 @@ func (r *router) which(q question) answer {
 	return answer{version: v, open: open}
 }
 
-// asks reports whether a run is to ask the plugin for its answer to the hook.
+// asks reports whether a run has to ask the plugin for its answer to the hook.
 func (r *router) asks(run string, hook pluginsdk.Hook) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.which(question{run: run, hook: hook, listing: true}).why.leavesOut()
 }
 
-// asking is one call that is under way.
+// asking is a call that is under way.
 type asking struct {
 	version *version
 	id      string
 	open    bool // it may be passed over
 }
 
-// take notes a call on the version that is to answer it. Without one it says why as an
-// error (CodeUnavailable), and, when waiting may help, what to wait for.
+// take notes a call on the version that answers it; give takes it off. When none answers,
+// it returns the reason as CodeUnavailable; when waiting may help, with a channel that is
+// closed when it is worth another try.
 func (r *router) take(q question, id string) (c asking, changed <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,7 +150,7 @@ func (r *router) take(q question, id string) (c asking, changed <-chan struct{},
 	return c, nil, nil
 }
 
-// unavailable is a reason as an error. The lock is held.
+// unavailable returns the reason as an error. The lock is held.
 func (r *router) unavailable(why reason) error {
 	if why == whySoon || why == whyDown {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is %s: %s", r.name, r.standing.state, r.words())
@@ -159,7 +158,7 @@ func (r *router) unavailable(why reason) error {
 	return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s %s", r.name, why)
 }
 
-// give takes a call off its version. One that was answered, with an error or without,
+// give takes a call off its version. An answer, even one with an error of the plugin's,
 // ends the version's trial.
 func (r *router) give(c asking, err error) {
 	r.mu.Lock()
@@ -168,7 +167,7 @@ func (r *router) give(c asking, err error) {
 	switch code := pluginsdk.CodeOf(err); {
 	case err == nil:
 		v.onTrial, v.delays = false, 0
-	case errors.Is(err, launch.ErrTooLarge): // it was not asked
+	case errors.Is(err, launch.ErrTooLarge): // the plugin never had the call
 	case code != pluginsdk.CodeUnavailable && code != pluginsdk.CodeCancelled && !errors.Is(err, context.DeadlineExceeded):
 		v.onTrial = false
 	}
@@ -183,11 +182,11 @@ func (r *router) give(c asking, err error) {
 	}
 }
 
-// openPatience is how long after the beginning of a start a hook that may be
-// passed over waits for the plugin. One that has failed again is not waited for.
+// openPatience is how long after a start has begun a call that may be passed over waits
+// for the plugin. When the start before failed, it does not wait.
 const openPatience = 250 * time.Millisecond
 
-// wait is how long a call waits for a plugin that is about to be started.
+// wait returns how long a call waits for a plugin that is about to be started.
 func (r *router) wait(open bool) time.Duration {
 	if open {
 		return min(r.patience, openPatience)
@@ -195,9 +194,9 @@ func (r *router) wait(open bool) time.Duration {
 	return r.patience
 }
 
-// soon reports whether waiting that long may help. The lock is held.
+// soon reports whether the plugin may serve within wait. The lock is held.
 func (r *router) soon(open bool) bool {
-	switch s := r.standing; s.state { //nolint:exhaustive // in the others nothing is about to start
+	switch s := r.standing; s.state { //nolint:exhaustive // in the other states no start is near
 	case pluginsdk.PluginStarting, pluginsdk.PluginServing:
 		return !open || s.inARow < 2 && time.Since(s.try) < openPatience
 	case pluginsdk.PluginBackoff:
@@ -206,8 +205,8 @@ func (r *router) soon(open bool) bool {
 	return false
 }
 
-// mayBePassedOver reports whether a run goes on without the plugin's answer.
-// What people or the agent asked of this very plugin is not passed over.
+// mayBePassedOver reports whether a run goes on without the plugin's answer to the hook.
+// It does not when people or the agent asked this very plugin.
 func mayBePassedOver(info *pluginsdk.PluginInfo, hook pluginsdk.Hook) bool {
 	switch hook { //nolint:exhaustive // the others are of the pipeline
 	case pluginsdk.HookCommand, pluginsdk.HookCallTool, pluginsdk.HookDeliver:
@@ -216,9 +215,9 @@ func mayBePassedOver(info *pluginsdk.PluginInfo, hook pluginsdk.Hook) bool {
 	return info.FailureMode(hook) == pluginsdk.FailOpen
 }
 
-// takesPart reports whether the plugin takes part in runs: since its first start has
-// succeeded or failed; at once when no run was begun before, or when one must not go
-// on without it.
+// takesPart reports whether runs ask the plugin. They do once its first start has
+// succeeded or failed. They do before that when the plugin began with the daemon, since
+// no run has begun yet, or when one of its hooks must not be passed over.
 func (r *router) takesPart() bool {
 	if r.first {
 		return true
@@ -234,8 +233,8 @@ func (r *router) takesPart() bool {
 	})
 }
 
-// triedOnce says that the first start has succeeded or failed. It reports whether that
-// is news.
+// triedOnce notes that the first start has succeeded or failed. It reports whether this
+// is the first call.
 func (r *router) triedOnce() (news bool) {
 	r.once.Do(func() {
 		close(r.tried)
@@ -244,8 +243,8 @@ func (r *router) triedOnce() (news bool) {
 	return news
 }
 
-// stand says what serves from now on (nil: nothing), and what is to be said of the
-// plugin. The supervisor alone calls it.
+// stand sets the version that serves (nil: none), and the plugin's standing. Only the
+// supervisor calls it.
 func (r *router) stand(serving *version, s standing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -253,29 +252,29 @@ func (r *router) stand(serving *version, s standing) {
 	r.signal()
 }
 
-// try puts a version on trial: it is asked for one answer at a time that a run could do
-// without, until it has given one.
+// try puts a version on trial: until it has answered a call, it gets calls that may be
+// passed over one at a time.
 func (r *router) try(v *version) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v.onTrial = true
 }
 
-// signal wakes who waits for a change. The lock is held.
+// signal wakes those who wait for a change. The lock is held.
 func (r *router) signal() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
-// current returns the version that serves, if one does.
+// current returns the version that serves; nil: none.
 func (r *router) current() *version {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.serving
 }
 
-// keptBy returns the version that a run keeps to; nil: none, or it has ended. The
-// lock is held.
+// keptBy returns the version that the run keeps to; nil: none, or it has ended. The lock
+// is held.
 func (r *router) keptBy(run string) *version {
 	kept := r.kept[run]
 	if kept == nil || !kept.ended() {
@@ -286,7 +285,8 @@ func (r *router) keptBy(run string) *version {
 	return nil
 }
 
-// keep has a run that is under way keep to a version. The lock is held.
+// keep makes a run that is under way keep to the version, unless it keeps to one. The
+// lock is held.
 func (r *router) keep(run string, v *version) {
 	if r.kept[run] == nil && r.held(run) {
 		r.kept[run] = v
@@ -294,8 +294,7 @@ func (r *router) keep(run string, v *version) {
 	}
 }
 
-// seen returns the plugin's row as a run sees it: with the manifest of the version that
-// the run keeps to.
+// seen returns the plugin's row with the manifest of the version that the run keeps to.
 func (r *router) seen(run string) *pluginsdk.PluginInfo {
 	r.mu.Lock()
 	kept := r.keptBy(run)
@@ -312,7 +311,6 @@ func seenBy(info *pluginsdk.PluginInfo, kept *version) *pluginsdk.PluginInfo {
 	return &seen
 }
 
-// release says that a run is over: it keeps to nothing any more.
 func (r *router) release(run string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -326,7 +324,7 @@ func (r *router) release(run string) {
 	}
 }
 
-// forget lets the runs that still keep to the version go on with the one that serves.
+// forget makes the runs that keep to the version go on with the one that serves.
 func (r *router) forget(v *version) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -338,24 +336,24 @@ func (r *router) forget(v *version) {
 	}
 }
 
-// busy reports whether the version answers a call or, with its runs, whether a run
-// keeps to it, and what to wait for until it may be another way.
+// busy reports whether the version has a call under way or, withRuns, a run keeps to it.
+// changed is closed when that may have changed.
 func (r *router) busy(v *version, withRuns bool) (busy bool, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return v.calls > 0 || withRuns && v.runs > 0, r.changed
 }
 
-// lateBegins notes a call that was given up at its deadline. Until lateEnds the version
-// is passed over.
+// lateBegins notes a call that was given up at its deadline. The version is passed over
+// until lateEnds.
 func (r *router) lateBegins(v *version) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v.late++
 }
 
-// lateEnds says that a call which was late goes on no longer. Which one is the last of
-// them leaves the version on trial.
+// lateEnds says that the plugin no longer works on a late call. After the last one the
+// version is on trial.
 func (r *router) lateEnds(v *version) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -364,14 +362,15 @@ func (r *router) lateEnds(v *version) {
 	}
 }
 
-// delays is how often the version was late since it last answered in time.
+// delays returns how often the version was late since it last answered a call without an
+// error.
 func (r *router) delays(v *version) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return v.delays
 }
 
-// underWay is how many calls of that id the version has been given and not answered.
+// underWay returns how many calls of that id are under way on the version.
 func (r *router) underWay(v *version, id string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

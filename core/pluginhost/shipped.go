@@ -8,14 +8,14 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 )
 
-// without returns the names that are not among others.
+// without returns those of names that are not in others.
 func without[T comparable](names, others []T) []T {
 	return slices.DeleteFunc(slices.Clone(names), func(name T) bool { return slices.Contains(others, name) })
 }
 
-// grantedOf is the version of the grants that a row has been given. Rows of before
-// there were versions have the first, but for those of before there were origins: they
-// were given less (nothing of the environment), and of them nobody knows what.
+// grantedOf returns the version of the grants that a row has been given. A row without a
+// version is older than versions and has the first. One without an origin is older still:
+// it got less (no environment), and which grants is unknown, so it counts as 0.
 func grantedOf(row ledger.Plugin) int {
 	if row.GrantsVersion == 0 && row.Origin != "" {
 		return 1
@@ -23,10 +23,10 @@ func grantedOf(row ledger.Plugin) int {
 	return row.GrantsVersion
 }
 
-// adopt gives a shipped plugin, once, what the versions of the grants since its own
-// have added. What an operator took from it before stays taken, but for a row of before
-// there were origins, which gets everything, once. Of a row that was broken by hand
-// nobody knows what was granted: it is left alone until a start finds it mended.
+// adopt gives a shipped plugin, once, the grants that versions since its own have added.
+// What an operator took from the plugin stays taken; only a row without an origin gets
+// every grant again, once. The grants of a row that was broken by hand are unknown: adopt
+// leaves it alone until it is mended at a later start.
 func (h *Host) adopt(ctx context.Context, known ledger.Plugin) error {
 	newest := h.shipped.Version()
 	if h.shipped.Place(known.Name) == 0 || known.GrantsVersion >= newest {

@@ -11,44 +11,48 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 )
 
-// hands are what a supervisor has done to processes: the Instance (version.go, processes.go,
-// configure.go), or a model in tests. What may take long takes a context, or has bounds of
-// its own.
+// hands is what a supervisor does to a plugin's processes: the Instance (version.go,
+// processes.go, configure.go), or a model in tests. A method that may take long takes a
+// context, or bounds its time itself.
 type hands interface {
-	// bring brings a version of the row to the point where it is active, and returns
-	// early when ctx ends. Nothing is left of one that failed. Of an exclusive plugin
-	// the old version (nil: none) is deactivated first, which ready says, and activated
-	// again when the new one fails.
+	// bring starts a version of the row and activates it. It returns early when ctx ends.
+	// It ends the process of a version that failed. When the old version (nil: none) or
+	// the new one is exclusive, it calls ready, deactivates the old one before it
+	// activates the new one, and activates the old one again when the new one fails.
 	bring(ctx context.Context, row *ledger.Plugin, old *version, ready func()) (*version, error)
-	// enter begins what goes on beside a version that serves: its events, its checks,
-	// the watch over it. takeOver begins it where the old one's ends.
+	// enter begins what runs beside a version that serves: its events, its checks, the
+	// watch over it. takeOver, called before it, ends the old version's events and checks
+	// and has the new one's events continue there.
 	enter(v *version)
 	takeOver(v, old *version)
-	// leave ends it, and lets the runs that keep to the version go.
+	// leave ends the events and checks, and makes the runs that keep to the version go on
+	// with another.
 	leave(v *version)
-	// tell gives a version the settings that are wanted, if it can be told and has others.
+	// tell offers a version the wanted settings, if it takes them while it runs and has
+	// others.
 	tell(v *version, wanted *ledger.Plugin)
-	// close ends a version once its calls are over, and retire once its runs are.
+	// close ends a version once its calls are over. retire ends a replaced one once its
+	// runs are.
 	close(v *version)
 	retire(ctx context.Context, v *version, active bool)
-	// bury ends a version that is at fault or (why is empty) has ended by itself, and
-	// returns what it died of.
+	// bury ends a version that is at fault, or (why is empty) has ended by itself, and
+	// returns why it ended.
 	bury(v *version, why string) error
-	// endAll ends whatever was begun and runs.
+	// endAll ends every process that was begun and still runs.
 	endAll()
-	// serves says that the version is what the plugin is from now on, and goesOn that it
-	// still is: the one that was to replace it, and has described itself, failed.
+	// serves says that the version now is the plugin: its manifest goes into the row.
+	// goesOn says that it still is, after the version that was to replace it has
+	// described itself and failed.
 	serves(v *version)
 	goesOn(v *version)
-	// confine stores why the plugin is in quarantine, and returns the reading of the
-	// registry by which it is stored.
+	// confine stores why the plugin is in quarantine. It returns the last reading of the
+	// registry that began before the reason was stored.
 	confine(ctx context.Context, reason string) (reading int64, err error)
 }
 
-// supervisor keeps a plugin as its row wants it: it starts it, has another version
-// replace it, starts it again, and ends it. One goroutine (run) owns it; the others
-// reach it by order and nudge, which wait for nothing, and by cancel, after which it
-// ends.
+// supervisor starts a plugin as its row wants it, replaces its version when the row
+// changes, starts it again after a failure, and ends it. One goroutine (run) owns it.
+// Others reach it by order and nudge, which do not block, and by cancel, which ends it.
 type supervisor struct {
 	log    *slog.Logger
 	config Config
@@ -57,38 +61,39 @@ type supervisor struct {
 	report *report
 	crew   *crew
 	redact func(string) string
-	news   func() // called when the first start has succeeded or failed
-	tail   func() string
+	news   func()        // called once, when the first start has succeeded or failed
+	tail   func() string // the last lines of the plugin's log
 
 	orders atomic.Pointer[order]
-	wake   chan struct{} // there is another order, or something else to look at
+	wake   chan struct{} // there is a new order, or something else to look at
 	cancel context.CancelFunc
 	done   chan struct{} // run has ended
 
-	// The goroutine's own.
+	// Only run's goroutine uses what follows.
 	phase    phase
-	read     *order         // the newest that was looked at
-	wanted   *ledger.Plugin // the row, as it last made sense
+	read     *order         // the newest order that was looked at
+	wanted   *ledger.Plugin // the last row that made sense
 	confined confinement
-	current  *version       // that serves
-	bringing *bringing      // under way: a start, or a replacement
-	began    time.Time      // the last start
+	current  *version       // the version that serves; nil: none
+	bringing *bringing      // the start or replacement under way; nil: none
+	began    time.Time      // when the last start began
 	life     *ledger.Plugin // the row for which the last start was begun
 	tried    *ledger.Plugin // the row whose start failed last
-	until    time.Time      // when that is tried again
-	reached  int64          // the generation of the row that serves, or that failed last
+	until    time.Time      // when the next start is due
+	reached  int64          // the generation of the row that was carried out or failed last
 	setback  setback        // of the last replacement
 	recent   []time.Time    // failures within Config.Window
-	inARow   int            // failures without a steady life between them
+	inARow   int            // failures since the plugin last served for as long as steady
 }
 
-// order is a row of the registry, as it was read.
+// order is a row of the registry, with the reading that it comes from.
 type order struct {
 	row     ledger.Plugin
-	reading int64 // Host.readings
+	reading int64 // Host.readings at that time
 }
 
-// bringing is a version that is being brought up, for the row that was wanted then.
+// bringing is a version that is being brought up, for the row that was wanted when that
+// began.
 type bringing struct {
 	why    string
 	row    *ledger.Plugin
@@ -97,29 +102,30 @@ type bringing struct {
 	made   chan brought
 }
 
-// brought is how bringing up a version has ended.
+// brought is the result of bringing up a version.
 type brought struct {
 	version *version
 	err     error
 }
 
-// order has the row followed. Any goroutine may call it.
+// order makes the supervisor follow the row. Any goroutine may call it.
 func (s *supervisor) order(o order) {
 	s.orders.Store(&o)
 	s.nudge()
 }
 
-// nudge makes the supervisor look at what may have changed. Any goroutine may call it.
+// nudge makes the supervisor look again at what may have changed. Any goroutine may call
+// it.
 func (s *supervisor) nudge() {
 	select {
 	case s.wake <- struct{}{}:
-	default: // it is about to look
+	default: // a wake is pending already
 	}
 }
 
-// run supervises until ctx ends and everything of the plugin has. After a panic nothing
-// of it is left running, and it is started again as after a failure that is none of its
-// own.
+// run supervises until ctx ends and every process of the plugin has. After a panic it
+// ends the processes and starts the plugin again, as after a failure that is not the
+// plugin's.
 func (s *supervisor) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.triedOnce()
@@ -134,7 +140,7 @@ func (s *supervisor) run(ctx context.Context) {
 	}
 }
 
-// step waits for what happens next, and does what is to be done about it.
+// step waits for what happens next in the phase, and handles it.
 func (s *supervisor) step(ctx context.Context) {
 	if ctx.Err() != nil {
 		s.end()
@@ -152,21 +158,23 @@ func (s *supervisor) step(ctx context.Context) {
 		s.rest(ctx)
 	case atQuarantined:
 		s.holdBack(ctx)
-	default: // the others are left in the step that comes to them, unless ctx ends
+	default: // the other phases are left in the step that entered them, unless ctx ends
 		panic(fmt.Sprintf("a plugin stays in the phase %q", s.phase))
 	}
 }
 
-// saying is what is said of a plugin with its phase.
+// saying is what people are to see of a happening, beside the phase.
 type saying struct {
 	words string    // what has gone wrong; empty: nothing new
-	try   time.Time // of the next start, or when the one under way began
-	// carried, or rejected, is the row that has been; both are nil: none.
+	try   time.Time // when the next start is due, or the one under way began
+	// carried is the row that was carried out, rejected the one that was not; at most one
+	// is set.
 	carried, rejected *ledger.Plugin
-	restarts          int // more than before
+	restarts          int // to add to those before
 }
 
-// move does what THE table says of a happening, and lets it be seen.
+// move changes the phase as THE table says for the happening, sets the router's standing,
+// and reports the new state.
 func (s *supervisor) move(what happening, say saying) {
 	to, ok := transitions[what][s.phase]
 	if !ok {
@@ -181,11 +189,11 @@ func (s *supervisor) move(what happening, say saying) {
 	}
 	seen := seenAs[to]
 	if to == atEnded || seen == seenAs[from] && to != atStarting && say == (saying{}) {
-		return // the last words are the instance's
+		return // nothing new to see; the instance stores the final state
 	}
 	s.router.stand(s.current, standing{state: seen, try: say.try, inARow: s.inARow})
 	if to == atServing {
-		s.triedOnce() // who reads that it serves finds it in the next run
+		s.triedOnce() // before the report: whoever reads that it serves finds it in the next run
 	}
 	current := s.current
 	s.report.tell(seen, say.words, func(now *ledger.PluginSeen) {
@@ -204,15 +212,14 @@ func (s *supervisor) move(what happening, say saying) {
 	}
 }
 
-// triedOnce says that the first start has succeeded or failed.
 func (s *supervisor) triedOnce() {
 	if s.router.triedOnce() {
 		s.news()
 	}
 }
 
-// look takes over what is ordered. Of a row that was broken by hand only whether it is
-// in quarantine is.
+// look takes over the newest order. From a row that was broken by hand it takes only the
+// quarantine.
 func (s *supervisor) look() {
 	o := s.orders.Load()
 	if o == nil || o == s.read {
@@ -226,7 +233,8 @@ func (s *supervisor) look() {
 	}
 }
 
-// start begins to bring up what is wanted, unless the plugin is in quarantine.
+// start begins to bring up a version of the wanted row, unless the plugin is in
+// quarantine.
 func (s *supervisor) start(ctx context.Context, why happening) {
 	if s.confined.reason != "" {
 		s.move(onConfined, s.quarantineSaid())
@@ -238,7 +246,8 @@ func (s *supervisor) start(ctx context.Context, why happening) {
 	s.bringing = s.bring(ctx, "", nil)
 }
 
-// bring begins to bring up what is wanted, beside the version that serves (nil: none).
+// bring begins to bring up a version of the wanted row, beside the one that serves (nil:
+// none).
 func (s *supervisor) bring(ctx context.Context, why string, old *version) *bringing {
 	ctx, cancel := context.WithCancel(ctx)
 	b := &bringing{why: why, row: s.wanted, cancel: cancel, ready: make(chan struct{}), made: make(chan brought, 1)}
@@ -256,7 +265,7 @@ func (s *supervisor) bring(ctx context.Context, why string, old *version) *bring
 	return b
 }
 
-// abandon ends bringing up a version that nobody waits for any more.
+// abandon cancels the start or replacement under way, and ends its version.
 func (s *supervisor) abandon() {
 	b := s.bringing
 	if b == nil {
@@ -269,7 +278,7 @@ func (s *supervisor) abandon() {
 	}
 }
 
-// awaitStart waits for the end of a start.
+// awaitStart waits for the result of a start.
 func (s *supervisor) awaitStart(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -289,17 +298,17 @@ func (s *supervisor) awaitStart(ctx context.Context) {
 	}
 }
 
-// serve makes a version the one that answers.
+// serve makes a version that was brought up the one that answers.
 func (s *supervisor) serve(v *version, what happening) {
 	s.hands.enter(v)
 	s.current = v
 	s.move(what, saying{carried: &v.row})
-	s.report.settingsTaken() // it was started with them
+	s.report.settingsTaken() // the version was started with those of its row
 	s.hands.serves(v)
 	s.nudge() // the row may have changed meanwhile
 }
 
-// attend looks after the version that serves.
+// attend waits for what happens next to the version that serves, and handles it.
 func (s *supervisor) attend(ctx context.Context) {
 	v := s.current
 	var ready chan struct{}
@@ -330,8 +339,8 @@ func (s *supervisor) attend(ctx context.Context) {
 	}
 }
 
-// fall ends the version that serves, which has ended or is at fault, and the one that
-// was to replace it.
+// fall ends the version that serves, which is at fault (why) or has ended, and abandons
+// the replacement under way.
 func (s *supervisor) fall(ctx context.Context, why string) {
 	v := s.withdraw(onFallen)
 	err := s.hands.bury(v, why)
@@ -341,8 +350,8 @@ func (s *supervisor) fall(ctx context.Context, why string) {
 	}
 }
 
-// withdraw takes the version that serves out of service, also of the runs that began
-// with it: it is about to be ended.
+// withdraw takes the version that serves out of service, before it is ended. The runs
+// that keep to it go on without it.
 func (s *supervisor) withdraw(why happening) *version {
 	v := s.current
 	s.current = nil
@@ -351,7 +360,7 @@ func (s *supervisor) withdraw(why happening) *version {
 	return v
 }
 
-// end ends the plugin: what serves, and what is being brought up.
+// end ends the version that serves, and the one that is being brought up.
 func (s *supervisor) end() {
 	if s.bringing != nil {
 		s.bringing.cancel()
@@ -367,10 +376,9 @@ func (s *supervisor) end() {
 	}
 }
 
-// guarded calls do. A panic in it is Harness's own trouble.
+// guarded calls do, and returns a panic in it as ownTrouble.
 func (s *supervisor) guarded(what string, do func() error) error { return guarded(s.log, what, do) }
 
-// quarantineSaid is what is said of a plugin that is in quarantine.
 func (s *supervisor) quarantineSaid() saying {
 	return saying{words: firstLine(s.confined.reason), rejected: s.wanted}
 }

@@ -14,32 +14,31 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
 
-// version is one process of a plugin. There are two while one replaces the
-// other.
+// version is one process of a plugin. There are two while one replaces the other.
 type version struct {
 	process  *launch.Plugin
-	manifest pluginsdk.Manifest // what the process said that it is
+	manifest pluginsdk.Manifest // as the process described itself
 	gone     <-chan struct{}    // closed when the process has ended
-	row      ledger.Plugin      // what it was started from
-	fault    chan string        // why it is to be ended; the first one stays
-	denied   sync.Map           // the capabilities of which it was told in the log that it lacks them
+	row      ledger.Plugin      // that it was started from
+	fault    chan string        // why it has to be ended; the first one counts
+	denied   sync.Map           // capabilities: those whose lack was logged already
 
-	configured atomic.Pointer[string] // settingsOf the row whose settings it was given
-	telling    atomic.Bool            // it is being given others
+	configured atomic.Pointer[string] // settingsOf the row whose settings it was offered last
+	telling    atomic.Bool            // an offer of settings is under way
 
-	heard      pluginsdk.Position // its events begin after this
-	stopEvents func()             // ends them, and sets heard; nothing before it is published
-	stopWatch  func()             // ends watching over it
-	stopChecks func()             // ends asking it for its checks
+	heard      pluginsdk.Position // its events begin after this; stopEvents sets where they ended
+	stopEvents func()             // ends its events, and sets heard; does nothing before subscribe
+	stopWatch  func()             // ends the watch over it
+	stopChecks func()             // ends asking for its checks
 
-	// These are guarded by the router's lock.
+	// The router's lock guards what follows.
 	calls   int            // under way
-	asked   map[string]int // of them, by id
-	open    int            // of them, those that may be passed over
-	runs    int            // that keep to it
-	late    int            // calls past their deadline for which it is passed over
-	delays  int            // how often it was late since it last answered in time
-	onTrial bool           // it failed and has not answered a call since: it gets one at a time
+	asked   map[string]int // calls under way, by id
+	open    int            // calls under way that may be passed over
+	runs    int            // how many runs keep to it
+	late    int            // how many late calls it is passed over for
+	delays  int            // how often it was late since it last answered without an error
+	onTrial bool           // it failed and has not answered since: it gets one call at a time that may be passed over
 }
 
 func newVersion(row ledger.Plugin) *version {
@@ -51,7 +50,7 @@ func newVersion(row ledger.Plugin) *version {
 	return v
 }
 
-// isOf says which process the version is.
+// isOf sets the process of the version. Only launch calls it, once.
 func (v *version) isOf(process *launch.Plugin) {
 	v.process, v.manifest, v.gone = process, process.Manifest(), process.Done()
 }
@@ -66,16 +65,17 @@ func (v *version) ended() bool {
 	}
 }
 
-// blame has the version ended for a fault.
+// blame has the version ended for a fault. Any goroutine may call it; the first fault
+// counts.
 func (v *version) blame(why string) {
 	select {
 	case v.fault <- why:
-	default: // it is to be ended already
+	default: // it has a fault already
 	}
 }
 
-// why is the fault that the version has, as the end of a sentence: what else
-// fails with it fails for that.
+// why takes the version's fault, if it has one, as the end of a sentence: it is why the
+// rest failed.
 func (v *version) why() string {
 	select {
 	case why := <-v.fault:
@@ -85,7 +85,8 @@ func (v *version) why() string {
 	}
 }
 
-// withLastWords is a reason with what the process said of its end.
+// withLastWords returns the reason as an error, with what the process last wrote of its
+// end.
 func withLastWords(reason string, v *version) error {
 	if lines := v.process.LastWords(); len(lines) > 0 {
 		reason += "; last words: " + strings.Join(lines, " | ")
@@ -93,7 +94,7 @@ func withLastWords(reason string, v *version) error {
 	return errors.New(reason)
 }
 
-// bring is the supervisor's: it brings a version to the point where it can serve.
+// bring starts a version of the row and activates it; see hands.
 func (i *Instance) bring(ctx context.Context, row *ledger.Plugin, old *version, ready func()) (*version, error) {
 	v, err := i.launch(ctx, row)
 	if err != nil {
@@ -119,8 +120,9 @@ func (i *Instance) bring(ctx context.Context, row *ledger.Plugin, old *version, 
 	return nil, err
 }
 
-// launch brings a process to the point where it stands ready: verified,
-// described, started, not active.
+// launch starts a process for the row, up to the point where it can be activated: the
+// file is verified, the process described, configured and started. It takes at most
+// Config.StartTimeout.
 func (i *Instance) launch(ctx context.Context, row *ledger.Plugin) (*version, error) {
 	ctx, cancel := context.WithTimeout(ctx, i.host.config.StartTimeout)
 	defer cancel()
@@ -133,7 +135,7 @@ func (i *Instance) launch(ctx context.Context, row *ledger.Plugin) (*version, er
 	process, err := i.begin(ctx, v)
 	if err != nil {
 		if err = fmt.Errorf("start: %w", err); pluginsdk.CodeOf(err) == pluginsdk.CodeInvalid {
-			err = refusal{err} // what it says of itself is wrong: another try would not change it
+			err = refusal{err} // its description is wrong, and would be again
 		}
 		return nil, err
 	}
@@ -147,7 +149,7 @@ func (i *Instance) launch(ctx context.Context, row *ledger.Plugin) (*version, er
 			return fmt.Errorf("settings: %w", err)
 		}
 		described := time.Now()
-		v.heard = i.host.events.Position() // what it reads in Start is no older
+		v.heard = i.host.events.Position() // what the plugin reads in Start is at least as new
 		if err := v.process.Start(ctx); err != nil {
 			return i.notReady(ctx, v, "start: "+err.Error(), err)
 		}
@@ -162,7 +164,7 @@ func (i *Instance) launch(ctx context.Context, row *ledger.Plugin) (*version, er
 	return v, nil
 }
 
-// begin starts the process, or meets the one that runs under a debugger.
+// begin starts the process, or attaches to the one that runs under a debugger.
 func (i *Instance) begin(ctx context.Context, v *version) (*launch.Plugin, error) {
 	config := i.launchConfig(v)
 	if v.row.Origin == pluginsdk.OriginDev && !i.host.config.Dev {
@@ -183,15 +185,15 @@ func (i *Instance) begin(ctx context.Context, v *version) (*launch.Plugin, error
 	return i.host.launcher.Launch(ctx, config)
 }
 
-// verify asks whether the file is the one that was pinned; a process under a
-// debugger has none.
+// verify checks that the file is the one that was pinned; a process under a debugger has
+// none.
 func (i *Instance) verify(ctx context.Context, v *version) error {
 	if i.host.config.Verify == nil || v.row.Attach != "" || i.host.pins.holds(v.row) {
 		return nil
 	}
 	err := i.host.config.Verify(ctx, v.row)
 	if err == nil || ctx.Err() != nil {
-		return err // too slow is no verdict
+		return err // a check that was cut short refuses nothing
 	}
 	return refusal{err}
 }
@@ -217,16 +219,15 @@ func (i *Instance) launchConfig(v *version) launch.Config {
 	}
 }
 
-// logDenied logs the first call that a process was refused for the want of a
-// capability.
+// logDenied logs the first call that a process was denied for the lack of a capability.
 func (i *Instance) logDenied(v *version, capability pluginsdk.Capability, err error) {
 	if _, told := v.denied.LoadOrStore(capability, true); !told {
 		i.log.Warn("plugin was refused a call", "err", err)
 	}
 }
 
-// admit checks what a process says that it is. What an operator installed must
-// be what its plugin.json said; what comes from elsewhere is taken at its word.
+// admit checks the manifest with which a process describes itself. Of a plugin that an
+// operator installed it must equal plugin.json; any other manifest is stored as it is.
 func (i *Instance) admit(ctx context.Context, v *version) error {
 	if v.manifest.Name != i.name {
 		return refused("describe: the binary says that it is the plugin %q", v.manifest.Name)
@@ -254,10 +255,10 @@ func (i *Instance) activate(ctx context.Context, v *version) error {
 	return nil
 }
 
-// notReady returns, in words, why a version has failed to start or to be activated. One
-// that says so itself, and still answers, for the want of something of the world
-// (CodeUnavailable) is unready; the same code is that of a connection that has broken, or
-// of a host that has found it at fault.
+// notReady returns, in words, why a version failed to start or to be activated. The error
+// is unready when the plugin itself reports CodeUnavailable for the lack of something
+// outside, and still answers. A broken connection has the same code, and so has a fault
+// that the host found: those are not unready.
 func (i *Instance) notReady(ctx context.Context, v *version, words string, err error) error {
 	fault := v.why()
 	said := withLastWords(words+fault, v)

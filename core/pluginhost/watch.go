@@ -9,25 +9,26 @@ import (
 )
 
 const (
-	// pingEvery is how many looks at the processes come to one health check.
+	// pingEvery is after how many looks at the processes a health check follows.
 	pingEvery = 5
-	// pingTimeout is how long a health check may take; two that fail in a row
-	// are a fault.
+	// pingTimeout is how long a health check may take; pingMisses that fail in a row are
+	// a fault.
 	pingTimeout = 3 * time.Second
 	pingMisses  = 2
-	// stoppedLooks is how many looks in a row must find the process stopped.
+	// stoppedLooks is how many looks in a row must find the process stopped for that to
+	// be a fault.
 	stoppedLooks = 2
-	// slowCall is how long a call goes on until the process is looked at for it:
-	// while people wait, the next look in turn is late. stoppedTwice later it must
-	// still be stopped.
+	// slowCall is how long a call takes before its process is looked at: people wait, and
+	// the next regular look may be late. The process must still be stopped stoppedTwice
+	// later.
 	slowCall     = 200 * time.Millisecond
 	stoppedTwice = 100 * time.Millisecond
 
 	wordsStopped = "its process is stopped (SIGSTOP)"
 )
 
-// watchOver looks after a version until stop is called: its memory and
-// processes, whether it was stopped, whether it answers.
+// watchOver watches a version until stop is called: its memory and processes, whether it
+// is stopped, whether it answers. It blames the version for what it finds.
 func (i *Instance) watchOver(v *version) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -58,7 +59,7 @@ func (i *Instance) watchOver(v *version) (stop func()) {
 	}
 }
 
-// watcher is the state of watching one version; look its logic.
+// watcher watches one version.
 type watcher struct {
 	instance *Instance
 	of       *version
@@ -79,8 +80,9 @@ func (w *watcher) look(ctx context.Context) string {
 	return ""
 }
 
-// usage looks at the processes. Where the system does not tell, only the
-// health check is left.
+// usage returns which limit the processes exceed, or that they are stopped; empty:
+// neither. Where the system does not tell, it returns empty, and only the health check is
+// left.
 func (w *watcher) usage() string {
 	usage, err := w.of.process.Usage()
 	if err != nil {
@@ -90,7 +92,7 @@ func (w *watcher) usage() string {
 	if why := exceeded(usage, limitsOf(w.of.row.Limits, w.instance.host.config.Limits)); why != "" {
 		return why
 	}
-	if !usage.Stopped || w.of.row.Attach != "" { // a debugger stops it as it likes
+	if !usage.Stopped || w.of.row.Attach != "" { // a debugger may stop it
 		w.stopped = 0
 		return ""
 	}
@@ -100,8 +102,8 @@ func (w *watcher) usage() string {
 	return ""
 }
 
-// attend looks after a call that begins: when it goes on for long because the
-// process is stopped, the version is ended. over says that the call is.
+// attend watches a call that begins: when it takes longer than slowCall and the process
+// is stopped, the version is blamed. The caller calls over when the call has ended.
 func (i *Instance) attend(v *version) (over func() bool) {
 	return time.AfterFunc(slowCall, func() {
 		i.crew.spawn("the watch over a call", func() {
