@@ -93,7 +93,7 @@ func leanInstallation(t *testing.T, databaseURL string, parts ...string) *instal
 }
 
 // attentive is a daemon that soon sees what the test changes in the registry.
-func attentive(c *pluginhost.Config) { c.Poll = 50 * time.Millisecond }
+func attentive(c *pluginhost.Config) { c.Poll = 100 * time.Millisecond }
 
 func (in *installation) link(target, name string) {
 	in.t.Helper()
