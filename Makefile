@@ -28,8 +28,11 @@ build: ## build bin/harness and bin/plugins/*
 run: build ## build, then start the daemon with its data in ./data
 	exec bin/harness up --data ./data
 
-# Many tests wait more than they work, so there are more at once than there are cores.
-#
+# Many tests wait more than they work, so there are more at once than there are cores. The
+# packages that take longest begin first: the last would leave the other cores with nothing
+# to do. What is linked, once for each package, is so without what only a debugger reads.
+LONGEST := ./core/daemon ./core/invoker ./core/store ./pluginsdk/launch ./core/pluginhost ./pluginsdk/plugintest/conform
+
 # RACE=1, as CI has it, looks for races too. The race detector needs cgo, which what the
 # tests build does not. It is not told of SQLite, whose C in Go brings its own locks and
 # would be most of what is looked at, and does not wait for a second at the end of each
@@ -38,8 +41,8 @@ RACE_ENV   := env CGO_ENABLED=1 GORACE=atexit_sleep_ms=0
 RACE_FLAGS := -race -gcflags='modernc.org/...=-race=false' -exec 'env CGO_ENABLED=0'
 
 test: ## run all tests (ARGS='-run Name', PKG=./core/store/..., RACE=1)
-	.ci/test-env $(if $(RACE),$(RACE_ENV)) go test $(if $(RACE),$(RACE_FLAGS)) -parallel 3 -shuffle=on -timeout 45m \
-		$(ARGS) $(or $(PKG),./...)
+	.ci/test-env $(if $(RACE),$(RACE_ENV)) go test $(if $(RACE),$(RACE_FLAGS)) -ldflags='-s -w' -p 3 -parallel 3 -shuffle=on -timeout 45m \
+		$(ARGS) $(or $(PKG),$(LONGEST) ./...)
 
 test-race: ## the same, with the race detector
 	$(MAKE) test RACE=1

@@ -289,7 +289,7 @@ func TestKilledDaemonLeavesNoAgentBehind(t *testing.T) {
 		in := newInstallation(t, database(t))
 		api := in.claude()
 		in.config.AllowedTools = []string{"Bash"}
-		daemon := in.spawn("")
+		in.spawn()
 		thread := in.thread("doomed")
 		in.chat(thread, "say:The first answer.")
 		working := in.chat(thread, `usetool:Bash {"command":"sleep 1000","description":"wait"}`)
@@ -297,13 +297,10 @@ func TestKilledDaemonLeavesNoAgentBehind(t *testing.T) {
 			return slices.ContainsFunc(marked(t, in), func(p string) bool { return strings.HasSuffix(p, " sleep 1000 ") })
 		})
 		before := api.Requests(fakeapi.Main)
-		if err := daemon.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = daemon.Wait()
+		in.kill()
 		old := marked(t, in)
 		api.Handle(func(fakeapi.Request) fakeapi.Reply { return fakeapi.Reply{Text: "Taken up again."} })
-		again := in.spawn("")
+		in.spawn()
 		in.until("the end of the run", func() bool { return in.run(working.RunID).State.Final() })
 		if run := in.run(working.RunID); run.State != pluginsdk.RunSucceeded || run.Result.Text != "Taken up again." {
 			t.Errorf("run %s: %s", run.State, run.Error)
@@ -316,11 +313,7 @@ func TestKilledDaemonLeavesNoAgentBehind(t *testing.T) {
 		resumed := api.Requests(fakeapi.Main)[len(before):]
 		text := strings.Join(resumed[len(resumed)-1].UserTexts(), "\n")
 		inOrder(t, text, "# Recap", "The first answer.", "were interrupted", "usetool:Bash")
-		_ = again.Process.Signal(syscall.SIGTERM)
-		_ = again.Wait()
-		if left := marked(t, in); len(left) > 0 {
-			t.Errorf("processes left: %v", left)
-		}
+		in.quit()
 	})
 }
 

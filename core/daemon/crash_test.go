@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/pipeline"
@@ -22,60 +21,50 @@ import (
 func TestKillAtEveryStep(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, database func(*testing.T) string) {
-		for _, step := range pipeline.FaultPoints {
-			t.Run(step, func(t *testing.T) {
-				t.Parallel()
-				killAt(t, database(t), step)
-			})
-		}
+		t.Parallel()
+		in := leanInstallation(t, database(t), hostileName)
+		in.demo(`[{"match":"victim","think":"hm","toolName":"Read","toolResult":"ok",
+			"text":"[COMMAND type=\"tally\"]one[/COMMAND]\n[COMMAND type=\"tally\"]two[/COMMAND]\nanswered"}]`)
+		rows := in.database()
+		in.spawn()
+		adopt(t, in, rows, map[pluginsdk.Hook]pluginsdk.OnFailure{})
+		in.eachDeath(pipeline.FaultPoints, func(t *testing.T, step string) { killRunsAt(t, in, step) })
 	})
 }
 
-func killAt(t *testing.T, databaseURL, step string) {
-	in := newInstallation(t, databaseURL, hostileName)
-	in.demo(`[{"match":"victim","think":"hm","toolName":"Read","toolResult":"ok",
-		"text":"[COMMAND type=\"tally\"]one[/COMMAND]\n[COMMAND type=\"tally\"]two[/COMMAND]\nanswered"}]`)
-	database := in.database()
-	daemon := in.spawn(step)
-	adopt(t, in, database, map[pluginsdk.Hook]pluginsdk.OnFailure{})
+func killRunsAt(t *testing.T, in *installation, step string) {
+	_ = os.Remove(filepath.Join(in.config.Plugins, "tally.txt"))
 	threads := []string{in.thread("first"), in.thread("second"), in.thread("third")}
 	var accepted []pluginsdk.Accepted
-	for n, thread := range []string{threads[0], threads[0], threads[0], threads[1], threads[2], threads[1]} {
-		accepted = append(accepted, in.chat(thread, fmt.Sprintf("victim number %d", n)))
-	}
-	held := func() []string { return lines(t, filepath.Join(in.config.Data, "held.log")) }
-	in.until("the step on every thread", func() bool { return len(held()) >= len(threads) })
-	if err := os.WriteFile(filepath.Join(in.config.Data, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := daemon.Wait(); err == nil {
-		t.Fatal("the daemon ended by itself")
-	}
-	again := in.spawn("")
-	in.until("the end of all runs", func() bool {
-		for _, a := range accepted {
-			if !in.run(a.RunID).State.Final() {
-				return false
-			}
+	held := in.killedAt(step, func() {
+		for n, thread := range []string{threads[0], threads[0], threads[0], threads[1], threads[2], threads[1]} {
+			accepted = append(accepted, in.chat(thread, fmt.Sprintf("victim number %d", n)))
 		}
-		return true
+	}, func(held []string) bool { // each thread
+		return countOf(held, func(run string) bool {
+			return slices.ContainsFunc(accepted, func(a pluginsdk.Accepted) bool { return a.RunID == run })
+		}) >= len(threads)
+	})
+	in.until("the end of all runs", func() bool {
+		return !slices.ContainsFunc(accepted, func(a pluginsdk.Accepted) bool { return !in.run(a.RunID).State.Final() })
 	})
 	inFlight := map[string]bool{}
-	for _, line := range held() {
+	for _, line := range held {
 		inFlight[strings.Fields(line)[1]] = true
 	}
 	checkAnswers(t, in, threads, accepted)
 	checkAgentCalls(t, in, step, accepted, inFlight)
 	checkTallies(t, in, accepted)
-	if err := again.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+}
+
+// countOf counts the lines "STEP ID" whose id is one of those that are meant.
+func countOf(held []string, meant func(id string) bool) (n int) {
+	for _, line := range held {
+		if _, id, _ := strings.Cut(line, " "); meant(id) {
+			n++
+		}
 	}
-	if err := again.Wait(); err != nil {
-		t.Errorf("clean stop: %v", err)
-	}
-	if left := marked(t, in); len(left) > 0 {
-		t.Errorf("processes left: %v", left)
-	}
+	return n
 }
 
 // checkAnswers wants one reply for each message, in the order of acceptance,
@@ -168,21 +157,21 @@ func marked(t *testing.T, in *installation) (found []string) {
 		t.Fatal(err)
 	}
 	mark := []byte("HARNESS_OWNER=" + strings.TrimSpace(string(id)))
-	environs, err := filepath.Glob("/proc/[0-9]*/environ")
+	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range environs {
-		environ, err := os.ReadFile(path)
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		environ, err := os.ReadFile("/proc/" + entry.Name() + "/environ")
 		if err != nil || !slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(v []byte) bool { return bytes.Equal(v, mark) }) {
 			continue
 		}
-		pid := strings.Split(path, "/")[2]
-		if n, err := strconv.Atoi(pid); err != nil || n == os.Getpid() {
-			continue
-		}
-		command, _ := os.ReadFile("/proc/" + pid + "/cmdline")
-		found = append(found, pid+" "+string(bytes.ReplaceAll(command, []byte{0}, []byte{' '})))
+		command, _ := os.ReadFile("/proc/" + entry.Name() + "/cmdline")
+		found = append(found, entry.Name()+" "+string(bytes.ReplaceAll(command, []byte{0}, []byte{' '})))
 	}
 	return found
 }

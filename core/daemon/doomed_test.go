@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/daemon"
@@ -23,15 +24,13 @@ type doom struct {
 	Data, DatabaseURL, Agent, Plugins, DemoScript, ClaudeBinary string
 	AllowedTools                                                []string
 	Port                                                        int
-	// KillAt is a step at which the process is to die by SIGKILL, once the
-	// file named go lies in the data directory. Empty: it lives.
-	KillAt string
 }
 
 func (d doom) path(name string) string { return filepath.Join(d.Data, name) }
 
-// runDoomed is the daemon. It logs the steps that it passes, with the run, and
-// where it was held until it died.
+// runDoomed is the daemon. It logs the steps that it passes, with the run. What comes to
+// the step that the file kill-at names is held there, which is logged too, until the file
+// go lies beside it: then the process dies by SIGKILL.
 func runDoomed() {
 	var d doom
 	if err := json.Unmarshal([]byte(os.Getenv("DOOM")), &d); err != nil {
@@ -46,7 +45,7 @@ func runDoomed() {
 	config.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var mu sync.Mutex
 	config.Fault = func(step, runID string) {
-		if step == d.KillAt {
+		if at, err := os.ReadFile(d.path("kill-at")); err == nil && string(at) == step {
 			appendLine(d.path("held.log"), step+" "+runID)
 			for {
 				if _, err := os.Stat(d.path("go")); err == nil {
@@ -83,20 +82,21 @@ func appendLine(path, line string) {
 	}
 }
 
-// spawn starts the daemon in a process of its own and waits until it is ready.
-func (in *installation) spawn(killAt string, env ...string) *exec.Cmd {
+// spawn starts the daemon in a process of its own and waits until it is ready. The test
+// that starts the first one ends the last.
+func (in *installation) spawn() {
 	in.t.Helper()
 	d := doom{
 		Data: in.config.Data, DatabaseURL: in.config.DatabaseURL, Agent: in.config.Agent, Plugins: in.config.Plugins,
 		DemoScript: in.config.DemoScript, ClaudeBinary: in.config.ClaudeBinary, AllowedTools: in.config.AllowedTools,
-		Port: in.config.Port, KillAt: killAt,
+		Port: in.config.Port,
 	}
 	encoded, err := json.Marshal(d)
 	if err != nil {
 		in.t.Fatal(err)
 	}
 	binary := d.path(doomedName)
-	if _, err := os.Lstat(binary); err != nil {
+	if in.daemon == nil {
 		self, err := os.Executable()
 		if err != nil {
 			in.t.Fatal(err)
@@ -104,18 +104,79 @@ func (in *installation) spawn(killAt string, env ...string) *exec.Cmd {
 		if err := os.Symlink(self, binary); err != nil {
 			in.t.Fatal(err)
 		}
+		in.t.Cleanup(in.kill)
 	}
 	_ = os.Remove(d.path("ready.log"))
-	command := exec.Command(binary)
-	command.Env = append(append(os.Environ(), "DOOM="+string(encoded)), env...)
-	command.Stderr = in.log
-	if err := command.Start(); err != nil {
+	in.daemon = exec.Command(binary)
+	in.daemon.Env = append(os.Environ(), "DOOM="+string(encoded))
+	in.daemon.Stderr = in.log
+	if err := in.daemon.Start(); err != nil {
 		in.t.Fatal(err)
 	}
-	in.t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
 	in.until("the daemon's readiness", func() bool {
 		_, err := os.Stat(d.path("ready.log"))
 		return err == nil
 	})
-	return command
+}
+
+// kill ends the daemon's process as a machine without power does.
+func (in *installation) kill() {
+	_ = in.daemon.Process.Kill()
+	_ = in.daemon.Wait()
+}
+
+// quit ends the daemon's process as its operator does, and wants nothing to be left of it.
+func (in *installation) quit() {
+	in.t.Helper()
+	if err := in.daemon.Process.Signal(syscall.SIGTERM); err != nil {
+		in.t.Fatal(err)
+	}
+	if err := in.daemon.Wait(); err != nil {
+		in.t.Errorf("clean stop: %v", err)
+	}
+	if left := marked(in.t, in); len(left) > 0 {
+		in.t.Errorf("processes left: %v", left)
+	}
+}
+
+// eachDeath does a test for each step, all with one installation, whose daemon dies in
+// each (killedAt) and goes on from there.
+func (in *installation) eachDeath(steps []string, test func(t *testing.T, step string)) {
+	in.t.Helper()
+	for _, step := range steps {
+		if !in.subtest(step, func(t *testing.T) { test(t, step) }) { // the daemon may be dead, or held
+			in.kill()
+			in.living()
+		}
+	}
+	in.quit()
+}
+
+// living starts the daemon anew, with nothing that it is to die of.
+func (in *installation) living() {
+	in.t.Helper()
+	_ = os.Remove(filepath.Join(in.config.Data, "kill-at"))
+	in.spawn()
+}
+
+// killedAt gives the daemon work and kills it when enough of that is held at a step. It
+// starts it anew and returns what was held, a line "STEP ID" each.
+func (in *installation) killedAt(step string, work func(), enough func(held []string) bool) []string {
+	in.t.Helper()
+	log, kill, now := filepath.Join(in.config.Data, "held.log"), filepath.Join(in.config.Data, "kill-at"), filepath.Join(in.config.Data, "go")
+	_ = os.Remove(log)
+	_ = os.Remove(now)
+	if err := os.WriteFile(kill, []byte(step), 0o600); err != nil {
+		in.t.Fatal(err)
+	}
+	work()
+	in.until("the step", func() bool { return enough(lines(in.t, log)) })
+	if err := os.WriteFile(now, nil, 0o600); err != nil {
+		in.t.Fatal(err)
+	}
+	if err := in.daemon.Wait(); err == nil {
+		in.t.Fatal("the daemon ended by itself")
+	}
+	in.living()
+	return lines(in.t, log)
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -44,11 +45,25 @@ type installation struct {
 	t      *testing.T
 	config daemon.Config
 	log    *safeBuffer
-	base   string // of the API
-	opened func() // called when the daemon has the lock and before it starts; may be nil
+	base   string    // of the API
+	opened func()    // called when the daemon has the lock and before it starts; may be nil
+	daemon *exec.Cmd // in a process of its own, the last that was started; nil: none was
 }
 
-func newInstallation(t *testing.T, databaseURL string, extraPlugins ...string) *installation {
+// newInstallation has the shipped plugins, and those of the parts that this program plays.
+func newInstallation(t *testing.T, databaseURL string, parts ...string) *installation {
+	t.Helper()
+	in := leanInstallation(t, databaseURL, parts...)
+	for _, name := range []string{"context", "time"} {
+		in.link(filepath.Join(pluginDir, name), name)
+	}
+	return in
+}
+
+// leanInstallation has of the shipped plugins those with which one talks to it and sees
+// what it does. It is for a test that starts many daemons, or few that start often: each
+// reads the files of its plugins and starts them.
+func leanInstallation(t *testing.T, databaseURL string, parts ...string) *installation {
 	t.Helper()
 	in := &installation{t: t, config: daemon.Defaults(), log: &safeBuffer{}}
 	in.config.Data = t.TempDir()
@@ -63,10 +78,10 @@ func newInstallation(t *testing.T, databaseURL string, extraPlugins ...string) *
 	if err := os.MkdirAll(in.config.Plugins, 0o755); err != nil { //nolint:gosec // plugins are executed
 		t.Fatal(err)
 	}
-	for _, name := range []string{"activity", "context", "time", "web"} {
+	for _, name := range []string{"activity", "web"} {
 		in.link(filepath.Join(pluginDir, name), name)
 	}
-	for _, name := range extraPlugins {
+	for _, name := range parts {
 		in.link(filepath.Join(pluginDir, partsName), name)
 	}
 	t.Cleanup(func() {
@@ -78,7 +93,7 @@ func newInstallation(t *testing.T, databaseURL string, extraPlugins ...string) *
 }
 
 // attentive is a daemon that soon sees what the test changes in the registry.
-func attentive(c *pluginhost.Config) { c.Poll = 50 * time.Millisecond }
+func attentive(c *pluginhost.Config) { c.Poll = 100 * time.Millisecond }
 
 func (in *installation) link(target, name string) {
 	in.t.Helper()
@@ -125,6 +140,16 @@ func (in *installation) start() (stop func()) {
 	})
 	in.t.Cleanup(stop)
 	return stop
+}
+
+// subtest does a part of the test with the installation, and reports whether it passed.
+func (in *installation) subtest(name string, test func(t *testing.T)) bool {
+	outer := in.t
+	return outer.Run(name, func(t *testing.T) {
+		in.t = t
+		defer func() { in.t = outer }()
+		test(t)
+	})
 }
 
 // database opens the store beside the daemon, as an operator would.
@@ -277,17 +302,19 @@ func (in *installation) say(w *watcher, thread, content string) (pluginsdk.Accep
 	return accepted, w.end(accepted.RunID)
 }
 
-// until waits for a condition that another process brings about.
+// until waits for a condition that another process brings about. What takes long is
+// looked at less often: each look is work for the machine that is waited for.
 func (in *installation) until(what string, holds func() bool) {
 	in.t.Helper()
-	deadline := time.Now().Add(patience)
+	began := time.Now()
 	for !holds() {
-		if time.Now().After(deadline) {
+		waited := time.Since(began)
+		if waited > patience {
 			in.t.Fatalf("%s did not come about", what)
 		}
 		select {
 		case <-in.t.Context().Done():
-		case <-time.After(5 * time.Millisecond): // nothing signals across processes
+		case <-time.After(min(5*time.Millisecond+waited/10, 100*time.Millisecond)): // nothing signals across processes
 		}
 	}
 }

@@ -58,17 +58,16 @@ func children() int {
 	return n
 }
 
-// rest waits until the counts fall no more, and returns them at their lowest: a
-// daemon that polls is never quite still.
+// rest waits until the counts have not fallen for a while, and returns them at their
+// lowest: a daemon that polls is never quite still.
 func (h *hall) rest() tally {
 	h.t.Helper()
-	lowest, looks := h.count(), 0
+	lowest, since := h.count(), time.Now()
 	h.until("a moment of rest", func() bool {
 		if now := h.count(); now != lowest && now.within(lowest) {
-			lowest, looks = now, 0
+			lowest, since = now, time.Now()
 		}
-		looks++
-		return looks > 50
+		return time.Since(since) > 300*time.Millisecond
 	})
 	return lowest
 }

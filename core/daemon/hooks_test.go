@@ -30,23 +30,23 @@ func TestHostilePluginInEveryHook(t *testing.T) {
 			hooks = []pluginsdk.Hook{pluginsdk.HookBeforeRun, pluginsdk.HookBeforeInvoke, pluginsdk.HookPipelineComplete}
 		}
 		for _, hook := range hooks {
-			for _, mode := range []pluginsdk.OnFailure{pluginsdk.FailOpen, pluginsdk.FailClosed} {
-				t.Run(string(hook)+"/"+string(mode), func(t *testing.T) {
-					t.Parallel()
-					hostileHook(t, database(t), hook, mode)
-				})
-			}
+			t.Run(string(hook), func(t *testing.T) {
+				t.Parallel()
+				in := leanInstallation(t, database(t), hostileName)
+				in.demo(`[{"match":"victim","text":"[COMMAND type=\"poke\"]x[/COMMAND]\nanswered"}]`)
+				in.config.HookGrace, in.config.PluginBackoff = 200*time.Millisecond, 20*time.Millisecond
+				in.config.HookDeadlines = map[pluginsdk.Hook]time.Duration{hook: time.Second}
+				rows := in.database()
+				in.start()
+				for _, mode := range []pluginsdk.OnFailure{pluginsdk.FailOpen, pluginsdk.FailClosed} {
+					in.subtest(string(mode), func(t *testing.T) { hostileHook(t, in, rows, hook, mode) })
+				}
+			})
 		}
 	})
 }
 
-func hostileHook(t *testing.T, databaseURL string, hook pluginsdk.Hook, mode pluginsdk.OnFailure) {
-	in := newInstallation(t, databaseURL, hostileName)
-	in.demo(`[{"match":"victim","text":"[COMMAND type=\"poke\"]x[/COMMAND]\nanswered"}]`)
-	in.config.HookGrace, in.config.PluginBackoff = 200*time.Millisecond, 20*time.Millisecond
-	in.config.HookDeadlines = map[pluginsdk.Hook]time.Duration{hook: time.Second}
-	database := in.database()
-	in.start()
+func hostileHook(t *testing.T, in *installation, database *store.Store, hook pluginsdk.Hook, mode pluginsdk.OnFailure) {
 	adopt(t, in, database, map[pluginsdk.Hook]pluginsdk.OnFailure{hook: mode})
 	watch := in.watch()
 	for _, how := range []string{"error", "panic", "late", "exit", "kill", "hang"} {
@@ -91,10 +91,14 @@ func hostileHook(t *testing.T, databaseURL string, hook pluginsdk.Hook, mode plu
 			}
 		}
 	}
-	late, err := os.ReadFile(filepath.Join(in.config.Plugins, "late.txt"))
+	told := filepath.Join(in.config.Plugins, "late.txt")
+	late, err := os.ReadFile(told)
 	if err != nil || string(late) != string(pluginsdk.CodeStale) {
 		t.Errorf("what the late hook was told: %q %v", late, err)
 	}
+	_ = os.Remove(told)
+	in.sql(`UPDATE plugins SET enabled = FALSE WHERE name = 'hostile'`)
+	in.until("the plugin's end", func() bool { return plugin(t, database, hostileName).State == pluginsdk.PluginDisabled })
 }
 
 func checkHurt(t *testing.T, in *installation, hurt pluginsdk.Accepted, hook pluginsdk.Hook, mode pluginsdk.OnFailure, how string) {

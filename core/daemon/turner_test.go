@@ -92,7 +92,10 @@ func (*turner) Deactivate(context.Context) error { return nil }
 // ask starts a turn and tells how it ended.
 func (p *turner) ask(ctx context.Context, request *pluginsdk.StartTurnRequest) string {
 	started, err := p.host.Agent.Start(ctx, request)
-	if err != nil {
+	switch {
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeUnavailable:
+		return "not ended: " + err.Error()
+	case err != nil:
 		return "refused: " + err.Error()
 	}
 	ended, err := p.host.Agent.Wait(ctx, &pluginsdk.WaitTurnRequest{RunID: started.RunID})
@@ -139,6 +142,17 @@ func (in *installation) adoptTurner(wanted ...pluginsdk.StartTurnRequest) {
 	in.until("the turner's serving", func() bool {
 		return plugin(in.t, database, turnerName).State == pluginsdk.PluginServing
 	})
+}
+
+// dismissTurner turns the turner off, and forgets what it has noted.
+func (in *installation) dismissTurner() {
+	in.t.Helper()
+	in.sql(`UPDATE plugins SET enabled = FALSE WHERE name = 'turner'`)
+	database := in.database()
+	in.until("the turner's end", func() bool {
+		return plugin(in.t, database, turnerName).State == pluginsdk.PluginDisabled
+	})
+	_ = os.Remove(in.config.Plugins + "/turned.txt")
 }
 
 // turned is what the turner has noted of turns that are over: one that the daemon died

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -99,44 +98,47 @@ func TestTurnsAreAnsweredBesideTheConversation(t *testing.T) {
 func TestKillAtEveryStepOfATurn(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, database func(*testing.T) string) {
-		for _, step := range pipeline.TurnFaultPoints {
-			t.Run(step, func(t *testing.T) {
-				t.Parallel()
-				killTurnsAt(t, database(t), step)
-			})
-		}
+		t.Parallel()
+		in := leanInstallation(t, database(t), turnerName)
+		in.demo(`[{"match":"think","think":"hm","text":"thought"},{"match":"hello","text":"Hello."}]`)
+		rows := in.database()
+		in.spawn()
+		in.eachDeath(pipeline.TurnFaultPoints, func(t *testing.T, step string) { killTurnsAt(t, in, rows, step) })
 	})
 }
 
-func killTurnsAt(t *testing.T, databaseURL, step string) {
-	in := newInstallation(t, databaseURL, turnerName)
-	in.demo(`[{"match":"think","think":"hm","text":"thought"},{"match":"hello","text":"Hello."}]`)
-	daemon := in.spawn(step)
+func killTurnsAt(t *testing.T, in *installation, database *store.Store, step string) {
+	in.dismissTurner()
+	earlier := turnsOf(t, database)
+	known := func(id string) bool {
+		return slices.ContainsFunc(earlier, func(r pluginsdk.Run) bool { return r.ID == id })
+	}
 	thread := in.thread("talk")
-	in.adoptTurner(
-		pluginsdk.StartTurnRequest{Key: "beside", ThreadID: thread, Prompt: "think beside"},
-		pluginsdk.StartTurnRequest{Key: "nowhere", Prompt: "think nowhere"},
-		pluginsdk.StartTurnRequest{Key: "within", ThreadID: thread, Session: pluginsdk.SessionThread, Prompt: "think within"},
-	)
-	held := func() []string { return lines(t, filepath.Join(in.config.Data, "held.log")) }
-	in.until("the step", func() bool {
-		if told := in.turned(); len(told) > 0 {
+	held := in.killedAt(step, func() {
+		in.adoptTurner(
+			pluginsdk.StartTurnRequest{Key: step + " beside", ThreadID: thread, Prompt: "think beside"},
+			pluginsdk.StartTurnRequest{Key: step + " nowhere", Prompt: "think nowhere"},
+			pluginsdk.StartTurnRequest{Key: step + " within", ThreadID: thread, Session: pluginsdk.SessionThread, Prompt: "think within"},
+		)
+	}, func(held []string) bool {
+		if told := in.turned(); slices.ContainsFunc(told, func(line string) bool { return strings.Contains(line, ": refused: ") }) {
 			t.Fatalf("the turner is told %q", told)
 		}
-		return len(held()) > 0
+		return countOf(held, func(id string) bool { return !known(id) }) > 0
 	})
-	if err := os.WriteFile(filepath.Join(in.config.Data, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
+	answers := func() map[string]string { // by key; what was answered before the daemon died is asked again
+		told := map[string]string{}
+		for _, line := range in.turned() {
+			key, answer, _ := strings.Cut(line, ": ")
+			told[key] = answer
+		}
+		return told
 	}
-	if err := daemon.Wait(); err == nil {
-		t.Fatal("the daemon ended by itself")
-	}
-	again := in.spawn("")
-	in.until("the answers", func() bool { return len(in.turned()) >= 3 })
-	if n := len(slices.DeleteFunc(in.turned(), func(line string) bool {
-		return !strings.Contains(line, `succeeded`) || !strings.Contains(line, "thought")
-	})); n != 3 {
-		t.Errorf("%d turns have their answer: %q", n, in.turned())
+	in.until("the answers", func() bool { return len(answers()) >= 3 })
+	for key, answer := range answers() {
+		if !strings.Contains(answer, "succeeded") || !strings.Contains(answer, "thought") {
+			t.Errorf("%s is answered by %q", key, answer)
+		}
 	}
 	asked := map[string]int{}
 	for _, line := range lines(t, filepath.Join(in.config.Data, "steps.log")) {
@@ -144,8 +146,8 @@ func killTurnsAt(t *testing.T, databaseURL, step string) {
 			asked[run]++
 		}
 	}
-	inFlight := strings.Join(held(), "\n")
-	runs := turnsOf(t, in.database())
+	inFlight := strings.Join(held, "\n")
+	runs := slices.DeleteFunc(turnsOf(t, database), func(r pluginsdk.Run) bool { return known(r.ID) })
 	if len(runs) != 3 {
 		t.Errorf("%d runs of turns", len(runs))
 	}
@@ -164,12 +166,6 @@ func killTurnsAt(t *testing.T, databaseURL, step string) {
 	in.until("the end of what came after", func() bool {
 		return !slices.ContainsFunc(accepted, func(a pluginsdk.Accepted) bool { return in.run(a.RunID).State != pluginsdk.RunSucceeded })
 	})
-	if err := again.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := again.Wait(); err != nil {
-		t.Errorf("clean stop: %v", err)
-	}
 }
 
 // Five runs at a time whose tools each ask for a turn, with five places: the turns have

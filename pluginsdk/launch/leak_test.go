@@ -67,14 +67,14 @@ func TestPluginsThatComeAndGoLeaveNothing(t *testing.T) {
 		cycle  func(*testing.T, *launch.Launcher, launch.Config)
 	}{
 		{"ends at once", "dies-at-once", 200, failedLaunch},
-		{"writes garbage", "garbage", 200, failedLaunch},
+		{"writes garbage", "garbage", 40, failedLaunch}, // each is a quarter of a second in which more could come
 		{"ends after the handshake", "ends-after-handshake", 200, failedLaunch},
 		{"leaves a socket that nobody serves", "bequeaths", 20, failedLaunch},
 		{"has a wrong manifest", "wrong-manifest", 50, failedLaunch},
 		{"answers with 17 MiB", "oversized", 30, failedLaunch},
 		{"never shakes hands", "never-handshakes", 20, hurriedLaunch},
 		{"stops itself", "stops-itself", 20, hurriedLaunch},
-		{"is stopped", "plugin", 200, stoppedCycle},
+		{"is stopped", "plugin", 100, stoppedCycle},
 		{"is killed by its host", "hostile", 50, killedCycle},
 		{"is frozen", "plugin", 20, frozenCycle},
 		{"ignores SIGTERM", "stubborn", 10, stubbornCycle},

@@ -32,7 +32,7 @@ func TestChaosShort(t *testing.T) {
 			"../../../plugins/activity", "../../../plugins/context", "../../../plugins/time", "../../../plugins/web",
 		},
 	} {
-		build := exec.CommandContext(t.Context(), "go", append([]string{"build", "-o", target + string(filepath.Separator)}, packages...)...)
+		build := exec.CommandContext(t.Context(), "go", append([]string{"build", "-ldflags", "-s -w", "-o", target + string(filepath.Separator)}, packages...)...)
 		if output, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("build: %v\n%s", err, output)
 		}

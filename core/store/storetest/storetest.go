@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -24,17 +26,41 @@ const Variable = "HARNESS_TEST_POSTGRES"
 // Open opens an empty store on SQLite, which is closed when the test ends.
 func Open(t testing.TB) *store.Store {
 	t.Helper()
-	return OpenConfig(t, SQLite(t))
+	config := SQLite(t)
+	empty, err := emptySQLite()
+	if err != nil {
+		t.Fatalf("make an empty database: %s", err)
+	}
+	if err := os.WriteFile(filepath.Join(config.Dir, "harness.db"), empty, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return OpenConfig(t, config)
 }
+
+// emptySQLite is the file of an empty store. All migrations are done once for all tests of
+// a package: each waits for the disk.
+var emptySQLite = sync.OnceValues(func() (file []byte, err error) {
+	dir, err := os.MkdirTemp("", "harness-empty")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	s, err := store.Open(context.Background(), store.Config{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(dir, "harness.db"))
+})
 
 // Each runs a test on an empty store of each database, as subtests. Without
 // a Postgres at hand that half is skipped, and says so.
 func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
-	EachConfig(t, func(t *testing.T, config store.Config) {
-		t.Helper()
-		test(t, OpenConfig(t, config))
-	})
+	t.Run("sqlite", func(t *testing.T) { test(t, Open(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, OpenConfig(t, Postgres(t))) })
 }
 
 // EachConfig is Each for tests that open the store themselves.
@@ -59,7 +85,7 @@ func OpenConfig(t testing.TB, config store.Config) *store.Store {
 	return s
 }
 
-// SQLite is a directory of the test's own.
+// SQLite is a directory of the test's own, in which there is no database yet.
 func SQLite(t testing.TB) store.Config {
 	t.Helper()
 	return store.Config{Dir: t.TempDir(), Log: logger(t)}
