@@ -380,8 +380,8 @@ func (grants) Sources(plugin string) []string {
 	return []string{plugin}
 }
 
-// Charge is what is said of rows that are not stored.
-func (grants) Charge(plugin string, rows int, why string) {
+// CountDropped is what is said of rows that are not stored.
+func (grants) CountDropped(plugin string, rows int, why string) {
 	charges = append(charges, fmt.Sprintf("%s %d %s", plugin, rows, why))
 }
 

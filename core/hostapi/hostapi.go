@@ -105,9 +105,9 @@ type Grants interface {
 	// Sources returns the thread sources that the plugin speaks for, in its
 	// manifest's order: those that no plugin before it in the operator's order names.
 	Sources(plugin string) []string
-	// Charge counts rows of effects that were not stored, for a reason, against the
+	// CountDropped counts rows of effects that were not stored, for a reason, against the
 	// plugin.
-	Charge(plugin string, rows int, why string)
+	CountDropped(plugin string, rows int, why string)
 	// Logs returns the newest lines of a plugin's log, the oldest first.
 	Logs(ctx context.Context, plugin string, limit int) ([]pluginsdk.LogLine, error)
 	// SettingsOf returns the settings that hold for a plugin that is running;

@@ -27,13 +27,13 @@ func (a *API) AdmitEffects(ctx context.Context, plugin string, effects *pluginsd
 	all := len(effects.Rows) + len(effects.Metrics)
 	switch {
 	case effects.Key == "":
-		a.Grants.Charge(plugin, all, "effects need a key")
+		a.Grants.CountDropped(plugin, all, "effects need a key")
 		return ledger.Effect{}, 0
 	case checkKey(effects.Key) != nil:
-		a.Grants.Charge(plugin, all, "effects: "+checkKey(effects.Key).Error())
+		a.Grants.CountDropped(plugin, all, "effects: "+checkKey(effects.Key).Error())
 		return ledger.Effect{}, 0
 	case all > maxEffectRows:
-		a.Grants.Charge(plugin, all, fmt.Sprintf("effects: at most %d rows and metrics at once, these are %d", maxEffectRows, all))
+		a.Grants.CountDropped(plugin, all, fmt.Sprintf("effects: at most %d rows and metrics at once, these are %d", maxEffectRows, all))
 		return ledger.Effect{}, 0
 	}
 	admitted = ledger.Effect{Plugin: plugin, Key: effects.Key}
@@ -44,7 +44,7 @@ func (a *API) AdmitEffects(ctx context.Context, plugin string, effects *pluginsd
 		return ledger.Effect{}, 0
 	}
 	if err := a.Quotas.Effects(ctx, plugin, kept, int64(size)); err != nil {
-		a.Grants.Charge(plugin, kept, "effects: "+err.Error())
+		a.Grants.CountDropped(plugin, kept, "effects: "+err.Error())
 		return ledger.Effect{}, 0
 	}
 	return admitted, size
@@ -53,7 +53,7 @@ func (a *API) AdmitEffects(ctx context.Context, plugin string, effects *pluginsd
 // admitRows adds the rows that may be stored, and returns their bytes.
 func (a *API) admitRows(plugin string, rows []pluginsdk.NewMessage, room int, to *ledger.Effect) (size int) {
 	if len(rows) > 0 && !a.Grants.Granted(plugin, pluginsdk.CapMessagesWrite) {
-		a.Grants.Charge(plugin, len(rows), "rows of effects: "+lacks(plugin, pluginsdk.CapMessagesWrite).Error())
+		a.Grants.CountDropped(plugin, len(rows), "rows of effects: "+lacks(plugin, pluginsdk.CapMessagesWrite).Error())
 		return 0
 	}
 	for n, row := range rows {
@@ -70,7 +70,7 @@ func (a *API) admitRows(plugin string, rows []pluginsdk.NewMessage, room int, to
 			err = pluginsdk.Errorf(pluginsdk.CodeExhausted, "the run has no room for %d bytes more", bytes)
 		}
 		if err != nil {
-			a.Grants.Charge(plugin, 1, fmt.Sprintf("row %d of effects: %s", n, err))
+			a.Grants.CountDropped(plugin, 1, fmt.Sprintf("row %d of effects: %s", n, err))
 			continue
 		}
 		to.Rows = append(to.Rows, row)
@@ -81,7 +81,7 @@ func (a *API) admitRows(plugin string, rows []pluginsdk.NewMessage, room int, to
 
 func (a *API) admitMetrics(plugin string, metrics []pluginsdk.NewMetric, room int, to *ledger.Effect) (size int) {
 	if len(metrics) > 0 && !a.Grants.Granted(plugin, pluginsdk.CapMetricsWrite) {
-		a.Grants.Charge(plugin, len(metrics), "metrics of effects: "+lacks(plugin, pluginsdk.CapMetricsWrite).Error())
+		a.Grants.CountDropped(plugin, len(metrics), "metrics of effects: "+lacks(plugin, pluginsdk.CapMetricsWrite).Error())
 		return 0
 	}
 	for n, metric := range metrics {
@@ -95,7 +95,7 @@ func (a *API) admitMetrics(plugin string, metrics []pluginsdk.NewMetric, room in
 			err = pluginsdk.Errorf(pluginsdk.CodeExhausted, "the run has no room for %d bytes more", bytes)
 		}
 		if err != nil {
-			a.Grants.Charge(plugin, 1, fmt.Sprintf("metric %d of effects: %s", n, err))
+			a.Grants.CountDropped(plugin, 1, fmt.Sprintf("metric %d of effects: %s", n, err))
 			continue
 		}
 		to.Metrics = append(to.Metrics, metric)

@@ -10,11 +10,11 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Retry submits the messages that a run did not answer once more, as one new message at
-// the end of their thread. Its metadata names the run and who retries it. It has at most
-// MaxContent bytes: from longer text the middle is left out, with a mark. Called again,
-// it returns the ids of the first retry. CodeInvalid: the run is not over, or was
-// answered.
+// Retry is what /retry does; another attempt of a run is requeueOrFail's. It submits the
+// messages that a run did not answer once more, as one new message at the end of their
+// thread. Its metadata names the run and who retries it. It has at most MaxContent bytes:
+// from longer text the middle is left out, with a mark. Called again, it returns the ids of
+// the first retry. CodeInvalid: the run is not over, or was answered.
 func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (pluginsdk.Accepted, error) {
 	run, err := in.store.Run(ctx, runID)
 	if err != nil {

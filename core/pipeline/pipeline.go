@@ -106,7 +106,7 @@ var TurnFaultPoints = []string{"beforeRun", "commitIntent", "invoke", "invoking"
 //	                                commands in it are stored as they are parsed now
 //	 6  OnAfterInvoke       notify
 //	 7  take the commands from the output   as 5b has stored them
-//	 8  OnCommand           first   each outcome committed under RUN:index
+//	 8  OnCommand           first   each outcome stored in the run's row, by its index
 //	 9  OnBeforeReply       chain
 //	10  OnPipelineComplete  notify  before the reply is stored
 //	11  commit reply, thread, run, delivery

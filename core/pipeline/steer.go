@@ -40,7 +40,7 @@ const (
 
 // Steer adds the messages that wait in the run's thread to its turn: at once when the
 // turn runs, else when it begins. When the turn is over, the messages stay in the queue.
-// It returns when that is done.
+// It returns when that is done, for a turn that is still ahead at once.
 func (p *Pipeline) Steer(ctx context.Context, runID string) {
 	p.mu.Lock()
 	t := p.trips[runID]

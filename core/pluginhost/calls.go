@@ -54,11 +54,11 @@ func (p inRun) Do(ctx context.Context, hook pluginsdk.Hook, callID string, fn fu
 	return p.Instance.Do(ctx, p.run, hook, callID, func(process *Process) error { return fn(process) })
 }
 
-// Hold says that a run begins. All its calls of a plugin go to the version that served
-// when the run first asked for the plugin, as long as that version lives.
+// Hold says that an attempt of a run begins. All its calls of a plugin go to the version
+// that served when the attempt first asked for the plugin, as long as that version lives.
 func (h *Host) Hold(run string) { h.held.Store(run, true) }
 
-// Release says that a run is over, and no longer keeps to any version.
+// Release says that an attempt of a run is over: the next attempt may get other versions.
 func (h *Host) Release(run string) {
 	h.held.Delete(run)
 	h.current.Range(func(_, instance any) bool {
@@ -145,11 +145,11 @@ func Timed(ctx context.Context) (timed context.Context, inside func() time.Durat
 	return launch.Timed(ctx)
 }
 
-// Charge counts rows of effects that the plugin's hook asked to store with its run and
+// CountDropped counts rows of effects that the plugin's hook asked to store with its run and
 // that were not stored, and writes into the plugin's log why.
-func (h *Host) Charge(plugin string, rows int, why string) {
+func (h *Host) CountDropped(plugin string, rows int, why string) {
 	if instance, ok := h.current.Load(plugin); ok {
-		instance.(*Instance).report.charge(rows, why)
+		instance.(*Instance).report.countDropped(rows, why)
 	}
 }
 

@@ -35,13 +35,13 @@ func (i *Instance) configure(ctx context.Context, row ledger.Plugin) error {
 // or refused them.
 func (v *version) noteOffered(row *ledger.Plugin) {
 	settings := settingsOf(row)
-	v.configured.Store(&settings)
+	v.offered.Store(&settings)
 }
 
-// hasOldSettings reports whether the version was last offered other settings than those
+// notOffered reports whether the version was last offered other settings than those
 // of the wanted row.
-func (v *version) hasOldSettings(wanted *ledger.Plugin) bool {
-	return *v.configured.Load() != settingsOf(wanted)
+func (v *version) notOffered(wanted *ledger.Plugin) bool {
+	return *v.offered.Load() != settingsOf(wanted)
 }
 
 // hears reports whether the version takes new settings while it runs.
@@ -51,7 +51,7 @@ func (v *version) hears() bool { return v.manifest.Answers(pluginsdk.HookSetting
 // offered others before. One offer is under way at a time; newer settings follow in the
 // next. Only the supervisor calls it.
 func (i *Instance) tell(v *version, wanted *ledger.Plugin) {
-	if !v.hears() || !v.hasOldSettings(wanted) || !v.telling.CompareAndSwap(false, true) {
+	if !v.hears() || !v.notOffered(wanted) || !v.telling.CompareAndSwap(false, true) {
 		return
 	}
 	row := *wanted

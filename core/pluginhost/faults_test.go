@@ -84,7 +84,7 @@ func TestSettingsReachAPluginAfterAPanic(t *testing.T) {
 	bugs.add(`{"a":1}`, 2)
 	_ = r.edit("listens", func(p *ledger.Plugin) { p.Settings = []byte(`{"a":1}`) })
 	waitFor(t, func() bool {
-		return !i.router.current().hasOldSettings(i.row.Load()) && string(i.row.Load().Settings) == `{"a":1}`
+		return !i.router.current().notOffered(i.row.Load()) && string(i.row.Load().Settings) == `{"a":1}`
 	})
 	if got, _ := h.SettingsOf("listens"); string(got) != `{"a":1}` {
 		t.Errorf("in force: %s", got)

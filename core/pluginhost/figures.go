@@ -50,7 +50,7 @@ func (f *figures) waited() {
 	f.dirty = true
 }
 
-func (f *figures) charge(rows int) {
+func (f *figures) countDropped(rows int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dropped += int64(rows)

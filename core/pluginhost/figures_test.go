@@ -40,9 +40,9 @@ func TestSlowCallsOfRunsAreCounted(t *testing.T) {
 func TestDroppedRowsAreCountedAndLogged(t *testing.T) {
 	h, r := start(t, "first")
 	_ = serving(t, h, r, "first")
-	h.Charge("first", 3, "it lacks messages.write")
-	h.Charge("first", 2, "too much")
-	h.Charge("nobody", 1, "who is that")
+	h.CountDropped("first", 3, "it lacks messages.write")
+	h.CountDropped("first", 2, "too much")
+	h.CountDropped("nobody", 1, "who is that")
 	if dropped := h.Live(r.row("first")).Figures.RowsDropped; dropped != 5 {
 		t.Errorf("%d rows", dropped)
 	}

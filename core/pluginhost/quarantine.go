@@ -48,16 +48,16 @@ func (s *supervisor) quarantine(ctx context.Context, words string) {
 	s.confined = confinement{reason: reason}
 	s.report.setQuarantine(reason)
 	s.storeQuarantine(ctx)
-	s.log.Error("plugin is in quarantine: it is not started any more until an operator enables it or installs another version",
+	s.log.Error("plugin is in quarantine: it is not started any more until an operator enables it, changes its settings or installs another version",
 		"why", words)
 	say := s.quarantineSaid()
 	say.restarts = 1
 	s.move(onConfined, say)
 }
 
-// holdBack waits for a change while the plugin is in quarantine, and starts the plugin
-// once it is out.
-func (s *supervisor) holdBack(ctx context.Context) {
+// waitInQuarantine waits for a change while the plugin is in quarantine, and starts the
+// plugin once it is out.
+func (s *supervisor) waitInQuarantine(ctx context.Context) {
 	if s.confined.reason == "" {
 		s.start(ctx, onFreed)
 		return

@@ -15,10 +15,10 @@ import (
 // when only another process can carry the row out.
 func (s *supervisor) follow(ctx context.Context) {
 	why := renewal(&s.current.row, s.wanted)
-	if why == "" && !s.current.hears() && s.current.hasOldSettings(s.wanted) {
+	if why == "" && !s.current.hears() && s.current.notOffered(s.wanted) {
 		why = "its settings changed"
 	}
-	if why == "" && s.current.hears() && s.current.hasOldSettings(s.wanted) {
+	if why == "" && s.current.hears() && s.current.notOffered(s.wanted) {
 		s.reached = s.wanted.Generation // a failure from here on counts for that row
 		return                          // not carried out before the version has taken its new settings, or refused them
 	}
@@ -34,8 +34,9 @@ func (s *supervisor) follow(ctx context.Context) {
 	s.bringing = s.bring(ctx, why, s.current)
 }
 
-// carriedOut notes that the wanted row is carried out. It forgets a setback, with the row
-// that was rejected and its error: that row is not wanted any more.
+// carriedOut notes that nothing is left to do: what serves is what the row wants, or has
+// refused the settings of it. It forgets a setback, with the row that was rejected and its
+// error: that row is not wanted any more.
 func (s *supervisor) carriedOut() {
 	words := s.setback.words
 	s.setback, s.reached = setback{}, s.wanted.Generation

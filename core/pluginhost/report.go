@@ -246,10 +246,10 @@ func (r *report) count(v *version, hook pluginsdk.Hook, err error) {
 	}
 }
 
-// charge counts rows of effects that were not stored, and writes why into the plugin's
+// countDropped counts rows of effects that were not stored, and writes why into the plugin's
 // log.
-func (r *report) charge(rows int, why string) {
-	r.figures.charge(rows)
+func (r *report) countDropped(rows int, why string) {
+	r.figures.countDropped(rows)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now := time.Now(); now.Sub(r.charged) > noteEvery {

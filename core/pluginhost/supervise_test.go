@@ -106,7 +106,7 @@ func TestSettingsThatChangeDuringAReplacementHold(t *testing.T) {
 	waitFor(t, inForce)
 	close(hold.open)
 	waitFor(t, is(t, i, "", "2.0.0"))
-	waitFor(t, func() bool { return !i.router.current().hasOldSettings(i.row.Load()) && inForce() })
+	waitFor(t, func() bool { return !i.router.current().notOffered(i.row.Load()) && inForce() })
 }
 
 // A variable that was revoked is taken away, although the first try to do so

@@ -157,7 +157,7 @@ func (s *supervisor) step(ctx context.Context) {
 	case atBackingOff, atRefused:
 		s.rest(ctx)
 	case atQuarantined:
-		s.holdBack(ctx)
+		s.waitInQuarantine(ctx)
 	default: // the other phases are left in the step that entered them, unless ctx ends
 		panic(fmt.Sprintf("a plugin stays in the phase %q", s.phase))
 	}

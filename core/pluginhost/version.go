@@ -23,8 +23,8 @@ type version struct {
 	fault    chan string        // why it has to be ended; the first one counts
 	denied   sync.Map           // capabilities: those whose lack was logged already
 
-	configured atomic.Pointer[string] // settingsOf the row whose settings it was offered last
-	telling    atomic.Bool            // an offer of settings is under way
+	offered atomic.Pointer[string] // settingsOf the row whose settings it was offered last
+	telling atomic.Bool            // an offer of settings is under way
 
 	heard      pluginsdk.Position // its events begin after this; stopEvents sets where they ended
 	stopEvents func()             // ends its events, and sets heard; does nothing before subscribe
