@@ -57,7 +57,7 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 	if err != nil {
 		return records, errors.Join(err, w.daemon.stop())
 	}
-	k, guard := &killer{world: w}, &warden{world: w}
+	k, guard := &killer{world: w, struck: map[string]int{}}, &warden{world: w}
 	watching, stopWatching := context.WithCancel(ctx)
 	var watchers sync.WaitGroup
 	watchers.Go(func() { guard.run(watching) })

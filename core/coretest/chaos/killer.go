@@ -29,6 +29,7 @@ type killer struct {
 
 	mu      sync.Mutex
 	strikes []check.Strike
+	struck  map[string]int // how often a plugin was, by NAME DAEMON
 	holds   sync.WaitGroup
 	done    atomic.Int64
 }
@@ -135,6 +136,10 @@ func (k *killer) killDaemon(ctx context.Context, meant check.Kind) error {
 	return nil
 }
 
+// mostStrikes is how often a plugin is struck under one daemon: one that fails five times
+// is put into quarantine, and the courier dies by its own doing as well.
+const mostStrikes = 2
+
 // killChild kills a plugin or an agent of the living daemon; what is empty when
 // there is none. The agent's tools are left alone: who ends them is what is to
 // be seen.
@@ -143,7 +148,8 @@ func (k *killer) killChild(ctx context.Context, s strike) (what string, err erro
 		pid, _ := k.world.daemon.now()
 		victims := slices.DeleteFunc(k.world.processes(), func(p process) bool {
 			stat, ok := readStat(p.pid)
-			return !p.marked || !ok || stat.parent != pid || (s.kind == check.Plugin) != slices.Contains(k.world.plugins, p.name)
+			return !p.marked || !ok || stat.parent != pid || (s.kind == check.Plugin) != slices.Contains(k.world.plugins, p.name) ||
+				k.struck[under(p.name, pid)] >= mostStrikes
 		})
 		if len(victims) == 0 {
 			return false
@@ -153,10 +159,16 @@ func (k *killer) killChild(ctx context.Context, s strike) (what string, err erro
 			return false
 		}
 		what = fmt.Sprintf("%s %s %d", s.kind, victim.name, victim.pid)
+		if s.kind == check.Plugin {
+			k.struck[under(victim.name, pid)]++
+		}
 		return true
 	})
 	return what, err
 }
+
+// under is the key of killer.struck.
+func under(plugin string, daemon int) string { return fmt.Sprint(plugin, " ", daemon) }
 
 // cut ends connections of the daemon (Postgres); what is empty when none was
 // ended.

@@ -52,7 +52,7 @@ func (p *Plugin) Deliver(ctx context.Context, request *pluginsdk.DeliverRequest)
 	p.mu.Lock()
 	call.Conduct = p.settings.conduct(call.about(), p.tries[call.about()])
 	p.tries[call.about()]++
-	if call.Conduct == Exit && !p.mayDie() {
+	if (call.Conduct == Exit || call.Conduct == Hang) && !p.mayDie() {
 		call.Conduct = Acknowledge
 	}
 	err := record(p.settings.Dir, logFile, call)
@@ -69,7 +69,7 @@ func (p *Plugin) Deliver(ctx context.Context, request *pluginsdk.DeliverRequest)
 		<-time.After(overtime)
 		return nil, ctx.Err()
 	case Exit:
-		return nil, p.die()
+		die()
 	}
 	return &pluginsdk.DeliverResponse{ExternalID: fmt.Sprintf("%s/%d", call.Target, call.MessageID)}, nil
 }

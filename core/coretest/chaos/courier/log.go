@@ -18,16 +18,18 @@ const (
 	dieFile  = "deaths.log"
 )
 
-// death is an end of the courier by its own doing.
+// death is an end of the courier by its own doing: it exits, or hangs for so long that the
+// daemon ends it.
 type death struct {
 	Daemon int `json:"daemon"` // the process id of the daemon that had started it
 }
 
-// mostDeaths is how often the courier dies by its own doing under one daemon: who dies
-// too often is not started any more.
+// mostDeaths is how often the courier dies by its own doing under one daemon. Together with
+// as many strikes of the killer at it, these are fewer than put a plugin into quarantine.
 const mostDeaths = 2
 
-// mayDie reports whether the courier may die once more. The lock is held.
+// mayDie reports whether the courier may die once more, and writes it down as a death that
+// is to come. The lock is held.
 func (p *Plugin) mayDie() bool {
 	deaths, err := entries[death](p.settings.Dir, dieFile)
 	under := 0
@@ -36,20 +38,11 @@ func (p *Plugin) mayDie() bool {
 			under++
 		}
 	}
-	return err == nil && under < mostDeaths
+	return err == nil && under < mostDeaths && record(p.settings.Dir, dieFile, death{Daemon: os.Getppid()}) == nil
 }
 
-// die ends the process, which is written down first. It returns only when that fails.
-func (p *Plugin) die() error {
-	p.mu.Lock()
-	err := record(p.settings.Dir, dieFile, death{Daemon: os.Getppid()})
-	p.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	os.Exit(3)
-	return nil
-}
+// die ends the process.
+func die() { os.Exit(3) }
 
 // record appends an entry to a log, on disk.
 func record(dir, log string, entry any) error {

@@ -21,7 +21,7 @@ func (p *Plugin) asked(call pluginsdk.Call, hook pluginsdk.Hook, task pluginsdk.
 		return err
 	}
 	if dies {
-		return p.die()
+		die()
 	}
 	return nil
 }
