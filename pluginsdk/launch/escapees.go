@@ -50,7 +50,7 @@ func killMarked(mark string, since uint64) (found, unready bool) {
 		case got == mark:
 			found = stat.ID.Signal(os.Kill) || found
 		case !known:
-			unready = unready || stat.ID.Start >= since && stat.Resident > 0
+			unready = unready || stat.ID.Start >= since && stat.Virtual > 0
 		}
 	}
 	return found, unready

@@ -46,13 +46,18 @@ func (id ID) Signal(signal os.Signal) bool {
 
 // Stat is what is read of /proc/PID/stat (proc_pid_stat(5)).
 type Stat struct {
-	ID       ID
-	State    byte // as ps(1) shows it
-	Parent   int
-	Group    int
-	Threads  int
-	Ticks    int64 // hundredths of a second of processor time, with that of the children waited for
-	Resident int64 // bytes of memory; a page counts in each process that shares it
+	ID      ID
+	State   byte // as ps(1) shows it
+	Parent  int
+	Group   int
+	Threads int
+	Ticks   int64 // hundredths of a second of processor time, with that of the children waited for
+	// Virtual is the bytes of its address space: 0 only of a thread of the kernel, and of
+	// what is ending.
+	Virtual int64
+	// Resident is the bytes of memory; a page counts in each process that shares it. Linux
+	// counts by processor and may show 0 for one that is small.
+	Resident int64
 }
 
 // Dead reports whether the process has ended and was not yet waited for.
@@ -129,6 +134,7 @@ func (r *Reader) Stat(pid int) (Stat, bool) {
 		Group:    int(number(5)),
 		Threads:  int(number(20)),
 		Ticks:    number(14) + number(15) + number(16) + number(17),
+		Virtual:  number(23),
 		Resident: number(24) * int64(os.Getpagesize()),
 	}, true
 }

@@ -178,3 +178,31 @@ func TestAForkerThatIsClosed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Whoever looks for the processes of a plugin waits for one that shows no environment yet,
+// and knows it from a thread of the kernel by its memory: one that is passed over lives on
+// for ever.
+func TestWhatBecomesAnotherProgramHasMemory(t *testing.T) {
+	linux(t)
+	var r proc.Reader
+	for range 300 {
+		cmd := exec.Command("/bin/cat")
+		cmd.Env = []string{"MARK=1"}
+		stdin, err := cmd.StdinPipe() // it lives until this is closed
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for known := false; !known; {
+			var stat proc.Stat
+			stat, _ = r.Stat(cmd.Process.Pid)
+			if _, known = r.Variable(cmd.Process.Pid, "MARK"); !known && stat.Virtual == 0 {
+				t.Errorf("without an environment it is %+v", stat)
+			}
+		}
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	}
+}
