@@ -14230,6 +14230,11 @@ type TaskMutation struct {
 	cause_run_id                 *string
 	asked_permission_mode        *string
 	asked_cwd                    *string
+	first_cwd                    *string
+	own_directory                *bool
+	from_task_id                 *string
+	asked_allowed_tools          *[]string
+	appendasked_allowed_tools    []string
 	asked_labels                 *map[string]string
 	created_at                   *time.Time
 	completed_at                 *time.Time
@@ -15992,6 +15997,179 @@ func (m *TaskMutation) ResetAskedCwd() {
 	m.asked_cwd = nil
 }
 
+// SetFirstCwd sets the "first_cwd" field.
+func (m *TaskMutation) SetFirstCwd(s string) {
+	m.first_cwd = &s
+}
+
+// FirstCwd returns the value of the "first_cwd" field in the mutation.
+func (m *TaskMutation) FirstCwd() (r string, exists bool) {
+	v := m.first_cwd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFirstCwd returns the old "first_cwd" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldFirstCwd(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFirstCwd is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFirstCwd requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFirstCwd: %w", err)
+	}
+	return oldValue.FirstCwd, nil
+}
+
+// ResetFirstCwd resets all changes to the "first_cwd" field.
+func (m *TaskMutation) ResetFirstCwd() {
+	m.first_cwd = nil
+}
+
+// SetOwnDirectory sets the "own_directory" field.
+func (m *TaskMutation) SetOwnDirectory(b bool) {
+	m.own_directory = &b
+}
+
+// OwnDirectory returns the value of the "own_directory" field in the mutation.
+func (m *TaskMutation) OwnDirectory() (r bool, exists bool) {
+	v := m.own_directory
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnDirectory returns the old "own_directory" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldOwnDirectory(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnDirectory is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnDirectory requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnDirectory: %w", err)
+	}
+	return oldValue.OwnDirectory, nil
+}
+
+// ResetOwnDirectory resets all changes to the "own_directory" field.
+func (m *TaskMutation) ResetOwnDirectory() {
+	m.own_directory = nil
+}
+
+// SetFromTaskID sets the "from_task_id" field.
+func (m *TaskMutation) SetFromTaskID(s string) {
+	m.from_task_id = &s
+}
+
+// FromTaskID returns the value of the "from_task_id" field in the mutation.
+func (m *TaskMutation) FromTaskID() (r string, exists bool) {
+	v := m.from_task_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFromTaskID returns the old "from_task_id" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldFromTaskID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFromTaskID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFromTaskID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFromTaskID: %w", err)
+	}
+	return oldValue.FromTaskID, nil
+}
+
+// ResetFromTaskID resets all changes to the "from_task_id" field.
+func (m *TaskMutation) ResetFromTaskID() {
+	m.from_task_id = nil
+}
+
+// SetAskedAllowedTools sets the "asked_allowed_tools" field.
+func (m *TaskMutation) SetAskedAllowedTools(s []string) {
+	m.asked_allowed_tools = &s
+	m.appendasked_allowed_tools = nil
+}
+
+// AskedAllowedTools returns the value of the "asked_allowed_tools" field in the mutation.
+func (m *TaskMutation) AskedAllowedTools() (r []string, exists bool) {
+	v := m.asked_allowed_tools
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAskedAllowedTools returns the old "asked_allowed_tools" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldAskedAllowedTools(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAskedAllowedTools is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAskedAllowedTools requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAskedAllowedTools: %w", err)
+	}
+	return oldValue.AskedAllowedTools, nil
+}
+
+// AppendAskedAllowedTools adds s to the "asked_allowed_tools" field.
+func (m *TaskMutation) AppendAskedAllowedTools(s []string) {
+	m.appendasked_allowed_tools = append(m.appendasked_allowed_tools, s...)
+}
+
+// AppendedAskedAllowedTools returns the list of values that were appended to the "asked_allowed_tools" field in this mutation.
+func (m *TaskMutation) AppendedAskedAllowedTools() ([]string, bool) {
+	if len(m.appendasked_allowed_tools) == 0 {
+		return nil, false
+	}
+	return m.appendasked_allowed_tools, true
+}
+
+// ClearAskedAllowedTools clears the value of the "asked_allowed_tools" field.
+func (m *TaskMutation) ClearAskedAllowedTools() {
+	m.asked_allowed_tools = nil
+	m.appendasked_allowed_tools = nil
+	m.clearedFields[task.FieldAskedAllowedTools] = struct{}{}
+}
+
+// AskedAllowedToolsCleared returns if the "asked_allowed_tools" field was cleared in this mutation.
+func (m *TaskMutation) AskedAllowedToolsCleared() bool {
+	_, ok := m.clearedFields[task.FieldAskedAllowedTools]
+	return ok
+}
+
+// ResetAskedAllowedTools resets all changes to the "asked_allowed_tools" field.
+func (m *TaskMutation) ResetAskedAllowedTools() {
+	m.asked_allowed_tools = nil
+	m.appendasked_allowed_tools = nil
+	delete(m.clearedFields, task.FieldAskedAllowedTools)
+}
+
 // SetAskedLabels sets the "asked_labels" field.
 func (m *TaskMutation) SetAskedLabels(value map[string]string) {
 	m.asked_labels = &value
@@ -16160,7 +16338,7 @@ func (m *TaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskMutation) Fields() []string {
-	fields := make([]string, 0, 40)
+	fields := make([]string, 0, 44)
 	if m.thread_id != nil {
 		fields = append(fields, task.FieldThreadID)
 	}
@@ -16272,6 +16450,18 @@ func (m *TaskMutation) Fields() []string {
 	if m.asked_cwd != nil {
 		fields = append(fields, task.FieldAskedCwd)
 	}
+	if m.first_cwd != nil {
+		fields = append(fields, task.FieldFirstCwd)
+	}
+	if m.own_directory != nil {
+		fields = append(fields, task.FieldOwnDirectory)
+	}
+	if m.from_task_id != nil {
+		fields = append(fields, task.FieldFromTaskID)
+	}
+	if m.asked_allowed_tools != nil {
+		fields = append(fields, task.FieldAskedAllowedTools)
+	}
 	if m.asked_labels != nil {
 		fields = append(fields, task.FieldAskedLabels)
 	}
@@ -16363,6 +16553,14 @@ func (m *TaskMutation) Field(name string) (ent.Value, bool) {
 		return m.AskedPermissionMode()
 	case task.FieldAskedCwd:
 		return m.AskedCwd()
+	case task.FieldFirstCwd:
+		return m.FirstCwd()
+	case task.FieldOwnDirectory:
+		return m.OwnDirectory()
+	case task.FieldFromTaskID:
+		return m.FromTaskID()
+	case task.FieldAskedAllowedTools:
+		return m.AskedAllowedTools()
 	case task.FieldAskedLabels:
 		return m.AskedLabels()
 	case task.FieldCreatedAt:
@@ -16452,6 +16650,14 @@ func (m *TaskMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldAskedPermissionMode(ctx)
 	case task.FieldAskedCwd:
 		return m.OldAskedCwd(ctx)
+	case task.FieldFirstCwd:
+		return m.OldFirstCwd(ctx)
+	case task.FieldOwnDirectory:
+		return m.OldOwnDirectory(ctx)
+	case task.FieldFromTaskID:
+		return m.OldFromTaskID(ctx)
+	case task.FieldAskedAllowedTools:
+		return m.OldAskedAllowedTools(ctx)
 	case task.FieldAskedLabels:
 		return m.OldAskedLabels(ctx)
 	case task.FieldCreatedAt:
@@ -16726,6 +16932,34 @@ func (m *TaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetAskedCwd(v)
 		return nil
+	case task.FieldFirstCwd:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFirstCwd(v)
+		return nil
+	case task.FieldOwnDirectory:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnDirectory(v)
+		return nil
+	case task.FieldFromTaskID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFromTaskID(v)
+		return nil
+	case task.FieldAskedAllowedTools:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAskedAllowedTools(v)
+		return nil
 	case task.FieldAskedLabels:
 		v, ok := value.(map[string]string)
 		if !ok {
@@ -16927,6 +17161,9 @@ func (m *TaskMutation) ClearedFields() []string {
 	if m.FieldCleared(task.FieldNotBefore) {
 		fields = append(fields, task.FieldNotBefore)
 	}
+	if m.FieldCleared(task.FieldAskedAllowedTools) {
+		fields = append(fields, task.FieldAskedAllowedTools)
+	}
 	if m.FieldCleared(task.FieldAskedLabels) {
 		fields = append(fields, task.FieldAskedLabels)
 	}
@@ -16961,6 +17198,9 @@ func (m *TaskMutation) ClearField(name string) error {
 		return nil
 	case task.FieldNotBefore:
 		m.ClearNotBefore()
+		return nil
+	case task.FieldAskedAllowedTools:
+		m.ClearAskedAllowedTools()
 		return nil
 	case task.FieldAskedLabels:
 		m.ClearAskedLabels()
@@ -17086,6 +17326,18 @@ func (m *TaskMutation) ResetField(name string) error {
 		return nil
 	case task.FieldAskedCwd:
 		m.ResetAskedCwd()
+		return nil
+	case task.FieldFirstCwd:
+		m.ResetFirstCwd()
+		return nil
+	case task.FieldOwnDirectory:
+		m.ResetOwnDirectory()
+		return nil
+	case task.FieldFromTaskID:
+		m.ResetFromTaskID()
+		return nil
+	case task.FieldAskedAllowedTools:
+		m.ResetAskedAllowedTools()
 		return nil
 	case task.FieldAskedLabels:
 		m.ResetAskedLabels()

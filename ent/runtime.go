@@ -484,6 +484,18 @@ func init() {
 	taskDescAskedCwd := taskFields[37].Descriptor()
 	// task.DefaultAskedCwd holds the default value on creation for the asked_cwd field.
 	task.DefaultAskedCwd = taskDescAskedCwd.Default.(string)
+	// taskDescFirstCwd is the schema descriptor for first_cwd field.
+	taskDescFirstCwd := taskFields[38].Descriptor()
+	// task.DefaultFirstCwd holds the default value on creation for the first_cwd field.
+	task.DefaultFirstCwd = taskDescFirstCwd.Default.(string)
+	// taskDescOwnDirectory is the schema descriptor for own_directory field.
+	taskDescOwnDirectory := taskFields[39].Descriptor()
+	// task.DefaultOwnDirectory holds the default value on creation for the own_directory field.
+	task.DefaultOwnDirectory = taskDescOwnDirectory.Default.(bool)
+	// taskDescFromTaskID is the schema descriptor for from_task_id field.
+	taskDescFromTaskID := taskFields[40].Descriptor()
+	// task.DefaultFromTaskID holds the default value on creation for the from_task_id field.
+	task.DefaultFromTaskID = taskDescFromTaskID.Default.(string)
 	taskanswerFields := schema.TaskAnswer{}.Fields()
 	_ = taskanswerFields
 	// taskanswerDescAuthor is the schema descriptor for author field.

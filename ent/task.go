@@ -93,6 +93,14 @@ type Task struct {
 	AskedPermissionMode string `json:"asked_permission_mode,omitempty"`
 	// AskedCwd holds the value of the "asked_cwd" field.
 	AskedCwd string `json:"asked_cwd,omitempty"`
+	// FirstCwd holds the value of the "first_cwd" field.
+	FirstCwd string `json:"first_cwd,omitempty"`
+	// OwnDirectory holds the value of the "own_directory" field.
+	OwnDirectory bool `json:"own_directory,omitempty"`
+	// FromTaskID holds the value of the "from_task_id" field.
+	FromTaskID string `json:"from_task_id,omitempty"`
+	// AskedAllowedTools holds the value of the "asked_allowed_tools" field.
+	AskedAllowedTools []string `json:"asked_allowed_tools,omitempty"`
 	// AskedLabels holds the value of the "asked_labels" field.
 	AskedLabels map[string]string `json:"asked_labels,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
@@ -107,15 +115,15 @@ func (*Task) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case task.FieldAllowedTools, task.FieldLabels, task.FieldMarks, task.FieldAskedLabels:
+		case task.FieldAllowedTools, task.FieldLabels, task.FieldMarks, task.FieldAskedAllowedTools, task.FieldAskedLabels:
 			values[i] = new([]byte)
-		case task.FieldWake:
+		case task.FieldWake, task.FieldOwnDirectory:
 			values[i] = new(sql.NullBool)
 		case task.FieldCostCapUsd:
 			values[i] = new(sql.NullFloat64)
 		case task.FieldDepth, task.FieldCurrentIteration, task.FieldMaxIterations, task.FieldValidationIterations, task.FieldMaxValidationIterations, task.FieldEpoch, task.FieldRound, task.FieldSettled, task.FieldFailures, task.FieldAgains:
 			values[i] = new(sql.NullInt64)
-		case task.FieldID, task.FieldThreadID, task.FieldParentThreadID, task.FieldParentTaskID, task.FieldPlugin, task.FieldKey, task.FieldStatus, task.FieldOriginalMessage, task.FieldPrompt, task.FieldModel, task.FieldPermissionMode, task.FieldCwd, task.FieldContext, task.FieldRequestedBy, task.FieldRunID, task.FieldResult, task.FieldFeedback, task.FieldError, task.FieldPhase, task.FieldCauseRunID, task.FieldAskedPermissionMode, task.FieldAskedCwd:
+		case task.FieldID, task.FieldThreadID, task.FieldParentThreadID, task.FieldParentTaskID, task.FieldPlugin, task.FieldKey, task.FieldStatus, task.FieldOriginalMessage, task.FieldPrompt, task.FieldModel, task.FieldPermissionMode, task.FieldCwd, task.FieldContext, task.FieldRequestedBy, task.FieldRunID, task.FieldResult, task.FieldFeedback, task.FieldError, task.FieldPhase, task.FieldCauseRunID, task.FieldAskedPermissionMode, task.FieldAskedCwd, task.FieldFirstCwd, task.FieldFromTaskID:
 			values[i] = new(sql.NullString)
 		case task.FieldNotBefore, task.FieldCreatedAt, task.FieldCompletedAt:
 			values[i] = new(sql.NullTime)
@@ -370,6 +378,32 @@ func (_m *Task) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.AskedCwd = value.String
 			}
+		case task.FieldFirstCwd:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field first_cwd", values[i])
+			} else if value.Valid {
+				_m.FirstCwd = value.String
+			}
+		case task.FieldOwnDirectory:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field own_directory", values[i])
+			} else if value.Valid {
+				_m.OwnDirectory = value.Bool
+			}
+		case task.FieldFromTaskID:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field from_task_id", values[i])
+			} else if value.Valid {
+				_m.FromTaskID = value.String
+			}
+		case task.FieldAskedAllowedTools:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field asked_allowed_tools", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.AskedAllowedTools); err != nil {
+					return fmt.Errorf("unmarshal field asked_allowed_tools: %w", err)
+				}
+			}
 		case task.FieldAskedLabels:
 			if value, ok := values[i].(*[]byte); !ok {
 				return fmt.Errorf("unexpected type %T for field asked_labels", values[i])
@@ -541,6 +575,18 @@ func (_m *Task) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("asked_cwd=")
 	builder.WriteString(_m.AskedCwd)
+	builder.WriteString(", ")
+	builder.WriteString("first_cwd=")
+	builder.WriteString(_m.FirstCwd)
+	builder.WriteString(", ")
+	builder.WriteString("own_directory=")
+	builder.WriteString(fmt.Sprintf("%v", _m.OwnDirectory))
+	builder.WriteString(", ")
+	builder.WriteString("from_task_id=")
+	builder.WriteString(_m.FromTaskID)
+	builder.WriteString(", ")
+	builder.WriteString("asked_allowed_tools=")
+	builder.WriteString(fmt.Sprintf("%v", _m.AskedAllowedTools))
 	builder.WriteString(", ")
 	builder.WriteString("asked_labels=")
 	builder.WriteString(fmt.Sprintf("%v", _m.AskedLabels))

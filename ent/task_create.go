@@ -494,6 +494,54 @@ func (_c *TaskCreate) SetNillableAskedCwd(v *string) *TaskCreate {
 	return _c
 }
 
+// SetFirstCwd sets the "first_cwd" field.
+func (_c *TaskCreate) SetFirstCwd(v string) *TaskCreate {
+	_c.mutation.SetFirstCwd(v)
+	return _c
+}
+
+// SetNillableFirstCwd sets the "first_cwd" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableFirstCwd(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetFirstCwd(*v)
+	}
+	return _c
+}
+
+// SetOwnDirectory sets the "own_directory" field.
+func (_c *TaskCreate) SetOwnDirectory(v bool) *TaskCreate {
+	_c.mutation.SetOwnDirectory(v)
+	return _c
+}
+
+// SetNillableOwnDirectory sets the "own_directory" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableOwnDirectory(v *bool) *TaskCreate {
+	if v != nil {
+		_c.SetOwnDirectory(*v)
+	}
+	return _c
+}
+
+// SetFromTaskID sets the "from_task_id" field.
+func (_c *TaskCreate) SetFromTaskID(v string) *TaskCreate {
+	_c.mutation.SetFromTaskID(v)
+	return _c
+}
+
+// SetNillableFromTaskID sets the "from_task_id" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableFromTaskID(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetFromTaskID(*v)
+	}
+	return _c
+}
+
+// SetAskedAllowedTools sets the "asked_allowed_tools" field.
+func (_c *TaskCreate) SetAskedAllowedTools(v []string) *TaskCreate {
+	_c.mutation.SetAskedAllowedTools(v)
+	return _c
+}
+
 // SetAskedLabels sets the "asked_labels" field.
 func (_c *TaskCreate) SetAskedLabels(v map[string]string) *TaskCreate {
 	_c.mutation.SetAskedLabels(v)
@@ -677,6 +725,18 @@ func (_c *TaskCreate) defaults() {
 		v := task.DefaultAskedCwd
 		_c.mutation.SetAskedCwd(v)
 	}
+	if _, ok := _c.mutation.FirstCwd(); !ok {
+		v := task.DefaultFirstCwd
+		_c.mutation.SetFirstCwd(v)
+	}
+	if _, ok := _c.mutation.OwnDirectory(); !ok {
+		v := task.DefaultOwnDirectory
+		_c.mutation.SetOwnDirectory(v)
+	}
+	if _, ok := _c.mutation.FromTaskID(); !ok {
+		v := task.DefaultFromTaskID
+		_c.mutation.SetFromTaskID(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -776,6 +836,15 @@ func (_c *TaskCreate) check() error {
 	}
 	if _, ok := _c.mutation.AskedCwd(); !ok {
 		return &ValidationError{Name: "asked_cwd", err: errors.New(`ent: missing required field "Task.asked_cwd"`)}
+	}
+	if _, ok := _c.mutation.FirstCwd(); !ok {
+		return &ValidationError{Name: "first_cwd", err: errors.New(`ent: missing required field "Task.first_cwd"`)}
+	}
+	if _, ok := _c.mutation.OwnDirectory(); !ok {
+		return &ValidationError{Name: "own_directory", err: errors.New(`ent: missing required field "Task.own_directory"`)}
+	}
+	if _, ok := _c.mutation.FromTaskID(); !ok {
+		return &ValidationError{Name: "from_task_id", err: errors.New(`ent: missing required field "Task.from_task_id"`)}
 	}
 	if _, ok := _c.mutation.CreatedAt(); !ok {
 		return &ValidationError{Name: "created_at", err: errors.New(`ent: missing required field "Task.created_at"`)}
@@ -963,6 +1032,22 @@ func (_c *TaskCreate) createSpec() (*Task, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.AskedCwd(); ok {
 		_spec.SetField(task.FieldAskedCwd, field.TypeString, value)
 		_node.AskedCwd = value
+	}
+	if value, ok := _c.mutation.FirstCwd(); ok {
+		_spec.SetField(task.FieldFirstCwd, field.TypeString, value)
+		_node.FirstCwd = value
+	}
+	if value, ok := _c.mutation.OwnDirectory(); ok {
+		_spec.SetField(task.FieldOwnDirectory, field.TypeBool, value)
+		_node.OwnDirectory = value
+	}
+	if value, ok := _c.mutation.FromTaskID(); ok {
+		_spec.SetField(task.FieldFromTaskID, field.TypeString, value)
+		_node.FromTaskID = value
+	}
+	if value, ok := _c.mutation.AskedAllowedTools(); ok {
+		_spec.SetField(task.FieldAskedAllowedTools, field.TypeJSON, value)
+		_node.AskedAllowedTools = value
 	}
 	if value, ok := _c.mutation.AskedLabels(); ok {
 		_spec.SetField(task.FieldAskedLabels, field.TypeJSON, value)
@@ -1542,6 +1627,18 @@ func (u *TaskUpsertOne) UpdateNewValues() *TaskUpsertOne {
 		}
 		if _, exists := u.create.mutation.AskedCwd(); exists {
 			s.SetIgnore(task.FieldAskedCwd)
+		}
+		if _, exists := u.create.mutation.FirstCwd(); exists {
+			s.SetIgnore(task.FieldFirstCwd)
+		}
+		if _, exists := u.create.mutation.OwnDirectory(); exists {
+			s.SetIgnore(task.FieldOwnDirectory)
+		}
+		if _, exists := u.create.mutation.FromTaskID(); exists {
+			s.SetIgnore(task.FieldFromTaskID)
+		}
+		if _, exists := u.create.mutation.AskedAllowedTools(); exists {
+			s.SetIgnore(task.FieldAskedAllowedTools)
 		}
 		if _, exists := u.create.mutation.AskedLabels(); exists {
 			s.SetIgnore(task.FieldAskedLabels)
@@ -2340,6 +2437,18 @@ func (u *TaskUpsertBulk) UpdateNewValues() *TaskUpsertBulk {
 			}
 			if _, exists := b.mutation.AskedCwd(); exists {
 				s.SetIgnore(task.FieldAskedCwd)
+			}
+			if _, exists := b.mutation.FirstCwd(); exists {
+				s.SetIgnore(task.FieldFirstCwd)
+			}
+			if _, exists := b.mutation.OwnDirectory(); exists {
+				s.SetIgnore(task.FieldOwnDirectory)
+			}
+			if _, exists := b.mutation.FromTaskID(); exists {
+				s.SetIgnore(task.FieldFromTaskID)
+			}
+			if _, exists := b.mutation.AskedAllowedTools(); exists {
+				s.SetIgnore(task.FieldAskedAllowedTools)
 			}
 			if _, exists := b.mutation.AskedLabels(); exists {
 				s.SetIgnore(task.FieldAskedLabels)

@@ -772,6 +772,9 @@ func (_u *TaskUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.AddedAgains(); ok {
 		_spec.AddField(task.FieldAgains, field.TypeInt, value)
 	}
+	if _u.mutation.AskedAllowedToolsCleared() {
+		_spec.ClearField(task.FieldAskedAllowedTools, field.TypeJSON)
+	}
 	if _u.mutation.AskedLabelsCleared() {
 		_spec.ClearField(task.FieldAskedLabels, field.TypeJSON)
 	}
@@ -1573,6 +1576,9 @@ func (_u *TaskUpdateOne) sqlSave(ctx context.Context) (_node *Task, err error) {
 	}
 	if value, ok := _u.mutation.AddedAgains(); ok {
 		_spec.AddField(task.FieldAgains, field.TypeInt, value)
+	}
+	if _u.mutation.AskedAllowedToolsCleared() {
+		_spec.ClearField(task.FieldAskedAllowedTools, field.TypeJSON)
 	}
 	if _u.mutation.AskedLabelsCleared() {
 		_spec.ClearField(task.FieldAskedLabels, field.TypeJSON)

@@ -3,6 +3,7 @@ package pluginsdk
 import (
 	"context"
 	"maps"
+	"slices"
 )
 
 // The hooks of a task. Their calls are of the deadline class work: they may take
@@ -17,9 +18,11 @@ import (
 
 // TaskContext is where and with what a task will be worked on.
 type TaskContext struct {
-	Cwd     string
-	Context string // put before the task's prompt
-	Labels  map[string]string
+	Cwd            string
+	Context        string // put before the task's prompt
+	Labels         map[string]string
+	PermissionMode string
+	AllowedTools   []string
 }
 
 // OnTaskCreateRequest is a task about to begin.
@@ -36,6 +39,12 @@ type OnTaskCreateResponse struct {
 	Context      *string           // put before the task's prompt
 	SetLabels    map[string]string // are given these values; other labels stay
 	RemoveLabels []string          // are taken away before SetLabels is put in
+
+	// PermissionMode is that of the task's runs until it is over, and AllowTools are rules
+	// that are added to those of what they may do unasked. Both need threads.admin, and are
+	// audited.
+	PermissionMode *string
+	AllowTools     []string
 }
 
 // Changed returns the context with what a plugin's answer changes in it; nil changes
@@ -57,6 +66,14 @@ func (c TaskContext) Changed(by *OnTaskCreateResponse) TaskContext {
 	}
 	maps.Copy(labels, by.SetLabels)
 	c.Labels = labels
+	if by.PermissionMode != nil {
+		c.PermissionMode = *by.PermissionMode
+	}
+	for _, rule := range by.AllowTools {
+		if !slices.Contains(c.AllowedTools, rule) {
+			c.AllowedTools = append(slices.Clip(c.AllowedTools), rule)
+		}
+	}
 	return c
 }
 
@@ -94,6 +111,9 @@ type OnTaskCompleteRequest struct {
 	Call   Call
 	Task   Task
 	Result InvokeResult // of its latest iteration
+	// Evidence is that of the plugins before, in this round: of those that accepted, and of
+	// those that had no opinion.
+	Evidence []Evidence
 }
 
 // OnTaskCompleteResponse is a reviewer's verdict.
@@ -101,6 +121,9 @@ type OnTaskCompleteResponse struct {
 	Verdict  Verdict
 	Feedback string // to the worker when rejected
 	Evidence []Evidence
+	// Marks are put on the task, but for one that is rejected. A person's word on the task
+	// takes them away.
+	Marks []string
 }
 
 // TaskCompleteHook is the gate that a task's work must pass. Only VerdictReject
@@ -114,7 +137,7 @@ type TaskCompleteHook interface {
 type OnTaskValidatedRequest struct {
 	Call Call
 	Task Task
-	// Evidence is that of the verdicts that accepted it.
+	// Evidence is that of the plugins that accepted it, and of those that had no opinion.
 	Evidence []Evidence
 }
 
@@ -133,6 +156,9 @@ type OnTaskValidatedResponse struct {
 	Handover Handover
 	Reason   string
 	Mark     string // put on a task that waits, such as conflict
+	// CwdGone says that the task's directory is no more. Its thread goes back to the one
+	// that was asked for when the task was made, and begins a new session there.
+	CwdGone bool
 }
 
 // TaskValidatedHook hands accepted work over. Only an error is repeated: with
@@ -148,8 +174,10 @@ type OnTaskFailedRequest struct {
 	Reason string
 }
 
-// OnTaskFailedResponse has nothing to say yet.
-type OnTaskFailedResponse struct{}
+// OnTaskFailedResponse says what the end has done.
+type OnTaskFailedResponse struct {
+	CwdGone bool // as in OnTaskValidatedResponse
+}
 
 // TaskFailedHook is told that a task has failed or was cancelled, when its agent works no
 // more and before its parent is told.

@@ -21,6 +21,9 @@ type Tasks interface {
 	Get(ctx context.Context, request *GetTaskRequest) (*GetTaskResponse, error)
 	// List returns the selected tasks. Needs tasks.read.
 	List(ctx context.Context, request *ListTasksRequest) (*ListTasksResponse, error)
+	// History returns what has become of a task so far: its iterations, and what plugins
+	// and people have said of it. Needs tasks.read.
+	History(ctx context.Context, request *TaskHistoryRequest) (*TaskHistoryResponse, error)
 	// Iterate submits a message to the thread of a task that is running: an
 	// ordinary run, once for each iteration. The run may come to what the task's cost cap,
 	// and those of the tasks above it, leave, and fails when it gets there. An iteration past
@@ -79,6 +82,21 @@ type ListTasksRequest struct{ Query TaskQuery }
 
 // ListTasksResponse has a page of tasks.
 type ListTasksResponse struct{ Tasks []Task }
+
+// TaskHistoryRequest names a task, and asks for a page of its answers.
+type TaskHistoryRequest struct {
+	ID    string
+	After int64 // id of the last answer of the page before
+	Limit int   // default and at most 1000
+}
+
+// TaskHistoryResponse has the task's iterations, all of them in each page, and a page of
+// its answers, oldest first: at most 8 MiB of them.
+type TaskHistoryResponse struct {
+	Iterations []TaskIteration
+	Answers    []TaskAnswer
+	More       bool // there are answers after the last one
+}
 
 // IterateTaskRequest has what the worker is told.
 type IterateTaskRequest struct {

@@ -225,4 +225,5 @@ type InvokeResult struct {
 	Turns            int             `json:"turns"`
 	StructuredOutput json.RawMessage `json:"structuredOutput,omitempty"`
 	Failure          *Failure        `json:"failure,omitempty"`
+	Demo             bool            `json:"demo,omitempty"` // the demo agent has answered: no model has
 }

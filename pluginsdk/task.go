@@ -47,6 +47,8 @@ type Task struct {
 	PermissionMode          string            `json:"permissionMode,omitempty"`
 	AllowedTools            []string          `json:"allowedTools,omitempty"`
 	Cwd                     string            `json:"cwd,omitempty"`
+	OwnDirectory            bool              `json:"ownDirectory,omitempty"` // Cwd is its own: nothing in it is merged anywhere
+	FromTaskID              string            `json:"fromTaskId,omitempty"`   // that it goes on from
 	Context                 string            `json:"context,omitempty"`
 	Labels                  map[string]string `json:"labels,omitempty"`
 	RequestedBy             string            `json:"requestedBy,omitempty"`
@@ -85,6 +87,9 @@ type NewTask struct {
 	MaxValidationIterations int               `json:"maxValidationIterations,omitempty"` // default 3
 	CostCapUSD              float64           `json:"costCapUsd,omitempty"`              // default 5
 
+	// OwnDirectory gives a task without Cwd, even where its parent has one, a directory that
+	// nobody else has, in the daemon's data directory. It stays when the task is over.
+	OwnDirectory bool `json:"ownDirectory,omitempty"`
 	// FromTaskID is a task of the plugin's that is over, CompletedAt set: this one goes on
 	// in its thread, where the agent knows what was done, below the same parents, and, unless
 	// Model and Cwd say otherwise, with the same model in the same directory. Iterations,
@@ -103,6 +108,33 @@ type TaskQuery struct {
 	Newest         bool         `json:"newest,omitempty"`
 	After          string       `json:"after,omitempty"` // id of the last task of the page before
 	Limit          int          `json:"limit,omitempty"` // default 100, at most 1000
+}
+
+// TaskIteration is one message to a task's thread and the run that answered it.
+type TaskIteration struct {
+	Iteration  int       `json:"iteration"` // from 1
+	RunID      string    `json:"runId"`     // of a run that was merged into another, that one
+	State      RunState  `json:"state"`
+	Error      string    `json:"error,omitempty"`
+	CostUSD    float64   `json:"costUsd"`
+	QueuedAt   time.Time `json:"queuedAt"`
+	FinishedAt time.Time `json:"finishedAt,omitzero"`
+}
+
+// TaskAnswer is what a plugin, or a person through one, has said of a task.
+type TaskAnswer struct {
+	ID        int64  `json:"id"`        // grows with each answer
+	Iteration int    `json:"iteration"` // that was at hand; 0: it had not begun
+	Round     int    `json:"round"`     // of evaluation
+	Hook      Hook   `json:"hook"`
+	Plugin    string `json:"plugin"`
+	Author    string `json:"author,omitempty"` // the person; empty: the plugin itself
+	// Answer is a Verdict or a Handover; told: it has answered without one; passed: it has
+	// failed as often as it may, and was passed over.
+	Answer   string     `json:"answer,omitempty"`
+	Feedback string     `json:"feedback,omitempty"`
+	Evidence []Evidence `json:"evidence,omitempty"`
+	At       time.Time  `json:"at"`
 }
 
 // MissedPolicy says what becomes of a fire that was missed while the daemon

@@ -78,6 +78,7 @@ type Tasks interface {
 	Suspend(ctx context.Context, request pluginsdk.SuspendTaskRequest) (pluginsdk.Task, error)
 	// Decide is a person's word, given through a plugin.
 	Decide(ctx context.Context, plugin string, request pluginsdk.DecideTaskRequest) (pluginsdk.Task, error)
+	History(ctx context.Context, id string, after int64, limit int) ([]pluginsdk.TaskIteration, []pluginsdk.TaskAnswer, error)
 	Fail(ctx context.Context, id, reason string) (pluginsdk.Task, error)
 	Cancel(ctx context.Context, id, reason string, by ledger.By) (pluginsdk.Task, error)
 }

@@ -211,6 +211,21 @@ func (s tasks) List(ctx context.Context, request *pluginsdk.ListTasksRequest) (*
 	})
 }
 
+func (s tasks) History(ctx context.Context, request *pluginsdk.TaskHistoryRequest) (*pluginsdk.TaskHistoryResponse, error) {
+	return serve(s.caller, "Tasks.History", func() (*pluginsdk.TaskHistoryResponse, error) {
+		limit := request.Limit
+		if limit <= 0 || limit > maxListed {
+			limit = maxListed
+		}
+		iterations, answers, err := s.Tasks.History(ctx, request.ID, request.After, limit+1)
+		if err != nil {
+			return nil, err
+		}
+		some := page(answers[:min(len(answers), limit)], false, sizeOf)
+		return &pluginsdk.TaskHistoryResponse{Iterations: iterations, Answers: some, More: len(some) < len(answers)}, nil
+	})
+}
+
 // own refuses what another plugin's task is asked to do: who made a task takes it on.
 func (s tasks) own(ctx context.Context, id string) error {
 	task, err := s.Store.Task(ctx, id)

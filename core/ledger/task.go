@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -47,6 +48,17 @@ type Task struct {
 	AskedPermissionMode string
 	AskedCwd            string
 	AskedLabels         map[string]string
+	AskedAllowedTools   []string
+	// FirstCwd is the directory that its thread had when it was made, before OnTaskCreate.
+	FirstCwd string
+}
+
+// SourceTask is under which the messages of tasks are accepted, and their threads made.
+const SourceTask = "task"
+
+// IterationKey is the key of the message of a task's iteration.
+func IterationKey(taskID string, iteration int) string {
+	return fmt.Sprintf("%s/%d", taskID, iteration)
 }
 
 // TaskCap is what a task may still come to: of the task and those above it, all of which
@@ -66,6 +78,9 @@ type NewTask struct {
 	Plugin     string // that makes it; empty: the core
 	Key        string // among the plugin's; empty: none
 	CauseRunID string // the run that it is made in; empty: none
+	// Directories is where tasks that ask for a directory of their own get it, each under
+	// its id.
+	Directories string
 	// CauseTaskID is the task in whose hook it is made, below which it is as far as depth
 	// goes; empty: none.
 	CauseTaskID string
@@ -80,6 +95,7 @@ type NewTask struct {
 // TaskAnswer is what a plugin, or a person through one, has said of a task. A plugin
 // that has answered in a round's phase is not asked there again.
 type TaskAnswer struct {
+	ID        int64 // grows with each answer; 0: it is not stored yet
 	TaskID    string
 	Iteration int // that was at hand
 	Round     int

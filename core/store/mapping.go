@@ -201,7 +201,7 @@ func taskOf(row *ent.Task) ledger.Task {
 			ID: row.ID, ThreadID: row.ThreadID, ParentThreadID: row.ParentThreadID, ParentTaskID: row.ParentTaskID,
 			Depth: row.Depth, Plugin: row.Plugin, Key: orEmpty(row.Key), Status: row.Status, OriginalMessage: row.OriginalMessage,
 			Prompt: row.Prompt, Model: row.Model, PermissionMode: row.PermissionMode, AllowedTools: row.AllowedTools,
-			Cwd: row.Cwd, Context: row.Context, Labels: row.Labels, RequestedBy: row.RequestedBy, Wake: row.Wake,
+			Cwd: row.Cwd, OwnDirectory: row.OwnDirectory, FromTaskID: row.FromTaskID, Context: row.Context, Labels: row.Labels, RequestedBy: row.RequestedBy, Wake: row.Wake,
 			CurrentIteration: row.CurrentIteration,
 			MaxIterations:    row.MaxIterations, ValidationIterations: row.ValidationIterations,
 			MaxValidationIterations: row.MaxValidationIterations, CostCapUSD: row.CostCapUsd,
@@ -211,6 +211,7 @@ func taskOf(row *ent.Task) ledger.Task {
 		Phase: ledger.TaskPhase(row.Phase), Epoch: row.Epoch, Round: row.Round, Settled: row.Settled,
 		Failures: row.Failures, NotBefore: orZero(row.NotBefore), Agains: row.Agains, CauseRunID: row.CauseRunID,
 		AskedPermissionMode: row.AskedPermissionMode, AskedCwd: row.AskedCwd, AskedLabels: row.AskedLabels,
+		AskedAllowedTools: row.AskedAllowedTools, FirstCwd: row.FirstCwd,
 	}
 }
 
@@ -227,7 +228,8 @@ func insertTask(into *ent.TaskClient, t ledger.Task) *ent.TaskCreate {
 		SetError(clean(t.Error)).SetCreatedAt(instant(t.CreatedAt)).SetNillableCompletedAt(nullable(t.CompletedAt)).
 		SetPhase(string(t.Phase)).SetEpoch(t.Epoch).SetRound(t.Round).SetSettled(t.Settled).SetFailures(t.Failures).
 		SetNillableNotBefore(nullable(t.NotBefore)).SetAgains(t.Agains).SetCauseRunID(t.CauseRunID).SetAskedCwd(clean(t.AskedCwd)).
-		SetAskedPermissionMode(clean(t.AskedPermissionMode))
+		SetAskedPermissionMode(clean(t.AskedPermissionMode)).SetFirstCwd(clean(t.FirstCwd)).
+		SetOwnDirectory(t.OwnDirectory).SetFromTaskID(t.FromTaskID)
 	if len(t.AllowedTools) > 0 {
 		create.SetAllowedTools(t.AllowedTools)
 	}
@@ -236,6 +238,9 @@ func insertTask(into *ent.TaskClient, t ledger.Task) *ent.TaskCreate {
 	}
 	if len(t.AskedLabels) > 0 {
 		create.SetAskedLabels(t.AskedLabels)
+	}
+	if len(t.AskedAllowedTools) > 0 {
+		create.SetAskedAllowedTools(t.AskedAllowedTools)
 	}
 	if len(t.Marks) > 0 {
 		create.SetMarks(t.Marks)
@@ -249,7 +254,13 @@ func updateTask(update *ent.TaskUpdate, t ledger.Task) *ent.TaskUpdate {
 		SetFailures(t.Failures).SetAgains(t.Agains).SetCwd(clean(t.Cwd)).SetContext(clean(t.Context)).
 		SetCurrentIteration(t.CurrentIteration).SetValidationIterations(t.ValidationIterations).SetRunID(t.RunID).
 		SetResult(clean(t.Result)).SetFeedback(clean(t.Feedback)).SetError(clean(t.Error)).
+		SetPermissionMode(clean(t.PermissionMode)).
 		SetNillableNotBefore(nullable(t.NotBefore)).SetNillableCompletedAt(nullable(t.CompletedAt))
+	if len(t.AllowedTools) > 0 {
+		update.SetAllowedTools(t.AllowedTools)
+	} else {
+		update.ClearAllowedTools()
+	}
 	if t.NotBefore.IsZero() {
 		update.ClearNotBefore()
 	}
@@ -268,7 +279,7 @@ func updateTask(update *ent.TaskUpdate, t ledger.Task) *ent.TaskUpdate {
 
 func taskAnswerOf(row *ent.TaskAnswer) ledger.TaskAnswer {
 	return ledger.TaskAnswer{
-		TaskID: row.TaskID, Iteration: row.Iteration, Round: row.Round, Phase: ledger.TaskPhase(row.Phase), Plugin: row.Plugin, Author: row.Author,
+		ID: int64(row.ID), TaskID: row.TaskID, Iteration: row.Iteration, Round: row.Round, Phase: ledger.TaskPhase(row.Phase), Plugin: row.Plugin, Author: row.Author,
 		Answer: row.Answer, Feedback: row.Feedback, Evidence: row.Evidence, At: row.CreatedAt.UTC(),
 	}
 }

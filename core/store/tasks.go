@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -197,6 +198,7 @@ func (s *Store) CreateTask(ctx context.Context, n ledger.NewTask) (t pluginsdk.T
 			if err := tx.goOn(ctx, n.FromTaskID, &made.Task, th); err != nil {
 				return err
 			}
+			made.FirstCwd = made.Cwd
 		} else if err := insertThread(tx.Thread, ledger.Thread{Thread: th}).Exec(ctx); err != nil {
 			return err
 		}
@@ -224,6 +226,10 @@ func (s *Store) newTask(n ledger.NewTask) (t ledger.Task, th pluginsdk.Thread, e
 	if err != nil {
 		return t, th, err
 	}
+	askedCwd, own := clean(n.Cwd), n.OwnDirectory && n.Cwd == ""
+	if own {
+		n.Cwd = filepath.Join(n.Directories, id)
+	}
 	th, err = s.newThread(pluginsdk.NewThread{
 		Source: "task", SourceID: id, Kind: pluginsdk.ThreadTask, Name: taskName(n.NewTask),
 		ParentThreadID: n.ParentThreadID, Model: n.Model, PermissionMode: n.PermissionMode, Cwd: n.Cwd,
@@ -235,11 +241,13 @@ func (s *Store) newTask(n ledger.NewTask) (t ledger.Task, th pluginsdk.Thread, e
 		Task: pluginsdk.Task{
 			ID: id, ThreadID: th.ID, ParentThreadID: n.ParentThreadID, ParentTaskID: n.ParentTaskID, Plugin: n.Plugin, Key: n.Key,
 			Status: pluginsdk.TaskPending, OriginalMessage: clean(n.OriginalMessage), Prompt: clean(n.Prompt),
-			Model: th.Model, PermissionMode: th.PermissionMode, AllowedTools: n.AllowedTools, Cwd: th.Cwd, Labels: n.Labels,
+			Model: th.Model, PermissionMode: th.PermissionMode, AllowedTools: n.AllowedTools,
+			Cwd: th.Cwd, OwnDirectory: own, FromTaskID: n.FromTaskID, Labels: n.Labels,
 			RequestedBy: clean(n.RequestedBy), Wake: n.Wake, MaxIterations: n.MaxIterations, MaxValidationIterations: n.MaxValidationIterations,
 			CostCapUSD: n.CostCapUSD, CreatedAt: th.CreatedAt,
 		},
-		Phase: ledger.PhaseCreating, CauseRunID: n.CauseRunID, AskedPermissionMode: n.AskedPermissionMode, AskedCwd: th.Cwd, AskedLabels: n.Labels,
+		Phase: ledger.PhaseCreating, CauseRunID: n.CauseRunID, AskedPermissionMode: n.AskedPermissionMode, AskedCwd: askedCwd, AskedLabels: n.Labels,
+		AskedAllowedTools: n.AllowedTools, FirstCwd: th.Cwd,
 	}
 	if t.MaxIterations <= 0 {
 		t.MaxIterations = 5
@@ -380,7 +388,7 @@ func (s *Store) taskByKey(ctx context.Context, t ledger.Task, fromID string) (pl
 	}
 	for _, row := range rows {
 		old := taskOf(row)
-		old.AskedPermissionMode, old.AllowedTools, old.AskedCwd, old.AskedLabels = t.AskedPermissionMode, t.AllowedTools, t.AskedCwd, t.AskedLabels
+		old.AskedPermissionMode, old.AskedAllowedTools, old.AskedCwd, old.AskedLabels = t.AskedPermissionMode, t.AskedAllowedTools, t.AskedCwd, t.AskedLabels
 		old.RequestedBy, old.Wake = t.RequestedBy, t.Wake
 		old.ParentTaskID = cmp.Or(old.ParentTaskID, t.ParentTaskID)
 		if otherTask(old, t) == "" {
@@ -430,8 +438,10 @@ func otherTask(a, b ledger.Task) (field string) {
 		return "model"
 	case a.AskedPermissionMode != b.AskedPermissionMode:
 		return "permissionMode"
-	case !slices.Equal(a.AllowedTools, b.AllowedTools):
+	case !slices.Equal(a.AskedAllowedTools, b.AskedAllowedTools):
 		return "allowedTools"
+	case a.OwnDirectory != b.OwnDirectory:
+		return "ownDirectory"
 	case a.AskedCwd != b.AskedCwd:
 		return "cwd"
 	case !maps.Equal(a.AskedLabels, b.AskedLabels):

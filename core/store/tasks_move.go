@@ -24,6 +24,48 @@ func (s *Store) TaskAnswers(ctx context.Context, taskID string, iteration int) (
 	return all(rows, taskAnswerOf), nil
 }
 
+// TaskHistory returns a task's iterations, and what was answered after an answer, at most
+// so many: oldest first. A task that is not there is CodeNotFound.
+func (s *Store) TaskHistory(ctx context.Context, taskID string, after int64, limit int) (iterations []pluginsdk.TaskIteration, answers []ledger.TaskAnswer, err error) {
+	of, err := s.read.Task.Query().Where(task.ID(taskID)).Select(task.FieldCurrentIteration).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, nil, notFound("task", taskID)
+	}
+	if err != nil {
+		return nil, nil, wrap("find a task", err)
+	}
+	for n := 1; n <= of.CurrentIteration; n++ {
+		iteration, err := s.taskIteration(ctx, taskID, n)
+		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+			continue // it was deleted by hand
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		iterations = append(iterations, iteration)
+	}
+	rows, err := s.read.TaskAnswer.Query().Where(taskanswer.TaskID(taskID), taskanswer.IDGT(after)).
+		Order(taskanswer.ByID()).Limit(limit).All(ctx)
+	if err != nil {
+		return nil, nil, wrap("list a task's answers", err)
+	}
+	return iterations, all(rows, taskAnswerOf), nil
+}
+
+func (s *Store) taskIteration(ctx context.Context, taskID string, n int) (pluginsdk.TaskIteration, error) {
+	accepted, err := s.Submitted(ctx, ledger.SourceTask, ledger.IterationKey(taskID, n))
+	if err != nil {
+		return pluginsdk.TaskIteration{}, err
+	}
+	r, err := s.Run(ctx, accepted.RunID)
+	if err == nil && r.State == pluginsdk.RunMerged {
+		r, err = s.Run(ctx, r.MergedInto)
+	}
+	return pluginsdk.TaskIteration{
+		Iteration: n, RunID: r.ID, State: r.State, Error: r.Error, CostUSD: r.CostUSD, QueuedAt: r.QueuedAt, FinishedAt: r.FinishedAt,
+	}, err
+}
+
 // Submitted returns what was accepted under a source and a key, or CodeNotFound.
 func (s *Store) Submitted(ctx context.Context, source, key string) (pluginsdk.Accepted, error) {
 	first, err := s.read.Run.Query().Where(run.Source(clean(source)), run.Key(clean(key))).

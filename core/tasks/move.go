@@ -14,9 +14,6 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// source is under which the room submits, and speaks to parents.
-const source = "task"
-
 // moveBy is the move that a verb makes of a task, and what else changes with it.
 func moveBy(task ledger.Task, v verb, change func(to *ledger.Task)) (ledger.TaskMove, error) {
 	to, err := v.of(task)
@@ -71,7 +68,7 @@ func (r *Room) over(task ledger.Task, v verb) (ledger.TaskMove, error) {
 	move.Wake = &ledger.Acceptance{
 		RunID: id.String(), Kind: pluginsdk.RunMessage, MaxDepth: r.config.MaxDepth, TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""),
 		Submission: pluginsdk.Submission{
-			ThreadID: task.ParentThreadID, Source: source, Key: task.ID + "/wake", CauseRunID: cmp.Or(task.RunID, task.CauseRunID),
+			ThreadID: task.ParentThreadID, Source: ledger.SourceTask, Key: task.ID + "/wake", CauseRunID: cmp.Or(task.RunID, task.CauseRunID),
 			Content: fmt.Sprintf("Task %s (%s) %s: see the notification of it.", title(task), task.ID, short),
 		},
 	}
@@ -92,7 +89,7 @@ func notice(task ledger.Task, key, words string) (*ledger.Row, error) {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInternal, "say what a notice is of: %w", err)
 	}
 	return &ledger.Row{Key: "task:" + task.ID + ":" + key, Message: pluginsdk.NewMessage{
-		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: source, Content: cut(words), Metadata: metadata,
+		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: ledger.SourceTask, Content: cut(words), Metadata: metadata,
 	}}, nil
 }
 

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -65,7 +64,18 @@ func (r *Room) request(ctx context.Context, id, fault string, decide func(ledger
 	return pluginsdk.Task{}, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "task %s is moved all the time; try again", id)
 }
 
-func keyOf(id string, iteration int) string { return fmt.Sprintf("%s/%d", id, iteration) }
+// History returns a task's iterations, and what was answered after an answer, at most so
+// many.
+func (r *Room) History(ctx context.Context, id string, after int64, limit int) (iterations []pluginsdk.TaskIteration, answers []pluginsdk.TaskAnswer, err error) {
+	iterations, stored, err := r.store.TaskHistory(ctx, id, after, limit)
+	for _, a := range stored {
+		answers = append(answers, pluginsdk.TaskAnswer{
+			ID: a.ID, Iteration: a.Iteration, Round: a.Round, Hook: hookOf[a.Phase], Plugin: a.Plugin, Author: a.Author,
+			Answer: a.Answer, Feedback: a.Feedback, Evidence: a.Evidence, At: a.At,
+		})
+	}
+	return iterations, answers, err
+}
 
 // Iterate submits the next iteration: the task's context stands before the first one's
 // content.
@@ -79,7 +89,7 @@ func (r *Room) Iterate(ctx context.Context, request pluginsdk.IterateTaskRequest
 			return pluginsdk.Task{}, pluginsdk.Accepted{}, err
 		}
 		if request.Iteration > 0 && request.Iteration <= task.CurrentIteration {
-			accepted, err := r.store.Submitted(ctx, source, keyOf(task.ID, request.Iteration))
+			accepted, err := r.store.Submitted(ctx, ledger.SourceTask, ledger.IterationKey(task.ID, request.Iteration))
 			return task.Task, accepted, err
 		}
 		accepted, err := r.iterate(ctx, task, request)
@@ -117,7 +127,7 @@ func (r *Room) iterate(ctx context.Context, task ledger.Task, request pluginsdk.
 	}
 	r.config.Fault("iterate", task.ID)
 	accepted, err := r.inbox.Iterate(ctx, task.Plugin, pluginsdk.Submission{
-		ThreadID: task.ThreadID, Source: source, Key: keyOf(task.ID, request.Iteration), Content: content, CauseRunID: task.CauseRunID,
+		ThreadID: task.ThreadID, Source: ledger.SourceTask, Key: ledger.IterationKey(task.ID, request.Iteration), Content: content, CauseRunID: task.CauseRunID,
 	}, move)
 	if err == nil {
 		r.config.Fault("iterated", task.ID)

@@ -34,6 +34,7 @@ type Store interface {
 	TasksBelow(ctx context.Context, id string) (ids []string, err error)
 	MoveTask(ctx context.Context, move ledger.TaskMove) (ledger.TaskMoved, error)
 	TaskAnswers(ctx context.Context, taskID string, iteration int) ([]ledger.TaskAnswer, error)
+	TaskHistory(ctx context.Context, taskID string, after int64, limit int) ([]pluginsdk.TaskIteration, []ledger.TaskAnswer, error)
 	Submitted(ctx context.Context, source, key string) (pluginsdk.Accepted, error)
 	Thread(ctx context.Context, id string) (pluginsdk.Thread, error)
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)

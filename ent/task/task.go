@@ -86,6 +86,14 @@ const (
 	FieldAskedPermissionMode = "asked_permission_mode"
 	// FieldAskedCwd holds the string denoting the asked_cwd field in the database.
 	FieldAskedCwd = "asked_cwd"
+	// FieldFirstCwd holds the string denoting the first_cwd field in the database.
+	FieldFirstCwd = "first_cwd"
+	// FieldOwnDirectory holds the string denoting the own_directory field in the database.
+	FieldOwnDirectory = "own_directory"
+	// FieldFromTaskID holds the string denoting the from_task_id field in the database.
+	FieldFromTaskID = "from_task_id"
+	// FieldAskedAllowedTools holds the string denoting the asked_allowed_tools field in the database.
+	FieldAskedAllowedTools = "asked_allowed_tools"
 	// FieldAskedLabels holds the string denoting the asked_labels field in the database.
 	FieldAskedLabels = "asked_labels"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
@@ -136,6 +144,10 @@ var Columns = []string{
 	FieldCauseRunID,
 	FieldAskedPermissionMode,
 	FieldAskedCwd,
+	FieldFirstCwd,
+	FieldOwnDirectory,
+	FieldFromTaskID,
+	FieldAskedAllowedTools,
 	FieldAskedLabels,
 	FieldCreatedAt,
 	FieldCompletedAt,
@@ -210,6 +222,12 @@ var (
 	DefaultAskedPermissionMode string
 	// DefaultAskedCwd holds the default value on creation for the "asked_cwd" field.
 	DefaultAskedCwd string
+	// DefaultFirstCwd holds the default value on creation for the "first_cwd" field.
+	DefaultFirstCwd string
+	// DefaultOwnDirectory holds the default value on creation for the "own_directory" field.
+	DefaultOwnDirectory bool
+	// DefaultFromTaskID holds the default value on creation for the "from_task_id" field.
+	DefaultFromTaskID string
 )
 
 // OrderOption defines the ordering options for the Task queries.
@@ -388,6 +406,21 @@ func ByAskedPermissionMode(opts ...sql.OrderTermOption) OrderOption {
 // ByAskedCwd orders the results by the asked_cwd field.
 func ByAskedCwd(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldAskedCwd, opts...).ToFunc()
+}
+
+// ByFirstCwd orders the results by the first_cwd field.
+func ByFirstCwd(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFirstCwd, opts...).ToFunc()
+}
+
+// ByOwnDirectory orders the results by the own_directory field.
+func ByOwnDirectory(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldOwnDirectory, opts...).ToFunc()
+}
+
+// ByFromTaskID orders the results by the from_task_id field.
+func ByFromTaskID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFromTaskID, opts...).ToFunc()
 }
 
 // ByCreatedAt orders the results by the created_at field.

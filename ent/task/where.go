@@ -236,6 +236,21 @@ func AskedCwd(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldAskedCwd, v))
 }
 
+// FirstCwd applies equality check predicate on the "first_cwd" field. It's identical to FirstCwdEQ.
+func FirstCwd(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldFirstCwd, v))
+}
+
+// OwnDirectory applies equality check predicate on the "own_directory" field. It's identical to OwnDirectoryEQ.
+func OwnDirectory(v bool) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldOwnDirectory, v))
+}
+
+// FromTaskID applies equality check predicate on the "from_task_id" field. It's identical to FromTaskIDEQ.
+func FromTaskID(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldFromTaskID, v))
+}
+
 // CreatedAt applies equality check predicate on the "created_at" field. It's identical to CreatedAtEQ.
 func CreatedAt(v time.Time) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldCreatedAt, v))
@@ -2168,6 +2183,156 @@ func AskedCwdEqualFold(v string) predicate.Task {
 // AskedCwdContainsFold applies the ContainsFold predicate on the "asked_cwd" field.
 func AskedCwdContainsFold(v string) predicate.Task {
 	return predicate.Task(sql.FieldContainsFold(FieldAskedCwd, v))
+}
+
+// FirstCwdEQ applies the EQ predicate on the "first_cwd" field.
+func FirstCwdEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldFirstCwd, v))
+}
+
+// FirstCwdNEQ applies the NEQ predicate on the "first_cwd" field.
+func FirstCwdNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldFirstCwd, v))
+}
+
+// FirstCwdIn applies the In predicate on the "first_cwd" field.
+func FirstCwdIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldFirstCwd, vs...))
+}
+
+// FirstCwdNotIn applies the NotIn predicate on the "first_cwd" field.
+func FirstCwdNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldFirstCwd, vs...))
+}
+
+// FirstCwdGT applies the GT predicate on the "first_cwd" field.
+func FirstCwdGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldFirstCwd, v))
+}
+
+// FirstCwdGTE applies the GTE predicate on the "first_cwd" field.
+func FirstCwdGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldFirstCwd, v))
+}
+
+// FirstCwdLT applies the LT predicate on the "first_cwd" field.
+func FirstCwdLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldFirstCwd, v))
+}
+
+// FirstCwdLTE applies the LTE predicate on the "first_cwd" field.
+func FirstCwdLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldFirstCwd, v))
+}
+
+// FirstCwdContains applies the Contains predicate on the "first_cwd" field.
+func FirstCwdContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldFirstCwd, v))
+}
+
+// FirstCwdHasPrefix applies the HasPrefix predicate on the "first_cwd" field.
+func FirstCwdHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldFirstCwd, v))
+}
+
+// FirstCwdHasSuffix applies the HasSuffix predicate on the "first_cwd" field.
+func FirstCwdHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldFirstCwd, v))
+}
+
+// FirstCwdEqualFold applies the EqualFold predicate on the "first_cwd" field.
+func FirstCwdEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldFirstCwd, v))
+}
+
+// FirstCwdContainsFold applies the ContainsFold predicate on the "first_cwd" field.
+func FirstCwdContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldFirstCwd, v))
+}
+
+// OwnDirectoryEQ applies the EQ predicate on the "own_directory" field.
+func OwnDirectoryEQ(v bool) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldOwnDirectory, v))
+}
+
+// OwnDirectoryNEQ applies the NEQ predicate on the "own_directory" field.
+func OwnDirectoryNEQ(v bool) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldOwnDirectory, v))
+}
+
+// FromTaskIDEQ applies the EQ predicate on the "from_task_id" field.
+func FromTaskIDEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldFromTaskID, v))
+}
+
+// FromTaskIDNEQ applies the NEQ predicate on the "from_task_id" field.
+func FromTaskIDNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldFromTaskID, v))
+}
+
+// FromTaskIDIn applies the In predicate on the "from_task_id" field.
+func FromTaskIDIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldFromTaskID, vs...))
+}
+
+// FromTaskIDNotIn applies the NotIn predicate on the "from_task_id" field.
+func FromTaskIDNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldFromTaskID, vs...))
+}
+
+// FromTaskIDGT applies the GT predicate on the "from_task_id" field.
+func FromTaskIDGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldFromTaskID, v))
+}
+
+// FromTaskIDGTE applies the GTE predicate on the "from_task_id" field.
+func FromTaskIDGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldFromTaskID, v))
+}
+
+// FromTaskIDLT applies the LT predicate on the "from_task_id" field.
+func FromTaskIDLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldFromTaskID, v))
+}
+
+// FromTaskIDLTE applies the LTE predicate on the "from_task_id" field.
+func FromTaskIDLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldFromTaskID, v))
+}
+
+// FromTaskIDContains applies the Contains predicate on the "from_task_id" field.
+func FromTaskIDContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldFromTaskID, v))
+}
+
+// FromTaskIDHasPrefix applies the HasPrefix predicate on the "from_task_id" field.
+func FromTaskIDHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldFromTaskID, v))
+}
+
+// FromTaskIDHasSuffix applies the HasSuffix predicate on the "from_task_id" field.
+func FromTaskIDHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldFromTaskID, v))
+}
+
+// FromTaskIDEqualFold applies the EqualFold predicate on the "from_task_id" field.
+func FromTaskIDEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldFromTaskID, v))
+}
+
+// FromTaskIDContainsFold applies the ContainsFold predicate on the "from_task_id" field.
+func FromTaskIDContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldFromTaskID, v))
+}
+
+// AskedAllowedToolsIsNil applies the IsNil predicate on the "asked_allowed_tools" field.
+func AskedAllowedToolsIsNil() predicate.Task {
+	return predicate.Task(sql.FieldIsNull(FieldAskedAllowedTools))
+}
+
+// AskedAllowedToolsNotNil applies the NotNil predicate on the "asked_allowed_tools" field.
+func AskedAllowedToolsNotNil() predicate.Task {
+	return predicate.Task(sql.FieldNotNull(FieldAskedAllowedTools))
 }
 
 // AskedLabelsIsNil applies the IsNil predicate on the "asked_labels" field.

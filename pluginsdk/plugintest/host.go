@@ -44,7 +44,8 @@ type Host struct {
 	runOver     chan struct{} // closed when the next run is over; nil while nobody waits
 	deliveries  []pluginsdk.Delivery
 	tasks       []pluginsdk.Task
-	settled     map[string]int // task to its latest iteration that was handed in or got stuck
+	answers     map[string][]pluginsdk.TaskAnswer // of tasks, by their id
+	settled     map[string]int                    // task to its latest iteration that was handed in or got stuck
 	turns       map[string]*turn
 	events      []pluginsdk.Event
 	settings    json.RawMessage
@@ -78,6 +79,7 @@ func NewHost() *Host {
 		failures: make(map[string]error),
 		made:     make(map[string]made),
 		settled:  make(map[string]int),
+		answers:  make(map[string][]pluginsdk.TaskAnswer),
 		turns:    make(map[string]*turn),
 		settings: json.RawMessage(`{}`),
 		state:    make(map[string]pluginsdk.StateEntry),

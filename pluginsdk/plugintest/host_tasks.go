@@ -75,6 +75,8 @@ func (s tasks) create(request *pluginsdk.CreateTaskRequest) string {
 		ParentTaskID: task.ParentTaskID, Plugin: s.manifest.Name, Key: request.Key, Status: pluginsdk.TaskRunning,
 		OriginalMessage: task.OriginalMessage, Prompt: task.Prompt, Model: task.Model, PermissionMode: task.PermissionMode,
 		AllowedTools: task.AllowedTools, Cwd: task.Cwd, Labels: task.Labels, RequestedBy: task.RequestedBy, Wake: task.Wake,
+		FromTaskID:              task.FromTaskID,
+		OwnDirectory:            task.OwnDirectory && task.Cwd == "",
 		MaxIterations:           cmp.Or(task.MaxIterations, 5),
 		MaxValidationIterations: cmp.Or(task.MaxValidationIterations, 3),
 		CostCapUSD:              cmp.Or(task.CostCapUSD, 5),
@@ -120,6 +122,46 @@ func (s tasks) List(ctx context.Context, request *pluginsdk.ListTasksRequest) (*
 	}), query.Limit)}, nil
 }
 
+// History has what the iterations came to, and what AddTaskAnswer was told.
+func (s tasks) History(ctx context.Context, request *pluginsdk.TaskHistoryRequest) (*pluginsdk.TaskHistoryResponse, error) {
+	leave, err := s.h.enter(ctx, "Tasks.History")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	i, err := find(s.h.tasks, "task", request.ID, taskID)
+	if err != nil {
+		return nil, err
+	}
+	var history pluginsdk.TaskHistoryResponse
+	for n := 1; n <= s.h.tasks[i].CurrentIteration; n++ {
+		accepted, _ := s.h.made[iterationKey(request.ID, n)].result.(pluginsdk.Accepted)
+		if at, err := find(s.h.runs, "run", accepted.RunID, func(r pluginsdk.Run) string { return r.ID }); err == nil {
+			run := s.h.runs[at]
+			history.Iterations = append(history.Iterations, pluginsdk.TaskIteration{
+				Iteration: n, RunID: run.ID, State: run.State, Error: run.Error, CostUSD: run.CostUSD, QueuedAt: run.QueuedAt, FinishedAt: run.FinishedAt,
+			})
+		}
+	}
+	for _, answer := range s.h.answers[request.ID] {
+		if answer.ID > request.After {
+			history.Answers = append(history.Answers, answer)
+		}
+	}
+	if limit := cmp.Or(request.Limit, 1000); len(history.Answers) > limit {
+		history.Answers, history.More = history.Answers[:limit], true
+	}
+	return &history, nil
+}
+
+// AddTaskAnswer puts what somebody has said of a task into its history, with the next id.
+func (h *Host) AddTaskAnswer(taskID string, answer pluginsdk.TaskAnswer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	answer.ID = int64(len(h.answers[taskID]) + 1)
+	h.answers[taskID] = append(h.answers[taskID], answer)
+}
+
 // change makes one transition, all or nothing.
 func (s tasks) change(ctx context.Context, method, id string, do func(*pluginsdk.Task) error) (pluginsdk.Task, error) {
 	leave, err := s.h.enter(ctx, method)
@@ -161,8 +203,12 @@ func (s tasks) Iterate(ctx context.Context, request *pluginsdk.IterateTaskReques
 	return answer, err
 }
 
+func iterationKey(id string, iteration int) string {
+	return "iteration " + id + "/" + strconv.Itoa(iteration)
+}
+
 func (s tasks) iterate(task *pluginsdk.Task, request *pluginsdk.IterateTaskRequest) (accepted pluginsdk.Accepted, err error) {
-	key := "iteration " + task.ID + "/" + strconv.Itoa(request.Iteration)
+	key := iterationKey(task.ID, request.Iteration)
 	if before, known := s.h.made[key]; known {
 		accepted = before.result.(pluginsdk.Accepted)
 		accepted.Existed = true
@@ -269,6 +315,9 @@ func (h *Host) Judge(id string, answer pluginsdk.OnTaskCompleteResponse) plugins
 			return err
 		}
 		decide(task, answer.Verdict, answer.Feedback)
+		if answer.Verdict == pluginsdk.VerdictAccept {
+			task.Marks = append(slices.Clone(task.Marks), answer.Marks...)
+		}
 		if answer.Verdict == pluginsdk.VerdictReject {
 			if task.ValidationIterations++; task.ValidationIterations >= task.MaxValidationIterations {
 				task.Status, task.Error, task.CompletedAt = pluginsdk.TaskFailed, "rejected: "+answer.Feedback, now()

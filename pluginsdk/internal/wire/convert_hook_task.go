@@ -27,6 +27,9 @@ func onTaskCreateResponseTo(v pluginsdk.OnTaskCreateResponse) *pluginv1.OnTaskCr
 		Context:      v.Context,
 		SetLabels:    v.SetLabels,
 		RemoveLabels: v.RemoveLabels,
+
+		PermissionMode: v.PermissionMode,
+		AllowTools:     v.AllowTools,
 	}
 }
 
@@ -39,22 +42,27 @@ func onTaskCreateResponseFrom(m *pluginv1.OnTaskCreateResponse) pluginsdk.OnTask
 		Context:      m.Context,
 		SetLabels:    m.GetSetLabels(),
 		RemoveLabels: m.GetRemoveLabels(),
+
+		PermissionMode: m.PermissionMode,
+		AllowTools:     m.GetAllowTools(),
 	}
 }
 
 func onTaskCompleteRequestTo(v pluginsdk.OnTaskCompleteRequest) *pluginv1.OnTaskCompleteRequest {
 	return &pluginv1.OnTaskCompleteRequest{
-		Call:   callTo(v.Call),
-		Task:   taskTo(v.Task),
-		Result: invokeResultTo(v.Result),
+		Call:     callTo(v.Call),
+		Task:     taskTo(v.Task),
+		Result:   invokeResultTo(v.Result),
+		Evidence: listTo(v.Evidence, evidenceTo),
 	}
 }
 
 func onTaskCompleteRequestFrom(m *pluginv1.OnTaskCompleteRequest) pluginsdk.OnTaskCompleteRequest {
 	return pluginsdk.OnTaskCompleteRequest{
-		Call:   callFrom(m.GetCall()),
-		Task:   taskFrom(m.GetTask()),
-		Result: invokeResultFrom(m.GetResult()),
+		Call:     callFrom(m.GetCall()),
+		Task:     taskFrom(m.GetTask()),
+		Result:   invokeResultFrom(m.GetResult()),
+		Evidence: listFrom(m.GetEvidence(), evidenceFrom),
 	}
 }
 
@@ -63,6 +71,7 @@ func onTaskCompleteResponseTo(v pluginsdk.OnTaskCompleteResponse) *pluginv1.OnTa
 		Verdict:  string(v.Verdict),
 		Feedback: v.Feedback,
 		Evidence: listTo(v.Evidence, evidenceTo),
+		Marks:    v.Marks,
 	}
 }
 
@@ -71,6 +80,7 @@ func onTaskCompleteResponseFrom(m *pluginv1.OnTaskCompleteResponse) pluginsdk.On
 		Verdict:  pluginsdk.Verdict(m.GetVerdict()),
 		Feedback: m.GetFeedback(),
 		Evidence: listFrom(m.GetEvidence(), evidenceFrom),
+		Marks:    m.GetMarks(),
 	}
 }
 
@@ -95,6 +105,7 @@ func onTaskValidatedResponseTo(v pluginsdk.OnTaskValidatedResponse) *pluginv1.On
 		Handover: string(v.Handover),
 		Reason:   v.Reason,
 		Mark:     v.Mark,
+		CwdGone:  v.CwdGone,
 	}
 }
 
@@ -103,6 +114,7 @@ func onTaskValidatedResponseFrom(m *pluginv1.OnTaskValidatedResponse) pluginsdk.
 		Handover: pluginsdk.Handover(m.GetHandover()),
 		Reason:   m.GetReason(),
 		Mark:     m.GetMark(),
+		CwdGone:  m.GetCwdGone(),
 	}
 }
 
@@ -119,5 +131,17 @@ func onTaskFailedRequestFrom(m *pluginv1.OnTaskFailedRequest) pluginsdk.OnTaskFa
 		Call:   callFrom(m.GetCall()),
 		Task:   taskFrom(m.GetTask()),
 		Reason: m.GetReason(),
+	}
+}
+
+func onTaskFailedResponseTo(v pluginsdk.OnTaskFailedResponse) *pluginv1.OnTaskFailedResponse {
+	return &pluginv1.OnTaskFailedResponse{
+		CwdGone: v.CwdGone,
+	}
+}
+
+func onTaskFailedResponseFrom(m *pluginv1.OnTaskFailedResponse) pluginsdk.OnTaskFailedResponse {
+	return pluginsdk.OnTaskFailedResponse{
+		CwdGone: m.GetCwdGone(),
 	}
 }

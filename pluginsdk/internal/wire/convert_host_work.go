@@ -81,6 +81,38 @@ func listTasksResponseFrom(m *hostv1.ListTasksResponse) pluginsdk.ListTasksRespo
 	}
 }
 
+func taskHistoryRequestTo(v pluginsdk.TaskHistoryRequest) *hostv1.TaskHistoryRequest {
+	return &hostv1.TaskHistoryRequest{
+		Id:    v.ID,
+		After: v.After,
+		Limit: int64(v.Limit),
+	}
+}
+
+func taskHistoryRequestFrom(m *hostv1.TaskHistoryRequest) pluginsdk.TaskHistoryRequest {
+	return pluginsdk.TaskHistoryRequest{
+		ID:    m.GetId(),
+		After: m.GetAfter(),
+		Limit: int(m.GetLimit()),
+	}
+}
+
+func taskHistoryResponseTo(v pluginsdk.TaskHistoryResponse) *hostv1.TaskHistoryResponse {
+	return &hostv1.TaskHistoryResponse{
+		Iterations: listTo(v.Iterations, taskIterationTo),
+		Answers:    listTo(v.Answers, taskAnswerTo),
+		More:       v.More,
+	}
+}
+
+func taskHistoryResponseFrom(m *hostv1.TaskHistoryResponse) pluginsdk.TaskHistoryResponse {
+	return pluginsdk.TaskHistoryResponse{
+		Iterations: listFrom(m.GetIterations(), taskIterationFrom),
+		Answers:    listFrom(m.GetAnswers(), taskAnswerFrom),
+		More:       m.GetMore(),
+	}
+}
+
 func iterateTaskRequestTo(v pluginsdk.IterateTaskRequest) *hostv1.IterateTaskRequest {
 	return &hostv1.IterateTaskRequest{
 		Id:        v.ID,

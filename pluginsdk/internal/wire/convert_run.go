@@ -234,6 +234,7 @@ func invokeResultTo(v pluginsdk.InvokeResult) *typesv1.InvokeResult {
 		Turns:            int64(v.Turns),
 		StructuredOutput: v.StructuredOutput,
 		Failure:          pointerTo(v.Failure, failureTo),
+		Demo:             v.Demo,
 	}
 }
 
@@ -248,6 +249,7 @@ func invokeResultFrom(m *typesv1.InvokeResult) pluginsdk.InvokeResult {
 		Turns:            int(m.GetTurns()),
 		StructuredOutput: m.GetStructuredOutput(),
 		Failure:          pointerFrom(m.GetFailure(), failureFrom),
+		Demo:             m.GetDemo(),
 	}
 }
 

@@ -21,6 +21,8 @@ func taskTo(v pluginsdk.Task) *typesv1.Task {
 		PermissionMode:          v.PermissionMode,
 		AllowedTools:            v.AllowedTools,
 		Cwd:                     v.Cwd,
+		OwnDirectory:            v.OwnDirectory,
+		FromTaskId:              v.FromTaskID,
 		Context:                 v.Context,
 		Labels:                  v.Labels,
 		RequestedBy:             v.RequestedBy,
@@ -57,6 +59,8 @@ func taskFrom(m *typesv1.Task) pluginsdk.Task {
 		PermissionMode:          m.GetPermissionMode(),
 		AllowedTools:            m.GetAllowedTools(),
 		Cwd:                     m.GetCwd(),
+		OwnDirectory:            m.GetOwnDirectory(),
+		FromTaskID:              m.GetFromTaskId(),
 		Context:                 m.GetContext(),
 		Labels:                  m.GetLabels(),
 		RequestedBy:             m.GetRequestedBy(),
@@ -93,6 +97,7 @@ func newTaskTo(v pluginsdk.NewTask) *typesv1.NewTask {
 		MaxIterations:           int64(v.MaxIterations),
 		MaxValidationIterations: int64(v.MaxValidationIterations),
 		CostCapUsd:              v.CostCapUSD,
+		OwnDirectory:            v.OwnDirectory,
 		FromTaskId:              v.FromTaskID,
 	}
 }
@@ -113,6 +118,7 @@ func newTaskFrom(m *typesv1.NewTask) pluginsdk.NewTask {
 		MaxIterations:           int(m.GetMaxIterations()),
 		MaxValidationIterations: int(m.GetMaxValidationIterations()),
 		CostCapUSD:              m.GetCostCapUsd(),
+		OwnDirectory:            m.GetOwnDirectory(),
 		FromTaskID:              m.GetFromTaskId(),
 	}
 }
@@ -145,17 +151,75 @@ func taskQueryFrom(m *typesv1.TaskQuery) pluginsdk.TaskQuery {
 
 func taskContextTo(v pluginsdk.TaskContext) *typesv1.TaskContext {
 	return &typesv1.TaskContext{
-		Cwd:     v.Cwd,
-		Context: v.Context,
-		Labels:  v.Labels,
+		Cwd:            v.Cwd,
+		Context:        v.Context,
+		Labels:         v.Labels,
+		PermissionMode: v.PermissionMode,
+		AllowedTools:   v.AllowedTools,
 	}
 }
 
 func taskContextFrom(m *typesv1.TaskContext) pluginsdk.TaskContext {
 	return pluginsdk.TaskContext{
-		Cwd:     m.GetCwd(),
-		Context: m.GetContext(),
-		Labels:  m.GetLabels(),
+		Cwd:            m.GetCwd(),
+		Context:        m.GetContext(),
+		Labels:         m.GetLabels(),
+		PermissionMode: m.GetPermissionMode(),
+		AllowedTools:   m.GetAllowedTools(),
+	}
+}
+
+func taskIterationTo(v pluginsdk.TaskIteration) *typesv1.TaskIteration {
+	return &typesv1.TaskIteration{
+		Iteration:  int64(v.Iteration),
+		RunId:      v.RunID,
+		State:      string(v.State),
+		Error:      v.Error,
+		CostUsd:    v.CostUSD,
+		QueuedAt:   timeTo(v.QueuedAt),
+		FinishedAt: timeTo(v.FinishedAt),
+	}
+}
+
+func taskIterationFrom(m *typesv1.TaskIteration) pluginsdk.TaskIteration {
+	return pluginsdk.TaskIteration{
+		Iteration:  int(m.GetIteration()),
+		RunID:      m.GetRunId(),
+		State:      pluginsdk.RunState(m.GetState()),
+		Error:      m.GetError(),
+		CostUSD:    m.GetCostUsd(),
+		QueuedAt:   timeFrom(m.GetQueuedAt()),
+		FinishedAt: timeFrom(m.GetFinishedAt()),
+	}
+}
+
+func taskAnswerTo(v pluginsdk.TaskAnswer) *typesv1.TaskAnswer {
+	return &typesv1.TaskAnswer{
+		Id:        v.ID,
+		Iteration: int64(v.Iteration),
+		Round:     int64(v.Round),
+		Hook:      string(v.Hook),
+		Plugin:    v.Plugin,
+		Author:    v.Author,
+		Answer:    v.Answer,
+		Feedback:  v.Feedback,
+		Evidence:  listTo(v.Evidence, evidenceTo),
+		At:        timeTo(v.At),
+	}
+}
+
+func taskAnswerFrom(m *typesv1.TaskAnswer) pluginsdk.TaskAnswer {
+	return pluginsdk.TaskAnswer{
+		ID:        m.GetId(),
+		Iteration: int(m.GetIteration()),
+		Round:     int(m.GetRound()),
+		Hook:      pluginsdk.Hook(m.GetHook()),
+		Plugin:    m.GetPlugin(),
+		Author:    m.GetAuthor(),
+		Answer:    m.GetAnswer(),
+		Feedback:  m.GetFeedback(),
+		Evidence:  listFrom(m.GetEvidence(), evidenceFrom),
+		At:        timeFrom(m.GetAt()),
 	}
 }
 

@@ -142,7 +142,7 @@ func (c *PluginClient) OnTaskValidated(ctx context.Context, request *pluginsdk.O
 
 func (s hookServer) OnTaskFailed(m *pluginv1.OnTaskFailedRequest, stream grpc.ServerStreamingServer[pluginv1.OnTaskFailedUpdate]) error {
 	return answerInUpdates(s.calls, m.GetCall(), stream, onTaskFailedUpdate, func(ctx context.Context) (*pluginv1.OnTaskFailedResponse, error) {
-		return answer(ctx, m, onTaskFailedRequestFrom, answering(s.plugin, pluginsdk.TaskFailedHook.OnTaskFailed), emptyTo[pluginv1.OnTaskFailedResponse])
+		return answer(ctx, m, onTaskFailedRequestFrom, answering(s.plugin, pluginsdk.TaskFailedHook.OnTaskFailed), onTaskFailedResponseTo)
 	})
 }
 
@@ -155,7 +155,7 @@ func onTaskFailedUpdate(progress *typesv1.Progress, response *pluginv1.OnTaskFai
 
 // OnTaskFailed implements pluginsdk.TaskFailedHook.
 func (c *PluginClient) OnTaskFailed(ctx context.Context, request *pluginsdk.OnTaskFailedRequest) (*pluginsdk.OnTaskFailedResponse, error) {
-	return askForUpdates(ctx, request, onTaskFailedRequestTo, c.task.OnTaskFailed, emptyFrom[pluginsdk.OnTaskFailedResponse, pluginv1.OnTaskFailedResponse])
+	return askForUpdates(ctx, request, onTaskFailedRequestTo, c.task.OnTaskFailed, onTaskFailedResponseFrom)
 }
 
 func (s hookServer) CallTool(m *pluginv1.CallToolRequest, stream grpc.ServerStreamingServer[pluginv1.CallToolUpdate]) error {

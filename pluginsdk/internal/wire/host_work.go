@@ -38,6 +38,14 @@ func (c taskClient) List(ctx context.Context, request *pluginsdk.ListTasksReques
 	return ask(ctx, request, listTasksRequestTo, c.client.ListTasks, listTasksResponseFrom)
 }
 
+func (s hostServer) TaskHistory(ctx context.Context, m *hostv1.TaskHistoryRequest) (*hostv1.TaskHistoryResponse, error) {
+	return answer(ctx, m, taskHistoryRequestFrom, s.host.Tasks.History, taskHistoryResponseTo)
+}
+
+func (c taskClient) History(ctx context.Context, request *pluginsdk.TaskHistoryRequest) (*pluginsdk.TaskHistoryResponse, error) {
+	return ask(ctx, request, taskHistoryRequestTo, c.client.TaskHistory, taskHistoryResponseFrom)
+}
+
 func (s hostServer) IterateTask(ctx context.Context, m *hostv1.IterateTaskRequest) (*hostv1.IterateTaskResponse, error) {
 	return answer(ctx, m, iterateTaskRequestFrom, s.host.Tasks.Iterate, iterateTaskResponseTo)
 }

@@ -304,6 +304,131 @@ func (x *ListTasksResponse) GetTasks() []*v1.Task {
 	return nil
 }
 
+type TaskHistoryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Id of the last answer of the page before.
+	After int64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
+	// 0: 1000; at most 1000.
+	Limit         int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskHistoryRequest) Reset() {
+	*x = TaskHistoryRequest{}
+	mi := &file_harness_host_v1_task_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskHistoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskHistoryRequest) ProtoMessage() {}
+
+func (x *TaskHistoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_task_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskHistoryRequest.ProtoReflect.Descriptor instead.
+func (*TaskHistoryRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *TaskHistoryRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *TaskHistoryRequest) GetAfter() int64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *TaskHistoryRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type TaskHistoryResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All of them, in each page.
+	Iterations []*v1.TaskIteration `protobuf:"bytes,1,rep,name=iterations,proto3" json:"iterations,omitempty"`
+	// Oldest first.
+	Answers []*v1.TaskAnswer `protobuf:"bytes,2,rep,name=answers,proto3" json:"answers,omitempty"`
+	// There are answers after the last one.
+	More          bool `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskHistoryResponse) Reset() {
+	*x = TaskHistoryResponse{}
+	mi := &file_harness_host_v1_task_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskHistoryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskHistoryResponse) ProtoMessage() {}
+
+func (x *TaskHistoryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_task_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskHistoryResponse.ProtoReflect.Descriptor instead.
+func (*TaskHistoryResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *TaskHistoryResponse) GetIterations() []*v1.TaskIteration {
+	if x != nil {
+		return x.Iterations
+	}
+	return nil
+}
+
+func (x *TaskHistoryResponse) GetAnswers() []*v1.TaskAnswer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+func (x *TaskHistoryResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
 type IterateTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -316,7 +441,7 @@ type IterateTaskRequest struct {
 
 func (x *IterateTaskRequest) Reset() {
 	*x = IterateTaskRequest{}
-	mi := &file_harness_host_v1_task_proto_msgTypes[6]
+	mi := &file_harness_host_v1_task_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -328,7 +453,7 @@ func (x *IterateTaskRequest) String() string {
 func (*IterateTaskRequest) ProtoMessage() {}
 
 func (x *IterateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_task_proto_msgTypes[6]
+	mi := &file_harness_host_v1_task_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -341,7 +466,7 @@ func (x *IterateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IterateTaskRequest.ProtoReflect.Descriptor instead.
 func (*IterateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{6}
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *IterateTaskRequest) GetId() string {
@@ -375,7 +500,7 @@ type IterateTaskResponse struct {
 
 func (x *IterateTaskResponse) Reset() {
 	*x = IterateTaskResponse{}
-	mi := &file_harness_host_v1_task_proto_msgTypes[7]
+	mi := &file_harness_host_v1_task_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -387,7 +512,7 @@ func (x *IterateTaskResponse) String() string {
 func (*IterateTaskResponse) ProtoMessage() {}
 
 func (x *IterateTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_task_proto_msgTypes[7]
+	mi := &file_harness_host_v1_task_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -400,7 +525,7 @@ func (x *IterateTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IterateTaskResponse.ProtoReflect.Descriptor instead.
 func (*IterateTaskResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{7}
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *IterateTaskResponse) GetTask() *v1.Task {
@@ -428,7 +553,7 @@ type EvaluateTaskRequest struct {
 
 func (x *EvaluateTaskRequest) Reset() {
 	*x = EvaluateTaskRequest{}
-	mi := &file_harness_host_v1_task_proto_msgTypes[8]
+	mi := &file_harness_host_v1_task_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -440,7 +565,7 @@ func (x *EvaluateTaskRequest) String() string {
 func (*EvaluateTaskRequest) ProtoMessage() {}
 
 func (x *EvaluateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_task_proto_msgTypes[8]
+	mi := &file_harness_host_v1_task_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -453,7 +578,7 @@ func (x *EvaluateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateTaskRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{8}
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EvaluateTaskRequest) GetId() string {
@@ -487,7 +612,7 @@ type EvaluateTaskResponse struct {
 
 func (x *EvaluateTaskResponse) Reset() {
 	*x = EvaluateTaskResponse{}
-	mi := &file_harness_host_v1_task_proto_msgTypes[9]
+	mi := &file_harness_host_v1_task_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -499,7 +624,7 @@ func (x *EvaluateTaskResponse) String() string {
 func (*EvaluateTaskResponse) ProtoMessage() {}
 
 func (x *EvaluateTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_task_proto_msgTypes[9]
+	mi := &file_harness_host_v1_task_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -512,7 +637,7 @@ func (x *EvaluateTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateTaskResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateTaskResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{9}
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EvaluateTaskResponse) GetTask() *v1.Task {
@@ -539,7 +664,7 @@ type SuspendTaskRequest struct {
 
 func (x *SuspendTaskRequest) Reset() {
 	*x = SuspendTaskRequest{}
-	mi := &file_harness_host_v1_task_proto_msgTypes[10]
+	mi := &file_harness_host_v1_task_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -551,7 +676,7 @@ func (x *SuspendTaskRequest) String() string {
 func (*SuspendTaskRequest) ProtoMessage() {}
 
 func (x *SuspendTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_task_proto_msgTypes[10]
+	mi := &file_harness_host_v1_task_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -564,7 +689,7 @@ func (x *SuspendTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendTaskRequest.ProtoReflect.Descriptor instead.
 func (*SuspendTaskRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{10}
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SuspendTaskRequest) GetId() string {
@@ -611,7 +736,7 @@ type SuspendTaskResponse struct {
 
 func (x *SuspendTaskResponse) Reset() {
 	*x = SuspendTaskResponse{}
-	mi := &file_harness_host_v1_task_proto_msgTypes[11]
+	mi := &file_harness_host_v1_task_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +748,7 @@ func (x *SuspendTaskResponse) String() string {
 func (*SuspendTaskResponse) ProtoMessage() {}
 
 func (x *SuspendTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_task_proto_msgTypes[11]
+	mi := &file_harness_host_v1_task_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +761,7 @@ func (x *SuspendTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendTaskResponse.ProtoReflect.Descriptor instead.
 func (*SuspendTaskResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{11}
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SuspendTaskResponse) GetTask() *v1.Task {
@@ -662,7 +787,7 @@ type DecideTaskRequest struct {
 
 func (x *DecideTaskRequest) Reset() {
 	*x = DecideTaskRequest{}
-	mi := &file_harness_host_v1_task_proto_msgTypes[12]
+	mi := &file_harness_host_v1_task_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -674,7 +799,7 @@ func (x *DecideTaskRequest) String() string {
 func (*DecideTaskRequest) ProtoMessage() {}
 
 func (x *DecideTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_task_proto_msgTypes[12]
+	mi := &file_harness_host_v1_task_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -687,7 +812,7 @@ func (x *DecideTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideTaskRequest.ProtoReflect.Descriptor instead.
 func (*DecideTaskRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{12}
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DecideTaskRequest) GetId() string {
@@ -734,7 +859,7 @@ type DecideTaskResponse struct {
 
 func (x *DecideTaskResponse) Reset() {
 	*x = DecideTaskResponse{}
-	mi := &file_harness_host_v1_task_proto_msgTypes[13]
+	mi := &file_harness_host_v1_task_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -746,7 +871,7 @@ func (x *DecideTaskResponse) String() string {
 func (*DecideTaskResponse) ProtoMessage() {}
 
 func (x *DecideTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_task_proto_msgTypes[13]
+	mi := &file_harness_host_v1_task_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -759,7 +884,7 @@ func (x *DecideTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideTaskResponse.ProtoReflect.Descriptor instead.
 func (*DecideTaskResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{13}
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DecideTaskResponse) GetTask() *v1.Task {
@@ -779,7 +904,7 @@ type FailTaskRequest struct {
 
 func (x *FailTaskRequest) Reset() {
 	*x = FailTaskRequest{}
-	mi := &file_harness_host_v1_task_proto_msgTypes[14]
+	mi := &file_harness_host_v1_task_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +916,7 @@ func (x *FailTaskRequest) String() string {
 func (*FailTaskRequest) ProtoMessage() {}
 
 func (x *FailTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_task_proto_msgTypes[14]
+	mi := &file_harness_host_v1_task_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +929,7 @@ func (x *FailTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailTaskRequest.ProtoReflect.Descriptor instead.
 func (*FailTaskRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{14}
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *FailTaskRequest) GetId() string {
@@ -830,7 +955,7 @@ type FailTaskResponse struct {
 
 func (x *FailTaskResponse) Reset() {
 	*x = FailTaskResponse{}
-	mi := &file_harness_host_v1_task_proto_msgTypes[15]
+	mi := &file_harness_host_v1_task_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +967,7 @@ func (x *FailTaskResponse) String() string {
 func (*FailTaskResponse) ProtoMessage() {}
 
 func (x *FailTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_task_proto_msgTypes[15]
+	mi := &file_harness_host_v1_task_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +980,7 @@ func (x *FailTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailTaskResponse.ProtoReflect.Descriptor instead.
 func (*FailTaskResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{15}
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *FailTaskResponse) GetTask() *v1.Task {
@@ -877,7 +1002,7 @@ type CancelTaskRequest struct {
 
 func (x *CancelTaskRequest) Reset() {
 	*x = CancelTaskRequest{}
-	mi := &file_harness_host_v1_task_proto_msgTypes[16]
+	mi := &file_harness_host_v1_task_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -889,7 +1014,7 @@ func (x *CancelTaskRequest) String() string {
 func (*CancelTaskRequest) ProtoMessage() {}
 
 func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_task_proto_msgTypes[16]
+	mi := &file_harness_host_v1_task_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -902,7 +1027,7 @@ func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
 func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{16}
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CancelTaskRequest) GetId() string {
@@ -935,7 +1060,7 @@ type CancelTaskResponse struct {
 
 func (x *CancelTaskResponse) Reset() {
 	*x = CancelTaskResponse{}
-	mi := &file_harness_host_v1_task_proto_msgTypes[17]
+	mi := &file_harness_host_v1_task_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -947,7 +1072,7 @@ func (x *CancelTaskResponse) String() string {
 func (*CancelTaskResponse) ProtoMessage() {}
 
 func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_task_proto_msgTypes[17]
+	mi := &file_harness_host_v1_task_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -960,7 +1085,7 @@ func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskResponse.ProtoReflect.Descriptor instead.
 func (*CancelTaskResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{17}
+	return file_harness_host_v1_task_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CancelTaskResponse) GetTask() *v1.Task {
@@ -988,7 +1113,17 @@ const file_harness_host_v1_task_proto_rawDesc = "" +
 	"\x10ListTasksRequest\x121\n" +
 	"\x05query\x18\x01 \x01(\v2\x1b.harness.types.v1.TaskQueryR\x05query\"A\n" +
 	"\x11ListTasksResponse\x12,\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x16.harness.types.v1.TaskR\x05tasks\"\\\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x16.harness.types.v1.TaskR\x05tasks\"P\n" +
+	"\x12TaskHistoryRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\x03R\x05after\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x03R\x05limit\"\xa2\x01\n" +
+	"\x13TaskHistoryResponse\x12?\n" +
+	"\n" +
+	"iterations\x18\x01 \x03(\v2\x1f.harness.types.v1.TaskIterationR\n" +
+	"iterations\x126\n" +
+	"\aanswers\x18\x02 \x03(\v2\x1c.harness.types.v1.TaskAnswerR\aanswers\x12\x12\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more\"\\\n" +
 	"\x12IterateTaskRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
 	"\titeration\x18\x02 \x01(\x03R\titeration\x12\x18\n" +
@@ -1028,13 +1163,15 @@ const file_harness_host_v1_task_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06author\x18\x03 \x01(\tR\x06author\"@\n" +
 	"\x12CancelTaskResponse\x12*\n" +
-	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task2\xae\a\n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task2\x98\b\n" +
 	"\vTaskService\x12f\n" +
 	"\n" +
 	"CreateTask\x12\".harness.host.v1.CreateTaskRequest\x1a#.harness.host.v1.CreateTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12\\\n" +
 	"\aGetTask\x12\x1f.harness.host.v1.GetTaskRequest\x1a .harness.host.v1.GetTaskResponse\"\x0e\x92\xe1\x18\n" +
 	"tasks.read\x12b\n" +
 	"\tListTasks\x12!.harness.host.v1.ListTasksRequest\x1a\".harness.host.v1.ListTasksResponse\"\x0e\x92\xe1\x18\n" +
+	"tasks.read\x12h\n" +
+	"\vTaskHistory\x12#.harness.host.v1.TaskHistoryRequest\x1a$.harness.host.v1.TaskHistoryResponse\"\x0e\x92\xe1\x18\n" +
 	"tasks.read\x12i\n" +
 	"\vIterateTask\x12#.harness.host.v1.IterateTaskRequest\x1a$.harness.host.v1.IterateTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12l\n" +
 	"\fEvaluateTask\x12$.harness.host.v1.EvaluateTaskRequest\x1a%.harness.host.v1.EvaluateTaskResponse\"\x0f\x92\xe1\x18\vtasks.write\x12i\n" +
@@ -1057,7 +1194,7 @@ func file_harness_host_v1_task_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_task_proto_rawDescData
 }
 
-var file_harness_host_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_harness_host_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_harness_host_v1_task_proto_goTypes = []any{
 	(*CreateTaskRequest)(nil),    // 0: harness.host.v1.CreateTaskRequest
 	(*CreateTaskResponse)(nil),   // 1: harness.host.v1.CreateTaskResponse
@@ -1065,59 +1202,67 @@ var file_harness_host_v1_task_proto_goTypes = []any{
 	(*GetTaskResponse)(nil),      // 3: harness.host.v1.GetTaskResponse
 	(*ListTasksRequest)(nil),     // 4: harness.host.v1.ListTasksRequest
 	(*ListTasksResponse)(nil),    // 5: harness.host.v1.ListTasksResponse
-	(*IterateTaskRequest)(nil),   // 6: harness.host.v1.IterateTaskRequest
-	(*IterateTaskResponse)(nil),  // 7: harness.host.v1.IterateTaskResponse
-	(*EvaluateTaskRequest)(nil),  // 8: harness.host.v1.EvaluateTaskRequest
-	(*EvaluateTaskResponse)(nil), // 9: harness.host.v1.EvaluateTaskResponse
-	(*SuspendTaskRequest)(nil),   // 10: harness.host.v1.SuspendTaskRequest
-	(*SuspendTaskResponse)(nil),  // 11: harness.host.v1.SuspendTaskResponse
-	(*DecideTaskRequest)(nil),    // 12: harness.host.v1.DecideTaskRequest
-	(*DecideTaskResponse)(nil),   // 13: harness.host.v1.DecideTaskResponse
-	(*FailTaskRequest)(nil),      // 14: harness.host.v1.FailTaskRequest
-	(*FailTaskResponse)(nil),     // 15: harness.host.v1.FailTaskResponse
-	(*CancelTaskRequest)(nil),    // 16: harness.host.v1.CancelTaskRequest
-	(*CancelTaskResponse)(nil),   // 17: harness.host.v1.CancelTaskResponse
-	(*v1.NewTask)(nil),           // 18: harness.types.v1.NewTask
-	(*v1.Task)(nil),              // 19: harness.types.v1.Task
-	(*v1.TaskQuery)(nil),         // 20: harness.types.v1.TaskQuery
-	(*v1.Accepted)(nil),          // 21: harness.types.v1.Accepted
+	(*TaskHistoryRequest)(nil),   // 6: harness.host.v1.TaskHistoryRequest
+	(*TaskHistoryResponse)(nil),  // 7: harness.host.v1.TaskHistoryResponse
+	(*IterateTaskRequest)(nil),   // 8: harness.host.v1.IterateTaskRequest
+	(*IterateTaskResponse)(nil),  // 9: harness.host.v1.IterateTaskResponse
+	(*EvaluateTaskRequest)(nil),  // 10: harness.host.v1.EvaluateTaskRequest
+	(*EvaluateTaskResponse)(nil), // 11: harness.host.v1.EvaluateTaskResponse
+	(*SuspendTaskRequest)(nil),   // 12: harness.host.v1.SuspendTaskRequest
+	(*SuspendTaskResponse)(nil),  // 13: harness.host.v1.SuspendTaskResponse
+	(*DecideTaskRequest)(nil),    // 14: harness.host.v1.DecideTaskRequest
+	(*DecideTaskResponse)(nil),   // 15: harness.host.v1.DecideTaskResponse
+	(*FailTaskRequest)(nil),      // 16: harness.host.v1.FailTaskRequest
+	(*FailTaskResponse)(nil),     // 17: harness.host.v1.FailTaskResponse
+	(*CancelTaskRequest)(nil),    // 18: harness.host.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),   // 19: harness.host.v1.CancelTaskResponse
+	(*v1.NewTask)(nil),           // 20: harness.types.v1.NewTask
+	(*v1.Task)(nil),              // 21: harness.types.v1.Task
+	(*v1.TaskQuery)(nil),         // 22: harness.types.v1.TaskQuery
+	(*v1.TaskIteration)(nil),     // 23: harness.types.v1.TaskIteration
+	(*v1.TaskAnswer)(nil),        // 24: harness.types.v1.TaskAnswer
+	(*v1.Accepted)(nil),          // 25: harness.types.v1.Accepted
 }
 var file_harness_host_v1_task_proto_depIdxs = []int32{
-	18, // 0: harness.host.v1.CreateTaskRequest.task:type_name -> harness.types.v1.NewTask
-	19, // 1: harness.host.v1.CreateTaskResponse.task:type_name -> harness.types.v1.Task
-	19, // 2: harness.host.v1.GetTaskResponse.task:type_name -> harness.types.v1.Task
-	20, // 3: harness.host.v1.ListTasksRequest.query:type_name -> harness.types.v1.TaskQuery
-	19, // 4: harness.host.v1.ListTasksResponse.tasks:type_name -> harness.types.v1.Task
-	19, // 5: harness.host.v1.IterateTaskResponse.task:type_name -> harness.types.v1.Task
-	21, // 6: harness.host.v1.IterateTaskResponse.accepted:type_name -> harness.types.v1.Accepted
-	19, // 7: harness.host.v1.EvaluateTaskResponse.task:type_name -> harness.types.v1.Task
-	19, // 8: harness.host.v1.SuspendTaskResponse.task:type_name -> harness.types.v1.Task
-	19, // 9: harness.host.v1.DecideTaskResponse.task:type_name -> harness.types.v1.Task
-	19, // 10: harness.host.v1.FailTaskResponse.task:type_name -> harness.types.v1.Task
-	19, // 11: harness.host.v1.CancelTaskResponse.task:type_name -> harness.types.v1.Task
-	0,  // 12: harness.host.v1.TaskService.CreateTask:input_type -> harness.host.v1.CreateTaskRequest
-	2,  // 13: harness.host.v1.TaskService.GetTask:input_type -> harness.host.v1.GetTaskRequest
-	4,  // 14: harness.host.v1.TaskService.ListTasks:input_type -> harness.host.v1.ListTasksRequest
-	6,  // 15: harness.host.v1.TaskService.IterateTask:input_type -> harness.host.v1.IterateTaskRequest
-	8,  // 16: harness.host.v1.TaskService.EvaluateTask:input_type -> harness.host.v1.EvaluateTaskRequest
-	10, // 17: harness.host.v1.TaskService.SuspendTask:input_type -> harness.host.v1.SuspendTaskRequest
-	12, // 18: harness.host.v1.TaskService.DecideTask:input_type -> harness.host.v1.DecideTaskRequest
-	14, // 19: harness.host.v1.TaskService.FailTask:input_type -> harness.host.v1.FailTaskRequest
-	16, // 20: harness.host.v1.TaskService.CancelTask:input_type -> harness.host.v1.CancelTaskRequest
-	1,  // 21: harness.host.v1.TaskService.CreateTask:output_type -> harness.host.v1.CreateTaskResponse
-	3,  // 22: harness.host.v1.TaskService.GetTask:output_type -> harness.host.v1.GetTaskResponse
-	5,  // 23: harness.host.v1.TaskService.ListTasks:output_type -> harness.host.v1.ListTasksResponse
-	7,  // 24: harness.host.v1.TaskService.IterateTask:output_type -> harness.host.v1.IterateTaskResponse
-	9,  // 25: harness.host.v1.TaskService.EvaluateTask:output_type -> harness.host.v1.EvaluateTaskResponse
-	11, // 26: harness.host.v1.TaskService.SuspendTask:output_type -> harness.host.v1.SuspendTaskResponse
-	13, // 27: harness.host.v1.TaskService.DecideTask:output_type -> harness.host.v1.DecideTaskResponse
-	15, // 28: harness.host.v1.TaskService.FailTask:output_type -> harness.host.v1.FailTaskResponse
-	17, // 29: harness.host.v1.TaskService.CancelTask:output_type -> harness.host.v1.CancelTaskResponse
-	21, // [21:30] is the sub-list for method output_type
-	12, // [12:21] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	20, // 0: harness.host.v1.CreateTaskRequest.task:type_name -> harness.types.v1.NewTask
+	21, // 1: harness.host.v1.CreateTaskResponse.task:type_name -> harness.types.v1.Task
+	21, // 2: harness.host.v1.GetTaskResponse.task:type_name -> harness.types.v1.Task
+	22, // 3: harness.host.v1.ListTasksRequest.query:type_name -> harness.types.v1.TaskQuery
+	21, // 4: harness.host.v1.ListTasksResponse.tasks:type_name -> harness.types.v1.Task
+	23, // 5: harness.host.v1.TaskHistoryResponse.iterations:type_name -> harness.types.v1.TaskIteration
+	24, // 6: harness.host.v1.TaskHistoryResponse.answers:type_name -> harness.types.v1.TaskAnswer
+	21, // 7: harness.host.v1.IterateTaskResponse.task:type_name -> harness.types.v1.Task
+	25, // 8: harness.host.v1.IterateTaskResponse.accepted:type_name -> harness.types.v1.Accepted
+	21, // 9: harness.host.v1.EvaluateTaskResponse.task:type_name -> harness.types.v1.Task
+	21, // 10: harness.host.v1.SuspendTaskResponse.task:type_name -> harness.types.v1.Task
+	21, // 11: harness.host.v1.DecideTaskResponse.task:type_name -> harness.types.v1.Task
+	21, // 12: harness.host.v1.FailTaskResponse.task:type_name -> harness.types.v1.Task
+	21, // 13: harness.host.v1.CancelTaskResponse.task:type_name -> harness.types.v1.Task
+	0,  // 14: harness.host.v1.TaskService.CreateTask:input_type -> harness.host.v1.CreateTaskRequest
+	2,  // 15: harness.host.v1.TaskService.GetTask:input_type -> harness.host.v1.GetTaskRequest
+	4,  // 16: harness.host.v1.TaskService.ListTasks:input_type -> harness.host.v1.ListTasksRequest
+	6,  // 17: harness.host.v1.TaskService.TaskHistory:input_type -> harness.host.v1.TaskHistoryRequest
+	8,  // 18: harness.host.v1.TaskService.IterateTask:input_type -> harness.host.v1.IterateTaskRequest
+	10, // 19: harness.host.v1.TaskService.EvaluateTask:input_type -> harness.host.v1.EvaluateTaskRequest
+	12, // 20: harness.host.v1.TaskService.SuspendTask:input_type -> harness.host.v1.SuspendTaskRequest
+	14, // 21: harness.host.v1.TaskService.DecideTask:input_type -> harness.host.v1.DecideTaskRequest
+	16, // 22: harness.host.v1.TaskService.FailTask:input_type -> harness.host.v1.FailTaskRequest
+	18, // 23: harness.host.v1.TaskService.CancelTask:input_type -> harness.host.v1.CancelTaskRequest
+	1,  // 24: harness.host.v1.TaskService.CreateTask:output_type -> harness.host.v1.CreateTaskResponse
+	3,  // 25: harness.host.v1.TaskService.GetTask:output_type -> harness.host.v1.GetTaskResponse
+	5,  // 26: harness.host.v1.TaskService.ListTasks:output_type -> harness.host.v1.ListTasksResponse
+	7,  // 27: harness.host.v1.TaskService.TaskHistory:output_type -> harness.host.v1.TaskHistoryResponse
+	9,  // 28: harness.host.v1.TaskService.IterateTask:output_type -> harness.host.v1.IterateTaskResponse
+	11, // 29: harness.host.v1.TaskService.EvaluateTask:output_type -> harness.host.v1.EvaluateTaskResponse
+	13, // 30: harness.host.v1.TaskService.SuspendTask:output_type -> harness.host.v1.SuspendTaskResponse
+	15, // 31: harness.host.v1.TaskService.DecideTask:output_type -> harness.host.v1.DecideTaskResponse
+	17, // 32: harness.host.v1.TaskService.FailTask:output_type -> harness.host.v1.FailTaskResponse
+	19, // 33: harness.host.v1.TaskService.CancelTask:output_type -> harness.host.v1.CancelTaskResponse
+	24, // [24:34] is the sub-list for method output_type
+	14, // [14:24] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_task_proto_init() }
@@ -1132,7 +1277,7 @@ func file_harness_host_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_task_proto_rawDesc), len(file_harness_host_v1_task_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

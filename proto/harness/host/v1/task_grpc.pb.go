@@ -22,6 +22,7 @@ const (
 	TaskService_CreateTask_FullMethodName   = "/harness.host.v1.TaskService/CreateTask"
 	TaskService_GetTask_FullMethodName      = "/harness.host.v1.TaskService/GetTask"
 	TaskService_ListTasks_FullMethodName    = "/harness.host.v1.TaskService/ListTasks"
+	TaskService_TaskHistory_FullMethodName  = "/harness.host.v1.TaskService/TaskHistory"
 	TaskService_IterateTask_FullMethodName  = "/harness.host.v1.TaskService/IterateTask"
 	TaskService_EvaluateTask_FullMethodName = "/harness.host.v1.TaskService/EvaluateTask"
 	TaskService_SuspendTask_FullMethodName  = "/harness.host.v1.TaskService/SuspendTask"
@@ -45,6 +46,9 @@ type TaskServiceClient interface {
 	GetTask(ctx context.Context, in *GetTaskRequest, opts ...grpc.CallOption) (*GetTaskResponse, error)
 	// ListTasks returns the selected tasks. Needs tasks.read.
 	ListTasks(ctx context.Context, in *ListTasksRequest, opts ...grpc.CallOption) (*ListTasksResponse, error)
+	// TaskHistory returns what has become of a task so far: its iterations, and what plugins
+	// and people have said of it. Needs tasks.read.
+	TaskHistory(ctx context.Context, in *TaskHistoryRequest, opts ...grpc.CallOption) (*TaskHistoryResponse, error)
 	// IterateTask submits a message to the thread of a task that is running: an ordinary
 	// run, once for each iteration. RESOURCE_EXHAUSTED: for good when current_iteration is
 	// max_iterations, or cost_usd has come to cost_cap_usd, of the task or (the cost) of one
@@ -100,6 +104,16 @@ func (c *taskServiceClient) ListTasks(ctx context.Context, in *ListTasksRequest,
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListTasksResponse)
 	err := c.cc.Invoke(ctx, TaskService_ListTasks_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *taskServiceClient) TaskHistory(ctx context.Context, in *TaskHistoryRequest, opts ...grpc.CallOption) (*TaskHistoryResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TaskHistoryResponse)
+	err := c.cc.Invoke(ctx, TaskService_TaskHistory_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +195,9 @@ type TaskServiceServer interface {
 	GetTask(context.Context, *GetTaskRequest) (*GetTaskResponse, error)
 	// ListTasks returns the selected tasks. Needs tasks.read.
 	ListTasks(context.Context, *ListTasksRequest) (*ListTasksResponse, error)
+	// TaskHistory returns what has become of a task so far: its iterations, and what plugins
+	// and people have said of it. Needs tasks.read.
+	TaskHistory(context.Context, *TaskHistoryRequest) (*TaskHistoryResponse, error)
 	// IterateTask submits a message to the thread of a task that is running: an ordinary
 	// run, once for each iteration. RESOURCE_EXHAUSTED: for good when current_iteration is
 	// max_iterations, or cost_usd has come to cost_cap_usd, of the task or (the cost) of one
@@ -220,6 +237,9 @@ func (UnimplementedTaskServiceServer) GetTask(context.Context, *GetTaskRequest) 
 }
 func (UnimplementedTaskServiceServer) ListTasks(context.Context, *ListTasksRequest) (*ListTasksResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTasks not implemented")
+}
+func (UnimplementedTaskServiceServer) TaskHistory(context.Context, *TaskHistoryRequest) (*TaskHistoryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method TaskHistory not implemented")
 }
 func (UnimplementedTaskServiceServer) IterateTask(context.Context, *IterateTaskRequest) (*IterateTaskResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method IterateTask not implemented")
@@ -310,6 +330,24 @@ func _TaskService_ListTasks_Handler(srv interface{}, ctx context.Context, dec fu
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(TaskServiceServer).ListTasks(ctx, req.(*ListTasksRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _TaskService_TaskHistory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TaskHistoryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TaskServiceServer).TaskHistory(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TaskService_TaskHistory_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TaskServiceServer).TaskHistory(ctx, req.(*TaskHistoryRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -440,6 +478,10 @@ var TaskService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListTasks",
 			Handler:    _TaskService_ListTasks_Handler,
+		},
+		{
+			MethodName: "TaskHistory",
+			Handler:    _TaskService_TaskHistory_Handler,
 		},
 		{
 			MethodName: "IterateTask",

@@ -176,7 +176,12 @@ type OnTaskCreateResponse struct {
 	// Are given these values; other labels stay.
 	SetLabels map[string]string `protobuf:"bytes,3,rep,name=set_labels,json=setLabels,proto3" json:"set_labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Are taken away before set_labels is put in.
-	RemoveLabels  []string `protobuf:"bytes,4,rep,name=remove_labels,json=removeLabels,proto3" json:"remove_labels,omitempty"`
+	RemoveLabels []string `protobuf:"bytes,4,rep,name=remove_labels,json=removeLabels,proto3" json:"remove_labels,omitempty"`
+	// Of the task's runs until it is over. Needs threads.admin.
+	PermissionMode *string `protobuf:"bytes,5,opt,name=permission_mode,json=permissionMode,proto3,oneof" json:"permission_mode,omitempty"`
+	// Rules that are added to those of what the task's runs may do unasked. Needs
+	// threads.admin.
+	AllowTools    []string `protobuf:"bytes,6,rep,name=allow_tools,json=allowTools,proto3" json:"allow_tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -239,12 +244,29 @@ func (x *OnTaskCreateResponse) GetRemoveLabels() []string {
 	return nil
 }
 
+func (x *OnTaskCreateResponse) GetPermissionMode() string {
+	if x != nil && x.PermissionMode != nil {
+		return *x.PermissionMode
+	}
+	return ""
+}
+
+func (x *OnTaskCreateResponse) GetAllowTools() []string {
+	if x != nil {
+		return x.AllowTools
+	}
+	return nil
+}
+
 type OnTaskCompleteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Call  *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
 	Task  *v1.Task               `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// Of its latest iteration.
-	Result        *v1.InvokeResult `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	Result *v1.InvokeResult `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	// That of the plugins before, in this round: of those that accepted, and of those that
+	// had no opinion.
+	Evidence      []*v1.Evidence `protobuf:"bytes,4,rep,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -296,6 +318,13 @@ func (x *OnTaskCompleteRequest) GetTask() *v1.Task {
 func (x *OnTaskCompleteRequest) GetResult() *v1.InvokeResult {
 	if x != nil {
 		return x.Result
+	}
+	return nil
+}
+
+func (x *OnTaskCompleteRequest) GetEvidence() []*v1.Evidence {
+	if x != nil {
+		return x.Evidence
 	}
 	return nil
 }
@@ -388,8 +417,10 @@ type OnTaskCompleteResponse struct {
 	// accept or reject; empty: no opinion.
 	Verdict string `protobuf:"bytes,1,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	// To the worker when rejected.
-	Feedback      string         `protobuf:"bytes,2,opt,name=feedback,proto3" json:"feedback,omitempty"`
-	Evidence      []*v1.Evidence `protobuf:"bytes,3,rep,name=evidence,proto3" json:"evidence,omitempty"`
+	Feedback string         `protobuf:"bytes,2,opt,name=feedback,proto3" json:"feedback,omitempty"`
+	Evidence []*v1.Evidence `protobuf:"bytes,3,rep,name=evidence,proto3" json:"evidence,omitempty"`
+	// Are put on the task, but for one that is rejected.
+	Marks         []string `protobuf:"bytes,4,rep,name=marks,proto3" json:"marks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -445,11 +476,18 @@ func (x *OnTaskCompleteResponse) GetEvidence() []*v1.Evidence {
 	return nil
 }
 
+func (x *OnTaskCompleteResponse) GetMarks() []string {
+	if x != nil {
+		return x.Marks
+	}
+	return nil
+}
+
 type OnTaskValidatedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Call  *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
 	Task  *v1.Task               `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// That of the verdicts that accepted it.
+	// That of the plugins that accepted it, and of those that had no opinion.
 	Evidence      []*v1.Evidence `protobuf:"bytes,3,rep,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -595,7 +633,10 @@ type OnTaskValidatedResponse struct {
 	Handover string `protobuf:"bytes,1,opt,name=handover,proto3" json:"handover,omitempty"`
 	Reason   string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Put on a task that waits, such as conflict.
-	Mark          string `protobuf:"bytes,3,opt,name=mark,proto3" json:"mark,omitempty"`
+	Mark string `protobuf:"bytes,3,opt,name=mark,proto3" json:"mark,omitempty"`
+	// The task's directory is no more: its thread goes back to the one that was asked for
+	// when the task was made.
+	CwdGone       bool `protobuf:"varint,4,opt,name=cwd_gone,json=cwdGone,proto3" json:"cwd_gone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -649,6 +690,13 @@ func (x *OnTaskValidatedResponse) GetMark() string {
 		return x.Mark
 	}
 	return ""
+}
+
+func (x *OnTaskValidatedResponse) GetCwdGone() bool {
+	if x != nil {
+		return x.CwdGone
+	}
+	return false
 }
 
 type OnTaskFailedRequest struct {
@@ -796,7 +844,9 @@ func (*OnTaskFailedUpdate_Progress) isOnTaskFailedUpdate_Update() {}
 func (*OnTaskFailedUpdate_Response) isOnTaskFailedUpdate_Update() {}
 
 type OnTaskFailedResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in OnTaskValidatedResponse.
+	CwdGone       bool `protobuf:"varint,1,opt,name=cwd_gone,json=cwdGone,proto3" json:"cwd_gone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -831,6 +881,13 @@ func (*OnTaskFailedResponse) Descriptor() ([]byte, []int) {
 	return file_harness_plugin_v1_task_proto_rawDescGZIP(), []int{11}
 }
 
+func (x *OnTaskFailedResponse) GetCwdGone() bool {
+	if x != nil {
+		return x.CwdGone
+	}
+	return false
+}
+
 var File_harness_plugin_v1_task_proto protoreflect.FileDescriptor
 
 const file_harness_plugin_v1_task_proto_rawDesc = "" +
@@ -843,31 +900,37 @@ const file_harness_plugin_v1_task_proto_rawDesc = "" +
 	"\x12OnTaskCreateUpdate\x128\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1a.harness.types.v1.ProgressH\x00R\bprogress\x12E\n" +
 	"\bresponse\x18\x02 \x01(\v2'.harness.plugin.v1.OnTaskCreateResponseH\x00R\bresponseB\b\n" +
-	"\x06update\"\x9a\x02\n" +
+	"\x06update\"\xfd\x02\n" +
 	"\x14OnTaskCreateResponse\x12\x15\n" +
 	"\x03cwd\x18\x01 \x01(\tH\x00R\x03cwd\x88\x01\x01\x12\x1d\n" +
 	"\acontext\x18\x02 \x01(\tH\x01R\acontext\x88\x01\x01\x12U\n" +
 	"\n" +
 	"set_labels\x18\x03 \x03(\v26.harness.plugin.v1.OnTaskCreateResponse.SetLabelsEntryR\tsetLabels\x12#\n" +
-	"\rremove_labels\x18\x04 \x03(\tR\fremoveLabels\x1a<\n" +
+	"\rremove_labels\x18\x04 \x03(\tR\fremoveLabels\x12,\n" +
+	"\x0fpermission_mode\x18\x05 \x01(\tH\x02R\x0epermissionMode\x88\x01\x01\x12\x1f\n" +
+	"\vallow_tools\x18\x06 \x03(\tR\n" +
+	"allowTools\x1a<\n" +
 	"\x0eSetLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x06\n" +
 	"\x04_cwdB\n" +
 	"\n" +
-	"\b_context\"\xa7\x01\n" +
+	"\b_contextB\x12\n" +
+	"\x10_permission_mode\"\xdf\x01\n" +
 	"\x15OnTaskCompleteRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x12*\n" +
 	"\x04task\x18\x02 \x01(\v2\x16.harness.types.v1.TaskR\x04task\x126\n" +
-	"\x06result\x18\x03 \x01(\v2\x1e.harness.types.v1.InvokeResultR\x06result\"\xa3\x01\n" +
+	"\x06result\x18\x03 \x01(\v2\x1e.harness.types.v1.InvokeResultR\x06result\x126\n" +
+	"\bevidence\x18\x04 \x03(\v2\x1a.harness.types.v1.EvidenceR\bevidence\"\xa3\x01\n" +
 	"\x14OnTaskCompleteUpdate\x128\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1a.harness.types.v1.ProgressH\x00R\bprogress\x12G\n" +
 	"\bresponse\x18\x02 \x01(\v2).harness.plugin.v1.OnTaskCompleteResponseH\x00R\bresponseB\b\n" +
-	"\x06update\"\x86\x01\n" +
+	"\x06update\"\x9c\x01\n" +
 	"\x16OnTaskCompleteResponse\x12\x18\n" +
 	"\averdict\x18\x01 \x01(\tR\averdict\x12\x1a\n" +
 	"\bfeedback\x18\x02 \x01(\tR\bfeedback\x126\n" +
-	"\bevidence\x18\x03 \x03(\v2\x1a.harness.types.v1.EvidenceR\bevidence\"\xa8\x01\n" +
+	"\bevidence\x18\x03 \x03(\v2\x1a.harness.types.v1.EvidenceR\bevidence\x12\x14\n" +
+	"\x05marks\x18\x04 \x03(\tR\x05marks\"\xa8\x01\n" +
 	"\x16OnTaskValidatedRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x12*\n" +
 	"\x04task\x18\x02 \x01(\v2\x16.harness.types.v1.TaskR\x04task\x126\n" +
@@ -875,11 +938,12 @@ const file_harness_plugin_v1_task_proto_rawDesc = "" +
 	"\x15OnTaskValidatedUpdate\x128\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1a.harness.types.v1.ProgressH\x00R\bprogress\x12H\n" +
 	"\bresponse\x18\x02 \x01(\v2*.harness.plugin.v1.OnTaskValidatedResponseH\x00R\bresponseB\b\n" +
-	"\x06update\"a\n" +
+	"\x06update\"|\n" +
 	"\x17OnTaskValidatedResponse\x12\x1a\n" +
 	"\bhandover\x18\x01 \x01(\tR\bhandover\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04mark\x18\x03 \x01(\tR\x04mark\"\x85\x01\n" +
+	"\x04mark\x18\x03 \x01(\tR\x04mark\x12\x19\n" +
+	"\bcwd_gone\x18\x04 \x01(\bR\acwdGone\"\x85\x01\n" +
 	"\x13OnTaskFailedRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x12*\n" +
 	"\x04task\x18\x02 \x01(\v2\x16.harness.types.v1.TaskR\x04task\x12\x16\n" +
@@ -887,8 +951,9 @@ const file_harness_plugin_v1_task_proto_rawDesc = "" +
 	"\x12OnTaskFailedUpdate\x128\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1a.harness.types.v1.ProgressH\x00R\bprogress\x12E\n" +
 	"\bresponse\x18\x02 \x01(\v2'.harness.plugin.v1.OnTaskFailedResponseH\x00R\bresponseB\b\n" +
-	"\x06update\"\x16\n" +
-	"\x14OnTaskFailedResponse2\xa0\x03\n" +
+	"\x06update\"1\n" +
+	"\x14OnTaskFailedResponse\x12\x19\n" +
+	"\bcwd_gone\x18\x01 \x01(\bR\acwdGone2\xa0\x03\n" +
 	"\vTaskService\x12_\n" +
 	"\fOnTaskCreate\x12&.harness.plugin.v1.OnTaskCreateRequest\x1a%.harness.plugin.v1.OnTaskCreateUpdate0\x01\x12e\n" +
 	"\x0eOnTaskComplete\x12(.harness.plugin.v1.OnTaskCompleteRequest\x1a'.harness.plugin.v1.OnTaskCompleteUpdate0\x01\x12h\n" +
@@ -939,31 +1004,32 @@ var file_harness_plugin_v1_task_proto_depIdxs = []int32{
 	13, // 6: harness.plugin.v1.OnTaskCompleteRequest.call:type_name -> harness.types.v1.Call
 	14, // 7: harness.plugin.v1.OnTaskCompleteRequest.task:type_name -> harness.types.v1.Task
 	17, // 8: harness.plugin.v1.OnTaskCompleteRequest.result:type_name -> harness.types.v1.InvokeResult
-	16, // 9: harness.plugin.v1.OnTaskCompleteUpdate.progress:type_name -> harness.types.v1.Progress
-	5,  // 10: harness.plugin.v1.OnTaskCompleteUpdate.response:type_name -> harness.plugin.v1.OnTaskCompleteResponse
-	18, // 11: harness.plugin.v1.OnTaskCompleteResponse.evidence:type_name -> harness.types.v1.Evidence
-	13, // 12: harness.plugin.v1.OnTaskValidatedRequest.call:type_name -> harness.types.v1.Call
-	14, // 13: harness.plugin.v1.OnTaskValidatedRequest.task:type_name -> harness.types.v1.Task
-	18, // 14: harness.plugin.v1.OnTaskValidatedRequest.evidence:type_name -> harness.types.v1.Evidence
-	16, // 15: harness.plugin.v1.OnTaskValidatedUpdate.progress:type_name -> harness.types.v1.Progress
-	8,  // 16: harness.plugin.v1.OnTaskValidatedUpdate.response:type_name -> harness.plugin.v1.OnTaskValidatedResponse
-	13, // 17: harness.plugin.v1.OnTaskFailedRequest.call:type_name -> harness.types.v1.Call
-	14, // 18: harness.plugin.v1.OnTaskFailedRequest.task:type_name -> harness.types.v1.Task
-	16, // 19: harness.plugin.v1.OnTaskFailedUpdate.progress:type_name -> harness.types.v1.Progress
-	11, // 20: harness.plugin.v1.OnTaskFailedUpdate.response:type_name -> harness.plugin.v1.OnTaskFailedResponse
-	0,  // 21: harness.plugin.v1.TaskService.OnTaskCreate:input_type -> harness.plugin.v1.OnTaskCreateRequest
-	3,  // 22: harness.plugin.v1.TaskService.OnTaskComplete:input_type -> harness.plugin.v1.OnTaskCompleteRequest
-	6,  // 23: harness.plugin.v1.TaskService.OnTaskValidated:input_type -> harness.plugin.v1.OnTaskValidatedRequest
-	9,  // 24: harness.plugin.v1.TaskService.OnTaskFailed:input_type -> harness.plugin.v1.OnTaskFailedRequest
-	1,  // 25: harness.plugin.v1.TaskService.OnTaskCreate:output_type -> harness.plugin.v1.OnTaskCreateUpdate
-	4,  // 26: harness.plugin.v1.TaskService.OnTaskComplete:output_type -> harness.plugin.v1.OnTaskCompleteUpdate
-	7,  // 27: harness.plugin.v1.TaskService.OnTaskValidated:output_type -> harness.plugin.v1.OnTaskValidatedUpdate
-	10, // 28: harness.plugin.v1.TaskService.OnTaskFailed:output_type -> harness.plugin.v1.OnTaskFailedUpdate
-	25, // [25:29] is the sub-list for method output_type
-	21, // [21:25] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	18, // 9: harness.plugin.v1.OnTaskCompleteRequest.evidence:type_name -> harness.types.v1.Evidence
+	16, // 10: harness.plugin.v1.OnTaskCompleteUpdate.progress:type_name -> harness.types.v1.Progress
+	5,  // 11: harness.plugin.v1.OnTaskCompleteUpdate.response:type_name -> harness.plugin.v1.OnTaskCompleteResponse
+	18, // 12: harness.plugin.v1.OnTaskCompleteResponse.evidence:type_name -> harness.types.v1.Evidence
+	13, // 13: harness.plugin.v1.OnTaskValidatedRequest.call:type_name -> harness.types.v1.Call
+	14, // 14: harness.plugin.v1.OnTaskValidatedRequest.task:type_name -> harness.types.v1.Task
+	18, // 15: harness.plugin.v1.OnTaskValidatedRequest.evidence:type_name -> harness.types.v1.Evidence
+	16, // 16: harness.plugin.v1.OnTaskValidatedUpdate.progress:type_name -> harness.types.v1.Progress
+	8,  // 17: harness.plugin.v1.OnTaskValidatedUpdate.response:type_name -> harness.plugin.v1.OnTaskValidatedResponse
+	13, // 18: harness.plugin.v1.OnTaskFailedRequest.call:type_name -> harness.types.v1.Call
+	14, // 19: harness.plugin.v1.OnTaskFailedRequest.task:type_name -> harness.types.v1.Task
+	16, // 20: harness.plugin.v1.OnTaskFailedUpdate.progress:type_name -> harness.types.v1.Progress
+	11, // 21: harness.plugin.v1.OnTaskFailedUpdate.response:type_name -> harness.plugin.v1.OnTaskFailedResponse
+	0,  // 22: harness.plugin.v1.TaskService.OnTaskCreate:input_type -> harness.plugin.v1.OnTaskCreateRequest
+	3,  // 23: harness.plugin.v1.TaskService.OnTaskComplete:input_type -> harness.plugin.v1.OnTaskCompleteRequest
+	6,  // 24: harness.plugin.v1.TaskService.OnTaskValidated:input_type -> harness.plugin.v1.OnTaskValidatedRequest
+	9,  // 25: harness.plugin.v1.TaskService.OnTaskFailed:input_type -> harness.plugin.v1.OnTaskFailedRequest
+	1,  // 26: harness.plugin.v1.TaskService.OnTaskCreate:output_type -> harness.plugin.v1.OnTaskCreateUpdate
+	4,  // 27: harness.plugin.v1.TaskService.OnTaskComplete:output_type -> harness.plugin.v1.OnTaskCompleteUpdate
+	7,  // 28: harness.plugin.v1.TaskService.OnTaskValidated:output_type -> harness.plugin.v1.OnTaskValidatedUpdate
+	10, // 29: harness.plugin.v1.TaskService.OnTaskFailed:output_type -> harness.plugin.v1.OnTaskFailedUpdate
+	26, // [26:30] is the sub-list for method output_type
+	22, // [22:26] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_harness_plugin_v1_task_proto_init() }

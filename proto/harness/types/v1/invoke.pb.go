@@ -277,7 +277,9 @@ type InvokeResult struct {
 	Turns            int64                  `protobuf:"varint,7,opt,name=turns,proto3" json:"turns,omitempty"`
 	StructuredOutput []byte                 `protobuf:"bytes,8,opt,name=structured_output,json=structuredOutput,proto3" json:"structured_output,omitempty"`
 	// Absent when the turn succeeded.
-	Failure       *Failure `protobuf:"bytes,9,opt,name=failure,proto3" json:"failure,omitempty"`
+	Failure *Failure `protobuf:"bytes,9,opt,name=failure,proto3" json:"failure,omitempty"`
+	// The demo agent has answered: no model has.
+	Demo          bool `protobuf:"varint,10,opt,name=demo,proto3" json:"demo,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -375,6 +377,13 @@ func (x *InvokeResult) GetFailure() *Failure {
 	return nil
 }
 
+func (x *InvokeResult) GetDemo() bool {
+	if x != nil {
+		return x.Demo
+	}
+	return false
+}
+
 var File_harness_types_v1_invoke_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_invoke_proto_rawDesc = "" +
@@ -399,7 +408,7 @@ const file_harness_types_v1_invoke_proto_rawDesc = "" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
 	"api_status\x18\x03 \x01(\x03R\tapiStatus\x12\x1c\n" +
-	"\tretryable\x18\x04 \x01(\bR\tretryable\"\xd0\x02\n" +
+	"\tretryable\x18\x04 \x01(\bR\tretryable\"\xe4\x02\n" +
 	"\fInvokeResult\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1d\n" +
 	"\n" +
@@ -410,7 +419,9 @@ const file_harness_types_v1_invoke_proto_rawDesc = "" +
 	"\bduration\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x14\n" +
 	"\x05turns\x18\a \x01(\x03R\x05turns\x12+\n" +
 	"\x11structured_output\x18\b \x01(\fR\x10structuredOutput\x123\n" +
-	"\afailure\x18\t \x01(\v2\x19.harness.types.v1.FailureR\afailureBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\afailure\x18\t \x01(\v2\x19.harness.types.v1.FailureR\afailure\x12\x12\n" +
+	"\x04demo\x18\n" +
+	" \x01(\bR\x04demoBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_invoke_proto_rawDescOnce sync.Once

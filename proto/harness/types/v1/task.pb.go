@@ -63,7 +63,11 @@ type Task struct {
 	CreatedAt   *timestamppb.Timestamp `protobuf:"bytes,29,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,30,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
 	// Of the current iteration.
-	RunId         string `protobuf:"bytes,31,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	RunId string `protobuf:"bytes,31,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Cwd is its own: nothing in it is merged anywhere.
+	OwnDirectory bool `protobuf:"varint,32,opt,name=own_directory,json=ownDirectory,proto3" json:"own_directory,omitempty"`
+	// The task that it goes on from.
+	FromTaskId    string `protobuf:"bytes,33,opt,name=from_task_id,json=fromTaskId,proto3" json:"from_task_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -315,6 +319,20 @@ func (x *Task) GetRunId() string {
 	return ""
 }
 
+func (x *Task) GetOwnDirectory() bool {
+	if x != nil {
+		return x.OwnDirectory
+	}
+	return false
+}
+
+func (x *Task) GetFromTaskId() string {
+	if x != nil {
+		return x.FromTaskId
+	}
+	return ""
+}
+
 // What CreateTask makes a task from. Permission mode and tools are never more than the
 // parent's.
 type NewTask struct {
@@ -337,7 +355,9 @@ type NewTask struct {
 	// 0: 5.
 	CostCapUsd float64 `protobuf:"fixed64,14,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
 	// A task of the plugin's that is over, in whose thread this one goes on.
-	FromTaskId    string `protobuf:"bytes,15,opt,name=from_task_id,json=fromTaskId,proto3" json:"from_task_id,omitempty"`
+	FromTaskId string `protobuf:"bytes,15,opt,name=from_task_id,json=fromTaskId,proto3" json:"from_task_id,omitempty"`
+	// Without cwd: a directory that nobody else has.
+	OwnDirectory  bool `protobuf:"varint,16,opt,name=own_directory,json=ownDirectory,proto3" json:"own_directory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -477,6 +497,230 @@ func (x *NewTask) GetFromTaskId() string {
 	return ""
 }
 
+func (x *NewTask) GetOwnDirectory() bool {
+	if x != nil {
+		return x.OwnDirectory
+	}
+	return false
+}
+
+// One message to a task's thread and the run that answered it.
+type TaskIteration struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// From 1.
+	Iteration     int64                  `protobuf:"varint,1,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	RunId         string                 `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	Error         string                 `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	CostUsd       float64                `protobuf:"fixed64,5,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
+	QueuedAt      *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
+	FinishedAt    *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=finished_at,json=finishedAt,proto3" json:"finished_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskIteration) Reset() {
+	*x = TaskIteration{}
+	mi := &file_harness_types_v1_task_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskIteration) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskIteration) ProtoMessage() {}
+
+func (x *TaskIteration) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_task_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskIteration.ProtoReflect.Descriptor instead.
+func (*TaskIteration) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_task_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *TaskIteration) GetIteration() int64 {
+	if x != nil {
+		return x.Iteration
+	}
+	return 0
+}
+
+func (x *TaskIteration) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *TaskIteration) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *TaskIteration) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *TaskIteration) GetCostUsd() float64 {
+	if x != nil {
+		return x.CostUsd
+	}
+	return 0
+}
+
+func (x *TaskIteration) GetQueuedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.QueuedAt
+	}
+	return nil
+}
+
+func (x *TaskIteration) GetFinishedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FinishedAt
+	}
+	return nil
+}
+
+// What a plugin, or a person through one, has said of a task.
+type TaskAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Grows with each answer.
+	Id int64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// That was at hand; 0: the task had not begun.
+	Iteration int64 `protobuf:"varint,2,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	// Of evaluation.
+	Round int64 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	// OnTaskCreate, OnTaskComplete, OnTaskValidated or OnTaskFailed.
+	Hook   string `protobuf:"bytes,4,opt,name=hook,proto3" json:"hook,omitempty"`
+	Plugin string `protobuf:"bytes,5,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	// The person; empty: the plugin itself.
+	Author string `protobuf:"bytes,6,opt,name=author,proto3" json:"author,omitempty"`
+	// A verdict or a handover, told or passed.
+	Answer        string                 `protobuf:"bytes,7,opt,name=answer,proto3" json:"answer,omitempty"`
+	Feedback      string                 `protobuf:"bytes,8,opt,name=feedback,proto3" json:"feedback,omitempty"`
+	Evidence      []*Evidence            `protobuf:"bytes,9,rep,name=evidence,proto3" json:"evidence,omitempty"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskAnswer) Reset() {
+	*x = TaskAnswer{}
+	mi := &file_harness_types_v1_task_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskAnswer) ProtoMessage() {}
+
+func (x *TaskAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_task_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskAnswer.ProtoReflect.Descriptor instead.
+func (*TaskAnswer) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_task_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *TaskAnswer) GetId() int64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *TaskAnswer) GetIteration() int64 {
+	if x != nil {
+		return x.Iteration
+	}
+	return 0
+}
+
+func (x *TaskAnswer) GetRound() int64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *TaskAnswer) GetHook() string {
+	if x != nil {
+		return x.Hook
+	}
+	return ""
+}
+
+func (x *TaskAnswer) GetPlugin() string {
+	if x != nil {
+		return x.Plugin
+	}
+	return ""
+}
+
+func (x *TaskAnswer) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *TaskAnswer) GetAnswer() string {
+	if x != nil {
+		return x.Answer
+	}
+	return ""
+}
+
+func (x *TaskAnswer) GetFeedback() string {
+	if x != nil {
+		return x.Feedback
+	}
+	return ""
+}
+
+func (x *TaskAnswer) GetEvidence() []*Evidence {
+	if x != nil {
+		return x.Evidence
+	}
+	return nil
+}
+
+func (x *TaskAnswer) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
 // Selects tasks, oldest first unless newest is set. Empty fields do not
 // restrict.
 type TaskQuery struct {
@@ -497,7 +741,7 @@ type TaskQuery struct {
 
 func (x *TaskQuery) Reset() {
 	*x = TaskQuery{}
-	mi := &file_harness_types_v1_task_proto_msgTypes[2]
+	mi := &file_harness_types_v1_task_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -509,7 +753,7 @@ func (x *TaskQuery) String() string {
 func (*TaskQuery) ProtoMessage() {}
 
 func (x *TaskQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_task_proto_msgTypes[2]
+	mi := &file_harness_types_v1_task_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -522,7 +766,7 @@ func (x *TaskQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskQuery.ProtoReflect.Descriptor instead.
 func (*TaskQuery) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_task_proto_rawDescGZIP(), []int{2}
+	return file_harness_types_v1_task_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TaskQuery) GetPlugin() string {
@@ -586,15 +830,17 @@ type TaskContext struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Cwd   string                 `protobuf:"bytes,1,opt,name=cwd,proto3" json:"cwd,omitempty"`
 	// Put before the task's prompt.
-	Context       string            `protobuf:"bytes,2,opt,name=context,proto3" json:"context,omitempty"`
-	Labels        map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Context        string            `protobuf:"bytes,2,opt,name=context,proto3" json:"context,omitempty"`
+	Labels         map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	PermissionMode string            `protobuf:"bytes,4,opt,name=permission_mode,json=permissionMode,proto3" json:"permission_mode,omitempty"`
+	AllowedTools   []string          `protobuf:"bytes,5,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *TaskContext) Reset() {
 	*x = TaskContext{}
-	mi := &file_harness_types_v1_task_proto_msgTypes[3]
+	mi := &file_harness_types_v1_task_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -606,7 +852,7 @@ func (x *TaskContext) String() string {
 func (*TaskContext) ProtoMessage() {}
 
 func (x *TaskContext) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_task_proto_msgTypes[3]
+	mi := &file_harness_types_v1_task_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -619,7 +865,7 @@ func (x *TaskContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskContext.ProtoReflect.Descriptor instead.
 func (*TaskContext) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_task_proto_rawDescGZIP(), []int{3}
+	return file_harness_types_v1_task_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TaskContext) GetCwd() string {
@@ -639,6 +885,20 @@ func (x *TaskContext) GetContext() string {
 func (x *TaskContext) GetLabels() map[string]string {
 	if x != nil {
 		return x.Labels
+	}
+	return nil
+}
+
+func (x *TaskContext) GetPermissionMode() string {
+	if x != nil {
+		return x.PermissionMode
+	}
+	return ""
+}
+
+func (x *TaskContext) GetAllowedTools() []string {
+	if x != nil {
+		return x.AllowedTools
 	}
 	return nil
 }
@@ -663,7 +923,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_harness_types_v1_task_proto_msgTypes[4]
+	mi := &file_harness_types_v1_task_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -675,7 +935,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_task_proto_msgTypes[4]
+	mi := &file_harness_types_v1_task_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -688,7 +948,7 @@ func (x *Evidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
 func (*Evidence) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_task_proto_rawDescGZIP(), []int{4}
+	return file_harness_types_v1_task_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Evidence) GetKind() string {
@@ -751,7 +1011,7 @@ var File_harness_types_v1_task_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/types/v1/task.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcf\b\n" +
+	"\x1bharness/types/v1/task.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x96\t\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12(\n" +
@@ -786,10 +1046,13 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x1d \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12=\n" +
 	"\fcompleted_at\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12\x15\n" +
-	"\x06run_id\x18\x1f \x01(\tR\x05runId\x1a9\n" +
+	"\x06run_id\x18\x1f \x01(\tR\x05runId\x12#\n" +
+	"\rown_directory\x18  \x01(\bR\fownDirectory\x12 \n" +
+	"\ffrom_task_id\x18! \x01(\tR\n" +
+	"fromTaskId\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xea\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8f\x05\n" +
 	"\aNewTask\x12(\n" +
 	"\x10parent_thread_id\x18\x01 \x01(\tR\x0eparentThreadId\x12$\n" +
 	"\x0eparent_task_id\x18\x02 \x01(\tR\fparentTaskId\x12)\n" +
@@ -808,10 +1071,33 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\fcost_cap_usd\x18\x0e \x01(\x01R\n" +
 	"costCapUsd\x12 \n" +
 	"\ffrom_task_id\x18\x0f \x01(\tR\n" +
-	"fromTaskId\x1a9\n" +
+	"fromTaskId\x12#\n" +
+	"\rown_directory\x18\x10 \x01(\bR\fownDirectory\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf0\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x81\x02\n" +
+	"\rTaskIteration\x12\x1c\n" +
+	"\titeration\x18\x01 \x01(\x03R\titeration\x12\x15\n" +
+	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x14\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x12\x19\n" +
+	"\bcost_usd\x18\x05 \x01(\x01R\acostUsd\x127\n" +
+	"\tqueued_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x12;\n" +
+	"\vfinished_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"finishedAt\"\xac\x02\n" +
+	"\n" +
+	"TaskAnswer\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x1c\n" +
+	"\titeration\x18\x02 \x01(\x03R\titeration\x12\x14\n" +
+	"\x05round\x18\x03 \x01(\x03R\x05round\x12\x12\n" +
+	"\x04hook\x18\x04 \x01(\tR\x04hook\x12\x16\n" +
+	"\x06plugin\x18\x05 \x01(\tR\x06plugin\x12\x16\n" +
+	"\x06author\x18\x06 \x01(\tR\x06author\x12\x16\n" +
+	"\x06answer\x18\a \x01(\tR\x06answer\x12\x1a\n" +
+	"\bfeedback\x18\b \x01(\tR\bfeedback\x126\n" +
+	"\bevidence\x18\t \x03(\v2\x1a.harness.types.v1.EvidenceR\bevidence\x12*\n" +
+	"\x02at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xf0\x01\n" +
 	"\tTaskQuery\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12(\n" +
 	"\x10parent_thread_id\x18\x02 \x01(\tR\x0eparentThreadId\x12$\n" +
@@ -820,11 +1106,13 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\bstatuses\x18\x05 \x03(\tR\bstatuses\x12\x16\n" +
 	"\x06newest\x18\x06 \x01(\bR\x06newest\x12\x14\n" +
 	"\x05after\x18\a \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\b \x01(\x03R\x05limit\"\xb7\x01\n" +
+	"\x05limit\x18\b \x01(\x03R\x05limit\"\x85\x02\n" +
 	"\vTaskContext\x12\x10\n" +
 	"\x03cwd\x18\x01 \x01(\tR\x03cwd\x12\x18\n" +
 	"\acontext\x18\x02 \x01(\tR\acontext\x12A\n" +
-	"\x06labels\x18\x03 \x03(\v2).harness.types.v1.TaskContext.LabelsEntryR\x06labels\x1a9\n" +
+	"\x06labels\x18\x03 \x03(\v2).harness.types.v1.TaskContext.LabelsEntryR\x06labels\x12'\n" +
+	"\x0fpermission_mode\x18\x04 \x01(\tR\x0epermissionMode\x12#\n" +
+	"\rallowed_tools\x18\x05 \x03(\tR\fallowedTools\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbd\x01\n" +
@@ -850,29 +1138,35 @@ func file_harness_types_v1_task_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_task_proto_rawDescData
 }
 
-var file_harness_types_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_harness_types_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_harness_types_v1_task_proto_goTypes = []any{
 	(*Task)(nil),                  // 0: harness.types.v1.Task
 	(*NewTask)(nil),               // 1: harness.types.v1.NewTask
-	(*TaskQuery)(nil),             // 2: harness.types.v1.TaskQuery
-	(*TaskContext)(nil),           // 3: harness.types.v1.TaskContext
-	(*Evidence)(nil),              // 4: harness.types.v1.Evidence
-	nil,                           // 5: harness.types.v1.Task.LabelsEntry
-	nil,                           // 6: harness.types.v1.NewTask.LabelsEntry
-	nil,                           // 7: harness.types.v1.TaskContext.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*TaskIteration)(nil),         // 2: harness.types.v1.TaskIteration
+	(*TaskAnswer)(nil),            // 3: harness.types.v1.TaskAnswer
+	(*TaskQuery)(nil),             // 4: harness.types.v1.TaskQuery
+	(*TaskContext)(nil),           // 5: harness.types.v1.TaskContext
+	(*Evidence)(nil),              // 6: harness.types.v1.Evidence
+	nil,                           // 7: harness.types.v1.Task.LabelsEntry
+	nil,                           // 8: harness.types.v1.NewTask.LabelsEntry
+	nil,                           // 9: harness.types.v1.TaskContext.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
 }
 var file_harness_types_v1_task_proto_depIdxs = []int32{
-	5, // 0: harness.types.v1.Task.labels:type_name -> harness.types.v1.Task.LabelsEntry
-	8, // 1: harness.types.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	8, // 2: harness.types.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	6, // 3: harness.types.v1.NewTask.labels:type_name -> harness.types.v1.NewTask.LabelsEntry
-	7, // 4: harness.types.v1.TaskContext.labels:type_name -> harness.types.v1.TaskContext.LabelsEntry
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	7,  // 0: harness.types.v1.Task.labels:type_name -> harness.types.v1.Task.LabelsEntry
+	10, // 1: harness.types.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	10, // 2: harness.types.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	8,  // 3: harness.types.v1.NewTask.labels:type_name -> harness.types.v1.NewTask.LabelsEntry
+	10, // 4: harness.types.v1.TaskIteration.queued_at:type_name -> google.protobuf.Timestamp
+	10, // 5: harness.types.v1.TaskIteration.finished_at:type_name -> google.protobuf.Timestamp
+	6,  // 6: harness.types.v1.TaskAnswer.evidence:type_name -> harness.types.v1.Evidence
+	10, // 7: harness.types.v1.TaskAnswer.at:type_name -> google.protobuf.Timestamp
+	9,  // 8: harness.types.v1.TaskContext.labels:type_name -> harness.types.v1.TaskContext.LabelsEntry
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_task_proto_init() }
@@ -886,7 +1180,7 @@ func file_harness_types_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_task_proto_rawDesc), len(file_harness_types_v1_task_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
