@@ -54,6 +54,9 @@ func (p *Plugin) step(ctx context.Context, task pluginsdk.Task) error {
 		return p.iterate(ctx, task, rules+task.Prompt)
 	}
 	run, err := p.run(ctx, task.RunID)
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound { // it was deleted: what it came to is not known any more
+		return p.iterate(ctx, task, "What you said last is not known any more. "+goOn)
+	}
 	if err != nil || !run.State.Final() {
 		return err // its end will be told
 	}

@@ -365,6 +365,18 @@ func TestAWorkerWaitsForTheTasksThatItGave(t *testing.T) {
 	}
 }
 
+// Runs are deleted in time, and a task may wait for longer: it goes on all the same.
+func TestATaskWhoseRunWasDeletedGoesOn(t *testing.T) {
+	w := newWorld(t, immortal)
+	w.host.AddTask(pluginsdk.Task{
+		ID: "task", ThreadID: "worker", RunID: "gone", CurrentIteration: 1, MaxIterations: 5, CostCapUSD: 1, Plugin: name, Status: pluginsdk.TaskRunning,
+	})
+	w.told(w.moved(w.task("task")))
+	if task := w.task("task"); task.CurrentIteration != 2 || len(w.sent("worker")) != 1 {
+		t.Errorf("the task is %+v", task)
+	}
+}
+
 // full is a host whose thread of a task takes no more messages for now.
 type full struct{ pluginsdk.Tasks }
 

@@ -46,7 +46,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 		Name: name, Version: "0.1.0", Description: "Gives work to other agents, and takes it to its end",
 		Commands: []pluginsdk.CommandSpec{
 			{Name: verbDelegate, Description: "give a task to another agent", Usage: "[model=NAME dir=PATH cost=USD wake=no|yes|all join=NAME] what is to be done"},
-			{Name: verbRedelegate, Description: "have the worker of a task that is over go on", Usage: "TASK what is to be done now"},
+			{Name: verbRedelegate, Description: "have the worker of a task that is over go on", Usage: "TASK [model=NAME cost=USD wake=no|yes] what is to be done now"},
 			{Name: verbCheckin, Description: "how tasks stand", Usage: "[TASK]"},
 			{Name: verbCancel, Description: "end a task", Usage: "TASK [why]"},
 		},

@@ -75,16 +75,16 @@ func (p *Plugin) OnCommand(ctx context.Context, command *pluginsdk.OnCommandRequ
 		call: command.Call, thread: command.Thread, author: command.Message.Author, agent: command.Origin == pluginsdk.FromAgent,
 		fields: maps.Clone(command.Attributes), text: strings.TrimSpace(command.Body),
 	}
-	if len(r.fields) == 0 {
+	bare := len(r.fields) == 0 // it was typed, or has no attributes: they may stand before the text
+	if bare {
 		r.fields, r.text = leadingFields(r.text)
 	}
-	if verbs[command.Name].named && r.fields["task"] == "" {
-		id, rest := r.text, ""
-		if at := strings.IndexAny(r.text, " \t\n"); at >= 0 {
-			id, rest = r.text[:at], strings.TrimSpace(r.text[at:])
-		}
-		if r.text = rest; id != "" {
-			r.fields["task"] = id
+	if verb := verbs[command.Name]; verb.named && r.fields["task"] == "" && r.text != "" {
+		r.fields["task"], r.text = firstWord(r.text)
+		if bare && len(verb.fields) > 1 {
+			var more map[string]string
+			more, r.text = leadingFields(r.text)
+			maps.Copy(r.fields, more)
 		}
 	}
 	done, err := p.do(ctx, command.Name, r)
@@ -165,6 +165,15 @@ func (p *Plugin) thread(ctx context.Context, id string) (pluginsdk.Thread, error
 		return pluginsdk.Thread{}, err
 	}
 	return answer.Threads[0], nil
+}
+
+// firstWord returns a text's first word, and what follows it.
+func firstWord(text string) (word, rest string) {
+	at := strings.IndexAny(text, " \t\n")
+	if at < 0 {
+		return text, ""
+	}
+	return text[:at], strings.TrimSpace(text[at:])
 }
 
 var leadingField = regexp.MustCompile(`^([a-z][a-z_-]*)=(?:"([^"]*)"|'([^']*)'|(\S*))(?:\s+|$)`)

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
@@ -371,6 +372,31 @@ func TestRedelegateGoesOnWithTheSameWorker(t *testing.T) {
 	}
 	if said := h.call("primary", "4", verbRedelegate, `{"task": "`+first.ID+`", "words": "with docs"}`); !said.IsError || !strings.Contains(said.Text, next.ID) {
 		t.Errorf("while that is open: %+v", said)
+	}
+}
+
+// The same words mean the same, typed or in a block.
+func TestRedelegateIsTypedInEitherOrder(t *testing.T) {
+	for n, command := range []pluginsdk.OnCommandRequest{
+		{Body: "TASK model=opus cost=1 with tests"},
+		{Body: "model=opus TASK cost=1 with tests"},
+		{Body: "model=opus cost=1 task=TASK -- with tests"},
+		{Body: "with tests", Attributes: map[string]string{"task": "TASK", "model": "opus", "cost": "1"}, Origin: pluginsdk.FromAgent},
+		{Body: "TASK with tests", Attributes: map[string]string{"model": "opus", "cost": "1"}, Origin: pluginsdk.FromAgent},
+	} {
+		h := newHouse(t, `{}`)
+		h.host.AddTask(pluginsdk.Task{ID: "task-of-before", ThreadID: "worker", ParentThreadID: "primary", Plugin: name, Status: pluginsdk.TaskFailed, CompletedAt: time.Now()})
+		command.Call, command.Thread, command.Name = pluginsdk.Call{ID: "c"}, h.primary(), verbRedelegate
+		command.Body = strings.Replace(command.Body, "TASK", "task-of-before", 1)
+		if attributes := command.Attributes; attributes["task"] != "" {
+			attributes["task"] = "task-of-before"
+		}
+		if _, err := h.plugin.OnCommand(t.Context(), &command); err != nil {
+			t.Fatalf("command %d: %v", n, err)
+		}
+		if task := h.tasks()[1]; task.FromTaskID != "task-of-before" || task.Prompt != "with tests" || task.Model != "opus" || task.CostCapUSD != 1 {
+			t.Errorf("command %d makes %+v", n, task)
+		}
 	}
 }
 
