@@ -69,3 +69,11 @@ type Outcome struct {
 
 // Passed reports whether the check was run and found nothing.
 func (o Outcome) Passed() bool { return o.Unable == "" && !o.Late && o.ExitCode == 0 }
+
+// End is the end of the output, cut to so many bytes.
+func (o Outcome) End(most int) string {
+	if over := len(o.Output) - most; over > 0 {
+		return "[the beginning is cut off] " + strings.ToValidUTF8(o.Output[over:], "")
+	}
+	return o.Output
+}
