@@ -24,6 +24,7 @@ var Plugins = Table{
 		{Since: 2, Capabilities: []pluginsdk.Capability{pluginsdk.CapThreadsAdmin}},
 		{Since: 3, Env: []string{"HARNESS_VERSION"}},
 		{Since: 4, Capabilities: []pluginsdk.Capability{pluginsdk.CapMetricsRead}},
+		{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapTasksRead, pluginsdk.CapTasksWrite, pluginsdk.CapTasksDecide}},
 	}},
 }
 
