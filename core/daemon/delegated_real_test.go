@@ -58,7 +58,7 @@ func (o *office) work(r fakeapi.Request) fakeapi.Reply {
 		o.t.Errorf("the CLI does not say where it is: %.2000s", r.System)
 		return fakeapi.Reply{Text: "BLOCKED: where am I?"}
 	}
-	text := []string{"broken", "ok draft", "ok final"}[min(o.results, 2)]
+	text := []string{"wrong", "ok draft", "ok final"}[min(o.results, 2)]
 	o.results++
 	input, err := json.Marshal(map[string]string{"file_path": filepath.Join(strings.TrimSpace(dir[1]), "result.txt"), "content": text + "\n"})
 	if err != nil {

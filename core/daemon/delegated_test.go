@@ -112,7 +112,7 @@ const workersLife = `[
 	{"match":"+ok draft","structuredOutput":REJECTED},
 	{"match":"WANT-FINAL","toolName":"scribe__write","toolInput":{"file":"result.txt","text":"ok final"},"text":"Better now.\nDONE: the final result"},
 	{"match":"RESULT-IS-BROKEN","toolName":"scribe__write","toolInput":{"file":"result.txt","text":"ok draft"},"text":"Mended.\nDONE: the draft"},
-	{"match":"make a result","toolName":"scribe__write","toolInput":{"file":"result.txt","text":"broken"},"text":"Here it is.\nDONE: a result"}
+	{"match":"make a result","toolName":"scribe__write","toolInput":{"file":"result.txt","text":"wrong"},"text":"Here it is.\nDONE: a result"}
 ]`
 
 // reviewSaying is a reviewer's answer about that repository: what it rests on is there.

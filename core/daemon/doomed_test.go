@@ -45,12 +45,12 @@ func runDoomed() {
 	config.PluginBackoff, config.Supervise = 20*time.Millisecond, attentive
 	config.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var mu sync.Mutex
-	passed := 0
+	passed := map[string]int{} // how often each step was come past, by what die-at said then
 	config.Fault = func(step, runID string) {
 		if at, err := os.ReadFile(d.path("die-at")); err == nil {
 			mu.Lock()
 			if name, n, _ := strings.Cut(string(at), " "); name == step {
-				if passed++; fmt.Sprint(passed) == n {
+				if passed[string(at)]++; fmt.Sprint(passed[string(at)]) == n {
 					_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 				}
 			}
