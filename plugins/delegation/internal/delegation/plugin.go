@@ -209,7 +209,6 @@ func (p *Plugin) afterMove(ctx context.Context, id string) error {
 		err = p.afterMove(ctx, task.ParentTaskID)
 	}
 	if id := task.Labels[labelGroup]; id != "" {
-		p.untold.add(task)
 		err = errors.Join(err, p.tellGroup(ctx, group{task.ParentThreadID, id}))
 	}
 	return err
