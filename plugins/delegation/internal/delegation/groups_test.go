@@ -53,9 +53,7 @@ func TestAGroupIsToldOfOnceWhereverThePluginIsKilled(t *testing.T) {
 				if _, err := w.host.SDK().Tasks.Cancel(t.Context(), &pluginsdk.CancelTaskRequest{ID: two, Reason: "it is too dear"}); err != nil {
 					t.Fatal(err)
 				}
-				for range 2 {
-					w.told(w.moved(w.task(two)))
-				}
+				w.told(w.moved(w.task(two)))
 				w.plugin = w.host.Serve(t, new(Plugin))
 				w.activate() // an upgrade, say
 				sent := w.sent("parent")

@@ -13,7 +13,7 @@ import (
 // they are sent again.
 const (
 	reminder = "Your last message does not say how it ended. If there is something left to do, or tasks that you gave to others " +
-		"have come in, go on now." + again
+		"have come in, go on now. If one of those waits for a person, you do too: say BLOCKED: and for what." + again
 	goOn = "Go on. When there is nothing left to do, say so." + again
 )
 
@@ -111,15 +111,16 @@ func endingOf(run pluginsdk.Run) (said ending, rest string) {
 	return readEnding(run.Result.Text)
 }
 
-// waitsForTasks reports whether tasks that a worker has given to others are open: then it
-// has ended its turn to wait for them.
+// waitsForTasks reports whether tasks that a worker has given to others are at work: then
+// it has ended its turn to wait for them. One that waits for a person is not: nobody reads
+// of it in a worker's thread, so the worker has to say it where somebody does.
 func (p *Plugin) waitsForTasks(ctx context.Context, task pluginsdk.Task) (bool, error) {
 	page, err := p.host.Tasks.List(ctx, &pluginsdk.ListTasksRequest{Query: pluginsdk.TaskQuery{ParentTaskID: task.ID, Newest: true}})
 	if err != nil {
 		return false, err
 	}
 	for _, below := range page.Tasks {
-		if !over(below) {
+		if !over(below) && below.Status != pluginsdk.TaskWaiting {
 			return true, nil
 		}
 	}

@@ -365,6 +365,29 @@ func TestAWorkerWaitsForTheTasksThatItGave(t *testing.T) {
 	}
 }
 
+// Nobody reads in a worker's thread that a task below it waits for a person: the worker
+// must get to say so where somebody does.
+func TestAWorkerIsToldThatATaskItGaveWaitsForAPerson(t *testing.T) {
+	w := newWorld(t, immortal)
+	id := w.delegate("build it")
+	worker := w.task(id)
+	below := idIn(w.command(pluginsdk.OnCommandRequest{
+		Call: pluginsdk.Call{ID: "call-2"}, Thread: pluginsdk.Thread{ID: worker.ThreadID, Kind: pluginsdk.ThreadTask},
+		Origin: pluginsdk.FromAgent, Name: verbDelegate, Body: "the half of it",
+	}))
+	run, _ := w.open(worker.ThreadID)
+	w.told(w.host.FinishRun(run, pluginsdk.InvokeResult{Text: "I wait."}))
+	w.says = words("BLOCKED: which port?")
+	w.told(w.moved(w.live(below)))
+	if sent := w.sent(worker.ThreadID); len(sent) != 2 || sent[1] != reminder {
+		t.Fatalf("the worker was sent %q", sent)
+	}
+	w.says = words("", "BLOCKED: the half of it waits to be told a port")
+	if task := w.live(id); task.Status != pluginsdk.TaskWaiting || !strings.Contains(task.Error, "a port") {
+		t.Errorf("the task is %+v", task)
+	}
+}
+
 // Runs are deleted in time, and a task may wait for longer: it goes on all the same.
 func TestATaskWhoseRunWasDeletedGoesOn(t *testing.T) {
 	w := newWorld(t, immortal)

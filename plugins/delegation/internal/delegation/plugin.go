@@ -191,8 +191,8 @@ func (p *Plugin) afterRun(ctx context.Context, threadID string) error {
 	return errors.Join(err, p.tellGroups(ctx, threadID))
 }
 
-// afterMove is due when a task has moved. One that is over may be what the task above it,
-// or a group, has waited for.
+// afterMove is due when a task has moved. One that is over, or waits for a person, may be
+// what the task above it has waited for; one that is over, what a group has.
 func (p *Plugin) afterMove(ctx context.Context, id string) error {
 	answer, err := p.host.Tasks.Get(ctx, &pluginsdk.GetTaskRequest{ID: id})
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
@@ -202,14 +202,13 @@ func (p *Plugin) afterMove(ctx context.Context, id string) error {
 		return err
 	}
 	task := answer.Task
-	if !over(task) {
+	if !over(task) && task.Status != pluginsdk.TaskWaiting {
 		return p.advance(ctx, task)
 	}
 	if task.ParentTaskID != "" {
 		err = p.afterMove(ctx, task.ParentTaskID)
 	}
-	if id := task.Labels[labelGroup]; id != "" {
-		p.untold.add(task)
+	if id := task.Labels[labelGroup]; id != "" && over(task) {
 		err = errors.Join(err, p.tellGroup(ctx, group{task.ParentThreadID, id}))
 	}
 	return err

@@ -200,7 +200,7 @@ func TestBadInputIsSaid(t *testing.T) {
 		{h.primary(), verbCheckin, "no-such-task", pluginsdk.CodeNotFound, "no-such-task"},
 		{h.primary(), verbRedelegate, "no-such-task again", pluginsdk.CodeNotFound, "no-such-task"},
 		{h.primary(), verbRedelegate, deep.ID, pluginsdk.CodeInvalid, "what the worker is to do now"},
-		{h.primary(), verbRedelegate, deep.ID + " again", pluginsdk.CodeStale, "not over yet"},
+		{h.primary(), verbRedelegate, deep.ID + " again", pluginsdk.CodeStale, "not over yet: /cancel"},
 		{pluginsdk.Thread{ID: "chat"}, verbCancel, deep.ID, pluginsdk.CodeNotFound, "no task"},
 		{worker(deeper), verbCancel, deep.ID, pluginsdk.CodeNotFound, "no task"},
 	} {
@@ -281,7 +281,7 @@ func TestAPartOfAnIDIsEnough(t *testing.T) {
 	}
 	h.host.AddTask(pluginsdk.Task{ID: "0193cccc-0000-7000-8000-00000000ccc3", ParentThreadID: "chat", Plugin: "another", Status: pluginsdk.TaskWaiting})
 	for part, code := range map[string]pluginsdk.Code{
-		"0192aaaa": pluginsdk.CodeInvalid, "00bbb2": "", "0bbb2": pluginsdk.CodeInvalid, "0193cccc": pluginsdk.CodeNotFound, "0000-7000": pluginsdk.CodeNotFound,
+		"0192aaaa": pluginsdk.CodeInvalid, "00bbb2": "", "0bbb2": pluginsdk.CodeInvalid, "0193cccc-0000-7000-8000-00000000ccc3": pluginsdk.CodeNotFound, "0000-7000": pluginsdk.CodeNotFound,
 	} {
 		if reply, err := h.typed(h.primary(), "c", verbCheckin, part); pluginsdk.CodeOf(err) != code || err == nil && !strings.Contains(reply, "00000000bbb2") {
 			t.Errorf("%s: %q, %v", part, reply, err)
