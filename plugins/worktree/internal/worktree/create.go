@@ -293,6 +293,9 @@ func (p *Plugin) vacant(ctx context.Context, g *git.Git, r *record) error {
 	if exists(r.Path) {
 		return refused("%s is there already, and was not made for this task: look at it, and move or remove it", r.Path)
 	}
+	if lock := r.branchLock(); exists(lock) {
+		return refused("%s is there: another git makes or deletes the branch, or has died at that. If none does, remove the file", lock)
+	}
 	there, err := r.repository(g).Object(ctx, r.branchRef())
 	if err == nil && there != "" {
 		err = refused("the branch %s is there already, and was not made for this task: look at it, and rename it (git branch -m %s ANOTHER-NAME)", r.Branch, r.Branch)

@@ -63,6 +63,7 @@ func (p *Plugin) land(ctx context.Context, g *git.Git, r *record) (*pluginsdk.On
 		err = ctx.Err() // from here on it goes to its end
 	}
 	if answer != nil || err != nil {
+		_ = os.Remove(r.newIndex())
 		if err := os.Remove(r.lock()); err != nil {
 			return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "release the index: %w", err)
 		}
@@ -245,7 +246,7 @@ func (p *Plugin) follow(ctx context.Context, g *git.Git, r *record) error {
 	if has, err := at.Text(ctx, "write-tree"); err != nil {
 		return err
 	} else if has != tree {
-		if err := at.Run(ctx, "read-tree", "-m", r.Merge); err != nil {
+		if err := at.Run(ctx, "read-tree", "-m", "-i", r.Merge); err != nil {
 			return err
 		}
 		if err := p.followFiles(ctx, at, r); err != nil {

@@ -64,7 +64,7 @@ func (p *Plugin) OnTaskFailed(ctx context.Context, request *pluginsdk.OnTaskFail
 	if r == nil {
 		return &pluginsdk.OnTaskFailedResponse{CwdGone: gone(request.Task)}, nil
 	}
-	if r.Phase != adding && r.Phase != settingUp && r.Phase != removing {
+	if r.Phase != adding && r.Phase != settingUp && r.Phase != removing && exists(r.Common) {
 		if err := p.recover(ctx, g, r); err != nil {
 			return nil, err
 		}
@@ -177,7 +177,7 @@ func (p *Plugin) clear(ctx context.Context, g *git.Git, r *record) error {
 	}
 	p.Config.Fault("worktree removed", r.Task)
 	if r.Phase == adding {
-		_ = os.Remove(filepath.Join(r.Common, "refs", "heads", "task", r.Task+".lock")) // of the git that has died
+		_ = os.Remove(r.branchLock()) // of the git that has died: it was not there before
 	}
 	branch, err := repository.Object(ctx, r.branchRef())
 	if err != nil {

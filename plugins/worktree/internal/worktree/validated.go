@@ -181,7 +181,7 @@ func (p *Plugin) commit(ctx context.Context, g *git.Git, r *record) (*pluginsdk.
 	if err := p.enters(ctx, r, committing); err != nil {
 		return nil, err
 	}
-	if err := at.Run(ctx, "read-tree", "--reset", r.Tree); err != nil {
+	if err := at.Run(ctx, "read-tree", "--reset", "-i", r.Tree); err != nil {
 		return nil, err
 	}
 	p.Config.Fault("commit", r.Task)
