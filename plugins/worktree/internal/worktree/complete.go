@@ -124,7 +124,7 @@ func (p *Plugin) write(ctx context.Context, g *git.Git, r *record) (fault string
 	if r.Patch, err = tree.PatchID(ctx, r.Base, written); err != nil {
 		return "", err
 	}
-	r.Tree = written
+	r.Tree, r.Moved = written, false
 	return "", nil
 }
 

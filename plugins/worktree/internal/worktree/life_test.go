@@ -132,7 +132,7 @@ func TestWithoutARepository(t *testing.T) {
 	// What a repository ignores is no part of it.
 	repo := repository(t, "daemon")
 	write(t, repo, ".gitignore", "data/\n", "data/workspace/note", "\n")
-	if is, err := w.create(t.Context(), "t2", filepath.Join(repo, "data", "workspace")); err != nil || is.Labels != nil && len(is.Labels) > 0 {
+	if is, err := w.create(t.Context(), "t2", filepath.Join(repo, "data", "workspace")); err != nil || len(is.Labels) > 0 {
 		t.Errorf("below an ignored directory: %+v, %v", is, err)
 	}
 }
@@ -402,6 +402,20 @@ func TestAcceptedWithoutBeingSeen(t *testing.T) {
 	if answer, err = w.validate(t.Context(), "t1"); err != nil || answer.Handover != "" || read(t, w.repo, "new.txt") != "new\n" {
 		t.Errorf("a person has accepted it: %+v, %v", answer, err)
 	}
+	w.bare()
+
+	// What has become of it on top of the target is looked at, although a person has accepted it.
+	dir = w.begun("t2", "")
+	write(t, dir, "new2.txt", "new\n")
+	w.host.AddTaskAnswer("t2", pluginsdk.TaskAnswer{Author: "Ann", Answer: "accept", Hook: pluginsdk.HookTaskComplete})
+	write(t, w.repo, "c.txt", "moved\n")
+	commitAll(t, w.repo, "moved")
+	for range 2 { // the first answer may have been lost
+		if answer, err = w.validate(t.Context(), "t2"); err != nil || answer.Handover != pluginsdk.HandoverAgain {
+			t.Errorf("the target has moved: %+v, %v", answer, err)
+		}
+	}
+	w.merges("t2")
 	w.bare()
 }
 

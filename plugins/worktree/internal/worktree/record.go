@@ -47,6 +47,7 @@ type record struct {
 	Head  string `json:"head"`  // of the branch, as the plugin knows it
 	Tree  string `json:"tree"`  // that was last written to be looked at
 	Patch string `json:"patch"` // what it changes, see git.Dir.PatchID
+	Moved bool   `json:"moved"` // it was put on top of the target, and not written there yet
 
 	// Left is what the set-up command has left behind that git does not ignore: no part of
 	// the work.

@@ -211,7 +211,7 @@ func (r *record) removeFiles() error {
 	if err != nil {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "remove the worktree %s: %w", r.Path, err)
 	}
-	defer root.Close() //nolint:errcheck // what was removed is removed
+	defer root.Close()
 	name := filepath.Join(filepath.FromSlash(worktrees), r.Task)
 	err = root.RemoveAll(name)
 	if errors.Is(err, fs.ErrPermission) {

@@ -107,8 +107,8 @@ func (p *Plugin) accepted(ctx context.Context, g *git.Git, r *record, request *p
 		if err != nil {
 			return nil, err
 		}
-		if !by {
-			return again("what was accepted was not written down as a tree"), nil
+		if r.Moved || !by {
+			return again("nobody has looked at it as it is now"), nil
 		}
 		fault, err := p.write(ctx, g, r)
 		if err == nil && fault == "" {
@@ -324,7 +324,8 @@ func (p *Plugin) rebased(ctx context.Context, g *git.Git, r *record) error {
 	if err := os.MkdirAll(filepath.Join(r.Path, filepath.FromSlash(r.Prefix)), 0o755); err != nil {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the directory to work in: %w", err)
 	}
-	r.Base, r.Head, r.Next, r.NextBase, r.Tree = r.NextBase, r.Next, "", "", ""
+	r.Base, r.Head, r.Next, r.NextBase = r.NextBase, r.Next, "", ""
+	r.Tree, r.Moved = "", true
 	return p.enters(ctx, r, ready)
 }
 
