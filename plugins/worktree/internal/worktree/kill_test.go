@@ -99,6 +99,55 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
+// The same of a task below another one, whose edits are committed for it.
+func TestKilledBelowATask(t *testing.T) {
+	t.Parallel()
+	for dies, name := range []string{"create", "again", "merge"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for nth, more := 1, true; more; nth++ {
+				s := &story{world: newWorld(t, repository(t, "shop"))}
+				above := s.begun("p", "")
+				write(t, above, "plan.txt", "a plan\n")
+				var below string
+				var answer *pluginsdk.OnTaskValidatedResponse
+				validate := func() (err error) { answer, err = s.validate(context.Background(), "s"); return err }
+				for n, call := range []func() error{
+					func() (err error) {
+						is, err := s.create(context.Background(), "s", above)
+						below = is.Cwd
+						return err
+					},
+					validate, validate,
+				} {
+					if n > 0 {
+						if _, err := s.complete(t.Context(), "s"); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if s.nth = 0; n == dies {
+						s.nth = nth
+					}
+					s.asks(call)
+					if n == 0 {
+						write(t, below, "part.txt", "a part\n")
+						write(t, above, "more.txt", "more\n")
+					}
+				}
+				more = s.died != ""
+				if !answer.CwdGone || read(t, above, "part.txt") != "a part\n" || read(t, above, "more.txt") != "more\n" || lookAt(t, above).status != "" {
+					t.Errorf("%+v, and above there is %+v", answer, lookAt(t, above))
+				}
+				s.merges("p")
+				s.bare()
+				if t.Failed() {
+					t.Fatalf("killed at %q (step %d)", s.died, nth)
+				}
+			}
+		})
+	}
+}
+
 // The same when the task is cancelled after the death: all of it is merged, or nothing.
 func TestKilledAndThenCancelled(t *testing.T) {
 	t.Parallel()
@@ -194,6 +243,58 @@ func TestGitIsKilled(t *testing.T) {
 	}
 	if now := w.look(); now.status != "" || read(t, w.repo, "l.x") != "l\n" || read(t, w.repo, "z.txt") != "z\n" || read(t, w.repo, "m.x") != "changed\n" {
 		t.Errorf("the checkout is %+v", now)
+	}
+	w.bare()
+}
+
+// A full disk keeps a task from beginning, in git's words; in the middle of a merge it leaves
+// a half of it that is made whole when there is room.
+func TestAFullDisk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository(t, "shop"))
+	write(t, w.repo, "large", strings.Repeat("large\n", 50_000))
+	commitAll(t, w.repo, "large")
+	before := w.look()
+	full := filepath.Join(t.TempDir(), "git")
+	write(t, filepath.Dir(full), "git", "#!/bin/sh\ntrap '' XFSZ\nulimit -f 64\nexec git \"$@\"\n")
+	if err := os.Chmod(full, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.config.Program = full
+	w.start()
+	if _, err := w.create(t.Context(), "t1", ""); err == nil || !strings.Contains(err.Error(), "large") {
+		t.Errorf("made on a full disk: %v", err)
+	}
+	w.fails("t1")
+	if now := w.look(); now != before {
+		t.Errorf("the checkout is %+v, and was %+v", now, before)
+	}
+	w.bare()
+
+	w.config.Program = ""
+	w.start()
+	write(t, w.begun("t1", ""), "another", strings.Repeat("another\n", 50_000), "c.txt", "changed\n")
+	if _, err := w.complete(t.Context(), "t1"); err != nil {
+		t.Fatal(err)
+	}
+	w.config.Program = full
+	w.start()
+	for range 2 {
+		if answer, err := w.validate(t.Context(), "t1"); err == nil {
+			t.Fatalf("merged on a full disk: %+v", answer)
+		}
+	}
+	if !exists(filepath.Join(w.repo, ".git", "index.lock")) {
+		t.Error("others may commit the half of a merge")
+	}
+	write(t, w.repo, "c.txt", "by somebody\n") // who has not seen that a merge is under way
+	w.config.Program = ""
+	w.start()
+	if answer, err := w.validate(t.Context(), "t1"); err != nil || answer.Handover != "" || w.look().status != "" {
+		t.Errorf("%+v, %v; the checkout is %+v", answer, err, w.look())
+	}
+	if kept := gitIn(t, w.repo, "show", "refs/harness/leftovers/t1-checkout:c.txt"); kept != "by somebody" {
+		t.Errorf("kept %q", kept)
 	}
 	w.bare()
 }
