@@ -429,6 +429,50 @@ func TestCancelledDuringTheMerge(t *testing.T) {
 	}
 }
 
+// Who commits in the moment of the merge loses nothing by it: before it the work is looked at
+// once more, and in it git says that the checkout is locked.
+func TestTheTargetMovesInTheMoment(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"merging", "locked", "move"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, repository(t, "shop"))
+			write(t, w.begun("t1", ""), "new.txt", "new\n")
+			if _, err := w.complete(t.Context(), "t1"); err != nil {
+				t.Fatal(err)
+			}
+			before, moved := w.look(), ""
+			w.plugin.Config.Fault = func(step, _ string) {
+				if step != at {
+					return
+				}
+				if at == "locked" {
+					if out, err := gitCommand(w.repo, "commit", "-q", "--allow-empty", "-m", "mine").CombinedOutput(); err == nil || !strings.Contains(string(out), "index.lock") {
+						t.Errorf("committed in a locked checkout: %s", out)
+					}
+				}
+				moved = gitIn(t, w.repo, "commit-tree", "-p", before.head, "-m", "mine", before.head+"^{tree}")
+				gitIn(t, w.repo, "update-ref", "refs/heads/main", moved)
+			}
+			answer, err := w.validate(t.Context(), "t1")
+			if at == "move" && err == nil || at != "move" && (err != nil || answer.Handover != pluginsdk.HandoverAgain) {
+				t.Errorf("%+v, %v", answer, err)
+			}
+			before.head = moved
+			if now := w.look(); now != before || exists(filepath.Join(w.repo, "new.txt")) {
+				t.Errorf("the checkout is %+v, and was %+v", now, before)
+			}
+			w.plugin.Config.Fault = func(string, string) {}
+			w.sound()
+			w.merges("t1")
+			if gitIn(t, w.repo, "rev-list", "--count", "--merges", moved+"..HEAD") != "1" {
+				t.Error("it is not merged into what the target has become")
+			}
+			w.bare()
+		})
+	}
+}
+
 // Two tasks that end at once are merged one after the other, and so are ten: none is lost,
 // and none is checked more than twice.
 func TestManyAtOnce(t *testing.T) {
