@@ -311,7 +311,7 @@ func TestSomebodysLock(t *testing.T) {
 	write(t, w.repo, ".git/index.lock", "")
 	before := gitIn(t, w.repo, "rev-parse", "HEAD")
 	for range 2 {
-		if _, err := w.validate(t.Context(), "t1"); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || err == nil || !strings.Contains(err.Error(), lock) {
+		if _, err := w.validate(t.Context(), "t1"); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || err == nil || !strings.Contains(err.Error(), lock+" is there: another git") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -324,5 +324,15 @@ func TestSomebodysLock(t *testing.T) {
 	if answer, err := w.validate(t.Context(), "t1"); err != nil || answer.Handover != "" {
 		t.Errorf("%+v, %v", answer, err)
 	}
+	w.bare()
+}
+
+// Locks of indexes that nobody else knows are of a git that has died, and in nobody's way.
+func TestLocksOfItsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository(t, "shop"))
+	write(t, w.begun("t1", ""), "new.txt", "new\n")
+	write(t, w.repo, ".git/worktrees/t1/harness-index.lock", "", ".git/harness-index.lock", "", ".git/harness-lock-t1", "")
+	w.merges("t1")
 	w.bare()
 }

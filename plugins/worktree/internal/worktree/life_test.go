@@ -108,16 +108,19 @@ func TestWithoutARepository(t *testing.T) {
 	for name, one := range map[string]struct {
 		task pluginsdk.Task
 		cwd  string
+		was  string
 		mode string
 	}{
-		"no directory":      {},
-		"a directory":       {cwd: dir},
-		"one of its own":    {task: pluginsdk.Task{OwnDirectory: true}, cwd: dir, mode: "acceptEdits"},
-		"its own in a repo": {task: pluginsdk.Task{OwnDirectory: true}, cwd: repository(t, "shop"), mode: "acceptEdits"},
+		"no directory":        {},
+		"a directory":         {cwd: dir},
+		"one of its own":      {task: pluginsdk.Task{OwnDirectory: true}, cwd: dir, mode: "acceptEdits"},
+		"one that only plans": {task: pluginsdk.Task{OwnDirectory: true}, cwd: dir, was: "plan", mode: "plan"},
+		"its own in a repo":   {task: pluginsdk.Task{OwnDirectory: true}, cwd: repository(t, "shop"), mode: "acceptEdits"},
 	} {
 		one.task.ID = "t1"
-		answer, err := w.plugin.OnTaskCreate(t.Context(), &pluginsdk.OnTaskCreateRequest{Task: one.task, Context: pluginsdk.TaskContext{Cwd: one.cwd}})
-		is := pluginsdk.TaskContext{Cwd: one.cwd}.Changed(answer)
+		was := pluginsdk.TaskContext{Cwd: one.cwd, PermissionMode: one.was}
+		answer, err := w.plugin.OnTaskCreate(t.Context(), &pluginsdk.OnTaskCreateRequest{Task: one.task, Context: was})
+		is := was.Changed(answer)
 		if err != nil || is.PermissionMode != one.mode || is.Cwd != one.cwd {
 			t.Errorf("%s: %+v, %v", name, is, err)
 		}

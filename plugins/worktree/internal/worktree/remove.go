@@ -12,7 +12,7 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// keptIn is in whose name is committed what is only kept.
+// In whose name is committed what is only kept.
 const (
 	keptName  = "Harness"
 	keptEmail = "harness@localhost"

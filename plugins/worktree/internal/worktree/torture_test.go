@@ -303,6 +303,7 @@ func TestWhatWorkersDo(t *testing.T) {
 			gitIn(t, dir, "init", "-q", "lib")
 			gitIn(t, filepath.Join(dir, "lib"), "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x")
 			gitIn(t, dir, "-c", "advice.addEmbeddedRepo=false", "add", "lib")
+			gitIn(t, dir, "commit", "-q", "-m", "lib")
 		}, "lib"},
 		"a large file":   {func(dir string) { write(t, dir, "large", strings.Repeat("x", 2<<20)) }, `"large" (2 MB)`},
 		"another branch": {func(dir string) { gitIn(t, dir, "checkout", "-q", "-b", "mine") }, "git switch task/t1"},
@@ -323,6 +324,15 @@ func TestWhatWorkersDo(t *testing.T) {
 				t.Errorf("the checkout is %+v, and was %+v", now, before)
 			}
 		})
+	}
+	// What git cannot keep of a task that has failed stays where it is.
+	kept := newWorld(t, repository(t, "shop"))
+	left := kept.begun("t1", "")
+	gitIn(t, left, "init", "-q", "lib")
+	write(t, left, "lib/x", "x")
+	ended, err := kept.plugin.OnTaskFailed(t.Context(), &pluginsdk.OnTaskFailedRequest{Task: *kept.task("t1")})
+	if err != nil || ended.CwdGone || read(t, left, "lib/x") != "x" {
+		t.Errorf("%+v, %v", ended, err)
 	}
 	// A .git of the worker's own making leads nowhere.
 	w := newWorld(t, repository(t, "shop"))
@@ -419,6 +429,9 @@ func TestCancelledDuringTheMerge(t *testing.T) {
 				}
 			}
 			_, _ = w.validate(ctx, "t1")
+			if now := w.look(); now.status != "" || exists(filepath.Join(w.repo, ".git", "index.lock")) {
+				t.Errorf("a half of it: %+v", now)
+			}
 			w.fails("t1")
 			now := w.look()
 			if merged := exists(filepath.Join(w.repo, "new.txt")); now.status != "" || merged != (now.head != before.head) {
