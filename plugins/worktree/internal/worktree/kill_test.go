@@ -247,6 +247,26 @@ func TestGitIsKilled(t *testing.T) {
 	w.bare()
 }
 
+// A commit that is killed is made again, whatever it has left locked in the worktree.
+func TestACommitIsKilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository(t, "shop"))
+	strike := filepath.Join(t.TempDir(), "strike")
+	write(t, filepath.Dir(strike), "strike", "")
+	hook(t, w.repo, "pre-commit", "test -e '"+strike+"' && rm '"+strike+"' && touch \"$GIT_DIR/index.lock\" && kill -9 $PPID; exit 0")
+	write(t, w.begun("t1", ""), "new.txt", "new\n")
+	if _, err := w.complete(t.Context(), "t1"); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := w.validate(t.Context(), "t1"); err == nil || !exists(filepath.Join(w.repo, ".git", "worktrees", "t1", "index.lock")) {
+		t.Fatalf("nothing was killed: %+v", answer)
+	}
+	if answer, err := w.validate(t.Context(), "t1"); err != nil || answer.Handover != "" {
+		t.Errorf("%+v, %v", answer, err)
+	}
+	w.bare()
+}
+
 // A full disk keeps a task from beginning, in git's words; in the middle of a merge it leaves
 // a half of it that is made whole when there is room.
 func TestAFullDisk(t *testing.T) {

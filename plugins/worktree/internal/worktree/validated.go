@@ -191,7 +191,7 @@ func (p *Plugin) commit(ctx context.Context, g *git.Git, r *record) (*pluginsdk.
 	}
 	p.Config.Fault("committed", r.Task)
 	var failed *git.Error
-	if errors.As(err, &failed) {
+	if errors.As(err, &failed) && failed.Code >= 0 { // it was not killed
 		return waits(markHook, "git commit has failed in %s: %s\nPut it right there and approve it, or reject it with what the worker is to do", r.Path, strings.TrimSpace(failed.Output)), p.enters(ctx, r, ready)
 	}
 	if err != nil {
