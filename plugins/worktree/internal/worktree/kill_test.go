@@ -294,6 +294,9 @@ func TestAFullDisk(t *testing.T) {
 	w.config.Program = ""
 	w.start()
 	write(t, w.begun("t1", ""), "another", strings.Repeat("another\n", 50_000), "c.txt", "changed\n")
+	if err := os.RemoveAll(filepath.Join(w.task("t1").Cwd, "sub")); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := w.complete(t.Context(), "t1"); err != nil {
 		t.Fatal(err)
 	}
@@ -312,6 +315,9 @@ func TestAFullDisk(t *testing.T) {
 	w.start()
 	if answer, err := w.validate(t.Context(), "t1"); err != nil || answer.Handover != "" || w.look().status != "" {
 		t.Errorf("%+v, %v; the checkout is %+v", answer, err, w.look())
+	}
+	if exists(filepath.Join(w.repo, "sub")) {
+		t.Error("an empty directory is left")
 	}
 	if kept := gitIn(t, w.repo, "show", "refs/harness/leftovers/t1-checkout:c.txt"); kept != "by somebody" {
 		t.Errorf("kept %q", kept)

@@ -409,6 +409,25 @@ func TestCancelledDuringSetUp(t *testing.T) {
 	w.bare()
 }
 
+// Nothing is taken away while a command that was cancelled may still write there.
+func TestTheEndWaitsForTheSetUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository(t, "shop"))
+	dir := w.begun("t1", "")
+	leave, err := w.plugin.lanes.enter(t.Context(), taskKeys+"t1") // as OnTaskCreate does
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.plugin.OnTaskFailed(ctx, &pluginsdk.OnTaskFailedRequest{Task: *w.task("t1")}); err == nil || !exists(dir) {
+		t.Errorf("it did not wait: %v", err)
+	}
+	leave()
+	w.fails("t1")
+	w.bare()
+}
+
 // Who cancels while it is merged gets all of the merge or nothing of it.
 func TestCancelledDuringTheMerge(t *testing.T) {
 	t.Parallel()
@@ -484,6 +503,25 @@ func TestTheTargetMovesInTheMoment(t *testing.T) {
 			w.bare()
 		})
 	}
+}
+
+// What somebody commits on the branch when it is about to be removed is kept.
+func TestACommitInTheLastMoment(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository(t, "shop"))
+	dir := w.begun("t1", "")
+	write(t, dir, "new.txt", "new\n")
+	w.plugin.Config.Fault = func(step, _ string) {
+		if step == string(removing) {
+			write(t, dir, "late.txt", "late\n")
+			commitAll(t, dir, "late")
+		}
+	}
+	w.merges("t1")
+	if gitIn(t, w.repo, "show", "refs/harness/tasks/t1:late.txt") != "late" {
+		t.Error("it is lost")
+	}
+	w.bare()
 }
 
 // Two tasks that end at once are merged one after the other, and so are ten: none is lost,
@@ -621,6 +659,9 @@ func TestLeftovers(t *testing.T) {
 		if checks.Checks[n].Name != name || n > 0 && !strings.Contains(checks.Checks[n].Remedy, "worktree remove") {
 			t.Errorf("%+v", checks.Checks[n])
 		}
+	}
+	if err := w.plugin.dropKept(t.Context(), time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
 	}
 	if err := w.plugin.Activate(t.Context()); err != nil {
 		t.Fatal(err)
