@@ -300,7 +300,7 @@ func (p *Plugin) followFiles(ctx context.Context, checkout, at git.Dir, r *recor
 func (p *Plugin) keepHalf(ctx context.Context, checkout git.Dir, r *record, paths string) error {
 	index := filepath.Join(r.CheckoutGit, "harness-half-index")
 	_ = os.Remove(index + ".lock") // of a predecessor that has died
-	defer os.Remove(index)         //nolint:errcheck // it is made anew each time
+	defer os.Remove(index)
 	at := checkout.With(index).As(keptName, keptEmail)
 	if err := at.Run(ctx, "read-tree", r.Merge); err != nil {
 		return err
