@@ -111,10 +111,9 @@ func (g *Git) Worktree(path, gitDir string) Dir {
 	return Dir{git: g, Path: path, env: []string{"GIT_DIR=" + gitDir, "GIT_WORK_TREE=" + path}}
 }
 
-// Repository is a directory with the git directory of a repository, for what concerns no
-// working tree.
-func (g *Git) Repository(path, gitDir string) Dir {
-	return Dir{git: g, Path: path, env: []string{"GIT_DIR=" + gitDir}}
+// Repository is a repository's git directory, for what concerns no working tree.
+func (g *Git) Repository(gitDir string) Dir {
+	return Dir{git: g, Path: gitDir, env: []string{"GIT_DIR=" + gitDir}}
 }
 
 // With is the place with another index than its own.

@@ -124,7 +124,7 @@ func (p *Plugin) write(ctx context.Context, g *git.Git, r *record) (fault string
 	if r.Patch, err = tree.PatchID(ctx, r.Base, written); err != nil {
 		return "", err
 	}
-	r.Tree = written
+	r.Tree, r.Moved = written, false
 	return "", nil
 }
 
@@ -140,6 +140,10 @@ func (p *Plugin) writeTree(ctx context.Context, g *git.Git, r *record, most int6
 	}
 	_ = os.Remove(index + ".lock") // nobody else knows this index: who has locked it is dead
 	at := r.worktree(g).With(index)
+	// What is committed on the branch is known to git, whether it is ignored or not.
+	if err := at.Run(ctx, "read-tree", "-m", "-i", "HEAD"); err != nil {
+		return "", "", err
+	}
 	changed, err := at.List(ctx, "ls-files", "-z", "--others", "--modified", "--exclude-standard", "--deduplicate")
 	if err != nil {
 		return "", "", err
@@ -292,7 +296,7 @@ func (p *Plugin) snapshot(ctx context.Context, g *git.Git, taskID string) (strin
 	}
 	// The worker's index is made to fit the commit before there is one: who is cut off here
 	// has staged what the worker has done, and nothing else.
-	if err := at.Run(ctx, "read-tree", "-m", tree); err != nil {
+	if err := at.Run(ctx, "read-tree", "-m", "-i", tree); err != nil {
 		return "", err
 	}
 	p.Config.Fault("snapshot", taskID)

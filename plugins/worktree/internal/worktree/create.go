@@ -27,12 +27,17 @@ const (
 // OnTaskCreate gives a task whose directory is in a git checkout a worktree. An error says
 // why it cannot have one: it never works in the checkout instead.
 func (p *Plugin) OnTaskCreate(ctx context.Context, request *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
-	cwd, mode := request.Context.Cwd, editsFiles
+	cwd := request.Context.Cwd
+	var mode *string
+	if was := request.Context.PermissionMode; was == "" || was == "default" { // another one is somebody's will, such as plan
+		edits := editsFiles
+		mode = &edits
+	}
 	switch {
 	case cwd == "":
 		return nil, nil //nolint:nilnil // there are no files
 	case request.Task.OwnDirectory:
-		return &pluginsdk.OnTaskCreateResponse{PermissionMode: &mode}, nil
+		return &pluginsdk.OnTaskCreateResponse{PermissionMode: mode}, nil
 	}
 	defer p.beats(ctx, "makes a worktree")()
 	done, err := p.lanes.enter(ctx, taskKeys+request.Task.ID)
@@ -74,7 +79,7 @@ func (p *Plugin) OnTaskCreate(ctx context.Context, request *pluginsdk.OnTaskCrea
 		words = before + "\n\n" + words
 	}
 	return &pluginsdk.OnTaskCreateResponse{
-		Cwd: &where, Context: &words, PermissionMode: &mode,
+		Cwd: &where, Context: &words, PermissionMode: mode,
 		SetLabels: map[string]string{
 			labelRepository: r.Checkout, labelPath: r.Path, labelBranch: r.Branch, labelTarget: r.Target, labelBase: r.Base,
 		},
@@ -292,6 +297,9 @@ func underWay(gitDir string) string {
 func (p *Plugin) vacant(ctx context.Context, g *git.Git, r *record) error {
 	if exists(r.Path) {
 		return refused("%s is there already, and was not made for this task: look at it, and move or remove it", r.Path)
+	}
+	if lock := r.branchLock(); exists(lock) {
+		return refused("%s is there: another git makes or deletes the branch, or has died at that. If none does, remove the file", lock)
 	}
 	there, err := r.repository(g).Object(ctx, r.branchRef())
 	if err == nil && there != "" {

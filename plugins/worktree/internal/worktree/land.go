@@ -46,6 +46,9 @@ func copyIndex(from, to string) error {
 	if err == nil {
 		err = os.Chmod(to, info.Mode().Perm())
 	}
+	if err == nil { // by which git knows what may have changed since without looking so
+		err = os.Chtimes(to, info.ModTime(), info.ModTime())
+	}
 	if err != nil {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the index: %w", err)
 	}
@@ -63,6 +66,7 @@ func (p *Plugin) land(ctx context.Context, g *git.Git, r *record) (*pluginsdk.On
 		err = ctx.Err() // from here on it goes to its end
 	}
 	if answer != nil || err != nil {
+		_ = os.Remove(r.newIndex())
 		if err := os.Remove(r.lock()); err != nil {
 			return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "release the index: %w", err)
 		}
@@ -245,10 +249,10 @@ func (p *Plugin) follow(ctx context.Context, g *git.Git, r *record) error {
 	if has, err := at.Text(ctx, "write-tree"); err != nil {
 		return err
 	} else if has != tree {
-		if err := at.Run(ctx, "read-tree", "-m", r.Merge); err != nil {
+		if err := at.Run(ctx, "read-tree", "-m", "-i", r.Merge); err != nil {
 			return err
 		}
-		if err := p.followFiles(ctx, at, r); err != nil {
+		if err := p.followFiles(ctx, checkout, at, r); err != nil {
 			return err
 		}
 	}
@@ -256,7 +260,8 @@ func (p *Plugin) follow(ctx context.Context, g *git.Git, r *record) error {
 	return p.unlock(r)
 }
 
-func (p *Plugin) followFiles(ctx context.Context, at git.Dir, r *record) error {
+// followFiles writes the files of the merge, with the index of at.
+func (p *Plugin) followFiles(ctx context.Context, checkout, at git.Dir, r *record) error {
 	changes, err := at.Changes(ctx, r.Base, r.Merge)
 	if err != nil {
 		return err
@@ -265,8 +270,14 @@ func (p *Plugin) followFiles(ctx context.Context, at git.Dir, r *record) error {
 	if err != nil {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the checkout: %w", err)
 	}
-	defer root.Close() //nolint:errcheck // nothing was written through it
-	var write strings.Builder
+	defer root.Close()
+	var every, write strings.Builder
+	for _, change := range changes {
+		fmt.Fprintf(&every, "%s\x00", change.Path)
+	}
+	if err := p.keepHalf(ctx, checkout, r, every.String()); err != nil {
+		p.log.Warn("files that the merge overwrites could not be kept", "task", r.Task, "err", err)
+	}
 	for _, change := range changes {
 		if change.Status != 'D' {
 			fmt.Fprintf(&write, "%s\x00", change.Path)
@@ -282,4 +293,28 @@ func (p *Plugin) followFiles(ctx context.Context, at git.Dir, r *record) error {
 	}
 	_, err = at.Do(ctx, git.Call{Args: []string{"checkout-index", "--force", "--index", "-z", "--stdin"}, Stdin: write.String()})
 	return err
+}
+
+// keepHalf keeps the files that are about to be overwritten: a half of the merge, most of
+// all, and what somebody may have written since.
+func (p *Plugin) keepHalf(ctx context.Context, checkout git.Dir, r *record, paths string) error {
+	index := filepath.Join(r.CheckoutGit, "harness-half-index")
+	_ = os.Remove(index + ".lock") // of a predecessor that has died
+	defer os.Remove(index)
+	at := checkout.With(index).As(keptName, keptEmail)
+	if err := at.Run(ctx, "read-tree", r.Merge); err != nil {
+		return err
+	}
+	if _, err := at.Do(ctx, git.Call{Args: []string{"update-index", "-z", "--add", "--remove", "--replace", "--stdin"}, Stdin: paths}); err != nil {
+		return err
+	}
+	tree, err := at.Text(ctx, "write-tree")
+	if err != nil {
+		return err
+	}
+	commit, err := p.commitTree(ctx, at, tree, "What was in "+r.Checkout+" when a merge was made whole\n", r.Merge)
+	if err != nil {
+		return err
+	}
+	return at.Run(ctx, "update-ref", leftoverRef(r.Task)+"-checkout", commit)
 }

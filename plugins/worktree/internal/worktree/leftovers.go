@@ -89,7 +89,7 @@ func (p *Plugin) dropKept(ctx context.Context, before time.Time) error {
 		return err
 	}
 	for _, at := range places {
-		repository := g.Repository(at.Root, at.Common)
+		repository := g.Repository(at.Common)
 		refs, err := repository.Text(ctx, "for-each-ref", "--format=%(objectname) %(committerdate:unix) %(refname)", keptRefs, leftoverRefs)
 		if err != nil {
 			return err

@@ -47,6 +47,7 @@ type record struct {
 	Head  string `json:"head"`  // of the branch, as the plugin knows it
 	Tree  string `json:"tree"`  // that was last written to be looked at
 	Patch string `json:"patch"` // what it changes, see git.Dir.PatchID
+	Moved bool   `json:"moved"` // it was put on top of the target, and not written there yet
 
 	// Left is what the set-up command has left behind that git does not ignore: no part of
 	// the work.
@@ -153,6 +154,12 @@ func (p *Plugin) each(ctx context.Context, prefix string, do func(pluginsdk.Stat
 }
 
 func (r *record) branchRef() string { return "refs/heads/" + r.Branch }
+
+// branchLock is what git has the branch locked with.
+func (r *record) branchLock() string {
+	return filepath.Join(r.Common, filepath.FromSlash(r.branchRef())) + ".lock"
+}
+
 func (r *record) targetRef() string { return "refs/heads/" + r.Target }
 
 // treeRef keeps what was written to be looked at from git's garbage collection, for as long
@@ -167,8 +174,8 @@ const keptRefs = "refs/harness/tasks/"
 func (r *record) worktree(g *git.Git) git.Dir { return g.Worktree(r.Path, r.GitDir) }
 func (r *record) checkout(g *git.Git) git.Dir { return g.Worktree(r.Checkout, r.CheckoutGit) }
 
-// repository is a place that is there before and after the worktree.
-func (r *record) repository(g *git.Git) git.Dir { return g.Repository(r.Root, r.Common) }
+// repository is there before and after any worktree.
+func (r *record) repository(g *git.Git) git.Dir { return g.Repository(r.Common) }
 
 // ownIndex is where the worktree is written from to be looked at. The worker's index is of
 // no importance: what git was told there to overlook is looked at.

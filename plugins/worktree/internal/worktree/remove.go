@@ -12,7 +12,7 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// keptIn is in whose name is committed what is only kept.
+// In whose name is committed what is only kept.
 const (
 	keptName  = "Harness"
 	keptEmail = "harness@localhost"
@@ -64,7 +64,7 @@ func (p *Plugin) OnTaskFailed(ctx context.Context, request *pluginsdk.OnTaskFail
 	if r == nil {
 		return &pluginsdk.OnTaskFailedResponse{CwdGone: gone(request.Task)}, nil
 	}
-	if r.Phase != adding && r.Phase != settingUp && r.Phase != removing {
+	if r.Phase != adding && r.Phase != settingUp && r.Phase != removing && exists(r.Common) {
 		if err := p.recover(ctx, g, r); err != nil {
 			return nil, err
 		}
@@ -177,7 +177,7 @@ func (p *Plugin) clear(ctx context.Context, g *git.Git, r *record) error {
 	}
 	p.Config.Fault("worktree removed", r.Task)
 	if r.Phase == adding {
-		_ = os.Remove(filepath.Join(r.Common, "refs", "heads", "task", r.Task+".lock")) // of the git that has died
+		_ = os.Remove(r.branchLock()) // of the git that has died: it was not there before
 	}
 	branch, err := repository.Object(ctx, r.branchRef())
 	if err != nil {
@@ -211,7 +211,7 @@ func (r *record) removeFiles() error {
 	if err != nil {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "remove the worktree %s: %w", r.Path, err)
 	}
-	defer root.Close() //nolint:errcheck // what was removed is removed
+	defer root.Close()
 	name := filepath.Join(filepath.FromSlash(worktrees), r.Task)
 	err = root.RemoveAll(name)
 	if errors.Is(err, fs.ErrPermission) {

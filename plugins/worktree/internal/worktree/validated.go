@@ -107,8 +107,8 @@ func (p *Plugin) accepted(ctx context.Context, g *git.Git, r *record, request *p
 		if err != nil {
 			return nil, err
 		}
-		if !by {
-			return again("what was accepted was not written down as a tree"), nil
+		if r.Moved || !by {
+			return again("nobody has looked at it as it is now"), nil
 		}
 		fault, err := p.write(ctx, g, r)
 		if err == nil && fault == "" {
@@ -181,7 +181,7 @@ func (p *Plugin) commit(ctx context.Context, g *git.Git, r *record) (*pluginsdk.
 	if err := p.enters(ctx, r, committing); err != nil {
 		return nil, err
 	}
-	if err := at.Run(ctx, "read-tree", "--reset", r.Tree); err != nil {
+	if err := at.Run(ctx, "read-tree", "--reset", "-i", r.Tree); err != nil {
 		return nil, err
 	}
 	p.Config.Fault("commit", r.Task)
@@ -191,7 +191,7 @@ func (p *Plugin) commit(ctx context.Context, g *git.Git, r *record) (*pluginsdk.
 	}
 	p.Config.Fault("committed", r.Task)
 	var failed *git.Error
-	if errors.As(err, &failed) {
+	if errors.As(err, &failed) && failed.Code >= 0 { // it was not killed
 		return waits(markHook, "git commit has failed in %s: %s\nPut it right there and approve it, or reject it with what the worker is to do", r.Path, strings.TrimSpace(failed.Output)), p.enters(ctx, r, ready)
 	}
 	if err != nil {
@@ -324,7 +324,8 @@ func (p *Plugin) rebased(ctx context.Context, g *git.Git, r *record) error {
 	if err := os.MkdirAll(filepath.Join(r.Path, filepath.FromSlash(r.Prefix)), 0o755); err != nil {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the directory to work in: %w", err)
 	}
-	r.Base, r.Head, r.Next, r.NextBase, r.Tree = r.NextBase, r.Next, "", "", ""
+	r.Base, r.Head, r.Next, r.NextBase = r.NextBase, r.Next, "", ""
+	r.Tree, r.Moved = "", true
 	return p.enters(ctx, r, ready)
 }
 
