@@ -165,7 +165,7 @@ func (w Work) git(ctx context.Context, args ...string) ([]byte, error) {
 	content, err := command.Output()
 	exit := new(exec.ExitError)
 	switch {
-	case errors.As(err, &exit) && strings.Contains(said.String(), "does not exist in"):
+	case errors.As(err, &exit) && (strings.Contains(said.String(), "does not exist in") || strings.Contains(said.String(), "but not in")):
 		return nil, errNotThere
 	case err != nil:
 		return nil, fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.String()))
