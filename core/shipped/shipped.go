@@ -27,6 +27,14 @@ var Plugins = Table{
 	}},
 }
 
+// Limits are those of the shipped plugins' processes that begin with other ones than the
+// default: they run the programs of projects, compilers and tests, which need as much as
+// when the agent runs them. An operator can set others. Negative: none.
+var Limits = map[string]pluginsdk.PluginLimits{
+	"validation": {MemoryBytes: -1, Processes: -1, OpenFiles: -1},
+	"worktree":   {MemoryBytes: -1, Processes: -1, OpenFiles: -1},
+}
+
 // Later are names that are kept for plugins that are to come with Harness.
 var Later = []string{"cron", "delegation", "discord", "metrics", "summaries", "validation", "workflow", "worktree"}
 
