@@ -124,7 +124,7 @@ func Again(prompt string, faults error) string {
 // of the prompt, without control characters, and its end cut off where it is too long.
 func quoted(text string, most int) string {
 	text = strings.TrimRight(text, "\n")
-	text = strings.NewReplacer("\r\n", "\n> ", "\n", "\n> ", "\r", "\n> ").Replace(text)
+	text = strings.NewReplacer("\r\n", "\n> ", "\n", "\n> ").Replace(text)
 	text = "> " + strings.Map(func(char rune) rune {
 		if unicode.IsControl(char) && char != '\n' && char != '\t' {
 			return '\uFFFD'

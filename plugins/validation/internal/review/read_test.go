@@ -45,6 +45,9 @@ func lay(t *testing.T, dir string, files map[string]string) {
 // strange is a name of a file that git can be told wrongly.
 const strange = "-a \"b\"\n:(c)*.go"
 
+// magic is another: to git it is z.go, which there is not.
+const magic = ":(top)z.go"
+
 // code is work on a project: a tree in which a.go was changed and new files were added, in
 // a directory with leavings.
 func code(t *testing.T) review.Work {
@@ -55,7 +58,7 @@ func code(t *testing.T) review.Work {
 	git(t, dir, "add", "-A")
 	git(t, dir, "commit", "-q", "-m", "first")
 	base := git(t, dir, "rev-parse", "HEAD")
-	lay(t, dir, map[string]string{"a.go": "package a\n\n\tfunc A() int { return 1 }\n", "a_test.go": "package a\n\nfunc TestA() {\n\tif A() != 1 {\n", strange: "package strange"})
+	lay(t, dir, map[string]string{"a.go": "package a\n\n\tfunc A() int { return 1 }\n", "a_test.go": "package a\n\nfunc TestA() {\n\tif A() != 1 {\n", strange: "package strange", magic: "package magic"})
 	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
@@ -214,9 +217,11 @@ func TestEachEvidenceIsHeldAgainstTheWork(t *testing.T) {
 		"no file":                                {work, "patterns", "yes", file("", 1, "package a"), "not in the work"},
 		"something absent that is there":         {work, "mocks", "does_not_apply", object{"kind": "absent", "file": "a.go"}, "not absent"},
 		"a directory absent that is there":       {work, "mocks", "does_not_apply", object{"kind": "absent", "file": "vendor/"}, "not absent"},
+		"something absent called otherwise":      {work, "mocks", "does_not_apply", object{"kind": "absent", "file": magic}, "not absent"},
 		"something absent elsewhere":             {work, "mocks", "does_not_apply", object{"kind": "absent", "file": "../mocks"}, "not in the work"},
 		"something unchanged that was changed":   {work, "dependencies", "yes", object{"kind": "unchanged", "file": "a.go"}, "has changed it"},
 		"something unchanged that was added":     {work, "dependencies", "yes", object{"kind": "unchanged", "file": strange}, "has changed it"},
+		"something unchanged called otherwise":   {work, "dependencies", "yes", object{"kind": "unchanged", "file": magic}, "has changed it"},
 		"something unchanged that is not there":  {work, "dependencies", "yes", object{"kind": "unchanged", "file": "go.sum"}, "no such file"},
 		"something unchanged since nobody knows": {other, "dependencies", "yes", object{"kind": "unchanged", "file": "go.mod"}, "not known"},
 		"what the worker says":                   {work, "patterns", "yes", object{"kind": "result", "quote": "all is fine"}, "none here"},
@@ -281,6 +286,11 @@ func TestWorkInADirectory(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(work.Root, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	held, err := os.OpenFile(filepath.Join(work.Root, "pipe"), os.O_RDWR, 0) // who reads it waits
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
 	base := func() object {
 		said := good()
 		for _, question := range ofCode[3:] {

@@ -72,6 +72,23 @@ func TestOnlyAVerdictWithEvidenceAccepts(t *testing.T) {
 	}
 }
 
+// A review that somebody has stopped is none, whatever it had said by then.
+func TestAReviewThatIsStopped(t *testing.T) {
+	f := start(t)
+	f.says = []pluginsdk.InvokeResult{good()}
+	agent, host := f.Agent, f.As(new(validation.Plugin).Manifest())
+	f.Agent = func(ctx context.Context, r pluginsdk.StartTurnRequest) pluginsdk.InvokeResult {
+		turns := f.Turns()
+		if _, err := host.Agent.Cancel(ctx, &pluginsdk.CancelTurnRequest{RunID: turns[len(turns)-1].ID}); err != nil {
+			t.Error(err)
+		}
+		return agent(ctx, r)
+	}
+	if said, err := f.review(f.serve()); err == nil || !strings.Contains(err.Error(), "cancelled") {
+		t.Errorf("%+v, %v", said, err)
+	}
+}
+
 // What the reviewer is asked, and what it may do.
 func TestWhatTheReviewerIsAsked(t *testing.T) {
 	f := start(t)
@@ -140,15 +157,15 @@ func TestAChecksProgramThatIsMissing(t *testing.T) {
 	f := start(t)
 	f.says = []pluginsdk.InvokeResult{good()}
 	for name, settings := range map[string]object{
-		"a line":    {"checks": list{object{"name": "lint", "command": "no-such-linter"}}},
-		"a program": {"checks": list{}},
+		"a line":    {"checks": list{object{"name": "lint", "command": "no-such-linter"}, object{"name": "build", "command": ""}}},
+		"a program": {}, // nothing is run before it is known that everything can be
 	} {
 		f.settings(settings)
-		f.lay(map[string]string{"package.json": `{"packageManager":"bun@1","scripts":{"lint":"x"}}`})
+		f.lay(map[string]string{"package.json": `{"packageManager":"bun@1","scripts":{"build":"x"}}`})
 		t.Setenv("PATH", gitOnly(t))
 		said, err := f.review(f.serve())
-		if err == nil || pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), "setting checks") || len(f.turns()) != 0 {
-			t.Errorf("%s: %+v, %v", name, said, err)
+		if err == nil || pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), "setting checks") || len(f.turns()) != 0 || f.ran() != 0 {
+			t.Errorf("%s: %+v, %v after %d runs", name, said, err, f.ran())
 		}
 	}
 }
