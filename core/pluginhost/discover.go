@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/shipped"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -66,6 +67,7 @@ func (h *Host) found(name, path string, position int) ledger.Plugin {
 	if place := h.shipped.Place(name); place > 0 {
 		row.Enabled, row.Position, row.GrantsVersion = true, place*positionStep, h.shipped.Version()
 		row.Granted, row.GrantedEnv = h.shipped.After(name, 0)
+		row.Limits = shipped.Limits[name]
 	}
 	return row
 }

@@ -150,6 +150,20 @@ func TestARowWithoutAnOriginHasNoVersion(t *testing.T) {
 	has(t, r.row("first"), "a, d", "B", 3)
 }
 
+// A compiler is no fault of the plugin that runs it: it would be ended, and after the fifth
+// time in quarantine. A plugin that only has the name gets what any plugin gets.
+func TestWhatRunsProjectsProgramsHasRoomForThem(t *testing.T) {
+	h, _ := registered(t)
+	h.shipped = shipped.Table{{Name: "validation"}}
+	limits := limitsOf(h.found("validation", "", 10).Limits, DefaultLimits())
+	if limits.MemoryBytes != 0 || limits.Processes != 0 || limits.OpenFiles != 0 {
+		t.Errorf("validation may use %+v", limits)
+	}
+	if other := h.found("worktree", "", 20).Limits; other != (pluginsdk.PluginLimits{}) {
+		t.Errorf("one that is not shipped may use %+v", other)
+	}
+}
+
 // A recorder that has stored what it may in all would be silent from then on. What comes
 // with Harness is for retention to bound; whoever takes its name is not.
 func TestWhatComesWithHarnessMayStoreAnyAmount(t *testing.T) {

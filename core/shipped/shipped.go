@@ -34,6 +34,14 @@ var Plugins = Table{
 	{"validation", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapState, pluginsdk.CapAgentInvoke, pluginsdk.CapThreadsAdmin}}}},
 }
 
+// Limits are those of the shipped plugins' processes that begin with other ones than the
+// default: they run the programs of projects, compilers and tests, which need as much as
+// when the agent runs them. An operator can set others. Negative: none.
+var Limits = map[string]pluginsdk.PluginLimits{
+	"validation": {MemoryBytes: -1, Processes: -1, OpenFiles: -1},
+	"worktree":   {MemoryBytes: -1, Processes: -1, OpenFiles: -1},
+}
+
 // Later are names that are kept for plugins that are to come with Harness.
 var Later = []string{"cron", "discord", "metrics", "summaries", "workflow"}
 

@@ -120,18 +120,24 @@ func Again(prompt string, faults error) string {
 		quoted(faults.Error(), maxPaths) + "\n\nReview the work anew. If you cannot prove what you say, reject.\n"
 }
 
-// quoted is a text as data: its end cut off where it is too long, each line marked, so
-// that nothing in it can look like a part of the prompt, and without control characters.
+// quoted is a text as data: each line marked, so that nothing in it can look like a part
+// of the prompt, without control characters, and its end cut off where it is too long.
 func quoted(text string, most int) string {
 	text = strings.TrimRight(text, "\n")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "\n[the rest is cut off]"
-	}
-	text = strings.NewReplacer("\r\n", "\n> ", "\n", "\n> ", "\r", "\n> ").Replace(text)
-	return "> " + strings.Map(func(char rune) rune {
+	text = strings.NewReplacer("\r\n", "\n> ", "\n", "\n> ").Replace(text)
+	text = "> " + strings.Map(func(char rune) rune {
 		if unicode.IsControl(char) && char != '\n' && char != '\t' {
 			return '\uFFFD'
 		}
 		return char
 	}, text)
+	return cut(text, most, "\n> [the rest is cut off]")
+}
+
+// cut is a text that is not longer than so many bytes, with a mark where it was.
+func cut(text string, most int, mark string) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + mark
 }

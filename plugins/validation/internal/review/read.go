@@ -14,6 +14,14 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
+// How much is kept of a reviewer's words, in bytes: of the feedback, of why it answers as it
+// does, and of what it quotes.
+const (
+	maxFeedback = 32 << 10
+	maxWhy      = 2 << 10
+	maxQuote    = 1 << 10
+)
+
 // Verdict is what a reviewer has said, with the evidence that was found to hold.
 type Verdict struct {
 	Verdict  pluginsdk.Verdict    `json:"verdict"`
@@ -84,11 +92,11 @@ func (w Work) Read(ctx context.Context, output json.RawMessage) (*Verdict, error
 	if err != nil {
 		return nil, err
 	}
-	verdict := &Verdict{Verdict: s.Verdict, Feedback: strings.TrimSpace(s.Feedback)}
+	verdict := &Verdict{Verdict: s.Verdict, Feedback: cut(strings.TrimSpace(s.Feedback), maxFeedback, " [cut]")}
 	var faults []error
 	for _, q := range questions(w.Code) {
 		a := s.Answers[q.name]
-		verdict.Evidence = append(verdict.Evidence, pluginsdk.Evidence{Kind: "answer", Command: q.name, Output: a.Answer + ": " + a.Why, Tree: w.Tree})
+		verdict.Evidence = append(verdict.Evidence, pluginsdk.Evidence{Kind: "answer", Command: q.name, Output: a.Answer + ": " + cut(a.Why, maxWhy, " [cut]"), Tree: w.Tree})
 		if err := w.consistent(q, a); err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", q.name, err))
 		}
@@ -120,7 +128,7 @@ func (w Work) Unchecked(output json.RawMessage) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	feedback := strings.TrimSpace("[demo agent] No model has looked at this work: the verdict was made up. " + s.Feedback)
+	feedback := strings.TrimSpace("[demo agent] No model has looked at this work: the verdict was made up. " + cut(s.Feedback, maxFeedback, " [cut]"))
 	return &Verdict{Verdict: s.Verdict, Feedback: feedback}, nil
 }
 
@@ -166,7 +174,7 @@ const leastQuote = 3
 
 // holds returns a piece of evidence as it is kept, or why it does not hold.
 func (w Work) holds(ctx context.Context, p piece) (pluginsdk.Evidence, error) {
-	held := pluginsdk.Evidence{Kind: p.Kind, File: p.File, Tree: w.Tree}
+	held := pluginsdk.Evidence{Kind: p.Kind, File: cut(p.File, maxQuote, ""), Tree: w.Tree}
 	if !slices.Contains(kindsOf(w.Code), p.Kind) {
 		return held, fmt.Errorf("evidence of the kind %.50q is none here", p.Kind)
 	}
@@ -181,7 +189,7 @@ func (w Work) holds(ctx context.Context, p piece) (pluginsdk.Evidence, error) {
 			err = fmt.Errorf("the command %.200q ended with the exit code %d, which is not the one that you cite", p.Command, o.ExitCode)
 		}
 	case byFile:
-		held.Line, held.Output = p.Line, p.Quote
+		held.Line, held.Output = p.Line, cut(p.Quote, maxQuote, " [cut]")
 		err = w.quotes(ctx, p)
 	case byUnchanged:
 		if err = w.unchanged(ctx, p.File); err != nil {
@@ -192,9 +200,9 @@ func (w Work) holds(ctx context.Context, p piece) (pluginsdk.Evidence, error) {
 			err = fmt.Errorf("%.200q is not absent: %w", p.File, err)
 		}
 	case byResult:
-		held.Output, err = p.Quote, within(p.Quote, w.Result, "what the worker says")
+		held.Output, err = cut(p.Quote, maxQuote, " [cut]"), within(p.Quote, w.Result, "what the worker says")
 	case byRequest:
-		held.Output, err = p.Quote, within(p.Quote, w.Request, "the request")
+		held.Output, err = cut(p.Quote, maxQuote, " [cut]"), within(p.Quote, w.Request, "the request")
 	}
 	return held, err
 }

@@ -137,7 +137,7 @@ func (w Work) unchanged(ctx context.Context, path string) error {
 	if w.absent(ctx, path) == nil {
 		return errNotThere
 	}
-	changed, err := w.git(ctx, "--literal-pathspecs", "diff-tree", "-r", "-z", "--name-only", "--no-ext-diff", w.Base, w.Tree, "--", path)
+	changed, err := w.git(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-ext-diff", w.Base, w.Tree, "--", path)
 	if err == nil && len(changed) > 0 {
 		err = errors.New("the work has changed it")
 	}
@@ -158,14 +158,14 @@ func (w Work) git(ctx context.Context, args ...string) ([]byte, error) {
 	command.Dir = w.Root
 	command.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C",
-		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_LITERAL_PATHSPECS=1",
 	}
 	var said bytes.Buffer
 	command.Stderr = &said
 	content, err := command.Output()
 	exit := new(exec.ExitError)
 	switch {
-	case errors.As(err, &exit) && strings.Contains(said.String(), "does not exist in"):
+	case errors.As(err, &exit) && (strings.Contains(said.String(), "does not exist in") || strings.Contains(said.String(), "but not in")):
 		return nil, errNotThere
 	case err != nil:
 		return nil, fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.String()))

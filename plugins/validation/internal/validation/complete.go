@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -88,6 +89,9 @@ func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, 
 		return r.ask(ctx, kept)
 	}
 	work, before := r.work()
+	if _, err := exec.LookPath("git"); err != nil && work.Tree != "" {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "what a reviewer quotes of the tree %s cannot be read: %w; install git", work.Tree, err)
+	}
 	if work.Code {
 		rejected, err := r.check(ctx, &work)
 		if rejected != nil || err != nil {
@@ -258,7 +262,8 @@ const (
 // plugin was ended, or before the core asked again, are found again, and gone through in
 // order.
 func (r *round) ask(ctx context.Context, kept record) (*pluginsdk.OnTaskCompleteResponse, error) {
-	var faults error // of the last review
+	var faults error // of what the last review said
+	last := errors.New("an older version of this plugin has asked for them")
 	for n, paid := 1, 0; n <= maxTurns && paid < maxReviews; n++ {
 		turn := kept.Turn
 		turn.Key = fmt.Sprintf("%s/%d", kept.Call, n)
@@ -285,11 +290,10 @@ func (r *round) ask(ctx context.Context, kept record) (*pluginsdk.OnTaskComplete
 			return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "the review could not begin: %s", ended.Error)
 		}
 		if paid++; ended.State != pluginsdk.RunSucceeded || ended.Result == nil || ended.Result.Failure != nil {
-			err = fmt.Errorf("the review %s: %s", ended.State, ended.Error)
+			last, faults = fmt.Errorf("the review %s: %s", ended.State, ended.Error), nil
 			if !started.Existed || costly(ended) {
-				return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "there is no verdict: %w", err)
+				return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "there is no verdict: %w", last)
 			}
-			faults = nil
 			continue
 		}
 		verdict, wrong := r.read(ctx, kept.Work, ended.Result)
@@ -300,12 +304,9 @@ func (r *round) ask(ctx context.Context, kept record) (*pluginsdk.OnTaskComplete
 			return nil, context.Cause(ctx)
 		}
 		r.log.Warn("a review is no verdict", "task", r.task.ID, "run", started.RunID, "err", wrong)
-		faults = wrong
+		last, faults = wrong, wrong
 	}
-	if faults == nil {
-		faults = errors.New("none came to its end")
-	}
-	return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "there is no verdict, and no further review is asked for in this round: %w", faults)
+	return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "there is no verdict after %d reviews, and no other is asked for in this round: %w", maxReviews, last)
 }
 
 // unbegun reports whether a turn has got no place: nothing was paid for it.

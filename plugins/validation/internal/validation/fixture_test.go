@@ -1,0 +1,169 @@
+package validation_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/seed-706843ae/harness/plugins/validation/internal/validation"
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
+)
+
+// fixture is a host with a reviewer, and a task with its work.
+type fixture struct {
+	*plugintest.Host
+	t    *testing.T
+	dir  string // the worktree
+	base string
+
+	mu      sync.Mutex
+	says    []pluginsdk.InvokeResult // what the reviewer says, one turn after the other; the last one for ever
+	asked   []pluginsdk.StartTurnRequest
+	request pluginsdk.OnTaskCompleteRequest
+}
+
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "git", args...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@b")
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %q: %v\n%s", args, err, output)
+	}
+	return strings.TrimSpace(string(output))
+}
+
+func (f *fixture) lay(files map[string]string) {
+	f.t.Helper()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(content), 0o600); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+// start is a task in a worktree whose project is checked by sh: its settings say how. A
+// check leaves a line in the file ran.
+func start(t *testing.T) *fixture {
+	f := &fixture{Host: plugintest.NewHost(), t: t, dir: t.TempDir()}
+	git(t, f.dir, "init", "-q")
+	f.lay(map[string]string{"a.txt": "one\n", ".gitignore": "ran\n"})
+	git(t, f.dir, "add", "-A")
+	git(t, f.dir, "commit", "-q", "-m", "first")
+	f.base = git(t, f.dir, "rev-parse", "HEAD")
+	f.settings(map[string]any{})
+	f.Agent = func(_ context.Context, r pluginsdk.StartTurnRequest) pluginsdk.InvokeResult {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.asked = append(f.asked, r)
+		said := f.says[0]
+		if len(f.says) > 1 {
+			f.says = f.says[1:]
+		}
+		return said
+	}
+	f.request = pluginsdk.OnTaskCompleteRequest{
+		Call: pluginsdk.Call{ID: "call-1"},
+		Task: pluginsdk.Task{
+			ID: "task-1", ThreadID: "T", OriginalMessage: "make it two", Prompt: "make it two", Cwd: f.dir, CurrentIteration: 1,
+			Labels: map[string]string{"worktree.path": f.dir, "worktree.repository": "/the/repository"},
+		},
+		Result: pluginsdk.InvokeResult{Text: "DONE: it is two"},
+	}
+	f.work("two\n")
+	return f
+}
+
+// settings are the checks of the project and what else is set.
+func (f *fixture) settings(more map[string]any) {
+	f.t.Helper()
+	all := map[string]any{"checks": []any{
+		map[string]any{"name": "test", "command": "echo test >>ran; grep -q two a.txt"}, map[string]any{"name": "lint", "command": "echo lint >>ran; cat lint.txt >&2; test ! -e bad"},
+	}}
+	maps.Copy(all, more)
+	raw, err := json.Marshal(all)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.SetSettings(raw)
+}
+
+// work is what the worker has made of a.txt, as the plugin before has written it down.
+func (f *fixture) work(content string) {
+	f.t.Helper()
+	f.lay(map[string]string{"a.txt": content, "lint.txt": "fine\n"})
+	git(f.t, f.dir, "add", "-A")
+	tree := git(f.t, f.dir, "write-tree")
+	f.request.Evidence = []pluginsdk.Evidence{
+		{Kind: "tree", Tree: tree, Command: "git write-tree"}, {Kind: "base", Tree: f.base}, {Kind: "paths", Output: "a.txt\nlint.txt"},
+		{Kind: "diff", Diff: "-one\n+" + content}, {Kind: "patch-id", Output: "patch of " + content},
+	}
+}
+
+// review has the plugin, as one process of it, look at the work.
+func (f *fixture) review(plugin *plugintest.Plugin) (*pluginsdk.OnTaskCompleteResponse, error) {
+	f.t.Helper()
+	return plugin.OnTaskComplete(f.t.Context(), &f.request)
+}
+
+func (f *fixture) serve() *plugintest.Plugin { return f.Serve(f.t, new(validation.Plugin)) }
+
+func (f *fixture) turns() []pluginsdk.StartTurnRequest {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked
+}
+
+// ran is how often the checks were run.
+func (f *fixture) ran() int {
+	content, err := os.ReadFile(filepath.Join(f.dir, "ran"))
+	if err != nil {
+		return 0
+	}
+	return strings.Count(string(content), "test\n")
+}
+
+type (
+	object = map[string]any
+	list   = []any
+)
+
+// good is an acceptance in which everything holds, with changes.
+func good(changes ...func(said object)) pluginsdk.InvokeResult {
+	answers := object{}
+	for _, question := range []string{"format", "build", "tests_written", "coverage", "mocks", "imports", "types", "dependencies", "patterns"} {
+		answers[question] = object{"answer": "does_not_apply", "why": "it is a text", "evidence": list{object{"kind": "file", "file": "a.txt", "line": 1, "quote": "two"}}}
+	}
+	answers["tests_pass"] = object{"answer": "yes", "why": "they do", "evidence": list{object{"kind": "command", "command": "echo test >>ran; grep -q two a.txt", "exitCode": 0}}}
+	answers["lint"] = object{"answer": "yes", "why": "it does", "evidence": list{
+		object{"kind": "command", "command": "echo lint >>ran; cat lint.txt >&2; test ! -e bad", "exitCode": 0},
+	}}
+	said := object{"verdict": "accept", "feedback": "well done", "answers": answers}
+	for _, change := range changes {
+		change(said)
+	}
+	raw, err := json.Marshal(said)
+	if err != nil {
+		panic(err)
+	}
+	return pluginsdk.InvokeResult{StructuredOutput: raw, CostUSD: 0.1}
+}
+
+func rejection(said object) { said["verdict"], said["feedback"] = "reject", "a.txt:1: three" }
+
+// false quotes what is not there.
+func lie(said object) {
+	said["answers"].(object)["patterns"].(object)["evidence"] = list{object{"kind": "file", "file": "a.txt", "line": 1, "quote": "three"}}
+}
+
+func failing(kind pluginsdk.FailureKind, message string) pluginsdk.InvokeResult {
+	return pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: kind, Message: message}}
+}
