@@ -140,13 +140,18 @@ func (c *Chat) overhear(message pluginsdk.ChatMessage) {
 		return
 	}
 	c.prompted = false
-	who := message.Source
-	if message.Author != "" {
-		who = message.Author + " (" + message.Source + ")"
-	}
-	c.Screen.Line(c.Screen.Bold(Clean(who)+"> ") + Clean(message.Content))
+	c.said(message.Source, message.Author, message.Content)
 	c.track(pluginsdk.Accepted{ThreadID: message.ThreadID, MessageID: message.MessageID, RunID: message.RunID},
 		&turn{said: message.Content, foreign: true})
+}
+
+// said shows what was said elsewhere.
+func (c *Chat) said(source, author, content string) {
+	who := source
+	if author != "" {
+		who = author + " (" + source + ")"
+	}
+	c.Screen.Line(c.Screen.Bold(Clean(who)+"> ") + Clean(content))
 }
 
 // final ends a turn with what the database says.
