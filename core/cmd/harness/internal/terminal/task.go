@@ -62,7 +62,7 @@ func (l *TaskLog) Run(ctx context.Context) (pluginsdk.Task, error) {
 					continue
 				}
 			}
-			chat.heed(notice)
+			chat.heed(ctx, notice)
 			switch {
 			case notice.Back, notice.Event != nil && notice.Event.Type == pluginsdk.EventResync:
 				over, err = l.look(ctx)
