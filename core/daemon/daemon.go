@@ -137,7 +137,8 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Log: d.room("inbox"),
 	}, inbox.Doors{Store: d.store, Pipeline: d.pipeline, Registry: plugins{d.plugins}, Outbox: d.outbox, Events: d.events, Tasks: taskDesk{&d.tasks}})
 	d.tasks = tasks.New(tasks.Config{
-		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter, Fault: config.Fault, Log: d.room("tasks"),
+		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter, Fault: config.Fault,
+		Directories: filepath.Join(workspace, "tasks"), Log: d.room("tasks"),
 	}, tasks.Doors{Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Plugins: d.plugins, Hooks: asked, Events: d.events})
 	api = hostapi.New(hostapi.Config{
 		Store: d.store, Inbox: d.inbox, Tasks: d.tasks, Outbox: d.outbox, Events: bus{d.events, d.pluginChanged}, Grants: d.plugins,

@@ -96,7 +96,7 @@ func (d *Demo) Invoke(ctx context.Context, request ledger.AgentRequest, emit fun
 		defer cancel()
 		result = d.converse(ctx, turn)
 	}
-	result.Model = demoModel
+	result.Model, result.Demo = demoModel, true
 	result.SessionID = request.SessionID
 	if result.SessionID == "" {
 		result.SessionID = uuid.NewString()
@@ -258,7 +258,16 @@ func demoAnswer(prompt string) string {
 	return fmt.Sprintf("This is a demo: no model has read your message. You said: %s\n\n"+
 		"Everything around the agent (threads, plugins, commands, storage) works as it will with the real one. "+
 		"To get real answers, install the Claude Code CLI (npm install -g @anthropic-ai/claude-code), "+
-		"set ANTHROPIC_API_KEY or log in with `claude`, and restart.", said)
+		"set ANTHROPIC_API_KEY or log in with `claude`, and restart.%s", said, demoDone(prompt))
+}
+
+// demoDone is the last line that a task's worker is asked for, so that tasks come to an end
+// with the demo agent too.
+func demoDone(prompt string) string {
+	if !strings.Contains(prompt, "DONE:") || !strings.Contains(prompt, "BLOCKED:") {
+		return ""
+	}
+	return "\n\nDONE: nothing; this is the demo agent"
 }
 
 // markDemo puts the demo agent's mark in front of text. A command or a fence stays at the

@@ -265,3 +265,16 @@ func TestTheDemoAgentRunsManyTurnsOfAThread(t *testing.T) {
 		t.Errorf("%d sessions; the tools were called for %q", len(sessions), tools.asked)
 	}
 }
+
+// A task that is given to the demo agent comes to its end, and who reads the result is told
+// that no model has made it.
+func TestTheDemoAgentEndsATask(t *testing.T) {
+	result, _ := demoReply(t, NewDemo(DemoConfig{}), request("thread", "", "Build it. End with a line DONE: or BLOCKED: why."))
+	lines := strings.Split(result.Text, "\n")
+	if !result.Demo || !strings.HasPrefix(lines[len(lines)-1], "DONE: ") {
+		t.Errorf("demo %v: %q", result.Demo, result.Text)
+	}
+	if result, _ := demoReply(t, NewDemo(DemoConfig{}), request("thread", "", "Are you DONE: yet?")); strings.Contains(result.Text, "\nDONE:") {
+		t.Errorf("nobody asked for that: %q", result.Text)
+	}
+}

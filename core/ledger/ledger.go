@@ -81,10 +81,12 @@ type Claim struct {
 	Absorbed []pluginsdk.Message
 	Run      Run
 	Fence    Fence
-	// TaskID is the task whose thread it is, and AllowedTools what that allows the
-	// agent beside what every thread may.
-	TaskID       string
-	AllowedTools []string
+	// TaskID is the task whose thread it is. While that is not over, AllowedTools are what it
+	// allows the agent beside what every thread may, and PermissionMode holds in place of the
+	// thread's unless it is empty.
+	TaskID         string
+	AllowedTools   []string
+	PermissionMode string
 }
 
 // Intent is committed (step 5a) before the agent gets a byte.

@@ -121,6 +121,9 @@ const (
 type TaskMove struct {
 	From, To Task
 	Answer   *TaskAnswer // is stored with it
+	// Permits are the words for the audit log about what the plugin that answers lets the
+	// task do beyond what it might before. Empty: nothing.
+	Permits string
 	// Notice is a row for the parent's thread, which is carried to where that thread's
 	// replies go. A parent that is not there any more is told nothing.
 	Notice *Row

@@ -16,12 +16,13 @@ import (
 
 // trip is the state of one attempt of a run on its way through the steps.
 type trip struct {
-	thread  ledger.Thread
-	tools   []string // those that the thread's task allows the agent
-	message pluginsdk.Message
-	run     ledger.Run
-	fence   ledger.Fence
-	work    context.Context // ends when the daemon stops
+	thread         ledger.Thread
+	tools          []string // those that the thread's task allows the agent
+	permissionMode string   // that of the thread's task; empty: the thread's holds
+	message        pluginsdk.Message
+	run            ledger.Run
+	fence          ledger.Fence
+	work           context.Context // ends when the daemon stops
 
 	absorbed []pluginsdk.Message // messages of the runs merged into this one
 	steering steering
@@ -64,7 +65,7 @@ type trip struct {
 
 func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	t := &trip{
-		thread: claim.Thread, tools: claim.AllowedTools, message: claim.Message, run: claim.Run, fence: claim.Fence, work: work,
+		thread: claim.Thread, tools: claim.AllowedTools, permissionMode: claim.PermissionMode, message: claim.Message, run: claim.Run, fence: claim.Fence, work: work,
 		absorbed:    claim.Absorbed,
 		began:       now,
 		interrupted: claim.Run.Step == pluginsdk.StepInvoking || claim.Message.Retry().Begun,

@@ -120,14 +120,17 @@ func (t *tx) ofTask(ctx context.Context, claim *ledger.Claim) error {
 		return nil
 	}
 	of, err := t.Task.Query().Where(task.ThreadID(claim.Thread.ID)).Order(task.ByID(entsql.OrderDesc())).
-		Select(task.FieldID, task.FieldAllowedTools).First(ctx)
+		Select(task.FieldID, task.FieldAllowedTools, task.FieldPermissionMode, task.FieldStatus).First(ctx)
 	if ent.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	claim.TaskID, claim.AllowedTools = of.ID, of.AllowedTools
+	claim.TaskID = of.ID
+	if !of.Status.Final() {
+		claim.AllowedTools, claim.PermissionMode = of.AllowedTools, of.PermissionMode
+	}
 	return nil
 }
 

@@ -167,10 +167,11 @@ func TestATaskOfTheSameKeyIsTheSame(t *testing.T) {
 			"maxValidationIterations": func(n *pluginsdk.NewTask) { n.MaxValidationIterations = 3 },
 			"wake":                    func(n *pluginsdk.NewTask) { n.Wake = true },
 			"requestedBy":             func(n *pluginsdk.NewTask) { n.RequestedBy = "bob" },
+			"ownDirectory":            func(n *pluginsdk.NewTask) { n.Cwd, n.OwnDirectory = "", true },
 		} {
 			n := asked
 			change(&n)
-			if err := third(s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: n, AskedPermissionMode: n.PermissionMode})); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || !strings.Contains(err.Error(), field) {
+			if err := third(s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: n, AskedPermissionMode: n.PermissionMode, Directories: "/srv"})); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || !strings.Contains(err.Error(), field) {
 				t.Errorf("%s: %v", field, err)
 			}
 		}

@@ -279,7 +279,7 @@ func updateTask(update *ent.TaskUpdate, t ledger.Task) *ent.TaskUpdate {
 
 func taskAnswerOf(row *ent.TaskAnswer) ledger.TaskAnswer {
 	return ledger.TaskAnswer{
-		ID: int64(row.ID), TaskID: row.TaskID, Iteration: row.Iteration, Round: row.Round, Phase: ledger.TaskPhase(row.Phase), Plugin: row.Plugin, Author: row.Author,
+		ID: row.ID, TaskID: row.TaskID, Iteration: row.Iteration, Round: row.Round, Phase: ledger.TaskPhase(row.Phase), Plugin: row.Plugin, Author: row.Author,
 		Answer: row.Answer, Feedback: row.Feedback, Evidence: row.Evidence, At: row.CreatedAt.UTC(),
 	}
 }

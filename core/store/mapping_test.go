@@ -124,6 +124,7 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		same(t, task, must[ledger.Task](t)(s.TaskState(ctx, task.ID)))
 
 		answer := filled[ledger.TaskAnswer](t)
+		answer.ID = 1 // the first
 		check(t, s.KeepTaskAnswer(ctx, answer))
 		same(t, answer, only[ledger.TaskAnswer](t)(s.TaskAnswers(ctx, answer.TaskID, answer.Iteration)))
 		// A move must not leave a field behind, nor one as it was.
@@ -204,10 +205,11 @@ func TestNewThingsKeepWhatWasAsked(t *testing.T) {
 		check(t, err)
 		newTask := filled[pluginsdk.NewTask](t)
 		newTask.ParentThreadID, newTask.ParentTaskID, newTask.Cwd = parent.ID, first.ID, "/srv/garden"
-		newTask.FromTaskID = "" // no value of the task's: it decides whose thread it has
+		newTask.FromTaskID = ""      // it decides whose thread it has
+		newTask.OwnDirectory = false // it is in place of Cwd
 		task, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: newTask})
 		check(t, err)
-		sameNames(t, newTask, task, "FromTaskID")
+		sameNames(t, newTask, task)
 		same(t, task, must[pluginsdk.Task](t)(s.Task(ctx, task.ID)))
 	})
 }

@@ -59,7 +59,7 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 			t.Fatal("a newer database was opened")
 		}
 		wantCode(t, err, pluginsdk.CodeInvalid)
-		for _, part := range []string{"version 99", "up to 10"} {
+		for _, part := range []string{"version 99", "up to 11"} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%q does not say %q", err, part)
 			}

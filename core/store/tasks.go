@@ -285,7 +285,7 @@ func (t *tx) goOn(ctx context.Context, fromID string, next *pluginsdk.Task, aske
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	next.ThreadID = from.ThreadID
+	next.ThreadID, next.OwnDirectory = from.ThreadID, from.OwnDirectory && asked.Cwd == ""
 	if err := t.row(ctx, `UPDATE threads SET status = 'active', permission_mode = $1, model = CASE WHEN $2 = '' THEN model ELSE $2 END
 		WHERE id = $3 RETURNING cwd`, []any{asked.PermissionMode, asked.Model, from.ThreadID}, &next.Cwd); err != nil {
 		return err
@@ -440,7 +440,7 @@ func otherTask(a, b ledger.Task) (field string) {
 		return "permissionMode"
 	case !slices.Equal(a.AskedAllowedTools, b.AskedAllowedTools):
 		return "allowedTools"
-	case a.OwnDirectory != b.OwnDirectory:
+	case a.FromTaskID == "" && a.OwnDirectory != b.OwnDirectory: // else it is that of the one before
 		return "ownDirectory"
 	case a.AskedCwd != b.AskedCwd:
 		return "cwd"

@@ -108,6 +108,11 @@ func (s *Store) move(ctx context.Context, tx *tx, m ledger.TaskMove) (moved ledg
 			return moved, err
 		}
 	}
+	if m.Permits != "" {
+		if err := s.note(ctx, tx, "plugin:"+m.Answer.Plugin, "task.permit", m.From.ID, m.Permits); err != nil {
+			return moved, err
+		}
+	}
 	if m.Notice == nil && m.Wake == nil || m.From.ParentThreadID == "" {
 		return moved, nil
 	}

@@ -350,10 +350,24 @@ func TestARunOfATaskKnowsItsTask(t *testing.T) {
 		accepted := must[ledger.Accepted](t)(s.Accept(ctx, atOnce))
 		finish(t, s, accepted.Claim, "done")
 		accept(t, s, of.ThreadID, "go on")
-		for _, got := range []ledger.Claim{accepted.Claim, claim(t, s, of.ThreadID)} {
+		second := claim(t, s, of.ThreadID)
+		finish(t, s, second, "done")
+		for _, got := range []ledger.Claim{accepted.Claim, second} {
 			if got.TaskID != of.ID || !slices.Equal(got.AllowedTools, of.AllowedTools) {
 				t.Errorf("claimed for %q, with %q", got.TaskID, got.AllowedTools)
 			}
+		}
+		byHand(t, s, "UPDATE tasks SET permission_mode = 'acceptEdits'")
+		accept(t, s, of.ThreadID, "and on")
+		held := claim(t, s, of.ThreadID)
+		if held.PermissionMode != "acceptEdits" {
+			t.Errorf("claimed with the permission mode %q", held.PermissionMode)
+		}
+		finish(t, s, held, "done")
+		byHand(t, s, "UPDATE tasks SET status = 'completed', phase = ''")
+		accept(t, s, of.ThreadID, "thank you")
+		if got := claim(t, s, of.ThreadID); got.TaskID != of.ID || got.AllowedTools != nil || got.PermissionMode != "" {
+			t.Errorf("after its end claimed for %q, with %q and %q", got.TaskID, got.AllowedTools, got.PermissionMode)
 		}
 		other := newThread(t, s, "a").ID
 		accept(t, s, other, "hello")

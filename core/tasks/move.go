@@ -55,6 +55,9 @@ func (r *Room) over(task ledger.Task, v verb) (ledger.TaskMove, error) {
 			words = fmt.Sprintf("Task %s is completed (%s).", title(task), strings.Join(task.Marks, ", "))
 		}
 		words += "\n\n" + task.Result
+		if task.OwnDirectory {
+			words += "\n\nIts files are in " + task.Cwd
+		}
 	case pluginsdk.TaskCancelled:
 		words, short = fmt.Sprintf("Task %s was cancelled: %s", title(task), task.Error), "was cancelled"
 	}

@@ -18,6 +18,8 @@ import (
 const (
 	maxContext  = 256 << 10
 	maxLabels   = 16 << 10
+	maxRules    = 16 << 10
+	maxMarks    = 16
 	maxCwd      = 4 << 10
 	maxWords    = 64 << 10
 	maxEvidence = 100
@@ -106,7 +108,9 @@ func (q *question) answer(v verb, answer, feedback string, evidence []pluginsdk.
 // create asks one plugin of OnTaskCreate's chain: what it changes is stored before the
 // next is asked.
 func (q *question) create(ctx context.Context) (ledger.TaskMove, error) {
-	was := pluginsdk.TaskContext{Cwd: q.task.Cwd, Context: q.task.Context, Labels: q.task.Labels}
+	was := pluginsdk.TaskContext{
+		Cwd: q.task.Cwd, Context: q.task.Context, Labels: q.task.Labels, PermissionMode: q.task.PermissionMode, AllowedTools: q.task.AllowedTools,
+	}
 	said, err := call(ctx, q, func(call pluginsdk.Call) *pluginsdk.OnTaskCreateRequest {
 		return &pluginsdk.OnTaskCreateRequest{Call: call, Task: q.task.Task, Context: was}
 	}, hooks.Process.OnTaskCreate)
@@ -117,22 +121,48 @@ func (q *question) create(ctx context.Context) (ledger.TaskMove, error) {
 	if err := checkContext(is); err != nil {
 		return ledger.TaskMove{}, err
 	}
-	return q.answer(note, ledger.AnswerTold, "", nil, func(to *ledger.Task) {
-		to.Cwd, to.Context, to.Labels = is.Cwd, is.Context, is.Labels
+	permits, err := q.permits(was, is)
+	if err != nil {
+		return ledger.TaskMove{}, err
+	}
+	move, err := q.answer(note, ledger.AnswerTold, "", nil, func(to *ledger.Task) {
+		to.Cwd, to.Context, to.Labels, to.PermissionMode, to.AllowedTools = is.Cwd, is.Context, is.Labels, is.PermissionMode, is.AllowedTools
 	})
+	move.Permits = permits
+	return move, err
+}
+
+// permits says in words what the plugin lets the task do beyond what it might, and refuses
+// (CodeDenied) that to one which has not been granted threads.admin.
+func (q *question) permits(was, is pluginsdk.TaskContext) (string, error) {
+	var words []string
+	if is.PermissionMode != was.PermissionMode {
+		words = append(words, fmt.Sprintf("permissionMode from %q to %q", was.PermissionMode, is.PermissionMode))
+	}
+	if len(is.AllowedTools) > len(was.AllowedTools) {
+		words = append(words, fmt.Sprintf("allowedTools from %.1000q to %.1000q", was.AllowedTools, is.AllowedTools))
+	}
+	if info := q.plugin.Info(); len(words) > 0 && !slices.Contains(info.Granted, pluginsdk.CapThreadsAdmin) {
+		return "", pluginsdk.Errorf(pluginsdk.CodeDenied, "%s: the plugin %s lacks the capability %s: harness plugin grant %s %s",
+			strings.Join(words, ", "), info.Name, pluginsdk.CapThreadsAdmin, info.Name, pluginsdk.CapThreadsAdmin)
+	}
+	return strings.Join(words, ", "), nil
 }
 
 func checkContext(c pluginsdk.TaskContext) error {
-	labels := 0
+	labels, rules := 0, len(strings.Join(c.AllowedTools, ""))
 	for name, value := range c.Labels {
 		labels += len(name) + len(value)
+	}
+	if err := ledger.CheckPermissionMode(c.PermissionMode); err != nil {
+		return err
 	}
 	switch {
 	case c.Cwd != "" && !filepath.IsAbs(c.Cwd):
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "cwd: %.100q is not an absolute path", c.Cwd)
-	case len(c.Cwd) > maxCwd, len(c.Context) > maxContext, labels > maxLabels:
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "cwd, context, labels: %d, %d and %d bytes are more than the %d, %d and %d allowed",
-			len(c.Cwd), len(c.Context), labels, maxCwd, maxContext, maxLabels)
+	case len(c.Cwd) > maxCwd, len(c.Context) > maxContext, labels > maxLabels, rules > maxRules:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "cwd, context, labels, allowedTools: %d, %d, %d and %d bytes are more than the %d, %d, %d and %d allowed",
+			len(c.Cwd), len(c.Context), labels, rules, maxCwd, maxContext, maxLabels, maxRules)
 	}
 	return nil
 }
@@ -144,7 +174,7 @@ func (q *question) review(ctx context.Context) (ledger.TaskMove, error) {
 		return ledger.TaskMove{}, err
 	}
 	said, err := call(ctx, q, func(call pluginsdk.Call) *pluginsdk.OnTaskCompleteRequest {
-		return &pluginsdk.OnTaskCompleteRequest{Call: call, Task: q.task.Task, Result: result}
+		return &pluginsdk.OnTaskCompleteRequest{Call: call, Task: q.task.Task, Result: result, Evidence: shown(q.answers, q.task.Round)}
 	}, hooks.Process.OnTaskComplete)
 	if err != nil {
 		return ledger.TaskMove{}, err
@@ -154,7 +184,13 @@ func (q *question) review(ctx context.Context) (ledger.TaskMove, error) {
 	}
 	switch said.Verdict {
 	case "", pluginsdk.VerdictAccept:
-		return q.answer(note, string(said.Verdict), said.Feedback, said.Evidence)
+		return q.answer(note, string(said.Verdict), said.Feedback, said.Evidence, func(to *ledger.Task) {
+			for _, mark := range said.Marks {
+				if len(to.Marks) < maxMarks {
+					to.Marks = marked(to.Marks, cut(mark))
+				}
+			}
+		})
 	case pluginsdk.VerdictReject:
 	default:
 		return ledger.TaskMove{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "verdict: %.50q is not one of accept, reject and none", said.Verdict)
@@ -205,12 +241,16 @@ func (q *question) handOver(ctx context.Context) (ledger.TaskMove, error) {
 	if said == nil {
 		said = &pluginsdk.OnTaskValidatedResponse{}
 	}
+	goBack, err := q.goBack(ctx, said.CwdGone)
+	if err != nil {
+		return ledger.TaskMove{}, err
+	}
 	switch said.Handover {
 	case "", pluginsdk.HandoverDone:
-		return q.answer(note, string(pluginsdk.HandoverDone), said.Reason, nil)
+		return q.answer(note, string(pluginsdk.HandoverDone), said.Reason, nil, goBack)
 	case pluginsdk.HandoverAgain:
 		if q.task.Agains < q.room.config.MaxAgains {
-			return q.answer(again, string(said.Handover), said.Reason, nil, func(to *ledger.Task) { to.Agains, to.Round = to.Agains+1, to.Round+1 })
+			return q.answer(again, string(said.Handover), said.Reason, nil, goBack, func(to *ledger.Task) { to.Agains, to.Round = to.Agains+1, to.Round+1 })
 		}
 		said.Reason = fmt.Sprintf("it was evaluated %d times and could not be handed over: %s", q.task.Agains+1, said.Reason)
 	case pluginsdk.HandoverWait:
@@ -223,33 +263,56 @@ func (q *question) handOver(ctx context.Context) (ledger.TaskMove, error) {
 	}
 	told, err := q.answer(note, string(said.Handover), said.Reason, nil)
 	move.Answer = told.Answer
+	goBack(&move.To)
 	return move, err
 }
 
-// accepting is the evidence of the plugins that have accepted the work in this round: what
-// an older one has seen need not be there any more. A person who accepts does so with what
-// was there when the task began to wait.
-func accepting(answers []ledger.TaskAnswer, round int) (evidence []pluginsdk.Evidence) {
-	for slices.ContainsFunc(answers, func(a ledger.TaskAnswer) bool { return a.Round == round && a.Author != "" }) {
-		round--
+// goBack returns what puts a task whose directory is no more back to where it was before
+// OnTaskCreate, with the rights that it had there.
+func (q *question) goBack(ctx context.Context, gone bool) (change func(to *ledger.Task), err error) {
+	if !gone {
+		return func(*ledger.Task) {}, nil
 	}
+	thread, err := q.room.store.Thread(ctx, q.task.ThreadID)
+	return func(to *ledger.Task) {
+		to.Cwd, to.PermissionMode, to.AllowedTools = to.FirstCwd, thread.PermissionMode, to.AskedAllowedTools
+	}, err
+}
+
+// shown is the evidence of the plugins that have accepted the work in a round, and of those
+// that had no opinion.
+func shown(answers []ledger.TaskAnswer, round int) (evidence []pluginsdk.Evidence) {
 	for _, a := range answers {
-		if a.Round == round && a.Author == "" && a.Phase == ledger.PhaseReviewing && a.Answer == string(pluginsdk.VerdictAccept) {
+		if a.Round == round && a.Author == "" && a.Phase == ledger.PhaseReviewing && a.Answer != string(pluginsdk.VerdictReject) {
 			evidence = append(evidence, a.Evidence...)
 		}
 	}
 	return evidence
 }
 
+// accepting is what was shown in the round in which the work was accepted: what
+// an older one has seen need not be there any more. A person who accepts does so with what
+// was there when the task began to wait.
+func accepting(answers []ledger.TaskAnswer, round int) []pluginsdk.Evidence {
+	for slices.ContainsFunc(answers, func(a ledger.TaskAnswer) bool { return a.Round == round && a.Author != "" }) {
+		round--
+	}
+	return shown(answers, round)
+}
+
 // tell tells one plugin of OnTaskFailed.
 func (q *question) tell(ctx context.Context) (ledger.TaskMove, error) {
-	_, err := call(ctx, q, func(call pluginsdk.Call) *pluginsdk.OnTaskFailedRequest {
+	said, err := call(ctx, q, func(call pluginsdk.Call) *pluginsdk.OnTaskFailedRequest {
 		return &pluginsdk.OnTaskFailedRequest{Call: call, Task: q.task.Task, Reason: q.task.Error}
 	}, hooks.Process.OnTaskFailed)
 	if err != nil {
 		return ledger.TaskMove{}, err
 	}
-	return q.answer(note, ledger.AnswerTold, "", nil)
+	goBack, err := q.goBack(ctx, said != nil && said.CwdGone)
+	if err != nil {
+		return ledger.TaskMove{}, err
+	}
+	return q.answer(note, ledger.AnswerTold, "", nil, goBack)
 }
 
 // cut bounds a plugin's words.

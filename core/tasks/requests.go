@@ -19,7 +19,10 @@ func (r *Room) Create(ctx context.Context, task ledger.NewTask) (t pluginsdk.Tas
 		return t, false, err
 	}
 	r.config.Fault("create", task.Key)
-	task.MaxDepth = r.config.MaxDepth
+	task.MaxDepth, task.Directories = r.config.MaxDepth, r.config.Directories
+	if task.OwnDirectory && task.Cwd == "" && task.Directories == "" {
+		return t, false, pluginsdk.Errorf(pluginsdk.CodeInvalid, "ownDirectory: there is nowhere to make one")
+	}
 	t, isNew, err := r.store.CreateTask(ctx, task)
 	if err != nil {
 		return t, false, err

@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,15 @@ func (r *Room) step(ctx context.Context, id string, l *lane) (done bool, err err
 	}
 	if task.Phase == ledger.PhaseEnding {
 		if err := r.endRuns(ctx, l, task); err != nil {
+			return false, err
+		}
+	}
+	if task.Phase == ledger.PhaseCreating && task.OwnDirectory {
+		if err := os.MkdirAll(task.FirstCwd, 0o700); err != nil {
+			move, err := r.giveUp(task, fail, "its directory could not be made: "+err.Error())
+			if err == nil {
+				_, err = r.move(ctx, move)
+			}
 			return false, err
 		}
 	}
@@ -198,13 +208,13 @@ func (r *Room) conclude(ctx context.Context, task ledger.Task, answers []ledger.
 const MarkUnvalidated = "unvalidated"
 
 // verdict is what becomes of work that nobody has rejected. What no gate has accepted
-// either is marked; where it has changed files, a person has to look at it before
-// anything is done with it.
+// either is marked; where it has changed files that are not only its own, a person has to
+// look at it before anything is done with it.
 func (r *Room) verdict(task ledger.Task, answers []ledger.TaskAnswer) (ledger.TaskMove, error) {
 	accepted := slices.ContainsFunc(answers, func(a ledger.TaskAnswer) bool {
 		return a.Round == task.Round && a.Phase == ledger.PhaseReviewing && a.Answer == string(pluginsdk.VerdictAccept)
 	})
-	if !accepted && task.Cwd != "" {
+	if ownFiles := task.OwnDirectory && task.Cwd == task.FirstCwd; !accepted && task.Cwd != "" && !ownFiles {
 		return r.leaveToAPerson(task, wait, "nobody has validated the work: no plugin that is enabled had an opinion on it", MarkUnvalidated)
 	}
 	return moveBy(task, accept, func(to *ledger.Task) {

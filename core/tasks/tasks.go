@@ -87,6 +87,9 @@ type Config struct {
 	RetryBase   time.Duration // wait before the second attempt; doubles; default 1 s
 	RetryMax    time.Duration // longest wait between attempts; default 1 min
 	Jitter      float64       // by which part of itself a wait may be shorter or longer; default 0.25
+	// Directories is where tasks get the directory of their own that they ask for, each under
+	// its id. Empty: none is made, and who asks for one is refused.
+	Directories string
 	Look        time.Duration // how soon it is looked whether a run that was cancelled is over, at first; default 20 ms
 	Sweep       time.Duration // how often work is looked for that nobody announced; default 15 s
 	DrainGrace  time.Duration // how long Stop lets calls go on; default 5 s

@@ -435,7 +435,7 @@ func (w *world) answer(id, text string) {
 		w.t.Fatalf("claimed %v %s for %s, %v", claim.Found, claim.Run.ID, task.RunID, err)
 	}
 	if err := w.store.SaveResult(ctx, claim.Fence, ledger.ResultCommit{
-		RunID: claim.Run.ID, Step: pluginsdk.StepInvoked, Result: pluginsdk.InvokeResult{Text: text},
+		RunID: claim.Run.ID, Step: pluginsdk.StepInvoked, Result: pluginsdk.InvokeResult{Text: text, CostUSD: 0.25},
 		AgentRun: ledger.AgentRun{TaskID: claim.TaskID, Purpose: "pipeline", CostUSD: 0.25},
 	}); err != nil {
 		w.t.Fatal(err)

@@ -1,0 +1,184 @@
+package tasks
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// worktree is a plugin that moves tasks into a directory of their own, where they may edit.
+func worktree(dir string) *reviewer {
+	mode := "acceptEdits"
+	return &reviewer{create: func(context.Context, *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
+		return &pluginsdk.OnTaskCreateResponse{Cwd: &dir, PermissionMode: &mode, AllowTools: []string{"Bash(make)"}}, nil
+	}}
+}
+
+// Rights that a plugin gives a worker are those of an operator's grant: without it a plugin
+// would decide what agents may do.
+func TestAPluginGivesATaskRightsThatItWasGranted(t *testing.T) {
+	p := worktree("/repo/tree")
+	w := newWorld(t, storetest.Open(t), p)
+	task := w.settled(w.create(pluginsdk.NewTask{Cwd: "/repo"}))
+	if task.Status != pluginsdk.TaskFailed || task.PermissionMode != "" || task.AllowedTools != nil ||
+		!strings.Contains(task.Error, "harness plugin grant plugin-0 threads.admin") {
+		t.Errorf("without the grant: %s %q %q, %s", task.Status, task.PermissionMode, task.AllowedTools, task.Error)
+	}
+
+	p.set(func() { p.info.Granted = []pluginsdk.Capability{pluginsdk.CapThreadsAdmin} })
+	id := w.create(pluginsdk.NewTask{Cwd: "/repo", AllowedTools: []string{"Bash(ls)"}})
+	if task = w.settled(id); task.PermissionMode != "acceptEdits" || !slices.Equal(task.AllowedTools, []string{"Bash(ls)", "Bash(make)"}) {
+		t.Errorf("with the grant: %q %q", task.PermissionMode, task.AllowedTools)
+	}
+	entries, err := w.store.AuditEntries(t.Context(), id, 10)
+	if err != nil || len(entries) != 1 || entries[0].Who != "plugin:plugin-0" || !strings.Contains(entries[0].Detail, `permissionMode from "" to "acceptEdits"`) ||
+		!strings.Contains(entries[0].Detail, "Bash(make)") {
+		t.Errorf("the audit log has %+v, %v", entries, err)
+	}
+}
+
+// What is left of a task in the directory that it was moved out of must neither be written
+// to by whoever talks in its thread, nor be missing when they do.
+func TestAThreadGoesBackWhenItsDirectoryIsGone(t *testing.T) {
+	for name, end := range map[string]func(p *reviewer){
+		"validated": func(p *reviewer) {
+			p.validated = func(context.Context, *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+				return &pluginsdk.OnTaskValidatedResponse{CwdGone: true}, nil
+			}
+		},
+		"rejected": func(p *reviewer) {
+			p.complete = says(pluginsdk.VerdictReject)
+			p.failed = func(context.Context, *pluginsdk.OnTaskFailedRequest) (*pluginsdk.OnTaskFailedResponse, error) {
+				return &pluginsdk.OnTaskFailedResponse{CwdGone: true}, nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := worktree("/repo/tree")
+			p.info.Granted = []pluginsdk.Capability{pluginsdk.CapThreadsAdmin}
+			p.complete = says(pluginsdk.VerdictAccept)
+			end(p)
+			w := newWorld(t, storetest.Open(t), p)
+			task := w.worked(pluginsdk.NewTask{Cwd: "/repo", MaxValidationIterations: 1})
+			thread, err := w.store.Thread(t.Context(), task.ThreadID)
+			if err != nil || !task.Status.Final() || thread.Cwd != "/repo" || task.Cwd != "/repo" || task.PermissionMode != "" || task.AllowedTools != nil {
+				t.Errorf("%s in %q (its thread in %q) with %q %q, %v", task.Status, task.Cwd, thread.Cwd, task.PermissionMode, task.AllowedTools, err)
+			}
+		})
+	}
+}
+
+// A reviewer judges by what those before it have found; the findings of one that rejected
+// are of work that is no more. Who hands over is shown what every reviewer has seen.
+func TestEvidenceIsPassedOn(t *testing.T) {
+	var seen, handed []pluginsdk.Evidence
+	tree := &reviewer{complete: func(context.Context, *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+		return &pluginsdk.OnTaskCompleteResponse{Evidence: []pluginsdk.Evidence{{Kind: "tree", Tree: "T"}}}, nil
+	}}
+	gate := &reviewer{
+		complete: func(_ context.Context, r *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+			seen = r.Evidence
+			return says(pluginsdk.VerdictAccept)(nil, r)
+		},
+		validated: func(_ context.Context, r *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+			handed = r.Evidence
+			return nil, nil //nolint:nilnil // nothing to say
+		},
+	}
+	w := newWorld(t, storetest.Open(t), tree, gate)
+	task := w.worked(pluginsdk.NewTask{})
+	if task.Status != pluginsdk.TaskCompleted || len(seen) != 1 || seen[0].Tree != "T" || len(handed) != 2 || handed[0].Tree != "T" || handed[1].Command != "make" {
+		t.Errorf("%s: the gate was shown %+v, who hands over %+v", task.Status, seen, handed)
+	}
+}
+
+// A verdict that says what it is worth must not lose that on the way; one that rejects
+// marks nothing.
+func TestAVerdictMarksItsTask(t *testing.T) {
+	verdict := pluginsdk.VerdictReject
+	p := &reviewer{complete: func(context.Context, *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+		return &pluginsdk.OnTaskCompleteResponse{Verdict: verdict, Feedback: "no", Marks: []string{"demo"}}, nil
+	}}
+	w := newWorld(t, storetest.Open(t), p)
+	if task := w.worked(pluginsdk.NewTask{}); task.Status != pluginsdk.TaskRunning || task.Marks != nil {
+		t.Errorf("rejected: %s %q", task.Status, task.Marks)
+	}
+	p.set(func() { verdict = pluginsdk.VerdictAccept })
+	if task := w.worked(pluginsdk.NewTask{}); task.Status != pluginsdk.TaskCompleted || !slices.Equal(task.Marks, []string{"demo"}) {
+		t.Errorf("accepted: %s %q", task.Status, task.Marks)
+	}
+	if notices, _ := w.said(); len(notices) != 1 || !strings.Contains(notices[0], "(demo)") {
+		t.Errorf("people were told %q", notices)
+	}
+}
+
+// A report that somebody is to write needs a place to be written in; it is nobody's
+// repository, so that no person has to be asked before it is handed over.
+func TestATaskWithADirectoryOfItsOwn(t *testing.T) {
+	w := newWorld(t, storetest.Open(t))
+	w.kill()
+	w.config.Directories = filepath.Join(t.TempDir(), "tasks")
+	w.begin()
+	task := w.worked(pluginsdk.NewTask{OwnDirectory: true})
+	if stat, err := os.Stat(task.Cwd); err != nil || !stat.IsDir() || task.Cwd != filepath.Join(w.config.Directories, task.ID) || !task.OwnDirectory {
+		t.Errorf("it has %q (own: %v), %v", task.Cwd, task.OwnDirectory, err)
+	}
+	notices, _ := w.said()
+	if task.Status != pluginsdk.TaskCompleted || !slices.Equal(task.Marks, []string{MarkUnvalidated}) || len(notices) != 1 || !strings.Contains(notices[0], task.Cwd) {
+		t.Errorf("%s %q; people were told %q", task.Status, task.Marks, notices)
+	}
+
+	next, _, err := w.boot.room.Create(t.Context(), ledger.NewTask{Plugin: "maker", NewTask: pluginsdk.NewTask{Prompt: "go on", FromTaskID: task.ID, ParentThreadID: w.parent.ID}})
+	if err != nil || next.Cwd != task.Cwd || !next.OwnDirectory || next.FromTaskID != task.ID {
+		t.Errorf("what goes on has %q (own: %v), from %q, %v", next.Cwd, next.OwnDirectory, next.FromTaskID, err)
+	}
+
+	if err := os.WriteFile(w.config.Directories+"x", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.kill()
+	w.config.Directories += "x"
+	w.begin()
+	if task := w.settled(w.create(pluginsdk.NewTask{OwnDirectory: true})); task.Status != pluginsdk.TaskFailed || !strings.Contains(task.Error, "directory could not be made") {
+		t.Errorf("one that cannot be made: %s, %s", task.Status, task.Error)
+	}
+}
+
+// Who looks at a task sees what was tried and what was said of it, in order, however much
+// it is.
+func TestTheHistoryOfATask(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		verdicts := []pluginsdk.Verdict{pluginsdk.VerdictReject, pluginsdk.VerdictAccept}
+		p := &reviewer{complete: func(ctx context.Context, r *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+			return says(verdicts[r.Task.CurrentIteration-1])(ctx, r)
+		}}
+		w := newWorld(t, s, p)
+		task := w.worked(pluginsdk.NewTask{})
+		w.iterate(task.ID)
+		w.evaluate(task.ID)
+		w.settled(task.ID)
+		iterations, answers, err := w.boot.room.History(t.Context(), task.ID, 0, 10)
+		if err != nil || len(iterations) != 2 || iterations[1].Iteration != 2 || iterations[0].RunID != task.RunID || iterations[0].CostUSD != 0.25 ||
+			iterations[1].State != pluginsdk.RunSucceeded {
+			t.Fatalf("iterations %+v, %v", iterations, err)
+		}
+		if len(answers) != 2 || answers[0].Answer != "reject" || answers[0].Hook != pluginsdk.HookTaskComplete || answers[0].Iteration != 1 ||
+			answers[1].Answer != "accept" || answers[1].Evidence[0].Command != "make" || answers[1].ID <= answers[0].ID {
+			t.Errorf("answers %+v", answers)
+		}
+		if _, rest, err := w.boot.room.History(t.Context(), task.ID, answers[0].ID, 10); err != nil || len(rest) != 1 || rest[0].ID != answers[1].ID {
+			t.Errorf("after the first one %+v, %v", rest, err)
+		}
+		if _, _, err := w.boot.room.History(t.Context(), "nobody", 0, 10); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+			t.Errorf("of no task: %v", err)
+		}
+	})
+}

@@ -1,0 +1,349 @@
+package validation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-706843ae/harness/plugins/validation/internal/checks"
+	"github.com/seed-706843ae/harness/plugins/validation/internal/review"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// markDemo is on a task that no model has reviewed. Such work is merged by a person's word
+// only.
+const markDemo = "demo"
+
+// OnTaskComplete runs the project's checks on the work, and then asks the reviewer. What
+// is no verdict is an error, after which the core asks again, and in the end a person.
+func (p *Plugin) OnTaskComplete(ctx context.Context, request *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+	words := atomic.Pointer[string]{}
+	defer p.sayAlive(ctx, &words)()
+	switch failure := request.Result.Failure; {
+	case failure != nil:
+		return reject("The last turn did not come to its end, so that there is nothing to accept: " + failure.Message), nil
+	case strings.TrimSpace(request.Result.Text) == "":
+		return reject("There is no answer. Say what was done, or answer what was asked; an empty answer is never accepted."), nil
+	}
+	r := &round{Plugin: p, task: request.Task, request: request, config: p.config.Load(), words: &words}
+	return r.decide(ctx)
+}
+
+func reject(feedback string, evidence ...pluginsdk.Evidence) *pluginsdk.OnTaskCompleteResponse {
+	return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictReject, Feedback: feedback, Evidence: evidence}
+}
+
+// sayAlive says until the returned function is called that the call is at work, in these
+// words: the core ends a call that is silent for 5 minutes.
+func (p *Plugin) sayAlive(ctx context.Context, words *atomic.Pointer[string]) (stop func()) {
+	stopped := make(chan struct{})
+	ticks := time.NewTicker(cmp.Or(p.Beat, time.Minute))
+	go func() {
+		defer ticks.Stop()
+		for {
+			message := "the work is looked at"
+			if said := words.Load(); said != nil {
+				message = *said
+			}
+			pluginsdk.ReportProgress(ctx, pluginsdk.Progress{Message: message})
+			select {
+			case <-ticks.C:
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return func() { close(stopped) }
+}
+
+// round is one evaluation of a task's work.
+type round struct {
+	*Plugin
+	task    pluginsdk.Task
+	request *pluginsdk.OnTaskCompleteRequest
+	config  *config
+	words   *atomic.Pointer[string]
+}
+
+func (r *round) says(format string, args ...any) {
+	words := fmt.Sprintf(format, args...)
+	r.words.Store(&words)
+}
+
+// decide goes on where the round was left, when the plugin was ended in the middle of it.
+func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, error) {
+	kept, err := r.load(ctx, r.task)
+	if err != nil {
+		return nil, err
+	}
+	if kept.Call == r.request.Call.ID {
+		if err := tidy(kept.Turn.Cwd); err != nil {
+			return nil, err
+		}
+		return r.ask(ctx, kept)
+	}
+	work, before := r.work()
+	if work.Code {
+		rejected, err := r.check(ctx, &work)
+		if rejected != nil || err != nil {
+			return rejected, err
+		}
+	}
+	stands := kept.Accepted
+	if stands != nil && stands.Iteration != r.task.CurrentIteration {
+		stands = nil
+	}
+	if id := r.evidence("patch-id").Output; stands != nil && id != "" && strings.TrimSpace(id) == stands.PatchID {
+		verdict := stands.Verdict
+		verdict.Feedback = strings.TrimSpace("The reviewer has accepted this very patch before; the checks were run again. " + verdict.Feedback)
+		return answer(work, &verdict, stands.Demo), nil
+	}
+	desk, err := r.desk(ctx)
+	if err != nil {
+		return nil, err
+	}
+	next := record{Call: r.request.Call.ID, Turn: r.turn(work, before, desk), Work: work, Accepted: stands}
+	for n := range next.Work.Ran {
+		next.Work.Ran[n].Output = next.Work.Ran[n].End(maxKept)
+	}
+	if err := r.save(ctx, r.task, next); err != nil {
+		return nil, err
+	}
+	return r.ask(ctx, next)
+}
+
+// maxKept is how much of the output of a check that has passed is kept, in bytes.
+const maxKept = 2 << 10
+
+// evidence is the first piece of a kind that the plugins before have given.
+func (r *round) evidence(kind string) pluginsdk.Evidence {
+	i := slices.IndexFunc(r.request.Evidence, func(e pluginsdk.Evidence) bool { return e.Kind == kind })
+	if i < 0 {
+		return pluginsdk.Evidence{}
+	}
+	return r.request.Evidence[i]
+}
+
+// work is what is to be reviewed, and the checks that its project had when the task began.
+// Work in a checkout of git's that has changed nothing there is an answer.
+func (r *round) work() (work review.Work, before []string) {
+	work.Result = cut(r.request.Result.Text)
+	work.Request = cut(r.task.OriginalMessage) + "\n" + cut(r.task.Prompt)
+	if r.task.Cwd == "" {
+		return work, nil
+	}
+	var checkout bool
+	work.Root, checkout = rootOf(r.task.Cwd, r.task.Labels)
+	if tree := r.evidence("tree").Tree; review.Object(tree) {
+		work.Tree = tree
+		if base := r.evidence("base").Tree; review.Object(base) {
+			work.Base = base
+		}
+	}
+	if work.Tree != "" && work.Base != "" && strings.TrimSpace(r.evidence("paths").Output+r.evidence("diff").Diff) == "" {
+		return work, nil
+	}
+	before = strings.FieldsFunc(r.task.Labels[labelChecks], func(c rune) bool { return c == '\n' })
+	for _, check := range r.find(r.task.Cwd, r.task.Labels) {
+		work.Ran = append(work.Ran, checks.Outcome{Check: check})
+		before = slices.DeleteFunc(before, func(command string) bool { return command == check.Command })
+	}
+	if work.Code = checkout || work.Tree != "" || len(work.Ran) > 0; work.Code {
+		work.Request, work.Result = "", "" // nothing is quoted from them
+	}
+	return work, before
+}
+
+// maxQuoted is how much of a text evidence can be quoted from, in bytes.
+const maxQuoted = 64 << 10
+
+func cut(text string) string {
+	if len(text) <= maxQuoted {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxQuoted], "")
+}
+
+// check runs the checks. Where one has found something the work is rejected, and the
+// reviewer is not asked. One that cannot be run has not passed: there is no verdict then,
+// because nothing that the worker does could mend it.
+func (r *round) check(ctx context.Context, work *review.Work) (*pluginsdk.OnTaskCompleteResponse, error) {
+	var list []checks.Check
+	for _, o := range work.Ran {
+		list = append(list, o.Check)
+	}
+	if missing := r.config.runner.Missing(list); len(missing) > 0 {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the checks of %s could not be run: there is no program %s; install it, or say with the setting checks what is to be run (an empty command: nothing)",
+			work.Root, strings.Join(missing, ", "))
+	}
+	var failed, unable []string
+	for n, check := range list {
+		r.says("running %s (%d of %d)", check.Command, n+1, len(list))
+		outcome, err := r.config.runner.Run(ctx, check)
+		if err != nil {
+			return nil, err
+		}
+		work.Ran[n] = outcome
+		switch {
+		case outcome.Passed():
+		case outcome.Unable != "":
+			unable = append(unable, fmt.Sprintf("%s could not be run: %s", check.Command, outcome.Unable))
+		default:
+			failed = append(failed, told(outcome))
+		}
+	}
+	if len(failed) > 0 {
+		return reject("The project's checks do not pass on this work. Mend that, and hand it in again.\n\n"+strings.Join(failed, "\n\n"), ran(*work)...), nil
+	}
+	if len(unable) > 0 {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the checks of %s are incomplete: %s; put that right, or say with the setting checks what is to be run (an empty command: nothing)",
+			work.Root, strings.Join(unable, "; "))
+	}
+	return nil, nil //nolint:nilnil // all have passed
+}
+
+// maxTold is how much of the end of a check's output the worker is told, in bytes.
+const maxTold = 4 << 10
+
+func told(o checks.Outcome) string {
+	how := fmt.Sprintf("ended with exit code %d", o.ExitCode)
+	switch {
+	case o.Late:
+		how = "took longer than it may, and was ended"
+	case o.Check.Silent && o.ExitCode == 1:
+		how = "names what is not as it should be"
+	}
+	return fmt.Sprintf("`%s` (%s) %s:\n\n%s", o.Check.Command, o.Check.Kind, how, o.End(maxTold))
+}
+
+// ran is the evidence of the checks.
+func ran(work review.Work) (evidence []pluginsdk.Evidence) {
+	for _, o := range work.Ran {
+		e := pluginsdk.Evidence{Kind: "command", Command: o.Check.Command, ExitCode: o.ExitCode, Output: o.Output, Tree: work.Tree}
+		if o.Unable != "" {
+			e.Output = "could not be run: " + o.Unable
+		}
+		evidence = append(evidence, e)
+	}
+	return evidence
+}
+
+// turn is what the reviewer is asked, without its key.
+func (r *round) turn(work review.Work, gone []string, desk string) pluginsdk.StartTurnRequest {
+	return pluginsdk.StartTurnRequest{
+		Purpose: "validation", ThreadID: r.task.ThreadID, TaskID: r.task.ID, Session: pluginsdk.SessionFresh,
+		Prompt: work.With(r.request.Result.Text).Prompt(review.Paper{
+			Task: r.task, Paths: r.evidence("paths").Output, Diff: r.evidence("diff").Diff, Gone: gone,
+		}),
+		SystemPrompt: review.SystemPrompt, Model: r.config.Model, JSONSchema: review.Schema(work.Code),
+		PermissionMode: "default", Cwd: desk, AllowedTools: review.MayRead(work.Root), DisallowedTools: review.MayNot(),
+		CostCapUSD: r.config.ReviewCostUSD, Timeout: time.Duration(r.config.ReviewSeconds) * time.Second,
+	}
+}
+
+const (
+	// maxReviews is how many reviews are paid for in a round.
+	maxReviews = 3
+	// maxTurns is how many turns are begun in a round, with those that never got a place.
+	maxTurns = 30
+)
+
+// ask asks the reviewer, and once more when what it says is no verdict. The turns of a
+// round have its call's id and their number as their key: those that were begun before the
+// plugin was ended, or before the core asked again, are found again, and gone through in
+// order.
+func (r *round) ask(ctx context.Context, kept record) (*pluginsdk.OnTaskCompleteResponse, error) {
+	var faults error // of the last review
+	for n, paid := 1, 0; n <= maxTurns && paid < maxReviews; n++ {
+		turn := kept.Turn
+		turn.Key = fmt.Sprintf("%s/%d", kept.Call, n)
+		if faults != nil {
+			turn.Prompt = review.Again(turn.Prompt, faults)
+		}
+		r.says("the reviewer is at work (review %d of at most %d)", paid+1, maxReviews)
+		started, err := r.host.Agent.Start(ctx, &turn)
+		if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict && err != nil {
+			paid++ // an older version of the plugin has asked it in other words
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		ended, err := r.host.Agent.Wait(ctx, &pluginsdk.WaitTurnRequest{RunID: started.RunID})
+		if err != nil {
+			return nil, err
+		}
+		if unbegun(ended) {
+			if started.Existed {
+				continue
+			}
+			return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "the review could not begin: %s", ended.Error)
+		}
+		if paid++; ended.State != pluginsdk.RunSucceeded || ended.Result == nil || ended.Result.Failure != nil {
+			err = fmt.Errorf("the review %s: %s", ended.State, ended.Error)
+			if !started.Existed || costly(ended) {
+				return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "there is no verdict: %w", err)
+			}
+			faults = nil
+			continue
+		}
+		verdict, wrong := r.read(ctx, kept.Work, ended.Result)
+		if wrong == nil {
+			return r.conclude(ctx, kept, verdict, ended.Result.Demo)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		r.log.Warn("a review is no verdict", "task", r.task.ID, "run", started.RunID, "err", wrong)
+		faults = wrong
+	}
+	if faults == nil {
+		faults = errors.New("none came to its end")
+	}
+	return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "there is no verdict, and no further review is asked for in this round: %w", faults)
+}
+
+// unbegun reports whether a turn has got no place: nothing was paid for it.
+func unbegun(ended *pluginsdk.WaitTurnResponse) bool {
+	return ended.State != pluginsdk.RunSucceeded && ended.Result == nil && strings.HasPrefix(ended.Error, "exhausted")
+}
+
+// costly reports whether a review has come to its cap: another one would too.
+func costly(ended *pluginsdk.WaitTurnResponse) bool {
+	return ended.Result != nil && ended.Result.Failure != nil && ended.Result.Failure.Kind == pluginsdk.FailureBudget
+}
+
+func (r *round) read(ctx context.Context, work review.Work, result *pluginsdk.InvokeResult) (*review.Verdict, error) {
+	if result.Demo {
+		return work.Unchecked(result.StructuredOutput)
+	}
+	return work.Read(ctx, result.StructuredOutput)
+}
+
+// conclude keeps an acceptance for as long as the patch stays the same, and answers.
+func (r *round) conclude(ctx context.Context, kept record, verdict *review.Verdict, demo bool) (*pluginsdk.OnTaskCompleteResponse, error) {
+	id := strings.TrimSpace(r.evidence("patch-id").Output)
+	if verdict.Verdict == pluginsdk.VerdictAccept && id != "" {
+		kept.Accepted = &accepted{PatchID: id, Iteration: r.task.CurrentIteration, Verdict: *verdict, Demo: demo}
+		if err := r.save(ctx, r.task, kept); err != nil {
+			return nil, err
+		}
+	}
+	return answer(kept.Work, verdict, demo), nil
+}
+
+// answer is a verdict as the core is told it: the checks that were run come first.
+func answer(work review.Work, verdict *review.Verdict, demo bool) *pluginsdk.OnTaskCompleteResponse {
+	said := &pluginsdk.OnTaskCompleteResponse{
+		Verdict: verdict.Verdict, Feedback: verdict.Feedback, Evidence: slices.Concat(ran(work), verdict.Evidence),
+	}
+	if demo {
+		said.Marks = []string{markDemo}
+	}
+	return said
+}

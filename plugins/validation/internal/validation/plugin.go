@@ -1,0 +1,186 @@
+// Package validation is the gate that the work of tasks passes: facts first, which are the
+// project's own checks, run here; then the opinion of an agent that did not do the work,
+// whose evidence is held against it. What is no verdict never accepts.
+package validation
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-706843ae/harness/plugins/validation/internal/checks"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// The labels of a task with its worktree, which who makes worktrees sets: where it is, and
+// the checkout that it is merged into.
+const (
+	labelWorktree   = "worktree.path"
+	labelRepository = "worktree.repository"
+)
+
+// labelChecks is the label with the commands by which the project was checked when the
+// task began, one a line.
+const labelChecks = "validation.checks"
+
+// Plugin answers the hooks of tasks.
+type Plugin struct {
+	// Beat is how often a call that takes long says that it is alive; 0: each minute.
+	Beat time.Duration
+
+	host   pluginsdk.Host
+	log    *slog.Logger
+	config atomic.Pointer[config]
+	desks  sync.Mutex // held while the directory is made in which reviewers sit
+}
+
+// Manifest describes the plugin.
+func (*Plugin) Manifest() pluginsdk.Manifest {
+	return pluginsdk.Manifest{
+		Name: "validation", Version: "0.1.0",
+		Description: "Runs a project's checks on the work of tasks, and has an agent review it that did not do it",
+		OnFailure:   map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookTaskValidated: pluginsdk.FailOpen},
+		Capabilities: []pluginsdk.CapabilityRequest{
+			{Capability: pluginsdk.CapAgentInvoke, Reason: "ask the reviewer"},
+			{Capability: pluginsdk.CapThreadsAdmin, Reason: "start the reviewer where it reads nothing of the worker's as instructions, and let workers run a project's checks"},
+			{Capability: pluginsdk.CapState, Reason: "ask no reviewer twice about the same work"},
+		},
+		Environment:    environment(),
+		SettingsSchema: settingsSchema,
+	}
+}
+
+// environment are the variables by which the tools of languages find what they have
+// fetched and built before.
+func environment() (asked []pluginsdk.EnvironmentRequest) {
+	for _, name := range []string{"GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "CARGO_HOME", "RUSTUP_HOME", "VIRTUAL_ENV"} {
+		asked = append(asked, pluginsdk.EnvironmentRequest{Name: name, Reason: "run a project's checks with the tools and caches of this machine"})
+	}
+	return asked
+}
+
+// Start reads the settings. Wrong ones are an error that names what is wrong.
+func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
+	p.host, p.log = host, host.Log
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
+	if err != nil {
+		return err
+	}
+	config, err := parseConfig(answer.Settings)
+	if err == nil {
+		p.config.Store(config)
+	}
+	return err
+}
+
+// OnSettingsChange takes new settings, for what begins from now on. Wrong ones are an
+// error, and the last good ones stay in force.
+func (p *Plugin) OnSettingsChange(_ context.Context, change *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
+	config, err := parseConfig(change.Settings)
+	if err == nil {
+		p.config.Store(config)
+	}
+	return &pluginsdk.OnSettingsChangeResponse{}, err
+}
+
+// maxCommands is how many bytes of commands the label has.
+const maxCommands = 4 << 10
+
+// OnTaskCreate tells the worker how its project is checked and, in a directory that is
+// the task's own, lets it run exactly these commands.
+func (p *Plugin) OnTaskCreate(_ context.Context, request *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
+	cwd := request.Context.Cwd
+	if cwd == "" {
+		return &pluginsdk.OnTaskCreateResponse{}, nil
+	}
+	found := p.find(cwd, request.Context.Labels)
+	if len(found) == 0 {
+		return &pluginsdk.OnTaskCreateResponse{}, nil
+	}
+	own := request.Task.OwnDirectory || inWorktree(cwd, request.Context.Labels)
+	var words strings.Builder
+	words.WriteString("This project is checked by these commands")
+	if dir := found[0].Dir; dir != cwd {
+		words.WriteString(", run in " + dir)
+	}
+	words.WriteString(":\n\n")
+	var rules, commands []string
+	for _, check := range found {
+		words.WriteString("- `" + check.Command + "` (" + string(check.Kind) + ")\n")
+		commands = append(commands, check.Command)
+		if rule := check.Rule(); rule != "" && own {
+			rules = append(rules, rule)
+		}
+	}
+	words.WriteString("\nThey are run on your work when you say that it is done, and a reviewer who did not do it looks at it. ")
+	words.WriteString("It is accepted only when all of them pass: ")
+	if len(rules) > 0 {
+		words.WriteString("you may run them, one at a time and exactly as they stand here, and should before you say so. ")
+	} else {
+		words.WriteString("see to that before you say so. ")
+	}
+	words.WriteString("Write tests for what you change.")
+	whole := words.String()
+	if before := strings.TrimSpace(request.Context.Context); before != "" {
+		whole = before + "\n\n" + whole
+	}
+	answer := &pluginsdk.OnTaskCreateResponse{Context: &whole, AllowTools: rules}
+	if list := strings.Join(commands, "\n"); len(list) <= maxCommands {
+		answer.SetLabels = map[string]string{labelChecks: list}
+	}
+	return answer, nil
+}
+
+// OnTaskValidated forgets the review of a task whose work is handed over.
+func (p *Plugin) OnTaskValidated(ctx context.Context, request *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+	return &pluginsdk.OnTaskValidatedResponse{}, p.forget(ctx, request.Task)
+}
+
+// OnTaskFailed forgets the review of a task that is over.
+func (p *Plugin) OnTaskFailed(ctx context.Context, request *pluginsdk.OnTaskFailedRequest) (*pluginsdk.OnTaskFailedResponse, error) {
+	return &pluginsdk.OnTaskFailedResponse{}, p.forget(ctx, request.Task)
+}
+
+// find returns how the project in a directory is checked.
+func (p *Plugin) find(cwd string, labels map[string]string) []checks.Check {
+	root, _ := rootOf(cwd, labels)
+	repository := labels[labelRepository]
+	if repository == "" {
+		repository = root
+	}
+	return checks.Find(cwd, root, p.config.Load().wanted(filepath.Clean(repository)))
+}
+
+// inWorktree reports whether a directory is in the task's worktree.
+func inWorktree(cwd string, labels map[string]string) bool {
+	top := labels[labelWorktree]
+	if !filepath.IsAbs(top) {
+		return false
+	}
+	inside, err := filepath.Rel(top, cwd)
+	return err == nil && (inside == "." || filepath.IsLocal(inside))
+}
+
+// rootOf is the top of what a directory belongs to: of the task's worktree, or of a
+// checkout of git's; else the directory itself. It reports whether it is a checkout.
+func rootOf(cwd string, labels map[string]string) (root string, checkout bool) {
+	if inWorktree(cwd, labels) {
+		return filepath.Clean(labels[labelWorktree]), true
+	}
+	for at := filepath.Clean(cwd); ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at, true
+		}
+		if at == filepath.Dir(at) {
+			return filepath.Clean(cwd), false
+		}
+	}
+}

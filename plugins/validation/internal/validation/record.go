@@ -1,0 +1,114 @@
+package validation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/seed-706843ae/harness/plugins/validation/internal/review"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// record is what is kept of a task until it is over, under keyOf(task): what was asked in
+// the round at hand, so that the plugin that is started after a crash asks the same and
+// finds the answer that was paid for; and the verdict that stands while the patch does.
+type record struct {
+	Call     string                     `json:"call"` // of the round
+	Turn     pluginsdk.StartTurnRequest `json:"turn"` // without its key
+	Work     review.Work                `json:"work"`
+	Accepted *accepted                  `json:"accepted,omitempty"`
+}
+
+// accepted is the reviewer's word for a patch.
+type accepted struct {
+	PatchID   string         `json:"patchId"`
+	Iteration int            `json:"iteration"`
+	Verdict   review.Verdict `json:"verdict"`
+	Demo      bool           `json:"demo,omitempty"`
+}
+
+func keyOf(task pluginsdk.Task) string { return "task/" + task.ID }
+
+// load returns what is kept of a task; the zero record: nothing, or nothing that this
+// version can read.
+func (p *Plugin) load(ctx context.Context, task pluginsdk.Task) (kept record, err error) {
+	answer, err := p.host.State.Get(ctx, &pluginsdk.GetStateRequest{Key: keyOf(task)})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound && err != nil {
+		return kept, nil
+	}
+	if err != nil {
+		return kept, err
+	}
+	if err := json.Unmarshal(answer.Entry.Value, &kept); err != nil {
+		p.log.Warn("what was kept of a task cannot be read: its review begins anew", "task", task.ID, "err", err)
+		return record{}, nil
+	}
+	return kept, nil
+}
+
+func (p *Plugin) save(ctx context.Context, task pluginsdk.Task, kept record) error {
+	var value bytes.Buffer
+	encoder := json.NewEncoder(&value)
+	encoder.SetEscapeHTML(false) // each line of what is quoted in the prompt begins with >
+	if err := encoder.Encode(kept); err != nil {
+		return err
+	}
+	_, err := p.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: keyOf(task), Value: value.Bytes()})
+	return err
+}
+
+func (p *Plugin) forget(ctx context.Context, task pluginsdk.Task) error {
+	_, err := p.host.State.Delete(ctx, &pluginsdk.DeleteStateRequest{Key: keyOf(task)})
+	return err
+}
+
+// keyDesk is the key of the directory in which reviewers sit.
+const keyDesk = "desk"
+
+// desk returns an empty directory that nobody else writes into: where a reviewer is
+// started, so that nothing of the worker's is there to be read as instructions. It is the
+// same one as long as it stays as it was made.
+func (p *Plugin) desk(ctx context.Context) (string, error) {
+	p.desks.Lock()
+	defer p.desks.Unlock()
+	answer, err := p.host.State.Get(ctx, &pluginsdk.GetStateRequest{Key: keyDesk})
+	if err == nil && tidy(string(answer.Entry.Value)) == nil {
+		return string(answer.Entry.Value), nil
+	}
+	if err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "harness-review-")
+	if err != nil {
+		return "", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "there is no directory for the reviewer: %w", err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", err
+	}
+	_, err = p.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: keyDesk, Value: []byte(dir)})
+	return dir, err
+}
+
+// tidy returns nil when a directory is there, empty, and only this user's. One that is gone
+// is made again.
+func tidy(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || int(stat.Uid) != os.Getuid() {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s is not a directory that only this user can write", dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 0 {
+		err = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, where the reviewer is to sit, is not empty: remove %s", dir, entries[0].Name())
+	}
+	return err
+}
