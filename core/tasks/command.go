@@ -112,7 +112,11 @@ func (r *Room) Command(ctx context.Context, threadID string, by ledger.By, args 
 			return fmt.Sprintf("Task %s is over: it is %s.", name, task.Status), nil
 		}
 		by.Author = cmp.Or(by.Author, saidBy)
-		task, err = r.Cancel(ctx, task.ID, command.words, by)
+		reason := "cancelled by " + by.Author
+		if command.words != "" {
+			reason += ": " + command.words
+		}
+		task, err = r.Cancel(ctx, task.ID, reason, by)
 		return fmt.Sprintf("Task %s is %s.", name, task.Status), err
 	}
 	return r.showCommand(ctx, task)

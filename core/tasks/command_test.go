@@ -76,7 +76,7 @@ func TestATaskIsCancelledInAChat(t *testing.T) {
 	id := w.create(pluginsdk.NewTask{OriginalMessage: "count to ten"})
 	w.settled(id)
 	w.holds(w.types(w.parent.ID, "cancel "+id+" that is enough"), "Task “count to ten” is cancelled")
-	if now := w.settled(id); now.Status != pluginsdk.TaskCancelled || now.Error != "that is enough (ann)" {
+	if now := w.settled(id); now.Status != pluginsdk.TaskCancelled || now.Error != "cancelled by ann: that is enough" {
 		t.Errorf("it is %s: %s", now.Status, now.Error)
 	}
 }
