@@ -32,8 +32,8 @@ func (p plugins) Commands() []inbox.Command {
 // inbox, which it needs.
 type taskDesk struct{ room **tasks.Room }
 
-func (d taskDesk) Command(ctx context.Context, threadID string, by ledger.By, args string) (string, error) {
-	return (*d.room).Command(ctx, threadID, by, args)
+func (d taskDesk) Command(ctx context.Context, thread pluginsdk.Thread, by ledger.By, args string) (string, error) {
+	return (*d.room).Command(ctx, thread, by, args)
 }
 
 func (d taskDesk) Decides(args string) bool { return (*d.room).Decides(args) }

@@ -71,7 +71,7 @@ func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, by le
 	case "status":
 		text, err = in.status(ctx, thread)
 	case "tasks":
-		text, err = in.tasksCommand(ctx, thread.ID, by, command)
+		text, err = in.tasksCommand(ctx, thread, by, command)
 	default:
 		return ledger.Answer{State: pluginsdk.RunFailed,
 			Text: fmt.Sprintf("There is no command /%s.\n\n%s", command.name, in.help())}
@@ -109,12 +109,12 @@ func (in *Inbox) help() string {
 // tasksCommand has a person's word on a task carried out, or what there is of tasks shown.
 // What a run has caused is no person's word: an agent must not approve its own work by
 // way of a plugin that submits for it.
-func (in *Inbox) tasksCommand(ctx context.Context, threadID string, by ledger.By, command typed) (string, error) {
+func (in *Inbox) tasksCommand(ctx context.Context, thread pluginsdk.Thread, by ledger.By, command typed) (string, error) {
 	if command.caused && in.tasks.Decides(command.args) {
 		return "", errors.New("only a person has a word on a task, and this message was caused by a run")
 	}
 	by.Author = authorText(by.Author)
-	return in.tasks.Command(ctx, threadID, by, command.args)
+	return in.tasks.Command(ctx, thread, by, command.args)
 }
 
 func (in *Inbox) newSession(ctx context.Context, thread pluginsdk.Thread) (string, error) {

@@ -99,7 +99,7 @@ type Events interface {
 // Tasks knows the tasks, for /tasks.
 type Tasks interface {
 	// Command carries out what is typed behind /tasks in a thread, and returns the answer.
-	Command(ctx context.Context, threadID string, by ledger.By, args string) (string, error)
+	Command(ctx context.Context, thread pluginsdk.Thread, by ledger.By, args string) (string, error)
 	// Decides reports whether it is a word on a task, and does not only look.
 	Decides(args string) bool
 }

@@ -95,8 +95,8 @@ func (p *published) Publish(kind pluginsdk.EventType, _ string, _ any) {
 // desk is where /tasks is carried out: it tells what it was asked.
 type desk struct{ asked []string }
 
-func (d *desk) Command(_ context.Context, threadID string, by ledger.By, args string) (string, error) {
-	d.asked = append(d.asked, fmt.Sprintf("%s: %s|%s says %s", threadID, by.Author, by.Plugin, args))
+func (d *desk) Command(_ context.Context, thread pluginsdk.Thread, by ledger.By, args string) (string, error) {
+	d.asked = append(d.asked, fmt.Sprintf("%s: %s|%s says %s", thread.ID, by.Author, by.Plugin, args))
 	return "Done.", nil
 }
 

@@ -14,7 +14,8 @@ import (
 )
 
 // The command /tasks: what people in a thread see of the tasks below it, and their word
-// on them. Who may write in a thread has no say on the tasks of others.
+// on them. Who may write in a thread has no say on the tasks of others; all tasks are below
+// the primary thread.
 
 const (
 	// leastOfID is how many characters of a task's id name it: its first or its last ones.
@@ -78,17 +79,17 @@ func (*Room) Decides(args string) bool { return parseTyped(args).verb != "" }
 // Command carries out what is typed behind /tasks in a thread, and returns the answer. The
 // caller has checked that it was typed by somebody who may, and that what decides
 // (Decides) is a person's.
-func (r *Room) Command(ctx context.Context, threadID string, by ledger.By, args string) (string, error) {
+func (r *Room) Command(ctx context.Context, thread pluginsdk.Thread, by ledger.By, args string) (string, error) {
 	command := parseTyped(args)
 	switch {
 	case command.verb == "" && command.id == "":
-		return r.listCommand(ctx, threadID)
+		return r.listCommand(ctx, thread)
 	case command.id == "":
 		return "", fmt.Errorf("which task? %s", commandUsage)
 	case command.verb == "" && command.words != "":
 		return "", fmt.Errorf("%.50q is not understood; %s", command.id, commandUsage)
 	}
-	task, err := r.named(ctx, threadID, command.id)
+	task, err := r.named(ctx, thread, command.id)
 	if err != nil {
 		return "", err
 	}
@@ -112,18 +113,22 @@ func (r *Room) Command(ctx context.Context, threadID string, by ledger.By, args 
 			return fmt.Sprintf("Task %s is over: it is %s.", name, task.Status), nil
 		}
 		by.Author = cmp.Or(by.Author, saidBy)
-		task, err = r.Cancel(ctx, task.ID, command.words, by)
+		reason := "cancelled by " + by.Author
+		if command.words != "" {
+			reason += ": " + command.words
+		}
+		task, err = r.Cancel(ctx, task.ID, reason, by)
 		return fmt.Sprintf("Task %s is %s.", name, task.Status), err
 	}
 	return r.showCommand(ctx, task)
 }
 
 // listCommand lists the open tasks of the thread and below it.
-func (r *Room) listCommand(ctx context.Context, threadID string) (string, error) {
+func (r *Room) listCommand(ctx context.Context, thread pluginsdk.Thread) (string, error) {
 	var lines []string
 	waiting := 0
 	err := r.eachOpen(ctx, func(task pluginsdk.Task) error {
-		below, err := r.below(ctx, task, threadID)
+		below, err := r.below(ctx, task, thread)
 		if err != nil || !below {
 			return err
 		}
@@ -215,11 +220,11 @@ func ending(id string) string { return id[max(0, len(id)-shortID):] }
 
 // named is the task of the thread, or below it, that an id or a part of one names. Another
 // thread's is not found.
-func (r *Room) named(ctx context.Context, threadID, id string) (pluginsdk.Task, error) {
+func (r *Room) named(ctx context.Context, thread pluginsdk.Thread, id string) (pluginsdk.Task, error) {
 	absent := fmt.Errorf("there is no task %.50q below this thread; /tasks lists the open ones, "+
 		"and an id is given whole or by %d or more of its first or last characters", id, leastOfID)
 	if found, err := r.store.TaskState(ctx, id); err == nil {
-		below, err := r.below(ctx, found.Task, threadID)
+		below, err := r.below(ctx, found.Task, thread)
 		if err == nil && !below {
 			err = absent
 		}
@@ -235,7 +240,7 @@ func (r *Room) named(ctx context.Context, threadID, id string) (pluginsdk.Task, 
 		if !strings.HasPrefix(task.ID, id) && !strings.HasSuffix(task.ID, id) {
 			return nil
 		}
-		below, err := r.below(ctx, task, threadID)
+		below, err := r.below(ctx, task, thread)
 		if below {
 			found[task.ID] = task
 		}
@@ -280,10 +285,10 @@ func (r *Room) eachOpen(ctx context.Context, fn func(pluginsdk.Task) error) erro
 }
 
 // below reports whether a task is worked on in the thread, or one above it is, or was made
-// for it.
-func (r *Room) below(ctx context.Context, task pluginsdk.Task, threadID string) (bool, error) {
+// for it. All are below the primary thread.
+func (r *Room) below(ctx context.Context, task pluginsdk.Task, thread pluginsdk.Thread) (bool, error) {
 	for {
-		if task.ThreadID == threadID || task.ParentThreadID == threadID {
+		if thread.Kind == pluginsdk.ThreadPrimary || task.ThreadID == thread.ID || task.ParentThreadID == thread.ID {
 			return true, nil
 		}
 		if task.ParentTaskID == "" {

@@ -16,11 +16,20 @@ import (
 // types types a command in a thread, and returns the answer, or the error's words.
 func (w *world) types(threadID, args string) string {
 	w.t.Helper()
-	text, err := w.boot.room.Command(context.Background(), threadID, ledger.By{Plugin: "discord", Author: "ann"}, args)
+	text, err := w.boot.room.Command(context.Background(), w.thread(threadID), ledger.By{Plugin: "discord", Author: "ann"}, args)
 	if err != nil {
 		return "✗ " + err.Error()
 	}
 	return text
+}
+
+func (w *world) thread(id string) pluginsdk.Thread {
+	w.t.Helper()
+	thread, err := w.store.Thread(context.Background(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return thread
 }
 
 // holds checks that a text has all the words.
@@ -76,7 +85,7 @@ func TestATaskIsCancelledInAChat(t *testing.T) {
 	id := w.create(pluginsdk.NewTask{OriginalMessage: "count to ten"})
 	w.settled(id)
 	w.holds(w.types(w.parent.ID, "cancel "+id+" that is enough"), "Task “count to ten” is cancelled")
-	if now := w.settled(id); now.Status != pluginsdk.TaskCancelled || now.Error != "that is enough (ann)" {
+	if now := w.settled(id); now.Status != pluginsdk.TaskCancelled || now.Error != "cancelled by ann: that is enough" {
 		t.Errorf("it is %s: %s", now.Status, now.Error)
 	}
 }
@@ -105,6 +114,11 @@ func TestTasksOfOtherThreadsAreNotFound(t *testing.T) {
 	w.holds(w.types(w.parent.ID, ""), below.ID[28:], task.ID[28:])
 	w.holds(w.types(task.ThreadID, below.ID[28:]), "Task "+below.ID)
 	w.holds(w.types(below.ThreadID, task.ID), "✗ there is no task ") // it is above
+	primary, err := w.store.EnsurePrimary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.holds(w.types(primary.ID, ""), below.ID[28:], task.ID[28:])
 }
 
 func TestWhatATaskIsCalled(t *testing.T) {

@@ -227,15 +227,8 @@ func (r *Room) Fail(ctx context.Context, id, reason string) (pluginsdk.Task, err
 }
 
 // Cancel ends a task from any state, its run and the tasks below it included; one that
-// is over stays as it is. The reason that is stored names the person whose word it was.
+// is over stays as it is.
 func (r *Room) Cancel(ctx context.Context, id, reason string, by ledger.By) (pluginsdk.Task, error) {
-	switch {
-	case by.Author == "":
-	case reason == "":
-		reason = "by " + by.Author
-	default:
-		reason += " (" + by.Author + ")"
-	}
 	return r.cancel(ctx, id, reason, by)
 }
 

@@ -128,6 +128,12 @@ func (p *Plugin) called(ctx context.Context, call *pluginsdk.CallToolRequest) (r
 		return strings.TrimSpace(r.fields[field])
 	}
 	threadID := call.ThreadID
+	if key := take("key"); key != "" {
+		if call.ThreadID != "" {
+			return r, pluginsdk.Errorf(pluginsdk.CodeInvalid, "key: a call in a thread has one already; leave it out")
+		}
+		r.call.ID = "key:" + key
+	}
 	switch call.Name {
 	case verbDelegate:
 		r.text = take("task")
@@ -199,6 +205,7 @@ func leadingFields(text string) (fields map[string]string, rest string) {
 func tools() []pluginsdk.ToolSpec {
 	const (
 		model = `"model": {"type": "string", "description": "haiku, sonnet, opus, or a model's name; without it the default"}`
+		key   = `"key": {"type": "string", "maxLength": 200, "description": "Only for callers outside of a thread: repeated with the same key, the first task is returned"}`
 		cost  = `"cost": {"type": "number", "exclusiveMinimum": 0, "description": "US dollars that it may cost"}`
 		task  = `"task": {"type": "string", "minLength": 6, "description": "The task's id; its first or last 6 characters or more are enough"}`
 	)
@@ -213,10 +220,10 @@ func tools() []pluginsdk.ToolSpec {
 			`"dir": {"type": "string", "description": "Where it works: this thread's directory or one below it; without it a git worktree of this thread's, or an empty directory"}`,
 			`"wake": {"enum": ["no", "yes", "all"], "description": "Whether you are run again when it is over; all: when all tasks are that you give in this turn"}`,
 			`"join": {"type": "string", "maxLength": 100, "description": "Be run again when all tasks of this name are over"}`,
-			`"thread": {"type": "string", "description": "Only for callers outside of a thread: the one that is told of the task"}`),
+			`"thread": {"type": "string", "description": "Only for callers outside of a thread: the one that is told of the task"}`, key),
 		spec(verbRedelegate, "Have the worker of a task that is over go on, as a new task in the same thread. Its id is returned at once.", `"task", "words"`,
 			task, `"words": {"type": "string", "minLength": 1, "description": "What is to be done now"}`, model, cost,
-			`"wake": {"enum": ["no", "yes"], "description": "Whether you are run again when it is over; without it as the task before"}`),
+			`"wake": {"enum": ["no", "yes"], "description": "Whether you are run again when it is over; without it as the task before"}`, key),
 		spec(verbCheckin, "How a task stands, with its worker's last words and what was said of them; without a task, all open ones of this thread.", ``, task),
 		spec(verbCancel, "End a task, with its worker and the tasks below it.", `"task"`, task,
 			`"reason": {"type": "string", "description": "Why"}`),

@@ -417,6 +417,20 @@ func TestWrongSettingsAreRefusedAndTheLastGoodOnesStay(t *testing.T) {
 	}
 }
 
+// A program whose call is in no thread repeats it when the answer was lost: there must not
+// be another task.
+func TestAProgramsCallIsRepeatable(t *testing.T) {
+	h := newHouse(t, `{}`)
+	first, again := h.made("", "1", verbDelegate, `{"task": "build it", "key": "k"}`), h.made("", "2", verbDelegate, `{"task": "build it", "key": "k"}`)
+	other := h.made("", "3", verbDelegate, `{"task": "build it", "key": "l"}`)
+	if first.ID != again.ID || other.ID == first.ID {
+		t.Errorf("tasks %s, %s and %s", first.ID, again.ID, other.ID)
+	}
+	if said := h.call("primary", "4", verbDelegate, `{"task": "build it", "key": "k"}`); !said.IsError || !strings.Contains(said.Text, "leave it out") {
+		t.Errorf("in a thread: %+v", said)
+	}
+}
+
 // Every tool has a command of its name, and what one can be told the other can be told.
 func TestToolsAreTheCommands(t *testing.T) {
 	manifest := new(Plugin).Manifest()
@@ -433,7 +447,8 @@ func TestToolsAreTheCommands(t *testing.T) {
 		for _, field := range verbs[tool.Name].fields {
 			want[field] = schema.Properties[field]
 		}
-		delete(schema.Properties, "thread")
+		delete(schema.Properties, "thread") // these are for programs, whose calls are in no thread
+		delete(schema.Properties, "key")
 		if words := text[tool.Name]; words != "" {
 			want[words] = schema.Properties[words]
 		}

@@ -55,7 +55,7 @@ type (
 		pluginsdk.Tasks
 		*host
 	}
-	plugins    struct {
+	plugins struct {
 		pluginsdk.Plugins
 		*host
 	}

@@ -64,8 +64,8 @@ type CreateTaskRequest struct {
 	Model          string  `json:"model,omitempty" maxLength:"100"`
 	Dir            string  `json:"dir,omitempty" maxLength:"4096" doc:"The directory to work in"`
 	Cost           float64 `json:"cost,omitempty" minimum:"0" doc:"What the task may cost, in USD"`
-	Wake           string  `json:"wake,omitempty" maxLength:"20" doc:"Whether the thread's agent is run when the task is over: no, yes, or all: when all of its group are"`
-	Join           string  `json:"join,omitempty" maxLength:"200" doc:"The name of the group that is waited for together"`
+	Wake           string  `json:"wake,omitempty" maxLength:"20" doc:"Whether the thread's agent is run when the task is over: no or yes"`
+	Join           string  `json:"join,omitempty" maxLength:"100" doc:"The thread's agent is run when all tasks of this name are over"`
 	IdempotencyKey string  `json:"idempotencyKey,omitempty" maxLength:"200" doc:"Repeated with the same key, the first task is returned"`
 }
 
@@ -75,7 +75,7 @@ type createTaskInput struct {
 
 // CancelTaskRequest says why a task is to end, and who wants it.
 type CancelTaskRequest struct {
-	Reason string `json:"reason,omitempty" maxLength:"65536" doc:"Its parent is told"`
+	Reason string `json:"reason,omitempty" maxLength:"60000" doc:"Its parent is told"`
 	Author string `json:"author,omitempty" maxLength:"200" doc:"Who wants it"`
 }
 
@@ -165,15 +165,6 @@ func (h *handlers) createTask(ctx context.Context, input *createTaskInput) (*tas
 	if request.Cost > 0 {
 		call["cost"] = request.Cost
 	}
-	if request.ThreadID == "" {
-		primary, err := h.host.Threads.List(ctx, &pluginsdk.ListThreadsRequest{Query: pluginsdk.ThreadQuery{Kind: pluginsdk.ThreadPrimary, Limit: 1}})
-		if err != nil {
-			return nil, h.fail("create-task", err)
-		}
-		if len(primary.Threads) > 0 {
-			call["thread"] = primary.Threads[0].ID
-		}
-	}
 	return h.delegated(ctx, "create-task", delegateTool, call)
 }
 
@@ -218,19 +209,22 @@ func taskIn(result pluginsdk.ToolResult) (string, error) {
 		raw = json.RawMessage(result.Text)
 	}
 	var answer struct {
-		ID     string `json:"id"`
-		TaskID string `json:"taskId"`
+		Task string `json:"task"`
 	}
-	if err := json.Unmarshal(raw, &answer); err != nil || cmp.Or(answer.TaskID, answer.ID) == "" {
+	if err := json.Unmarshal(raw, &answer); err != nil || answer.Task == "" {
 		return "", fmt.Errorf("the plugin delegation has answered without the task's id: %.200q", raw)
 	}
-	return cmp.Or(answer.TaskID, answer.ID), nil
+	return answer.Task, nil
 }
 
 func (h *handlers) cancelTask(ctx context.Context, input *cancelTaskInput) (*taskOutput, error) {
 	request := &pluginsdk.CancelTaskRequest{ID: input.ID, Author: somebody}
 	if input.Body != nil {
-		request.Author, request.Reason = cmp.Or(input.Body.Author, somebody), input.Body.Reason
+		request.Author = cmp.Or(input.Body.Author, somebody)
+	}
+	request.Reason = "cancelled by " + request.Author
+	if input.Body != nil && input.Body.Reason != "" {
+		request.Reason += ": " + input.Body.Reason
 	}
 	answer, err := h.host.Tasks.Cancel(ctx, request)
 	if err != nil {
@@ -272,7 +266,7 @@ func (h *handlers) retryTask(ctx context.Context, input *retryTaskInput) (*taskO
 			ID: task.ID, Iteration: request.Iteration, Feedback: request.Text, Author: request.Author,
 		})
 	case task.Status.Final():
-		call := map[string]any{"id": task.ID, "task": request.Text}
+		call := map[string]any{"task": task.ID, "words": cmp.Or(request.Text, "Go on: it is to be done all the same.")}
 		if request.IdempotencyKey != "" {
 			call["key"] = request.IdempotencyKey
 		}

@@ -53,21 +53,19 @@ func TestATaskIsShownWithWhatHasBecomeOfIt(t *testing.T) {
 
 func TestWorkIsHandedOn(t *testing.T) {
 	f := serve(t)
-	f.host.threads = []pluginsdk.Thread{{ID: "primary"}}
 	f.host.tasks = []pluginsdk.Task{{ID: "K", Status: pluginsdk.TaskPending}}
-	f.host.result = pluginsdk.ToolResult{Text: `{"taskId":"K"}`}
+	f.host.result = pluginsdk.ToolResult{Text: `{"task":"K","thread":"T"}`}
 	got := f.send("POST", "/api/tasks", `{"threadId":"T","text":"write it","model":"m","dir":"/d","cost":2.5,"wake":"yes","join":"j","idempotencyKey":"k"}`)
 	if got.status != http.StatusAccepted || got.body["id"] != "K" {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
-	f.host.result = pluginsdk.ToolResult{Text: "made", Structured: []byte(`{"id":"K"}`)}
+	f.host.result = pluginsdk.ToolResult{Text: "made", Structured: []byte(`{"task":"K"}`)}
 	if got := f.send("POST", "/api/tasks", `{"text":"write it"}`); got.status != http.StatusAccepted {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
 	want := []any{
 		`call delegation__delegate {"cost":2.5,"dir":"/d","join":"j","key":"k","model":"m","task":"write it","thread":"T","wake":"yes"}`,
-		pluginsdk.ThreadQuery{Kind: pluginsdk.ThreadPrimary, Limit: 1},
-		`call delegation__delegate {"task":"write it","thread":"primary"}`,
+		`call delegation__delegate {"task":"write it"}`,
 	}
 	if !reflect.DeepEqual(f.host.asked, want) {
 		t.Errorf("asked %+v", f.host.asked)
@@ -108,8 +106,8 @@ func TestAPersonsWordOnATask(t *testing.T) {
 		pluginsdk.DecideTaskRequest{ID: "K", Verdict: pluginsdk.VerdictAccept, Iteration: 2, Author: "Ann"},
 		pluginsdk.DecideTaskRequest{ID: "K", Verdict: pluginsdk.VerdictReject, Feedback: "no", Author: "a person"},
 		pluginsdk.DecideTaskRequest{ID: "K", Author: "a person"},
-		pluginsdk.CancelTaskRequest{ID: "K", Author: "a person"},
-		pluginsdk.CancelTaskRequest{ID: "K", Reason: "too late", Author: "Ann"},
+		pluginsdk.CancelTaskRequest{ID: "K", Reason: "cancelled by a person", Author: "a person"},
+		pluginsdk.CancelTaskRequest{ID: "K", Reason: "cancelled by Ann: too late", Author: "Ann"},
 	}
 	if !reflect.DeepEqual(f.host.asked, want) {
 		t.Errorf("asked %+v", f.host.asked)
@@ -126,7 +124,7 @@ func TestATaskIsTriedAgain(t *testing.T) {
 		{ID: "waits", Status: pluginsdk.TaskWaiting}, {ID: "over", Status: pluginsdk.TaskFailed}, {ID: "runs", Status: pluginsdk.TaskRunning, ThreadID: "T"},
 		{ID: "new"},
 	}
-	f.host.result = pluginsdk.ToolResult{Text: `{"id":"new"}`}
+	f.host.result = pluginsdk.ToolResult{Text: `{"task":"new"}`}
 	if got := f.send("POST", "/api/tasks/waits/retry", `{"text":"the port is 80","iteration":2,"author":"Ann"}`); got.status != 202 || got.body["id"] != "waits" {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
@@ -135,7 +133,7 @@ func TestATaskIsTriedAgain(t *testing.T) {
 	}
 	want := []any{
 		pluginsdk.DecideTaskRequest{ID: "waits", Iteration: 2, Feedback: "the port is 80", Author: "Ann"},
-		`call delegation__re-delegate {"id":"over","key":"k","task":"once more"}`,
+		`call delegation__re-delegate {"key":"k","task":"over","words":"once more"}`,
 	}
 	if !reflect.DeepEqual(f.host.asked, want) {
 		t.Errorf("asked %+v", f.host.asked)
