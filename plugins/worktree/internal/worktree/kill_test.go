@@ -49,7 +49,7 @@ func TestKilledAnywhere(t *testing.T) {
 			t.Parallel()
 			for nth, more := 1, true; more; nth++ {
 				s := &story{world: newWorld(t, repository(t, "shop"))}
-				write(t, s.repo, "gone/d.txt", "d\n")
+				write(t, s.repo, "gone/deep/d.txt", "d\n")
 				commitAll(t, s.repo, "gone")
 				s.settings(map[string]any{"setup": map[string]string{s.repo: "echo x >>set-up"}})
 				var dir string
