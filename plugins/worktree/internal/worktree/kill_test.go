@@ -49,6 +49,8 @@ func TestKilledAnywhere(t *testing.T) {
 			t.Parallel()
 			for nth, more := 1, true; more; nth++ {
 				s := &story{world: newWorld(t, repository(t, "shop"))}
+				write(t, s.repo, "gone/deep/d.txt", "d\n")
+				commitAll(t, s.repo, "gone")
 				s.settings(map[string]any{"setup": map[string]string{s.repo: "echo x >>set-up"}})
 				var dir string
 				var answer *pluginsdk.OnTaskValidatedResponse
@@ -69,6 +71,9 @@ func TestKilledAnywhere(t *testing.T) {
 					switch n {
 					case 0:
 						write(t, dir, "new.txt", "new\n")
+						if err := os.RemoveAll(filepath.Join(dir, "..", "gone")); err != nil {
+							t.Fatal(err)
+						}
 					case 1:
 						write(t, s.repo, "c.txt", "moved\n")
 						commitAll(t, s.repo, "moved")
@@ -84,7 +89,7 @@ func TestKilledAnywhere(t *testing.T) {
 				if answer.Handover == pluginsdk.HandoverAgain { // what was looked at was lost with the plugin
 					t.Errorf("killed at %q: %+v", s.died, answer)
 				}
-				if !answer.CwdGone || read(t, s.repo, "sub/new.txt") != "new\n" || exists(filepath.Join(s.repo, "sub/coverage.out")) || s.look().status != "" {
+				if !answer.CwdGone || read(t, s.repo, "sub/new.txt") != "new\n" || exists(filepath.Join(s.repo, "sub/coverage.out")) || exists(filepath.Join(s.repo, "gone")) || s.look().status != "" {
 					t.Errorf("killed at %q: %+v, the checkout is %+v", s.died, answer, s.look())
 				}
 				if merges := gitIn(t, s.repo, "rev-list", "--count", "--merges", "HEAD"); merges != "1" {

@@ -398,6 +398,11 @@ func TestCancelledDuringSetUp(t *testing.T) {
 	if read(t, pipe) != "begun\n" { // a pipe is read when somebody writes
 		t.Error("it has not begun")
 	}
+	over, end := context.WithCancel(t.Context())
+	end()
+	if _, err := w.plugin.lanes.enter(over, taskKeys+"t1"); err == nil {
+		t.Error("the task's end would not wait for it")
+	}
 	cancel()
 	if err := <-ended; err == nil {
 		t.Error("it was not cancelled")
@@ -414,6 +419,14 @@ func TestTheEndWaitsForTheSetUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, repository(t, "shop"))
 	dir := w.begun("t1", "")
+	r, err := w.plugin.load(t.Context(), "t1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Phase = settingUp
+	if err := w.plugin.save(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
 	leave, err := w.plugin.lanes.enter(t.Context(), taskKeys+"t1") // as OnTaskCreate does
 	if err != nil {
 		t.Fatal(err)
