@@ -31,7 +31,8 @@ var Plugins = Table{
 		pluginsdk.CapEventsRead,
 	}, Env: []string{"HARNESS_WORKSPACE"}}}},
 	{"worktree", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapState, pluginsdk.CapTasksRead, pluginsdk.CapThreadsAdmin}}}},
-	{"validation", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapState, pluginsdk.CapAgentInvoke, pluginsdk.CapThreadsAdmin}}}},
+	{"validation", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapState, pluginsdk.CapAgentInvoke, pluginsdk.CapThreadsAdmin},
+		Env: []string{"GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "CARGO_HOME", "RUSTUP_HOME", "VIRTUAL_ENV"}}}},
 }
 
 // Limits are those of the shipped plugins' processes that begin with other ones than the

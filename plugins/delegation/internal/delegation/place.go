@@ -20,9 +20,10 @@ type place struct {
 // be the thread's, or below it or one of the operator's roots, after symbolic links. When none
 // was, it is the thread's if that is in a git checkout, where the task gets a worktree; else
 // the task gets a directory of its own, so that it does not write among the thread's files.
-func placeOf(asked, threads string, roots []string) (place, error) {
+// The workspace is no part of a checkout that it happens to lie in.
+func placeOf(asked, threads, workspace string, roots []string) (place, error) {
 	if asked == "" {
-		if threads != "" && inCheckout(threads) {
+		if threads != "" && inCheckout(threads, workspace) {
 			return place{cwd: threads}, nil
 		}
 		return place{own: true}, nil
@@ -63,18 +64,22 @@ func within(path, root string) bool {
 }
 
 // inCheckout reports whether a directory is in the checkout of a git repository: there is
-// a .git in it or above, a directory or the file of a worktree or a submodule.
-func inCheckout(dir string) bool {
+// a .git in it or above, a directory or the file of a worktree or a submodule. Of one that is
+// in the workspace what lies above that is not looked at.
+func inCheckout(dir, workspace string) bool {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return false
+	}
+	if real, err := filepath.EvalSymlinks(workspace); err == nil {
+		workspace = real
 	}
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			return true
 		}
 		above := filepath.Dir(dir)
-		if above == dir {
+		if above == dir || dir == workspace {
 			return false
 		}
 		dir = above

@@ -244,6 +244,7 @@ func TestWhereATaskWorks(t *testing.T) {
 	sub := filepath.Join(h.dir, "sub dir")
 	for name, row := range map[string]struct {
 		asked, threads string
+		workspace      string
 		roots          []string
 		want           place
 		code           pluginsdk.Code
@@ -251,6 +252,8 @@ func TestWhereATaskWorks(t *testing.T) {
 		"nothing is known":                {want: place{own: true}},
 		"the thread's checkout":           {threads: h.dir, want: place{cwd: h.dir}},
 		"below the thread's checkout":     {threads: sub, want: place{cwd: sub}},
+		"a workspace in a checkout":       {threads: sub, workspace: sub, want: place{own: true}},
+		"a checkout in the workspace":     {threads: sub, workspace: h.dir, want: place{cwd: sub}},
 		"the thread has no repository":    {threads: plain, want: place{own: true}},
 		"the thread's is gone":            {threads: filepath.Join(plain, "gone"), want: place{own: true}},
 		"asked for, relative":             {asked: "sub dir", threads: h.dir, want: place{cwd: sub}},
@@ -265,7 +268,7 @@ func TestWhereATaskWorks(t *testing.T) {
 		"a file":                          {asked: "file", threads: h.dir, code: pluginsdk.CodeInvalid},
 		"relative to nothing":             {asked: "sub", code: pluginsdk.CodeInvalid},
 	} {
-		got, err := placeOf(row.asked, row.threads, row.roots)
+		got, err := placeOf(row.asked, row.threads, row.workspace, row.roots)
 		if got != row.want || pluginsdk.CodeOf(err) != row.code {
 			t.Errorf("%s: %+v, %v; want %+v %s", name, got, err, row.want, row.code)
 		}

@@ -56,7 +56,7 @@ func (p *Plugin) delegate(ctx context.Context, r request) (answer, error) {
 	if err := p.hasRoom(ctx, config.AtOnce); err != nil {
 		return answer{}, err
 	}
-	place, err := placeOf(r.fields["dir"], cmp.Or(r.thread.Cwd, p.workspace), config.Roots)
+	place, err := placeOf(r.fields["dir"], cmp.Or(r.thread.Cwd, p.workspace), p.workspace, config.Roots)
 	if err != nil {
 		return answer{}, err
 	}
