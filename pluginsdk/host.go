@@ -82,7 +82,8 @@ type Messages interface {
 	// Submit stores a message that asks for an answer, with its run. It
 	// returns only after that is durable. Needs messages.submit; for a command that
 	// stops or repeats runs also runs.control, for one that changes what a thread is
-	// (/new, /model, /busy) what Threads.Update of it would need.
+	// (/new, /model, /busy) what Threads.Update of it would need, for /tasks tasks.read, and
+	// tasks.decide when it is a word on a task.
 	Submit(ctx context.Context, request *SubmitMessageRequest) (*SubmitMessageResponse, error)
 	// Append stores rows in a thread, all or none. Repeated with the same
 	// key, it returns the rows the first call made; with other content it is

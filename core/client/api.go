@@ -167,6 +167,18 @@ func (c *Client) Run(ctx context.Context, id string) (Run, error) {
 // Ahead returns how many unfinished runs of the thread were accepted before
 // this one, whose message it waits behind.
 func (c *Client) Ahead(ctx context.Context, threadID, runID string) (int, error) {
+	runs, err := c.OpenRuns(ctx, threadID)
+	for n, run := range runs {
+		if run.ID == runID {
+			return n, nil
+		}
+	}
+	return 0, err
+}
+
+// OpenRuns returns the runs of a thread that are not over, in the order in which they were
+// accepted, at most a page of them.
+func (c *Client) OpenRuns(ctx context.Context, threadID string) ([]Run, error) {
 	query := url.Values{
 		"limit": {strconv.Itoa(pageSize)},
 		"state": {string(pluginsdk.RunQueued), string(pluginsdk.RunRunning), string(pluginsdk.RunWaiting)},
@@ -174,13 +186,6 @@ func (c *Client) Ahead(ctx context.Context, threadID, runID string) (int, error)
 	var page struct {
 		Runs []Run `json:"runs"`
 	}
-	if err := c.get(ctx, "/api/threads/"+url.PathEscape(threadID)+"/runs", query, &page); err != nil {
-		return 0, err
-	}
-	for n, run := range page.Runs {
-		if run.ID == runID {
-			return n, nil
-		}
-	}
-	return 0, nil
+	err := c.get(ctx, "/api/threads/"+url.PathEscape(threadID)+"/runs", query, &page)
+	return page.Runs, err
 }

@@ -99,11 +99,11 @@ func (v *Conversation) Say(ctx context.Context, content string) (pluginsdk.Accep
 // insist makes a request that is safe to repeat until the daemon has answered
 // it, or patience is over; 0 waits for ever.
 func (c *Client) insist(ctx context.Context, patience time.Duration, request func() (pluginsdk.Accepted, error)) (pluginsdk.Accepted, error) {
-	return repeat(ctx, c, patience, passing, request)
+	return repeat(ctx, c, patience, Passing, request)
 }
 
-// repeat makes a request as long as its error may be gone a little later, until patience
-// is over; 0 is for ever.
+// repeat makes a request as long as its error is a passing one, until patience is over; 0 is
+// for ever.
 func repeat[T any](ctx context.Context, c *Client, patience time.Duration, passing func(error) bool, request func() (T, error)) (T, error) {
 	began, pause := time.Now(), c.firstPause
 	for {
@@ -232,7 +232,7 @@ func (v *Conversation) settle(ctx context.Context, only string) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil && passing(err) {
+		if err != nil && Passing(err) {
 			v.away(ctx, err)
 			return
 		}

@@ -143,17 +143,18 @@ func (c *Client) rows(ctx context.Context, accepted pluginsdk.Accepted, runID st
 func readable(rows []pluginsdk.Message) []pluginsdk.Message {
 	var kept []pluginsdk.Message
 	for _, row := range rows {
-		if row.Role != pluginsdk.RoleUser && !marker(row) {
+		if row.Role != pluginsdk.RoleUser && Readable(row) {
 			kept = append(kept, row)
 		}
 	}
 	return kept
 }
 
-// marker reports whether a row only marks that a run began or ended.
-func marker(row pluginsdk.Message) bool {
+// Readable reports whether a row is for people: whether it says more than that a run began
+// or ended.
+func Readable(row pluginsdk.Message) bool {
 	event := eventOf(row)
-	return event == "pipeline_start" || event == "pipeline_complete"
+	return event != "pipeline_start" && event != "pipeline_complete"
 }
 
 // eventOf is what a status row is about, or "".

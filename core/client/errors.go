@@ -83,9 +83,9 @@ func problemOf(status int, contentType string, content []byte) error {
 	return problem
 }
 
-// passing reports whether an error may be gone a little later: the daemon is
+// Passing reports whether an error may be gone a little later: the daemon is
 // away, or busy with starting or stopping.
-func passing(err error) bool {
+func Passing(err error) bool {
 	var away *Unreachable
 	var problem *Problem
 	return errors.As(err, &away) || errors.As(err, &problem) && problem.passing()

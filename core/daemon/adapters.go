@@ -9,6 +9,7 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/settings"
+	"github.com/seed-706843ae/harness/core/tasks"
 	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -26,6 +27,16 @@ func (p plugins) Commands() []inbox.Command {
 	})
 	return commands
 }
+
+// taskDesk is the room of the tasks as the inbox sees it. The room is made after the
+// inbox, which it needs.
+type taskDesk struct{ room **tasks.Room }
+
+func (d taskDesk) Command(ctx context.Context, thread pluginsdk.Thread, by ledger.By, args string) (string, error) {
+	return (*d.room).Command(ctx, thread, by, args)
+}
+
+func (d taskDesk) Decides(args string) bool { return (*d.room).Decides(args) }
 
 // bus is the event bus as the plugin host sees it. What it publishes of a
 // plugin's state is told to changed as well.

@@ -135,7 +135,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		Owner: d.events.Position().Boot, Slots: config.Agents, MaxAttempts: config.MaxAttempts,
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter,
 		MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Log: d.room("inbox"),
-	}, inbox.Doors{Store: d.store, Pipeline: d.pipeline, Registry: plugins{d.plugins}, Outbox: d.outbox, Events: d.events})
+	}, inbox.Doors{Store: d.store, Pipeline: d.pipeline, Registry: plugins{d.plugins}, Outbox: d.outbox, Events: d.events, Tasks: taskDesk{&d.tasks}})
 	d.tasks = tasks.New(tasks.Config{
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter, Fault: config.Fault,
 		Directories: filepath.Join(workspace, "tasks"), Log: d.room("tasks"),

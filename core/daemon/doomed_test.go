@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -44,7 +45,17 @@ func runDoomed() {
 	config.PluginBackoff, config.Supervise = 20*time.Millisecond, attentive
 	config.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var mu sync.Mutex
+	passed := map[string]int{} // how often each step was come past, by what die-at said then
 	config.Fault = func(step, runID string) {
+		if at, err := os.ReadFile(d.path("die-at")); err == nil {
+			mu.Lock()
+			if name, n, _ := strings.Cut(string(at), " "); name == step {
+				if passed[string(at)]++; fmt.Sprint(passed[string(at)]) == n {
+					_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				}
+			}
+			mu.Unlock()
+		}
 		if at, err := os.ReadFile(d.path("kill-at")); err == nil && string(at) == step {
 			appendLine(d.path("held.log"), step+" "+runID)
 			for {
@@ -80,6 +91,28 @@ func appendLine(path, line string) {
 	if _, err := file.WriteString(line + "\n"); err != nil {
 		panic(err)
 	}
+}
+
+// deadly has the daemons that are started from now on die by SIGKILL when they come to a step
+// the n-th time, and the one that is alive too. An empty step: of none.
+func (in *installation) deadly(step string, n int) {
+	in.t.Helper()
+	file := filepath.Join(in.config.Data, "die-at")
+	if step == "" {
+		_ = os.Remove(file)
+		return
+	}
+	if err := os.WriteFile(file, fmt.Appendf(nil, "%s %d", step, n), 0o600); err != nil {
+		in.t.Fatal(err)
+	}
+}
+
+// died reports whether the daemon has died since it was started, and buries it.
+func (in *installation) died() bool {
+	in.t.Helper()
+	var status syscall.WaitStatus
+	pid, err := syscall.Wait4(in.daemon.Process.Pid, &status, syscall.WNOHANG, nil)
+	return err == nil && pid == in.daemon.Process.Pid
 }
 
 // spawn starts the daemon in a process of its own and waits until it is ready. The test

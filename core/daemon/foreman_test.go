@@ -79,12 +79,24 @@ func (f *foreman) advance(ctx context.Context, task pluginsdk.Task) error {
 	return err
 }
 
-func (*foreman) OnTaskCreate(context.Context, *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
-	return &pluginsdk.OnTaskCreateResponse{SetLabels: map[string]string{"by": foremanName}}, nil
+// forAPerson is a task that the foreman has no opinion on, in a directory: it waits for a
+// person.
+const forAPerson = "leave it to a person"
+
+func (*foreman) OnTaskCreate(_ context.Context, r *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
+	changes := &pluginsdk.OnTaskCreateResponse{SetLabels: map[string]string{"by": foremanName}}
+	if r.Task.Prompt == forAPerson {
+		directory := os.TempDir()
+		changes.Cwd = &directory
+	}
+	return changes, nil
 }
 
 func (*foreman) OnTaskComplete(_ context.Context, r *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
 	appendLine(beside("reviews.log"), r.Call.ID)
+	if r.Task.Prompt == forAPerson {
+		return nil, nil //nolint:nilnil // no opinion
+	}
 	if r.Task.CurrentIteration == 1 {
 		return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictReject, Feedback: "once more"}, nil
 	}

@@ -33,6 +33,8 @@ func TestMain(m *testing.M) {
 		runTurner()
 	case foremanName:
 		runForeman()
+	case scribeName:
+		runScribe()
 	case censusName:
 		runCensus()
 	case purserName:
@@ -66,7 +68,8 @@ func run(m *testing.M) int {
 	pluginDir = dir
 	into := dir + string(filepath.Separator)
 	err = errors.Join(
-		build("build", "-o", into, "../../plugins/activity", "../../plugins/context", "../../plugins/time", "../../plugins/web", "../coretest/gallery"),
+		build("build", "-o", into, "../../plugins/activity", "../../plugins/context", "../../plugins/time", "../../plugins/web",
+			"../../plugins/delegation", "../../plugins/worktree", "../../plugins/validation", "../coretest/gallery"),
 		makeParts(into+partsName),
 	)
 	if err != nil {

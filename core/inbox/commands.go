@@ -21,6 +21,7 @@ var coreCommands = []pluginsdk.CommandSpec{
 	{Name: "new", Description: "forget the agent's session: the next message starts a fresh one"},
 	{Name: "status", Description: "show what this thread is doing"},
 	{Name: "retry", Description: "give the last message that was not answered once more"},
+	{Name: "tasks", Usage: "/tasks [approve|reject|cancel] [ID] [WORDS]", Description: "list the open tasks below this thread, show one, or have your word on it"},
 	{Name: "stop", Usage: "/stop [all]", Description: "stop the turn that is running; what waits behind it stays, with `all` it is dropped"},
 }
 
@@ -43,11 +44,18 @@ func Reserved() []string {
 	return names
 }
 
+// typed is a command that is answered at once.
+type typed struct {
+	name, args string
+	caused     bool // by a run: it is not a person's
+}
+
 // coreCommand carries out a command that no plugin answers. by says who gave it.
-func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, by ledger.By, name, args string) ledger.Answer {
+func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, by ledger.By, command typed) ledger.Answer {
 	var text string
 	var err error
-	switch name {
+	args := command.args
+	switch command.name {
 	case "help":
 		text = in.help()
 	case "busy":
@@ -62,12 +70,14 @@ func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, by le
 		text, err = in.setModel(ctx, thread, args)
 	case "status":
 		text, err = in.status(ctx, thread)
+	case "tasks":
+		text, err = in.tasksCommand(ctx, thread, by, command)
 	default:
 		return ledger.Answer{State: pluginsdk.RunFailed,
-			Text: fmt.Sprintf("There is no command /%s.\n\n%s", name, in.help())}
+			Text: fmt.Sprintf("There is no command /%s.\n\n%s", command.name, in.help())}
 	}
 	if err != nil {
-		return ledger.Answer{State: pluginsdk.RunFailed, Text: fmt.Sprintf("/%s failed: %s", name, err)}
+		return ledger.Answer{State: pluginsdk.RunFailed, Text: fmt.Sprintf("/%s failed: %s", command.name, err)}
 	}
 	return ledger.Answer{State: pluginsdk.RunSucceeded, Text: text}
 }
@@ -94,6 +104,17 @@ func (in *Inbox) help() string {
 	}
 	sort.Strings(lines)
 	return "Commands:\n" + strings.Join(lines, "\n")
+}
+
+// tasksCommand has a person's word on a task carried out, or what there is of tasks shown.
+// What a run has caused is no person's word: an agent must not approve its own work by
+// way of a plugin that submits for it.
+func (in *Inbox) tasksCommand(ctx context.Context, thread pluginsdk.Thread, by ledger.By, command typed) (string, error) {
+	if command.caused && in.tasks.Decides(command.args) {
+		return "", errors.New("only a person has a word on a task, and this message was caused by a run")
+	}
+	by.Author = authorText(by.Author)
+	return in.tasks.Command(ctx, thread, by, command.args)
 }
 
 func (in *Inbox) newSession(ctx context.Context, thread pluginsdk.Thread) (string, error) {

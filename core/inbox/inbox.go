@@ -96,6 +96,14 @@ type Events interface {
 	Publish(kind pluginsdk.EventType, threadID string, payload any)
 }
 
+// Tasks knows the tasks, for /tasks.
+type Tasks interface {
+	// Command carries out what is typed behind /tasks in a thread, and returns the answer.
+	Command(ctx context.Context, thread pluginsdk.Thread, by ledger.By, args string) (string, error)
+	// Decides reports whether it is a word on a task, and does not only look.
+	Decides(args string) bool
+}
+
 // Config holds what an operator can set. Zero fields get defaults.
 type Config struct {
 	Owner       string        // the name under which runs are claimed: this daemon's boot
@@ -152,6 +160,7 @@ type Inbox struct {
 	registry Registry
 	outbox   Outbox
 	events   Events
+	tasks    Tasks
 	figures  *figures
 	lanes    *lanes.Set[ledger.Queue, worker] // of the queues with work
 	places   *lanes.Places                    // for runs that execute: Config.Slots, in classes
@@ -194,13 +203,14 @@ type Doors struct {
 	Registry Registry
 	Outbox   Outbox
 	Events   Events
+	Tasks    Tasks
 }
 
 // New returns an Inbox. Submit works at once; runs are executed from Start on.
 func New(config Config, doors Doors) *Inbox {
 	config = config.withDefaults()
 	in := &Inbox{
-		config: config, store: doors.Store, pipeline: doors.Pipeline, registry: doors.Registry, outbox: doors.Outbox, events: doors.Events,
+		config: config, store: doors.Store, pipeline: doors.Pipeline, registry: doors.Registry, outbox: doors.Outbox, events: doors.Events, tasks: doors.Tasks,
 		places: newPlaces(config.Slots), figures: newFigures(),
 		running: make(map[string]running), announcing: make(map[string]chan struct{}),
 		unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool),

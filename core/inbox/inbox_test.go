@@ -92,8 +92,19 @@ func (p *published) Publish(kind pluginsdk.EventType, _ string, _ any) {
 	p.kinds = append(p.kinds, kind)
 }
 
+// desk is where /tasks is carried out: it tells what it was asked.
+type desk struct{ asked []string }
+
+func (d *desk) Command(_ context.Context, thread pluginsdk.Thread, by ledger.By, args string) (string, error) {
+	d.asked = append(d.asked, fmt.Sprintf("%s: %s|%s says %s", thread.ID, by.Author, by.Plugin, args))
+	return "Done.", nil
+}
+
+func (*desk) Decides(args string) bool { return strings.HasPrefix(args, "approve") }
+
 type fixture struct {
 	*Inbox
+	desk   *desk
 	store  *memory
 	line   *scripted
 	outbox *woken
@@ -103,12 +114,12 @@ type fixture struct {
 func newFixture(t *testing.T, config Config, known ...Command) *fixture {
 	t.Helper()
 	store := newMemory()
-	f := &fixture{store: store, line: &scripted{store: store, steers: make(chan string, 100)}, outbox: &woken{}, events: &published{store: store}}
+	f := &fixture{desk: &desk{}, store: store, line: &scripted{store: store, steers: make(chan string, 100)}, outbox: &woken{}, events: &published{store: store}}
 	config.Owner = "this boot"
 	if config.RetryBase == 0 {
 		config.RetryBase, config.RetryMax = time.Millisecond, 2*time.Millisecond
 	}
-	f.Inbox = New(config, Doors{Store: store, Pipeline: f.line, Registry: commands(known), Outbox: f.outbox, Events: f.events})
+	f.Inbox = New(config, Doors{Store: store, Pipeline: f.line, Registry: commands(known), Outbox: f.outbox, Events: f.events, Tasks: f.desk})
 	return f
 }
 

@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ func TestWhatACommandNeeds(t *testing.T) {
 	f := newFixture(t, Config{}, Command{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "buy"}})
 	for content, want := range map[string]pluginsdk.Capability{
 		"/stop": pluginsdk.CapRunsControl, "/stop all": pluginsdk.CapRunsControl, " /retry ": pluginsdk.CapRunsControl,
+		"/tasks": pluginsdk.CapTasksRead, "/tasks 1a2b3c": pluginsdk.CapTasksRead, "/tasks approve 1a2b3c": pluginsdk.CapTasksDecide,
 		"/new": pluginsdk.CapThreadsWrite, "/model opus": pluginsdk.CapThreadsWrite, "/busy steer": pluginsdk.CapThreadsWrite,
 		"/model": "", "/busy": "", "/help": "", "/status": "", "/buy milk": "", "/nonsense": "",
 		"hello": "", "say /stop": "", "/etc/stop is a file": "",
@@ -76,6 +78,46 @@ func TestATypedStopSaysWhoseWordItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.store.until(t, "the end of the run", f.store.allFinal)
+	}
+}
+
+// A person's word on a task is the one thing that an agent must not have: it would accept
+// its own work.
+func TestAWordOnATaskIsAPersons(t *testing.T) {
+	f := newFixture(t, Config{})
+	submit := func(key, author, cause, content string) string {
+		t.Helper()
+		accepted, err := f.Submit(t.Context(), "discord", pluginsdk.Submission{
+			ThreadID: "T", Source: "discord", Key: key, Author: author, CauseRunID: cause, Content: content,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := f.store.Run(t.Context(), accepted.RunID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(run.State)
+	}
+	for n, typed := range []struct{ author, cause, content, state string }{
+		{"ann", "", "/tasks approve 1a2b3c", "succeeded"},
+		{"", "", "/tasks approve 1a2b3c", "succeeded"},
+		{"ann", "R", "/tasks approve 1a2b3c", "failed"},
+		{"", "R", "/tasks approve 1a2b3c", "failed"},
+		{"", "R", "/tasks 1a2b3c", "succeeded"},
+		{strings.Repeat("x", maxAuthor+1), "", "/tasks", "succeeded"},
+	} {
+		if state := submit(strconv.Itoa(n), typed.author, typed.cause, typed.content); state != typed.state {
+			t.Errorf("%+v is %s", typed, state)
+		}
+	}
+	submit("0", "ann", "", "/tasks approve 1a2b3c") // repeated, it is not carried out again
+	want := []string{
+		"T: ann|discord says approve 1a2b3c", "T: a person|discord says approve 1a2b3c", "T: |discord says 1a2b3c",
+		"T: " + strings.Repeat("x", maxAuthor) + "…|discord says ",
+	}
+	if !slices.Equal(f.desk.asked, want) {
+		t.Errorf("asked %q", f.desk.asked)
 	}
 }
 

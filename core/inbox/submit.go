@@ -217,7 +217,7 @@ func (in *Inbox) answer(ctx context.Context, plugin string, s pluginsdk.Submissi
 	if by.Author == "" && s.CauseRunID == "" { // a message that a run causes is not a person's
 		by.Author = "a person"
 	}
-	return in.coreCommand(ctx, thread, by, name, args), nil
+	return in.coreCommand(ctx, thread, by, typed{name: name, args: args, caused: s.CauseRunID != ""}), nil
 }
 
 // announce publishes a message that was accepted.
@@ -247,9 +247,9 @@ func (in *Inbox) pluginAnswers(name string) bool {
 
 // Needs returns the capability, beside messages.submit, that a plugin needs to submit the
 // text: runs.control for a command that stops or repeats runs; threads.write for one that
-// changes the thread, where the caller also checks what changing this very thread needs.
-// False: none.
-func (*Inbox) Needs(content string) (pluginsdk.Capability, bool) {
+// changes the thread, where the caller also checks what changing this very thread needs;
+// tasks.decide for a word on a task, tasks.read for a look at tasks. False: none.
+func (in *Inbox) Needs(content string) (pluginsdk.Capability, bool) {
 	name, args, ok := pluginsdk.ParseCommand(content)
 	if !ok {
 		return "", false
@@ -259,6 +259,11 @@ func (*Inbox) Needs(content string) (pluginsdk.Capability, bool) {
 		return pluginsdk.CapRunsControl, true
 	case "new":
 		return pluginsdk.CapThreadsWrite, true
+	case "tasks":
+		if in.tasks.Decides(args) {
+			return pluginsdk.CapTasksDecide, true
+		}
+		return pluginsdk.CapTasksRead, true
 	case "model", "busy":
 		return pluginsdk.CapThreadsWrite, args != "" // without arguments it only shows
 	}

@@ -24,7 +24,14 @@ var Plugins = Table{
 		{Since: 2, Capabilities: []pluginsdk.Capability{pluginsdk.CapThreadsAdmin}},
 		{Since: 3, Env: []string{"HARNESS_VERSION"}},
 		{Since: 4, Capabilities: []pluginsdk.Capability{pluginsdk.CapMetricsRead}},
+		{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapTasksRead, pluginsdk.CapTasksWrite, pluginsdk.CapTasksDecide}},
 	}},
+	{"delegation", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{
+		pluginsdk.CapTasksRead, pluginsdk.CapTasksWrite, pluginsdk.CapRunsRead, pluginsdk.CapThreadsRead, pluginsdk.CapMessagesSubmit, pluginsdk.CapThreadsAdmin,
+		pluginsdk.CapEventsRead,
+	}, Env: []string{"HARNESS_WORKSPACE"}}}},
+	{"worktree", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapState, pluginsdk.CapTasksRead, pluginsdk.CapThreadsAdmin}}}},
+	{"validation", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapState, pluginsdk.CapAgentInvoke, pluginsdk.CapThreadsAdmin}}}},
 }
 
 // Limits are those of the shipped plugins' processes that begin with other ones than the
@@ -36,7 +43,7 @@ var Limits = map[string]pluginsdk.PluginLimits{
 }
 
 // Later are names that are kept for plugins that are to come with Harness.
-var Later = []string{"cron", "delegation", "discord", "metrics", "summaries", "validation", "workflow", "worktree"}
+var Later = []string{"cron", "discord", "metrics", "summaries", "workflow"}
 
 // Named reports whether the name is that of a plugin that comes with Harness, or is to.
 // Those of the daemon's own directory have it, and nothing else: the names are in

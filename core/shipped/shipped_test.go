@@ -74,16 +74,19 @@ func TestTheGrantsOfTheFirstVersion(t *testing.T) {
 			t.Errorf("%s: %s", name, first)
 		}
 	}
-	if added, env := shipped.Plugins.After("web", 1); list(added) != "threads.admin, metrics.read" || !slices.Equal(env, []string{"HARNESS_VERSION"}) {
+	if added, env := shipped.Plugins.After("web", 1); list(added) != "threads.admin, metrics.read, tasks.read, tasks.write, tasks.decide" || !slices.Equal(env, []string{"HARNESS_VERSION"}) {
 		t.Errorf("what web has since the first version: %v %v", added, env)
 	}
-	if added, env := shipped.Plugins.After("web", 2); list(added) != "metrics.read" || !slices.Equal(env, []string{"HARNESS_VERSION"}) {
+	if added, env := shipped.Plugins.After("web", 2); list(added) != "metrics.read, tasks.read, tasks.write, tasks.decide" || !slices.Equal(env, []string{"HARNESS_VERSION"}) {
 		t.Errorf("what web has since the second version: %v %v", added, env)
 	}
-	if added, env := shipped.Plugins.After("web", 3); list(added) != "metrics.read" || len(env) != 0 {
+	if added, env := shipped.Plugins.After("web", 3); list(added) != "metrics.read, tasks.read, tasks.write, tasks.decide" || len(env) != 0 {
 		t.Errorf("what web has since the third version: %v %v", added, env)
 	}
-	if shipped.Plugins.Version() != 4 {
+	if added, _ := shipped.Plugins.After("web", 4); list(added) != "tasks.read, tasks.write, tasks.decide" {
+		t.Errorf("what web has since the fourth version: %v", added)
+	}
+	if shipped.Plugins.Version() != 5 {
 		t.Errorf("version %d", shipped.Plugins.Version())
 	}
 }

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -190,10 +191,7 @@ func (r *Room) Decide(ctx context.Context, plugin string, request pluginsdk.Deci
 	default:
 		return pluginsdk.Task{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "verdict: %.50q is not one of accept, reject and none", request.Verdict)
 	}
-	author := request.Author
-	if author == "" {
-		author = "a person"
-	}
+	author := cmp.Or(request.Author, saidBy)
 	return r.request(ctx, request.ID, "decide", func(task ledger.Task) (*ledger.TaskMove, error) {
 		if request.Iteration != 0 && request.Iteration != task.CurrentIteration {
 			return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "task %s is %s at its iteration %d, not at %d: look at that one first",

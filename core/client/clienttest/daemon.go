@@ -50,6 +50,8 @@ type Daemon struct {
 
 	deliveries []pluginsdk.Delivery
 	tools      []tool
+	tasks      []client.TaskHistory
+	worded     []string // what was said of tasks
 }
 
 // New starts a Daemon that answers every message with answer, on a goroutine of

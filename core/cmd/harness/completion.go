@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/taskview"
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -18,7 +19,7 @@ const completionPatience = 2 * time.Second
 // tab. Nothing is said of what goes wrong: there is nobody to read it.
 type names func(cmd *cobra.Command, args []string) []string
 
-// addCompletions has shells complete the names of plugins, capabilities, tools and threads.
+// addCompletions has shells complete the names of plugins, capabilities, tools, tasks and threads.
 // A command that takes a plugin is known by where it stands and by NAME in its use.
 func addCompletions(root *cobra.Command) {
 	commands := []*cobra.Command{root}
@@ -35,6 +36,8 @@ func addCompletions(root *cobra.Command) {
 			complete(cmd, pluginNames, nil)
 		case path == "tools" && takesName:
 			complete(cmd, toolNames, nil)
+		case path == "task" && strings.HasPrefix(cmd.Use, cmd.Name()+" ID"):
+			complete(cmd, taskNames, nil)
 		}
 		if cmd.Flags().Lookup("thread") != nil {
 			_ = cmd.RegisterFlagCompletionFunc("thread", func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -119,6 +122,32 @@ func toolNames(cmd *cobra.Command, _ []string) (found []string) {
 	}
 	for _, tool := range tools {
 		found = append(found, tool.Name)
+	}
+	return found
+}
+
+// taskNames are the tasks that the command is for: of those that take a person's word, the
+// ones that wait for it.
+func taskNames(cmd *cobra.Command, _ []string) (found []string) {
+	api, err := newClient(cmd)
+	if err != nil {
+		return nil
+	}
+	query := pluginsdk.TaskQuery{Newest: true}
+	switch cmd.Name() {
+	case "approve", "reject":
+		query.Statuses = []pluginsdk.TaskStatus{pluginsdk.TaskWaiting}
+	case "cancel":
+		query.Statuses = openTasks
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	tasks, err := api.Tasks(ctx, query)
+	if err != nil {
+		return nil
+	}
+	for _, task := range tasks {
+		found = append(found, task.ID+"\t"+string(task.Status)+": "+taskview.Title(task))
 	}
 	return found
 }

@@ -69,6 +69,7 @@ func run(ctx context.Context, args []string, std streams) int {
 func whereListed(words string) string {
 	for _, of := range []struct{ words, command string }{
 		{"no thread with the id ", "threads"}, {"no delivery with the id ", "delivery list"},
+		{"no task with the id ", "task list --all"},
 		{"there is no tool ", "tools list"}, {"has no tool ", "tools list"},
 	} {
 		if strings.Contains(words, of.words) {

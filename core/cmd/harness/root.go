@@ -40,7 +40,7 @@ defaults; docs/operating.md lists them.`,
 	root.SetErr(std.err)
 	root.PersistentFlags().String("data", "", "data directory (HARNESS_DATA; default ./data)")
 	root.AddCommand(newUp(), newSend(), newChat(), newThreads(), newPlugin(), newDoctor(), newVersion())
-	root.AddCommand(newStop(), newPause(), newResume(), newRetry(), newDelivery(), newTools())
+	root.AddCommand(newStop(), newPause(), newResume(), newRetry(), newTask(), newDelivery(), newTools())
 	root.AddCommand(newBackup(), newRestore(), newExport(), newDB(), newAudit(), newConfig())
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {

@@ -39,10 +39,12 @@ func main() {
 	b.boots, b.turns, b.load = 15, 400, 6*time.Second
 	b.cancels, b.kills, b.pages, b.volume, b.busy = 100, 10, 200, million(), 2000
 	b.calls, b.changing, b.starts = 20_000, time.Minute, 10
+	b.tasks, b.spoken = 1000, 200
 	if *quick {
 		b.boots, b.turns, b.load = 3, 50, time.Second
 		b.cancels, b.kills, b.pages, b.volume, b.busy = 20, 3, 50, million().part(10), 400
 		b.calls, b.changing, b.starts = 4_000, 15*time.Second, 3
+		b.tasks, b.spoken = 100, 30
 	}
 	if err := b.run(*only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -66,6 +68,7 @@ type bench struct {
 	calls            int           // of each kind in the section hop
 	changing         time.Duration // each load of the section upgrade
 	starts           int           // of the section plugins
+	tasks, spoken    int           // of the sections about tasks: how many tasks, and messages of a person
 	table            *tabwriter.Writer
 }
 
@@ -87,6 +90,8 @@ func (b *bench) run(only string) error {
 		{"cancel, real CLI on a fake API", b.cancel},
 		{"recovery after kill -9, demo agent", b.recovery},
 		{"memory under load, demo agent", b.memoryUnderLoad},
+		{"a person beside 50 tasks, demo agent", b.tasksOpen},
+		{"memory over tasks, demo agent", b.tasksOver},
 		{"scale, demo agent", b.scale},
 		{"trace of a turn", b.traces},
 		{"turns beside another build, demo agent", b.beside},

@@ -63,7 +63,7 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 	watchers.Go(func() { guard.run(watching) })
 	watchers.Go(func() { w.tell(watching, o, k) })
 	staff := &employer{world: w}
-	talkers, err := w.fight(ctx, o, k, staff)
+	talkers, workers, err := w.fight(ctx, o, k, staff)
 	if err == nil {
 		err = w.drain(ctx)
 	}
@@ -104,12 +104,17 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 	if err := staff.work(&records); err != nil {
 		return records, err
 	}
+	if workers != nil {
+		if err := workers.inspect(ctx, &records); err != nil {
+			return records, err
+		}
+	}
 	return records, w.database.evidence(ctx, &records)
 }
 
 // fight is the load with the kills. It ends with the schedule, and when
 // everything that was begun to be said has been accepted.
-func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer) ([]*talker, error) {
+func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer) ([]*talker, *delegator, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	quiet, silence := context.WithCancel(ctx)
@@ -118,12 +123,19 @@ func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer
 	for i := range talkers {
 		var err error
 		if talkers[i], err = newTalker(ctx, w, i+1); err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+	}
+	var person *delegator
+	if w.agents {
+		var err error
+		if person, err = newDelegator(ctx, w); err != nil {
+			return nil, nil, err
 		}
 	}
 	// From here on web stores hardly anything: what people say is in no quota.
 	if err := w.database.bound(ctx, "web", `{"rowsPerMinute":1}`); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var talking sync.WaitGroup
 	for _, t := range talkers {
@@ -138,6 +150,13 @@ func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer
 			cancel(fmt.Errorf("give the courier jobs: %w", err))
 		}
 	})
+	if person != nil {
+		talking.Go(func() {
+			if err := person.delegate(ctx, quiet); err != nil {
+				cancel(fmt.Errorf("hand work on: %w", err))
+			}
+		})
+	}
 	err := k.run(ctx, schedule(o.seed, o.kills))
 	silence()
 	said := make(chan struct{})
@@ -153,7 +172,7 @@ func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer
 	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, errSilenced) {
 		err = cause
 	}
-	return talkers, err
+	return talkers, person, err
 }
 
 var errSilenced = errors.New("nothing is accepted any more")

@@ -108,6 +108,7 @@ func (e *employer) work(records *check.Records) error {
 			Iterations: map[int]string{},
 		})
 	}
+	records.Witness = courier.Name
 	for _, event := range events {
 		at := slices.IndexFunc(records.Jobs, func(job check.Job) bool { return job.Key == event.Key })
 		if at < 0 {

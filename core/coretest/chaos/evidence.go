@@ -58,10 +58,10 @@ func (d *database) evidence(ctx context.Context, records *check.Records) error {
 				return err
 			}},
 		{"tasks", `SELECT id, COALESCE(key, ''), thread_id, parent_thread_id, status, error, current_iteration, validation_iterations,
-				completed_at IS NOT NULL FROM tasks ORDER BY id`,
+				completed_at IS NOT NULL, prompt FROM tasks ORDER BY id`,
 			func(rows *sql.Rows) error {
 				var t check.Task
-				err := rows.Scan(&t.ID, &t.Key, &t.ThreadID, &t.ParentID, &t.Status, &t.Error, &t.Iterations, &t.Rejections, &t.Ended)
+				err := rows.Scan(&t.ID, &t.Key, &t.ThreadID, &t.ParentID, &t.Status, &t.Error, &t.Iterations, &t.Rejections, &t.Ended, &t.Prompt)
 				records.Tasks = append(records.Tasks, t)
 				return err
 			}},
@@ -74,10 +74,18 @@ func (d *database) evidence(ctx context.Context, records *check.Records) error {
 				}
 				return err
 			}},
-		{"task_answers", `SELECT task_id, phase, round, created_at FROM task_answers WHERE author = '' ORDER BY id`,
+		{"task_answers", `SELECT task_id, phase, round, plugin, answer, CAST(evidence AS TEXT), created_at FROM task_answers WHERE author = '' ORDER BY id`,
 			func(rows *sql.Rows) error {
 				var a check.Answer
-				err := rows.Scan(&a.TaskID, &a.Hook, &a.Round, &a.At)
+				var evidence sql.NullString
+				err := rows.Scan(&a.TaskID, &a.Hook, &a.Round, &a.Plugin, &a.Verdict, &evidence, &a.At)
+				var shown []struct{ Kind, Tree string }
+				_ = json.Unmarshal([]byte(evidence.String), &shown) // most show nothing
+				for _, piece := range shown {
+					if piece.Kind == "tree" {
+						a.Trees = append(a.Trees, piece.Tree)
+					}
+				}
 				records.Answers = append(records.Answers, a)
 				return err
 			}},

@@ -56,6 +56,9 @@ func (m *model) answer(r fakeapi.Request) fakeapi.Reply {
 		return fakeapi.Reply{Text: "aside"}
 	}
 	m.onAsk()
+	if reply, is := delegated(r); is {
+		return reply
+	}
 	turn := turnOf(r)
 	m.mu.Lock()
 	for _, marker := range turn.fresh {

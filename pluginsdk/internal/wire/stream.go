@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 	typesv1 "github.com/seed-706843ae/harness/proto/harness/types/v1"
@@ -22,11 +23,17 @@ func answerInUpdates[U, RM any](calls *inFlight, call *typesv1.Call, stream grpc
 			updates.report(update(progressTo(progress), nil))
 		}))
 		if err != nil {
+			// Without it, an error after a report looks to the other side like a process that
+			// has ended in the middle, which it waits to learn more of.
+			stream.SetTrailer(metadata.Pairs(answeredKey, "1"))
 			return err
 		}
 		return updates.end(update(nil, response))
 	}))
 }
+
+// answeredKey is the trailer of a stream that the plugin itself has ended with an error.
+const answeredKey = "harness-answered"
 
 // updates sends the updates of a call. A hook may report from any goroutine, and
 // one that outlives the call must do no harm.

@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
+	pluginv1 "github.com/seed-706843ae/harness/proto/harness/plugin/v1"
 )
 
 // worker answers every hook that can report progress, each by the same work.
@@ -224,5 +227,27 @@ func TestAStreamWithoutAResponseIsAnError(t *testing.T) {
 	_, err := NewPluginClient(dialled(t, end.serve(t))).OnTaskComplete(t.Context(), nil)
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeInternal {
 		t.Errorf("error is %s %v", pluginsdk.CodeOf(err), err)
+	}
+}
+
+// Who says after a report that it is not there for now must be heard at once: an error without
+// a trailer is taken for that of a process which has just died.
+func TestAnErrorAfterAReportIsThePluginsOwn(t *testing.T) {
+	dial := func(uint32) (grpc.ClientConnInterface, error) { return nil, errors.New("there is no host") }
+	plugin := worker{work: func(ctx context.Context) error {
+		pluginsdk.ReportProgress(ctx, pluginsdk.Progress{Message: "going"})
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the reviewer is out")
+	}}
+	server, err := NewPluginServer(plugin, dial, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := dialled(t, served(t, server.Options(), server.Register))
+	stream, err := pluginv1.NewTaskServiceClient(conn).OnTaskComplete(t.Context(), &pluginv1.OnTaskCompleteRequest{})
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	if status.Code(err) != codes.Unavailable || len(stream.Trailer()) == 0 {
+		t.Errorf("%v, with the trailer %v", err, stream.Trailer())
 	}
 }

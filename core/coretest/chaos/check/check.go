@@ -23,6 +23,7 @@ type Report struct {
 	Carried   int
 	Turns     int // that plugins asked for, and that were answered
 	Tasks     int // that are over
+	Works     int // that are done
 	Columns   []Column
 }
 
@@ -47,6 +48,10 @@ func Judge(records Records) Report {
 	if records.AskedUnknown {
 		unasked, messagesAgain, turnsAgain = "the demo agent keeps no log of what it was asked", nil, nil
 	}
+	stuck, unedited := j.worksDone(&report), ""
+	if records.AskedUnknown {
+		unedited = "the demo agent edits nothing"
+	}
 	lost, doubled, disordered := j.deliveries()
 	uncarried := ""
 	if !j.delivers() {
@@ -70,7 +75,11 @@ func Judge(records Records) Report {
 		{Name: "place leaked", Violations: j.places()},
 		{Name: "task never ended", Violations: j.taskFates(&report)},
 		{Name: "task doubled", Violations: j.doubledTasks()},
-		{Name: "parent not told once", Violations: j.told()},
+		{Name: "task stuck", Violations: stuck, LeftOut: unedited},
+		{Name: "merged twice or never", Violations: j.mergedOnce(), LeftOut: unedited},
+		{Name: "merged unreviewed", Violations: j.mergedUnreviewed(), LeftOut: unedited},
+		{Name: "left in the repository", Violations: j.leftovers(), LeftOut: unedited},
+		{Name: "notification lost or doubled", Violations: j.told()},
 		{Name: "verdict asked again", Violations: j.verdictsAgain()},
 		{Name: "orphaned process", Violations: j.strays()},
 		{Name: "row left open", Violations: j.open()},

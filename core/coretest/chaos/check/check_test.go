@@ -130,10 +130,10 @@ func work(r *check.Records) {
 		check.Message{ID: 22, ThreadID: "task thread 2", RunID: "i3", Role: "user", Kind: "text", Content: "Please answer w-0004-1"},
 		check.Message{ID: 23, ThreadID: "task thread 1", RunID: "i1", Role: "assistant", Kind: "text", Content: "I have read w-0003-1."},
 		check.Message{ID: 24, ThreadID: "task thread 1", RunID: "i2", Role: "assistant", Kind: "text", Content: "I have read w-0003-2."},
-		told(28, "task1", "completed"), told(29, "task2", "cancelled"),
+		told(27, "task3", "completed"), told(28, "task1", "completed"), told(29, "task2", "cancelled"),
 		check.Message{ID: 30, ThreadID: "carried", RunID: "wake", Role: "user", Kind: "text", Content: "Task (task1) is completed."},
 	)
-	for _, id := range []int64{28, 29} {
+	for _, id := range []int64{27, 28, 29} {
 		delivery := fmt.Sprintf("d%d", id)
 		r.Deliveries = append(r.Deliveries, check.Delivery{ID: delivery, MessageID: id, Target: "T02", State: "delivered"})
 		r.Carried = append(r.Carried, check.Carried{DeliveryID: delivery, MessageID: id, Target: "T02", Attempt: 1})
@@ -141,15 +141,20 @@ func work(r *check.Records) {
 	r.Tasks = []check.Task{
 		{ID: "task1", Key: "w-0003", ThreadID: "task thread 1", ParentID: "carried", Status: "completed", Iterations: 2, Rejections: 1, Ended: true},
 		{ID: "task2", Key: "w-0004", ThreadID: "task thread 2", ParentID: "carried", Status: "cancelled", Iterations: 1, Ended: true},
+		{ID: "task3", ThreadID: "task thread 3", ParentID: "carried", Status: "completed", Ended: true, Prompt: "do d-0001"},
 	}
+	r.Works, r.Merges = []check.Work{{Marker: "d-0001"}}, []check.Merge{{TaskID: "task3", Commit: "c1", Tree: "t2"}}
+	r.Witness = "courier"
 	// The plugin died before its first verdict was stored.
 	r.Calls = []check.Call{
 		{TaskID: "task1", Hook: "reviewing", ID: "task1:1", At: at(14)}, {TaskID: "task1", Hook: "reviewing", ID: "task1:1", At: at(16)},
 		{TaskID: "task1", Hook: "reviewing", ID: "task1:2", At: at(18)}, {TaskID: "task1", Hook: "handing", ID: "task1:2", At: at(20)},
 	}
 	r.Answers = []check.Answer{
-		{TaskID: "task1", Hook: "reviewing", Round: 1, At: at(17)}, {TaskID: "task1", Hook: "reviewing", Round: 2, At: at(19)},
-		{TaskID: "task1", Hook: "handing", Round: 2, At: at(21)},
+		{TaskID: "task1", Plugin: "courier", Hook: "reviewing", Round: 1, At: at(17)}, {TaskID: "task1", Plugin: "courier", Hook: "reviewing", Round: 2, At: at(19)},
+		{TaskID: "task1", Plugin: "courier", Hook: "handing", Round: 2, At: at(21)},
+		{TaskID: "task3", Plugin: "worktree", Hook: "reviewing", Round: 1, Trees: []string{"t1"}}, {TaskID: "task3", Plugin: "validation", Hook: "reviewing", Round: 1, Verdict: "reject"},
+		{TaskID: "task3", Plugin: "worktree", Hook: "reviewing", Round: 2, Trees: []string{"t2"}}, {TaskID: "task3", Plugin: "validation", Hook: "reviewing", Round: 2, Verdict: "accept"},
 	}
 	r.Asked = append(r.Asked, check.Ask{Marker: "w-0001", At: at(14)}, check.Ask{Marker: "w-0001", At: at(17)},
 		check.Ask{Marker: "w-0002", At: at(22)}, check.Ask{Marker: "w-0003-1", At: at(23)})
@@ -169,7 +174,7 @@ func TestKeptPromisesAreAllZero(t *testing.T) {
 	if !report.Clean() {
 		t.Error("the report is not clean")
 	}
-	if report.Accepted != 8 || report.Answered != 6 || report.Merged != 1 || report.Cancelled != 1 || report.Carried != 6 || report.Turns != 2 || report.Tasks != 2 {
+	if report.Accepted != 8 || report.Answered != 6 || report.Merged != 1 || report.Cancelled != 1 || report.Carried != 7 || report.Turns != 2 || report.Tasks != 2 || report.Works != 1 {
 		t.Errorf("counts: %+v", report)
 	}
 	if report.Strikes[check.Daemon] != 1 || report.Strikes[check.Plugin] != 1 || report.Strikes[check.Agent] != 0 {
@@ -185,12 +190,12 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 		"a reply of a run that was given up": "out of order",
 		"the message was stored twice":       "never answered",
 		"a delivery":                         "delivery lost",
-		"nothing was carried":                "delivery lost, parent not told once",
+		"nothing was carried":                "delivery lost, notification lost or doubled",
 		"while nothing had died":             "turn asked again",
 		"promised as another run":            "run doubled",
 		"the turn is at work":                "row left open",
-		"a task that is at work":             "parent not told once",
-		"the key has two tasks":              "parent not told once",
+		"a task that is at work":             "notification lost or doubled",
+		"the key has two tasks":              "notification lost or doubled",
 		"one row too many":                   "run doubled",
 	}
 	covered := map[string]bool{}
@@ -376,27 +381,40 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 		{"task doubled", "it ended twice", func(r *check.Records) {
 			r.Jobs[2].Ended = append(r.Jobs[2].Ended, check.End{State: "cancelled"})
 		}, "told before that it was cancelled"},
-		{"parent not told once", "no notification", func(r *check.Records) { r.Messages = drop(r.Messages, 29); dropDelivery(r, 29) }, "has 0 notifications"},
-		{"parent not told once", "two notifications", func(r *check.Records) {
+		{"notification lost or doubled", "no notification", func(r *check.Records) { r.Messages = drop(r.Messages, 29); dropDelivery(r, 29) }, "has 0 notifications"},
+		{"notification lost or doubled", "two notifications", func(r *check.Records) {
 			again := *message(r, 28)
 			again.ID, again.ThreadID = 31, "plain"
 			r.Messages = append(r.Messages, again)
 		}, "has 2 notifications"},
-		{"parent not told once", "of another end", func(r *check.Records) { message(r, 28).Status = "failed" }, "told that it is failed"},
-		{"parent not told once", "a notification that is not carried", func(r *check.Records) { dropDelivery(r, 29) }, "has no delivery"},
-		{"parent not told once", "not woken", func(r *check.Records) { r.Messages = drop(r.Messages, 30) }, "told 0 times"},
-		{"parent not told once", "woken twice", func(r *check.Records) {
+		{"notification lost or doubled", "of another end", func(r *check.Records) { message(r, 28).Status = "failed" }, "told that it is failed"},
+		{"notification lost or doubled", "a notification that is not carried", func(r *check.Records) { dropDelivery(r, 29) }, "has no delivery"},
+		{"notification lost or doubled", "not woken", func(r *check.Records) { r.Messages = drop(r.Messages, 30) }, "told 0 times"},
+		{"notification lost or doubled", "woken twice", func(r *check.Records) {
 			again := *message(r, 30)
 			again.ID = 31
 			r.Messages = append(r.Messages, again)
 		}, "told 2 times"},
-		{"parent not told once", "woken for nothing", func(r *check.Records) { r.Jobs[2].Wake = false }, "told 1 times"},
-		{"parent not told once", "woken in vain", func(r *check.Records) { of(r.Runs, "wake").State = "cancelled" }, "is cancelled"},
+		{"notification lost or doubled", "woken for nothing", func(r *check.Records) { r.Jobs[2].Wake = false }, "told 1 times"},
+		{"notification lost or doubled", "woken in vain", func(r *check.Records) { of(r.Runs, "wake").State = "cancelled" }, "is cancelled"},
 		{"verdict asked again", "in the round that it had answered", func(r *check.Records) { r.Calls[1].At = at(18) }, "task1:1"},
 		{"verdict asked again", "after the handover", func(r *check.Records) {
 			r.Calls = append(r.Calls, check.Call{TaskID: "task1", Hook: "handing", ID: "task1:2", At: at(22)})
 		}, "handing"},
 		{"nothing proved", "nobody asked for a turn", func(r *check.Records) { r.Jobs = r.Jobs[2:]; r.Asked = r.Asked[:3] }, "no turn that a plugin asked for"},
+		{"task stuck", "work that is not done", func(r *check.Records) {
+			r.Tasks[2].Status, r.Tasks[2].Ended, r.Merges = "waiting", false, nil
+			r.Messages = drop(r.Messages, 27)
+		}, "d-0001"},
+		{"task stuck", "work of which no task was made", func(r *check.Records) { r.Works[0].Marker = "d-0002" }, "d-0002"},
+		{"task stuck", "work that was refused", func(r *check.Records) { r.Works[0].Refused = "400" }, "refused"},
+		{"merged twice or never", "two merges", func(r *check.Records) {
+			r.Merges = append(r.Merges, check.Merge{TaskID: "task3", Commit: "c2", Tree: "t2"})
+		}, "c2"},
+		{"merged twice or never", "no merge", func(r *check.Records) { r.Merges = nil }, "task3"},
+		{"merged unreviewed", "another tree than the one that was accepted", func(r *check.Records) { r.Merges[0].Tree = "t1" }, "t1"},
+		{"merged unreviewed", "nobody has accepted it", func(r *check.Records) { r.Answers = r.Answers[:6] }, "t2"},
+		{"left in the repository", "a branch", func(r *check.Records) { r.Leftovers = []string{"branch task/x"} }, "task/x"},
 		{"nothing proved", "no task", func(r *check.Records) { noTasks(r) }, "no task was made"},
 		{"nothing proved", "the places were not tried", func(r *check.Records) { r.Places, r.AtOnce = 0, 0 }, "places"},
 		{"daemon gave up", "for no reason", func(r *check.Records) { r.Exits = []check.Exit{{At: at(60), Why: "the lock was lost"}} }, "the lock was lost"},
@@ -431,8 +449,9 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 func TestWhatTheAgentWasAskedCanBeLeftOut(t *testing.T) {
 	records := sound()
 	records.Asked, records.AskedUnknown = nil, true
+	left := []string{"asked again", "turn asked again", "task stuck", "merged twice or never", "merged unreviewed", "left in the repository"}
 	for _, column := range check.Judge(records).Columns {
-		if (column.LeftOut != "") != (column.Name == "asked again" || column.Name == "turn asked again") {
+		if (column.LeftOut != "") != slices.Contains(left, column.Name) {
 			t.Errorf("%s: left out: %q", column.Name, column.LeftOut)
 		}
 	}
@@ -466,7 +485,7 @@ func dropDelivery(r *check.Records, message int64) {
 
 // noTasks takes everything out that has to do with a task.
 func noTasks(r *check.Records) {
-	r.Jobs, r.Tasks, r.Calls, r.Answers = r.Jobs[:2], nil, nil, nil
+	r.Jobs, r.Tasks, r.Calls, r.Answers, r.Works, r.Merges = r.Jobs[:2], nil, nil, nil, nil, nil
 	for _, id := range []int64{20, 21, 22, 23, 24, 28, 29, 30} {
 		r.Messages = drop(r.Messages, id)
 		dropDelivery(r, id)

@@ -32,9 +32,14 @@ type Records struct {
 	Carried      []Carried // by the plugin that delivers, in order
 	Jobs         []Job     // that a plugin saw to
 	Calls        []Call    // of its tasks' hooks, as it wrote them down before it answered
+	Witness      string    // that plugin's name
 	// Places is how many runs may be at work at a time, and AtOnce how many were when,
 	// at the end, more had come than there are places. With no Places that was not tried.
 	Places, AtOnce int
+
+	Works     []Work   // that people had done in a repository
+	Merges    []Merge  // of its main branch
+	Leftovers []string // what is left in it of tasks: branches, worktrees, a checkout that is not clean
 
 	Messages   []Message // in the order of their ids
 	Runs       []Run
@@ -181,10 +186,26 @@ type Call struct {
 
 // Answer is a row of the table task_answers.
 type Answer struct {
+	TaskID  string
+	Hook    string
+	Round   int
+	Plugin  string
+	Verdict string
+	Trees   []string  // of git, that it shows
+	At      time.Time // when the plugin had answered
+}
+
+// Work is a piece of work that a person handed on in a conversation.
+type Work struct {
+	Marker  string
+	Refused string // an answer that no client should get
+}
+
+// Merge is a commit that brings a task's work into the main branch.
+type Merge struct {
 	TaskID string
-	Hook   string
-	Round  int
-	At     time.Time // when the plugin had answered
+	Commit string
+	Tree   string
 }
 
 // Task is a row of the table of that name.
@@ -193,6 +214,7 @@ type Task struct {
 	Key        string
 	ThreadID   string // its own
 	ParentID   string // the thread that is told
+	Prompt     string
 	Status     string
 	Error      string
 	Iterations int

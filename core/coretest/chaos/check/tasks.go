@@ -72,7 +72,9 @@ func (j *judge) doubledTasks() (violations []string) {
 		ofKey[task.Key] = append(ofKey[task.Key], task.ID)
 	}
 	for _, run := range j.Runs {
-		runs[run.ThreadID]++
+		if !run.Beside { // those are reviews
+			runs[run.ThreadID]++
+		}
 	}
 	for _, task := range j.Tasks {
 		if n := runs[task.ThreadID]; n != task.Iterations {
@@ -169,6 +171,9 @@ func (j *judge) verdictsAgain() (violations []string) {
 	type place struct{ task, hook string }
 	rounds, answers := map[place][]string{}, map[place][]Answer{}
 	for _, answer := range j.Answers {
+		if answer.Plugin != j.Witness {
+			continue
+		}
 		at := place{answer.TaskID, answer.Hook}
 		answers[at] = append(answers[at], answer)
 	}

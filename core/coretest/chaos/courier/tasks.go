@@ -12,6 +12,9 @@ import (
 
 // asked writes a call down.
 func (p *Plugin) asked(call pluginsdk.Call, hook pluginsdk.Hook, task pluginsdk.Task) error {
+	if task.Plugin != Name {
+		return nil // others see to it
+	}
 	event := Event{Key: task.Key, What: Asked, ID: task.ID, Iteration: task.CurrentIteration, Hook: string(hook), CallID: call.ID}
 	p.mu.Lock()
 	dies := p.settings.conduct(event.about(), p.tries[event.about()]) == Exit && p.mayDie()
@@ -35,6 +38,9 @@ func (p *Plugin) OnTaskCreate(_ context.Context, request *pluginsdk.OnTaskCreate
 func (p *Plugin) OnTaskComplete(_ context.Context, request *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
 	if err := p.asked(request.Call, pluginsdk.HookTaskComplete, request.Task); err != nil {
 		return nil, err
+	}
+	if request.Task.Plugin != Name {
+		return nil, nil //nolint:nilnil // no opinion
 	}
 	wanted, err := strconv.Atoi(request.Task.Labels[rejections])
 	if err != nil {

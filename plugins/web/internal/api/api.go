@@ -53,6 +53,7 @@ func Register(mux *http.ServeMux, config Config) error {
 	h.registerThreads(described)
 	h.registerMessages(described)
 	h.registerRuns(described)
+	h.registerTasks(described)
 	h.registerDeliveries(described)
 	h.registerPlugins(described)
 	h.registerSettings(described)

@@ -340,6 +340,11 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 		"/api/runs/{id}":               {"get"},
 		"/api/runs/{id}/cancel":        {"post"},
 		"/api/runs/{id}/retry":         {"post"},
+		"/api/tasks":                   {"get", "post"},
+		"/api/tasks/{id}":              {"get"},
+		"/api/tasks/{id}/cancel":       {"post"},
+		"/api/tasks/{id}/decide":       {"post"},
+		"/api/tasks/{id}/retry":        {"post"},
 		"/api/deliveries":              {"get"},
 		"/api/deliveries/{id}/retry":   {"post"},
 		"/api/plugins":                 {"get"},
@@ -357,7 +362,7 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 			}
 		}
 	}
-	if len(paths) != 19 {
+	if len(paths) != 24 {
 		t.Errorf("%d paths are described", len(paths))
 	}
 }

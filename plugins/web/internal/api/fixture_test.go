@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +34,9 @@ type host struct {
 	tools      []pluginsdk.ToolSpec
 	result     pluginsdk.ToolResult
 	deadline   time.Time // of the last call of a tool
+	toolErr    error     // of calls of tools only
+	tasks      []pluginsdk.Task
+	history    pluginsdk.TaskHistoryResponse
 }
 
 type (
@@ -46,7 +51,11 @@ type (
 	}
 	deliveries struct{ *host }
 	tools      struct{ *host }
-	plugins    struct {
+	tasks      struct {
+		pluginsdk.Tasks
+		*host
+	}
+	plugins struct {
 		pluginsdk.Plugins
 		*host
 	}
@@ -152,7 +161,35 @@ func (h tools) List(context.Context, *pluginsdk.ListToolsRequest) (*pluginsdk.Li
 func (h tools) Call(ctx context.Context, request *pluginsdk.InvokeToolRequest) (*pluginsdk.InvokeToolResponse, error) {
 	deadline, _ := ctx.Deadline()
 	h.deadline = deadline
-	return &pluginsdk.InvokeToolResponse{Result: h.result}, h.ask("call " + request.Name + " " + string(request.Input))
+	if err := h.ask("call " + request.Name + " " + string(request.Input)); err != nil || h.toolErr != nil {
+		return nil, errors.Join(err, h.toolErr)
+	}
+	return &pluginsdk.InvokeToolResponse{Result: h.result}, nil
+}
+
+func (h tasks) Get(_ context.Context, request *pluginsdk.GetTaskRequest) (*pluginsdk.GetTaskResponse, error) {
+	for _, task := range h.tasks {
+		if task.ID == request.ID {
+			return &pluginsdk.GetTaskResponse{Task: task}, h.err
+		}
+	}
+	return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no task with the id %q", request.ID)
+}
+
+func (h tasks) List(_ context.Context, request *pluginsdk.ListTasksRequest) (*pluginsdk.ListTasksResponse, error) {
+	return &pluginsdk.ListTasksResponse{Tasks: slices.Clone(h.tasks)}, h.ask(request.Query)
+}
+
+func (h tasks) History(_ context.Context, request *pluginsdk.TaskHistoryRequest) (*pluginsdk.TaskHistoryResponse, error) {
+	return &h.history, h.ask(*request)
+}
+
+func (h tasks) Cancel(_ context.Context, request *pluginsdk.CancelTaskRequest) (*pluginsdk.CancelTaskResponse, error) {
+	return &pluginsdk.CancelTaskResponse{Task: pluginsdk.Task{ID: request.ID, Status: pluginsdk.TaskCancelled}}, h.ask(*request)
+}
+
+func (h tasks) Decide(_ context.Context, request *pluginsdk.DecideTaskRequest) (*pluginsdk.DecideTaskResponse, error) {
+	return &pluginsdk.DecideTaskResponse{Task: pluginsdk.Task{ID: request.ID, Status: pluginsdk.TaskEvaluating}}, h.ask(*request)
 }
 
 // fixture is the API as it is served, without the guard.
@@ -170,7 +207,7 @@ func serve(t *testing.T) fixture {
 	err := api.Register(mux, api.Config{
 		Host: pluginsdk.Host{
 			Threads: threads{f.host}, Messages: messages{host: f.host}, Runs: runs{host: f.host},
-			Deliveries: deliveries{f.host}, Plugins: plugins{host: f.host}, Tools: tools{f.host},
+			Deliveries: deliveries{f.host}, Plugins: plugins{host: f.host}, Tools: tools{f.host}, Tasks: tasks{host: f.host},
 		},
 		Version: "1.2.3", Started: time.Now(), Log: slog.New(slog.NewTextHandler(f.log, nil)),
 	})

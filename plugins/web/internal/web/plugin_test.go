@@ -125,6 +125,7 @@ func TestManifest(t *testing.T) {
 	}
 	for _, needed := range []pluginsdk.Capability{
 		"messages.submit", "messages.read", "threads.read", "threads.write", "threads.admin", "runs.read", "runs.control",
+		"tasks.read", "tasks.write", "tasks.decide",
 		"deliveries.read", "deliveries.control", "events.read", "metrics.read", "plugins.read", "plugins.admin", "tools.call",
 	} {
 		if !asked[needed] {

@@ -62,7 +62,7 @@ type posted struct {
 // Run talks until the person leaves, In ends or ctx does. It is an error when
 // the daemon does not answer at the start; later it is waited for.
 func (c *Chat) Run(ctx context.Context) error {
-	recent, err := c.Client.Latest(ctx, c.Thread.ID, recentMessages, pluginsdk.MessageText)
+	recent, err := c.Client.Latest(ctx, c.Thread.ID, recentMessages, pluginsdk.MessageText, pluginsdk.MessageNotification)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (c *Chat) step(ctx context.Context) bool {
 	case result := <-done:
 		c.accept(ctx, result)
 	case notice := <-c.talk.Notices():
-		c.heed(notice)
+		c.heed(ctx, notice)
 	case now := <-c.Ticks:
 		c.reassure(now)
 	}
@@ -180,7 +180,7 @@ func (c *Chat) accept(ctx context.Context, result posted) {
 		c.track(result.accepted, &turn{said: text, waited: c.queued(ctx, result.accepted)})
 	}
 	for _, event := range c.deferred {
-		c.event(event)
+		c.event(ctx, event)
 	}
 	c.deferred = nil
 }

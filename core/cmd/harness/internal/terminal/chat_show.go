@@ -1,8 +1,12 @@
 package terminal
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/client"
@@ -55,14 +59,14 @@ func (c *Chat) leave() {
 }
 
 // heed shows what the conversation tells.
-func (c *Chat) heed(notice client.Notice) {
+func (c *Chat) heed(ctx context.Context, notice client.Notice) {
 	switch {
 	case notice.Event != nil:
 		if c.posting != nil && !c.knows(*notice.Event) {
 			c.deferred = append(c.deferred, *notice.Event) // it may be of this very message
 			return
 		}
-		c.event(*notice.Event)
+		c.event(ctx, *notice.Event)
 	case notice.Lost != nil:
 		c.aside("(the connection is lost: " + Clean(notice.Lost.Error()) + "; trying again)")
 	case notice.Back:
@@ -83,9 +87,15 @@ func (c *Chat) aside(text string) {
 }
 
 // event shows what happens in a turn.
-func (c *Chat) event(event pluginsdk.Event) {
-	if event.Type == pluginsdk.EventChatMessage {
+func (c *Chat) event(ctx context.Context, event pluginsdk.Event) {
+	switch event.Type { //nolint:exhaustive // the others are of runs
+	case pluginsdk.EventChatMessage:
 		c.overhear(payload[pluginsdk.ChatMessage](event))
+		return
+	case pluginsdk.EventThreadMessage:
+		if row := payload[pluginsdk.MessagePayload](event); row.Kind == pluginsdk.MessageNotification {
+			c.notified(ctx, row.MessageID)
+		}
 		return
 	}
 	turn := c.turns[client.RunOf(event)]
@@ -140,13 +150,55 @@ func (c *Chat) overhear(message pluginsdk.ChatMessage) {
 		return
 	}
 	c.prompted = false
-	who := message.Source
-	if message.Author != "" {
-		who = message.Author + " (" + message.Source + ")"
-	}
-	c.Screen.Line(c.Screen.Bold(Clean(who)+"> ") + Clean(message.Content))
+	c.said(message.Source, message.Author, message.Content)
 	c.track(pluginsdk.Accepted{ThreadID: message.ThreadID, MessageID: message.MessageID, RunID: message.RunID},
 		&turn{said: message.Content, foreign: true})
+}
+
+// notificationLines is how many lines are shown of what people are told: it may be all that
+// a task came to.
+const notificationLines = 25
+
+// notified shows what the thread is told of: that a task is over, or waits.
+func (c *Chat) notified(ctx context.Context, id int64) {
+	ctx, cancel := context.WithTimeout(ctx, aside)
+	defer cancel()
+	rows, err := c.Client.Messages(ctx, c.Thread.ID, id-1, pluginsdk.MessageNotification)
+	if err != nil || len(rows) == 0 || rows[0].ID != id {
+		return // it stands in the thread
+	}
+	c.prompted = false
+	var about struct {
+		Task string `json:"task"`
+	}
+	_ = json.Unmarshal(rows[0].Metadata, &about) // of another kind of notification it reads as empty
+	text := strings.TrimSpace(Clean(rows[0].Content))
+	head, rest, _ := strings.Cut(text, "\n")
+	c.Screen.Line(c.Screen.Yellow("! ") + c.Screen.Bold(head))
+	lines := strings.Split(strings.TrimSpace(rest), "\n")
+	if rest != "" {
+		c.Screen.Passage()
+		c.Screen.Text(strings.Join(lines[:min(len(lines), notificationLines)], "\n"))
+		c.Screen.Fresh()
+	}
+	more := ""
+	if n := len(lines) - notificationLines; n > 0 {
+		more = fmt.Sprintf("… %d lines more; ", n)
+	}
+	if about.Task != "" {
+		c.Screen.Line(c.Screen.Dim("(" + more + "harness task show " + Clean(about.Task) + ")"))
+	} else if more != "" {
+		c.Screen.Line(c.Screen.Dim("(" + strings.TrimSuffix(more, "; ") + ")"))
+	}
+}
+
+// said shows what was said elsewhere.
+func (c *Chat) said(source, author, content string) {
+	who := source
+	if author != "" {
+		who = author + " (" + source + ")"
+	}
+	c.Screen.Line(c.Screen.Bold(Clean(who)+"> ") + Clean(content))
 }
 
 // final ends a turn with what the database says.

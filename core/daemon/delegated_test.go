@@ -1,0 +1,265 @@
+package daemon_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// repository is a git repository of one commit whose own check is `make test`: where there is
+// a result.txt, it has to say ok.
+type repository struct {
+	t   *testing.T
+	dir string
+}
+
+func newRepository(t *testing.T) repository {
+	t.Helper()
+	r := repository{t, filepath.Join(t.TempDir(), "a repository")}
+	if err := os.Mkdir(r.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.git("init", "--quiet", "--initial-branch=main")
+	r.git("config", "user.name", "Ada")
+	r.git("config", "user.email", "ada@example.org")
+	r.write("Makefile", "test:\n\t@test ! -e result.txt || grep -q ok result.txt || { echo RESULT-IS-BROKEN; exit 1; }\n")
+	r.git("add", "--all")
+	r.git("commit", "--quiet", "--message=begin")
+	return r
+}
+
+func (r repository) write(file, text string) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, file), []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// git runs it in the main checkout and returns what it says.
+func (r repository) git(arguments ...string) string {
+	r.t.Helper()
+	command := exec.CommandContext(r.t.Context(), "git", arguments...)
+	command.Dir = r.dir
+	var said, complained bytes.Buffer
+	command.Stdout, command.Stderr = &said, &complained
+	if err := command.Run(); err != nil {
+		r.t.Fatalf("git %s: %v\n%s", strings.Join(arguments, " "), err, complained.String())
+	}
+	return strings.TrimSpace(said.String())
+}
+
+// clean wants nothing of tasks to be left in the repository but what was merged.
+func (r repository) clean() {
+	r.t.Helper()
+	if status := r.git("status", "--porcelain", "--ignored=no"); status != "" {
+		r.t.Errorf("the main checkout is not clean: %s", status)
+	}
+	if branches := r.git("for-each-ref", "--format=%(refname)", "refs/heads/task"); branches != "" {
+		r.t.Errorf("branches are left: %s", branches)
+	}
+	if trees := strings.Count(r.git("worktree", "list", "--porcelain"), "worktree "); trees != 1 {
+		r.t.Errorf("%d worktrees are left:\n%s", trees, r.git("worktree", "list"))
+	}
+	if left, err := filepath.Glob(filepath.Join(r.dir, ".claude", "worktrees", "[0-9a-f]*")); err != nil || len(left) > 0 {
+		r.t.Errorf("directories are left: %v, %v", left, err)
+	}
+	r.git("fsck", "--strict", "--no-dangling")
+}
+
+// delegating has the plugins by which work is handed on, and a thread in the repository.
+func delegating(t *testing.T, databaseURL string) *installation {
+	t.Helper()
+	in := leanInstallation(t, databaseURL, scribeName)
+	for _, name := range []string{"delegation", "worktree", "validation"} {
+		in.link(filepath.Join(pluginDir, name), name)
+	}
+	return in
+}
+
+// atWork waits until the plugins serve, and gives the demo agent its hands.
+func (in *installation) atWork(rows *store.Store) {
+	in.t.Helper()
+	in.sql(`UPDATE plugins SET granted = '["tasks.read"]', enabled = TRUE WHERE name = 'scribe'`)
+	for _, name := range []string{"delegation", "worktree", "validation", scribeName} {
+		in.until("the serving of "+name, func() bool { return plugin(in.t, rows, name).State == pluginsdk.PluginServing })
+	}
+}
+
+// threadIn makes a thread whose directory is the repository.
+func (in *installation) threadIn(r repository, name string) string {
+	in.t.Helper()
+	id := in.thread(name)
+	if status := in.call(http.MethodPatch, "/api/threads/"+id, map[string]string{"cwd": r.dir}, nil); status != http.StatusOK {
+		in.t.Fatalf("PATCH /api/threads: %d", status)
+	}
+	return id
+}
+
+// workersLife is a script of the demo agent: a worker whose first result fails the checks,
+// whose second one the reviewer rejects, and whose third one is accepted. What is said next
+// follows from what is asked, so that a daemon that died makes no difference.
+const workersLife = `[
+	{"match":"+ok final","structuredOutput":ACCEPTED},
+	{"match":"+ok draft","structuredOutput":REJECTED},
+	{"match":"WANT-FINAL","toolName":"scribe__write","toolInput":{"file":"result.txt","text":"ok final"},"text":"Better now.\nDONE: the final result"},
+	{"match":"RESULT-IS-BROKEN","toolName":"scribe__write","toolInput":{"file":"result.txt","text":"ok draft"},"text":"Mended.\nDONE: the draft"},
+	{"match":"make a result","toolName":"scribe__write","toolInput":{"file":"result.txt","text":"wrong"},"text":"Here it is.\nDONE: a result"}
+]`
+
+// reviewSaying is a reviewer's answer about that repository: what it rests on is there.
+func reviewSaying(t *testing.T, verdict, feedback string) string {
+	t.Helper()
+	type object = map[string]any
+	answers := object{}
+	for _, question := range []string{"tests_written", "coverage", "mocks", "imports", "types", "dependencies", "patterns"} {
+		answers[question] = object{"answer": "yes", "why": "I have looked", "evidence": []object{{"kind": "file", "file": "Makefile", "line": 1, "quote": "test:"}}}
+	}
+	for _, question := range []string{"lint", "format", "build"} {
+		answers[question] = object{"answer": "does_not_apply", "why": "it has none", "evidence": []object{{"kind": "absent", "file": "go.mod"}}}
+	}
+	answers["tests_pass"] = object{"answer": "yes", "why": "they do", "evidence": []object{{"kind": "command", "command": "make test", "exitCode": 0}}}
+	said, err := json.Marshal(object{"verdict": verdict, "feedback": feedback, "answers": answers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(said)
+}
+
+// kill -9 at every occurrence of every step of a task's life, with the plugins by which work
+// is handed on in processes of their own and a repository: the task ends as it would have,
+// with as many iterations and verdicts, merged once, its parent told once, and nothing is
+// left over.
+func TestKillAtEveryStepOfADelegatedTask(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, database func(*testing.T) string) {
+		t.Parallel()
+		in := delegating(t, database(t))
+		in.demo(strings.NewReplacer("ACCEPTED", reviewSaying(t, "accept", ""), "REJECTED", reviewSaying(t, "reject", "WANT-FINAL")).Replace(workersLife))
+		rows := in.database()
+		in.spawn()
+		in.atWork(rows)
+		repository := newRepository(t)
+		for _, step := range []string{"create", "created", "ask", "answered", "begin", "iterate", "iterated", "evaluate", "moved", "accept", "decide", "finish"} {
+			if !in.subtest(step, func(t *testing.T) { dieAtEach(t, in, rows, repository, step) }) {
+				in.kill()
+				in.living()
+			}
+		}
+		in.quit()
+	})
+}
+
+// dieAtEach delegates a task and has the daemon die whenever that comes to the step, once at
+// each of its occurrences: who starts again repeats the one that was died at.
+func dieAtEach(t *testing.T, in *installation, rows *store.Store, r repository, step string) {
+	r.t = t
+	r.git("rm", "--quiet", "--ignore-unmatch", "result.txt")
+	r.git("commit", "--quiet", "--allow-empty", "--message=as it was")
+	merges := r.merges()
+	parent := in.threadIn(r, "parent of "+step)
+	in.deadly(step, 1)
+	in.sayDespiteDeaths(parent, "/delegate make a result")
+	deaths := 0
+	var task pluginsdk.Task
+	in.until("the end of the task", func() bool {
+		if in.died() {
+			deaths++
+			in.deadly(step, 2)
+			in.spawn()
+		}
+		tasks, err := rows.Tasks(t.Context(), pluginsdk.TaskQuery{ParentThreadID: parent})
+		if err != nil || len(tasks) == 0 {
+			return false
+		}
+		if len(tasks) > 1 {
+			t.Fatalf("there are %d tasks", len(tasks))
+		}
+		if task = tasks[0]; task.Status == pluginsdk.TaskWaiting {
+			in.tryToDecide(task, pluginsdk.VerdictAccept) // the demo agent's verdict merges nothing
+		}
+		return !task.CompletedAt.IsZero()
+	})
+	in.deadly("", 0)
+	if deaths == 0 {
+		t.Errorf("the daemon never came to the step")
+	}
+	if in.died() { // at a step after the end
+		in.spawn()
+	}
+	if task.Status != pluginsdk.TaskCompleted || task.CurrentIteration != 3 || task.ValidationIterations != 2 {
+		t.Errorf("after %d deaths it ended as %s in iteration %d, rejected %d times: %s", deaths, task.Status, task.CurrentIteration, task.ValidationIterations, task.Error)
+	}
+	if runs, err := rows.Runs(t.Context(), pluginsdk.RunQuery{ThreadID: task.ThreadID}); err != nil || countOfKind(runs, pluginsdk.RunMessage) != 3 {
+		t.Errorf("%d messages to the worker, %v", countOfKind(runs, pluginsdk.RunMessage), err)
+	}
+	if got := r.merges(); got != merges+1 {
+		t.Errorf("merged %d times", got-merges)
+	}
+	if result := r.git("show", "main:result.txt"); result != "ok final" {
+		t.Errorf("the main branch has %q", result)
+	}
+	r.clean()
+	told := map[string]int{}
+	for _, row := range in.messages(parent) {
+		if row.Kind == pluginsdk.MessageNotification {
+			var said struct{ Status string }
+			_ = json.Unmarshal(row.Metadata, &said)
+			told[said.Status]++
+		}
+	}
+	if told["completed"] != 1 || told["waiting"] != 1 || len(told) != 2 {
+		t.Errorf("the parent was told %v", told)
+	}
+}
+
+func countOfKind(runs []pluginsdk.Run, kind pluginsdk.RunKind) (n int) {
+	for _, run := range runs {
+		if run.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+func (r repository) merges() int {
+	r.t.Helper()
+	return len(slices.DeleteFunc(strings.Split(r.git("log", "--merges", "--format=%H", "main"), "\n"), func(line string) bool { return line == "" }))
+}
+
+// sayDespiteDeaths hands a message in, under one key, until it is accepted.
+func (in *installation) sayDespiteDeaths(thread, content string) {
+	in.t.Helper()
+	body, err := json.Marshal(map[string]string{"threadId": thread, "content": content, "idempotencyKey": thread})
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	in.until("the acceptance of "+content, func() bool {
+		response, err := http.Post(in.base+"/api/chat", "application/json", bytes.NewReader(body))
+		if err != nil {
+			return false
+		}
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusAccepted
+	})
+}
+
+// tryToDecide is a person's word, which may find nobody.
+func (in *installation) tryToDecide(task pluginsdk.Task, verdict pluginsdk.Verdict) {
+	in.t.Helper()
+	body, err := json.Marshal(map[string]any{"verdict": verdict, "iteration": task.CurrentIteration})
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	if response, err := http.Post(in.base+"/api/tasks/"+task.ID+"/decide", "application/json", bytes.NewReader(body)); err == nil {
+		_ = response.Body.Close()
+	}
+}

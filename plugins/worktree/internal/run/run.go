@@ -1,0 +1,102 @@
+// Package run starts programs that may hang, talk without end, or leave children behind.
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// grace is how long a program that was told to end (SIGTERM) has for it.
+const grace = 3 * time.Second
+
+// Command is a program to run.
+type Command struct {
+	Args  []string // the program first
+	Dir   string
+	Env   []string // the whole of it
+	Stdin io.Reader
+	// Stdout gets the output; nil: the result has it.
+	Stdout io.Writer
+	// Limit is how long it may run; then its group is ended, and the error says so.
+	Limit time.Duration
+	// Most is how many bytes of output are taken into the result; more of it end the program.
+	// 0: only the last TailBytes are kept, of as much as there is.
+	Most int
+}
+
+// TailBytes is how much is kept of what is kept the end of.
+const TailBytes = 16 << 10
+
+// Result is what a program that was started has come to.
+type Result struct {
+	Code   int // of its exit; -1: it was ended by a signal
+	Stdout []byte
+	Stderr string // its end
+}
+
+// Do runs a program in a process group of its own, which ends with the context. The error is
+// nil when the program has ended by itself, whatever its exit code: it is the context's, or
+// says that the program could not be started, ran too long or said too much.
+func Do(ctx context.Context, c Command) (Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit, fmt.Errorf("%s has not ended within %s", c.Args[0], c.Limit))
+	defer cancel()
+	command := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+	command.Dir, command.Env, command.Stdin = c.Dir, c.Env, c.Stdin
+	command.SysProcAttr = attributes()
+	// A child that keeps the output open does not keep its parent's result.
+	command.WaitDelay = grace
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
+	out, stderr := &buffer{most: c.Most}, &buffer{}
+	command.Stdout, command.Stderr = out, stderr
+	if c.Stdout != nil {
+		command.Stdout = c.Stdout
+	}
+	err := command.Run()
+	if ctx.Err() != nil && command.Process != nil {
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // what did not listen
+	}
+	result := Result{Code: command.ProcessState.ExitCode(), Stdout: out.bytes(), Stderr: string(stderr.bytes())}
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return result, context.Cause(ctx)
+	case out.over:
+		return result, fmt.Errorf("%s has said more than %d bytes", c.Args[0], c.Most)
+	case errors.As(err, &exit), errors.Is(err, exec.ErrWaitDelay):
+		return result, nil
+	}
+	return result, err
+}
+
+// buffer keeps what is written, up to a limit, or the end of it.
+type buffer struct {
+	data []byte
+	most int
+	over bool
+	cut  bool
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	if b.most > 0 && len(b.data)+len(p) > b.most {
+		b.over = true
+		return 0, errors.New("too much output")
+	}
+	b.data = append(b.data, p...)
+	if b.most == 0 && len(b.data) > 4*TailBytes {
+		b.data, b.cut = bytes.Clone(b.data[len(b.data)-TailBytes:]), true
+	}
+	return len(p), nil
+}
+
+func (b *buffer) bytes() []byte {
+	if b.most == 0 && (b.cut || len(b.data) > TailBytes) {
+		return append([]byte("[cut] "), b.data[max(0, len(b.data)-TailBytes):]...)
+	}
+	return b.data
+}

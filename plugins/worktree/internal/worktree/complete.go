@@ -1,0 +1,304 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/seed-706843ae/harness/plugins/worktree/internal/git"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Evidence that the plugin gives of a task's work.
+const (
+	kindTree  = "tree"     // Tree: what the work is
+	kindBase  = "base"     // Tree: the commit that it is on top of
+	kindPaths = "paths"    // Output: what it changes, a path a line
+	kindDiff  = "diff"     // Diff: how it changes that
+	kindPatch = "patch-id" // Output: names the change, see git.Dir.PatchID; empty: there is none
+)
+
+// mostDiff is how much of a diff is shown, in bytes. The core keeps 64 KiB.
+const mostDiff = 60 << 10
+
+// OnTaskComplete writes down what the work is, as a git tree, before anybody runs anything in
+// the worktree. It has no opinion on it, unless it can be written by no means.
+func (p *Plugin) OnTaskComplete(ctx context.Context, request *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+	defer p.beats(ctx, "writes down what the work is")()
+	g, r, err := p.open(ctx, request.Task.ID)
+	if r == nil || err != nil {
+		return nil, err
+	}
+	leave, err := p.lanes.enter(ctx, r.Common)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if r, err = p.load(ctx, r.Task); r == nil || err != nil {
+		return nil, err
+	}
+	if err := p.recover(ctx, g, r); err != nil {
+		return nil, err
+	}
+	if r.Merge != "" { // it was merged: OnTaskValidated says so when it is asked again
+		return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "task %s was merged as %s", r.Task, r.Merge)
+	}
+	fault, err := p.write(ctx, g, r)
+	if err != nil {
+		return nil, err
+	}
+	if fault != "" {
+		return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictReject, Feedback: fault}, nil
+	}
+	if err := p.save(ctx, r); err != nil {
+		return nil, err
+	}
+	evidence, err := p.evidence(ctx, g, r)
+	return &pluginsdk.OnTaskCompleteResponse{Evidence: evidence}, err
+}
+
+// open loads a task's record with git to act on it; nil: the task has no worktree.
+func (p *Plugin) open(ctx context.Context, taskID string) (*git.Git, *record, error) {
+	r, err := p.load(ctx, taskID)
+	if r == nil || err != nil {
+		return nil, nil, err
+	}
+	g, err := p.program(ctx)
+	return g, r, err
+}
+
+// write finds out what the work is on top of and writes its tree. fault is what the worker
+// has to put right before that can be done.
+func (p *Plugin) write(ctx context.Context, g *git.Git, r *record) (fault string, err error) {
+	tree := r.worktree(g)
+	if !exists(r.Path) || !exists(r.GitDir) {
+		return "", pluginsdk.Errorf(pluginsdk.CodeStale, "the worktree %s is gone: somebody has removed it. The branch %s may be there still; cancel the task", r.Path, r.Branch)
+	}
+	if ref, err := tree.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); ref != r.branchRef() {
+		if err != nil && git.CodeOf(err) != 1 {
+			return "", err
+		}
+		return fmt.Sprintf("%s is not on its branch any more: git switch %s, with the work on it.", r.Path, r.Branch), nil
+	}
+	unmerged, err := tree.List(ctx, "ls-files", "-z", "--unmerged")
+	if err != nil {
+		return "", err
+	}
+	if under := underWay(r.GitDir); under != "" || len(unmerged) > 0 {
+		return fmt.Sprintf("A merge or rebase is under way in %s (%s): finish it, or abort it.", r.Path, under), nil
+	}
+	head, err := tree.Object(ctx, "HEAD^{commit}")
+	if err != nil {
+		return "", err
+	}
+	// A person may have merged the target into the branch, because the two conflicted.
+	target, err := tree.Object(ctx, r.targetRef()+"^{commit}")
+	if err != nil {
+		return "", err
+	}
+	if target != "" && head != r.Head {
+		common, err := tree.Text(ctx, "merge-base", target, head)
+		newer := false
+		if err == nil {
+			newer, err = tree.Holds(ctx, common, r.Base)
+		}
+		if err != nil && git.CodeOf(err) != 1 { // 1: they have nothing in common
+			return "", err
+		}
+		if newer {
+			r.Base = common
+		}
+	}
+	r.Head = head
+	written, fault, err := p.writeTree(ctx, g, r, p.set.Load().MaxFileBytes)
+	if fault != "" || err != nil {
+		return fault, err
+	}
+	p.Config.Fault("written", r.Task)
+	if err := tree.Run(ctx, "update-ref", r.treeRef(), written); err != nil {
+		return "", err
+	}
+	if r.Patch, err = tree.PatchID(ctx, r.Base, written); err != nil {
+		return "", err
+	}
+	r.Tree, r.Moved = written, false
+	return "", nil
+}
+
+// writeTree writes what is in the worktree, but for what git ignores and what the set-up
+// command has left behind, with an index of its own. most bounds the size of a file; 0: none
+// is too large.
+func (p *Plugin) writeTree(ctx context.Context, g *git.Git, r *record, most int64) (written, fault string, err error) {
+	index := r.ownIndex()
+	if !exists(index) {
+		if err := copyIndex(filepath.Join(r.GitDir, "index"), index); err != nil {
+			return "", "", err
+		}
+	}
+	_ = os.Remove(index + ".lock") // nobody else knows this index: who has locked it is dead
+	at := r.worktree(g).With(index)
+	// What is committed on the branch is known to git, whether it is ignored or not.
+	if err := at.Run(ctx, "read-tree", "-m", "-i", "HEAD"); err != nil {
+		return "", "", err
+	}
+	changed, err := at.List(ctx, "ls-files", "-z", "--others", "--modified", "--exclude-standard", "--deduplicate")
+	if err != nil {
+		return "", "", err
+	}
+	var embedded, large []string
+	for _, path := range changed {
+		if left(r, path) {
+			continue
+		}
+		if strings.HasSuffix(path, "/") {
+			embedded = append(embedded, path)
+		} else if info, err := os.Lstat(filepath.Join(r.Path, filepath.FromSlash(path))); err == nil && most > 0 && info.Size() > most {
+			large = append(large, fmt.Sprintf("%q (%d MB)", path, info.Size()>>20))
+		}
+	}
+	switch {
+	case len(embedded) > 0:
+		return "", fmt.Sprintf("There are git repositories inside the worktree, whose files would not be part of the work: %s. Remove the .git in them, or have .gitignore name them.", some(quoted(embedded))), nil
+	case len(large) > 0:
+		return "", fmt.Sprintf("Files are larger than the %d MB that may be merged (setting maxFileBytes): %s. Remove them, or have .gitignore name them.", most>>20, some(large)), nil
+	}
+	add := []string{"add", "--all", "--", ":/"}
+	for _, path := range r.Left {
+		add = append(add, ":(top,exclude,literal)"+strings.TrimSuffix(path, "/"))
+	}
+	if err := at.Run(ctx, add...); err != nil {
+		return "", "", err
+	}
+	p.Config.Fault("indexed", r.Task)
+	if written, err = at.Text(ctx, "write-tree"); err != nil {
+		return "", "", err
+	}
+	changes, err := at.Changes(ctx, r.Base, written)
+	for _, change := range changes {
+		if change.Mode == "160000" {
+			embedded = append(embedded, change.Path)
+		}
+	}
+	if len(embedded) > 0 {
+		fault = fmt.Sprintf("The work has git repositories in it, whose files would not be merged: %s. Remove them, or have .gitignore name them.", some(quoted(embedded)))
+	}
+	return written, fault, err
+}
+
+// left reports whether a path is what the set-up command has left behind.
+func left(r *record, path string) bool {
+	for _, one := range r.Left {
+		if path == one || strings.HasSuffix(one, "/") && strings.HasPrefix(path, one) {
+			return true
+		}
+	}
+	return false
+}
+
+func quoted(paths []string) (quoted []string) {
+	for _, path := range paths {
+		quoted = append(quoted, fmt.Sprintf("%q", path))
+	}
+	return quoted
+}
+
+// some is the beginning of a list, in words.
+func some(words []string) string {
+	const most = 10
+	if len(words) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), len(words)-most)
+	}
+	return strings.Join(words, ", ")
+}
+
+// evidence is what others are shown of the tree that was written.
+func (p *Plugin) evidence(ctx context.Context, g *git.Git, r *record) ([]pluginsdk.Evidence, error) {
+	at := r.worktree(g)
+	changes, err := at.Changes(ctx, r.Base, r.Tree)
+	if err != nil {
+		return nil, err
+	}
+	var paths strings.Builder
+	for i, change := range changes {
+		path := change.Path
+		if strings.ContainsAny(path, "\n\r\"") {
+			path = fmt.Sprintf("%q", path)
+		}
+		if paths.Len()+len(path) > mostDiff {
+			fmt.Fprintf(&paths, "[%d more]\n", len(changes)-i)
+			break
+		}
+		paths.WriteString(path + "\n")
+	}
+	head := &beginning{}
+	command := []string{"diff-tree", "-r", "-p", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--end-of-options", r.Base, r.Tree}
+	if _, err := at.Do(ctx, git.Call{Args: command, Stdout: head}); err != nil {
+		return nil, err
+	}
+	diff := strings.ToValidUTF8(head.data.String(), "�")
+	if head.cut {
+		diff += fmt.Sprintf("\n[cut: git diff %s %s has the whole]\n", r.Base, r.Tree)
+	}
+	return []pluginsdk.Evidence{
+		{Kind: kindTree, Tree: r.Tree, Command: "git write-tree"},
+		{Kind: kindBase, Tree: r.Base},
+		{Kind: kindPaths, Output: paths.String()},
+		{Kind: kindDiff, Diff: diff},
+		{Kind: kindPatch, Output: r.Patch},
+	}, nil
+}
+
+// beginning is a writer that keeps what comes first.
+type beginning struct {
+	data bytes.Buffer
+	cut  bool
+}
+
+func (b *beginning) Write(data []byte) (int, error) {
+	room := mostDiff - b.data.Len()
+	b.cut = b.cut || len(data) > room
+	b.data.Write(data[:min(len(data), room)])
+	return len(data), nil
+}
+
+// snapshot commits on the branch of a task that is at work what its worker has not committed,
+// and returns the branch's head. It is called in the lane; the repository's hooks are not
+// asked: it is no work that is done.
+func (p *Plugin) snapshot(ctx context.Context, g *git.Git, taskID string) (string, error) {
+	r, err := p.load(ctx, taskID)
+	if err != nil {
+		return "", err
+	}
+	if r == nil || !exists(r.Path) {
+		return "", pluginsdk.Errorf(pluginsdk.CodeStale, "the worktree of task %s is gone", taskID)
+	}
+	tree, fault, err := p.writeTree(ctx, g, r, p.set.Load().MaxFileBytes)
+	if err == nil && fault != "" {
+		err = refused("the worktree of task %s cannot be written down for the tasks below it: %s", taskID, fault)
+	}
+	if err != nil {
+		return "", err
+	}
+	at := r.worktree(g)
+	head, err := at.Object(ctx, r.branchRef()+"^{commit}")
+	if err != nil {
+		return "", err
+	}
+	if was, err := at.Object(ctx, head+"^{tree}"); err != nil || was == tree {
+		return head, err
+	}
+	commit, err := p.commitTree(ctx, at, tree, "What task "+taskID+" has done so far\n\n"+trailer(taskID), head)
+	if err != nil {
+		return "", err
+	}
+	// The worker's index is made to fit the commit before there is one: who is cut off here
+	// has staged what the worker has done, and nothing else.
+	if err := at.Run(ctx, "read-tree", "-m", "-i", tree); err != nil {
+		return "", err
+	}
+	p.Config.Fault("snapshot", taskID)
+	return commit, at.Run(ctx, "update-ref", "-m", "harness: what was done so far", r.branchRef(), commit, head)
+}

@@ -1,0 +1,367 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seed-706843ae/harness/plugins/worktree/internal/git"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Marks of a task whose merge waits for a person.
+const (
+	markConflict = "conflict" // with what the target has become
+	markDirty    = "dirty"    // the checkout has changes, or files in the way
+	markBranch   = "branch"   // the checkout is on another branch, or the target is gone
+	markHook     = "hook"     // git commit has failed, which is where a repository's hooks are
+	markIdentity = "identity" // there is no user.name
+	markWorktree = "worktree" // it cannot be read
+)
+
+// Marks of others, with which nothing is merged before a person has said so.
+var heldBack = []string{"demo", "unvalidated"}
+
+// OnTaskValidated merges the tree that was accepted, and takes worktree and branch away.
+func (p *Plugin) OnTaskValidated(ctx context.Context, request *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+	defer p.beats(ctx, "merges the work")()
+	g, r, err := p.open(ctx, request.Task.ID)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return &pluginsdk.OnTaskValidatedResponse{CwdGone: gone(request.Task)}, nil
+	}
+	for {
+		if err := p.passGate(ctx, r); err != nil {
+			return nil, err
+		}
+		leave, err := p.lanes.enter(ctx, r.Common)
+		if err != nil {
+			return nil, err
+		}
+		if p.gate.ahead(r.gateKey(), r.Task) != "" { // who came out of the gate first has taken the turn
+			leave()
+			continue
+		}
+		answer, err := p.handOver(ctx, g, request)
+		if err == nil && answer.Handover != pluginsdk.HandoverAgain {
+			p.gate.give(r.gateKey(), r.Task)
+		}
+		leave()
+		return answer, err
+	}
+}
+
+// gone reports whether a task had a worktree that is no more: who was killed after the last
+// step is asked again, and has no record.
+func gone(task pluginsdk.Task) bool {
+	path := task.Labels[labelPath]
+	return path != "" && !exists(path)
+}
+
+func waits(mark, format string, args ...any) *pluginsdk.OnTaskValidatedResponse {
+	return &pluginsdk.OnTaskValidatedResponse{Handover: pluginsdk.HandoverWait, Mark: mark, Reason: fmt.Sprintf(format, args...)}
+}
+
+func again(format string, args ...any) *pluginsdk.OnTaskValidatedResponse {
+	return &pluginsdk.OnTaskValidatedResponse{Handover: pluginsdk.HandoverAgain, Reason: fmt.Sprintf(format, args...)}
+}
+
+// handOver is called in the lane.
+func (p *Plugin) handOver(ctx context.Context, g *git.Git, request *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+	task := request.Task
+	r, err := p.load(ctx, task.ID)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return &pluginsdk.OnTaskValidatedResponse{CwdGone: gone(task)}, nil
+	}
+	if err := p.recover(ctx, g, r); err != nil {
+		return nil, err
+	}
+	if r.Merge != "" || r.Phase == removing {
+		return p.finish(ctx, g, r)
+	}
+	if answer, err := p.accepted(ctx, g, r, request); answer != nil || err != nil {
+		return answer, err
+	}
+	if answer, err := p.commit(ctx, g, r); answer != nil || err != nil {
+		return answer, err
+	}
+	return p.merge(ctx, g, r)
+}
+
+// accepted looks whether what is to be merged is what was accepted; nil: it is.
+func (p *Plugin) accepted(ctx context.Context, g *git.Git, r *record, request *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+	task := request.Task
+	seen := slices.ContainsFunc(request.Evidence, func(e pluginsdk.Evidence) bool { return e.Kind == kindTree && r.Tree != "" && e.Tree == r.Tree })
+	if !seen {
+		// A person may accept what no reviewer has seen: then it is what is there now.
+		by, err := p.person(ctx, task)
+		if err != nil {
+			return nil, err
+		}
+		if r.Moved || !by {
+			return again("nobody has looked at it as it is now"), nil
+		}
+		fault, err := p.write(ctx, g, r)
+		if err == nil && fault == "" {
+			err = p.save(ctx, r)
+		}
+		if fault != "" {
+			return waits(markWorktree, "%s", fault), err
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	work := fmt.Sprintf("%d:%s", task.CurrentIteration, r.Patch)
+	marks := slices.DeleteFunc(slices.Clone(task.Marks), func(mark string) bool { return !slices.Contains(heldBack, mark) })
+	if len(marks) > 0 && r.Approved != work {
+		r.Held = work
+		return waits("", "it is marked %s, so it is not merged by itself. Look at it (git -C %s diff %s %s) and approve it, or not; the branch is %s",
+			strings.Join(marks, ", "), r.Path, r.Base, r.Tree, r.Branch), p.save(ctx, r)
+	}
+	if len(marks) == 0 && r.Held == work {
+		r.Approved = work // only a person takes marks away
+	}
+	head, err := r.worktree(g).Object(ctx, r.branchRef()+"^{commit}")
+	if err != nil {
+		return nil, err
+	}
+	if head != r.Head {
+		return again("the branch %s has got commits since the work was looked at", r.Branch), nil
+	}
+	return nil, p.save(ctx, r)
+}
+
+// person reports whether the last word on the task's work is a person's.
+func (p *Plugin) person(ctx context.Context, task pluginsdk.Task) (bool, error) {
+	last := pluginsdk.TaskAnswer{}
+	for request := (&pluginsdk.TaskHistoryRequest{ID: task.ID}); ; {
+		page, err := p.host.Tasks.History(ctx, request)
+		if err != nil {
+			return false, err
+		}
+		for _, answer := range page.Answers {
+			request.After = answer.ID
+			if answer.Author != "" || answer.Hook == pluginsdk.HookTaskComplete {
+				last = answer
+			}
+		}
+		if !page.More || len(page.Answers) == 0 {
+			return last.Author != "" && last.Answer == string(pluginsdk.VerdictAccept), nil
+		}
+	}
+}
+
+// message is that of the task's commits.
+func (r *record) message() string { return r.Title + "\n\n" + trailer(r.Task) }
+
+// commit commits the tree on the task's branch, as a person would: with the repository's
+// hooks.
+func (p *Plugin) commit(ctx context.Context, g *git.Git, r *record) (*pluginsdk.OnTaskValidatedResponse, error) {
+	at := r.worktree(g)
+	if err := at.Identity(ctx); err != nil {
+		return waits(markIdentity, "%s has nobody in whose name commits are made: git config user.name and git config user.email (%s). Then approve it", r.Checkout, err), nil
+	}
+	has, err := at.Object(ctx, r.Head+"^{tree}")
+	if err != nil || has == r.Tree {
+		return nil, err
+	}
+	if exists(filepath.Join(r.GitDir, "index.lock")) {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s is there: git is at work in the worktree, or has died there. If it has, remove the file", filepath.Join(r.GitDir, "index.lock"))
+	}
+	if err := p.enters(ctx, r, committing); err != nil {
+		return nil, err
+	}
+	if err := at.Run(ctx, "read-tree", "--reset", "-i", r.Tree); err != nil {
+		return nil, err
+	}
+	p.Config.Fault("commit", r.Task)
+	_, err = at.Do(ctx, git.Call{Args: []string{"commit", "--quiet", "--cleanup=whitespace", "-F", "-"}, Stdin: r.message(), Limit: git.Slow})
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	p.Config.Fault("committed", r.Task)
+	var failed *git.Error
+	if errors.As(err, &failed) && failed.Code >= 0 { // it was not killed
+		return waits(markHook, "git commit has failed in %s: %s\nPut it right there and approve it, or reject it with what the worker is to do", r.Path, strings.TrimSpace(failed.Output)), p.enters(ctx, r, ready)
+	}
+	if err != nil {
+		return nil, err
+	}
+	head, err := at.Object(ctx, "HEAD^{commit}")
+	if err == nil {
+		has, err = at.Object(ctx, "HEAD^{tree}")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if has != r.Tree {
+		return again("a hook of the repository has changed what was committed"), p.enters(ctx, r, ready)
+	}
+	r.Head = head
+	return nil, p.enters(ctx, r, ready)
+}
+
+// merge merges the branch's head into the target, or puts it on top of what the target has
+// become.
+func (p *Plugin) merge(ctx context.Context, g *git.Git, r *record) (*pluginsdk.OnTaskValidatedResponse, error) {
+	at := r.worktree(g)
+	if !exists(r.CheckoutGit) || !exists(r.Checkout) {
+		return waits(markBranch, "%s is gone, into which it was to be merged; the work is the commit %s on %s", r.Checkout, r.Head, r.Branch), nil
+	}
+	if r.Above != "" {
+		if _, err := p.snapshot(ctx, g, r.Above); err != nil {
+			return nil, err
+		}
+	}
+	target, err := at.Object(ctx, r.targetRef()+"^{commit}")
+	if err != nil {
+		return nil, err
+	}
+	if target == "" {
+		return waits(markBranch, "the branch %s is gone, into which it was to be merged; the work is the commit %s on %s", r.Target, r.Head, r.Branch), nil
+	}
+	base, err := at.Object(ctx, r.Base+"^{tree}")
+	if err != nil {
+		return nil, err
+	}
+	in, err := at.Holds(ctx, target, r.Head)
+	if err != nil {
+		return nil, err
+	}
+	if in || base == r.Tree { // somebody has merged it, or nothing was changed
+		return p.finish(ctx, g, r)
+	}
+	if on, err := r.checkout(g).Text(ctx, "symbolic-ref", "--quiet", "HEAD"); on != r.targetRef() {
+		if err != nil && git.CodeOf(err) != 1 {
+			return nil, err
+		}
+		return waits(markBranch, "%s is not on the branch %s, into which it is to be merged: git switch %s there, and approve it", r.Checkout, r.Target, r.Target), nil
+	}
+	if target != r.Base {
+		return p.rebase(ctx, g, r, target)
+	}
+	if r.Merge, err = p.commitTree(ctx, at, r.Tree, fmt.Sprintf("Merge %s: %s", r.Branch, r.message()), target, r.Head); err != nil {
+		return nil, err
+	}
+	if err := p.enters(ctx, r, merging); err != nil {
+		return nil, err
+	}
+	answer, err := p.land(ctx, g, r)
+	if err != nil {
+		return nil, err
+	}
+	if answer != nil {
+		r.Merge = ""
+		return answer, p.enters(ctx, r, ready)
+	}
+	return p.finish(ctx, g, r)
+}
+
+// rebase puts the work on top of what the target has become, to be evaluated there. What
+// conflicts stays as it is.
+func (p *Plugin) rebase(ctx context.Context, g *git.Git, r *record, target string) (*pluginsdk.OnTaskValidatedResponse, error) {
+	at := r.worktree(g)
+	merged, err := at.MergeTree(ctx, target, r.Head)
+	if err != nil {
+		return nil, err
+	}
+	if len(merged.Conflicts) > 0 {
+		return waits(markConflict, "%s has changed since the task began, in what it changes too: %s\n%s\nMerge it by hand (cd %s && git merge %s, put it right, git commit) and approve it, which has it evaluated again; or reject or cancel it. Both sides are as they were",
+			r.Target, some(quoted(merged.Conflicts)), merged.Words, r.Path, r.Target), nil
+	}
+	if has, err := at.Object(ctx, target+"^{tree}"); err != nil {
+		return nil, err
+	} else if has == merged.Tree { // the target has it all
+		return p.finish(ctx, g, r)
+	}
+	if r.Next, err = p.commitTree(ctx, at, merged.Tree, r.message(), target); err != nil {
+		return nil, err
+	}
+	if err := p.keepLeftovers(ctx, g, r); err != nil {
+		return nil, err
+	}
+	r.NextBase = target
+	if err := p.enters(ctx, r, rebasing); err != nil {
+		return nil, err
+	}
+	if err := p.rebased(ctx, g, r); err != nil {
+		return nil, err
+	}
+	p.gate.take(r.gateKey(), r.Task)
+	return again("%s has changed since the task began; the work is on top of it now", r.Target), nil
+}
+
+// rebased has branch and worktree be what was decided, whatever of it is done.
+func (p *Plugin) rebased(ctx context.Context, g *git.Git, r *record) error {
+	at := r.worktree(g)
+	_ = os.Remove(filepath.Join(r.GitDir, "index.lock")) // of a git that has died: the task's agent works no more
+	if err := at.Run(ctx, "update-ref", "-m", "harness: on top of "+r.Target, r.branchRef(), r.Next); err != nil {
+		return err
+	}
+	p.Config.Fault("moved", r.Task)
+	if err := at.Run(ctx, "reset", "--quiet", "--hard", r.Next); err != nil {
+		return err
+	}
+	p.Config.Fault("reset", r.Task)
+	// What checks have left behind is no part of what is evaluated next.
+	clean := []string{"clean", "--quiet", "-d", "--force", "--", ":/"}
+	for _, path := range r.Left {
+		clean = append(clean, ":(top,exclude,literal)"+strings.TrimSuffix(path, "/"))
+	}
+	if err := at.Run(ctx, clean...); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(r.Path, filepath.FromSlash(r.Prefix)), 0o755); err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the directory to work in: %w", err)
+	}
+	r.Base, r.Head, r.Next, r.NextBase = r.NextBase, r.Next, "", ""
+	r.Tree, r.Moved = "", true
+	return p.enters(ctx, r, ready)
+}
+
+// recover ends what somebody has begun who has died. Afterwards the record is ready, or is
+// about to be removed, or has a Merge that is in the target.
+func (p *Plugin) recover(ctx context.Context, g *git.Git, r *record) error {
+	switch r.Phase {
+	case committing:
+		at := r.worktree(g)
+		_ = os.Remove(filepath.Join(r.GitDir, "index.lock")) // no other git is at work here: see commit
+		head, err := at.Object(ctx, r.branchRef()+"^{commit}")
+		if err != nil {
+			return err
+		}
+		parent, err := at.Object(ctx, head+"^")
+		if err != nil {
+			return err
+		}
+		if has, err := at.Object(ctx, head+"^{tree}"); err != nil {
+			return err
+		} else if parent == r.Head && has == r.Tree {
+			r.Head = head
+		}
+		return p.enters(ctx, r, ready)
+	case rebasing:
+		return p.rebased(ctx, g, r)
+	case merging:
+		landed, err := p.landed(ctx, g, r)
+		if err != nil || landed {
+			return err
+		}
+		r.Merge = ""
+		return p.enters(ctx, r, ready)
+	case adding, settingUp:
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "the worktree of task %s was not made: OnTaskCreate has not come to its end", r.Task)
+	case ready, removing:
+	}
+	return nil
+}
