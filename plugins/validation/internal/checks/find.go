@@ -24,7 +24,7 @@ type Wanted struct {
 	Command string // a line for sh
 }
 
-// Find returns how the project is checked that dir belongs to, in the order in which the
+// Find returns how the project is checked that dir, a directory in root, belongs to, in the order in which the
 // checks are to be run. It looks in dir and, where there is nothing, in the directories
 // above it up to root, and what it finds is run where it was found. What is set is run in
 // root. It reads files that agents write: nothing in them is an error, and nothing is run.
@@ -34,8 +34,8 @@ type Wanted struct {
 // workflows run.
 func Find(dir, root string, set []Wanted) []Check {
 	var found []Check
-	for at := dir; ; at = filepath.Dir(at) {
-		if found = in(at); len(found) > 0 || at == root || at == filepath.Dir(at) || !within(root, at) {
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		if found = in(at); len(found) > 0 || at == root || at == filepath.Dir(at) {
 			break
 		}
 	}
@@ -53,12 +53,6 @@ func Find(dir, root string, set []Wanted) []Check {
 
 // settings is the source of checks that an operator has set.
 const settings = "settings"
-
-// within reports whether dir is in root, or root itself.
-func within(root, dir string) bool {
-	inside, err := filepath.Rel(root, dir)
-	return err == nil && (inside == "." || filepath.IsLocal(inside))
-}
 
 // in returns the checks of one directory.
 func in(dir string) []Check {

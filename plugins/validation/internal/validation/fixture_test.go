@@ -53,6 +53,8 @@ func (f *fixture) lay(files map[string]string) {
 // start is a task in a worktree whose project is checked by sh: its settings say how. A
 // check leaves a line in the file ran.
 func start(t *testing.T) *fixture {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir()) // where reviewers sit
 	f := &fixture{Host: plugintest.NewHost(), t: t, dir: t.TempDir()}
 	git(t, f.dir, "init", "-q")
 	f.lay(map[string]string{"a.txt": "one\n", ".gitignore": "ran\n"})
@@ -159,7 +161,7 @@ func good(changes ...func(said object)) pluginsdk.InvokeResult {
 
 func rejection(said object) { said["verdict"], said["feedback"] = "reject", "a.txt:1: three" }
 
-// false quotes what is not there.
+// lie quotes what is not there.
 func lie(said object) {
 	said["answers"].(object)["patterns"].(object)["evidence"] = list{object{"kind": "file", "file": "a.txt", "line": 1, "quote": "three"}}
 }
