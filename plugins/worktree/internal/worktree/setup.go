@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed-706843ae/harness/plugins/worktree/internal/git"
-	"github.com/seed-706843ae/harness/plugins/worktree/internal/run"
+	"github.com/seed-706843ae/harness/plugins/internal/run"
 )
 
 // lockFiles say how a project's dependencies are installed as they were written down. The
