@@ -125,12 +125,24 @@ func (a *advisory) drop() {
 	if conn != nil {
 		close(a.stop)
 	}
+	released := a.released
 	a.mu.Unlock()
 	a.watching.Wait()
-	if conn != nil {
-		conn.Close() // what matters is that the server's end is closed, with the pool at the latest
+	if conn == nil {
+		return
 	}
+	if released {
+		// The server notices the end of a connection a moment later, in which who comes next
+		// would be refused. Of one that does not answer it has to notice.
+		ctx, cancel := context.WithTimeout(context.Background(), unlockTime)
+		defer cancel()
+		_, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock_all()")
+	}
+	conn.Close() // what matters is that the server's end is closed, with the pool at the latest
 }
+
+// unlockTime is how long a lock that is given back may take the server.
+const unlockTime = time.Second
 
 func (a *advisory) release() {
 	a.mu.Lock()
