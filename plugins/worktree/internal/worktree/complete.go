@@ -32,7 +32,7 @@ func (p *Plugin) OnTaskComplete(ctx context.Context, request *pluginsdk.OnTaskCo
 	if r == nil || err != nil {
 		return nil, err
 	}
-	leave, err := p.lanes.enter(ctx, r.Common)
+	leave, err := p.enterRepository(ctx, r.Common)
 	if err != nil {
 		return nil, err
 	}

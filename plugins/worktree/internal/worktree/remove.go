@@ -53,7 +53,7 @@ func (p *Plugin) OnTaskFailed(ctx context.Context, request *pluginsdk.OnTaskFail
 		return &pluginsdk.OnTaskFailedResponse{CwdGone: gone(request.Task)}, nil
 	}
 	defer p.gate.give(r.gateKey(), r.Task)
-	leave, err := p.lanes.enter(ctx, r.Common)
+	leave, err := p.enterRepository(ctx, r.Common)
 	if err != nil {
 		return nil, err
 	}

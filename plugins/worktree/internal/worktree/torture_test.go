@@ -474,6 +474,71 @@ func TestCancelledDuringTheMerge(t *testing.T) {
 	}
 }
 
+// Two processes of the plugin are at work while one version replaces another, or when two
+// daemons have tasks on one repository: none may take the other's half for a dead one's.
+func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"adding", "add", "added", "commit", "merging", "locked", "move", "files", "index", "unlock"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, repository(t, "shop"))
+			old := w.plugin
+			newer := &Plugin{}
+			if err := newer.Start(t.Context(), w.host.As(newer.Manifest())); err != nil {
+				t.Fatal(err)
+			}
+			interfered := 0
+			interfere := func(call func(ctx context.Context) error) func(string, string) {
+				return func(step, _ string) {
+					if step != at || interfered > 0 {
+						return
+					}
+					interfered++
+					ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+					defer cancel()
+					if err := call(ctx); pluginsdk.CodeOf(err) != pluginsdk.CodeCancelled {
+						t.Errorf("the other process did not wait: %v", err)
+					}
+				}
+			}
+			cwd := pluginsdk.TaskContext{Cwd: w.repo}
+			old.Config.Fault = interfere(func(ctx context.Context) error {
+				_, err := newer.OnTaskCreate(ctx, &pluginsdk.OnTaskCreateRequest{Task: *w.task("t1"), Context: cwd})
+				return err
+			})
+			dir := w.begun("t1", "")
+			write(t, dir, "new.txt", "new\n")
+			if _, err := w.complete(t.Context(), "t1"); err != nil {
+				t.Fatal(err)
+			}
+			old.Config.Fault = interfere(func(ctx context.Context) error {
+				_, err := newer.OnTaskValidated(ctx, &pluginsdk.OnTaskValidatedRequest{Task: *w.task("t1"), Evidence: w.round["t1"]})
+				return err
+			})
+			w.merges("t1")
+			if w.look().status != "" || read(t, w.repo, "new.txt") != "new\n" || interfered != 1 {
+				t.Errorf("the checkout is %+v, interfered %d", w.look(), interfered)
+			}
+			w.bare()
+		})
+	}
+	// What was made while the lock was waited for is gone on with.
+	w := newWorld(t, repository(t, "shop"))
+	newer := &Plugin{Config: Config{Look: time.Millisecond}}
+	newer.Config.Lock = func(directory *os.File) error {
+		w.begun("t1", "")
+		write(t, filepath.Join(w.repo, worktrees, "t1"), "new.txt", "new\n")
+		return flock(directory)
+	}
+	if err := newer.Start(t.Context(), w.host.As(newer.Manifest())); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := newer.OnTaskCreate(t.Context(), &pluginsdk.OnTaskCreateRequest{Task: *w.task("t1"), Context: pluginsdk.TaskContext{Cwd: w.repo}})
+	if err != nil || read(t, *answer.Cwd, "new.txt") != "new\n" {
+		t.Errorf("%+v, %v", answer, err)
+	}
+}
+
 // Who commits in the moment of the merge loses nothing by it: before it the work is looked at
 // once more, and in it git says that the checkout is locked.
 func TestTheTargetMovesInTheMoment(t *testing.T) {

@@ -40,7 +40,7 @@ func (p *Plugin) OnTaskValidated(ctx context.Context, request *pluginsdk.OnTaskV
 		if err := p.passGate(ctx, r); err != nil {
 			return nil, err
 		}
-		leave, err := p.lanes.enter(ctx, r.Common)
+		leave, err := p.enterRepository(ctx, r.Common)
 		if err != nil {
 			return nil, err
 		}
