@@ -359,6 +359,113 @@ func TestWhatWorkersDo(t *testing.T) {
 	w.bare()
 }
 
+// What a person switches to in a task's worktree is theirs: neither the merge nor what puts the
+// work on top of the target moves another branch than the task's, or drops a commit from that.
+func TestAPersonInTheWorktree(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]string{
+		"before": "", "the merge is decided": "rebasing", "the branch has moved": "moved",
+	} {
+		t.Run("another branch, "+name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, repository(t, "shop"))
+			dir := w.begun("t1", "")
+			write(t, dir, "new.txt", "new\n")
+			if _, err := w.complete(t.Context(), "t1"); err != nil {
+				t.Fatal(err)
+			}
+			write(t, w.repo, "c.txt", "moved\n")
+			commitAll(t, w.repo, "moved")
+			if at != "" {
+				died := make(chan struct{})
+				w.plugin.Config.Fault = func(step, _ string) {
+					if step == at {
+						close(died)
+						select {} // nothing of it happens any more
+					}
+				}
+				go w.validate(context.WithoutCancel(t.Context()), "t1") //nolint:errcheck // it never answers
+				<-died
+				w.start()
+			}
+			gitIn(t, dir, "switch", "-q", "-c", "mine")
+			mine := gitIn(t, dir, "rev-parse", "mine")
+			var answer *pluginsdk.OnTaskValidatedResponse
+			for range 2 { // the first one may end what has died
+				var err error
+				if answer, err = w.validate(t.Context(), "t1"); err != nil && !strings.Contains(err.Error(), "git switch task/t1") {
+					t.Fatal(err)
+				}
+			}
+			w.isWaiting(answer, "worktree", "git switch task/t1")
+			if now := gitIn(t, dir, "rev-parse", "mine"); now != mine || read(t, dir, "new.txt") != "new\n" {
+				t.Errorf("their branch was moved from %s to %s", mine, now)
+			}
+			gitIn(t, dir, "add", "-A")
+			gitIn(t, dir, "stash", "-q")
+			gitIn(t, dir, "switch", "-q", "task/t1")
+			if at == "" {
+				gitIn(t, dir, "stash", "pop", "-q")
+			}
+			w.merges("t1")
+			w.sound()
+		})
+	}
+	t.Run("a commit", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, repository(t, "shop"))
+		dir := w.begun("t1", "")
+		write(t, dir, "new.txt", "new\n")
+		if _, err := w.complete(t.Context(), "t1"); err != nil {
+			t.Fatal(err)
+		}
+		write(t, w.repo, "c.txt", "moved\n")
+		commitAll(t, w.repo, "moved")
+		w.plugin.Config.Fault = func(step, _ string) {
+			if step == "rebasing" {
+				write(t, dir, "d.txt", "a person's\n")
+				commitAll(t, dir, "in the last moment")
+			}
+		}
+		if answer, err := w.validate(t.Context(), "t1"); err == nil {
+			t.Errorf("%+v", answer)
+		}
+		w.plugin.Config.Fault = func(string, string) {}
+		w.merges("t1")
+		if read(t, w.repo, "d.txt") != "a person's\n" {
+			t.Error("their commit is lost")
+		}
+		w.bare()
+	})
+	// A link in the worktree's place leads to somebody's files, of which none is committed,
+	// reset or removed.
+	t.Run("a link", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, repository(t, "shop"))
+		dir, theirs := w.begun("t1", ""), t.TempDir()
+		write(t, theirs, "letter", "dear\n")
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(theirs, dir); err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := w.complete(t.Context(), "t1"); err == nil {
+			t.Errorf("%+v", answer)
+		}
+		answer, err := w.validate(t.Context(), "t1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.isWaiting(answer, "worktree", "gone")
+		w.fails("t1")
+		if read(t, theirs, "letter") != "dear\n" {
+			t.Error("it is gone")
+		}
+		w.bare()
+	})
+}
+
 // A worktree that somebody has removed is said to be gone, and its task can be ended.
 func TestTheWorktreeIsGone(t *testing.T) {
 	t.Parallel()
