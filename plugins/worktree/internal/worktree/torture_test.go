@@ -862,8 +862,12 @@ func TestLeftovers(t *testing.T) {
 	if gitIn(t, w.repo, "for-each-ref", keptRefs) == "" {
 		t.Error("what is new is not kept")
 	}
-	if err := w.plugin.dropKept(t.Context(), time.Now().Add(time.Hour)); err != nil {
+	broken := t.TempDir() // which keeps no other's
+	if _, err := w.plugin.host.State.Put(t.Context(), &pluginsdk.PutStateRequest{Key: repositoryKeys, Value: []byte(broken + "\x00" + broken)}); err != nil {
 		t.Fatal(err)
+	}
+	if err := w.plugin.dropKept(t.Context(), time.Now().Add(time.Hour)); err == nil || !strings.Contains(err.Error(), broken) {
+		t.Errorf("%v", err)
 	}
 	if refs := gitIn(t, w.repo, "for-each-ref", "--format=%(refname)", keptRefs, "refs/heads/task/other"); refs != "refs/heads/task/other" {
 		t.Errorf("refs %s", refs)
