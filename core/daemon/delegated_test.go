@@ -3,12 +3,14 @@ package daemon_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/store"
@@ -261,5 +263,52 @@ func (in *installation) tryToDecide(task pluginsdk.Task, verdict pluginsdk.Verdi
 	}
 	if response, err := http.Post(in.base+"/api/tasks/"+task.ID+"/decide", "application/json", bytes.NewReader(body)); err == nil {
 		_ = response.Body.Close()
+	}
+}
+
+// Ten tasks that are approved at the same instant in one repository are merged one after the
+// other, each on top of what came before; and nobody is asked again about a patch that has only
+// been put on another base.
+func TestManyTasksAreMergedOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	const tasks, reviews = 10, 12
+	in := delegating(t, "")
+	rules := []string{`{"match":"# Review of task","structuredOutput":` + reviewSaying(t, "accept", "") + `}`}
+	for n := range tasks {
+		rules = append(rules, fmt.Sprintf(`{"match":"write file-%d.","toolName":"scribe__write","toolInput":{"file":"file-%d.txt","text":"written"},"text":"DONE: it"}`, n, n))
+	}
+	in.demo("[" + strings.Join(rules, ",") + "]")
+	rows := in.database()
+	in.start()
+	in.atWork(rows)
+	repository := newRepository(t)
+	parent := in.threadIn(repository, "parent")
+	for n := range tasks {
+		in.chat(parent, fmt.Sprintf("/delegate write file-%d.", n))
+	}
+	var waiting []pluginsdk.Task
+	in.until("all results", func() bool {
+		var err error
+		waiting, err = rows.Tasks(t.Context(), pluginsdk.TaskQuery{ParentThreadID: parent, Statuses: []pluginsdk.TaskStatus{pluginsdk.TaskWaiting}})
+		return err == nil && len(waiting) == tasks
+	})
+	var deciding sync.WaitGroup
+	for _, task := range waiting { // the demo agent's verdicts merge nothing
+		deciding.Go(func() { in.tryToDecide(task, pluginsdk.VerdictAccept) })
+	}
+	deciding.Wait()
+	in.until("all merges", func() bool {
+		over, err := rows.Tasks(t.Context(), pluginsdk.TaskQuery{ParentThreadID: parent, Statuses: []pluginsdk.TaskStatus{pluginsdk.TaskCompleted}})
+		return err == nil && len(over) == tasks
+	})
+	if got := repository.merges(); got != tasks {
+		t.Errorf("%d merges", got)
+	}
+	if files := strings.Count(repository.git("ls-tree", "--name-only", "main"), "file-"); files != tasks {
+		t.Errorf("the main branch has %d of the files", files)
+	}
+	repository.clean()
+	if asked := in.count("SELECT COUNT(*) FROM runs WHERE purpose = 'validation'"); asked < tasks || asked > reviews {
+		t.Errorf("the reviewer was asked %d times", asked)
 	}
 }

@@ -157,6 +157,7 @@ func (b *bench) workplace(script string) (d *installation, c *client, drop func(
 	}
 	if c, err = d.connect(); err == nil {
 		err = c.set("delegation", map[string]int{"atOnce": 2 * tasksAtOnce})
+		<-time.After(2 * time.Second) // until the plugin has them
 	}
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, d.stop(), drop())

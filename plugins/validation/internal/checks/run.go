@@ -11,16 +11,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/seed-706843ae/harness/plugins/internal/run"
 )
 
 const (
 	defaultTimeout = 10 * time.Minute
 	defaultOutput  = 16 << 10
-	// outputGrace is how long is waited for output when a command has ended and something
-	// that it has started still holds its output.
-	outputGrace = 2 * time.Second
 )
 
 // Runner runs checks, each in a process group of its own, with an environment that is
@@ -76,37 +74,24 @@ func (r *Runner) Run(ctx context.Context, check Check) (Outcome, error) {
 		}
 	}
 	timeout := cmp.Or(r.Timeout, defaultTimeout)
-	limited, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	args := check.Args
 	if len(args) == 0 {
 		args = []string{"/bin/sh", "-c", check.Command}
 	}
 	output := &tail{max: cmp.Or(r.Output, defaultOutput)}
-	command := exec.CommandContext(limited, args[0], args[1:]...) //nolint:gosec // what the project says it is checked by
-	command.Dir, command.Env = check.Dir, r.environ()
-	command.Stdout, command.Stderr = output, output
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	command.WaitDelay = outputGrace
-	command.Cancel = func() error { return killGroup(command.Process.Pid) }
-	outcome := Outcome{Check: check}
-	if err := command.Start(); err != nil {
-		outcome.ExitCode, outcome.Unable = -1, err.Error()
-		return outcome, context.Cause(ctx)
-	}
-	err := command.Wait()
-	// What it has left behind is in its group, whose number nobody else is given as long
-	// as there is anything in it.
-	_ = killGroup(command.Process.Pid)
+	result, err := run.Do(ctx, run.Command{
+		Args: args, Dir: check.Dir, Env: r.environ(), Stdout: output, Stderr: output, Limit: timeout, EndGroup: true,
+	})
 	if ctx.Err() != nil {
 		return Outcome{}, context.Cause(ctx)
 	}
-	outcome.Output, outcome.ExitCode = output.String(), command.ProcessState.ExitCode()
-	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) && limited.Err() == nil {
+	outcome := Outcome{Check: check, ExitCode: result.Code, Output: output.String()}
+	late := errors.Is(err, run.ErrLate)
+	if err != nil && !late {
 		outcome.Unable = err.Error()
 	}
 	switch {
-	case limited.Err() != nil && outcome.ExitCode != 0:
+	case late:
 		outcome.Late = true
 		outcome.Output += fmt.Sprintf("\n[ended after %s, its time limit]", timeout)
 	case outcome.ExitCode == 126 || outcome.ExitCode == 127:
@@ -115,15 +100,6 @@ func (r *Runner) Run(ctx context.Context, check Check) (Outcome, error) {
 		outcome.ExitCode = 1
 	}
 	return outcome, nil
-}
-
-// killGroup kills all processes of the group that a process leads. That there is none is
-// no error.
-func killGroup(pid int) error {
-	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return err
-	}
-	return nil
 }
 
 // tail keeps the end of what is written to it.

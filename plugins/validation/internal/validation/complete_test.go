@@ -44,31 +44,41 @@ func TestOnlyAVerdictWithEvidenceAccepts(t *testing.T) {
 		"an answer that is no": {[]pluginsdk.InvokeResult{good(func(said object) { said["answers"].(object)["mocks"].(object)["answer"] = "no" })}, "", 3,
 			"mocks: you accept, and answer no"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := start(t)
-			f.says = row.says
-			plugin := f.serve()
-			var said *pluginsdk.OnTaskCompleteResponse
-			var err error
-			for range 10 {
-				if said, err = f.review(plugin); err == nil {
-					break
+		// It serves all the time (0), or another process of it goes on: one was ended as it asked
+		// the reviewer, or as it waited for the answer, and each further try is another one's.
+		for _, call := range []int64{0, 4, 5} {
+			t.Run(fmt.Sprintf("%s, replaced at call %d", name, call), func(t *testing.T) {
+				f := start(t)
+				f.says = row.says
+				plugin := f.serve()
+				if call > 0 {
+					plugin = f.ServeUntil(t, new(validation.Plugin), plugintest.Death{Call: call, CarriedOut: true})
 				}
-			}
-			words := fmt.Sprint(err)
-			if said != nil {
-				words = said.Feedback
-			}
-			if len(f.turns()) != row.reviews || !strings.Contains(words, row.words) || (err == nil) != (row.verdict != "") || said != nil && said.Verdict != row.verdict {
-				t.Errorf("%+v, %v after %d reviews", said, err, len(f.turns()))
-			}
-			if f.ran() != 1 {
-				t.Errorf("the checks were run %d times", f.ran())
-			}
-			if row.verdict == "" && pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
-				t.Errorf("the error's code is %s", pluginsdk.CodeOf(err))
-			}
-		})
+				var said *pluginsdk.OnTaskCompleteResponse
+				var err error
+				for range 10 {
+					if said, err = f.review(plugin); err == nil {
+						break
+					}
+					if call > 0 {
+						plugin = f.serve()
+					}
+				}
+				words := fmt.Sprint(err)
+				if said != nil {
+					words = said.Feedback
+				}
+				if len(f.turns()) != row.reviews || !strings.Contains(words, row.words) || (err == nil) != (row.verdict != "") || said != nil && said.Verdict != row.verdict {
+					t.Errorf("%+v, %v after %d reviews", said, err, len(f.turns()))
+				}
+				if f.ran() != 1 && call == 0 {
+					t.Errorf("the checks were run %d times", f.ran())
+				}
+				if row.verdict == "" && pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+					t.Errorf("the error's code is %s", pluginsdk.CodeOf(err))
+				}
+			})
+		}
 	}
 }
 

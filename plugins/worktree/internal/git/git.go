@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-706843ae/harness/plugins/worktree/internal/run"
+	"github.com/seed-706843ae/harness/plugins/internal/run"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/seed-706843ae/harness/plugins/internal/run"
 	"github.com/seed-706843ae/harness/plugins/worktree/internal/git"
-	"github.com/seed-706843ae/harness/plugins/worktree/internal/run"
 )
 
 // lockFiles say how a project's dependencies are installed as they were written down. The

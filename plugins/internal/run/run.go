@@ -1,4 +1,5 @@
-// Package run starts programs that may hang, talk without end, or leave children behind.
+// Package run starts programs for the shipped plugins that may hang, talk without end, or
+// leave children behind.
 package run
 
 import (
@@ -21,14 +22,19 @@ type Command struct {
 	Dir   string
 	Env   []string // the whole of it
 	Stdin io.Reader
-	// Stdout gets the output; nil: the result has it.
-	Stdout io.Writer
+	// Stdout and Stderr get what is said; nil: the result has it. They may be the same.
+	Stdout, Stderr io.Writer
 	// Limit is how long it may run; then its group is ended, and the error says so.
 	Limit time.Duration
 	// Most is how many bytes of output are taken into the result; more of it end the program.
 	// 0: only the last TailBytes are kept, of as much as there is.
 	Most int
+	// EndGroup ends what it has started and left behind when it ends.
+	EndGroup bool
 }
+
+// ErrLate is in the error of a program that ran longer than it may.
+var ErrLate = errors.New("it has not ended in time")
 
 // TailBytes is how much is kept of what is kept the end of.
 const TailBytes = 16 << 10
@@ -44,7 +50,7 @@ type Result struct {
 // nil when the program has ended by itself, whatever its exit code: it is the context's, or
 // says that the program could not be started, ran too long or said too much.
 func Do(ctx context.Context, c Command) (Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit, fmt.Errorf("%s has not ended within %s", c.Args[0], c.Limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit, fmt.Errorf("%s has not ended within %s: %w", c.Args[0], c.Limit, ErrLate))
 	defer cancel()
 	command := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	command.Dir, command.Env, command.Stdin = c.Dir, c.Env, c.Stdin
@@ -57,9 +63,14 @@ func Do(ctx context.Context, c Command) (Result, error) {
 	if c.Stdout != nil {
 		command.Stdout = c.Stdout
 	}
+	if c.Stderr != nil {
+		command.Stderr = c.Stderr
+	}
 	err := command.Run()
-	if ctx.Err() != nil && command.Process != nil {
-		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // what did not listen
+	if command.Process != nil && (ctx.Err() != nil || c.EndGroup) {
+		// What did not listen, or is left. Nobody else is given the group's number as long as
+		// there is anything in it.
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 	}
 	result := Result{Code: command.ProcessState.ExitCode(), Stdout: out.bytes(), Stderr: string(stderr.bytes())}
 	var exit *exec.ExitError
