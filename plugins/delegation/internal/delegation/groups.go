@@ -1,6 +1,7 @@
 package delegation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,9 +154,9 @@ func (p *Plugin) tellGroup(ctx context.Context, g group) error {
 				return err // its end will be told
 			}
 		}
-		if task.RunID != "" {
-			cause = task.RunID
-		}
+		// One that never began was caused by the run that has made it. With no cause, an agent
+		// that goes on giving what cannot begin would be run again without end.
+		cause = cmp.Or(task.RunID, task.Labels[labelRun], cause)
 	}
 	if len(tasks) == 0 {
 		p.untold.remove(g)
@@ -164,11 +165,24 @@ func (p *Plugin) tellGroup(ctx context.Context, g group) error {
 	_, err = p.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{
 		ThreadID: g.threadID, Key: "group/" + g.id, Content: resultsOf(tasks), CauseRunID: cause,
 	}})
-	if err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeConflict { // which says that it was told of before
+	switch code := pluginsdk.CodeOf(err); {
+	case err == nil, code == pluginsdk.CodeConflict: // it was told of before
+	case code == pluginsdk.CodeInvalid, code == pluginsdk.CodeNotFound, code == pluginsdk.CodeExhausted && p.tooDeep(ctx, cause):
+		// It would be refused whenever it is asked for. The thread was told of each task's end.
+		p.host.Log.Warn("an agent is not run again when its tasks are over; write in its thread", "thread", g.threadID, "err", err)
+	default:
 		return fmt.Errorf("the thread %s is not told that its tasks are over: %w", g.threadID, err)
 	}
 	p.untold.remove(g)
 	return nil
+}
+
+// deepest is the depth of a run that may cause no further one.
+const deepest = 8
+
+func (p *Plugin) tooDeep(ctx context.Context, runID string) bool {
+	answer, err := p.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: runID})
+	return err == nil && answer.Run.Depth >= deepest
 }
 
 // resultsOf is what an agent is told of a group that is over.

@@ -88,6 +88,55 @@ func TestANameThatIsUsedAgainIsAnotherGroup(t *testing.T) {
 	}
 }
 
+// An agent that goes on giving tasks which cannot begin must not be run again without end:
+// what tells it of them is caused by the run that has made them.
+func TestTasksThatNeverBeganHaveACause(t *testing.T) {
+	w := newWorld(t, immortal)
+	w.host.AddRun(pluginsdk.Run{ID: "run", ThreadID: "parent", State: pluginsdk.RunRunning, Depth: 3})
+	w.host.Fail("Tasks.Iterate", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "not now"))
+	id := w.gives("run", 1, "wake=all one")
+	if _, err := w.host.SDK().Tasks.Fail(t.Context(), &pluginsdk.FailTaskRequest{ID: id, Reason: "no directory"}); err != nil {
+		t.Fatal(err)
+	}
+	w.told(w.host.FinishRun("run", pluginsdk.InvokeResult{Text: "ok"}))
+	told := w.host.Submissions()
+	if len(told) != 1 || told[0].CauseRunID != "run" {
+		t.Errorf("told %+v", told)
+	}
+}
+
+// What is refused for good is given up, and what may pass is not.
+func TestAGroupThatCannotBeToldOfIsGivenUp(t *testing.T) {
+	for name, one := range map[string]struct {
+		refusal pluginsdk.Code
+		depth   int
+		told    int
+	}{
+		"runs have caused one another too often": {pluginsdk.CodeExhausted, 8, 0},
+		"too many messages wait":                 {pluginsdk.CodeExhausted, 7, 1},
+		"the thread is gone":                     {pluginsdk.CodeNotFound, 0, 0},
+		"the database is away":                   {pluginsdk.CodeUnavailable, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, immortal)
+			w.host.AddRun(pluginsdk.Run{ID: "run", ThreadID: "parent", State: pluginsdk.RunRunning, Depth: one.depth})
+			w.host.Fail("Tasks.Iterate", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "not now"))
+			id := w.gives("run", 1, "join=survey one")
+			if _, err := w.host.SDK().Tasks.Fail(t.Context(), &pluginsdk.FailTaskRequest{ID: id, Reason: "no directory"}); err != nil {
+				t.Fatal(err)
+			}
+			w.host.Fail("Messages.Submit", pluginsdk.Errorf(one.refusal, "no"))
+			over := w.host.FinishRun("run", pluginsdk.InvokeResult{Text: "ok"})
+			w.told(over)
+			w.host.Fail("Messages.Submit", nil)
+			w.told(over) // it looks again
+			if sent := w.sent("parent"); len(sent) != one.told {
+				t.Errorf("sent %q", sent)
+			}
+		})
+	}
+}
+
 // What many workers wrote must not be more than a message may have.
 func TestResultsAreBounded(t *testing.T) {
 	tasks := make([]pluginsdk.Task, 200)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -61,10 +62,10 @@ func (p *Plugin) step(ctx context.Context, task pluginsdk.Task) error {
 		return err // its end will be told
 	}
 	said, rest := endingOf(run)
+	if left, err := p.leavesToOthers(ctx, task, run, said); err != nil || left {
+		return err
+	}
 	if said == "" && run.State == pluginsdk.RunSucceeded {
-		if waits, err := p.waitsForTasks(ctx, task); err != nil || waits {
-			return err // their end will be told
-		}
 		answer, err := p.remind(ctx, task, run)
 		if err != nil || !answer.State.Final() {
 			return err
@@ -72,10 +73,8 @@ func (p *Plugin) step(ctx context.Context, task pluginsdk.Task) error {
 		if run = answer; run.State == pluginsdk.RunSucceeded {
 			said, rest = endingOf(run)
 		}
-		if said == "" && run.State == pluginsdk.RunSucceeded {
-			if waits, err := p.waitsForTasks(ctx, task); err != nil || waits {
-				return err
-			}
+		if left, err := p.leavesToOthers(ctx, task, run, said); err != nil || left {
+			return err
 		}
 	}
 	switch {
@@ -111,20 +110,36 @@ func endingOf(run pluginsdk.Run) (said ending, rest string) {
 	return readEnding(run.Result.Text)
 }
 
-// waitsForTasks reports whether tasks that a worker has given to others are at work: then
-// it has ended its turn to wait for them. One that waits for a person is not: nobody reads
-// of it in a worker's thread, so the worker has to say it where somebody does.
-func (p *Plugin) waitsForTasks(ctx context.Context, task pluginsdk.Task) (bool, error) {
+// leavesToOthers reports whether there is nothing to do for a worker that has ended its turn
+// because of the tasks that it has given to others. While one is at work it is left to wait for
+// that, also when it says that it is done: once it is over, they have nowhere to come in. One
+// that waits for a person it has to speak of itself, for nobody reads of it in a worker's
+// thread; of a worker that is done it is said here.
+func (p *Plugin) leavesToOthers(ctx context.Context, task pluginsdk.Task, run pluginsdk.Run, said ending) (bool, error) {
+	if run.State != pluginsdk.RunSucceeded || said == saidBlocked {
+		return false, nil
+	}
 	page, err := p.host.Tasks.List(ctx, &pluginsdk.ListTasksRequest{Query: pluginsdk.TaskQuery{ParentTaskID: task.ID, Newest: true}})
 	if err != nil {
 		return false, err
 	}
+	var waiting []string
 	for _, below := range page.Tasks {
-		if !over(below) && below.Status != pluginsdk.TaskWaiting {
-			return true, nil
+		switch {
+		case over(below):
+		case below.Status == pluginsdk.TaskWaiting:
+			waiting = append(waiting, below.ID)
+		default:
+			return true, nil // its end will be told
 		}
 	}
-	return false, nil
+	if said == "" || len(waiting) == 0 {
+		return false, nil
+	}
+	return true, p.suspend(ctx, task, pluginsdk.SuspendTaskRequest{
+		Reason: "its worker is done, but what it gave to others waits for a person, and is to be settled first: " + strings.Join(waiting, ", "),
+		Mark:   "blocked", Result: run.Result.Text,
+	})
 }
 
 // remind asks a worker that did not say how it ended, once for each iteration, and returns

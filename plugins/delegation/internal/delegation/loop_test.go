@@ -365,6 +365,47 @@ func TestAWorkerWaitsForTheTasksThatItGave(t *testing.T) {
 	}
 }
 
+// A worker that says that it is done while tasks that it gave are at work has not seen what
+// they come to, and its worktree would be merged and gone before theirs is in.
+func TestATaskIsNotDoneBeforeThoseBelowIt(t *testing.T) {
+	w := newWorld(t, immortal)
+	id := w.delegate("build it")
+	worker := w.task(id)
+	below := idIn(w.command(pluginsdk.OnCommandRequest{
+		Call: pluginsdk.Call{ID: "call-2"}, Thread: pluginsdk.Thread{ID: worker.ThreadID, Kind: pluginsdk.ThreadTask},
+		Origin: pluginsdk.FromAgent, Name: verbDelegate, Body: "the half of it",
+	}))
+	run, _ := w.open(worker.ThreadID)
+	w.told(w.host.FinishRun(run, pluginsdk.InvokeResult{Text: "DONE: the other half"}))
+	if task := w.task(id); task.Status != pluginsdk.TaskRunning {
+		t.Fatalf("the task above is %s", task.Status)
+	}
+	w.says, w.judges = words("DONE: half"), []pluginsdk.OnTaskCompleteResponse{{Verdict: pluginsdk.VerdictAccept}, {Verdict: pluginsdk.VerdictAccept}}
+	w.told(w.moved(w.live(below)))
+	if task := w.live(id); task.Status != pluginsdk.TaskCompleted || task.CurrentIteration != 1 || len(w.sent(worker.ThreadID)) != 1 {
+		t.Errorf("the task is %+v", task)
+	}
+}
+
+// One that waits for a person below a worker that is done would wait for ever: nobody reads
+// of it in the worker's thread.
+func TestAPersonIsToldWhatWaitsBelowATaskThatIsDone(t *testing.T) {
+	w := newWorld(t, immortal)
+	id := w.delegate("build it")
+	worker := w.task(id)
+	below := idIn(w.command(pluginsdk.OnCommandRequest{
+		Call: pluginsdk.Call{ID: "call-2"}, Thread: pluginsdk.Thread{ID: worker.ThreadID, Kind: pluginsdk.ThreadTask},
+		Origin: pluginsdk.FromAgent, Name: verbDelegate, Body: "the half of it",
+	}))
+	w.says = words("BLOCKED: which port?")
+	w.told(w.moved(w.live(below)))
+	run, _ := w.open(worker.ThreadID)
+	w.told(w.host.FinishRun(run, pluginsdk.InvokeResult{Text: "DONE: the other half"}))
+	if task := w.task(id); task.Status != pluginsdk.TaskWaiting || !strings.Contains(task.Error, below) {
+		t.Errorf("the task above is %+v", task)
+	}
+}
+
 // Nobody reads in a worker's thread that a task below it waits for a person: the worker
 // must get to say so where somebody does.
 func TestAWorkerIsToldThatATaskItGaveWaitsForAPerson(t *testing.T) {

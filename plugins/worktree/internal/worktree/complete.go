@@ -32,7 +32,7 @@ func (p *Plugin) OnTaskComplete(ctx context.Context, request *pluginsdk.OnTaskCo
 	if r == nil || err != nil {
 		return nil, err
 	}
-	leave, err := p.lanes.enter(ctx, r.Common)
+	leave, err := p.enterRepository(ctx, r.Common)
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +74,11 @@ func (p *Plugin) open(ctx context.Context, taskID string) (*git.Git, *record, er
 // has to put right before that can be done.
 func (p *Plugin) write(ctx context.Context, g *git.Git, r *record) (fault string, err error) {
 	tree := r.worktree(g)
-	if !exists(r.Path) || !exists(r.GitDir) {
-		return "", pluginsdk.Errorf(pluginsdk.CodeStale, "the worktree %s is gone: somebody has removed it. The branch %s may be there still; cancel the task", r.Path, r.Branch)
+	if !r.there() {
+		return "", pluginsdk.Errorf(pluginsdk.CodeStale, "the worktree %s is gone: somebody has removed or replaced it. The branch %s may be there still; cancel the task", r.Path, r.Branch)
 	}
-	if ref, err := tree.Text(ctx, "symbolic-ref", "--quiet", "HEAD"); ref != r.branchRef() {
-		if err != nil && git.CodeOf(err) != 1 {
+	if on, err := r.onItsBranch(ctx, g); err != nil || !on {
+		if err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("%s is not on its branch any more: git switch %s, with the work on it.", r.Path, r.Branch), nil
@@ -272,7 +272,7 @@ func (p *Plugin) snapshot(ctx context.Context, g *git.Git, taskID string) (strin
 	if err != nil {
 		return "", err
 	}
-	if r == nil || !exists(r.Path) {
+	if r == nil || !r.there() {
 		return "", pluginsdk.Errorf(pluginsdk.CodeStale, "the worktree of task %s is gone", taskID)
 	}
 	tree, fault, err := p.writeTree(ctx, g, r, p.set.Load().MaxFileBytes)

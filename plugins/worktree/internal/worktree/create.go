@@ -61,11 +61,18 @@ func (p *Plugin) OnTaskCreate(ctx context.Context, request *pluginsdk.OnTaskCrea
 			return nil, plainly(err)
 		}
 	}
-	leave, err := p.lanes.enter(ctx, r.Common)
+	leave, err := p.enterRepository(ctx, r.Common)
 	if err != nil {
 		return nil, err
 	}
-	err = p.make(ctx, g, r)
+	// Another process may have made it meanwhile: a version that was replaced ends its calls.
+	now, err := p.load(ctx, r.Task)
+	if err == nil {
+		if now != nil {
+			r = now
+		}
+		err = p.make(ctx, g, r)
+	}
 	leave()
 	if err != nil {
 		return nil, plainly(err)
@@ -242,7 +249,7 @@ func (p *Plugin) findBase(ctx context.Context, g *git.Git, r *record, fromTaskID
 	}
 	if r.Above != "" {
 		// What the worker of the task above has not committed is what this task is about.
-		leave, err := p.lanes.enter(ctx, r.Common)
+		leave, err := p.enterRepository(ctx, r.Common)
 		if err != nil {
 			return err
 		}

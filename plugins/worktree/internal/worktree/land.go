@@ -76,6 +76,7 @@ func (p *Plugin) land(ctx context.Context, g *git.Git, r *record) (*pluginsdk.On
 	checkout := r.checkout(g)
 	p.Config.Fault("move", r.Task)
 	if err := checkout.Run(ctx, "update-ref", "-m", "harness: merge "+r.Branch, "HEAD", r.Merge, r.Base); err != nil {
+		_ = os.Remove(r.newIndex())
 		if removed := os.Remove(r.lock()); removed != nil {
 			err = errors.Join(err, removed)
 		}

@@ -2,14 +2,16 @@ package worktree
 
 import (
 	"context"
+	"errors"
+	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// lanes let one at a time write in a repository. What other processes do at the same time
-// git's own locks and compare-and-swap of refs are for.
+// lanes let one call at a time of this process do something.
 type lanes struct {
 	mu   sync.Mutex
 	busy map[string]chan struct{} // closed when the lane is free
@@ -41,6 +43,45 @@ func (l *lanes) enter(ctx context.Context, key string) (leave func(), err error)
 			return nil, pluginsdk.Errorf(pluginsdk.CodeCancelled, "while another task is at work in %s: %w", key, ctx.Err())
 		}
 	}
+}
+
+// enterRepository waits until nobody else writes in a repository: no call of this process, and
+// none of another, such as the version of the plugin that this one replaces, or another
+// daemon's. What people do at the same time git's own locks and compare-and-swap of refs are for.
+//
+// Processes hold a lock of the git directory itself (flock), which makes no file and ends
+// with its holder. Where a file system has none, there is only the lane.
+func (p *Plugin) enterRepository(ctx context.Context, common string) (leave func(), err error) {
+	done, err := p.lanes.enter(ctx, common)
+	if err != nil {
+		return nil, err
+	}
+	directory, err := os.Open(common)
+	if err != nil { // it is gone, or not ours to read: git says so better
+		return done, nil //nolint:nilerr // there is nothing to lock
+	}
+	ticker := time.NewTicker(p.Config.Look)
+	defer ticker.Stop()
+	for {
+		switch err := p.Config.Lock(directory); {
+		case err == nil:
+			return func() { directory.Close(); done() }, nil
+		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
+			p.log.Warn("a repository cannot be locked against other processes of the plugin", "repository", common, "err", err)
+			return func() { directory.Close(); done() }, nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			directory.Close()
+			done()
+			return nil, pluginsdk.Errorf(pluginsdk.CodeCancelled, "while another process of the plugin is at work in %s: %w", common, ctx.Err())
+		}
+	}
+}
+
+func flock(directory *os.File) error {
+	return syscall.Flock(int(directory.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
 // gate lets tasks that are to be merged into the same branch do so one after the other. One

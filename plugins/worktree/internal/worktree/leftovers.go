@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/plugins/worktree/internal/git"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -89,23 +91,30 @@ func (p *Plugin) dropKept(ctx context.Context, before time.Time) error {
 		return err
 	}
 	for _, at := range places {
-		repository := g.Repository(at.Common)
-		refs, err := repository.Text(ctx, "for-each-ref", "--format=%(objectname) %(committerdate:unix) %(refname)", keptRefs, leftoverRefs)
-		if err != nil {
-			return err
+		// One that is broken keeps no other's.
+		if failed := dropKeptOf(ctx, g.Repository(at.Common), before); failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", at.Root, failed))
 		}
-		for line := range strings.SplitSeq(refs, "\n") {
-			fields := strings.SplitN(line, " ", 3)
-			if len(fields) != 3 {
-				continue
-			}
-			made, err := strconv.ParseInt(fields[1], 10, 64)
-			if err != nil || time.Unix(made, 0).After(before) {
-				continue
-			}
-			if err := repository.Run(ctx, "update-ref", "-d", fields[2], fields[0]); err != nil {
-				return err
-			}
+	}
+	return err
+}
+
+func dropKeptOf(ctx context.Context, repository git.Dir, before time.Time) error {
+	refs, err := repository.Text(ctx, "for-each-ref", "--format=%(objectname) %(committerdate:unix) %(refname)", keptRefs, leftoverRefs)
+	if err != nil {
+		return err
+	}
+	for line := range strings.SplitSeq(refs, "\n") {
+		fields := strings.SplitN(line, " ", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		made, err := strconv.ParseInt(fields[1], 10, 64)
+		if err != nil || time.Unix(made, 0).After(before) {
+			continue
+		}
+		if err := repository.Run(ctx, "update-ref", "-d", fields[2], fields[0]); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -138,6 +138,12 @@ func TestWithoutARepository(t *testing.T) {
 	if is, err := w.create(t.Context(), "t2", filepath.Join(repo, "data", "workspace")); err != nil || len(is.Labels) > 0 {
 		t.Errorf("below an ignored directory: %+v, %v", is, err)
 	}
+	// What git knows is, whatever is ignored around it: no task works on it in the checkout.
+	gitIn(t, repo, "add", "-f", "data/workspace/note")
+	commitAll(t, repo, "known")
+	if is, err := w.create(t.Context(), "t3", filepath.Join(repo, "data", "workspace")); err != nil || is.Cwd != filepath.Join(repo, worktrees, "t3", "data", "workspace") {
+		t.Errorf("below an ignored directory with files that git knows: %+v, %v", is, err)
+	}
 }
 
 // A task of which nothing was made by then has nothing that could be merged.

@@ -34,8 +34,12 @@ type Config struct {
 	Fault func(step, taskID string)
 	// Beat is how often a call that is under way says so; default 30 s.
 	Beat time.Duration
-	// Look is how often one that waits for another task's merge looks after that; default 1 s.
+	// Look is how often one that waits for another task's merge, or for another process, looks
+	// after that; default 1 s.
 	Look time.Duration
+	// Lock locks a directory against other processes, or fails with EWOULDBLOCK; default flock,
+	// which ends with the process.
+	Lock func(directory *os.File) error
 }
 
 // Plugin answers the hooks of tasks.
@@ -50,7 +54,7 @@ type Plugin struct {
 	mu  sync.Mutex
 	git *git.Git // nil: it was not found yet
 
-	lanes lanes // by git directory: who writes in a repository
+	lanes lanes // by git directory: who writes in a repository; by task: who readies its worktree
 	gate  gate  // by branch: who is the next to be merged
 
 	stop func() // ends what Activate has begun, and waits for it
@@ -134,6 +138,9 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	}
 	if p.Config.Fault == nil {
 		p.Config.Fault = func(string, string) {}
+	}
+	if p.Config.Lock == nil {
+		p.Config.Lock = flock
 	}
 	if p.Config.Beat == 0 {
 		p.Config.Beat = 30 * time.Second

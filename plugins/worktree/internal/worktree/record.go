@@ -3,6 +3,7 @@ package worktree
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"regexp"
 
@@ -176,6 +177,25 @@ func (r *record) checkout(g *git.Git) git.Dir { return g.Worktree(r.Checkout, r.
 
 // repository is there before and after any worktree.
 func (r *record) repository(g *git.Git) git.Dir { return g.Repository(r.Common) }
+
+// onItsBranch reports whether the worktree is there, and on the task's branch.
+func (r *record) onItsBranch(ctx context.Context, g *git.Git) (bool, error) {
+	if !r.there() {
+		return false, nil
+	}
+	on, err := r.worktree(g).Text(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if git.CodeOf(err) == 1 { // it is on none
+		return false, nil
+	}
+	return on == r.branchRef(), err
+}
+
+// there reports whether the worktree is where it was made. A link in its place leads to what
+// is not the task's.
+func (r *record) there() bool {
+	info, err := os.Lstat(r.Path)
+	return err == nil && info.IsDir() && exists(r.GitDir)
+}
 
 // ownIndex is where the worktree is written from to be looked at. The worker's index is of
 // no importance: what git was told there to overlook is looked at.

@@ -53,7 +53,7 @@ func (p *Plugin) OnTaskFailed(ctx context.Context, request *pluginsdk.OnTaskFail
 		return &pluginsdk.OnTaskFailedResponse{CwdGone: gone(request.Task)}, nil
 	}
 	defer p.gate.give(r.gateKey(), r.Task)
-	leave, err := p.lanes.enter(ctx, r.Common)
+	leave, err := p.enterRepository(ctx, r.Common)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (p *Plugin) keep(ctx context.Context, g *git.Git, r *record) (whole bool, e
 	if err != nil || head == "" {
 		return true, err
 	}
-	if exists(r.Path) && exists(r.GitDir) {
+	if r.there() {
 		tree, fault, err := p.writeTree(ctx, g, r, 0)
 		if err != nil {
 			return false, err
@@ -117,7 +117,7 @@ func (p *Plugin) keep(ctx context.Context, g *git.Git, r *record) (whole bool, e
 // left behind, or what a person has begun there. It may be of no use to anybody, and goes
 // after a while.
 func (p *Plugin) keepLeftovers(ctx context.Context, g *git.Git, r *record) error {
-	if !exists(r.Path) || !exists(r.GitDir) || r.Tree == "" {
+	if !r.there() || r.Tree == "" {
 		return nil
 	}
 	at := r.worktree(g).As(keptName, keptEmail)

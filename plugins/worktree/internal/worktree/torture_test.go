@@ -359,6 +359,113 @@ func TestWhatWorkersDo(t *testing.T) {
 	w.bare()
 }
 
+// What a person switches to in a task's worktree is theirs: neither the merge nor what puts the
+// work on top of the target moves another branch than the task's, or drops a commit from that.
+func TestAPersonInTheWorktree(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]string{
+		"before": "", "the merge is decided": "rebasing", "the branch has moved": "moved",
+	} {
+		t.Run("another branch, "+name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, repository(t, "shop"))
+			dir := w.begun("t1", "")
+			write(t, dir, "new.txt", "new\n")
+			if _, err := w.complete(t.Context(), "t1"); err != nil {
+				t.Fatal(err)
+			}
+			write(t, w.repo, "c.txt", "moved\n")
+			commitAll(t, w.repo, "moved")
+			if at != "" {
+				died := make(chan struct{})
+				w.plugin.Config.Fault = func(step, _ string) {
+					if step == at {
+						close(died)
+						select {} // nothing of it happens any more
+					}
+				}
+				go w.validate(context.WithoutCancel(t.Context()), "t1") //nolint:errcheck // it never answers
+				<-died
+				w.start()
+			}
+			gitIn(t, dir, "switch", "-q", "-c", "mine")
+			mine := gitIn(t, dir, "rev-parse", "mine")
+			var answer *pluginsdk.OnTaskValidatedResponse
+			for range 2 { // the first one may end what has died
+				var err error
+				if answer, err = w.validate(t.Context(), "t1"); err != nil && !strings.Contains(err.Error(), "git switch task/t1") {
+					t.Fatal(err)
+				}
+			}
+			w.isWaiting(answer, "worktree", "git switch task/t1")
+			if now := gitIn(t, dir, "rev-parse", "mine"); now != mine || read(t, dir, "new.txt") != "new\n" {
+				t.Errorf("their branch was moved from %s to %s", mine, now)
+			}
+			gitIn(t, dir, "add", "-A")
+			gitIn(t, dir, "stash", "-q")
+			gitIn(t, dir, "switch", "-q", "task/t1")
+			if at == "" {
+				gitIn(t, dir, "stash", "pop", "-q")
+			}
+			w.merges("t1")
+			w.sound()
+		})
+	}
+	t.Run("a commit", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, repository(t, "shop"))
+		dir := w.begun("t1", "")
+		write(t, dir, "new.txt", "new\n")
+		if _, err := w.complete(t.Context(), "t1"); err != nil {
+			t.Fatal(err)
+		}
+		write(t, w.repo, "c.txt", "moved\n")
+		commitAll(t, w.repo, "moved")
+		w.plugin.Config.Fault = func(step, _ string) {
+			if step == "rebasing" {
+				write(t, dir, "d.txt", "a person's\n")
+				commitAll(t, dir, "in the last moment")
+			}
+		}
+		if answer, err := w.validate(t.Context(), "t1"); err == nil {
+			t.Errorf("%+v", answer)
+		}
+		w.plugin.Config.Fault = func(string, string) {}
+		w.merges("t1")
+		if read(t, w.repo, "d.txt") != "a person's\n" {
+			t.Error("their commit is lost")
+		}
+		w.bare()
+	})
+	// A link in the worktree's place leads to somebody's files, of which none is committed,
+	// reset or removed.
+	t.Run("a link", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, repository(t, "shop"))
+		dir, theirs := w.begun("t1", ""), t.TempDir()
+		write(t, theirs, "letter", "dear\n")
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(theirs, dir); err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := w.complete(t.Context(), "t1"); err == nil {
+			t.Errorf("%+v", answer)
+		}
+		answer, err := w.validate(t.Context(), "t1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.isWaiting(answer, "worktree", "gone")
+		w.fails("t1")
+		if read(t, theirs, "letter") != "dear\n" {
+			t.Error("it is gone")
+		}
+		w.bare()
+	})
+}
+
 // A worktree that somebody has removed is said to be gone, and its task can be ended.
 func TestTheWorktreeIsGone(t *testing.T) {
 	t.Parallel()
@@ -471,6 +578,71 @@ func TestCancelledDuringTheMerge(t *testing.T) {
 			}
 			w.bare()
 		})
+	}
+}
+
+// Two processes of the plugin are at work while one version replaces another, or when two
+// daemons have tasks on one repository: none may take the other's half for a dead one's.
+func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"adding", "add", "added", "commit", "merging", "locked", "move", "files", "index", "unlock"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, repository(t, "shop"))
+			old := w.plugin
+			newer := &Plugin{}
+			if err := newer.Start(t.Context(), w.host.As(newer.Manifest())); err != nil {
+				t.Fatal(err)
+			}
+			interfered := 0
+			interfere := func(call func(ctx context.Context) error) func(string, string) {
+				return func(step, _ string) {
+					if step != at || interfered > 0 {
+						return
+					}
+					interfered++
+					ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+					defer cancel()
+					if err := call(ctx); pluginsdk.CodeOf(err) != pluginsdk.CodeCancelled {
+						t.Errorf("the other process did not wait: %v", err)
+					}
+				}
+			}
+			cwd := pluginsdk.TaskContext{Cwd: w.repo}
+			old.Config.Fault = interfere(func(ctx context.Context) error {
+				_, err := newer.OnTaskCreate(ctx, &pluginsdk.OnTaskCreateRequest{Task: *w.task("t1"), Context: cwd})
+				return err
+			})
+			dir := w.begun("t1", "")
+			write(t, dir, "new.txt", "new\n")
+			if _, err := w.complete(t.Context(), "t1"); err != nil {
+				t.Fatal(err)
+			}
+			old.Config.Fault = interfere(func(ctx context.Context) error {
+				_, err := newer.OnTaskValidated(ctx, &pluginsdk.OnTaskValidatedRequest{Task: *w.task("t1"), Evidence: w.round["t1"]})
+				return err
+			})
+			w.merges("t1")
+			if w.look().status != "" || read(t, w.repo, "new.txt") != "new\n" || interfered != 1 {
+				t.Errorf("the checkout is %+v, interfered %d", w.look(), interfered)
+			}
+			w.bare()
+		})
+	}
+	// What was made while the lock was waited for is gone on with.
+	w := newWorld(t, repository(t, "shop"))
+	newer := &Plugin{Config: Config{Look: time.Millisecond}}
+	newer.Config.Lock = func(directory *os.File) error {
+		w.begun("t1", "")
+		write(t, filepath.Join(w.repo, worktrees, "t1"), "new.txt", "new\n")
+		return flock(directory)
+	}
+	if err := newer.Start(t.Context(), w.host.As(newer.Manifest())); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := newer.OnTaskCreate(t.Context(), &pluginsdk.OnTaskCreateRequest{Task: *w.task("t1"), Context: pluginsdk.TaskContext{Cwd: w.repo}})
+	if err != nil || read(t, *answer.Cwd, "new.txt") != "new\n" {
+		t.Errorf("%+v, %v", answer, err)
 	}
 }
 
@@ -690,8 +862,12 @@ func TestLeftovers(t *testing.T) {
 	if gitIn(t, w.repo, "for-each-ref", keptRefs) == "" {
 		t.Error("what is new is not kept")
 	}
-	if err := w.plugin.dropKept(t.Context(), time.Now().Add(time.Hour)); err != nil {
+	broken := t.TempDir() // which keeps no other's
+	if _, err := w.plugin.host.State.Put(t.Context(), &pluginsdk.PutStateRequest{Key: repositoryKeys, Value: []byte(broken + "\x00" + broken)}); err != nil {
 		t.Fatal(err)
+	}
+	if err := w.plugin.dropKept(t.Context(), time.Now().Add(time.Hour)); err == nil || !strings.Contains(err.Error(), broken) {
+		t.Errorf("%v", err)
 	}
 	if refs := gitIn(t, w.repo, "for-each-ref", "--format=%(refname)", keptRefs, "refs/heads/task/other"); refs != "refs/heads/task/other" {
 		t.Errorf("refs %s", refs)

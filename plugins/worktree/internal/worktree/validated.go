@@ -40,7 +40,7 @@ func (p *Plugin) OnTaskValidated(ctx context.Context, request *pluginsdk.OnTaskV
 		if err := p.passGate(ctx, r); err != nil {
 			return nil, err
 		}
-		leave, err := p.lanes.enter(ctx, r.Common)
+		leave, err := p.enterRepository(ctx, r.Common)
 		if err != nil {
 			return nil, err
 		}
@@ -99,6 +99,13 @@ func (p *Plugin) handOver(ctx context.Context, g *git.Git, request *pluginsdk.On
 
 // accepted looks whether what is to be merged is what was accepted; nil: it is.
 func (p *Plugin) accepted(ctx context.Context, g *git.Git, r *record, request *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+	on, err := r.onItsBranch(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	if !on {
+		return waits(markWorktree, "%s is gone, or not on its branch any more: git switch %s there, with the work on it, and approve the task; or cancel it", r.Path, r.Branch), nil
+	}
 	task := request.Task
 	seen := slices.ContainsFunc(request.Evidence, func(e pluginsdk.Evidence) bool { return e.Kind == kindTree && r.Tree != "" && e.Tree == r.Tree })
 	if !seen {
@@ -192,7 +199,7 @@ func (p *Plugin) commit(ctx context.Context, g *git.Git, r *record) (*pluginsdk.
 	p.Config.Fault("committed", r.Task)
 	var failed *git.Error
 	if errors.As(err, &failed) && failed.Code >= 0 { // it was not killed
-		return waits(markHook, "git commit has failed in %s: %s\nPut it right there and approve it, or reject it with what the worker is to do", r.Path, strings.TrimSpace(failed.Output)), p.enters(ctx, r, ready)
+		return waits(markHook, "git commit has failed in %s: %s\nPut it right there, commit it (git commit) and approve it, which has it evaluated again; or reject it with what the worker is to do", r.Path, strings.TrimSpace(failed.Output)), p.enters(ctx, r, ready)
 	}
 	if err != nil {
 		return nil, err
@@ -303,10 +310,30 @@ func (p *Plugin) rebase(ctx context.Context, g *git.Git, r *record, target strin
 
 // rebased has branch and worktree be what was decided, whatever of it is done.
 func (p *Plugin) rebased(ctx context.Context, g *git.Git, r *record) error {
+	head, err := r.repository(g).Object(ctx, r.branchRef()+"^{commit}")
+	if err != nil {
+		return err
+	}
+	on, err := r.onItsBranch(ctx, g)
+	if err != nil {
+		return err
+	}
+	if !on { // what somebody has switched to here is not the task's to move
+		if head == r.Next {
+			r.Base, r.Head, r.Tree, r.Moved = r.NextBase, r.Next, "", true
+		}
+		r.Next, r.NextBase = "", ""
+		return errors.Join(pluginsdk.Errorf(pluginsdk.CodeStale, "%s is gone, or not on its branch any more, which is put on top of %s: git switch %s there", r.Path, r.Target, r.Branch),
+			p.enters(ctx, r, ready))
+	}
 	at := r.worktree(g)
 	_ = os.Remove(filepath.Join(r.GitDir, "index.lock")) // of a git that has died: the task's agent works no more
-	if err := at.Run(ctx, "update-ref", "-m", "harness: on top of "+r.Target, r.branchRef(), r.Next); err != nil {
-		return err
+	if head != r.Next {
+		// Commits that were made since are not lost: with them it is not the head that it was.
+		if err := at.Run(ctx, "update-ref", "-m", "harness: on top of "+r.Target, r.branchRef(), r.Next, r.Head); err != nil {
+			r.Next, r.NextBase = "", ""
+			return errors.Join(err, p.enters(ctx, r, ready))
+		}
 	}
 	p.Config.Fault("moved", r.Task)
 	if err := at.Run(ctx, "reset", "--quiet", "--hard", r.Next); err != nil {
@@ -334,7 +361,7 @@ func (p *Plugin) rebased(ctx context.Context, g *git.Git, r *record) error {
 func (p *Plugin) recover(ctx context.Context, g *git.Git, r *record) error {
 	switch r.Phase {
 	case committing:
-		at := r.worktree(g)
+		at := r.repository(g)
 		_ = os.Remove(filepath.Join(r.GitDir, "index.lock")) // no other git is at work here: see commit
 		head, err := at.Object(ctx, r.branchRef()+"^{commit}")
 		if err != nil {

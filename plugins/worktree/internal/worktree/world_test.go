@@ -112,6 +112,7 @@ type world struct {
 	mu    sync.Mutex
 	tasks map[string]*pluginsdk.Task
 	round map[string][]pluginsdk.Evidence // of the task's latest evaluation
+	locks []*os.File                      // that the instance has taken, and may hold
 }
 
 func newWorld(t testing.TB, repo string) *world {
@@ -123,7 +124,22 @@ func newWorld(t testing.TB, repo string) *world {
 // start starts another instance with the same host, as the daemon does when one has died.
 func (w *world) start() {
 	w.t.Helper()
+	w.mu.Lock()
+	for _, lock := range w.locks {
+		_ = lock.Close() // as it ends with a process
+	}
+	w.locks = nil
+	w.mu.Unlock()
 	w.plugin = &Plugin{Config: w.config}
+	w.plugin.Config.Lock = func(directory *os.File) error {
+		err := flock(directory)
+		if err == nil {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.locks = append(w.locks, directory)
+		}
+		return err
+	}
 	if err := w.plugin.Start(context.Background(), w.host.As(w.plugin.Manifest())); err != nil {
 		w.t.Fatal(err)
 	}
