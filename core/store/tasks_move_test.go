@@ -364,6 +364,18 @@ func TestARunOfATaskKnowsItsTask(t *testing.T) {
 			t.Errorf("claimed with the permission mode %q", held.PermissionMode)
 		}
 		finish(t, s, held, "done")
+		before, plan := must[ledger.Task](t)(s.TaskState(ctx, of.ID)), "plan"
+		must[pluginsdk.Thread](t)(s.UpdateThread(ctx, of.ThreadID, pluginsdk.ThreadPatch{PermissionMode: &plan}))
+		accept(t, s, of.ThreadID, "only look")
+		lowered := claim(t, s, of.ThreadID)
+		if lowered.PermissionMode != "plan" {
+			t.Errorf("after a person has lowered it, claimed with the permission mode %q", lowered.PermissionMode)
+		}
+		finish(t, s, lowered, "done")
+		// What was being decided then must not bring it back.
+		if _, err := s.MoveTask(ctx, ledger.TaskMove{From: before, To: before}); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
+			t.Errorf("a move from before: %v", err)
+		}
 		byHand(t, s, "UPDATE tasks SET status = 'completed', phase = ''")
 		accept(t, s, of.ThreadID, "thank you")
 		if got := claim(t, s, of.ThreadID); got.TaskID != of.ID || got.AllowedTools != nil || got.PermissionMode != "" {
