@@ -141,6 +141,17 @@ func TestATaskWithADirectoryOfItsOwn(t *testing.T) {
 		t.Errorf("what goes on has %q (own: %v), from %q, %v", next.Cwd, next.OwnDirectory, next.FromTaskID, err)
 	}
 
+	// Elsewhere it would be somebody's files that nobody has looked at.
+	elsewhere := "/repo"
+	task = w.worked(pluginsdk.NewTask{OwnDirectory: true})
+	if _, err := w.store.UpdateThread(t.Context(), task.ThreadID, pluginsdk.ThreadPatch{Cwd: &elsewhere}); err != nil {
+		t.Fatal(err)
+	}
+	next, _, err = w.boot.room.Create(t.Context(), ledger.NewTask{Plugin: "maker", NewTask: pluginsdk.NewTask{Prompt: "go on", FromTaskID: task.ID, ParentThreadID: w.parent.ID}})
+	if err != nil || next.Cwd != elsewhere || next.OwnDirectory {
+		t.Errorf("what goes on elsewhere has %q (own: %v), %v", next.Cwd, next.OwnDirectory, err)
+	}
+
 	if err := os.WriteFile(w.config.Directories+"x", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
