@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -385,6 +386,34 @@ func TestARunOfATaskKnowsItsTask(t *testing.T) {
 		accept(t, s, other, "hello")
 		if got := claim(t, s, other); got.TaskID != "" || got.AllowedTools != nil {
 			t.Errorf("another thread's: %q, %q", got.TaskID, got.AllowedTools)
+		}
+	})
+}
+
+// A task with very many iterations can be looked at, too: each page has all that are shown.
+func TestTheHistoryOfVeryManyIterations(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		const last, at = 2000, "'2026-01-02 03:04:05'"
+		of := aTask(t, s, pluginsdk.NewTask{})
+		var rows []string
+		for n := 1; n <= last; n++ {
+			state, into := "failed", ""
+			if n == last {
+				state, into = "merged", "R1999"
+			}
+			if n != last-2 { // that one was deleted by hand
+				rows = append(rows, fmt.Sprintf("('R%d', '%s', 0, 'message', '%s', '%s', '%s', 'task', '%s', 1.5, %s)", n, of.ThreadID, state, into, strings.Repeat("é", 600), ledger.IterationKey(of.ID, n), at))
+			}
+		}
+		byHand(t, s, "INSERT INTO runs (id, thread_id, message_id, kind, state, merged_into, error, source, key, cost_usd, queued_at) VALUES "+strings.Join(rows, ", "))
+		byHand(t, s, fmt.Sprintf("UPDATE tasks SET current_iteration = %d", last))
+		iterations, _, err := s.TaskHistory(t.Context(), of.ID, 0, 10)
+		if err != nil || len(iterations) != 999 || iterations[0].Iteration != last-999 || iterations[0].RunID != "R1001" || iterations[0].CostUSD != 1.5 ||
+			iterations[0].Error != strings.Repeat("é", 512) {
+			t.Fatalf("%d iterations, %v", len(iterations), err)
+		}
+		if got := iterations[998]; got.Iteration != last || got.RunID != "R1999" || got.State != pluginsdk.RunFailed || iterations[997].Iteration != last-1 || iterations[996].Iteration != last-3 {
+			t.Errorf("the last ones are %+v", iterations[996:])
 		}
 	})
 }
