@@ -54,6 +54,19 @@ func TestAThreadGoesBackWhenItsDirectoryIsGone(t *testing.T) {
 				return &pluginsdk.OnTaskValidatedResponse{CwdGone: true}, nil
 			}
 		},
+		"evaluated again": func(p *reviewer) {
+			p.validated = func(_ context.Context, r *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+				if r.Task.Cwd == "/repo" {
+					return nil, nil //nolint:nilnil // nothing to say
+				}
+				return &pluginsdk.OnTaskValidatedResponse{Handover: pluginsdk.HandoverAgain, CwdGone: true}, nil
+			}
+		},
+		"waits": func(p *reviewer) {
+			p.validated = func(context.Context, *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+				return &pluginsdk.OnTaskValidatedResponse{Handover: pluginsdk.HandoverWait, CwdGone: true}, nil
+			}
+		},
 		"rejected": func(p *reviewer) {
 			p.complete = says(pluginsdk.VerdictReject)
 			p.failed = func(context.Context, *pluginsdk.OnTaskFailedRequest) (*pluginsdk.OnTaskFailedResponse, error) {
@@ -69,7 +82,7 @@ func TestAThreadGoesBackWhenItsDirectoryIsGone(t *testing.T) {
 			w := newWorld(t, storetest.Open(t), p)
 			task := w.worked(pluginsdk.NewTask{Cwd: "/repo", MaxValidationIterations: 1})
 			thread, err := w.store.Thread(t.Context(), task.ThreadID)
-			if err != nil || !task.Status.Final() || thread.Cwd != "/repo" || task.Cwd != "/repo" || task.PermissionMode != "" || task.AllowedTools != nil {
+			if err != nil || task.Status.Final() == (name == "waits") || thread.Cwd != "/repo" || task.Cwd != "/repo" || task.PermissionMode != "" || task.AllowedTools != nil {
 				t.Errorf("%s in %q (its thread in %q) with %q %q, %v", task.Status, task.Cwd, thread.Cwd, task.PermissionMode, task.AllowedTools, err)
 			}
 		})
@@ -209,7 +222,10 @@ func TestWhatIsShownFitsIntoACall(t *testing.T) {
 		t.Errorf("of one answer %d pieces and %d bytes are kept", len(kept), size(kept))
 	}
 	first := []pluginsdk.Evidence{{Kind: "tree", Tree: "T"}}
-	answers := []ledger.TaskAnswer{{Round: 1, Phase: ledger.PhaseReviewing, Evidence: first}}
+	answers := []ledger.TaskAnswer{
+		{Round: 1, Phase: ledger.PhaseReviewing, Answer: string(pluginsdk.VerdictReject), Evidence: much},
+		{Round: 1, Phase: ledger.PhaseReviewing, Evidence: first},
+	}
 	for range 20 { // as an older version has stored them
 		answers = append(answers, ledger.TaskAnswer{Round: 1, Phase: ledger.PhaseReviewing, Evidence: much})
 	}
