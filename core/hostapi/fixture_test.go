@@ -18,7 +18,7 @@ import (
 // taken is what makes tasks' transitions: it remembers what it was asked for.
 type taken struct {
 	Tasks
-	said []pluginsdk.TaskAnswer // of every task
+	said  []pluginsdk.TaskAnswer // of every task
 	tasks []ledger.NewTask
 	calls []string
 }
