@@ -90,8 +90,8 @@ type TaskHistoryRequest struct {
 	Limit int   // default and at most 1000
 }
 
-// TaskHistoryResponse has the task's iterations, all of them in each page, and a page of
-// its answers, oldest first: at most 8 MiB of them.
+// TaskHistoryResponse has the task's iterations, the latest 1000 in each page, of an error
+// its first KiB, and a page of its answers, oldest first: at most 8 MiB of them.
 type TaskHistoryResponse struct {
 	Iterations []TaskIteration
 	Answers    []TaskAnswer

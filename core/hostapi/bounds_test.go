@@ -139,6 +139,29 @@ func TestEveryListFitsIntoAnAnswer(t *testing.T) {
 	}
 }
 
+// Whoever reads a task's history page by page reads all of it, however much was said.
+func TestTheHistoryOfATaskIsReadInPages(t *testing.T) {
+	f := newFixture()
+	for n := range 20 {
+		f.room.said = append(f.room.said, pluginsdk.TaskAnswer{ID: int64(n + 1), Feedback: strings.Repeat("x", 1<<20)})
+	}
+	var ids []int64
+	request := &pluginsdk.TaskHistoryRequest{ID: "K", Limit: 5}
+	for more := true; more; request.Limit = 0 {
+		got, err := f.Tasks.History(t.Context(), request)
+		if err != nil || len(got.Answers) == 0 || len(got.Answers) > 8 || len(got.Iterations) != 1 || request.Limit > 0 && len(got.Answers) != request.Limit {
+			t.Fatalf("a page of %d answers, %v", len(got.Answers), err)
+		}
+		for _, answer := range got.Answers {
+			ids = append(ids, answer.ID)
+		}
+		more, request.After = got.More, ids[len(ids)-1]
+	}
+	if len(ids) != 20 || !slices.IsSorted(ids) || ids[19] != 20 {
+		t.Errorf("read are %d", ids)
+	}
+}
+
 func bounded[T any](t *testing.T, what string, rows []T, err error) {
 	t.Helper()
 	if err != nil || len(rows) < 7 || len(rows) > 8 {

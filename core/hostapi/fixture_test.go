@@ -18,6 +18,7 @@ import (
 // taken is what makes tasks' transitions: it remembers what it was asked for.
 type taken struct {
 	Tasks
+	said  []pluginsdk.TaskAnswer // of every task
 	tasks []ledger.NewTask
 	calls []string
 }
@@ -38,6 +39,11 @@ func (r *taken) Iterate(_ context.Context, request pluginsdk.IterateTaskRequest)
 
 func (r *taken) Evaluate(_ context.Context, request pluginsdk.EvaluateTaskRequest) (pluginsdk.Task, error) {
 	return r.call("evaluate ", request.ID, request.Iteration), nil
+}
+
+func (r *taken) History(_ context.Context, _ string, after int64, limit int) ([]pluginsdk.TaskIteration, []pluginsdk.TaskAnswer, error) {
+	rest := r.said[after:]
+	return []pluginsdk.TaskIteration{{Iteration: 1}}, rest[:min(len(rest), limit)], nil
 }
 
 func (r *taken) Suspend(_ context.Context, request pluginsdk.SuspendTaskRequest) (pluginsdk.Task, error) {

@@ -285,12 +285,14 @@ func (t *tx) goOn(ctx context.Context, fromID string, next *pluginsdk.Task, aske
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	next.ThreadID, next.OwnDirectory = from.ThreadID, from.OwnDirectory && asked.Cwd == ""
+	next.ThreadID = from.ThreadID
 	if err := t.row(ctx, `UPDATE threads SET status = 'active', permission_mode = $1, model = CASE WHEN $2 = '' THEN model ELSE $2 END
 		WHERE id = $3 RETURNING cwd`, []any{asked.PermissionMode, asked.Model, from.ThreadID}, &next.Cwd); err != nil {
 		return err
 	}
 	if asked.Cwd == "" || asked.Cwd == next.Cwd {
+		// Where a plugin or a person has moved the thread meanwhile is nobody's own.
+		next.OwnDirectory = from.OwnDirectory && asked.Cwd == "" && next.Cwd == from.FirstCwd
 		return nil
 	}
 	next.Cwd = asked.Cwd

@@ -1,9 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
@@ -24,8 +28,15 @@ func (s *Store) TaskAnswers(ctx context.Context, taskID string, iteration int) (
 	return all(rows, taskAnswerOf), nil
 }
 
-// TaskHistory returns a task's iterations, and what was answered after an answer, at most
-// so many: oldest first. A task that is not there is CodeNotFound.
+// How many iterations a history has, the latest, and how much of why each failed, in bytes:
+// all of them are in each page of it.
+const (
+	maxIterations     = 1000
+	maxIterationError = 1 << 10
+)
+
+// TaskHistory returns a task's latest iterations, and what was answered after an answer, at
+// most so many: oldest first. A task that is not there is CodeNotFound.
 func (s *Store) TaskHistory(ctx context.Context, taskID string, after int64, limit int) (iterations []pluginsdk.TaskIteration, answers []ledger.TaskAnswer, err error) {
 	of, err := s.read.Task.Query().Where(task.ID(taskID)).Select(task.FieldCurrentIteration).Only(ctx)
 	if ent.IsNotFound(err) {
@@ -34,15 +45,8 @@ func (s *Store) TaskHistory(ctx context.Context, taskID string, after int64, lim
 	if err != nil {
 		return nil, nil, wrap("find a task", err)
 	}
-	for n := 1; n <= of.CurrentIteration; n++ {
-		iteration, err := s.taskIteration(ctx, taskID, n)
-		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-			continue // it was deleted by hand
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		iterations = append(iterations, iteration)
+	if iterations, err = s.taskIterations(ctx, taskID, of.CurrentIteration); err != nil {
+		return nil, nil, wrap("list a task's iterations", err)
 	}
 	rows, err := s.read.TaskAnswer.Query().Where(taskanswer.TaskID(taskID), taskanswer.IDGT(after)).
 		Order(taskanswer.ByID()).Limit(limit).All(ctx)
@@ -52,18 +56,49 @@ func (s *Store) TaskHistory(ctx context.Context, taskID string, after int64, lim
 	return iterations, all(rows, taskAnswerOf), nil
 }
 
-func (s *Store) taskIteration(ctx context.Context, taskID string, n int) (pluginsdk.TaskIteration, error) {
-	accepted, err := s.Submitted(ctx, ledger.SourceTask, ledger.IterationKey(taskID, n))
+// taskIterations returns the iterations up to the last one, but for those that were deleted
+// by hand.
+func (s *Store) taskIterations(ctx context.Context, taskID string, last int) (iterations []pluginsdk.TaskIteration, err error) {
+	numbers := make(map[string]int)
+	for n := max(1, last-maxIterations+1); n <= last; n++ {
+		numbers[ledger.IterationKey(taskID, n)] = n
+	}
+	columns := []string{
+		run.FieldID, run.FieldKey, run.FieldState, run.FieldMergedInto, run.FieldError, run.FieldCostUsd, run.FieldQueuedAt, run.FieldFinishedAt,
+	}
+	rows, err := s.read.Run.Query().Where(run.Source(ledger.SourceTask), run.KeyIn(slices.Collect(maps.Keys(numbers))...)).Select(columns...).All(ctx)
 	if err != nil {
-		return pluginsdk.TaskIteration{}, err
+		return nil, err
 	}
-	r, err := s.Run(ctx, accepted.RunID)
-	if err == nil && r.State == pluginsdk.RunMerged {
-		r, err = s.Run(ctx, r.MergedInto)
+	var into []string
+	for _, row := range rows {
+		if row.State == pluginsdk.RunMerged {
+			into = append(into, row.MergedInto)
+		}
 	}
-	return pluginsdk.TaskIteration{
-		Iteration: n, RunID: r.ID, State: r.State, Error: r.Error, CostUSD: r.CostUSD, QueuedAt: r.QueuedAt, FinishedAt: r.FinishedAt,
-	}, err
+	answering := make(map[string]*ent.Run)
+	others, err := s.read.Run.Query().Where(run.IDIn(into...)).Select(columns...).All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range others {
+		answering[other.ID] = other
+	}
+	for _, row := range rows {
+		n := numbers[orEmpty(row.Key)]
+		if row.State == pluginsdk.RunMerged {
+			if row = answering[row.MergedInto]; row == nil {
+				continue
+			}
+		}
+		failed := row.Error[:min(len(row.Error), maxIterationError)]
+		iterations = append(iterations, pluginsdk.TaskIteration{
+			Iteration: n, RunID: row.ID, State: row.State, Error: strings.ToValidUTF8(failed, ""), CostUSD: row.CostUsd,
+			QueuedAt: row.QueuedAt.UTC(), FinishedAt: orZero(row.FinishedAt),
+		})
+	}
+	slices.SortFunc(iterations, func(a, b pluginsdk.TaskIteration) int { return cmp.Compare(a.Iteration, b.Iteration) })
+	return iterations, nil
 }
 
 // Submitted returns what was accepted under a source and a key, or CodeNotFound.

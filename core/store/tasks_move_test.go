@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -364,6 +365,18 @@ func TestARunOfATaskKnowsItsTask(t *testing.T) {
 			t.Errorf("claimed with the permission mode %q", held.PermissionMode)
 		}
 		finish(t, s, held, "done")
+		before, plan := must[ledger.Task](t)(s.TaskState(ctx, of.ID)), "plan"
+		must[pluginsdk.Thread](t)(s.UpdateThread(ctx, of.ThreadID, pluginsdk.ThreadPatch{PermissionMode: &plan}))
+		accept(t, s, of.ThreadID, "only look")
+		lowered := claim(t, s, of.ThreadID)
+		if lowered.PermissionMode != "plan" {
+			t.Errorf("after a person has lowered it, claimed with the permission mode %q", lowered.PermissionMode)
+		}
+		finish(t, s, lowered, "done")
+		// What was being decided then must not bring it back.
+		if _, err := s.MoveTask(ctx, ledger.TaskMove{From: before, To: before}); pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
+			t.Errorf("a move from before: %v", err)
+		}
 		byHand(t, s, "UPDATE tasks SET status = 'completed', phase = ''")
 		accept(t, s, of.ThreadID, "thank you")
 		if got := claim(t, s, of.ThreadID); got.TaskID != of.ID || got.AllowedTools != nil || got.PermissionMode != "" {
@@ -373,6 +386,34 @@ func TestARunOfATaskKnowsItsTask(t *testing.T) {
 		accept(t, s, other, "hello")
 		if got := claim(t, s, other); got.TaskID != "" || got.AllowedTools != nil {
 			t.Errorf("another thread's: %q, %q", got.TaskID, got.AllowedTools)
+		}
+	})
+}
+
+// A task with very many iterations can be looked at, too: each page has all that are shown.
+func TestTheHistoryOfVeryManyIterations(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		const last, at = 2000, "'2026-01-02 03:04:05'"
+		of := aTask(t, s, pluginsdk.NewTask{})
+		var rows []string
+		for n := 1; n <= last; n++ {
+			state, into := "failed", ""
+			if n == last {
+				state, into = "merged", "R1999"
+			}
+			if n != last-2 { // that one was deleted by hand
+				rows = append(rows, fmt.Sprintf("('R%d', '%s', 0, 'message', '%s', '%s', '%s', 'task', '%s', 1.5, %s)", n, of.ThreadID, state, into, strings.Repeat("é", 600), ledger.IterationKey(of.ID, n), at))
+			}
+		}
+		byHand(t, s, "INSERT INTO runs (id, thread_id, message_id, kind, state, merged_into, error, source, key, cost_usd, queued_at) VALUES "+strings.Join(rows, ", "))
+		byHand(t, s, fmt.Sprintf("UPDATE tasks SET current_iteration = %d", last))
+		iterations, _, err := s.TaskHistory(t.Context(), of.ID, 0, 10)
+		if err != nil || len(iterations) != 999 || iterations[0].Iteration != last-999 || iterations[0].RunID != "R1001" || iterations[0].CostUSD != 1.5 ||
+			iterations[0].Error != strings.Repeat("é", 512) {
+			t.Fatalf("%d iterations, %v", len(iterations), err)
+		}
+		if got := iterations[998]; got.Iteration != last || got.RunID != "R1999" || got.State != pluginsdk.RunFailed || iterations[997].Iteration != last-1 || iterations[996].Iteration != last-3 {
+			t.Errorf("the last ones are %+v", iterations[996:])
 		}
 	})
 }

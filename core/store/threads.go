@@ -110,7 +110,8 @@ func (s *Store) newThread(n pluginsdk.NewThread) (pluginsdk.Thread, error) {
 	}, nil
 }
 
-// UpdateThread changes the fields of a thread that are set, and returns it.
+// UpdateThread changes the fields of a thread that are set, and returns it. A permission
+// mode holds for the thread's task, too: whoever takes rights away means those in force.
 func (s *Store) UpdateThread(ctx context.Context, id string, p pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
 	if err := checkPatch(p); err != nil {
 		return pluginsdk.Thread{}, err
@@ -136,7 +137,12 @@ func (s *Store) UpdateThread(ctx context.Context, id string, p pluginsdk.ThreadP
 			return err
 		}
 		out = toldThreadOf(row)
-		return nil
+		if p.PermissionMode == nil {
+			return nil
+		}
+		_, err = tx.run(ctx, `UPDATE tasks SET permission_mode = $1, epoch = epoch + 1
+			WHERE thread_id = $2 AND status NOT IN ('completed', 'failed', 'cancelled')`, row.PermissionMode, id)
+		return err
 	})
 	return out, wrap("update thread", err)
 }

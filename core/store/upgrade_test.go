@@ -248,3 +248,48 @@ func TestUpgradeSaysWhoseRowsAre(t *testing.T) {
 		}
 	})
 }
+
+// A task goes on after the upgrade wherever it was, with the rights that its thread has by
+// then: none that somebody has taken away come back.
+func TestUpgradeKeepsTasks(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		const at = "'2026-01-02 03:04:05'"
+		states := [][2]string{
+			{"pending", "creating"}, {"running", ""}, {"evaluating", "reviewing"}, {"evaluating", "handing"}, {"waiting", ""}, {"failed", "ending"},
+			{"cancelled", "ending"}, {"completed", ""}, {"failed", ""}, {"cancelled", ""},
+		}
+		before(t, config, 10, func(s *store.Store) {
+			for n, state := range states {
+				id := fmt.Sprintf("T%d", n)
+				byHand(t, s, fmt.Sprintf("INSERT INTO threads (id, source, source_id, kind, permission_mode, cwd, last_activity, created_at) VALUES ('%s', 'task', '%s', 'task', 'plan', '/repo', %s, %s)", id, id, at, at))
+				byHand(t, s, fmt.Sprintf(`INSERT INTO tasks (id, thread_id, plugin, key, original_message, prompt, status, phase, permission_mode, allowed_tools, cwd, asked_cwd, created_at)
+					VALUES ('%s', '%s', 'maker', '%s', 'm', 'p', '%s', '%s', 'acceptEdits', '["Read"]', '/repo', '%s', %s)`, id, id, id, state[0], state[1], []string{"", "/asked"}[min(n, 1)], at))
+			}
+		})
+		s := storetest.OpenConfig(t, config)
+		open := must[[]string](t)(s.OpenTasks(t.Context()))
+		for n, state := range states {
+			task := must[ledger.Task](t)(s.TaskState(t.Context(), fmt.Sprintf("T%d", n)))
+			over := slices.Contains([]string{"completed", "failed", "cancelled"}, state[0])
+			mode, first := map[bool]string{false: "plan", true: "acceptEdits"}[over], []string{"/repo", "/asked"}[min(n, 1)]
+			if string(task.Status) != state[0] || string(task.Phase) != state[1] || task.PermissionMode != mode || task.FirstCwd != first || task.OwnDirectory ||
+				!slices.Equal(task.AskedAllowedTools, []string{"Read"}) || slices.Contains(open, task.ID) != (state[1] != "") {
+				t.Errorf("%s is %+v", state, task)
+			}
+			moved, err := s.MoveTask(t.Context(), ledger.TaskMove{From: task, To: task})
+			if err != nil || moved.Task.Epoch != task.Epoch+1 {
+				t.Errorf("%s cannot be moved: %v", state, err)
+			}
+		}
+		claimed := func(id string) ledger.Claim {
+			accept(t, s, id, "go on")
+			return claim(t, s, id)
+		}
+		if got := claimed("T1"); got.PermissionMode != "plan" || !slices.Equal(got.AllowedTools, []string{"Read"}) {
+			t.Errorf("one that runs is claimed with %q %q", got.PermissionMode, got.AllowedTools)
+		}
+		if got := claimed("T7"); got.PermissionMode != "" || got.AllowedTools != nil {
+			t.Errorf("one that is over is claimed with %q %q", got.PermissionMode, got.AllowedTools)
+		}
+	})
+}

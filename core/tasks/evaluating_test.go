@@ -226,7 +226,8 @@ func TestWordsAreBounded(t *testing.T) {
 		t.Errorf("%d pieces, %d bytes", len(evidence), len(evidence[0].Diff))
 	}
 	relative := "worktree"
-	for _, c := range []pluginsdk.TaskContext{{Cwd: relative}, {Context: strings.Repeat("x", maxContext+1)}, {Labels: map[string]string{"a": strings.Repeat("x", maxLabels)}}} {
+	for _, c := range []pluginsdk.TaskContext{{Cwd: relative}, {Context: strings.Repeat("x", maxContext+1)}, {Labels: map[string]string{"a": strings.Repeat("x", maxLabels)}},
+		{PermissionMode: "everything"}, {AllowedTools: []string{"Bash(make)", strings.Repeat("x", maxRules)}}} {
 		wantCode(t, checkContext(c), pluginsdk.CodeInvalid)
 	}
 	if got := title(ledger.Task{Task: pluginsdk.Task{Prompt: strings.Repeat("x", 100)}}); len([]rune(got)) != titleMax+2 {

@@ -20,9 +20,16 @@ const (
 	maxLabels   = 16 << 10
 	maxRules    = 16 << 10
 	maxMarks    = 16
+	maxMark     = 64
 	maxCwd      = 4 << 10
 	maxWords    = 64 << 10
 	maxEvidence = 100
+	maxName     = 2 << 10 // each of the names in a piece of evidence
+	// maxTexts are the outputs and diffs of one answer's evidence together, and maxShown is
+	// what a call is shown of all evidence: what is asked has to fit into a message of the
+	// wire (16 MiB) with the task and its result, whatever others have answered.
+	maxTexts = 1 << 20
+	maxShown = 6 << 20
 )
 
 // question is one plugin that is asked in a task's phase.
@@ -184,13 +191,14 @@ func (q *question) review(ctx context.Context) (ledger.TaskMove, error) {
 	}
 	switch said.Verdict {
 	case "", pluginsdk.VerdictAccept:
-		return q.answer(note, string(said.Verdict), said.Feedback, said.Evidence, func(to *ledger.Task) {
-			for _, mark := range said.Marks {
-				if len(to.Marks) < maxMarks {
-					to.Marks = marked(to.Marks, cut(mark))
-				}
-			}
-		})
+		marks := q.task.Marks
+		for _, mark := range said.Marks {
+			marks = marked(marks, cutTo(mark, maxMark))
+		}
+		if len(marks) > maxMarks { // one that is left out would hold nothing back
+			return ledger.TaskMove{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "marks: the task would have %d, and has at most %d", len(marks), maxMarks)
+		}
+		return q.answer(note, string(said.Verdict), said.Feedback, said.Evidence, func(to *ledger.Task) { to.Marks = marks })
 	case pluginsdk.VerdictReject:
 	default:
 		return ledger.TaskMove{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "verdict: %.50q is not one of accept, reject and none", said.Verdict)
@@ -257,7 +265,7 @@ func (q *question) handOver(ctx context.Context) (ledger.TaskMove, error) {
 	default:
 		return ledger.TaskMove{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "handover: %.50q is not one of done, again, wait", said.Handover)
 	}
-	move, err := q.room.leaveToAPerson(q.task, wait, cut(said.Reason), said.Mark)
+	move, err := q.room.leaveToAPerson(q.task, wait, cut(said.Reason), cutTo(said.Mark, maxMark))
 	if err != nil {
 		return move, err
 	}
@@ -280,11 +288,18 @@ func (q *question) goBack(ctx context.Context, gone bool) (change func(to *ledge
 }
 
 // shown is the evidence of the plugins that have accepted the work in a round, and of those
-// that had no opinion.
+// that had no opinion, in their order, as much as a call is shown.
 func shown(answers []ledger.TaskAnswer, round int) (evidence []pluginsdk.Evidence) {
+	size := 0
 	for _, a := range answers {
-		if a.Round == round && a.Author == "" && a.Phase == ledger.PhaseReviewing && a.Answer != string(pluginsdk.VerdictReject) {
-			evidence = append(evidence, a.Evidence...)
+		if a.Round != round || a.Author != "" || a.Phase != ledger.PhaseReviewing || a.Answer == string(pluginsdk.VerdictReject) {
+			continue
+		}
+		for _, e := range bounded(a.Evidence) {
+			if size += len(e.Kind) + len(e.Command) + len(e.File) + len(e.Tree) + len(e.Output) + len(e.Diff); size > maxShown {
+				return evidence
+			}
+			evidence = append(evidence, e)
 		}
 	}
 	return evidence
@@ -316,22 +331,29 @@ func (q *question) tell(ctx context.Context) (ledger.TaskMove, error) {
 }
 
 // cut bounds a plugin's words.
-func cut(words string) string {
-	if len(words) <= maxWords {
+func cut(words string) string { return cutTo(words, maxWords) }
+
+func cutTo(words string, most int) string {
+	if len(words) <= most {
 		return words
 	}
-	return strings.ToValidUTF8(words[:maxWords], "") + " [cut]"
+	return strings.ToValidUTF8(words[:most], "") + " [cut]"
 }
 
-// bounded keeps of evidence as much as is kept: of outputs their ends.
+// bounded keeps of evidence as much as is kept: of outputs their ends, and the names of all
+// pieces.
 func bounded(evidence []pluginsdk.Evidence) []pluginsdk.Evidence {
 	evidence = slices.Clone(evidence[:min(len(evidence), maxEvidence)])
+	left := maxTexts
 	for i := range evidence {
 		e := &evidence[i]
-		e.Kind, e.Command, e.File, e.Diff, e.Tree = cut(e.Kind), cut(e.Command), cut(e.File), cut(e.Diff), cut(e.Tree)
-		if len(e.Output) > maxWords {
-			e.Output = "[cut] " + strings.ToValidUTF8(e.Output[len(e.Output)-maxWords:], "")
+		e.Kind, e.Command, e.File, e.Tree = cutTo(e.Kind, maxName), cutTo(e.Command, maxName), cutTo(e.File, maxName), cutTo(e.Tree, maxName)
+		if most := min(maxWords, left); len(e.Output) > most {
+			e.Output = "[cut] " + strings.ToValidUTF8(e.Output[len(e.Output)-most:], "")
 		}
+		left = max(0, left-len(e.Output))
+		e.Diff = cutTo(e.Diff, min(maxWords, left))
+		left = max(0, left-len(e.Diff))
 	}
 	return evidence
 }

@@ -75,7 +75,7 @@ func (r *Room) History(ctx context.Context, id string, after int64, limit int) (
 	for _, a := range stored {
 		answers = append(answers, pluginsdk.TaskAnswer{
 			ID: a.ID, Iteration: a.Iteration, Round: a.Round, Hook: hookOf[a.Phase], Plugin: a.Plugin, Author: a.Author,
-			Answer: a.Answer, Feedback: a.Feedback, Evidence: a.Evidence, At: a.At,
+			Answer: a.Answer, Feedback: a.Feedback, Evidence: bounded(a.Evidence), At: a.At, // what older versions have stored may be more
 		})
 	}
 	return iterations, answers, err

@@ -54,6 +54,19 @@ func TestAThreadGoesBackWhenItsDirectoryIsGone(t *testing.T) {
 				return &pluginsdk.OnTaskValidatedResponse{CwdGone: true}, nil
 			}
 		},
+		"evaluated again": func(p *reviewer) {
+			p.validated = func(_ context.Context, r *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+				if r.Task.Cwd == "/repo" {
+					return nil, nil //nolint:nilnil // nothing to say
+				}
+				return &pluginsdk.OnTaskValidatedResponse{Handover: pluginsdk.HandoverAgain, CwdGone: true}, nil
+			}
+		},
+		"waits": func(p *reviewer) {
+			p.validated = func(context.Context, *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+				return &pluginsdk.OnTaskValidatedResponse{Handover: pluginsdk.HandoverWait, CwdGone: true}, nil
+			}
+		},
 		"rejected": func(p *reviewer) {
 			p.complete = says(pluginsdk.VerdictReject)
 			p.failed = func(context.Context, *pluginsdk.OnTaskFailedRequest) (*pluginsdk.OnTaskFailedResponse, error) {
@@ -69,7 +82,7 @@ func TestAThreadGoesBackWhenItsDirectoryIsGone(t *testing.T) {
 			w := newWorld(t, storetest.Open(t), p)
 			task := w.worked(pluginsdk.NewTask{Cwd: "/repo", MaxValidationIterations: 1})
 			thread, err := w.store.Thread(t.Context(), task.ThreadID)
-			if err != nil || !task.Status.Final() || thread.Cwd != "/repo" || task.Cwd != "/repo" || task.PermissionMode != "" || task.AllowedTools != nil {
+			if err != nil || task.Status.Final() == (name == "waits") || thread.Cwd != "/repo" || task.Cwd != "/repo" || task.PermissionMode != "" || task.AllowedTools != nil {
 				t.Errorf("%s in %q (its thread in %q) with %q %q, %v", task.Status, task.Cwd, thread.Cwd, task.PermissionMode, task.AllowedTools, err)
 			}
 		})
@@ -141,6 +154,17 @@ func TestATaskWithADirectoryOfItsOwn(t *testing.T) {
 		t.Errorf("what goes on has %q (own: %v), from %q, %v", next.Cwd, next.OwnDirectory, next.FromTaskID, err)
 	}
 
+	// Elsewhere it would be somebody's files that nobody has looked at.
+	elsewhere := "/repo"
+	task = w.worked(pluginsdk.NewTask{OwnDirectory: true})
+	if _, err := w.store.UpdateThread(t.Context(), task.ThreadID, pluginsdk.ThreadPatch{Cwd: &elsewhere}); err != nil {
+		t.Fatal(err)
+	}
+	next, _, err = w.boot.room.Create(t.Context(), ledger.NewTask{Plugin: "maker", NewTask: pluginsdk.NewTask{Prompt: "go on", FromTaskID: task.ID, ParentThreadID: w.parent.ID}})
+	if err != nil || next.Cwd != elsewhere || next.OwnDirectory {
+		t.Errorf("what goes on elsewhere has %q (own: %v), %v", next.Cwd, next.OwnDirectory, err)
+	}
+
 	if err := os.WriteFile(w.config.Directories+"x", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -181,4 +205,57 @@ func TestTheHistoryOfATask(t *testing.T) {
 			t.Errorf("of no task: %v", err)
 		}
 	})
+}
+
+// Each plugin may show much, and all that is shown has to fit into a call: else a gate that
+// says a lot would keep those after it, and who hands over, from ever being asked.
+func TestWhatIsShownFitsIntoACall(t *testing.T) {
+	long := strings.Repeat("é", maxWords)
+	much := slices.Repeat([]pluginsdk.Evidence{{Kind: long, Command: long, File: long, Tree: long, Output: long + "end", Diff: long}}, maxEvidence)
+	size := func(evidence []pluginsdk.Evidence) (bytes int) {
+		for _, e := range evidence {
+			bytes += len(e.Kind) + len(e.Command) + len(e.File) + len(e.Tree) + len(e.Output) + len(e.Diff)
+		}
+		return bytes
+	}
+	if kept := bounded(much); size(kept) > 2*maxTexts || len(kept) != maxEvidence || !strings.HasSuffix(kept[0].Output, "end") {
+		t.Errorf("of one answer %d pieces and %d bytes are kept", len(kept), size(kept))
+	}
+	first := []pluginsdk.Evidence{{Kind: "tree", Tree: "T"}}
+	answers := []ledger.TaskAnswer{
+		{Round: 1, Phase: ledger.PhaseReviewing, Answer: string(pluginsdk.VerdictReject), Evidence: much},
+		{Round: 1, Phase: ledger.PhaseReviewing, Evidence: first},
+	}
+	for range 20 { // as an older version has stored them
+		answers = append(answers, ledger.TaskAnswer{Round: 1, Phase: ledger.PhaseReviewing, Evidence: much})
+	}
+	if got := shown(answers, 1); size(got) > maxShown || len(got) < 2*maxEvidence || got[0].Tree != "T" {
+		t.Errorf("%d pieces and %d bytes are shown", len(got), size(got))
+	}
+}
+
+// A mark holds work back: one that there is no room for must not get lost.
+func TestNoMarkIsLost(t *testing.T) {
+	var many []string
+	for n := range maxMarks {
+		many = append(many, strings.Repeat("m", maxMark+n))
+	}
+	first := &reviewer{complete: func(context.Context, *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+		return &pluginsdk.OnTaskCompleteResponse{Marks: append(many, "a", "b", "c")[1:]}, nil
+	}}
+	second := &reviewer{complete: func(context.Context, *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+		return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictAccept, Marks: []string{"demo"}}, nil
+	}}
+	w := newWorld(t, storetest.Open(t), first, second)
+	if task := w.worked(pluginsdk.NewTask{}); task.Status != pluginsdk.TaskCompleted || !slices.Equal(task.Marks, []string{many[0] + " [cut]", "a", "b", "c", "demo"}) {
+		t.Errorf("%s %q", task.Status, task.Marks)
+	}
+	first.set(func() {
+		for n := range many {
+			many[n] = strings.Repeat("m", n+1)
+		}
+	})
+	if task := w.worked(pluginsdk.NewTask{}); task.Status != pluginsdk.TaskWaiting || !strings.Contains(task.Error, "marks: the task would have") {
+		t.Errorf("more than there is room for: %s %q, %s", task.Status, task.Marks, task.Error)
+	}
 }

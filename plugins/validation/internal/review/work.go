@@ -144,6 +144,12 @@ func (w Work) unchanged(ctx context.Context, path string) error {
 	return err
 }
 
+// Changed reports whether the work's tree differs from that of its base.
+func (w Work) Changed(ctx context.Context) (bool, error) {
+	base, err := w.git(ctx, "rev-parse", "--verify", "--end-of-options", w.Base+"^{tree}")
+	return strings.TrimSpace(string(base)) != w.Tree, err
+}
+
 // Object reports whether a text can name an object of git's, and is no option.
 func Object(name string) bool { return object.MatchString(name) }
 

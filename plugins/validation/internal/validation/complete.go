@@ -88,9 +88,9 @@ func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, 
 		}
 		return r.ask(ctx, kept)
 	}
-	work, before := r.work()
-	if _, err := exec.LookPath("git"); err != nil && work.Tree != "" {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "what a reviewer quotes of the tree %s cannot be read: %w; install git", work.Tree, err)
+	work, before, err := r.work(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if work.Code {
 		rejected, err := r.check(ctx, &work)
@@ -134,33 +134,39 @@ func (r *round) evidence(kind string) pluginsdk.Evidence {
 }
 
 // work is what is to be reviewed, and the checks that its project had when the task began.
-// Work in a checkout of git's that has changed nothing there is an answer.
-func (r *round) work() (work review.Work, before []string) {
+// Work in a checkout of git's that has changed nothing there is an answer: git says so, and
+// not what was shown of the change, which may be less than there is.
+func (r *round) work(ctx context.Context) (work review.Work, before []string, err error) {
 	work.Result = cut(r.request.Result.Text)
 	work.Request = cut(r.task.OriginalMessage) + "\n" + cut(r.task.Prompt)
 	if r.task.Cwd == "" {
-		return work, nil
+		return work, nil, nil
 	}
-	var checkout bool
-	work.Root, checkout = rootOf(r.task.Cwd, r.task.Labels)
+	at := placeOf(r.task, r.task.Cwd, r.task.Labels)
+	work.Root = at.root
 	if tree := r.evidence("tree").Tree; review.Object(tree) {
 		work.Tree = tree
 		if base := r.evidence("base").Tree; review.Object(base) {
 			work.Base = base
 		}
 	}
-	if work.Tree != "" && work.Base != "" && strings.TrimSpace(r.evidence("paths").Output+r.evidence("diff").Diff) == "" {
-		return work, nil
+	if _, err := exec.LookPath("git"); err != nil && work.Tree != "" {
+		return work, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "what a reviewer quotes of the tree %s cannot be read: %w; install git", work.Tree, err)
+	}
+	if work.Tree != "" && work.Base != "" {
+		if changed, err := work.Changed(ctx); !changed || err != nil {
+			return work, nil, err
+		}
 	}
 	before = strings.FieldsFunc(r.task.Labels[labelChecks], func(c rune) bool { return c == '\n' })
-	for _, check := range r.find(r.task.Cwd, r.task.Labels) {
+	for _, check := range r.find(at) {
 		work.Ran = append(work.Ran, checks.Outcome{Check: check})
 		before = slices.DeleteFunc(before, func(command string) bool { return command == check.Command })
 	}
-	if work.Code = checkout || work.Tree != "" || len(work.Ran) > 0; work.Code {
+	if work.Code = at.checkout || work.Tree != "" || len(work.Ran) > 0; work.Code {
 		work.Request, work.Result = "", "" // nothing is quoted from them
 	}
-	return work, before
+	return work, before, nil
 }
 
 // maxQuoted is how much of a text evidence can be quoted from, in bytes.

@@ -456,7 +456,19 @@ func TestTheReviewOfAnAnswer(t *testing.T) {
 			f.settings(object{"checks": list{}})
 			f.request.Task.Cwd, f.request.Task.OwnDirectory, f.request.Task.Labels, f.request.Evidence = t.TempDir(), true, nil, nil
 		},
-		"nothing changed": func(f *fixture) { f.request.Evidence[2].Output, f.request.Evidence[3].Diff = "", "" },
+		"a directory of its own in somebody's checkout": func(f *fixture) {
+			f.lay(map[string]string{"Makefile": "test:\n\tfalse\n"})
+			own := filepath.Join(f.dir, "own")
+			if err := os.Mkdir(own, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			f.settings(object{"checks": list{}})
+			f.request.Task.Cwd, f.request.Task.OwnDirectory, f.request.Task.Labels, f.request.Evidence = own, true, nil, nil
+		},
+		"nothing changed": func(f *fixture) {
+			tree := git(t, f.dir, "rev-parse", f.base+"^{tree}")
+			f.request.Evidence = []pluginsdk.Evidence{{Kind: "tree", Tree: tree}, {Kind: "base", Tree: f.base}}
+		},
 	} {
 		f := start(t)
 		change(f)
@@ -465,6 +477,9 @@ func TestTheReviewOfAnAnswer(t *testing.T) {
 		if err != nil || said.Verdict != pluginsdk.VerdictAccept || f.ran() != 0 || !strings.Contains(f.turns()[0].Prompt, "- sources: ") {
 			t.Errorf("%s: %+v, %v", name, said, err)
 		}
+		if tools := strings.Join(f.turns()[0].AllowedTools, " "); f.request.Task.OwnDirectory && (!strings.Contains(tools, f.request.Task.Cwd+"/**") || strings.Contains(tools, "Read(/"+f.dir+"/**)")) {
+			t.Errorf("%s: the reviewer may %s", name, tools)
+		}
 		f.says, f.request.Call.ID = []pluginsdk.InvokeResult{good()}, "call-2"
 		f.request.Evidence = nil
 		if name != "nothing changed" {
@@ -472,6 +487,20 @@ func TestTheReviewOfAnAnswer(t *testing.T) {
 				t.Errorf("%s: a review of code: %+v", name, said)
 			}
 		}
+	}
+}
+
+// Work that changes a project is no answer because nobody shows what it changes.
+func TestAChangeThatNobodyShows(t *testing.T) {
+	f := start(t)
+	f.says = []pluginsdk.InvokeResult{good()}
+	f.request.Evidence = f.request.Evidence[:2] // its tree, and its base
+	if said, err := f.review(f.serve()); err != nil || said.Verdict != pluginsdk.VerdictAccept || f.ran() != 1 || !strings.Contains(f.turns()[0].Prompt, "- tests_pass: ") {
+		t.Errorf("%+v, %v after %d runs", said, err, f.ran())
+	}
+	f.request.Call.ID, f.request.Evidence[1].Tree = "call-2", strings.Repeat("0", 40)
+	if said, err := f.review(f.serve()); err == nil {
+		t.Errorf("with a base that is not there: %+v", said)
 	}
 }
 

@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -101,11 +102,11 @@ func (p *Plugin) OnTaskCreate(_ context.Context, request *pluginsdk.OnTaskCreate
 	if cwd == "" {
 		return &pluginsdk.OnTaskCreateResponse{}, nil
 	}
-	found := p.find(cwd, request.Context.Labels)
+	at := placeOf(request.Task, cwd, request.Context.Labels)
+	found := p.find(at)
 	if len(found) == 0 {
 		return &pluginsdk.OnTaskCreateResponse{}, nil
 	}
-	own := request.Task.OwnDirectory || inWorktree(cwd, request.Context.Labels)
 	var words strings.Builder
 	words.WriteString("This project is checked by these commands")
 	if dir := found[0].Dir; dir != cwd {
@@ -116,7 +117,7 @@ func (p *Plugin) OnTaskCreate(_ context.Context, request *pluginsdk.OnTaskCreate
 	for _, check := range found {
 		words.WriteString("- `" + check.Command + "` (" + string(check.Kind) + ")\n")
 		commands = append(commands, check.Command)
-		if rule := check.Rule(); rule != "" && own {
+		if rule := check.Rule(); rule != "" && at.own {
 			rules = append(rules, rule)
 		}
 	}
@@ -149,14 +150,41 @@ func (p *Plugin) OnTaskFailed(ctx context.Context, request *pluginsdk.OnTaskFail
 	return &pluginsdk.OnTaskFailedResponse{}, p.forget(ctx, request.Task)
 }
 
-// find returns how the project in a directory is checked.
-func (p *Plugin) find(cwd string, labels map[string]string) []checks.Check {
-	root, _ := rootOf(cwd, labels)
-	repository := labels[labelRepository]
-	if repository == "" {
-		repository = root
+// place is where a task is worked on.
+type place struct {
+	cwd        string
+	root       string // the top of what cwd belongs to
+	repository string // the checkout that the work is for; that of the settings
+	checkout   bool   // root is a checkout of git's
+	own        bool   // nobody else works below root
+}
+
+// placeOf is what a directory belongs to: to the task's worktree, to itself where it is the
+// task's own, to a checkout of git's, or else to itself. What a directory of its own lies
+// in is no part of the work: nothing there is run or read.
+func placeOf(task pluginsdk.Task, cwd string, labels map[string]string) place {
+	cwd = filepath.Clean(cwd)
+	at := place{cwd: cwd, root: cwd, own: task.OwnDirectory}
+	if inWorktree(cwd, labels) {
+		at.root, at.checkout, at.own = filepath.Clean(labels[labelWorktree]), true, true
+	} else {
+		for top := cwd; ; top = filepath.Dir(top) {
+			if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
+				at.root, at.checkout = top, true
+				break
+			}
+			if at.own || top == filepath.Dir(top) {
+				break
+			}
+		}
 	}
-	return checks.Find(cwd, root, p.config.Load().wanted(filepath.Clean(repository)))
+	at.repository = filepath.Clean(cmp.Or(labels[labelRepository], at.root))
+	return at
+}
+
+// find returns how the project in a place is checked.
+func (p *Plugin) find(at place) []checks.Check {
+	return checks.Find(at.cwd, at.root, p.config.Load().wanted(at.repository))
 }
 
 // inWorktree reports whether a directory is in the task's worktree.
@@ -167,20 +195,4 @@ func inWorktree(cwd string, labels map[string]string) bool {
 	}
 	inside, err := filepath.Rel(top, cwd)
 	return err == nil && (inside == "." || filepath.IsLocal(inside))
-}
-
-// rootOf is the top of what a directory belongs to: of the task's worktree, or of a
-// checkout of git's; else the directory itself. It reports whether it is a checkout.
-func rootOf(cwd string, labels map[string]string) (root string, checkout bool) {
-	if inWorktree(cwd, labels) {
-		return filepath.Clean(labels[labelWorktree]), true
-	}
-	for at := filepath.Clean(cwd); ; at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at, true
-		}
-		if at == filepath.Dir(at) {
-			return filepath.Clean(cwd), false
-		}
-	}
 }

@@ -21,7 +21,7 @@ const (
 // TaskHistory is a task with what has become of it.
 type TaskHistory struct {
 	Task       pluginsdk.Task            `json:"task"`
-	Iterations []pluginsdk.TaskIteration `json:"iterations" nullable:"false" doc:"All of them"`
+	Iterations []pluginsdk.TaskIteration `json:"iterations" nullable:"false" doc:"The latest 1000, on each page; of an error its first KiB"`
 	Answers    []pluginsdk.TaskAnswer    `json:"answers" nullable:"false" doc:"What plugins and people have said, oldest first"`
 	More       bool                      `json:"more" doc:"There are answers after the last one"`
 }

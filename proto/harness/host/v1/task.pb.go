@@ -368,7 +368,7 @@ func (x *TaskHistoryRequest) GetLimit() int64 {
 
 type TaskHistoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All of them, in each page.
+	// The latest 1000 in each page; of an error its first KiB.
 	Iterations []*v1.TaskIteration `protobuf:"bytes,1,rep,name=iterations,proto3" json:"iterations,omitempty"`
 	// Oldest first.
 	Answers []*v1.TaskAnswer `protobuf:"bytes,2,rep,name=answers,proto3" json:"answers,omitempty"`

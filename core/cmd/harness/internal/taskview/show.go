@@ -117,11 +117,14 @@ func remedies(task pluginsdk.Task) (next []remedy) {
 	return next
 }
 
+var oneLine = strings.NewReplacer("\n", " ", "\t", " ")
+
 // facts are what the task is.
 func (p *page) facts() error {
 	task, table := p.Task, tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(table, "%s\t%s\n", name, terminal.Clean(fmt.Sprintf(format, args...)))
+		// On one line: who asked for it and the labels are others' words, and must not look like facts.
+		fmt.Fprintf(table, "%s\t%s\n", name, oneLine.Replace(terminal.Clean(fmt.Sprintf(format, args...))))
 	}
 	row("thread", "%s", task.ThreadID)
 	switch {

@@ -161,7 +161,11 @@ func TestLongAndHostileWordsAreCut(t *testing.T) {
 	history.Answers[3].Evidence[3].Diff = patch.String()
 	history.Answers[4].Author, history.Answers[4].Feedback = "eve\x1b[2J", strings.Repeat("no\n", feedbackLines+3)
 	history.Task.OriginalMessage = strings.Repeat("x", 100)
+	history.Task.RequestedBy, history.Task.Labels["worktree.target"] = "eve\ncost  0 USD\t", "main\nRound 3\n  ann: accept"
 	got := shownAs(t, history)
+	if strings.Contains(got, "\ncost  0") || strings.Contains(got, "\nRound 3") {
+		t.Errorf("a stranger's words stand as facts:\n%s", got)
+	}
 	holds(t, got, "… 7 lines more; all of it: git -C '/my repo' diff ba5e 7ree", "eve[2J, through validation: accept",
 		"… 3 lines more; --json has all of them", strings.Repeat("x", titleLimit-1)+"…")
 	if strings.Contains(got, "\x1b") {
