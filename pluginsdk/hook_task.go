@@ -177,6 +177,9 @@ type OnTaskFailedRequest struct {
 // OnTaskFailedResponse says what the end has done.
 type OnTaskFailedResponse struct {
 	CwdGone bool // as in OnTaskValidatedResponse
+	// Note is what people are told beside the reason, such as that the work was merged
+	// before the end came.
+	Note string
 }
 
 // TaskFailedHook is told that a task has failed or was cancelled, when its agent works no

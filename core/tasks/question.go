@@ -327,7 +327,11 @@ func (q *question) tell(ctx context.Context) (ledger.TaskMove, error) {
 	if err != nil {
 		return ledger.TaskMove{}, err
 	}
-	return q.answer(note, ledger.AnswerTold, "", nil, goBack)
+	return q.answer(note, ledger.AnswerTold, "", nil, goBack, func(to *ledger.Task) {
+		if said != nil && said.Note != "" {
+			to.Error = cut(to.Error + "; " + said.Note)
+		}
+	})
 }
 
 // cut bounds a plugin's words.

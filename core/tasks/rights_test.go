@@ -259,3 +259,45 @@ func TestNoMarkIsLost(t *testing.T) {
 		t.Errorf("more than there is room for: %s %q, %s", task.Status, task.Marks, task.Error)
 	}
 }
+
+// Work in a directory that a plugin gave must not count as handed over because that plugin was
+// turned off meanwhile: the person would look for what is not there.
+func TestWorkThatNobodyHandsOver(t *testing.T) {
+	p := worktree("/repo/tree")
+	p.info.Granted = []pluginsdk.Capability{pluginsdk.CapThreadsAdmin}
+	gate := &reviewer{complete: says(pluginsdk.VerdictAccept)}
+	w := newWorld(t, storetest.Open(t), p, gate)
+	task := w.worked(pluginsdk.NewTask{Cwd: "/repo"})
+	if notices, _ := w.said(); task.Status != pluginsdk.TaskWaiting || !slices.Equal(task.Marks, []string{MarkUnmerged}) || len(notices) != 1 || !strings.Contains(notices[0], "/repo/tree") {
+		t.Fatalf("it is %s %q; people were told %q", task.Status, task.Marks, notices)
+	}
+	p.set(func() {
+		p.validated = func(context.Context, *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+			return &pluginsdk.OnTaskValidatedResponse{CwdGone: true}, nil
+		}
+	})
+	w.must(func(ctx context.Context, room *Room) error {
+		_, err := room.Decide(ctx, "web", pluginsdk.DecideTaskRequest{ID: task.ID, Verdict: pluginsdk.VerdictAccept})
+		return err
+	})
+	if task = w.settled(task.ID); task.Status != pluginsdk.TaskCompleted || len(task.Marks) > 0 {
+		t.Errorf("it is %s %q", task.Status, task.Marks)
+	}
+}
+
+// A cancel that came too late to keep the work out must not be told as if it had.
+func TestWhatIsSaidBesideTheReason(t *testing.T) {
+	p := &reviewer{
+		create: func(context.Context, *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "no repository")
+		},
+		failed: func(context.Context, *pluginsdk.OnTaskFailedRequest) (*pluginsdk.OnTaskFailedResponse, error) {
+			return &pluginsdk.OnTaskFailedResponse{Note: "it was merged before that"}, nil
+		},
+	}
+	w := newWorld(t, storetest.Open(t), p)
+	w.settled(w.create(pluginsdk.NewTask{}))
+	if notices, _ := w.said(); len(notices) != 1 || !strings.Contains(notices[0], "no repository; it was merged before that") {
+		t.Errorf("people were told %q", notices)
+	}
+}

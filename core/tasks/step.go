@@ -190,7 +190,10 @@ func (r *Room) conclude(ctx context.Context, task ledger.Task, answers []ledger.
 		move, err = r.verdict(task, answers)
 	case ledger.PhaseHanding:
 		r.config.Fault("finish", task.ID)
-		move, err = r.over(task, finish)
+		if move, err = r.over(task, finish); task.Cwd != task.FirstCwd && !handedOver(answers, task) {
+			move, err = r.leaveToAPerson(task, wait, fmt.Sprintf("nobody hands over what is in %s: the plugin that had the task work there is not enabled; "+
+				"enable it (harness plugin list) and approve the task, or cancel it", task.Cwd), MarkUnmerged)
+		}
 	case ledger.PhaseEnding:
 		r.config.Fault("end", task.ID)
 		move, err = r.over(task, end)
@@ -202,6 +205,15 @@ func (r *Room) conclude(ctx context.Context, task ledger.Task, answers []ledger.
 	}
 	_, err = r.move(ctx, move)
 	return err
+}
+
+// MarkUnmerged is on a task whose work lies in a directory that a plugin has given it, and that
+// nobody is there to hand over.
+const MarkUnmerged = "unmerged"
+
+// handedOver reports whether some plugin has handed the work of this round over.
+func handedOver(answers []ledger.TaskAnswer, task ledger.Task) bool {
+	return slices.ContainsFunc(answers, func(a ledger.TaskAnswer) bool { return a.Round == task.Round && a.Phase == ledger.PhaseHanding })
 }
 
 // MarkUnvalidated is on a task whose work no gate has looked at.

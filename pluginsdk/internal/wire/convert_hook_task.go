@@ -137,11 +137,13 @@ func onTaskFailedRequestFrom(m *pluginv1.OnTaskFailedRequest) pluginsdk.OnTaskFa
 func onTaskFailedResponseTo(v pluginsdk.OnTaskFailedResponse) *pluginv1.OnTaskFailedResponse {
 	return &pluginv1.OnTaskFailedResponse{
 		CwdGone: v.CwdGone,
+		Note:    v.Note,
 	}
 }
 
 func onTaskFailedResponseFrom(m *pluginv1.OnTaskFailedResponse) pluginsdk.OnTaskFailedResponse {
 	return pluginsdk.OnTaskFailedResponse{
 		CwdGone: m.GetCwdGone(),
+		Note:    m.GetNote(),
 	}
 }

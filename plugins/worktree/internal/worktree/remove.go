@@ -3,6 +3,7 @@ package worktree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,6 +65,7 @@ func (p *Plugin) OnTaskFailed(ctx context.Context, request *pluginsdk.OnTaskFail
 	if r == nil {
 		return &pluginsdk.OnTaskFailedResponse{CwdGone: gone(request.Task)}, nil
 	}
+	said := &pluginsdk.OnTaskFailedResponse{CwdGone: true}
 	if r.Phase != adding && r.Phase != settingUp && r.Phase != removing && exists(r.Common) {
 		if err := p.recover(ctx, g, r); err != nil {
 			return nil, err
@@ -72,11 +74,12 @@ func (p *Plugin) OnTaskFailed(ctx context.Context, request *pluginsdk.OnTaskFail
 			if whole, err := p.keep(ctx, g, r); err != nil || !whole {
 				return &pluginsdk.OnTaskFailedResponse{}, err
 			}
-		} else {
-			p.log.Warn("a task was ended when its work was merged already", "task", r.Task, "commit", r.Merge)
 		}
 	}
-	return &pluginsdk.OnTaskFailedResponse{CwdGone: true}, p.remove(ctx, g, r)
+	if r.Merge != "" {
+		said.Note = fmt.Sprintf("its work was merged before that, as the commit %s: git revert -m 1 %s takes it back", r.Merge, r.Merge)
+	}
+	return said, p.remove(ctx, g, r)
 }
 
 // keep makes the ref that a task can go on from. What git cannot keep stays where it is, with

@@ -571,10 +571,14 @@ func TestCancelledDuringTheMerge(t *testing.T) {
 			if now := w.look(); now.status != "" || exists(filepath.Join(w.repo, ".git", "index.lock")) {
 				t.Errorf("a half of it: %+v", now)
 			}
-			w.fails("t1")
+			said := w.fails("t1")
 			now := w.look()
-			if merged := exists(filepath.Join(w.repo, "new.txt")); now.status != "" || merged != (now.head != before.head) {
+			merged := exists(filepath.Join(w.repo, "new.txt"))
+			if now.status != "" || merged != (now.head != before.head) {
 				t.Errorf("merged %v, the checkout is %+v and was %+v", merged, now, before)
+			}
+			if merged != strings.Contains(said.Note, "merged before that") { // people are told that it is cancelled
+				t.Errorf("merged %v, and people are told %q", merged, said.Note)
 			}
 			w.bare()
 		})

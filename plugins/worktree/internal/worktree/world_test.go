@@ -264,12 +264,13 @@ func (w *world) merges(id string) (rounds int) {
 	return rounds
 }
 
-func (w *world) fails(id string) {
+func (w *world) fails(id string) *pluginsdk.OnTaskFailedResponse {
 	w.t.Helper()
 	answer, err := w.plugin.OnTaskFailed(context.Background(), &pluginsdk.OnTaskFailedRequest{Task: *w.task(id)})
 	if err != nil || !answer.CwdGone && w.task(id).Labels != nil {
 		w.t.Fatalf("told of the end: %+v, %v", answer, err)
 	}
+	return answer
 }
 
 // sight is what must not change of a checkout.

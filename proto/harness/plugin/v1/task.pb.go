@@ -846,7 +846,9 @@ func (*OnTaskFailedUpdate_Response) isOnTaskFailedUpdate_Update() {}
 type OnTaskFailedResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in OnTaskValidatedResponse.
-	CwdGone       bool `protobuf:"varint,1,opt,name=cwd_gone,json=cwdGone,proto3" json:"cwd_gone,omitempty"`
+	CwdGone bool `protobuf:"varint,1,opt,name=cwd_gone,json=cwdGone,proto3" json:"cwd_gone,omitempty"`
+	// What people are told beside the reason.
+	Note          string `protobuf:"bytes,2,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -886,6 +888,13 @@ func (x *OnTaskFailedResponse) GetCwdGone() bool {
 		return x.CwdGone
 	}
 	return false
+}
+
+func (x *OnTaskFailedResponse) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
 }
 
 var File_harness_plugin_v1_task_proto protoreflect.FileDescriptor
@@ -951,9 +960,10 @@ const file_harness_plugin_v1_task_proto_rawDesc = "" +
 	"\x12OnTaskFailedUpdate\x128\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1a.harness.types.v1.ProgressH\x00R\bprogress\x12E\n" +
 	"\bresponse\x18\x02 \x01(\v2'.harness.plugin.v1.OnTaskFailedResponseH\x00R\bresponseB\b\n" +
-	"\x06update\"1\n" +
+	"\x06update\"E\n" +
 	"\x14OnTaskFailedResponse\x12\x19\n" +
-	"\bcwd_gone\x18\x01 \x01(\bR\acwdGone2\xa0\x03\n" +
+	"\bcwd_gone\x18\x01 \x01(\bR\acwdGone\x12\x12\n" +
+	"\x04note\x18\x02 \x01(\tR\x04note2\xa0\x03\n" +
 	"\vTaskService\x12_\n" +
 	"\fOnTaskCreate\x12&.harness.plugin.v1.OnTaskCreateRequest\x1a%.harness.plugin.v1.OnTaskCreateUpdate0\x01\x12e\n" +
 	"\x0eOnTaskComplete\x12(.harness.plugin.v1.OnTaskCompleteRequest\x1a'.harness.plugin.v1.OnTaskCompleteUpdate0\x01\x12h\n" +
