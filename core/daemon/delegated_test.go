@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -310,5 +312,52 @@ func TestManyTasksAreMergedOneAfterTheOther(t *testing.T) {
 	repository.clean()
 	if asked := in.count("SELECT COUNT(*) FROM runs WHERE purpose = 'validation'"); asked < tasks || asked > reviews {
 		t.Errorf("the reviewer was asked %d times", asked)
+	}
+}
+
+// A gate of somebody else works beside those that come with Harness: it sees the tree that was
+// written down, its no sends the work back although the reviewer has said yes, and with its
+// wish fulfilled the work goes on.
+func TestAGateOfAThirdPartyWorksBesideValidation(t *testing.T) {
+	t.Parallel()
+	const gate = "licence-gate"
+	in := delegating(t, "")
+	in.link(filepath.Join(pluginDir, gate), gate)
+	in.demo(`[
+		{"match":"# Review of task"},
+		{"match":"LICENSE","toolName":"scribe__write","toolInput":{"file":"LICENSE","text":"MIT"},"text":"DONE: it is as it was"},
+		{"match":"make it ours","toolName":"scribe__write","toolInput":{"file":"LICENSE","text":"mine"},"text":"DONE: it is ours"}
+	]`)
+	rows := in.database()
+	in.start()
+	in.atWork(rows)
+	in.sql(`UPDATE plugins SET enabled = TRUE WHERE name = 'licence-gate'`)
+	in.serving(rows, gate)
+	repository := newRepository(t)
+	repository.write("LICENSE", "MIT\n")
+	repository.git("add", "--all")
+	repository.git("commit", "--quiet", "--message=licence")
+	parent := in.threadIn(repository, "parent")
+	in.chat(parent, "/delegate make it ours")
+	var task pluginsdk.Task
+	in.until("where the task is left", func() bool {
+		tasks, err := rows.Tasks(t.Context(), pluginsdk.TaskQuery{ParentThreadID: parent})
+		if err == nil && len(tasks) == 1 {
+			task = tasks[0]
+		}
+		return overOrWaiting(task) && task.ID != ""
+	})
+	said := map[string]string{}
+	_, answers, err := rows.TaskHistory(t.Context(), task.ID, 0, 100)
+	for _, a := range answers {
+		if a.Phase == ledger.PhaseReviewing {
+			said[fmt.Sprint(a.Iteration, " ", a.Plugin)] = a.Answer
+		}
+	}
+	want := map[string]string{
+		"1 worktree": "", "1 validation": "accept", "1 licence-gate": "reject", "2 worktree": "", "2 validation": "accept", "2 licence-gate": "",
+	}
+	if err != nil || !maps.Equal(said, want) || task.Status != pluginsdk.TaskWaiting || !slices.Equal(task.Marks, []string{"demo"}) {
+		t.Errorf("it is %s %q: %s; said was %v, %v", task.Status, task.Marks, task.Error, said, err)
 	}
 }

@@ -69,7 +69,8 @@ func run(m *testing.M) int {
 	into := dir + string(filepath.Separator)
 	err = errors.Join(
 		build("build", "-o", into, "../../plugins/activity", "../../plugins/context", "../../plugins/time", "../../plugins/web",
-			"../../plugins/delegation", "../../plugins/worktree", "../../plugins/validation", "../coretest/gallery"),
+			"../../plugins/delegation", "../../plugins/worktree", "../../plugins/validation",
+			"../../plugins/examples/licence-gate", "../coretest/gallery"),
 		makeParts(into+partsName),
 	)
 	if err != nil {
