@@ -57,7 +57,11 @@ func Do(ctx context.Context, c Command) (Result, error) {
 	command.SysProcAttr = attributes()
 	// A child that keeps the output open does not keep its parent's result.
 	command.WaitDelay = grace
-	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
+	told := false // to end: it did not do so by itself
+	command.Cancel = func() error {
+		told = true
+		return syscall.Kill(-command.Process.Pid, syscall.SIGTERM)
+	}
 	out, stderr := &buffer{most: c.Most}, &buffer{}
 	command.Stdout, command.Stderr = out, stderr
 	if c.Stdout != nil {
@@ -75,7 +79,7 @@ func Do(ctx context.Context, c Command) (Result, error) {
 	result := Result{Code: command.ProcessState.ExitCode(), Stdout: out.bytes(), Stderr: string(stderr.bytes())}
 	var exit *exec.ExitError
 	switch {
-	case ctx.Err() != nil && err != nil:
+	case told, command.Process == nil && ctx.Err() != nil:
 		return result, context.Cause(ctx)
 	case out.over:
 		return result, fmt.Errorf("%s has said more than %d bytes", c.Args[0], c.Most)
