@@ -108,7 +108,7 @@ func TestAPromptIsBounded(t *testing.T) {
 
 // What a reviewer may read is one directory, whatever that is called.
 func TestMayRead(t *testing.T) {
-	for dir, want := range map[string]string{"": "", "/no/such/work": "Read(//no/such/work/**)", "/a (b)/[c]*?\n": "Read(//a ?b?/?c????/**)"} {
+	for dir, want := range map[string]string{"": "", "/no/such/place": "Read(//no/such/place/**)", "/a (b)/[c]*?\n": "Read(//a ?b?/?c????/**)"} {
 		rules := review.MayRead(dir)
 		if want == "" && len(rules) == 0 {
 			continue
