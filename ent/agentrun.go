@@ -23,6 +23,8 @@ type AgentRun struct {
 	TaskID string `json:"task_id,omitempty"`
 	// ThreadID holds the value of the "thread_id" field.
 	ThreadID string `json:"thread_id,omitempty"`
+	// Plugin holds the value of the "plugin" field.
+	Plugin string `json:"plugin,omitempty"`
 	// Purpose holds the value of the "purpose" field.
 	Purpose string `json:"purpose,omitempty"`
 	// Model holds the value of the "model" field.
@@ -61,7 +63,7 @@ func (*AgentRun) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullFloat64)
 		case agentrun.FieldID, agentrun.FieldInputTokens, agentrun.FieldOutputTokens, agentrun.FieldCacheReadTokens, agentrun.FieldCacheWriteTokens, agentrun.FieldDurationNs:
 			values[i] = new(sql.NullInt64)
-		case agentrun.FieldRunID, agentrun.FieldTaskID, agentrun.FieldThreadID, agentrun.FieldPurpose, agentrun.FieldModel, agentrun.FieldError, agentrun.FieldKey:
+		case agentrun.FieldRunID, agentrun.FieldTaskID, agentrun.FieldThreadID, agentrun.FieldPlugin, agentrun.FieldPurpose, agentrun.FieldModel, agentrun.FieldError, agentrun.FieldKey:
 			values[i] = new(sql.NullString)
 		case agentrun.FieldStartedAt:
 			values[i] = new(sql.NullTime)
@@ -103,6 +105,12 @@ func (_m *AgentRun) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field thread_id", values[i])
 			} else if value.Valid {
 				_m.ThreadID = value.String
+			}
+		case agentrun.FieldPlugin:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field plugin", values[i])
+			} else if value.Valid {
+				_m.Plugin = value.String
 			}
 		case agentrun.FieldPurpose:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -221,6 +229,9 @@ func (_m *AgentRun) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("thread_id=")
 	builder.WriteString(_m.ThreadID)
+	builder.WriteString(", ")
+	builder.WriteString("plugin=")
+	builder.WriteString(_m.Plugin)
 	builder.WriteString(", ")
 	builder.WriteString("purpose=")
 	builder.WriteString(_m.Purpose)

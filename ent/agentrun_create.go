@@ -64,6 +64,20 @@ func (_c *AgentRunCreate) SetNillableThreadID(v *string) *AgentRunCreate {
 	return _c
 }
 
+// SetPlugin sets the "plugin" field.
+func (_c *AgentRunCreate) SetPlugin(v string) *AgentRunCreate {
+	_c.mutation.SetPlugin(v)
+	return _c
+}
+
+// SetNillablePlugin sets the "plugin" field if the given value is not nil.
+func (_c *AgentRunCreate) SetNillablePlugin(v *string) *AgentRunCreate {
+	if v != nil {
+		_c.SetPlugin(*v)
+	}
+	return _c
+}
+
 // SetPurpose sets the "purpose" field.
 func (_c *AgentRunCreate) SetPurpose(v string) *AgentRunCreate {
 	_c.mutation.SetPurpose(v)
@@ -269,6 +283,10 @@ func (_c *AgentRunCreate) defaults() {
 		v := agentrun.DefaultThreadID
 		_c.mutation.SetThreadID(v)
 	}
+	if _, ok := _c.mutation.Plugin(); !ok {
+		v := agentrun.DefaultPlugin
+		_c.mutation.SetPlugin(v)
+	}
 	if _, ok := _c.mutation.Model(); !ok {
 		v := agentrun.DefaultModel
 		_c.mutation.SetModel(v)
@@ -317,6 +335,9 @@ func (_c *AgentRunCreate) check() error {
 	}
 	if _, ok := _c.mutation.ThreadID(); !ok {
 		return &ValidationError{Name: "thread_id", err: errors.New(`ent: missing required field "AgentRun.thread_id"`)}
+	}
+	if _, ok := _c.mutation.Plugin(); !ok {
+		return &ValidationError{Name: "plugin", err: errors.New(`ent: missing required field "AgentRun.plugin"`)}
 	}
 	if _, ok := _c.mutation.Purpose(); !ok {
 		return &ValidationError{Name: "purpose", err: errors.New(`ent: missing required field "AgentRun.purpose"`)}
@@ -395,6 +416,10 @@ func (_c *AgentRunCreate) createSpec() (*AgentRun, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.ThreadID(); ok {
 		_spec.SetField(agentrun.FieldThreadID, field.TypeString, value)
 		_node.ThreadID = value
+	}
+	if value, ok := _c.mutation.Plugin(); ok {
+		_spec.SetField(agentrun.FieldPlugin, field.TypeString, value)
+		_node.Plugin = value
 	}
 	if value, ok := _c.mutation.Purpose(); ok {
 		_spec.SetField(agentrun.FieldPurpose, field.TypeString, value)
@@ -529,6 +554,18 @@ func (u *AgentRunUpsert) SetThreadID(v string) *AgentRunUpsert {
 // UpdateThreadID sets the "thread_id" field to the value that was provided on create.
 func (u *AgentRunUpsert) UpdateThreadID() *AgentRunUpsert {
 	u.SetExcluded(agentrun.FieldThreadID)
+	return u
+}
+
+// SetPlugin sets the "plugin" field.
+func (u *AgentRunUpsert) SetPlugin(v string) *AgentRunUpsert {
+	u.Set(agentrun.FieldPlugin, v)
+	return u
+}
+
+// UpdatePlugin sets the "plugin" field to the value that was provided on create.
+func (u *AgentRunUpsert) UpdatePlugin() *AgentRunUpsert {
+	u.SetExcluded(agentrun.FieldPlugin)
 	return u
 }
 
@@ -781,6 +818,20 @@ func (u *AgentRunUpsertOne) SetThreadID(v string) *AgentRunUpsertOne {
 func (u *AgentRunUpsertOne) UpdateThreadID() *AgentRunUpsertOne {
 	return u.Update(func(s *AgentRunUpsert) {
 		s.UpdateThreadID()
+	})
+}
+
+// SetPlugin sets the "plugin" field.
+func (u *AgentRunUpsertOne) SetPlugin(v string) *AgentRunUpsertOne {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.SetPlugin(v)
+	})
+}
+
+// UpdatePlugin sets the "plugin" field to the value that was provided on create.
+func (u *AgentRunUpsertOne) UpdatePlugin() *AgentRunUpsertOne {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.UpdatePlugin()
 	})
 }
 
@@ -1225,6 +1276,20 @@ func (u *AgentRunUpsertBulk) SetThreadID(v string) *AgentRunUpsertBulk {
 func (u *AgentRunUpsertBulk) UpdateThreadID() *AgentRunUpsertBulk {
 	return u.Update(func(s *AgentRunUpsert) {
 		s.UpdateThreadID()
+	})
+}
+
+// SetPlugin sets the "plugin" field.
+func (u *AgentRunUpsertBulk) SetPlugin(v string) *AgentRunUpsertBulk {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.SetPlugin(v)
+	})
+}
+
+// UpdatePlugin sets the "plugin" field to the value that was provided on create.
+func (u *AgentRunUpsertBulk) UpdatePlugin() *AgentRunUpsertBulk {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.UpdatePlugin()
 	})
 }
 

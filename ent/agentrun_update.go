@@ -70,6 +70,20 @@ func (_u *AgentRunUpdate) SetNillableThreadID(v *string) *AgentRunUpdate {
 	return _u
 }
 
+// SetPlugin sets the "plugin" field.
+func (_u *AgentRunUpdate) SetPlugin(v string) *AgentRunUpdate {
+	_u.mutation.SetPlugin(v)
+	return _u
+}
+
+// SetNillablePlugin sets the "plugin" field if the given value is not nil.
+func (_u *AgentRunUpdate) SetNillablePlugin(v *string) *AgentRunUpdate {
+	if v != nil {
+		_u.SetPlugin(*v)
+	}
+	return _u
+}
+
 // SetPurpose sets the "purpose" field.
 func (_u *AgentRunUpdate) SetPurpose(v string) *AgentRunUpdate {
 	_u.mutation.SetPurpose(v)
@@ -308,6 +322,9 @@ func (_u *AgentRunUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.ThreadID(); ok {
 		_spec.SetField(agentrun.FieldThreadID, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Plugin(); ok {
+		_spec.SetField(agentrun.FieldPlugin, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.Purpose(); ok {
 		_spec.SetField(agentrun.FieldPurpose, field.TypeString, value)
 	}
@@ -419,6 +436,20 @@ func (_u *AgentRunUpdateOne) SetThreadID(v string) *AgentRunUpdateOne {
 func (_u *AgentRunUpdateOne) SetNillableThreadID(v *string) *AgentRunUpdateOne {
 	if v != nil {
 		_u.SetThreadID(*v)
+	}
+	return _u
+}
+
+// SetPlugin sets the "plugin" field.
+func (_u *AgentRunUpdateOne) SetPlugin(v string) *AgentRunUpdateOne {
+	_u.mutation.SetPlugin(v)
+	return _u
+}
+
+// SetNillablePlugin sets the "plugin" field if the given value is not nil.
+func (_u *AgentRunUpdateOne) SetNillablePlugin(v *string) *AgentRunUpdateOne {
+	if v != nil {
+		_u.SetPlugin(*v)
 	}
 	return _u
 }
@@ -690,6 +721,9 @@ func (_u *AgentRunUpdateOne) sqlSave(ctx context.Context) (_node *AgentRun, err 
 	}
 	if value, ok := _u.mutation.ThreadID(); ok {
 		_spec.SetField(agentrun.FieldThreadID, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Plugin(); ok {
+		_spec.SetField(agentrun.FieldPlugin, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Purpose(); ok {
 		_spec.SetField(agentrun.FieldPurpose, field.TypeString, value)

@@ -15,9 +15,12 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"github.com/seed-706843ae/harness/ent/agentrun"
+	"github.com/seed-706843ae/harness/ent/approval"
+	"github.com/seed-706843ae/harness/ent/approvalrule"
 	"github.com/seed-706843ae/harness/ent/auditentry"
 	"github.com/seed-706843ae/harness/ent/cronjob"
 	"github.com/seed-706843ae/harness/ent/delivery"
+	"github.com/seed-706843ae/harness/ent/file"
 	"github.com/seed-706843ae/harness/ent/lever"
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
@@ -31,6 +34,10 @@ import (
 	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/ent/taskanswer"
 	"github.com/seed-706843ae/harness/ent/thread"
+	"github.com/seed-706843ae/harness/ent/threadremoval"
+	"github.com/seed-706843ae/harness/ent/token"
+	"github.com/seed-706843ae/harness/ent/workspacechange"
+	"github.com/seed-706843ae/harness/ent/workspacetext"
 )
 
 // Client is the client that holds all ent builders.
@@ -40,12 +47,18 @@ type Client struct {
 	Schema *migrate.Schema
 	// AgentRun is the client for interacting with the AgentRun builders.
 	AgentRun *AgentRunClient
+	// Approval is the client for interacting with the Approval builders.
+	Approval *ApprovalClient
+	// ApprovalRule is the client for interacting with the ApprovalRule builders.
+	ApprovalRule *ApprovalRuleClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
 	// CronJob is the client for interacting with the CronJob builders.
 	CronJob *CronJobClient
 	// Delivery is the client for interacting with the Delivery builders.
 	Delivery *DeliveryClient
+	// File is the client for interacting with the File builders.
+	File *FileClient
 	// Lever is the client for interacting with the Lever builders.
 	Lever *LeverClient
 	// Message is the client for interacting with the Message builders.
@@ -72,6 +85,14 @@ type Client struct {
 	TaskAnswer *TaskAnswerClient
 	// Thread is the client for interacting with the Thread builders.
 	Thread *ThreadClient
+	// ThreadRemoval is the client for interacting with the ThreadRemoval builders.
+	ThreadRemoval *ThreadRemovalClient
+	// Token is the client for interacting with the Token builders.
+	Token *TokenClient
+	// WorkspaceChange is the client for interacting with the WorkspaceChange builders.
+	WorkspaceChange *WorkspaceChangeClient
+	// WorkspaceText is the client for interacting with the WorkspaceText builders.
+	WorkspaceText *WorkspaceTextClient
 }
 
 // NewClient creates a new client configured with the given options.
@@ -84,9 +105,12 @@ func NewClient(opts ...Option) *Client {
 func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
 	c.AgentRun = NewAgentRunClient(c.config)
+	c.Approval = NewApprovalClient(c.config)
+	c.ApprovalRule = NewApprovalRuleClient(c.config)
 	c.AuditEntry = NewAuditEntryClient(c.config)
 	c.CronJob = NewCronJobClient(c.config)
 	c.Delivery = NewDeliveryClient(c.config)
+	c.File = NewFileClient(c.config)
 	c.Lever = NewLeverClient(c.config)
 	c.Message = NewMessageClient(c.config)
 	c.Metric = NewMetricClient(c.config)
@@ -100,6 +124,10 @@ func (c *Client) init() {
 	c.Task = NewTaskClient(c.config)
 	c.TaskAnswer = NewTaskAnswerClient(c.config)
 	c.Thread = NewThreadClient(c.config)
+	c.ThreadRemoval = NewThreadRemovalClient(c.config)
+	c.Token = NewTokenClient(c.config)
+	c.WorkspaceChange = NewWorkspaceChangeClient(c.config)
+	c.WorkspaceText = NewWorkspaceTextClient(c.config)
 }
 
 type (
@@ -190,25 +218,32 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	cfg := c.config
 	cfg.driver = tx
 	return &Tx{
-		ctx:          ctx,
-		config:       cfg,
-		AgentRun:     NewAgentRunClient(cfg),
-		AuditEntry:   NewAuditEntryClient(cfg),
-		CronJob:      NewCronJobClient(cfg),
-		Delivery:     NewDeliveryClient(cfg),
-		Lever:        NewLeverClient(cfg),
-		Message:      NewMessageClient(cfg),
-		Metric:       NewMetricClient(cfg),
-		Plugin:       NewPluginClient(cfg),
-		PluginBytes:  NewPluginBytesClient(cfg),
-		PluginSecret: NewPluginSecretClient(cfg),
-		PluginUsage:  NewPluginUsageClient(cfg),
-		Reservation:  NewReservationClient(cfg),
-		Run:          NewRunClient(cfg),
-		StateEntry:   NewStateEntryClient(cfg),
-		Task:         NewTaskClient(cfg),
-		TaskAnswer:   NewTaskAnswerClient(cfg),
-		Thread:       NewThreadClient(cfg),
+		ctx:             ctx,
+		config:          cfg,
+		AgentRun:        NewAgentRunClient(cfg),
+		Approval:        NewApprovalClient(cfg),
+		ApprovalRule:    NewApprovalRuleClient(cfg),
+		AuditEntry:      NewAuditEntryClient(cfg),
+		CronJob:         NewCronJobClient(cfg),
+		Delivery:        NewDeliveryClient(cfg),
+		File:            NewFileClient(cfg),
+		Lever:           NewLeverClient(cfg),
+		Message:         NewMessageClient(cfg),
+		Metric:          NewMetricClient(cfg),
+		Plugin:          NewPluginClient(cfg),
+		PluginBytes:     NewPluginBytesClient(cfg),
+		PluginSecret:    NewPluginSecretClient(cfg),
+		PluginUsage:     NewPluginUsageClient(cfg),
+		Reservation:     NewReservationClient(cfg),
+		Run:             NewRunClient(cfg),
+		StateEntry:      NewStateEntryClient(cfg),
+		Task:            NewTaskClient(cfg),
+		TaskAnswer:      NewTaskAnswerClient(cfg),
+		Thread:          NewThreadClient(cfg),
+		ThreadRemoval:   NewThreadRemovalClient(cfg),
+		Token:           NewTokenClient(cfg),
+		WorkspaceChange: NewWorkspaceChangeClient(cfg),
+		WorkspaceText:   NewWorkspaceTextClient(cfg),
 	}, nil
 }
 
@@ -226,25 +261,32 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	cfg := c.config
 	cfg.driver = &txDriver{tx: tx, drv: c.driver}
 	return &Tx{
-		ctx:          ctx,
-		config:       cfg,
-		AgentRun:     NewAgentRunClient(cfg),
-		AuditEntry:   NewAuditEntryClient(cfg),
-		CronJob:      NewCronJobClient(cfg),
-		Delivery:     NewDeliveryClient(cfg),
-		Lever:        NewLeverClient(cfg),
-		Message:      NewMessageClient(cfg),
-		Metric:       NewMetricClient(cfg),
-		Plugin:       NewPluginClient(cfg),
-		PluginBytes:  NewPluginBytesClient(cfg),
-		PluginSecret: NewPluginSecretClient(cfg),
-		PluginUsage:  NewPluginUsageClient(cfg),
-		Reservation:  NewReservationClient(cfg),
-		Run:          NewRunClient(cfg),
-		StateEntry:   NewStateEntryClient(cfg),
-		Task:         NewTaskClient(cfg),
-		TaskAnswer:   NewTaskAnswerClient(cfg),
-		Thread:       NewThreadClient(cfg),
+		ctx:             ctx,
+		config:          cfg,
+		AgentRun:        NewAgentRunClient(cfg),
+		Approval:        NewApprovalClient(cfg),
+		ApprovalRule:    NewApprovalRuleClient(cfg),
+		AuditEntry:      NewAuditEntryClient(cfg),
+		CronJob:         NewCronJobClient(cfg),
+		Delivery:        NewDeliveryClient(cfg),
+		File:            NewFileClient(cfg),
+		Lever:           NewLeverClient(cfg),
+		Message:         NewMessageClient(cfg),
+		Metric:          NewMetricClient(cfg),
+		Plugin:          NewPluginClient(cfg),
+		PluginBytes:     NewPluginBytesClient(cfg),
+		PluginSecret:    NewPluginSecretClient(cfg),
+		PluginUsage:     NewPluginUsageClient(cfg),
+		Reservation:     NewReservationClient(cfg),
+		Run:             NewRunClient(cfg),
+		StateEntry:      NewStateEntryClient(cfg),
+		Task:            NewTaskClient(cfg),
+		TaskAnswer:      NewTaskAnswerClient(cfg),
+		Thread:          NewThreadClient(cfg),
+		ThreadRemoval:   NewThreadRemovalClient(cfg),
+		Token:           NewTokenClient(cfg),
+		WorkspaceChange: NewWorkspaceChangeClient(cfg),
+		WorkspaceText:   NewWorkspaceTextClient(cfg),
 	}, nil
 }
 
@@ -274,9 +316,10 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Lever, c.Message, c.Metric,
-		c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginUsage, c.Reservation, c.Run,
-		c.StateEntry, c.Task, c.TaskAnswer, c.Thread,
+		c.AgentRun, c.Approval, c.ApprovalRule, c.AuditEntry, c.CronJob, c.Delivery,
+		c.File, c.Lever, c.Message, c.Metric, c.Plugin, c.PluginBytes, c.PluginSecret,
+		c.PluginUsage, c.Reservation, c.Run, c.StateEntry, c.Task, c.TaskAnswer,
+		c.Thread, c.ThreadRemoval, c.Token, c.WorkspaceChange, c.WorkspaceText,
 	} {
 		n.Use(hooks...)
 	}
@@ -286,9 +329,10 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.AgentRun, c.AuditEntry, c.CronJob, c.Delivery, c.Lever, c.Message, c.Metric,
-		c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginUsage, c.Reservation, c.Run,
-		c.StateEntry, c.Task, c.TaskAnswer, c.Thread,
+		c.AgentRun, c.Approval, c.ApprovalRule, c.AuditEntry, c.CronJob, c.Delivery,
+		c.File, c.Lever, c.Message, c.Metric, c.Plugin, c.PluginBytes, c.PluginSecret,
+		c.PluginUsage, c.Reservation, c.Run, c.StateEntry, c.Task, c.TaskAnswer,
+		c.Thread, c.ThreadRemoval, c.Token, c.WorkspaceChange, c.WorkspaceText,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -299,12 +343,18 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
 	case *AgentRunMutation:
 		return c.AgentRun.mutate(ctx, m)
+	case *ApprovalMutation:
+		return c.Approval.mutate(ctx, m)
+	case *ApprovalRuleMutation:
+		return c.ApprovalRule.mutate(ctx, m)
 	case *AuditEntryMutation:
 		return c.AuditEntry.mutate(ctx, m)
 	case *CronJobMutation:
 		return c.CronJob.mutate(ctx, m)
 	case *DeliveryMutation:
 		return c.Delivery.mutate(ctx, m)
+	case *FileMutation:
+		return c.File.mutate(ctx, m)
 	case *LeverMutation:
 		return c.Lever.mutate(ctx, m)
 	case *MessageMutation:
@@ -331,6 +381,14 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.TaskAnswer.mutate(ctx, m)
 	case *ThreadMutation:
 		return c.Thread.mutate(ctx, m)
+	case *ThreadRemovalMutation:
+		return c.ThreadRemoval.mutate(ctx, m)
+	case *TokenMutation:
+		return c.Token.mutate(ctx, m)
+	case *WorkspaceChangeMutation:
+		return c.WorkspaceChange.mutate(ctx, m)
+	case *WorkspaceTextMutation:
+		return c.WorkspaceText.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
 	}
@@ -466,6 +524,272 @@ func (c *AgentRunClient) mutate(ctx context.Context, m *AgentRunMutation) (Value
 		return (&AgentRunDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown AgentRun mutation op: %q", m.Op())
+	}
+}
+
+// ApprovalClient is a client for the Approval schema.
+type ApprovalClient struct {
+	config
+}
+
+// NewApprovalClient returns a client for the Approval from the given config.
+func NewApprovalClient(c config) *ApprovalClient {
+	return &ApprovalClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `approval.Hooks(f(g(h())))`.
+func (c *ApprovalClient) Use(hooks ...Hook) {
+	c.hooks.Approval = append(c.hooks.Approval, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `approval.Intercept(f(g(h())))`.
+func (c *ApprovalClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Approval = append(c.inters.Approval, interceptors...)
+}
+
+// Create returns a builder for creating a Approval entity.
+func (c *ApprovalClient) Create() *ApprovalCreate {
+	mutation := newApprovalMutation(c.config, OpCreate)
+	return &ApprovalCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Approval entities.
+func (c *ApprovalClient) CreateBulk(builders ...*ApprovalCreate) *ApprovalCreateBulk {
+	return &ApprovalCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ApprovalClient) MapCreateBulk(slice any, setFunc func(*ApprovalCreate, int)) *ApprovalCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ApprovalCreateBulk{err: fmt.Errorf("calling to ApprovalClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ApprovalCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ApprovalCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Approval.
+func (c *ApprovalClient) Update() *ApprovalUpdate {
+	mutation := newApprovalMutation(c.config, OpUpdate)
+	return &ApprovalUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ApprovalClient) UpdateOne(_m *Approval) *ApprovalUpdateOne {
+	mutation := newApprovalMutation(c.config, OpUpdateOne, withApproval(_m))
+	return &ApprovalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ApprovalClient) UpdateOneID(id string) *ApprovalUpdateOne {
+	mutation := newApprovalMutation(c.config, OpUpdateOne, withApprovalID(id))
+	return &ApprovalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Approval.
+func (c *ApprovalClient) Delete() *ApprovalDelete {
+	mutation := newApprovalMutation(c.config, OpDelete)
+	return &ApprovalDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ApprovalClient) DeleteOne(_m *Approval) *ApprovalDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ApprovalClient) DeleteOneID(id string) *ApprovalDeleteOne {
+	builder := c.Delete().Where(approval.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ApprovalDeleteOne{builder}
+}
+
+// Query returns a query builder for Approval.
+func (c *ApprovalClient) Query() *ApprovalQuery {
+	return &ApprovalQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeApproval},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Approval entity by its id.
+func (c *ApprovalClient) Get(ctx context.Context, id string) (*Approval, error) {
+	return c.Query().Where(approval.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ApprovalClient) GetX(ctx context.Context, id string) *Approval {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *ApprovalClient) Hooks() []Hook {
+	return c.hooks.Approval
+}
+
+// Interceptors returns the client interceptors.
+func (c *ApprovalClient) Interceptors() []Interceptor {
+	return c.inters.Approval
+}
+
+func (c *ApprovalClient) mutate(ctx context.Context, m *ApprovalMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ApprovalCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ApprovalUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ApprovalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ApprovalDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Approval mutation op: %q", m.Op())
+	}
+}
+
+// ApprovalRuleClient is a client for the ApprovalRule schema.
+type ApprovalRuleClient struct {
+	config
+}
+
+// NewApprovalRuleClient returns a client for the ApprovalRule from the given config.
+func NewApprovalRuleClient(c config) *ApprovalRuleClient {
+	return &ApprovalRuleClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `approvalrule.Hooks(f(g(h())))`.
+func (c *ApprovalRuleClient) Use(hooks ...Hook) {
+	c.hooks.ApprovalRule = append(c.hooks.ApprovalRule, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `approvalrule.Intercept(f(g(h())))`.
+func (c *ApprovalRuleClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ApprovalRule = append(c.inters.ApprovalRule, interceptors...)
+}
+
+// Create returns a builder for creating a ApprovalRule entity.
+func (c *ApprovalRuleClient) Create() *ApprovalRuleCreate {
+	mutation := newApprovalRuleMutation(c.config, OpCreate)
+	return &ApprovalRuleCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ApprovalRule entities.
+func (c *ApprovalRuleClient) CreateBulk(builders ...*ApprovalRuleCreate) *ApprovalRuleCreateBulk {
+	return &ApprovalRuleCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ApprovalRuleClient) MapCreateBulk(slice any, setFunc func(*ApprovalRuleCreate, int)) *ApprovalRuleCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ApprovalRuleCreateBulk{err: fmt.Errorf("calling to ApprovalRuleClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ApprovalRuleCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ApprovalRuleCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ApprovalRule.
+func (c *ApprovalRuleClient) Update() *ApprovalRuleUpdate {
+	mutation := newApprovalRuleMutation(c.config, OpUpdate)
+	return &ApprovalRuleUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ApprovalRuleClient) UpdateOne(_m *ApprovalRule) *ApprovalRuleUpdateOne {
+	mutation := newApprovalRuleMutation(c.config, OpUpdateOne, withApprovalRule(_m))
+	return &ApprovalRuleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ApprovalRuleClient) UpdateOneID(id string) *ApprovalRuleUpdateOne {
+	mutation := newApprovalRuleMutation(c.config, OpUpdateOne, withApprovalRuleID(id))
+	return &ApprovalRuleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ApprovalRule.
+func (c *ApprovalRuleClient) Delete() *ApprovalRuleDelete {
+	mutation := newApprovalRuleMutation(c.config, OpDelete)
+	return &ApprovalRuleDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ApprovalRuleClient) DeleteOne(_m *ApprovalRule) *ApprovalRuleDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ApprovalRuleClient) DeleteOneID(id string) *ApprovalRuleDeleteOne {
+	builder := c.Delete().Where(approvalrule.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ApprovalRuleDeleteOne{builder}
+}
+
+// Query returns a query builder for ApprovalRule.
+func (c *ApprovalRuleClient) Query() *ApprovalRuleQuery {
+	return &ApprovalRuleQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeApprovalRule},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ApprovalRule entity by its id.
+func (c *ApprovalRuleClient) Get(ctx context.Context, id string) (*ApprovalRule, error) {
+	return c.Query().Where(approvalrule.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ApprovalRuleClient) GetX(ctx context.Context, id string) *ApprovalRule {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *ApprovalRuleClient) Hooks() []Hook {
+	return c.hooks.ApprovalRule
+}
+
+// Interceptors returns the client interceptors.
+func (c *ApprovalRuleClient) Interceptors() []Interceptor {
+	return c.inters.ApprovalRule
+}
+
+func (c *ApprovalRuleClient) mutate(ctx context.Context, m *ApprovalRuleMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ApprovalRuleCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ApprovalRuleUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ApprovalRuleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ApprovalRuleDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ApprovalRule mutation op: %q", m.Op())
 	}
 }
 
@@ -865,6 +1189,139 @@ func (c *DeliveryClient) mutate(ctx context.Context, m *DeliveryMutation) (Value
 		return (&DeliveryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Delivery mutation op: %q", m.Op())
+	}
+}
+
+// FileClient is a client for the File schema.
+type FileClient struct {
+	config
+}
+
+// NewFileClient returns a client for the File from the given config.
+func NewFileClient(c config) *FileClient {
+	return &FileClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `file.Hooks(f(g(h())))`.
+func (c *FileClient) Use(hooks ...Hook) {
+	c.hooks.File = append(c.hooks.File, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `file.Intercept(f(g(h())))`.
+func (c *FileClient) Intercept(interceptors ...Interceptor) {
+	c.inters.File = append(c.inters.File, interceptors...)
+}
+
+// Create returns a builder for creating a File entity.
+func (c *FileClient) Create() *FileCreate {
+	mutation := newFileMutation(c.config, OpCreate)
+	return &FileCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of File entities.
+func (c *FileClient) CreateBulk(builders ...*FileCreate) *FileCreateBulk {
+	return &FileCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *FileClient) MapCreateBulk(slice any, setFunc func(*FileCreate, int)) *FileCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &FileCreateBulk{err: fmt.Errorf("calling to FileClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*FileCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &FileCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for File.
+func (c *FileClient) Update() *FileUpdate {
+	mutation := newFileMutation(c.config, OpUpdate)
+	return &FileUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *FileClient) UpdateOne(_m *File) *FileUpdateOne {
+	mutation := newFileMutation(c.config, OpUpdateOne, withFile(_m))
+	return &FileUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *FileClient) UpdateOneID(id string) *FileUpdateOne {
+	mutation := newFileMutation(c.config, OpUpdateOne, withFileID(id))
+	return &FileUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for File.
+func (c *FileClient) Delete() *FileDelete {
+	mutation := newFileMutation(c.config, OpDelete)
+	return &FileDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *FileClient) DeleteOne(_m *File) *FileDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *FileClient) DeleteOneID(id string) *FileDeleteOne {
+	builder := c.Delete().Where(file.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &FileDeleteOne{builder}
+}
+
+// Query returns a query builder for File.
+func (c *FileClient) Query() *FileQuery {
+	return &FileQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeFile},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a File entity by its id.
+func (c *FileClient) Get(ctx context.Context, id string) (*File, error) {
+	return c.Query().Where(file.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *FileClient) GetX(ctx context.Context, id string) *File {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *FileClient) Hooks() []Hook {
+	return c.hooks.File
+}
+
+// Interceptors returns the client interceptors.
+func (c *FileClient) Interceptors() []Interceptor {
+	return c.inters.File
+}
+
+func (c *FileClient) mutate(ctx context.Context, m *FileMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&FileCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&FileUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&FileUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&FileDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown File mutation op: %q", m.Op())
 	}
 }
 
@@ -2597,16 +3054,550 @@ func (c *ThreadClient) mutate(ctx context.Context, m *ThreadMutation) (Value, er
 	}
 }
 
+// ThreadRemovalClient is a client for the ThreadRemoval schema.
+type ThreadRemovalClient struct {
+	config
+}
+
+// NewThreadRemovalClient returns a client for the ThreadRemoval from the given config.
+func NewThreadRemovalClient(c config) *ThreadRemovalClient {
+	return &ThreadRemovalClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `threadremoval.Hooks(f(g(h())))`.
+func (c *ThreadRemovalClient) Use(hooks ...Hook) {
+	c.hooks.ThreadRemoval = append(c.hooks.ThreadRemoval, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `threadremoval.Intercept(f(g(h())))`.
+func (c *ThreadRemovalClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ThreadRemoval = append(c.inters.ThreadRemoval, interceptors...)
+}
+
+// Create returns a builder for creating a ThreadRemoval entity.
+func (c *ThreadRemovalClient) Create() *ThreadRemovalCreate {
+	mutation := newThreadRemovalMutation(c.config, OpCreate)
+	return &ThreadRemovalCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ThreadRemoval entities.
+func (c *ThreadRemovalClient) CreateBulk(builders ...*ThreadRemovalCreate) *ThreadRemovalCreateBulk {
+	return &ThreadRemovalCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ThreadRemovalClient) MapCreateBulk(slice any, setFunc func(*ThreadRemovalCreate, int)) *ThreadRemovalCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ThreadRemovalCreateBulk{err: fmt.Errorf("calling to ThreadRemovalClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ThreadRemovalCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ThreadRemovalCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ThreadRemoval.
+func (c *ThreadRemovalClient) Update() *ThreadRemovalUpdate {
+	mutation := newThreadRemovalMutation(c.config, OpUpdate)
+	return &ThreadRemovalUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ThreadRemovalClient) UpdateOne(_m *ThreadRemoval) *ThreadRemovalUpdateOne {
+	mutation := newThreadRemovalMutation(c.config, OpUpdateOne, withThreadRemoval(_m))
+	return &ThreadRemovalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ThreadRemovalClient) UpdateOneID(id string) *ThreadRemovalUpdateOne {
+	mutation := newThreadRemovalMutation(c.config, OpUpdateOne, withThreadRemovalID(id))
+	return &ThreadRemovalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ThreadRemoval.
+func (c *ThreadRemovalClient) Delete() *ThreadRemovalDelete {
+	mutation := newThreadRemovalMutation(c.config, OpDelete)
+	return &ThreadRemovalDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ThreadRemovalClient) DeleteOne(_m *ThreadRemoval) *ThreadRemovalDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ThreadRemovalClient) DeleteOneID(id string) *ThreadRemovalDeleteOne {
+	builder := c.Delete().Where(threadremoval.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ThreadRemovalDeleteOne{builder}
+}
+
+// Query returns a query builder for ThreadRemoval.
+func (c *ThreadRemovalClient) Query() *ThreadRemovalQuery {
+	return &ThreadRemovalQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeThreadRemoval},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ThreadRemoval entity by its id.
+func (c *ThreadRemovalClient) Get(ctx context.Context, id string) (*ThreadRemoval, error) {
+	return c.Query().Where(threadremoval.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ThreadRemovalClient) GetX(ctx context.Context, id string) *ThreadRemoval {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *ThreadRemovalClient) Hooks() []Hook {
+	return c.hooks.ThreadRemoval
+}
+
+// Interceptors returns the client interceptors.
+func (c *ThreadRemovalClient) Interceptors() []Interceptor {
+	return c.inters.ThreadRemoval
+}
+
+func (c *ThreadRemovalClient) mutate(ctx context.Context, m *ThreadRemovalMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ThreadRemovalCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ThreadRemovalUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ThreadRemovalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ThreadRemovalDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ThreadRemoval mutation op: %q", m.Op())
+	}
+}
+
+// TokenClient is a client for the Token schema.
+type TokenClient struct {
+	config
+}
+
+// NewTokenClient returns a client for the Token from the given config.
+func NewTokenClient(c config) *TokenClient {
+	return &TokenClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `token.Hooks(f(g(h())))`.
+func (c *TokenClient) Use(hooks ...Hook) {
+	c.hooks.Token = append(c.hooks.Token, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `token.Intercept(f(g(h())))`.
+func (c *TokenClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Token = append(c.inters.Token, interceptors...)
+}
+
+// Create returns a builder for creating a Token entity.
+func (c *TokenClient) Create() *TokenCreate {
+	mutation := newTokenMutation(c.config, OpCreate)
+	return &TokenCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Token entities.
+func (c *TokenClient) CreateBulk(builders ...*TokenCreate) *TokenCreateBulk {
+	return &TokenCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *TokenClient) MapCreateBulk(slice any, setFunc func(*TokenCreate, int)) *TokenCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &TokenCreateBulk{err: fmt.Errorf("calling to TokenClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*TokenCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &TokenCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Token.
+func (c *TokenClient) Update() *TokenUpdate {
+	mutation := newTokenMutation(c.config, OpUpdate)
+	return &TokenUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *TokenClient) UpdateOne(_m *Token) *TokenUpdateOne {
+	mutation := newTokenMutation(c.config, OpUpdateOne, withToken(_m))
+	return &TokenUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *TokenClient) UpdateOneID(id string) *TokenUpdateOne {
+	mutation := newTokenMutation(c.config, OpUpdateOne, withTokenID(id))
+	return &TokenUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Token.
+func (c *TokenClient) Delete() *TokenDelete {
+	mutation := newTokenMutation(c.config, OpDelete)
+	return &TokenDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *TokenClient) DeleteOne(_m *Token) *TokenDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *TokenClient) DeleteOneID(id string) *TokenDeleteOne {
+	builder := c.Delete().Where(token.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &TokenDeleteOne{builder}
+}
+
+// Query returns a query builder for Token.
+func (c *TokenClient) Query() *TokenQuery {
+	return &TokenQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeToken},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Token entity by its id.
+func (c *TokenClient) Get(ctx context.Context, id string) (*Token, error) {
+	return c.Query().Where(token.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *TokenClient) GetX(ctx context.Context, id string) *Token {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *TokenClient) Hooks() []Hook {
+	return c.hooks.Token
+}
+
+// Interceptors returns the client interceptors.
+func (c *TokenClient) Interceptors() []Interceptor {
+	return c.inters.Token
+}
+
+func (c *TokenClient) mutate(ctx context.Context, m *TokenMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&TokenCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&TokenUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&TokenUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&TokenDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Token mutation op: %q", m.Op())
+	}
+}
+
+// WorkspaceChangeClient is a client for the WorkspaceChange schema.
+type WorkspaceChangeClient struct {
+	config
+}
+
+// NewWorkspaceChangeClient returns a client for the WorkspaceChange from the given config.
+func NewWorkspaceChangeClient(c config) *WorkspaceChangeClient {
+	return &WorkspaceChangeClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `workspacechange.Hooks(f(g(h())))`.
+func (c *WorkspaceChangeClient) Use(hooks ...Hook) {
+	c.hooks.WorkspaceChange = append(c.hooks.WorkspaceChange, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `workspacechange.Intercept(f(g(h())))`.
+func (c *WorkspaceChangeClient) Intercept(interceptors ...Interceptor) {
+	c.inters.WorkspaceChange = append(c.inters.WorkspaceChange, interceptors...)
+}
+
+// Create returns a builder for creating a WorkspaceChange entity.
+func (c *WorkspaceChangeClient) Create() *WorkspaceChangeCreate {
+	mutation := newWorkspaceChangeMutation(c.config, OpCreate)
+	return &WorkspaceChangeCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of WorkspaceChange entities.
+func (c *WorkspaceChangeClient) CreateBulk(builders ...*WorkspaceChangeCreate) *WorkspaceChangeCreateBulk {
+	return &WorkspaceChangeCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *WorkspaceChangeClient) MapCreateBulk(slice any, setFunc func(*WorkspaceChangeCreate, int)) *WorkspaceChangeCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &WorkspaceChangeCreateBulk{err: fmt.Errorf("calling to WorkspaceChangeClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*WorkspaceChangeCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &WorkspaceChangeCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for WorkspaceChange.
+func (c *WorkspaceChangeClient) Update() *WorkspaceChangeUpdate {
+	mutation := newWorkspaceChangeMutation(c.config, OpUpdate)
+	return &WorkspaceChangeUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *WorkspaceChangeClient) UpdateOne(_m *WorkspaceChange) *WorkspaceChangeUpdateOne {
+	mutation := newWorkspaceChangeMutation(c.config, OpUpdateOne, withWorkspaceChange(_m))
+	return &WorkspaceChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *WorkspaceChangeClient) UpdateOneID(id int64) *WorkspaceChangeUpdateOne {
+	mutation := newWorkspaceChangeMutation(c.config, OpUpdateOne, withWorkspaceChangeID(id))
+	return &WorkspaceChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for WorkspaceChange.
+func (c *WorkspaceChangeClient) Delete() *WorkspaceChangeDelete {
+	mutation := newWorkspaceChangeMutation(c.config, OpDelete)
+	return &WorkspaceChangeDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *WorkspaceChangeClient) DeleteOne(_m *WorkspaceChange) *WorkspaceChangeDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *WorkspaceChangeClient) DeleteOneID(id int64) *WorkspaceChangeDeleteOne {
+	builder := c.Delete().Where(workspacechange.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &WorkspaceChangeDeleteOne{builder}
+}
+
+// Query returns a query builder for WorkspaceChange.
+func (c *WorkspaceChangeClient) Query() *WorkspaceChangeQuery {
+	return &WorkspaceChangeQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeWorkspaceChange},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a WorkspaceChange entity by its id.
+func (c *WorkspaceChangeClient) Get(ctx context.Context, id int64) (*WorkspaceChange, error) {
+	return c.Query().Where(workspacechange.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *WorkspaceChangeClient) GetX(ctx context.Context, id int64) *WorkspaceChange {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *WorkspaceChangeClient) Hooks() []Hook {
+	return c.hooks.WorkspaceChange
+}
+
+// Interceptors returns the client interceptors.
+func (c *WorkspaceChangeClient) Interceptors() []Interceptor {
+	return c.inters.WorkspaceChange
+}
+
+func (c *WorkspaceChangeClient) mutate(ctx context.Context, m *WorkspaceChangeMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&WorkspaceChangeCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&WorkspaceChangeUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&WorkspaceChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&WorkspaceChangeDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown WorkspaceChange mutation op: %q", m.Op())
+	}
+}
+
+// WorkspaceTextClient is a client for the WorkspaceText schema.
+type WorkspaceTextClient struct {
+	config
+}
+
+// NewWorkspaceTextClient returns a client for the WorkspaceText from the given config.
+func NewWorkspaceTextClient(c config) *WorkspaceTextClient {
+	return &WorkspaceTextClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `workspacetext.Hooks(f(g(h())))`.
+func (c *WorkspaceTextClient) Use(hooks ...Hook) {
+	c.hooks.WorkspaceText = append(c.hooks.WorkspaceText, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `workspacetext.Intercept(f(g(h())))`.
+func (c *WorkspaceTextClient) Intercept(interceptors ...Interceptor) {
+	c.inters.WorkspaceText = append(c.inters.WorkspaceText, interceptors...)
+}
+
+// Create returns a builder for creating a WorkspaceText entity.
+func (c *WorkspaceTextClient) Create() *WorkspaceTextCreate {
+	mutation := newWorkspaceTextMutation(c.config, OpCreate)
+	return &WorkspaceTextCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of WorkspaceText entities.
+func (c *WorkspaceTextClient) CreateBulk(builders ...*WorkspaceTextCreate) *WorkspaceTextCreateBulk {
+	return &WorkspaceTextCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *WorkspaceTextClient) MapCreateBulk(slice any, setFunc func(*WorkspaceTextCreate, int)) *WorkspaceTextCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &WorkspaceTextCreateBulk{err: fmt.Errorf("calling to WorkspaceTextClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*WorkspaceTextCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &WorkspaceTextCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for WorkspaceText.
+func (c *WorkspaceTextClient) Update() *WorkspaceTextUpdate {
+	mutation := newWorkspaceTextMutation(c.config, OpUpdate)
+	return &WorkspaceTextUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *WorkspaceTextClient) UpdateOne(_m *WorkspaceText) *WorkspaceTextUpdateOne {
+	mutation := newWorkspaceTextMutation(c.config, OpUpdateOne, withWorkspaceText(_m))
+	return &WorkspaceTextUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *WorkspaceTextClient) UpdateOneID(id string) *WorkspaceTextUpdateOne {
+	mutation := newWorkspaceTextMutation(c.config, OpUpdateOne, withWorkspaceTextID(id))
+	return &WorkspaceTextUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for WorkspaceText.
+func (c *WorkspaceTextClient) Delete() *WorkspaceTextDelete {
+	mutation := newWorkspaceTextMutation(c.config, OpDelete)
+	return &WorkspaceTextDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *WorkspaceTextClient) DeleteOne(_m *WorkspaceText) *WorkspaceTextDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *WorkspaceTextClient) DeleteOneID(id string) *WorkspaceTextDeleteOne {
+	builder := c.Delete().Where(workspacetext.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &WorkspaceTextDeleteOne{builder}
+}
+
+// Query returns a query builder for WorkspaceText.
+func (c *WorkspaceTextClient) Query() *WorkspaceTextQuery {
+	return &WorkspaceTextQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeWorkspaceText},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a WorkspaceText entity by its id.
+func (c *WorkspaceTextClient) Get(ctx context.Context, id string) (*WorkspaceText, error) {
+	return c.Query().Where(workspacetext.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *WorkspaceTextClient) GetX(ctx context.Context, id string) *WorkspaceText {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *WorkspaceTextClient) Hooks() []Hook {
+	return c.hooks.WorkspaceText
+}
+
+// Interceptors returns the client interceptors.
+func (c *WorkspaceTextClient) Interceptors() []Interceptor {
+	return c.inters.WorkspaceText
+}
+
+func (c *WorkspaceTextClient) mutate(ctx context.Context, m *WorkspaceTextMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&WorkspaceTextCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&WorkspaceTextUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&WorkspaceTextUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&WorkspaceTextDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown WorkspaceText mutation op: %q", m.Op())
+	}
+}
+
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		AgentRun, AuditEntry, CronJob, Delivery, Lever, Message, Metric, Plugin,
-		PluginBytes, PluginSecret, PluginUsage, Reservation, Run, StateEntry, Task,
-		TaskAnswer, Thread []ent.Hook
+		AgentRun, Approval, ApprovalRule, AuditEntry, CronJob, Delivery, File, Lever,
+		Message, Metric, Plugin, PluginBytes, PluginSecret, PluginUsage, Reservation,
+		Run, StateEntry, Task, TaskAnswer, Thread, ThreadRemoval, Token,
+		WorkspaceChange, WorkspaceText []ent.Hook
 	}
 	inters struct {
-		AgentRun, AuditEntry, CronJob, Delivery, Lever, Message, Metric, Plugin,
-		PluginBytes, PluginSecret, PluginUsage, Reservation, Run, StateEntry, Task,
-		TaskAnswer, Thread []ent.Interceptor
+		AgentRun, Approval, ApprovalRule, AuditEntry, CronJob, Delivery, File, Lever,
+		Message, Metric, Plugin, PluginBytes, PluginSecret, PluginUsage, Reservation,
+		Run, StateEntry, Task, TaskAnswer, Thread, ThreadRemoval, Token,
+		WorkspaceChange, WorkspaceText []ent.Interceptor
 	}
 )

@@ -13,9 +13,12 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/seed-706843ae/harness/ent/agentrun"
+	"github.com/seed-706843ae/harness/ent/approval"
+	"github.com/seed-706843ae/harness/ent/approvalrule"
 	"github.com/seed-706843ae/harness/ent/auditentry"
 	"github.com/seed-706843ae/harness/ent/cronjob"
 	"github.com/seed-706843ae/harness/ent/delivery"
+	"github.com/seed-706843ae/harness/ent/file"
 	"github.com/seed-706843ae/harness/ent/lever"
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
@@ -29,6 +32,10 @@ import (
 	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/ent/taskanswer"
 	"github.com/seed-706843ae/harness/ent/thread"
+	"github.com/seed-706843ae/harness/ent/threadremoval"
+	"github.com/seed-706843ae/harness/ent/token"
+	"github.com/seed-706843ae/harness/ent/workspacechange"
+	"github.com/seed-706843ae/harness/ent/workspacetext"
 )
 
 // ent aliases to avoid import conflicts in user's code.
@@ -89,23 +96,30 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
-			agentrun.Table:     agentrun.ValidColumn,
-			auditentry.Table:   auditentry.ValidColumn,
-			cronjob.Table:      cronjob.ValidColumn,
-			delivery.Table:     delivery.ValidColumn,
-			lever.Table:        lever.ValidColumn,
-			message.Table:      message.ValidColumn,
-			metric.Table:       metric.ValidColumn,
-			plugin.Table:       plugin.ValidColumn,
-			pluginbytes.Table:  pluginbytes.ValidColumn,
-			pluginsecret.Table: pluginsecret.ValidColumn,
-			pluginusage.Table:  pluginusage.ValidColumn,
-			reservation.Table:  reservation.ValidColumn,
-			run.Table:          run.ValidColumn,
-			stateentry.Table:   stateentry.ValidColumn,
-			task.Table:         task.ValidColumn,
-			taskanswer.Table:   taskanswer.ValidColumn,
-			thread.Table:       thread.ValidColumn,
+			agentrun.Table:        agentrun.ValidColumn,
+			approval.Table:        approval.ValidColumn,
+			approvalrule.Table:    approvalrule.ValidColumn,
+			auditentry.Table:      auditentry.ValidColumn,
+			cronjob.Table:         cronjob.ValidColumn,
+			delivery.Table:        delivery.ValidColumn,
+			file.Table:            file.ValidColumn,
+			lever.Table:           lever.ValidColumn,
+			message.Table:         message.ValidColumn,
+			metric.Table:          metric.ValidColumn,
+			plugin.Table:          plugin.ValidColumn,
+			pluginbytes.Table:     pluginbytes.ValidColumn,
+			pluginsecret.Table:    pluginsecret.ValidColumn,
+			pluginusage.Table:     pluginusage.ValidColumn,
+			reservation.Table:     reservation.ValidColumn,
+			run.Table:             run.ValidColumn,
+			stateentry.Table:      stateentry.ValidColumn,
+			task.Table:            task.ValidColumn,
+			taskanswer.Table:      taskanswer.ValidColumn,
+			thread.Table:          thread.ValidColumn,
+			threadremoval.Table:   threadremoval.ValidColumn,
+			token.Table:           token.ValidColumn,
+			workspacechange.Table: workspacechange.ValidColumn,
+			workspacetext.Table:   workspacetext.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

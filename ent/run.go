@@ -81,6 +81,8 @@ type Run struct {
 	StartedAt *time.Time `json:"started_at,omitempty"`
 	// FinishedAt holds the value of the "finished_at" field.
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
+	// Unattended holds the value of the "unattended" field.
+	Unattended bool `json:"unattended,omitempty"`
 	// Source holds the value of the "source" field.
 	Source string `json:"source,omitempty"`
 	// Key holds the value of the "key" field.
@@ -107,7 +109,7 @@ func (*Run) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case run.FieldAbsorbed, run.FieldResult, run.FieldEvents, run.FieldSteps, run.FieldCommands, run.FieldOutcomes, run.FieldFailures, run.FieldRequest:
 			values[i] = new([]byte)
-		case run.FieldBeside:
+		case run.FieldUnattended, run.FieldBeside:
 			values[i] = new(sql.NullBool)
 		case run.FieldCostUsd:
 			values[i] = new(sql.NullFloat64)
@@ -342,6 +344,12 @@ func (_m *Run) assignValues(columns []string, values []any) error {
 				_m.FinishedAt = new(time.Time)
 				*_m.FinishedAt = value.Time
 			}
+		case run.FieldUnattended:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field unattended", values[i])
+			} else if value.Valid {
+				_m.Unattended = value.Bool
+			}
 		case run.FieldSource:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field source", values[i])
@@ -529,6 +537,9 @@ func (_m *Run) String() string {
 		builder.WriteString("finished_at=")
 		builder.WriteString(v.Format(time.ANSIC))
 	}
+	builder.WriteString(", ")
+	builder.WriteString("unattended=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Unattended))
 	builder.WriteString(", ")
 	builder.WriteString("source=")
 	builder.WriteString(_m.Source)

@@ -363,6 +363,20 @@ func (_c *RunCreate) SetNillableFinishedAt(v *time.Time) *RunCreate {
 	return _c
 }
 
+// SetUnattended sets the "unattended" field.
+func (_c *RunCreate) SetUnattended(v bool) *RunCreate {
+	_c.mutation.SetUnattended(v)
+	return _c
+}
+
+// SetNillableUnattended sets the "unattended" field if the given value is not nil.
+func (_c *RunCreate) SetNillableUnattended(v *bool) *RunCreate {
+	if v != nil {
+		_c.SetUnattended(*v)
+	}
+	return _c
+}
+
 // SetSource sets the "source" field.
 func (_c *RunCreate) SetSource(v string) *RunCreate {
 	_c.mutation.SetSource(v)
@@ -568,6 +582,10 @@ func (_c *RunCreate) defaults() {
 		v := run.DefaultCostUsd
 		_c.mutation.SetCostUsd(v)
 	}
+	if _, ok := _c.mutation.Unattended(); !ok {
+		v := run.DefaultUnattended
+		_c.mutation.SetUnattended(v)
+	}
 	if _, ok := _c.mutation.Source(); !ok {
 		v := run.DefaultSource
 		_c.mutation.SetSource(v)
@@ -655,6 +673,9 @@ func (_c *RunCreate) check() error {
 	}
 	if _, ok := _c.mutation.QueuedAt(); !ok {
 		return &ValidationError{Name: "queued_at", err: errors.New(`ent: missing required field "Run.queued_at"`)}
+	}
+	if _, ok := _c.mutation.Unattended(); !ok {
+		return &ValidationError{Name: "unattended", err: errors.New(`ent: missing required field "Run.unattended"`)}
 	}
 	if _, ok := _c.mutation.Source(); !ok {
 		return &ValidationError{Name: "source", err: errors.New(`ent: missing required field "Run.source"`)}
@@ -833,6 +854,10 @@ func (_c *RunCreate) createSpec() (*Run, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.FinishedAt(); ok {
 		_spec.SetField(run.FieldFinishedAt, field.TypeTime, value)
 		_node.FinishedAt = &value
+	}
+	if value, ok := _c.mutation.Unattended(); ok {
+		_spec.SetField(run.FieldUnattended, field.TypeBool, value)
+		_node.Unattended = value
 	}
 	if value, ok := _c.mutation.Source(); ok {
 		_spec.SetField(run.FieldSource, field.TypeString, value)
@@ -1396,6 +1421,9 @@ func (u *RunUpsertOne) UpdateNewValues() *RunUpsertOne {
 		}
 		if _, exists := u.create.mutation.QueuedAt(); exists {
 			s.SetIgnore(run.FieldQueuedAt)
+		}
+		if _, exists := u.create.mutation.Unattended(); exists {
+			s.SetIgnore(run.FieldUnattended)
 		}
 		if _, exists := u.create.mutation.Source(); exists {
 			s.SetIgnore(run.FieldSource)
@@ -2168,6 +2196,9 @@ func (u *RunUpsertBulk) UpdateNewValues() *RunUpsertBulk {
 			}
 			if _, exists := b.mutation.QueuedAt(); exists {
 				s.SetIgnore(run.FieldQueuedAt)
+			}
+			if _, exists := b.mutation.Unattended(); exists {
+				s.SetIgnore(run.FieldUnattended)
 			}
 			if _, exists := b.mutation.Source(); exists {
 				s.SetIgnore(run.FieldSource)

@@ -4,9 +4,12 @@ package ent
 
 import (
 	"github.com/seed-706843ae/harness/ent/agentrun"
+	"github.com/seed-706843ae/harness/ent/approval"
+	"github.com/seed-706843ae/harness/ent/approvalrule"
 	"github.com/seed-706843ae/harness/ent/auditentry"
 	"github.com/seed-706843ae/harness/ent/cronjob"
 	"github.com/seed-706843ae/harness/ent/delivery"
+	"github.com/seed-706843ae/harness/ent/file"
 	"github.com/seed-706843ae/harness/ent/lever"
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
@@ -19,6 +22,8 @@ import (
 	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/ent/taskanswer"
 	"github.com/seed-706843ae/harness/ent/thread"
+	"github.com/seed-706843ae/harness/ent/token"
+	"github.com/seed-706843ae/harness/ent/workspacechange"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -40,42 +45,106 @@ func init() {
 	agentrunDescThreadID := agentrunFields[3].Descriptor()
 	// agentrun.DefaultThreadID holds the default value on creation for the thread_id field.
 	agentrun.DefaultThreadID = agentrunDescThreadID.Default.(string)
+	// agentrunDescPlugin is the schema descriptor for plugin field.
+	agentrunDescPlugin := agentrunFields[4].Descriptor()
+	// agentrun.DefaultPlugin holds the default value on creation for the plugin field.
+	agentrun.DefaultPlugin = agentrunDescPlugin.Default.(string)
 	// agentrunDescModel is the schema descriptor for model field.
-	agentrunDescModel := agentrunFields[5].Descriptor()
+	agentrunDescModel := agentrunFields[6].Descriptor()
 	// agentrun.DefaultModel holds the default value on creation for the model field.
 	agentrun.DefaultModel = agentrunDescModel.Default.(string)
 	// agentrunDescInputTokens is the schema descriptor for input_tokens field.
-	agentrunDescInputTokens := agentrunFields[6].Descriptor()
+	agentrunDescInputTokens := agentrunFields[7].Descriptor()
 	// agentrun.DefaultInputTokens holds the default value on creation for the input_tokens field.
 	agentrun.DefaultInputTokens = agentrunDescInputTokens.Default.(int64)
 	// agentrunDescOutputTokens is the schema descriptor for output_tokens field.
-	agentrunDescOutputTokens := agentrunFields[7].Descriptor()
+	agentrunDescOutputTokens := agentrunFields[8].Descriptor()
 	// agentrun.DefaultOutputTokens holds the default value on creation for the output_tokens field.
 	agentrun.DefaultOutputTokens = agentrunDescOutputTokens.Default.(int64)
 	// agentrunDescCacheReadTokens is the schema descriptor for cache_read_tokens field.
-	agentrunDescCacheReadTokens := agentrunFields[8].Descriptor()
+	agentrunDescCacheReadTokens := agentrunFields[9].Descriptor()
 	// agentrun.DefaultCacheReadTokens holds the default value on creation for the cache_read_tokens field.
 	agentrun.DefaultCacheReadTokens = agentrunDescCacheReadTokens.Default.(int64)
 	// agentrunDescCacheWriteTokens is the schema descriptor for cache_write_tokens field.
-	agentrunDescCacheWriteTokens := agentrunFields[9].Descriptor()
+	agentrunDescCacheWriteTokens := agentrunFields[10].Descriptor()
 	// agentrun.DefaultCacheWriteTokens holds the default value on creation for the cache_write_tokens field.
 	agentrun.DefaultCacheWriteTokens = agentrunDescCacheWriteTokens.Default.(int64)
 	// agentrunDescCostUsd is the schema descriptor for cost_usd field.
-	agentrunDescCostUsd := agentrunFields[10].Descriptor()
+	agentrunDescCostUsd := agentrunFields[11].Descriptor()
 	// agentrun.DefaultCostUsd holds the default value on creation for the cost_usd field.
 	agentrun.DefaultCostUsd = agentrunDescCostUsd.Default.(float64)
 	// agentrunDescDurationNs is the schema descriptor for duration_ns field.
-	agentrunDescDurationNs := agentrunFields[11].Descriptor()
+	agentrunDescDurationNs := agentrunFields[12].Descriptor()
 	// agentrun.DefaultDurationNs holds the default value on creation for the duration_ns field.
 	agentrun.DefaultDurationNs = agentrunDescDurationNs.Default.(int64)
 	// agentrunDescSuccess is the schema descriptor for success field.
-	agentrunDescSuccess := agentrunFields[12].Descriptor()
+	agentrunDescSuccess := agentrunFields[13].Descriptor()
 	// agentrun.DefaultSuccess holds the default value on creation for the success field.
 	agentrun.DefaultSuccess = agentrunDescSuccess.Default.(bool)
 	// agentrunDescError is the schema descriptor for error field.
-	agentrunDescError := agentrunFields[13].Descriptor()
+	agentrunDescError := agentrunFields[14].Descriptor()
 	// agentrun.DefaultError holds the default value on creation for the error field.
 	agentrun.DefaultError = agentrunDescError.Default.(string)
+	approvalFields := schema.Approval{}.Fields()
+	_ = approvalFields
+	// approvalDescInput is the schema descriptor for input field.
+	approvalDescInput := approvalFields[7].Descriptor()
+	// approval.DefaultInput holds the default value on creation for the input field.
+	approval.DefaultInput = approvalDescInput.Default.(string)
+	// approvalDescText is the schema descriptor for text field.
+	approvalDescText := approvalFields[10].Descriptor()
+	// approval.DefaultText holds the default value on creation for the text field.
+	approval.DefaultText = approvalDescText.Default.(string)
+	// approvalDescNote is the schema descriptor for note field.
+	approvalDescNote := approvalFields[11].Descriptor()
+	// approval.DefaultNote holds the default value on creation for the note field.
+	approval.DefaultNote = approvalDescNote.Default.(string)
+	// approvalDescCwd is the schema descriptor for cwd field.
+	approvalDescCwd := approvalFields[12].Descriptor()
+	// approval.DefaultCwd holds the default value on creation for the cwd field.
+	approval.DefaultCwd = approvalDescCwd.Default.(string)
+	// approvalDescMessageID is the schema descriptor for message_id field.
+	approvalDescMessageID := approvalFields[16].Descriptor()
+	// approval.DefaultMessageID holds the default value on creation for the message_id field.
+	approval.DefaultMessageID = approvalDescMessageID.Default.(int64)
+	// approvalDescChoice is the schema descriptor for choice field.
+	approvalDescChoice := approvalFields[17].Descriptor()
+	// approval.DefaultChoice holds the default value on creation for the choice field.
+	approval.DefaultChoice = approvalDescChoice.Default.(string)
+	// approvalDescWords is the schema descriptor for words field.
+	approvalDescWords := approvalFields[19].Descriptor()
+	// approval.DefaultWords holds the default value on creation for the words field.
+	approval.DefaultWords = approvalDescWords.Default.(string)
+	// approvalDescAuthor is the schema descriptor for author field.
+	approvalDescAuthor := approvalFields[20].Descriptor()
+	// approval.DefaultAuthor holds the default value on creation for the author field.
+	approval.DefaultAuthor = approvalDescAuthor.Default.(string)
+	// approvalDescPlugin is the schema descriptor for plugin field.
+	approvalDescPlugin := approvalFields[21].Descriptor()
+	// approval.DefaultPlugin holds the default value on creation for the plugin field.
+	approval.DefaultPlugin = approvalDescPlugin.Default.(string)
+	// approvalDescRuleID is the schema descriptor for rule_id field.
+	approvalDescRuleID := approvalFields[22].Descriptor()
+	// approval.DefaultRuleID holds the default value on creation for the rule_id field.
+	approval.DefaultRuleID = approvalDescRuleID.Default.(string)
+	approvalruleFields := schema.ApprovalRule{}.Fields()
+	_ = approvalruleFields
+	// approvalruleDescValue is the schema descriptor for value field.
+	approvalruleDescValue := approvalruleFields[4].Descriptor()
+	// approvalrule.DefaultValue holds the default value on creation for the value field.
+	approvalrule.DefaultValue = approvalruleDescValue.Default.(string)
+	// approvalruleDescAuthor is the schema descriptor for author field.
+	approvalruleDescAuthor := approvalruleFields[6].Descriptor()
+	// approvalrule.DefaultAuthor holds the default value on creation for the author field.
+	approvalrule.DefaultAuthor = approvalruleDescAuthor.Default.(string)
+	// approvalruleDescPlugin is the schema descriptor for plugin field.
+	approvalruleDescPlugin := approvalruleFields[7].Descriptor()
+	// approvalrule.DefaultPlugin holds the default value on creation for the plugin field.
+	approvalrule.DefaultPlugin = approvalruleDescPlugin.Default.(string)
+	// approvalruleDescApprovalID is the schema descriptor for approval_id field.
+	approvalruleDescApprovalID := approvalruleFields[8].Descriptor()
+	// approvalrule.DefaultApprovalID holds the default value on creation for the approval_id field.
+	approvalrule.DefaultApprovalID = approvalruleDescApprovalID.Default.(string)
 	auditentryFields := schema.AuditEntry{}.Fields()
 	_ = auditentryFields
 	// auditentryDescTarget is the schema descriptor for target field.
@@ -138,6 +207,24 @@ func init() {
 	deliveryDescExternalID := deliveryFields[8].Descriptor()
 	// delivery.DefaultExternalID holds the default value on creation for the external_id field.
 	delivery.DefaultExternalID = deliveryDescExternalID.Default.(string)
+	fileFields := schema.File{}.Fields()
+	_ = fileFields
+	// fileDescThreadID is the schema descriptor for thread_id field.
+	fileDescThreadID := fileFields[5].Descriptor()
+	// file.DefaultThreadID holds the default value on creation for the thread_id field.
+	file.DefaultThreadID = fileDescThreadID.Default.(string)
+	// fileDescPlugin is the schema descriptor for plugin field.
+	fileDescPlugin := fileFields[6].Descriptor()
+	// file.DefaultPlugin holds the default value on creation for the plugin field.
+	file.DefaultPlugin = fileDescPlugin.Default.(string)
+	// fileDescAuthor is the schema descriptor for author field.
+	fileDescAuthor := fileFields[7].Descriptor()
+	// file.DefaultAuthor holds the default value on creation for the author field.
+	file.DefaultAuthor = fileDescAuthor.Default.(string)
+	// fileDescAttached is the schema descriptor for attached field.
+	fileDescAttached := fileFields[9].Descriptor()
+	// file.DefaultAttached holds the default value on creation for the attached field.
+	file.DefaultAttached = fileDescAttached.Default.(schema.Switch)
 	leverFields := schema.Lever{}.Fields()
 	_ = leverFields
 	// leverDescOn is the schema descriptor for on field.
@@ -336,28 +423,32 @@ func init() {
 	runDescCostUsd := runFields[28].Descriptor()
 	// run.DefaultCostUsd holds the default value on creation for the cost_usd field.
 	run.DefaultCostUsd = runDescCostUsd.Default.(float64)
+	// runDescUnattended is the schema descriptor for unattended field.
+	runDescUnattended := runFields[32].Descriptor()
+	// run.DefaultUnattended holds the default value on creation for the unattended field.
+	run.DefaultUnattended = runDescUnattended.Default.(bool)
 	// runDescSource is the schema descriptor for source field.
-	runDescSource := runFields[32].Descriptor()
+	runDescSource := runFields[33].Descriptor()
 	// run.DefaultSource holds the default value on creation for the source field.
 	run.DefaultSource = runDescSource.Default.(string)
 	// runDescContentHash is the schema descriptor for content_hash field.
-	runDescContentHash := runFields[34].Descriptor()
+	runDescContentHash := runFields[35].Descriptor()
 	// run.DefaultContentHash holds the default value on creation for the content_hash field.
 	run.DefaultContentHash = runDescContentHash.Default.(string)
 	// runDescBeside is the schema descriptor for beside field.
-	runDescBeside := runFields[35].Descriptor()
+	runDescBeside := runFields[36].Descriptor()
 	// run.DefaultBeside holds the default value on creation for the beside field.
 	run.DefaultBeside = runDescBeside.Default.(bool)
 	// runDescPlugin is the schema descriptor for plugin field.
-	runDescPlugin := runFields[36].Descriptor()
+	runDescPlugin := runFields[37].Descriptor()
 	// run.DefaultPlugin holds the default value on creation for the plugin field.
 	run.DefaultPlugin = runDescPlugin.Default.(string)
 	// runDescPurpose is the schema descriptor for purpose field.
-	runDescPurpose := runFields[37].Descriptor()
+	runDescPurpose := runFields[38].Descriptor()
 	// run.DefaultPurpose holds the default value on creation for the purpose field.
 	run.DefaultPurpose = runDescPurpose.Default.(string)
 	// runDescTaskID is the schema descriptor for task_id field.
-	runDescTaskID := runFields[38].Descriptor()
+	runDescTaskID := runFields[39].Descriptor()
 	// run.DefaultTaskID holds the default value on creation for the task_id field.
 	run.DefaultTaskID = runDescTaskID.Default.(string)
 	stateentryFields := schema.StateEntry{}.Fields()
@@ -568,12 +659,56 @@ func init() {
 	threadDescBusyMode := threadFields[16].Descriptor()
 	// thread.DefaultBusyMode holds the default value on creation for the busy_mode field.
 	thread.DefaultBusyMode = pluginsdk.BusyMode(threadDescBusyMode.Default.(string))
+	// threadDescAskTools is the schema descriptor for ask_tools field.
+	threadDescAskTools := threadFields[17].Descriptor()
+	// thread.DefaultAskTools holds the default value on creation for the ask_tools field.
+	thread.DefaultAskTools = threadDescAskTools.Default.(string)
 	// threadDescLastReadMessageID is the schema descriptor for last_read_message_id field.
-	threadDescLastReadMessageID := threadFields[18].Descriptor()
+	threadDescLastReadMessageID := threadFields[19].Descriptor()
 	// thread.DefaultLastReadMessageID holds the default value on creation for the last_read_message_id field.
 	thread.DefaultLastReadMessageID = threadDescLastReadMessageID.Default.(int64)
 	// threadDescEpoch is the schema descriptor for epoch field.
-	threadDescEpoch := threadFields[19].Descriptor()
+	threadDescEpoch := threadFields[20].Descriptor()
 	// thread.DefaultEpoch holds the default value on creation for the epoch field.
 	thread.DefaultEpoch = threadDescEpoch.Default.(int64)
+	tokenFields := schema.Token{}.Fields()
+	_ = tokenFields
+	// tokenDescParentID is the schema descriptor for parent_id field.
+	tokenDescParentID := tokenFields[4].Descriptor()
+	// token.DefaultParentID holds the default value on creation for the parent_id field.
+	token.DefaultParentID = tokenDescParentID.Default.(string)
+	// tokenDescCreatedBy is the schema descriptor for created_by field.
+	tokenDescCreatedBy := tokenFields[6].Descriptor()
+	// token.DefaultCreatedBy holds the default value on creation for the created_by field.
+	token.DefaultCreatedBy = tokenDescCreatedBy.Default.(string)
+	workspacechangeFields := schema.WorkspaceChange{}.Fields()
+	_ = workspacechangeFields
+	// workspacechangeDescBefore is the schema descriptor for before field.
+	workspacechangeDescBefore := workspacechangeFields[3].Descriptor()
+	// workspacechange.DefaultBefore holds the default value on creation for the before field.
+	workspacechange.DefaultBefore = workspacechangeDescBefore.Default.(string)
+	// workspacechangeDescVersion is the schema descriptor for version field.
+	workspacechangeDescVersion := workspacechangeFields[4].Descriptor()
+	// workspacechange.DefaultVersion holds the default value on creation for the version field.
+	workspacechange.DefaultVersion = workspacechangeDescVersion.Default.(string)
+	// workspacechangeDescSize is the schema descriptor for size field.
+	workspacechangeDescSize := workspacechangeFields[5].Descriptor()
+	// workspacechange.DefaultSize holds the default value on creation for the size field.
+	workspacechange.DefaultSize = workspacechangeDescSize.Default.(int64)
+	// workspacechangeDescAuthor is the schema descriptor for author field.
+	workspacechangeDescAuthor := workspacechangeFields[6].Descriptor()
+	// workspacechange.DefaultAuthor holds the default value on creation for the author field.
+	workspacechange.DefaultAuthor = workspacechangeDescAuthor.Default.(string)
+	// workspacechangeDescPlugin is the schema descriptor for plugin field.
+	workspacechangeDescPlugin := workspacechangeFields[7].Descriptor()
+	// workspacechange.DefaultPlugin holds the default value on creation for the plugin field.
+	workspacechange.DefaultPlugin = workspacechangeDescPlugin.Default.(string)
+	// workspacechangeDescThreadID is the schema descriptor for thread_id field.
+	workspacechangeDescThreadID := workspacechangeFields[8].Descriptor()
+	// workspacechange.DefaultThreadID holds the default value on creation for the thread_id field.
+	workspacechange.DefaultThreadID = workspacechangeDescThreadID.Default.(string)
+	// workspacechangeDescRunID is the schema descriptor for run_id field.
+	workspacechangeDescRunID := workspacechangeFields[9].Descriptor()
+	// workspacechange.DefaultRunID holds the default value on creation for the run_id field.
+	workspacechange.DefaultRunID = workspacechangeDescRunID.Default.(string)
 }

@@ -50,6 +50,8 @@ type Thread struct {
 	Instructions string `json:"instructions,omitempty"`
 	// BusyMode holds the value of the "busy_mode" field.
 	BusyMode pluginsdk.BusyMode `json:"busy_mode,omitempty"`
+	// AskTools holds the value of the "ask_tools" field.
+	AskTools string `json:"ask_tools,omitempty"`
 	// LastActivity holds the value of the "last_activity" field.
 	LastActivity time.Time `json:"last_activity,omitempty"`
 	// LastReadMessageID holds the value of the "last_read_message_id" field.
@@ -70,7 +72,7 @@ func (*Thread) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullBool)
 		case thread.FieldSeenMessageID, thread.FieldLastReadMessageID, thread.FieldEpoch:
 			values[i] = new(sql.NullInt64)
-		case thread.FieldID, thread.FieldSource, thread.FieldSourceID, thread.FieldReportTo, thread.FieldName, thread.FieldKind, thread.FieldParentThreadID, thread.FieldStatus, thread.FieldSessionID, thread.FieldModel, thread.FieldEffort, thread.FieldPermissionMode, thread.FieldCwd, thread.FieldInstructions, thread.FieldBusyMode:
+		case thread.FieldID, thread.FieldSource, thread.FieldSourceID, thread.FieldReportTo, thread.FieldName, thread.FieldKind, thread.FieldParentThreadID, thread.FieldStatus, thread.FieldSessionID, thread.FieldModel, thread.FieldEffort, thread.FieldPermissionMode, thread.FieldCwd, thread.FieldInstructions, thread.FieldBusyMode, thread.FieldAskTools:
 			values[i] = new(sql.NullString)
 		case thread.FieldLastActivity, thread.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -191,6 +193,12 @@ func (_m *Thread) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.BusyMode = pluginsdk.BusyMode(value.String)
 			}
+		case thread.FieldAskTools:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field ask_tools", values[i])
+			} else if value.Valid {
+				_m.AskTools = value.String
+			}
 		case thread.FieldLastActivity:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field last_activity", values[i])
@@ -298,6 +306,9 @@ func (_m *Thread) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("busy_mode=")
 	builder.WriteString(fmt.Sprintf("%v", _m.BusyMode))
+	builder.WriteString(", ")
+	builder.WriteString("ask_tools=")
+	builder.WriteString(_m.AskTools)
 	builder.WriteString(", ")
 	builder.WriteString("last_activity=")
 	builder.WriteString(_m.LastActivity.Format(time.ANSIC))

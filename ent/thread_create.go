@@ -232,6 +232,20 @@ func (_c *ThreadCreate) SetNillableBusyMode(v *pluginsdk.BusyMode) *ThreadCreate
 	return _c
 }
 
+// SetAskTools sets the "ask_tools" field.
+func (_c *ThreadCreate) SetAskTools(v string) *ThreadCreate {
+	_c.mutation.SetAskTools(v)
+	return _c
+}
+
+// SetNillableAskTools sets the "ask_tools" field if the given value is not nil.
+func (_c *ThreadCreate) SetNillableAskTools(v *string) *ThreadCreate {
+	if v != nil {
+		_c.SetAskTools(*v)
+	}
+	return _c
+}
+
 // SetLastActivity sets the "last_activity" field.
 func (_c *ThreadCreate) SetLastActivity(v time.Time) *ThreadCreate {
 	_c.mutation.SetLastActivity(v)
@@ -369,6 +383,10 @@ func (_c *ThreadCreate) defaults() {
 		v := thread.DefaultBusyMode
 		_c.mutation.SetBusyMode(v)
 	}
+	if _, ok := _c.mutation.AskTools(); !ok {
+		v := thread.DefaultAskTools
+		_c.mutation.SetAskTools(v)
+	}
 	if _, ok := _c.mutation.LastReadMessageID(); !ok {
 		v := thread.DefaultLastReadMessageID
 		_c.mutation.SetLastReadMessageID(v)
@@ -428,6 +446,9 @@ func (_c *ThreadCreate) check() error {
 	}
 	if _, ok := _c.mutation.BusyMode(); !ok {
 		return &ValidationError{Name: "busy_mode", err: errors.New(`ent: missing required field "Thread.busy_mode"`)}
+	}
+	if _, ok := _c.mutation.AskTools(); !ok {
+		return &ValidationError{Name: "ask_tools", err: errors.New(`ent: missing required field "Thread.ask_tools"`)}
 	}
 	if _, ok := _c.mutation.LastActivity(); !ok {
 		return &ValidationError{Name: "last_activity", err: errors.New(`ent: missing required field "Thread.last_activity"`)}
@@ -540,6 +561,10 @@ func (_c *ThreadCreate) createSpec() (*Thread, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.BusyMode(); ok {
 		_spec.SetField(thread.FieldBusyMode, field.TypeString, value)
 		_node.BusyMode = value
+	}
+	if value, ok := _c.mutation.AskTools(); ok {
+		_spec.SetField(thread.FieldAskTools, field.TypeString, value)
+		_node.AskTools = value
 	}
 	if value, ok := _c.mutation.LastActivity(); ok {
 		_spec.SetField(thread.FieldLastActivity, field.TypeTime, value)
@@ -780,6 +805,18 @@ func (u *ThreadUpsert) SetBusyMode(v pluginsdk.BusyMode) *ThreadUpsert {
 // UpdateBusyMode sets the "busy_mode" field to the value that was provided on create.
 func (u *ThreadUpsert) UpdateBusyMode() *ThreadUpsert {
 	u.SetExcluded(thread.FieldBusyMode)
+	return u
+}
+
+// SetAskTools sets the "ask_tools" field.
+func (u *ThreadUpsert) SetAskTools(v string) *ThreadUpsert {
+	u.Set(thread.FieldAskTools, v)
+	return u
+}
+
+// UpdateAskTools sets the "ask_tools" field to the value that was provided on create.
+func (u *ThreadUpsert) UpdateAskTools() *ThreadUpsert {
+	u.SetExcluded(thread.FieldAskTools)
 	return u
 }
 
@@ -1088,6 +1125,20 @@ func (u *ThreadUpsertOne) SetBusyMode(v pluginsdk.BusyMode) *ThreadUpsertOne {
 func (u *ThreadUpsertOne) UpdateBusyMode() *ThreadUpsertOne {
 	return u.Update(func(s *ThreadUpsert) {
 		s.UpdateBusyMode()
+	})
+}
+
+// SetAskTools sets the "ask_tools" field.
+func (u *ThreadUpsertOne) SetAskTools(v string) *ThreadUpsertOne {
+	return u.Update(func(s *ThreadUpsert) {
+		s.SetAskTools(v)
+	})
+}
+
+// UpdateAskTools sets the "ask_tools" field to the value that was provided on create.
+func (u *ThreadUpsertOne) UpdateAskTools() *ThreadUpsertOne {
+	return u.Update(func(s *ThreadUpsert) {
+		s.UpdateAskTools()
 	})
 }
 
@@ -1571,6 +1622,20 @@ func (u *ThreadUpsertBulk) SetBusyMode(v pluginsdk.BusyMode) *ThreadUpsertBulk {
 func (u *ThreadUpsertBulk) UpdateBusyMode() *ThreadUpsertBulk {
 	return u.Update(func(s *ThreadUpsert) {
 		s.UpdateBusyMode()
+	})
+}
+
+// SetAskTools sets the "ask_tools" field.
+func (u *ThreadUpsertBulk) SetAskTools(v string) *ThreadUpsertBulk {
+	return u.Update(func(s *ThreadUpsert) {
+		s.SetAskTools(v)
+	})
+}
+
+// UpdateAskTools sets the "ask_tools" field to the value that was provided on create.
+func (u *ThreadUpsertBulk) UpdateAskTools() *ThreadUpsertBulk {
+	return u.Update(func(s *ThreadUpsert) {
+		s.UpdateAskTools()
 	})
 }
 

@@ -233,6 +233,20 @@ func (_u *ThreadUpdate) SetNillableBusyMode(v *pluginsdk.BusyMode) *ThreadUpdate
 	return _u
 }
 
+// SetAskTools sets the "ask_tools" field.
+func (_u *ThreadUpdate) SetAskTools(v string) *ThreadUpdate {
+	_u.mutation.SetAskTools(v)
+	return _u
+}
+
+// SetNillableAskTools sets the "ask_tools" field if the given value is not nil.
+func (_u *ThreadUpdate) SetNillableAskTools(v *string) *ThreadUpdate {
+	if v != nil {
+		_u.SetAskTools(*v)
+	}
+	return _u
+}
+
 // SetLastActivity sets the "last_activity" field.
 func (_u *ThreadUpdate) SetLastActivity(v time.Time) *ThreadUpdate {
 	_u.mutation.SetLastActivity(v)
@@ -380,6 +394,9 @@ func (_u *ThreadUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.BusyMode(); ok {
 		_spec.SetField(thread.FieldBusyMode, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.AskTools(); ok {
+		_spec.SetField(thread.FieldAskTools, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.LastActivity(); ok {
 		_spec.SetField(thread.FieldLastActivity, field.TypeTime, value)
@@ -621,6 +638,20 @@ func (_u *ThreadUpdateOne) SetNillableBusyMode(v *pluginsdk.BusyMode) *ThreadUpd
 	return _u
 }
 
+// SetAskTools sets the "ask_tools" field.
+func (_u *ThreadUpdateOne) SetAskTools(v string) *ThreadUpdateOne {
+	_u.mutation.SetAskTools(v)
+	return _u
+}
+
+// SetNillableAskTools sets the "ask_tools" field if the given value is not nil.
+func (_u *ThreadUpdateOne) SetNillableAskTools(v *string) *ThreadUpdateOne {
+	if v != nil {
+		_u.SetAskTools(*v)
+	}
+	return _u
+}
+
 // SetLastActivity sets the "last_activity" field.
 func (_u *ThreadUpdateOne) SetLastActivity(v time.Time) *ThreadUpdateOne {
 	_u.mutation.SetLastActivity(v)
@@ -798,6 +829,9 @@ func (_u *ThreadUpdateOne) sqlSave(ctx context.Context) (_node *Thread, err erro
 	}
 	if value, ok := _u.mutation.BusyMode(); ok {
 		_spec.SetField(thread.FieldBusyMode, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.AskTools(); ok {
+		_spec.SetField(thread.FieldAskTools, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.LastActivity(); ok {
 		_spec.SetField(thread.FieldLastActivity, field.TypeTime, value)

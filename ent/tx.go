@@ -14,12 +14,18 @@ type Tx struct {
 	config
 	// AgentRun is the client for interacting with the AgentRun builders.
 	AgentRun *AgentRunClient
+	// Approval is the client for interacting with the Approval builders.
+	Approval *ApprovalClient
+	// ApprovalRule is the client for interacting with the ApprovalRule builders.
+	ApprovalRule *ApprovalRuleClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
 	// CronJob is the client for interacting with the CronJob builders.
 	CronJob *CronJobClient
 	// Delivery is the client for interacting with the Delivery builders.
 	Delivery *DeliveryClient
+	// File is the client for interacting with the File builders.
+	File *FileClient
 	// Lever is the client for interacting with the Lever builders.
 	Lever *LeverClient
 	// Message is the client for interacting with the Message builders.
@@ -46,6 +52,14 @@ type Tx struct {
 	TaskAnswer *TaskAnswerClient
 	// Thread is the client for interacting with the Thread builders.
 	Thread *ThreadClient
+	// ThreadRemoval is the client for interacting with the ThreadRemoval builders.
+	ThreadRemoval *ThreadRemovalClient
+	// Token is the client for interacting with the Token builders.
+	Token *TokenClient
+	// WorkspaceChange is the client for interacting with the WorkspaceChange builders.
+	WorkspaceChange *WorkspaceChangeClient
+	// WorkspaceText is the client for interacting with the WorkspaceText builders.
+	WorkspaceText *WorkspaceTextClient
 
 	// lazily loaded.
 	client     *Client
@@ -178,9 +192,12 @@ func (tx *Tx) Client() *Client {
 
 func (tx *Tx) init() {
 	tx.AgentRun = NewAgentRunClient(tx.config)
+	tx.Approval = NewApprovalClient(tx.config)
+	tx.ApprovalRule = NewApprovalRuleClient(tx.config)
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
 	tx.CronJob = NewCronJobClient(tx.config)
 	tx.Delivery = NewDeliveryClient(tx.config)
+	tx.File = NewFileClient(tx.config)
 	tx.Lever = NewLeverClient(tx.config)
 	tx.Message = NewMessageClient(tx.config)
 	tx.Metric = NewMetricClient(tx.config)
@@ -194,6 +211,10 @@ func (tx *Tx) init() {
 	tx.Task = NewTaskClient(tx.config)
 	tx.TaskAnswer = NewTaskAnswerClient(tx.config)
 	tx.Thread = NewThreadClient(tx.config)
+	tx.ThreadRemoval = NewThreadRemovalClient(tx.config)
+	tx.Token = NewTokenClient(tx.config)
+	tx.WorkspaceChange = NewWorkspaceChangeClient(tx.config)
+	tx.WorkspaceText = NewWorkspaceTextClient(tx.config)
 }
 
 // txDriver wraps the given dialect.Tx with a nop dialect.Driver implementation.

@@ -11,27 +11,31 @@ type EventType string
 // The event types of the core. Each has a payload type below. A plugin
 // publishes events of its own only under its name (NAME:...).
 const (
-	EventChatMessage      EventType = "chat:message"      // ChatMessage
-	EventPipelineStart    EventType = "pipeline:start"    // RunRef
-	EventPipelineStep     EventType = "pipeline:step"     // StepEvent
-	EventPipelineStream   EventType = "pipeline:stream"   // StreamPayload
-	EventPipelineComplete EventType = "pipeline:complete" // CompletePayload
-	EventPipelineError    EventType = "pipeline:error"    // ErrorPayload
-	EventPipelineRetry    EventType = "pipeline:retry"    // RetryPayload
-	EventPipelineMerged   EventType = "pipeline:merged"   // MergedPayload
-	EventPipelineWaiting  EventType = "pipeline:waiting"  // WaitingPayload
-	EventDelivery         EventType = "delivery:state"    // DeliveryPayload
-	EventThreadCreated    EventType = "thread:created"    // ThreadPayload
-	EventThreadUpdated    EventType = "thread:updated"    // ThreadPayload
-	EventThreadMessage    EventType = "thread:message"    // MessagePayload
-	EventTaskCreated      EventType = "task:created"      // TaskPayload
-	EventTaskProgress     EventType = "task:progress"     // TaskPayload
-	EventTaskEvaluated    EventType = "task:evaluated"    // TaskPayload
-	EventTaskValidated    EventType = "task:validated"    // TaskPayload
-	EventTaskFailed       EventType = "task:failed"       // TaskPayload
-	EventTaskCancelled    EventType = "task:cancelled"    // TaskPayload
-	EventPluginState      EventType = "plugin:state"      // PluginStatePayload
-	EventResync           EventType = "resync"            // no payload: events were missed, read the database
+	EventChatMessage       EventType = "chat:message"       // ChatMessage
+	EventPipelineStart     EventType = "pipeline:start"     // RunRef
+	EventPipelineStep      EventType = "pipeline:step"      // StepEvent
+	EventPipelineStream    EventType = "pipeline:stream"    // StreamPayload
+	EventPipelineComplete  EventType = "pipeline:complete"  // CompletePayload
+	EventPipelineError     EventType = "pipeline:error"     // ErrorPayload
+	EventPipelineRetry     EventType = "pipeline:retry"     // RetryPayload
+	EventPipelineMerged    EventType = "pipeline:merged"    // MergedPayload
+	EventPipelineWaiting   EventType = "pipeline:waiting"   // WaitingPayload
+	EventDelivery          EventType = "delivery:state"     // DeliveryPayload
+	EventThreadCreated     EventType = "thread:created"     // ThreadPayload
+	EventThreadUpdated     EventType = "thread:updated"     // ThreadPayload
+	EventThreadDeleted     EventType = "thread:deleted"     // ThreadPayload
+	EventThreadMessage     EventType = "thread:message"     // MessagePayload
+	EventTaskCreated       EventType = "task:created"       // TaskPayload
+	EventTaskProgress      EventType = "task:progress"      // TaskPayload
+	EventTaskEvaluated     EventType = "task:evaluated"     // TaskPayload
+	EventTaskValidated     EventType = "task:validated"     // TaskPayload
+	EventTaskFailed        EventType = "task:failed"        // TaskPayload
+	EventTaskCancelled     EventType = "task:cancelled"     // TaskPayload
+	EventApprovalRequested EventType = "approval:requested" // ApprovalPayload
+	EventApprovalResolved  EventType = "approval:resolved"  // ApprovalPayload
+	EventPluginState       EventType = "plugin:state"       // PluginStatePayload
+	EventTokenRevoked      EventType = "token:revoked"      // TokenPayload
+	EventResync            EventType = "resync"             // no payload: events were missed, read the database
 )
 
 // Position is a place in the stream of events. Positions of different boots

@@ -14,19 +14,26 @@ import (
 // hook's context, a method is refused (CodeStale) once that hook's call has ended
 // or its run is over.
 type Host struct {
-	Threads    Threads
-	Messages   Messages
-	Runs       Runs
-	Deliveries Deliveries
-	Tasks      Tasks
-	Agent      Agent
-	Events     Events
-	Settings   Settings
-	State      State
-	Crons      Crons
-	Metrics    Metrics
-	Tools      Tools
-	Plugins    Plugins
+	Threads      Threads
+	Messages     Messages
+	Runs         Runs
+	Deliveries   Deliveries
+	Tasks        Tasks
+	Agent        Agent
+	Events       Events
+	Settings     Settings
+	State        State
+	Crons        Crons
+	Metrics      Metrics
+	Tools        Tools
+	Plugins      Plugins
+	Commands     Commands
+	Approvals    Approvals
+	Search       Search
+	Files        Files
+	Workspace    Workspace
+	Tokens       Tokens
+	Installation Installation
 	// Log goes to the daemon's log with the plugin's name and keeps its level.
 	Log *slog.Logger
 }
@@ -45,6 +52,15 @@ type Threads interface {
 	// sources. Needs threads.write; with threads.admin, of any thread, and what it
 	// may do: Cwd, PermissionMode, ReportTo, which is audited.
 	Update(ctx context.Context, request *UpdateThreadRequest) (*UpdateThreadResponse, error)
+	// Delete removes a thread for good, with its messages, runs and files, which is
+	// audited. The primary thread, one with a run that is not over, and one with tasks that
+	// are not over are CodeStale; an absent one is no error. Needs threads.write; with
+	// threads.admin, of any thread.
+	Delete(ctx context.Context, request *DeleteThreadRequest) (*DeleteThreadResponse, error)
+	// Branch makes a thread that has the messages of another up to one of them, and goes
+	// on in a session of its own. Repeated with the same Source and SourceID, it returns the
+	// first one. Needs what Create needs, and messages.read.
+	Branch(ctx context.Context, request *BranchThreadRequest) (*BranchThreadResponse, error)
 }
 
 // GetThreadRequest names a thread.
@@ -76,6 +92,30 @@ type UpdateThreadRequest struct {
 
 // UpdateThreadResponse has the thread as it is now.
 type UpdateThreadResponse struct{ Thread Thread }
+
+// DeleteThreadRequest names a thread, and who wants it gone.
+type DeleteThreadRequest struct {
+	ID     string
+	Author string // as in CancelRunRequest
+}
+
+// DeleteThreadResponse has nothing to say yet.
+type DeleteThreadResponse struct{}
+
+// BranchThreadRequest says where the new thread leaves the old one.
+type BranchThreadRequest struct {
+	ThreadID  string
+	MessageID int64  // the last message that is copied; 0: the newest
+	Source    string // as in NewThread
+	SourceID  string
+	Name      string // empty: that of the thread
+}
+
+// BranchThreadResponse has the new thread; Existed says that it was there before.
+type BranchThreadResponse struct {
+	Thread  Thread
+	Existed bool
+}
 
 // Messages reads and writes messages.
 type Messages interface {
@@ -214,3 +254,21 @@ type RetryDeliveryRequest struct{ ID string }
 
 // RetryDeliveryResponse has the delivery as it is now.
 type RetryDeliveryResponse struct{ Delivery Delivery }
+
+// Commands tells what people can type.
+type Commands interface {
+	// List returns all commands, the core's included, by name. Needs commands.read.
+	List(ctx context.Context, request *ListCommandsRequest) (*ListCommandsResponse, error)
+}
+
+// Command is a command that there is, with who answers it.
+type Command struct {
+	CommandSpec
+	Plugin string `json:"plugin,omitempty"` // empty: the core
+}
+
+// ListCommandsRequest asks for all commands.
+type ListCommandsRequest struct{}
+
+// ListCommandsResponse has the commands: at most 8 MiB of them.
+type ListCommandsResponse struct{ Commands []Command }

@@ -75,8 +75,8 @@ func (m Manifest) checkNeeds(fault func(string, ...any)) {
 }
 
 // Unheeded says, a sentence each, what of the manifest has no effect in this version
-// of the contract: hooks, failure modes and parts that it does not know, and parts that
-// a hook always has. A daemon leaves them alone; an author may have written the wrong
+// of the contract: hooks, failure modes, parts and types of options that it does not know,
+// and parts that a hook always has. A daemon leaves them alone; an author may have written the wrong
 // name.
 func (m Manifest) Unheeded() (notes []string) {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
@@ -95,6 +95,13 @@ func (m Manifest) Unheeded() (notes []string) {
 		for _, part := range m.Needs[hook] {
 			if known && !slices.Contains(spec.Parts, part) {
 				note("needs asks for the part %q of %s, of which this version of Harness leaves out %s", part, hook, partNames(spec.Parts))
+			}
+		}
+	}
+	for _, command := range m.Commands {
+		for _, option := range command.Options {
+			if !option.Type.known() {
+				note("option %q of the command %q is of the type %q, which this version of Harness does not know, and takes as %q", option.Name, command.Name, option.Type, OptionText)
 			}
 		}
 	}
@@ -141,6 +148,28 @@ func (m Manifest) checkCommands(fault func(string, ...any)) {
 			fault("command %q is declared twice", command.Name)
 		}
 		seen[command.Name] = true
+		command.checkOptions(fault)
+	}
+}
+
+// checkOptions refuses options that no surface could offer. A type that this version does
+// not know is none: see Unheeded.
+func (c CommandSpec) checkOptions(fault func(string, ...any)) {
+	seen := map[string]bool{}
+	for _, option := range c.Options {
+		switch {
+		case !commandName.MatchString(option.Name):
+			fault("command %q: option %q: want a lower case letter, then at most 31 lower case letters, digits, _ and -", c.Name, option.Name)
+		case seen[option.Name]:
+			fault("command %q: option %q is declared twice", c.Name, option.Name)
+		case option.Type == "":
+			fault("command %q: option %q: it has no type; %q takes anything", c.Name, option.Name, OptionText)
+		case option.Type == OptionChoice && len(option.Choices) == 0:
+			fault("command %q: option %q is a choice of nothing: it needs choices", c.Name, option.Name)
+		case slices.Contains(option.Choices, ""):
+			fault("command %q: option %q: an empty choice cannot be written", c.Name, option.Name)
+		}
+		seen[option.Name] = true
 	}
 }
 

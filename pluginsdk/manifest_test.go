@@ -27,6 +27,11 @@ func TestAGoodManifestIsValid(t *testing.T) {
 	}
 }
 
+// options are of a command that takes one thing.
+func options(name string, of pluginsdk.OptionType, choices ...string) []pluginsdk.CommandOption {
+	return []pluginsdk.CommandOption{{Name: name, Type: of, Choices: choices}}
+}
+
 // An author must learn what is wrong from the first start, not from silence.
 func TestEveryFaultOfAManifestIsNamed(t *testing.T) {
 	for _, row := range []struct {
@@ -46,6 +51,13 @@ func TestEveryFaultOfAManifestIsNamed(t *testing.T) {
 		{"commands are declared but", func(m *pluginsdk.Manifest) { m.Hooks = m.Hooks[1:] }},
 		{`command "/x"`, func(m *pluginsdk.Manifest) { m.Commands[0].Name = "/x" }},
 		{`command "*" is declared twice`, func(m *pluginsdk.Manifest) { m.Commands[0].Name = "*" }},
+		{`command "*": option "A b"`, func(m *pluginsdk.Manifest) { m.Commands[len(m.Commands)-1].Options = options("A b", "text") }},
+		{`option "a" is declared twice`, func(m *pluginsdk.Manifest) {
+			m.Commands[0].Options = append(options("a", "text"), options("a", "text")...)
+		}},
+		{`option "a": it has no type`, func(m *pluginsdk.Manifest) { m.Commands[0].Options = options("a", "") }},
+		{`option "a" is a choice of nothing`, func(m *pluginsdk.Manifest) { m.Commands[0].Options = options("a", "choice") }},
+		{`option "a": an empty choice`, func(m *pluginsdk.Manifest) { m.Commands[0].Options = options("a", "choice", "x", "") }},
 		{"answers CallTool but declares no tools", func(m *pluginsdk.Manifest) { m.Tools = nil }},
 		{"tools are declared but", func(m *pluginsdk.Manifest) { m.Hooks = m.Hooks[:1] }},
 		{`tool "a__b"`, func(m *pluginsdk.Manifest) { m.Tools[0].Name = "a__b" }},
@@ -88,6 +100,7 @@ func TestWhatALaterVersionMayHaveIsNoFault(t *testing.T) {
 		{"OnTomorrow is not a hook", func(m *pluginsdk.Manifest) { m.OnFailure["OnTomorrow"] = pluginsdk.FailClosed }},
 		{`the part "message" of OnCommand, of which`, needs(pluginsdk.HookCommand, pluginsdk.PartMessage)},
 		{`the part "weather" of OnCommand`, needs(pluginsdk.HookCommand, "weather")},
+		{`option "a" of the command "`, func(m *pluginsdk.Manifest) { m.Commands[0].Options = options("a", "planet") }},
 		{`onFailure of OnCommand is "ajar"`, func(m *pluginsdk.Manifest) { m.OnFailure[pluginsdk.HookCommand] = "ajar" }},
 	} {
 		manifest := goodManifest()

@@ -54,11 +54,17 @@ type Message struct {
 
 // Attachment is a file that belongs to a message.
 type Attachment struct {
-	Name  string `json:"name"`
-	Type  string `json:"type"` // media type, RFC 6838
-	Size  int64  `json:"size"` // bytes
+	Name string `json:"name"`
+	Type string `json:"type"` // media type, RFC 6838
+	Size int64  `json:"size"` // bytes
+	// Where is file:ID of a file that Harness keeps (Files), else whatever the source
+	// calls it: its bytes reach nobody then.
 	Where string `json:"where"`
 }
+
+// FileID returns the id of the file that the attachment refers to; false: it refers to
+// none that Harness keeps.
+func (a Attachment) FileID() (id string, ok bool) { return strings.CutPrefix(a.Where, fileReference) }
 
 // NewMessage is one row of Messages.Append or of a hook's Effects. A row that
 // the agent is told of (text, notification, summary) speaks for its plugin alone:
@@ -166,6 +172,9 @@ type Submission struct {
 	// and ends earlier where depth is bounded.
 	CauseRunID string          `json:"causeRunId,omitempty"`
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	// Unattended says that nobody is there to answer the agent's questions: what would be
+	// asked is denied at once.
+	Unattended bool `json:"unattended,omitempty"`
 }
 
 // Accepted is the answer to a Submission. It is given only after one
@@ -220,6 +229,10 @@ type DeliverRequest struct {
 	Delivery Delivery
 	Thread   Thread // whose message it is; where it is delivered is Delivery.Place
 	Message  Message
+	// Approval is what the message asks people, as it is at this moment; nil: it asks
+	// nothing. The plugin offers its choices, hands the answer in (Approvals.Decide), and
+	// takes the offer away when it is over (EventApprovalResolved).
+	Approval *Approval
 }
 
 // DeliverResponse acknowledges a delivery.

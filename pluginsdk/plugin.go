@@ -90,6 +90,44 @@ type CommandSpec struct {
 	Name        string `json:"name"` // without the slash; * answers any name
 	Description string `json:"description,omitempty"`
 	Usage       string `json:"usage,omitempty"`
+	// Options are what the command takes, so that a surface can offer and complete it.
+	// They are no more than a description: the command gets its text as it was typed.
+	Options []CommandOption `json:"options,omitempty"`
+}
+
+// OptionType says what a command's option takes.
+type OptionType string
+
+// The types of option. What this version does not know is OptionText.
+const (
+	OptionText   OptionType = "text"
+	OptionNumber OptionType = "number"
+	OptionFlag   OptionType = "flag"   // it is there or not
+	OptionChoice OptionType = "choice" // one of Choices
+	OptionThread OptionType = "thread" // the id of a thread
+	OptionTask   OptionType = "task"   // the id of a task
+	OptionModel  OptionType = "model"
+)
+
+// known reports whether this version of the contract has the type.
+func (t OptionType) known() bool {
+	switch t {
+	case OptionText, OptionNumber, OptionFlag, OptionChoice, OptionThread, OptionTask, OptionModel:
+		return true
+	}
+	return false
+}
+
+// CommandOption is one thing that a command takes.
+type CommandOption struct {
+	Name        string     `json:"name"` // lower case letters, digits, _ and -
+	Description string     `json:"description,omitempty"`
+	Type        OptionType `json:"type"`
+	Required    bool       `json:"required,omitempty"`
+	Choices     []string   `json:"choices,omitempty"`
+	// Named says that it is written NAME=VALUE, a flag as NAME alone, before those that
+	// are not, which are written in their order; the last of those takes the rest.
+	Named bool `json:"named,omitempty"`
 }
 
 // Capability names a right to call the host.
@@ -126,6 +164,23 @@ const (
 	CapToolsCall         Capability = "tools.call"
 	CapPluginsRead       Capability = "plugins.read"
 	CapPluginsAdmin      Capability = "plugins.admin"
+	CapCommandsRead      Capability = "commands.read"
+	CapApprovalsRead     Capability = "approvals.read"
+	// CapApprovalsDecide speaks for a person on what the agent may do.
+	CapApprovalsDecide Capability = "approvals.decide"
+	CapFilesRead       Capability = "files.read"
+	CapFilesWrite      Capability = "files.write"
+	CapWorkspaceRead   Capability = "workspace.read"
+	// CapWorkspaceWrite changes what the agent is told in each of its turns.
+	CapWorkspaceWrite Capability = "workspace.write"
+	CapTokensCheck    Capability = "tokens.check"
+	// CapTokensAdmin makes tokens, of any scope.
+	CapTokensAdmin      Capability = "tokens.admin"
+	CapInstallationRead Capability = "installation.read"
+	// CapInstallationControl holds back what plugins start, and lets it go on.
+	CapInstallationControl Capability = "installation.control"
+	// CapInstallationBackup makes and reads backups, which hold all that was ever said.
+	CapInstallationBackup Capability = "installation.backup"
 )
 
 // AllCapabilities returns every capability of the contract.
@@ -134,6 +189,8 @@ func AllCapabilities() []Capability {
 		CapThreadsRead, CapThreadsWrite, CapThreadsAdmin, CapMessagesRead, CapMessagesWrite, CapMessagesSubmit, CapTasksRead, CapTasksWrite, CapTasksDecide,
 		CapRunsRead, CapRunsControl, CapDeliveriesRead, CapDeliveriesControl, CapAgentInvoke, CapEventsRead, CapEventsPublish,
 		CapState, CapCronsRead, CapCronsWrite, CapMetricsRead, CapMetricsWrite, CapToolsCall, CapPluginsRead, CapPluginsAdmin,
+		CapCommandsRead, CapApprovalsRead, CapApprovalsDecide, CapFilesRead, CapFilesWrite, CapWorkspaceRead, CapWorkspaceWrite,
+		CapTokensCheck, CapTokensAdmin, CapInstallationRead, CapInstallationControl, CapInstallationBackup,
 	}
 }
 

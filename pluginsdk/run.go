@@ -24,7 +24,7 @@ type RunState string
 const (
 	RunQueued    RunState = "queued"
 	RunRunning   RunState = "running"
-	RunWaiting   RunState = "waiting"
+	RunWaiting   RunState = "waiting" // for a person's answer (Approval), without a process of the agent
 	RunSucceeded RunState = "succeeded"
 	RunFailed    RunState = "failed"
 	RunCancelled RunState = "cancelled"
@@ -199,6 +199,7 @@ const (
 	FailureTimeout        FailureKind = "timeout"         // the turn took longer than it may
 	FailureMissing        FailureKind = "missing"         // the agent cannot be started
 	FailureBudget         FailureKind = "budget"          // the turn's cost or turn limit
+	FailureParked         FailureKind = "parked"          // the turn was ended until a person has answered what it asked
 	FailureOther          FailureKind = "other"
 )
 

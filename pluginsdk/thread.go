@@ -56,6 +56,10 @@ type Thread struct {
 	Cwd            string   `json:"cwd,omitempty"`
 	Instructions   string   `json:"instructions,omitempty"`
 	BusyMode       BusyMode `json:"busyMode"`
+	// AskTools are the tools whose calls people are asked about when nothing allows them:
+	// names with spaces between them, all, or none; empty: the daemon's (HARNESS_ASK_TOOLS).
+	// Other calls that nothing allows are denied.
+	AskTools string `json:"askTools,omitempty"`
 
 	LastActivity      time.Time `json:"lastActivity"`
 	LastReadMessageID int64     `json:"lastReadMessageId"`
@@ -80,6 +84,7 @@ type NewThread struct {
 	Cwd            string     `json:"cwd,omitempty"`
 	Instructions   string     `json:"instructions,omitempty"`
 	BusyMode       BusyMode   `json:"busyMode,omitempty"` // default BusyQueue
+	AskTools       string     `json:"askTools,omitempty"`
 }
 
 // ThreadPatch changes the fields of a thread that are not nil.
@@ -93,6 +98,7 @@ type ThreadPatch struct {
 	Cwd               *string       `json:"cwd,omitempty"`
 	Instructions      *string       `json:"instructions,omitempty"`
 	BusyMode          *BusyMode     `json:"busyMode,omitempty"`
+	AskTools          *string       `json:"askTools,omitempty"`
 	LastReadMessageID *int64        `json:"lastReadMessageId,omitempty"`
 }
 

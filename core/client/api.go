@@ -26,6 +26,15 @@ type ChatRequest struct {
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
 	Source         string `json:"source,omitempty"` // web or cli
 	Author         string `json:"author,omitempty"`
+	// Unattended has denied at once what the agent would ask people.
+	Unattended bool `json:"unattended,omitempty"`
+	// Attachments are files that were taken in.
+	Attachments []FileRef `json:"attachments,omitempty"`
+}
+
+// FileRef names a file that was taken in.
+type FileRef struct {
+	FileID string `json:"fileId"`
 }
 
 // Run is how a run stands, as far as the terminal shows it.

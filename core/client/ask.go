@@ -17,22 +17,29 @@ type Waiting struct {
 	// Event, when set, is called with the events of the run, and of the one it
 	// was merged into, one at a time.
 	Event func(pluginsdk.Event)
+	// Look, when set, is called with the run once it is accepted, and again whenever
+	// events may have been missed: what is told by events only is to be read then.
+	Look func(runID string)
+	// Unattended says that nobody is there to answer what the agent asks: it is denied at
+	// once.
+	Unattended bool
 }
 
-// Ask says something in a thread and waits for its ending. It listens before
+// Ask says something in a thread, with files that were taken in, and waits for its ending. It listens before
 // it speaks, so that no event is missed. When ctx ends first the run goes on,
 // and the error names it.
-func (c *Client) Ask(ctx context.Context, threadID, content string, waiting Waiting) (*Ending, error) {
+func (c *Client) Ask(ctx context.Context, threadID, content string, waiting Waiting, files ...FileRef) (*Ending, error) {
 	talk := c.Converse(threadID, waiting.Patience)
 	defer talk.Close()
+	talk.Unattended = waiting.Unattended
 	if err := talk.Tried(ctx); err != nil {
 		return nil, fmt.Errorf("gave up before anything was sent: %w", err)
 	}
-	accepted, err := talk.Say(ctx, content)
+	accepted, err := talk.Say(ctx, content, files...)
 	if err != nil {
 		return nil, unsure(ctx, err)
 	}
-	return talk.await(ctx, accepted, waiting.Event)
+	return talk.await(ctx, accepted, waiting)
 }
 
 // AskAgain hands the message of a run that failed or was cancelled in once
@@ -44,7 +51,7 @@ func (c *Client) AskAgain(ctx context.Context, runID string, waiting Waiting) (*
 	}
 	talk := c.Converse(accepted.ThreadID, waiting.Patience)
 	defer talk.Close()
-	return talk.await(ctx, accepted, waiting.Event)
+	return talk.await(ctx, accepted, waiting)
 }
 
 // unsure is the error of a message whose answer was not waited for.
@@ -56,9 +63,15 @@ func unsure(ctx context.Context, err error) error {
 }
 
 // await waits for the ending of a run that was accepted.
-func (v *Conversation) await(ctx context.Context, accepted pluginsdk.Accepted, heard func(pluginsdk.Event)) (*Ending, error) {
+func (v *Conversation) await(ctx context.Context, accepted pluginsdk.Accepted, waiting Waiting) (*Ending, error) {
 	v.Track(accepted)
 	by := accepted.RunID
+	look := func() {
+		if waiting.Look != nil {
+			waiting.Look(by)
+		}
+	}
+	look()
 	for {
 		select {
 		case <-ctx.Done():
@@ -67,10 +80,15 @@ func (v *Conversation) await(ctx context.Context, accepted pluginsdk.Accepted, h
 		case notice := <-v.Notices():
 			switch {
 			case notice.Event != nil && RunOf(*notice.Event) == by:
-				by = Answering(*notice.Event)
-				if heard != nil {
-					heard(*notice.Event)
+				before := by
+				if by = Answering(*notice.Event); by != before {
+					look()
 				}
+				if waiting.Event != nil {
+					waiting.Event(*notice.Event)
+				}
+			case notice.Back, notice.Event != nil && notice.Event.Type == pluginsdk.EventResync:
+				look()
 			case notice.Final != nil && notice.Final.Err != nil:
 				return nil, fmt.Errorf("run %s was accepted in thread %s, and its ending cannot be read: %w",
 					accepted.RunID, accepted.ThreadID, notice.Final.Err)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -31,6 +32,7 @@ const (
 // Client speaks to one daemon. Its methods may be called concurrently.
 type Client struct {
 	base   *url.URL
+	token  string
 	http   *http.Client
 	dialer *websocket.Dialer
 
@@ -38,19 +40,42 @@ type Client struct {
 	poll, slowPoll           time.Duration // how often runs are read without, and with, events
 }
 
-// New returns a client of the daemon at base, such as http://127.0.0.1:3001.
-// It does not connect yet.
-func New(base string) (*Client, error) {
-	parsed, err := url.Parse(base)
-	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
-		return nil, fmt.Errorf("%q is not the address of a daemon; it must be like http://127.0.0.1:3001", base)
+// Config says which daemon a client speaks to, and as whom.
+type Config struct {
+	Base  string // such as https://harness.example.org:3001
+	Token string // that is shown with each request; empty: none
+	// CA is a file of certificates, in PEM: the daemon's must be one of them or be signed by
+	// one. Empty: the authorities that this machine trusts.
+	CA string
+}
+
+// New returns a client of the daemon at base, such as http://127.0.0.1:3001, that
+// shows no token. It does not connect yet.
+func New(base string) (*Client, error) { return Open(Config{Base: base}) }
+
+// Open returns a client. It does not connect yet.
+func Open(config Config) (*Client, error) {
+	parsed, err := url.Parse(config.Base)
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.User != nil {
+		return nil, fmt.Errorf("%q is not the address of a daemon; it must be like http://127.0.0.1:3001", config.Base)
 	}
 	parsed.Path = strings.TrimRight(parsed.Path, "/")
 	parsed.RawQuery, parsed.Fragment = "", ""
+	if strings.ContainsFunc(config.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("the token has characters that none has; copy it anew")
+	}
+	secured, err := trusting(config.CA)
+	if err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's
+	transport.TLSClientConfig = secured
 	return &Client{
-		base:       parsed,
-		http:       &http.Client{Timeout: requestTimeout},
-		dialer:     &websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: 10 * time.Second},
+		base: parsed, token: config.Token,
+		http: &http.Client{Timeout: requestTimeout, Transport: transport, CheckRedirect: elsewhere},
+		dialer: &websocket.Dialer{
+			Proxy: http.ProxyFromEnvironment, HandshakeTimeout: 10 * time.Second, TLSClientConfig: secured.Clone(),
+		},
 		firstPause: 200 * time.Millisecond, longestPause: 5 * time.Second,
 		poll: 500 * time.Millisecond, slowPoll: 15 * time.Second,
 	}, nil
@@ -64,15 +89,54 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, answer 
 }
 
 func (c *Client) post(ctx context.Context, path string, body, answer any) error {
+	return c.send(ctx, http.MethodPost, path, nil, body, answer)
+}
+
+func (c *Client) patch(ctx context.Context, path string, body, answer any) error {
+	return c.send(ctx, http.MethodPatch, path, nil, body, answer)
+}
+
+// send makes a request with a body, and a query if need be.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, body, answer any) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("encode the request: %w", err)
 	}
-	return c.do(ctx, http.MethodPost, path, nil, encoded, answer)
+	return c.do(ctx, method, path, query, encoded, answer)
 }
 
-// do makes one request. An answer that is not a success is a *Problem; no
-// answer is an *Unreachable.
+// patient is the client for requests that may take as long as their context.
+func (c *Client) patient() *Client {
+	patient, unhurried := *c, *c.http
+	unhurried.Timeout = 0
+	patient.http = &unhurried
+	return &patient
+}
+
+// ask makes one request, whose answer's body the caller closes. An answer that is not a
+// success is a *Problem, no answer an *Unreachable, one that cannot be trusted or
+// understood a *Misled.
+func (c *Client) ask(ctx context.Context, request *http.Request) (*http.Response, error) {
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if response.StatusCode/100 == 2 {
+		return response, nil
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	return nil, c.refused(response, content)
+}
+
+// do makes one request, as ask does, and reads what is answered into answer, unless that is
+// nil.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, body []byte, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, method, c.address(path, query), bytes.NewReader(body))
 	if err != nil {
@@ -82,17 +146,20 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	response, err := c.http.Do(request)
+	response, err := c.ask(ctx, request)
 	if err != nil {
-		return c.unreachable(ctx, err)
+		return err
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
 		return c.unreachable(ctx, err)
 	}
-	if response.StatusCode/100 != 2 {
-		return problemOf(response.StatusCode, response.Header.Get("Content-Type"), content)
+	if answer == nil {
+		return nil
+	}
+	if answer == nil { // it has nothing to say
+		return nil
 	}
 	if err := json.Unmarshal(content, answer); err != nil {
 		return fmt.Errorf("%s answered %s %s with something that is not the daemon's JSON: %w", c.Base(), method, path, err)

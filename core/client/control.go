@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -92,8 +91,7 @@ func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
 // CallTool calls a tool with a JSON object and waits for as long as ctx and the
 // daemon let it take.
 func (c *Client) CallTool(ctx context.Context, name string, input json.RawMessage) (pluginsdk.ToolResult, error) {
-	patient := *c
-	patient.http = &http.Client{Transport: c.http.Transport}
+	patient := c.patient()
 	request := struct {
 		Input json.RawMessage `json:"input"`
 	}{input}

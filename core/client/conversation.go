@@ -25,6 +25,10 @@ type Notice struct {
 // of them. Events inform; whether a run has ended, and with what, is read from
 // the database through the API, also when events are missed.
 type Conversation struct {
+	// Unattended is of what is said from here on: what the agent would ask people is denied
+	// at once. It is set before anything is said.
+	Unattended bool
+
 	client   *Client
 	threadID string
 	patience time.Duration
@@ -89,9 +93,9 @@ func (v *Conversation) Tried(ctx context.Context) error {
 
 // Say hands in a message of the terminal's. A daemon that is away for the
 // moment is tried again, with the same key, as long as patience lasts.
-func (v *Conversation) Say(ctx context.Context, content string) (pluginsdk.Accepted, error) {
+func (v *Conversation) Say(ctx context.Context, content string, files ...FileRef) (pluginsdk.Accepted, error) {
 	request := ChatRequest{
-		ThreadID: v.threadID, Content: content, Source: "cli", IdempotencyKey: uuid.NewString(),
+		ThreadID: v.threadID, Content: content, Source: "cli", IdempotencyKey: uuid.NewString(), Unattended: v.Unattended, Attachments: files,
 	}
 	return v.client.insist(ctx, v.patience, func() (pluginsdk.Accepted, error) { return v.client.Chat(ctx, request) })
 }

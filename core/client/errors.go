@@ -60,6 +60,9 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if errors.As(err, &failed) {
 		err = failed.Err // without the method and the URL, which the words have
 	}
+	if misled := c.misled(err); misled != nil {
+		return misled
+	}
 	return &Unreachable{Base: c.Base(), Cause: err}
 }
 

@@ -2,10 +2,8 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -50,39 +48,21 @@ func (c *Client) Tasks(ctx context.Context, query pluginsdk.TaskQuery) ([]plugin
 	}
 }
 
-const (
-	// wholeID is how many characters an id has.
-	wholeID = 36
-	// leastOfID is how many of them, the first or the last ones, name a task.
-	leastOfID = 6
-)
-
 // TaskID returns the id of the task that an id or a part of one names: its first or last
 // characters.
 func (c *Client) TaskID(ctx context.Context, part string) (string, error) {
-	if len(part) >= wholeID {
-		return part, nil
-	}
-	if len(part) < leastOfID {
-		return "", fmt.Errorf("%q names no task: an id is given whole, or by %d or more of its first or last characters", part, leastOfID)
+	if whole, err := wholeOr(part, "task"); whole || err != nil {
+		return part, err
 	}
 	tasks, err := c.Tasks(ctx, pluginsdk.TaskQuery{Newest: true})
 	if err != nil {
 		return "", err
 	}
-	var found []string
-	for _, task := range tasks {
-		if strings.HasPrefix(task.ID, part) || strings.HasSuffix(task.ID, part) {
-			found = append(found, task.ID)
-		}
+	ids := make([]string, len(tasks))
+	for n, task := range tasks {
+		ids[n] = task.ID
 	}
-	switch len(found) {
-	case 0:
-		return "", fmt.Errorf("there is no task with the id %q, nor one that begins or ends with it", part)
-	case 1:
-		return found[0], nil
-	}
-	return "", fmt.Errorf("%q is part of more than one id: %s", part, strings.Join(found, ", "))
+	return OneOf(part, "task", ids)
 }
 
 // Task returns a task with all that has become of it.

@@ -154,7 +154,7 @@ func (c *Client) dial(ctx context.Context, s *Subscription) (*websocket.Conn, er
 		query.Set("seq", strconv.FormatUint(s.After.Seq, 10))
 	}
 	address := "ws" + strings.TrimPrefix(c.address("/ws", query), "http")
-	conn, response, err := c.dialer.DialContext(ctx, address, nil)
+	conn, response, err := c.dialer.DialContext(ctx, address, c.credentials())
 	if err == nil {
 		return conn, nil
 	}
@@ -163,5 +163,5 @@ func (c *Client) dial(ctx context.Context, s *Subscription) (*websocket.Conn, er
 	}
 	defer response.Body.Close()
 	content, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // gorilla keeps a beginning of it
-	return nil, problemOf(response.StatusCode, response.Header.Get("Content-Type"), content)
+	return nil, c.refused(response, content)
 }

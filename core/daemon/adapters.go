@@ -2,15 +2,20 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 
+	"github.com/seed-706843ae/harness/core/approvals"
 	"github.com/seed-706843ae/harness/core/events"
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/inbox"
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/pipeline"
 	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/core/search"
 	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/core/tasks"
 	"github.com/seed-706843ae/harness/core/toolserver"
+	contextfiles "github.com/seed-706843ae/harness/core/workspace"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -37,6 +42,36 @@ func (d taskDesk) Command(ctx context.Context, thread pluginsdk.Thread, by ledge
 }
 
 func (d taskDesk) Decides(args string) bool { return (*d.room).Decides(args) }
+
+// approvalDesk is the room of the approvals as the pipeline and the inbox see it. The room
+// is made after them: it needs the inbox.
+type approvalDesk struct{ room **approvals.Approvals }
+
+func (d approvalDesk) Ask(ctx context.Context, of ledger.Asking, ask ledger.ToolAsk) ledger.ToolAnswer {
+	return (*d.room).Ask(ctx, of, ask)
+}
+
+func (d approvalDesk) Answered(ctx context.Context, runID string) (string, error) {
+	return (*d.room).Answered(ctx, runID)
+}
+
+func (d approvalDesk) Over(ctx context.Context, runID string) error {
+	return (*d.room).Over(ctx, runID)
+}
+
+// watchedAgent is the agent as the pipeline sees it: the workspace is told when a turn begins
+// and ends, so that it knows who has changed the files.
+type watchedAgent struct {
+	pipeline.Agent
+
+	workspace *contextfiles.Room
+}
+
+func (a watchedAgent) Invoke(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+	a.workspace.Began(request.RunID, request.ThreadID)
+	defer a.workspace.Ended(request.RunID)
+	return a.Agent.Invoke(ctx, request, emit)
+}
 
 // bus is the event bus as the plugin host sees it. What it publishes of a
 // plugin's state is told to changed as well.
@@ -69,6 +104,10 @@ func (b bus) Subscribe(name string, types []string, after pluginsdk.Position,
 type pluginSet struct {
 	*settings.Settings
 	tools *toolserver.Server
+}
+
+func (p pluginSet) ChangeFor(ctx context.Context, asker, plugin string, patch json.RawMessage) error {
+	return p.Settings.ChangeFor(ctx, settings.Asker{Plugin: asker, Who: hostapi.AuditName(ctx, asker)}, plugin, patch)
 }
 
 func (p pluginSet) Problem(ctx context.Context, row ledger.Plugin) string {
@@ -109,4 +148,25 @@ type effects struct{ api **hostapi.API }
 
 func (e effects) AdmitEffects(ctx context.Context, plugin string, from *pluginsdk.Effects, room int) (ledger.Effect, int) {
 	return (*e.api).AdmitEffects(ctx, plugin, from, room)
+}
+
+// followed is the search room with what wakes its indexer.
+type followed struct {
+	*search.Room
+	events       *events.Bus
+	subscription *events.Subscription
+}
+
+func (f *followed) Start(ctx context.Context) error {
+	types := []string{string(pluginsdk.EventChatMessage), string(pluginsdk.EventThreadMessage)}
+	f.subscription = f.events.Subscribe("search", types, pluginsdk.Position{}, func(context.Context, []pluginsdk.Event) error {
+		f.Wake()
+		return nil
+	})
+	return f.Room.Start(ctx)
+}
+
+func (f *followed) Stop(ctx context.Context) error {
+	f.subscription.Stop()
+	return f.Room.Stop(ctx)
 }

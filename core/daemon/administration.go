@@ -25,9 +25,9 @@ type administration struct {
 
 func (a administration) SetEnabled(ctx context.Context, by, plugin string, enabled bool) (err error) {
 	if enabled {
-		_, err = a.registry.Enable(ctx, hostapi.AuditName(by), registry.EnableRequest{Name: plugin})
+		_, err = a.registry.Enable(ctx, hostapi.AuditName(ctx, by), registry.EnableRequest{Name: plugin})
 	} else {
-		_, err = a.registry.Disable(ctx, hostapi.AuditName(by), plugin)
+		_, err = a.registry.Disable(ctx, hostapi.AuditName(ctx, by), plugin)
 	}
 	return err
 }
@@ -115,7 +115,7 @@ func planned(ctx context.Context, may *registry.Registry, by string, plan *regis
 		return hostapi.Planned{}, errors.Join(err, plan.Discard())
 	}
 	return hostapi.Planned{Plan: shown, Discard: plan.Discard, Do: func(ctx context.Context) (hostapi.Decided, error) {
-		outcome, err := plan.Do(ctx, hostapi.AuditName(by))
+		outcome, err := plan.Do(ctx, hostapi.AuditName(ctx, by))
 		return decidedOf(outcome), err
 	}}, nil
 }
@@ -181,26 +181,26 @@ func decidedOf(outcome registry.Outcome) hostapi.Decided {
 }
 
 func (a administration) Grant(ctx context.Context, by string, request pluginsdk.GrantPluginRequest) (hostapi.Decided, error) {
-	outcome, err := a.registry.For(by).Grant(ctx, hostapi.AuditName(by), registry.GrantRequest{Name: request.Name, Grants: grantsOf(request.Capabilities)})
+	outcome, err := a.registry.For(by).Grant(ctx, hostapi.AuditName(ctx, by), registry.GrantRequest{Name: request.Name, Grants: grantsOf(request.Capabilities)})
 	return decidedOf(outcome), err
 }
 
 func (a administration) Revoke(ctx context.Context, by string, request pluginsdk.RevokePluginRequest) (hostapi.Decided, error) {
 	gone := grantsOf(request.Rights.Capabilities)
 	gone.Env = request.Rights.Env
-	outcome, err := a.registry.For(by).Revoke(ctx, hostapi.AuditName(by), registry.GrantRequest{Name: request.Name, Grants: gone})
+	outcome, err := a.registry.For(by).Revoke(ctx, hostapi.AuditName(ctx, by), registry.GrantRequest{Name: request.Name, Grants: gone})
 	return decidedOf(outcome), err
 }
 
 func (a administration) SetLimits(ctx context.Context, by string, request pluginsdk.SetPluginLimitsRequest) (hostapi.Decided, error) {
-	outcome, err := a.registry.For(by).SetLimits(ctx, hostapi.AuditName(by), request.Name, func(limits pluginsdk.PluginLimits) (pluginsdk.PluginLimits, error) {
+	outcome, err := a.registry.For(by).SetLimits(ctx, hostapi.AuditName(ctx, by), request.Name, func(limits pluginsdk.PluginLimits) (pluginsdk.PluginLimits, error) {
 		return request.Patch.Apply(limits), nil
 	})
 	return decidedOf(outcome), err
 }
 
 func (a administration) Order(ctx context.Context, by string, request pluginsdk.OrderPluginsRequest) ([]string, error) {
-	return a.registry.For(by).Order(ctx, hostapi.AuditName(by), registry.OrderRequest{
+	return a.registry.For(by).Order(ctx, hostapi.AuditName(ctx, by), registry.OrderRequest{
 		Name: request.Name, Before: request.Before, After: request.After, Names: request.Names,
 	})
 }

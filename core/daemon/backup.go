@@ -28,7 +28,7 @@ func Backup(ctx context.Context, config Config, request BackupRequest) (report s
 	}
 	defer func() { err = errors.Join(err, database.Close()) }()
 	backup := store.Backup{
-		File: request.File, Force: request.Force, Workspace: config.workspace(), Version: config.Version, Progress: request.Progress,
+		File: request.File, Force: request.Force, Workspace: config.workspace(), Files: config.files(), Version: config.Version, Progress: request.Progress,
 	}
 	if request.Settings {
 		backup.Settings = filepath.Join(config.Data, ConfigFile)
@@ -57,3 +57,9 @@ func Migrate(ctx context.Context, config Config) (store.Migrated, error) {
 }
 
 func (c Config) workspace() string { return filepath.Join(c.Data, "workspace") }
+
+// files is where the bytes of files lie, and threads where the agent finds and leaves
+// them.
+func (c Config) files() string { return filepath.Join(c.Data, store.FilesName) }
+
+func (c Config) threads() string { return filepath.Join(c.Data, "threads") }

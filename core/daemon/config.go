@@ -27,7 +27,10 @@ const ConfigFile = "harness.env"
 // beats the file, which beats the defaults.
 type Config struct {
 	Data        string // directory of everything Harness keeps
-	Port        int    // HTTP port on loopback
+	Host        string // name or address that the API listens on; on another than loopback's a token is demanded
+	Port        int    // of the API
+	TLSCert     string // file of the certificate that the API has, with the chain to it; empty: no TLS
+	TLSKey      string // file of its key
 	Agent       string // auto, claude or demo
 	Plugins     string // directory of the plugin binaries
 	DatabaseURL string // postgres://...; empty means SQLite in Data
@@ -37,6 +40,10 @@ type Config struct {
 	ClaudeBinary   string
 	AllowedTools   []string
 	PermissionMode string
+	AskTools       string          // the tools whose calls people are asked about: all, none, or names
+	AskUnattended  bool            // also where nobody waits for the answer
+	ApprovalPark   time.Duration   // how long a turn waits for an answer before its process is ended
+	ApprovalExpiry time.Duration   // how long people have for an answer
 	MCPConfig      json.RawMessage // a JSON object with mcpServers, for every session
 	Agents         int             // runs, and warm agent processes, at a time
 	SilenceTimeout time.Duration
@@ -53,6 +60,8 @@ type Config struct {
 	DeliveryMax    time.Duration     // longest wait between two of them
 	RetentionDays  int               // activity and metrics older than this are deleted; 0: kept for ever
 	DrainGrace     time.Duration
+	MaxFile        int64 // bytes of one file that is taken in; 0: any
+	FilesQuota     int64 // bytes of all files together; 0: any
 	HookDeadlines  map[pluginsdk.Hook]time.Duration
 	// HookBudget is how much of a run may go into calls of open hooks, in all; 0: the
 	// default, 20 s.
@@ -77,6 +86,9 @@ type Config struct {
 	// Trace is told of what runs wait for: calls of plugins, transactions, batches of
 	// events. What measures it is there.
 	Trace func(ledger.Span)
+	// FileFault is called before each step that changes the kept files, with its name; its
+	// error is the step's. Tests fill the disk and end the process there.
+	FileFault func(step string) error
 	// Supervise changes how plugins are looked after. Tests shorten times there
 	// that no operator has to set.
 	Supervise func(*pluginhost.Config)
@@ -91,12 +103,14 @@ type Config struct {
 // Defaults returns the configuration of an installation that sets nothing.
 func Defaults() Config {
 	return Config{
-		Data: "data", Port: 3001, Agent: "auto", Plugins: defaultPluginDir(),
+		Data: "data", Host: "127.0.0.1", Port: 3001, Agent: "auto", Plugins: defaultPluginDir(),
 		Model: "claude-sonnet-4-6", ClaudeBinary: "claude", Agents: 5,
 		SilenceTimeout: 5 * time.Minute, TurnTimeout: time.Hour, IdleTimeout: 8 * time.Minute,
+		AskTools: "all", ApprovalPark: 10 * time.Minute, ApprovalExpiry: 72 * time.Hour,
 		ToolBounds: toolserver.DefaultBounds(), HookBudget: hooks.DefaultBudget,
 		MaxAttempts: 5, RetryBase: time.Second, RetryMax: time.Minute, RetryJitter: 0.25, Deliveries: 20, DeliveryMax: 5 * time.Minute, MaxWaiting: 1000, DrainGrace: 10 * time.Second,
 		HookGrace: 5 * time.Second, PluginBackoff: time.Second, PluginSignatures: "optional",
+		MaxFile: 32 << 20, FilesQuota: 10 << 30,
 		LogLevel: slog.LevelInfo, LogFormat: "text",
 	}
 }
@@ -133,7 +147,7 @@ func (c Config) Validate() error {
 	case c.Port < 1 || c.Port > 65535:
 		return fmt.Errorf("--port (PORT): %d is not accepted; it takes a number from 1 to 65535", c.Port)
 	}
-	return nil
+	return c.checkTLS()
 }
 
 // NewLog returns the log of the configured level and format, which goes to out.

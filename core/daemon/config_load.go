@@ -20,6 +20,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/joho/godotenv"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -41,6 +42,9 @@ var variables = []variable{
 		return nil
 	}, func(c Config) any { return c.DatabaseURL }},
 	{"PORT", "a number from 1 to 65535", func(c *Config, v string) error { return intInto(&c.Port, v, 1, 65535) }, func(c Config) any { return c.Port }},
+	{addressVariable, "a host or an address, with or without :PORT, such as 0.0.0.0", setHTTPAddress, func(c Config) any { return c.address() }},
+	{certVariable, "a file with a certificate in PEM", func(c *Config, v string) error { return fileInto(&c.TLSCert, v) }, func(c Config) any { return c.TLSCert }},
+	{keyVariable, "a file with the certificate's key in PEM", func(c *Config, v string) error { return fileInto(&c.TLSKey, v) }, func(c Config) any { return c.TLSKey }},
 	{secretsKeyVariable, "a key that begins with AGE-SECRET-KEY-1", func(c *Config, v string) error {
 		c.SecretsKey = v
 		return settings.CheckKey(v)
@@ -59,6 +63,10 @@ var variables = []variable{
 		c.DisallowedTools = splitList(v)
 		return nil
 	}, func(c Config) any { return c.DisallowedTools }},
+	{"HARNESS_ASK_TOOLS", "all, none, or names of tools with spaces or commas between them", setAskTools, func(c Config) any { return c.AskTools }},
+	{"HARNESS_ASK_UNATTENDED", "deny or ask", setAskUnattended, func(c Config) any { return askUnattended(c.AskUnattended) }},
+	{"HARNESS_APPROVAL_PARK", "a duration such as 10m", func(c *Config, v string) error { return durationInto(&c.ApprovalPark, v) }, func(c Config) any { return c.ApprovalPark }},
+	{"HARNESS_APPROVAL_EXPIRY", "a duration such as 72h", func(c *Config, v string) error { return durationInto(&c.ApprovalExpiry, v) }, func(c Config) any { return c.ApprovalExpiry }},
 	{"HARNESS_PERMISSION_MODE", "default, acceptEdits or plan", oneOf(func(c *Config) *string { return &c.PermissionMode }, "default", "acceptEdits", "plan"), func(c Config) any { return c.PermissionMode }},
 	{"HARNESS_MCP_CONFIG", "a JSON file with mcpServers", setMCPConfig, func(c Config) any { return c.MCPConfig }},
 	{"HARNESS_SILENCE_TIMEOUT", "a duration such as 5m", func(c *Config, v string) error { return durationInto(&c.SilenceTimeout, v) }, func(c Config) any { return c.SilenceTimeout }},
@@ -74,6 +82,8 @@ var variables = []variable{
 	{"HARNESS_DELIVERY_ATTEMPTS", "a number from 1 to 1000", func(c *Config, v string) error { return intInto(&c.Deliveries, v, 1, 1000) }, func(c Config) any { return c.Deliveries }},
 	{"HARNESS_DELIVERY_RETRY_MAX", "a duration such as 5m", func(c *Config, v string) error { return durationInto(&c.DeliveryMax, v) }, func(c Config) any { return c.DeliveryMax }},
 	{"HARNESS_RETENTION_DAYS", "a number from 0 (keep for ever) to 36500", func(c *Config, v string) error { return intInto(&c.RetentionDays, v, 0, 36500) }, func(c Config) any { return c.RetentionDays }},
+	{"HARNESS_MAX_FILE", "a size such as 32MiB, or 0 for no limit", func(c *Config, v string) error { return sizeInto(&c.MaxFile, v) }, func(c Config) any { return size(c.MaxFile) }},
+	{"HARNESS_FILES_QUOTA", "a size such as 10GiB, or 0 for no limit", func(c *Config, v string) error { return sizeInto(&c.FilesQuota, v) }, func(c Config) any { return size(c.FilesQuota) }},
 	{"HARNESS_MAX_WAITING", "a number from 1 to 1000000", func(c *Config, v string) error { return intInto(&c.MaxWaiting, v, 1, 1000000) }, func(c Config) any { return c.MaxWaiting }},
 	{"HARNESS_DRAIN_GRACE", "a duration such as 10s", func(c *Config, v string) error { return durationInto(&c.DrainGrace, v) }, func(c Config) any { return c.DrainGrace }},
 	{"HARNESS_HOOK_DEADLINES", "HOOK=DURATION separated by commas, such as OnBeforeInvoke=20s", setHookDeadlines, func(c Config) any { return c.HookDeadlines }},
@@ -86,6 +96,27 @@ var variables = []variable{
 	{"HARNESS_DEMO_SCRIPT", "a JSON file", func(c *Config, v string) error { c.DemoScript = v; return nil }, func(c Config) any { return c.DemoScript }},
 	{"HARNESS_LOG_LEVEL", "debug, info, warn or error, or a level beside one, such as info+2", setLogLevel, func(c Config) any { return c.LogLevel }},
 	{"HARNESS_LOG_FORMAT", "text or json", oneOf(func(c *Config) *string { return &c.LogFormat }, "text", "json"), func(c Config) any { return c.LogFormat }},
+}
+
+func setAskTools(c *Config, value string) error {
+	names := strings.Fields(strings.ReplaceAll(value, ",", " "))
+	c.AskTools = strings.Join(names, " ")
+	return ledger.CheckAskTools(c.AskTools)
+}
+
+func setAskUnattended(c *Config, value string) error {
+	c.AskUnattended = value == "ask"
+	if !c.AskUnattended && value != "deny" {
+		return errors.New("neither of them")
+	}
+	return nil
+}
+
+func askUnattended(ask bool) string {
+	if ask {
+		return "ask"
+	}
+	return "deny"
 }
 
 // Load reads the environment and the file of the data directory over the
@@ -215,7 +246,7 @@ func (v variable) masked(value string) string {
 // terminal's, and what Harness gives the processes that it starts, from which somebody
 // may well start it.
 var others = []string{
-	"HARNESS_URL", "HARNESS_OWNER", "HARNESS_WORKSPACE", "HARNESS_HTTP_ADDR", "HARNESS_VERSION", "HARNESS_HOST_PID", "HARNESS_PLUGIN",
+	"HARNESS_URL", "HARNESS_SERVER", "HARNESS_PROFILE", "HARNESS_TOKEN", "HARNESS_CA", "HARNESS_OWNER", "HARNESS_WORKSPACE", "HARNESS_VERSION", "HARNESS_HOST_PID", "HARNESS_PLUGIN",
 	"HARNESS_PLUGIN_START", "HARNESS_AGENT_PROCESS",
 }
 
@@ -369,6 +400,22 @@ func setToolBytes(c *Config, value string) error {
 	return nil
 }
 
+// leastFiles is less than anybody allows for files: who sets so little has left the unit
+// out.
+const leastFiles = 64 << 10
+
+func sizeInto(field *int64, value string) error {
+	size, err := humanize.ParseBytes(value)
+	if err != nil || size > math.MaxInt64 {
+		return errors.New("not a size")
+	}
+	if size > 0 && size < leastFiles {
+		return fmt.Errorf("that is %s; a number needs its unit", humanize.IBytes(size))
+	}
+	*field = int64(size)
+	return nil
+}
+
 func intInto(field *int, value string, low, high int) error {
 	number, err := strconv.Atoi(value)
 	if err != nil {
@@ -379,6 +426,12 @@ func intInto(field *int, value string, low, high int) error {
 	}
 	*field = number
 	return nil
+}
+
+// fileInto makes a file's path absolute: plugins have another working directory.
+func fileInto(field *string, value string) (err error) {
+	*field, err = filepath.Abs(value)
+	return err
 }
 
 func durationInto(field *time.Duration, value string) error {

@@ -7,14 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	starter "github.com/seed-706843ae/harness/context"
+	"github.com/seed-706843ae/harness/core/approvals"
 	"github.com/seed-706843ae/harness/core/events"
+	"github.com/seed-706843ae/harness/core/files"
 	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/inbox"
@@ -23,10 +23,14 @@ import (
 	"github.com/seed-706843ae/harness/core/outbox"
 	"github.com/seed-706843ae/harness/core/pipeline"
 	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/core/search"
 	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/tasks"
+	"github.com/seed-706843ae/harness/core/threads"
+	"github.com/seed-706843ae/harness/core/tokens"
 	"github.com/seed-706843ae/harness/core/toolserver"
+	contextfiles "github.com/seed-706843ae/harness/core/workspace"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -40,18 +44,21 @@ type Daemon struct {
 	addr   string
 	began  time.Time
 
-	store    *store.Store
-	settings *settings.Settings
-	lease    *store.Lease // the right to be this database's daemon
-	owner    string
-	events   *events.Bus
-	agent    agent
-	plugins  *pluginhost.Host
-	pipeline *pipeline.Pipeline
-	inbox    *inbox.Inbox
-	outbox   *outbox.Outbox
-	tasks    *tasks.Room
-	parts    []part // in the order in which they are started
+	store     *store.Store
+	settings  *settings.Settings
+	lease     *store.Lease // the right to be this database's daemon
+	owner     string
+	events    *events.Bus
+	agent     agent
+	plugins   *pluginhost.Host
+	pipeline  *pipeline.Pipeline
+	inbox     *inbox.Inbox
+	outbox    *outbox.Outbox
+	tasks     *tasks.Room
+	approvals *approvals.Approvals
+	files     *files.Room
+	tokens    *tokens.Room
+	parts     []part // in the order in which they are started
 }
 
 // part is something long-lived.
@@ -76,7 +83,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	d := &Daemon{config: config, log: config.Log, began: time.Now(), addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(config.Port))}
+	d := &Daemon{config: config, log: config.Log, began: time.Now(), addr: config.address()}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -94,7 +101,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	}
 	d.settings = NewSettings(config, d.store)
 	d.events = events.New(events.Config{Trace: config.Trace, Log: d.room("events")})
-	tokens := hostapi.NewTokens()
+	runTokens := hostapi.NewTokens()
 	var api *hostapi.API // made last: it speaks for all the others
 	packages, err := config.Depot()
 	if err != nil {
@@ -107,58 +114,81 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	supervision := pluginhost.Config{
 		Dir: config.Plugins, Owner: d.owner, Log: d.room("pluginhost"), Logs: config.PluginLogs(), Dev: config.Dev,
 		Sockets: filepath.Join(config.Data, "run"), Cgroups: "/sys/fs/cgroup", BackoffBase: config.PluginBackoff, LateGrace: config.HookGrace,
-		Provide:     map[string]string{"HARNESS_WORKSPACE": workspace, addressVariable: d.addr, "HARNESS_VERSION": config.Version},
+		Provide: map[string]string{
+			"HARNESS_WORKSPACE": workspace, "HARNESS_VERSION": config.Version,
+			addressVariable: d.addr, certVariable: config.TLSCert, keyVariable: config.TLSKey,
+		},
 		HostFigures: func(plugin string) (map[string]pluginsdk.CallFigures, int64) { return api.Figures(plugin) },
 		Verify:      packages.Verify, Settings: d.pluginSettings, Gone: d.settings.Forget, Reserved: inbox.Reserved(),
-		Hooks: hooks.New(asking, nil, tokens),
+		Hooks: hooks.New(asking, nil, runTokens),
 	}
 	if config.Supervise != nil {
 		config.Supervise(&supervision)
 	}
 	d.plugins = pluginhost.New(supervision, d.store, bus{d.events, d.pluginChanged}, services{&api})
 	d.store.SetCarrier(d.plugins.CarrierOf)
-	asked := hooks.New(asking, d.plugins, tokens)
+	asked := hooks.New(asking, d.plugins, runTokens)
 	tools := toolserver.New(toolserver.Config{Own: hostapi.CoreName, Bounds: config.ToolBounds, Log: d.room("tools")},
 		toolPlugins{d.plugins, d.store, newCoreTools(&api)}, asked)
 	if d.agent, err = d.chooseAgent(ctx, workspace, tools); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	contexts := contextfiles.New(contextfiles.Config{Dir: workspace, Log: d.room("workspace")}, d.store)
+	d.files = files.New(files.Config{
+		Dir: config.files(), Threads: config.threads(), MaxFile: config.MaxFile, Quota: config.FilesQuota,
+		Fault: config.FileFault, Log: d.room("files"),
+	}, d.store)
 	d.outbox = outbox.New(outbox.Config{
 		MaxAttempts: config.Deliveries,
 		RetryBase:   config.RetryBase, RetryMax: config.DeliveryMax, Jitter: config.RetryJitter, Log: d.room("outbox"),
 	}, outbox.Doors{Store: d.store, Plugins: d.plugins, Hooks: asked, Events: d.events})
 	d.pipeline = pipeline.New(pipeline.Config{Model: config.Model, Fault: config.Fault, Log: d.room("pipeline")}, pipeline.Doors{
-		Store: d.store, Agent: d.agent, Plugins: d.plugins, Hooks: asked, Effects: effects{&api},
-		Tools: tools, Outbox: d.outbox, Events: d.events, Notifier: notices{&api},
+		Store: d.store, Agent: watchedAgent{d.agent, contexts}, Plugins: d.plugins, Hooks: asked, Effects: effects{&api},
+		Tools: tools, Files: d.files, Outbox: d.outbox, Events: d.events, Notifier: notices{&api}, Approvals: approvalDesk{&d.approvals},
 	})
+	threadRoom := threads.New(threads.Config{RetryBase: config.RetryBase, Log: d.room("threads")}, d.store, d.events)
 	d.inbox = inbox.New(inbox.Config{
 		Owner: d.events.Position().Boot, Slots: config.Agents, MaxAttempts: config.MaxAttempts,
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter,
 		MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Log: d.room("inbox"),
-	}, inbox.Doors{Store: d.store, Pipeline: d.pipeline, Registry: plugins{d.plugins}, Outbox: d.outbox, Events: d.events, Tasks: taskDesk{&d.tasks}})
+	}, inbox.Doors{Store: d.store, Pipeline: d.pipeline, Registry: plugins{d.plugins}, Outbox: d.outbox, Events: d.events, Tasks: taskDesk{&d.tasks}, Threads: threadRoom, Approvals: approvalDesk{&d.approvals}})
+	d.approvals = approvals.New(approvals.Config{
+		AskTools: config.AskTools, AskUnattended: config.AskUnattended, ParkAfter: config.ApprovalPark, Expiry: config.ApprovalExpiry,
+		Fault: config.Fault, Log: d.room("approvals"),
+	}, approvals.Doors{Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Events: d.events})
 	d.tasks = tasks.New(tasks.Config{
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter, Fault: config.Fault,
 		Directories: filepath.Join(workspace, "tasks"), Log: d.room("tasks"),
 	}, tasks.Doors{Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Plugins: d.plugins, Hooks: asked, Events: d.events})
+	finding := &followed{Room: search.New(search.Config{Log: d.room("search")}, d.store), events: d.events}
+	d.tokens = tokens.New(tokens.Config{Store: d.store, Events: d.events, Log: d.room("tokens")})
 	api = hostapi.New(hostapi.Config{
-		Store: d.store, Inbox: d.inbox, Tasks: d.tasks, Outbox: d.outbox, Events: bus{d.events, d.pluginChanged}, Grants: d.plugins,
-		Settings: pluginSet{d.settings, tools}, Registry: administration{newRegistry(config, d.store, packages, up), filepath.Join(config.Data, "uploads")}, Toolbox: tools, Tokens: tokens,
+		Store: d.store, Threads: threadRoom, Workspace: contexts, Inbox: d.inbox, Tasks: d.tasks, Approvals: d.approvals, Outbox: d.outbox, Events: bus{d.events, d.pluginChanged}, Grants: d.plugins,
+		Settings: pluginSet{d.settings, tools}, Registry: administration{newRegistry(config, d.store, packages, up), filepath.Join(config.Data, "uploads")}, Toolbox: tools,
+		Callers: d.tokens, Search: finding, Files: d.files, Tokens: runTokens,
 		Quotas: hostapi.NewQuotas(hostapi.QuotaConfig{
 			Limits: d.plugins.Limits, StoredBytes: d.store.StoredBytes, Log: d.room("plugins"),
 		}),
 		Daemon:              (&figures{counted: d.countedFigures, stored: d.storedFigures, log: d.room("figures")}).All,
+		Installation:        newInstallationRoom(config, d.store, d.plugins.Live),
 		CheckPermissionMode: ledger.CheckPermissionMode, Log: d.room("plugins"),
 	})
 
 	retention := newRetention(d.store, config.RetentionDays, d.room("retention"))
 	d.parts = []part{
+		{name: "files", start: d.files.Start, stop: d.files.Stop},
 		{name: "tools", start: tools.Start, stop: tools.Stop},
+		{name: "workspace", start: contexts.Start, stop: contexts.Stop},
+		{name: "tokens", start: d.tokens.Start, stop: d.tokens.Stop},
 		{name: "agent", start: d.agent.Start, stop: d.agent.Stop},
 		{name: "plugins", start: d.startPlugins, stop: d.plugins.Stop},
+		{name: "threads", start: threadRoom.Start, stop: threadRoom.Stop},
 		{name: "outbox", start: d.outbox.Start, stop: d.outbox.Stop, grace: true},
 		{name: "inbox", start: d.inbox.Start, stop: d.inbox.Stop, grace: true},
 		{name: "tasks", start: d.tasks.Start, stop: d.tasks.Stop, grace: true},
+		{name: "approvals", start: d.approvals.Start, stop: d.approvals.Stop},
 		{name: "retention", start: retention.Start, stop: retention.Stop},
+		{name: "search", start: finding.Start, stop: finding.Stop},
 	}
 	return d, nil
 }

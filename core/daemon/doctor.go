@@ -10,14 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
-	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/core/files"
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/invoker"
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -44,8 +43,13 @@ type Check struct {
 // Doctor looks at what an installation needs, whether its daemon is up or down.
 // It makes nothing and changes nothing, and leaves the daemon alone.
 func Doctor(ctx context.Context, config Config) []Check {
-	running := Running(config)
 	found, rows := checkDatabase(ctx, config)
+	return examine(ctx, config, Running(config), found, rows)
+}
+
+// examine looks at all that can be wrong. found is what was seen of the database, and rows
+// are the plugins in it.
+func examine(ctx context.Context, config Config, running bool, found []Check, rows []ledger.Plugin) []Check {
 	checks := append(checkVariables(), checkAgent(ctx, config))
 	checks = append(checks, checkAgentTools(config)...)
 	checks = append(checks, checkData(config.Data), checkDisk(config.Data))
@@ -78,17 +82,9 @@ func Running(config Config) bool {
 }
 
 func apiAnswers(ctx context.Context, config Config) bool {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	api, err := client.New("http://" + config.address())
-	if err != nil {
-		return false
-	}
-	health, err := api.Health(ctx)
-	return err == nil && health.Status == "ok"
+	found, err := Probe(ctx, config)
+	return err == nil && found.Status == "ok"
 }
-
-func (c Config) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Port)) }
 
 // checkVariables is silent unless the environment has what looks like a setting and is none.
 func checkVariables() (checks []Check) {
@@ -205,10 +201,8 @@ func checkDisk(dir string) Check {
 	return check
 }
 
-// addressVariable is what a plugin is granted that serves the API: where to listen.
-const addressVariable = "HARNESS_HTTP_ADDR"
-
-// serversOf names the plugins that are to serve the API, and reports whether one of them
+// serversOf names the plugins that are to serve the API (they are granted to know where
+// to listen), and reports whether one of them
 // is enabled.
 func serversOf(rows []ledger.Plugin) (names string, on bool) {
 	var servers []string
@@ -300,7 +294,12 @@ func checkDatabase(ctx context.Context, config Config) ([]Check, []ledger.Plugin
 		return []Check{check}, nil
 	}
 	defer database.Close()
-	check.Detail = database.Describe() + "; "
+	return examineDatabase(ctx, config, database)
+}
+
+// examineDatabase is checkDatabase of one that is open.
+func examineDatabase(ctx context.Context, config Config, database *store.Store) ([]Check, []ledger.Plugin) {
+	check := Check{Name: "database", Detail: database.Describe() + "; ", Remedy: "see \"When the database cannot be opened\" in docs/operating.md"}
 	rows, err := database.Plugins(ctx)
 	if err != nil {
 		check.Detail += err.Error()
@@ -323,7 +322,25 @@ func checkDatabase(ctx context.Context, config Config) ([]Check, []ledger.Plugin
 		check.OK = true
 		check.Detail += "schema current, no faults"
 	}
-	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows)), rows
+	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows)), rows
+}
+
+// checkFiles reads the bytes of all files. It is silent when there are none.
+func checkFiles(ctx context.Context, config Config, database *store.Store) []Check {
+	check := Check{Name: "files"}
+	found, err := files.Inspect(ctx, config.files(), database)
+	switch {
+	case err != nil:
+		check.Detail, check.Remedy = err.Error(), "see that the daemon's user can read "+config.files()
+	case len(found.Problems) > 0:
+		check.Detail = fmt.Sprintf("%d of %d files on disk are missing or damaged, the first: %s", len(found.Problems), found.Count, found.Problems[0])
+		check.Remedy = "send them again (the same bytes take their place), restore a backup, or delete the files: harness file list, harness file delete"
+	case found.Count == 0:
+		return nil
+	default:
+		check.OK, check.Detail = true, fmt.Sprintf("%d on disk, %s, none missing or damaged", found.Count, humanize.IBytes(uint64(max(found.Bytes, 0)))) //nolint:gosec // not negative
+	}
+	return []Check{check}
 }
 
 // checkSecrets is silent when no plugin has secrets. All are sealed under one key, so that

@@ -79,6 +79,6 @@ func (r *retention) runOnce(ctx context.Context) {
 		r.log.Error("old rows could not be deleted", "before", before, "err", err)
 	case done != store.Pruned{}:
 		r.log.Info("old rows were deleted", "before", before, "activity", done.Activity, "metrics", done.Metrics,
-			"deliveries", done.Deliveries, "runs", done.Runs)
+			"deliveries", done.Deliveries, "runs", done.Runs, "context", done.Context, "files", done.Files)
 	}
 }

@@ -71,8 +71,15 @@ func (c *coreTools) Do(_ context.Context, _ pluginsdk.Hook, _ string, fn func(ho
 	return fn(c)
 }
 
-// CallTool calls notify.
+// CallTool calls one of the core's tools.
 func (c *coreTools) CallTool(ctx context.Context, request *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
+	if request.Name == hostapi.SearchTool().Name {
+		said, err := (*c.api).Look(ctx, request.ThreadID, request.Input)
+		if err != nil {
+			return nil, err
+		}
+		return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: said}}, nil
+	}
 	notice, err := hostapi.ParseNotice(request.Input)
 	if err != nil {
 		return nil, err

@@ -92,7 +92,7 @@ func (s *stub) Thread(_ context.Context, id string) (pluginsdk.Thread, error) {
 
 func (s *stub) Threads(_ context.Context, query pluginsdk.ThreadQuery) (found []pluginsdk.Thread, err error) {
 	for _, thread := range s.threads {
-		if (query.Kind == "" || thread.Kind == query.Kind) && (query.SourceID == "" || thread.Source == query.Source && thread.SourceID == query.SourceID) {
+		if (query.Kind == "" || thread.Kind == query.Kind) && (query.ParentThreadID == "" || thread.ParentThreadID == query.ParentThreadID) && (query.SourceID == "" || thread.Source == query.Source && thread.SourceID == query.SourceID) {
 			found = append(found, thread)
 		}
 	}
@@ -108,6 +108,36 @@ func (s *stub) CreateThread(_ context.Context, n pluginsdk.NewThread) (pluginsdk
 	made := pluginsdk.Thread{ID: "made " + n.SourceID, Source: n.Source, SourceID: n.SourceID, Name: n.Name}
 	s.threads[made.ID] = made
 	return made, true, nil
+}
+
+// hall is Threads over the stub: it tells as the room of the threads does.
+type hall struct {
+	store    *stub
+	events   *recorded
+	branches []ledger.Branch
+}
+
+func (h *hall) Create(ctx context.Context, n pluginsdk.NewThread) (pluginsdk.Thread, bool, error) {
+	made, created, err := h.store.CreateThread(ctx, n)
+	if created {
+		h.events.Publish(pluginsdk.EventThreadCreated, made.ID, nil)
+	}
+	return made, created, err
+}
+
+func (h *hall) Update(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
+	h.events.Publish(pluginsdk.EventThreadUpdated, id, nil)
+	return h.store.UpdateThread(ctx, id, patch)
+}
+
+func (h *hall) Delete(ctx context.Context, id, who string) error {
+	delete(h.store.threads, id)
+	return h.store.Audit(ctx, who, "thread.delete", id, "")
+}
+
+func (h *hall) Branch(_ context.Context, branch ledger.Branch) (pluginsdk.Thread, bool, error) {
+	h.branches = append(h.branches, branch)
+	return pluginsdk.Thread{ID: "branch"}, len(h.branches) == 1, nil
 }
 
 func (s *stub) UpdateThread(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
@@ -315,6 +345,10 @@ func (a *asked) StartTurn(_ context.Context, plugin string, request pluginsdk.St
 	return ledger.AcceptedTurn{RunID: "turn caused by " + cause}, nil
 }
 
+func (*asked) Commands() []pluginsdk.Command {
+	return []pluginsdk.Command{{CommandSpec: pluginsdk.CommandSpec{Name: "help"}}, {CommandSpec: pluginsdk.CommandSpec{Name: "x"}, Plugin: "p"}}
+}
+
 type outbox struct{ woken []string }
 
 func (*outbox) Retry(_ context.Context, id string) (pluginsdk.Delivery, error) {
@@ -406,6 +440,8 @@ type fixture struct {
 	pluginsdk.Host
 	store  *stub
 	inbox  *asked
+	hall   *hall
+	files  contexts
 	room   *taken
 	outbox *outbox
 	events *recorded
@@ -432,9 +468,10 @@ func newFixture(granted ...pluginsdk.Capability) *fixture {
 		inbox: &asked{}, room: &taken{}, outbox: &outbox{}, events: &recorded{}, tokens: NewTokens(), set: &operator{},
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), stored: map[string]int64{},
 	}
+	f.hall = &hall{store: f.store, events: f.events}
 	log := slog.New(slog.NewTextHandler(&f.log, nil))
 	f.api = New(Config{
-		Store: f.store, Inbox: f.inbox, Tasks: f.room, Outbox: f.outbox, Events: f.events, Grants: grants(granted), Settings: f.set, Registry: switches{store: f.store}, Tokens: f.tokens,
+		Store: f.store, Threads: f.hall, Workspace: &f.files, Inbox: f.inbox, Tasks: f.room, Outbox: f.outbox, Events: f.events, Grants: grants(granted), Settings: f.set, Registry: switches{store: f.store}, Tokens: f.tokens,
 		Quotas: NewQuotas(QuotaConfig{
 			Limits: func(string) pluginsdk.PluginLimits { return f.limits },
 			StoredBytes: func(_ context.Context, plugin string) (int64, error) {

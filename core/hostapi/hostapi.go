@@ -19,8 +19,6 @@ import (
 type Store interface {
 	Thread(ctx context.Context, id string) (pluginsdk.Thread, error)
 	Threads(ctx context.Context, query pluginsdk.ThreadQuery) ([]pluginsdk.Thread, error)
-	CreateThread(ctx context.Context, thread pluginsdk.NewThread) (t pluginsdk.Thread, created bool, err error)
-	UpdateThread(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error)
 	// ThreadOfTarget returns the thread of a plugin's place, and makes it when there
 	// is none.
 	ThreadOfTarget(ctx context.Context, plugin, place string) (pluginsdk.Thread, error)
@@ -52,6 +50,31 @@ type Store interface {
 	Plugin(ctx context.Context, name string) (ledger.Plugin, error)
 	Plugins(ctx context.Context) ([]ledger.Plugin, error)
 	Audit(ctx context.Context, who, action, target, detail string) error
+	AuditPage(ctx context.Context, query pluginsdk.AuditQuery) ([]pluginsdk.AuditEntry, error)
+	Usage(ctx context.Context, request pluginsdk.UsageRequest) (*pluginsdk.UsageResponse, error)
+}
+
+// Threads makes and changes threads, and tells everybody of it.
+type Threads interface {
+	Create(ctx context.Context, thread pluginsdk.NewThread) (t pluginsdk.Thread, created bool, err error)
+	Update(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error)
+	// Delete removes a thread for good; one that does not exist is no error. who is in the
+	// audit log.
+	Delete(ctx context.Context, id, who string) error
+	// Branch makes a thread of a part of another. It gives the new one its id.
+	Branch(ctx context.Context, branch ledger.Branch) (t pluginsdk.Thread, created bool, err error)
+}
+
+// Workspace is the agent's context files.
+type Workspace interface {
+	List(ctx context.Context) ([]pluginsdk.WorkspaceFile, error)
+	// Read returns a file as it is, or with a version an earlier text of it.
+	Read(ctx context.Context, path, version string) (pluginsdk.WorkspaceFile, string, error)
+	// Write and Delete change a file that is of the version which is named, else they are
+	// CodeConflict. An author is a person, who does it through the plugin.
+	Write(ctx context.Context, request pluginsdk.WriteWorkspaceRequest, by ledger.By) (pluginsdk.WorkspaceFile, error)
+	Delete(ctx context.Context, request pluginsdk.DeleteWorkspaceRequest, by ledger.By) error
+	History(ctx context.Context, request pluginsdk.WorkspaceHistoryRequest) ([]pluginsdk.WorkspaceChange, error)
 }
 
 // Inbox accepts messages and controls runs.
@@ -68,6 +91,8 @@ type Inbox interface {
 	// StartTurn stores what a plugin asks of the agent; a run, if any, has caused it.
 	StartTurn(ctx context.Context, plugin string, request pluginsdk.StartTurnRequest, causeRunID string) (ledger.AcceptedTurn, error)
 	StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue, by ledger.By) (pluginsdk.Stopped, error)
+	// Commands returns all commands that people can type, by name.
+	Commands() []pluginsdk.Command
 }
 
 // Tasks makes the transitions of tasks.
@@ -81,6 +106,16 @@ type Tasks interface {
 	History(ctx context.Context, id string, after int64, limit int) ([]pluginsdk.TaskIteration, []pluginsdk.TaskAnswer, error)
 	Fail(ctx context.Context, id, reason string) (pluginsdk.Task, error)
 	Cancel(ctx context.Context, id, reason string, by ledger.By) (pluginsdk.Task, error)
+}
+
+// Approvals are what the agent asks people.
+type Approvals interface {
+	Approval(ctx context.Context, id string) (pluginsdk.Approval, error)
+	Approvals(ctx context.Context, query pluginsdk.ApprovalQuery) (page []pluginsdk.Approval, more bool, err error)
+	// Decide is a person's answer, given through a plugin.
+	Decide(ctx context.Context, by ledger.By, request pluginsdk.DecideApprovalRequest) (pluginsdk.Approval, error)
+	Rules(ctx context.Context, request pluginsdk.ListApprovalRulesRequest) (page []pluginsdk.ApprovalRule, more bool, err error)
+	Revoke(ctx context.Context, by ledger.By, id string) error
 }
 
 // Outbox carries deliveries.
@@ -168,6 +203,17 @@ type Decided struct {
 	Changed, Missing pluginsdk.PluginRights
 }
 
+// CallerTokens are who may call from outside. who is what the audit log calls who asks.
+type CallerTokens interface {
+	Check(ctx context.Context, secret string) (pluginsdk.Token, error)
+	Exchange(ctx context.Context, who string, request pluginsdk.ExchangeTokenRequest) (session pluginsdk.Token, secret string, err error)
+	Create(ctx context.Context, who string, request pluginsdk.CreateTokenRequest) (token pluginsdk.Token, secret string, err error)
+	List(ctx context.Context, request pluginsdk.ListTokensRequest) ([]pluginsdk.Token, error)
+	Revoke(ctx context.Context, who, id string) error
+	// LogOut ends the session of a secret.
+	LogOut(ctx context.Context, who, secret string) error
+}
+
 // Toolbox is the tools of all plugins.
 type Toolbox interface {
 	// List returns the tools of the enabled plugins, named PLUGIN__TOOL.
@@ -178,17 +224,26 @@ type Toolbox interface {
 
 // Config is what an API speaks for. All of it is needed.
 type Config struct {
-	Store    Store
-	Inbox    Inbox
-	Tasks    Tasks
-	Outbox   Outbox
-	Events   Events
-	Grants   Grants
-	Settings Settings
-	Registry Registry
-	Toolbox  Toolbox
-	Tokens   *Tokens // the ones that the pipeline opens
-	Quotas   *Quotas // the ones that the pipeline counts effects in
+	Store   Store
+	Threads Threads
+	Inbox   Inbox
+	// Workspace is where the context files are read and written.
+	Workspace Workspace
+	Tasks     Tasks
+	Approvals Approvals
+	Outbox    Outbox
+	Events    Events
+	Grants    Grants
+	Settings  Settings
+	Registry  Registry
+	Toolbox   Toolbox
+	Search    Search
+	Files     Files
+	Callers   CallerTokens
+	Tokens    *Tokens // the ones that the pipeline opens
+	Quotas    *Quotas // the ones that the pipeline counts effects in
+	// Installation is the daemon as a whole.
+	Installation Installation
 	// Daemon returns what the daemon counts and measures of itself, by name. What cannot
 	// be read at the moment is not among it.
 	Daemon func(ctx context.Context) []pluginsdk.Figure
@@ -221,7 +276,7 @@ func (a *API) For(plugin string) pluginsdk.Host {
 	return pluginsdk.Host{
 		Threads: threads{c}, Messages: messages{c}, Runs: runs{c}, Deliveries: deliveries{c},
 		Tasks: tasks{c}, Agent: agent{c}, Events: busEvents{c}, Settings: settings{c}, State: state{c}, Crons: crons{c}, Metrics: metrics{c},
-		Tools: tools{c}, Plugins: plugins{c},
+		Tools: tools{c}, Plugins: plugins{c}, Approvals: approvals{c}, Commands: commands{c}, Workspace: workspace{c}, Search: search{c}, Files: files{c}, Tokens: callers{c}, Installation: installation{c},
 		Log: a.Log.With("plugin", plugin),
 	}
 }

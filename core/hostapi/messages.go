@@ -39,6 +39,9 @@ func (s messages) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRe
 		if err := s.mayAskAtOnce(submission); err != nil {
 			return nil, err
 		}
+		if err := s.checkAttachments(ctx, submission.Attachments); err != nil {
+			return nil, err
+		}
 		accepted, err := s.Inbox.Submit(ctx, s.plugin, submission)
 		return &pluginsdk.SubmitMessageResponse{Accepted: accepted}, err
 	})

@@ -23,7 +23,7 @@ type Notice struct {
 // CoreTools describes the core's own tools as those of a plugin.
 func CoreTools() *pluginsdk.PluginInfo {
 	return &pluginsdk.PluginInfo{Name: CoreName, Enabled: true, Manifest: pluginsdk.Manifest{
-		Name: CoreName, Hooks: []pluginsdk.Hook{pluginsdk.HookCallTool}, Tools: []pluginsdk.ToolSpec{NotifyTool()},
+		Name: CoreName, Hooks: []pluginsdk.Hook{pluginsdk.HookCallTool}, Tools: []pluginsdk.ToolSpec{NotifyTool(), SearchTool()},
 	}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -57,13 +58,10 @@ func (s threads) Create(ctx context.Context, request *pluginsdk.CreateThreadRequ
 			if err := s.audit(ctx, thread.Source+":"+thread.SourceID, permits); err != nil {
 				return err
 			}
-			made, created, err := s.Store.CreateThread(ctx, thread)
+			made, created, err := s.Threads.Create(ctx, thread)
 			response.Thread, response.Existed = made, !created
 			return err
 		})
-		if err == nil && !response.Existed {
-			s.tell(pluginsdk.EventThreadCreated, response.Thread)
-		}
 		return &response, err
 	})
 }
@@ -88,18 +86,85 @@ func (s threads) Update(ctx context.Context, request *pluginsdk.UpdateThreadRequ
 			if err := s.audit(ctx, before.ID, permits); err != nil {
 				return err
 			}
-			after, err = s.Store.UpdateThread(ctx, request.ID, patch)
+			after, err = s.Threads.Update(ctx, request.ID, patch)
 			return err
 		})
-		if err == nil {
-			s.tell(pluginsdk.EventThreadUpdated, after)
-		}
 		return &pluginsdk.UpdateThreadResponse{Thread: after}, err
 	})
 }
 
-func (s threads) tell(kind pluginsdk.EventType, thread pluginsdk.Thread) {
-	s.Events.Publish(kind, thread.ID, pluginsdk.ThreadPayload{ThreadID: thread.ID, Name: thread.Name})
+// Delete removes a thread of the plugin's own, or with threads.admin any, and notes who
+// wanted it.
+func (s threads) Delete(ctx context.Context, request *pluginsdk.DeleteThreadRequest) (*pluginsdk.DeleteThreadResponse, error) {
+	return serve(s.caller, "Threads.Delete", func() (*pluginsdk.DeleteThreadResponse, error) {
+		thread, err := s.Store.Thread(ctx, request.ID)
+		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+			return &pluginsdk.DeleteThreadResponse{}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := s.mayChange(thread.Source, nil); err != nil {
+			return nil, err
+		}
+		author, err := person(ctx, request.Author)
+		if err != nil {
+			return nil, err
+		}
+		who := AuditName(pluginsdk.WithPerson(ctx, author), s.plugin)
+		err = s.write(ctx, 1, 0, func() error { return s.Threads.Delete(ctx, thread.ID, who) })
+		return &pluginsdk.DeleteThreadResponse{}, err
+	})
+}
+
+// Branch makes a thread of one of the plugin's sources of what was said in another. It may
+// do what that one may, which is for threads.admin to give, unless both are the plugin's own.
+func (s threads) Branch(ctx context.Context, request *pluginsdk.BranchThreadRequest) (*pluginsdk.BranchThreadResponse, error) {
+	return serve(s.caller, "Threads.Branch", func() (*pluginsdk.BranchThreadResponse, error) {
+		if request.Source == "" || request.SourceID == "" {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "source and sourceId: a thread needs both")
+		}
+		if request.MessageID < 0 {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "messageId: %d is not the id of a message", request.MessageID)
+		}
+		if !s.Grants.Granted(s.plugin, pluginsdk.CapMessagesRead) {
+			return nil, lacks(s.plugin, pluginsdk.CapMessagesRead)
+		}
+		from, err := s.Store.Thread(ctx, request.ThreadID)
+		if err != nil {
+			return nil, err
+		}
+		permits := permitsOf(pluginsdk.Thread{}, pluginsdk.ThreadPatch{Cwd: set(from.Cwd), PermissionMode: set(from.PermissionMode)})
+		asked := permits
+		if s.mayChange(from.Source, nil) == nil {
+			asked = nil // its own: it can have the agent do so in that one
+		}
+		if err := s.mayChange(request.Source, asked); err != nil {
+			return nil, err
+		}
+		var response pluginsdk.BranchThreadResponse
+		err = s.write(ctx, 1, sizeOf(request), func() error {
+			if err := s.audit(ctx, request.Source+":"+request.SourceID, permits); err != nil {
+				return err
+			}
+			made, created, err := s.Threads.Branch(ctx, ledger.Branch{
+				From: from.ID, LastMessageID: request.MessageID,
+				Thread: pluginsdk.NewThread{Source: request.Source, SourceID: request.SourceID, Name: request.Name},
+			})
+			response.Thread, response.Existed = made, !created
+			return err
+		})
+		return &response, err
+	})
+}
+
+type commands struct{ *caller }
+
+// List tells what people can type. What does not fit into an answer is left out.
+func (s commands) List(context.Context, *pluginsdk.ListCommandsRequest) (*pluginsdk.ListCommandsResponse, error) {
+	return serve(s.caller, "Commands.List", func() (*pluginsdk.ListCommandsResponse, error) {
+		return &pluginsdk.ListCommandsResponse{Commands: page(s.Inbox.Commands(), false, sizeOf)}, nil
+	})
 }
 
 // permit is a change of what a thread may do.
@@ -204,7 +269,7 @@ func (c *caller) audit(ctx context.Context, thread string, permits []permit) err
 	if len(changes) == 0 {
 		return nil
 	}
-	return c.Store.Audit(ctx, AuditName(c.plugin), "thread.permit", thread, strings.Join(changes, ", "))
+	return c.Store.Audit(ctx, AuditName(ctx, c.plugin), "thread.permit", thread, strings.Join(changes, ", "))
 }
 
 // set returns a pointer to what is not zero.

@@ -42,7 +42,13 @@ func (in *Inbox) supersede(ctx context.Context, accepted ledger.Accepted) {
 	}) {
 		return
 	}
-	run, err := in.claimed(ctx, accepted.ThreadID)
+	run, err := in.parked(ctx, accepted.ThreadID)
+	if err == nil && run.ID != "" && newest(run) < accepted.MessageID {
+		err = in.cancelQueued(ctx, run.ID, ErrSuperseded)
+	}
+	if err == nil {
+		run, err = in.claimed(ctx, accepted.ThreadID)
+	}
 	if err == nil && run.ID != "" && run.Kind == pluginsdk.RunMessage {
 		in.interrupt(run.ID, order{ErrSuperseded, accepted.MessageID - 1})
 		if run, err = in.store.Run(ctx, run.ID); err == nil && run.State.Final() {
@@ -58,6 +64,11 @@ func (in *Inbox) supersede(ctx context.Context, accepted ledger.Accepted) {
 // Run: none is.
 func (in *Inbox) claimed(ctx context.Context, threadID string) (pluginsdk.Run, error) {
 	return in.store.FirstQueued(ctx, threadID, pluginsdk.RunRunning)
+}
+
+// parked returns the thread's run that waits for people; the zero Run: none does.
+func (in *Inbox) parked(ctx context.Context, threadID string) (pluginsdk.Run, error) {
+	return in.store.FirstQueued(ctx, threadID, pluginsdk.RunWaiting)
 }
 
 // newest returns the id of the newest message that the run answers.

@@ -148,6 +148,9 @@ func (in *Inbox) cancelQueued(ctx context.Context, runID string, cause error) er
 		in.forget(runID)
 	}
 	if cancelled {
+		if err := in.approvals.Over(ctx, run.ID); err != nil { // the sweep of the approvals finds it
+			in.config.Log.Warn("what a cancelled run has asked cannot be taken back yet", "run", run.ID, "err", err)
+		}
 		in.announceCancelled(run.ThreadID, run.ID, cause)
 		in.wakeThread(run.ThreadID)
 	}
@@ -213,6 +216,9 @@ func (in *Inbox) stopHead(ctx context.Context, threadID string, cause error) (ru
 	}
 	head, err := in.claimed(ctx, threadID) // a run that is being claimed at this moment
 	if err == nil && head.ID == "" {
+		head, err = in.parked(ctx, threadID)
+	}
+	if err == nil && head.ID == "" {
 		head, err = in.retrying(ctx, threadID)
 	}
 	if err != nil || head.ID == "" || head.Step == pluginsdk.StepInvoked {
@@ -239,6 +245,9 @@ func (in *Inbox) eachRunning(threadID string, fn func(running)) (any bool) {
 // whose end is published may still execute its last steps: that one is over.
 func (in *Inbox) underWay(ctx context.Context, threadID string) (bool, error) {
 	if retrying, err := in.retrying(ctx, threadID); err != nil || retrying.ID != "" {
+		return true, err
+	}
+	if parked, err := in.parked(ctx, threadID); err != nil || parked.ID != "" {
 		return true, err
 	}
 	var ids []string

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,15 +14,39 @@ import (
 
 // coreCommands are the commands that the core answers at once, outside of the queue.
 var coreCommands = []pluginsdk.CommandSpec{
-	{Name: "busy", Usage: "/busy [MODE]", Description: "show or set what a message does that comes during a turn: " +
-		"queue (wait), steer (go into the turn), collect (wait, then all as one), interrupt (stop the turn)"},
+	{
+		Name: "busy", Usage: "/busy [MODE]", Description: "show or set what a message does that comes during a turn: " +
+			"queue (wait), steer (go into the turn), collect (wait, then all as one), interrupt (stop the turn)",
+		Options: []pluginsdk.CommandOption{{Name: "mode", Type: pluginsdk.OptionChoice, Choices: []string{
+			string(pluginsdk.BusyQueue), string(pluginsdk.BusySteer), string(pluginsdk.BusyCollect), string(pluginsdk.BusyInterrupt),
+		}}},
+	},
 	{Name: "help", Description: "list the commands"},
-	{Name: "model", Usage: "/model [NAME]", Description: "show or set the thread's model; `/model default` clears it"},
+	{
+		Name: "model", Usage: "/model [NAME]", Description: "show or set the thread's model; `/model default` clears it",
+		Options: []pluginsdk.CommandOption{{Name: "name", Type: pluginsdk.OptionModel}},
+	},
 	{Name: "new", Description: "forget the agent's session: the next message starts a fresh one"},
 	{Name: "status", Description: "show what this thread is doing"},
 	{Name: "retry", Description: "give the last message that was not answered once more"},
-	{Name: "tasks", Usage: "/tasks [approve|reject|cancel] [ID] [WORDS]", Description: "list the open tasks below this thread, show one, or have your word on it"},
-	{Name: "stop", Usage: "/stop [all]", Description: "stop the turn that is running; what waits behind it stays, with `all` it is dropped"},
+	{
+		Name: "tasks", Usage: "/tasks [approve|reject|cancel] [ID] [WORDS]", Description: "list the open tasks below this thread, show one, or have your word on it",
+		Options: []pluginsdk.CommandOption{
+			{Name: "word", Type: pluginsdk.OptionChoice, Choices: []string{"approve", "reject", "cancel"}},
+			{Name: "task", Type: pluginsdk.OptionTask}, {Name: "words", Type: pluginsdk.OptionText},
+		},
+	},
+	{
+		Name: "thread", Usage: "/thread [WORD] [VALUE]", Description: "show this thread, or change it: new NAME, rename NAME, archive, unarchive, " +
+			"branch [MESSAGE], delete, or model, effort, permission, dir, ask, busy, instructions with a value",
+		Options: []pluginsdk.CommandOption{
+			{Name: "word", Type: pluginsdk.OptionChoice}, {Name: "value", Type: pluginsdk.OptionText},
+		},
+	},
+	{
+		Name: "stop", Usage: "/stop [all]", Description: "stop the turn that is running; what waits behind it stays, with `all` it is dropped",
+		Options: []pluginsdk.CommandOption{{Name: "all", Type: pluginsdk.OptionFlag, Named: true}},
+	},
 }
 
 func isCoreCommand(name string) bool {
@@ -54,6 +78,7 @@ type typed struct {
 func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, by ledger.By, command typed) ledger.Answer {
 	var text string
 	var err error
+	var gone *pluginsdk.Thread
 	args := command.args
 	switch command.name {
 	case "help":
@@ -72,6 +97,11 @@ func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, by le
 		text, err = in.status(ctx, thread)
 	case "tasks":
 		text, err = in.tasksCommand(ctx, thread, by, command)
+	case "thread":
+		var deleted bool
+		if text, deleted, err = in.threadCommand(ctx, thread, by, command); deleted {
+			gone = &thread
+		}
 	default:
 		return ledger.Answer{State: pluginsdk.RunFailed,
 			Text: fmt.Sprintf("There is no command /%s.\n\n%s", command.name, in.help())}
@@ -79,31 +109,46 @@ func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, by le
 	if err != nil {
 		return ledger.Answer{State: pluginsdk.RunFailed, Text: fmt.Sprintf("/%s failed: %s", command.name, err)}
 	}
-	return ledger.Answer{State: pluginsdk.RunSucceeded, Text: text}
+	return ledger.Answer{State: pluginsdk.RunSucceeded, Text: text, Gone: gone}
+}
+
+// Commands returns all commands that people can type, the core's and the plugins', by name.
+func (in *Inbox) Commands() []pluginsdk.Command {
+	var all []pluginsdk.Command
+	for _, spec := range coreCommands {
+		if spec.Name == "thread" {
+			spec.Options = slices.Clone(spec.Options)
+			spec.Options[0].Choices = in.threads.Verbs()
+		}
+		all = append(all, pluginsdk.Command{CommandSpec: spec})
+	}
+	for _, command := range in.registry.Commands() {
+		if !isCoreCommand(command.Spec.Name) {
+			all = append(all, pluginsdk.Command{CommandSpec: command.Spec, Plugin: command.Plugin})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b pluginsdk.Command) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 func (in *Inbox) help() string {
-	lines := make([]string, 0, len(coreCommands))
-	add := func(spec pluginsdk.CommandSpec, from string) {
+	lines := []string{"Commands:"}
+	for _, command := range in.Commands() {
+		if command.Name == "*" {
+			continue
+		}
 		// A command is listed under its own name, even if its usage has another.
-		usage := "/" + spec.Name
-		words := strings.Fields(spec.Usage)
-		if len(words) > 0 && strings.TrimPrefix(words[0], "/") == spec.Name {
+		words := strings.Fields(command.Usage)
+		if len(words) > 0 && strings.TrimPrefix(words[0], "/") == command.Name {
 			words = words[1:]
 		}
-		usage = strings.Join(append([]string{usage}, words...), " ")
-		lines = append(lines, strings.TrimRight(fmt.Sprintf("%s — %s%s", usage, spec.Description, from), " —"))
-	}
-	for _, spec := range coreCommands {
-		add(spec, "")
-	}
-	for _, command := range in.registry.Commands() {
-		if command.Spec.Name != "*" && !isCoreCommand(command.Spec.Name) {
-			add(command.Spec, " ("+command.Plugin+")")
+		line := strings.Join(append([]string{"/" + command.Name}, words...), " ") + " — " + command.Description
+		if command.Plugin != "" {
+			line += " (" + command.Plugin + ")"
 		}
+		lines = append(lines, strings.TrimRight(line, " —"))
 	}
-	sort.Strings(lines)
-	return "Commands:\n" + strings.Join(lines, "\n")
+	return strings.Join(lines, "\n")
 }
 
 // tasksCommand has a person's word on a task carried out, or what there is of tasks shown.
@@ -115,6 +160,15 @@ func (in *Inbox) tasksCommand(ctx context.Context, thread pluginsdk.Thread, by l
 	}
 	by.Author = authorText(by.Author)
 	return in.tasks.Command(ctx, thread, by, command.args)
+}
+
+// threadCommand has the thread shown or changed. What a run has caused is no person's word.
+func (in *Inbox) threadCommand(ctx context.Context, thread pluginsdk.Thread, by ledger.By, command typed) (text string, deleted bool, err error) {
+	if command.caused && in.threads.OnlyPeople(command.args) {
+		return "", false, errors.New("only a person does that to a thread, and this message was caused by a run")
+	}
+	by.Author = authorText(by.Author)
+	return in.threads.Command(ctx, thread, by, command.args)
 }
 
 func (in *Inbox) newSession(ctx context.Context, thread pluginsdk.Thread) (string, error) {
@@ -144,7 +198,7 @@ func (in *Inbox) setModel(ctx context.Context, thread pluginsdk.Thread, name str
 	if strings.ContainsAny(name, " \t\n") {
 		return "", fmt.Errorf("a model's name has no spaces in it: %q", name)
 	}
-	if _, err := in.store.UpdateThread(ctx, thread.ID, pluginsdk.ThreadPatch{Model: &name}); err != nil {
+	if _, err := in.threads.Update(ctx, thread.ID, pluginsdk.ThreadPatch{Model: &name}); err != nil {
 		return "", err
 	}
 	if name == "" {
@@ -174,6 +228,9 @@ func (in *Inbox) status(ctx context.Context, thread pluginsdk.Thread) (string, e
 	}
 	text := fmt.Sprintf("Thread %s (%s): %s, %d waiting. When busy: %s. Model: %s. Session: %s. Other threads working: %d.",
 		thread.ID, thread.Kind, busy, waiting, thread.BusyMode, model, session, others)
+	if parked, err := in.parked(ctx, thread.ID); err != nil || parked.ID != "" {
+		return text + " It waits for an answer to what the agent asks.", err
+	}
 	retrying, err := in.retrying(ctx, thread.ID)
 	if err != nil || retrying.ID == "" {
 		return text, err
@@ -187,7 +244,7 @@ func (in *Inbox) setBusyMode(ctx context.Context, thread pluginsdk.Thread, name 
 		return fmt.Sprintf("When this thread is busy, a message takes the way %q.", thread.BusyMode), nil
 	}
 	mode := pluginsdk.BusyMode(name)
-	if _, err := in.store.UpdateThread(ctx, thread.ID, pluginsdk.ThreadPatch{BusyMode: &mode}); err != nil {
+	if _, err := in.threads.Update(ctx, thread.ID, pluginsdk.ThreadPatch{BusyMode: &mode}); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("From now on, a message that comes while this thread is busy takes the way %q.", mode), nil

@@ -32,7 +32,6 @@ var ErrSuperseded = pluginsdk.Errorf(pluginsdk.CodeCancelled, "interrupted by a 
 type Store interface {
 	Primary(ctx context.Context) (pluginsdk.Thread, error)
 	Thread(ctx context.Context, id string) (pluginsdk.Thread, error)
-	UpdateThread(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error)
 	ResetSession(ctx context.Context, threadID string) error
 	Known(ctx context.Context, source, key string) (bool, error)
 	Accept(ctx context.Context, acceptance ledger.Acceptance) (ledger.Accepted, error)
@@ -45,6 +44,9 @@ type Store interface {
 	Lever(ctx context.Context, name string) (ledger.Lever, error)
 	ExpireQueued(ctx context.Context, runID, reason string) (expired bool, err error)
 	Recover(ctx context.Context, owner string) (open []ledger.Queue, err error)
+	// Park has a run wait for people. Parked is false when they have answered meanwhile,
+	// and the run is back in its queue.
+	Park(ctx context.Context, fence ledger.Fence, runID string) (parked bool, err error)
 	EndAttempt(ctx context.Context, fence ledger.Fence, end ledger.AttemptEnd) error
 	Release(ctx context.Context, fence ledger.Fence, runID string) error
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)
@@ -104,6 +106,26 @@ type Tasks interface {
 	Decides(args string) bool
 }
 
+// Approvals asks people what the agent may not do by itself.
+type Approvals interface {
+	// Over takes back what a run that is over has asked.
+	Over(ctx context.Context, runID string) error
+}
+
+// Threads changes threads, for /thread and the commands that change one thing of them.
+type Threads interface {
+	// Command carries out what is typed behind /thread in a thread, and returns the answer;
+	// deleted says that the thread is gone.
+	Command(ctx context.Context, thread pluginsdk.Thread, by ledger.By, args string) (text string, deleted bool, err error)
+	// Needs returns the capability that a plugin needs to submit it; false: none.
+	Needs(args string) (pluginsdk.Capability, bool)
+	// Verbs returns the words that can stand behind /thread.
+	Verbs() []string
+	// OnlyPeople reports whether a person must have typed it.
+	OnlyPeople(args string) bool
+	Update(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error)
+}
+
 // Config holds what an operator can set. Zero fields get defaults.
 type Config struct {
 	Owner       string        // the name under which runs are claimed: this daemon's boot
@@ -154,18 +176,20 @@ func setDefault[T comparable](field *T, value T) {
 
 // Inbox accepts and dispatches runs.
 type Inbox struct {
-	config   Config
-	store    Store
-	pipeline Pipeline
-	registry Registry
-	outbox   Outbox
-	events   Events
-	tasks    Tasks
-	figures  *figures
-	lanes    *lanes.Set[ledger.Queue, worker] // of the queues with work
-	places   *lanes.Places                    // for runs that execute: Config.Slots, in classes
-	primary  atomic.Pointer[string]           // id of the primary thread, once it was read
-	kinds    sync.Map                         // by id: the kinds of the threads that were read
+	config    Config
+	store     Store
+	pipeline  Pipeline
+	registry  Registry
+	outbox    Outbox
+	events    Events
+	tasks     Tasks
+	approvals Approvals
+	threads   Threads
+	figures   *figures
+	lanes     *lanes.Set[ledger.Queue, worker] // of the queues with work
+	places    *lanes.Places                    // for runs that execute: Config.Slots, in classes
+	primary   atomic.Pointer[string]           // id of the primary thread, once it was read
+	kinds     sync.Map                         // by id: the kinds of the threads that were read
 
 	// intake ends when no more runs may be claimed, work when those under way must end
 	// too.
@@ -183,6 +207,7 @@ type Inbox struct {
 type running struct {
 	id, threadID string
 	kind         pluginsdk.RunKind
+	worker       *worker
 	beside       bool  // a turn that is in no thread's queue
 	newest       int64 // id of the newest message that it answers
 	cancel       context.CancelCauseFunc
@@ -198,19 +223,21 @@ type order struct {
 
 // Doors are the rooms that the inbox calls. All of them are needed.
 type Doors struct {
-	Store    Store
-	Pipeline Pipeline
-	Registry Registry
-	Outbox   Outbox
-	Events   Events
-	Tasks    Tasks
+	Store     Store
+	Pipeline  Pipeline
+	Registry  Registry
+	Outbox    Outbox
+	Events    Events
+	Tasks     Tasks
+	Approvals Approvals
+	Threads   Threads
 }
 
 // New returns an Inbox. Submit works at once; runs are executed from Start on.
 func New(config Config, doors Doors) *Inbox {
 	config = config.withDefaults()
 	in := &Inbox{
-		config: config, store: doors.Store, pipeline: doors.Pipeline, registry: doors.Registry, outbox: doors.Outbox, events: doors.Events, tasks: doors.Tasks,
+		config: config, store: doors.Store, pipeline: doors.Pipeline, registry: doors.Registry, outbox: doors.Outbox, events: doors.Events, tasks: doors.Tasks, approvals: doors.Approvals, threads: doors.Threads,
 		places: newPlaces(config.Slots), figures: newFigures(),
 		running: make(map[string]running), announcing: make(map[string]chan struct{}),
 		unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool),

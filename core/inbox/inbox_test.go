@@ -93,17 +93,54 @@ func (p *published) Publish(kind pluginsdk.EventType, _ string, _ any) {
 }
 
 // desk is where /tasks is carried out: it tells what it was asked.
-type desk struct{ asked []string }
+type desk struct {
+	asked []string
+
+	mu   sync.Mutex
+	over []string // runs whose questions were taken back
+}
 
 func (d *desk) Command(_ context.Context, thread pluginsdk.Thread, by ledger.By, args string) (string, error) {
 	d.asked = append(d.asked, fmt.Sprintf("%s: %s|%s says %s", thread.ID, by.Author, by.Plugin, args))
 	return "Done.", nil
 }
 
+func (d *desk) Over(_ context.Context, runID string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.over = append(d.over, runID)
+	return nil
+}
+
 func (*desk) Decides(args string) bool { return strings.HasPrefix(args, "approve") }
+
+// hall is where /thread is carried out: it tells what it was asked, and says that the thread
+// is gone of which it is said "delete".
+type hall struct {
+	store *memory
+	asked []string
+}
+
+func (h *hall) Command(_ context.Context, thread pluginsdk.Thread, by ledger.By, args string) (string, bool, error) {
+	h.asked = append(h.asked, fmt.Sprintf("%s: %s|%s says %s", thread.ID, by.Author, by.Plugin, args))
+	return "Done.", args == "delete", nil
+}
+
+func (*hall) Needs(args string) (pluginsdk.Capability, bool) {
+	return pluginsdk.CapThreadsWrite, args != ""
+}
+
+func (*hall) Verbs() []string { return []string{"archive", "delete"} }
+
+func (*hall) OnlyPeople(args string) bool { return args == "delete" }
+
+func (h *hall) Update(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
+	return h.store.UpdateThread(ctx, id, patch)
+}
 
 type fixture struct {
 	*Inbox
+	hall   *hall
 	desk   *desk
 	store  *memory
 	line   *scripted
@@ -114,12 +151,12 @@ type fixture struct {
 func newFixture(t *testing.T, config Config, known ...Command) *fixture {
 	t.Helper()
 	store := newMemory()
-	f := &fixture{desk: &desk{}, store: store, line: &scripted{store: store, steers: make(chan string, 100)}, outbox: &woken{}, events: &published{store: store}}
+	f := &fixture{desk: &desk{}, hall: &hall{store: store}, store: store, line: &scripted{store: store, steers: make(chan string, 100)}, outbox: &woken{}, events: &published{store: store}}
 	config.Owner = "this boot"
 	if config.RetryBase == 0 {
 		config.RetryBase, config.RetryMax = time.Millisecond, 2*time.Millisecond
 	}
-	f.Inbox = New(config, Doors{Store: store, Pipeline: f.line, Registry: commands(known), Outbox: f.outbox, Events: f.events, Tasks: f.desk})
+	f.Inbox = New(config, Doors{Store: store, Pipeline: f.line, Registry: commands(known), Outbox: f.outbox, Events: f.events, Tasks: f.desk, Approvals: f.desk, Threads: f.hall})
 	return f
 }
 

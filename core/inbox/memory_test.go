@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,8 @@ import (
 
 // memory is a Store that keeps runs in the order of acceptance.
 type memory struct {
+	answered atomic.Bool // what a run asks is answered before it is parked
+
 	mu       sync.Mutex
 	threads  map[string]pluginsdk.Thread
 	runs     []*ledger.Run
@@ -324,6 +327,13 @@ func (m *memory) Release(_ context.Context, _ ledger.Fence, id string) error {
 	return m.set(id, pluginsdk.RunQueued, time.Time{}, -1)
 }
 
+func (m *memory) Park(_ context.Context, _ ledger.Fence, id string) (parked bool, err error) {
+	if m.answered.Load() {
+		return false, m.set(id, pluginsdk.RunQueued, time.Time{}, -1)
+	}
+	return true, m.set(id, pluginsdk.RunWaiting, time.Time{}, -1)
+}
+
 func (m *memory) Run(_ context.Context, id string) (pluginsdk.Run, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -337,7 +347,7 @@ func (m *memory) Run(_ context.Context, id string) (pluginsdk.Run, error) {
 
 func (m *memory) CancelQueued(ctx context.Context, id, reason string) (pluginsdk.Run, bool, error) {
 	run, err := m.Run(ctx, id)
-	if err != nil || run.State != pluginsdk.RunQueued || run.Step == pluginsdk.StepInvoked {
+	if err != nil || run.State != pluginsdk.RunQueued && run.State != pluginsdk.RunWaiting || run.Step == pluginsdk.StepInvoked {
 		return run, false, err
 	}
 	_ = m.set(id, pluginsdk.RunCancelled, time.Time{}, 0)

@@ -69,7 +69,7 @@ func (d *day) begin() {
 	d.boots++
 	d.inbox = New(Config{Owner: fmt.Sprint("boot ", d.boots), Slots: 2, RetryBase: time.Microsecond, RetryMax: time.Microsecond, DrainGrace: time.Millisecond},
 		Doors{
-			Store: d.store, Pipeline: d.line, Outbox: &woken{}, Events: &published{},
+			Store: d.store, Pipeline: d.line, Outbox: &woken{}, Events: &published{}, Approvals: &desk{},
 			Registry: commands{{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "buy"}}},
 		})
 	d.must(d.inbox.Start(context.Background()))

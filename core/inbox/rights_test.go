@@ -19,6 +19,7 @@ func TestWhatACommandNeeds(t *testing.T) {
 		"/stop": pluginsdk.CapRunsControl, "/stop all": pluginsdk.CapRunsControl, " /retry ": pluginsdk.CapRunsControl,
 		"/tasks": pluginsdk.CapTasksRead, "/tasks 1a2b3c": pluginsdk.CapTasksRead, "/tasks approve 1a2b3c": pluginsdk.CapTasksDecide,
 		"/new": pluginsdk.CapThreadsWrite, "/model opus": pluginsdk.CapThreadsWrite, "/busy steer": pluginsdk.CapThreadsWrite,
+		"/thread archive": pluginsdk.CapThreadsWrite, "/thread": "",
 		"/model": "", "/busy": "", "/help": "", "/status": "", "/buy milk": "", "/nonsense": "",
 		"hello": "", "say /stop": "", "/etc/stop is a file": "",
 	} {

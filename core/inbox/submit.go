@@ -49,6 +49,9 @@ func (in *Inbox) Stored(ctx context.Context, accepted ledger.Accepted, submissio
 	in.wakeThread(accepted.ThreadID)
 }
 
+// WakeThread has the thread's queue looked at.
+func (in *Inbox) WakeThread(threadID string) { in.wakeThread(threadID) }
+
 // HoldBack keeps a run that is about to be stored from being executed until release,
 // which is called once the run is announced.
 func (in *Inbox) HoldBack(runID string) (release func()) { return in.holdBack(runID) }
@@ -83,6 +86,12 @@ func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk
 				return pluginsdk.Accepted{}, err
 			}
 			acceptance.Answer, acceptance.MaxWaiting = &answer, 0
+			if answer.Gone != nil { // the thread has no place for it any more
+				if submission.ThreadID, err = in.primaryID(ctx); err != nil {
+					return pluginsdk.Accepted{}, err
+				}
+				acceptance.Submission = submission
+			}
 		}
 	}
 	defer in.holdBack(acceptance.RunID)()
@@ -247,7 +256,8 @@ func (in *Inbox) pluginAnswers(name string) bool {
 
 // Needs returns the capability, beside messages.submit, that a plugin needs to submit the
 // text: runs.control for a command that stops or repeats runs; threads.write for one that
-// changes the thread, where the caller also checks what changing this very thread needs;
+// changes the thread, where the caller also checks what changing this very thread needs, and
+// threads.admin for one that says what it may do;
 // tasks.decide for a word on a task, tasks.read for a look at tasks. False: none.
 func (in *Inbox) Needs(content string) (pluginsdk.Capability, bool) {
 	name, args, ok := pluginsdk.ParseCommand(content)
@@ -264,6 +274,8 @@ func (in *Inbox) Needs(content string) (pluginsdk.Capability, bool) {
 			return pluginsdk.CapTasksDecide, true
 		}
 		return pluginsdk.CapTasksRead, true
+	case "thread":
+		return in.threads.Needs(args)
 	case "model", "busy":
 		return pluginsdk.CapThreadsWrite, args != "" // without arguments it only shows
 	}

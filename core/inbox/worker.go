@@ -138,7 +138,7 @@ func (in *Inbox) forgetDoubt(queue ledger.Queue) {
 func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 	ctx, cancel := context.WithCancelCause(in.work)
 	defer cancel(nil)
-	announced := in.enter(claim, cancel)
+	announced := in.enter(claim, w, cancel)
 	leave := sync.OnceFunc(func() { in.leave(claim) })
 	defer leave()
 	for _, one := range announced {
@@ -169,11 +169,11 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 
 // enter makes stops find the run. It returns channels that the caller must wait for
 // before the run begins: the announcements of the messages that it answers.
-func (in *Inbox) enter(claim ledger.Claim, cancel context.CancelCauseFunc) (announced []chan struct{}) {
+func (in *Inbox) enter(claim ledger.Claim, w *worker, cancel context.CancelCauseFunc) (announced []chan struct{}) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	entry := running{
-		id: claim.Run.ID, threadID: claim.Thread.ID, kind: claim.Run.Kind, beside: claim.Run.Beside, newest: claim.Message.ID, cancel: cancel,
+		id: claim.Run.ID, threadID: claim.Thread.ID, kind: claim.Run.Kind, beside: claim.Run.Beside, newest: claim.Message.ID, cancel: cancel, worker: w,
 	}
 	waitFor := func(runID string) {
 		if one := in.announcing[runID]; one != nil {
@@ -233,9 +233,19 @@ func (in *Inbox) requeueOrFail(ctx context.Context, log *slog.Logger, w *worker,
 	fail := func(why error, effects []ledger.Effect) func() error {
 		return func() error { return in.pipeline.Fail(in.work, claim, why, effects) }
 	}
+	var failure *pluginsdk.Failure
 	switch stopped := context.Cause(ctx); {
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeStale:
 		log.Warn("run was taken over", "err", cause)
+	case errors.As(cause, &failure) && failure.Kind == pluginsdk.FailureParked && pluginsdk.CodeOf(stopped) != pluginsdk.CodeCancelled:
+		log.Info("run waits for people")
+		in.conclude(log, w, func() error {
+			parked, err := in.store.Park(clean, claim.Fence, runID)
+			if err == nil && !parked {
+				in.wakeThread(claim.Thread.ID)
+			}
+			return err
+		})
 	case errors.Is(stopped, ErrStopping):
 		log.Info("run goes back to the queue", "err", cause)
 		in.conclude(log, w, func() error { return in.store.Release(clean, claim.Fence, runID) })
@@ -348,6 +358,33 @@ func (in *Inbox) takePlace(queue ledger.Queue, w *worker) (err error) {
 		w.placed = true
 	}
 	return err
+}
+
+// Rest gives the place of a run that executes back while it waits for people. back waits
+// for a place again, until ctx ends. Several of a run may rest at a time: it has a place
+// again with the first that goes on.
+func (in *Inbox) Rest(runID string) (back func(ctx context.Context) error) {
+	in.mu.Lock()
+	w := in.running[runID].worker
+	if w != nil {
+		in.freePlace(w)
+	}
+	in.mu.Unlock()
+	return func(ctx context.Context) error {
+		if w == nil {
+			return nil
+		}
+		if err := in.places.Take(ctx, int(w.class)); err != nil {
+			return err
+		}
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		if w.placed {
+			in.places.Free(int(w.class)) // another question has come back before
+		}
+		w.placed = true
+		return nil
+	}
 }
 
 // freePlace gives the worker's place back, if it has one.

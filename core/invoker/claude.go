@@ -112,7 +112,7 @@ func (c *Claude) invoke(ctx context.Context, request ledger.AgentRequest, emit f
 	}
 	defer c.memory.look() // runs after the release below
 	defer c.pool.release(at)
-	return c.turnAt(ctx, at, w, turn{prompt: request.Prompt, schema: request.JSONSchema, emit: emit})
+	return c.turnAt(ctx, at, w, turn{prompt: request.Prompt, files: request.Files, schema: request.JSONSchema, emit: emit, asking: newAsking(request.Ask)})
 }
 
 func (c *Claude) enter() bool {
@@ -171,10 +171,22 @@ func (c *Claude) turn(ctx context.Context, at *place, s *session, in *turnLines,
 	s.threadID, s.key = w.threadID, w.key
 	t.session, t.config, t.tools = s, &c.config, map[string]string{}
 	t.runID, t.capUSD, t.limit = w.runID, w.capUSD, w.limit
+	waited := false
+	t.waiting = func(waits bool) {
+		switch {
+		case waits == waited || w.fresh: // a fresh session cannot go on elsewhere
+		case waits:
+			c.pool.asks(at, t.asking.park)
+		default:
+			c.pool.asksNothing(at)
+		}
+		waited = waits
+	}
 	t.offered, t.news = s.tools.Begin(w.runID)
 	t.news = t.news || s.turns == 0 && len(t.offered) > 0
 	after := discard // stays so if emit panics
 	defer func() {
+		c.pool.asksNothing(at)
 		s.tools.End()
 		s.close(in)
 		s.grown.Store(true)
@@ -189,6 +201,10 @@ func (c *Claude) turn(ctx context.Context, at *place, s *session, in *turnLines,
 			s.process.terminate(c.config.CloseGrace)
 			c.pool.clear(at)
 			addLastWords(result.Failure, s.process)
+		case cut:
+			c.pool.dismiss(at)
+			s.process.cut(c.config.CloseGrace)
+			c.pool.clear(at)
 		case keep:
 		}
 	}()

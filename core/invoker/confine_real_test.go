@@ -182,3 +182,48 @@ func TestRealARuleForFilesIsNoneForRights(t *testing.T) {
 		}
 	}
 }
+
+// Plan mode that the model enters by itself, unasked, must not be a way to commands that
+// nobody allowed.
+func TestRealPlanModeAllowsNothing(t *testing.T) {
+	a := startReal(t, nil)
+	left := filepath.Join(a.config.Workspace, "left")
+	result := a.ask("thread", "", "usetool:EnterPlanMode {}\nthen:I plan.")
+	wantText(t, result, "I plan.")
+	r := newRecorder()
+	result = a.Invoke(t.Context(), request("thread", result.SessionID, `usetool:Bash {"command":"touch `+left+`"}`+"\nthen:I see."), r.emit)
+	wantText(t, result, "I see.")
+	if denied := r.of(pluginsdk.StreamDenied); len(denied) != 1 {
+		t.Errorf("nobody was asked: %+v", r.events)
+	}
+	if _, err := os.Stat(left); err == nil {
+		t.Error("the command ran")
+	}
+}
+
+// A rule for a command is for what it does in the working directory: the command before
+// must not have moved it elsewhere.
+func TestRealCommandsBeginInTheWorkingDirectory(t *testing.T) {
+	a := startReal(t, func(c *Config) { c.AllowedTools = []string{"Bash"} })
+	if err := os.Mkdir(filepath.Join(a.config.Workspace, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	commands := []string{"cd sub && pwd", "pwd"}
+	a.api.Handle(func(r fakeapi.Request) fakeapi.Reply {
+		if len(commands) == 0 || !fakeapi.Main(r) {
+			return fakeapi.Reply{Text: "I see."}
+		}
+		input := json.RawMessage(fmt.Sprintf(`{"command":%q}`, commands[0]))
+		commands = commands[1:]
+		return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: "Bash", Input: input}}}
+	})
+	r := newRecorder()
+	wantText(t, a.Invoke(t.Context(), request("thread", "", "go"), r.emit), "I see.")
+	results := r.of(pluginsdk.StreamToolResult)
+	if len(results) != 2 {
+		t.Fatalf("results %+v", results)
+	}
+	if where, _, _ := strings.Cut(results[1].Text, "\n"); where != a.config.Workspace {
+		t.Errorf("the next command begins in %s", where)
+	}
+}

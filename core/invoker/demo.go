@@ -102,7 +102,7 @@ func (d *Demo) Invoke(ctx context.Context, request ledger.AgentRequest, emit fun
 		result.SessionID = uuid.NewString()
 	}
 	result.Duration = time.Since(started)
-	if !request.Fresh && (result.Failure == nil || result.Failure.Kind == pluginsdk.FailureInterrupted) {
+	if !request.Fresh && (result.Failure == nil || result.Failure.Kind == pluginsdk.FailureInterrupted || result.Failure.Kind == pluginsdk.FailureParked) {
 		d.remember(request.ThreadID, result.SessionID)
 	}
 	return result
@@ -131,7 +131,9 @@ func (t *demoTurn) run(ctx context.Context, prompt string) pluginsdk.InvokeResul
 		return pluginsdk.InvokeResult{Failure: failure}
 	}
 	t.think()
-	t.callTool(ctx)
+	if failure := t.callTool(ctx); failure != nil {
+		return pluginsdk.InvokeResult{Failure: failure}
+	}
 	if ctx.Err() != nil {
 		return pluginsdk.InvokeResult{Failure: stopped(ctx)}
 	}

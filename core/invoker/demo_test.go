@@ -278,3 +278,31 @@ func TestTheDemoAgentEndsATask(t *testing.T) {
 		t.Errorf("nobody asked for that: %q", result.Text)
 	}
 }
+
+// Whoever tries out what the agent asks needs no account for it.
+func TestDemoAsksPeople(t *testing.T) {
+	demo := NewDemo(DemoConfig{Script: NewScript(Rule{Match: "clean up", ToolName: "Bash", ToolInput: []byte(`{"command":"rm x"}`), ToolResult: "gone", Ask: true, Text: "done"})})
+	p := newPeople()
+	for _, row := range []struct {
+		answer ledger.ToolAnswer
+		result string
+	}{{ledger.ToolAnswer{Allow: true}, "gone"}, {ledger.ToolAnswer{Words: "keep it"}, "keep it"}} {
+		r := newRecorder()
+		done := make(chan pluginsdk.InvokeResult, 1)
+		go func() { done <- demo.Invoke(t.Context(), p.request("thread", "", "clean up"), r.emit) }()
+		q := p.next(t)
+		q.answer <- row.answer
+		<-done
+		if results := r.of(pluginsdk.StreamToolResult); q.Tool != "Bash" || len(results) != 1 || results[0].Text != row.result || results[0].IsError == row.answer.Allow {
+			t.Errorf("asked %+v, then %+v", q.ToolAsk, results)
+		}
+	}
+	go func() { (<-p.asked).answer <- ledger.ToolAnswer{Park: true} }()
+	if result := demo.Invoke(t.Context(), p.request("thread", "", "clean up"), nil); result.Failure == nil || result.Failure.Kind != pluginsdk.FailureParked {
+		t.Errorf("parked: %+v", result.Failure)
+	}
+	alone := demo.Invoke(t.Context(), request("thread", "", "clean up"), nil)
+	if alone.Failure != nil {
+		t.Errorf("where nobody can be asked: %+v", alone.Failure)
+	}
+}

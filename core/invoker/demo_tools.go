@@ -12,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/schema"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -24,10 +25,11 @@ type DemoTools interface {
 }
 
 // callTool emits the rule's tool call and its result. It really calls a plugin's tool for
-// which the rule has no result.
-func (t *demoTurn) callTool(ctx context.Context) {
+// which the rule has no result. The failure is that of a turn that is parked until people
+// have answered.
+func (t *demoTurn) callTool(ctx context.Context) *pluginsdk.Failure {
 	if t.rule.ToolName == "" {
-		return
+		return nil
 	}
 	input := t.rule.ToolInput
 	if len(input) == 0 {
@@ -37,12 +39,30 @@ func (t *demoTurn) callTool(ctx context.Context) {
 	id := "demo_" + uuid.NewString()
 	t.event(pluginsdk.StreamEvent{Type: pluginsdk.StreamToolCall, ToolName: name, ToolUseID: id, Input: input})
 	result := pluginsdk.ToolResult{Text: t.rule.ToolResult, IsError: t.rule.ToolError}
-	if plugins {
+	switch answer := t.mayCall(ctx, name, id, input); {
+	case answer.Park:
+		return parkedFailure()
+	case !answer.Allow:
+		t.event(pluginsdk.StreamEvent{Type: pluginsdk.StreamDenied, ToolName: name, ToolUseID: id, Text: answer.Words, Input: input})
+		result = pluginsdk.ToolResult{Text: answer.Words, IsError: true}
+	case plugins:
 		result = t.tools.Answer(ctx, t.request.RunID, strings.TrimPrefix(name, toolPrefix), input)
 	}
 	t.event(pluginsdk.StreamEvent{
 		Type: pluginsdk.StreamToolResult, ToolName: name, ToolUseID: id, Text: resultText(result), IsError: result.IsError,
 	})
+	return nil
+}
+
+// mayCall asks people about the rule's call, if it says so.
+func (t *demoTurn) mayCall(ctx context.Context, name, id string, input json.RawMessage) ledger.ToolAnswer {
+	switch {
+	case !t.rule.Ask:
+		return ledger.ToolAnswer{Allow: true}
+	case t.request.Ask == nil:
+		return ledger.ToolAnswer{Words: denial(name)}
+	}
+	return t.request.Ask(ctx, ledger.ToolAsk{Tool: name, ToolUseID: id, Input: input, Cwd: t.request.Cwd})
 }
 
 // pluginTool returns the name of the rule's tool, as the CLI would name it, and whether

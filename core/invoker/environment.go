@@ -74,6 +74,9 @@ var preset = map[string]string{
 	// turns that it starts by itself (verified with 2.1.197: even when it is not offered
 	// the tools for schedules). Schedules are Harness' own; see replaced.
 	"CLAUDE_CODE_DISABLE_CRON": "1",
+	// Each command begins in the working directory, whatever the one before has changed
+	// to: where the CLI's shell is, its questions do not say, and rules look at paths.
+	"CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR": "1",
 }
 
 // buildEnvironment returns the variables of environ (KEY=VALUE, as of os.Environ) that

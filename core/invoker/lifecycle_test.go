@@ -176,7 +176,7 @@ func TestTheMCPConfigurationIsNotOnTheCommandLine(t *testing.T) {
 	})
 	wantText(t, a.ask("thread", "", "say x"), "x")
 	line := strings.Join(a.starts()[0], " ")
-	left, err := filepath.Glob(filepath.Join(private, "*"))
+	left, err := filepath.Glob(filepath.Join(private, "harness-mcp-*"))
 	if err != nil || len(left) != 1 {
 		t.Fatalf("files with secrets: %v, %v", left, err)
 	}

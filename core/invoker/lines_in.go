@@ -170,6 +170,8 @@ type controlRequest struct {
 		ToolName  string          `json:"tool_name"`
 		ToolUseID string          `json:"tool_use_id"`
 		Input     json.RawMessage `json:"input"`
+		// Description is the agent's own of the call; it may be empty.
+		Description string `json:"description"`
 		// DecisionReasonType says in a word why the CLI asks, DecisionReason in a
 		// sentence; both may be empty.
 		DecisionReasonType string `json:"decision_reason_type"`

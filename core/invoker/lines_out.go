@@ -15,12 +15,32 @@ type userLine struct {
 }
 
 type userMessage struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
+	Role string `json:"role"`
+	// Content is a text, or a list of contentBlock.
+	Content any `json:"content"`
 }
 
-func promptLine(prompt string) []byte {
-	return encode(userLine{Type: "user", Message: userMessage{Role: "user", Content: prompt}})
+// contentBlock is one block of a message that has more than text.
+type contentBlock struct {
+	Type   string       `json:"type"` // image, document or text
+	Title  string       `json:"title,omitempty"`
+	Text   string       `json:"text,omitempty"`
+	Source *blockSource `json:"source,omitempty"`
+}
+
+type blockSource struct {
+	Type      string `json:"type"` // base64
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"` // JSON has bytes in base64
+}
+
+// promptLine is the prompt, after the files that are shown with it.
+func promptLine(prompt string, files []contentBlock) []byte {
+	var content any = prompt
+	if len(files) > 0 {
+		content = append(files, contentBlock{Type: "text", Text: prompt})
+	}
+	return encode(userLine{Type: "user", Message: userMessage{Role: "user", Content: content}})
 }
 
 // steerLine is a further message for the running turn. The CLI takes a line that begins

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,10 +47,20 @@ var handedOn = []string{
 	"cleanupPeriodDays",
 }
 
-// operator is what sessions get of the operator's own settings of the CLI.
+// In plan mode that is entered during a session, which the model can do unasked, the CLI
+// (2.1.197) lets a model of its own decide about commands instead of asking: `touch x` ran
+// without a question. These settings have it ask as in any other mode. They hold whatever
+// the operator's settings say.
+var (
+	autoModeOff      = settingsObject{"useAutoModeDuringPlan": json.RawMessage("false")}
+	autoModeDisabled = json.RawMessage(`"disable"`) // of permissions.disableAutoMode
+)
+
+// operator is what sessions get of the operator's own settings of the CLI, and what they
+// get in any case.
 type operator struct {
-	settings json.RawMessage // empty: none
-	environ  []string        // filtered as the daemon's own environment is
+	settings json.RawMessage
+	environ  []string // filtered as the daemon's own environment is
 }
 
 // settingsObject is a JSON object of the settings.
@@ -63,13 +74,13 @@ func configDir(environment []string) string {
 	return filepath.Join(lookup(environment, "HOME"), ".claude")
 }
 
-// readOperator reads the settings in a directory. Without a file it returns nothing. A
-// file that cannot be read is an error: it may forbid something.
+// readOperator reads the settings in a directory. A missing file is an empty one. One that
+// cannot be read is an error: it may forbid something.
 func readOperator(dir string) (operator, error) {
 	path := filepath.Join(dir, "settings.json")
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return operator{}, nil
+		content, err = nil, nil
 	}
 	var o operator
 	if err == nil {
@@ -82,28 +93,30 @@ func readOperator(dir string) (operator, error) {
 }
 
 func parseOperator(content []byte) (operator, error) {
-	if len(bytes.TrimSpace(content)) == 0 {
-		return operator{}, nil
-	}
 	var own settingsObject
-	if err := json.Unmarshal(content, &own); err != nil {
-		return operator{}, err
+	if len(bytes.TrimSpace(content)) > 0 {
+		if err := json.Unmarshal(content, &own); err != nil {
+			return operator{}, err
+		}
 	}
-	given := settingsObject{}
+	given := maps.Clone(autoModeOff)
 	for _, name := range handedOn {
 		if value, ok := own[name]; ok {
 			given[name] = value
 		}
 	}
-	if err := given.take(own, "permissions", onlyDeny); err != nil {
+	if given["permissions"] = own["permissions"]; len(given["permissions"]) == 0 || string(given["permissions"]) == "null" {
+		given["permissions"] = json.RawMessage("{}")
+	}
+	if err := given.take(given, "permissions", onlyDeny); err != nil {
 		return operator{}, err
 	}
 	if err := given.take(own, "sandbox", neverAllow); err != nil {
 		return operator{}, err
 	}
 	environ, err := environOf(own["env"])
-	if err != nil || len(given) == 0 {
-		return operator{environ: environ}, err
+	if err != nil {
+		return operator{}, err
 	}
 	settings, err := json.Marshal(given)
 	return operator{settings: settings, environ: environ}, err
@@ -131,13 +144,15 @@ func (s settingsObject) take(own settingsObject, name string, change func(settin
 	return err
 }
 
-// onlyDeny removes from permissions all but those that deny.
+// onlyDeny removes from permissions all but those that deny, and has the CLI decide about
+// nothing by itself.
 func onlyDeny(permissions settingsObject) {
 	for name := range permissions {
 		if name != "deny" {
 			delete(permissions, name)
 		}
 	}
+	permissions["disableAutoMode"] = autoModeDisabled
 }
 
 // neverAllow makes a sandbox only restrict: by default the CLI allows every command that

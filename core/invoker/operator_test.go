@@ -11,24 +11,35 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
+const (
+	// asksAnyway is what every session is given: nothing but rules and people allow.
+	asksAnyway   = `"permissions":{"disableAutoMode":"disable"},"useAutoModeDuringPlan":false`
+	asksAlways   = `{` + asksAnyway + `}`
+	asksWithKey  = `{"apiKeyHelper":"/bin/key",` + asksAnyway + `}`
+	asksWithDeny = `{"permissions":{"deny":["Read(~/.ssh/**)"],"disableAutoMode":"disable"},` +
+		`"sandbox":{"autoAllowBashIfSandboxed":false,"enabled":true},"useAutoModeDuringPlan":false}`
+)
+
 // Of the operator's own settings sessions get what they log in with and what
 // forbids, and nothing that allows.
 func TestWhatSessionsGetOfTheOperatorsSettings(t *testing.T) {
 	for name, row := range map[string]struct{ own, given, environ string }{
-		"nothing":   {``, ``, ``},
-		"an object": {`{}`, ``, ``},
+		"nothing":        {``, asksAlways, ``},
+		"an object":      {`{}`, asksAlways, ``},
+		"no permissions": {`{"permissions":null}`, asksAlways, ``},
+		"auto mode":      {`{"permissions":{"disableAutoMode":"enable"},"useAutoModeDuringPlan":true}`, asksAlways, ``},
 		"the account": {
 			`{"apiKeyHelper":"/bin/key","awsAuthRefresh":"aws sso login","env":{"ANTHROPIC_BASE_URL":"https://example.org","CLAUDE_CODE_USE_BEDROCK":1,"NODE_OPTIONS":"--inspect"}}`,
-			`{"apiKeyHelper":"/bin/key","awsAuthRefresh":"aws sso login"}`,
+			`{"apiKeyHelper":"/bin/key","awsAuthRefresh":"aws sso login",` + asksAnyway + `}`,
 			"ANTHROPIC_BASE_URL=https://example.org CLAUDE_CODE_USE_BEDROCK=1",
 		},
 		"what allows": {
 			`{"permissions":{"allow":["Bash"],"defaultMode":"bypassPermissions","additionalDirectories":["/"]},"hooks":{"Stop":[]},` +
-				`"enabledPlugins":{"a@b":true},"enableAllProjectMcpServers":true,"statusLine":{"type":"command","command":"x"},"model":"opus"}`, ``, ``,
+				`"enabledPlugins":{"a@b":true},"enableAllProjectMcpServers":true,"statusLine":{"type":"command","command":"x"},"model":"opus"}`, asksAlways, ``,
 		},
 		"what forbids": {
 			"\uFEFF" + `{"permissions":{"allow":["Bash"],"deny":["Read(~/.ssh/**)"]},"sandbox":{"enabled":true,"autoAllowBashIfSandboxed":true}}`,
-			`{"permissions":{"deny":["Read(~/.ssh/**)"]},"sandbox":{"autoAllowBashIfSandboxed":false,"enabled":true}}`, ``,
+			asksWithDeny, ``,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +66,7 @@ func TestTheOperatorsSettingsAreReadWhereTheCLIKeepsThem(t *testing.T) {
 	dir := t.TempDir()
 	lay(t, dir, map[string]string{"settings.json": `{"apiKeyHelper":"/bin/key"}`})
 	_, settings, err := Config{Env: []string{"CLAUDE_CONFIG_DIR=" + dir}}.environment()
-	if err != nil || string(settings) != `{"apiKeyHelper":"/bin/key"}` {
+	if err != nil || string(settings) != asksWithKey {
 		t.Errorf("given %s, %v", settings, err)
 	}
 }
@@ -96,7 +107,7 @@ func TestSettingsAndManualGoThroughPrivateFiles(t *testing.T) {
 	if line := strings.Join(args, " "); strings.Contains(line, "s3cret") || strings.Contains(line, "brief") || !slices.Contains(args, "--setting-sources=") {
 		t.Errorf("command line %s", line)
 	}
-	for flag, want := range map[string]string{"--settings=": `{"apiKeyHelper":"echo s3cret"}`, "--append-system-prompt-file=": "Be brief."} {
+	for flag, want := range map[string]string{"--settings=": `{"apiKeyHelper":"echo s3cret",` + asksAnyway + `}`, "--append-system-prompt-file=": "Be brief."} {
 		at := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, flag+private) })
 		if at < 0 {
 			t.Fatalf("no %s in %q", flag, args)

@@ -27,6 +27,7 @@ type options struct {
 	allowed        string // rules, one a line
 	disallowed     string // rules, one a line
 	appendPrompt   string
+	outbox         string // where the agent leaves files that go with its reply; empty: nowhere
 	schema         string
 	fresh          bool    // the CLI keeps no transcript of the session
 	boundUSD       float64 // the CLI's own cost cap, over the process's life; 0: none
@@ -114,6 +115,7 @@ func (c Config) fill(request ledger.AgentRequest) (want, error) {
 	if err := checkRules(request.DisallowedTools); err != nil {
 		return want{}, fmt.Errorf("disallowed tools: %w", err)
 	}
+	allowed = append(allowed, deskRules(request, mode)...)
 	disallowed := slices.Concat(replacedBut(allowed), c.DisallowedTools, request.DisallowedTools)
 	w := want{
 		options: options{
@@ -124,6 +126,7 @@ func (c Config) fill(request ledger.AgentRequest) (want, error) {
 			allowed:        strings.Join(allowed, "\n"),
 			disallowed:     strings.Join(disallowed, "\n"),
 			appendPrompt:   request.AppendSystemPrompt,
+			outbox:         request.Out,
 			schema:         forCLI(request.JSONSchema),
 			fresh:          request.Fresh,
 		},

@@ -40,6 +40,7 @@ func TestPermissionRules(t *testing.T) {
 		{"Bash(make test)", "Bash", bash("make test install"), false},
 		{"Bash(git:*)", "Bash", json.RawMessage(`{"command":7}`), false},
 		{"Bash(git:*)", "Bash", nil, false},
+		{"Bash(git:*)", "Bash", json.RawMessage(`{"command":"rm x","Command":"git status"}`), false},
 		// A specifier of another tool is for the CLI to understand.
 		{"Edit(/docs/**)", "Edit", json.RawMessage(`{"file_path":"/etc/passwd"}`), false},
 	} {

@@ -32,7 +32,10 @@ type place struct {
 	holding  string // id of the session that a process has open, until it has ended
 	leaving  bool   // the session in it is to be ended
 	taken    bool
-	freed    time.Time // when it was last given back
+	freed    time.Time     // when it was last given back
+	asking   time.Time     // since when its turn waits for people; zero: it does not
+	park     chan struct{} // has that turn parked; of capacity 1
+	parking  bool          // it was told so
 	session  *session
 }
 
@@ -86,17 +89,17 @@ func (p *pool) abandon(me *waiter) {
 
 // dispatch gives free places to the waiters. The lock is held.
 func (p *pool) dispatch() {
-	full := false
+	roomless := 0
 	p.queue = slices.DeleteFunc(p.queue, func(w *waiter) bool {
 		found, wait := p.own(w.want)
 		if wait {
 			return false
 		}
-		if found == nil && !full {
+		if found == nil && roomless == 0 {
 			found = p.room()
-			full = found == nil
 		}
 		if found == nil {
+			roomless++
 			return false
 		}
 		found.taken = true
@@ -105,6 +108,54 @@ func (p *pool) dispatch() {
 		w.place <- found
 		return true
 	})
+	p.parkFor(roomless)
+}
+
+// parkFor has turns parked that wait for people, those first that have waited longest, so
+// that so many waiters find room. The lock is held.
+func (p *pool) parkFor(roomless int) {
+	for _, one := range p.places {
+		if one.parking {
+			roomless-- // its room comes free
+		}
+	}
+	for ; roomless > 0; roomless-- {
+		var oldest *place
+		for _, one := range p.places {
+			if !one.asking.IsZero() && !one.parking && (oldest == nil || one.asking.Before(oldest.asking)) {
+				oldest = one
+			}
+		}
+		if oldest == nil {
+			return
+		}
+		oldest.parking = true
+		oldest.park <- struct{}{}
+	}
+}
+
+// asks notes that the turn in a place waits for people. When others wait for room it is
+// parked.
+func (p *pool) asks(at *place, park chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at.asking.IsZero() {
+		at.asking, at.park = time.Now(), park
+		p.dispatch()
+	}
+}
+
+// asksNothing ends what asks began.
+func (p *pool) asksNothing(at *place) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at.asking = time.Time{}
+	select {
+	case <-at.park: // its answer came first, so it goes on
+		at.parking = false
+		p.dispatch()
+	default:
+	}
 }
 
 // own returns the place that a request must have, or says that the request has to wait
@@ -146,7 +197,7 @@ func (p *pool) release(given *place) {
 	defer p.mu.Unlock()
 	given.taken = false
 	given.freed = time.Now()
-	given.leaving = false
+	given.leaving, given.parking = false, false
 	if given.session.alive() {
 		// The turn may have given up before it replaced the session.
 		given.key, given.threadID = given.session.key, given.session.threadID

@@ -223,6 +223,16 @@ func (p *process) terminate(grace time.Duration) ending {
 	}
 	p.noteRelatives()
 	p.closeInput()
+	return p.cut(grace)
+}
+
+// cut is terminate with stdin left open until the process has ended: a CLI that waits for
+// an answer calls the API again when its stdin is closed.
+func (p *process) cut(grace time.Duration) ending {
+	if p.gone() {
+		return endedItself
+	}
+	p.noteRelatives()
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	if p.waitExit(grace) {
 		return endedClean

@@ -29,6 +29,9 @@ type Rule struct {
 	ToolInput  json.RawMessage `json:"toolInput,omitempty"` // default {}
 	ToolResult string          `json:"toolResult,omitempty"`
 	ToolError  bool            `json:"toolError,omitempty"` // the result is an error
+	// Ask has people asked about the call first, as the CLI asks about what nothing allows.
+	// Denied, the result is their words, and the tool is not called.
+	Ask bool `json:"ask,omitempty"`
 	// Failure, when set, ends the turn instead of Text.
 	Failure *pluginsdk.Failure `json:"failure,omitempty"`
 	// Text is the reply, behind DemoMark. It may contain commands.

@@ -29,6 +29,7 @@ type session struct {
 	key      string // of the last turn
 	id       string // the session's id, as in the last result
 	turns    int    // turns that ended with a result
+	mode     string // the permission mode that the process is in; empty: that of the options
 	spentUSD float64
 	tokens   pluginsdk.Usage // of all models, over the process's life
 
@@ -102,7 +103,7 @@ func (s *session) between(line []byte) {
 	case "control_request":
 		var request controlRequest
 		if json.Unmarshal(line, &request) == nil {
-			s.answer(request)
+			s.answer(request, true)
 		}
 	}
 }
@@ -133,22 +134,25 @@ func (s *session) busyWithItself() <-chan struct{} {
 	return s.quiet
 }
 
-// answer answers a control request. It reports whether it denied a tool, with the words
-// that the agent got.
-func (s *session) answer(request controlRequest) (denied string, isDenied bool) {
+// answer answers a control request by the rules of operators: it allows the call of a
+// tool, or denies it with words, which it returns. Where no rule decides, alone says that
+// nobody can be asked, and the call is denied; else it is not decided.
+func (s *session) answer(request controlRequest, alone bool) (denied string, decided bool) {
 	ask := request.Request
 	if ask.Subtype != "can_use_tool" {
 		s.process.send(refuseLine(request.RequestID, ask.Subtype))
-		return "", false
+		return "", true
 	}
 	words := denial(ask.ToolName)
-	switch {
-	case ask.DecisionReasonType == saysSafetyCheck:
-		words = denialOfSafetyCheck(ask.DecisionReason)
+	switch guarded := ask.DecisionReasonType == saysSafetyCheck; {
 	case allowedBy(lines(s.disallowed), ask.ToolName, ask.Input): // a rule that denies wins
-	case allowedBy(s.rules(), ask.ToolName, ask.Input):
+	case !guarded && allowedBy(s.rules(), ask.ToolName, ask.Input):
 		s.process.send(allowLine(request.RequestID, ask.Input))
+		return "", true
+	case !alone:
 		return "", false
+	case guarded:
+		words = denialOfSafetyCheck(ask.DecisionReason)
 	}
 	s.process.send(denyLine(request.RequestID, words))
 	return words, true
@@ -230,13 +234,14 @@ func (c *Claude) startSession(w want, resume bool) (*session, *turnLines, *plugi
 }
 
 // prompt returns what is appended to the CLI's system prompt: the manual of the working
-// directory, then, since it is more specific, what the request adds.
+// directory, then, since it is more specific, where files for people go and what the
+// request adds.
 func (c *Claude) prompt(w want) []byte {
 	manual, err := readManual(w.cwd)
 	if err != nil {
 		c.config.Log.Warn("the agent does not get all that the working directory has to tell it", "err", err)
 	}
-	return []byte(manual + w.appendPrompt)
+	return []byte(manual + outboxManual(w.outbox) + w.appendPrompt)
 }
 
 // cannotStart is the failure of a turn whose process could not be started. It is

@@ -140,13 +140,14 @@ func ruleAllows(rule, tool string, input json.RawMessage) bool {
 const shellOperators = ";&|<>`$\n\r(){}\\"
 
 func bashAllowed(specifier string, input json.RawMessage) bool {
-	var use struct {
-		Command string `json:"command"`
-	}
-	if err := json.Unmarshal(input, &use); err != nil || use.Command == "" {
+	var use map[string]json.RawMessage // a struct would take "Command" for it, too
+	var command string
+	if json.Unmarshal(input, &use) != nil || json.Unmarshal(use["command"], &command) != nil {
 		return false
 	}
-	command := strings.TrimSpace(use.Command)
+	if command = strings.TrimSpace(command); command == "" {
+		return false
+	}
 	if command == specifier {
 		return true
 	}

@@ -59,7 +59,7 @@ func TestEveryProcessGetsTheTools(t *testing.T) {
 	})
 	first := a.Invoke(t.Context(), talk("thread", "", "say one"), nil)
 	wantText(t, first, "one")
-	files, err := filepath.Glob(filepath.Join(private, "*"))
+	files, err := filepath.Glob(filepath.Join(private, "harness-mcp-*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("files %v, %v", files, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -22,11 +23,13 @@ type turn struct {
 	config  *Config
 	emit    func(pluginsdk.StreamEvent)
 	prompt  string
+	files   []ledger.AgentFile // that came with the prompt
 	runID   string
 	schema  json.RawMessage // of the structured output; empty: none is wanted
 	capUSD  float64         // 0: none
 	limit   time.Duration   // the longest that it may take
 	offered []string        // the plugins' tools, sorted
+	waiting func(bool)      // told whether the turn waits for people
 	news    bool            // the CLI may not know the offered tools yet
 
 	model         string
@@ -44,7 +47,8 @@ type turn struct {
 	spent  pluginsdk.InvokeResult
 	idle   bool // the CLI has begun nothing since the last result
 
-	calls calls
+	calls  calls
+	asking *asking
 
 	interrupt   string            // request id of our interrupt; empty: none was sent
 	capped      bool              // the turn is being interrupted at its cap
@@ -61,6 +65,7 @@ const (
 	keep    verdict = iota // the process takes the next turn
 	retire                 // the process is ended as if it were idle
 	discard                // the process is ended: its state is unknown, or it is gone
+	cut                    // the process is ended in the middle of a question
 )
 
 // run runs the turn and returns its result, and what happens to the process. in must have
@@ -73,7 +78,11 @@ func (t *turn) run(ctx context.Context, in *turnLines) (pluginsdk.InvokeResult, 
 		return t.failed(failure), discard
 	}
 	t.awaitTools(ctx, in)
-	if !t.session.process.send(promptLine(t.prompt)) {
+	if mode := t.session.permissionMode; t.session.mode != "" && t.session.mode != mode {
+		// The turn before has left it, as an approved plan does.
+		t.session.process.send(modeLine(uuid.NewString(), mode))
+	}
+	if !t.session.process.send(promptLine(t.prompt, t.blocks())) {
 		return t.deaf(ctx, in), discard
 	}
 	return t.loop(ctx, in)
@@ -108,10 +117,10 @@ func (t *turn) deaf(ctx context.Context, in *turnLines) pluginsdk.InvokeResult {
 
 func (t *turn) loop(ctx context.Context, in *turnLines) (pluginsdk.InvokeResult, verdict) {
 	process := t.session.process
-	silence := time.NewTimer(t.config.SilenceTimeout)
-	defer silence.Stop()
-	total := time.NewTimer(t.limit)
-	defer total.Stop()
+	watch := newClocks(t.config.SilenceTimeout, t.limit)
+	defer watch.stop()
+	t.asking.turn = ctx
+	defer func() { t.asking.end(context.Canceled) }()
 	var grace <-chan time.Time
 	cancelled := ctx.Done()
 	for {
@@ -124,7 +133,17 @@ func (t *turn) loop(ctx context.Context, in *turnLines) (pluginsdk.InvokeResult,
 			if t.capped = t.capped || t.overspent(); grace == nil && (t.capped || t.leftOut) {
 				grace = t.stop()
 			}
-			silence.Reset(t.patience())
+		case answer := <-t.asking.answers:
+			t.tell(answer)
+			if t.asking.parked && grace == nil {
+				t.asking.end(errParked)
+				return t.failed(parkedFailure()), cut
+			}
+		case <-t.asking.park:
+			if grace == nil && len(t.asking.open) > 0 {
+				t.asking.end(errParked)
+				return t.failed(parkedFailure()), cut
+			}
 		case <-process.exited:
 			if t.result != nil || t.interrupt != "" {
 				result, _ := t.finish(ctx)
@@ -139,14 +158,17 @@ func (t *turn) loop(ctx context.Context, in *turnLines) (pluginsdk.InvokeResult,
 		case <-grace:
 			result, _ := t.finish(ctx)
 			return result, discard
-		case <-silence.C:
+		case <-watch.silence.C:
 			return t.failed(&pluginsdk.Failure{
 				Kind: pluginsdk.FailureSilent, Retryable: true,
 				Message: fmt.Sprintf("the agent gave no sign of life for %s; its process was ended", t.patience()),
 			}), discard
-		case <-total.C:
+		case <-watch.total.C:
 			return t.failed(timedOut(t.limit)), discard
 		}
+		asks := len(t.asking.open) > 0
+		watch.hold(asks, t.patience())
+		t.waiting(asks)
 	}
 }
 

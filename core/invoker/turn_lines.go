@@ -48,6 +48,8 @@ func (t *turn) line(line []byte) {
 		t.user(line)
 	case "control_request":
 		t.control(line)
+	case "control_cancel_request":
+		t.cancelled(line)
 	case "control_response":
 		var response controlResponse
 		if t.decode(line, &response) {
@@ -62,6 +64,7 @@ func (t *turn) line(line []byte) {
 }
 
 func (t *turn) system(subtype string, line []byte) {
+	t.session.noteMode(line)
 	switch subtype {
 	case "init":
 		var start initLine
@@ -177,21 +180,6 @@ func (t *turn) user(line []byte) {
 		}
 		delete(t.tools, b.ToolUseID)
 	}
-}
-
-func (t *turn) control(line []byte) {
-	var request controlRequest
-	if !t.decode(line, &request) {
-		return
-	}
-	words, denied := t.session.answer(request)
-	if !denied {
-		return
-	}
-	t.event(pluginsdk.StreamEvent{
-		Type: pluginsdk.StreamDenied, Text: words,
-		ToolName: request.Request.ToolName, ToolUseID: request.Request.ToolUseID, Input: request.Request.Input,
-	})
 }
 
 func (t *turn) event(event pluginsdk.StreamEvent) {

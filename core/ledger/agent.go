@@ -42,6 +42,15 @@ type AgentRequest struct {
 	// the API call that reaches it has ended; 0: no cap. A turn that ends with that
 	// call has its answer all the same; another fails with FailureBudget.
 	CostCapUSD float64 `json:"costCapUsd,omitempty"`
+	// Ask is asked about what no rule allows; nil: that is denied.
+	Ask Ask `json:"-"`
+	// Files came with the messages of the prompt, which names them. Images and documents
+	// among them are shown to the model, as far as it takes them.
+	Files []AgentFile `json:"files,omitempty"`
+	// In is a directory that the agent reads unasked, Out one that it also writes to
+	// unasked, for what is to go with its reply. Empty: it has none.
+	In  string `json:"in,omitempty"`
+	Out string `json:"out,omitempty"`
 	// Timeout ends the turn; 0, or longer than the daemon's: the daemon's.
 	Timeout time.Duration `json:"timeout,omitempty"` // nanoseconds
 }
@@ -52,6 +61,7 @@ type AgentRun struct {
 	RunID     string          `json:"runId,omitempty"`
 	TaskID    string          `json:"taskId,omitempty"`
 	ThreadID  string          `json:"threadId,omitempty"`
+	Plugin    string          `json:"plugin,omitempty"` // that asked for the turn; empty: a person, or a task
 	Purpose   string          `json:"purpose"`
 	Model     string          `json:"model"`
 	Usage     pluginsdk.Usage `json:"usage"`

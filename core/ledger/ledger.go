@@ -64,6 +64,10 @@ type Accepted struct {
 type Answer struct {
 	Text  string
 	State pluginsdk.RunState // succeeded or failed
+	// Gone is the thread in which the command was given, when it has deleted it; nil: it has
+	// not. The command and its answer are then stored in another thread, and the answer is
+	// carried to where this one's replies went.
+	Gone *pluginsdk.Thread
 }
 
 // Claim is a run that its holder, alone, may work on until the thread's epoch

@@ -37,6 +37,8 @@ type Run struct {
 	// Turn is what was asked of the agent; nil but for turns.
 	Turn   *pluginsdk.StartTurnRequest
 	Beside bool // the turn is in no thread's queue
+	// Unattended says that nobody is there to answer the agent's questions.
+	Unattended bool
 }
 
 // Command is one that the agent wrote in a result.
@@ -119,6 +121,8 @@ type Outgoing struct {
 	Thread   pluginsdk.Thread
 	// Message has no id when it is not stored any more.
 	Message pluginsdk.Message
+	// Approval is what the message asks people; nil: nothing.
+	Approval *pluginsdk.Approval
 }
 
 // By is who wants something done: a plugin, of its own accord or in the name of a

@@ -68,7 +68,7 @@ func (o *Outbox) try(name, id string) (a attempt) {
 					return nil
 				}
 				call.Attempt = a.work.Delivery.Attempt
-				return &pluginsdk.DeliverRequest{Call: call, Delivery: a.work.Delivery, Thread: a.work.Thread, Message: a.work.Message}
+				return &pluginsdk.DeliverRequest{Call: call, Delivery: a.work.Delivery, Thread: a.work.Thread, Message: a.work.Message, Approval: a.work.Approval}
 			},
 		})
 		if receipt != nil {

@@ -10,15 +10,28 @@ import (
 
 // Doors are the rooms that the pipeline calls. All of them are needed.
 type Doors struct {
-	Store    Store
-	Agent    Agent
-	Plugins  Plugins
-	Hooks    *hooks.Runner
-	Effects  Effects
-	Tools    Tools
-	Outbox   Outbox
-	Events   Events
-	Notifier Notifier
+	Store     Store
+	Agent     Agent
+	Plugins   Plugins
+	Hooks     *hooks.Runner
+	Effects   Effects
+	Tools     Tools
+	Files     Files
+	Outbox    Outbox
+	Events    Events
+	Notifier  Notifier
+	Approvals Approvals
+}
+
+// Approvals asks people what the agent may not do by itself.
+type Approvals interface {
+	// Ask returns when there is an answer, or ctx ends.
+	Ask(ctx context.Context, of ledger.Asking, ask ledger.ToolAsk) ledger.ToolAnswer
+	// Answered says what the run has asked, and was not given the answer of, in words to
+	// the agent; empty: nothing.
+	Answered(ctx context.Context, runID string) (string, error)
+	// Over takes back what a run that is over has asked.
+	Over(ctx context.Context, runID string) error
 }
 
 // Store is what the pipeline needs of the database. Every write carries the fence of its
@@ -80,6 +93,19 @@ type Tools interface {
 	// returned, no call of the turn is under way, and plugins are refused what they still
 	// ask for on its behalf.
 	Begin(behalf ledger.Behalf) (end func())
+}
+
+// Files are the attachments of messages, as the agent gets and leaves them.
+type Files interface {
+	// Lay makes the directories of a thread, and lays the files that attachments refer to
+	// ready in them. What cannot be is said in Desk.Missing; an error is for another
+	// attempt.
+	Lay(ctx context.Context, threadID string, attachments []pluginsdk.Attachment) (ledger.Desk, error)
+	// Collect takes in what the agent has left in the thread's outbox. Repeated before a
+	// stored message refers to them, it returns the same files; after that, none of them.
+	Collect(ctx context.Context, threadID string) (ledger.Outbox, error)
+	// Clear removes from the outbox what a stored message refers to.
+	Clear(threadID string, taken []ledger.OutboxEntry)
 }
 
 // Outbox carries the stored deliveries.

@@ -339,19 +339,24 @@ type bench struct {
 	plugins fakePlugins
 	tokens  *fakeTokens
 	tools   *fakeTools
+	desk    *fakeDesk
 	events  *fakeEvents
 	line    *Pipeline
 	claim   ledger.Claim
 	woken   []string // plugins whose lanes the outbox was told of
 
 	notifying error // what Notify comes to
+
+	ask      func(ctx context.Context, of ledger.Asking, ask ledger.ToolAsk) ledger.ToolAnswer // nil: nobody is there
+	answered string                                                                            // what Answered says
+	over     []string                                                                          // runs whose questions were taken back
 }
 
 func newBench(plugins ...string) *bench {
 	j := &journal{}
 	b := &bench{
 		journal: j, store: &fakeStore{journal: j, fail: map[string]error{}}, agent: &fakeAgent{journal: j},
-		tokens: &fakeTokens{open: map[string]bool{}}, tools: &fakeTools{journal: j}, events: &fakeEvents{journal: j},
+		tokens: &fakeTokens{open: map[string]bool{}}, tools: &fakeTools{journal: j}, desk: &fakeDesk{journal: j}, events: &fakeEvents{journal: j},
 		claim: ledger.Claim{
 			Found:   true,
 			Thread:  ledger.Thread{Thread: pluginsdk.Thread{ID: "T", Kind: pluginsdk.ThreadGeneral, Name: "a thread"}, SeenMessageID: 5},
@@ -372,8 +377,37 @@ func newBench(plugins ...string) *bench {
 func (b *bench) doors() Doors {
 	return Doors{
 		Store: b.store, Agent: b.agent, Plugins: b.plugins, Hooks: hooks.New(hooks.Config{}, b.plugins, b.tokens),
-		Effects: b, Tools: b.tools, Outbox: b, Events: b.events, Notifier: b,
+		Effects: b, Tools: b.tools, Files: b.desk, Outbox: b, Events: b.events, Notifier: b, Approvals: b,
 	}
+}
+
+// fakeDesk lays every file ready but those that it is told are missing, and has left in
+// its outbox what it is told.
+type fakeDesk struct {
+	*journal
+	missing map[string]string
+	left    ledger.Outbox
+	fail    error
+	cleared []ledger.OutboxEntry
+}
+
+func (d *fakeDesk) Lay(_ context.Context, threadID string, attachments []pluginsdk.Attachment) (ledger.Desk, error) {
+	desk := ledger.Desk{In: "/in/" + threadID, Out: "/out/" + threadID, Files: map[string]ledger.AgentFile{}, Missing: d.missing}
+	for _, one := range attachments {
+		if id, ok := one.FileID(); ok && d.missing[id] == "" {
+			desk.Files[id] = ledger.AgentFile{Path: desk.In + "/" + id, Name: one.Name, Type: one.Type, Size: one.Size}
+		}
+	}
+	return desk, d.fail
+}
+
+func (d *fakeDesk) Collect(context.Context, string) (ledger.Outbox, error) { return d.left, d.fail }
+
+func (d *fakeDesk) Clear(_ string, taken []ledger.OutboxEntry) {
+	if len(taken) > 0 {
+		d.add("clear %d", len(taken))
+	}
+	d.cleared = append(d.cleared, taken...)
 }
 
 // Wake is the Outbox's.
@@ -405,4 +439,19 @@ func (b *bench) Notify(_ context.Context, _ ledger.Behalf, key, text string, att
 func (b *bench) handle() error {
 	_, err := b.line.Handle(context.Background(), context.Background(), b.claim)
 	return err
+}
+
+// Ask answers as the test says; else nobody is there.
+func (b *bench) Ask(ctx context.Context, of ledger.Asking, ask ledger.ToolAsk) ledger.ToolAnswer {
+	if b.ask == nil {
+		return ledger.ToolAnswer{Words: "nobody is there"}
+	}
+	return b.ask(ctx, of, ask)
+}
+
+func (b *bench) Answered(context.Context, string) (string, error) { return b.answered, nil }
+
+func (b *bench) Over(_ context.Context, runID string) error {
+	b.over = append(b.over, runID)
+	return nil
 }

@@ -94,6 +94,7 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	p.config.Fault("invoke", t.run.ID)
 	request := p.agentRequest(t)
+	request.Ask = func(ctx context.Context, ask ledger.ToolAsk) ledger.ToolAnswer { return p.ask(ctx, t, ask) }
 	p.step(t, "invoking", request.Model)
 	t.invokedAt = p.config.Now()
 	defer t.turnOver()
@@ -125,6 +126,7 @@ func (p *Pipeline) agentRequest(t *trip) ledger.AgentRequest {
 		RunID: t.run.ID, ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
 		Purpose: t.purpose(), Model: cmp.Or(t.thread.Model, p.config.Model), Effort: t.thread.Effort,
 		PermissionMode: cmp.Or(t.permissionMode, t.thread.PermissionMode), Cwd: t.thread.Cwd, AllowedTools: t.tools, CostCapUSD: t.capLeft,
+		Files: t.filesOf(), In: t.desk.In, Out: t.desk.Out,
 	}
 	asked := t.run.Turn
 	if asked == nil {
@@ -168,16 +170,19 @@ func (p *Pipeline) commitResult(t *trip) error {
 	commit := ledger.ResultCommit{
 		RunID: t.run.ID, Key: claim, Step: t.nextStep(failure), Result: *t.result, Events: t.events, Steps: t.steps,
 		AgentRun: ledger.AgentRun{
-			RunID: t.run.ID, TaskID: t.on.Behalf.TaskID, ThreadID: t.thread.ID, Purpose: t.purpose(), Model: t.result.Model,
+			RunID: t.run.ID, TaskID: t.on.Behalf.TaskID, ThreadID: t.thread.ID, Plugin: t.run.Plugin,
+			Purpose: t.purpose(), Model: t.result.Model,
 			Usage: t.result.Usage, CostUSD: t.result.CostUSD, Duration: t.result.Duration,
-			Success: failure == nil, StartedAt: t.invokedAt,
+			Success: failure == nil || failure.Kind == pluginsdk.FailureParked, StartedAt: t.invokedAt,
 		},
 		SessionID: t.keptSession(), RunSessionID: t.sessionID, SeenMessageID: t.thread.SeenMessageID,
 		Absorbed: t.covered(),
 		Rows:     deniedRows(t), Effects: effects,
 	}
 	if failure != nil {
-		commit.AgentRun.Error = failure.Message
+		if !commit.AgentRun.Success {
+			commit.AgentRun.Error = failure.Message
+		}
 	} else {
 		commit.SeenMessageID = t.seen
 		if t.run.Kind != pluginsdk.RunTurn {
@@ -216,7 +221,7 @@ func (t *trip) nextStep(failure *pluginsdk.Failure) pluginsdk.RunStep {
 		return pluginsdk.StepInvoking
 	}
 	switch failure.Kind {
-	case pluginsdk.FailureCrashed, pluginsdk.FailureSilent, pluginsdk.FailureTimeout, pluginsdk.FailureInterrupted:
+	case pluginsdk.FailureCrashed, pluginsdk.FailureSilent, pluginsdk.FailureTimeout, pluginsdk.FailureInterrupted, pluginsdk.FailureParked:
 		return pluginsdk.StepInvoking
 	case pluginsdk.FailureAPI, pluginsdk.FailureMissing, pluginsdk.FailureBudget,
 		pluginsdk.FailureUnknownSession, pluginsdk.FailureOther:
@@ -226,7 +231,7 @@ func (t *trip) nextStep(failure *pluginsdk.Failure) pluginsdk.RunStep {
 
 // keptSession returns the session that the thread has after the turn.
 func (t *trip) keptSession() string {
-	if t.result.Failure == nil || t.result.Failure.Kind == pluginsdk.FailureInterrupted {
+	if f := t.result.Failure; f == nil || f.Kind == pluginsdk.FailureInterrupted || f.Kind == pluginsdk.FailureParked {
 		if t.result.SessionID != "" {
 			return t.result.SessionID
 		}
@@ -244,7 +249,7 @@ func deniedRows(t *trip) []ledger.Row {
 	}
 	var tools []string
 	for _, event := range t.events {
-		if event.Type == pluginsdk.StreamDenied {
+		if event.Type == pluginsdk.StreamDenied && !t.questions.people(event.ToolUseID) {
 			tools = append(tools, event.ToolName)
 		}
 	}

@@ -51,17 +51,19 @@ func (c Config) withDefaults() Config {
 
 // Pipeline takes runs through their steps.
 type Pipeline struct {
-	config   Config
-	store    Store
-	agent    Agent
-	plugins  Plugins
-	hooks    *hooks.Runner
-	effects  Effects
-	tools    Tools
-	outbox   Outbox
-	events   Events
-	notifier Notifier
-	figures  *figures
+	config    Config
+	store     Store
+	agent     Agent
+	plugins   Plugins
+	hooks     *hooks.Runner
+	effects   Effects
+	tools     Tools
+	files     Files
+	outbox    Outbox
+	events    Events
+	notifier  Notifier
+	approvals Approvals
+	figures   *figures
 
 	mu    sync.Mutex
 	trips map[string]*trip // under way, by run
@@ -71,7 +73,7 @@ type Pipeline struct {
 func New(config Config, doors Doors) *Pipeline {
 	return &Pipeline{
 		config: config.withDefaults(), store: doors.Store, agent: doors.Agent, plugins: doors.Plugins, hooks: doors.Hooks,
-		effects: doors.Effects, tools: doors.Tools, outbox: doors.Outbox, events: doors.Events, notifier: doors.Notifier,
+		effects: doors.Effects, tools: doors.Tools, files: doors.Files, outbox: doors.Outbox, events: doors.Events, notifier: doors.Notifier, approvals: doors.Approvals,
 		figures: newFigures(), trips: make(map[string]*trip),
 	}
 }
@@ -81,7 +83,7 @@ func New(config Config, doors Doors) *Pipeline {
 var FaultPoints = []string{
 	"beforeRun", "pipelineStart", "onMessage", "assemble", "beforeInvoke",
 	"commitIntent", "invoke", "invoking", "commitResult", "afterInvoke", "takeCommands",
-	"runCommands", "betweenCommands", "beforeReply", "pipelineComplete", "commitReply", "broadcastComplete",
+	"runCommands", "betweenCommands", "beforeReply", "pipelineComplete", "collectFiles", "commitReply", "clearFiles", "broadcastComplete",
 }
 
 // TurnFaultPoints are the names for a turn that a plugin asked for, in a session of its
@@ -109,7 +111,7 @@ var TurnFaultPoints = []string{"beforeRun", "commitIntent", "invoke", "invoking"
 //	 8  OnCommand           first   each outcome stored in the run's row, by its index
 //	 9  OnBeforeReply       chain
 //	10  OnPipelineComplete  notify  before the reply is stored
-//	11  commit reply, thread, run, delivery
+//	11  commit reply, thread, run, delivery; what the agent has left for people goes with it
 //	12  broadcast pipeline:complete
 //
 // The effects of hooks are stored with the next of these commits: 5a, 5b, 8, 11, or
@@ -123,6 +125,7 @@ func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left l
 	// A panic of a step ends the attempt as any other error.
 	err = guard.Call(p.config.Log.With("run", t.run.ID), "a run", func() error { return p.walk(ctx, t) })
 	if err == nil {
+		p.takeQuestionsBack(t)
 		return ledger.Left{}, nil
 	}
 	if failed := p.startAnswered(t); failed != nil { // the attempt has failed before
@@ -133,7 +136,9 @@ func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left l
 	if t.answered {
 		ctx = t.work
 	}
-	err = p.abandon(ctx, t, err)
+	if err = p.abandon(ctx, t, err); err == nil {
+		p.takeQuestionsBack(t)
+	}
 	return ledger.Left{Effects: t.pending.waiting(), Answered: t.answered}, err
 }
 
@@ -238,6 +243,9 @@ func (p *Pipeline) converse(ctx context.Context, t *trip) error {
 }
 
 func (p *Pipeline) exchange(ctx context.Context, t *trip) error {
+	if err := p.layFiles(ctx, t); err != nil {
+		return err
+	}
 	if t.fence.Beside() {
 		t.prompt = p.boundPrompt(t, t.message.Content, t.run.Plugin)
 	} else {

@@ -244,6 +244,13 @@ func (p *Pipeline) assemble(ctx context.Context, t *trip) error {
 	}
 	if t.interrupted {
 		parts = append(parts, interruptedNote)
+		answered, err := p.approvals.Answered(ctx, t.run.ID)
+		if err != nil {
+			return storeError("read what people have answered", err)
+		}
+		if answered != "" {
+			parts = append(parts, answered)
+		}
 	}
 	t.prompt = p.boundPrompt(t, strings.Join(parts, "\n\n")+"\n\n---\n\n"+messagesText(t), "core")
 	return nil
@@ -263,17 +270,17 @@ func threadHeader(thread pluginsdk.Thread) string {
 
 // messagesText returns the text of all messages that the run answers.
 func messagesText(t *trip) string {
-	text := messageText(t.message)
+	text := messageText(t.message, t.desk)
 	for _, further := range t.absorbed {
-		text += "\n\n" + messageText(further)
+		text += "\n\n" + messageText(further, t.desk)
 	}
 	return text
 }
 
-func messageText(message pluginsdk.Message) string {
+func messageText(message pluginsdk.Message, desk ledger.Desk) string {
 	text := message.Content
 	for _, file := range message.Attachments {
-		text += fmt.Sprintf("\n[attachment %s (%s, %d bytes): %s]", file.Name, file.Type, file.Size, file.Where)
+		text += attachmentText(file, desk)
 	}
 	return text
 }

@@ -95,10 +95,18 @@ func (p *Pipeline) pipelineComplete(ctx context.Context, t *trip, outcome plugin
 
 // commitReply is step 11. It returns the id of the last row stored.
 func (p *Pipeline) commitReply(t *trip) (int64, error) {
+	if err := p.collectFiles(t); err != nil {
+		return 0, err
+	}
 	p.config.Fault("commitReply", t.run.ID)
-	return p.finish(t, "commit the reply", ledger.Finish{
+	reply, err := p.finish(t, "commit the reply", ledger.Finish{
 		RunID: t.run.ID, State: pluginsdk.RunSucceeded, Steps: t.steps, Rows: t.replyRows(), Deliver: true,
 	})
+	if err == nil {
+		p.config.Fault("clearFiles", t.run.ID)
+		p.files.Clear(t.thread.ID, t.outbox.Taken)
+	}
+	return reply, err
 }
 
 // finish ends the run in the database, with the pending effects, and returns the id of
@@ -141,6 +149,7 @@ func (t *trip) replyRows() []ledger.Row {
 			rows = append(rows, line)
 		}
 	}
+	rows = append(rows, t.outboxRows()...)
 	switch {
 	case t.run.Kind == pluginsdk.RunCommand && len(rows) == 0:
 		rows = append(rows, t.row("reply", pluginsdk.NewMessage{
@@ -150,8 +159,12 @@ func (t *trip) replyRows() []ledger.Row {
 	case t.reply != "":
 		rows = append(rows, t.row("reply", pluginsdk.NewMessage{
 			Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Source: "agent",
-			Content: t.reply, Model: t.result.Model,
+			Content: t.reply, Model: t.result.Model, Attachments: t.outbox.Attachments,
 		}))
+	case len(t.outbox.Attachments) > 0:
+		files := statusRow("pipeline_files", "The agent has written no reply, and left files.")
+		files.Attachments = t.outbox.Attachments
+		rows = append(rows, t.row("reply", files))
 	case t.emptied != "":
 		rows = append(rows, t.row("reply", statusRow("pipeline_emptied", "The agent has answered, and the plugin "+t.emptied+" took the reply out.")))
 	default:
@@ -215,6 +228,8 @@ func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
 	case errors.As(err, &denied):
 		p.complete(t, pluginsdk.OutcomeDenied, denied.Reason)
 		return p.close(t, pluginsdk.RunFailed, statusRow("pipeline_error", "Not run: "+denied.Reason), denied.Reason)
+	case errors.As(err, &failure) && failure.Kind == pluginsdk.FailureParked:
+		return failure // the attempt has not failed: the run waits
 	case errors.As(err, &failure):
 		p.complete(t, pluginsdk.OutcomeFailed, failure.Message)
 		if failure.Retryable {
@@ -255,6 +270,7 @@ func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error, le
 	t := newTrip(ctx, p.config.Now(), claim)
 	defer t.steering.endTurn()
 	t.pending.effects = left
+	defer p.takeQuestionsBack(t)
 	if pluginsdk.CodeOf(cause) == pluginsdk.CodeCancelled {
 		return p.cancelled(t, cause)
 	}

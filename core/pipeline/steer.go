@@ -144,7 +144,7 @@ func (p *Pipeline) absorb(ctx context.Context, t *trip) (sent []pluginsdk.Messag
 	}
 	s.absorbed = append(s.absorbed, merged...)
 	first := s.sent
-	for s.sent < len(s.absorbed) && p.agent.Steer(t.run.ID, messageText(s.absorbed[s.sent])) {
+	for s.sent < len(s.absorbed) && p.agent.Steer(t.run.ID, p.steeredText(ctx, t, s.absorbed[s.sent])) {
 		s.sent++
 	}
 	return s.absorbed[first:s.sent]

@@ -24,8 +24,9 @@ type trip struct {
 	fence          ledger.Fence
 	work           context.Context // ends when the daemon stops
 
-	absorbed []pluginsdk.Message // messages of the runs merged into this one
-	steering steering
+	absorbed  []pluginsdk.Message // messages of the runs merged into this one
+	steering  steering
+	questions questions
 
 	on hooks.Occasion
 	// beside is on for steered messages. The time that plugins take for them does not
@@ -45,6 +46,7 @@ type trip struct {
 	seen           int64  // id of the newest message in the prompt
 
 	prompt     string
+	desk       ledger.Desk // what lies ready for the turn; without directories where it has none
 	steps      []pluginsdk.PipelineStep
 	events     []pluginsdk.StreamEvent
 	eventBytes int
@@ -59,6 +61,7 @@ type trip struct {
 	commands []ledger.Command
 	outcomes []pluginsdk.Outcome
 	reply    string
+	outbox   ledger.Outbox // what goes with the reply
 	// emptied is the plugin that made the reply empty.
 	emptied string
 }

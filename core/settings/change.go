@@ -22,13 +22,16 @@ func (s *Settings) Change(ctx context.Context, who, plugin string, patch json.Ra
 	return s.edit(ctx, change{plugin: plugin}, who, patch)
 }
 
+// Asker is a plugin that has settings changed, and what the audit log calls it.
+type Asker struct{ Plugin, Who string }
+
 // ChangeFor is Change on behalf of another plugin (or of the plugin itself), which must
 // not learn a secret by it: a setting that can be an address, beside secrets that are
 // set, is changed together with all of those, or not at all (CodeDenied). One that is
 // declared to be an address is not changed while the plugin is granted variables of the
 // environment that may be secrets.
-func (s *Settings) ChangeFor(ctx context.Context, asker, plugin string, patch json.RawMessage) error {
-	return s.edit(ctx, change{plugin: plugin, blind: asker != plugin}, "plugin:"+asker, patch)
+func (s *Settings) ChangeFor(ctx context.Context, asker Asker, plugin string, patch json.RawMessage) error {
+	return s.edit(ctx, change{plugin: plugin, blind: asker.Plugin != plugin}, asker.Who, patch)
 }
 
 // Replace makes whole, a JSON object, the plugin's settings: plain settings that

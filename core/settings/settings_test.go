@@ -86,7 +86,9 @@ func (w *world) change(patch string) {
 func TestAnotherPluginCannotMoveWhereASecretGoes(t *testing.T) {
 	w := newWorld(t, `{"type":"object","properties":{"url":{"type":"string"},"hosts":{"type":"array","items":{"type":"string"}},"token":{"type":"string","secret":true},
 		"backup":{"type":"string","secret":true},"port":{"type":"integer"},"mode":{"enum":["a","b"]}}}`)
-	asks := func(asker, patch string) error { return w.ChangeFor(t.Context(), asker, "p", json.RawMessage(patch)) }
+	asks := func(asker, patch string) error {
+		return w.ChangeFor(t.Context(), settings.Asker{Plugin: asker, Who: "plugin:" + asker}, "p", json.RawMessage(patch))
+	}
 	for _, fine := range []string{`{"url":"https://a.example"}`, `{"token":"hunter2"}`, `{"port":1,"mode":"a"}`, `{"url":"https://a.example"}`} {
 		if err := asks("web", fine); err != nil {
 			t.Errorf("%s: %v", fine, err)
@@ -116,7 +118,9 @@ func TestAnotherPluginCannotMoveWhereASecretGoes(t *testing.T) {
 func TestAnotherPluginCannotMoveWhereTheEnvironmentGoes(t *testing.T) {
 	w := newWorld(t, `{"type":"object","$defs":{"place":{"type":"string","format":"uri"}},"properties":{"url":{"$ref":"#/$defs/place"},"name":{"type":"string"},
 		"hosts":{"type":"array","items":{"type":"string","format":"hostname"}},"to":{"type":"object","properties":{"mail":{"type":"string","format":"email"}}}}}`)
-	asks := func(asker, patch string) error { return w.ChangeFor(t.Context(), asker, "p", json.RawMessage(patch)) }
+	asks := func(asker, patch string) error {
+		return w.ChangeFor(t.Context(), settings.Asker{Plugin: asker, Who: "plugin:" + asker}, "p", json.RawMessage(patch))
+	}
 	addresses := []string{`{"url":"https://b.example"}`, `{"url":null}`, `{"hosts":["b"]}`, `{"to":{"mail":"b@b.example"}}`}
 	for _, harmless := range [][]string{nil, {"TZ", "LC_ALL", "HARNESS_PORT"}} {
 		w.store.info.GrantedEnv = harmless

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -104,4 +105,43 @@ func undeclared(schema *Schema, plain map[string]json.RawMessage, sealed map[str
 		}
 	}
 	return rows
+}
+
+// RowsOf returns the rows of a view, for who has no more than that: a value that is the
+// default counts as one that nobody has set.
+func RowsOf(view pluginsdk.SettingsView) ([]Row, *Schema, error) {
+	schema, err := Compile(view.Schema)
+	if err != nil {
+		return nil, nil, err
+	}
+	values, err := object(view.Values)
+	if err != nil {
+		return nil, nil, err
+	}
+	defaults := schema.fill(map[string]json.RawMessage{})
+	var rows []Row
+	for _, property := range schema.Properties() {
+		row := Row{Property: property, Value: values[property.Name]}
+		switch {
+		case property.Secret:
+			row.Value = nil
+			if slices.Contains(view.SecretsSet, property.Name) {
+				row.From = FromOperator
+			}
+		case len(row.Value) == 0:
+		case sameJSON(row.Value, defaults[property.Name]):
+			row.From = FromDefault
+		default:
+			row.From = FromOperator
+		}
+		rows = append(rows, row)
+	}
+	return rows, schema, nil
+}
+
+// sameJSON reports whether two texts are the same value.
+func sameJSON(a, b json.RawMessage) bool {
+	first, errA := decode(a)
+	second, errB := decode(b)
+	return errA == nil && errB == nil && reflect.DeepEqual(first, second)
 }

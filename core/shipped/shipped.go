@@ -25,6 +25,11 @@ var Plugins = Table{
 		{Since: 3, Env: []string{"HARNESS_VERSION"}},
 		{Since: 4, Capabilities: []pluginsdk.Capability{pluginsdk.CapMetricsRead}},
 		{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapTasksRead, pluginsdk.CapTasksWrite, pluginsdk.CapTasksDecide}},
+		{Since: 6, Capabilities: []pluginsdk.Capability{
+			pluginsdk.CapCommandsRead, pluginsdk.CapApprovalsRead, pluginsdk.CapApprovalsDecide, pluginsdk.CapFilesRead, pluginsdk.CapFilesWrite,
+			pluginsdk.CapWorkspaceRead, pluginsdk.CapWorkspaceWrite, pluginsdk.CapTokensCheck, pluginsdk.CapTokensAdmin,
+			pluginsdk.CapInstallationRead, pluginsdk.CapInstallationControl, pluginsdk.CapInstallationBackup,
+		}, Env: []string{"HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}},
 	}},
 	{"delegation", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{
 		pluginsdk.CapTasksRead, pluginsdk.CapTasksWrite, pluginsdk.CapRunsRead, pluginsdk.CapThreadsRead, pluginsdk.CapMessagesSubmit, pluginsdk.CapThreadsAdmin,

@@ -34,7 +34,7 @@ var errRepeated = errors.New("submission is known")
 // the COMMIT's outcome could not be found out (CodeUnavailable), the run may have
 // been accepted, and claimed.
 func (s *Store) Accept(ctx context.Context, a ledger.Acceptance) (ledger.Accepted, error) {
-	user, hash, err := s.accepting(a)
+	user, hash, err := s.accepting(ctx, a)
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
@@ -58,10 +58,14 @@ func (s *Store) Accept(ctx context.Context, a ledger.Acceptance) (ledger.Accepte
 
 // accepting returns the message that an acceptance stores, and what tells whether a
 // repeated one is the same.
-func (s *Store) accepting(a ledger.Acceptance) (user pluginsdk.Message, hash string, err error) {
+func (s *Store) accepting(ctx context.Context, a ledger.Acceptance) (user pluginsdk.Message, hash string, err error) {
 	from := origin{threadID: a.Submission.ThreadID, runID: a.RunID, plugin: a.Plugin, source: a.Submission.Source}
+	attachments, err := s.asKept(ctx, a.Submission.Attachments)
+	if err != nil {
+		return pluginsdk.Message{}, "", wrap("read the attachments", err)
+	}
 	user, err = s.newMessage(from, pluginsdk.NewMessage{
-		Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Content: a.Submission.Content, Metadata: a.Submission.Metadata, Attachments: a.Submission.Attachments,
+		Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Content: a.Submission.Content, Metadata: a.Submission.Metadata, Attachments: attachments,
 	})
 	if err != nil {
 		return pluginsdk.Message{}, "", err
@@ -73,7 +77,7 @@ func (s *Store) accepting(a ledger.Acceptance) (user pluginsdk.Message, hash str
 
 // accept writes what one acceptance consists of.
 func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user pluginsdk.Message, hash string) (ledger.Accepted, error) {
-	to, err := t.wakeThread(ctx, user.ThreadID, a.Submission.Source, user.CreatedAt)
+	to, err := t.wakeThread(ctx, user, a.Submission.Source, a.Answer == nil)
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
@@ -100,7 +104,7 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 	r := ledger.Run{Run: pluginsdk.Run{
 		ID: a.RunID, ThreadID: user.ThreadID, MessageID: user.ID, Kind: a.Kind, State: pluginsdk.RunQueued,
 		CauseRunID: a.Submission.CauseRunID, Depth: depth, TraceID: a.TraceID, QueuedAt: user.CreatedAt,
-	}}
+	}, Unattended: a.Submission.Unattended}
 	switch {
 	case a.Answer != nil:
 		r.State, r.Attempt, r.StartedAt, r.FinishedAt = a.Answer.State, 1, r.QueuedAt, r.QueuedAt
@@ -125,6 +129,9 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 	}
 	switch {
 	case a.Answer != nil:
+		if a.Answer.Gone != nil {
+			to = *a.Answer.Gone
+		}
 		accepted.Lanes, err = s.answer(ctx, t, to, r, *a.Answer)
 	case idle:
 		if accepted.Claim, err = t.claimedAtOnce(ctx, user, r); err == nil {
@@ -150,21 +157,22 @@ func (t *tx) claimedAtOnce(ctx context.Context, message pluginsdk.Message, r led
 	return claim, t.ofTask(ctx, &claim)
 }
 
-// wakeThread marks the thread active, and so locks it: the ids of its messages
-// are in the order of acceptance.
-func (t *tx) wakeThread(ctx context.Context, id, source string, now time.Time) (pluginsdk.Thread, error) {
-	to := pluginsdk.Thread{ID: id}
+// wakeThread notes that a message has come into its thread, and so locks it: the ids of its
+// messages are in the order of acceptance. A message that asks the agent brings a thread
+// back that is archived.
+func (t *tx) wakeThread(ctx context.Context, message pluginsdk.Message, source string, asksAgent bool) (pluginsdk.Thread, error) {
+	to := pluginsdk.Thread{ID: message.ThreadID}
 	var reportTo string
-	err := t.row(ctx, `UPDATE threads SET last_activity = $1, status = 'active' WHERE id = $2
+	err := t.row(ctx, `UPDATE threads SET last_activity = $1, status = CASE WHEN $3 THEN 'active' ELSE status END WHERE id = $2
 		RETURNING kind, source, source_id, report_to, busy_mode`,
-		[]any{now, id}, &to.Kind, &to.Source, &to.SourceID, &reportTo, &to.BusyMode)
+		[]any{message.CreatedAt, to.ID, asksAgent}, &to.Kind, &to.Source, &to.SourceID, &reportTo, &to.BusyMode)
 	if errors.Is(err, sql.ErrNoRows) {
-		return to, notFound("thread", id)
+		return to, notFound("thread", to.ID)
 	}
 	to.ReportTo = targetOf(reportTo)
 	if err == nil && to.Kind == pluginsdk.ThreadCron && source != to.Source {
 		return to, pluginsdk.Errorf(pluginsdk.CodeInvalid,
-			"thread %s belongs to a scheduled job and takes no messages from %s; write in another thread", id, source)
+			"thread %s belongs to a scheduled job and takes no messages from %s; write in another thread", to.ID, source)
 	}
 	return to, err
 }

@@ -289,3 +289,44 @@ func TestAcceptReadsBackAnUncertainCommit(t *testing.T) {
 		})
 	}
 }
+
+// A thread that was put away comes back by what is said in it to the agent, and not by what
+// the core answers itself: else it could not be put away by what is typed in it.
+func TestAMessageBringsAnArchivedThreadBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		th := newThread(t, s, "a")
+		check(t, second(s.UpdateThread(ctx, th.ID, pluginsdk.ThreadPatch{Status: new(pluginsdk.ThreadArchived)})))
+		typed := acceptance(th.ID, "typed", "/status")
+		typed.Kind, typed.Answer = pluginsdk.RunCommand, &ledger.Answer{Text: "all is well", State: pluginsdk.RunSucceeded}
+		check(t, second(s.Accept(ctx, typed)))
+		if now := must[pluginsdk.Thread](t)(s.Thread(ctx, th.ID)); now.Status != pluginsdk.ThreadArchived {
+			t.Errorf("after a command it is %s", now.Status)
+		}
+		accept(t, s, th.ID, "hello")
+		if now := must[pluginsdk.Thread](t)(s.Thread(ctx, th.ID)); now.Status != pluginsdk.ThreadActive {
+			t.Errorf("after a message it is %s", now.Status)
+		}
+	})
+}
+
+// Who deletes a thread by what they type in it is told so where they are, although the
+// thread is gone.
+func TestTheAnswerOfADeletionIsCarried(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		primary := must[pluginsdk.Thread](t)(s.EnsurePrimary(ctx))
+		gone := newThread(t, s, "channel")
+		check(t, second(s.DeleteThread(ctx, gone.ID, "ann")))
+		typed := acceptance(primary.ID, "typed", "/thread delete x")
+		typed.Kind, typed.Answer = pluginsdk.RunCommand, &ledger.Answer{Text: "deleted", State: pluginsdk.RunSucceeded, Gone: &gone}
+		accepted := must[ledger.Accepted](t)(s.Accept(ctx, typed))
+		if accepted.ThreadID != primary.ID || len(accepted.Lanes) != 1 || accepted.Lanes[0].Target != "channel" {
+			t.Errorf("answered in %s, carried to %+v", accepted.ThreadID, accepted.Lanes)
+		}
+		check(t, s.RemoveThread(ctx, gone.ID))
+		if waiting := must[[]pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{})); len(waiting) != 1 {
+			t.Errorf("%d deliveries wait", len(waiting))
+		}
+	})
+}

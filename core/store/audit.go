@@ -7,7 +7,9 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
+	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/auditentry"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // AuditEntry is one thing that somebody did to the installation.
@@ -36,6 +38,35 @@ func (s *Store) note(ctx context.Context, tx *tx, who, action, target, detail st
 	}
 	return tx.AuditEntry.Create().SetID(id).SetWho(clean(who)).SetAction(clean(action)).
 		SetTarget(clean(target)).SetDetail(clean(detail)).SetCreatedAt(s.now()).Exec(ctx)
+}
+
+// AuditPage returns the selected entries, newest first.
+func (s *Store) AuditPage(ctx context.Context, q pluginsdk.AuditQuery) ([]pluginsdk.AuditEntry, error) {
+	query := s.read.AuditEntry.Query().Order(auditentry.ByID(entsql.OrderDesc())).Limit(page(q.Limit))
+	if q.Who != "" {
+		query = query.Where(auditentry.Who(q.Who))
+	}
+	if q.Action != "" {
+		query = query.Where(auditentry.Or(auditentry.Action(q.Action), auditentry.ActionHasPrefix(q.Action+".")))
+	}
+	if q.Target != "" {
+		query = query.Where(auditentry.Target(q.Target))
+	}
+	if !q.Since.IsZero() {
+		query = query.Where(auditentry.CreatedAtGTE(instant(q.Since)))
+	}
+	if q.Before != "" {
+		query = query.Where(auditentry.IDLT(q.Before))
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return nil, wrap("read the audit log", err)
+	}
+	return all(rows, func(row *ent.AuditEntry) pluginsdk.AuditEntry {
+		return pluginsdk.AuditEntry{
+			ID: row.ID, Who: row.Who, Action: row.Action, Target: row.Target, Detail: row.Detail, At: row.CreatedAt.UTC(),
+		}
+	}), nil
 }
 
 // AuditEntries returns the newest entries about a target (empty: about

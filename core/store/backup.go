@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"entgo.io/ent/dialect"
@@ -20,6 +22,8 @@ type Backup struct {
 	Force bool   // overwrite File
 	// Workspace is the directory of the agent; empty saves none.
 	Workspace string
+	// Files is the directory of the bytes of files; empty saves none.
+	Files string
 	// Settings is the file harness.env, which can hold secrets; empty leaves
 	// it out.
 	Settings string
@@ -33,10 +37,11 @@ type BackupReport struct {
 	Manifest
 	Bytes   int64    `json:"bytes"`             // size of the file
 	Skipped []string `json:"skipped,omitempty"` // what of the workspace was left out, and why
+	Damaged []string `json:"damaged,omitempty"` // bytes of files that are not what was kept: saved as they are
 }
 
-// Backup writes all rows, as they are at one instant, and the workspace into
-// one file that Restore takes on either database. It is made while others read
+// Backup writes all rows, as they are at one instant, the bytes of files and the
+// workspace into one file that Restore takes on either database. It is made while others read
 // and write, in memory that does not depend on how much there is; on SQLite the
 // write-ahead log grows meanwhile. Until it has succeeded there is no such
 // file, only .NAME.*.tmp beside it, which a process that is killed leaves. A
@@ -54,7 +59,17 @@ func (s *Store) Backup(ctx context.Context, b Backup) (report BackupReport, err 
 
 func (s *Store) backupInto(ctx context.Context, b Backup, file, spool *os.File) (report BackupReport, err error) {
 	archive := newArchive(file, spool, b.Progress)
+	// The bytes of files come to their place before their rows, and go after them. So
+	// those that are there before the tables are read, and those that came until after
+	// that, are all that the rows refer to.
+	saved := make(map[string]bool)
+	if err := saveBytes(ctx, archive, b.Files, saved, &report); err != nil {
+		return report, err
+	}
 	if err := s.saveTables(ctx, archive, b, &report); err != nil {
+		return report, err
+	}
+	if err := saveBytes(ctx, archive, b.Files, saved, &report); err != nil {
 		return report, err
 	}
 	if err := saveFiles(ctx, archive, b, &report); err != nil {
@@ -95,7 +110,7 @@ func (s *Store) saveTables(ctx context.Context, to *archive, b Backup, report *B
 			return newerSchema(version, newest)
 		}
 		report.Manifest = Manifest{
-			Format: backupFormat, Harness: b.Version, Schema: version, Database: from.dialect, CreatedAt: s.now(),
+			Format: backupFormat, Harness: b.Version, Schema: version, Database: from.dialect, CreatedAt: s.now(), Files: report.Files,
 		}
 		for _, table := range knownTables() {
 			if err := from.save(ctx, to, table, &report.Manifest); err != nil {
@@ -185,6 +200,46 @@ func saveFiles(ctx context.Context, to *archive, b Backup, report *BackupReport)
 	}
 	w := &workspaceSaver{to: to, root: b.Workspace, report: report}
 	return w.save(ctx)
+}
+
+// saveBytes saves what lies in the directory of the bytes of files and is not among those
+// that were saved, to which it adds. Those that are removed meanwhile are left out.
+func saveBytes(ctx context.Context, to *archive, dir string, saved map[string]bool, report *BackupReport) error {
+	if dir == "" {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		if !entry.Type().IsRegular() || !bytesName.MatchString(name) || saved[name] {
+			return nil
+		}
+		header := tar.Header{Name: filesName + name, Mode: 0o400, ModTime: report.CreatedAt}
+		err = saveFile(to, header, path, &report.Manifest)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		saved[name] = true
+		if sum := report.Files[len(report.Files)-1].SHA256; sum != entry.Name() {
+			report.Damaged = append(report.Damaged, path+": its bytes have the checksum "+sum)
+		}
+		return nil
+	})
 }
 
 // saveFile adds one regular file, as long as it is when it is opened.

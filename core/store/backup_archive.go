@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -27,7 +28,11 @@ const (
 	tablePrefix   = "tables/"
 	tableSuffix   = ".jsonl"
 	workspaceName = "workspace/"
+	filesName     = FilesName + "/"
 )
+
+// FilesName is the directory of the bytes of files, beside the workspace.
+const FilesName = "files"
 
 // Manifest says what is in a backup. It is the archive's last entry, so that an
 // archive without an end has none.
@@ -52,7 +57,7 @@ type SavedTable struct {
 	Sequence *int64 `json:"sequence,omitempty"`
 }
 
-// SavedFile is a file in a backup: workspace/PATH or harness.env.
+// SavedFile is a file in a backup: workspace/PATH, files/AB/SHA256 or harness.env.
 type SavedFile struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size,omitempty"`
@@ -68,15 +73,21 @@ func (m Manifest) Rows() (n int64) {
 	return n
 }
 
+// bytesName is how the bytes of files are named below their directory: AB/SHA256.
+var bytesName = regexp.MustCompile(`^[0-9a-f]{2}/[0-9a-f]{64}$`)
+
 // entryName checks a name in an archive: nothing in a backup may reach outside
 // of the places that it is restored to.
 func entryName(name string) error {
 	rest, inWorkspace := strings.CutPrefix(name, workspaceName)
 	table, inTables := strings.CutPrefix(name, tablePrefix)
+	bytes, inFiles := strings.CutPrefix(name, filesName)
 	switch {
 	case name == manifestName, name == settingsName:
 		return nil
 	case inWorkspace && filepath.IsLocal(rest) && path.Clean(rest) == rest:
+		return nil
+	case inFiles && bytesName.MatchString(bytes) && strings.HasPrefix(path.Base(bytes), path.Dir(bytes)):
 		return nil
 	case inTables && strings.HasSuffix(table, tableSuffix) && !strings.ContainsAny(table, `/\`):
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/approval"
 	"github.com/seed-706843ae/harness/ent/delivery"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -193,6 +194,18 @@ func (t *tx) carried(ctx context.Context, out *ledger.Outgoing) error {
 		return err
 	}
 	out.Message, out.Thread = messageOf(m), toldThreadOf(th)
+	if m.Kind != pluginsdk.MessageStatus {
+		return nil
+	}
+	asks, err := t.Approval.Query().Where(approval.MessageID(m.ID)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	asked := approvalOf(asks).Approval
+	out.Approval = &asked
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/schema"
 
@@ -146,7 +147,7 @@ func (s *Store) AgentRuns(ctx context.Context, threadID string) ([]ledger.AgentR
 func agentRunOf(row *ent.AgentRun) ledger.AgentRun {
 	return ledger.AgentRun{
 		ID: row.ID, RunID: row.RunID, TaskID: row.TaskID, ThreadID: row.ThreadID,
-		Purpose: row.Purpose, Model: row.Model,
+		Plugin: row.Plugin, Purpose: row.Purpose, Model: row.Model,
 		Usage: pluginsdk.Usage{
 			InputTokens: row.InputTokens, OutputTokens: row.OutputTokens,
 			CacheReadTokens: row.CacheReadTokens, CacheWriteTokens: row.CacheWriteTokens,
@@ -163,14 +164,34 @@ func (s *Store) KeepMetric(ctx context.Context, m pluginsdk.Metric) error {
 	})
 }
 
+// KeepApprovalAsIs stores an approval and a rule without asking whether they may be.
+func (s *Store) KeepApprovalAsIs(ctx context.Context, a ledger.Approval, r pluginsdk.ApprovalRule) error {
+	return s.keep(ctx, func(ctx context.Context, tx *tx) error {
+		if err := insertApproval(tx.Approval, a).Exec(ctx); err != nil {
+			return err
+		}
+		return insertApprovalRule(tx.ApprovalRule, r).Exec(ctx)
+	})
+}
+
 // KeepTask stores a task as it is.
 func (s *Store) KeepTask(ctx context.Context, t ledger.Task) error {
 	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertTask(tx.Task, t).Exec(ctx) })
 }
 
+// KeepToken stores a token as it is.
+func (s *Store) KeepToken(ctx context.Context, t ledger.Token) error {
+	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertToken(tx.Token, t).Exec(ctx) })
+}
+
 // KeepTaskAnswer stores an answer as it is.
 func (s *Store) KeepTaskAnswer(ctx context.Context, a ledger.TaskAnswer) error {
 	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertTaskAnswer(tx.TaskAnswer, a).Exec(ctx) })
+}
+
+// KeepFileAsIs stores a file as it is.
+func (s *Store) KeepFileAsIs(ctx context.Context, f ledger.KeptFile) error {
+	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertFile(tx.File, f).Exec(ctx) })
 }
 
 // KeepDelivery stores a delivery as it is.
@@ -258,4 +279,35 @@ func underneath(s *Store) writer {
 		return counting.writer
 	}
 	return s.write
+}
+
+// FilledUntil is when the last of the turns of FillAgentRuns began.
+var FilledUntil = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+
+// FillAgentRuns stores so many turns of 10,000 threads and 20,000 tasks over two years.
+func (s *Store) FillAgentRuns(ctx context.Context, n int) error {
+	series, at := "generate_series(1, $1) AS n", "$2::timestamptz - n * interval '1 minute'"
+	until := any(FilledUntil)
+	if s.Dialect() == dialect.SQLite {
+		series = "(WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < $1) SELECT n FROM s)"
+		at, until = "strftime('%Y-%m-%d %H:%M:%S+00:00', $2, '-' || n || ' minutes')", FilledUntil.Format(time.DateTime)
+	}
+	return s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
+		_, err := tx.run(ctx, `INSERT INTO agent_runs (run_id, task_id, thread_id, plugin, purpose, model, input_tokens, output_tokens,
+			cache_read_tokens, cache_write_tokens, cost_usd, duration_ns, success, error, started_at)
+			SELECT 'run-0198c5c0-0000-7000-8000-' || n, CASE WHEN n % 5 = 0 THEN 'task-0198c5c0-0000-7000-8000-' || (n % 20000) ELSE '' END,
+			'thread-0198c5c0-0000-7000-8000-' || (n % 10000), CASE WHEN n % 7 = 0 THEN 'validation' ELSE '' END, 'pipeline', 'claude-sonnet-' || (n % 4),
+			n % 1000, n % 100, n % 10000, n % 500, 0.01, 1000000000, true, '', `+at+` FROM `+series, n, until)
+		return err
+	})
+}
+
+// KeepApproval stores an approval as it is.
+func (s *Store) KeepApproval(ctx context.Context, a ledger.Approval) error {
+	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertApproval(tx.Approval, a).Exec(ctx) })
+}
+
+// KeepApprovalRule stores a rule as it is.
+func (s *Store) KeepApprovalRule(ctx context.Context, r pluginsdk.ApprovalRule) error {
+	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertApprovalRule(tx.ApprovalRule, r).Exec(ctx) })
 }

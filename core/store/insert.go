@@ -47,7 +47,7 @@ func (t *tx) insertMessages(ctx context.Context, messages []pluginsdk.Message, s
 			return nil, err
 		}
 	}
-	return out, nil
+	return out, t.attach(ctx, out)
 }
 
 // insertEffects stores rows of effects in their order, but for those whose keys are
@@ -73,7 +73,7 @@ func (t *tx) insertEffects(ctx context.Context, messages []pluginsdk.Message, si
 		}
 		leftOut += int64(len(chunk)) - stored
 	}
-	return leftOut, nil
+	return leftOut, t.attach(ctx, messages)
 }
 
 // insertStatement stores so many rows with these columns.

@@ -26,7 +26,7 @@ func threadOf(row *ent.Thread) ledger.Thread {
 			ID: row.ID, Source: row.Source, SourceID: row.SourceID, ReportTo: targetOf(row.ReportTo), Name: row.Name,
 			Kind: row.Kind, ParentThreadID: row.ParentThreadID, Status: row.Status, SessionID: row.SessionID,
 			Model: row.Model, Effort: row.Effort, PermissionMode: mode, Cwd: row.Cwd,
-			Instructions: row.Instructions, BusyMode: row.BusyMode,
+			Instructions: row.Instructions, BusyMode: row.BusyMode, AskTools: row.AskTools,
 			LastActivity: row.LastActivity.UTC(), LastReadMessageID: row.LastReadMessageID, CreatedAt: row.CreatedAt.UTC(),
 		},
 		SessionOpen: row.SessionOpen, SeenMessageID: row.SeenMessageID, Epoch: row.Epoch,
@@ -52,7 +52,7 @@ func insertThread(into *ent.ThreadClient, t ledger.Thread) *ent.ThreadCreate {
 		SetSessionID(clean(t.SessionID)).SetSessionOpen(t.SessionOpen).SetSeenMessageID(t.SeenMessageID).
 		SetModel(clean(t.Model)).SetEffort(clean(t.Effort)).SetPermissionMode(clean(t.PermissionMode)).
 		SetCwd(clean(t.Cwd)).SetInstructions(clean(t.Instructions)).SetBusyMode(t.BusyMode).
-		SetLastActivity(instant(t.LastActivity)).SetLastReadMessageID(t.LastReadMessageID).
+		SetAskTools(clean(t.AskTools)).SetLastActivity(instant(t.LastActivity)).SetLastReadMessageID(t.LastReadMessageID).
 		SetEpoch(t.Epoch).SetCreatedAt(instant(t.CreatedAt))
 }
 
@@ -110,6 +110,7 @@ func runOf(row *ent.Run) pluginsdk.Run {
 func claimedRunOf(row *ent.Run) ledger.Run {
 	return ledger.Run{
 		Run: runOf(row), Owner: row.Owner, LeaseUntil: orZero(row.LeaseUntil), PromptHash: row.PromptHash, Beside: row.Beside,
+		Unattended: row.Unattended,
 	}
 }
 
@@ -137,7 +138,7 @@ func insertRun(into *ent.RunClient, r ledger.Run) (*ent.RunCreate, error) {
 		SetCacheReadTokens(r.Usage.CacheReadTokens).SetCacheWriteTokens(r.Usage.CacheWriteTokens).
 		SetCostUsd(r.CostUSD).SetQueuedAt(instant(r.QueuedAt)).
 		SetNillableStartedAt(nullable(r.StartedAt)).SetNillableFinishedAt(nullable(r.FinishedAt)).
-		SetBeside(r.Beside).SetPlugin(clean(r.Plugin)).SetPurpose(clean(r.Purpose)).SetTaskID(clean(r.TaskID))
+		SetBeside(r.Beside).SetUnattended(r.Unattended).SetPlugin(clean(r.Plugin)).SetPurpose(clean(r.Purpose)).SetTaskID(clean(r.TaskID))
 	if r.Turn != nil {
 		request, err := json.Marshal(r.Turn)
 		if err != nil {
@@ -169,10 +170,56 @@ func insertRun(into *ent.RunClient, r ledger.Run) (*ent.RunCreate, error) {
 	return create, nil
 }
 
+func approvalOf(row *ent.Approval) ledger.Approval {
+	return ledger.Approval{
+		Approval: pluginsdk.Approval{
+			ID: row.ID, ThreadID: row.ThreadID, RunID: row.RunID, Kind: row.Kind, State: row.State, Tool: row.Tool,
+			Input: orNoJSON(json.RawMessage(row.Input)), Title: row.Title, Text: row.Text, Note: row.Note, Cwd: row.Cwd,
+			Questions: row.Questions, Choices: row.Choices, Choice: row.Choice, Answers: row.Answers, Words: row.Words,
+			Author: row.Author, Plugin: row.Plugin, RuleID: row.RuleID,
+			CreatedAt: row.CreatedAt.UTC(), ExpiresAt: row.ExpiresAt.UTC(), DecidedAt: orZero(row.DecidedAt), SpentAt: orZero(row.SpentAt),
+		},
+		Digest: row.Digest, Attempt: row.Attempt, Offers: row.Offers, MessageID: row.MessageID,
+	}
+}
+
+func insertApproval(into *ent.ApprovalClient, a ledger.Approval) *ent.ApprovalCreate {
+	create := into.Create().
+		SetID(a.ID).SetThreadID(a.ThreadID).SetRunID(a.RunID).SetKind(a.Kind).SetState(a.State).SetTool(clean(a.Tool)).
+		SetInput(clean(string(a.Input))).SetTitle(clean(a.Title)).SetText(clean(a.Text)).SetNote(clean(a.Note)).SetCwd(clean(a.Cwd)).
+		SetChoices(a.Choices).SetChoice(a.Choice).SetWords(clean(a.Words)).SetAuthor(clean(a.Author)).SetPlugin(clean(a.Plugin)).
+		SetRuleID(a.RuleID).SetCreatedAt(instant(a.CreatedAt)).SetExpiresAt(instant(a.ExpiresAt)).
+		SetNillableDecidedAt(nullable(a.DecidedAt)).SetNillableSpentAt(nullable(a.SpentAt)).
+		SetDigest(a.Digest).SetAttempt(a.Attempt).SetMessageID(a.MessageID)
+	if a.Questions != nil {
+		create.SetQuestions(a.Questions)
+	}
+	if a.Answers != nil {
+		create.SetAnswers(a.Answers)
+	}
+	if a.Offers != nil {
+		create.SetOffers(a.Offers)
+	}
+	return create
+}
+
+func approvalRuleOf(row *ent.ApprovalRule) pluginsdk.ApprovalRule {
+	return pluginsdk.ApprovalRule{
+		ID: row.ID, ThreadID: row.ThreadID, Tool: row.Tool, Kind: row.Kind, Value: row.Value, Text: row.Text,
+		Author: row.Author, Plugin: row.Plugin, ApprovalID: row.ApprovalID, CreatedAt: row.CreatedAt.UTC(),
+	}
+}
+
+func insertApprovalRule(into *ent.ApprovalRuleClient, r pluginsdk.ApprovalRule) *ent.ApprovalRuleCreate {
+	return into.Create().
+		SetID(r.ID).SetThreadID(r.ThreadID).SetTool(clean(r.Tool)).SetKind(r.Kind).SetValue(clean(r.Value)).SetText(clean(r.Text)).
+		SetAuthor(clean(r.Author)).SetPlugin(clean(r.Plugin)).SetApprovalID(r.ApprovalID).SetCreatedAt(instant(r.CreatedAt))
+}
+
 // insertAgentRun leaves the id to the database.
 func insertAgentRun(into *ent.AgentRunClient, r ledger.AgentRun) *ent.AgentRunCreate {
 	return into.Create().
-		SetRunID(r.RunID).SetTaskID(r.TaskID).SetThreadID(r.ThreadID).SetPurpose(clean(r.Purpose)).
+		SetRunID(r.RunID).SetTaskID(r.TaskID).SetThreadID(r.ThreadID).SetPlugin(clean(r.Plugin)).SetPurpose(clean(r.Purpose)).
 		SetModel(clean(r.Model)).SetInputTokens(r.Usage.InputTokens).SetOutputTokens(r.Usage.OutputTokens).
 		SetCacheReadTokens(r.Usage.CacheReadTokens).SetCacheWriteTokens(r.Usage.CacheWriteTokens).
 		SetCostUsd(r.CostUSD).SetDurationNs(int64(r.Duration)).SetSuccess(r.Success).
@@ -327,6 +374,26 @@ func insertCron(into *ent.CronJobClient, j pluginsdk.CronJob) *ent.CronJobCreate
 		SetLastResult(clean(j.Status.LastResult)).SetCreatedAt(instant(j.CreatedAt))
 }
 
+func fileOf(row *ent.File) ledger.KeptFile {
+	return ledger.KeptFile{
+		File: pluginsdk.File{
+			ID: row.ID, SHA256: row.Sha256, Name: row.Name, Type: row.Type, Size: row.Size, ThreadID: row.ThreadID,
+			Plugin: row.Plugin, Author: row.Author, CreatedAt: keepable(row.CreatedAt.UTC()),
+		},
+		Key: orEmpty(row.Key), Attached: bool(row.Attached),
+	}
+}
+
+// toldFileOf is what plugins see of a file.
+func toldFileOf(row *ent.File) pluginsdk.File { return fileOf(row).File }
+
+func insertFile(into *ent.FileClient, f ledger.KeptFile) *ent.FileCreate {
+	return into.Create().
+		SetID(f.ID).SetSha256(clean(f.SHA256)).SetName(clean(f.Name)).SetType(clean(f.Type)).SetSize(f.Size).
+		SetThreadID(clean(f.ThreadID)).SetPlugin(clean(f.Plugin)).SetAuthor(clean(f.Author)).
+		SetNillableKey(keyOrNil(clean(f.Key))).SetAttached(schema.Switch(f.Attached)).SetCreatedAt(instant(f.CreatedAt))
+}
+
 func metricOf(row *ent.Metric) pluginsdk.Metric {
 	return pluginsdk.Metric{
 		ID: row.ID, Plugin: row.Plugin, Key: orEmpty(row.Key), Name: row.Name, Value: row.Value, Tags: row.Tags,
@@ -351,6 +418,22 @@ func metricValues(m pluginsdk.Metric) ([]any, error) {
 
 func stateEntryOf(row *ent.StateEntry) pluginsdk.StateEntry {
 	return pluginsdk.StateEntry{Key: row.Key, Value: row.Value, Revision: row.Revision}
+}
+
+func tokenOf(row *ent.Token) ledger.Token {
+	return ledger.Token{
+		Token: pluginsdk.Token{
+			ID: row.ID, Name: row.Name, Kind: pluginsdk.TokenKind(row.Kind), Scope: pluginsdk.TokenScope(row.Scope), ParentID: row.ParentID,
+			CreatedBy: row.CreatedBy, CreatedAt: row.CreatedAt.UTC(), ExpiresAt: orZero(row.ExpiresAt), LastUsedAt: orZero(row.LastUsedAt),
+		},
+		Hash: row.Hash, RevokedAt: orZero(row.RevokedAt),
+	}
+}
+
+func insertToken(into *ent.TokenClient, t ledger.Token) *ent.TokenCreate {
+	return into.Create().SetID(t.ID).SetName(clean(t.Name)).SetKind(string(t.Kind)).SetScope(string(t.Scope)).SetParentID(t.ParentID).
+		SetHash(t.Hash).SetCreatedBy(clean(t.CreatedBy)).SetCreatedAt(instant(t.CreatedAt)).
+		SetNillableExpiresAt(nullable(t.ExpiresAt)).SetNillableLastUsedAt(nullable(t.LastUsedAt)).SetNillableRevokedAt(nullable(t.RevokedAt))
 }
 
 func auditOf(row *ent.AuditEntry) AuditEntry {
@@ -406,4 +489,18 @@ func orEmpty(key *string) string {
 		return ""
 	}
 	return *key
+}
+
+func workspaceChangeOf(row *ent.WorkspaceChange) pluginsdk.WorkspaceChange {
+	return pluginsdk.WorkspaceChange{
+		ID: row.ID, Path: row.Path, Kind: row.Kind, Before: row.Before, Version: row.Version, Size: row.Size,
+		Author: row.Author, Plugin: row.Plugin, ThreadID: row.ThreadID, RunID: row.RunID, At: row.CreatedAt.UTC(),
+	}
+}
+
+// insertWorkspaceChange leaves the id to the database.
+func insertWorkspaceChange(into *ent.WorkspaceChangeClient, c pluginsdk.WorkspaceChange) *ent.WorkspaceChangeCreate {
+	return into.Create().
+		SetPath(c.Path).SetKind(c.Kind).SetBefore(c.Before).SetVersion(c.Version).SetSize(c.Size).SetAuthor(clean(c.Author)).
+		SetPlugin(c.Plugin).SetThreadID(c.ThreadID).SetRunID(c.RunID).SetCreatedAt(instant(c.At))
 }

@@ -42,6 +42,9 @@ func (f *filler) fill(t *testing.T, v reflect.Value, path string) {
 		if strings.HasSuffix(path, ".PermissionMode") {
 			v.SetString("plan")
 		}
+		if strings.HasSuffix(path, ".AskTools") {
+			v.SetString(fmt.Sprint("Tool", f.n))
+		}
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Int, reflect.Int64:
@@ -123,6 +126,14 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		check(t, s.KeepTask(ctx, task))
 		same(t, task, must[ledger.Task](t)(s.TaskState(ctx, task.ID)))
 
+		approval := filled[ledger.Approval](t)
+		check(t, s.KeepApproval(ctx, approval))
+		same(t, approval, must[ledger.Approval](t)(s.Approval(ctx, approval.ID)))
+
+		rule := filled[pluginsdk.ApprovalRule](t)
+		check(t, s.KeepApprovalRule(ctx, rule))
+		same(t, rule, only[pluginsdk.ApprovalRule](t)(s.ApprovalRules(ctx, pluginsdk.ListApprovalRulesRequest{ThreadID: rule.ThreadID})))
+
 		answer := filled[ledger.TaskAnswer](t)
 		answer.ID = 1 // the first
 		check(t, s.KeepTaskAnswer(ctx, answer))
@@ -136,6 +147,12 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		moved.CostUSD, moved.Epoch = 0, task.Epoch+1
 		same(t, moved, must[ledger.Task](t)(s.TaskState(ctx, task.ID)))
 
+		kept := filled[ledger.KeptFile](t)
+		check(t, s.KeepFileAsIs(ctx, kept))
+		found, _, err := s.FileOf(ctx, kept.Key)
+		check(t, err)
+		same(t, kept, found)
+
 		delivery := filled[pluginsdk.Delivery](t)
 		check(t, s.KeepDelivery(ctx, delivery))
 		same(t, delivery, only[pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{})))
@@ -143,6 +160,10 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		agentRun := filled[ledger.AgentRun](t)
 		agentRun.ID = must[int64](t)(s.KeepAgentRun(ctx, agentRun))
 		same(t, agentRun, only[ledger.AgentRun](t)(s.AgentRuns(ctx, agentRun.ThreadID)))
+
+		token := filled[ledger.Token](t)
+		check(t, s.KeepToken(ctx, token))
+		same(t, token, must[ledger.Token](t)(s.TokenOf(ctx, token.Hash)))
 
 		metric := filled[pluginsdk.Metric](t)
 		metric.ID = 1

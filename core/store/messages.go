@@ -16,6 +16,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/run"
+	"github.com/seed-706843ae/harness/ent/threadremoval"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -86,7 +87,7 @@ func (s *Store) byID(ctx context.Context, q pluginsdk.MessageQuery) ([]*ent.Mess
 
 // selected is what both orders of MessagePage have in common.
 func (s *Store) selected(q pluginsdk.MessageQuery) *ent.MessageQuery {
-	query := s.read.Message.Query().Where(message.ThreadID(q.ThreadID))
+	query := s.read.Message.Query().Where(message.ThreadID(q.ThreadID), notGoing)
 	if len(q.Roles) > 0 {
 		query.Where(message.RoleIn(q.Roles...))
 	}
@@ -94,6 +95,14 @@ func (s *Store) selected(q pluginsdk.MessageQuery) *ent.MessageQuery {
 		query.Where(message.KindIn(q.Kinds...))
 	}
 	return query
+}
+
+// notGoing finds nothing in a thread that was deleted, and of which something is left, or
+// that is being made. It is about rows with a thread_id.
+func notGoing(sel *entsql.Selector) {
+	removals := entsql.Table(threadremoval.Table)
+	sel.Where(entsql.NotExists(entsql.Select(removals.C(threadremoval.FieldID)).From(removals).
+		Where(entsql.ColumnsEQ(removals.C(threadremoval.FieldID), sel.C(message.FieldThreadID)))))
 }
 
 // A message stands in a conversation where the message of its run stands: a

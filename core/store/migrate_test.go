@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -59,7 +60,7 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 			t.Fatal("a newer database was opened")
 		}
 		wantCode(t, err, pluginsdk.CodeInvalid)
-		for _, part := range []string{"version 99", "up to 11"} {
+		for _, part := range []string{"version 99", fmt.Sprint("up to ", must[int](t)(store.Newest(config)))} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%q does not say %q", err, part)
 			}
@@ -135,9 +136,28 @@ func TestIntegrityFindsOrphans(t *testing.T) {
 		check(t, s.KeepRun(ctx, run))
 		check(t, s.KeepTask(ctx, filled[ledger.Task](t)))
 		check(t, s.KeepTaskAnswer(ctx, ledger.TaskAnswer{TaskID: "nope", At: time.Now()}))
+		check(t, s.KeepApprovalAsIs(ctx, ledger.Approval{Approval: pluginsdk.Approval{ID: "a", ThreadID: "nope", RunID: "nope"}}, pluginsdk.ApprovalRule{ID: "r", ThreadID: "nope"}))
+		check(t, s.KeepFileAsIs(ctx, ledger.KeptFile{File: pluginsdk.File{ID: "f", ThreadID: "nope"}}))
+		waits := filled[ledger.Run](t)
+		waits.ID, waits.State = "waits", pluginsdk.RunWaiting
+		check(t, s.KeepRun(ctx, waits))
+		const at = "'2026-01-02 03:04:05'"
+		byHand(t, s, "INSERT INTO workspace_changes (path, kind, version, created_at) VALUES ('SOUL.md', 'written', 'no text', "+at+")")
+		there := newThread(t, s, "there, and going")
+		byHand(t, s, "INSERT INTO thread_removals (id, created_at) VALUES ('"+there.ID+"', "+at+")")
+		byHand(t, s, "UPDATE message_index_marks SET message_id = 1000000")
+		if s.Dialect() == "postgres" {
+			byHand(t, s, "INSERT INTO message_index (message_id, words) VALUES (999999, ''::tsvector)")
+		} else {
+			byHand(t, s, "INSERT INTO message_index (rowid, words) VALUES (999999, 'w')")
+		}
+		add(t, s, there.ID, text(pluginsdk.RoleUser, "not in the index"))
 		problems := strings.Join(must[[]string](t)(s.Integrity(ctx)), "\n")
 		for _, want := range []string{
-			"1 messages of no thread", "1 runs of no thread", "1 runs of no message", "finished_at disagree", "1 tasks of no thread",
+			"1 approvals of no run", "1 rules of no thread", "1 files of no thread", "1 runs that wait for an answer to nothing",
+			"1 context files whose text is not kept", "1 threads that are there, and are to be removed",
+			" messages that a search does not find", "1 entries of the search index for no message",
+			"1 messages of no thread", "2 runs of no thread", "2 runs of no message", "finished_at disagree", "1 tasks of no thread",
 			"1 tasks below no task", "1 tasks whose iteration has no run", "1 answers about no task", "1 tasks whose status and phase disagree",
 		} {
 			if !strings.Contains(problems, want) {

@@ -20,6 +20,8 @@ type Pruned struct {
 	Metrics    int64 `json:"metrics"`    //
 	Deliveries int64 `json:"deliveries"` // that had reached their target
 	Runs       int64 `json:"runs"`       // whose stream events and steps were cleared
+	Context    int64 `json:"context"`    // changes of context files, but for the newest of each
+	Files      int64 `json:"files"`      // that no message refers to
 }
 
 // pruning is one of the things that Prune does: it changes the rows of a table
@@ -56,12 +58,18 @@ func prunings(dry bool) []pruning {
 			func(p *Pruned) *int64 { return &p.Metrics }},
 		{"runs", "finished_at < $1 AND (events IS NOT NULL OR steps IS NOT NULL)", "UPDATE runs SET events = NULL, steps = NULL", true, "",
 			func(p *Pruned) *int64 { return &p.Runs }},
+		{"workspace_changes", "created_at < $1 AND NOT " + headOf, "DELETE FROM workspace_changes", false, "",
+			func(p *Pruned) *int64 { return &p.Context }},
+		{"files", "created_at < $1 AND NOT attached", "DELETE FROM files", true, fileSize,
+			func(p *Pruned) *int64 { return &p.Files }},
 	}
 }
 
 // Prune deletes what is older than before and not part of any conversation:
-// activity rows of runs that are over, metrics, and deliveries that were made;
-// and clears the stream events and steps of runs that are over. Text,
+// activity rows of runs that are over, metrics, deliveries that were made, and
+// files that no message refers to; and clears the stream events and steps of runs that
+// are over; and what context files have
+// said, but for what they say now. The daemon removes the bytes of such files (package files). Text,
 // notifications, summaries, failures that a person was told of, and the audit
 // log stay. With dry it only counts. It works in small transactions; when it
 // fails in the middle, what was counted is done.
@@ -79,7 +87,10 @@ func (s *Store) Prune(ctx context.Context, before time.Time, dry bool) (done Pru
 			return done, wrap("prune "+one.table, err)
 		}
 	}
-	return done, nil
+	if !dry {
+		err = s.pruneTexts(ctx)
+	}
+	return done, wrap("prune workspace_texts", err)
 }
 
 // prune goes through a table once, in the order of its ids. The rows are looked
@@ -170,7 +181,7 @@ func (s *Store) MayVacuum(ctx context.Context, owner string) error {
 // too.
 func (s *Store) Vacuum(ctx context.Context, owner string) error {
 	if s.Dialect() == dialect.Postgres {
-		for _, table := range knownTables() {
+		for _, table := range append(knownTables(), derivedTables...) {
 			if _, err := s.back.reader().ExecContext(ctx, "VACUUM "+quoted(table)); err != nil {
 				return wrap("vacuum "+table, err)
 			}

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"slices"
 
+	entsql "entgo.io/ent/dialect/sql"
+
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -22,9 +25,7 @@ func (s *Store) Recover(ctx context.Context, owner string) (open []ledger.Queue,
 	some, err := s.read.Run.Query().Where(left).Exist(ctx)
 	if err == nil && some {
 		err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-			err := tx.Run.Update().Where(left).
-				SetState(pluginsdk.RunQueued).ClearNextAttemptAt().ClearLeaseUntil().SetOwner("").Exec(ctx)
-			if err != nil {
+			if err := tx.recover(ctx, left); err != nil {
 				return err
 			}
 			return s.holds(ctx, tx)
@@ -35,6 +36,23 @@ func (s *Store) Recover(ctx context.Context, owner string) (open []ledger.Queue,
 	}
 	open, err = s.openQueues(ctx)
 	return open, wrap("list what has work", err)
+}
+
+// recover puts runs back into the queue. One that asks people waits for the answer, as if
+// it had been parked: its agent could do nothing before it.
+func (t *tx) recover(ctx context.Context, left predicate.Run) error {
+	asks := func(s *entsql.Selector) {
+		s.Where(entsql.P(func(b *entsql.Builder) {
+			b.WriteString("EXISTS (SELECT 1 FROM approvals a WHERE a.run_id = ").Ident(s.C(run.FieldID)).WriteString(" AND a.state = 'open')")
+		}))
+	}
+	err := t.Run.Update().Where(left, run.Beside(false), asks).
+		SetState(pluginsdk.RunWaiting).ClearNextAttemptAt().ClearLeaseUntil().SetOwner("").Exec(ctx)
+	if err != nil {
+		return err
+	}
+	return t.Run.Update().Where(left).
+		SetState(pluginsdk.RunQueued).ClearNextAttemptAt().ClearLeaseUntil().SetOwner("").Exec(ctx)
 }
 
 // openQueues are the threads with runs that wait, and the turns beside them that do.
@@ -143,7 +161,7 @@ func atWork(runID string, n int, err error) error {
 func (s *Store) CancelQueued(ctx context.Context, runID, reason string) (r pluginsdk.Run, cancelled bool, err error) {
 	now := s.now()
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		n, err := tx.Run.Update().Where(run.ID(runID), run.StateEQ(pluginsdk.RunQueued), run.StepNEQ(pluginsdk.StepInvoked)).
+		n, err := tx.Run.Update().Where(run.ID(runID), run.StateIn(pluginsdk.RunQueued, pluginsdk.RunWaiting), run.StepNEQ(pluginsdk.StepInvoked)).
 			SetState(pluginsdk.RunCancelled).SetError(clean(reason)).SetFinishedAt(now).ClearNextAttemptAt().Save(ctx)
 		cancelled = n > 0
 		return err

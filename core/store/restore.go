@@ -183,6 +183,11 @@ func (l loader) restore(ctx context.Context, r Restore, file *os.File, staged *s
 	if err := staged.finish(); err != nil {
 		return err
 	}
+	// Who has logged out since the backup would be logged in again, and a link that was used
+	// up would be good once more. Tokens that were made for programs stay.
+	if _, err := l.conn.ExecContext(ctx, "DELETE FROM tokens WHERE kind IN ('session', 'login')"); err != nil {
+		return fmt.Errorf("end the sessions: %w", err)
+	}
 	r.Fault("commit")
 	return l.sign(ctx, id, time.Now().UTC())
 }

@@ -35,7 +35,7 @@ func (l loader) catalog() catalog { return catalog{l.conn, l.dialect} }
 
 // bystanders are tables that the first start of a daemon fills. Their rows do
 // not make an installation one that is in use.
-var bystanders = []string{"plugins", "plugin_states", "plugin_usages", "plugin_bytes", "audit_entries", "metrics"}
+var bystanders = []string{"plugins", "plugin_states", "plugin_usages", "plugin_bytes", "audit_entries", "metrics", "tokens"}
 
 // checkEmpty refuses a database that anybody has used.
 func (l loader) checkEmpty(ctx context.Context) error {
@@ -79,9 +79,10 @@ func (l loader) inUse(n int64, table string) error {
 		"the database is not empty, it has %d %s: a backup is restored into a new installation only; %s", n, table, how)
 }
 
-// makeSchema makes the tables anew, as they were when the backup was made.
+// makeSchema makes the tables anew, as they were when the backup was made. What is made of
+// others begins empty.
 func (l loader) makeSchema(ctx context.Context) error {
-	for _, table := range append(knownTables(), "schema_migrations") {
+	for _, table := range slices.Concat(knownTables(), derivedTables, []string{"schema_migrations"}) {
 		if _, err := l.conn.ExecContext(ctx, "DROP TABLE IF EXISTS "+quoted(table)); err != nil {
 			return fmt.Errorf("drop table %s: %w", table, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
@@ -234,4 +235,23 @@ func TestBackupAndRestoreSayHowFarTheyAre(t *testing.T) {
 			t.Errorf("%s: %d bytes of 5 MiB: %v", doing, done, told)
 		}
 	}
+}
+
+// Tokens of programs are good after a restore. Nobody is logged in by it who has logged out
+// since, and no login link is good a second time.
+func TestARestoreLogsNobodyIn(t *testing.T) {
+	pairs(t, func(t *testing.T, from, to store.Config) {
+		s := storetest.OpenConfig(t, from)
+		for _, kind := range []pluginsdk.TokenKind{pluginsdk.TokenAccess, pluginsdk.TokenSession, pluginsdk.TokenLogin} {
+			check(t, s.KeepToken(t.Context(), ledger.Token{
+				Token: pluginsdk.Token{ID: string(kind), Name: "of ann", Kind: kind, Scope: pluginsdk.ScopeAdmin, CreatedAt: time.Now()}, Hash: "hash of " + string(kind),
+			}))
+		}
+		restoreInto(t, to, backup(t, s, ""))
+		r := storetest.OpenConfig(t, to)
+		check(t, second(r.TokenOf(t.Context(), "hash of "+string(pluginsdk.TokenAccess))))
+		for _, kind := range []pluginsdk.TokenKind{pluginsdk.TokenSession, pluginsdk.TokenLogin} {
+			wantCode(t, second(r.TokenOf(t.Context(), "hash of "+string(kind))), pluginsdk.CodeNotFound)
+		}
+	})
 }

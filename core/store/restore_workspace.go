@@ -12,7 +12,7 @@ import (
 )
 
 // stage is a directory beside the workspace, in which a restore lays the files
-// ready: DIR/workspace, and DIR/harness.env when it is wanted.
+// ready: DIR/workspace, DIR/files, and DIR/harness.env when it is wanted.
 type stage struct {
 	dir      string
 	settings bool
@@ -35,6 +35,14 @@ func (s *stage) begin() (err error) {
 func (s *stage) keep(header *tar.Header, content io.Reader) error {
 	if header.Name == settingsName && s.settings {
 		file, err := os.OpenFile(filepath.Join(s.dir, settingsName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		return fill(file, err, content)
+	}
+	if strings.HasPrefix(header.Name, filesName) { // its name was checked
+		to := filepath.Join(s.dir, filepath.FromSlash(header.Name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		file, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o400)
 		return fill(file, err, content)
 	}
 	name, ok := strings.CutPrefix(header.Name, workspaceName)
@@ -87,6 +95,20 @@ func (s *stage) finish() error {
 			return err
 		}
 	}
+	shards, err := filepath.Glob(escapeGlob(filepath.Join(s.dir, FilesName)) + "/*")
+	if err != nil {
+		return err
+	}
+	for _, shard := range shards {
+		if err := syncDir(shard); err != nil {
+			return err
+		}
+	}
+	if len(shards) > 0 {
+		if err := syncDir(filepath.Join(s.dir, FilesName)); err != nil {
+			return err
+		}
+	}
 	return errors.Join(s.syncDir("."), syncDir(s.dir), syncDir(filepath.Dir(s.dir)))
 }
 
@@ -116,6 +138,9 @@ func install(dir, workspace string) error {
 			return err
 		}
 	}
+	if err := installFiles(dir, filepath.Join(filepath.Dir(workspace), FilesName)); err != nil {
+		return err
+	}
 	settings := filepath.Join(filepath.Dir(workspace), settingsName)
 	if _, err := os.Lstat(settings); errors.Is(err, fs.ErrNotExist) {
 		err := os.Rename(filepath.Join(dir, settingsName), settings)
@@ -124,6 +149,21 @@ func install(dir, workspace string) error {
 		}
 	}
 	return errors.Join(syncDir(filepath.Dir(workspace)), os.RemoveAll(dir))
+}
+
+// installFiles moves the bytes of files that were laid ready to their place, and what is
+// there out of it: no row refers to that, for the database was empty.
+func installFiles(dir, files string) error {
+	staged := filepath.Join(dir, FilesName)
+	if _, err := os.Lstat(staged); errors.Is(err, fs.ErrNotExist) {
+		return nil // the backup had none, or they are at their place
+	}
+	_, id, _ := strings.Cut(filepath.Base(dir), stagingInfix)
+	err := os.Rename(files, files+replacedInfix+id)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(staged, files)
 }
 
 const (

@@ -35,10 +35,11 @@ func (s *Store) Run(ctx context.Context, id string) (pluginsdk.Run, error) {
 	return runOf(row), nil
 }
 
-// Runs returns the selected runs, oldest first unless q.Newest is set. Their Events
+// Runs returns the selected runs, oldest first unless q.Newest is set; those of threads that
+// were deleted are not found. Their Events
 // are left out: those of a hundred runs are megabytes. Run has them.
 func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run, error) {
-	query := s.read.Run.Query().Limit(page(q.Limit))
+	query := s.read.Run.Query().Where(notGoing).Limit(page(q.Limit))
 	var order []entsql.OrderTermOption
 	if q.Newest {
 		order = append(order, entsql.OrderDesc())

@@ -85,6 +85,7 @@ func (s *Store) statusOfDisk(ctx context.Context, status *Status) error {
 		for i, table := range status.Tables {
 			names[i] = table.Name
 		}
+		names = append(names, derivedTables...)
 		return s.back.reader().QueryRowContext(ctx, `SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0)::bigint
 			FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 			WHERE n.nspname = current_schema() AND c.relname = ANY(string_to_array($1, ','))`,

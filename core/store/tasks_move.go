@@ -239,7 +239,7 @@ func (s *Store) wake(ctx context.Context, tx *tx, a ledger.Acceptance) (ledger.A
 	case a.MaxDepth > 0 && depth > a.MaxDepth:
 		return ledger.Accepted{}, nil
 	}
-	user, hash, err := s.accepting(a)
+	user, hash, err := s.accepting(ctx, a)
 	if err != nil {
 		return ledger.Accepted{}, err
 	}

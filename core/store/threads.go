@@ -90,7 +90,7 @@ func (s *Store) newThread(n pluginsdk.NewThread) (pluginsdk.Thread, error) {
 		return pluginsdk.Thread{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "kind: %q is not one of general, task, cron", n.Kind)
 	}
 	if err := cmp.Or(
-		checkBusyMode(n.BusyMode), checkCwd(n.Cwd), ledger.CheckPermissionMode(n.PermissionMode), checkTarget(n.ReportTo),
+		checkBusyMode(n.BusyMode), checkCwd(n.Cwd), ledger.CheckPermissionMode(n.PermissionMode), ledger.CheckAskTools(n.AskTools), checkTarget(n.ReportTo),
 		checkLengths(length{"source", n.Source, sourceMax}, length{"sourceId", n.SourceID, sourceIDMax}, length{"name", n.Name, nameMax},
 			length{"model", n.Model, wordMax}, length{"effort", n.Effort, wordMax}, length{"cwd", n.Cwd, cwdMax},
 			length{"instructions", n.Instructions, instructionsMax}),
@@ -106,8 +106,20 @@ func (s *Store) newThread(n pluginsdk.NewThread) (pluginsdk.Thread, error) {
 		ID: id, Source: clean(n.Source), SourceID: clean(n.SourceID), ReportTo: n.ReportTo, Name: clean(n.Name),
 		Kind: n.Kind, ParentThreadID: n.ParentThreadID, Status: pluginsdk.ThreadActive,
 		Model: clean(n.Model), Effort: clean(n.Effort), PermissionMode: n.PermissionMode, Cwd: clean(n.Cwd),
-		Instructions: clean(n.Instructions), BusyMode: n.BusyMode, LastActivity: now, CreatedAt: now,
+		Instructions: clean(n.Instructions), BusyMode: n.BusyMode, AskTools: ledger.AskTools(n.AskTools), LastActivity: now, CreatedAt: now,
 	}, nil
+}
+
+// branched is what a branch is made from: what it may do, and how its agent works, is as in
+// the old thread. Where replies go is not: two threads would speak in one place.
+func branched(from pluginsdk.Thread, to pluginsdk.NewThread) pluginsdk.NewThread {
+	if to.Name == "" {
+		to.Name = from.Name
+	}
+	to.Kind, to.ReportTo, to.ParentThreadID = pluginsdk.ThreadGeneral, pluginsdk.Target{}, ""
+	to.Model, to.Effort, to.PermissionMode, to.Cwd = from.Model, from.Effort, from.PermissionMode, from.Cwd
+	to.Instructions, to.BusyMode, to.AskTools = from.Instructions, from.BusyMode, from.AskTools
+	return to
 }
 
 // UpdateThread changes the fields of a thread that are set, and returns it. A permission
@@ -115,6 +127,9 @@ func (s *Store) newThread(n pluginsdk.NewThread) (pluginsdk.Thread, error) {
 func (s *Store) UpdateThread(ctx context.Context, id string, p pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
 	if err := checkPatch(p); err != nil {
 		return pluginsdk.Thread{}, err
+	}
+	if p.AskTools != nil {
+		p.AskTools = new(ledger.AskTools(*p.AskTools))
 	}
 	var out pluginsdk.Thread
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
@@ -129,7 +144,7 @@ func (s *Store) UpdateThread(ctx context.Context, id string, p pluginsdk.ThreadP
 			SetNillableModel(cleaned(p.Model)).SetNillableEffort(cleaned(p.Effort)).
 			SetNillablePermissionMode(p.PermissionMode).SetNillableCwd(cleaned(p.Cwd)).
 			SetNillableInstructions(cleaned(p.Instructions)).SetNillableBusyMode(p.BusyMode).
-			SetNillableLastReadMessageID(p.LastReadMessageID).Save(ctx)
+			SetNillableAskTools(p.AskTools).SetNillableLastReadMessageID(p.LastReadMessageID).Save(ctx)
 		if ent.IsNotFound(err) {
 			return notFound("thread", id)
 		}
@@ -152,7 +167,7 @@ func checkPatch(p pluginsdk.ThreadPatch) error {
 	checks := []error{
 		checkLengths(length{"name", orEmpty(p.Name), nameMax}, length{"model", orEmpty(p.Model), wordMax}, length{"effort", orEmpty(p.Effort), wordMax},
 			length{"cwd", orEmpty(p.Cwd), cwdMax}, length{"instructions", orEmpty(p.Instructions), instructionsMax}),
-		checkCwd(orEmpty(p.Cwd)), ledger.CheckPermissionMode(orEmpty(p.PermissionMode)),
+		checkCwd(orEmpty(p.Cwd)), ledger.CheckPermissionMode(orEmpty(p.PermissionMode)), ledger.CheckAskTools(orEmpty(p.AskTools)),
 	}
 	if p.Status != nil {
 		checks = append(checks, checkThreadStatus(*p.Status))

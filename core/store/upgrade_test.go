@@ -293,3 +293,86 @@ func TestUpgradeKeepsTasks(t *testing.T) {
 		}
 	})
 }
+
+// monthOld fills a database as it was before there were approvals, the search index, files
+// and tokens.
+func monthOld(t *testing.T, s *store.Store) {
+	t.Helper()
+	const at = "'2026-01-02 03:04:05'"
+	byHand(t, s, "INSERT INTO threads (id, source, source_id, last_activity, created_at) VALUES ('T', 'web', 'old', "+at+", "+at+")")
+	byHand(t, s, "INSERT INTO messages (thread_id, role, kind, source, content, created_at) VALUES ('T', 'user', 'text', 'web', 'a walrus', "+at+")")
+	byHand(t, s, "INSERT INTO messages (thread_id, role, kind, source, content, created_at) VALUES ('T', 'system', 'status', 'core', 'no walrus', "+at+")")
+	byHand(t, s, "INSERT INTO runs (id, thread_id, message_id, kind, plugin, state, queued_at, finished_at) VALUES ('R', 'T', 1, 'message', '', 'succeeded', "+at+", "+at+")")
+	byHand(t, s, "INSERT INTO runs (id, thread_id, message_id, kind, plugin, state, queued_at, finished_at) VALUES ('S', 'T', 1, 'turn', 'maker', 'succeeded', "+at+", "+at+")")
+	byHand(t, s, "INSERT INTO agent_runs (run_id, thread_id, purpose, cost_usd, started_at) VALUES ('S', 'T', 'pipeline', 1, "+at+")")
+}
+
+// monthOn looks at such a database with a program of today.
+func monthOn(t *testing.T, s *store.Store) {
+	t.Helper()
+	ctx := t.Context()
+	sound(t, s)
+	if mark := must[ledger.IndexMark](t)(s.IndexMark(ctx)); mark.MessageID != 0 || mark.Rules != 0 {
+		t.Errorf("an upgrade waits for the search index: %+v", mark)
+	}
+	for _, run := range must[[]pluginsdk.Run](t)(s.Runs(ctx, pluginsdk.RunQuery{ThreadID: "T"})) {
+		if must[ledger.Run](t)(s.KeptRun(ctx, run.ID)).Unattended {
+			t.Errorf("somebody was there to answer for run %s", run.ID)
+		}
+	}
+	if th := must[pluginsdk.Thread](t)(s.Thread(ctx, "T")); th.AskTools != "" {
+		t.Errorf("tools that ask in a thread from before: %q", th.AskTools)
+	}
+	var plugin string
+	check(t, s.Reader().QueryRowContext(ctx, "SELECT plugin FROM agent_runs WHERE run_id = 'S'").Scan(&plugin))
+	if plugin != "maker" {
+		t.Errorf("the turn was asked for by %q", plugin)
+	}
+	check(t, s.ResetIndex(ctx, 1))
+	check(t, s.AddToIndex(ctx, must[ledger.IndexMark](t)(s.IndexMark(ctx)), 2, []ledger.IndexEntry{{MessageID: 1, Tokens: []string{"walrus"}}}))
+	ids := must[[]int64](t)(s.Indexed(ctx, ledger.IndexQuery{All: [][]ledger.IndexTerm{{{Token: "walrus"}}}, After: 0, Before: 10, Limit: 10}))
+	if !slices.Equal(ids, []int64{1}) {
+		t.Errorf("the index finds %v", ids)
+	}
+	check(t, second(s.DeleteThread(ctx, "T", "ann"))) // and what was said before goes as what is said today
+	check(t, s.RemoveThread(ctx, "T"))
+	sound(t, s)
+}
+
+func TestUpgradeBeforeApprovalsKeepsEverything(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		var old map[string][]string
+		before(t, config, 11, func(s *store.Store) {
+			monthOld(t, s)
+			old = dump(t, s)
+		})
+		s := storetest.OpenConfig(t, config)
+		now := dump(t, s)
+		for table, rows := range old {
+			if rows[0] == "" { // it has none
+				continue
+			}
+			is := parsed(t, now[table])
+			for i, want := range parsed(t, rows) {
+				for column, value := range want {
+					if len(is) != len(rows) || !reflect.DeepEqual(is[i][column], value) {
+						t.Errorf("%s.%s of row %d (of %d, now %d): %v is changed", table, column, i+1, len(rows), len(is), value)
+					}
+				}
+			}
+		}
+		monthOn(t, s)
+	})
+}
+
+func TestRestoreBeforeApprovals(t *testing.T) {
+	pairs(t, func(t *testing.T, from, to store.Config) {
+		var file string
+		before(t, from, 11, func(s *store.Store) {
+			monthOld(t, s)
+			file = backup(t, s, "")
+		})
+		restoreInto(t, to, file)
+		monthOn(t, storetest.OpenConfig(t, to))
+	})
+}

@@ -17,6 +17,8 @@ const (
 	FieldTaskID = "task_id"
 	// FieldThreadID holds the string denoting the thread_id field in the database.
 	FieldThreadID = "thread_id"
+	// FieldPlugin holds the string denoting the plugin field in the database.
+	FieldPlugin = "plugin"
 	// FieldPurpose holds the string denoting the purpose field in the database.
 	FieldPurpose = "purpose"
 	// FieldModel holds the string denoting the model field in the database.
@@ -51,6 +53,7 @@ var Columns = []string{
 	FieldRunID,
 	FieldTaskID,
 	FieldThreadID,
+	FieldPlugin,
 	FieldPurpose,
 	FieldModel,
 	FieldInputTokens,
@@ -82,6 +85,8 @@ var (
 	DefaultTaskID string
 	// DefaultThreadID holds the default value on creation for the "thread_id" field.
 	DefaultThreadID string
+	// DefaultPlugin holds the default value on creation for the "plugin" field.
+	DefaultPlugin string
 	// DefaultModel holds the default value on creation for the "model" field.
 	DefaultModel string
 	// DefaultInputTokens holds the default value on creation for the "input_tokens" field.
@@ -123,6 +128,11 @@ func ByTaskID(opts ...sql.OrderTermOption) OrderOption {
 // ByThreadID orders the results by the thread_id field.
 func ByThreadID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldThreadID, opts...).ToFunc()
+}
+
+// ByPlugin orders the results by the plugin field.
+func ByPlugin(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPlugin, opts...).ToFunc()
 }
 
 // ByPurpose orders the results by the purpose field.

@@ -69,6 +69,11 @@ func ThreadID(v string) predicate.AgentRun {
 	return predicate.AgentRun(sql.FieldEQ(FieldThreadID, v))
 }
 
+// Plugin applies equality check predicate on the "plugin" field. It's identical to PluginEQ.
+func Plugin(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldEQ(FieldPlugin, v))
+}
+
 // Purpose applies equality check predicate on the "purpose" field. It's identical to PurposeEQ.
 func Purpose(v string) predicate.AgentRun {
 	return predicate.AgentRun(sql.FieldEQ(FieldPurpose, v))
@@ -322,6 +327,71 @@ func ThreadIDEqualFold(v string) predicate.AgentRun {
 // ThreadIDContainsFold applies the ContainsFold predicate on the "thread_id" field.
 func ThreadIDContainsFold(v string) predicate.AgentRun {
 	return predicate.AgentRun(sql.FieldContainsFold(FieldThreadID, v))
+}
+
+// PluginEQ applies the EQ predicate on the "plugin" field.
+func PluginEQ(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldEQ(FieldPlugin, v))
+}
+
+// PluginNEQ applies the NEQ predicate on the "plugin" field.
+func PluginNEQ(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldNEQ(FieldPlugin, v))
+}
+
+// PluginIn applies the In predicate on the "plugin" field.
+func PluginIn(vs ...string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldIn(FieldPlugin, vs...))
+}
+
+// PluginNotIn applies the NotIn predicate on the "plugin" field.
+func PluginNotIn(vs ...string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldNotIn(FieldPlugin, vs...))
+}
+
+// PluginGT applies the GT predicate on the "plugin" field.
+func PluginGT(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldGT(FieldPlugin, v))
+}
+
+// PluginGTE applies the GTE predicate on the "plugin" field.
+func PluginGTE(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldGTE(FieldPlugin, v))
+}
+
+// PluginLT applies the LT predicate on the "plugin" field.
+func PluginLT(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldLT(FieldPlugin, v))
+}
+
+// PluginLTE applies the LTE predicate on the "plugin" field.
+func PluginLTE(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldLTE(FieldPlugin, v))
+}
+
+// PluginContains applies the Contains predicate on the "plugin" field.
+func PluginContains(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldContains(FieldPlugin, v))
+}
+
+// PluginHasPrefix applies the HasPrefix predicate on the "plugin" field.
+func PluginHasPrefix(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldHasPrefix(FieldPlugin, v))
+}
+
+// PluginHasSuffix applies the HasSuffix predicate on the "plugin" field.
+func PluginHasSuffix(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldHasSuffix(FieldPlugin, v))
+}
+
+// PluginEqualFold applies the EqualFold predicate on the "plugin" field.
+func PluginEqualFold(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldEqualFold(FieldPlugin, v))
+}
+
+// PluginContainsFold applies the ContainsFold predicate on the "plugin" field.
+func PluginContainsFold(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldContainsFold(FieldPlugin, v))
 }
 
 // PurposeEQ applies the EQ predicate on the "purpose" field.

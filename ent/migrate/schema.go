@@ -15,6 +15,7 @@ var (
 		{Name: "run_id", Type: field.TypeString, Default: ""},
 		{Name: "task_id", Type: field.TypeString, Default: ""},
 		{Name: "thread_id", Type: field.TypeString, Default: ""},
+		{Name: "plugin", Type: field.TypeString, Default: ""},
 		{Name: "purpose", Type: field.TypeString},
 		{Name: "model", Type: field.TypeString, Default: ""},
 		{Name: "input_tokens", Type: field.TypeInt64, Default: 0},
@@ -40,9 +41,14 @@ var (
 				Columns: []*schema.Column{AgentRunsColumns[3], AgentRunsColumns[0]},
 			},
 			{
+				Name:    "agentrun_started_at",
+				Unique:  false,
+				Columns: []*schema.Column{AgentRunsColumns[15]},
+			},
+			{
 				Name:    "agentrun_key",
 				Unique:  true,
-				Columns: []*schema.Column{AgentRunsColumns[15]},
+				Columns: []*schema.Column{AgentRunsColumns[16]},
 			},
 			{
 				Name:    "agentrun_task_id",
@@ -51,6 +57,93 @@ var (
 				Annotation: &entsql.IndexAnnotation{
 					Where: "task_id <> ''",
 				},
+			},
+		},
+	}
+	// ApprovalsColumns holds the columns for the "approvals" table.
+	ApprovalsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString},
+		{Name: "thread_id", Type: field.TypeString},
+		{Name: "run_id", Type: field.TypeString},
+		{Name: "attempt", Type: field.TypeInt},
+		{Name: "kind", Type: field.TypeString},
+		{Name: "state", Type: field.TypeString},
+		{Name: "tool", Type: field.TypeString},
+		{Name: "input", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "digest", Type: field.TypeString},
+		{Name: "title", Type: field.TypeString, Size: 2147483647},
+		{Name: "text", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "note", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "cwd", Type: field.TypeString, Default: ""},
+		{Name: "questions", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "choices", Type: field.TypeJSON, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "offers", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "message_id", Type: field.TypeInt64, Default: 0},
+		{Name: "choice", Type: field.TypeString, Default: ""},
+		{Name: "answers", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "words", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "author", Type: field.TypeString, Default: ""},
+		{Name: "plugin", Type: field.TypeString, Default: ""},
+		{Name: "rule_id", Type: field.TypeString, Default: ""},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "expires_at", Type: field.TypeTime},
+		{Name: "decided_at", Type: field.TypeTime, Nullable: true},
+		{Name: "spent_at", Type: field.TypeTime, Nullable: true},
+	}
+	// ApprovalsTable holds the schema information for the "approvals" table.
+	ApprovalsTable = &schema.Table{
+		Name:       "approvals",
+		Columns:    ApprovalsColumns,
+		PrimaryKey: []*schema.Column{ApprovalsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "approval_run_id",
+				Unique:  false,
+				Columns: []*schema.Column{ApprovalsColumns[2]},
+			},
+			{
+				Name:    "approval_thread_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{ApprovalsColumns[1], ApprovalsColumns[0]},
+			},
+			{
+				Name:    "approval_message_id",
+				Unique:  false,
+				Columns: []*schema.Column{ApprovalsColumns[16]},
+			},
+			{
+				Name:    "approval_open",
+				Unique:  false,
+				Columns: []*schema.Column{ApprovalsColumns[24]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "state = 'open'",
+				},
+			},
+		},
+	}
+	// ApprovalRulesColumns holds the columns for the "approval_rules" table.
+	ApprovalRulesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString},
+		{Name: "thread_id", Type: field.TypeString},
+		{Name: "tool", Type: field.TypeString},
+		{Name: "kind", Type: field.TypeString},
+		{Name: "value", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "text", Type: field.TypeString, Size: 2147483647},
+		{Name: "author", Type: field.TypeString, Default: ""},
+		{Name: "plugin", Type: field.TypeString, Default: ""},
+		{Name: "approval_id", Type: field.TypeString, Default: ""},
+		{Name: "created_at", Type: field.TypeTime},
+	}
+	// ApprovalRulesTable holds the schema information for the "approval_rules" table.
+	ApprovalRulesTable = &schema.Table{
+		Name:       "approval_rules",
+		Columns:    ApprovalRulesColumns,
+		PrimaryKey: []*schema.Column{ApprovalRulesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "approvalrule_thread_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{ApprovalRulesColumns[1], ApprovalRulesColumns[0]},
 			},
 		},
 	}
@@ -128,6 +221,51 @@ var (
 			},
 		},
 	}
+	// FilesColumns holds the columns for the "files" table.
+	FilesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString},
+		{Name: "sha256", Type: field.TypeString},
+		{Name: "name", Type: field.TypeString},
+		{Name: "type", Type: field.TypeString},
+		{Name: "size", Type: field.TypeInt64},
+		{Name: "thread_id", Type: field.TypeString, Default: ""},
+		{Name: "plugin", Type: field.TypeString, Default: ""},
+		{Name: "author", Type: field.TypeString, Default: ""},
+		{Name: "key", Type: field.TypeString, Nullable: true},
+		{Name: "attached", Type: field.TypeOther, Default: map[string]schema.Expr{"postgres": "false", "sqlite3": "0"}, SchemaType: map[string]string{"postgres": "boolean", "sqlite3": "bool"}},
+		{Name: "created_at", Type: field.TypeTime},
+	}
+	// FilesTable holds the schema information for the "files" table.
+	FilesTable = &schema.Table{
+		Name:       "files",
+		Columns:    FilesColumns,
+		PrimaryKey: []*schema.Column{FilesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "file_sha256",
+				Unique:  false,
+				Columns: []*schema.Column{FilesColumns[1]},
+			},
+			{
+				Name:    "file_thread_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{FilesColumns[5], FilesColumns[0]},
+			},
+			{
+				Name:    "file_key",
+				Unique:  true,
+				Columns: []*schema.Column{FilesColumns[8]},
+			},
+			{
+				Name:    "file_unattached",
+				Unique:  false,
+				Columns: []*schema.Column{FilesColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "NOT attached",
+				},
+			},
+		},
+	}
 	// LeversColumns holds the columns for the "levers" table.
 	LeversColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString},
@@ -185,6 +323,14 @@ var (
 				Columns: []*schema.Column{MessagesColumns[1], MessagesColumns[0]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "role <> 'user' AND kind IN ('text', 'notification')",
+				},
+			},
+			{
+				Name:    "message_attached",
+				Unique:  false,
+				Columns: []*schema.Column{MessagesColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "attachments IS NOT NULL",
 				},
 			},
 		},
@@ -367,6 +513,7 @@ var (
 		{Name: "queued_at", Type: field.TypeTime},
 		{Name: "started_at", Type: field.TypeTime, Nullable: true},
 		{Name: "finished_at", Type: field.TypeTime, Nullable: true},
+		{Name: "unattended", Type: field.TypeBool, Default: false},
 		{Name: "source", Type: field.TypeString, Default: ""},
 		{Name: "key", Type: field.TypeString, Nullable: true},
 		{Name: "content_hash", Type: field.TypeString, Default: ""},
@@ -385,7 +532,7 @@ var (
 			{
 				Name:    "run_source_key",
 				Unique:  true,
-				Columns: []*schema.Column{RunsColumns[32], RunsColumns[33]},
+				Columns: []*schema.Column{RunsColumns[33], RunsColumns[34]},
 			},
 			{
 				Name:    "run_thread_id_message_id",
@@ -408,7 +555,7 @@ var (
 			{
 				Name:    "run_task_id",
 				Unique:  false,
-				Columns: []*schema.Column{RunsColumns[38]},
+				Columns: []*schema.Column{RunsColumns[39]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "task_id <> ''",
 				},
@@ -572,6 +719,7 @@ var (
 		{Name: "cwd", Type: field.TypeString, Default: ""},
 		{Name: "instructions", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "busy_mode", Type: field.TypeString, Default: "queue"},
+		{Name: "ask_tools", Type: field.TypeString, Default: ""},
 		{Name: "last_activity", Type: field.TypeTime},
 		{Name: "last_read_message_id", Type: field.TypeInt64, Default: 0},
 		{Name: "epoch", Type: field.TypeInt64, Default: 0},
@@ -590,12 +738,106 @@ var (
 			},
 		},
 	}
+	// ThreadRemovalsColumns holds the columns for the "thread_removals" table.
+	ThreadRemovalsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString},
+		{Name: "created_at", Type: field.TypeTime},
+	}
+	// ThreadRemovalsTable holds the schema information for the "thread_removals" table.
+	ThreadRemovalsTable = &schema.Table{
+		Name:       "thread_removals",
+		Columns:    ThreadRemovalsColumns,
+		PrimaryKey: []*schema.Column{ThreadRemovalsColumns[0]},
+	}
+	// TokensColumns holds the columns for the "tokens" table.
+	TokensColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString},
+		{Name: "name", Type: field.TypeString},
+		{Name: "kind", Type: field.TypeString},
+		{Name: "scope", Type: field.TypeString},
+		{Name: "parent_id", Type: field.TypeString, Default: ""},
+		{Name: "hash", Type: field.TypeString},
+		{Name: "created_by", Type: field.TypeString, Default: ""},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "expires_at", Type: field.TypeTime, Nullable: true},
+		{Name: "last_used_at", Type: field.TypeTime, Nullable: true},
+		{Name: "revoked_at", Type: field.TypeTime, Nullable: true},
+	}
+	// TokensTable holds the schema information for the "tokens" table.
+	TokensTable = &schema.Table{
+		Name:       "tokens",
+		Columns:    TokensColumns,
+		PrimaryKey: []*schema.Column{TokensColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "token_hash",
+				Unique:  true,
+				Columns: []*schema.Column{TokensColumns[5]},
+			},
+			{
+				Name:    "token_parent_id",
+				Unique:  false,
+				Columns: []*schema.Column{TokensColumns[4]},
+			},
+			{
+				Name:    "token_revoked_at",
+				Unique:  false,
+				Columns: []*schema.Column{TokensColumns[10]},
+			},
+		},
+	}
+	// WorkspaceChangesColumns holds the columns for the "workspace_changes" table.
+	WorkspaceChangesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "path", Type: field.TypeString},
+		{Name: "kind", Type: field.TypeString},
+		{Name: "before", Type: field.TypeString, Default: ""},
+		{Name: "version", Type: field.TypeString, Default: ""},
+		{Name: "size", Type: field.TypeInt64, Default: 0},
+		{Name: "author", Type: field.TypeString, Default: ""},
+		{Name: "plugin", Type: field.TypeString, Default: ""},
+		{Name: "thread_id", Type: field.TypeString, Default: ""},
+		{Name: "run_id", Type: field.TypeString, Default: ""},
+		{Name: "created_at", Type: field.TypeTime},
+	}
+	// WorkspaceChangesTable holds the schema information for the "workspace_changes" table.
+	WorkspaceChangesTable = &schema.Table{
+		Name:       "workspace_changes",
+		Columns:    WorkspaceChangesColumns,
+		PrimaryKey: []*schema.Column{WorkspaceChangesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "workspacechange_path_id",
+				Unique:  false,
+				Columns: []*schema.Column{WorkspaceChangesColumns[1], WorkspaceChangesColumns[0]},
+			},
+			{
+				Name:    "workspacechange_version",
+				Unique:  false,
+				Columns: []*schema.Column{WorkspaceChangesColumns[4]},
+			},
+		},
+	}
+	// WorkspaceTextsColumns holds the columns for the "workspace_texts" table.
+	WorkspaceTextsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString},
+		{Name: "text", Type: field.TypeBytes},
+	}
+	// WorkspaceTextsTable holds the schema information for the "workspace_texts" table.
+	WorkspaceTextsTable = &schema.Table{
+		Name:       "workspace_texts",
+		Columns:    WorkspaceTextsColumns,
+		PrimaryKey: []*schema.Column{WorkspaceTextsColumns[0]},
+	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
 		AgentRunsTable,
+		ApprovalsTable,
+		ApprovalRulesTable,
 		AuditEntriesTable,
 		CronJobsTable,
 		DeliveriesTable,
+		FilesTable,
 		LeversTable,
 		MessagesTable,
 		MetricsTable,
@@ -609,6 +851,10 @@ var (
 		TasksTable,
 		TaskAnswersTable,
 		ThreadsTable,
+		ThreadRemovalsTable,
+		TokensTable,
+		WorkspaceChangesTable,
+		WorkspaceTextsTable,
 	}
 )
 
@@ -618,5 +864,8 @@ func init() {
 	}
 	PluginStatesTable.Annotation = &entsql.Annotation{
 		Table: "plugin_states",
+	}
+	WorkspaceTextsTable.Annotation = &entsql.Annotation{
+		Table: "workspace_texts",
 	}
 }

@@ -9,6 +9,12 @@ import (
 // AgentRun is the predicate function for agentrun builders.
 type AgentRun func(*sql.Selector)
 
+// Approval is the predicate function for approval builders.
+type Approval func(*sql.Selector)
+
+// ApprovalRule is the predicate function for approvalrule builders.
+type ApprovalRule func(*sql.Selector)
+
 // AuditEntry is the predicate function for auditentry builders.
 type AuditEntry func(*sql.Selector)
 
@@ -17,6 +23,9 @@ type CronJob func(*sql.Selector)
 
 // Delivery is the predicate function for delivery builders.
 type Delivery func(*sql.Selector)
+
+// File is the predicate function for file builders.
+type File func(*sql.Selector)
 
 // Lever is the predicate function for lever builders.
 type Lever func(*sql.Selector)
@@ -56,3 +65,15 @@ type TaskAnswer func(*sql.Selector)
 
 // Thread is the predicate function for thread builders.
 type Thread func(*sql.Selector)
+
+// ThreadRemoval is the predicate function for threadremoval builders.
+type ThreadRemoval func(*sql.Selector)
+
+// Token is the predicate function for token builders.
+type Token func(*sql.Selector)
+
+// WorkspaceChange is the predicate function for workspacechange builders.
+type WorkspaceChange func(*sql.Selector)
+
+// WorkspaceText is the predicate function for workspacetext builders.
+type WorkspaceText func(*sql.Selector)

@@ -74,6 +74,8 @@ const (
 	FieldStartedAt = "started_at"
 	// FieldFinishedAt holds the string denoting the finished_at field in the database.
 	FieldFinishedAt = "finished_at"
+	// FieldUnattended holds the string denoting the unattended field in the database.
+	FieldUnattended = "unattended"
 	// FieldSource holds the string denoting the source field in the database.
 	FieldSource = "source"
 	// FieldKey holds the string denoting the key field in the database.
@@ -128,6 +130,7 @@ var Columns = []string{
 	FieldQueuedAt,
 	FieldStartedAt,
 	FieldFinishedAt,
+	FieldUnattended,
 	FieldSource,
 	FieldKey,
 	FieldContentHash,
@@ -179,6 +182,8 @@ var (
 	DefaultCacheWriteTokens int64
 	// DefaultCostUsd holds the default value on creation for the "cost_usd" field.
 	DefaultCostUsd float64
+	// DefaultUnattended holds the default value on creation for the "unattended" field.
+	DefaultUnattended bool
 	// DefaultSource holds the default value on creation for the "source" field.
 	DefaultSource string
 	// DefaultContentHash holds the default value on creation for the "content_hash" field.
@@ -319,6 +324,11 @@ func ByStartedAt(opts ...sql.OrderTermOption) OrderOption {
 // ByFinishedAt orders the results by the finished_at field.
 func ByFinishedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldFinishedAt, opts...).ToFunc()
+}
+
+// ByUnattended orders the results by the unattended field.
+func ByUnattended(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldUnattended, opts...).ToFunc()
 }
 
 // BySource orders the results by the source field.

@@ -188,6 +188,11 @@ func FinishedAt(v time.Time) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldFinishedAt, v))
 }
 
+// Unattended applies equality check predicate on the "unattended" field. It's identical to UnattendedEQ.
+func Unattended(v bool) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldUnattended, v))
+}
+
 // Source applies equality check predicate on the "source" field. It's identical to SourceEQ.
 func Source(v string) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldSource, v))
@@ -1623,6 +1628,16 @@ func FinishedAtIsNil() predicate.Run {
 // FinishedAtNotNil applies the NotNil predicate on the "finished_at" field.
 func FinishedAtNotNil() predicate.Run {
 	return predicate.Run(sql.FieldNotNull(FieldFinishedAt))
+}
+
+// UnattendedEQ applies the EQ predicate on the "unattended" field.
+func UnattendedEQ(v bool) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldUnattended, v))
+}
+
+// UnattendedNEQ applies the NEQ predicate on the "unattended" field.
+func UnattendedNEQ(v bool) predicate.Run {
+	return predicate.Run(sql.FieldNEQ(FieldUnattended, v))
 }
 
 // SourceEQ applies the EQ predicate on the "source" field.

@@ -20,6 +20,7 @@ func (AgentRun) Fields() []ent.Field {
 		field.String("run_id").Default(""),
 		field.String("task_id").Default(""),
 		field.String("thread_id").Default(""),
+		field.String("plugin").Default(""),
 		field.String("purpose"),
 		field.String("model").Default(""),
 		field.Int64("input_tokens").Default(0),
@@ -39,6 +40,7 @@ func (AgentRun) Fields() []ent.Field {
 func (AgentRun) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("thread_id", "id"),
+		index.Fields("started_at"),
 		index.Fields("key").Unique(),
 		index.Fields("task_id").Annotations(entsql.IndexWhere("task_id <> ''")),
 	}

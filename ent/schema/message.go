@@ -37,8 +37,8 @@ func (Message) Fields() []ent.Field {
 	}
 }
 
-// Indexes of messages. The last one counts what a person has not read, and holds
-// nothing else.
+// Indexes of messages. message_unread counts what a person has not read, message_attached
+// finds what refers to files; they hold nothing else.
 func (Message) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("thread_id", "id"),
@@ -46,5 +46,6 @@ func (Message) Indexes() []ent.Index {
 		index.Fields("thread_id", "key").Unique(),
 		index.Fields("thread_id", "id").StorageKey("message_unread").
 			Annotations(entsql.IndexWhere("role <> 'user' AND kind IN ('text', 'notification')")),
+		index.Fields("id").StorageKey("message_attached").Annotations(entsql.IndexWhere("attachments IS NOT NULL")),
 	}
 }

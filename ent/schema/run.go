@@ -53,6 +53,7 @@ func (Run) Fields() []ent.Field {
 		field.Time("queued_at").Immutable(),
 		field.Time("started_at").Optional().Nillable(),
 		field.Time("finished_at").Optional().Nillable(),
+		field.Bool("unattended").Default(false).Immutable(),
 		field.String("source").Default("").Immutable(),
 		field.String("key").Optional().Nillable().Immutable(),
 		field.String("content_hash").Default("").Immutable(),

@@ -34,6 +34,7 @@ func (Thread) Fields() []ent.Field {
 		field.String("cwd").Default(""),
 		field.Text("instructions").Default(""),
 		field.String("busy_mode").GoType(pluginsdk.BusyMode("")).Default(string(pluginsdk.BusyQueue)),
+		field.String("ask_tools").Default(""),
 		field.Time("last_activity"),
 		field.Int64("last_read_message_id").Default(0),
 		field.Int64("epoch").Default(0),

@@ -44,6 +44,8 @@ const (
 	FieldInstructions = "instructions"
 	// FieldBusyMode holds the string denoting the busy_mode field in the database.
 	FieldBusyMode = "busy_mode"
+	// FieldAskTools holds the string denoting the ask_tools field in the database.
+	FieldAskTools = "ask_tools"
 	// FieldLastActivity holds the string denoting the last_activity field in the database.
 	FieldLastActivity = "last_activity"
 	// FieldLastReadMessageID holds the string denoting the last_read_message_id field in the database.
@@ -75,6 +77,7 @@ var Columns = []string{
 	FieldCwd,
 	FieldInstructions,
 	FieldBusyMode,
+	FieldAskTools,
 	FieldLastActivity,
 	FieldLastReadMessageID,
 	FieldEpoch,
@@ -120,6 +123,8 @@ var (
 	DefaultInstructions string
 	// DefaultBusyMode holds the default value on creation for the "busy_mode" field.
 	DefaultBusyMode pluginsdk.BusyMode
+	// DefaultAskTools holds the default value on creation for the "ask_tools" field.
+	DefaultAskTools string
 	// DefaultLastReadMessageID holds the default value on creation for the "last_read_message_id" field.
 	DefaultLastReadMessageID int64
 	// DefaultEpoch holds the default value on creation for the "epoch" field.
@@ -212,6 +217,11 @@ func ByInstructions(opts ...sql.OrderTermOption) OrderOption {
 // ByBusyMode orders the results by the busy_mode field.
 func ByBusyMode(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldBusyMode, opts...).ToFunc()
+}
+
+// ByAskTools orders the results by the ask_tools field.
+func ByAskTools(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAskTools, opts...).ToFunc()
 }
 
 // ByLastActivity orders the results by the last_activity field.

@@ -148,6 +148,11 @@ func BusyMode(v pluginsdk.BusyMode) predicate.Thread {
 	return predicate.Thread(sql.FieldEQ(FieldBusyMode, vc))
 }
 
+// AskTools applies equality check predicate on the "ask_tools" field. It's identical to AskToolsEQ.
+func AskTools(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldEQ(FieldAskTools, v))
+}
+
 // LastActivity applies equality check predicate on the "last_activity" field. It's identical to LastActivityEQ.
 func LastActivity(v time.Time) predicate.Thread {
 	return predicate.Thread(sql.FieldEQ(FieldLastActivity, v))
@@ -1183,6 +1188,71 @@ func BusyModeEqualFold(v pluginsdk.BusyMode) predicate.Thread {
 func BusyModeContainsFold(v pluginsdk.BusyMode) predicate.Thread {
 	vc := string(v)
 	return predicate.Thread(sql.FieldContainsFold(FieldBusyMode, vc))
+}
+
+// AskToolsEQ applies the EQ predicate on the "ask_tools" field.
+func AskToolsEQ(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldEQ(FieldAskTools, v))
+}
+
+// AskToolsNEQ applies the NEQ predicate on the "ask_tools" field.
+func AskToolsNEQ(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldNEQ(FieldAskTools, v))
+}
+
+// AskToolsIn applies the In predicate on the "ask_tools" field.
+func AskToolsIn(vs ...string) predicate.Thread {
+	return predicate.Thread(sql.FieldIn(FieldAskTools, vs...))
+}
+
+// AskToolsNotIn applies the NotIn predicate on the "ask_tools" field.
+func AskToolsNotIn(vs ...string) predicate.Thread {
+	return predicate.Thread(sql.FieldNotIn(FieldAskTools, vs...))
+}
+
+// AskToolsGT applies the GT predicate on the "ask_tools" field.
+func AskToolsGT(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldGT(FieldAskTools, v))
+}
+
+// AskToolsGTE applies the GTE predicate on the "ask_tools" field.
+func AskToolsGTE(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldGTE(FieldAskTools, v))
+}
+
+// AskToolsLT applies the LT predicate on the "ask_tools" field.
+func AskToolsLT(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldLT(FieldAskTools, v))
+}
+
+// AskToolsLTE applies the LTE predicate on the "ask_tools" field.
+func AskToolsLTE(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldLTE(FieldAskTools, v))
+}
+
+// AskToolsContains applies the Contains predicate on the "ask_tools" field.
+func AskToolsContains(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldContains(FieldAskTools, v))
+}
+
+// AskToolsHasPrefix applies the HasPrefix predicate on the "ask_tools" field.
+func AskToolsHasPrefix(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldHasPrefix(FieldAskTools, v))
+}
+
+// AskToolsHasSuffix applies the HasSuffix predicate on the "ask_tools" field.
+func AskToolsHasSuffix(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldHasSuffix(FieldAskTools, v))
+}
+
+// AskToolsEqualFold applies the EqualFold predicate on the "ask_tools" field.
+func AskToolsEqualFold(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldEqualFold(FieldAskTools, v))
+}
+
+// AskToolsContainsFold applies the ContainsFold predicate on the "ask_tools" field.
+func AskToolsContainsFold(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldContainsFold(FieldAskTools, v))
 }
 
 // LastActivityEQ applies the EQ predicate on the "last_activity" field.

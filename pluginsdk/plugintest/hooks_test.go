@@ -137,6 +137,11 @@ func hookCases(call pluginsdk.Call) []hookCase {
 			}),
 		asking(pluginsdk.HookDeliver, &pluginsdk.DeliverRequest{
 			Call: call, Delivery: pluginsdk.Delivery{ID: "delivery-1", Place: "channel"}, Thread: thread, Message: message,
+			Approval: &pluginsdk.Approval{
+				ID: "approval-1", Kind: pluginsdk.ApprovalQuestion, State: pluginsdk.ApprovalOpen, Input: json.RawMessage(`{"q":1}`),
+				Questions: []pluginsdk.AgentQuestion{{Text: "which?", Options: []pluginsdk.QuestionOption{{Label: "this"}}}},
+				Choices:   []pluginsdk.ApprovalChoice{{ID: "answer:1", Label: "this", Allow: true}},
+			},
 		}, &pluginsdk.DeliverResponse{ExternalID: "at channel"},
 			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.DeliverRequest) (*pluginsdk.DeliverResponse, error) {
 				return p.Deliver

@@ -15,8 +15,8 @@ import (
 
 // Host is a host in memory, safe for concurrent use. It keeps what plugins
 // give it and records every call; it executes no runs and broadcasts nothing: a
-// test plays the core (FinishRun, Judge, Apply) and the person (Decide, through
-// the plugin or SDK).
+// test plays the core (FinishRun, Judge, Apply), the agent (Ask) and the person (Decide,
+// through the plugin or SDK).
 type Host struct {
 	// Agent answers the turns that plugins ask for, each in a goroutine of its own
 	// whose context ends when the turn is cancelled; nil answers with an empty
@@ -37,27 +37,38 @@ type Host struct {
 	made     map[string]made
 	serial   int64
 
-	threads     []pluginsdk.Thread
-	messages    []pluginsdk.Message
-	submissions []pluginsdk.Submission
-	runs        []pluginsdk.Run
-	runOver     chan struct{} // closed when the next run is over; nil while nobody waits
-	deliveries  []pluginsdk.Delivery
-	tasks       []pluginsdk.Task
-	answers     map[string][]pluginsdk.TaskAnswer // of tasks, by their id
-	settled     map[string]int                    // task to its latest iteration that was handed in or got stuck
-	turns       map[string]*turn
-	events      []pluginsdk.Event
-	settings    json.RawMessage
-	state       map[string]pluginsdk.StateEntry // by plugin and key
-	crons       []pluginsdk.CronJob
-	metrics     []pluginsdk.Metric
-	figures     []pluginsdk.Figure
-	tools       []pluginsdk.ToolSpec
-	plugins     []pluginsdk.PluginInfo
-	pluginLogs  map[string][]pluginsdk.LogLine
-	pluginViews map[string]pluginsdk.SettingsView
-	pluginPast  map[string][]pluginsdk.PluginVersion // to go back to, the newest first
+	threads        []pluginsdk.Thread
+	messages       []pluginsdk.Message
+	submissions    []pluginsdk.Submission
+	runs           []pluginsdk.Run
+	runOver        chan struct{} // closed when the next run is over; nil while nobody waits
+	deliveries     []pluginsdk.Delivery
+	tasks          []pluginsdk.Task
+	answers        map[string][]pluginsdk.TaskAnswer // of tasks, by their id
+	approvals      []pluginsdk.Approval
+	rules          []pluginsdk.ApprovalRule
+	settled        map[string]int // task to its latest iteration that was handed in or got stuck
+	turns          map[string]*turn
+	events         []pluginsdk.Event
+	settings       json.RawMessage
+	state          map[string]pluginsdk.StateEntry // by plugin and key
+	crons          []pluginsdk.CronJob
+	files          []pluginsdk.File
+	bytes          map[string][]byte // of files, by their SHA-256
+	uploads        map[string]*upload
+	metrics        []pluginsdk.Metric
+	figures        []pluginsdk.Figure
+	tools          []pluginsdk.ToolSpec
+	commands       []pluginsdk.Command
+	tokens         []heldToken
+	plugins        []pluginsdk.PluginInfo
+	contextFiles   map[string]contextFile // by path
+	contextTexts   map[string]string      // by version
+	contextChanges []pluginsdk.WorkspaceChange
+	pluginLogs     map[string][]pluginsdk.LogLine
+	pluginViews    map[string]pluginsdk.SettingsView
+	pluginPast     map[string][]pluginsdk.PluginVersion // to go back to, the newest first
+	installed      installed
 }
 
 // HostCall is one call that a plugin made to the host.
@@ -65,6 +76,8 @@ type HostCall struct {
 	Method string // as in Threads.Get
 	// Call is the hook call that it was made in; zero outside a hook.
 	Call pluginsdk.Call
+	// Person is in whose name it was made (pluginsdk.WithPerson).
+	Person string
 }
 
 // made is what a call with a key made, to be returned again.
@@ -83,6 +96,11 @@ func NewHost() *Host {
 		turns:    make(map[string]*turn),
 		settings: json.RawMessage(`{}`),
 		state:    make(map[string]pluginsdk.StateEntry),
+		bytes:    make(map[string][]byte),
+		uploads:  make(map[string]*upload),
+
+		contextFiles: make(map[string]contextFile),
+		contextTexts: make(map[string]string),
 
 		pluginLogs:  make(map[string][]pluginsdk.LogLine),
 		pluginViews: make(map[string]pluginsdk.SettingsView),
@@ -116,7 +134,15 @@ func (h *Host) as(v view) pluginsdk.Host {
 		Metrics:    metrics{v},
 		Tools:      tools{v},
 		Plugins:    plugins{v},
-		Log:        h.Log,
+
+		Installation: installation{v},
+		Tokens:       tokens{v},
+		Approvals:    approvals{v},
+		Commands:     commands{v},
+		Workspace:    workspace{v},
+		Search:       search{v},
+		Files:        files{v},
+		Log:          h.Log,
 	}
 }
 
@@ -163,7 +189,7 @@ func (h *Host) Fail(method string, err error) {
 func (h *Host) enter(ctx context.Context, method string) (leave func(), err error) {
 	h.mu.Lock()
 	call, _ := pluginsdk.CallFrom(ctx)
-	h.calls = append(h.calls, HostCall{Method: method, Call: call})
+	h.calls = append(h.calls, HostCall{Method: method, Call: call, Person: pluginsdk.PersonFrom(ctx)})
 	if err := h.failures[method]; err != nil {
 		h.mu.Unlock()
 		return nil, err

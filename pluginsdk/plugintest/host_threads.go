@@ -1,6 +1,7 @@
 package plugintest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -106,7 +107,7 @@ func (s threads) Create(ctx context.Context, request *pluginsdk.CreateThreadRequ
 		ID: s.h.nextID("thread"), Source: thread.Source, SourceID: thread.SourceID, ReportTo: thread.ReportTo,
 		Name: thread.Name, Kind: thread.Kind, ParentThreadID: thread.ParentThreadID, Status: pluginsdk.ThreadActive,
 		Model: thread.Model, Effort: thread.Effort, PermissionMode: thread.PermissionMode, Cwd: thread.Cwd,
-		Instructions: thread.Instructions, BusyMode: thread.BusyMode, CreatedAt: now(), LastActivity: now(),
+		Instructions: thread.Instructions, BusyMode: thread.BusyMode, AskTools: thread.AskTools, CreatedAt: now(), LastActivity: now(),
 	}
 	s.h.threads = append(s.h.threads, t)
 	return &pluginsdk.CreateThreadResponse{Thread: t}, nil
@@ -136,6 +137,76 @@ func (s threads) Update(ctx context.Context, request *pluginsdk.UpdateThreadRequ
 	set(&t.Cwd, patch.Cwd)
 	set(&t.Instructions, patch.Instructions)
 	set(&t.BusyMode, patch.BusyMode)
+	set(&t.AskTools, patch.AskTools)
 	set(&t.LastReadMessageID, patch.LastReadMessageID)
 	return &pluginsdk.UpdateThreadResponse{Thread: *t}, nil
+}
+
+// Delete refuses what the core would refuse that is known here: the primary thread, one with
+// a run or a task that is not over.
+func (s threads) Delete(ctx context.Context, request *pluginsdk.DeleteThreadRequest) (*pluginsdk.DeleteThreadResponse, error) {
+	leave, err := s.h.enter(ctx, "Threads.Delete")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	i, err := find(s.h.threads, "thread", request.ID, threadID)
+	if err != nil {
+		return &pluginsdk.DeleteThreadResponse{}, nil //nolint:nilerr // one that is absent is no error
+	}
+	t := s.h.threads[i]
+	if err := s.notAllowed(t.Source, false); err != nil {
+		return nil, err
+	}
+	open := slices.ContainsFunc(s.h.runs, func(r pluginsdk.Run) bool { return r.ThreadID == t.ID && !r.State.Final() }) ||
+		slices.ContainsFunc(s.h.tasks, func(k pluginsdk.Task) bool {
+			return (k.ThreadID == t.ID || k.ParentThreadID == t.ID) && !k.Status.Final()
+		})
+	if open || t.Kind == pluginsdk.ThreadPrimary {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "the thread %s is the primary one, or has a run or a task that is not over", t.ID)
+	}
+	s.h.threads = slices.Delete(s.h.threads, i, i+1)
+	s.h.messages = filter(s.h.messages, func(m pluginsdk.Message) bool { return m.ThreadID != t.ID })
+	s.h.runs = filter(s.h.runs, func(r pluginsdk.Run) bool { return r.ThreadID != t.ID })
+	s.h.tasks = filter(s.h.tasks, func(k pluginsdk.Task) bool { return k.ThreadID != t.ID })
+	return &pluginsdk.DeleteThreadResponse{}, nil
+}
+
+// Branch copies the messages up to the one that is named, in the order of their ids.
+func (s threads) Branch(ctx context.Context, request *pluginsdk.BranchThreadRequest) (*pluginsdk.BranchThreadResponse, error) {
+	leave, err := s.h.enter(ctx, "Threads.Branch")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	i, err := find(s.h.threads, "thread", request.ThreadID, threadID)
+	if err != nil {
+		return nil, err
+	}
+	from := s.h.threads[i]
+	if err := s.notAllowed(request.Source, s.notAllowed(from.Source, false) != nil && from.Cwd+from.PermissionMode != ""); err != nil {
+		return nil, err
+	}
+	for _, t := range s.h.threads {
+		if t.Source == request.Source && t.SourceID == request.SourceID {
+			return &pluginsdk.BranchThreadResponse{Thread: t, Existed: true}, nil
+		}
+	}
+	rows := filter(s.h.messages, func(m pluginsdk.Message) bool {
+		return m.ThreadID == from.ID && (request.MessageID == 0 || m.ID <= request.MessageID)
+	})
+	if request.MessageID != 0 && (len(rows) == 0 || rows[len(rows)-1].ID != request.MessageID) {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "the thread %s has no message %d", from.ID, request.MessageID)
+	}
+	t := from
+	t.ID, t.Source, t.SourceID, t.Name = s.h.nextID("thread"), request.Source, request.SourceID, cmp.Or(request.Name, from.Name)
+	t.Kind, t.Status, t.SessionID, t.ParentThreadID, t.ReportTo = pluginsdk.ThreadGeneral, pluginsdk.ThreadActive, "", "", pluginsdk.Target{}
+	t.CreatedAt, t.LastActivity = now(), now()
+	for _, m := range rows {
+		m.ID, m.ThreadID, m.RunID, m.Key = s.h.next(), t.ID, "", ""
+		s.h.messages = append(s.h.messages, m)
+		t.LastReadMessageID = m.ID
+	}
+	s.h.threads = append(s.h.threads, t)
+	return &pluginsdk.BranchThreadResponse{Thread: t}, nil
 }

@@ -6,6 +6,7 @@ package clienttest
 import (
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -48,10 +49,17 @@ type Daemon struct {
 	cancels     map[string]chan struct{} // by run
 	ended       []string                 // the runs whose end was asked for
 
+	files      []kept
+	attached   []string // names of the files that messages refer to
 	deliveries []pluginsdk.Delivery
 	tools      []tool
 	tasks      []client.TaskHistory
 	worded     []string // what was said of tasks
+	approvals  []*asked
+	rules      []pluginsdk.ApprovalRule
+	answered   []string // what was said of approvals
+	unanswered int      // this many answers to approvals are refused with 503
+	attended   []bool   // of the messages, whether somebody is there to answer
 }
 
 // New starts a Daemon that answers every message with answer, on a goroutine of
@@ -194,6 +202,14 @@ func (d *Daemon) Said() []string {
 	return said
 }
 
+// Attended returns, of the messages that people said, whether somebody is there to answer
+// what the agent asks.
+func (d *Daemon) Attended() []bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.attended)
+}
+
 // AddThread adds a thread.
 func (d *Daemon) AddThread(thread pluginsdk.Thread) {
 	d.mu.Lock()
@@ -233,6 +249,7 @@ func (d *Daemon) accept(request client.ChatRequest) (accepted pluginsdk.Accepted
 		run.Kind = pluginsdk.RunCommand
 	}
 	d.runs = append(d.runs, run)
+	d.attended = append(d.attended, !request.Unattended)
 	d.messages[id-1].RunID = run.ID
 	accepted = pluginsdk.Accepted{ThreadID: request.ThreadID, MessageID: id, RunID: run.ID}
 	d.keys[key] = accepted

@@ -26,11 +26,21 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("POST /api/threads/{id}/stop", d.stopThread)
 	mux.HandleFunc("GET /api/deliveries", d.listDeliveries)
 	mux.HandleFunc("POST /api/deliveries/{id}/retry", d.retryDelivery)
+	mux.HandleFunc("POST /api/files", d.takeFile)
+	mux.HandleFunc("GET /api/files", d.listFiles)
+	mux.HandleFunc("GET /api/files/{id}", d.file)
+	mux.HandleFunc("GET /api/files/{id}/{content}", d.file)
+	mux.HandleFunc("DELETE /api/files/{id}", d.file)
 	mux.HandleFunc("GET /api/tasks", d.listTasks)
 	mux.HandleFunc("GET /api/tasks/{id}", d.getTask)
 	mux.HandleFunc("POST /api/tasks/{id}/cancel", d.word("cancel", cancelled))
 	mux.HandleFunc("POST /api/tasks/{id}/decide", d.word("decide", decided))
 	mux.HandleFunc("POST /api/tasks/{id}/retry", d.word("retry", retried))
+	mux.HandleFunc("GET /api/approvals", d.listApprovals)
+	mux.HandleFunc("GET /api/approvals/{id}", d.getApproval)
+	mux.HandleFunc("POST /api/approvals/{id}/decide", d.decideApproval)
+	mux.HandleFunc("GET /api/approvals/rules", d.listRules)
+	mux.HandleFunc("DELETE /api/approvals/rules/{id}", d.revokeRule)
 	mux.HandleFunc("GET /api/tools", d.listTools)
 	mux.HandleFunc("POST /api/tools/{name}", d.callTool)
 	mux.HandleFunc("GET /ws", d.socket)
@@ -82,6 +92,7 @@ func (d *Daemon) chat(w http.ResponseWriter, r *http.Request) {
 		d.mu.Unlock()
 		return
 	}
+	d.attach(request.Attachments)
 	accepted, turn := d.accept(request)
 	lose := d.failing > 0
 	if lose {

@@ -31,7 +31,7 @@ var additions = []addition{
 	{
 		what: "a field", most: 8,
 		example: regexp.MustCompile(`\.(Set|Get)?Instructions\b|\bInstructions:|\bInstructions +\*?string|"instructions"|\binstructions = `),
-		other:   []string{"core/toolserver/session.go"}, users: []string{"core/pipeline/prepare.go"},
+		other:   []string{"core/toolserver/session.go"}, users: []string{"core/pipeline/prepare.go", "core/threads/command.go"},
 	},
 	{
 		what: "a shipped plugin", most: 2,

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -21,12 +23,18 @@ import (
 // is a serialised harness.types.v1.Call: -bin values may hold any bytes.
 const callMetadataKey = "harness-call-bin"
 
-// callConn sends the Call that a context carries along with every call.
+// personMetadataKey carries the person in whose name a host call is made, as UTF-8.
+const personMetadataKey = "harness-person-bin"
+
+// maxPerson bounds a person's name, in bytes.
+const maxPerson = 100
+
+// callConn sends the Call and the person that a context carries along with every call.
 type callConn struct {
 	grpc.ClientConnInterface
 }
 
-// Invoke calls a method with the context's Call in the metadata.
+// Invoke calls a method with the context's Call and person in the metadata.
 func (c callConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	if call, ok := pluginsdk.CallFrom(ctx); ok {
 		value, err := proto.Marshal(callTo(call))
@@ -35,11 +43,17 @@ func (c callConn) Invoke(ctx context.Context, method string, args, reply any, op
 		}
 		ctx = metadata.AppendToOutgoingContext(ctx, callMetadataKey, string(value))
 	}
+	if person := pluginsdk.PersonFrom(ctx); person != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, personMetadataKey, person)
+	}
 	return c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 }
 
-// withIncomingCall puts the Call that a plugin sent back into the context.
+// withIncomingCall puts the Call and the person that a plugin sent into the context.
 func withIncomingCall(ctx context.Context) (context.Context, error) {
+	if names := metadata.ValueFromIncomingContext(ctx, personMetadataKey); len(names) > 0 {
+		ctx = pluginsdk.WithPerson(ctx, personName(names[0]))
+	}
 	values := metadata.ValueFromIncomingContext(ctx, callMetadataKey)
 	if len(values) == 0 {
 		return ctx, nil
@@ -49,6 +63,22 @@ func withIncomingCall(ctx context.Context) (context.Context, error) {
 		return ctx, pluginsdk.Errorf(pluginsdk.CodeInvalid, "metadata %s is not a harness.types.v1.Call: %w", callMetadataKey, err)
 	}
 	return pluginsdk.WithCall(ctx, callFrom(&call)), nil
+}
+
+// personName returns a person's name as it may stand in a log and a page: one line of
+// UTF-8, bounded.
+func personName(sent string) string {
+	name := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, sent)
+	for len(name) > maxPerson {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
+	}
+	return strings.TrimSpace(name)
 }
 
 // complete fills in what the caller left out of a hook's Call: all of it from

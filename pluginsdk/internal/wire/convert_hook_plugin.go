@@ -63,6 +63,7 @@ func deliverRequestTo(v pluginsdk.DeliverRequest) *pluginv1.DeliverRequest {
 		Delivery: deliveryTo(v.Delivery),
 		Thread:   threadTo(v.Thread),
 		Message:  messageTo(v.Message),
+		Approval: pointerTo(v.Approval, approvalTo),
 	}
 }
 
@@ -72,6 +73,7 @@ func deliverRequestFrom(m *pluginv1.DeliverRequest) pluginsdk.DeliverRequest {
 		Delivery: deliveryFrom(m.GetDelivery()),
 		Thread:   threadFrom(m.GetThread()),
 		Message:  messageFrom(m.GetMessage()),
+		Approval: pointerFrom(m.GetApproval(), approvalFrom),
 	}
 }
 

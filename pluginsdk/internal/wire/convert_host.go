@@ -384,3 +384,77 @@ func retryDeliveryResponseFrom(m *hostv1.RetryDeliveryResponse) pluginsdk.RetryD
 		Delivery: deliveryFrom(m.GetDelivery()),
 	}
 }
+
+func deleteThreadRequestTo(v pluginsdk.DeleteThreadRequest) *hostv1.DeleteThreadRequest {
+	return &hostv1.DeleteThreadRequest{
+		Id:     v.ID,
+		Author: v.Author,
+	}
+}
+
+func deleteThreadRequestFrom(m *hostv1.DeleteThreadRequest) pluginsdk.DeleteThreadRequest {
+	return pluginsdk.DeleteThreadRequest{
+		ID:     m.GetId(),
+		Author: m.GetAuthor(),
+	}
+}
+
+func branchThreadRequestTo(v pluginsdk.BranchThreadRequest) *hostv1.BranchThreadRequest {
+	return &hostv1.BranchThreadRequest{
+		ThreadId:  v.ThreadID,
+		MessageId: v.MessageID,
+		Source:    v.Source,
+		SourceId:  v.SourceID,
+		Name:      v.Name,
+	}
+}
+
+func branchThreadRequestFrom(m *hostv1.BranchThreadRequest) pluginsdk.BranchThreadRequest {
+	return pluginsdk.BranchThreadRequest{
+		ThreadID:  m.GetThreadId(),
+		MessageID: m.GetMessageId(),
+		Source:    m.GetSource(),
+		SourceID:  m.GetSourceId(),
+		Name:      m.GetName(),
+	}
+}
+
+func branchThreadResponseTo(v pluginsdk.BranchThreadResponse) *hostv1.BranchThreadResponse {
+	return &hostv1.BranchThreadResponse{
+		Thread:  threadTo(v.Thread),
+		Existed: v.Existed,
+	}
+}
+
+func branchThreadResponseFrom(m *hostv1.BranchThreadResponse) pluginsdk.BranchThreadResponse {
+	return pluginsdk.BranchThreadResponse{
+		Thread:  threadFrom(m.GetThread()),
+		Existed: m.GetExisted(),
+	}
+}
+
+func commandTo(v pluginsdk.Command) *hostv1.Command {
+	return &hostv1.Command{
+		Spec:   commandSpecTo(v.CommandSpec),
+		Plugin: v.Plugin,
+	}
+}
+
+func commandFrom(m *hostv1.Command) pluginsdk.Command {
+	return pluginsdk.Command{
+		CommandSpec: commandSpecFrom(m.GetSpec()),
+		Plugin:      m.GetPlugin(),
+	}
+}
+
+func listCommandsResponseTo(v pluginsdk.ListCommandsResponse) *hostv1.ListCommandsResponse {
+	return &hostv1.ListCommandsResponse{
+		Commands: listTo(v.Commands, commandTo),
+	}
+}
+
+func listCommandsResponseFrom(m *hostv1.ListCommandsResponse) pluginsdk.ListCommandsResponse {
+	return pluginsdk.ListCommandsResponse{
+		Commands: listFrom(m.GetCommands(), commandFrom),
+	}
+}

@@ -121,6 +121,7 @@ func submissionTo(v pluginsdk.Submission) *typesv1.Submission {
 		Attachments: listTo(v.Attachments, attachmentTo),
 		CauseRunId:  v.CauseRunID,
 		Metadata:    v.Metadata,
+		Unattended:  v.Unattended,
 	}
 }
 
@@ -134,6 +135,7 @@ func submissionFrom(m *typesv1.Submission) pluginsdk.Submission {
 		Attachments: listFrom(m.GetAttachments(), attachmentFrom),
 		CauseRunID:  m.GetCauseRunId(),
 		Metadata:    m.GetMetadata(),
+		Unattended:  m.GetUnattended(),
 	}
 }
 

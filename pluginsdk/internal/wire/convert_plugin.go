@@ -56,6 +56,7 @@ func commandSpecTo(v pluginsdk.CommandSpec) *typesv1.CommandSpec {
 		Name:        v.Name,
 		Description: v.Description,
 		Usage:       v.Usage,
+		Options:     listTo(v.Options, commandOptionTo),
 	}
 }
 
@@ -64,6 +65,29 @@ func commandSpecFrom(m *typesv1.CommandSpec) pluginsdk.CommandSpec {
 		Name:        m.GetName(),
 		Description: m.GetDescription(),
 		Usage:       m.GetUsage(),
+		Options:     listFrom(m.GetOptions(), commandOptionFrom),
+	}
+}
+
+func commandOptionTo(v pluginsdk.CommandOption) *typesv1.CommandOption {
+	return &typesv1.CommandOption{
+		Name:        v.Name,
+		Description: v.Description,
+		Type:        string(v.Type),
+		Required:    v.Required,
+		Choices:     v.Choices,
+		Named:       v.Named,
+	}
+}
+
+func commandOptionFrom(m *typesv1.CommandOption) pluginsdk.CommandOption {
+	return pluginsdk.CommandOption{
+		Name:        m.GetName(),
+		Description: m.GetDescription(),
+		Type:        pluginsdk.OptionType(m.GetType()),
+		Required:    m.GetRequired(),
+		Choices:     m.GetChoices(),
+		Named:       m.GetNamed(),
 	}
 }
 

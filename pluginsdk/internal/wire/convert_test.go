@@ -76,6 +76,8 @@ func offTheWire() map[string]string {
 		"MessagePayload":     "payload of an event: JSON in Event.Data",
 		"TaskPayload":        "payload of an event: JSON in Event.Data",
 		"PluginStatePayload": "payload of an event: JSON in Event.Data",
+		"ApprovalPayload":    "payload of an event: JSON in Event.Data",
+		"TokenPayload":       "payload of an event: JSON in Event.Data",
 	}
 }
 

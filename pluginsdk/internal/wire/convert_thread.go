@@ -42,6 +42,7 @@ func threadTo(v pluginsdk.Thread) *typesv1.Thread {
 		LastReadMessageId: v.LastReadMessageID,
 		Unread:            int64(v.Unread),
 		CreatedAt:         timeTo(v.CreatedAt),
+		AskTools:          v.AskTools,
 	}
 }
 
@@ -66,6 +67,7 @@ func threadFrom(m *typesv1.Thread) pluginsdk.Thread {
 		LastReadMessageID: m.GetLastReadMessageId(),
 		Unread:            int(m.GetUnread()),
 		CreatedAt:         timeFrom(m.GetCreatedAt()),
+		AskTools:          m.GetAskTools(),
 	}
 }
 
@@ -83,6 +85,7 @@ func newThreadTo(v pluginsdk.NewThread) *typesv1.NewThread {
 		Cwd:            v.Cwd,
 		Instructions:   v.Instructions,
 		BusyMode:       string(v.BusyMode),
+		AskTools:       v.AskTools,
 	}
 }
 
@@ -100,6 +103,7 @@ func newThreadFrom(m *typesv1.NewThread) pluginsdk.NewThread {
 		Cwd:            m.GetCwd(),
 		Instructions:   m.GetInstructions(),
 		BusyMode:       pluginsdk.BusyMode(m.GetBusyMode()),
+		AskTools:       m.GetAskTools(),
 	}
 }
 
@@ -115,6 +119,7 @@ func threadPatchTo(v pluginsdk.ThreadPatch) *typesv1.ThreadPatch {
 		Instructions:      v.Instructions,
 		BusyMode:          nameTo(v.BusyMode),
 		LastReadMessageId: v.LastReadMessageID,
+		AskTools:          v.AskTools,
 	}
 }
 
@@ -133,6 +138,7 @@ func threadPatchFrom(m *typesv1.ThreadPatch) pluginsdk.ThreadPatch {
 		Instructions:      m.Instructions,
 		BusyMode:          nameFrom[pluginsdk.BusyMode](m.BusyMode),
 		LastReadMessageID: m.LastReadMessageId,
+		AskTools:          m.AskTools,
 	}
 }
 

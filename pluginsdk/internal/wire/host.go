@@ -73,6 +73,27 @@ func RegisterHost(r grpc.ServiceRegistrar, host pluginsdk.Host) {
 	if host.Plugins != nil {
 		hostv1.RegisterPluginServiceServer(r, server)
 	}
+	if host.Commands != nil {
+		hostv1.RegisterCommandServiceServer(r, server)
+	}
+	if host.Approvals != nil {
+		hostv1.RegisterApprovalServiceServer(r, server)
+	}
+	if host.Search != nil {
+		hostv1.RegisterSearchServiceServer(r, server)
+	}
+	if host.Files != nil {
+		hostv1.RegisterFileServiceServer(r, server)
+	}
+	if host.Workspace != nil {
+		hostv1.RegisterWorkspaceServiceServer(r, server)
+	}
+	if host.Tokens != nil {
+		hostv1.RegisterTokenServiceServer(r, server)
+	}
+	if host.Installation != nil {
+		hostv1.RegisterInstallationServiceServer(r, server)
+	}
 }
 
 // hostServer serves the host; its methods are in host_*.go.
@@ -90,6 +111,13 @@ type hostServer struct {
 	hostv1.UnimplementedMetricServiceServer
 	hostv1.UnimplementedToolServiceServer
 	hostv1.UnimplementedPluginServiceServer
+	hostv1.UnimplementedCommandServiceServer
+	hostv1.UnimplementedApprovalServiceServer
+	hostv1.UnimplementedSearchServiceServer
+	hostv1.UnimplementedFileServiceServer
+	hostv1.UnimplementedWorkspaceServiceServer
+	hostv1.UnimplementedTokenServiceServer
+	hostv1.UnimplementedInstallationServiceServer
 
 	host pluginsdk.Host
 }
@@ -99,19 +127,26 @@ type hostServer struct {
 func NewHost(conn grpc.ClientConnInterface, log *slog.Logger) pluginsdk.Host {
 	conn = codedConn{callConn{conn}}
 	return pluginsdk.Host{
-		Threads:    threadClient{hostv1.NewThreadServiceClient(conn)},
-		Messages:   messageClient{hostv1.NewMessageServiceClient(conn)},
-		Runs:       runClient{hostv1.NewRunServiceClient(conn)},
-		Deliveries: deliveryClient{hostv1.NewDeliveryServiceClient(conn)},
-		Tasks:      taskClient{hostv1.NewTaskServiceClient(conn)},
-		Agent:      agentClient{hostv1.NewAgentServiceClient(conn)},
-		Events:     eventClient{hostv1.NewEventServiceClient(conn)},
-		Settings:   settingsClient{hostv1.NewSettingsServiceClient(conn)},
-		State:      stateClient{hostv1.NewStateServiceClient(conn)},
-		Crons:      cronClient{hostv1.NewCronServiceClient(conn)},
-		Metrics:    metricClient{hostv1.NewMetricServiceClient(conn)},
-		Tools:      toolClient{hostv1.NewToolServiceClient(conn)},
-		Plugins:    pluginClient{hostv1.NewPluginServiceClient(conn)},
-		Log:        log,
+		Threads:      threadClient{hostv1.NewThreadServiceClient(conn)},
+		Messages:     messageClient{hostv1.NewMessageServiceClient(conn)},
+		Runs:         runClient{hostv1.NewRunServiceClient(conn)},
+		Deliveries:   deliveryClient{hostv1.NewDeliveryServiceClient(conn)},
+		Tasks:        taskClient{hostv1.NewTaskServiceClient(conn)},
+		Agent:        agentClient{hostv1.NewAgentServiceClient(conn)},
+		Events:       eventClient{hostv1.NewEventServiceClient(conn)},
+		Settings:     settingsClient{hostv1.NewSettingsServiceClient(conn)},
+		State:        stateClient{hostv1.NewStateServiceClient(conn)},
+		Crons:        cronClient{hostv1.NewCronServiceClient(conn)},
+		Metrics:      metricClient{hostv1.NewMetricServiceClient(conn)},
+		Tools:        toolClient{hostv1.NewToolServiceClient(conn)},
+		Plugins:      pluginClient{hostv1.NewPluginServiceClient(conn)},
+		Commands:     commandClient{hostv1.NewCommandServiceClient(conn)},
+		Approvals:    approvalClient{hostv1.NewApprovalServiceClient(conn)},
+		Search:       searchClient{hostv1.NewSearchServiceClient(conn)},
+		Files:        fileClient{hostv1.NewFileServiceClient(conn)},
+		Workspace:    workspaceClient{hostv1.NewWorkspaceServiceClient(conn)},
+		Tokens:       tokenClient{hostv1.NewTokenServiceClient(conn)},
+		Installation: installationClient{hostv1.NewInstallationServiceClient(conn)},
+		Log:          log,
 	}
 }

@@ -46,6 +46,22 @@ func (c threadClient) Update(ctx context.Context, request *pluginsdk.UpdateThrea
 	return ask(ctx, request, updateThreadRequestTo, c.client.UpdateThread, updateThreadResponseFrom)
 }
 
+func (s hostServer) DeleteThread(ctx context.Context, m *hostv1.DeleteThreadRequest) (*hostv1.DeleteThreadResponse, error) {
+	return answer(ctx, m, deleteThreadRequestFrom, s.host.Threads.Delete, emptyTo[hostv1.DeleteThreadResponse])
+}
+
+func (c threadClient) Delete(ctx context.Context, request *pluginsdk.DeleteThreadRequest) (*pluginsdk.DeleteThreadResponse, error) {
+	return ask(ctx, request, deleteThreadRequestTo, c.client.DeleteThread, emptyFrom[pluginsdk.DeleteThreadResponse])
+}
+
+func (s hostServer) BranchThread(ctx context.Context, m *hostv1.BranchThreadRequest) (*hostv1.BranchThreadResponse, error) {
+	return answer(ctx, m, branchThreadRequestFrom, s.host.Threads.Branch, branchThreadResponseTo)
+}
+
+func (c threadClient) Branch(ctx context.Context, request *pluginsdk.BranchThreadRequest) (*pluginsdk.BranchThreadResponse, error) {
+	return ask(ctx, request, branchThreadRequestTo, c.client.BranchThread, branchThreadResponseFrom)
+}
+
 // messageClient is the host's Messages as a plugin sees it.
 type messageClient struct {
 	client hostv1.MessageServiceClient

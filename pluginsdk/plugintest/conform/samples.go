@@ -19,13 +19,14 @@ const (
 	sampleTask   = "conformance-task"
 )
 
-// furnish gives the host the thread, run, message and task that the samples
+// furnish gives the host the thread, run, message, task and approval that the samples
 // are about, so that a plugin which looks them up finds them.
 func furnish(host *plugintest.Host) {
 	s := newSample("the message of the conformance run")
 	host.AddThread(s.thread())
 	host.AddRun(s.run())
 	host.AddTask(s.task())
+	host.Ask(s.asked())
 	host.AddMessage(s.message())
 }
 
@@ -172,7 +173,9 @@ func ask(ctx context.Context, s *session, hook pluginsdk.Hook, with sample, sett
 			got.checks = r.Checks
 		}
 	case pluginsdk.HookDeliver:
-		_, err = s.Deliver(ctx, with.delivery())
+		if _, err = s.Deliver(ctx, with.delivery()); err == nil {
+			_, err = s.Deliver(ctx, with.question())
+		}
 	case pluginsdk.HookCallTool:
 		_, err = s.CallTool(ctx, with.toolCall(firstTool(with.manifest)))
 	default:
@@ -268,6 +271,30 @@ func (s sample) delivery() *pluginsdk.DeliverRequest {
 			ID: s.call.ID, MessageID: 1, Plugin: s.manifest.Name, Place: "conformance", State: pluginsdk.DeliverySending, Attempt: 1, CreatedAt: s.at,
 		},
 		Thread: thread, Message: s.message(),
+	}
+}
+
+// question is a delivery that asks people whether the agent may do something.
+func (s sample) question() *pluginsdk.DeliverRequest {
+	s.call.ID += ":question"
+	request := s.delivery()
+	request.Message.Role, request.Message.Kind, request.Message.Content = pluginsdk.RoleSystem, pluginsdk.MessageNotification, s.text
+	approval := s.asked()
+	request.Approval = &approval
+	return request
+}
+
+// asked is what the agent asks in it.
+func (s sample) asked() pluginsdk.Approval {
+	return pluginsdk.Approval{
+		ID: "conformance-approval", ThreadID: sampleThread, RunID: sampleRun, Kind: pluginsdk.ApprovalTool, State: pluginsdk.ApprovalOpen,
+		Tool: "Bash", Input: json.RawMessage(`{"command":"make"}`), Title: s.text, Text: s.text,
+		Choices: []pluginsdk.ApprovalChoice{
+			{ID: "allow", Label: "Allow once", Allow: true},
+			{ID: "rule:command", Label: "Allow always", Allow: true, Rule: "commands that begin with `make`"},
+			{ID: "deny", Label: "Deny"},
+		},
+		CreatedAt: s.at, ExpiresAt: s.at.Add(time.Hour),
 	}
 }
 

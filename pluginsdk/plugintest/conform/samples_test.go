@@ -32,3 +32,17 @@ func TestSamplesHaveThePartsThatTheManifestAsksFor(t *testing.T) {
 		}
 	}
 }
+
+// A plugin that carries messages is given some that ask: one that breaks on those would
+// keep people from being asked.
+func TestADeliveryAsks(t *testing.T) {
+	s := newSample("may I?")
+	s.manifest.Name = "p"
+	plain, asks := s.delivery(), s.question()
+	if plain.Approval != nil || asks.Approval == nil || asks.Approval.Title != "may I?" || len(asks.Approval.Choices) != 3 {
+		t.Errorf("%+v, %+v", plain.Approval, asks.Approval)
+	}
+	if plain.Call.ID == asks.Call.ID || asks.Delivery.ID != asks.Call.ID {
+		t.Errorf("the same delivery twice: %q, %q", plain.Call.ID, asks.Call.ID)
+	}
+}

@@ -14,7 +14,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
+	"github.com/seed-706843ae/harness/plugins/web/internal/reference"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -45,37 +47,65 @@ func Register(mux *http.ServeMux, config Config) error {
 	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", ""
 	settings.Transformers = []huma.Transformer{tidyProblem}
 	strictCasing()
-	described := humago.New(bodies{mux, bodyTimeout}, settings)
+	described := huma.NewAPI(settings, routes{mux, bodies{bodyTimeout, make(chan struct{}, largeAtOnce)}})
 	described.UseMiddleware(withDeadline)
 
 	h := &handlers{host: config.Host, version: config.Version, started: config.Started, log: config.Log}
 	h.registerChat(described)
 	h.registerThreads(described)
 	h.registerMessages(described)
+	h.registerSearch(described)
+	h.registerFiles(described)
 	h.registerRuns(described)
 	h.registerTasks(described)
+	h.registerApprovals(described)
 	h.registerDeliveries(described)
 	h.registerPlugins(described)
+	h.registerAdministration(described)
 	h.registerSettings(described)
 	h.registerTools(described)
+	h.registerContext(described)
+	h.registerTokens(described)
+	h.registerInstallation(described)
 	h.registerHealth(described)
+	if err := document(described.OpenAPI()); err != nil {
+		return err
+	}
 
+	describe(described.OpenAPI())
 	description, err := json.Marshal(described.OpenAPI())
 	if err != nil {
 		return fmt.Errorf("describe the API: %w", err)
 	}
-	mux.HandleFunc("GET /api/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /api/openapi.json", access.Need(pluginsdk.ScopeRead, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(description)
-	})
+	})))
+	mux.Handle("GET /api/docs", access.Need(pluginsdk.ScopeRead, reference.Handler(described.OpenAPI(), scopeNeeded)))
 	return nil
 }
 
-// withDeadline bounds the host calls of a request.
+// patience is how long requests may take that take longer than others.
+var patience = map[string]time.Duration{
+	callTool: toolDeadline, "doctor": 5 * time.Minute, makeBackup: time.Hour, fetchBackup: 24 * time.Hour,
+	installPlugin: 2 * time.Minute, upgradePlugin: 2 * time.Minute, removePlugin: time.Minute, followPlugin: time.Minute,
+}
+
+// withDeadline bounds the host calls of a request, and lets its answer be written by then.
 func withDeadline(ctx huma.Context, next func(huma.Context)) {
-	limit := requestDeadline
-	if ctx.Operation().OperationID == callTool {
-		limit = toolDeadline
+	limit, long := patience[ctx.Operation().OperationID]
+	switch operation := ctx.Operation().OperationID; {
+	case operation == uploadFile || operation == readFile: // they see to their connection themselves
+		limit = streamDeadline
+	case long:
+		_, w := humago.Unwrap(ctx)
+		// Where they cannot be set there are none either. When the server's own for the request
+		// passes, it takes the client to have left.
+		connection := http.NewResponseController(w)
+		_ = connection.SetWriteDeadline(time.Now().Add(limit))
+		_ = connection.SetReadDeadline(time.Time{})
+	default:
+		limit = requestDeadline
 	}
 	bounded, cancel := context.WithTimeout(ctx.Context(), limit)
 	defer cancel()
@@ -86,6 +116,14 @@ func withDeadline(ctx huma.Context, next func(huma.Context)) {
 func post(id, path, summary string, status int) huma.Operation {
 	return huma.Operation{
 		OperationID: id, Method: http.MethodPost, Path: path, Summary: summary, DefaultStatus: status,
+		MaxBodyBytes: -1, BodyReadTimeout: -1, // bodies sees to both
+	}
+}
+
+// put describes an operation that makes or replaces.
+func put(id, path, summary string) huma.Operation {
+	return huma.Operation{
+		OperationID: id, Method: http.MethodPut, Path: path, Summary: summary,
 		MaxBodyBytes: -1, BodyReadTimeout: -1, // bodies sees to both
 	}
 }
@@ -101,6 +139,11 @@ func patch(id, path, summary string) huma.Operation {
 // get describes an operation that reads.
 func get(id, path, summary string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary}
+}
+
+// remove describes an operation that deletes, and has nothing to answer.
+func remove(id, path, summary string) huma.Operation {
+	return huma.Operation{OperationID: id, Method: http.MethodDelete, Path: path, Summary: summary, DefaultStatus: http.StatusNoContent}
 }
 
 // fail turns an error of the host into the answer. What went wrong inside the

@@ -329,7 +329,7 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 		t.Errorf("%v %s", got.body["openapi"], got.header)
 	}
 	paths := got.body["paths"].(map[string]any)
-	for path, methods := range map[string][]string{
+	wanted := map[string][]string{
 		"/api/chat":                    {"post"},
 		"/api/threads":                 {"get", "post"},
 		"/api/threads/{id}":            {"get", "patch"},
@@ -345,16 +345,48 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 		"/api/tasks/{id}/cancel":       {"post"},
 		"/api/tasks/{id}/decide":       {"post"},
 		"/api/tasks/{id}/retry":        {"post"},
+		"/api/approvals":               {"get"},
+		"/api/approvals/{id}":          {"get"},
+		"/api/approvals/{id}/decide":   {"post"},
+		"/api/approvals/rules":         {"get"},
+		"/api/approvals/rules/{id}":    {"delete"},
+		"/api/files":                   {"get", "post"},
+		"/api/files/{id}":              {"get", "delete"},
+		"/api/files/{id}/content":      {"get"},
 		"/api/deliveries":              {"get"},
 		"/api/deliveries/{id}/retry":   {"post"},
-		"/api/plugins":                 {"get"},
+		"/api/plugins":                 {"get", "post"},
+		"/api/plugins/order":           {"post"},
+		"/api/plugins/{name}/upgrade":  {"post"},
+		"/api/plugins/{name}/rollback": {"post"},
+		"/api/plugins/{name}/remove":   {"post"},
+		"/api/plugins/{name}/grant":    {"post"},
+		"/api/plugins/{name}/revoke":   {"post"},
+		"/api/plugins/{name}/limits":   {"patch"},
+		"/api/plugins/{name}/follow":   {"get"},
+		"/api/doctor":                  {"get"},
+		"/api/audit":                   {"get"},
+		"/api/usage":                   {"get"},
+		"/api/pause":                   {"post"},
+		"/api/backups":                 {"get", "post"},
+		"/api/backups/{name}":          {"get", "delete"},
 		"/api/plugins/{name}":          {"get", "patch"},
 		"/api/plugins/{name}/logs":     {"get"},
 		"/api/plugins/{name}/settings": {"get", "patch"},
 		"/api/tools":                   {"get"},
 		"/api/tools/{name}":            {"post"},
+		"/api/search":                  {"get"},
 		"/api/health":                  {"get"},
-	} {
+		"/api/threads/{id}/branch":     {"post"},
+		"/api/commands":                {"get"},
+		"/api/context":                 {"get"},
+		"/api/context/file":            {"get", "put", "delete"},
+		"/api/context/history":         {"get"},
+		"/api/me":                      {"get"},
+		"/api/tokens":                  {"get", "post"},
+		"/api/tokens/{id}/revoke":      {"post"},
+	}
+	for path, methods := range wanted {
 		described, _ := paths[path].(map[string]any)
 		for _, method := range methods {
 			if described[method] == nil {
@@ -362,7 +394,7 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 			}
 		}
 	}
-	if len(paths) != 24 {
+	if len(paths) != len(wanted) {
 		t.Errorf("%d paths are described", len(paths))
 	}
 }

@@ -13,9 +13,9 @@ import (
 // A client that stalls in the middle of its body must not hold a connection for ever, nor
 // the end of the server up.
 func TestAClientThatStallsIsLetGo(t *testing.T) {
-	mux := bodies{http.NewServeMux(), 50 * time.Millisecond}
-	mux.HandleFunc("POST /", func(http.ResponseWriter, *http.Request) { t.Error("it is asked without its body") })
-	server := httptest.NewServer(mux)
+	server := httptest.NewServer(bodies{timeout: 50 * time.Millisecond}.whole("POST /", func(http.ResponseWriter, *http.Request) {
+		t.Error("it is asked without its body")
+	}))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {

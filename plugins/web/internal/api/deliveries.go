@@ -29,8 +29,8 @@ type deliveryOutput struct {
 }
 
 func (h *handlers) registerDeliveries(api huma.API) {
-	huma.Register(api, get("list-deliveries", "/api/deliveries", "What is on its way to people"), h.listDeliveries)
-	huma.Register(api, post("retry-delivery", "/api/deliveries/{id}/retry", "Try a delivery that is dead or waits at once", http.StatusOK), h.retryDelivery)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-deliveries", "/api/deliveries", "What is on its way to people")), h.listDeliveries)
+	huma.Register(api, needs(pluginsdk.ScopeAdmin, post("retry-delivery", "/api/deliveries/{id}/retry", "Try a delivery that is dead or waits at once", http.StatusOK)), h.retryDelivery)
 }
 
 func (h *handlers) listDeliveries(ctx context.Context, input *deliveriesInput) (*deliveriesOutput, error) {

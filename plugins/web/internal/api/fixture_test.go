@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/plugins/web/internal/api"
 	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -37,10 +38,17 @@ type host struct {
 	toolErr    error     // of calls of tools only
 	tasks      []pluginsdk.Task
 	history    pluginsdk.TaskHistoryResponse
+	approvals  []pluginsdk.Approval
+	rules      []pluginsdk.ApprovalRule
+	files      []pluginsdk.WorkspaceFile
+	texts      map[string]string // of files, by path, and of earlier ones, by path@version
 }
 
 type (
-	threads  struct{ *host }
+	threads struct {
+		pluginsdk.Threads
+		*host
+	}
 	messages struct {
 		pluginsdk.Messages
 		*host
@@ -49,6 +57,7 @@ type (
 		pluginsdk.Runs
 		*host
 	}
+	approvals  struct{ *host }
 	deliveries struct{ *host }
 	tools      struct{ *host }
 	tasks      struct {
@@ -86,6 +95,14 @@ func (h threads) Create(_ context.Context, request *pluginsdk.CreateThreadReques
 
 func (h threads) Update(_ context.Context, request *pluginsdk.UpdateThreadRequest) (*pluginsdk.UpdateThreadResponse, error) {
 	return &pluginsdk.UpdateThreadResponse{Thread: pluginsdk.Thread{ID: request.ID}}, h.ask(request.Patch)
+}
+
+func (h threads) Delete(_ context.Context, request *pluginsdk.DeleteThreadRequest) (*pluginsdk.DeleteThreadResponse, error) {
+	return &pluginsdk.DeleteThreadResponse{}, h.ask(*request)
+}
+
+func (h threads) Branch(_ context.Context, request *pluginsdk.BranchThreadRequest) (*pluginsdk.BranchThreadResponse, error) {
+	return &pluginsdk.BranchThreadResponse{Thread: pluginsdk.Thread{ID: "T-branch"}}, h.ask(*request)
 }
 
 func (h messages) Submit(_ context.Context, request *pluginsdk.SubmitMessageRequest) (*pluginsdk.SubmitMessageResponse, error) {
@@ -192,6 +209,32 @@ func (h tasks) Decide(_ context.Context, request *pluginsdk.DecideTaskRequest) (
 	return &pluginsdk.DecideTaskResponse{Task: pluginsdk.Task{ID: request.ID, Status: pluginsdk.TaskEvaluating}}, h.ask(*request)
 }
 
+func (h approvals) Get(_ context.Context, request *pluginsdk.GetApprovalRequest) (*pluginsdk.GetApprovalResponse, error) {
+	for _, approval := range h.approvals {
+		if approval.ID == request.ID {
+			return &pluginsdk.GetApprovalResponse{Approval: approval}, h.err
+		}
+	}
+	return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no approval with the id %q", request.ID)
+}
+
+func (h approvals) List(_ context.Context, request *pluginsdk.ListApprovalsRequest) (*pluginsdk.ListApprovalsResponse, error) {
+	return &pluginsdk.ListApprovalsResponse{Approvals: slices.Clone(h.approvals), More: len(h.approvals) > 0}, h.ask(request.Query)
+}
+
+func (h approvals) Decide(_ context.Context, request *pluginsdk.DecideApprovalRequest) (*pluginsdk.DecideApprovalResponse, error) {
+	approval := pluginsdk.Approval{ID: request.ID, State: pluginsdk.ApprovalAllowed, Choice: request.Choice}
+	return &pluginsdk.DecideApprovalResponse{Approval: approval}, h.ask(*request)
+}
+
+func (h approvals) Rules(_ context.Context, request *pluginsdk.ListApprovalRulesRequest) (*pluginsdk.ListApprovalRulesResponse, error) {
+	return &pluginsdk.ListApprovalRulesResponse{Rules: h.rules, More: len(h.rules) > 0}, h.ask(*request)
+}
+
+func (h approvals) Revoke(_ context.Context, request *pluginsdk.RevokeApprovalRuleRequest) (*pluginsdk.RevokeApprovalRuleResponse, error) {
+	return &pluginsdk.RevokeApprovalRuleResponse{}, h.ask(*request)
+}
+
 // fixture is the API as it is served, without the guard.
 type fixture struct {
 	*testing.T
@@ -202,20 +245,35 @@ type fixture struct {
 
 func serve(t *testing.T) fixture {
 	t.Helper()
-	f := fixture{T: t, host: new(host), log: new(bytes.Buffer)}
+	asked := new(host)
+	return serveFor(t, asked, pluginsdk.Host{
+		Threads: threads{host: asked}, Messages: messages{host: asked}, Runs: runs{host: asked},
+		Deliveries: deliveries{asked}, Plugins: plugins{host: asked}, Tools: tools{asked}, Tasks: tasks{host: asked}, Approvals: approvals{asked},
+		Commands: commands{asked}, Workspace: workspace{asked}, Search: searches{asked},
+	})
+}
+
+// serveFor is serve for a host that is another than the recording one.
+func serveFor(t *testing.T, asked *host, sdk pluginsdk.Host) fixture {
+	t.Helper()
+	f := fixture{T: t, host: asked, log: new(bytes.Buffer)}
 	mux := http.NewServeMux()
 	err := api.Register(mux, api.Config{
-		Host: pluginsdk.Host{
-			Threads: threads{f.host}, Messages: messages{host: f.host}, Runs: runs{host: f.host},
-			Deliveries: deliveries{f.host}, Plugins: plugins{host: f.host}, Tools: tools{f.host}, Tasks: tasks{host: f.host},
-		},
+		Host:    sdk,
 		Version: "1.2.3", Started: time.Now(), Log: slog.New(slog.NewTextHandler(f.log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.handler = problem.Recover(problem.Routes(mux, mux), slog.New(slog.NewTextHandler(f.log, nil)))
+	f.handler = problem.Recover(problem.Routes(mux, as(access.Caller{Open: true}, mux)), slog.New(slog.NewTextHandler(f.log, nil)))
 	return f
+}
+
+// as has requests made by a caller.
+func as(caller access.Caller, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(access.With(r.Context(), caller)))
+	})
 }
 
 // answer is what a client gets.

@@ -25,7 +25,7 @@ type messagesOutput struct {
 }
 
 func (h *handlers) registerMessages(api huma.API) {
-	huma.Register(api, get("list-messages", "/api/threads/{id}/messages", "Messages of a thread, oldest first"), h.listMessages)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-messages", "/api/threads/{id}/messages", "Messages of a thread, oldest first")), h.listMessages)
 }
 
 func (h *handlers) listMessages(ctx context.Context, input *messagesInput) (*messagesOutput, error) {

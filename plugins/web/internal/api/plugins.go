@@ -38,6 +38,9 @@ type Plugin struct {
 	CheckedAt   time.Time               `json:"checkedAt,omitzero" doc:"When that was"`
 	Figures     Figures                 `json:"figures" doc:"What it has done and used since the daemon's start"`
 	UpdatedAt   time.Time               `json:"updatedAt"`
+
+	GrantedEnv []string            `json:"grantedEnv" nullable:"false" doc:"Variables of the daemon's environment that it was granted"`
+	Manifest   *pluginsdk.Manifest `json:"manifest,omitempty" doc:"All that it declares: of a plugin that is read by itself, and of lists with manifests=true"`
 }
 
 // Figures are what a plugin has done and used.
@@ -86,6 +89,10 @@ type pluginInput struct {
 	Name string `path:"name" doc:"The plugin's name"`
 }
 
+type pluginsInput struct {
+	Manifests bool `query:"manifests" doc:"With all that each declares"`
+}
+
 type togglePluginInput struct {
 	Name string `path:"name" doc:"The plugin's name"`
 	Body struct {
@@ -105,13 +112,13 @@ type pluginLogsOutput struct {
 }
 
 func (h *handlers) registerPlugins(api huma.API) {
-	huma.Register(api, get("list-plugins", "/api/plugins", "Plugins, in the order of hooks"), h.listPlugins)
-	huma.Register(api, get("get-plugin", "/api/plugins/{name}", "A plugin"), h.getPlugin)
-	huma.Register(api, patch("toggle-plugin", "/api/plugins/{name}", "Turn a plugin on or off"), h.togglePlugin)
-	huma.Register(api, get("list-plugin-logs", "/api/plugins/{name}/logs", "The newest lines of a plugin's log"), h.listPluginLogs)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-plugins", "/api/plugins", "Plugins, in the order of hooks")), h.listPlugins)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("get-plugin", "/api/plugins/{name}", "A plugin")), h.getPlugin)
+	huma.Register(api, needs(pluginsdk.ScopeAdmin, patch("toggle-plugin", "/api/plugins/{name}", "Turn a plugin on or off")), h.togglePlugin)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-plugin-logs", "/api/plugins/{name}/logs", "The newest lines of a plugin's log")), h.listPluginLogs)
 }
 
-func (h *handlers) listPlugins(ctx context.Context, _ *struct{}) (*pluginsOutput, error) {
+func (h *handlers) listPlugins(ctx context.Context, input *pluginsInput) (*pluginsOutput, error) {
 	infos, err := h.allPlugins(ctx)
 	if err != nil {
 		return nil, h.fail("list-plugins", err)
@@ -119,7 +126,11 @@ func (h *handlers) listPlugins(ctx context.Context, _ *struct{}) (*pluginsOutput
 	output := &pluginsOutput{}
 	output.Body.Plugins = make([]Plugin, 0, len(infos))
 	for _, info := range infos {
-		output.Body.Plugins = append(output.Body.Plugins, pluginOf(info))
+		view := pluginOf(info)
+		if input.Manifests {
+			view.Manifest = &info.Manifest
+		}
+		output.Body.Plugins = append(output.Body.Plugins, view)
 	}
 	return output, nil
 }
@@ -155,7 +166,9 @@ func (h *handlers) plugin(ctx context.Context, name string) (Plugin, error) {
 	if n < 0 {
 		return Plugin{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no plugin %q", name)
 	}
-	return pluginOf(infos[n]), nil
+	view := pluginOf(infos[n])
+	view.Manifest = &infos[n].Manifest
+	return view, nil
 }
 
 func (h *handlers) togglePlugin(ctx context.Context, input *togglePluginInput) (*pluginOutput, error) {
@@ -194,7 +207,7 @@ func pluginOf(info pluginsdk.PluginInfo) Plugin {
 		Restarts: info.Restarts, Failures: info.Failures, Hooks: list(info.Manifest.Hooks),
 		Commands: list(info.Manifest.Commands), Granted: list(info.Granted), Lacking: list(info.Lacking()),
 		Limits: info.Limits, Checks: list(info.Checks), CheckedAt: info.CheckedAt,
-		Figures: figuresOf(info.Figures), UpdatedAt: info.UpdatedAt,
+		Figures: figuresOf(info.Figures), UpdatedAt: info.UpdatedAt, GrantedEnv: list(info.GrantedEnv),
 	}
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -93,12 +95,12 @@ type retryInput struct {
 
 // RetryRequest says who wants a run's message handed in once more.
 type RetryRequest struct {
-	Author string `json:"author,omitempty" maxLength:"200" doc:"Who wants it; the new message's metadata says so"`
+	Author string `json:"author,omitempty" maxLength:"200" doc:"Who wants it; the new message's metadata says so. With a token, its name in place of this"`
 }
 
 // CancelRequest says who wants a run cancelled.
 type CancelRequest struct {
-	Author string `json:"author,omitempty" maxLength:"200" doc:"Who wants it; the run says so"`
+	Author string `json:"author,omitempty" maxLength:"200" doc:"Who wants it; the run says so. With a token, its name in place of this"`
 }
 
 type runsOutput struct {
@@ -108,11 +110,11 @@ type runsOutput struct {
 }
 
 func (h *handlers) registerRuns(api huma.API) {
-	huma.Register(api, get("list-runs", "/api/runs", "Runs"), h.listRuns)
-	huma.Register(api, get("list-thread-runs", "/api/threads/{id}/runs", "Runs of a thread"), h.listThreadRuns)
-	huma.Register(api, get("get-run", "/api/runs/{id}", "A run"), h.getRun)
-	huma.Register(api, post("cancel-run", "/api/runs/{id}/cancel", "End a run that waits, or interrupt one that executes", http.StatusOK), h.cancelRun)
-	huma.Register(api, post("retry-run", "/api/runs/{id}/retry", "Hand the message of a run that failed or was cancelled in once more", http.StatusAccepted), h.retryRun)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-runs", "/api/runs", "Runs")), h.listRuns)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-thread-runs", "/api/threads/{id}/runs", "Runs of a thread")), h.listThreadRuns)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("get-run", "/api/runs/{id}", "A run")), h.getRun)
+	huma.Register(api, needs(pluginsdk.ScopeChat, post("cancel-run", "/api/runs/{id}/cancel", "End a run that waits, or interrupt one that executes", http.StatusOK)), h.cancelRun)
+	huma.Register(api, needs(pluginsdk.ScopeChat, post("retry-run", "/api/runs/{id}/retry", "Hand the message of a run that failed or was cancelled in once more", http.StatusAccepted)), h.retryRun)
 }
 
 func (h *handlers) listRuns(ctx context.Context, input *runsInput) (*runsOutput, error) {
@@ -152,10 +154,11 @@ func (h *handlers) getRun(ctx context.Context, input *idInput) (*runOutput, erro
 }
 
 func (h *handlers) cancelRun(ctx context.Context, input *cancelInput) (*runOutput, error) {
-	request := &pluginsdk.CancelRunRequest{ID: input.ID, Author: somebody}
-	if input.Body != nil && input.Body.Author != "" {
-		request.Author = input.Body.Author
+	var named string
+	if input.Body != nil {
+		named = input.Body.Author
 	}
+	request := &pluginsdk.CancelRunRequest{ID: input.ID, Author: cmp.Or(author(ctx, named), somebody)}
 	answer, err := h.host.Runs.Cancel(ctx, request)
 	if err != nil {
 		return nil, h.fail("cancel-run", err)
@@ -166,10 +169,21 @@ func (h *handlers) cancelRun(ctx context.Context, input *cancelInput) (*runOutpu
 // retryRun answers once the new message and its run are durable, with their
 // ids; repeated, with the same ones.
 func (h *handlers) retryRun(ctx context.Context, input *retryInput) (*chatOutput, error) {
-	request := &pluginsdk.RetryRunRequest{ID: input.ID, Author: somebody}
-	if input.Body != nil && input.Body.Author != "" {
-		request.Author = input.Body.Author
+	var named string
+	if input.Body != nil {
+		named = input.Body.Author
 	}
+	// A command is carried out anew in the name of who has typed it.
+	if !access.From(ctx).May(pluginsdk.ScopeAdmin) {
+		found, err := h.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: input.ID})
+		if err != nil {
+			return nil, h.fail("retry-run", err)
+		}
+		if err := admits(ctx, pluginsdk.ScopeAdmin, field{"to retry a command", found.Run.Kind == pluginsdk.RunCommand}); err != nil {
+			return nil, err
+		}
+	}
+	request := &pluginsdk.RetryRunRequest{ID: input.ID, Author: cmp.Or(author(ctx, named), somebody)}
 	answer, err := h.host.Runs.Retry(ctx, request)
 	if err != nil {
 		return nil, h.fail("retry-run", err)

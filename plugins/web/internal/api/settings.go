@@ -35,8 +35,8 @@ type settingsOutput struct {
 }
 
 func (h *handlers) registerSettings(api huma.API) {
-	huma.Register(api, get("get-plugin-settings", "/api/plugins/{name}/settings", "A plugin's settings, without its secrets"), h.getSettings)
-	huma.Register(api, patch("update-plugin-settings", "/api/plugins/{name}/settings", "Change a plugin's settings"), h.updateSettings)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("get-plugin-settings", "/api/plugins/{name}/settings", "A plugin's settings, without its secrets")), h.getSettings)
+	huma.Register(api, needs(pluginsdk.ScopeAdmin, patch("update-plugin-settings", "/api/plugins/{name}/settings", "Change a plugin's settings")), h.updateSettings)
 }
 
 func (h *handlers) getSettings(ctx context.Context, input *settingsInput) (*settingsOutput, error) {

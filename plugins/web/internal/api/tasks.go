@@ -76,7 +76,7 @@ type createTaskInput struct {
 // CancelTaskRequest says why a task is to end, and who wants it.
 type CancelTaskRequest struct {
 	Reason string `json:"reason,omitempty" maxLength:"60000" doc:"Its parent is told"`
-	Author string `json:"author,omitempty" maxLength:"200" doc:"Who wants it"`
+	Author string `json:"author,omitempty" maxLength:"200" doc:"Who wants it. With a token, its name in place of this"`
 }
 
 type cancelTaskInput struct {
@@ -89,7 +89,7 @@ type DecideTaskRequest struct {
 	Verdict   pluginsdk.Verdict `json:"verdict" enum:",accept,reject" doc:"accept: the work is handed over; reject, and the empty one: the worker goes on"`
 	Iteration int               `json:"iteration,omitempty" minimum:"0" doc:"The iteration that was looked at: at another one, 409; any when absent"`
 	Feedback  string            `json:"feedback,omitempty" maxLength:"65536" doc:"To the worker"`
-	Author    string            `json:"author,omitempty" maxLength:"200" doc:"Who says it"`
+	Author    string            `json:"author,omitempty" maxLength:"200" doc:"Who says it. With a token, its name in place of this"`
 }
 
 type decideTaskInput struct {
@@ -101,7 +101,7 @@ type decideTaskInput struct {
 type RetryTaskRequest struct {
 	Text           string `json:"text,omitempty" maxLength:"65536" doc:"What is to be done now"`
 	Iteration      int    `json:"iteration,omitempty" minimum:"0" doc:"Of one that waits, the iteration that was looked at: at another one, 409"`
-	Author         string `json:"author,omitempty" maxLength:"200" doc:"Who wants it"`
+	Author         string `json:"author,omitempty" maxLength:"200" doc:"Who wants it. With a token, its name in place of this"`
 	IdempotencyKey string `json:"idempotencyKey,omitempty" maxLength:"200" doc:"Of one that is over: repeated with the same key, the first new task is returned"`
 }
 
@@ -111,12 +111,12 @@ type retryTaskInput struct {
 }
 
 func (h *handlers) registerTasks(api huma.API) {
-	huma.Register(api, get("list-tasks", "/api/tasks", "Tasks"), h.listTasks)
-	huma.Register(api, get("get-task", "/api/tasks/{id}", "A task, with its iterations and what was said of it"), h.getTask)
-	huma.Register(api, post("create-task", "/api/tasks", "Hand work on", http.StatusAccepted), h.createTask)
-	huma.Register(api, post("cancel-task", "/api/tasks/{id}/cancel", "End a task, whatever it is doing", http.StatusOK), h.cancelTask)
-	huma.Register(api, post("decide-task", "/api/tasks/{id}/decide", "A person's word on a task that waits", http.StatusOK), h.decideTask)
-	huma.Register(api, post("retry-task", "/api/tasks/{id}/retry", "Have a task that waits go on, or another go on from one that is over", http.StatusAccepted), h.retryTask)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-tasks", "/api/tasks", "Tasks")), h.listTasks)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("get-task", "/api/tasks/{id}", "A task, with its iterations and what was said of it")), h.getTask)
+	huma.Register(api, needs(pluginsdk.ScopeChat, post("create-task", "/api/tasks", "Hand work on", http.StatusAccepted)), h.createTask)
+	huma.Register(api, needs(pluginsdk.ScopeChat, post("cancel-task", "/api/tasks/{id}/cancel", "End a task, whatever it is doing", http.StatusOK)), h.cancelTask)
+	huma.Register(api, needs(pluginsdk.ScopeApprove, post("decide-task", "/api/tasks/{id}/decide", "A person's word on a task that waits", http.StatusOK)), h.decideTask)
+	huma.Register(api, needs(pluginsdk.ScopeApprove, post("retry-task", "/api/tasks/{id}/retry", "Have a task that waits go on, or another go on from one that is over", http.StatusAccepted)), h.retryTask)
 }
 
 // listTasks leaves out what can be long: a single task has it.
@@ -153,6 +153,9 @@ func (h *handlers) getTask(ctx context.Context, input *taskInput) (*taskHistoryO
 
 func (h *handlers) createTask(ctx context.Context, input *createTaskInput) (*taskOutput, error) {
 	request := input.Body
+	if err := admits(ctx, pluginsdk.ScopeAdmin, field{"dir", request.Dir != ""}); err != nil {
+		return nil, err
+	}
 	call := map[string]any{"task": request.Text}
 	for name, value := range map[string]string{
 		"thread": request.ThreadID, "model": request.Model, "dir": request.Dir, "wake": request.Wake,
@@ -218,13 +221,14 @@ func taskIn(result pluginsdk.ToolResult) (string, error) {
 }
 
 func (h *handlers) cancelTask(ctx context.Context, input *cancelTaskInput) (*taskOutput, error) {
-	request := &pluginsdk.CancelTaskRequest{ID: input.ID, Author: somebody}
+	var body CancelTaskRequest
 	if input.Body != nil {
-		request.Author = cmp.Or(input.Body.Author, somebody)
+		body = *input.Body
 	}
+	request := &pluginsdk.CancelTaskRequest{ID: input.ID, Author: cmp.Or(author(ctx, body.Author), somebody)}
 	request.Reason = "cancelled by " + request.Author
-	if input.Body != nil && input.Body.Reason != "" {
-		request.Reason += ": " + input.Body.Reason
+	if body.Reason != "" {
+		request.Reason += ": " + body.Reason
 	}
 	answer, err := h.host.Tasks.Cancel(ctx, request)
 	if err != nil {
@@ -241,7 +245,7 @@ func (h *handlers) decideTask(ctx context.Context, input *decideTaskInput) (*tas
 }
 
 func (h *handlers) decide(ctx context.Context, operation string, request pluginsdk.DecideTaskRequest) (*taskOutput, error) {
-	request.Author = cmp.Or(request.Author, somebody)
+	request.Author = cmp.Or(author(ctx, request.Author), somebody)
 	answer, err := h.host.Tasks.Decide(ctx, &request)
 	if err != nil {
 		return nil, h.fail(operation, err)

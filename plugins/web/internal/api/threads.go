@@ -23,6 +23,7 @@ type ThreadRequest struct {
 	ReportTo       string             `json:"reportTo,omitempty" maxLength:"300" doc:"Where replies go: PLUGIN:PLACE or thread:ID; to who carries its source when absent"`
 	Instructions   string             `json:"instructions,omitempty" maxLength:"65536" doc:"Said to the agent with each message"`
 	BusyMode       pluginsdk.BusyMode `json:"busyMode,omitempty" enum:"queue,steer,collect,interrupt" doc:"What a message does that arrives while the agent is busy; queue when absent"`
+	AskTools       string             `json:"askTools,omitempty" maxLength:"4096" doc:"Tools whose calls people are asked about when nothing allows them: names with spaces between them, all, or none; the configured ones when absent"`
 }
 
 type threadInput struct {
@@ -55,17 +56,24 @@ type threadsOutput struct {
 }
 
 func (h *handlers) registerThreads(api huma.API) {
-	huma.Register(api, post("create-thread", "/api/threads", "Make a thread", http.StatusCreated), h.createThread)
-	huma.Register(api, get("list-threads", "/api/threads", "Threads"), h.listThreads)
-	huma.Register(api, get("get-thread", "/api/threads/{id}", "A thread"), h.getThread)
-	huma.Register(api, patch("update-thread", "/api/threads/{id}", "Change a thread"), h.updateThread)
-	huma.Register(api, post("stop-thread", "/api/threads/{id}/stop", "Interrupt what a thread is doing", http.StatusOK), h.stopThread)
+	huma.Register(api, needs(pluginsdk.ScopeChat, post("create-thread", "/api/threads", "Make a thread", http.StatusCreated)), h.createThread)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-threads", "/api/threads", "Threads")), h.listThreads)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("get-thread", "/api/threads/{id}", "A thread")), h.getThread)
+	huma.Register(api, needs(pluginsdk.ScopeChat, patch("update-thread", "/api/threads/{id}", "Change a thread")), h.updateThread)
+	huma.Register(api, needs(pluginsdk.ScopeAdmin, remove("delete-thread", "/api/threads/{id}", "Delete a thread for good")), h.deleteThread)
+	huma.Register(api, needs(pluginsdk.ScopeChat, post("branch-thread", "/api/threads/{id}/branch", "Make a thread that has the messages of another up to one of them", http.StatusCreated)), h.branchThread)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-commands", "/api/commands", "What people can type")), h.listCommands)
+	huma.Register(api, needs(pluginsdk.ScopeChat, post("stop-thread", "/api/threads/{id}/stop", "Interrupt what a thread is doing", http.StatusOK)), h.stopThread)
 }
 
 func (h *handlers) createThread(ctx context.Context, input *threadInput) (*threadOutput, error) {
 	request := input.Body
 	if request.SourceID == "" {
 		request.SourceID = rand.Text()
+	}
+	if err := admits(ctx, pluginsdk.ScopeAdmin, field{"permissionMode", request.PermissionMode != ""},
+		field{"cwd", request.Cwd != ""}, field{"reportTo", request.ReportTo != ""}, field{"askTools", request.AskTools != ""}); err != nil {
+		return nil, err
 	}
 	target, err := reportTo(request.ReportTo)
 	if err != nil {
@@ -75,7 +83,7 @@ func (h *handlers) createThread(ctx context.Context, input *threadInput) (*threa
 		Source: "web", SourceID: request.SourceID, Name: request.Name, ReportTo: target,
 		Kind: pluginsdk.ThreadGeneral, ParentThreadID: request.ParentThreadID,
 		Model: request.Model, Effort: request.Effort, PermissionMode: request.PermissionMode,
-		Cwd: request.Cwd, Instructions: request.Instructions, BusyMode: request.BusyMode,
+		Cwd: request.Cwd, Instructions: request.Instructions, BusyMode: request.BusyMode, AskTools: request.AskTools,
 	}})
 	if err != nil {
 		return nil, h.fail("create-thread", err)
@@ -133,6 +141,7 @@ type ThreadChange struct {
 	ReportTo          *string                 `json:"reportTo,omitempty" maxLength:"300" doc:"Where replies go: PLUGIN:PLACE or thread:ID; to who carries its source when empty"`
 	Instructions      *string                 `json:"instructions,omitempty" maxLength:"65536" doc:"Said to the agent with each message"`
 	BusyMode          *pluginsdk.BusyMode     `json:"busyMode,omitempty" enum:"queue,steer,collect,interrupt" doc:"What a message does that arrives while the agent is busy"`
+	AskTools          *string                 `json:"askTools,omitempty" maxLength:"4096" doc:"Tools whose calls people are asked about when nothing allows them: names with spaces between them, all, or none; the configured ones when empty"`
 	LastReadMessageID *int64                  `json:"lastReadMessageId,omitempty" minimum:"0" doc:"The newest message that a person has read"`
 }
 
@@ -143,10 +152,14 @@ type threadChangeInput struct {
 
 func (h *handlers) updateThread(ctx context.Context, input *threadChangeInput) (*threadOutput, error) {
 	change := input.Body
+	if err := admits(ctx, pluginsdk.ScopeAdmin, field{"permissionMode", change.PermissionMode != nil},
+		field{"cwd", change.Cwd != nil}, field{"reportTo", change.ReportTo != nil}, field{"askTools", change.AskTools != nil}); err != nil {
+		return nil, err
+	}
 	request := &pluginsdk.UpdateThreadRequest{ID: input.ID, Patch: pluginsdk.ThreadPatch{
 		Name: change.Name, Status: change.Status, Model: change.Model, Effort: change.Effort,
 		PermissionMode: change.PermissionMode, Cwd: change.Cwd, Instructions: change.Instructions,
-		BusyMode: change.BusyMode, LastReadMessageID: change.LastReadMessageID,
+		BusyMode: change.BusyMode, AskTools: change.AskTools, LastReadMessageID: change.LastReadMessageID,
 	}}
 	if change.ReportTo != nil {
 		target, err := reportTo(*change.ReportTo)
@@ -162,10 +175,66 @@ func (h *handlers) updateThread(ctx context.Context, input *threadChangeInput) (
 	return &threadOutput{Body: answer.Thread}, nil
 }
 
+type deleteThreadInput struct {
+	ID     string `path:"id" maxLength:"100"`
+	Author string `query:"author" maxLength:"200" doc:"Who wants it; the audit log says so"`
+}
+
+// deleteThread answers the same for a thread that is not there.
+func (h *handlers) deleteThread(ctx context.Context, input *deleteThreadInput) (*struct{}, error) {
+	_, err := h.host.Threads.Delete(ctx, &pluginsdk.DeleteThreadRequest{ID: input.ID, Author: cmp.Or(author(ctx, input.Author), somebody)})
+	if err != nil {
+		return nil, h.fail("delete-thread", err)
+	}
+	return nil, nil
+}
+
+// BranchRequest says where a new thread leaves another.
+type BranchRequest struct {
+	MessageID int64  `json:"messageId,omitempty" minimum:"0" doc:"The last message that is copied; the newest when absent"`
+	SourceID  string `json:"sourceId,omitempty" maxLength:"200" doc:"The caller's own id of the new thread: repeated, the first one is returned; a random one when absent"`
+	Name      string `json:"name,omitempty" maxLength:"200" doc:"What people call it; as the other when absent"`
+}
+
+type branchInput struct {
+	ID   string         `path:"id" maxLength:"100"`
+	Body *BranchRequest // may be absent
+}
+
+func (h *handlers) branchThread(ctx context.Context, input *branchInput) (*threadOutput, error) {
+	var request BranchRequest
+	if input.Body != nil {
+		request = *input.Body
+	}
+	answer, err := h.host.Threads.Branch(ctx, &pluginsdk.BranchThreadRequest{
+		ThreadID: input.ID, MessageID: request.MessageID, Source: "web", SourceID: cmp.Or(request.SourceID, rand.Text()), Name: request.Name,
+	})
+	if err != nil {
+		return nil, h.fail("branch-thread", err)
+	}
+	return &threadOutput{Body: answer.Thread}, nil
+}
+
+type commandsOutput struct {
+	Body struct {
+		Commands []pluginsdk.Command `json:"commands" nullable:"false"`
+	}
+}
+
+func (h *handlers) listCommands(ctx context.Context, _ *struct{}) (*commandsOutput, error) {
+	answer, err := h.host.Commands.List(ctx, &pluginsdk.ListCommandsRequest{})
+	if err != nil {
+		return nil, h.fail("list-commands", err)
+	}
+	output := &commandsOutput{}
+	output.Body.Commands = list(answer.Commands)
+	return output, nil
+}
+
 // StopRequest says what becomes of the messages that wait, and who wants it.
 type StopRequest struct {
 	Queue  pluginsdk.Queue `json:"queue,omitempty" enum:"keep,drop" doc:"keep: they are answered next; drop: they are cancelled; keep when absent"`
-	Author string          `json:"author,omitempty" maxLength:"200" doc:"Who wants it; the run says so"`
+	Author string          `json:"author,omitempty" maxLength:"200" doc:"Who wants it; the run says so. With a token, its name in place of this"`
 }
 
 // somebody is in whose name the API asks when the request names nobody: it was a
@@ -193,7 +262,7 @@ func (h *handlers) stopThread(ctx context.Context, input *stopInput) (*stopOutpu
 		request = *input.Body
 	}
 	answer, err := h.host.Runs.Stop(ctx, &pluginsdk.StopThreadRequest{
-		ThreadID: input.ID, Queue: cmp.Or(request.Queue, pluginsdk.KeepQueue), Author: cmp.Or(request.Author, somebody),
+		ThreadID: input.ID, Queue: cmp.Or(request.Queue, pluginsdk.KeepQueue), Author: cmp.Or(author(ctx, request.Author), somebody),
 	})
 	if err != nil {
 		return nil, h.fail("stop-thread", err)

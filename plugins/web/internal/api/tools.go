@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -45,18 +44,9 @@ type toolOutput struct {
 }
 
 func (h *handlers) registerTools(api huma.API) {
-	huma.Register(api, get("list-tools", "/api/tools", "The tools of the enabled plugins"), h.listTools)
-	call := post(callTool, "/api/tools/{name}", "Call a tool, outside of any run, and wait for its result", http.StatusOK)
-	call.Middlewares = huma.Middlewares{withToolDeadline}
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-tools", "/api/tools", "The tools of the enabled plugins")), h.listTools)
+	call := needs(pluginsdk.ScopeAdmin, post(callTool, "/api/tools/{name}", "Call a tool, outside of any run, and wait for its result", http.StatusOK))
 	huma.Register(api, call, h.callTool)
-}
-
-// withToolDeadline lets the answer be written when the tool is done.
-func withToolDeadline(ctx huma.Context, next func(huma.Context)) {
-	_, w := humago.Unwrap(ctx)
-	// Where it cannot be set there is none either.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(toolDeadline))
-	next(ctx)
 }
 
 func (h *handlers) listTools(ctx context.Context, _ *struct{}) (*toolsOutput, error) {

@@ -5,8 +5,10 @@ package guard
 
 import (
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -17,10 +19,48 @@ import (
 // Guard lets loopback names through.
 type Guard struct {
 	hosts atomic.Pointer[Hosts]
+	names atomic.Pointer[[]string]
+	wide  atomic.Bool
 }
 
 // Allow sets the names besides loopback's.
 func (g *Guard) Allow(hosts Hosts) { g.hosts.Store(&hosts) }
+
+// Certify sets the names of the server's certificate, which are allowed as well.
+func (g *Guard) Certify(names []string) { g.names.Store(&names) }
+
+// Widen allows addresses in the place of names, which is for a server that others can
+// reach: it may be known by any, and no page can give itself one. (What rebinding gives
+// to a page is its name with our address.)
+func (g *Guard) Widen(on bool) { g.wide.Store(on) }
+
+// permit reports whether a Host header names this server.
+func (g *Guard) permit(header string) bool {
+	if g.allowed().permit(header) {
+		return true
+	}
+	parsed, ok := parseHost(header)
+	if !ok {
+		return false
+	}
+	if g.wide.Load() && net.ParseIP(parsed.name) != nil {
+		return true
+	}
+	if names := g.names.Load(); names != nil {
+		return slices.ContainsFunc(*names, func(name string) bool { return covers(name, parsed.name) })
+	}
+	return false
+}
+
+// covers reports whether a name of a certificate, such as *.example.org, is that of a host.
+func covers(certified, host string) bool {
+	certified = strings.ToLower(certified)
+	if rest, ok := strings.CutPrefix(certified, "*."); ok {
+		_, parent, parted := strings.Cut(host, ".")
+		return parted && parent == rest
+	}
+	return certified == host
+}
 
 func (g *Guard) allowed() Hosts {
 	if hosts := g.hosts.Load(); hosts != nil {
@@ -55,7 +95,7 @@ func setHeaders(header http.Header) {
 func (g *Guard) refuse(r *http.Request, socketPath string) (int, string) {
 	// A page can give its own name the address 127.0.0.1 (DNS rebinding); its
 	// requests then carry that name.
-	if !g.allowed().permit(r.Host) {
+	if !g.permit(r.Host) {
 		return http.StatusForbidden, "the Host header names a host that is not allowed; use localhost or 127.0.0.1, " +
 			"or add the name to the web plugin's setting allowedHosts"
 	}
@@ -66,25 +106,49 @@ func (g *Guard) refuse(r *http.Request, socketPath string) (int, string) {
 	if strings.EqualFold(r.Header.Get("Sec-Fetch-Site"), "cross-site") {
 		return http.StatusForbidden, "requests of other sites' pages are refused (Sec-Fetch-Site: cross-site)"
 	}
-	if origins := r.Header.Values("Origin"); len(origins) > 1 || len(origins) == 1 && !g.sameOrigin(origins[0], r.Host) {
+	if len(r.Cookies()) > 0 && !bearer(r) && !ownPage(r) {
+		return http.StatusForbidden, "a request with a cookie is a browser's, and must say that a page of this very site makes it " +
+			"(Sec-Fetch-Site: same-origin, or Origin); a program sends its token as Authorization: Bearer"
+	}
+	if origins := r.Header.Values("Origin"); len(origins) > 1 || len(origins) == 1 && !g.sameOrigin(origins[0], r) {
 		return http.StatusForbidden, "the Origin header names another host; open the page from the address of the API, " +
 			"or add the name to the web plugin's setting allowedHosts"
 	}
 	return 0, ""
 }
 
+// bearer reports whether a request carries a program's token, which no browser sends by
+// itself.
+func bearer(r *http.Request) bool {
+	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.EqualFold(scheme, "Bearer")
+}
+
+// ownPage reports whether a browser says that a page of this origin makes the request.
+// Which origin it names is looked at elsewhere.
+func ownPage(r *http.Request) bool {
+	if sites := r.Header.Values("Sec-Fetch-Site"); len(sites) > 0 {
+		return len(sites) == 1 && strings.EqualFold(sites[0], "same-origin")
+	}
+	return len(r.Header.Values("Origin")) > 0
+}
+
 // sameOrigin reports whether origin is the host and port that the request went
-// to, or an allowed one. Pages in a sandbox have the origin "null": refused.
-func (g *Guard) sameOrigin(origin, requestHost string) bool {
+// to, or an allowed one. Pages in a sandbox have the origin "null": refused. So is, over
+// TLS, a page that came without: anybody on its way may have written it.
+func (g *Guard) sameOrigin(origin string, r *http.Request) bool {
 	from, err := url.Parse(origin)
 	if err != nil || (from.Scheme != "http" && from.Scheme != "https") || from.Host == "" || from.User != nil {
+		return false
+	}
+	if r.TLS != nil && from.Scheme != "https" {
 		return false
 	}
 	host, ok := parseHost(from.Host)
 	if !ok {
 		return false
 	}
-	to, ok := parseHost(requestHost)
+	to, ok := parseHost(r.Host)
 	if !ok {
 		return false
 	}
@@ -94,13 +158,23 @@ func (g *Guard) sameOrigin(origin, requestHost string) bool {
 	return g.allowed().listed(host)
 }
 
-// OnlyJSON refuses bodies that do not say they are JSON. Of the content types, a page can
-// send JSON to another site only after asking with OPTIONS, which nothing here answers. It
-// stands behind the routes, so that what no path has a use for is told so.
-func OnlyJSON(next http.Handler) http.Handler {
+// UploadType is what an upload must say that it is, whatever it is.
+const UploadType = "application/octet-stream"
+
+// JSONType is what every other body must say that it is.
+const JSONType = "application/json"
+
+// Only refuses bodies that do not say they are of the wanted type, which is JSONType or
+// UploadType. Of all content types a page can send three to another site without asking,
+// those of forms: text/plain, multipart/form-data and application/x-www-form-urlencoded.
+// For these two it has to ask with OPTIONS, which nothing here answers. So an upload may
+// not say what it really is: it could be one of the three. Only stands behind the routes
+// and behind the question who calls, so that who may not, or asks for what there is not, is
+// told that.
+func Only(wanted string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if carriesBody(r.Method) && !isJSON(r.Header.Values("Content-Type")) {
-			problem.Write(w, http.StatusUnsupportedMediaType, "the Content-Type header must be application/json")
+		if carriesBody(r.Method) && !isOf(wanted, r.Header.Values("Content-Type")) {
+			problem.Write(w, http.StatusUnsupportedMediaType, "the Content-Type header must be "+wanted)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -111,10 +185,10 @@ func carriesBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
 
-func isJSON(contentTypes []string) bool {
+func isOf(wanted string, contentTypes []string) bool {
 	if len(contentTypes) != 1 {
 		return false
 	}
 	media, _, err := mime.ParseMediaType(contentTypes[0])
-	return err == nil && media == "application/json"
+	return err == nil && media == wanted
 }

@@ -31,11 +31,18 @@ func send(t *testing.T, r request, allowed ...string) *httptest.ResponseRecorder
 		incoming.Header.Set(name, value)
 	}
 	recorder := httptest.NewRecorder()
-	g.Wrap(guard.OnlyJSON(through), "/ws").ServeHTTP(recorder, incoming)
+	wanted := guard.JSONType
+	if r.path == uploads {
+		wanted = guard.UploadType
+	}
+	g.Wrap(guard.Only(wanted, through), "/ws").ServeHTTP(recorder, incoming)
 	return recorder
 }
 
-const passes = http.StatusTeapot
+const (
+	passes  = http.StatusTeapot
+	uploads = "/api/uploads" // takes bytes; everything else JSON
+)
 
 // A page that gives its own name the address 127.0.0.1 must not read anything.
 func TestHost(t *testing.T) {
@@ -152,6 +159,24 @@ func TestContentType(t *testing.T) {
 		if got := send(t, r); got.Code != c.want {
 			t.Errorf("%s %q: %d; want %d", c.method, c.contentType, got.Code, c.want)
 		}
+	}
+}
+
+// An upload may be anything, but a form of another site must not be able to make one.
+func TestUploadsSayThatTheyAreBytes(t *testing.T) {
+	for contentType, want := range map[string]int{
+		"application/octet-stream": passes, "Application/Octet-Stream; x=y": passes,
+		"": 415, "text/plain": 415, "multipart/form-data; boundary=x": 415, "application/x-www-form-urlencoded": 415,
+		"image/png": 415, "application/json": 415, "text/plain; application/octet-stream": 415,
+	} {
+		r := request{"POST", uploads, "localhost", map[string]string{"Content-Type": contentType}}
+		if got := send(t, r); got.Code != want {
+			t.Errorf("%q: %d; want %d", contentType, got.Code, want)
+		}
+	}
+	elsewhere := request{"POST", "/api/threads", "localhost", map[string]string{"Content-Type": "application/octet-stream"}}
+	if got := send(t, elsewhere); got.Code != 415 {
+		t.Errorf("bytes to another path: %d", got.Code)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -17,6 +18,7 @@ const readLimit = 4 << 10
 
 // client is one connection. One goroutine writes, another reads.
 type client struct {
+	caller  access.Caller
 	threads map[string]struct{} // nil: all events
 	limits  Limits
 	queue   *queue
@@ -33,10 +35,10 @@ type client struct {
 	closeText string
 }
 
-func newClient(threads map[string]struct{}, limits Limits) *client {
+func newClient(caller access.Caller, threads map[string]struct{}, limits Limits) *client {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &client{
-		threads: threads, limits: limits, ctx: ctx, cancel: cancel,
+		caller: caller, threads: threads, limits: limits, ctx: ctx, cancel: cancel,
 		queue: newQueue(limits.QueueFrames, limits.QueueBytes),
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/gorilla/websocket"
 
+	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -37,7 +39,7 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, http.StatusUnprocessableEntity, wrong)
 		return
 	}
-	c := newClient(threads, h.limits)
+	c := newClient(access.From(r.Context()), threads, h.limits)
 	defer c.cancel()
 	joined, err := h.add(c)
 	if err != nil {
@@ -46,6 +48,15 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.remove(c)
+	// What was revoked before the client was added is not told to it any more.
+	if err := c.caller.Still(r.Context()); err != nil {
+		access.Unauthorized(w, "the token is not good any more", true)
+		return
+	}
+	if over := c.caller.Token.ExpiresAt; !over.IsZero() {
+		timer := time.AfterFunc(time.Until(over), func() { c.end(websocket.ClosePolicyViolation, "the token is over") })
+		defer timer.Stop()
+	}
 	through := &hijacker{ResponseWriter: w}
 	conn, err := upgrader.Upgrade(through, r, nil)
 	if err != nil {

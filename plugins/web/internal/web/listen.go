@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/netip"
 	"strconv"
 	"syscall"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// listen binds the address, which must be loopback's: there is no way yet to
-// tell who calls, so whoever can reach the API commands the agent.
+// listen binds the address, whosever it is.
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -25,31 +23,19 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	} else if n == 0 {
 		port = "0"
 	}
-	if !loopback(host) {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid,
-			"%s is %q, which other machines can reach; only 127.0.0.1, ::1 and localhost are accepted, "+
-				"because the API does not ask who calls. Use a tunnel (ssh -L) to reach it from elsewhere", addressVariable, address)
-	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, port))
 	if err != nil {
 		return nil, explain(address, port, err)
 	}
-	// localhost is whatever the machine's host table says.
-	if bound, ok := listener.Addr().(*net.TCPAddr); !ok || !bound.IP.IsLoopback() {
-		_ = listener.Close()
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid,
-			"%s is %q, which stands for %s here, not for loopback; use 127.0.0.1", addressVariable, address, listener.Addr())
-	}
 	return listener, nil
 }
 
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
+// onLoopback reports whether only this machine can connect. What localhost is the
+// machine's host table says, so that what was bound is looked at.
+func onLoopback(listener net.Listener) bool {
+	bound, ok := listener.Addr().(*net.TCPAddr)
+	return ok && bound.IP.IsLoopback()
 }
 
 func explain(address, port string, err error) error {
@@ -58,6 +44,8 @@ func explain(address, port string, err error) error {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable,
 			"port %s is in use (listen on %s): another program, or another harness, has it. "+
 				"Stop that, or choose another port with --port or PORT", port, address)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "this machine has no address %s; %s must be one that it has, or 0.0.0.0 for all", address, addressVariable)
 	case errors.Is(err, syscall.EACCES):
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable,
 			"port %s may not be used by this user (listen on %s); choose one from 1024 up with --port or PORT", port, address)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/seed-706843ae/harness/plugins/internal/settings"
+	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/plugins/web/internal/guard"
 	"github.com/seed-706843ae/harness/plugins/web/internal/live"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -30,9 +31,13 @@ type Plugin struct {
 	host  pluginsdk.Host
 	log   *slog.Logger
 	guard guard.Guard
+	gate  *access.Gate
 	hub   *live.Hub
+	times times // of connections; zero fields: the default
 
 	mu     sync.Mutex
+	always bool    // a token is demanded on loopback too
+	named  bool    // hosts besides loopback's are allowed
 	server *server // nil while not active
 }
 
@@ -61,6 +66,18 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapMetricsRead, Reason: "tell Prometheus how the daemon does"},
 			{Capability: pluginsdk.CapPluginsAdmin, Reason: "show and change plugins' settings"},
 			{Capability: pluginsdk.CapToolsCall, Reason: "list and call plugins' tools for an operator"},
+			{Capability: pluginsdk.CapCommandsRead, Reason: "offer the commands that people can type"},
+			{Capability: pluginsdk.CapApprovalsRead, Reason: "show what the agent asks"},
+			{Capability: pluginsdk.CapApprovalsDecide, Reason: "hand in a person's answer to what the agent asks"},
+			{Capability: pluginsdk.CapFilesRead, Reason: "show and send the files of conversations"},
+			{Capability: pluginsdk.CapFilesWrite, Reason: "take in the files that people send"},
+			{Capability: pluginsdk.CapWorkspaceRead, Reason: "show the agent's context files"},
+			{Capability: pluginsdk.CapWorkspaceWrite, Reason: "let a person change the agent's context files"},
+			{Capability: pluginsdk.CapTokensCheck, Reason: "know who calls"},
+			{Capability: pluginsdk.CapTokensAdmin, Reason: "let an operator make and revoke tokens"},
+			{Capability: pluginsdk.CapInstallationRead, Reason: "show what doctor finds, the audit log and usage"},
+			{Capability: pluginsdk.CapInstallationControl, Reason: "let an operator pause what plugins start"},
+			{Capability: pluginsdk.CapInstallationBackup, Reason: "let an operator make and fetch backups"},
 		},
 		Environment: []pluginsdk.EnvironmentRequest{{
 			Name:   addressVariable,
@@ -68,6 +85,12 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 		}, {
 			Name:   versionVariable,
 			Reason: "show the version of Harness",
+		}, {
+			Name:   certVariable,
+			Reason: "know the certificate to answer with over TLS",
+		}, {
+			Name:   keyVariable,
+			Reason: "know the certificate's key",
 		}},
 		SettingsSchema: json.RawMessage(`{
   "type": "object",
@@ -76,6 +99,10 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
     "allowedHosts": {
       "type": "array", "items": {"type": "string"}, "default": [],
       "description": "Names, with or without :port, that the Host and Origin headers may have besides those of loopback"
+    },
+    "auth": {
+      "type": "string", "enum": ["network", "always"], "default": "network",
+      "description": "Whom a token is demanded of: network: everybody, where others than this machine can connect, and nobody on loopback; always: everybody"
     }
   }
 }`),
@@ -90,6 +117,7 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 		p.log = slog.New(slog.DiscardHandler)
 	}
 	p.hub = live.NewHub(host.Events, live.Limits{}, p.log)
+	p.gate = access.New(host.Tokens, p.log, nil)
 	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
 	if err != nil {
 		return err
@@ -106,6 +134,7 @@ func (p *Plugin) OnSettingsChange(_ context.Context, change *pluginsdk.OnSetting
 func (p *Plugin) configure(raw json.RawMessage) error {
 	var config struct {
 		AllowedHosts []string `json:"allowedHosts"`
+		Auth         string   `json:"auth"`
 	}
 	if err := settings.Decode(raw, &config); err != nil {
 		return err
@@ -114,12 +143,39 @@ func (p *Plugin) configure(raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	switch config.Auth {
+	case "", "network", "always":
+	default:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: auth is %q; it takes network or always", config.Auth)
+	}
 	p.guard.Allow(hosts)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.always, p.named = config.Auth == "always", len(hosts) > 0
+	p.demand()
 	return nil
 }
 
-// Activate begins to listen. It is an error when the address is not loopback's
-// or cannot be had; the error says what to do.
+// demand makes it true whom a token is demanded of. p.mu is held.
+func (p *Plugin) demand() {
+	if p.server == nil {
+		p.gate.Demand(true) // nobody is answered before it is known where it listens
+		return
+	}
+	p.gate.Demand(p.always || p.server.wide)
+	p.guard.Widen(p.server.wide)
+	switch {
+	case p.server.wide && p.server.certificate == nil:
+		p.log.Warn("THE API IS ON A NETWORK WITHOUT TLS: who can listen there reads tokens and all that is said; "+
+			"set "+certVariable+" and "+keyVariable+", or let a proxy with TLS connect to loopback", "address", p.server.listener.Addr().String())
+	case !p.server.wide && !p.always && p.named:
+		p.log.Warn("NO TOKEN IS DEMANDED, and allowedHosts names hosts besides loopback: whoever a proxy lets through commands the agent; " +
+			"set auth to always, unless the proxy asks who calls")
+	}
+}
+
+// Activate begins to listen. It is an error when the address or the certificate cannot
+// be had; the error says what to do.
 func (p *Plugin) Activate(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,17 +186,24 @@ func (p *Plugin) Activate(ctx context.Context) error {
 	if address == "" {
 		address = defaultAddress
 	}
+	certificate, err := certificateOf(p.guard.Certify, p.log)
+	if err != nil {
+		return err
+	}
 	listener, err := listen(ctx, address)
 	if err != nil {
 		return err
 	}
-	started, err := p.serve(ctx, listener)
+	started, err := p.ready(listener, certificate)
 	if err != nil {
 		_ = listener.Close()
 		return err
 	}
 	p.server = started
-	p.log.Info("HTTP API is listening", "url", "http://"+listener.Addr().String())
+	p.demand()
+	p.hub.Open(ctx)
+	started.serve(p.log)
+	p.log.Info("HTTP API is listening", "url", started.url(), "token", p.gate.Demands())
 	return nil
 }
 
@@ -154,6 +217,7 @@ func (p *Plugin) Deactivate(ctx context.Context) error {
 	}
 	p.server.stop(ctx, p.hub)
 	p.server = nil
+	p.demand()
 	return nil
 }
 

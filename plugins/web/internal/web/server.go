@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -10,62 +11,95 @@ import (
 	"os"
 	"time"
 
+	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/plugins/web/internal/api"
-	"github.com/seed-706843ae/harness/plugins/web/internal/guard"
 	"github.com/seed-706843ae/harness/plugins/web/internal/live"
 	"github.com/seed-706843ae/harness/plugins/web/internal/metrics"
 	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 const socketPath = "/ws"
 
-// server is one time of listening.
-type server struct {
-	listener net.Listener
-	http     *http.Server
-	done     chan struct{}
+// times bound what a client may take. Zero fields get defaults.
+type times struct {
+	Header time.Duration // for the headers of a request; default 10 s
+	Read   time.Duration // for a whole request; default 1 min
+	Write  time.Duration // for an answer; default 2 min
+	Idle   time.Duration // between requests; default 2 min
 }
 
-// serve begins to answer on the listener.
-func (p *Plugin) serve(ctx context.Context, listener net.Listener) (*server, error) {
-	handler, err := p.handler()
+// server is one time of listening.
+type server struct {
+	listener    net.Listener
+	certificate *certificate // nil: no TLS
+	wide        bool         // others than this machine can connect
+	http        *http.Server
+	done        chan struct{}
+}
+
+// ready makes what answers on the listener, and lets nobody in yet.
+func (p *Plugin) ready(listener net.Listener, certificate *certificate) (*server, error) {
+	handler, err := p.handler(certificate != nil)
 	if err != nil {
 		return nil, err
 	}
-	started := &server{
-		listener: listener,
-		done:     make(chan struct{}),
+	if bound, ok := listener.Addr().(*net.TCPAddr); ok {
+		p.gate.Serves(bound.Port, certificate != nil)
+	}
+	return &server{
+		listener: listener, certificate: certificate, wide: !onLoopback(listener),
+		done: make(chan struct{}),
 		http: &http.Server{
 			Handler:           handler,
-			ReadHeaderTimeout: 10 * time.Second,
-			ReadTimeout:       time.Minute,
-			WriteTimeout:      2 * time.Minute,
-			IdleTimeout:       2 * time.Minute,
+			ReadHeaderTimeout: cmp.Or(p.times.Header, 10*time.Second),
+			ReadTimeout:       cmp.Or(p.times.Read, time.Minute),
+			WriteTimeout:      cmp.Or(p.times.Write, 2*time.Minute),
+			IdleTimeout:       cmp.Or(p.times.Idle, 2*time.Minute),
 			MaxHeaderBytes:    64 << 10,
-			ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
+			ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug), // what strangers do wrong
 		},
-	}
-	p.hub.Open(ctx)
-	go func() {
-		defer close(started.done)
-		if err := started.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			p.log.Error("HTTP API ended", "err", err)
-		}
-	}()
-	return started, nil
+	}, nil
 }
 
-// handler puts the guard in front of everything.
-func (p *Plugin) handler() (http.Handler, error) {
+// url is where the server is.
+func (s *server) url() string {
+	scheme := "http://"
+	if s.certificate != nil {
+		scheme = "https://"
+	}
+	return scheme + s.listener.Addr().String()
+}
+
+// serve begins to answer.
+func (s *server) serve(log *slog.Logger) {
+	go func() {
+		defer close(s.done)
+		listener := s.listener
+		if s.certificate != nil {
+			listener = tls.NewListener(listener, s.certificate.config())
+		}
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("HTTP API ended", "err", err)
+		}
+	}()
+}
+
+// handler puts in front of everything: the guard, which keeps other sites away, and the
+// gate, which knows who calls.
+func (p *Plugin) handler(tls bool) (http.Handler, error) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", front)
-	mux.Handle("GET "+socketPath, p.hub)
-	mux.Handle("GET /metrics", metrics.Handler(p.host, p.log))
+	mux.HandleFunc("GET /{$}", frontPage{p.gate, tls}.ServeHTTP)
+	p.gate.Register(mux)
+	mux.Handle("GET "+socketPath, access.Need(pluginsdk.ScopeRead, p.hub))
+	mux.Handle("GET /metrics", access.Need(pluginsdk.ScopeRead, metrics.Handler(p.host, p.log)))
 	err := api.Register(mux, api.Config{Host: p.host, Version: cmp.Or(os.Getenv(versionVariable), "unknown"), Started: time.Now(), Log: p.log})
 	if err != nil {
 		return nil, err
 	}
-	return problem.Recover(p.guard.Wrap(problem.Routes(mux, guard.OnlyJSON(mux)), socketPath), p.log), nil
+	routed := problem.Routes(mux, mux)
+	known := p.gate.Wrap(routed, "/", access.LoginPath, access.LogoutPath)
+	return problem.Recover(p.guard.Wrap(known, socketPath), p.log), nil
 }
 
 // stop takes no more connections, sends the sockets away, which would go on for

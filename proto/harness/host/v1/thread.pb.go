@@ -399,6 +399,227 @@ func (x *UpdateThreadResponse) GetThread() *v1.Thread {
 	return nil
 }
 
+type DeleteThreadRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// As in CancelRunRequest.
+	Author        string `protobuf:"bytes,2,opt,name=author,proto3" json:"author,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteThreadRequest) Reset() {
+	*x = DeleteThreadRequest{}
+	mi := &file_harness_host_v1_thread_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteThreadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteThreadRequest) ProtoMessage() {}
+
+func (x *DeleteThreadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_thread_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteThreadRequest.ProtoReflect.Descriptor instead.
+func (*DeleteThreadRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_thread_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *DeleteThreadRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DeleteThreadRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+type DeleteThreadResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteThreadResponse) Reset() {
+	*x = DeleteThreadResponse{}
+	mi := &file_harness_host_v1_thread_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteThreadResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteThreadResponse) ProtoMessage() {}
+
+func (x *DeleteThreadResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_thread_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteThreadResponse.ProtoReflect.Descriptor instead.
+func (*DeleteThreadResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_thread_proto_rawDescGZIP(), []int{9}
+}
+
+type BranchThreadRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	ThreadId string                 `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The last message that is copied; 0: the newest.
+	MessageId int64 `protobuf:"varint,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// As in NewThread.
+	Source   string `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
+	SourceId string `protobuf:"bytes,4,opt,name=source_id,json=sourceId,proto3" json:"source_id,omitempty"`
+	// Empty: that of the thread.
+	Name          string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BranchThreadRequest) Reset() {
+	*x = BranchThreadRequest{}
+	mi := &file_harness_host_v1_thread_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BranchThreadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BranchThreadRequest) ProtoMessage() {}
+
+func (x *BranchThreadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_thread_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BranchThreadRequest.ProtoReflect.Descriptor instead.
+func (*BranchThreadRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_thread_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *BranchThreadRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *BranchThreadRequest) GetMessageId() int64 {
+	if x != nil {
+		return x.MessageId
+	}
+	return 0
+}
+
+func (x *BranchThreadRequest) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *BranchThreadRequest) GetSourceId() string {
+	if x != nil {
+		return x.SourceId
+	}
+	return ""
+}
+
+func (x *BranchThreadRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type BranchThreadResponse struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Thread *v1.Thread             `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// It was there before.
+	Existed       bool `protobuf:"varint,2,opt,name=existed,proto3" json:"existed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BranchThreadResponse) Reset() {
+	*x = BranchThreadResponse{}
+	mi := &file_harness_host_v1_thread_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BranchThreadResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BranchThreadResponse) ProtoMessage() {}
+
+func (x *BranchThreadResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_thread_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BranchThreadResponse.ProtoReflect.Descriptor instead.
+func (*BranchThreadResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_thread_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *BranchThreadResponse) GetThread() *v1.Thread {
+	if x != nil {
+		return x.Thread
+	}
+	return nil
+}
+
+func (x *BranchThreadResponse) GetExisted() bool {
+	if x != nil {
+		return x.Existed
+	}
+	return false
+}
+
 var File_harness_host_v1_thread_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_thread_proto_rawDesc = "" +
@@ -421,12 +642,28 @@ const file_harness_host_v1_thread_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\x05patch\x18\x02 \x01(\v2\x1d.harness.types.v1.ThreadPatchR\x05patch\"H\n" +
 	"\x14UpdateThreadResponse\x120\n" +
-	"\x06thread\x18\x01 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread2\xc1\x03\n" +
+	"\x06thread\x18\x01 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\"=\n" +
+	"\x13DeleteThreadRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06author\x18\x02 \x01(\tR\x06author\"\x16\n" +
+	"\x14DeleteThreadResponse\"\x9a\x01\n" +
+	"\x13BranchThreadRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1d\n" +
+	"\n" +
+	"message_id\x18\x02 \x01(\x03R\tmessageId\x12\x16\n" +
+	"\x06source\x18\x03 \x01(\tR\x06source\x12\x1b\n" +
+	"\tsource_id\x18\x04 \x01(\tR\bsourceId\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\"b\n" +
+	"\x14BranchThreadResponse\x120\n" +
+	"\x06thread\x18\x01 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x12\x18\n" +
+	"\aexisted\x18\x02 \x01(\bR\aexisted2\xa1\x05\n" +
 	"\rThreadService\x12d\n" +
 	"\tGetThread\x12!.harness.host.v1.GetThreadRequest\x1a\".harness.host.v1.GetThreadResponse\"\x10\x92\xe1\x18\fthreads.read\x12j\n" +
 	"\vListThreads\x12#.harness.host.v1.ListThreadsRequest\x1a$.harness.host.v1.ListThreadsResponse\"\x10\x92\xe1\x18\fthreads.read\x12n\n" +
 	"\fCreateThread\x12$.harness.host.v1.CreateThreadRequest\x1a%.harness.host.v1.CreateThreadResponse\"\x11\x92\xe1\x18\rthreads.write\x12n\n" +
-	"\fUpdateThread\x12$.harness.host.v1.UpdateThreadRequest\x1a%.harness.host.v1.UpdateThreadResponse\"\x11\x92\xe1\x18\rthreads.writeB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\fUpdateThread\x12$.harness.host.v1.UpdateThreadRequest\x1a%.harness.host.v1.UpdateThreadResponse\"\x11\x92\xe1\x18\rthreads.write\x12n\n" +
+	"\fDeleteThread\x12$.harness.host.v1.DeleteThreadRequest\x1a%.harness.host.v1.DeleteThreadResponse\"\x11\x92\xe1\x18\rthreads.write\x12n\n" +
+	"\fBranchThread\x12$.harness.host.v1.BranchThreadRequest\x1a%.harness.host.v1.BranchThreadResponse\"\x11\x92\xe1\x18\rthreads.writeB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_thread_proto_rawDescOnce sync.Once
@@ -440,7 +677,7 @@ func file_harness_host_v1_thread_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_thread_proto_rawDescData
 }
 
-var file_harness_host_v1_thread_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_harness_host_v1_thread_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_harness_host_v1_thread_proto_goTypes = []any{
 	(*GetThreadRequest)(nil),     // 0: harness.host.v1.GetThreadRequest
 	(*GetThreadResponse)(nil),    // 1: harness.host.v1.GetThreadResponse
@@ -450,32 +687,41 @@ var file_harness_host_v1_thread_proto_goTypes = []any{
 	(*CreateThreadResponse)(nil), // 5: harness.host.v1.CreateThreadResponse
 	(*UpdateThreadRequest)(nil),  // 6: harness.host.v1.UpdateThreadRequest
 	(*UpdateThreadResponse)(nil), // 7: harness.host.v1.UpdateThreadResponse
-	(*v1.Thread)(nil),            // 8: harness.types.v1.Thread
-	(*v1.ThreadQuery)(nil),       // 9: harness.types.v1.ThreadQuery
-	(*v1.NewThread)(nil),         // 10: harness.types.v1.NewThread
-	(*v1.ThreadPatch)(nil),       // 11: harness.types.v1.ThreadPatch
+	(*DeleteThreadRequest)(nil),  // 8: harness.host.v1.DeleteThreadRequest
+	(*DeleteThreadResponse)(nil), // 9: harness.host.v1.DeleteThreadResponse
+	(*BranchThreadRequest)(nil),  // 10: harness.host.v1.BranchThreadRequest
+	(*BranchThreadResponse)(nil), // 11: harness.host.v1.BranchThreadResponse
+	(*v1.Thread)(nil),            // 12: harness.types.v1.Thread
+	(*v1.ThreadQuery)(nil),       // 13: harness.types.v1.ThreadQuery
+	(*v1.NewThread)(nil),         // 14: harness.types.v1.NewThread
+	(*v1.ThreadPatch)(nil),       // 15: harness.types.v1.ThreadPatch
 }
 var file_harness_host_v1_thread_proto_depIdxs = []int32{
-	8,  // 0: harness.host.v1.GetThreadResponse.thread:type_name -> harness.types.v1.Thread
-	9,  // 1: harness.host.v1.ListThreadsRequest.query:type_name -> harness.types.v1.ThreadQuery
-	8,  // 2: harness.host.v1.ListThreadsResponse.threads:type_name -> harness.types.v1.Thread
-	10, // 3: harness.host.v1.CreateThreadRequest.thread:type_name -> harness.types.v1.NewThread
-	8,  // 4: harness.host.v1.CreateThreadResponse.thread:type_name -> harness.types.v1.Thread
-	11, // 5: harness.host.v1.UpdateThreadRequest.patch:type_name -> harness.types.v1.ThreadPatch
-	8,  // 6: harness.host.v1.UpdateThreadResponse.thread:type_name -> harness.types.v1.Thread
-	0,  // 7: harness.host.v1.ThreadService.GetThread:input_type -> harness.host.v1.GetThreadRequest
-	2,  // 8: harness.host.v1.ThreadService.ListThreads:input_type -> harness.host.v1.ListThreadsRequest
-	4,  // 9: harness.host.v1.ThreadService.CreateThread:input_type -> harness.host.v1.CreateThreadRequest
-	6,  // 10: harness.host.v1.ThreadService.UpdateThread:input_type -> harness.host.v1.UpdateThreadRequest
-	1,  // 11: harness.host.v1.ThreadService.GetThread:output_type -> harness.host.v1.GetThreadResponse
-	3,  // 12: harness.host.v1.ThreadService.ListThreads:output_type -> harness.host.v1.ListThreadsResponse
-	5,  // 13: harness.host.v1.ThreadService.CreateThread:output_type -> harness.host.v1.CreateThreadResponse
-	7,  // 14: harness.host.v1.ThreadService.UpdateThread:output_type -> harness.host.v1.UpdateThreadResponse
-	11, // [11:15] is the sub-list for method output_type
-	7,  // [7:11] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	12, // 0: harness.host.v1.GetThreadResponse.thread:type_name -> harness.types.v1.Thread
+	13, // 1: harness.host.v1.ListThreadsRequest.query:type_name -> harness.types.v1.ThreadQuery
+	12, // 2: harness.host.v1.ListThreadsResponse.threads:type_name -> harness.types.v1.Thread
+	14, // 3: harness.host.v1.CreateThreadRequest.thread:type_name -> harness.types.v1.NewThread
+	12, // 4: harness.host.v1.CreateThreadResponse.thread:type_name -> harness.types.v1.Thread
+	15, // 5: harness.host.v1.UpdateThreadRequest.patch:type_name -> harness.types.v1.ThreadPatch
+	12, // 6: harness.host.v1.UpdateThreadResponse.thread:type_name -> harness.types.v1.Thread
+	12, // 7: harness.host.v1.BranchThreadResponse.thread:type_name -> harness.types.v1.Thread
+	0,  // 8: harness.host.v1.ThreadService.GetThread:input_type -> harness.host.v1.GetThreadRequest
+	2,  // 9: harness.host.v1.ThreadService.ListThreads:input_type -> harness.host.v1.ListThreadsRequest
+	4,  // 10: harness.host.v1.ThreadService.CreateThread:input_type -> harness.host.v1.CreateThreadRequest
+	6,  // 11: harness.host.v1.ThreadService.UpdateThread:input_type -> harness.host.v1.UpdateThreadRequest
+	8,  // 12: harness.host.v1.ThreadService.DeleteThread:input_type -> harness.host.v1.DeleteThreadRequest
+	10, // 13: harness.host.v1.ThreadService.BranchThread:input_type -> harness.host.v1.BranchThreadRequest
+	1,  // 14: harness.host.v1.ThreadService.GetThread:output_type -> harness.host.v1.GetThreadResponse
+	3,  // 15: harness.host.v1.ThreadService.ListThreads:output_type -> harness.host.v1.ListThreadsResponse
+	5,  // 16: harness.host.v1.ThreadService.CreateThread:output_type -> harness.host.v1.CreateThreadResponse
+	7,  // 17: harness.host.v1.ThreadService.UpdateThread:output_type -> harness.host.v1.UpdateThreadResponse
+	9,  // 18: harness.host.v1.ThreadService.DeleteThread:output_type -> harness.host.v1.DeleteThreadResponse
+	11, // 19: harness.host.v1.ThreadService.BranchThread:output_type -> harness.host.v1.BranchThreadResponse
+	14, // [14:20] is the sub-list for method output_type
+	8,  // [8:14] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_thread_proto_init() }
@@ -490,7 +736,7 @@ func file_harness_host_v1_thread_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_thread_proto_rawDesc), len(file_harness_host_v1_thread_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

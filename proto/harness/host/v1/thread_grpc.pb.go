@@ -31,6 +31,8 @@ const (
 	ThreadService_ListThreads_FullMethodName  = "/harness.host.v1.ThreadService/ListThreads"
 	ThreadService_CreateThread_FullMethodName = "/harness.host.v1.ThreadService/CreateThread"
 	ThreadService_UpdateThread_FullMethodName = "/harness.host.v1.ThreadService/UpdateThread"
+	ThreadService_DeleteThread_FullMethodName = "/harness.host.v1.ThreadService/DeleteThread"
+	ThreadService_BranchThread_FullMethodName = "/harness.host.v1.ThreadService/BranchThread"
 )
 
 // ThreadServiceClient is the client API for ThreadService service.
@@ -51,6 +53,15 @@ type ThreadServiceClient interface {
 	// sources. Needs threads.write; with threads.admin, of any thread, and what it may do:
 	// cwd, permission_mode, report_to.
 	UpdateThread(ctx context.Context, in *UpdateThreadRequest, opts ...grpc.CallOption) (*UpdateThreadResponse, error)
+	// DeleteThread removes a thread for good, with its messages, runs and files. The primary
+	// thread, one with a run that is not over, and one with tasks that are not over are
+	// FAILED_PRECONDITION; an absent one is no error. Needs threads.write; with threads.admin,
+	// of any thread.
+	DeleteThread(ctx context.Context, in *DeleteThreadRequest, opts ...grpc.CallOption) (*DeleteThreadResponse, error)
+	// BranchThread makes a thread that has the messages of another up to one of them, and
+	// goes on in a session of its own. Repeated with the same source and source_id, it returns
+	// the first one. Needs what CreateThread needs, and messages.read.
+	BranchThread(ctx context.Context, in *BranchThreadRequest, opts ...grpc.CallOption) (*BranchThreadResponse, error)
 }
 
 type threadServiceClient struct {
@@ -101,6 +112,26 @@ func (c *threadServiceClient) UpdateThread(ctx context.Context, in *UpdateThread
 	return out, nil
 }
 
+func (c *threadServiceClient) DeleteThread(ctx context.Context, in *DeleteThreadRequest, opts ...grpc.CallOption) (*DeleteThreadResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteThreadResponse)
+	err := c.cc.Invoke(ctx, ThreadService_DeleteThread_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *threadServiceClient) BranchThread(ctx context.Context, in *BranchThreadRequest, opts ...grpc.CallOption) (*BranchThreadResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BranchThreadResponse)
+	err := c.cc.Invoke(ctx, ThreadService_BranchThread_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ThreadServiceServer is the server API for ThreadService service.
 // All implementations must embed UnimplementedThreadServiceServer
 // for forward compatibility.
@@ -119,6 +150,15 @@ type ThreadServiceServer interface {
 	// sources. Needs threads.write; with threads.admin, of any thread, and what it may do:
 	// cwd, permission_mode, report_to.
 	UpdateThread(context.Context, *UpdateThreadRequest) (*UpdateThreadResponse, error)
+	// DeleteThread removes a thread for good, with its messages, runs and files. The primary
+	// thread, one with a run that is not over, and one with tasks that are not over are
+	// FAILED_PRECONDITION; an absent one is no error. Needs threads.write; with threads.admin,
+	// of any thread.
+	DeleteThread(context.Context, *DeleteThreadRequest) (*DeleteThreadResponse, error)
+	// BranchThread makes a thread that has the messages of another up to one of them, and
+	// goes on in a session of its own. Repeated with the same source and source_id, it returns
+	// the first one. Needs what CreateThread needs, and messages.read.
+	BranchThread(context.Context, *BranchThreadRequest) (*BranchThreadResponse, error)
 	mustEmbedUnimplementedThreadServiceServer()
 }
 
@@ -140,6 +180,12 @@ func (UnimplementedThreadServiceServer) CreateThread(context.Context, *CreateThr
 }
 func (UnimplementedThreadServiceServer) UpdateThread(context.Context, *UpdateThreadRequest) (*UpdateThreadResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateThread not implemented")
+}
+func (UnimplementedThreadServiceServer) DeleteThread(context.Context, *DeleteThreadRequest) (*DeleteThreadResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteThread not implemented")
+}
+func (UnimplementedThreadServiceServer) BranchThread(context.Context, *BranchThreadRequest) (*BranchThreadResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BranchThread not implemented")
 }
 func (UnimplementedThreadServiceServer) mustEmbedUnimplementedThreadServiceServer() {}
 func (UnimplementedThreadServiceServer) testEmbeddedByValue()                       {}
@@ -234,6 +280,42 @@ func _ThreadService_UpdateThread_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ThreadService_DeleteThread_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteThreadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ThreadServiceServer).DeleteThread(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ThreadService_DeleteThread_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ThreadServiceServer).DeleteThread(ctx, req.(*DeleteThreadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ThreadService_BranchThread_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BranchThreadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ThreadServiceServer).BranchThread(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ThreadService_BranchThread_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ThreadServiceServer).BranchThread(ctx, req.(*BranchThreadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ThreadService_ServiceDesc is the grpc.ServiceDesc for ThreadService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -256,6 +338,14 @@ var ThreadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UpdateThread",
 			Handler:    _ThreadService_UpdateThread_Handler,
+		},
+		{
+			MethodName: "DeleteThread",
+			Handler:    _ThreadService_DeleteThread_Handler,
+		},
+		{
+			MethodName: "BranchThread",
+			Handler:    _ThreadService_BranchThread_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -27,8 +27,12 @@ type DeliverRequest struct {
 	Call     *v1.Call               `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
 	Delivery *v1.Delivery           `protobuf:"bytes,2,opt,name=delivery,proto3" json:"delivery,omitempty"`
 	// Whose message it is; where it is delivered is delivery.place.
-	Thread        *v1.Thread  `protobuf:"bytes,3,opt,name=thread,proto3" json:"thread,omitempty"`
-	Message       *v1.Message `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	Thread  *v1.Thread  `protobuf:"bytes,3,opt,name=thread,proto3" json:"thread,omitempty"`
+	Message *v1.Message `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	// What the message asks people, as it is at this moment; absent: it asks nothing. The
+	// plugin offers its choices, hands the answer in (DecideApproval), and takes the offer
+	// away when it is over (the event approval:resolved).
+	Approval      *v1.Approval `protobuf:"bytes,5,opt,name=approval,proto3" json:"approval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -91,6 +95,13 @@ func (x *DeliverRequest) GetMessage() *v1.Message {
 	return nil
 }
 
+func (x *DeliverRequest) GetApproval() *v1.Approval {
+	if x != nil {
+		return x.Approval
+	}
+	return nil
+}
+
 type DeliverResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id of the message at the target.
@@ -140,12 +151,13 @@ var File_harness_plugin_v1_delivery_proto protoreflect.FileDescriptor
 
 const file_harness_plugin_v1_delivery_proto_rawDesc = "" +
 	"\n" +
-	" harness/plugin/v1/delivery.proto\x12\x11harness.plugin.v1\x1a\x1bharness/types/v1/call.proto\x1a\x1fharness/types/v1/delivery.proto\x1a\x1eharness/types/v1/message.proto\x1a\x1dharness/types/v1/thread.proto\"\xdb\x01\n" +
+	" harness/plugin/v1/delivery.proto\x12\x11harness.plugin.v1\x1a\x1fharness/types/v1/approval.proto\x1a\x1bharness/types/v1/call.proto\x1a\x1fharness/types/v1/delivery.proto\x1a\x1eharness/types/v1/message.proto\x1a\x1dharness/types/v1/thread.proto\"\x93\x02\n" +
 	"\x0eDeliverRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x126\n" +
 	"\bdelivery\x18\x02 \x01(\v2\x1a.harness.types.v1.DeliveryR\bdelivery\x120\n" +
 	"\x06thread\x18\x03 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
-	"\amessage\x18\x04 \x01(\v2\x19.harness.types.v1.MessageR\amessage\"2\n" +
+	"\amessage\x18\x04 \x01(\v2\x19.harness.types.v1.MessageR\amessage\x126\n" +
+	"\bapproval\x18\x05 \x01(\v2\x1a.harness.types.v1.ApprovalR\bapproval\"2\n" +
 	"\x0fDeliverResponse\x12\x1f\n" +
 	"\vexternal_id\x18\x01 \x01(\tR\n" +
 	"externalId2c\n" +
@@ -172,19 +184,21 @@ var file_harness_plugin_v1_delivery_proto_goTypes = []any{
 	(*v1.Delivery)(nil),     // 3: harness.types.v1.Delivery
 	(*v1.Thread)(nil),       // 4: harness.types.v1.Thread
 	(*v1.Message)(nil),      // 5: harness.types.v1.Message
+	(*v1.Approval)(nil),     // 6: harness.types.v1.Approval
 }
 var file_harness_plugin_v1_delivery_proto_depIdxs = []int32{
 	2, // 0: harness.plugin.v1.DeliverRequest.call:type_name -> harness.types.v1.Call
 	3, // 1: harness.plugin.v1.DeliverRequest.delivery:type_name -> harness.types.v1.Delivery
 	4, // 2: harness.plugin.v1.DeliverRequest.thread:type_name -> harness.types.v1.Thread
 	5, // 3: harness.plugin.v1.DeliverRequest.message:type_name -> harness.types.v1.Message
-	0, // 4: harness.plugin.v1.DeliveryService.Deliver:input_type -> harness.plugin.v1.DeliverRequest
-	1, // 5: harness.plugin.v1.DeliveryService.Deliver:output_type -> harness.plugin.v1.DeliverResponse
-	5, // [5:6] is the sub-list for method output_type
-	4, // [4:5] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	6, // 4: harness.plugin.v1.DeliverRequest.approval:type_name -> harness.types.v1.Approval
+	0, // 5: harness.plugin.v1.DeliveryService.Deliver:input_type -> harness.plugin.v1.DeliverRequest
+	1, // 6: harness.plugin.v1.DeliveryService.Deliver:output_type -> harness.plugin.v1.DeliverResponse
+	6, // [6:7] is the sub-list for method output_type
+	5, // [5:6] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_harness_plugin_v1_delivery_proto_init() }

@@ -474,7 +474,9 @@ type Submission struct {
 	// does is that the new run counts as caused, and ends earlier where depth is bounded.
 	CauseRunId string `protobuf:"bytes,7,opt,name=cause_run_id,json=causeRunId,proto3" json:"cause_run_id,omitempty"`
 	// A JSON object, or empty.
-	Metadata      []byte `protobuf:"bytes,8,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Metadata []byte `protobuf:"bytes,8,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// Nobody is there to answer the agent's questions: what would be asked is denied at once.
+	Unattended    bool `protobuf:"varint,9,opt,name=unattended,proto3" json:"unattended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -563,6 +565,13 @@ func (x *Submission) GetMetadata() []byte {
 		return x.Metadata
 	}
 	return nil
+}
+
+func (x *Submission) GetUnattended() bool {
+	if x != nil {
+		return x.Unattended
+	}
+	return false
 }
 
 // The answer to a Submission. It is given only after one transaction has stored the
@@ -681,7 +690,7 @@ const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\x05kinds\x18\x05 \x03(\tR\x05kinds\x12\"\n" +
 	"\rbefore_run_id\x18\x06 \x01(\tR\vbeforeRunId\x12\x12\n" +
 	"\x04last\x18\a \x01(\bR\x04last\x12\x14\n" +
-	"\x05limit\x18\b \x01(\x03R\x05limit\"\x83\x02\n" +
+	"\x05limit\x18\b \x01(\x03R\x05limit\"\xa3\x02\n" +
 	"\n" +
 	"Submission\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x16\n" +
@@ -692,7 +701,10 @@ const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\vattachments\x18\x06 \x03(\v2\x1c.harness.types.v1.AttachmentR\vattachments\x12 \n" +
 	"\fcause_run_id\x18\a \x01(\tR\n" +
 	"causeRunId\x12\x1a\n" +
-	"\bmetadata\x18\b \x01(\fR\bmetadata\"w\n" +
+	"\bmetadata\x18\b \x01(\fR\bmetadata\x12\x1e\n" +
+	"\n" +
+	"unattended\x18\t \x01(\bR\n" +
+	"unattended\"w\n" +
 	"\bAccepted\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1d\n" +
 	"\n" +

@@ -234,9 +234,12 @@ func (x *Parts) GetNames() []string {
 type CommandSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Without the slash; * answers any name.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Description   string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	Usage         string `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
+	Name        string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	Usage       string `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
+	// What the command takes, so that a surface can offer and complete it. They are no more
+	// than a description: the command gets its text as it was typed.
+	Options       []*CommandOption `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -292,6 +295,103 @@ func (x *CommandSpec) GetUsage() string {
 	return ""
 }
 
+func (x *CommandSpec) GetOptions() []*CommandOption {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+// One thing that a command takes.
+type CommandOption struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Lower case letters, digits, _ and -.
+	Name        string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// text, number, flag (it is there or not), choice (one of choices), thread, task (their
+	// ids) or model; what is not known is text.
+	Type     string   `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	Required bool     `protobuf:"varint,4,opt,name=required,proto3" json:"required,omitempty"`
+	Choices  []string `protobuf:"bytes,5,rep,name=choices,proto3" json:"choices,omitempty"`
+	// It is written NAME=VALUE, a flag as NAME alone, before those that are not, which are
+	// written in their order; the last of those takes the rest.
+	Named         bool `protobuf:"varint,6,opt,name=named,proto3" json:"named,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommandOption) Reset() {
+	*x = CommandOption{}
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommandOption) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommandOption) ProtoMessage() {}
+
+func (x *CommandOption) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommandOption.ProtoReflect.Descriptor instead.
+func (*CommandOption) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CommandOption) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CommandOption) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *CommandOption) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *CommandOption) GetRequired() bool {
+	if x != nil {
+		return x.Required
+	}
+	return false
+}
+
+func (x *CommandOption) GetChoices() []string {
+	if x != nil {
+		return x.Choices
+	}
+	return nil
+}
+
+func (x *CommandOption) GetNamed() bool {
+	if x != nil {
+		return x.Named
+	}
+	return false
+}
+
 // A right to call the host that a plugin wants, and why.
 type CapabilityRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -303,7 +403,7 @@ type CapabilityRequest struct {
 
 func (x *CapabilityRequest) Reset() {
 	*x = CapabilityRequest{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[3]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -315,7 +415,7 @@ func (x *CapabilityRequest) String() string {
 func (*CapabilityRequest) ProtoMessage() {}
 
 func (x *CapabilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[3]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -328,7 +428,7 @@ func (x *CapabilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CapabilityRequest.ProtoReflect.Descriptor instead.
 func (*CapabilityRequest) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{3}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CapabilityRequest) GetCapability() string {
@@ -356,7 +456,7 @@ type EnvironmentRequest struct {
 
 func (x *EnvironmentRequest) Reset() {
 	*x = EnvironmentRequest{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[4]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -368,7 +468,7 @@ func (x *EnvironmentRequest) String() string {
 func (*EnvironmentRequest) ProtoMessage() {}
 
 func (x *EnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[4]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -381,7 +481,7 @@ func (x *EnvironmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnvironmentRequest.ProtoReflect.Descriptor instead.
 func (*EnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{4}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EnvironmentRequest) GetName() string {
@@ -445,7 +545,7 @@ type PluginInfo struct {
 
 func (x *PluginInfo) Reset() {
 	*x = PluginInfo{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[5]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -457,7 +557,7 @@ func (x *PluginInfo) String() string {
 func (*PluginInfo) ProtoMessage() {}
 
 func (x *PluginInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[5]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -470,7 +570,7 @@ func (x *PluginInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginInfo.ProtoReflect.Descriptor instead.
 func (*PluginInfo) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{5}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PluginInfo) GetName() string {
@@ -661,7 +761,7 @@ type PluginLimits struct {
 
 func (x *PluginLimits) Reset() {
 	*x = PluginLimits{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[6]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +773,7 @@ func (x *PluginLimits) String() string {
 func (*PluginLimits) ProtoMessage() {}
 
 func (x *PluginLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[6]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +786,7 @@ func (x *PluginLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginLimits.ProtoReflect.Descriptor instead.
 func (*PluginLimits) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{6}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PluginLimits) GetMemoryBytes() int64 {
@@ -779,7 +879,7 @@ type PluginFigures struct {
 
 func (x *PluginFigures) Reset() {
 	*x = PluginFigures{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[7]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +891,7 @@ func (x *PluginFigures) String() string {
 func (*PluginFigures) ProtoMessage() {}
 
 func (x *PluginFigures) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[7]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +904,7 @@ func (x *PluginFigures) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginFigures.ProtoReflect.Descriptor instead.
 func (*PluginFigures) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{7}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PluginFigures) GetCalls() int64 {
@@ -920,7 +1020,7 @@ type CallFigures struct {
 
 func (x *CallFigures) Reset() {
 	*x = CallFigures{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[8]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -932,7 +1032,7 @@ func (x *CallFigures) String() string {
 func (*CallFigures) ProtoMessage() {}
 
 func (x *CallFigures) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[8]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -945,7 +1045,7 @@ func (x *CallFigures) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallFigures.ProtoReflect.Descriptor instead.
 func (*CallFigures) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{8}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CallFigures) GetCalls() int64 {
@@ -1000,7 +1100,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[9]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1012,7 +1112,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[9]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1025,7 +1125,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{9}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Check) GetName() string {
@@ -1070,7 +1170,7 @@ type SettingsView struct {
 
 func (x *SettingsView) Reset() {
 	*x = SettingsView{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[10]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1082,7 +1182,7 @@ func (x *SettingsView) String() string {
 func (*SettingsView) ProtoMessage() {}
 
 func (x *SettingsView) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[10]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1095,7 +1195,7 @@ func (x *SettingsView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsView.ProtoReflect.Descriptor instead.
 func (*SettingsView) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{10}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SettingsView) GetSchema() []byte {
@@ -1132,7 +1232,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[11]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1144,7 +1244,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[11]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1157,7 +1257,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{11}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LogLine) GetTime() *timestamppb.Timestamp {
@@ -1193,7 +1293,7 @@ type PluginRights struct {
 
 func (x *PluginRights) Reset() {
 	*x = PluginRights{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[12]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1205,7 +1305,7 @@ func (x *PluginRights) String() string {
 func (*PluginRights) ProtoMessage() {}
 
 func (x *PluginRights) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[12]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1318,7 @@ func (x *PluginRights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginRights.ProtoReflect.Descriptor instead.
 func (*PluginRights) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{12}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PluginRights) GetCapabilities() []string {
@@ -1252,7 +1352,7 @@ type PluginLimitsPatch struct {
 
 func (x *PluginLimitsPatch) Reset() {
 	*x = PluginLimitsPatch{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[13]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1264,7 +1364,7 @@ func (x *PluginLimitsPatch) String() string {
 func (*PluginLimitsPatch) ProtoMessage() {}
 
 func (x *PluginLimitsPatch) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[13]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1277,7 +1377,7 @@ func (x *PluginLimitsPatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginLimitsPatch.ProtoReflect.Descriptor instead.
 func (*PluginLimitsPatch) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{13}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PluginLimitsPatch) GetMemoryBytes() int64 {
@@ -1352,7 +1452,7 @@ type PluginVersion struct {
 
 func (x *PluginVersion) Reset() {
 	*x = PluginVersion{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[14]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1464,7 @@ func (x *PluginVersion) String() string {
 func (*PluginVersion) ProtoMessage() {}
 
 func (x *PluginVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[14]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1477,7 @@ func (x *PluginVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginVersion.ProtoReflect.Descriptor instead.
 func (*PluginVersion) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{14}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PluginVersion) GetVersion() string {
@@ -1428,7 +1528,7 @@ type PluginPackageInfo struct {
 
 func (x *PluginPackageInfo) Reset() {
 	*x = PluginPackageInfo{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[15]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1540,7 @@ func (x *PluginPackageInfo) String() string {
 func (*PluginPackageInfo) ProtoMessage() {}
 
 func (x *PluginPackageInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[15]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1553,7 @@ func (x *PluginPackageInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginPackageInfo.ProtoReflect.Descriptor instead.
 func (*PluginPackageInfo) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{15}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PluginPackageInfo) GetExecutable() string {
@@ -1534,7 +1634,7 @@ type PluginPlan struct {
 
 func (x *PluginPlan) Reset() {
 	*x = PluginPlan{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[16]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1646,7 @@ func (x *PluginPlan) String() string {
 func (*PluginPlan) ProtoMessage() {}
 
 func (x *PluginPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[16]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1659,7 @@ func (x *PluginPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginPlan.ProtoReflect.Descriptor instead.
 func (*PluginPlan) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{16}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PluginPlan) GetDigest() string {
@@ -1647,7 +1747,7 @@ type PluginOutcome struct {
 
 func (x *PluginOutcome) Reset() {
 	*x = PluginOutcome{}
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[17]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1759,7 @@ func (x *PluginOutcome) String() string {
 func (*PluginOutcome) ProtoMessage() {}
 
 func (x *PluginOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_plugin_proto_msgTypes[17]
+	mi := &file_harness_types_v1_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1772,7 @@ func (x *PluginOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginOutcome.ProtoReflect.Descriptor instead.
 func (*PluginOutcome) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{17}
+	return file_harness_types_v1_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PluginOutcome) GetPlugin() *PluginInfo {
@@ -1726,11 +1826,19 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
 	"\x05value\x18\x02 \x01(\v2\x17.harness.types.v1.PartsR\x05value:\x028\x01\"\x1d\n" +
 	"\x05Parts\x12\x14\n" +
-	"\x05names\x18\x01 \x03(\tR\x05names\"Y\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"\x94\x01\n" +
 	"\vCommandSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x14\n" +
-	"\x05usage\x18\x03 \x01(\tR\x05usage\"K\n" +
+	"\x05usage\x18\x03 \x01(\tR\x05usage\x129\n" +
+	"\aoptions\x18\x04 \x03(\v2\x1f.harness.types.v1.CommandOptionR\aoptions\"\xa5\x01\n" +
+	"\rCommandOption\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
+	"\x04type\x18\x03 \x01(\tR\x04type\x12\x1a\n" +
+	"\brequired\x18\x04 \x01(\bR\brequired\x12\x18\n" +
+	"\achoices\x18\x05 \x03(\tR\achoices\x12\x14\n" +
+	"\x05named\x18\x06 \x01(\bR\x05named\"K\n" +
 	"\x11CapabilityRequest\x12\x1e\n" +
 	"\n" +
 	"capability\x18\x01 \x01(\tR\n" +
@@ -1898,74 +2006,76 @@ func file_harness_types_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_plugin_proto_rawDescData
 }
 
-var file_harness_types_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_harness_types_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_harness_types_v1_plugin_proto_goTypes = []any{
 	(*Manifest)(nil),              // 0: harness.types.v1.Manifest
 	(*Parts)(nil),                 // 1: harness.types.v1.Parts
 	(*CommandSpec)(nil),           // 2: harness.types.v1.CommandSpec
-	(*CapabilityRequest)(nil),     // 3: harness.types.v1.CapabilityRequest
-	(*EnvironmentRequest)(nil),    // 4: harness.types.v1.EnvironmentRequest
-	(*PluginInfo)(nil),            // 5: harness.types.v1.PluginInfo
-	(*PluginLimits)(nil),          // 6: harness.types.v1.PluginLimits
-	(*PluginFigures)(nil),         // 7: harness.types.v1.PluginFigures
-	(*CallFigures)(nil),           // 8: harness.types.v1.CallFigures
-	(*Check)(nil),                 // 9: harness.types.v1.Check
-	(*SettingsView)(nil),          // 10: harness.types.v1.SettingsView
-	(*LogLine)(nil),               // 11: harness.types.v1.LogLine
-	(*PluginRights)(nil),          // 12: harness.types.v1.PluginRights
-	(*PluginLimitsPatch)(nil),     // 13: harness.types.v1.PluginLimitsPatch
-	(*PluginVersion)(nil),         // 14: harness.types.v1.PluginVersion
-	(*PluginPackageInfo)(nil),     // 15: harness.types.v1.PluginPackageInfo
-	(*PluginPlan)(nil),            // 16: harness.types.v1.PluginPlan
-	(*PluginOutcome)(nil),         // 17: harness.types.v1.PluginOutcome
-	nil,                           // 18: harness.types.v1.Manifest.OnFailureEntry
-	nil,                           // 19: harness.types.v1.Manifest.NeedsEntry
-	nil,                           // 20: harness.types.v1.PluginInfo.OnFailureEntry
-	nil,                           // 21: harness.types.v1.PluginFigures.HooksEntry
-	nil,                           // 22: harness.types.v1.PluginFigures.HostEntry
-	(*ToolSpec)(nil),              // 23: harness.types.v1.ToolSpec
-	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
+	(*CommandOption)(nil),         // 3: harness.types.v1.CommandOption
+	(*CapabilityRequest)(nil),     // 4: harness.types.v1.CapabilityRequest
+	(*EnvironmentRequest)(nil),    // 5: harness.types.v1.EnvironmentRequest
+	(*PluginInfo)(nil),            // 6: harness.types.v1.PluginInfo
+	(*PluginLimits)(nil),          // 7: harness.types.v1.PluginLimits
+	(*PluginFigures)(nil),         // 8: harness.types.v1.PluginFigures
+	(*CallFigures)(nil),           // 9: harness.types.v1.CallFigures
+	(*Check)(nil),                 // 10: harness.types.v1.Check
+	(*SettingsView)(nil),          // 11: harness.types.v1.SettingsView
+	(*LogLine)(nil),               // 12: harness.types.v1.LogLine
+	(*PluginRights)(nil),          // 13: harness.types.v1.PluginRights
+	(*PluginLimitsPatch)(nil),     // 14: harness.types.v1.PluginLimitsPatch
+	(*PluginVersion)(nil),         // 15: harness.types.v1.PluginVersion
+	(*PluginPackageInfo)(nil),     // 16: harness.types.v1.PluginPackageInfo
+	(*PluginPlan)(nil),            // 17: harness.types.v1.PluginPlan
+	(*PluginOutcome)(nil),         // 18: harness.types.v1.PluginOutcome
+	nil,                           // 19: harness.types.v1.Manifest.OnFailureEntry
+	nil,                           // 20: harness.types.v1.Manifest.NeedsEntry
+	nil,                           // 21: harness.types.v1.PluginInfo.OnFailureEntry
+	nil,                           // 22: harness.types.v1.PluginFigures.HooksEntry
+	nil,                           // 23: harness.types.v1.PluginFigures.HostEntry
+	(*ToolSpec)(nil),              // 24: harness.types.v1.ToolSpec
+	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
 }
 var file_harness_types_v1_plugin_proto_depIdxs = []int32{
-	18, // 0: harness.types.v1.Manifest.on_failure:type_name -> harness.types.v1.Manifest.OnFailureEntry
-	19, // 1: harness.types.v1.Manifest.needs:type_name -> harness.types.v1.Manifest.NeedsEntry
+	19, // 0: harness.types.v1.Manifest.on_failure:type_name -> harness.types.v1.Manifest.OnFailureEntry
+	20, // 1: harness.types.v1.Manifest.needs:type_name -> harness.types.v1.Manifest.NeedsEntry
 	2,  // 2: harness.types.v1.Manifest.commands:type_name -> harness.types.v1.CommandSpec
-	23, // 3: harness.types.v1.Manifest.tools:type_name -> harness.types.v1.ToolSpec
-	3,  // 4: harness.types.v1.Manifest.capabilities:type_name -> harness.types.v1.CapabilityRequest
-	4,  // 5: harness.types.v1.Manifest.environment:type_name -> harness.types.v1.EnvironmentRequest
-	0,  // 6: harness.types.v1.PluginInfo.manifest:type_name -> harness.types.v1.Manifest
-	20, // 7: harness.types.v1.PluginInfo.on_failure:type_name -> harness.types.v1.PluginInfo.OnFailureEntry
-	6,  // 8: harness.types.v1.PluginInfo.limits:type_name -> harness.types.v1.PluginLimits
-	7,  // 9: harness.types.v1.PluginInfo.figures:type_name -> harness.types.v1.PluginFigures
-	9,  // 10: harness.types.v1.PluginInfo.checks:type_name -> harness.types.v1.Check
-	24, // 11: harness.types.v1.PluginInfo.checked_at:type_name -> google.protobuf.Timestamp
-	24, // 12: harness.types.v1.PluginInfo.updated_at:type_name -> google.protobuf.Timestamp
-	24, // 13: harness.types.v1.PluginInfo.last_error_at:type_name -> google.protobuf.Timestamp
-	21, // 14: harness.types.v1.PluginFigures.hooks:type_name -> harness.types.v1.PluginFigures.HooksEntry
-	22, // 15: harness.types.v1.PluginFigures.host:type_name -> harness.types.v1.PluginFigures.HostEntry
-	24, // 16: harness.types.v1.PluginFigures.since:type_name -> google.protobuf.Timestamp
-	24, // 17: harness.types.v1.PluginFigures.at:type_name -> google.protobuf.Timestamp
-	25, // 18: harness.types.v1.CallFigures.p50:type_name -> google.protobuf.Duration
-	25, // 19: harness.types.v1.CallFigures.p99:type_name -> google.protobuf.Duration
-	24, // 20: harness.types.v1.LogLine.time:type_name -> google.protobuf.Timestamp
-	0,  // 21: harness.types.v1.PluginVersion.manifest:type_name -> harness.types.v1.Manifest
-	14, // 22: harness.types.v1.PluginPlan.was:type_name -> harness.types.v1.PluginVersion
-	14, // 23: harness.types.v1.PluginPlan.next:type_name -> harness.types.v1.PluginVersion
-	15, // 24: harness.types.v1.PluginPlan.package:type_name -> harness.types.v1.PluginPackageInfo
-	12, // 25: harness.types.v1.PluginPlan.has:type_name -> harness.types.v1.PluginRights
-	12, // 26: harness.types.v1.PluginPlan.wants:type_name -> harness.types.v1.PluginRights
-	5,  // 27: harness.types.v1.PluginOutcome.plugin:type_name -> harness.types.v1.PluginInfo
-	12, // 28: harness.types.v1.PluginOutcome.changed:type_name -> harness.types.v1.PluginRights
-	12, // 29: harness.types.v1.PluginOutcome.missing:type_name -> harness.types.v1.PluginRights
-	1,  // 30: harness.types.v1.Manifest.NeedsEntry.value:type_name -> harness.types.v1.Parts
-	8,  // 31: harness.types.v1.PluginFigures.HooksEntry.value:type_name -> harness.types.v1.CallFigures
-	8,  // 32: harness.types.v1.PluginFigures.HostEntry.value:type_name -> harness.types.v1.CallFigures
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	24, // 3: harness.types.v1.Manifest.tools:type_name -> harness.types.v1.ToolSpec
+	4,  // 4: harness.types.v1.Manifest.capabilities:type_name -> harness.types.v1.CapabilityRequest
+	5,  // 5: harness.types.v1.Manifest.environment:type_name -> harness.types.v1.EnvironmentRequest
+	3,  // 6: harness.types.v1.CommandSpec.options:type_name -> harness.types.v1.CommandOption
+	0,  // 7: harness.types.v1.PluginInfo.manifest:type_name -> harness.types.v1.Manifest
+	21, // 8: harness.types.v1.PluginInfo.on_failure:type_name -> harness.types.v1.PluginInfo.OnFailureEntry
+	7,  // 9: harness.types.v1.PluginInfo.limits:type_name -> harness.types.v1.PluginLimits
+	8,  // 10: harness.types.v1.PluginInfo.figures:type_name -> harness.types.v1.PluginFigures
+	10, // 11: harness.types.v1.PluginInfo.checks:type_name -> harness.types.v1.Check
+	25, // 12: harness.types.v1.PluginInfo.checked_at:type_name -> google.protobuf.Timestamp
+	25, // 13: harness.types.v1.PluginInfo.updated_at:type_name -> google.protobuf.Timestamp
+	25, // 14: harness.types.v1.PluginInfo.last_error_at:type_name -> google.protobuf.Timestamp
+	22, // 15: harness.types.v1.PluginFigures.hooks:type_name -> harness.types.v1.PluginFigures.HooksEntry
+	23, // 16: harness.types.v1.PluginFigures.host:type_name -> harness.types.v1.PluginFigures.HostEntry
+	25, // 17: harness.types.v1.PluginFigures.since:type_name -> google.protobuf.Timestamp
+	25, // 18: harness.types.v1.PluginFigures.at:type_name -> google.protobuf.Timestamp
+	26, // 19: harness.types.v1.CallFigures.p50:type_name -> google.protobuf.Duration
+	26, // 20: harness.types.v1.CallFigures.p99:type_name -> google.protobuf.Duration
+	25, // 21: harness.types.v1.LogLine.time:type_name -> google.protobuf.Timestamp
+	0,  // 22: harness.types.v1.PluginVersion.manifest:type_name -> harness.types.v1.Manifest
+	15, // 23: harness.types.v1.PluginPlan.was:type_name -> harness.types.v1.PluginVersion
+	15, // 24: harness.types.v1.PluginPlan.next:type_name -> harness.types.v1.PluginVersion
+	16, // 25: harness.types.v1.PluginPlan.package:type_name -> harness.types.v1.PluginPackageInfo
+	13, // 26: harness.types.v1.PluginPlan.has:type_name -> harness.types.v1.PluginRights
+	13, // 27: harness.types.v1.PluginPlan.wants:type_name -> harness.types.v1.PluginRights
+	6,  // 28: harness.types.v1.PluginOutcome.plugin:type_name -> harness.types.v1.PluginInfo
+	13, // 29: harness.types.v1.PluginOutcome.changed:type_name -> harness.types.v1.PluginRights
+	13, // 30: harness.types.v1.PluginOutcome.missing:type_name -> harness.types.v1.PluginRights
+	1,  // 31: harness.types.v1.Manifest.NeedsEntry.value:type_name -> harness.types.v1.Parts
+	9,  // 32: harness.types.v1.PluginFigures.HooksEntry.value:type_name -> harness.types.v1.CallFigures
+	9,  // 33: harness.types.v1.PluginFigures.HostEntry.value:type_name -> harness.types.v1.CallFigures
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_plugin_proto_init() }
@@ -1974,14 +2084,14 @@ func file_harness_types_v1_plugin_proto_init() {
 		return
 	}
 	file_harness_types_v1_tool_proto_init()
-	file_harness_types_v1_plugin_proto_msgTypes[13].OneofWrappers = []any{}
+	file_harness_types_v1_plugin_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_plugin_proto_rawDesc), len(file_harness_types_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

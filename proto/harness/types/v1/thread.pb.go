@@ -48,8 +48,12 @@ type Thread struct {
 	LastReadMessageId int64                  `protobuf:"varint,17,opt,name=last_read_message_id,json=lastReadMessageId,proto3" json:"last_read_message_id,omitempty"`
 	// Counts the text and notifications after last_read_message_id that no person wrote, up
 	// to 100. It is there only where ThreadQuery.unread asks for it.
-	Unread        int64                  `protobuf:"varint,18,opt,name=unread,proto3" json:"unread,omitempty"`
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	Unread    int64                  `protobuf:"varint,18,opt,name=unread,proto3" json:"unread,omitempty"`
+	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// The tools whose calls people are asked about when nothing allows them: names with
+	// spaces between them, all, or none; empty: the daemon's. Other calls that nothing allows
+	// are denied.
+	AskTools      string `protobuf:"bytes,20,opt,name=ask_tools,json=askTools,proto3" json:"ask_tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -217,6 +221,13 @@ func (x *Thread) GetCreatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Thread) GetAskTools() string {
+	if x != nil {
+		return x.AskTools
+	}
+	return ""
+}
+
 // What CreateThread makes a thread from. Source and source_id are its key.
 type NewThread struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -234,6 +245,7 @@ type NewThread struct {
 	Instructions   string `protobuf:"bytes,11,opt,name=instructions,proto3" json:"instructions,omitempty"`
 	// Empty: queue.
 	BusyMode      string `protobuf:"bytes,12,opt,name=busy_mode,json=busyMode,proto3" json:"busy_mode,omitempty"`
+	AskTools      string `protobuf:"bytes,13,opt,name=ask_tools,json=askTools,proto3" json:"ask_tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -352,6 +364,13 @@ func (x *NewThread) GetBusyMode() string {
 	return ""
 }
 
+func (x *NewThread) GetAskTools() string {
+	if x != nil {
+		return x.AskTools
+	}
+	return ""
+}
+
 // Changes the fields of a thread that are present.
 type ThreadPatch struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
@@ -365,6 +384,7 @@ type ThreadPatch struct {
 	Instructions      *string                `protobuf:"bytes,8,opt,name=instructions,proto3,oneof" json:"instructions,omitempty"`
 	BusyMode          *string                `protobuf:"bytes,9,opt,name=busy_mode,json=busyMode,proto3,oneof" json:"busy_mode,omitempty"`
 	LastReadMessageId *int64                 `protobuf:"varint,10,opt,name=last_read_message_id,json=lastReadMessageId,proto3,oneof" json:"last_read_message_id,omitempty"`
+	AskTools          *string                `protobuf:"bytes,11,opt,name=ask_tools,json=askTools,proto3,oneof" json:"ask_tools,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -467,6 +487,13 @@ func (x *ThreadPatch) GetLastReadMessageId() int64 {
 		return *x.LastReadMessageId
 	}
 	return 0
+}
+
+func (x *ThreadPatch) GetAskTools() string {
+	if x != nil && x.AskTools != nil {
+		return *x.AskTools
+	}
+	return ""
 }
 
 // Selects threads, oldest first unless order says otherwise. Empty fields do not
@@ -587,7 +614,7 @@ var File_harness_types_v1_thread_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\n" +
-	"\x1dharness/types/v1/thread.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/target.proto\"\xfc\x04\n" +
+	"\x1dharness/types/v1/thread.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/target.proto\"\x99\x05\n" +
 	"\x06Thread\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x1b\n" +
@@ -610,7 +637,8 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\x14last_read_message_id\x18\x11 \x01(\x03R\x11lastReadMessageId\x12\x16\n" +
 	"\x06unread\x18\x12 \x01(\x03R\x06unread\x129\n" +
 	"\n" +
-	"created_at\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xf3\x02\n" +
+	"created_at\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x1b\n" +
+	"\task_tools\x18\x14 \x01(\tR\baskTools\"\x90\x03\n" +
 	"\tNewThread\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1b\n" +
 	"\tsource_id\x18\x02 \x01(\tR\bsourceId\x125\n" +
@@ -624,7 +652,8 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\x03cwd\x18\n" +
 	" \x01(\tR\x03cwd\x12\"\n" +
 	"\finstructions\x18\v \x01(\tR\finstructions\x12\x1b\n" +
-	"\tbusy_mode\x18\f \x01(\tR\bbusyMode\"\xf5\x03\n" +
+	"\tbusy_mode\x18\f \x01(\tR\bbusyMode\x12\x1b\n" +
+	"\task_tools\x18\r \x01(\tR\baskTools\"\xa5\x04\n" +
 	"\vThreadPatch\x12\x17\n" +
 	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x88\x01\x01\x125\n" +
 	"\treport_to\x18\x02 \x01(\v2\x18.harness.types.v1.TargetR\breportTo\x12\x1b\n" +
@@ -636,7 +665,8 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\finstructions\x18\b \x01(\tH\x06R\finstructions\x88\x01\x01\x12 \n" +
 	"\tbusy_mode\x18\t \x01(\tH\aR\bbusyMode\x88\x01\x01\x124\n" +
 	"\x14last_read_message_id\x18\n" +
-	" \x01(\x03H\bR\x11lastReadMessageId\x88\x01\x01B\a\n" +
+	" \x01(\x03H\bR\x11lastReadMessageId\x88\x01\x01\x12 \n" +
+	"\task_tools\x18\v \x01(\tH\tR\baskTools\x88\x01\x01B\a\n" +
 	"\x05_nameB\t\n" +
 	"\a_statusB\b\n" +
 	"\x06_modelB\t\n" +
@@ -646,7 +676,9 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\r_instructionsB\f\n" +
 	"\n" +
 	"_busy_modeB\x17\n" +
-	"\x15_last_read_message_id\"\xf2\x01\n" +
+	"\x15_last_read_message_idB\f\n" +
+	"\n" +
+	"_ask_tools\"\xf2\x01\n" +
 	"\vThreadQuery\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1b\n" +
 	"\tsource_id\x18\x02 \x01(\tR\bsourceId\x12\x12\n" +

@@ -1,0 +1,259 @@
+package files_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func (w *world) collect() ledger.Outbox {
+	w.t.Helper()
+	outbox, err := w.room.Collect(w.t.Context(), w.thread)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return outbox
+}
+
+// reply stores a reply with these attachments, as the pipeline does.
+func (w *world) reply(attachments []pluginsdk.Attachment) {
+	w.t.Helper()
+	_, err := w.store.Append(w.t.Context(), ledger.Append{ThreadID: w.thread, Rows: []pluginsdk.NewMessage{
+		{Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Content: "here", Attachments: attachments},
+	}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func names(attachments []pluginsdk.Attachment) (names []string) {
+	for _, one := range attachments {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+// What people send lies ready for the agent as a copy, with its name, and what the agent
+// does to that is not done to what is kept.
+func TestFilesLieReadyForTheAgent(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		a, b := w.must(w.put("data.csv", []byte("a,b"))), w.must(w.put("data.csv", []byte("c,d")))
+		gone := pluginsdk.File{ID: uuid.NewString(), Name: "gone"}
+		attached := []pluginsdk.Attachment{a.Attachment(), b.Attachment(), gone.Attachment(), {Name: "elsewhere", Where: "/etc/passwd"}}
+		for range 2 { // an attempt is repeated
+			desk, err := w.room.Lay(t.Context(), w.thread, attached)
+			if err != nil || len(desk.Files) != 2 || desk.Missing[gone.ID] != "it was deleted" {
+				t.Fatalf("%+v, %v", desk, err)
+			}
+			content, err := os.ReadFile(desk.Files[b.ID].Path)
+			if err != nil || string(content) != "c,d" || filepath.Base(desk.Files[b.ID].Path) != "data.csv" || desk.Files[a.ID].Path == desk.Files[b.ID].Path {
+				t.Errorf("%q, %v", content, err)
+			}
+		}
+		laid := filepath.Join(w.config.Threads, w.thread, "in", a.ID, "data.csv")
+		if err := errors.Join(os.Chmod(laid, 0o600), os.WriteFile(laid, []byte("x,y"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		w.reads(a, []byte("a,b"))
+		w.sound()
+		if _, _, err := w.room.Delete(t.Context(), a.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(laid); err == nil {
+			t.Error("a copy of a file that was deleted is still there")
+		}
+	})
+}
+
+// What the agent leaves is taken in with its directories as names, sent once, and cleared
+// away.
+func TestTheOutboxIsTakenIn(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		if outbox := w.collect(); len(outbox.Taken) != 0 {
+			t.Errorf("of nothing: %+v", outbox)
+		}
+		w.outbox("plot.png", string(png))
+		w.outbox("charts/2026/q1.csv", "a,b")
+		w.outbox(".DS_Store", "x")
+		outbox := w.collect()
+		if got := names(outbox.Attachments); !slices.Equal(got, []string{"charts_2026_q1.csv", "plot.png"}) || len(outbox.Refused) > 0 {
+			t.Fatalf("%q, %+v", got, outbox)
+		}
+		id, _ := outbox.Attachments[1].FileID()
+		if file, err := w.room.Get(t.Context(), id); err != nil || file.Type != "image/png" || file.Plugin != "" || file.ThreadID != w.thread {
+			t.Errorf("%+v, %v", file, err)
+		}
+		w.reply(outbox.Attachments)
+		w.room.Clear(w.thread, outbox.Taken)
+		if again := w.collect(); len(again.Attachments)+len(again.Taken) > 0 {
+			t.Errorf("again: %+v", again)
+		}
+		w.sound()
+	})
+}
+
+// Whoever dies before the reply is stored takes the same files in again; whoever dies
+// after it, and before they are cleared away, sends nothing twice. What is written anew is
+// another file.
+func TestNoDeathLosesOrDoublesWhatTheAgentLeft(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		path := w.outbox("plot.png", string(png))
+		first := w.collect()
+		w.open() // died before the reply
+		second := w.collect()
+		if !slices.Equal(first.Attachments, second.Attachments) {
+			t.Fatalf("%+v, then %+v", first, second)
+		}
+		w.reply(second.Attachments)
+		w.open() // died before clearing away
+		third := w.collect()
+		if len(third.Attachments) != 0 || len(third.Taken) != 1 {
+			t.Fatalf("sent twice: %+v", third)
+		}
+		w.room.Clear(w.thread, third.Taken)
+		if _, err := os.Lstat(path); err == nil {
+			t.Error("it was not cleared away")
+		}
+		w.outbox("plot.png", string(png)) // the agent makes it again
+		fourth := w.collect()
+		if len(fourth.Attachments) != 1 || fourth.Attachments[0] == first.Attachments[0] {
+			t.Errorf("made again: %+v", fourth)
+		}
+		w.outbox("plot.png", "changed since") // while the reply is stored
+		w.reply(fourth.Attachments)
+		w.room.Clear(w.thread, fourth.Taken)
+		if fifth := w.collect(); len(fifth.Attachments) != 1 {
+			t.Errorf("what came meanwhile was lost: %+v", fifth)
+		}
+	})
+}
+
+// A link in the outbox must not send what lies elsewhere, and a pipe must not be waited
+// for. What is refused is said once.
+func TestLinksAndSpecialFilesAreRefused(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		secret := filepath.Join(t.TempDir(), "secret")
+		out := filepath.Dir(w.outbox("fine.txt", "fine"))
+		err := errors.Join(os.WriteFile(secret, []byte("secret"), 0o600), os.Symlink(secret, filepath.Join(out, "link.txt")),
+			os.Symlink(filepath.Dir(secret), filepath.Join(out, "dir")), syscall.Mkfifo(filepath.Join(out, "pipe"), 0o600))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.outbox("huge.bin", strings.Repeat("x", 1<<20+1))
+		outbox := w.collect()
+		if got := names(outbox.Attachments); !slices.Equal(got, []string{"fine.txt"}) || len(outbox.Refused) != 4 {
+			t.Fatalf("%q, %q", got, outbox.Refused)
+		}
+		if all := strings.Join(outbox.Refused, "\n"); !strings.Contains(all, "link.txt: it is a link") || !strings.Contains(all, "HARNESS_MAX_FILE") {
+			t.Errorf("%s", all)
+		}
+		w.reply(outbox.Attachments)
+		w.room.Clear(w.thread, outbox.Taken)
+		if again := w.collect(); len(again.Refused)+len(again.Attachments) > 0 {
+			t.Errorf("said again: %+v", again)
+		}
+		if _, err := os.Lstat(filepath.Join(w.config.Threads, w.thread, "unsent", "huge.bin")); err != nil {
+			t.Error(err)
+		}
+		// The agent puts a link in the place of its outbox, and of the whole directory.
+		if err := errors.Join(os.RemoveAll(out), os.Symlink(filepath.Dir(secret), out)); err != nil {
+			t.Fatal(err)
+		}
+		if outbox := w.collect(); len(outbox.Attachments) > 0 || len(outbox.Refused) != 1 {
+			t.Errorf("through a link: %+v", outbox)
+		}
+		if desk, err := w.room.Lay(t.Context(), w.thread, nil); err != nil || desk.Out != "" || desk.In == "" {
+			t.Errorf("%+v, %v", desk, err)
+		}
+	})
+}
+
+// A reply takes twenty files; the others go with the next one.
+func TestAReplyTakesTwentyFiles(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for n := range 25 {
+			w.outbox(fmt.Sprintf("f%02d.txt", n), fmt.Sprint(n))
+		}
+		for _, want := range []int{20, 5, 0} {
+			outbox := w.collect()
+			if len(outbox.Attachments) != want || (want == 20) != (len(outbox.Refused) == 1) {
+				t.Fatalf("%d files, %q", len(outbox.Attachments), outbox.Refused)
+			}
+			w.reply(outbox.Attachments)
+			w.room.Clear(w.thread, outbox.Taken)
+		}
+	})
+}
+
+// A full disk leaves the file where it is, for the next reply.
+func TestTheOutboxOnAFullDisk(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.outbox("plot.png", string(png))
+		w.failing("write", &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
+		outbox := w.collect()
+		if len(outbox.Attachments) != 0 || len(outbox.Refused) != 1 || !strings.Contains(outbox.Refused[0], "is full") {
+			t.Fatalf("%+v", outbox)
+		}
+		w.room.Clear(w.thread, outbox.Taken)
+		w.failing("write", nil)
+		if on := w.onDisk(); len(on) != 0 {
+			t.Errorf("left %q", on)
+		}
+		if outbox := w.collect(); len(outbox.Attachments) != 1 {
+			t.Errorf("%+v", outbox)
+		}
+	})
+}
+
+// Directories of threads that are gone go, and copies of files that are gone.
+func TestSweepingDirectoriesOfThreads(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		file := w.must(w.put("a", []byte("a")))
+		if _, err := w.room.Lay(t.Context(), w.thread, []pluginsdk.Attachment{file.Attachment()}); err != nil {
+			t.Fatal(err)
+		}
+		gone := filepath.Join(w.config.Threads, uuid.NewString())
+		copied := filepath.Join(w.config.Threads, w.thread, "in", uuid.NewString())
+		mine := filepath.Join(w.config.Threads, "notes-of-mine")
+		for _, dir := range []string{gone, copied, mine} {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.sweep()
+		for dir, want := range map[string]bool{gone: false, copied: false, mine: true, filepath.Join(w.config.Threads, w.thread, "in", file.ID): true} {
+			if _, err := os.Lstat(dir); (err == nil) != want {
+				t.Errorf("%s: %v", dir, err)
+			}
+		}
+	})
+}
+
+// What no message refers to goes with old rows; what one refers to stays.
+func TestPruningTakesWhatNoMessageRefersTo(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		used, unused := w.must(w.put("used", []byte("used"))), w.must(w.put("unused", []byte("unused")))
+		w.reply([]pluginsdk.Attachment{used.Attachment()})
+		done, err := w.store.Prune(t.Context(), used.CreatedAt.AddDate(0, 0, 1), false)
+		if err != nil || done.Files != 1 {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		_, err = w.room.Get(t.Context(), unused.ID)
+		wantCode(t, err, pluginsdk.CodeNotFound)
+		w.sweep()
+		w.reads(used, []byte("used"))
+		if on := w.onDisk(); len(on) != 1 {
+			t.Errorf("on disk: %q", on)
+		}
+	})
+}

@@ -1,0 +1,266 @@
+// Package access is who calls: tokens of programs, sessions of browsers, and how far each
+// may go.
+package access
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Caller is who makes a request. The zero Caller is a stranger, who may nothing.
+type Caller struct {
+	// Token is the caller's; without an id there is none.
+	Token pluginsdk.Token
+	// Open says that no token is demanded, and none was sent: the caller may everything.
+	Open bool
+
+	secret string
+	gate   *Gate
+}
+
+// May reports whether the caller has a scope.
+func (c Caller) May(scope pluginsdk.TokenScope) bool { return c.Open || c.Token.Scope.Has(scope) }
+
+// Known reports whether the caller has a token.
+func (c Caller) Known() bool { return c.Token.ID != "" }
+
+// Still asks anew whether the caller's token is good: CodeDenied when it is not any more.
+func (c Caller) Still(ctx context.Context) error {
+	if !c.Known() {
+		return nil
+	}
+	_, err := c.gate.check(ctx, c.secret)
+	return err
+}
+
+type callerKey struct{}
+
+// With returns a context of a request that this caller makes.
+func With(ctx context.Context, caller Caller) context.Context {
+	ctx = context.WithValue(ctx, callerKey{}, caller)
+	if caller.Known() {
+		ctx = pluginsdk.WithPerson(ctx, caller.Token.Name)
+	}
+	return ctx
+}
+
+// From returns who makes the request; a stranger when the gate has not been asked.
+func From(ctx context.Context) Caller {
+	caller, _ := ctx.Value(callerKey{}).(Caller)
+	return caller
+}
+
+// Gate finds out who makes a request.
+type Gate struct {
+	tokens  pluginsdk.Tokens
+	log     *slog.Logger
+	demands atomic.Bool
+	tls     atomic.Bool
+	port    atomic.Int64
+	wrong   *Limiter
+	asking  chan struct{} // a place for each call of Check
+}
+
+// maxChecks is how many tokens are looked at in the core at a time: what strangers send is
+// no reason for more.
+const maxChecks = 16
+
+// New returns a Gate that demands no token. now is the clock; nil: time.Now.
+func New(tokens pluginsdk.Tokens, log *slog.Logger, now func() time.Time) *Gate {
+	return &Gate{tokens: tokens, log: log, wrong: NewLimiter(now), asking: make(chan struct{}, maxChecks)}
+}
+
+// Demand says whether a token is demanded of everybody.
+func (g *Gate) Demand(on bool) { g.demands.Store(on) }
+
+// Demands reports whether a token is demanded of everybody.
+func (g *Gate) Demands() bool { return g.demands.Load() }
+
+// Serves says where requests arrive: on which port, and over TLS or not.
+func (g *Gate) Serves(port int, tls bool) {
+	g.port.Store(int64(port))
+	g.tls.Store(tls)
+}
+
+// Cookie is the name of the session's cookie. The port is a part of it: browsers send a
+// host's cookies to all of its ports, where another Harness may be.
+func (g *Gate) Cookie() string {
+	name := "harness_session_" + strconv.FormatInt(g.port.Load(), 10)
+	if g.tls.Load() {
+		return "__Host-" + name // from this very host, over TLS, or browsers do not take it
+	}
+	return name
+}
+
+// Wrap hands requests on with their caller. A token that is sent must be good, wherever
+// the API listens: one that is not is answered with 401, and with 429 when they are many.
+// Pages that everybody may see are not asked who looks at them.
+func (g *Gate) Wrap(next http.Handler, public ...string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, path := range public {
+			if r.URL.Path == path {
+				next.ServeHTTP(w, r)
+				return
+			}
+		}
+		secret, sent := g.secret(r)
+		if !sent {
+			caller := Caller{Open: !g.Demands()}
+			next.ServeHTTP(w, r.WithContext(With(r.Context(), caller)))
+			return
+		}
+		token, err := g.check(r.Context(), secret)
+		switch {
+		case pluginsdk.CodeOf(err) == pluginsdk.CodeDenied:
+			g.refuse(w, r, err)
+			return
+		case err != nil:
+			g.log.Warn("who calls cannot be found out", "err", err)
+			w.Header().Set("Retry-After", "1")
+			problem.Write(w, http.StatusServiceUnavailable, "who calls cannot be found out at the moment; try again")
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(With(r.Context(), Caller{Token: token, secret: secret, gate: g})))
+	})
+}
+
+// errTwo is for requests that carry several tokens: two readers may believe different ones.
+var errTwo = pluginsdk.Errorf(pluginsdk.CodeDenied, "several tokens were sent; send one")
+
+// secret returns the secret that a request carries: a program's in the header, a browser's
+// in the cookie. It is empty, and no token's, when there are several.
+func (g *Gate) secret(r *http.Request) (secret string, sent bool) {
+	headers := r.Header.Values("Authorization")
+	for _, header := range headers {
+		scheme, rest, _ := strings.Cut(header, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			continue // a proxy's password, which is not for us
+		}
+		if len(headers) > 1 {
+			return "", true
+		}
+		if rest = strings.TrimSpace(rest); kindOf(rest) == pluginsdk.TokenAccess {
+			return rest, true
+		}
+		return "", true
+	}
+	cookies := r.CookiesNamed(g.Cookie())
+	switch {
+	case len(cookies) == 0:
+		return "", false
+	case len(cookies) > 1 || kindOf(cookies[0].Value) != pluginsdk.TokenSession:
+		return "", true
+	}
+	return cookies[0].Value, true
+}
+
+// kindOf is what a secret says that it is for. A token is good only where it belongs: what
+// is stolen from a browser is no program's.
+func kindOf(secret string) pluginsdk.TokenKind {
+	rest, ok := strings.CutPrefix(secret, "harness_")
+	if kind, _, parted := strings.Cut(rest, "_"); ok && parted && len(secret) < 200 {
+		return pluginsdk.TokenKind(kind)
+	}
+	return ""
+}
+
+// check asks the core for the token of a secret.
+func (g *Gate) check(ctx context.Context, secret string) (pluginsdk.Token, error) {
+	if secret == "" {
+		return pluginsdk.Token{}, errTwo
+	}
+	select {
+	case g.asking <- struct{}{}:
+		defer func() { <-g.asking }()
+	case <-ctx.Done():
+		return pluginsdk.Token{}, pluginsdk.Errorf(pluginsdk.CodeCancelled, "the request has ended: %w", ctx.Err())
+	}
+	answer, err := g.tokens.Check(ctx, &pluginsdk.CheckTokenRequest{Secret: secret})
+	if err != nil {
+		return pluginsdk.Token{}, err
+	}
+	return answer.Token, nil
+}
+
+// refuse answers a request whose token is not good. Good ones are never answered so,
+// wherever they come from: who else is there with a wrong one does not count.
+func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, why error) {
+	if len(r.CookiesNamed(g.Cookie())) > 0 && r.Header.Get("Authorization") == "" {
+		http.SetCookie(w, g.cookie("", time.Time{})) // of no use any more
+	}
+	if wait, over := g.wrong.Fail(Address(r)); over {
+		TooMany(w, wait)
+		return
+	}
+	g.log.Debug("a token was refused", "address", r.RemoteAddr, "why", why)
+	Unauthorized(w, "the token is unknown, revoked or over, or not for this: a program sends \"Authorization: Bearer harness_access_...\" "+
+		"(harness token create), a browser logs in at /login", true)
+}
+
+// Unauthorized answers a request without a token, or, when it was wrong, with another one.
+func Unauthorized(w http.ResponseWriter, detail string, wrong bool) {
+	challenge := `Bearer realm="harness"`
+	if wrong {
+		challenge += `, error="invalid_token"`
+	}
+	w.Header().Set("WWW-Authenticate", challenge)
+	problem.Write(w, http.StatusUnauthorized, detail)
+}
+
+// Refusal says why a caller may not do what needs a scope: the status, and words; 0: they
+// may.
+func Refusal(caller Caller, scope pluginsdk.TokenScope) (status int, detail string) {
+	switch {
+	case caller.May(scope):
+		return 0, ""
+	case !caller.Known():
+		return http.StatusUnauthorized, "a token is demanded here: a program sends \"Authorization: Bearer harness_access_...\" " +
+			"(harness token create NAME --scope " + string(scope) + "), a browser logs in at /login"
+	}
+	return http.StatusForbidden, "this needs a token with the scope " + string(scope) + "; that of " + caller.Token.Name + " has " + string(caller.Token.Scope)
+}
+
+// Need hands on the requests of callers who have a scope.
+func Need(scope pluginsdk.TokenScope, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch status, detail := Refusal(From(r.Context()), scope); status {
+		case 0:
+			next.ServeHTTP(w, r)
+		case http.StatusUnauthorized:
+			Unauthorized(w, detail, false)
+		default:
+			problem.Write(w, status, detail)
+		}
+	})
+}
+
+// Address is where a request comes from: the other end of the connection, whatever its
+// headers say.
+func Address(r *http.Request) netip.Addr {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	address, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return address.Unmap().WithZone("")
+}
+
+// Denied reports whether an error says that a token is not good.
+func Denied(err error) bool {
+	var told *pluginsdk.Error
+	return errors.As(err, &told) && told.Code == pluginsdk.CodeDenied
+}

@@ -1,0 +1,157 @@
+package access
+
+import (
+	"context"
+	"html/template"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Where a browser logs in and out.
+const (
+	LoginPath  = "/login"
+	LogoutPath = "/logout"
+)
+
+// maxForm is how many bytes a form may have.
+const maxForm = 16 << 10
+
+// loginPage works without script. To open a link changes nothing: programs that look at
+// links before people do would use it up.
+var loginPage = template.Must(template.New("login").Parse(`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Harness: log in</title>
+<h1>Log in</h1>
+{{with .Wrong}}<p role="alert">{{.}}</p>
+{{end}}<form method="post" action="/login">
+<input type="hidden" name="next" value="{{.Next}}">
+<p><label>Token <input type="password" name="token" value="{{.Token}}" autocomplete="current-password" required{{if not .Token}} autofocus{{end}}></label>
+<button{{if .Token}} autofocus{{end}}>Log in</button></p>
+</form>
+<p>A link to log in with: <code>harness token login</code>. A token: <code>harness token create NAME --scope chat</code>.</p>
+</html>
+`))
+
+type loginView struct{ Token, Next, Wrong string }
+
+func showLogin(w http.ResponseWriter, status int, view loginView) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	w.WriteHeader(status)
+	_ = loginPage.Execute(w, view) // the client may be gone
+}
+
+// Register adds the pages to log in and out.
+func (g *Gate) Register(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+LoginPath, g.form)
+	mux.HandleFunc("POST "+LoginPath, g.login)
+	mux.HandleFunc("POST "+LogoutPath, g.logout)
+}
+
+func (g *Gate) form(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	showLogin(w, http.StatusOK, loginView{Token: query.Get("token"), Next: local(query.Get("next"))})
+}
+
+// local is a path of this very site to go on to, or the front page.
+func local(next string) string {
+	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
+		return "/"
+	}
+	return next
+}
+
+// login makes a session of a token that a form has.
+func (g *Gate) login(w http.ResponseWriter, r *http.Request) {
+	if !parse(w, r) {
+		return
+	}
+	secret, next := strings.TrimSpace(r.PostForm.Get("token")), local(r.PostForm.Get("next"))
+	answer, err := g.exchange(r.Context(), secret)
+	switch {
+	case Denied(err):
+		status, wrong := http.StatusUnauthorized, "The token is unknown, revoked, over, or was used already."
+		if wait, over := g.wrong.Fail(Address(r)); over {
+			w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds()+1)))
+			status, wrong = http.StatusTooManyRequests, "Too many wrong tokens have come from this address, or in all. Try again later."
+		} else {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="harness"`)
+		}
+		showLogin(w, status, loginView{Next: next, Wrong: wrong})
+		return
+	case err != nil:
+		g.log.Warn("a session cannot be made", "err", err)
+		w.Header().Set("Retry-After", "1")
+		showLogin(w, http.StatusServiceUnavailable, loginView{Next: next, Token: secret, Wrong: "Nobody can log in at the moment. Try again."})
+		return
+	}
+	g.log.Info("somebody has logged in", "name", answer.Token.Name, "scope", answer.Token.Scope, "address", r.RemoteAddr)
+	http.SetCookie(w, g.cookie(answer.Secret, answer.Token.ExpiresAt))
+	http.Redirect(w, r, next, http.StatusSeeOther)
+}
+
+func (g *Gate) exchange(ctx context.Context, secret string) (*pluginsdk.ExchangeTokenResponse, error) {
+	if kind := kindOf(secret); kind != pluginsdk.TokenAccess && kind != pluginsdk.TokenLogin {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "this is no token to log in with")
+	}
+	return g.tokens.Exchange(ctx, &pluginsdk.ExchangeTokenRequest{Secret: secret})
+}
+
+// logout ends the session of the browser.
+func (g *Gate) logout(w http.ResponseWriter, r *http.Request) {
+	if !parse(w, r) {
+		return
+	}
+	for _, cookie := range r.CookiesNamed(g.Cookie()) {
+		if kindOf(cookie.Value) != pluginsdk.TokenSession {
+			continue
+		}
+		if token, err := g.check(r.Context(), cookie.Value); err == nil {
+			r = r.WithContext(pluginsdk.WithPerson(r.Context(), token.Name))
+		}
+		if _, err := g.tokens.Revoke(r.Context(), &pluginsdk.RevokeTokenRequest{Secret: cookie.Value}); err != nil {
+			g.log.Warn("a session cannot be ended", "err", err)
+			w.Header().Set("Retry-After", "1")
+			problem.Write(w, http.StatusServiceUnavailable, "the session cannot be ended at the moment; try again")
+			return
+		}
+	}
+	http.SetCookie(w, g.cookie("", time.Time{}))
+	http.Redirect(w, r, LoginPath, http.StatusSeeOther)
+}
+
+// parse reads a form, and answers when it cannot.
+func parse(w http.ResponseWriter, r *http.Request) bool {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/x-www-form-urlencoded" || len(r.Header.Values("Content-Type")) > 1 {
+		problem.Write(w, http.StatusUnsupportedMediaType, "the Content-Type header must be application/x-www-form-urlencoded")
+		return false
+	}
+	w.Header().Set("Connection", "close") // see api.bodies; a login is the last request for a while
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		problem.Write(w, http.StatusBadRequest, "the form cannot be read: "+err.Error())
+		return false
+	}
+	return true
+}
+
+// cookie is the session's; without a secret, one that takes it away.
+func (g *Gate) cookie(secret string, over time.Time) *http.Cookie {
+	cookie := &http.Cookie{
+		Name: g.Cookie(), Value: secret, Path: "/", Expires: over,
+		Secure: g.tls.Load(), HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	}
+	if secret == "" {
+		cookie.MaxAge = -1
+	}
+	return cookie
+}

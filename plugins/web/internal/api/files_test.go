@@ -1,0 +1,130 @@
+package api_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/plugins/web/internal/access"
+	"github.com/seed-706843ae/harness/plugins/web/internal/api"
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
+)
+
+// files serves the API of a host with files.
+func files(t *testing.T) (*plugintest.Host, *httptest.Server) {
+	t.Helper()
+	host, mux := plugintest.NewHost(), http.NewServeMux()
+	err := api.Register(mux, api.Config{Host: host.SDK(), Version: "1.2.3", Started: time.Now(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(as(access.Caller{Open: true}, mux))
+	t.Cleanup(server.Close)
+	return host, server
+}
+
+func answerOf(t *testing.T, request *http.Request) (int, http.Header, string) {
+	t.Helper()
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, response.Header, string(body)
+}
+
+func newRequest(t *testing.T, method, url string, body io.Reader) *http.Request {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/octet-stream")
+	return request
+}
+
+// A file of many parts goes in and comes out as it was, and so does any range of it.
+func TestFilesGoThroughInParts(t *testing.T) {
+	host, server := files(t)
+	data := bytes.Repeat([]byte("0123456789abcdef"), 9<<20/16)
+	status, _, body := answerOf(t, newRequest(t, http.MethodPost, server.URL+"/api/files?name=x.bin", bytes.NewReader(data)))
+	if status != http.StatusCreated || len(host.Files()) != 1 {
+		t.Fatalf("%d %s", status, body)
+	}
+	content := server.URL + "/api/files/" + host.Files()[0].ID + "/content"
+	if status, _, body := answerOf(t, newRequest(t, http.MethodGet, content, nil)); status != 200 || body != string(data) {
+		t.Errorf("%d, %d bytes", status, len(body))
+	}
+	request := newRequest(t, http.MethodGet, content, nil)
+	request.Header.Set("Range", "bytes=4194300-4194309")
+	if status, header, body := answerOf(t, request); status != http.StatusPartialContent || body != string(data[4194300:4194310]) {
+		t.Errorf("%d %v %q", status, header, body)
+	}
+	request.Header.Set("Range", "bytes=99999999-")
+	if status, _, _ := answerOf(t, request); status != http.StatusRequestedRangeNotSatisfiable {
+		t.Errorf("%d", status)
+	}
+}
+
+// Whoever breaks off leaves nothing that waits for the rest.
+func TestAnUploadThatBreaksOffIsForgotten(t *testing.T) {
+	host, server := files(t)
+	broken := io.MultiReader(strings.NewReader("half"), errReader{})
+	request := newRequest(t, http.MethodPost, server.URL+"/api/files?name=x", broken)
+	request.ContentLength = 8
+	if response, err := http.DefaultClient.Do(request); err == nil {
+		_ = response.Body.Close()
+		t.Fatal("a request that broke off was answered")
+	}
+	patience := time.After(10 * time.Second)
+	for {
+		calls := host.Calls()
+		if len(calls) > 0 && calls[len(calls)-1].Method == "Files.Commit" {
+			break
+		}
+		select {
+		case <-patience:
+			t.Fatalf("calls %+v", calls)
+		case <-time.After(5 * time.Millisecond): // nothing signals across the connection
+		}
+	}
+	if len(host.Files()) != 0 {
+		t.Errorf("%+v", host.Files())
+	}
+}
+
+type errReader struct{}
+
+func (errReader) Read([]byte) (int, error) { return 0, errors.New("broken off") }
+
+// What browsers must not run as this site's own is bytes to them, whatever its name says.
+func TestOnlySafeTypesAreShown(t *testing.T) {
+	host, server := files(t)
+	for kind, inline := range map[string]bool{
+		"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "application/pdf": true,
+		"image/svg+xml": false, "text/html": false, "text/xml": false, "application/xhtml+xml": false, "text/plain": false,
+		"application/javascript": false, "application/octet-stream": false, "IMAGE/PNG": false, "image/png; x=text/html": false,
+	} {
+		file := host.AddFile(pluginsdk.File{Name: "a.png", Type: kind}, []byte("x"))
+		status, header, _ := answerOf(t, newRequest(t, http.MethodGet, server.URL+"/api/files/"+file.ID+"/content", nil))
+		media, disposition := "application/octet-stream", "attachment; "
+		if inline {
+			media, disposition = kind, "inline; "
+		}
+		if status != 200 || header.Get("Content-Type") != media || !strings.HasPrefix(header.Get("Content-Disposition"), disposition) ||
+			header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(header.Get("Content-Security-Policy"), "default-src 'none'; ") {
+			t.Errorf("%s: %d %v", kind, status, header)
+		}
+	}
+}

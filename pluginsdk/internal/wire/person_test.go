@@ -1,0 +1,40 @@
+package wire
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// named is a state service that knows in whose name it was asked last.
+type named struct {
+	pluginsdk.State
+	person string
+}
+
+func (n *named) Get(ctx context.Context, _ *pluginsdk.GetStateRequest) (*pluginsdk.GetStateResponse, error) {
+	n.person = pluginsdk.PersonFrom(ctx)
+	return nil, nil
+}
+
+// An audit log that names the plugin alone does not say who decided.
+func TestAPersonArrivesWithTheCall(t *testing.T) {
+	state := &named{}
+	host := hosted(t, pluginsdk.Host{State: state})
+	for sent, want := range map[string]string{
+		"":                       "",
+		"Ann":                    "Ann",
+		"Žofie 李":                "Žofie 李",
+		"Ann\nadmin granted all": "Annadmin granted all",
+		"a\xffb":                 "ab",
+		" Ann\x00 ":              "Ann",
+		strings.Repeat("é", 60):  strings.Repeat("é", 50),
+	} {
+		state.person = "nobody asked"
+		if _, err := host.State.Get(pluginsdk.WithPerson(t.Context(), sent), nil); err != nil || state.person != want {
+			t.Errorf("%q arrived as %q, %v; want %q", sent, state.person, err, want)
+		}
+	}
+}
