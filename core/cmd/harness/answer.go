@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -36,8 +37,15 @@ func addTimeout(cmd *cobra.Command) {
 	cmd.Flags().Duration("timeout", 0, "how long to wait for the answer, such as 5m (default as long as it takes)")
 }
 
+// attended reports whether a person is there to answer what the agent asks: who reads
+// stderr, and types.
+func attended(cmd *cobra.Command) bool {
+	return terminal.IsTerminal(cmd.InOrStdin()) && terminal.IsTerminal(cmd.ErrOrStderr())
+}
+
 // answer asks, waits for the ending and prints it. Attempts that fail on the
-// way, and plugins that are waited for, are told on stderr.
+// way, plugins that are waited for, and what the agent asks people, are told on stderr; it is
+// answered there where a person is, unless they do not want to be asked (--no-ask).
 func answer(cmd *cobra.Command, ask func(context.Context, *client.Client, client.Waiting) (*client.Ending, error)) error {
 	api, err := newClient(cmd)
 	if err != nil {
@@ -51,9 +59,20 @@ func answer(cmd *cobra.Command, ask func(context.Context, *client.Client, client
 		defer cancel()
 	}
 	errs := cmd.ErrOrStderr()
+	silent, _ := cmd.Flags().GetBool("no-ask") // which not every command has
+	asks := attended(cmd) && !silent
 	status := terminal.NewStatus(errs, "waiting for the agent")
 	cmd.SetErr(status)
-	ending, err := ask(ctx, api, client.Waiting{Patience: patience, Event: func(event pluginsdk.Event) {
+	asker := &terminal.Asker{
+		Client: api, Screen: terminal.NewScreen(status, terminal.StyleFor(errs, os.LookupEnv), terminal.Columns(errs)),
+		Unread: terminal.Unread, Hold: status.Hold,
+	}
+	if asks {
+		asker.In = cmd.InOrStdin()
+	}
+	asker.Start(ctx)
+	ending, err := ask(ctx, api, client.Waiting{Patience: patience, Look: asker.Look, Event: func(event pluginsdk.Event) {
+		asker.Heed(event)
 		switch event.Type { //nolint:exhaustive // the others are not told
 		case pluginsdk.EventPipelineStream:
 			status.Say(terminal.Doing(event), "")
@@ -63,6 +82,7 @@ func answer(cmd *cobra.Command, ask func(context.Context, *client.Client, client
 			fmt.Fprintln(status, terminal.WaitsFor(event))
 		}
 	}})
+	asker.Stop()
 	status.Stop()
 	cmd.SetErr(errs)
 	if err != nil {
@@ -86,6 +106,9 @@ func printEnding(cmd *cobra.Command, ending *client.Ending) error {
 	}
 	for _, message := range ending.Texts() {
 		fmt.Fprintln(out, show(strings.TrimRight(message.Content, "\n")))
+		for _, line := range terminal.Attached(message) {
+			fmt.Fprintln(errs, line)
+		}
 	}
 	if ending.Run.State == pluginsdk.RunCancelled {
 		fmt.Fprintln(errs, terminal.Cancelled(ending))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // maxAudit is how many entries are shown at most.
@@ -38,21 +40,42 @@ to that plugin. It works with the daemon up or down.`,
 			if len(args) > 0 {
 				target = args[0]
 			}
-			return withStore(cmd, func(ctx context.Context, _ daemon.Config, database *store.Store) error {
-				entries, err := database.AuditEntries(ctx, target, lines)
-				if err != nil {
-					return err
-				}
-				if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-					return printJSON(cmd.OutOrStdout(), entries)
-				}
-				return printAudit(cmd.OutOrStdout(), entries)
-			})
+			entries, err := auditEntries(cmd, target, lines)
+			if err != nil {
+				return err
+			}
+			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+				return printJSON(cmd.OutOrStdout(), entries)
+			}
+			return printAudit(cmd.OutOrStdout(), entries)
 		},
 	}
 	cmd.Flags().IntP("lines", "n", 50, "how many entries")
 	cmd.Flags().Bool("json", false, "print all fields as JSON")
 	return cmd
+}
+
+// auditEntries returns the newest entries about a target, oldest first, of the daemon elsewhere
+// that the command is for or of this machine.
+func auditEntries(cmd *cobra.Command, target string, lines int) (entries []store.AuditEntry, err error) {
+	remote, err := elsewhere(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if remote == nil {
+		err = withStore(cmd, func(ctx context.Context, _ daemon.Config, database *store.Store) (err error) {
+			entries, err = database.AuditEntries(ctx, target, lines)
+			return err
+		})
+		return entries, err
+	}
+	found, err := remote.Audit(cmd.Context(), pluginsdk.AuditQuery{Target: target, Limit: lines})
+	for _, entry := range slices.Backward(found) {
+		entries = append(entries, store.AuditEntry{
+			ID: entry.ID, Who: entry.Who, Action: entry.Action, Target: entry.Target, Detail: entry.Detail, CreatedAt: entry.At,
+		})
+	}
+	return entries, err
 }
 
 func printAudit(out io.Writer, entries []store.AuditEntry) error {

@@ -17,9 +17,9 @@ import (
 func newBackup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Save the database and the workspace in one file",
-		Long: `Save all rows of the database, as they are at one instant, and the agent's
-workspace in FILE, with the daemon up or down. The file restores into SQLite and
+		Short: "Save the database, the files and the workspace in one file",
+		Long: `Save all rows of the database, as they are at one instant, the files of
+conversations and the agent's workspace in FILE, with the daemon up or down. The file restores into SQLite and
 into Postgres, whichever it was made from. A database that an older version
 made is saved as it is.
 
@@ -28,13 +28,23 @@ keep in their settings. Until it is complete it is .FILE.*.tmp beside FILE, whic
 command that is killed leaves there. NOT in it are the credentials of the Claude CLI and what
 the CLI itself remembers of its sessions, DATA/harness.env (unless --with-settings,
 it can hold secrets), the plugins' binaries and what they keep in files of their own,
-and links that lead out of the workspace.`,
+and links that lead out of the workspace.
+
+Of a daemon elsewhere FILE is on this machine: the daemon makes the backup, it is fetched,
+compared with what was made, and deleted there.`,
 		Example: `  harness backup harness-$(date +%F).backup
   harness backup --data /var/lib/harness --force /backups/harness.backup`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "-" {
 				return errors.New("-: a backup is a file that appears under its name when it is complete, so it cannot go to stdout; name a file (./- for one of that name)")
+			}
+			remote, err := elsewhere(cmd)
+			if err != nil {
+				return err
+			}
+			if remote != nil {
+				return backupElsewhere(cmd, remote, args[0])
 			}
 			config, err := loadConfig(cmd)
 			if err != nil {
@@ -83,6 +93,9 @@ func printBackup(out io.Writer, file string, report store.BackupReport) error {
 	}
 	for _, skipped := range report.Skipped {
 		fmt.Fprintf(out, "! not saved: %s\n", skipped)
+	}
+	for _, damaged := range report.Damaged {
+		fmt.Fprintf(out, "! damaged, and saved as it is: %s\n", damaged)
 	}
 	_, err := fmt.Fprintf(out, "Saved %d rows and %s in %s (%s).\n",
 		report.Rows(), files(report.Manifest), file, humanize.IBytes(uint64(max(report.Bytes, 0)))) //nolint:gosec // not negative

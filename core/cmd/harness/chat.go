@@ -20,6 +20,10 @@ the way. A line that begins with a slash is a command: /help lists them, /stop
 stops the turn that runs. Lines may be typed while the agent works; they wait
 their turn, unless the thread's busy mode says otherwise.
 
+What the agent may not do unasked it asks here: a number, y or n answer, n WORDS
+denies with words to the agent, /later puts the question off and /now takes it up
+again. What you were typing when it came up is kept.
+
 /quit or Ctrl-D leave. Ctrl-C stops the turn that runs, and leaves when none
 does. When the daemon restarts, the conversation goes on. Lines from a pipe are
 said one after the other, each after the answer to the one before. On a terminal
@@ -56,7 +60,7 @@ func chat(cmd *cobra.Command) error {
 		Client: api, Thread: thread,
 		Screen: terminal.NewScreen(out, terminal.StyleFor(out, os.LookupEnv), terminal.Columns(out)),
 		In:     cmd.InOrStdin(), Interactive: terminal.IsTerminal(cmd.InOrStdin()),
-		Interrupts: interrupts,
+		Interrupts: interrupts, Unread: terminal.Unread,
 	}
 	if terminal.IsTerminal(out) {
 		ticker := time.NewTicker(time.Second)

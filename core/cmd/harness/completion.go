@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/taskview"
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -19,7 +20,7 @@ const completionPatience = 2 * time.Second
 // tab. Nothing is said of what goes wrong: there is nobody to read it.
 type names func(cmd *cobra.Command, args []string) []string
 
-// addCompletions has shells complete the names of plugins, capabilities, tools, tasks and threads.
+// addCompletions has shells complete the names of plugins, capabilities, tools, tasks, approvals and threads.
 // A command that takes a plugin is known by where it stands and by NAME in its use.
 func addCompletions(root *cobra.Command) {
 	commands := []*cobra.Command{root}
@@ -36,8 +37,16 @@ func addCompletions(root *cobra.Command) {
 			complete(cmd, pluginNames, nil)
 		case path == "tools" && takesName:
 			complete(cmd, toolNames, nil)
+		case path == "thread" && strings.HasPrefix(cmd.Use, cmd.Name()+" ID"):
+			complete(cmd, threadNames, nil)
+		case path == "context" && strings.HasPrefix(cmd.Use, cmd.Name()+" PATH"):
+			complete(cmd, contextPaths, nil)
 		case path == "task" && strings.HasPrefix(cmd.Use, cmd.Name()+" ID"):
 			complete(cmd, taskNames, nil)
+		case path == "approvals" && strings.HasPrefix(cmd.Use, cmd.Name()+" ID"):
+			complete(cmd, approvalNames, nil)
+		case path == "approvals" && cmd.Name() == "revoke":
+			complete(cmd, ruleNames, nil)
 		}
 		if cmd.Flags().Lookup("thread") != nil {
 			_ = cmd.RegisterFlagCompletionFunc("thread", func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -86,14 +95,26 @@ func capabilityNames(cmd *cobra.Command, args []string) (found []string) {
 	return found
 }
 
-// registered are the plugins of the database that the command line names.
+// registered are the plugins of the daemon elsewhere, or of the database, that the command
+// line names.
 func registered(cmd *cobra.Command) (found []pluginsdk.PluginInfo) {
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	remote, err := elsewhere(cmd)
+	if err != nil {
+		return nil
+	}
+	if remote != nil {
+		plugins, _ := remote.Plugins(ctx)
+		for _, plugin := range plugins {
+			found = append(found, plugin.Info())
+		}
+		return found
+	}
 	config, err := loadConfig(cmd)
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
-	defer cancel()
 	database, err := daemon.OpenExisting(ctx, config)
 	if err != nil {
 		return nil
@@ -148,6 +169,63 @@ func taskNames(cmd *cobra.Command, _ []string) (found []string) {
 	}
 	for _, task := range tasks {
 		found = append(found, task.ID+"\t"+string(task.Status)+": "+taskview.Title(task))
+	}
+	return found
+}
+
+// approvalNames are the approvals that the command is for: those that are open, where it
+// answers.
+func approvalNames(cmd *cobra.Command, _ []string) (found []string) {
+	api, err := newClient(cmd)
+	if err != nil {
+		return nil
+	}
+	query := pluginsdk.ApprovalQuery{Newest: true, States: []pluginsdk.ApprovalState{pluginsdk.ApprovalOpen}}
+	if cmd.Name() == "show" {
+		query.States = nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	approvals, err := api.Approvals(ctx, query)
+	if err != nil {
+		return nil
+	}
+	for _, approval := range approvals {
+		found = append(found, approval.ID+"\t"+string(approval.State)+": "+terminal.TitleOf(approval))
+	}
+	return found
+}
+
+func ruleNames(cmd *cobra.Command, _ []string) (found []string) {
+	api, err := newClient(cmd)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	rules, err := api.Rules(ctx, "")
+	if err != nil {
+		return nil
+	}
+	for _, rule := range rules {
+		found = append(found, rule.ID+"\t"+terminal.Short(rule.Text, 80))
+	}
+	return found
+}
+
+func contextPaths(cmd *cobra.Command, _ []string) (found []string) {
+	api, err := newClient(cmd)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	files, err := api.ContextFiles(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, file := range files {
+		found = append(found, file.Path)
 	}
 	return found
 }

@@ -20,14 +20,15 @@ import (
 func newDB() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "db",
-		Short: "Look at the database, bring its schema up to date, delete old rows",
+		Short: "Look at the database, bring its schema up to date, delete old rows, make the search index anew",
 		Example: `  harness db status
   harness db migrate
-  harness db prune --older-than 90d --dry-run`,
+  harness db prune --older-than 90d --dry-run
+  harness db reindex`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDBStatus(), newDBMigrate(), newDBPrune())
+	cmd.AddCommand(newDBStatus(), newDBMigrate(), newDBPrune(), newDBReindex())
 	return cmd
 }
 
@@ -130,7 +131,7 @@ func newDBPrune() *cobra.Command {
 		Short: "Delete old rows that are not part of any conversation",
 		Long: `Delete what is older than so many days and not part of any conversation: thinking, tool
 calls, steps and statuses of turns that are over; metrics; deliveries that have reached
-their target; and the stream events and steps kept with turns. What people and the agent
+their target; files that no message refers to; and the stream events and steps kept with turns. What people and the agent
 said, notifications, summaries, failures that a person was told of, and the audit log
 stay. It works with the daemon up or down, in small steps.
 
@@ -177,8 +178,10 @@ func prune(ctx context.Context, cmd *cobra.Command, database *store.Store, days 
   %d activity rows (thinking, tool calls, steps, statuses)
   %d metrics
   %d deliveries that were made
+  %d files that no message refers to
   stream events and steps of %d runs
-`, before.Local().Format("2006-01-02 15:04"), verb, done.Activity, done.Metrics, done.Deliveries, done.Runs)
+  %d changes of context files, but for the newest of each
+`, before.Local().Format("2006-01-02 15:04"), verb, done.Activity, done.Metrics, done.Deliveries, done.Files, done.Runs, done.Context)
 	if err != nil || dry {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 func newDoctor() *cobra.Command {
@@ -35,13 +36,12 @@ can do without is marked with ! only.`,
 }
 
 func doctor(cmd *cobra.Command) error {
-	config, err := loadConfig(cmd)
+	checks, err := checksOf(cmd)
 	if err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
+	out, failed := cmd.OutOrStdout(), 0
 	style := terminal.StyleFor(out, os.LookupEnv)
-	checks, failed := daemon.Doctor(cmd.Context(), config), 0
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		return doctorJSON(out, checks)
 	}
@@ -65,6 +65,31 @@ func doctor(cmd *cobra.Command) error {
 		return errSilent
 	}
 	return nil
+}
+
+// checksOf looks at the installation on this machine, or has the daemon elsewhere look that
+// the command is for.
+func checksOf(cmd *cobra.Command) ([]daemon.Check, error) {
+	remote, err := elsewhere(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if remote == nil {
+		config, err := loadConfig(cmd)
+		if err != nil {
+			return nil, err
+		}
+		return daemon.Doctor(cmd.Context(), config), nil
+	}
+	found, err := remote.Doctor(cmd.Context())
+	checks := make([]daemon.Check, len(found))
+	for n, check := range found {
+		checks[n] = daemon.Check{
+			Name: check.Name, OK: check.State == pluginsdk.CheckOK, Optional: check.State == pluginsdk.CheckWarning,
+			Detail: check.Detail, Remedy: check.Remedy,
+		}
+	}
+	return checks, err
 }
 
 // doctorJSON prints what was looked at for programs. The exit code is the same.

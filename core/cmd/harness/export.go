@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-706843ae/harness/core/client"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/transcript"
 	"github.com/seed-706843ae/harness/core/daemon"
@@ -27,7 +28,7 @@ func newExport() *cobra.Command {
 		Use:   "export",
 		Short: "Write conversations down as JSON Lines or Markdown",
 		Long: `Write a thread, or all of them, to the terminal or to a file. It works on the database,
-with the daemon up or down.
+with the daemon up or down; of a daemon elsewhere, through its API.
 
 jsonl is one message a line, all kinds. markdown is for reading: who said what, and
 when; thinking, tool calls and statuses only with --all.`,
@@ -39,6 +40,13 @@ when; thinking, tool calls and statuses only with --all.`,
 			format, _ := cmd.Flags().GetString("format")
 			if format != "jsonl" && format != "markdown" {
 				return fmt.Errorf("--format: %q is not accepted; it takes jsonl or markdown", format)
+			}
+			remote, err := elsewhere(cmd)
+			if err != nil {
+				return err
+			}
+			if remote != nil {
+				return export(cmd.Context(), cmd, readElsewhere{remote}, format)
 			}
 			return withStore(cmd, func(ctx context.Context, _ daemon.Config, database *store.Store) error {
 				return export(ctx, cmd, database, format)
@@ -53,7 +61,30 @@ when; thinking, tool calls and statuses only with --all.`,
 	return cmd
 }
 
-func export(ctx context.Context, cmd *cobra.Command, database *store.Store, format string) (err error) {
+// readable is where conversations are read: the database on this machine, or readElsewhere. A
+// list ends with an empty page.
+type readable interface {
+	Thread(ctx context.Context, id string) (pluginsdk.Thread, error)
+	Threads(ctx context.Context, query pluginsdk.ThreadQuery) ([]pluginsdk.Thread, error)
+	Messages(ctx context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error)
+}
+
+// readElsewhere reads through a daemon's API. Of the queries only what export asks is used.
+type readElsewhere struct{ api *client.Client }
+
+func (r readElsewhere) Thread(ctx context.Context, id string) (pluginsdk.Thread, error) {
+	return r.api.Thread(ctx, id)
+}
+
+func (r readElsewhere) Threads(ctx context.Context, query pluginsdk.ThreadQuery) ([]pluginsdk.Thread, error) {
+	return r.api.ThreadPage(ctx, query.After, query.Limit)
+}
+
+func (r readElsewhere) Messages(ctx context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error) {
+	return r.api.MessagePage(ctx, query.ThreadID, query.After, query.Limit)
+}
+
+func export(ctx context.Context, cmd *cobra.Command, database readable, format string) (err error) {
 	thread, _ := cmd.Flags().GetString("thread")
 	all, _ := cmd.Flags().GetBool("all")
 	var only pluginsdk.Thread
@@ -126,7 +157,7 @@ func createFile(name string, force bool) (*os.File, error) {
 
 // exporter writes threads page by page.
 type exporter struct {
-	database *store.Store
+	database readable
 	to       transcript.Writer
 	wanted   func(pluginsdk.Message) bool
 	status   *terminal.Status

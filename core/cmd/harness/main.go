@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 
@@ -53,15 +54,25 @@ func run(ctx context.Context, args []string, std streams) int {
 	case errors.Is(err, errSilent):
 		return exitFailed
 	case errors.As(err, &away):
-		fmt.Fprintf(std.err, "harness: %s\nStart one with `harness up`, or name another address with --url, --port or HARNESS_URL;\n`harness doctor` says what is wrong.\n", err)
+		fmt.Fprintf(std.err, "harness: %s\nStart one with `harness up`, or name another address with --server, --url, --port or HARNESS_URL;\n`harness doctor` says what is wrong on this machine.\n", err)
 		return exitUnreachable
 	case !*begun:
 		fmt.Fprintln(std.err, misuse(cmd, err))
 		return exitUsage
 	}
 	words := strings.ReplaceAll(err.Error(), "\n", "; ")
-	fmt.Fprintf(std.err, "harness: %s\n%s", words, whereListed(words))
+	fmt.Fprintf(std.err, "harness: %s\n%s%s", words, whereListed(words), howKnown(err))
 	return exitFailed
+}
+
+// howKnown says how to be known to a daemon that has not let somebody in.
+func howKnown(err error) string {
+	var problem *client.Problem
+	if !errors.As(err, &problem) || problem.Status != http.StatusUnauthorized {
+		return ""
+	}
+	return "The token is missing, was revoked, or is over. `harness token create` makes one on the daemon's machine;\n" +
+		"give it with --token-file FILE or HARNESS_TOKEN, or save it: `harness profile save NAME --server URL --token-file FILE`.\n"
 }
 
 // whereListed says which command lists what there is, after an error that something is
@@ -70,6 +81,7 @@ func whereListed(words string) string {
 	for _, of := range []struct{ words, command string }{
 		{"no thread with the id ", "threads"}, {"no delivery with the id ", "delivery list"},
 		{"no task with the id ", "task list --all"},
+		{"no approval with the id ", "approvals list --all"}, {"no rule with the id ", "approvals rules"},
 		{"there is no tool ", "tools list"}, {"has no tool ", "tools list"},
 	} {
 		if strings.Contains(words, of.words) {

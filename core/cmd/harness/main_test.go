@@ -49,6 +49,7 @@ func isolate(t *testing.T) string {
 	}
 	data := t.TempDir()
 	t.Setenv("HARNESS_DATA", data)
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	return data
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/core/store"
 )
 
@@ -22,7 +23,8 @@ func newPlugin() *cobra.Command {
 		Long: `Install plugins, say what they may do, turn them on and off, see how they are. These
 commands work on the database and the files, with the daemon up or down. A running
 daemon follows within about a second, without a restart; a plugin that is turned
-off ends after the calls under way.`,
+off ends after the calls under way. With --server or a profile they work on a daemon
+elsewhere, through its API.`,
 		Example: `  harness plugin list
   harness plugin install greeter-1.0.0.tar.gz
   harness plugin grant greeter messages.read
@@ -37,7 +39,10 @@ off ends after the calls under way.`,
 	cmd.AddCommand(newPluginInstall(), newPluginUpgrade(), newPluginRollback(), newPluginTrust(), newPluginRemove())
 	cmd.AddCommand(newPluginGrant(), newPluginRevoke(), newPluginLimits())
 	cmd.AddCommand(newPluginSettings())
-	cmd.AddCommand(newPluginNew(), newPluginDev(), newPluginTest(), newPluginAttach(), newPluginDetach())
+	cmd.AddCommand(beside(newPluginNew(), "plugin new writes files on this machine"), beside(newPluginTest(), "plugin test starts a binary on this machine"))
+	for _, ofAuthors := range []*cobra.Command{newPluginDev(), newPluginAttach(), newPluginDetach()} {
+		cmd.AddCommand(here(ofAuthors, "plugin "+ofAuthors.Name()+" is for authors, with a daemon on their own machine"))
+	}
 	return cmd
 }
 
@@ -57,21 +62,38 @@ func withStore(cmd *cobra.Command, do func(context.Context, daemon.Config, *stor
 
 // withOperator readies what changes the registry.
 func withOperator(cmd *cobra.Command, do func(context.Context, *operate.Operator) error) error {
+	remote, err := elsewhere(cmd)
+	if err != nil {
+		return err
+	}
+	if remote != nil {
+		return do(cmd.Context(), operatorOn(cmd, operate.NewElsewhere(remote)))
+	}
+	return withRegistry(cmd, func(ctx context.Context, with registryHere) error { return do(ctx, with.operator) })
+}
+
+func operatorOn(cmd *cobra.Command, plugins operate.Plugins) *operate.Operator {
+	return &operate.Operator{Plugins: plugins, Out: cmd.OutOrStdout(), Ask: asker(cmd)}
+}
+
+// registryHere is what works on the registry of this machine.
+type registryHere struct {
+	config   daemon.Config
+	database *store.Store
+	registry *registry.Registry
+	operator *operate.Operator
+}
+
+// withRegistry opens the registry of this machine.
+func withRegistry(cmd *cobra.Command, do func(context.Context, registryHere) error) error {
 	return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
-		o, err := newOperator(cmd, config, database)
+		opened, err := daemon.NewRegistry(config, database, func() bool { return daemon.Running(config) })
 		if err != nil {
 			return err
 		}
-		return do(ctx, o)
+		here := operate.Here{Registry: opened, Tools: config.ToolBounds, Settings: daemon.NewSettings(config, database).Problem}
+		return do(ctx, registryHere{config, database, opened, operatorOn(cmd, here)})
 	})
-}
-
-func newOperator(cmd *cobra.Command, config daemon.Config, database *store.Store) (*operate.Operator, error) {
-	opened, err := daemon.NewRegistry(config, database, func() bool { return daemon.Running(config) })
-	return &operate.Operator{
-		Registry: opened, Tools: config.ToolBounds, Problem: daemon.NewSettings(config, database).Problem,
-		Out: cmd.OutOrStdout(), Ask: asker(cmd),
-	}, err
 }
 
 // addYes adds the flag of commands that ask.

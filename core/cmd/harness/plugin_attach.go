@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
 
@@ -27,7 +26,7 @@ Start the plugin with the argument --debug; it prints this command with its valu
 			var to launch.AttachTo
 			to.PID, _ = cmd.Flags().GetInt("pid")
 			to.Address, _ = cmd.Flags().GetString("address")
-			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
+			return withRegistry(cmd, func(ctx context.Context, with registryHere) error {
 				if err := to.Check(); err != nil {
 					return err
 				}
@@ -35,7 +34,7 @@ Start the plugin with the argument --debug; it prints this command with its valu
 				if err != nil {
 					return err
 				}
-				return o.Attach(ctx, args[0], to.PID, string(encoded))
+				return with.operator.Attach(ctx, with.registry, args[0], to.PID, string(encoded))
 			})
 		},
 	}
@@ -51,7 +50,9 @@ func newPluginDetach() *cobra.Command {
 		Example: "  harness plugin detach greeter",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error { return o.Detach(ctx, args[0]) })
+			return withRegistry(cmd, func(ctx context.Context, with registryHere) error {
+				return with.operator.Detach(ctx, with.registry, args[0])
+			})
 		},
 	}
 }

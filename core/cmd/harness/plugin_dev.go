@@ -15,10 +15,8 @@ import (
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/devloop"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
-	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/registry"
-	"github.com/seed-706843ae/harness/core/store"
 )
 
 func newPluginDev() *cobra.Command {
@@ -43,31 +41,26 @@ What its manifest asks for is granted after asking, or with --grant-all.`,
 }
 
 func runPluginDev(cmd *cobra.Command, args []string) error {
-	return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
-		o, err := newOperator(cmd, config, database)
-		if err != nil {
-			return err
-		}
+	return withRegistry(cmd, func(ctx context.Context, with registryHere) error {
+		o := with.operator
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		if err := errors.Join(o.Registry.MayDevelop(), o.Registry.DevDaemon(ctx)); err != nil {
+		if err := errors.Join(with.registry.MayDevelop(), with.registry.DevDaemon(ctx)); err != nil {
 			return err
 		}
 		out := &sharedWriter{to: o.Out}
 		o.Out = out
-		if !o.Registry.Running() {
+		if !o.Plugins.Running() {
 			fmt.Fprintln(out, "No daemon runs with this data directory; it takes the plugin when it starts (`harness up --dev`).")
 		}
-		return develop(ctx, developing{cmd, config, database, o}, args[0])
+		return develop(ctx, developing{cmd, with}, args[0])
 	})
 }
 
 // developing is what `harness plugin dev` works with.
 type developing struct {
-	cmd      *cobra.Command
-	config   daemon.Config
-	database *store.Store
-	operator *operate.Operator
+	cmd *cobra.Command
+	registryHere
 }
 
 func develop(ctx context.Context, with developing, dir string) error {
@@ -80,14 +73,14 @@ func develop(ctx context.Context, with developing, dir string) error {
 	grantAll, _ := with.cmd.Flags().GetBool("grant-all")
 	registrar := &devloop.Registrar{
 		Register: func(ctx context.Context, build devloop.Build) (ledger.Plugin, error) {
-			done, err := o.Registry.Develop(ctx, operate.Who, registry.Build{Manifest: build.Manifest, Path: build.Path, SHA256: build.SHA256})
+			done, err := with.registry.Develop(ctx, operate.Who, registry.Build{Manifest: build.Manifest, Path: build.Path, SHA256: build.SHA256})
 			return done.Was, err
 		},
 		Ask: o.Ask, GrantAll: grantAll, Out: o.Out,
 		Enable: func(ctx context.Context, name string) error { return o.TurnOn(ctx, name, false) },
 		Grant: func(ctx context.Context, name string) error {
 			// Nobody waits for the daemon here: WatchState shows how it fares.
-			done, err := o.Registry.Grant(ctx, operate.Who, registry.GrantRequest{Name: name, Grants: registry.Grants{AllCapabilities: true, AllEnv: true}})
+			done, err := with.registry.Grant(ctx, operate.Who, registry.GrantRequest{Name: name, Grants: registry.Grants{AllCapabilities: true, AllEnv: true}})
 			if err == nil {
 				fmt.Fprintf(o.Out, "%s was granted %s.\n", name, done.Changed)
 			}

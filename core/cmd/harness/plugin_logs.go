@@ -10,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
-	"github.com/seed-706843ae/harness/core/daemon"
 )
 
-// logPoll is how often a log that is followed is looked at.
-const logPoll = 250 * time.Millisecond
+// How often a log that is followed is looked at: on this machine, and by a daemon elsewhere.
+const (
+	logPoll    = 250 * time.Millisecond
+	remotePoll = time.Second
+)
 
 func newPluginLogs() *cobra.Command {
 	cmd := &cobra.Command{
@@ -27,17 +29,25 @@ daemon up or down. With -f those that come are shown too, until Ctrl-C.`,
   harness plugin logs time -n 1000 | grep -i error`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			config, err := loadConfig(cmd)
-			if err != nil {
-				return err
-			}
 			lines, _ := cmd.Flags().GetInt("lines")
 			if lines < 0 {
 				return fmt.Errorf("--lines: %d is not accepted; it takes a number from 0 on", lines)
 			}
 			follow, _ := cmd.Flags().GetBool("follow")
-			return withOperator(cmd, func(ctx context.Context, o *operate.Operator) error {
-				return showLogs(ctx, o, config, args[0], lines, follow)
+			remote, err := elsewhere(cmd)
+			if err != nil {
+				return err
+			}
+			if remote != nil {
+				there := operate.NewElsewhere(remote)
+				return ticking(cmd.Context(), remotePoll, func(ctx context.Context, ticks <-chan time.Time) error {
+					return there.Logs(ctx, operatorOn(cmd, there), args[0], lines, follow, ticks)
+				})
+			}
+			return withRegistry(cmd, func(ctx context.Context, with registryHere) error {
+				return ticking(ctx, logPoll, func(ctx context.Context, ticks <-chan time.Time) error {
+					return with.operator.Logs(ctx, args[0], with.config.PluginLog(args[0]), lines, follow, ticks)
+				})
 			})
 		},
 	}
@@ -46,10 +56,11 @@ daemon up or down. With -f those that come are shown too, until Ctrl-C.`,
 	return cmd
 }
 
-func showLogs(ctx context.Context, o *operate.Operator, config daemon.Config, name string, lines int, follow bool) error {
+// ticking does something until Ctrl-C, with a tick each time that has passed.
+func ticking(ctx context.Context, each time.Duration, do func(ctx context.Context, ticks <-chan time.Time) error) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	ticker := time.NewTicker(logPoll)
+	ticker := time.NewTicker(each)
 	defer ticker.Stop()
-	return o.Logs(ctx, name, config.PluginLog(name), lines, follow, ticker.C)
+	return do(ctx, ticker.C)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,10 +14,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
-	"github.com/seed-706843ae/harness/core/daemon"
-	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/core/settings"
-	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -62,27 +58,6 @@ shown: nothing says that it is no secret.`,
 	cmd.Flags().Bool("json", false, "print the schema, the values and which secrets are set as JSON")
 	cmd.AddCommand(newSettingsSet(), newSettingsUnset())
 	return cmd
-}
-
-// administering is what the commands for settings work with.
-type administering struct {
-	settings *settings.Settings
-	config   daemon.Config
-	operator *operate.Operator
-}
-
-// withSettings opens the database that the configuration names.
-func withSettings(cmd *cobra.Command, plugin string, do func(context.Context, administering) error) error {
-	return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
-		o, err := newOperator(cmd, config, database)
-		if err == nil {
-			err = do(ctx, administering{daemon.NewSettings(config, database), config, o})
-		}
-		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-			return registry.Unknown(ctx, database, plugin)
-		}
-		return err
-	})
 }
 
 func newSettingsSet() *cobra.Command {
@@ -177,7 +152,7 @@ func newSettingsUnset() *cobra.Command {
 
 // areSet refuses names of settings that nobody has set: taking them back would be said
 // to have changed something.
-func areSet(ctx context.Context, of *settings.Settings, plugin string, names []string) error {
+func areSet(ctx context.Context, of settable, plugin string, names []string) error {
 	rows, _, err := of.Rows(ctx, plugin)
 	if err != nil {
 		return err
@@ -254,9 +229,9 @@ func settingsChanged(ctx context.Context, cmd *cobra.Command, with administering
 	}
 	out := cmd.OutOrStdout()
 	for _, row := range rows {
-		if row.Secret && row.From == settings.FromOperator && with.config.SecretsKey == "" {
+		if row.Secret && row.From == settings.FromOperator && with.keyFile != "" {
 			fmt.Fprintf(out, "Its secrets open with the key in %s only. Keep a copy of that apart from the backups.\n",
-				filepath.Join(with.config.Data, daemon.SecretsKeyFile))
+				with.keyFile)
 			break
 		}
 	}

@@ -29,21 +29,34 @@ defaults; docs/operating.md lists them.`,
   harness chat                   talk
   harness plugin disable time    turn a plugin off, at once
   harness backup FILE            save everything, while it runs
-  harness doctor                 what is wrong, and what to do`,
+  harness doctor                 what is wrong, and what to do
+  harness chat --server https://harness.example.org:3001 --token-file token`,
 		Version:       theBuild().String(),
 		SilenceErrors: true, SilenceUsage: true,
-		PersistentPreRun: func(*cobra.Command, []string) { *begun = true },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkPlace(cmd); err != nil {
+				return err
+			}
+			*begun = true
+			return nil
+		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetIn(std.in)
 	root.SetOut(std.out)
 	root.SetErr(std.err)
 	root.PersistentFlags().String("data", "", "data directory (HARNESS_DATA; default ./data)")
-	root.AddCommand(newUp(), newSend(), newChat(), newThreads(), newPlugin(), newDoctor(), newVersion())
-	root.AddCommand(newStop(), newPause(), newResume(), newRetry(), newTask(), newDelivery(), newTools())
-	root.AddCommand(newBackup(), newRestore(), newExport(), newDB(), newAudit(), newConfig())
+	addServer(root)
+	root.AddCommand(here(newUp(), "up starts a daemon on this machine"))
+	root.AddCommand(newSend(), newChat(), newThreads(), newThread(), newContext(), newSearch(), newPlugin(), newDoctor(), newVersion(), newProfile())
+	root.AddCommand(newStop(), newPause(), newResume(), newRetry(), newTask(), newApprovals(), newDelivery(), newFile(), newTools())
+	root.AddCommand(newBackup(), newExport(), newAudit(), newToken())
+	root.AddCommand(here(newRestore(), "restore makes a new installation on this machine"))
+	root.AddCommand(here(newDB(), "db works on the database itself, partly with the daemon down"))
+	root.AddCommand(here(newConfig(), "config shows what a daemon would read that is started on this machine"))
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		beside(completion, "completion writes a script for the shell on this machine")
 		completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() } // and refuses shells that it does not know
 		completion.Example = "  source <(harness completion bash)"
 		for _, shell := range completion.Commands() {
@@ -113,9 +126,12 @@ func addAddress(cmd *cobra.Command) {
 	cmd.Flags().String("url", "", "address of the daemon (HARNESS_URL; default http://127.0.0.1:PORT)")
 }
 
-// newClient returns a client of the daemon that the flags name, else
-// HARNESS_URL, else the port on this machine.
+// newClient returns a client of the daemon elsewhere that the command is for, else of the
+// one that --url or HARNESS_URL names, else of the port on this machine.
 func newClient(cmd *cobra.Command) (*client.Client, error) {
+	if remote, err := elsewhere(cmd); remote != nil || err != nil {
+		return remote, err
+	}
 	address, err := cmd.Flags().GetString("url")
 	if err != nil {
 		return nil, err
@@ -130,5 +146,9 @@ func newClient(cmd *cobra.Command) (*client.Client, error) {
 		}
 		address = "http://127.0.0.1:" + strconv.Itoa(config.Port)
 	}
-	return client.New(address)
+	token, err := tokenOf(cmd, "")
+	if err != nil {
+		return nil, err
+	}
+	return client.Open(client.Config{Base: address, Token: token, CA: authorityOf(cmd, "")})
 }

@@ -25,12 +25,27 @@ cancelled (its reason is on stderr, like each attempt that fails on the way), 2
 when no daemon answers. A daemon that answers and cannot just now (its database is
 away, it is stopping) is tried again for a minute. A message that is answered together with another gets
 that one's answer. When waiting is given up, by Ctrl-C or --timeout, the run goes
-on and its answer will be in the thread.`,
+on and its answer will be in the thread.
+
+What the agent may not do unasked, it asks on a terminal, and the run waits for an
+answer. Where there is no terminal to answer on, or with --no-ask, nobody is there:
+it is denied at once. With --ask others answer, by harness approvals or wherever
+else they are asked; what is asked is then told on stderr, with its id.`,
 		Example: `  harness send "what is on my list today?"
   git diff | harness send -
-  harness send --thread 0198c5c0-... /status`,
-		Args: cobra.MinimumNArgs(1),
+  harness send --file plan.pdf --file photo.png "what is wrong with it?"
+  harness send --thread 0198c5c0-... /status
+  harness send --ask "clean up the build directory" < /dev/null`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if files, _ := cmd.Flags().GetStringArray("file"); len(files) > 0 {
+				return nil
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return send(cmd, "")
+			}
 			text, err := textOf(cmd.InOrStdin(), args)
 			if err != nil {
 				return err
@@ -41,6 +56,9 @@ on and its answer will be in the thread.`,
 	addAddress(cmd)
 	addThread(cmd)
 	addTimeout(cmd)
+	cmd.Flags().Bool("ask", false, "let others answer what the agent asks (default where you can be asked yourself: on a terminal)")
+	cmd.Flags().Bool("no-ask", false, "nobody answers what the agent asks: it is denied at once (default without a terminal)")
+	cmd.Flags().StringArrayP("file", "f", nil, "a file to send with it; may be repeated, and TEXT left out")
 	return cmd
 }
 
@@ -60,12 +78,28 @@ func textOf(in io.Reader, args []string) (string, error) {
 }
 
 func send(cmd *cobra.Command, text string) error {
+	ask, _ := cmd.Flags().GetBool("ask")
+	silent, _ := cmd.Flags().GetBool("no-ask")
+	if ask && silent {
+		return errors.New("--ask, --no-ask: want one of the two")
+	}
+	unattended := silent || !ask && !attended(cmd)
 	return answer(cmd, func(ctx context.Context, api *client.Client, waiting client.Waiting) (*client.Ending, error) {
 		id, _ := cmd.Flags().GetString("thread")
 		thread, err := awaitThread(ctx, cmd, api, id)
 		if err != nil {
 			return nil, err
 		}
-		return api.Ask(ctx, thread.ID, text, waiting)
+		waiting.Unattended = unattended
+		paths, _ := cmd.Flags().GetStringArray("file")
+		var files []client.FileRef
+		for _, path := range paths {
+			file, err := upload(ctx, api, path, thread.ID)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, client.FileRef{FileID: file.ID})
+		}
+		return api.Ask(ctx, thread.ID, text, waiting, files...)
 	})
 }

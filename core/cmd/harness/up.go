@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seed-706843ae/harness/core/client"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/pluginhost"
@@ -111,7 +110,7 @@ func untilSignalled(parent context.Context) (ctx, hurry context.Context, release
 // welcome says where the daemon is and what to try.
 func welcome(ctx context.Context, out io.Writer, d *daemon.Daemon, config daemon.Config, age time.Duration) {
 	style := terminal.StyleFor(out, os.LookupEnv)
-	address := "http://" + d.Addr()
+	address := config.URL()
 	fmt.Fprintf(out, "\n%s\n\n", style.Bold("Harness is up."))
 	fmt.Fprintf(out, "  address  %s\n  data     %s\n  agent    %s\n\n", address, config.Data, d.AgentName())
 	if d.AgentName() == "demo" {
@@ -120,8 +119,13 @@ func welcome(ctx context.Context, out io.Writer, d *daemon.Daemon, config daemon
 	if down := d.Outages(); len(down) > 0 {
 		fmt.Fprintf(out, "%s\n%s\n", style.Red("  BUT NOT ALL OF IT: "+inAWord(down)+"."), outagesSaid(down))
 	}
-	if problem := apiProblem(ctx, address, age); problem != "" {
+	found, problem := apiProblem(ctx, config, age)
+	if problem != "" {
 		fmt.Fprintf(out, "%s\n\n", style.Red("  "+problem))
+		return
+	}
+	if found.Demands {
+		fmt.Fprintln(out, login(ctx, d))
 		return
 	}
 	fmt.Fprintf(out, `Try, in another terminal:
@@ -131,6 +135,21 @@ func welcome(ctx context.Context, out io.Writer, d *daemon.Daemon, config daemon
   curl -s %[1]s/api/chat -H 'Content-Type: application/json' -d '{"content":"hello"}'
 
 `, address, portFlag(config))
+}
+
+// login says how to get in where a token is demanded.
+func login(ctx context.Context, d *daemon.Daemon) string {
+	link, err := d.LoginLink(ctx)
+	if err != nil {
+		return "A token is demanded here; a link to log in with could not be made: " + err.Error() + ". Try: harness token login\n"
+	}
+	return `A token is demanded here. To log in with a browser, once, within 10 minutes, with all rights:
+
+  ` + link + `
+
+From elsewhere, put this machine's name in its place. Another link: harness token login
+For a program: harness token create NAME --scope chat
+`
 }
 
 // inAWord names the plugins that do not serve; empty: they all do.
@@ -171,24 +190,17 @@ func demoNotice(ctx context.Context, style terminal.Style, config daemon.Config)
 	return notice + "  Why: " + found.Reason + "\n  What to do: " + found.Remedy + "\n"
 }
 
-// apiProblem says why the API cannot be used at the address, or nothing. What
-// has answered there for longer than this daemon is another one.
-func apiProblem(ctx context.Context, address string, age time.Duration) string {
-	const patience = 3 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	api, err := client.New(address)
-	if err != nil {
-		return err.Error()
-	}
-	health, err := api.Health(ctx)
+// apiProblem says why the API cannot be used, or nothing. What has answered there for
+// longer than this daemon is another one.
+func apiProblem(ctx context.Context, config daemon.Config, age time.Duration) (found daemon.Answers, problem string) {
+	found, err := daemon.Probe(ctx, config)
 	switch {
 	case err != nil:
-		return "The API does not answer at " + address + ": see the log above and `harness doctor`."
-	case time.Duration(health.UptimeMS)*time.Millisecond > age+patience:
-		return "Another daemon has " + address + ", so this one cannot be reached: choose another --port."
+		return found, "The API does not answer at " + config.URL() + ": see the log above and `harness doctor`."
+	case time.Duration(found.UptimeMS)*time.Millisecond > age+3*time.Second:
+		return found, "Another daemon has " + config.URL() + ", so this one cannot be reached: choose another --port."
 	}
-	return ""
+	return found, ""
 }
 
 // portFlag is what client commands need to find the daemon.

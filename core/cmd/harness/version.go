@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -50,6 +51,12 @@ func theBuild() build {
 	return b
 }
 
+// daemonBuild is what a daemon elsewhere says of itself.
+type daemonBuild struct {
+	URL     string `json:"url"`
+	Version string `json:"version"`
+}
+
 // String is one line for people.
 func (b build) String() string {
 	line := fmt.Sprintf("harness %s (%s, %s/%s, schema %d, contract v%d", b.Version, b.Go, b.OS, b.Arch, b.Schema, b.Contract)
@@ -67,7 +74,8 @@ func newVersion() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Long: `Print the version, and what the binary was built from. The schema is the version of
-the database that it needs; the contract is the one that it speaks with plugins.`,
+the database that it needs; the contract is the one that it speaks with plugins. With
+--server or a profile the version of the daemon there is printed, too.`,
 		Example: `  harness version
   harness version --json         version, commit, date, go, os, arch, schema, contract`,
 		Args: cobra.NoArgs,
@@ -76,11 +84,30 @@ the database that it needs; the contract is the one that it speaks with plugins.
 			if err != nil {
 				return err
 			}
+			remote, err := elsewhere(cmd)
+			if err != nil {
+				return err
+			}
+			shown := struct {
+				build
+
+				Daemon *daemonBuild `json:"daemon,omitempty"`
+			}{build: theBuild()}
+			if remote != nil {
+				health, err := remote.Health(cmd.Context())
+				if err != nil {
+					return err
+				}
+				shown.Daemon = &daemonBuild{remote.Base(), health.Version}
+			}
 			out := cmd.OutOrStdout()
 			if asJSON {
-				return json.NewEncoder(out).Encode(theBuild())
+				return json.NewEncoder(out).Encode(shown)
 			}
-			fmt.Fprintln(out, theBuild())
+			fmt.Fprintln(out, shown.build)
+			if shown.Daemon != nil {
+				fmt.Fprintf(out, "the daemon at %s is harness %s\n", shown.Daemon.URL, terminal.Short(shown.Daemon.Version, 60))
+			}
 			return nil
 		},
 	}

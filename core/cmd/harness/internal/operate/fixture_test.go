@@ -22,13 +22,15 @@ import (
 // desk is an operator on an installation of the test, and what was said.
 type desk struct {
 	*operate.Operator
-	t       *testing.T
-	store   *store.Store
-	out     bytes.Buffer
-	data    string
-	running bool
-	asked   []string
-	answer  bool
+
+	Registry *registry.Registry
+	t        *testing.T
+	store    *store.Store
+	out      bytes.Buffer
+	data     string
+	running  bool
+	asked    []string
+	answer   bool
 }
 
 func newDesk(t *testing.T) *desk {
@@ -40,7 +42,7 @@ func newDesk(t *testing.T) *desk {
 	}
 	d.store = database
 	d.Operator = &operate.Operator{
-		Problem: func(context.Context, ledger.Plugin) string { return "" }, Out: &d.out,
+		Out: &d.out,
 		Ask: func(question string) (bool, error) {
 			d.asked = append(d.asked, question)
 			return d.answer, nil
@@ -68,6 +70,7 @@ func (d *desk) open(signatures string) {
 		d.t.Fatal(err)
 	}
 	d.Registry = opened
+	d.Plugins = operate.Here{Registry: opened, Settings: func(context.Context, ledger.Plugin) string { return "" }}
 }
 
 // source writes a plugin with its plugin.json and returns its directory.

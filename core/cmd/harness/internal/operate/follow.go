@@ -13,7 +13,7 @@ import (
 // daemon has followed: what was done, and whether it serves. CodeUnavailable: it
 // was done, and does not.
 func (o *Operator) carriedOut(ctx context.Context, name, done string) error {
-	followed, err := o.Registry.Follow(ctx, name)
+	followed, err := o.Plugins.Follow(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -47,12 +47,12 @@ func (o *Operator) followed(followed registry.Followed, done string) error {
 // applied is carriedOut for what is decided of a plugin that may well be off, or in
 // quarantine.
 func (o *Operator) applied(ctx context.Context, name, done string) error {
-	row, err := o.Registry.Plugin(ctx, name)
+	row, err := o.Plugins.Plugin(ctx, name)
 	if err != nil {
 		return err
 	}
 	switch {
-	case !o.Registry.Running():
+	case !o.Plugins.Running():
 		o.say("%s; %s.", done, o.when())
 	case o.rests(row, done):
 	default:

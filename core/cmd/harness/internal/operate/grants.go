@@ -11,7 +11,7 @@ import (
 
 // Grant gives a plugin rights that it asks for.
 func (o *Operator) Grant(ctx context.Context, want registry.GrantRequest) error {
-	done, err := o.Registry.Grant(ctx, Who, want)
+	done, err := o.Plugins.Grant(ctx, Who, want)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (o *Operator) Grant(ctx context.Context, want registry.GrantRequest) error 
 
 // Revoke takes rights back, whether the plugin asks for them or not.
 func (o *Operator) Revoke(ctx context.Context, want registry.GrantRequest) error {
-	done, err := o.Registry.Revoke(ctx, Who, want)
+	done, err := o.Plugins.Revoke(ctx, Who, want)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (o *Operator) Order(ctx context.Context, words []string) error {
 			want = registry.OrderRequest{Name: words[0], After: words[2]}
 		}
 	}
-	order, err := o.Registry.Order(ctx, Who, want)
+	order, err := o.Plugins.Order(ctx, Who, want)
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound && len(words) == 3 && want.Name == "" {
 		err = fmt.Errorf("%w. One plugin is moved by NAME before OTHER, or NAME after OTHER", err)
 	}
@@ -65,13 +65,13 @@ func (o *Operator) Order(ctx context.Context, words []string) error {
 		return err
 	}
 	done := "The order is: " + strings.Join(order, ", ")
-	followed, err := o.Registry.FollowOrder(ctx)
+	followed, err := o.Plugins.FollowOrder(ctx)
 	switch {
 	case err != nil:
 		return err
 	case !followed:
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, but the daemon has not come so far yet; `harness plugin list` shows how its plugins do", done)
-	case !o.Registry.Running():
+	case !o.Plugins.Running():
 		o.say("%s; %s.", done, o.when())
 	default:
 		o.say("%s, and the daemon asks in it.", done)

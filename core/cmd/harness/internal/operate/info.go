@@ -13,10 +13,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/registry"
-	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -36,40 +34,31 @@ type Report struct {
 
 // Report returns what is known of a plugin now.
 func (o *Operator) Report(ctx context.Context, name string) (Report, error) {
-	row, err := o.Registry.Plugin(ctx, name)
+	row, err := o.Plugins.Plugin(ctx, name)
 	if err != nil {
 		return Report{}, err
 	}
 	o.judge(ctx, &row)
-	observed(&row, o.Registry.Running())
-	left := o.Registry.Missing(row)
+	observed(&row, o.Plugins.Running())
+	left := o.Plugins.Missing(row)
 	report := Report{
 		Plugin: row, Missing: append([]pluginsdk.Capability{}, left.Capabilities...), MissingEnv: append([]string{}, left.Env...),
 		Conflicts: []string{},
 	}
 	if row.Attach == "" {
-		report.Damage = o.damage(ctx, row)
+		report.Damage = o.Plugins.Damage(ctx, row)
 	}
-	rows, err := o.Registry.Store.Plugins(ctx)
-	for _, conflict := range o.Registry.Conflicts(row, rows) {
+	rows, err := o.Plugins.All(ctx)
+	for _, conflict := range o.Plugins.Taken(row, rows) {
 		report.Conflicts = append(report.Conflicts, fmt.Sprintf("%s is %s's", conflict.What, cmp.Or(conflict.Owner, "the core")))
 	}
-	report.Unoffered = toolserver.Unoffered(o.Tools, hostapi.CoreTools(), rows)[name]
+	report.Unoffered = o.Plugins.Unoffered(rows)[name]
 	return report, err
 }
 
 // comparing is how long somebody waits to be told what is wrong with a plugin's
 // files.
 const comparing = 5 * time.Second
-
-func (o *Operator) damage(ctx context.Context, row ledger.Plugin) string {
-	ctx, cancel := context.WithTimeout(ctx, comparing)
-	defer cancel()
-	if err := o.Registry.Depot.Verify(ctx, row); err != nil {
-		return err.Error()
-	}
-	return ""
-}
 
 // Info prints a report for people.
 func (o *Operator) Info(r Report) error {
@@ -79,7 +68,7 @@ func (o *Operator) Info(r Report) error {
 	fmt.Fprintf(table, "state\t%s\n", stateText(r.Plugin))
 	fmt.Fprintf(table, "position\t%d\n", r.Position)
 	fmt.Fprintf(table, "origin\t%s\n", originText(r.Plugin))
-	fmt.Fprintf(table, "path\t%s\n", r.Path)
+	fmt.Fprintf(table, "path\t%s\n", cmp.Or(r.Path, "-"))
 	fmt.Fprintf(table, "sha256\t%s\n", cmp.Or(r.SHA256, "-"))
 	if r.Serving != "" && r.Serving != r.SHA256 {
 		fmt.Fprintf(table, "serves\t%s\n", servingText(r.Plugin))

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -72,7 +73,9 @@ func TestListShowsWhatPluginsNeed(t *testing.T) {
 // the daemon up or down.
 func TestListAndInfoShowWhichToolsTheAgentLacks(t *testing.T) {
 	d := newDesk(t)
-	d.Tools.Tools = 4 // one is the core's own
+	here := d.Plugins.(operate.Here)
+	here.Tools.Tools = 5 // two are the core's own
+	d.Plugins = here
 	row := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "greedy", Enabled: true}, Path: "/opt/greedy"}
 	for _, name := range []string{"one", "two", "three", "four"} {
 		row.Manifest.Tools = append(row.Manifest.Tools, pluginsdk.ToolSpec{Name: name, InputSchema: json.RawMessage("{}")})
@@ -83,7 +86,7 @@ func TestListAndInfoShowWhichToolsTheAgentLacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "! the agent is offered 3 of the 4 tools of greedy, none from four on: " +
-		"there is room for 4 tools and 128 KiB of names, descriptions and schemas of all plugins together"
+		"there is room for 5 tools and 128 KiB of names, descriptions and schemas of all plugins together"
 	d.out.Reset()
 	if err := d.Overview(rows); err != nil {
 		t.Fatal(err)

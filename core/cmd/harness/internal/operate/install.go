@@ -13,7 +13,7 @@ import (
 // Install shows what a plugin says about itself, asks, and makes it known, turned
 // off unless the operator wants it on.
 func (o *Operator) Install(ctx context.Context, want registry.InstallRequest) (err error) {
-	plan, err := o.Registry.PlanInstall(ctx, want)
+	plan, err := o.Plugins.PlanInstall(ctx, want)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (o *Operator) Install(ctx context.Context, want registry.InstallRequest) (e
 // Upgrade replaces an installed plugin by another version, after showing what changes,
 // and keeps the one before it.
 func (o *Operator) Upgrade(ctx context.Context, want registry.UpgradeRequest) (err error) {
-	plan, err := o.Registry.PlanUpgrade(ctx, want)
+	plan, err := o.Plugins.PlanUpgrade(ctx, want)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (o *Operator) replace(ctx context.Context, plan *registry.Plan) error {
 
 // Rollback makes a version that was installed before the one that is started.
 func (o *Operator) Rollback(ctx context.Context, want registry.RollbackRequest) error {
-	plan, err := o.Registry.PlanRollback(ctx, want)
+	plan, err := o.Plugins.PlanRollback(ctx, want)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (o *Operator) Rollback(ctx context.Context, want registry.RollbackRequest) 
 
 // Trust pins what lies at a plugin's path now: the operator meant the change.
 func (o *Operator) Trust(ctx context.Context, name string) (err error) {
-	plan, err := o.Registry.PlanTrust(ctx, name)
+	plan, err := o.Plugins.PlanTrust(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (o *Operator) showPins(row ledger.Plugin, now string) {
 // Remove forgets a plugin with its state, its secrets and its package, once the daemon
 // has let go of it.
 func (o *Operator) Remove(ctx context.Context, want registry.RemoveRequest) error {
-	plan, err := o.Registry.PlanRemove(ctx, want)
+	plan, err := o.Plugins.PlanRemove(ctx, want)
 	if err != nil {
 		return err
 	}

@@ -23,14 +23,14 @@ type Limits struct {
 // core.
 func (o *Operator) SetLimits(ctx context.Context, name string, want Limits) error {
 	if want == (Limits{}) {
-		row, err := o.Registry.Plugin(ctx, name)
+		row, err := o.Plugins.Plugin(ctx, name)
 		if err != nil {
 			return err
 		}
 		o.say("%s: %s", name, registry.LimitsText(row.Limits))
 		return nil
 	}
-	done, err := o.Registry.SetLimits(ctx, Who, name, want.of)
+	done, err := o.Plugins.SetLimits(ctx, Who, name, want.of)
 	if err != nil {
 		return err
 	}

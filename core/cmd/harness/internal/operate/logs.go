@@ -18,7 +18,7 @@ const rotated = ".1"
 // Logs prints the last n lines of a plugin's log, which lies at path, and with
 // follow all that come until ctx ends. A tick is when the file is looked at.
 func (o *Operator) Logs(ctx context.Context, name, path string, n int, follow bool, tick <-chan time.Time) error {
-	if _, err := o.Registry.Plugin(ctx, name); err != nil {
+	if _, err := o.Plugins.Plugin(ctx, name); err != nil {
 		if _, found := os.Stat(path); found != nil { // that of a removed plugin can still be read
 			return err
 		}

@@ -1,26 +1,17 @@
-// Package operate is an operator at the command line: it puts to core/registry what
-// they ask for, asks them back where their consent is needed, and prints what has come
+// Package operate is an operator at the command line: it puts to core/registry, or to a
+// daemon elsewhere, what they ask for, asks them back where their consent is needed, and prints what has come
 // of it.
 package operate
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/seed-706843ae/harness/core/ledger"
-	"github.com/seed-706843ae/harness/core/registry"
-	"github.com/seed-706843ae/harness/core/toolserver"
 )
 
 // Operator is somebody at the command line.
 type Operator struct {
-	Registry *registry.Registry
-	// Tools are the bounds of what the agent is offered.
-	Tools toolserver.Bounds
-	// Problem says what is wrong with a plugin's settings; empty: nothing.
-	Problem func(ctx context.Context, row ledger.Plugin) string
+	Plugins Plugins
 	Out     io.Writer
 	// Ask puts a question that yes or no answers.
 	Ask func(question string) (bool, error)
@@ -45,7 +36,7 @@ const Who = "operator"
 
 // when says from when on a change holds.
 func (o *Operator) when() string {
-	if o.Registry.Running() {
+	if o.Plugins.Running() {
 		return "the daemon follows within about a second"
 	}
 	return "from the daemon's next start on"

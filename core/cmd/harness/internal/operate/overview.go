@@ -8,17 +8,15 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/ledger"
-	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // Rows returns the registry as it holds now, without settings, which can hold
 // secrets.
 func (o *Operator) Rows(ctx context.Context) ([]ledger.Plugin, error) {
-	rows, err := o.Registry.Store.Plugins(ctx)
-	running := o.Registry.Running()
+	rows, err := o.Plugins.All(ctx)
+	running := o.Plugins.Running()
 	for n := range rows {
 		o.judge(ctx, &rows[n])
 		observed(&rows[n], running)
@@ -29,7 +27,7 @@ func (o *Operator) Rows(ctx context.Context) ([]ledger.Plugin, error) {
 // judge notes on a row what is wrong with its settings.
 func (o *Operator) judge(ctx context.Context, row *ledger.Plugin) {
 	if row.Problem == "" {
-		row.Problem = o.Problem(ctx, *row)
+		row.Problem = o.Plugins.Problem(ctx, *row)
 	}
 }
 
@@ -65,7 +63,7 @@ func (o *Operator) Overview(rows []ledger.Plugin) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	lacking := toolserver.Unoffered(o.Tools, hostapi.CoreTools(), rows)
+	lacking := o.Plugins.Unoffered(rows)
 	for _, row := range rows {
 		if lack := lacking[row.Name]; lack != "" {
 			o.say("! %s", plain(lack, longText))
@@ -94,7 +92,7 @@ func lastError(row ledger.Plugin) string {
 
 // needs names what was not granted, as far as there is room.
 func (o *Operator) needs(row ledger.Plugin) string {
-	left := o.Registry.Missing(row)
+	left := o.Plugins.Missing(row)
 	if left.None() {
 		return "-"
 	}

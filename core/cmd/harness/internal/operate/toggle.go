@@ -20,7 +20,7 @@ func (o *Operator) Enable(ctx context.Context, name string, force bool) error {
 // TurnOn turns a plugin on and ends its quarantine. Two plugins that have a
 // command or a source of the same name need force.
 func (o *Operator) TurnOn(ctx context.Context, name string, force bool) error {
-	done, err := o.Registry.Enable(ctx, Who, registry.EnableRequest{Name: name, Force: force})
+	done, err := o.Plugins.Enable(ctx, Who, registry.EnableRequest{Name: name, Force: force})
 	if err != nil {
 		return err
 	}
@@ -37,13 +37,13 @@ func (o *Operator) lacks(name string, left registry.Rights) {
 
 // Disable turns a plugin off, and says so when it has ended.
 func (o *Operator) Disable(ctx context.Context, name string) error {
-	if _, err := o.Registry.Disable(ctx, Who, name); err != nil {
+	if _, err := o.Plugins.Disable(ctx, Who, name); err != nil {
 		return err
 	}
-	if err := o.Registry.LetGo(ctx, name); err != nil {
+	if err := o.Plugins.LetGo(ctx, name); err != nil {
 		return fmt.Errorf("%s is disabled: %w", name, err)
 	}
-	if o.Registry.Running() {
+	if o.Plugins.Running() {
 		o.say("%s is disabled, and has ended.", name)
 	} else {
 		o.say("%s is disabled; %s.", name, o.when())
@@ -55,15 +55,15 @@ func (o *Operator) Disable(ctx context.Context, name string) error {
 // and the plugin does not serve with them.
 func (o *Operator) SettingsChanged(ctx context.Context, name string) error {
 	done := fmt.Sprintf("The settings of %s are changed", name)
-	if !o.Registry.Running() {
+	if !o.Plugins.Running() {
 		o.say("%s; they hold from the daemon's next start on.", done)
 		return nil
 	}
-	row, err := o.Registry.Plugin(ctx, name)
+	row, err := o.Plugins.Plugin(ctx, name)
 	if err != nil || o.rests(row, done) {
 		return err
 	}
-	followed, err := o.Registry.Follow(ctx, name)
+	followed, err := o.Plugins.Follow(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -76,12 +76,12 @@ func (o *Operator) SettingsChanged(ctx context.Context, name string) error {
 
 // Attach makes the daemon use the process that serves a plugin under a debugger; to
 // says where.
-func (o *Operator) Attach(ctx context.Context, name string, pid int, to string) error {
-	if _, err := o.Registry.Attach(ctx, Who, name, to); err != nil {
+func (o *Operator) Attach(ctx context.Context, decide *registry.Registry, name string, pid int, to string) error {
+	if _, err := decide.Attach(ctx, Who, name, to); err != nil {
 		return err
 	}
 	when := o.when()
-	if !o.Registry.Running() {
+	if !o.Plugins.Running() {
 		when += ", with `harness up --dev`"
 	}
 	o.say("%s is to be process %d; %s.", name, pid, when)
@@ -89,8 +89,8 @@ func (o *Operator) Attach(ctx context.Context, name string, pid int, to string) 
 }
 
 // Detach lets the daemon start a plugin itself again.
-func (o *Operator) Detach(ctx context.Context, name string) error {
-	if _, err := o.Registry.Detach(ctx, Who, name); err != nil {
+func (o *Operator) Detach(ctx context.Context, decide *registry.Registry, name string) error {
+	if _, err := decide.Detach(ctx, Who, name); err != nil {
 		return err
 	}
 	o.say("%s is started by the daemon again; %s.", name, o.when())

@@ -33,6 +33,9 @@ type Chat struct {
 	Interactive bool
 	// Interrupts stop the turn that runs; when none does, they end the chat.
 	Interrupts <-chan os.Signal
+	// Unread is how soon after a question of the agent's was shown a line cannot be its
+	// answer.
+	Unread time.Duration
 	// Ticks, when set, are when to look whether the person has seen nothing for long.
 	Ticks <-chan time.Time
 
@@ -44,6 +47,7 @@ type Chat struct {
 	answered map[string]bool  // every run whose ending was shown
 	posting  *posting         // the message that is being handed in
 	deferred []pluginsdk.Event
+	asks     *questions // what the agent asks
 	prompted bool
 }
 
@@ -72,7 +76,10 @@ func (c *Chat) Run(ctx context.Context) error {
 	defer c.talk.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	c.talk.Unattended = !c.Interactive
 	c.listen(ctx)
+	c.attend()
+	c.asks.look(ctx)
 	c.lines = readLines(ctx, c.In)
 	for c.step(ctx) {
 	}
@@ -88,6 +95,28 @@ func (c *Chat) listen(ctx context.Context) {
 	if err := c.talk.Tried(ctx); err != nil {
 		c.Screen.Line(c.Screen.Yellow("(no events yet: answers appear when they are whole)"))
 	}
+}
+
+// attend has what the agent asks in the thread shown.
+func (c *Chat) attend() {
+	c.asks = &questions{
+		client: c.Client, screen: c.Screen, query: pluginsdk.ApprovalQuery{ThreadID: c.Thread.ID},
+		tell: !c.Interactive, unread: c.Unread, follow: c.followAsking,
+	}
+}
+
+// followAsking follows the run of a question, which may have been asked for long ago: who
+// answers sees what becomes of it.
+func (c *Chat) followAsking(ctx context.Context, approval pluginsdk.Approval) {
+	if turn := c.turns[approval.RunID]; turn != nil {
+		turn.heard(time.Now(), "it waits for an answer")
+		return
+	}
+	run, err := c.Client.Run(ctx, approval.RunID)
+	if err != nil || run.State.Final() || run.Kind == pluginsdk.RunTurn {
+		return // the answer stands in the thread
+	}
+	c.track(pluginsdk.Accepted{ThreadID: run.ThreadID, MessageID: run.MessageID, RunID: run.ID}, &turn{foreign: true})
 }
 
 // step waits for one thing to happen and deals with it; false ends the chat.
@@ -122,6 +151,9 @@ func (c *Chat) step(ctx context.Context) bool {
 // nothing for long. A line that is written over and over would take away what they are
 // typing.
 func (c *Chat) reassure(now time.Time) {
+	if c.asks.asking() {
+		return // it waits for the person
+	}
 	for _, id := range c.order {
 		if turn := c.turns[id]; !turn.foreign {
 			turn.still(c.Screen, now)
@@ -146,8 +178,7 @@ func (c *Chat) say(ctx context.Context, line string) bool {
 	if c.Interactive {
 		c.Screen.Entered()
 	}
-	line = strings.TrimSpace(line)
-	switch line {
+	switch line = c.asks.line(ctx, strings.TrimSpace(line)); line {
 	case "":
 		return true
 	case "/quit":

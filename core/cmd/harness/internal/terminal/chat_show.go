@@ -39,11 +39,15 @@ func speaker(message pluginsdk.Message) string {
 
 // prompt asks for a line when there is nothing else to wait for.
 func (c *Chat) prompt() {
-	if !c.Interactive || c.prompted || c.posting != nil || c.working() {
+	if !c.Interactive || c.prompted || c.posting != nil || c.working() && !c.asks.asking() {
 		return
 	}
 	c.prompted = true
-	c.Screen.Begin(c.Screen.Bold("you> "))
+	words := "you> "
+	if c.asks.asking() {
+		words = c.asks.open[0].prompt()
+	}
+	c.Screen.Begin(c.Screen.Bold(words))
 }
 
 // leave says what goes on without the person.
@@ -52,6 +56,9 @@ func (c *Chat) leave() {
 	if c.posting != nil {
 		c.posting.cancel()
 		<-c.posting.done
+	}
+	for _, one := range slices.Concat(c.asks.open, c.asks.late) {
+		c.Screen.Line(c.Screen.Yellow("(the agent waits for an answer: harness approvals show " + Clean(one.ID) + ")"))
 	}
 	if c.working() {
 		c.Screen.Line(c.Screen.Dim("(what you asked for goes on; its answer will be in the thread)"))
@@ -71,6 +78,7 @@ func (c *Chat) heed(ctx context.Context, notice client.Notice) {
 		c.aside("(the connection is lost: " + Clean(notice.Lost.Error()) + "; trying again)")
 	case notice.Back:
 		c.aside("(connected again)")
+		c.asks.look(ctx)
 	case notice.Final != nil:
 		c.final(notice.Final)
 	}
@@ -88,7 +96,15 @@ func (c *Chat) aside(text string) {
 
 // event shows what happens in a turn.
 func (c *Chat) event(ctx context.Context, event pluginsdk.Event) {
+	if c.asks.heed(ctx, event) {
+		c.prompted = c.prompted && c.Screen.begun // it stands if nothing was shown
+		return
+	}
 	switch event.Type { //nolint:exhaustive // the others are of runs
+	case pluginsdk.EventResync:
+		c.asks.look(ctx)
+		c.prompted = c.prompted && c.Screen.begun
+		return
 	case pluginsdk.EventChatMessage:
 		c.overhear(payload[pluginsdk.ChatMessage](event))
 		return

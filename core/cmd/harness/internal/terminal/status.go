@@ -31,6 +31,7 @@ type Status struct {
 	since time.Time // that it is so
 	began time.Time
 	shown bool
+	held  bool
 }
 
 // NewStatus returns a Status on out, usually stderr, that begins with what, until Stop.
@@ -95,6 +96,15 @@ func (s *Status) Stop() {
 	s.clear()
 }
 
+// Hold keeps the line away while something else has the terminal, such as a person who
+// types.
+func (s *Status) Hold(held bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	s.held = held
+}
+
 // clear takes the line away. The lock is held.
 func (s *Status) clear() {
 	if s.shown {
@@ -106,7 +116,7 @@ func (s *Status) clear() {
 func (s *Status) show(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now.Sub(s.began) < statusAfter {
+	if s.held || now.Sub(s.began) < statusAfter {
 		return
 	}
 	took := " (" + Took(now.Sub(s.began)) + ")"

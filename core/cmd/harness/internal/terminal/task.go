@@ -34,6 +34,7 @@ func (l *TaskLog) Run(ctx context.Context) (pluginsdk.Task, error) {
 	chat.talk = l.Client.Converse(l.Task.ThreadID, 0)
 	defer chat.talk.Close()
 	chat.listen(ctx)
+	chat.attend()
 	open, err := l.Client.OpenRuns(ctx, l.Task.ThreadID)
 	if err != nil {
 		return l.Task, err
@@ -47,6 +48,7 @@ func (l *TaskLog) Run(ctx context.Context) (pluginsdk.Task, error) {
 			l.follow(chat, pluginsdk.Accepted{ThreadID: run.ThreadID, MessageID: run.MessageID, RunID: run.ID})
 		}
 	}
+	chat.asks.look(ctx)
 	over, err := l.look(ctx)
 	for err == nil && !over {
 		select {

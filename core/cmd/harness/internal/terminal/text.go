@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,4 +28,27 @@ func Short(text string, limit int) string {
 		return line
 	}
 	return strings.TrimSpace(string([]rune(line)[:limit-1])) + "…"
+}
+
+// Visible shows what somebody is asked to allow as it is: what Clean takes out is written
+// as an escape, such as \x1b, since it is part of what will be done; so are spaces of other
+// kinds than the usual one, and letters that cannot be seen. Line ends and tabs stay.
+func Visible(text string) string {
+	var shown strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\n', r == '\t', r == ' ', seen(r):
+			shown.WriteRune(r)
+		default:
+			shown.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return shown.String()
+}
+
+// seen reports whether a character leaves something on the screen.
+func seen(r rune) bool {
+	const blankBraille = '\u2800'
+	return unicode.IsGraphic(r) && r != utf8.RuneError && r != blankBraille &&
+		!unicode.In(r, unicode.Zs, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }

@@ -15,3 +15,20 @@ func TestCleanTakesOutWhatPlaysWithATerminal(t *testing.T) {
 		}
 	}
 }
+
+// Who allows a command must see all of it: what hides a part of it is itself shown.
+func TestWhatIsAllowedIsShownAsItIs(t *testing.T) {
+	for text, want := range map[string]string{
+		"make test\n\techo ä 日本 👍":               "make test\n\techo ä 日本 👍",
+		"echo ok\x1b[2K\rrm -rf /":               `echo ok\x1b[2K\rrm -rf /`,
+		"a\x00b\x7fc\u009bd":                     `a\x00b\x7fc\u009bd`,
+		"cat \u202etxt.exe\u202c":                `cat \u202etxt.exe\u202c`,
+		"rm\u00a0-rf\u2003x\u200by\u200dz":       `rm\u00a0-rf\u2003x\u200by\u200dz`,
+		"hidden\U000e0041\U000e0100\ufe0f\u3164": `hidden\U000e0041\U000e0100\ufe0f\u3164`,
+		"wrong\xff\u2800":                        `wrong\ufffd\u2800`,
+	} {
+		if got := Visible(text); got != want {
+			t.Errorf("%q is shown as %q; want %q", text, got, want)
+		}
+	}
+}

@@ -167,6 +167,11 @@ func (t *turn) end(screen *Screen, ending *client.Ending) {
 		}
 	}
 	screen.Fresh()
+	for _, message := range ending.Messages {
+		for _, line := range Attached(message) {
+			screen.Line(screen.Dim(line))
+		}
+	}
 	if ending.Run.State == pluginsdk.RunCancelled {
 		screen.Line(screen.Yellow(Cancelled(ending)))
 		return

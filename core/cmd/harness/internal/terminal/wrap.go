@@ -104,7 +104,14 @@ func (w *wrap) endWord() {
 		return
 	}
 	if !w.inLine {
-		w.beginLine(colours.ReplaceAllString(word, ""))
+		begin := colours.ReplaceAllString(word, "")
+		if begin == "" { // a colour before the line's first word is none of it
+			w.ready.WriteString(w.gap + word)
+			w.column += width(w.gap)
+			w.gap = ""
+			return
+		}
+		w.beginLine(begin)
 	}
 	room, columns := width(word), w.columns()
 	gap := w.gap

@@ -88,3 +88,13 @@ func TestTextFollowsTheWidthOfTheWindow(t *testing.T) {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }
+
+// A colour that stands by itself at the beginning of a line is no word of it.
+func TestALineMayBeginWithAColour(t *testing.T) {
+	var out strings.Builder
+	screen := NewScreen(&out, Style{coloured: true}, func() int { return 10 })
+	screen.Line(screen.Dim("  one two three"))
+	if want := "\x1b[2m  one two\n  three\x1b[0m\n"; out.String() != want {
+		t.Errorf("shown %q; want %q", out.String(), want)
+	}
+}

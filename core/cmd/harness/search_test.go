@@ -1,0 +1,63 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// What was found is shown with when, who and where; nothing in it plays with the terminal.
+func TestSearchShowsWhatWasFound(t *testing.T) {
+	isolate(t)
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path+"?"+r.URL.RawQuery)
+		if r.URL.Query().Get("q") == "nothing" {
+			_, _ = w.Write([]byte(`{"hits":[],"newest":false}`))
+			return
+		}
+		_, _ = w.Write([]byte(`{"hits":[{"messageId":7,"threadId":"T","threadName":"plans","role":"user","kind":"text","author":"ann",` +
+			`"snippet":"bring\u001b[2J the words","marks":[{"start":14,"end":19}],"createdAt":"2026-01-02T03:04:05Z"}],"next":"N","newest":true}`))
+	}))
+	t.Cleanup(server.Close)
+	got := harness(t, "", "search", "the", "words", "--url", server.URL, "--thread", "T", "--role", "user", "--author", "ann",
+		"--since", "2026-01-01T00:00:00Z", "--until", "2027-01-01T00:00:00Z", "--newest", "--limit", "5")
+	for _, part := range []string{"ann  plans T\n", "\n  bring[2J the words\n", "Only the newest", "There is more"} {
+		if got.code != 0 || !strings.Contains(got.out, part) {
+			t.Errorf("%q is missing in %+v", part, got)
+		}
+	}
+	if want := "/api/search?author=ann&limit=5&order=newest&q=the+words&role=user&since=2026-01-01T00%3A00%3A00Z&thread=T&until=2027-01-01T00%3A00%3A00Z"; asked[0] != want {
+		t.Errorf("asked %s\nwant  %s", asked[0], want)
+	}
+	harness(t, "", "search", "x", "--url", server.URL, "--json").want(t, 0, `"messageId": 7`, "")
+	harness(t, "", "search", "nothing", "--url", server.URL).want(t, 0, "Nothing was found.", "")
+	harness(t, "", "search", "nothing", "--url", server.URL, "--json").want(t, 0, "[]", "")
+	harness(t, "", "search", "x", "--url", server.URL, "--since", "soon").want(t, exitFailed, "", "--since")
+	harness(t, "", "search", "x", "--url", server.URL, "--limit", "0").want(t, exitFailed, "", "--limit")
+}
+
+// The index is made anew at once with the daemon down, and left to the daemon otherwise.
+func TestDBReindex(t *testing.T) {
+	data, _ := inUse(t)
+	harness(t, "", "db", "reindex").want(t, 0, "The search index is whole.", "")
+	database := openStore(t, data)
+	mark, err := database.IndexMark(t.Context())
+	newest, err2 := database.NewestMessage(t.Context())
+	if err != nil || err2 != nil || newest == 0 || mark.MessageID != newest {
+		t.Errorf("indexed up to %d of %d; %v, %v", mark.MessageID, newest, err, err2)
+	}
+	if err := database.Close(); err != nil {
+		t.Fatal(err)
+	}
+	pretendRunning(t, data)
+	harness(t, "", "db", "reindex").want(t, 0, "the daemon makes it again", "")
+	database = openStore(t, data)
+	if mark, err = database.IndexMark(t.Context()); err != nil || mark.MessageID != 0 || mark.Epoch != 2 {
+		t.Errorf("%+v, %v", mark, err)
+	}
+	if err := database.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
