@@ -17,6 +17,7 @@ const (
 	figureOverhead    = "overhead over the bare CLI, p50"
 	figureOverheadP99 = "overhead over the bare CLI, p99"
 	figureBesideTasks = "a person's turn begins beside 50 tasks, p95"
+	figureSeen        = "an event reaches 100 clients, p99"
 )
 
 func figureCommitted(database string) string { return database + ": demo turn committed, p50" }
@@ -82,11 +83,14 @@ func (b *bench) aims(release book) {
 		name string
 		of   float64
 	}
-	aims := []aim{{figureOverheadP99, 10}, {figureBesideTasks, ms(beginAim)}}
+	aims := []aim{{figureOverheadP99, 10}, {figureBesideTasks, ms(beginAim)}, {figureSeen, ms(seenAim)}}
 	for _, database := range []string{"SQLite", "Postgres"} {
 		aims = append(aims, aim{figureBeside(database), 0.5}, aim{figureCPUBeside(database), 0.5})
 	}
 	aims = append(aims, aim{figureRate("SQLite"), 500}, aim{figureRate("Postgres"), 300})
+	for _, database := range []string{"SQLite", "Postgres"} {
+		aims = append(aims, aim{figureSearch(database), ms(searchAim)}, aim{figureSearchP99(database), ms(searchAimP99)})
+	}
 	for name, part := range map[string]float64{figureOverhead: 0.5, figureBoot: 1, figureMemory: 1, figureHop: 1} {
 		if before, ok := release.Figures[name]; ok {
 			aims = append(aims, aim{name, part * before.Value})

@@ -39,12 +39,12 @@ func main() {
 	b.boots, b.turns, b.load = 15, 400, 6*time.Second
 	b.cancels, b.kills, b.pages, b.volume, b.busy = 100, 10, 200, million(), 2000
 	b.calls, b.changing, b.starts = 20_000, time.Minute, 10
-	b.tasks, b.spoken = 1000, 200
+	b.tasks, b.spoken, b.searching = 1000, 200, 25
 	if *quick {
 		b.boots, b.turns, b.load = 3, 50, time.Second
 		b.cancels, b.kills, b.pages, b.volume, b.busy = 20, 3, 50, million().part(10), 400
 		b.calls, b.changing, b.starts = 4_000, 15*time.Second, 3
-		b.tasks, b.spoken = 100, 30
+		b.tasks, b.spoken, b.searching = 100, 30, 8
 	}
 	if err := b.run(*only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -62,6 +62,7 @@ type bench struct {
 	boots, turns     int
 	load             time.Duration
 	cancels, kills   int
+	searching        int           // queries of each kind in the section search
 	pages            int           // requests of each kind in the section scale
 	volume           volume        // of the full database there
 	busy             int           // turns of the section memory under load
@@ -92,7 +93,10 @@ func (b *bench) run(only string) error {
 		{"memory under load, demo agent", b.memoryUnderLoad},
 		{"a person beside 50 tasks, demo agent", b.tasksOpen},
 		{"memory over tasks, demo agent", b.tasksOver},
+		{"a crowd of 100 clients", b.crowd},
 		{"scale, demo agent", b.scale},
+		{"search", b.searches},
+		{"turns beside the search index, demo agent", b.indexing},
 		{"trace of a turn", b.traces},
 		{"turns beside another build, demo agent", b.beside},
 	} {

@@ -27,12 +27,12 @@ func (b *bench) scale() error {
 }
 
 func (b *bench) scaleOn(database database) (err error) {
-	small, err := b.openFilled(database, b.volume.onePage())
+	small, err := b.openFilled(database, b.volume.onePage(), (*filled).reindex)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, small.close()) }()
-	full, err := b.openFilled(database, b.volume)
+	full, err := b.openFilled(database, b.volume, (*filled).reindex)
 	if err != nil {
 		return err
 	}
@@ -143,6 +143,7 @@ func (f *filled) read(page page, n int) (time.Duration, error) {
 // filled is an installation with rows in its database, and a client of it.
 type filled struct {
 	*installation
+	database  database
 	volume    volume
 	filling   time.Duration
 	landmarks landmarks
@@ -150,33 +151,36 @@ type filled struct {
 	drop      func() error
 }
 
-// openFilled lets a daemon make the schema, fills it, and starts the daemon.
-func (b *bench) openFilled(database database, volume volume) (f *filled, err error) {
+// openFilled lets a daemon make the schema, fills it, has it prepared, and starts the daemon.
+func (b *bench) openFilled(database database, volume volume, prepare func(*filled) error) (f *filled, err error) {
 	database, drop, err := database.fresh()
 	if err != nil {
 		return nil, err
 	}
-	f = &filled{volume: volume, drop: drop}
-	if f.installation, err = startFrom("bin", database.env); err != nil {
+	f = &filled{database: database, volume: volume, drop: drop}
+	if f.installation, err = startFrom(b.bin, database.env); err != nil {
 		return nil, errors.Join(err, drop())
 	}
-	if err := f.restart(database); err != nil {
+	if err := f.restart(prepare); err != nil {
 		return nil, errors.Join(err, f.kill(), f.remove())
 	}
 	return f, nil
 }
 
 // restart fills the database while the daemon is down.
-func (f *filled) restart(database database) (err error) {
+func (f *filled) restart(prepare func(*filled) error) (err error) {
 	if err := f.down(); err != nil {
 		return err
 	}
 	began := time.Now()
-	if f.landmarks, err = f.volume.fill(database, f.dir); err != nil {
+	if f.landmarks, err = f.volume.fill(f.database, f.dir); err != nil {
 		return err
 	}
 	f.filling = time.Since(began)
-	if err := f.up(database.env); err != nil {
+	if err := prepare(f); err != nil {
+		return err
+	}
+	if err := f.up(f.database.env); err != nil {
 		return err
 	}
 	f.client, err = f.connect()

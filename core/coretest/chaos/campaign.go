@@ -63,7 +63,7 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 	watchers.Go(func() { guard.run(watching) })
 	watchers.Go(func() { w.tell(watching, o, k) })
 	staff := &employer{world: w}
-	talkers, workers, err := w.fight(ctx, o, k, staff)
+	load, err := w.fight(ctx, o, k, staff)
 	if err == nil {
 		err = w.drain(ctx)
 	}
@@ -86,7 +86,15 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 		Wanted: wanted(schedule(o.seed, o.kills), w.agents), Strikes: k.strikes,
 		Sightings: guard.sightings, Strays: guard.last(ctx), Exits: w.exits(), Asked: w.model.log(), AskedUnknown: !w.agents,
 	}
-	for _, t := range append(talkers, people...) {
+	for _, a := range load.askers {
+		people = append(people, a.talker)
+		records.Decisions, records.Revoked = append(records.Decisions, a.decisions...), append(records.Revoked, a.revoked...)
+	}
+	records.Tries = w.model.tried()
+	if records.Deeds, err = w.model.done(); err != nil {
+		return records, err
+	}
+	for _, t := range append(load.talkers, people...) {
 		records.Threads = append(records.Threads, t.thread)
 		records.Sent = append(records.Sent, t.sent...)
 	}
@@ -104,41 +112,54 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 	if err := staff.work(&records); err != nil {
 		return records, err
 	}
-	if workers != nil {
-		if err := workers.inspect(ctx, &records); err != nil {
+	if load.delegator != nil {
+		if err := load.delegator.inspect(ctx, &records); err != nil {
 			return records, err
 		}
 	}
 	return records, w.database.evidence(ctx, &records)
 }
 
+// load is those who make it.
+type load struct {
+	talkers   []*talker
+	askers    []*asker   // none without a real agent
+	delegator *delegator // likewise
+}
+
 // fight is the load with the kills. It ends with the schedule, and when
-// everything that was begun to be said has been accepted.
-func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer) ([]*talker, *delegator, error) {
+// everything that was begun to be said has been accepted, and what the askers' runs
+// ask is answered.
+func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer) (l load, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	quiet, silence := context.WithCancel(ctx)
 	defer silence()
-	talkers := make([]*talker, o.threads)
-	for i := range talkers {
-		var err error
-		if talkers[i], err = newTalker(ctx, w, i+1); err != nil {
-			return nil, nil, err
+	for n := range o.threads {
+		t, err := newTalker(ctx, w, n+1)
+		if err != nil {
+			return l, err
 		}
+		l.talkers = append(l.talkers, t)
 	}
-	var person *delegator
 	if w.agents {
-		var err error
-		if person, err = newDelegator(ctx, w); err != nil {
-			return nil, nil, err
+		if l.delegator, err = newDelegator(ctx, w); err != nil {
+			return l, err
+		}
+		for n := range askers {
+			a, err := newAsker(ctx, w, n)
+			if err != nil {
+				return l, err
+			}
+			l.askers = append(l.askers, a)
 		}
 	}
 	// From here on web stores hardly anything: what people say is in no quota.
 	if err := w.database.bound(ctx, "web", `{"rowsPerMinute":1}`); err != nil {
-		return nil, nil, err
+		return l, err
 	}
 	var talking sync.WaitGroup
-	for _, t := range talkers {
+	for _, t := range l.talkers {
 		talking.Go(func() {
 			if err := t.talk(ctx, quiet); err != nil {
 				cancel(fmt.Errorf("thread %s: %w", t.thread.Name, err))
@@ -150,29 +171,45 @@ func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer
 			cancel(fmt.Errorf("give the courier jobs: %w", err))
 		}
 	})
-	if person != nil {
+	for _, a := range l.askers {
 		talking.Go(func() {
-			if err := person.delegate(ctx, quiet); err != nil {
+			if err := a.ask(ctx, quiet); err != nil {
+				cancel(fmt.Errorf("thread %s: %w", a.thread.Name, err))
+			}
+		})
+	}
+	if l.delegator != nil {
+		talking.Go(func() {
+			if err := l.delegator.delegate(ctx, quiet); err != nil {
 				cancel(fmt.Errorf("hand work on: %w", err))
 			}
 		})
 	}
-	err := k.run(ctx, schedule(o.seed, o.kills))
+	err = k.run(ctx, schedule(o.seed, o.kills))
 	silence()
 	said := make(chan struct{})
 	go func() { talking.Wait(); close(said) }()
-	select {
-	case <-said:
-	case <-time.After(patience):
-		// What they could not get accepted shows in the table.
-		cancel(errSilenced)
-		<-said
-		err = nil
+	for before := int64(-1); ; {
+		now := w.progress.Load()
+		if now == before {
+			// What they could not get accepted, or answered, shows in the table.
+			cancel(errSilenced)
+			<-said
+			err = nil
+			break
+		}
+		before = now
+		select {
+		case <-said:
+		case <-time.After(patience):
+			continue
+		}
+		break
 	}
 	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, errSilenced) {
 		err = cause
 	}
-	return talkers, person, err
+	return l, err
 }
 
 var errSilenced = errors.New("nothing is accepted any more")

@@ -89,6 +89,24 @@ func (d *database) evidence(ctx context.Context, records *check.Records) error {
 				records.Answers = append(records.Answers, a)
 				return err
 			}},
+		{"approvals", `SELECT id, run_id, thread_id, message_id, input, state, choice, author, rule_id, decided_at, spent_at,
+				(SELECT COUNT(*) FROM audit_entries e WHERE e.target = a.id AND e.action = 'approval.' || a.state) FROM approvals a ORDER BY id`,
+			func(rows *sql.Rows) error {
+				var a check.Approval
+				var input string
+				var decided, spent sql.NullTime
+				err := rows.Scan(&a.ID, &a.RunID, &a.ThreadID, &a.MessageID, &input, &a.State, &a.Choice, &a.Author, &a.RuleID, &decided, &spent, &a.Audited)
+				a.Deed, a.Decided, a.Spent = check.DeedMarker.FindString(input), decided.Time, spent.Time
+				records.Approvals = append(records.Approvals, a)
+				return err
+			}},
+		{"approval_rules", "SELECT id FROM approval_rules ORDER BY id",
+			func(rows *sql.Rows) error {
+				var id string
+				err := rows.Scan(&id)
+				records.Rules = append(records.Rules, id)
+				return err
+			}},
 	} {
 		if err := d.each(ctx, table.query, table.take); err != nil {
 			return fmt.Errorf("read the table %s: %w", table.name, err)

@@ -37,14 +37,16 @@ var anyMarker = regexp.MustCompile(check.Marker.String() + "|" + check.WorkMarke
 // writes down what it was asked. It outlives the daemon.
 type model struct {
 	api   *fakeapi.Server
+	deeds string // the file to which a deed adds a line
 	onAsk func() // called for every request
 
 	mu    sync.Mutex
 	asked []check.Ask
+	tries []check.Try
 }
 
-func startModel(onAsk func()) (*model, error) {
-	m := &model{api: fakeapi.New(), onAsk: onAsk}
+func startModel(deeds string, onAsk func()) (*model, error) {
+	m := &model{api: fakeapi.New(), deeds: deeds, onAsk: onAsk}
 	m.api.Keep(1)
 	m.api.Handle(m.answer)
 	return m, m.api.Listen("127.0.0.1:0")
@@ -65,6 +67,9 @@ func (m *model) answer(r fakeapi.Request) fakeapi.Reply {
 		m.asked = append(m.asked, check.Ask{Marker: marker, At: time.Now(), Interrupted: turn.interrupted})
 	}
 	m.mu.Unlock()
+	if reply, is := m.deed(turn); is {
+		return reply
+	}
 	if strings.Contains(turn.newest, wordTool) && len(r.ToolResults()) == 0 {
 		return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: "Bash", Input: json.RawMessage(`{"command":"sleep 0.5"}`)}}}
 	}
@@ -102,6 +107,7 @@ type turn struct {
 	markers     []string // of the messages that the turn is to answer
 	fresh       []string // those of them that this request is the first to bring
 	newest      string   // the text of the newest message
+	results     int      // of tools
 	interrupted bool
 }
 
@@ -116,6 +122,9 @@ func turnOf(r fakeapi.Request) turn {
 		}
 		for _, block := range message.Content {
 			text := said(block)
+			if block.Type == "tool_result" {
+				t.results++
+			}
 			if turnHead.MatchString(text) {
 				t = turn{interrupted: strings.Contains(text, interruptedNote)}
 				text = text[strings.LastIndex(text, "\n\n---\n\n")+1:]

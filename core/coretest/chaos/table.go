@@ -21,8 +21,8 @@ func print(o options, name string, report check.Report, took time.Duration) {
 		}
 		fmt.Fprintf(table, "  kills: %s\t%d%s\n", kind, report.Strikes[kind], missed)
 	}
-	fmt.Fprintf(table, "  accepted\t%d\n  answered\t%d\n  merged\t%d\n  cancelled\t%d\n  carried\t%d\n  turns\t%d\n  tasks\t%d\n  works\t%d\n",
-		report.Accepted, report.Answered, report.Merged, report.Cancelled, report.Carried, report.Turns, report.Tasks, report.Works)
+	fmt.Fprintf(table, "  accepted\t%d\n  answered\t%d\n  merged\t%d\n  cancelled\t%d\n  carried\t%d\n  turns\t%d\n  tasks\t%d\n  works\t%d\n  approvals answered\t%d\n  deeds\t%d (%d by rule)\n",
+		report.Accepted, report.Answered, report.Merged, report.Cancelled, report.Carried, report.Turns, report.Tasks, report.Works, report.Decided, report.Deeds, report.Ruled)
 	for _, column := range report.Columns {
 		if column.LeftOut != "" {
 			fmt.Fprintf(table, "  %s\t-  (%s)\n", column.Name, column.LeftOut)

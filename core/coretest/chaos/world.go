@@ -71,7 +71,7 @@ func newWorld(ctx context.Context, o options, name string) (w *world, err error)
 	if w.database, err = openDatabase(ctx, name, w.data(), o.postgres); err != nil {
 		return nil, errors.Join(err, w.diary.Close())
 	}
-	if w.model, err = startModel(func() { w.progress.Add(1) }); err != nil {
+	if w.model, err = startModel(filepath.Join(w.dir, "deeds.log"), func() { w.progress.Add(1) }); err != nil {
 		return nil, errors.Join(err, w.database.close(), w.diary.Close())
 	}
 	port, err := ports.Free()
@@ -99,6 +99,7 @@ func (w *world) environment(o options) []string {
 		"HARNESS_AGENT=demo", "HARNESS_AGENTS=" + strconv.Itoa(places), "HARNESS_MAX_ATTEMPTS=100", "HARNESS_RETRY_BASE=50ms",
 		"HARNESS_RETRY_MAX=2s", "HARNESS_DELIVERY_ATTEMPTS=1000", "HARNESS_DELIVERY_RETRY_MAX=2s", "HARNESS_HOOK_DEADLINES=Deliver=1s", "HARNESS_PLUGIN_BACKOFF=50ms", "HARNESS_HOOK_GRACE=1s", "HARNESS_DRAIN_GRACE=5s",
 		"HARNESS_SILENCE_TIMEOUT=30s", "HARNESS_ALLOWED_TOOLS=Bash(sleep:*)",
+		"HARNESS_APPROVAL_PARK=" + parkAfter.String(),
 	}, fakeapi.Env(w.model.api.URL(), w.home())...)
 	if w.agents {
 		return append(env, "HARNESS_AGENT=claude", "HARNESS_CLAUDE="+o.claude)

@@ -49,6 +49,21 @@ func attempts(host pluginsdk.Host, thread string) map[pluginsdk.Capability]func(
 		pluginsdk.CapToolsCall:         attempt(host.Tools.Call, &pluginsdk.InvokeToolRequest{Name: "time__current_time", Input: json.RawMessage(`{}`)}),
 		pluginsdk.CapPluginsRead:       attempt(host.Plugins.List, &pluginsdk.ListPluginsRequest{}),
 		pluginsdk.CapPluginsAdmin:      attempt(host.Plugins.SetEnabled, &pluginsdk.SetPluginEnabledRequest{Name: "activity"}),
+		pluginsdk.CapCommandsRead:      attempt(host.Commands.List, &pluginsdk.ListCommandsRequest{}),
+		pluginsdk.CapApprovalsRead:     attempt(host.Approvals.List, &pluginsdk.ListApprovalsRequest{}),
+		// In the very run that would ask: nobody allows himself anything.
+		pluginsdk.CapApprovalsDecide: attempt(host.Approvals.Decide, &pluginsdk.DecideApprovalRequest{ID: "any", Choice: "allow"}),
+		pluginsdk.CapFilesRead:       attempt(host.Files.List, &pluginsdk.ListFilesRequest{}),
+		pluginsdk.CapFilesWrite:      attempt(host.Files.Begin, &pluginsdk.BeginFileRequest{Name: "../../greedy", Size: 1 << 40}),
+		pluginsdk.CapWorkspaceRead:   attempt(host.Workspace.Read, &pluginsdk.ReadWorkspaceRequest{Path: "../harness.env"}),
+		pluginsdk.CapWorkspaceWrite: attempt(host.Workspace.Write, &pluginsdk.WriteWorkspaceRequest{
+			Path: "../greedy.md", Text: "not granted",
+		}),
+		pluginsdk.CapTokensCheck:         attempt(host.Tokens.Check, &pluginsdk.CheckTokenRequest{Secret: "any"}),
+		pluginsdk.CapTokensAdmin:         attempt(host.Tokens.Create, &pluginsdk.CreateTokenRequest{Name: "greedy", Scope: pluginsdk.ScopeAdmin}),
+		pluginsdk.CapInstallationRead:    attempt(host.Installation.Audit, &pluginsdk.ListAuditRequest{}),
+		pluginsdk.CapInstallationControl: attempt(host.Installation.SetPause, &pluginsdk.SetPauseRequest{}),
+		pluginsdk.CapInstallationBackup:  attempt(host.Installation.Backup, &pluginsdk.MakeBackupRequest{}),
 	}
 }
 

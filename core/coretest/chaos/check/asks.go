@@ -9,7 +9,7 @@ import (
 const clock = "15:04:05.000"
 
 // askedAgain finds messages that the agent was given twice without a reason:
-// without being told, while nothing had died, or although it had answered. The second
+// without being told, while nothing had died and it had not been parked, or although it had answered. The second
 // are the turns that plugins asked for; one that has a session of its own has nothing to
 // be told.
 func (j *judge) askedAgain() (messages, turns []string) {
@@ -26,7 +26,7 @@ func (j *judge) askedAgain() (messages, turns []string) {
 		}
 		last, _, unknown := j.follow(runID)
 		for i, ask := range list {
-			if problem := j.unwarranted(list[:i], ask, last.Beside); problem != "" {
+			if problem := j.unwarranted(list[:i], ask, last); problem != "" {
 				*violations = append(*violations, fmt.Sprintf("%s: asked %d times, at %s %s", about, len(list), ask.At.Format(clock), problem))
 			}
 			if end, ended := ends[last.ID]; unknown == "" && ended && ask.At.After(end) {
@@ -67,7 +67,7 @@ func (j *judge) asking(marker string) (runID, about string, isTurn bool) {
 func (j *judge) ends() (ends map[string]time.Time, answers map[string]int) {
 	ends, answers = map[string]time.Time{}, map[string]int{}
 	for _, turn := range j.Turns {
-		if !turn.Success {
+		if !turn.Success || j.parked(turn) {
 			continue
 		}
 		answers[turn.RunID]++
@@ -79,15 +79,15 @@ func (j *judge) ends() (ends map[string]time.Time, answers map[string]int) {
 }
 
 // unwarranted says what is wrong with an ask that has predecessors.
-func (j *judge) unwarranted(before []Ask, ask Ask, beside bool) string {
+func (j *judge) unwarranted(before []Ask, ask Ask, run Run) string {
 	if len(before) == 0 {
 		return ""
 	}
 	previous := before[len(before)-1]
 	switch {
-	case !ask.Interrupted && !beside:
+	case !ask.Interrupted && !run.Beside:
 		return "without being told that it was given before"
-	case !j.struckBetween(previous.At, ask.At):
+	case !j.struckBetween(previous.At, ask.At) && !j.parkedBetween(run.ID, previous.At, ask.At):
 		return fmt.Sprintf("although nothing was killed since %s", previous.At.Format(clock))
 	}
 	return ""

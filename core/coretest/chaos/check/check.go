@@ -24,6 +24,9 @@ type Report struct {
 	Turns     int // that plugins asked for, and that were answered
 	Tasks     int // that are over
 	Works     int // that are done
+	Decided   int // questions of the agent that people have answered
+	Deeds     int // that were done after they were asked for
+	Ruled     int // of those, by a rule
 	Columns   []Column
 }
 
@@ -52,6 +55,11 @@ func Judge(records Records) Report {
 	if records.AskedUnknown {
 		unedited = "the demo agent edits nothing"
 	}
+	unaskable := ""
+	if records.AskedUnknown {
+		unaskable = "the demo agent asks nobody"
+	}
+	undone, missing := j.doneUnasked(&report), j.approvalsLost(&report)
 	lost, doubled, disordered := j.deliveries()
 	uncarried := ""
 	if !j.delivers() {
@@ -79,6 +87,9 @@ func Judge(records Records) Report {
 		{Name: "merged twice or never", Violations: j.mergedOnce(), LeftOut: unedited},
 		{Name: "merged unreviewed", Violations: j.mergedUnreviewed(), LeftOut: unedited},
 		{Name: "left in the repository", Violations: j.leftovers(), LeftOut: unedited},
+		{Name: "done unasked", Violations: undone, LeftOut: unaskable},
+		{Name: "approval lost", Violations: missing, LeftOut: unaskable},
+		{Name: "approval hanging", Violations: j.approvalsHanging(), LeftOut: unaskable},
 		{Name: "notification lost or doubled", Violations: j.told()},
 		{Name: "verdict asked again", Violations: j.verdictsAgain()},
 		{Name: "orphaned process", Violations: j.strays()},

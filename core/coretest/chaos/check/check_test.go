@@ -93,6 +93,7 @@ func sound() check.Records {
 		}
 	}
 	work(&records)
+	asking(&records)
 	return records
 }
 
@@ -174,12 +175,20 @@ func TestKeptPromisesAreAllZero(t *testing.T) {
 	if !report.Clean() {
 		t.Error("the report is not clean")
 	}
-	if report.Accepted != 8 || report.Answered != 6 || report.Merged != 1 || report.Cancelled != 1 || report.Carried != 7 || report.Turns != 2 || report.Tasks != 2 || report.Works != 1 {
+	if report.Accepted != 14 || report.Answered != 12 || report.Merged != 1 || report.Cancelled != 1 || report.Carried != 19 || report.Turns != 2 || report.Tasks != 2 || report.Works != 1 ||
+		report.Decided != 6 || report.Deeds != 5 || report.Ruled != 3 {
 		t.Errorf("counts: %+v", report)
 	}
 	if report.Strikes[check.Daemon] != 1 || report.Strikes[check.Plugin] != 1 || report.Strikes[check.Agent] != 0 {
 		t.Errorf("strikes: %v", report.Strikes)
 	}
+}
+
+// breach is a way to break a promise.
+type breach struct {
+	column, how string
+	spoil       func(*check.Records)
+	names       string // what a violation has to mention
 }
 
 // The test that the checker screams: each broken promise shows in its own
@@ -190,7 +199,10 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 		"a reply of a run that was given up": "out of order",
 		"the message was stored twice":       "never answered",
 		"a delivery":                         "delivery lost",
-		"nothing was carried":                "delivery lost, notification lost or doubled",
+		"a run that waits":                   "row left open",
+		"the agent had no turn":              "asked again",
+		"nobody allowed":                     "asked again",
+		"nothing was carried":                "delivery lost, approval hanging, notification lost or doubled",
 		"while nothing had died":             "turn asked again",
 		"promised as another run":            "run doubled",
 		"the turn is at work":                "row left open",
@@ -199,11 +211,7 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 		"one row too many":                   "run doubled",
 	}
 	covered := map[string]bool{}
-	for _, broken := range []struct {
-		column, how string
-		spoil       func(*check.Records)
-		names       string // what a violation has to mention
-	}{
+	for _, broken := range append([]breach{
 		{"never answered", "the run failed", func(r *check.Records) {
 			r.Runs[1].State, r.Runs[1].Error = "failed", "out of attempts"
 			dropMessage(r, 12)
@@ -418,7 +426,7 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 		{"nothing proved", "no task", func(r *check.Records) { noTasks(r) }, "no task was made"},
 		{"nothing proved", "the places were not tried", func(r *check.Records) { r.Places, r.AtOnce = 0, 0 }, "places"},
 		{"daemon gave up", "for no reason", func(r *check.Records) { r.Exits = []check.Exit{{At: at(60), Why: "the lock was lost"}} }, "the lock was lost"},
-	} {
+	}, brokenApprovals...) {
 		covered[broken.column] = true
 		t.Run(broken.column+"/"+broken.how, func(t *testing.T) {
 			records := sound()
@@ -449,7 +457,7 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 func TestWhatTheAgentWasAskedCanBeLeftOut(t *testing.T) {
 	records := sound()
 	records.Asked, records.AskedUnknown = nil, true
-	left := []string{"asked again", "turn asked again", "task stuck", "merged twice or never", "merged unreviewed", "left in the repository"}
+	left := []string{"asked again", "turn asked again", "task stuck", "merged twice or never", "merged unreviewed", "left in the repository", "done unasked", "approval lost", "approval hanging"}
 	for _, column := range check.Judge(records).Columns {
 		if (column.LeftOut != "") != slices.Contains(left, column.Name) {
 			t.Errorf("%s: left out: %q", column.Name, column.LeftOut)
@@ -460,7 +468,10 @@ func TestWhatTheAgentWasAskedCanBeLeftOut(t *testing.T) {
 // A load without a courier has nothing to deliver: no zero is claimed there.
 func TestDeliveriesThatNobodyAskedForAreLeftOut(t *testing.T) {
 	records := sound()
-	records.Threads[1].Delivered, records.Deliveries, records.Carried = false, nil, nil
+	records.Deliveries, records.Carried = nil, nil
+	for i := range records.Threads {
+		records.Threads[i].Delivered = false
+	}
 	report := check.Judge(records)
 	if !report.Clean() {
 		t.Error("the report is not clean")

@@ -18,6 +18,9 @@ var Marker = regexp.MustCompile(`m-T\d{2,}-\d{4,}`)
 // of a task's iteration with its number behind.
 var WorkMarker = regexp.MustCompile(`w-\d{4,}(?:-\d+)?`)
 
+// DeedMarker is what names a deed: what an agent is told to do that nothing allows.
+var DeedMarker = regexp.MustCompile(`a-T\d{2,}-\d{4,}`)
+
 // Records is everything that is known of one campaign on one database.
 type Records struct {
 	// Wanted is the kinds of which a strike has to be among Strikes.
@@ -41,12 +44,19 @@ type Records struct {
 	Merges    []Merge  // of its main branch
 	Leftovers []string // what is left in it of tasks: branches, worktrees, a checkout that is not clean
 
+	Tries     []Try      // of an agent to do what nothing allows, in order
+	Deeds     []Deed     // that were done, in order
+	Decisions []Decision // of people, on what the agent asked
+	Revoked   []Revocation
+
 	Messages   []Message // in the order of their ids
 	Runs       []Run
 	Turns      []Turn
 	Deliveries []Delivery
 	Tasks      []Task
-	Answers    []Answer // of plugins that were asked about tasks, in order
+	Answers    []Answer   // of plugins that were asked about tasks, in order
+	Approvals  []Approval // in the order of their ids
+	Rules      []string   // ids
 
 	// Sightings is how often a plugin of a living daemon was recognised by the
 	// mark by which Strays are found: with none, their absence says nothing.
@@ -206,6 +216,51 @@ type Merge struct {
 	TaskID string
 	Commit string
 	Tree   string
+}
+
+// Try is one call that an agent made to do a deed.
+type Try struct {
+	Marker string // of the message that asks for it
+	Deed   string
+	At     time.Time
+}
+
+// Deed is something that was done.
+type Deed struct {
+	Name string
+	At   time.Time
+}
+
+// Decision is a person's answer to what the agent asked.
+type Decision struct {
+	ApprovalID string
+	Author     string
+	Choice     string
+	Status     int  // of HTTP, that they were answered with; 0: they never were
+	Parked     bool // its run had given everything back by then
+}
+
+// Revocation is the end of a rule, as a person was told of it.
+type Revocation struct {
+	RuleID string
+	Status int // of HTTP
+	At     time.Time
+}
+
+// Approval is a row of the table approvals.
+type Approval struct {
+	ID        string
+	RunID     string
+	ThreadID  string
+	MessageID int64 // the row of its thread that shows it
+	Deed      string
+	State     string
+	Choice    string
+	Author    string
+	RuleID    string    // the rule that the answer has made
+	Decided   time.Time // zero: it was not
+	Spent     time.Time // when the answer was about to be given to the agent; zero: it was not
+	Audited   int       // entries of the audit log about its answer
 }
 
 // Task is a row of the table of that name.

@@ -28,6 +28,9 @@ func (j *judge) untried(report Report) (violations []string) {
 			violations = append(violations, part.what)
 		}
 	}
+	if !j.AskedUnknown {
+		violations = append(violations, j.unasking(report)...)
+	}
 	for _, kind := range j.Wanted {
 		if report.Strikes[kind] == 0 {
 			violations = append(violations, fmt.Sprintf("no strike hit what it was meant for: %s (%d hit a daemon instead)", kind, report.Missed[kind]))
