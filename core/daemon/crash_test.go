@@ -35,6 +35,9 @@ func TestKillAtEveryStep(t *testing.T) {
 func killRunsAt(t *testing.T, in *installation, step string) {
 	_ = os.Remove(filepath.Join(in.config.Plugins, "tally.txt"))
 	threads := []string{in.thread("first"), in.thread("second"), in.thread("third")}
+	for _, thread := range threads {
+		in.leave(thread, "left.txt", "of "+thread)
+	}
 	var accepted []pluginsdk.Accepted
 	held := in.killedAt(step, func() {
 		for n, thread := range []string{threads[0], threads[0], threads[0], threads[1], threads[2], threads[1]} {
@@ -55,6 +58,27 @@ func killRunsAt(t *testing.T, in *installation, step string) {
 	checkAnswers(t, in, threads, accepted)
 	checkAgentCalls(t, in, step, accepted, inFlight)
 	checkTallies(t, in, accepted)
+	checkLeft(t, in, threads)
+}
+
+// checkLeft wants what was left in the outbox of each thread to have gone with one reply,
+// once, and to be kept.
+func checkLeft(t *testing.T, in *installation, threads []string) {
+	t.Helper()
+	for _, thread := range threads {
+		var sent []pluginsdk.Attachment
+		for _, message := range in.messages(thread) {
+			sent = append(sent, message.Attachments...)
+		}
+		if len(sent) != 1 || sent[0].Name != "left.txt" {
+			t.Errorf("thread %s: its outbox was sent as %+v", thread, sent)
+			continue
+		}
+		id, _ := sent[0].FileID()
+		if status, _, content := in.fetch("/api/files/" + id + "/content"); status != 200 || string(content) != "of "+thread {
+			t.Errorf("thread %s: %d %q", thread, status, content)
+		}
+	}
 }
 
 // countOf counts the lines "STEP ID" whose id is one of those that are meant.

@@ -64,7 +64,7 @@ func offered(api *fakeapi.Server) string {
 	return strings.ReplaceAll(strings.Join(tools, " "), "mcp__harness__", "")
 }
 
-const allTools = "core__notify time__current_time workbench__die workbench__dig workbench__echo workbench__fail workbench__hang workbench__nest workbench__stuck"
+const allTools = "core__notify core__search time__current_time workbench__die workbench__dig workbench__echo workbench__fail workbench__hang workbench__nest workbench__stuck"
 
 // The real agent uses the tools of real plugins without being asked for
 // permission, and reads what goes wrong with them.
@@ -134,7 +134,7 @@ func TestToolsOfAPluginThatIsToggledInMidConversation(t *testing.T) {
 	in.used(during, workbenchName, "workbench__echo", "unavailable: the plugin workbench, whose tool workbench__echo is, is disabled", true)
 
 	in.say(watch, thread, "say:Without.")
-	if got := offered(api); got != "core__notify time__current_time" {
+	if got := offered(api); got != "core__notify core__search time__current_time" {
 		t.Errorf("with the plugin off the model is offered %s", got)
 	}
 	in.adoptWorkbench()
@@ -270,7 +270,7 @@ func TestTheOperatorsOwnToolsStay(t *testing.T) {
 	in.config.MCPConfig = []byte(`{"mcpServers":{"mine":{"type":"http","url":"http://127.0.0.1:1/"}}}`)
 	in.start()
 	in.say(in.watch(), in.thread("mine"), "say:Hello.")
-	if got := offered(api); got != "core__notify time__current_time" {
+	if got := offered(api); got != "core__notify core__search time__current_time" {
 		t.Errorf("the model is offered %s", got)
 	}
 	if !strings.Contains(in.log.String(), "an MCP server is not connected\" room=invoker") && !strings.Contains(in.log.String(), "server=mine") {
@@ -330,9 +330,10 @@ func TestToolsOverTheAPI(t *testing.T) {
 	var listed struct {
 		Tools []struct{ Name, Plugin, Description string }
 	}
-	if status := in.call(http.MethodGet, "/api/tools", nil, &listed); status != http.StatusOK || len(listed.Tools) != 9 ||
+	if status := in.call(http.MethodGet, "/api/tools", nil, &listed); status != http.StatusOK || len(listed.Tools) != 10 ||
 		listed.Tools[0].Name != "core__notify" || listed.Tools[0].Plugin != "core" ||
-		listed.Tools[1].Name != "time__current_time" || listed.Tools[1].Plugin != "time" || listed.Tools[1].Description == "" {
+		listed.Tools[1].Name != "core__search" ||
+		listed.Tools[2].Name != "time__current_time" || listed.Tools[2].Plugin != "time" || listed.Tools[2].Description == "" {
 		t.Errorf("%d %+v", status, listed)
 	}
 	type answer struct {
@@ -372,12 +373,12 @@ func TestToolsOverTheAPI(t *testing.T) {
 // else is wrong with a plugin.
 func TestToolsThatAreNotOfferedOverTheAPI(t *testing.T) {
 	in := newInstallation(t, "", workbenchName)
-	in.config.ToolBounds.Tools = 4
+	in.config.ToolBounds.Tools = 5
 	in.start()
 	in.adoptWorkbench()
 	var listed struct{ Tools []struct{ Plugin string } }
-	if status := in.call(http.MethodGet, "/api/tools", nil, &listed); status != http.StatusOK || len(listed.Tools) != 4 ||
-		listed.Tools[0].Plugin != "core" || listed.Tools[1].Plugin != "time" || listed.Tools[3].Plugin != workbenchName {
+	if status := in.call(http.MethodGet, "/api/tools", nil, &listed); status != http.StatusOK || len(listed.Tools) != 5 ||
+		listed.Tools[1].Plugin != "core" || listed.Tools[2].Plugin != "time" || listed.Tools[4].Plugin != workbenchName {
 		t.Errorf("%d %+v", status, listed)
 	}
 	for name, want := range map[string]string{
