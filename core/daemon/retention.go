@@ -3,9 +3,9 @@ package daemon
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/store"
 )
 
@@ -29,8 +29,7 @@ type retention struct {
 	now   func() time.Time
 	after func(time.Duration) <-chan time.Time
 
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	background guard.Loop
 }
 
 // newRetention makes a part that keeps so many days; 0 keeps everything.
@@ -41,19 +40,15 @@ func newRetention(store pruner, days int, log *slog.Logger) *retention {
 // Start begins to prune, unless everything is to be kept. It works until Stop,
 // whatever becomes of ctx.
 func (r *retention) Start(ctx context.Context) error {
-	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if r.days > 0 {
-		r.running.Go(func() { r.loop(ctx) })
+		r.background.Start(ctx, r.loop)
 	}
 	return nil
 }
 
 // Stop ends a pruning after the transaction under way, and waits for that.
 func (r *retention) Stop(context.Context) error {
-	if r.cancel != nil {
-		r.cancel()
-	}
-	r.running.Wait()
+	r.background.Stop()
 	return nil
 }
 
@@ -63,7 +58,7 @@ func (r *retention) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-r.after(wait):
-			r.runOnce(ctx)
+			guard.Try(r.log, "retention", func() { r.runOnce(ctx) })
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -62,8 +63,7 @@ type Room struct {
 	mu      sync.Mutex
 	uploads map[string]*upload
 
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	background guard.Loop
 }
 
 // New returns a Room.
@@ -92,17 +92,13 @@ func (r *Room) Start(ctx context.Context) error {
 	if err := r.shelf.open(); err != nil {
 		return err
 	}
-	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	r.running.Go(func() { r.loop(ctx) })
+	r.background.Start(ctx, r.loop)
 	return nil
 }
 
 // Stop ends the sweeping.
 func (r *Room) Stop(context.Context) error {
-	if r.cancel != nil {
-		r.cancel()
-	}
-	r.running.Wait()
+	r.background.Stop()
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -27,8 +28,10 @@ func (r *Room) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-r.config.After(wait):
-			r.expire()
-			r.sweep(ctx)
+			guard.Try(r.config.Log, "the sweep of the files", func() {
+				r.expire()
+				r.sweep(ctx)
+			})
 		}
 	}
 }

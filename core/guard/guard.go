@@ -1,5 +1,6 @@
 // Package guard is the boundary of a run, a loop's round, a request: a panic
-// inside of it ends that one, and nothing else. Backoff is the wait after it.
+// inside of it ends that one, and nothing else. Backoff is the wait after it, and Loop the
+// goroutine that a room keeps.
 package guard
 
 import (

@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/guard"
@@ -22,38 +21,22 @@ var (
 // batch bounds how much is indexed at once.
 type batch struct{ messages, bytes int }
 
-// indexer is the state of the room's own loop.
-type indexer struct {
-	wake    chan struct{} // capacity 1: there is something to index
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-}
-
-func newIndexer() indexer { return indexer{wake: make(chan struct{}, 1)} }
-
 // Start begins to follow what is said, and to index what is there from before. It works
 // until Stop, whatever becomes of ctx.
 func (r *Room) Start(ctx context.Context) error {
-	ctx, r.indexer.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	r.indexer.running.Go(func() { r.loop(ctx) })
+	r.indexer.Start(ctx, r.loop)
 	return nil
 }
 
 // Stop ends after the batch under way.
 func (r *Room) Stop(context.Context) error {
-	if r.indexer.cancel != nil {
-		r.indexer.cancel()
-	}
-	r.indexer.running.Wait()
+	r.indexer.Stop()
 	return nil
 }
 
 // Wake says that something was said. It waits for nothing.
 func (r *Room) Wake() {
-	select {
-	case r.indexer.wake <- struct{}{}:
-	default:
-	}
+	r.indexer.Wake()
 }
 
 func (r *Room) loop(ctx context.Context) {
@@ -75,7 +58,7 @@ func (r *Room) loop(ctx context.Context) {
 		}
 		failures, wait = 0, r.config.Delay
 		select {
-		case <-r.indexer.wake:
+		case <-r.indexer.Woken():
 		case <-time.After(r.config.Sweep):
 			wait = 0
 		case <-ctx.Done():

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -84,7 +85,7 @@ type Room struct {
 	config  Config
 	store   Store
 	places  chan struct{}
-	indexer indexer
+	indexer guard.Loop // woken: something was said
 }
 
 // New returns a room. It finds before Start and after Stop as well.
@@ -99,7 +100,7 @@ func New(config Config, store Store) *Room {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Room{config: config, store: store, places: make(chan struct{}, atATime), indexer: newIndexer()}
+	return &Room{config: config, store: store, places: make(chan struct{}, atATime)}
 }
 
 // Search answers a query.

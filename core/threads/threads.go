@@ -49,10 +49,8 @@ type Room struct {
 	store  Store
 	events Events
 
-	branching chan struct{} // the place of the one branch that is made at a time
-	wake      chan struct{} // something is to be removed
-	cancel    context.CancelFunc
-	running   sync.WaitGroup
+	branching  chan struct{} // the place of the one branch that is made at a time
+	background guard.Loop    // woken: something is to be removed
 
 	mu     sync.Mutex
 	making []string // ids of the branches that are being made: not to be removed
@@ -70,7 +68,7 @@ func New(config Config, store Store, events Events) *Room {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Room{config: config, store: store, events: events, branching: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	return &Room{config: config, store: store, events: events, branching: make(chan struct{}, 1)}
 }
 
 // Create makes a thread, or returns the one that has its source and source id as it is.
@@ -104,7 +102,7 @@ func (r *Room) Delete(ctx context.Context, id, who string) error {
 		return err
 	}
 	r.tell(pluginsdk.EventThreadDeleted, gone)
-	r.remove()
+	r.background.Wake()
 	return nil
 }
 
@@ -130,7 +128,7 @@ func (r *Room) Branch(ctx context.Context, branch ledger.Branch) (made pluginsdk
 	r.making = slices.DeleteFunc(r.making, func(id string) bool { return id == branch.ID })
 	r.mu.Unlock()
 	if err != nil || !created {
-		r.remove() // what was copied, if anything
+		r.background.Wake() // what was copied, if anything
 		return made, false, err
 	}
 	r.tell(pluginsdk.EventThreadCreated, made)
@@ -144,28 +142,16 @@ func (r *Room) tell(kind pluginsdk.EventType, thread pluginsdk.Thread) {
 // Start begins to remove what deleted threads have left, also under an earlier daemon. It
 // works until Stop, whatever becomes of ctx.
 func (r *Room) Start(ctx context.Context) error {
-	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	r.remove()
-	r.running.Go(func() { r.loop(ctx) })
+	r.background.Wake()
+	r.background.Start(ctx, r.loop)
 	return nil
 }
 
 // Stop ends the removal after the transaction under way, and waits for that. The next
 // daemon goes on with it.
 func (r *Room) Stop(context.Context) error {
-	if r.cancel != nil {
-		r.cancel()
-	}
-	r.running.Wait()
+	r.background.Stop()
 	return nil
-}
-
-// remove has the loop look at what is to be removed.
-func (r *Room) remove() {
-	select {
-	case r.wake <- struct{}{}:
-	default: // it looks soon
-	}
 }
 
 func (r *Room) loop(ctx context.Context) {
@@ -181,7 +167,7 @@ func (r *Room) loop(ctx context.Context) {
 		case <-ctx.Done():
 			timer.Stop()
 			return
-		case <-r.wake:
+		case <-r.background.Woken():
 		case <-timer.C:
 		}
 		timer.Stop()

@@ -79,8 +79,7 @@ type Room struct {
 	used      map[string]time.Time // by id: when tokens were used, and that is not stored yet
 	announced map[string]time.Time // tokens that are known to be revoked
 
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	background guard.Loop
 }
 
 // known is a token that was good at an instant.
@@ -319,18 +318,15 @@ const (
 // Start begins to look for what other processes revoke, and to store when tokens were
 // used, until Stop.
 func (r *Room) Start(ctx context.Context) error {
-	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	r.running.Go(func() { r.loop(ctx) })
+	r.background.Start(ctx, r.loop)
 	return nil
 }
 
 // Stop ends that, and stores when tokens were used.
 func (r *Room) Stop(ctx context.Context) error {
-	if r.cancel == nil {
+	if !r.background.Stop() {
 		return nil
 	}
-	r.cancel()
-	r.running.Wait()
 	return r.touch(ctx)
 }
 

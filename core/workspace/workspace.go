@@ -58,9 +58,7 @@ type Room struct {
 	config Config
 	store  Store
 
-	wake    chan struct{}
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	background guard.Loop // woken: there is something to look at
 
 	runsMu sync.Mutex
 	runs   []work // that are at work, or have ended since the last look
@@ -95,35 +93,23 @@ func New(config Config, store Store) *Room {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Room{config: config, store: store, wake: make(chan struct{}, 1), unrecorded: make(map[string]ledger.ContextChange)}
+	return &Room{config: config, store: store, unrecorded: make(map[string]ledger.ContextChange)}
 }
 
 // Start looks at the files, and from then on whenever a turn of the agent begins or ends. It
 // works until Stop, whatever becomes of ctx.
 func (r *Room) Start(ctx context.Context) error {
-	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	r.sweepUp()
-	r.look()
-	r.running.Go(func() { r.loop(ctx) })
+	r.background.Wake()
+	r.background.Start(ctx, r.loop)
 	return nil
 }
 
 // Stop ends the look that is under way, and waits for that. What it has not seen, the next
 // daemon does.
 func (r *Room) Stop(context.Context) error {
-	if r.cancel != nil {
-		r.cancel()
-	}
-	r.running.Wait()
+	r.background.Stop()
 	return nil
-}
-
-// look has the loop look at the files.
-func (r *Room) look() {
-	select {
-	case r.wake <- struct{}{}:
-	default: // it does soon
-	}
 }
 
 func (r *Room) loop(ctx context.Context) {
@@ -131,7 +117,7 @@ func (r *Room) loop(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.wake:
+		case <-r.background.Woken():
 		}
 		err := guard.Call(r.config.Log, "a look at the workspace", func() error {
 			r.mu.Lock()
@@ -149,7 +135,7 @@ func (r *Room) Began(runID, threadID string) {
 	r.runsMu.Lock()
 	r.runs = append(r.runs, work{runID: runID, threadID: threadID, began: r.config.Now()})
 	r.runsMu.Unlock()
-	r.look()
+	r.background.Wake()
 }
 
 // Ended notes that a turn is over. What it has changed is noted soon after.
@@ -162,7 +148,7 @@ func (r *Room) Ended(runID string) {
 		}
 	}
 	r.runsMu.Unlock()
-	r.look()
+	r.background.Wake()
 }
 
 // grain is how far a file's time may be from the clock's: file systems keep it coarsely.
