@@ -3,6 +3,7 @@ package approvals
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,7 +135,8 @@ func (a *Approvals) newApproval(of ledger.Asking, ask ledger.ToolAsk, call rules
 	return made
 }
 
-// callWords says what a call is, as a line and in full.
+// callWords says what a call is, as a line and in full: people allow all of its input, so
+// all of it is there. Of a command only what is not said otherwise follows it.
 func callWords(ask ledger.ToolAsk) (title, text string) {
 	what := ""
 	for _, name := range []string{"command", "file_path", "notebook_path", "url", "query", "path", "pattern"} {
@@ -148,14 +150,48 @@ func callWords(ask ledger.ToolAsk) (title, text string) {
 	} else if ask.About != "" {
 		title += ": " + ask.About
 	}
-	text = what
-	if pretty, err := json.MarshalIndent(ask.Input, "", "  "); err == nil && field(ask.Input, "command") == "" {
-		text = string(pretty)
+	if command := field(ask.Input, "command"); command != "" {
+		text = command
+		if more := besideCommand(ask); more != "" {
+			text += "\n\nand " + more
+		}
+	} else {
+		text = indented(ask.Input)
 	}
 	if ask.About != "" && ask.About != what {
 		text = ask.About + "\n\n" + text
 	}
 	return short(title), bounded(text, maxText)
+}
+
+// besideCommand is what a call's input says beside its command; empty: nothing of weight.
+func besideCommand(ask ledger.ToolAsk) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(ask.Input, &fields) != nil {
+		return indented(ask.Input)
+	}
+	delete(fields, "command")
+	if ask.Tool == "Bash" { // its description is said already
+		delete(fields, "description")
+		delete(fields, "timeout")
+		maps.DeleteFunc(fields, func(_ string, value json.RawMessage) bool { return string(value) == "false" || string(value) == "null" })
+	}
+	if len(fields) == 0 {
+		return ""
+	}
+	return indented(fields)
+}
+
+// indented is a value as JSON for people.
+func indented(value any) string {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Sprintf("%s", value) // what is no JSON, as it is
+	}
+	return strings.TrimSuffix(text.String(), "\n")
 }
 
 // field returns a text of a call's input; empty: it has none of that name.
