@@ -151,6 +151,28 @@ func TestNobodyAnswersInTime(t *testing.T) {
 	})
 }
 
+// A turn beside its thread cannot be parked: its session ends with its process. It waits
+// for people no longer than others do that keep theirs.
+func TestATurnBesideItsThreadWaitsNoLongerThanOthers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		d := newDesk(t, s, Config{AskUnattended: true, ParkAfter: time.Hour, Expiry: 72 * time.Hour})
+		of := d.beside()
+		answer := d.asking(t.Context(), of, bash("make"))
+		d.shown(pluginsdk.ApprovalOpen)
+		d.later(59 * time.Minute)
+		if err := d.sweep(t.Context()); err != nil || len(d.events) > 0 {
+			t.Fatalf("too early: %v", err)
+		}
+		d.later(2 * time.Minute)
+		if err := d.sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := wait(t, answer); got.Allow || got.Park || !strings.Contains(got.Words, "in time") {
+			t.Errorf("answered %+v", got)
+		}
+	})
+}
+
 // The answer that comes as a run is being parked finds it, whichever is first.
 func TestAnAnswerMeetsTheParking(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -302,6 +324,8 @@ func TestWhoIsAskedAboutWhat(t *testing.T) {
 			"a schedule":                       {of: func(of *ledger.Asking) { of.Thread.Kind = pluginsdk.ThreadCron }},
 			"unattended, all the same":         {config: Config{AskUnattended: true}, of: func(of *ledger.Asking) { of.Unattended = true }, asked: true},
 			"a schedule whose thread says all": {of: func(of *ledger.Asking) { of.Thread.Kind, of.Thread.AskTools = pluginsdk.ThreadCron, "all" }, asked: true},
+			"a turn in a thread that says all": {of: func(of *ledger.Asking) { of.Turn, of.Thread.AskTools = true, "all" }},
+			"unattended in such a thread":      {of: func(of *ledger.Asking) { of.Unattended, of.Thread.AskTools = true, "all" }},
 			"a turn without a thread":          {config: Config{AskUnattended: true}, of: func(of *ledger.Asking) { of.Thread.ID = "" }},
 		} {
 			t.Run(name, func(t *testing.T) {

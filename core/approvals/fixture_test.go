@@ -109,6 +109,27 @@ func (d *desk) turn(thread pluginsdk.Thread) ledger.Asking {
 	return ledger.Asking{Thread: thread, Fence: claim.Fence, RunID: claim.Run.ID, Attempt: claim.Run.Attempt}
 }
 
+// beside claims a turn that a plugin has asked for, beside a new thread.
+func (d *desk) beside() ledger.Asking {
+	d.t.Helper()
+	ctx := context.Background()
+	thread, _, err := d.store.CreateThread(ctx, pluginsdk.NewThread{Source: "chat", SourceID: uuid.NewString()})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	turn, err := d.store.AcceptTurn(ctx, ledger.NewTurn{
+		RunID: uuid.Must(uuid.NewV7()).String(), Plugin: "reviewer", Request: pluginsdk.StartTurnRequest{ThreadID: thread.ID, Prompt: "?", Purpose: "review"},
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	claim, err := d.store.ClaimTurn(ctx, turn.RunID, "test")
+	if err != nil || !claim.Found {
+		d.t.Fatalf("claim: %v, %v", claim.Found, err)
+	}
+	return ledger.Asking{Thread: claim.Thread.Thread, Fence: claim.Fence, RunID: claim.Run.ID, Attempt: claim.Run.Attempt, Turn: true}
+}
+
 func bash(command string) ledger.ToolAsk {
 	return ledger.ToolAsk{Tool: "Bash", ToolUseID: "t", Input: json.RawMessage(fmt.Sprintf(`{"command":%q}`, command)), Cwd: "/nowhere"}
 }

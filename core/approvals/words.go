@@ -56,7 +56,8 @@ func (a *Approvals) nobody(of ledger.Asking, tool string, open int) (words strin
 		return fmt.Sprintf("%d questions are open already; wait for their answers.", open), true
 	case of.Thread.ID == "":
 		return denialOf(tool), true
-	case (of.Turn || of.Unattended || of.Thread.Kind == pluginsdk.ThreadCron) && !a.AskUnattended && of.Thread.AskTools == "":
+	case a.AskUnattended:
+	case of.Turn || of.Unattended, of.Thread.Kind == pluginsdk.ThreadCron && of.Thread.AskTools == "":
 		return denialOf(tool), true
 	}
 	asks := of.Thread.AskTools
@@ -106,6 +107,9 @@ func (a *Approvals) newApproval(of ledger.Asking, ask ledger.ToolAsk, call rules
 			Input: ask.Input, Note: ask.Reason, Cwd: ask.Cwd, CreatedAt: now, ExpiresAt: now.Add(a.Expiry),
 		},
 		Attempt: of.Attempt,
+	}
+	if of.Fence.Beside() { // it cannot be parked, and must not keep its process for days
+		made.ExpiresAt = now.Add(min(a.Expiry, a.ParkAfter))
 	}
 	if len(made.Input) > maxInput {
 		made.Input = nil
