@@ -270,12 +270,17 @@ func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error, le
 	t := newTrip(ctx, p.config.Now(), claim)
 	defer t.steering.endTurn()
 	t.pending.effects = left
-	defer p.takeQuestionsBack(t)
+	var err error
 	if pluginsdk.CodeOf(cause) == pluginsdk.CodeCancelled {
-		return p.cancelled(t, cause)
+		err = p.cancelled(t, cause)
+	} else {
+		text := "I could not answer this message: " + cause.Error() + "\n\nTo try it again: /retry"
+		err = p.close(t, pluginsdk.RunFailed, statusRow("pipeline_error", text), cause.Error())
 	}
-	text := "I could not answer this message: " + cause.Error() + "\n\nTo try it again: /retry"
-	return p.close(t, pluginsdk.RunFailed, statusRow("pipeline_error", text), cause.Error())
+	if err == nil {
+		p.questionsOver(t)
+	}
+	return err
 }
 
 func (p *Pipeline) close(t *trip, state pluginsdk.RunState, row pluginsdk.NewMessage, reason string) error {
