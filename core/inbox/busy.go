@@ -44,7 +44,9 @@ func (in *Inbox) supersede(ctx context.Context, accepted ledger.Accepted) {
 	}
 	run, err := in.parked(ctx, accepted.ThreadID)
 	if err == nil && run.ID != "" && newest(run) < accepted.MessageID {
-		err = in.cancelQueued(ctx, run.ID, ErrSuperseded)
+		if err = in.cancelQueued(ctx, run.ID, ErrSuperseded); err == nil {
+			err = in.endTurnsOf(ctx, run.ID, ErrSuperseded)
+		}
 	}
 	if err == nil {
 		run, err = in.claimed(ctx, accepted.ThreadID)

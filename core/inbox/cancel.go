@@ -86,7 +86,8 @@ func (in *Inbox) Cancel(ctx context.Context, runID string, by ledger.By) (plugin
 // endTurnsOf ends the turns that a run has asked for, and those that these have asked
 // for.
 func (in *Inbox) endTurnsOf(ctx context.Context, runID string, cause error) error {
-	query := pluginsdk.RunQuery{CauseRunID: runID, States: []pluginsdk.RunState{pluginsdk.RunQueued, pluginsdk.RunRunning}, Limit: 100}
+	open := []pluginsdk.RunState{pluginsdk.RunQueued, pluginsdk.RunRunning, pluginsdk.RunWaiting}
+	query := pluginsdk.RunQuery{CauseRunID: runID, States: open, Limit: 100}
 	for {
 		caused, err := in.store.Runs(ctx, query)
 		if err != nil || len(caused) == 0 {

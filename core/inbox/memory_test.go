@@ -156,7 +156,7 @@ func (m *memory) take(queue ledger.Queue, owner string, may func(*ledger.Run) bo
 		if queueOf(run) != queue || run.State.Final() {
 			continue
 		}
-		if run.State == pluginsdk.RunRunning {
+		if run.State == pluginsdk.RunRunning || run.State == pluginsdk.RunWaiting {
 			return ledger.Claim{}, nil
 		}
 		if !may(run) {

@@ -23,6 +23,8 @@ type worker struct {
 	class  class        // the class of that place
 	first  ledger.Claim // if Found: a run that was claimed before the worker began
 	served bool         // the worker has executed a run
+	// back is full while one that rested waits for the place; nil: none has rested.
+	back chan struct{}
 }
 
 // wakeThread has a worker look at the thread's queue.
@@ -362,16 +364,31 @@ func (in *Inbox) takePlace(queue ledger.Queue, w *worker) (err error) {
 
 // Rest gives the place of a run that executes back while it waits for people. back waits
 // for a place again, until ctx ends. Several of a run may rest at a time: it has a place
-// again with the first that goes on.
+// again with the first that goes on, and then the others do not wait for one.
 func (in *Inbox) Rest(runID string) (back func(ctx context.Context) error) {
 	in.mu.Lock()
 	w := in.running[runID].worker
 	if w != nil {
 		in.freePlace(w)
+		if w.back == nil {
+			w.back = make(chan struct{}, 1)
+		}
 	}
 	in.mu.Unlock()
 	return func(ctx context.Context) error {
 		if w == nil {
+			return nil
+		}
+		select {
+		case w.back <- struct{}{}: // one at a time waits for the run's one place
+			defer func() { <-w.back }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		in.mu.Lock()
+		placed := w.placed
+		in.mu.Unlock()
+		if placed {
 			return nil
 		}
 		if err := in.places.Take(ctx, int(w.class)); err != nil {
@@ -379,9 +396,6 @@ func (in *Inbox) Rest(runID string) (back func(ctx context.Context) error) {
 		}
 		in.mu.Lock()
 		defer in.mu.Unlock()
-		if w.placed {
-			in.places.Free(int(w.class)) // another question has come back before
-		}
 		w.placed = true
 		return nil
 	}
