@@ -153,6 +153,9 @@ func (t *turn) tell(answer answered) {
 	}
 	delete(t.asking.open, answer.requestID)
 	request := one.request
+	if t.interrupt != "" && answer.Allow { // whoever has stopped the turn has had the last word
+		answer.Allow, answer.Words = false, "The turn was stopped."
+	}
 	if !answer.Allow {
 		t.session.process.send(denyLine(request.RequestID, answer.Words))
 		t.denied(request, answer.Words)

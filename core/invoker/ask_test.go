@@ -4,7 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -178,4 +182,37 @@ func TestAStopEndsTheQuestion(t *testing.T) {
 	stop(errors.New("stopped by Ann"))
 	<-q.over.Done()
 	<-done
+}
+
+// The yes that comes as the turn is being stopped is not given: whoever has stopped it has
+// had the last word.
+func TestAStopIsStrongerThanAYes(t *testing.T) {
+	a := startAgent(t, "plain", func(c *Config) { c.InterruptGrace, c.MaxSessions = 200*time.Millisecond, 8 })
+	var turns sync.WaitGroup
+	for n := range 8 { // whether the answer or the end of the question is taken is up to chance
+		turns.Go(func() {
+			ctx, stop := context.WithCancelCause(t.Context())
+			r := request(fmt.Sprint(n), "", fmt.Sprint("askon ", n))
+			r.Ask = func(ctx context.Context, _ ledger.ToolAsk) ledger.ToolAnswer {
+				stop(errors.New("stopped by Ann"))
+				<-ctx.Done()
+				eventually(t, "the interrupt", func() bool {
+					_, err := os.Stat(filepath.Join(a.sessions, "interrupted-"+fmt.Sprint(n)))
+					return err == nil
+				})
+				return ledger.ToolAnswer{Allow: true}
+			}
+			a.Invoke(ctx, r, nil)
+		})
+	}
+	turns.Wait()
+	answers, err := filepath.Glob(filepath.Join(a.sessions, "answer-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range answers {
+		if answer, err := os.ReadFile(file); err != nil || strings.Contains(string(answer), `"allow"`) {
+			t.Errorf("after the interrupt came %s, %v", answer, err)
+		}
+	}
 }

@@ -227,6 +227,14 @@ func (f *fakeCLI) act(verb, rest string) {
 		f.say("flooded")
 	case "ask":
 		f.ask(rest, nil)
+	case "askon": // and does not end when it is interrupted
+		f.write(map[string]any{"type": "control_request", "request_id": "r1", "request": map[string]any{
+			"subtype": "can_use_tool", "tool_name": "Bash", "tool_use_id": "t1", "input": map[string]any{}}})
+		f.read()
+		writeWhole(filepath.Join(os.Getenv("INVOKER_TEST_SESSIONS"), "interrupted-"+rest), nil)
+		answer, _ := json.Marshal(f.read())
+		writeWhole(filepath.Join(os.Getenv("INVOKER_TEST_SESSIONS"), "answer-"+rest), answer)
+		linger()
 	case "askagain": // although a rule may allow it
 		f.ask(rest, map[string]any{"decision_reason_type": "safetyCheck", "decision_reason": "It is a sensitive file."})
 	case "fork":
