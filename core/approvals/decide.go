@@ -109,7 +109,7 @@ func (a *Approvals) decision(of ledger.Approval, by ledger.By, request pluginsdk
 	if d.State = pluginsdk.ApprovalDenied; allow {
 		d.State = pluginsdk.ApprovalAllowed
 	}
-	d.Who = who(by)
+	d.Who = cmp.Or(by.AuditName(), "somebody")
 	d.Said = saidOf(of.Approval, d, rule)
 	return d, nil
 }
@@ -147,7 +147,7 @@ func (a *Approvals) Rules(ctx context.Context, request pluginsdk.ListApprovalRul
 // Revoke ends a rule; one that is gone is no error.
 func (a *Approvals) Revoke(ctx context.Context, by ledger.By, id string) error {
 	by.Author = bounded(by.Author, maxAuthor)
-	_, err := a.Store.RevokeApprovalRule(ctx, id, who(by))
+	_, err := a.Store.RevokeApprovalRule(ctx, id, by.AuditName())
 	return err
 }
 
@@ -224,18 +224,6 @@ func (a *Approvals) expire(ctx context.Context, approval pluginsdk.Approval, now
 		return nil
 	}
 	return err
-}
-
-// who is how the audit log names somebody.
-func who(by ledger.By) string {
-	plugin := "plugin:" + by.Plugin
-	if by.Author == "" {
-		return plugin
-	}
-	if by.Plugin == "" {
-		return by.Author
-	}
-	return fmt.Sprintf("%s (%s)", plugin, by.Author)
 }
 
 // named is how people are told who somebody is.

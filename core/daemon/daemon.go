@@ -388,11 +388,11 @@ func (d *Daemon) chooseAgent(ctx context.Context, workspace string, tools *tools
 		}
 		return invoker.New(config)
 	}
-	return d.demo(tools)
+	return d.demo(workspace, tools)
 }
 
-func (d *Daemon) demo(tools *toolserver.Server) (agent, error) {
-	config := invoker.DemoConfig{Tools: tools, Log: d.room("invoker")}
+func (d *Daemon) demo(workspace string, tools *toolserver.Server) (agent, error) {
+	config := invoker.DemoConfig{Tools: tools, Workspace: workspace, Log: d.room("invoker")}
 	if d.config.DemoScript != "" {
 		script, err := invoker.LoadScript(d.config.DemoScript)
 		if err != nil {

@@ -5,9 +5,8 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -54,28 +53,7 @@ func (s plugins) SetEnabled(ctx context.Context, request *pluginsdk.SetPluginEna
 // AuditName is a plugin's name in the audit log, with the person in whose name it calls,
 // if it does: plugin:web (Ann). The name is what the plugin says.
 func AuditName(ctx context.Context, plugin string) string {
-	name := "plugin:" + plugin
-	if person := pluginsdk.PersonFrom(ctx); person != "" {
-		name += " (" + strings.Map(func(r rune) rune {
-			if !unicode.IsPrint(r) {
-				return '\uFFFD'
-			}
-			return r
-		}, shortened(person)) + ")"
-	}
-	return name
-}
-
-// maxPerson is how many bytes of a person's name count.
-const maxPerson = 100
-
-// shortened is as much of a name as counts.
-func shortened(name string) string {
-	for len(name) > maxPerson {
-		_, size := utf8.DecodeLastRuneInString(name)
-		name = name[:len(name)-size]
-	}
-	return name
+	return ledger.By{Plugin: plugin, Author: pluginsdk.PersonFrom(ctx)}.AuditName()
 }
 
 // Logs returns the newest lines of a plugin's log.

@@ -1,6 +1,7 @@
 package invoker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,6 +33,9 @@ type DemoConfig struct {
 	// Tools, when not nil, are called by rules that name a plugin's tool and no
 	// result of it.
 	Tools DemoTools
+	// Workspace is where the agent works when the request names no directory: questions
+	// that people are asked say it, and what they may allow lastingly is for it.
+	Workspace string
 	// Log gets one line at Start. Default: discarded.
 	Log *slog.Logger
 }
@@ -82,7 +86,7 @@ func (d *Demo) Holds(threadID, sessionID string) bool {
 // as interrupted.
 func (d *Demo) Invoke(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 	started := time.Now()
-	turn := &demoTurn{request: request, tools: d.config.Tools, emit: emit, offsets: map[pluginsdk.StreamEventType]int{}}
+	turn := &demoTurn{request: request, cwd: cmp.Or(request.Cwd, d.config.Workspace), tools: d.config.Tools, emit: emit, offsets: map[pluginsdk.StreamEventType]int{}}
 	d.enter(turn)
 	defer d.leave(turn)
 	if d.config.OnInvoke != nil {
@@ -117,6 +121,7 @@ func (d *Demo) remember(threadID, sessionID string) {
 // demoTurn is one turn of the demo agent.
 type demoTurn struct {
 	request ledger.AgentRequest
+	cwd     string
 	tools   DemoTools
 	rule    Rule
 	emit    func(pluginsdk.StreamEvent)

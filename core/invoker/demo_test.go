@@ -281,7 +281,7 @@ func TestTheDemoAgentEndsATask(t *testing.T) {
 
 // Whoever tries out what the agent asks needs no account for it.
 func TestDemoAsksPeople(t *testing.T) {
-	demo := NewDemo(DemoConfig{Script: NewScript(Rule{Match: "clean up", ToolName: "Bash", ToolInput: []byte(`{"command":"rm x"}`), ToolResult: "gone", Ask: true, Text: "done"})})
+	demo := NewDemo(DemoConfig{Workspace: "/work", Script: NewScript(Rule{Match: "clean up", ToolName: "Bash", ToolInput: []byte(`{"command":"rm x"}`), ToolResult: "gone", Ask: true, Text: "done"})})
 	p := newPeople()
 	for _, row := range []struct {
 		answer ledger.ToolAnswer
@@ -293,6 +293,9 @@ func TestDemoAsksPeople(t *testing.T) {
 		q := p.next(t)
 		q.answer <- row.answer
 		<-done
+		if q.Cwd != "/work" {
+			t.Errorf("it works in %q, so that nothing lasting can be offered", q.Cwd)
+		}
 		if results := r.of(pluginsdk.StreamToolResult); q.Tool != "Bash" || len(results) != 1 || results[0].Text != row.result || results[0].IsError == row.answer.Allow {
 			t.Errorf("asked %+v, then %+v", q.ToolAsk, results)
 		}
@@ -300,6 +303,15 @@ func TestDemoAsksPeople(t *testing.T) {
 	go func() { (<-p.asked).answer <- ledger.ToolAnswer{Park: true} }()
 	if result := demo.Invoke(t.Context(), p.request("thread", "", "clean up"), nil); result.Failure == nil || result.Failure.Kind != pluginsdk.FailureParked {
 		t.Errorf("parked: %+v", result.Failure)
+	}
+	elsewhere := p.request("thread", "", "clean up")
+	elsewhere.Cwd = "/elsewhere"
+	done := make(chan pluginsdk.InvokeResult, 1)
+	go func() { done <- demo.Invoke(t.Context(), elsewhere, nil) }()
+	q := p.next(t)
+	q.answer <- ledger.ToolAnswer{}
+	if <-done; q.Cwd != elsewhere.Cwd {
+		t.Errorf("it works in %q", q.Cwd)
 	}
 	alone := demo.Invoke(t.Context(), request("thread", "", "clean up"), nil)
 	if alone.Failure != nil {

@@ -62,7 +62,7 @@ func (t *demoTurn) mayCall(ctx context.Context, name, id string, input json.RawM
 	case t.request.Ask == nil:
 		return ledger.ToolAnswer{Words: denial(name)}
 	}
-	return t.request.Ask(ctx, ledger.ToolAsk{Tool: name, ToolUseID: id, Input: input, Cwd: t.request.Cwd})
+	return t.request.Ask(ctx, ledger.ToolAsk{Tool: name, ToolUseID: id, Input: input, Cwd: t.cwd})
 }
 
 // pluginTool returns the name of the rule's tool, as the CLI would name it, and whether

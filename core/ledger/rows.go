@@ -3,7 +3,10 @@ package ledger
 import (
 	"cmp"
 	"encoding/json"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -130,6 +133,32 @@ type Outgoing struct {
 type By struct {
 	Plugin string // empty: it came in through none
 	Author string // the person, as the plugin knows them
+}
+
+// maxAuditedAuthor is how many bytes of a person's name the audit log has.
+const maxAuditedAuthor = 100
+
+// AuditName is who that is in the audit log, on a line: plugin:web (Ann). The person's name
+// is what the plugin says.
+func (b By) AuditName() string {
+	author := b.Author
+	for len(author) > maxAuditedAuthor {
+		_, size := utf8.DecodeLastRuneInString(author)
+		author = author[:len(author)-size]
+	}
+	author = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, author)
+	switch {
+	case b.Plugin == "":
+		return author
+	case author == "":
+		return "plugin:" + b.Plugin
+	}
+	return "plugin:" + b.Plugin + " (" + author + ")"
 }
 
 // Behalf is on whose behalf a plugin is called. The zero value is nobody's: an

@@ -144,7 +144,7 @@ func (s *Store) move(ctx context.Context, tx *tx, m ledger.TaskMove) (moved ledg
 		}
 	}
 	if m.Permits != "" {
-		if err := s.note(ctx, tx, "plugin:"+m.Answer.Plugin, "task.permit", m.From.ID, m.Permits); err != nil {
+		if err := s.note(ctx, tx, ledger.By{Plugin: m.Answer.Plugin}.AuditName(), "task.permit", m.From.ID, m.Permits); err != nil {
 			return moved, err
 		}
 	}

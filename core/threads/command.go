@@ -172,7 +172,7 @@ func (r *Room) set(ctx context.Context, thread pluginsdk.Thread, by ledger.By, o
 	}
 	if of.rights && of.is(thread) != value {
 		detail := fmt.Sprintf("%s from %.100q to %.100q", of.what, of.is(thread), value)
-		if err := r.store.Audit(ctx, whoOf(by), "thread.permit", thread.ID, detail); err != nil {
+		if err := r.store.Audit(ctx, by.AuditName(), "thread.permit", thread.ID, detail); err != nil {
 			return "", err
 		}
 	}
@@ -208,18 +208,10 @@ func (r *Room) delete(ctx context.Context, thread pluginsdk.Thread, by ledger.By
 	if confirmed != word {
 		return fmt.Sprintf("This removes the thread %s for good, with its messages and files. If that is meant: /thread delete %s", called(thread), word), false, nil
 	}
-	if err := r.Delete(ctx, thread.ID, whoOf(by)); err != nil {
+	if err := r.Delete(ctx, thread.ID, by.AuditName()); err != nil {
 		return "", false, err
 	}
 	return fmt.Sprintf("The thread %s is deleted.", called(thread)), true, nil
-}
-
-// whoOf is who gave a command, as the audit log has it.
-func whoOf(by ledger.By) string {
-	if by.Plugin == "" {
-		return by.Author
-	}
-	return strings.TrimSpace(by.Author + " (plugin:" + by.Plugin + ")")
 }
 
 // called is a thread by its id, and its name if it has one.
