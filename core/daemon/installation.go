@@ -130,7 +130,9 @@ func (r *installationRoom) Backup(ctx context.Context, who string) (pluginsdk.Ba
 	}
 	name := backupPrefix + r.now().UTC().Format(backupTime) + backupSuffix
 	path := filepath.Join(r.backups(), name)
-	report, err := r.store.Backup(ctx, store.Backup{File: path, Workspace: r.config.workspace(), Version: r.config.Version})
+	report, err := r.store.Backup(ctx, store.Backup{
+		File: path, Workspace: r.config.workspace(), Files: r.config.files(), Version: r.config.Version,
+	})
 	if err != nil {
 		return pluginsdk.Backup{}, err
 	}

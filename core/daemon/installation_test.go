@@ -50,6 +50,14 @@ func TestABackupIsMadeReadInPartsAndDeleted(t *testing.T) {
 		if none, err := room.Backups(t.Context()); err != nil || len(none) != 0 {
 			t.Errorf("before any: %v, %v", none, err)
 		}
+		kept := sha256.Sum256([]byte("a picture"))
+		place := filepath.Join(hex.EncodeToString(kept[:1]), hex.EncodeToString(kept[:]))
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(room.config.files(), place)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(room.config.files(), place), []byte("a picture"), 0o400); err != nil {
+			t.Fatal(err)
+		}
 		made := mustBackup(t, room)
 		var content []byte
 		for {
@@ -69,8 +77,12 @@ func TestABackupIsMadeReadInPartsAndDeleted(t *testing.T) {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Restore(t.Context(), ailing(t), file, false, nil); err != nil {
+		into := ailing(t)
+		if _, err := Restore(t.Context(), into, file, false, nil); err != nil {
 			t.Errorf("what was fetched does not restore: %s", err)
+		}
+		if restored, err := os.ReadFile(filepath.Join(into.files(), place)); err != nil || string(restored) != "a picture" {
+			t.Errorf("the bytes of a file are restored as %q, %v", restored, err)
 		}
 		info, err := os.Stat(filepath.Join(room.backups(), made.Name))
 		if err != nil || info.Mode().Perm() != 0o600 {
