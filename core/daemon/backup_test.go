@@ -8,6 +8,7 @@ import (
 
 	starter "github.com/seed-706843ae/harness/context"
 	"github.com/seed-706843ae/harness/core/store/storetest"
+	contextfiles "github.com/seed-706843ae/harness/core/workspace"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -97,9 +98,10 @@ func TestRestoreIntoAStartedInstallation(t *testing.T) {
 			if err := makeWorkspace(starter.FS, config.workspace()); err != nil {
 				t.Fatal(err)
 			}
+			lookAtWorkspace(t, config)
 			report, err := Restore(t.Context(), config, file, false, nil)
 			if err != nil || len(report.Problems) > 0 {
-				t.Fatalf("%+v, %v", report, err)
+				t.Fatalf("problems %q, %v", report.Problems, err)
 			}
 			content, err := os.ReadFile(filepath.Join(config.workspace(), "CLAUDE.md"))
 			if err != nil || string(content) != "mine" {
@@ -115,6 +117,20 @@ func TestRestoreIntoAStartedInstallation(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// lookAtWorkspace notes what is in the workspace, as a daemon does when it starts.
+func lookAtWorkspace(t *testing.T, config Config) {
+	t.Helper()
+	database, err := OpenStore(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer database.Close()
+	files, err := contextfiles.New(contextfiles.Config{Dir: config.workspace()}, database).List(t.Context())
+	if err != nil || len(files) == 0 {
+		t.Fatalf("context files %+v, %v", files, err)
 	}
 }
 

@@ -33,9 +33,17 @@ type loader struct {
 
 func (l loader) catalog() catalog { return catalog{l.conn, l.dialect} }
 
-// bystanders are tables that the first start of a daemon fills. Their rows do
-// not make an installation one that is in use.
-var bystanders = []string{"plugins", "plugin_states", "plugin_usages", "plugin_bytes", "audit_entries", "metrics", "tokens"}
+// bystanders are tables that the first start of a daemon fills, or that hold only what others
+// refer to. Their rows do not make an installation one that is in use.
+var bystanders = []string{"plugins", "plugin_states", "plugin_usages", "plugin_bytes", "audit_entries", "metrics", "tokens", "workspace_texts"}
+
+// firstRows selects, in tables of which a first start fills a part, what it has stored there: the
+// primary thread, and that the starter files were found. Who has changed one of these since has
+// more than one change of it.
+var firstRows = map[string]string{
+	"threads":           "source = '" + primarySource + "' AND source_id = '" + primaryID + "'",
+	"workspace_changes": "kind = '" + string(pluginsdk.ChangeOutside) + "' AND before = ''",
+}
 
 // checkEmpty refuses a database that anybody has used.
 func (l loader) checkEmpty(ctx context.Context) error {
@@ -56,8 +64,8 @@ func (l loader) checkEmpty(ctx context.Context) error {
 			continue
 		}
 		query := "SELECT COUNT(*) FROM " + quoted(table)
-		if table == "threads" {
-			query += " WHERE NOT (source = '" + primarySource + "' AND source_id = '" + primaryID + "')"
+		if first := firstRows[table]; first != "" {
+			query += " WHERE NOT (" + first + ")"
 		}
 		var n int64
 		if err := l.conn.QueryRowContext(ctx, query).Scan(&n); err != nil {

@@ -159,6 +159,16 @@ func TestRestoreRefusesAnInstallationInUse(t *testing.T) {
 		}
 		lease.Release()
 
+		found := ledger.ContextChange{Text: []byte("x"), WorkspaceChange: pluginsdk.WorkspaceChange{Path: "CLAUDE.md", Version: "x", Kind: pluginsdk.ChangeOutside}}
+		changed := found
+		changed.Before, changed.Kind = "x", pluginsdk.ChangeByPerson
+		check(t, s.RecordChanges(ctx, []ledger.ContextChange{found, changed}))
+		_, err = store.RestoreBackup(ctx, config, restoration(config, file))
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || !strings.Contains(err.Error(), "1 workspace_changes") {
+			t.Errorf("over what somebody has changed in the workspace: %v", err)
+		}
+		byHand(t, s, "DELETE FROM workspace_changes WHERE kind = 'person'")
+
 		restoreInto(t, config, file)
 		_, err = store.RestoreBackup(ctx, config, restoration(config, file))
 		wantCode(t, err, pluginsdk.CodeConflict)
