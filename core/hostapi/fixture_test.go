@@ -130,6 +130,13 @@ func (h *hall) Update(ctx context.Context, id string, patch pluginsdk.ThreadPatc
 	return h.store.UpdateThread(ctx, id, patch)
 }
 
+func (h *hall) Permit(ctx context.Context, id string, patch pluginsdk.ThreadPatch, who, detail string) (pluginsdk.Thread, error) {
+	if err := h.store.Audit(ctx, who, "thread.permit", id, detail); err != nil {
+		return pluginsdk.Thread{}, err
+	}
+	return h.Update(ctx, id, patch)
+}
+
 func (h *hall) Delete(ctx context.Context, id, who string) error {
 	delete(h.store.threads, id)
 	return h.store.Audit(ctx, who, "thread.delete", id, "")

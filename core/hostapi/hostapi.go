@@ -58,6 +58,9 @@ type Store interface {
 type Threads interface {
 	Create(ctx context.Context, thread pluginsdk.NewThread) (t pluginsdk.Thread, created bool, err error)
 	Update(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error)
+	// Permit is Update for a change of what a thread may do: who made it, and what it was, is
+	// in the audit log if it is made.
+	Permit(ctx context.Context, id string, patch pluginsdk.ThreadPatch, who, detail string) (pluginsdk.Thread, error)
 	// Delete removes a thread for good; one that does not exist is no error. who is in the
 	// audit log.
 	Delete(ctx context.Context, id, who string) error

@@ -82,11 +82,11 @@ func (s threads) Update(ctx context.Context, request *pluginsdk.UpdateThreadRequ
 		}
 		var after pluginsdk.Thread
 		err = s.write(ctx, 1, sizeOf(patch), func() error {
-			// Before it is done: what a thread has been allowed is in the log, always.
-			if err := s.audit(ctx, before.ID, permits); err != nil {
-				return err
+			if changes := changesOf(permits); changes != "" {
+				after, err = s.Threads.Permit(ctx, request.ID, patch, AuditName(ctx, s.plugin), changes)
+			} else {
+				after, err = s.Threads.Update(ctx, request.ID, patch)
 			}
-			after, err = s.Threads.Update(ctx, request.ID, patch)
 			return err
 		})
 		return &pluginsdk.UpdateThreadResponse{Thread: after}, err
@@ -258,18 +258,25 @@ func (a *API) checkCarried(ctx context.Context, field string, to pluginsdk.Targe
 // maxAudited is how much of a value an audit entry repeats, in bytes.
 const maxAudited = 100
 
-// audit notes which of the changes the plugin makes to what a thread may do.
+// audit notes what a thread that the plugin makes may do. Before it is made: that is in the log,
+// always.
 func (c *caller) audit(ctx context.Context, thread string, permits []permit) error {
+	changes := changesOf(permits)
+	if changes == "" {
+		return nil
+	}
+	return c.Store.Audit(ctx, AuditName(ctx, c.plugin), "thread.permit", thread, changes)
+}
+
+// changesOf says for the audit log what is changed of what a thread may do; empty: nothing.
+func changesOf(permits []permit) string {
 	var changes []string
 	for _, permit := range permits {
 		if permit.from != permit.to {
 			changes = append(changes, fmt.Sprintf("%s from %.*q to %.*q", permit.field, maxAudited, permit.from, maxAudited, permit.to))
 		}
 	}
-	if len(changes) == 0 {
-		return nil
-	}
-	return c.Store.Audit(ctx, AuditName(ctx, c.plugin), "thread.permit", thread, strings.Join(changes, ", "))
+	return strings.Join(changes, ", ")
 }
 
 // set returns a pointer to what is not zero.

@@ -42,6 +42,8 @@ func inhabited(t *testing.T, s *store.Store, name string) pluginsdk.Thread {
 	kept := keepFile(t, s, ledger.KeptFile{File: pluginsdk.File{Name: name, Size: 7, ThreadID: th.ID, Plugin: "writer"}})
 	attach(t, s, th.ID, kept)
 	keepFile(t, s, ledger.KeptFile{File: pluginsdk.File{Name: "never sent", Size: 3, ThreadID: th.ID, Plugin: "writer"}})
+	byHand(t, s, fmt.Sprintf(`INSERT INTO tasks (id, thread_id, key, original_message, prompt, status, created_at)
+		VALUES ('task of %s', '%s', '%s', 'm', 'words of %s', 'completed', '2026-01-02 03:04:05')`, name, th.ID, name, name))
 	return th
 }
 
@@ -131,8 +133,11 @@ func TestDeletedThreadLeavesNothing(t *testing.T) {
 			for _, of := range must[[]pluginsdk.File](t)(s.Files(ctx, pluginsdk.FileQuery{ThreadID: all})) {
 				found += isOf(of.ThreadID, gone.ID)
 			}
+			for _, of := range must[[]pluginsdk.Task](t)(s.Tasks(ctx, pluginsdk.TaskQuery{ThreadID: all})) {
+				found += isOf(of.ThreadID, gone.ID)
+			}
 			if found > 0 {
-				t.Errorf("of a deleted thread %d runs, approvals, rules and files are found, asked for %q", found, all)
+				t.Errorf("of a deleted thread %d tasks, runs, approvals, rules and files are found, asked for %q", found, all)
 			}
 		}
 		sound(t, s) // also in the middle

@@ -125,6 +125,17 @@ func branched(from pluginsdk.Thread, to pluginsdk.NewThread) pluginsdk.NewThread
 // UpdateThread changes the fields of a thread that are set, and returns it. A permission
 // mode holds for the thread's task, too: whoever takes rights away means those in force.
 func (s *Store) UpdateThread(ctx context.Context, id string, p pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
+	return s.updateThread(ctx, id, p, func(context.Context, *tx) error { return nil })
+}
+
+// PermitThread is UpdateThread for a change of what a thread may do: the audit log says who made
+// it, and what it was, if it is made, and not if it is refused.
+func (s *Store) PermitThread(ctx context.Context, id string, p pluginsdk.ThreadPatch, who, detail string) (pluginsdk.Thread, error) {
+	return s.updateThread(ctx, id, p, func(ctx context.Context, tx *tx) error { return s.note(ctx, tx, who, "thread.permit", id, detail) })
+}
+
+// updateThread calls also in the transaction of the change.
+func (s *Store) updateThread(ctx context.Context, id string, p pluginsdk.ThreadPatch, also func(context.Context, *tx) error) (pluginsdk.Thread, error) {
 	if err := checkPatch(p); err != nil {
 		return pluginsdk.Thread{}, err
 	}
@@ -152,12 +163,14 @@ func (s *Store) UpdateThread(ctx context.Context, id string, p pluginsdk.ThreadP
 			return err
 		}
 		out = toldThreadOf(row)
-		if p.PermissionMode == nil {
-			return nil
+		if p.PermissionMode != nil {
+			_, err := tx.run(ctx, `UPDATE tasks SET permission_mode = $1, epoch = epoch + 1
+				WHERE thread_id = $2 AND status NOT IN ('completed', 'failed', 'cancelled')`, row.PermissionMode, id)
+			if err != nil {
+				return err
+			}
 		}
-		_, err = tx.run(ctx, `UPDATE tasks SET permission_mode = $1, epoch = epoch + 1
-			WHERE thread_id = $2 AND status NOT IN ('completed', 'failed', 'cancelled')`, row.PermissionMode, id)
-		return err
+		return also(ctx, tx)
 	})
 	return out, wrap("update thread", err)
 }

@@ -307,3 +307,22 @@ func TestAThreadThatExistsWithOtherRights(t *testing.T) {
 		}
 	})
 }
+
+// What the audit log says a thread was allowed is what it was allowed, and not what was refused.
+func TestWhatAThreadMayDoIsNotedIfItIsSo(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		th := newThread(t, s, "a")
+		wantCode(t, second(s.PermitThread(ctx, th.ID, pluginsdk.ThreadPatch{Cwd: new("relative")}, "ann", "refused")), pluginsdk.CodeInvalid)
+		wantCode(t, second(s.PermitThread(ctx, "nowhere", pluginsdk.ThreadPatch{Cwd: new("/srv")}, "ann", "refused")), pluginsdk.CodeNotFound)
+		wantCode(t, second(s.PermitThread(ctx, th.ID, pluginsdk.ThreadPatch{ReportTo: &pluginsdk.Target{ThreadID: "nowhere"}}, "ann", "refused")), pluginsdk.CodeInvalid)
+		if noted := must[[]pluginsdk.AuditEntry](t)(s.AuditPage(ctx, pluginsdk.AuditQuery{})); len(noted) > 0 {
+			t.Errorf("noted %+v", noted)
+		}
+		after := must[pluginsdk.Thread](t)(s.PermitThread(ctx, th.ID, pluginsdk.ThreadPatch{Cwd: new("/srv")}, "ann", "a directory"))
+		noted := must[[]pluginsdk.AuditEntry](t)(s.AuditPage(ctx, pluginsdk.AuditQuery{}))
+		if after.Cwd != "/srv" || len(noted) != 1 || noted[0].Who != "ann" || noted[0].Action != "thread.permit" || noted[0].Target != th.ID || noted[0].Detail != "a directory" {
+			t.Errorf("the thread is %+v, noted %+v", after, noted)
+		}
+	})
+}

@@ -170,13 +170,14 @@ func (r *Room) set(ctx context.Context, thread pluginsdk.Thread, by ledger.By, o
 	if strings.ContainsAny(value, " \t\n") && (of.verb == "model" || of.verb == "effort") {
 		return "", fmt.Errorf("the %s has no spaces in it: %.100q", of.what, value)
 	}
+	var after pluginsdk.Thread
+	var err error
 	if of.rights && of.is(thread) != value {
 		detail := fmt.Sprintf("%s from %.100q to %.100q", of.what, of.is(thread), value)
-		if err := r.store.Audit(ctx, by.AuditName(), "thread.permit", thread.ID, detail); err != nil {
-			return "", err
-		}
+		after, err = r.Permit(ctx, thread.ID, of.patch(value), by.AuditName(), detail)
+	} else {
+		after, err = r.Update(ctx, thread.ID, of.patch(value))
 	}
-	after, err := r.Update(ctx, thread.ID, of.patch(value))
 	if err != nil {
 		return "", err
 	}

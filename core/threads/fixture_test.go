@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +24,7 @@ type shelf struct {
 	branches []ledger.Branch
 	inUse    error         // of DeleteThread
 	away     int           // how many removals fail yet
+	broken   string        // the thread whose removal always fails
 	copying  chan struct{} // what a branch waits for; nil: nothing
 	begun    chan struct{} // takes a value when a branch has begun
 }
@@ -116,10 +119,7 @@ func (s *shelf) DeleteThread(_ context.Context, id, who string) (pluginsdk.Threa
 func (s *shelf) Removals(context.Context) (ids []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id := range s.left {
-		ids = append(ids, id)
-	}
-	return ids, nil
+	return slices.Sorted(maps.Keys(s.left)), nil
 }
 
 func (s *shelf) RemoveThread(_ context.Context, id string) error {
@@ -129,6 +129,9 @@ func (s *shelf) RemoveThread(_ context.Context, id string) error {
 	if s.away > 0 {
 		s.away--
 		return errors.New("the database is away")
+	}
+	if id == s.broken {
+		return errors.New("one of its rows cannot be read")
 	}
 	delete(s.left, id)
 	return nil
@@ -162,11 +165,14 @@ func (s *shelf) BranchThread(ctx context.Context, branch ledger.Branch) (plugins
 	return made, true, nil
 }
 
-func (s *shelf) Audit(_ context.Context, who, action, _, detail string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.audits = append(s.audits, who+" "+action+" "+detail)
-	return nil
+func (s *shelf) PermitThread(ctx context.Context, id string, patch pluginsdk.ThreadPatch, who, detail string) (pluginsdk.Thread, error) {
+	thread, err := s.UpdateThread(ctx, id, patch)
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.audits = append(s.audits, who+" permits "+detail)
+	}
+	return thread, err
 }
 
 // told remembers the events.

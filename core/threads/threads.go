@@ -6,6 +6,8 @@ package threads
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -22,11 +24,12 @@ import (
 type Store interface {
 	CreateThread(ctx context.Context, thread pluginsdk.NewThread) (t pluginsdk.Thread, created bool, err error)
 	UpdateThread(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error)
+	// PermitThread is UpdateThread, noted in the audit log in the same transaction.
+	PermitThread(ctx context.Context, id string, patch pluginsdk.ThreadPatch, who, detail string) (pluginsdk.Thread, error)
 	DeleteThread(ctx context.Context, id, who string) (pluginsdk.Thread, error)
 	BranchThread(ctx context.Context, branch ledger.Branch) (t pluginsdk.Thread, created bool, err error)
 	Removals(ctx context.Context) ([]string, error)
 	RemoveThread(ctx context.Context, id string) error
-	Audit(ctx context.Context, who, action, target, detail string) error
 }
 
 // Events publishes what became of threads.
@@ -83,6 +86,16 @@ func (r *Room) Create(ctx context.Context, thread pluginsdk.NewThread) (made plu
 // Update changes the fields of a thread that are set.
 func (r *Room) Update(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
 	after, err := r.store.UpdateThread(ctx, id, patch)
+	if err == nil {
+		r.tell(pluginsdk.EventThreadUpdated, after)
+	}
+	return after, err
+}
+
+// Permit is Update for a change of what a thread may do. who made it, and what it was, is in the
+// audit log if it is made.
+func (r *Room) Permit(ctx context.Context, id string, patch pluginsdk.ThreadPatch, who, detail string) (pluginsdk.Thread, error) {
+	after, err := r.store.PermitThread(ctx, id, patch, who, detail)
 	if err == nil {
 		r.tell(pluginsdk.EventThreadUpdated, after)
 	}
@@ -189,6 +202,7 @@ func (r *Room) runOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var failed error
 	for _, id := range ids {
 		r.mu.Lock()
 		making := slices.Contains(r.making, id)
@@ -198,9 +212,13 @@ func (r *Room) runOnce(ctx context.Context) error {
 		}
 		began := time.Now()
 		if err := r.store.RemoveThread(ctx, id); err != nil {
-			return err
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", id, err))
+			if ctx.Err() != nil {
+				break
+			}
+			continue // one that cannot be removed keeps none of the others here
 		}
 		r.config.Log.Info("what a thread has left is removed", "thread", id, "took", time.Since(began).Round(time.Millisecond))
 	}
-	return nil
+	return failed
 }

@@ -35,6 +35,19 @@ func TestWhatIsLeftIsRemoved(t *testing.T) {
 	}
 }
 
+// A thread of which something cannot be removed keeps nothing of the others there.
+func TestOneRemovalThatFailsHoldsUpNoOther(t *testing.T) {
+	store := newShelf()
+	store.left["a"], store.left["b"], store.broken = true, true, "a"
+	open(t, store)
+	store.until(t, "the removal of the other", func() bool { return !store.left["b"] })
+	store.mu.Lock()
+	defer store.mu.Unlock()
+	if !store.left["a"] {
+		t.Error("the one that fails is taken for removed")
+	}
+}
+
 // The copies of a branch stand where a deleted thread's rows do until it is complete: the
 // removal must not take them while they are made, and must when the branch fails.
 func TestABranchIsNotRemovedWhileItIsMade(t *testing.T) {
