@@ -41,7 +41,12 @@ func TestThreadsFromBranchToDeletion(t *testing.T) {
 		if changed.Status != pluginsdk.ThreadArchived {
 			t.Errorf("the branch is %s", changed.Status)
 		}
-		gone := in.chat(branch.ID, "/thread delete "+branch.ID[len(branch.ID)-8:])
+		deletion := map[string]string{"threadId": branch.ID, "content": "/thread delete " + branch.ID[len(branch.ID)-8:], "idempotencyKey": "once"}
+		var gone, again pluginsdk.Accepted
+		in.call("POST", "/api/chat", deletion, &gone)
+		if status := in.call("POST", "/api/chat", deletion, &again); status != http.StatusAccepted || again.RunID != gone.RunID {
+			t.Errorf("the same deletion under the same key: %d, %+v", status, again)
+		}
 		if primary := in.run(gone.RunID); gone.ThreadID == branch.ID || primary.State != pluginsdk.RunSucceeded {
 			t.Errorf("answered in %s, the run is %s", gone.ThreadID, primary.State)
 		}

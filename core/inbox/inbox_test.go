@@ -123,6 +123,11 @@ type hall struct {
 
 func (h *hall) Command(_ context.Context, thread pluginsdk.Thread, by ledger.By, args string) (string, bool, error) {
 	h.asked = append(h.asked, fmt.Sprintf("%s: %s|%s says %s", thread.ID, by.Author, by.Plugin, args))
+	if args == "delete" {
+		h.store.mu.Lock()
+		defer h.store.mu.Unlock()
+		h.store.gone = append(h.store.gone, thread.ID)
+	}
 	return "Done.", args == "delete", nil
 }
 

@@ -21,6 +21,7 @@ type memory struct {
 
 	mu       sync.Mutex
 	threads  map[string]pluginsdk.Thread
+	gone     []string // threads that were deleted
 	runs     []*ledger.Run
 	contents map[string]string
 	metadata map[string]json.RawMessage
@@ -69,6 +70,9 @@ func (m *memory) Primary(ctx context.Context) (pluginsdk.Thread, error) { return
 func (m *memory) Thread(_ context.Context, id string) (pluginsdk.Thread, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if slices.Contains(m.gone, id) {
+		return pluginsdk.Thread{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no thread %s", id)
+	}
 	if thread, ok := m.threads[id]; ok {
 		return thread, nil
 	}

@@ -214,13 +214,18 @@ func (in *Inbox) holdBack(runID string) (release func()) {
 // answer carries out a command of the core, unless it is a repeated submission: that was
 // carried out, and Accept returns the first answer.
 func (in *Inbox) answer(ctx context.Context, plugin string, s pluginsdk.Submission, name, args string) (ledger.Answer, error) {
-	thread, err := in.store.Thread(ctx, s.ThreadID)
+	known, err := in.store.Known(ctx, s.Source, s.Key)
 	if err != nil {
 		return ledger.Answer{}, err
 	}
-	known, err := in.store.Known(ctx, s.Source, s.Key)
-	if err != nil || known {
-		return ledger.Answer{State: pluginsdk.RunSucceeded}, err
+	thread, err := in.store.Thread(ctx, s.ThreadID)
+	switch {
+	case known && pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound: // by the first one, which is where its answer is
+		return ledger.Answer{State: pluginsdk.RunSucceeded, Gone: &pluginsdk.Thread{}}, nil
+	case err != nil:
+		return ledger.Answer{}, err
+	case known:
+		return ledger.Answer{State: pluginsdk.RunSucceeded}, nil
 	}
 	by := ledger.By{Plugin: plugin, Author: s.Author}
 	if by.Author == "" && s.CauseRunID == "" { // a message that a run causes is not a person's

@@ -33,7 +33,17 @@ func TestThreadIsDeletedByPeopleOnly(t *testing.T) {
 	if gone := submit("3", "", "/thread delete"); gone.ThreadID != "P" {
 		t.Errorf("the answer of a deletion is in %s, want the primary thread", gone.ThreadID)
 	}
-	submit("4", "", "/model opus")
+	if again := submit("3", "", "/thread delete"); !again.Existed || again.ThreadID != "P" {
+		t.Errorf("the same deletion again is %+v, want what became of the first", again)
+	}
+	other := pluginsdk.Submission{ThreadID: "T1", Source: "web", Key: "late", Content: "/thread delete", Author: "ann"}
+	if _, err := f.Submit(t.Context(), "web", other); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+		t.Errorf("a deletion of what is gone: %v", err)
+	}
+	other.ThreadID, other.Content = "T2", "/model opus"
+	if _, err := f.Submit(t.Context(), "web", other); err != nil {
+		t.Error(err)
+	}
 	want := []string{"T1: ann|web says archive", "T1: ann|web says delete"}
 	if !slices.Equal(f.hall.asked, want) {
 		t.Errorf("asked %q, want %q", f.hall.asked, want)
