@@ -70,6 +70,9 @@ func (r *Room) apply(ctx context.Context, c changing) error {
 		return fmt.Errorf("open the workspace: %w", err)
 	}
 	defer root.Close() // what was written is on the disk
+	if err := checkPlace(root, c.path); err != nil {
+		return err
+	}
 	asSeen := func() error { return asSeen(root, c.path, is) }
 	if c.text != nil {
 		err = write(root, c.path, c.text, asSeen)
@@ -77,6 +80,9 @@ func (r *Room) apply(ctx context.Context, c changing) error {
 		err = errors.Join(root.Remove(c.path), syncDir(root, path.Dir(c.path)))
 	}
 	if errors.Is(err, errMeanwhile) {
+		if there {
+			r.known[c.path] = seen{version: is.version} // to be read, whatever its time is
+		}
 		if err := r.refresh(ctx); err != nil {
 			return err
 		}

@@ -133,6 +133,22 @@ func read(root *os.Root, name string) (text []byte, err error) {
 	return text, nil
 }
 
+// checkPlace refuses (CodeConflict) a file below something that is there and is no directory, a
+// link among it: what is written there is not listed.
+func checkPlace(root *os.Root, name string) error {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		info, err := root.Lstat(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // then one above it is none
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s is there, and is no directory; move it away first, or choose another path", dir)
+		}
+	}
+	return nil
+}
+
 // write puts a file in its place at once, with its text on the disk. May is asked last, right
 // before that; its error leaves everything as it was.
 func write(root *os.Root, name string, text []byte, may func() error) (err error) {
@@ -143,7 +159,7 @@ func write(root *os.Root, name string, text []byte, may func() error) (err error
 	if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
 		mode = info.Mode().Perm()
 	}
-	temporary := path.Join(path.Dir(name), "."+path.Base(name)+"."+rand.Text()[:8]+halfWritten)
+	temporary := path.Join(path.Dir(name), "."+rand.Text()[:8]+halfWritten) // which is no longer than a name may be
 	file, err := root.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -307,7 +307,10 @@ func (r *Room) Read(ctx context.Context, path, version string) (pluginsdk.Worksp
 	if err != nil {
 		return pluginsdk.WorkspaceFile{}, "", err
 	}
-	is.version, is.size = versionOf(text), int64(len(text)) // as it is now, if it was changed since the look
+	if version := versionOf(text); version != is.version { // it was changed since the look, which the next one notes
+		r.known[path] = seen{version: is.version}
+		is.version, is.size = version, int64(len(text))
+	}
 	return fileOf(path, is), string(text), nil
 }
 

@@ -79,6 +79,63 @@ func TestAChangeInTheLastMomentIsSeen(t *testing.T) {
 	}
 }
 
+// Some programs give what they write the time of what was there. Then it is found by who reads
+// or writes the file, and does not keep it from being written for ever.
+func TestAChangeThatLooksLikeNoneIsFound(t *testing.T) {
+	f := newFixture(t)
+	f.put("CLAUDE.md", "one")
+	f.put("context/a.md", "one")
+	first := f.version("CLAUDE.md")
+	for _, path := range []string{"CLAUDE.md", "context/a.md"} { // nobody reads the second
+		was, err := os.Stat(filepath.Join(f.dir, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.put(path, "two")
+		f.setTime(path, was.ModTime())
+	}
+	if err := f.write("context/a.md", "three", first); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || !strings.Contains(err.Error(), versionOf([]byte("two"))) {
+		t.Errorf("%v does not name the version that it is of", err)
+	}
+	read, text, err := f.Read(t.Context(), "CLAUDE.md", "")
+	if err != nil || text != "two" {
+		t.Fatalf("%q, %v", text, err)
+	}
+	for _, path := range []string{"CLAUDE.md", "context/a.md"} {
+		if err := f.write(path, "three", read.Version); err != nil {
+			t.Errorf("what was read cannot be replaced: %v", err)
+		}
+		if _, text, err := f.Read(t.Context(), path, read.Version); err != nil || text != "two" {
+			t.Errorf("what was replaced is kept as %q, %v", text, err)
+		}
+	}
+}
+
+// What cannot be a directory of context files is said to whoever asks for it: nothing is
+// written where nobody finds it again.
+func TestFilesAreWrittenWhereTheyAreListed(t *testing.T) {
+	f := newFixture(t)
+	f.put("context/a.md", "a")
+	f.put("tasks/T/b.md", "b")
+	if err := os.Symlink("../tasks", filepath.Join(f.dir, "context/link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"context/a.md/b.md", "context/link/b.md", "context/link/T/b.md", "context/link/new/b.md"} {
+		err := f.write(name, "x", "")
+		f.code("write "+name, err, pluginsdk.CodeConflict)
+		if err != nil && !strings.Contains(err.Error(), "no directory") {
+			t.Errorf("write %s: %v", name, err)
+		}
+	}
+	if f.onDisk("tasks/T/b.md") != "b" || f.onDisk("tasks/b.md") != "" || f.onDisk("tasks/new/b.md") != "" {
+		t.Error("it was written through a link")
+	}
+	long := "context/" + strings.Repeat("a", maxPath-len("context/"+suffix)) + suffix
+	if err := f.write(long, "x", ""); err != nil || f.onDisk(long) != "x" {
+		t.Errorf("the longest path: %v", err)
+	}
+}
+
 // Whose change it was is what people ask when the agent has changed its mind overnight.
 func TestChangesAreThoseOfWhoWasAtWork(t *testing.T) {
 	f := newFixture(t)
