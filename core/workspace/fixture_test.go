@@ -113,17 +113,20 @@ func (f fixture) pass() time.Time {
 	return f.clock.now
 }
 
-// put writes a file past the room, now.
+// put writes a file past the room, now, and at once: a look meanwhile sees it wholly or not.
 func (f fixture) put(name, text string) {
 	f.Helper()
 	path := filepath.Join(f.dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		f.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(path+".put", []byte(text), 0o600); err != nil {
 		f.Fatal(err)
 	}
-	f.setTime(name, f.pass())
+	f.setTime(name+".put", f.pass())
+	if err := os.Rename(path+".put", path); err != nil {
+		f.Fatal(err)
+	}
 }
 
 func (f fixture) setTime(name string, at time.Time) {
