@@ -94,18 +94,31 @@ func newerSchema(version, newest int) error {
 }
 
 // migrate brings the schema up to date, one transaction a migration, and
-// returns what it applied.
+// returns what it applied. One that is up to date is only read. On SQLite it waits while
+// another process does the same, for as long as that one gets on.
 func migrate(ctx context.Context, back backend) (applied []migration, err error) {
 	all, err := migrations(back.dialect())
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
 	for {
+		was, err := catalog{back.reader(), back.dialect()}.version(ctx)
+		if err != nil {
+			return applied, wrap("read the version of the schema", err)
+		}
+		if was == all[len(all)-1].version {
+			return applied, nil
+		}
 		var next *migration
-		err := back.migrating(ctx, func(conn *sql.Conn) (err error) {
+		err = back.migrating(ctx, func(conn *sql.Conn) (err error) {
 			next, err = migrateOnce(ctx, conn, all)
 			return err
 		})
+		if busy(err) {
+			if is, _ := (catalog{back.reader(), back.dialect()}).version(ctx); is > was {
+				continue
+			}
+		}
 		if err != nil {
 			return applied, wrap("migrate database", err)
 		}

@@ -104,8 +104,7 @@ func connect(ctx context.Context, db *sql.DB) error {
 	defer cancel()
 	for {
 		err := db.PingContext(ctx)
-		var lite *sqlite.Error
-		if !errors.As(err, &lite) || lite.Code()&0xff != sqlitelib.SQLITE_BUSY {
+		if !busy(err) {
 			return err
 		}
 		select {
@@ -114,6 +113,12 @@ func connect(ctx context.Context, db *sql.DB) error {
 			return err
 		}
 	}
+}
+
+// busy reports whether an error says that somebody else has SQLite's file.
+func busy(err error) bool {
+	var lite *sqlite.Error
+	return errors.As(err, &lite) && lite.Code()&0xff == sqlitelib.SQLITE_BUSY
 }
 
 // sqliteDSN names the file and what all connections have in common. Times are
