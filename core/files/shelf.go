@@ -135,15 +135,18 @@ func (s *shelf) place(temporary, sum string) error {
 		return err
 	}
 	// What is there already is replaced by the same: it may have been damaged.
-	there, err := os.Lstat(to)
+	there, missing := os.Lstat(to)
 	if err := os.Rename(temporary, to); err != nil {
 		return err
 	}
-	if err == nil {
-		s.used -= there.Size()
-	}
-	if err := syncDir(filepath.Dir(to)); err != nil {
+	err := errors.Join(s.fault("placed"), syncDir(filepath.Dir(to)))
+	switch {
+	case err != nil && missing != nil:
 		return errors.Join(err, os.Remove(to))
+	case err != nil:
+		return err // other files have these bytes: they stay
+	case missing == nil:
+		s.used -= there.Size()
 	}
 	s.held[sum]++
 	return nil

@@ -253,6 +253,32 @@ func TestUploadsMayBeRepeated(t *testing.T) {
 	})
 }
 
+// A disk that fails after the bytes have their name takes nothing from the files that have
+// the same bytes, and nothing is set aside for what failed.
+func TestADiskThatFailsAtTheEndLosesNoOthersBytes(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		data := bytes.Repeat([]byte("x"), 1<<20)
+		before := w.must(w.put("before", data))
+		w.failing("placed", &os.PathError{Op: "sync", Path: "x", Err: syscall.EIO})
+		for _, content := range [][]byte{data, []byte("others")} {
+			_, err := w.put("again", content)
+			wantCode(t, err, pluginsdk.CodeInternal)
+		}
+		w.failing("placed", nil)
+		w.reads(before, data)
+		w.sound()
+		if on := w.onDisk(); len(on) != 1 {
+			t.Errorf("left %q", on)
+		}
+		for range 3 {
+			w.begin("z", 1<<20) // all that is left of the quota
+		}
+		if _, err := w.room.Begin("web", pluginsdk.BeginFileRequest{Name: "z", Size: 1}); pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted {
+			t.Errorf("more than the quota: %v", err)
+		}
+	})
+}
+
 // What was begun and not committed is forgotten: after an hour, and at the next start.
 func TestUploadsAreForgotten(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
