@@ -29,15 +29,25 @@ const (
 	// directories may be.
 	outboxMost  = 1000
 	outboxDepth = 8
+	// refusedMost is of how many refused entries is said why.
+	refusedMost = 20
 )
 
-// found is one entry of an outbox that is not a directory.
+// found is one entry of an outbox: no directory, unless it is too deep to be looked into.
 type found struct {
 	path string // below the outbox
 	stat unix.Stat_t
 }
 
 func (f found) regular() bool { return f.stat.Mode&unix.S_IFMT == unix.S_IFREG }
+
+func (f found) directory() bool { return f.stat.Mode&unix.S_IFMT == unix.S_IFDIR }
+
+// isStill reports whether an open file is the entry, as it was found.
+func (f found) isStill(file *os.File) bool {
+	now := found{path: f.path}
+	return unix.Fstat(int(file.Fd()), &now.stat) == nil && now.identity() == f.identity()
+}
 
 // identity changes whenever the entry is written or another takes its place.
 func (f found) identity() string {
@@ -64,14 +74,14 @@ func (r *Room) Collect(ctx context.Context, threadID string) (ledger.Outbox, err
 		return outbox, nil
 	}
 	defer dir.Close() // it was only read
-	all, err := list(dir, "", 0)
-	if err != nil {
+	listed := listing{left: outboxMost}
+	if err := listed.add(dir, "", 0); err != nil {
 		outbox.Refused = []string{"all of it: " + err.Error()}
 		return outbox, nil
 	}
-	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(a.path, b.path) })
-	later := 0
-	for _, one := range all {
+	slices.SortFunc(listed.all, func(a, b found) int { return cmp.Compare(a.path, b.path) })
+	later, refused := 0, 0
+	for _, one := range listed.all {
 		if len(outbox.Attachments) == sentMost && one.regular() {
 			later++
 			continue
@@ -85,7 +95,9 @@ func (r *Room) Collect(ctx context.Context, threadID string) (ledger.Outbox, err
 			return ledger.Outbox{}, err
 		case err != nil:
 			entry.Refused = code != pluginsdk.CodeExhausted || one.stat.Size > r.config.MaxFile && r.config.MaxFile > 0
-			outbox.Refused = append(outbox.Refused, fmt.Sprintf("%s: %s", CleanName(flat(one.path)), err))
+			if refused++; refused <= refusedMost {
+				outbox.Refused = append(outbox.Refused, fmt.Sprintf("%s: %s", CleanName(flat(one.path)), err))
+			}
 			if entry.Refused { // else there may be room for it when the next reply comes
 				outbox.Taken = append(outbox.Taken, entry)
 			}
@@ -94,6 +106,12 @@ func (r *Room) Collect(ctx context.Context, threadID string) (ledger.Outbox, err
 			outbox.Attachments = append(outbox.Attachments, kept.Attachment())
 		}
 		outbox.Taken = append(outbox.Taken, entry)
+	}
+	if refused > refusedMost {
+		outbox.Refused = append(outbox.Refused, fmt.Sprintf("%d more, for such reasons", refused-refusedMost))
+	}
+	if listed.cut {
+		outbox.Refused = append(outbox.Refused, fmt.Sprintf("what is beyond %d entries: no more of the directory are looked at, directories and hidden files among them; remove what is not to be sent", outboxMost))
 	}
 	if later > 0 {
 		outbox.Refused = append(outbox.Refused, fmt.Sprintf("%d more: a reply takes %d files; they go with the next one", later, sentMost))
@@ -104,14 +122,26 @@ func (r *Room) Collect(ctx context.Context, threadID string) (ledger.Outbox, err
 // flat is a path as one name.
 func flat(path string) string { return strings.ReplaceAll(path, "/", "_") }
 
-// list returns the entries below a directory of an outbox, but for directories and for
-// what begins with a dot.
-func list(dir *os.File, below string, depth int) (all []found, err error) {
-	names, err := dir.Readdirnames(outboxMost)
+// listing is what lies in an outbox.
+type listing struct {
+	all  []found
+	left int  // how many entries may still be looked at
+	cut  bool // there are more than that
+}
+
+// add adds the entries below a directory of an outbox, but for directories that are not
+// too deep, and for what begins with a dot.
+func (l *listing) add(dir *os.File, below string, depth int) error {
+	names, err := dir.Readdirnames(l.left + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return err
 	}
 	for _, name := range names {
+		if l.left == 0 {
+			l.cut = true
+			return nil
+		}
+		l.left--
 		if strings.HasPrefix(name, ".") {
 			continue
 		}
@@ -119,32 +149,29 @@ func list(dir *os.File, below string, depth int) (all []found, err error) {
 		if err := unix.Fstatat(int(dir.Fd()), name, &one.stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			continue // gone meanwhile
 		}
-		if one.stat.Mode&unix.S_IFMT != unix.S_IFDIR {
-			all = append(all, one)
-			continue
-		}
-		if depth == outboxDepth {
+		if !one.directory() || depth == outboxDepth {
+			l.all = append(l.all, one)
 			continue
 		}
 		sub, err := openAt(dir, name, unix.O_DIRECTORY)
 		if err != nil {
 			continue // another took its place meanwhile
 		}
-		more, err := list(sub, one.path, depth+1)
+		err = l.add(sub, one.path, depth+1)
 		_ = sub.Close() // it was only read
 		if err != nil {
-			return nil, err
-		}
-		if all = append(all, more...); len(all) >= outboxMost {
-			break
+			return err
 		}
 	}
-	return all, nil
+	return nil
 }
 
 // take takes one entry in, and returns its file. One that was taken before, as it is now,
 // is that one.
 func (r *Room) take(ctx context.Context, threadID string, dir *os.File, one found) (kept ledger.KeptFile, err error) {
+	if one.directory() {
+		return kept, pluginsdk.Errorf(pluginsdk.CodeInvalid, "it lies %d directories deep; what is in it is not sent", outboxDepth)
+	}
 	if !one.regular() {
 		return kept, pluginsdk.Errorf(pluginsdk.CodeInvalid, "it is a link or a special file; only plain files are sent")
 	}
@@ -164,17 +191,13 @@ func (r *Room) take(ctx context.Context, threadID string, dir *os.File, one foun
 		return kept, err
 	}
 	defer file.Close() // it was only read
-	var now unix.Stat_t
-	if err := unix.Fstat(int(file.Fd()), &now); err != nil {
-		return kept, err
-	}
-	if again := (found{path: one.path, stat: now}); again.identity() != one.identity() {
+	if !one.isStill(file) {
 		return kept, fs.ErrNotExist // it was changed meanwhile: it goes with the next reply
 	}
 	if err := r.shelf.promise(one.stat.Size); err != nil {
 		return kept, err
 	}
-	sum, kind, err := r.copyIn(file, one.stat.Size)
+	sum, kind, err := r.copyIn(file, one)
 	if err != nil {
 		r.shelf.release(one.stat.Size)
 		return kept, diskError("take it in", err)
@@ -203,9 +226,9 @@ func openDirAt(dir *os.File, parts []string) (*os.File, error) {
 	return dir, nil
 }
 
-// copyIn copies so many bytes to their place, where they are held. On an error nothing is
-// left of them.
-func (r *Room) copyIn(from io.Reader, size int64) (sum, kind string, err error) {
+// copyIn copies the bytes of an entry to their place, where they are held. On an error
+// nothing is left of them.
+func (r *Room) copyIn(from *os.File, one found) (sum, kind string, err error) {
 	id, err := newID()
 	if err != nil {
 		return "", "", err
@@ -223,12 +246,12 @@ func (r *Room) copyIn(from io.Reader, size int64) (sum, kind string, err error) 
 		}
 	}()
 	digest := sha256.New()
-	n, err := io.Copy(io.MultiWriter(to, digest), io.LimitReader(from, size))
+	n, err := io.Copy(io.MultiWriter(to, digest), io.LimitReader(from, one.stat.Size))
 	if err == nil {
 		err = r.config.Fault("write")
 	}
-	if err == nil && n != size {
-		err = fs.ErrNotExist // it was cut meanwhile
+	if err == nil && (n != one.stat.Size || !one.isStill(from)) {
+		err = fs.ErrNotExist // it was written meanwhile
 	}
 	if err != nil {
 		return "", "", err
@@ -238,8 +261,9 @@ func (r *Room) copyIn(from io.Reader, size int64) (sum, kind string, err error) 
 	return sum, kind, err
 }
 
-// Clear removes from a thread's outbox what was taken, and moves what was refused to
-// where it is not looked at again. What was changed since stays. The caller has stored the
+// Clear removes from a thread's outbox what was taken, moves what was refused to where it
+// is not looked at again, and removes the directories that are empty then. What was changed
+// since stays. The caller has stored the
 // reply that refers to it.
 func (r *Room) Clear(threadID string, taken []ledger.OutboxEntry) {
 	if len(taken) == 0 || uuid.Validate(threadID) != nil {
@@ -277,14 +301,40 @@ func (r *Room) clear(home *os.File, threadID string, taken []ledger.OutboxEntry)
 		case err != nil || one.identity() != entry.Identity:
 			err = nil // gone, or written anew
 		case entry.Refused:
-			err = unix.Renameat(int(holder.Fd()), name, int(unsent.Fd()), flat(entry.Path))
+			err = unix.Renameat(int(holder.Fd()), name, int(unsent.Fd()), freeName(unsent, CleanName(flat(entry.Path))))
 		default:
 			err = unix.Unlinkat(int(holder.Fd()), name, 0)
 		}
 		_ = holder.Close() // it was only read
 		if err != nil {
 			wrong = errors.Join(wrong, fmt.Errorf("%s: %w", filepath.Join(outName, entry.Path), err))
+			continue
+		}
+		for dir := path.Dir(entry.Path); dir != "." && removeEmpty(home, dir); dir = path.Dir(dir) {
 		}
 	}
 	return wrong
+}
+
+// freeName is a name that nothing in the directory has: this one, or one like it.
+func freeName(dir *os.File, name string) string {
+	free := name
+	for n := 2; ; n++ {
+		var there unix.Stat_t
+		if unix.Fstatat(int(dir.Fd()), free, &there, unix.AT_SYMLINK_NOFOLLOW) != nil {
+			return free
+		}
+		free = fmt.Sprintf("%d-%s", n, name)
+	}
+}
+
+// removeEmpty removes a directory of the outbox, unless there is something in it.
+func removeEmpty(home *os.File, dir string) bool {
+	parent, name := path.Split(dir)
+	holder, err := openDirAt(home, append([]string{outName}, strings.FieldsFunc(parent, func(r rune) bool { return r == '/' })...))
+	if err != nil {
+		return false
+	}
+	defer holder.Close() // it was only read
+	return unix.Unlinkat(int(holder.Fd()), name, unix.AT_REMOVEDIR) == nil
 }

@@ -178,6 +178,117 @@ func TestLinksAndSpecialFilesAreRefused(t *testing.T) {
 	})
 }
 
+// Directories that what was sent has left empty go with it: however many there have been,
+// what lies beside them is seen. Those with something in them stay.
+func TestEmptyDirectoriesOfTheOutboxGo(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.outbox("kept/.hidden", "x")
+		for n := range 3 {
+			w.outbox(fmt.Sprintf("2026/%02d/report.pdf", n), "%PDF-")
+		}
+		w.outbox("kept/plot.png", string(png))
+		outbox := w.collect()
+		w.reply(outbox.Attachments)
+		w.room.Clear(w.thread, outbox.Taken)
+		out := filepath.Join(w.config.Threads, w.thread, "out")
+		left, err := os.ReadDir(out)
+		if err != nil || len(left) != 1 || left[0].Name() != "kept" || len(outbox.Attachments) != 4 {
+			t.Errorf("left: %v, %v; sent %d", left, err, len(outbox.Attachments))
+		}
+	})
+}
+
+// What lies too deep, or is too much to look at, is said, and keeps no turn waiting. What
+// is said of it has an end.
+func TestALargeOutboxIsBounded(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		out := filepath.Dir(w.outbox("fine.txt", "fine"))
+		w.outbox(strings.Repeat("d/", 9)+"deep.txt", "deep")
+		for n := range 60 {
+			if err := os.Symlink("/nowhere", filepath.Join(out, fmt.Sprintf("link%02d-%s", n, strings.Repeat("x", 150)))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		outbox := w.collect()
+		said := strings.Join(outbox.Refused, "\n")
+		if got := names(outbox.Attachments); !slices.Equal(got, []string{"fine.txt"}) || !strings.Contains(said, "8 directories deep") {
+			t.Errorf("%q\n%.1000s", got, said)
+		}
+		if len(outbox.Refused) > 25 || !strings.Contains(said, "more") {
+			t.Errorf("%d lines, %d bytes", len(outbox.Refused), len(said))
+		}
+		w.room.Clear(w.thread, outbox.Taken)
+		if again := w.collect(); len(again.Taken)+len(again.Refused) > 0 {
+			t.Errorf("not cleared away: %d, %d", len(again.Taken), len(again.Refused))
+		}
+		aside := filepath.Join(w.config.Threads, w.thread, "unsent", strings.Repeat("d_", 8)+"d", "deep.txt")
+		if _, err := os.Lstat(aside); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A tree of nothing but directories, or of hidden files, is not gone through to its end.
+func TestATreeOfDirectoriesIsBounded(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		out := filepath.Dir(w.outbox("fine.txt", "fine"))
+		for n := range 40 {
+			for k := range 40 {
+				if err := os.MkdirAll(filepath.Join(out, fmt.Sprint(n), fmt.Sprint(k), "deeper"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		outbox := w.collect()
+		if got := names(outbox.Attachments); !slices.Equal(got, []string{"fine.txt"}) || !strings.Contains(strings.Join(outbox.Refused, "\n"), "1000 entries") {
+			t.Errorf("%q, %q", got, outbox.Refused)
+		}
+	})
+}
+
+// What was refused is kept aside whatever it is called, and takes the place of nothing.
+func TestWhatIsRefusedIsKeptAside(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		unsent := filepath.Join(w.config.Threads, w.thread, "unsent")
+		deep := strings.Repeat(strings.Repeat("d", 100)+"/", 4)
+		for _, content := range []string{"a", "b"} {
+			w.outbox("huge.bin", strings.Repeat(content, 1<<20+1))
+			w.outbox(deep+"huge.bin", strings.Repeat(content, 1<<20+1))
+			outbox := w.collect()
+			w.room.Clear(w.thread, outbox.Taken)
+			if again := w.collect(); len(again.Refused) > 0 {
+				t.Errorf("refused again: %q", again.Refused)
+			}
+		}
+		if kept, err := os.ReadDir(unsent); err != nil || len(kept) != 4 {
+			t.Errorf("kept aside: %v, %v", kept, err)
+		}
+	})
+}
+
+// A file that is written while it is taken in goes with the next reply, as it is then.
+func TestAFileThatIsWrittenMeanwhileIsNotTorn(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		path := w.outbox("plot.png", string(png))
+		w.on("write", func() { // its bytes are read
+			if err := os.WriteFile(path, []byte("written meanwhile"), 0o600); err != nil {
+				t.Error(err)
+			}
+		})
+		if outbox := w.collect(); len(outbox.Attachments)+len(outbox.Taken)+len(outbox.Refused) > 0 {
+			t.Errorf("torn: %+v", outbox)
+		}
+		w.on("write", nil)
+		if outbox := w.collect(); len(outbox.Attachments) != 1 || outbox.Attachments[0].Size != int64(len("written meanwhile")) {
+			t.Errorf("%+v", outbox)
+		}
+		w.sweep()
+		if on := w.onDisk(); len(on) != 1 {
+			t.Errorf("on disk: %q", on)
+		}
+	})
+}
+
 // A reply takes twenty files; the others go with the next one.
 func TestAReplyTakesTwentyFiles(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {

@@ -29,6 +29,7 @@ type world struct {
 	mu   sync.Mutex
 	now  time.Time
 	fail map[string]error // by the step's name
+	do   map[string]func()
 	tick chan time.Time
 }
 
@@ -39,7 +40,7 @@ func each(t *testing.T, test func(t *testing.T, w *world)) {
 
 func newWorld(t *testing.T, s *store.Store) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), store: s, now: time.Now(), fail: map[string]error{}, tick: make(chan time.Time)}
+	w := &world{t: t, dir: t.TempDir(), store: s, now: time.Now(), fail: map[string]error{}, do: map[string]func(){}, tick: make(chan time.Time)}
 	made, _, err := s.CreateThread(t.Context(), pluginsdk.NewThread{Source: "web", SourceID: "x"})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,7 @@ func newWorld(t *testing.T, s *store.Store) *world {
 		Dir: filepath.Join(w.dir, "files"), Threads: filepath.Join(w.dir, "threads"), MaxFile: 1 << 20, Quota: 4 << 20,
 		Now:   func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.now },
 		After: func(time.Duration) <-chan time.Time { return w.tick },
-		Fault: func(step string) error { w.mu.Lock(); defer w.mu.Unlock(); return w.fail[step] },
+		Fault: w.fault,
 	}
 	w.open()
 	return w
@@ -72,6 +73,23 @@ func (w *world) failing(step string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fail[step] = err
+}
+
+// on has something done before a step.
+func (w *world) on(step string, do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.do[step] = do
+}
+
+func (w *world) fault(step string) error {
+	w.mu.Lock()
+	do, err := w.do[step], w.fail[step]
+	w.mu.Unlock()
+	if do != nil {
+		do()
+	}
+	return err
 }
 
 func (w *world) later(by time.Duration) {
