@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/search"
@@ -41,15 +44,17 @@ func TestASearchIsRestricted(t *testing.T) {
 				query pluginsdk.SearchQuery
 				want  []int64
 			}{
-				"nothing":         {pluginsdk.SearchQuery{}, []int64{ann, summary, agent, user}},
-				"a thread":        {pluginsdk.SearchQuery{ThreadIDs: []string{one}}, []int64{agent, user}},
-				"threads":         {pluginsdk.SearchQuery{ThreadIDs: []string{one, two, "none"}}, []int64{ann, summary, agent, user}},
-				"roles":           {pluginsdk.SearchQuery{Roles: []pluginsdk.Role{pluginsdk.RoleAssistant, pluginsdk.RoleSystem}}, []int64{summary, agent}},
-				"a kind":          {pluginsdk.SearchQuery{Kinds: []pluginsdk.MessageKind{pluginsdk.MessageSummary}}, []int64{summary}},
-				"an author":       {pluginsdk.SearchQuery{Author: "ann"}, []int64{ann}},
-				"since":           {pluginsdk.SearchQuery{Since: now.Add(time.Hour)}, nil},
-				"until":           {pluginsdk.SearchQuery{Until: now.Add(-time.Hour)}, nil},
-				"since and until": {pluginsdk.SearchQuery{Since: now.Add(-time.Hour), Until: now.Add(time.Hour)}, []int64{ann, summary, agent, user}},
+				"nothing":                {pluginsdk.SearchQuery{}, []int64{ann, summary, agent, user}},
+				"a thread":               {pluginsdk.SearchQuery{ThreadIDs: []string{one}}, []int64{agent, user}},
+				"threads":                {pluginsdk.SearchQuery{ThreadIDs: []string{one, two, "none"}}, []int64{ann, summary, agent, user}},
+				"roles":                  {pluginsdk.SearchQuery{Roles: []pluginsdk.Role{pluginsdk.RoleAssistant, pluginsdk.RoleSystem}}, []int64{summary, agent}},
+				"a role again and again": {pluginsdk.SearchQuery{Roles: slices.Repeat([]pluginsdk.Role{pluginsdk.RoleAssistant}, 50_000)}, []int64{agent}},
+				"a kind again and again": {pluginsdk.SearchQuery{Kinds: slices.Repeat([]pluginsdk.MessageKind{pluginsdk.MessageSummary}, 50_000)}, []int64{summary}},
+				"a kind":                 {pluginsdk.SearchQuery{Kinds: []pluginsdk.MessageKind{pluginsdk.MessageSummary}}, []int64{summary}},
+				"an author":              {pluginsdk.SearchQuery{Author: "ann"}, []int64{ann}},
+				"since":                  {pluginsdk.SearchQuery{Since: now.Add(time.Hour)}, nil},
+				"until":                  {pluginsdk.SearchQuery{Until: now.Add(-time.Hour)}, nil},
+				"since and until":        {pluginsdk.SearchQuery{Since: now.Add(-time.Hour), Until: now.Add(time.Hour)}, []int64{ann, summary, agent, user}},
 			} {
 				c.query.Text, c.query.Order = "found", pluginsdk.SearchNewest
 				if got := all(t, room, c.query, 3); !slices.Equal(got, c.want) {
@@ -71,6 +76,7 @@ func TestASearchIsRestricted(t *testing.T) {
 			"no page's next":              {Text: "x", After: "!"},
 			"another order's next":        {Text: "x", After: "eyJpIjoxfQ"},
 			"threads without end":         {Text: "x", ThreadIDs: make([]string, 2000)},
+			"a role that there is not":    {Text: "x", Roles: []pluginsdk.Role{"root"}},
 		} {
 			if _, err := room.Search(ctx, query); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
 				t.Errorf("%s: %v", name, err)
@@ -171,6 +177,45 @@ func TestSnippetsShowWhatWasFound(t *testing.T) {
 			t.Errorf("found %+v", page.Hits)
 		}
 	}
+}
+
+// A message of which the index would have to keep the most, for its length, stops nothing:
+// it is found by how it begins, and so is what is said after it.
+func TestNoMessageStopsTheIndex(t *testing.T) {
+	var letters []rune // of two bytes each, no two of which are the same when folded
+	for r := rune(0x0400); r < 0x0800; r++ {
+		if unicode.IsLower(r) && r < 0x0460 || unicode.Is(unicode.Lo, r) && norm.NFKD.IsNormalString(string(r)) {
+			letters = append(letters, r)
+		}
+	}
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		ctx := t.Context()
+		s := storetest.OpenConfig(t, config)
+		if config.URL != "" { // as after very many messages: the index has their era before each word
+			if _, err := database(t, config).ExecContext(ctx, "SELECT setval('messages_id_seq', $1)", int64(1)<<28); err != nil {
+				t.Fatal(err)
+			}
+		}
+		random := rand.New(rand.NewPCG(5, 6))
+		var short, mixed strings.Builder
+		for short.Len() < 1<<20 {
+			short.WriteRune(letters[random.IntN(len(letters))])
+			short.WriteByte(' ')
+		}
+		for mixed.Len() < 1<<20 {
+			mixed.WriteRune(rune(0x4E00 + random.IntN(20_000)))
+			mixed.WriteByte("abcdefghijklmnopqrstuvwxyz0123456789"[random.IntN(36)])
+		}
+		ids := say(t, s, newThread(t, s, "one"), "begins "+short.String(), "begins "+mixed.String(), "begins, and says no more")
+		room := search.New(search.Config{}, s)
+		if err := room.Finish(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		slices.Reverse(ids)
+		if got := all(t, room, pluginsdk.SearchQuery{Text: "begins", Order: pluginsdk.SearchNewest}, 10); !slices.Equal(got, ids) {
+			t.Errorf("found %d, want %d", got, ids)
+		}
+	})
 }
 
 // The longest message can be stored in the index, whatever is in it, and is found by how it

@@ -138,8 +138,15 @@ func (r *Room) step(ctx context.Context, size batch) (more bool, err error) {
 	}
 	r.config.Fault("store")
 	err = r.store.AddToIndex(ctx, mark, upTo, entries)
-	if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict { // somebody else indexes too, or has begun anew
+	switch code := pluginsdk.CodeOf(err); {
+	case code == pluginsdk.CodeConflict: // somebody else indexes too, or has begun anew
 		return true, nil
+	case code == pluginsdk.CodeInvalid && len(entries) > 1: // it will always be refused: for which of them?
+		return r.step(ctx, batch{messages: 1, bytes: 1})
+	case code == pluginsdk.CodeInvalid && len(entries) == 1:
+		r.config.Log.Error("a message cannot be indexed, so that no search finds it", "message", entries[0].MessageID, "err", err)
+		entries[0].Tokens = entries[0].Tokens[:facetsOf]
+		err = r.store.AddToIndex(ctx, mark, upTo, entries)
 	}
 	r.config.Fault("stored")
 	return more, err

@@ -1,12 +1,15 @@
 package search_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -124,6 +127,104 @@ func TestWhatWasJustSaidIsFoundAndWhatIsDeletedIsNot(t *testing.T) {
 			t.Errorf("problems %q", problems)
 		}
 	})
+}
+
+// What is deleted while it is on its way into the index is not in it: neither what goes
+// between the reading and the storing, nor what goes at the very moment.
+func TestWhatIsDeletedMeanwhileIsNotIndexed(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		ctx := t.Context()
+		s := storetest.OpenConfig(t, config)
+		ids := say(t, s, newThread(t, s, "one"), numbered(10)...)
+		db := database(t, config)
+		var open *sql.Tx
+		room := search.New(search.Config{Fault: func(step string) {
+			if step != "store" || open != nil {
+				return
+			}
+			var err error
+			if open, err = db.BeginTx(ctx, nil); err != nil {
+				t.Fatal(err)
+			}
+			if _, err = open.ExecContext(ctx, "DELETE FROM messages WHERE id IN ($1, $2)", ids[2], ids[5]); err != nil {
+				t.Fatal(err)
+			}
+			if config.URL == "" {
+				err = open.Commit() // there is one writer
+			} else {
+				go func() {
+					blocked(t, db)
+					if err := open.Commit(); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}}, s)
+		if err := room.Finish(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := indexed(t, s, "said"); len(got) != 8 {
+			t.Errorf("the index has %d", got)
+		}
+		if problems := must[[]string](t)(s.Integrity(ctx)); len(problems) != 0 {
+			t.Errorf("problems %q", problems)
+		}
+	})
+}
+
+// picky is a store that refuses the words of one message, for ever.
+type picky struct {
+	*store.Store
+
+	poison int64
+}
+
+func (p picky) AddToIndex(ctx context.Context, from ledger.IndexMark, upTo int64, entries []ledger.IndexEntry) error {
+	for _, entry := range entries {
+		if entry.MessageID == p.poison && len(entry.Tokens) > 4 {
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "too much")
+		}
+	}
+	return p.Store.AddToIndex(ctx, from, upTo, entries)
+}
+
+// A message that the database does not take into the index is left out, and all the others
+// are found.
+func TestAMessageThatIsRefusedStopsNothing(t *testing.T) {
+	s := storetest.Open(t)
+	ids := say(t, s, newThread(t, s, "one"), numbered(130)...)
+	var log bytes.Buffer
+	room := search.New(search.Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, picky{s, ids[60]})
+	if err := room.Finish(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := indexed(t, s, "said"); len(got) != 129 || slices.Contains(got, ids[60]) {
+		t.Errorf("the index has %d", len(got))
+	}
+	if said := log.String(); strings.Count(said, "cannot be indexed") != 1 || !strings.Contains(said, "message="+strconv.FormatInt(ids[60], 10)) {
+		t.Errorf("said: %s", said)
+	}
+}
+
+// blocked waits until somebody in the database waits for a lock of another.
+func blocked(t *testing.T, db *sql.DB) {
+	late := time.After(10 * time.Second)
+	for waiting := 0; waiting == 0; {
+		if err := db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting); err != nil {
+			t.Error(err)
+			return
+		}
+		select {
+		case <-late:
+			t.Error("nobody waits")
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 }
 
 // Wherever the indexer is killed, it goes on from there: nothing is missing, nothing twice.

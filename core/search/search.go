@@ -21,6 +21,9 @@ import (
 // Kinds are the kinds of messages that can be found.
 var Kinds = []pluginsdk.MessageKind{pluginsdk.MessageText, pluginsdk.MessageNotification, pluginsdk.MessageSummary}
 
+// roles are those that messages have.
+var roles = []pluginsdk.Role{pluginsdk.RoleUser, pluginsdk.RoleAssistant, pluginsdk.RoleSystem}
+
 // Store is what searching needs of the database.
 type Store interface {
 	// IndexMark says how far the index has come.
@@ -144,13 +147,19 @@ func (r *Room) Search(ctx context.Context, asked pluginsdk.SearchQuery) (*plugin
 func checked(q pluginsdk.SearchQuery) (pluginsdk.SearchQuery, error) {
 	q.Order = cmp.Or(q.Order, pluginsdk.SearchRanked)
 	if q.Order != pluginsdk.SearchRanked && q.Order != pluginsdk.SearchNewest {
-		return q, pluginsdk.Errorf(pluginsdk.CodeInvalid, "order: %q is none; want ranked or newest", q.Order)
+		return q, pluginsdk.Errorf(pluginsdk.CodeInvalid, "order: %.100q is none; want ranked or newest", q.Order)
 	}
 	for _, kind := range q.Kinds {
 		if !slices.Contains(Kinds, kind) {
-			return q, pluginsdk.Errorf(pluginsdk.CodeInvalid, "kinds: messages of the kind %q are not searched; want text, notification or summary", kind)
+			return q, pluginsdk.Errorf(pluginsdk.CodeInvalid, "kinds: messages of the kind %.100q are not searched; want text, notification or summary", kind)
 		}
 	}
+	for _, role := range q.Roles {
+		if !slices.Contains(roles, role) {
+			return q, pluginsdk.Errorf(pluginsdk.CodeInvalid, "roles: %.100q is none; want user, assistant or system", role)
+		}
+	}
+	q.Kinds, q.Roles = onceEach(q.Kinds), onceEach(q.Roles)
 	if len(q.ThreadIDs) > maxThreads {
 		return q, pluginsdk.Errorf(pluginsdk.CodeInvalid, "threadIds: at most %d, these are %d", maxThreads, len(q.ThreadIDs))
 	}
@@ -159,6 +168,11 @@ func checked(q pluginsdk.SearchQuery) (pluginsdk.SearchQuery, error) {
 	}
 	q.Limit = min(cmp.Or(q.Limit, defaultLimit), maxLimit)
 	return q, nil
+}
+
+// onceEach returns the values without repetitions.
+func onceEach[T cmp.Ordered](values []T) []T {
+	return slices.Compact(slices.Sorted(slices.Values(values)))
 }
 
 // mark is how far the index has come that can be asked: one by other rules cannot.

@@ -3,6 +3,7 @@ package search
 import (
 	"hash/fnv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -23,6 +24,9 @@ import (
 // SQLite's index of the beginnings of tokens, up to three characters, has one entry for all
 // of these.
 const mark = "___"
+
+// facetsOf is how many facets a message has. Its tokens begin with them.
+const facetsOf = 4
 
 // tokensOf returns what the index is to keep of a message.
 func tokensOf(said ledger.Said) []string {
@@ -54,6 +58,18 @@ func tokensOf(said ledger.Said) []string {
 		add(kept)
 	}
 	return tokens
+}
+
+// maxEra is how many bytes a database may put before each token.
+const maxEra = 5
+
+// tokensMost is how many bytes of tokens a word can come to that is so long, folded: itself
+// and the pair with the one before, or of wide ones beside each other the two of them.
+func tokensMost(length int, wide bool) int {
+	if wide {
+		return 2*utf8.UTFMax + maxEra
+	}
+	return length + maxEra + len(mark) + 5 + maxEra
 }
 
 // facet is the token of something that a message has beside its words.

@@ -12,14 +12,16 @@ import (
 
 // Rules is the version of the rules by which texts become words, words become tokens, and a
 // database keeps these. With another one the index is made anew: it must change when they do.
-const Rules = 2
+const Rules = 3
 
 const (
 	// maxWord is how many bytes of a word count, folded: words that agree so far are one.
 	maxWord = 64
-	// maxText is how many bytes of a message can be found, folded. What the index keeps of
-	// so much fits into what Postgres takes (1 MiB of tokens).
+	// maxText is how many bytes of a message can be found, folded.
 	maxText = 256 << 10
+	// maxTokens is how many bytes of tokens the index keeps of a message. Of more than
+	// 1 MiB Postgres makes a vector, without an error, in which words are missing.
+	maxTokens = 1<<20 - 1<<10 // the rest is for the facets
 )
 
 // word is a word of a text, folded; in scripts that are written without spaces, one
@@ -34,7 +36,9 @@ type word struct {
 // splitter finds the words of one text.
 type splitter struct {
 	each func(word) bool
-	left int // how many folded bytes may still be looked at
+	left int  // how many folded bytes may still be looked at
+	room int  // how many bytes of tokens may still come of them
+	wide bool // the word before was wide
 
 	folded     []byte // of the word that is being read
 	full       bool   // it has maxWord bytes
@@ -46,7 +50,7 @@ type splitter struct {
 // made of letters and digits; marks (accents, vowel points) are taken off, and letters
 // become their small, compatible forms: Unicode's NFKD without marks, case folded.
 func split(text string, each func(word) bool) {
-	s := splitter{each: each, left: maxText, folded: make([]byte, 0, maxWord+utf8.UTFMax)}
+	s := splitter{each: each, left: maxText, room: maxTokens, folded: make([]byte, 0, maxWord+utf8.UTFMax)}
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c < utf8.RuneSelf {
@@ -139,7 +143,9 @@ func (s *splitter) flush() bool {
 	default:
 		return true
 	}
-	more := s.left >= 0 && s.each(found)
+	s.room -= tokensMost(len(found.folded), found.wide && s.wide)
+	s.wide = found.wide
+	more := s.left >= 0 && s.room >= 0 && s.each(found)
 	s.folded = s.folded[:0]
 	return more
 }

@@ -137,7 +137,8 @@ func (s *Store) ResetIndex(ctx context.Context, rules int) error {
 }
 
 // AddToIndex stores entries and moves the mark from where it is up to an id, in one
-// transaction. CodeConflict: it is elsewhere.
+// transaction. CodeConflict: it is elsewhere. Entries of messages that are not there any
+// more are left out; who is deleting one is waited for.
 func (s *Store) AddToIndex(ctx context.Context, from ledger.IndexMark, upTo int64, entries []ledger.IndexEntry) error {
 	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
 		n, err := tx.run(ctx, "UPDATE message_index_marks SET message_id = $1 WHERE id = 1 AND rules = $2 AND epoch = $3 AND message_id = $4",
@@ -173,7 +174,7 @@ func (s *Store) SettleIndex(ctx context.Context) error {
 
 func (t *tx) indexSQLite(ctx context.Context, entries []ledger.IndexEntry) error {
 	for _, entry := range entries {
-		if _, err := t.run(ctx, "INSERT INTO message_index (rowid, words) VALUES ($1, $2)",
+		if _, err := t.run(ctx, "INSERT INTO message_index (rowid, words) SELECT $1, $2 WHERE EXISTS (SELECT 1 FROM messages WHERE id = $1)",
 			entry.MessageID, strings.Join(entry.Tokens, " ")); err != nil {
 			return fmt.Errorf("message %d: %w", entry.MessageID, err)
 		}
@@ -191,7 +192,8 @@ func (t *tx) indexPostgres(ctx context.Context, entries []ledger.IndexEntry) err
 		ids[i], words[i] = entry.MessageID, `{"`+strings.Join(tokens, `","`)+`"}`
 	}
 	_, err := t.run(ctx, `INSERT INTO message_index (message_id, words)
-		SELECT id, array_to_tsvector(words::text[]) FROM unnest($1::bigint[], $2::text[]) AS entries (id, words)`,
+		SELECT m.id, array_to_tsvector(entries.words::text[]) FROM unnest($1::bigint[], $2::text[]) AS entries (id, words)
+		JOIN messages m ON m.id = entries.id FOR KEY SHARE OF m`,
 		pq.Array(ids), pq.Array(words))
 	return err
 }
