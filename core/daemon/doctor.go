@@ -322,7 +322,7 @@ func examineDatabase(ctx context.Context, config Config, database *store.Store) 
 		check.OK = true
 		check.Detail += "schema current, no faults"
 	}
-	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows)), rows
+	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows)), rows
 }
 
 // checkFiles reads the bytes of all files. It is silent when there are none.
@@ -339,6 +339,24 @@ func checkFiles(ctx context.Context, config Config, database *store.Store) []Che
 		return nil
 	default:
 		check.OK, check.Detail = true, fmt.Sprintf("%d on disk, %s, none missing or damaged", found.Count, humanize.IBytes(uint64(max(found.Bytes, 0)))) //nolint:gosec // not negative
+	}
+	return []Check{check}
+}
+
+// checkIndex says how far the search index is, and is silent when it has everything.
+func checkIndex(ctx context.Context, database *store.Store) []Check {
+	check := Check{Name: "search index", Optional: true, Remedy: "`harness db reindex` makes it anew"}
+	behind, problems, err := database.IndexIntegrity(ctx)
+	switch {
+	case err != nil:
+		check.Detail = err.Error()
+	case len(problems) > 0:
+		check.Detail = strings.Join(problems, "; ")
+	case behind == 0:
+		return nil
+	default:
+		check.OK, check.Remedy = true, ""
+		check.Detail = humanize.Comma(behind) + " messages are not in it yet; the running daemon adds them, and until then the newest of them are found"
 	}
 	return []Check{check}
 }

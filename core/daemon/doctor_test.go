@@ -285,6 +285,44 @@ func register(t *testing.T, config Config, rows ...ledger.Plugin) {
 	}
 }
 
+// An index that is behind is nothing wrong, and how far is said; one that lacks something is
+// made anew, and no backup is restored for it.
+func TestDoctorSaysHowFarTheSearchIndexIs(t *testing.T) {
+	database := storetest.Open(t)
+	if checks := checkIndex(t.Context(), database); len(checks) != 0 {
+		t.Errorf("of nothing: %+v", checks)
+	}
+	thread, _, err := database.CreateThread(t.Context(), pluginsdk.NewThread{Source: "web", SourceID: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := pluginsdk.NewMessage{Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Content: "said"}
+	done, err := database.Append(t.Context(), ledger.Append{ThreadID: thread.ID, Rows: []pluginsdk.NewMessage{said, said}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if checks := checkIndex(t.Context(), database); len(checks) != 1 || !checks[0].OK || !strings.HasPrefix(checks[0].Detail, "2 messages") {
+		t.Errorf("behind: %+v", checks)
+	}
+	if err := database.ResetIndex(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	mark, err := database.IndexMark(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := database.AddToIndex(t.Context(), mark, done.Messages[1].ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	checks := checkIndex(t.Context(), database)
+	if len(checks) != 1 || checks[0].OK || !checks[0].Optional || !strings.Contains(checks[0].Detail, "2 messages that a search does not find") || !strings.Contains(checks[0].Remedy, "db reindex") {
+		t.Errorf("lacking: %+v", checks)
+	}
+	if problems, err := database.Integrity(t.Context()); err != nil || len(problems) > 0 {
+		t.Errorf("said of the data: %q, %v", problems, err)
+	}
+}
+
 func TestDoctorLooksAtEachPlugin(t *testing.T) {
 	config := ailing(t)
 	here := filepath.Join(config.Plugins, "time")

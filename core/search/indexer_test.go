@@ -123,9 +123,7 @@ func TestWhatWasJustSaidIsFoundAndWhatIsDeletedIsNot(t *testing.T) {
 		if got := indexed(t, s, "two"); len(got) != 0 {
 			t.Errorf("the index still has what was deleted: %d", got)
 		}
-		if problems := must[[]string](t)(s.Integrity(ctx)); len(problems) != 0 {
-			t.Errorf("problems %q", problems)
-		}
+		sound(t, s)
 	})
 }
 
@@ -169,9 +167,7 @@ func TestWhatIsDeletedMeanwhileIsNotIndexed(t *testing.T) {
 		if got := indexed(t, s, "said"); len(got) != 8 {
 			t.Errorf("the index has %d", got)
 		}
-		if problems := must[[]string](t)(s.Integrity(ctx)); len(problems) != 0 {
-			t.Errorf("problems %q", problems)
-		}
+		sound(t, s)
 	})
 }
 
@@ -273,9 +269,7 @@ func TestTheIndexSurvivesAKillAtAnyPoint(t *testing.T) {
 		if got := indexed(t, s, "said"); !slices.Equal(got, ids) {
 			t.Errorf("the index has %d, want %d", len(got), len(ids))
 		}
-		if problems := must[[]string](t)(s.Integrity(ctx)); len(problems) != 0 {
-			t.Errorf("problems %q", problems)
-		}
+		sound(t, s)
 	})
 }
 

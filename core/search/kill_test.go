@@ -167,9 +167,7 @@ func TestTheIndexSurvivesKilledProcesses(t *testing.T) {
 				t.Errorf("%s: the index has %d, want %d", word, len(got), len(ids))
 			}
 		}
-		if problems := must[[]string](t)(s.Integrity(ctx)); len(problems) != 0 {
-			t.Errorf("problems %q", problems)
-		}
+		sound(t, s)
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

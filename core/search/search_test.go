@@ -59,6 +59,16 @@ func sayAs(t testing.TB, s *store.Store, thread string, message pluginsdk.NewMes
 	return done.Messages[0].ID
 }
 
+// sound wants nothing to be wrong with the database and the index.
+func sound(t testing.TB, s *store.Store) {
+	t.Helper()
+	problems := must[[]string](t)(s.Integrity(context.Background()))
+	_, astray, err := s.IndexIntegrity(context.Background())
+	if problems = append(problems, astray...); err != nil || len(problems) > 0 {
+		t.Errorf("problems %q, %v", problems, err)
+	}
+}
+
 // all are the ids that a query finds on all its pages, which have so many hits.
 func all(t testing.TB, r *search.Room, query pluginsdk.SearchQuery, pages int) (ids []int64) {
 	t.Helper()
@@ -325,8 +335,6 @@ func TestWhatIsGoingIsNotFound(t *testing.T) {
 				}
 			}
 		}
-		if problems := must[[]string](t)(s.Integrity(ctx)); len(problems) > 0 {
-			t.Errorf("after the removal: %q", problems)
-		}
+		sound(t, s)
 	})
 }

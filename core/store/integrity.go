@@ -71,11 +71,6 @@ func (s *Store) Integrity(ctx context.Context) ([]string, error) {
 			problems = append(problems, fmt.Sprintf("%d %s", n, check.what))
 		}
 	}
-	astray, err := s.indexIntegrity(ctx)
-	if err != nil {
-		return nil, wrap("look at the search index", err)
-	}
-	problems = append(problems, astray...)
 	var n int
 	var one string
 	if err := s.back.reader().QueryRowContext(ctx, circling).Scan(&n, &one); err != nil {

@@ -424,26 +424,31 @@ func (s *Store) ThreadNames(ctx context.Context, ids []string) (map[string]strin
 	return names, wrap("read the names of threads", rows.Err())
 }
 
-// indexIntegrity returns what is wrong with the search index, for Integrity.
-func (s *Store) indexIntegrity(ctx context.Context) (problems []string, err error) {
+// IndexIntegrity returns how many messages the search index does not have yet, and what is
+// wrong with it, in words for people. It reads all of it.
+func (s *Store) IndexIntegrity(ctx context.Context) (behind int64, problems []string, err error) {
 	entries := "SELECT id FROM message_index_docsize"
 	if s.Dialect() == dialect.Postgres {
 		entries = "SELECT message_id AS id FROM message_index"
 	}
+	const mark = "(SELECT message_id FROM message_index_marks WHERE id = 1)"
+	err = row(ctx, s.query, "SELECT COUNT(*) FROM messages m WHERE m.kind IN "+saidKinds+" AND m.id > "+mark, nil, &behind)
+	if err != nil {
+		return 0, nil, wrap("look at the search index", err)
+	}
 	for _, check := range []struct{ what, query string }{
 		{"messages that a search does not find", "SELECT COUNT(*) FROM messages m WHERE m.kind IN " + saidKinds +
-			" AND m.id <= (SELECT message_id FROM message_index_marks WHERE id = 1)" +
-			" AND NOT EXISTS (SELECT 1 FROM (" + entries + ") AS entries WHERE entries.id = m.id)"},
+			" AND m.id <= " + mark + " AND NOT EXISTS (SELECT 1 FROM (" + entries + ") AS entries WHERE entries.id = m.id)"},
 		{"entries of the search index for no message", "SELECT COUNT(*) FROM (" + entries +
 			") AS entries WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = entries.id)"},
 	} {
 		var n int
-		if err := s.back.reader().QueryRowContext(ctx, check.query).Scan(&n); err != nil {
-			return nil, err
+		if err := row(ctx, s.query, check.query, nil, &n); err != nil {
+			return 0, nil, wrap("look at the search index", err)
 		}
 		if n > 0 {
-			problems = append(problems, fmt.Sprintf("%d %s; `harness db reindex` makes the index anew", n, check.what))
+			problems = append(problems, fmt.Sprintf("%d %s", n, check.what))
 		}
 	}
-	return problems, nil
+	return behind, problems, nil
 }
