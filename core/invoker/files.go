@@ -55,7 +55,7 @@ func (t *turn) blocks() (shown []contentBlock) {
 			t.session.log.Warn("a file of the prompt cannot be shown to the agent", "path", file.Path, "err", err)
 			continue
 		}
-		if int64(len(data)) != file.Size || !document && !boundedImage(data) {
+		if int64(len(data)) != file.Size || !document && !boundedImage(file.Type, data) {
 			continue
 		}
 		block := contentBlock{Type: "image", Source: &blockSource{Type: "base64", MediaType: file.Type, Data: data}}
@@ -69,11 +69,15 @@ func (t *turn) blocks() (shown []contentBlock) {
 	return shown
 }
 
-// boundedImage reports whether an image is no larger than can be unpacked. Of WebP the
-// format bounds it (16383 by 16383), and the CLI.
-func boundedImage(data []byte) bool {
+// boundedImage reports whether an image is no larger than can be unpacked. One whose size
+// cannot be read is not: it may be too large to be said. Of WebP the format bounds it
+// (16383 by 16383), and the CLI.
+func boundedImage(kind string, data []byte) bool {
+	if kind == "image/webp" {
+		return true
+	}
 	config, _, err := image.DecodeConfig(bytes.NewReader(data))
-	return err != nil || int64(config.Width)*int64(config.Height) <= pixelsMost
+	return err == nil && int64(config.Width)*int64(config.Height) <= pixelsMost
 }
 
 // deskRules are the rules by which the agent may read what lies ready for it, and write
