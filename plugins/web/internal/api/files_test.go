@@ -77,6 +77,29 @@ func TestFilesGoThroughInParts(t *testing.T) {
 	}
 }
 
+// Many ranges in one request would have the host read a part of 4 MiB for each: they are
+// answered with the whole file, which anybody may do.
+func TestManyRangesAreAnsweredWithTheWholeFile(t *testing.T) {
+	host, server := files(t)
+	data := bytes.Repeat([]byte("0123456789abcdef"), 9<<20/16)
+	if status, _, body := answerOf(t, newRequest(t, http.MethodPost, server.URL+"/api/files?name=x.bin", bytes.NewReader(data))); status != http.StatusCreated {
+		t.Fatalf("%d %s", status, body)
+	}
+	request := newRequest(t, http.MethodGet, server.URL+"/api/files/"+host.Files()[0].ID+"/content", nil)
+	request.Header.Set("Range", "bytes="+strings.TrimSuffix(strings.Repeat("0-0,8388608-8388608,", 50), ","))
+	before := len(host.Calls())
+	status, header, body := answerOf(t, request)
+	reads := 0
+	for _, call := range host.Calls()[before:] {
+		if call.Method == "Files.Read" {
+			reads++
+		}
+	}
+	if status != http.StatusOK || body != string(data) || reads > 3 {
+		t.Errorf("%d %v, %d bytes, %d reads", status, header, len(body), reads)
+	}
+}
+
 // Whoever breaks off leaves nothing that waits for the rest.
 func TestAnUploadThatBreaksOffIsForgotten(t *testing.T) {
 	host, server := files(t)
