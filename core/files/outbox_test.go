@@ -350,6 +350,46 @@ func TestSweepingDirectoriesOfThreads(t *testing.T) {
 	})
 }
 
+// What cannot be removed keeps nothing behind it from being removed, now or ever.
+func TestWhatCannotBeRemovedStopsNoSweep(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		var dirs []string
+		for range 3 {
+			dirs = append(dirs, filepath.Join(w.config.Threads, uuid.NewString()), filepath.Join(w.config.Threads, w.thread, "in", uuid.NewString()))
+		}
+		for _, dir := range dirs {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		steps := 0
+		w.on("remove", func() {
+			steps++
+			w.failing("remove", nil)
+			if steps%4 == 1 {
+				w.failing("remove", os.ErrPermission)
+			}
+		})
+		for _, content := range []string{"a", "b", "c"} {
+			w.failing("sweep", errors.New("not yet"))
+			if _, _, err := w.room.Delete(t.Context(), w.must(w.put(content, []byte(content))).ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.failing("sweep", nil)
+		w.sweep()
+		left := len(w.onDisk())
+		for _, dir := range dirs {
+			if _, err := os.Lstat(dir); err == nil {
+				left++
+			}
+		}
+		if steps != 9 || left != 3 {
+			t.Errorf("%d steps, %d left", steps, left)
+		}
+	})
+}
+
 // What no message refers to goes with old rows; what one refers to stays.
 func TestPruningTakesWhatNoMessageRefersTo(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {

@@ -184,20 +184,24 @@ func (s *shelf) remove(sums []string, referred func([]string) ([]string, error))
 		needed[sum] = true
 	}
 	for _, sum := range loose {
-		info, err := os.Lstat(s.path(sum))
-		if needed[sum] || errors.Is(err, fs.ErrNotExist) {
+		info, failed := os.Lstat(s.path(sum))
+		if needed[sum] || errors.Is(failed, fs.ErrNotExist) {
 			continue
 		}
-		if err == nil {
-			err = os.Remove(s.path(sum))
+		if failed == nil {
+			failed = s.fault("remove")
 		}
-		if err != nil {
-			return removed, err
+		if failed == nil {
+			failed = os.Remove(s.path(sum))
+		}
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
 		}
 		s.used -= info.Size()
 		removed++
 	}
-	return removed, nil
+	return removed, err
 }
 
 // syncDir makes the names in a directory survive a power failure.

@@ -37,12 +37,11 @@ func (r *Room) loop(ctx context.Context) {
 }
 
 // sweep removes bytes that no file refers to, and what lies in directories of threads and
-// is no thread's or no file's any more. What fails is tried again at the next one.
+// is no thread's or no file's any more. What fails is tried again at the next one, and
+// keeps nothing else from being removed.
 func (r *Room) sweep(ctx context.Context) {
 	removed, err := r.sweepBytes(ctx)
-	if err == nil {
-		err = r.sweepThreads(ctx)
-	}
+	err = errors.Join(err, r.sweepThreads(ctx))
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -54,13 +53,15 @@ func (r *Room) sweep(ctx context.Context) {
 
 func (r *Room) sweepBytes(ctx context.Context) (removed int, err error) {
 	var batch []string
+	var failed error
 	flush := func() error {
 		if err := ctx.Err(); err != nil || len(batch) == 0 {
 			return err
 		}
 		n, err := r.sweepSums(ctx, batch)
 		removed, batch = removed+n, batch[:0]
-		return err
+		failed = errors.Join(failed, err)
+		return away(err)
 	}
 	err = walkBytes(r.config.Dir, func(sum string, _ int64) error {
 		if batch = append(batch, sum); len(batch) < sweepBatch {
@@ -68,7 +69,18 @@ func (r *Room) sweepBytes(ctx context.Context) (removed int, err error) {
 		}
 		return flush()
 	})
-	return removed, errors.Join(err, flush())
+	if err == nil {
+		err = flush()
+	}
+	return removed, errors.Join(failed, err)
+}
+
+// away returns an error after which nothing else can be looked up either.
+func away(err error) error {
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeUnavailable || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
 }
 
 func (r *Room) sweepSums(ctx context.Context, sums []string) (removed int, err error) {
@@ -83,40 +95,35 @@ func (r *Room) sweepSums(ctx context.Context, sums []string) (removed int, err e
 // sweepThreads removes the directories of threads that are not there any more, and of
 // those that are the copies of files that are not.
 func (r *Room) sweepThreads(ctx context.Context) error {
-	threads, err := entries(r.config.Threads)
-	if err != nil {
-		return err
-	}
-	for _, thread := range threads {
+	return r.sweepEntries(r.config.Threads, func(thread string) error {
 		_, err := r.store.Thread(ctx, thread)
-		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-			err = os.RemoveAll(filepath.Join(r.config.Threads, thread))
-		} else if err == nil {
-			err = r.sweepIn(ctx, thread)
-		}
 		if err != nil {
 			return err
 		}
-	}
-	return nil
+		return r.sweepEntries(filepath.Join(r.config.Threads, thread, inName), func(id string) error {
+			_, err := r.store.File(ctx, id)
+			return err
+		})
+	})
 }
 
-func (r *Room) sweepIn(ctx context.Context, thread string) error {
-	in := filepath.Join(r.config.Threads, thread, inName)
-	copies, err := entries(in)
-	if err != nil {
-		return err
-	}
-	for _, id := range copies {
-		_, err := r.store.File(ctx, id)
+// sweepEntries removes those entries of a directory of which look says that there is no
+// such thing any more.
+func (r *Room) sweepEntries(dir string, look func(id string) error) error {
+	ids, failed := entries(dir)
+	for _, id := range ids {
+		err := look(id)
 		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-			err = os.RemoveAll(filepath.Join(in, id))
+			if err = r.config.Fault("remove"); err == nil {
+				err = os.RemoveAll(filepath.Join(dir, id))
+			}
 		}
-		if err != nil {
-			return err
+		failed = errors.Join(failed, err)
+		if away(err) != nil {
+			break
 		}
 	}
-	return nil
+	return failed
 }
 
 // entries are the directories in a directory whose names are ids, which are ours. One that

@@ -84,12 +84,14 @@ func (w *world) on(step string, do func()) {
 
 func (w *world) fault(step string) error {
 	w.mu.Lock()
-	do, err := w.do[step], w.fail[step]
+	do := w.do[step]
 	w.mu.Unlock()
 	if do != nil {
 		do()
 	}
-	return err
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.fail[step]
 }
 
 func (w *world) later(by time.Duration) {
