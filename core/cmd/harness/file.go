@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -96,7 +97,8 @@ func newFileGet() *cobra.Command {
 		Use:   "get ID",
 		Short: "Fetch a file",
 		Long: `Fetch a file, under its own name in the current directory, or where -o says (- is
-stdout). A file that is there is not overwritten without --force.`,
+stdout). A file that is there is not overwritten without --force, and one whose name begins
+with a dot needs -o.`,
 		Example: `  harness file get 0198c5c0-...
   harness file get 0198c5c0-... -o - | less`,
 		Args: cobra.ExactArgs(1),
@@ -115,6 +117,9 @@ stdout). A file that is there is not overwritten without --force.`,
 			}
 			if to == "" {
 				to = filepath.Base(file.Name) // the daemon may be somebody else's
+				if strings.HasPrefix(to, ".") { // such as .bashrc: whoever sent it chose the name
+					return fmt.Errorf("the file is called %q, which a shell or a program might read by itself here; name another one with -o", to)
+				}
 			}
 			force, _ := cmd.Flags().GetBool("force")
 			if err := download(cmd.Context(), api, file.ID, to, force); err != nil {

@@ -58,6 +58,8 @@ func TestFilesAtTheTerminal(t *testing.T) {
 	}
 	evil := daemon.AddFile(pluginsdk.File{Name: "../evil.txt"}, "x")
 	harness(t, "", "file", "get", evil).want(t, 0, "", "Wrote evil.txt")
+	hidden := daemon.AddFile(pluginsdk.File{Name: ".bashrc"}, "x")
+	harness(t, "", "file", "get", hidden).want(t, exitFailed, "", "name another one with -o")
 	harness(t, "", "file", "delete", id, "absent").want(t, 0, "", "")
 	harness(t, "", "file", "get", id, "-o", "gone.txt").want(t, exitFailed, "", "no file")
 	if entries, err := os.ReadDir("."); err != nil || len(entries) != 3 {
