@@ -118,8 +118,16 @@ func (s files) Delete(ctx context.Context, request *pluginsdk.DeleteFileRequest)
 	})
 }
 
-// checkAttachments refuses (CodeInvalid) a reference to a file that is not there.
+// maxAttached is how many a message may have that is for the agent: each is looked up,
+// copied, and in the prompt.
+const maxAttached = 100
+
+// checkAttachments refuses (CodeInvalid) a reference to a file that is not there, and more
+// attachments than a message may have.
 func (a *API) checkAttachments(ctx context.Context, attachments []pluginsdk.Attachment) error {
+	if len(attachments) > maxAttached {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "attachments: a message has at most %d, these are %d; send the others with another one", maxAttached, len(attachments))
+	}
 	for n, one := range attachments {
 		id, ok := one.FileID()
 		if !ok {

@@ -2,6 +2,7 @@ package hostapi
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,6 +117,9 @@ func TestAttachmentsMustBeThere(t *testing.T) {
 	}
 	if err := submit(file.Attachment(), pluginsdk.Attachment{Name: "b", Where: "https://example.org/b"}); err != nil {
 		t.Error(err)
+	}
+	if err := submit(slices.Repeat([]pluginsdk.Attachment{file.Attachment()}, 101)...); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), "at most 100") {
+		t.Errorf("101: %v", err)
 	}
 	for _, where := range []string{"file:", "file:absent", "file:../own"} {
 		if err := submit(file.Attachment(), pluginsdk.Attachment{Name: "b", Where: where}); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), "attachments[1]") {
