@@ -35,5 +35,5 @@ func (d *death) intercept(ctx context.Context, request any, _ *grpc.UnaryServerI
 	if call == d.at.Call && d.at.CarriedOut {
 		_, _ = next(ctx, request) // nobody learns of it
 	}
-	return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin was killed")
+	return nil, pluginsdk.Errorf(pluginsdk.CodeCancelled, "the plugin was killed") // not one that it would try again
 }

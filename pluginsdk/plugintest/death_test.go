@@ -28,7 +28,7 @@ func TestAPluginIsKilledAtACall(t *testing.T) {
 		plugin := host.ServeUntil(t, author, row.at)
 		for _, key := range []string{"a", "b"} {
 			_, err := author.host.State.Put(t.Context(), &pluginsdk.PutStateRequest{Key: key})
-			if err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+			if err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeCancelled {
 				t.Error(err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -66,8 +67,30 @@ func (p *Plugin) do(ctx context.Context, name string, r request) (answer, error)
 				field, name, strings.Join(verb.fields, ", "))
 		}
 	}
-	return verb.do(p, ctx, r)
+	for wait, until := firstPause, p.now().Add(hostPatience); ; wait = min(2*wait, longestPause) {
+		done, err := verb.do(p, ctx, r)
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || p.now().Add(wait).After(until) {
+			return done, err
+		}
+		pause := time.NewTimer(wait)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return answer{}, err
+		}
+	}
 }
+
+// A request that the host could not see to, since its database does not answer or another
+// process may have it, is made again within hostPatience: less than a command may take. The
+// pauses grow from the first to the longest. What the host has seen to after all is known by
+// the id of the call.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = time.Second
+	hostPatience = 20 * time.Second
+)
 
 // OnCommand carries out what a person types or an agent writes.
 func (p *Plugin) OnCommand(ctx context.Context, command *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
@@ -95,12 +118,16 @@ func (p *Plugin) OnCommand(ctx context.Context, command *pluginsdk.OnCommandRequ
 }
 
 // CallTool carries out what an agent calls as a tool, or a plugin for its users, such as
-// the API. What cannot be done is a result that says why.
+// the API. What cannot be done is a result that says why; where no agent reads that, what
+// the host could not see to is an error, so that it can be told from a refusal.
 func (p *Plugin) CallTool(ctx context.Context, call *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
 	r, err := p.called(ctx, call)
 	var done answer
 	if err == nil {
 		done, err = p.do(ctx, call.Name, r)
+	}
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeUnavailable && !r.agent {
+		return nil, err
 	}
 	if err != nil {
 		return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: err.Error(), IsError: true}}, nil
