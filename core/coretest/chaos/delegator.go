@@ -111,13 +111,13 @@ func (w *web) moveTo(ctx context.Context, dir string) error {
 func (d *delegator) delegate(ctx, quiet context.Context) error {
 	for n := 1; n == 1 || quiet.Err() == nil; n++ {
 		work := check.Work{Marker: fmt.Sprintf("d-%04d", n)}
-		for {
-			var err error
-			if _, work.Refused, err = d.door.send(ctx, message{marker: work.Marker, content: "/delegate Do " + work.Marker + "."}); err == nil {
-				break
-			}
-			if err := pause(ctx, retryPause); err != nil {
+		for try := 1; ; try++ {
+			failed, err := d.handOn(ctx, &work, try)
+			if err != nil {
 				return err
+			}
+			if !failed {
+				break
 			}
 		}
 		d.works = append(d.works, work)
@@ -126,6 +126,45 @@ func (d *delegator) delegate(ctx, quiet context.Context) error {
 		}
 	}
 	return nil
+}
+
+// handOn types the command, and reads what is answered. It reports whether that says that
+// the command has failed, and there is no task: whoever is told so types it again. That
+// there is neither a task nor an answer that says so is for the judge.
+func (d *delegator) handOn(ctx context.Context, work *check.Work, try int) (failed bool, err error) {
+	command := message{marker: fmt.Sprintf("%s try %d", work.Marker, try), content: "/delegate Do " + work.Marker + "."}
+	var accepted check.Acceptance
+	for {
+		var err error
+		if accepted, work.Refused, err = d.door.send(ctx, command); err == nil {
+			break
+		}
+		if err := pause(ctx, retryPause); err != nil {
+			return false, err
+		}
+	}
+	for work.Refused == "" {
+		made, over, told, err := d.world.database.delegated(ctx, work.Marker, accepted.RunID)
+		if err == nil && (over || made > 0) {
+			return made == 0 && told > 0, nil
+		}
+		if err := pause(ctx, retryPause); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// delegated returns how many tasks were made of a piece of work, whether the run that makes
+// them is over, and how many rows of it say that the command has failed.
+func (d *database) delegated(ctx context.Context, marker, run string) (made int, over bool, told int, err error) {
+	// The end first: a task that is made meanwhile is seen.
+	err = d.db.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM runs WHERE id = $1 AND finished_at IS NOT NULL) > 0,
+		(SELECT COUNT(*) FROM messages WHERE run_id = $1 AND content LIKE 'The command delegate failed%')`, run).Scan(&over, &told)
+	if err == nil {
+		err = d.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM tasks WHERE prompt LIKE $1", "%"+marker+"%").Scan(&made)
+	}
+	return made, over, told, err
 }
 
 // done reports whether the task of a piece of work is over.
