@@ -102,6 +102,16 @@ var gallery = []exhibit{
 		name: "peddler", company: []string{"modest"}, check: checkPeddler,
 		configure: script(`[{"match":"weigh it","toolName":"modest__weigh"}]`),
 	},
+	{
+		name: "packrat", apart: true, grants: []pluginsdk.Capability{pluginsdk.CapFilesWrite}, limits: pluginsdk.PluginLimits{StoredBytes: packed},
+		check: checkPackrat, log: []string{"is held back by its quotas"},
+	},
+	{name: "burrower", grants: []pluginsdk.Capability{pluginsdk.CapWorkspaceRead, pluginsdk.CapWorkspaceWrite}, check: checkBurrower},
+	{
+		name: "usurper", grants: []pluginsdk.Capability{pluginsdk.CapApprovalsRead}, check: checkUsurper,
+		configure: script(`[{"match":"clean up","toolName":"Bash","toolInput":{"command":"rm x"},"toolResult":"gone","ask":true,"text":"done"}]`),
+	},
+	{name: "rummager", grants: []pluginsdk.Capability{pluginsdk.CapMessagesRead}, check: checkRummager, log: []string{"is held back by its quotas"}},
 }
 
 // hurry makes the deadlines of hooks short.

@@ -305,6 +305,7 @@ func checkClimber(h *hall) {
 	for _, try := range h.said("climber.txt", before.Name) {
 		switch {
 		case slices.Contains(own, try[0]):
+		case try[0] == "another's branch" && strings.Contains(try[2], "messages.read"):
 		case try[1] != string(pluginsdk.CodeDenied) && try[1] != string(pluginsdk.CodeInvalid):
 			h.t.Errorf("%s: %s, %s", try[0], try[1], try[2])
 		case !strings.Contains(try[2], "threads.admin") && try[1] == string(pluginsdk.CodeDenied):

@@ -67,6 +67,18 @@ func (r *Room) Begin(plugin string, request pluginsdk.BeginFileRequest) (string,
 	return id, nil
 }
 
+// Coming is how many bytes were announced for a plugin's uploads that are under way.
+func (r *Room) Coming(plugin string) (size int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, u := range r.uploads {
+		if u.plugin == plugin {
+			size += u.request.Size
+		}
+	}
+	return size
+}
+
 // fits refuses a file that is larger than any may be.
 func (r *Room) fits(name string, size int64) error {
 	switch {

@@ -14,6 +14,8 @@ type Files interface {
 	Begin(plugin string, request pluginsdk.BeginFileRequest) (uploadID string, err error)
 	Write(plugin string, request pluginsdk.WriteFileRequest) (written int64, err error)
 	Commit(ctx context.Context, plugin string, request pluginsdk.CommitFileRequest) (pluginsdk.File, error)
+	// Coming is how many bytes were announced for the plugin's uploads that are under way.
+	Coming(plugin string) int64
 	Get(ctx context.Context, id string) (pluginsdk.File, error)
 	List(ctx context.Context, query pluginsdk.FileQuery) ([]pluginsdk.File, error)
 	Read(ctx context.Context, request pluginsdk.ReadFileRequest) ([]byte, error)
@@ -41,7 +43,10 @@ func (s files) Begin(ctx context.Context, request *pluginsdk.BeginFileRequest) (
 				return nil, pluginsdk.Errorf(pluginsdk.CodeOf(err), "threadId: %w", err)
 			}
 		}
-		if err := s.Quotas.room(ctx, s.plugin, max(request.Size, 0)); err != nil {
+		a := s.Quotas.account(s.plugin)
+		a.uploads.Lock() // of several that begin at once, each finds the others
+		defer a.uploads.Unlock()
+		if err := s.Quotas.room(ctx, s.plugin, s.Files.Coming(s.plugin)+max(request.Size, 0)); err != nil {
 			return nil, err
 		}
 		id, err := s.Files.Begin(s.plugin, *request)
@@ -59,7 +64,13 @@ func (s files) Write(_ context.Context, request *pluginsdk.WriteFileRequest) (*p
 func (s files) Commit(ctx context.Context, request *pluginsdk.CommitFileRequest) (*pluginsdk.CommitFileResponse, error) {
 	return serve(s.caller, "Files.Commit", func() (response *pluginsdk.CommitFileResponse, err error) {
 		err = s.write(ctx, 1, maxFileName, func() error {
+			a := s.Quotas.account(s.plugin)
+			a.uploads.RLock() // who begins finds it among what comes, or what is stored
+			defer a.uploads.RUnlock()
 			file, err := s.Files.Commit(ctx, s.plugin, *request)
+			if err == nil {
+				a.keep(file.Size)
+			}
 			response = &pluginsdk.CommitFileResponse{File: file}
 			return err
 		})
@@ -144,7 +155,7 @@ func (a *API) checkAttachments(ctx context.Context, attachments []pluginsdk.Atta
 	return nil
 }
 
-// room refuses what would make a plugin keep more bytes than it may, and counts it.
+// room refuses what would make a plugin keep more bytes than it may.
 func (q *Quotas) room(ctx context.Context, plugin string, size int64) error {
 	a := q.account(plugin)
 	limit := cmp.Or(q.limits(plugin).StoredBytes, DefaultStoredBytes)
@@ -153,8 +164,12 @@ func (q *Quotas) room(ctx context.Context, plugin string, size int64) error {
 			return q.refuse(a, plugin, "bytes in all", refusal)
 		}
 	}
+	return nil
+}
+
+// keep counts what is stored from now on.
+func (a *account) keep(size int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.stored += size
-	return nil
 }

@@ -5,20 +5,29 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // cabinet is a room of files that remembers what it was asked for.
 type cabinet struct {
-	there map[string]pluginsdk.File
-	calls []string
+	there  map[string]pluginsdk.File
+	calls  []string
+	coming int64
+	full   bool // it begins nothing
 }
 
 func (s *cabinet) Begin(plugin string, request pluginsdk.BeginFileRequest) (string, error) {
 	s.calls = append(s.calls, "begin "+plugin+" "+request.Name)
+	if s.full {
+		return "", pluginsdk.Errorf(pluginsdk.CodeExhausted, "the disk is full")
+	}
+	s.coming += request.Size
 	return "u", nil
 }
+
+func (s *cabinet) Coming(string) int64 { return s.coming }
 
 func (s *cabinet) Write(plugin string, request pluginsdk.WriteFileRequest) (int64, error) {
 	s.calls = append(s.calls, "write "+plugin)
@@ -27,7 +36,9 @@ func (s *cabinet) Write(plugin string, request pluginsdk.WriteFileRequest) (int6
 
 func (s *cabinet) Commit(_ context.Context, plugin string, _ pluginsdk.CommitFileRequest) (pluginsdk.File, error) {
 	s.calls = append(s.calls, "commit "+plugin)
-	return pluginsdk.File{ID: "made", Plugin: plugin}, nil
+	made := pluginsdk.File{ID: "made", Plugin: plugin, Size: s.coming}
+	s.coming = 0
+	return made, nil
 }
 
 func (s *cabinet) Get(_ context.Context, id string) (pluginsdk.File, error) {
@@ -58,15 +69,31 @@ func TestFilesCountInWhatAPluginStores(t *testing.T) {
 		_, err := f.Files.Begin(t.Context(), &pluginsdk.BeginFileRequest{Name: "x", Size: size})
 		return err
 	}
+	refused := func(when string, size int64) {
+		t.Helper()
+		before := len(room.calls)
+		if err := begin(size); pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted || !strings.Contains(err.Error(), "--stored") {
+			t.Errorf("%s: %v", when, err)
+		}
+		if len(room.calls) != before {
+			t.Errorf("%s: %q", when, room.calls)
+		}
+	}
+	room.full = true
+	if err := begin(6 << 20); err == nil {
+		t.Error("it has begun")
+	}
+	room.full = false // what was not begun counts nowhere
 	if err := begin(6 << 20); err != nil {
 		t.Fatal(err)
 	}
-	if err := begin(6 << 20); pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted || !strings.Contains(err.Error(), "--stored") {
-		t.Errorf("%v", err)
+	refused("beside what comes", 6<<20)
+	f.clock = f.clock.Add(time.Hour) // nothing of it is in the database yet
+	refused("beside what comes, later", 6<<20)
+	if _, err := f.Files.Commit(t.Context(), &pluginsdk.CommitFileRequest{UploadID: "u"}); err != nil {
+		t.Fatal(err)
 	}
-	if len(room.calls) != 1 {
-		t.Errorf("%q", room.calls)
-	}
+	refused("beside what was just stored", 6<<20)
 	if err := begin(3 << 20); err != nil {
 		t.Error(err)
 	}

@@ -150,8 +150,9 @@ type QuotaConfig struct {
 // used up in an instant, and comes back evenly. Its methods may be called
 // concurrently.
 type Quotas struct {
-	config  QuotaConfig
-	writers *writers
+	config    QuotaConfig
+	writers   *places
+	searchers *places
 
 	mu       sync.Mutex
 	accounts map[string]*account
@@ -159,6 +160,8 @@ type Quotas struct {
 
 // account is what one plugin has used.
 type account struct {
+	uploads sync.RWMutex // held while an upload begins, and, by many at once, while one is committed
+
 	mu                 sync.Mutex
 	calls, rows, bytes bucket
 	stored             int64     // in all, as far as is known
@@ -174,7 +177,7 @@ func NewQuotas(config QuotaConfig) *Quotas {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	return &Quotas{config: config, writers: newWriters(writersAtOnce), accounts: make(map[string]*account)}
+	return &Quotas{config: config, writers: newPlaces("writes", writersAtOnce), searchers: newPlaces("searches", searchersAtOnce), accounts: make(map[string]*account)}
 }
 
 func (q *Quotas) account(plugin string) *account {

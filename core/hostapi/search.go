@@ -31,6 +31,12 @@ func (s search) Messages(ctx context.Context, request *pluginsdk.SearchMessagesR
 		if err := checkLengths(length{"author", len(query.Author), maxAuthor}, length{"after", len(query.After), maxCursor}); err != nil {
 			return nil, err
 		}
+		// So that one who searches without end keeps no other waiting for longer than a search takes.
+		release, err := s.Quotas.maySearch(ctx, s.plugin)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
 		return s.Search.Search(ctx, query)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,62 @@ type library struct {
 func (l *library) Search(_ context.Context, query pluginsdk.SearchQuery) (*pluginsdk.SearchMessagesResponse, error) {
 	l.asked = append(l.asked, query)
 	return &l.found, nil
+}
+
+// slowly is a Search of which each takes until it is told to end.
+type slowly struct{ begun, end chan string }
+
+func (s slowly) Search(_ context.Context, query pluginsdk.SearchQuery) (*pluginsdk.SearchMessagesResponse, error) {
+	s.begun <- query.Text
+	<-s.end
+	return &pluginsdk.SearchMessagesResponse{}, nil
+}
+
+// A plugin that searches without end must not keep people from finding anything.
+func TestPluginsTakeTurnsAtSearching(t *testing.T) {
+	f := newFixture()
+	slow := slowly{make(chan string), make(chan string)}
+	f.api.Search = slow
+	var searching sync.WaitGroup
+	refusals := make(chan error)
+	search := func(plugin string) {
+		searching.Go(func() {
+			_, err := f.api.For(plugin).Search.Messages(t.Context(), &pluginsdk.SearchMessagesRequest{Query: pluginsdk.SearchQuery{Text: plugin}})
+			if err != nil {
+				refusals <- err
+			}
+		})
+	}
+	const more = 5
+	for range searchersAtOnce + maxWaiting + more {
+		search("greedy")
+	}
+	for range searchersAtOnce {
+		<-slow.begun
+	}
+	for range more {
+		if err := <-refusals; pluginsdk.CodeOf(err) != pluginsdk.CodeExhausted || !strings.Contains(err.Error(), "waiting searches") {
+			t.Error(err)
+		}
+	}
+	search("other")
+	for asked := false; !asked; { // it waits, too
+		f.api.Quotas.searchers.mu.Lock()
+		asked = slices.Contains(f.api.Quotas.searchers.order, "other")
+		f.api.Quotas.searchers.mu.Unlock()
+	}
+	var next []string
+	for range maxWaiting + 1 {
+		slow.end <- ""
+		next = append(next, <-slow.begun)
+	}
+	if !slices.Contains(next[:2], "other") {
+		t.Errorf("it comes after %v", next)
+	}
+	for range searchersAtOnce {
+		slow.end <- ""
+	}
+	searching.Wait()
 }
 
 // An agent must not read, by searching, what its thread has no business with.

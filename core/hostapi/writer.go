@@ -13,26 +13,30 @@ const (
 	// writersAtOnce is how many writes of plugins are at the database at a time: the
 	// runs, which have no such bound, come first.
 	writersAtOnce = 2
-	// maxWaitingWrites is how many writes of one plugin may wait.
-	maxWaitingWrites = 16
+	// searchersAtOnce is the same of searches, which read a lot.
+	searchersAtOnce = 2
+	// maxWaiting is how many writes, and searches, of one plugin may wait.
+	maxWaiting = 16
 )
 
-// writers shares the places at the database among plugins. Who waits gets one in turn: one
+// places are those at the database, shared among plugins. Who waits gets one in turn: one
 // plugin after the other, and of one plugin who has waited longest.
-type writers struct {
+type places struct {
+	what string // waits, in the words of errors
+
 	mu      sync.Mutex
 	free    int
 	waiting map[string][]chan struct{} // by plugin; closed when the place is theirs
 	order   []string                   // the plugins that wait, the next one first
 }
 
-func newWriters(places int) *writers {
-	return &writers{free: places, waiting: make(map[string][]chan struct{})}
+func newPlaces(what string, free int) *places {
+	return &places{what: what, free: free, waiting: make(map[string][]chan struct{})}
 }
 
 // ask asks for a place, which is the plugin's once granted is closed. Who has
 // asked must await. CodeExhausted: too many of the plugin's wait.
-func (t *writers) ask(plugin string) (granted chan struct{}, err error) {
+func (t *places) ask(plugin string) (granted chan struct{}, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	granted = make(chan struct{})
@@ -42,9 +46,9 @@ func (t *writers) ask(plugin string) (granted chan struct{}, err error) {
 		return granted, nil
 	}
 	queue := t.waiting[plugin]
-	if len(queue) >= maxWaitingWrites {
+	if len(queue) >= maxWaiting {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted,
-			"waiting writes: %d of the plugin %s wait for the database; try again when one is done", maxWaitingWrites, plugin)
+			"waiting %s: %d of the plugin %s wait for the database; try again when one is done", t.what, maxWaiting, plugin)
 	}
 	if len(queue) == 0 {
 		t.order = append(t.order, plugin)
@@ -54,7 +58,7 @@ func (t *writers) ask(plugin string) (granted chan struct{}, err error) {
 }
 
 // await waits for the place; it is not taken when ctx ends first.
-func (t *writers) await(ctx context.Context, plugin string, granted chan struct{}) error {
+func (t *places) await(ctx context.Context, plugin string, granted chan struct{}) error {
 	select {
 	case <-granted:
 		return nil
@@ -83,7 +87,7 @@ func (t *writers) await(ctx context.Context, plugin string, granted chan struct{
 }
 
 // leave keeps what is left of a plugin's queue. The lock is held.
-func (t *writers) leave(plugin string, queue []chan struct{}) {
+func (t *places) leave(plugin string, queue []chan struct{}) {
 	if len(queue) > 0 {
 		t.waiting[plugin] = queue
 		return
@@ -93,7 +97,7 @@ func (t *writers) leave(plugin string, queue []chan struct{}) {
 }
 
 // release gives the place to who is next.
-func (t *writers) release() {
+func (t *places) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.order) == 0 {
@@ -109,12 +113,21 @@ func (t *writers) release() {
 
 // mayWrite waits until the plugin may write to the database; release gives its place to the next.
 func (q *Quotas) mayWrite(ctx context.Context, plugin string) (release func(), err error) {
-	granted, err := q.writers.ask(plugin)
+	return q.turn(ctx, q.writers, plugin)
+}
+
+// maySearch is the same for a search.
+func (q *Quotas) maySearch(ctx context.Context, plugin string) (release func(), err error) {
+	return q.turn(ctx, q.searchers, plugin)
+}
+
+func (q *Quotas) turn(ctx context.Context, at *places, plugin string) (release func(), err error) {
+	granted, err := at.ask(plugin)
 	if err != nil {
-		return nil, q.refuse(q.account(plugin), plugin, "waiting writes", err)
+		return nil, q.refuse(q.account(plugin), plugin, "waiting "+at.what, err)
 	}
-	if err := q.writers.await(ctx, plugin, granted); err != nil {
+	if err := at.await(ctx, plugin, granted); err != nil {
 		return nil, err
 	}
-	return q.writers.release, nil
+	return at.release, nil
 }

@@ -12,13 +12,13 @@ import (
 // line is who waits in turns, by a name for each turn.
 type line struct {
 	t     *testing.T
-	turns *writers
+	turns *places
 	asked []string
 	turn  map[string]chan struct{}
 }
 
 func newLine(t *testing.T, places int) *line {
-	return &line{t: t, turns: newWriters(places), turn: map[string]chan struct{}{}}
+	return &line{t: t, turns: newPlaces("writes", places), turn: map[string]chan struct{}{}}
 }
 
 // ask asks for the plugin's n-th turn.
@@ -74,7 +74,7 @@ func TestPluginsTakeTurnsAtTheWriter(t *testing.T) {
 // What nobody can wait for in time is refused at once, not piled up.
 func TestOnlySoManyWritesOfAPluginWait(t *testing.T) {
 	l := newLine(t, 1)
-	for n := range 1 + maxWaitingWrites {
+	for n := range 1 + maxWaiting {
 		l.ask("greedy", n)
 	}
 	_, err := l.turns.ask("greedy")

@@ -58,6 +58,10 @@ func exhibits() map[string]func(name string) {
 		"modest":        modest,
 		"reader":        reader,
 		"reformed":      reformed,
+		"packrat":       packrat,
+		"burrower":      burrower,
+		"usurper":       usurper,
+		"rummager":      rummager,
 	}
 }
 
