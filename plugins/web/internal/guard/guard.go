@@ -86,7 +86,10 @@ func (g *Guard) Wrap(next http.Handler, socketPath string) http.Handler {
 func setHeaders(header http.Header) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
-	header.Set("Referrer-Policy", "no-referrer")
+	// Other sites are told nothing. With no-referrer, browsers would call the origin of our own
+	// forms "null" (https://fetch.spec.whatwg.org/#append-a-request-origin-header), and a login
+	// would be refused as that of another site.
+	header.Set("Referrer-Policy", "same-origin")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
 }
