@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -148,20 +149,28 @@ func (t fileTool) guards(cwd, target string) bool {
 }
 
 // folded returns a name as file systems compare it that do not tell capitals: there, the
-// long s and the sign of Kelvin are letters too.
-func folded(name string) string { return strings.ToLower(strings.ToUpper(name)) }
+// long s and the sign of Kelvin are letters too, and a ligature is the letters that it is
+// made of.
+func folded(name string) string {
+	return cases.Fold().String(strings.ToLower(strings.ToUpper(name)))
+}
 
 // offerable reports whether a tool may be allowed in a directory: a clean path that is
 // neither too wide nor the system's, and not above the directory in which the agent works.
 func offerable(tool fileTool, directory, cwd string) bool {
-	if !filepath.IsAbs(directory) || filepath.Clean(directory) != directory || tooWide(directory) || directory != cwd && within(directory, cwd) {
+	if !filepath.IsAbs(directory) || filepath.Clean(directory) != directory || tooWide(directory) {
 		return false
 	}
-	in := func(root string) bool { return within(root, directory) }
+	directory, cwd = folded(directory), folded(cwd)
+	if directory != cwd && within(directory, cwd) {
+		return false
+	}
+	in := func(root string) bool { return within(folded(root), directory) }
 	return !slices.ContainsFunc(kernel, in) && (!tool.writes || !slices.ContainsFunc(system, in))
 }
 
-// tooWide reports whether a directory is the root, the home directory or above it.
+// tooWide reports whether a directory is the root, the home directory or above it, however
+// it is written.
 func tooWide(directory string) bool {
 	if directory == filepath.Dir(directory) {
 		return true
@@ -170,11 +179,12 @@ func tooWide(directory string) bool {
 	if err != nil || home == "" {
 		return false
 	}
-	if within(directory, filepath.Clean(home)) {
+	directory = folded(directory)
+	if within(directory, folded(filepath.Clean(home))) {
 		return true
 	}
 	home, err = filepath.EvalSymlinks(home)
-	return err == nil && within(directory, home)
+	return err == nil && within(directory, folded(home))
 }
 
 // staysBelow reports whether a pattern of Glob finds only what is below a directory: it is
@@ -235,29 +245,63 @@ func resolve(cwd, path string) (string, bool) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
 	}
-	path = filepath.Clean(path)
-	missing := ""
-	for {
-		real, err := filepath.EvalSymlinks(path)
-		if err == nil {
-			return filepath.Join(real, missing), true
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return "", false
-		}
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return "", false // a symlink whose target does not exist
-		}
-		missing = filepath.Join(filepath.Base(path), missing)
-		path = filepath.Dir(path)
-	}
+	return follow(path)
 }
 
-// readable reports whether a path has no characters that are not seen, or that the CLI
-// changes.
+// maxLinks is how many symlinks a path may lead over, as Linux has it.
+const maxLinks = 40
+
+// follow returns an absolute path without symlinks. ok is false where one leads nowhere, and
+// where the path or a symlink goes through /proc: there, each process has files of its own
+// (/proc/self/cwd), so that another one would get somewhere else.
+func follow(path string) (real string, ok bool) {
+	names := parts(path)
+	linked, links := 0, 0 // how many of the names a symlink has brought; how many symlinks there were
+	real = string(filepath.Separator)
+	for len(names) > 0 {
+		name, ofLink := names[0], linked > 0
+		names, linked = names[1:], max(linked-1, 0)
+		switch name {
+		case ".":
+			continue
+		case "..":
+			real = filepath.Dir(real)
+			continue
+		}
+		next := filepath.Join(real, name)
+		if within("/proc", next) {
+			return "", false
+		}
+		info, err := os.Lstat(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return filepath.Join(next, filepath.Join(names...)), !ofLink
+		case err != nil:
+			return "", false
+		case info.Mode()&fs.ModeSymlink == 0:
+			real = next
+			continue
+		}
+		target, err := os.Readlink(next)
+		if links++; err != nil || links > maxLinks {
+			return "", false
+		}
+		if filepath.IsAbs(target) {
+			real = string(filepath.Separator)
+		}
+		brought := parts(target)
+		names, linked = append(brought, names...), linked+len(brought)
+	}
+	return real, true
+}
+
+// readable reports whether a path has no characters that are not seen, or that the CLI or
+// a file system changes: some leave out what Unicode says may be ignored.
 func readable(path string) bool {
 	return len(path) <= maxPath && norm.NFC.IsNormalString(path) && !strings.Contains(path, `\`) &&
-		!strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) })
+		!strings.ContainsFunc(path, func(r rune) bool {
+			return !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+		})
 }
 
 // parts returns the names of which a path consists.

@@ -28,6 +28,7 @@ func TestRuleForADirectory(t *testing.T) {
 		".git/config": false, ".git/hooks/pre-commit": false, ".git": false, ".GIT/config": false, "sub/.git/config": false, ".gitattributes": false, ".gitmodules": false, ".gitconfig": false, ".claude/settings.json": false, ".claude": false, ".mcp.json": false,
 		"sub/.claude/x": false, ".claude/worktrees/t/x": false, ".husky/pre-commit": false, ".vscode/tasks.json": false, ".idea/x": false, ".github/workflows/x.yml": false, ".bashrc": false, ".profile": false, ".npmrc": false, ".env": false, ".envrc": false, ".cargo/config.toml": false, ".x": false,
 		"CLAUDE.md": false, "claude.MD": false, "sub/CLAUDE.md": false, "CLAUDE.local.md": false, "AGENTS.md": false, "Makefile": false, "GNUmakefile": false, "makefile": false, "rules.mk": false, "package.json": false, "sub/package.json": false, "CLAUDE.md/x": false,
+		"makeﬁle": false, "ruﬆ-toolchain": false, "\u034f.git/config": false, ".gi\ufe0ft/config": false, "sub/\u3164Makefile": false, "\u115fMakefile": false,
 		"go.mod": false, "rust-toolchain.toml": false, "AGENTſ.md": false, "pac\u212aage.json": false, "Cargo.toml": false, "build.rs": false, "conftest.py": false, "pyproject.toml": false,
 	}
 	must(t, os.Symlink("loop", cwd+"/sub/loop"))
@@ -113,7 +114,8 @@ func TestDirectoriesNotOffered(t *testing.T) {
 		{write(cwd, home+"/x"), false}, {read(home + "/x"), false}, {write(cwd, "/x"), false}, {read("/x"), false}, {write(cwd, filepath.Dir(home)+"/x"), false},
 		{write(cwd, "/etc/x"), false}, {write(cwd, "/usr/local/bin/git"), false}, {write(cwd, "/dev/sda"), false}, {write(cwd, home+"/.config/app/x"), false}, {write(cwd, home+"/.local/bin/git"), false},
 		{read("/proc/self/environ"), false}, {read("/dev/mem"), false}, {read("/sys/x"), false}, {read(home + "/.ssh/id_rsa"), false}, {read(home + "/.SSH/id_rsa"), false}, {read(home + "/notes/.env"), false}, {read(home + "/notes/.netrc"), false},
-		{write(home+"/wide/cwd", home+"/wide/x"), false}, {write(home+"/wide/cwd", "deep/x"), true}, {write(home, "x"), false}, {write(home, home+"/notes/x"), true}, {write("/", "etc/x"), false},
+		{read(strings.ToUpper(home) + "/x"), false}, {write(cwd, "/USR/x/y"), false}, {read("/PROC/x/y"), false}, {write(cwd, "/LIBRARY/x/y"), false}, {read(home + "/.pa\u00dfword-store/x"), false},
+		{write(home+"/wide/cwd", strings.ToUpper(home+"/wide")+"/x"), false}, {write(home+"/wide/cwd", home+"/wide/x"), false}, {write(home+"/wide/cwd", "deep/x"), true}, {write(home, "x"), false}, {write(home, home+"/notes/x"), true}, {write("/", "etc/x"), false},
 		{call(cwd, "Grep", "pattern", "x"), true}, {call(cwd, "Grep", "pattern", "x", "path", "/"), false}, {call(cwd, "Grep", "pattern", "x", "path", home), false}, {call(cwd, "Grep", "pattern", "x", "path", 5), false},
 	}
 	for _, row := range rows {
@@ -194,5 +196,52 @@ func TestPatternsOfGlob(t *testing.T) {
 	}
 	if Allows(rule, call(cwd, "Glob")) || Allows(rule, call(cwd, "Glob", "pattern", 5)) {
 		t.Error("a Glob without a pattern is allowed")
+	}
+}
+
+// A symlink into /proc leads each process somewhere else, so nobody knows where it leads
+// whom: here the test, there the agent's shell.
+func TestSymlinksThatDifferWithWhoLooks(t *testing.T) {
+	if _, err := os.Readlink("/proc/self/cwd"); err != nil {
+		t.Skip("there is no /proc")
+	}
+	cwd := newTree(t)
+	t.Chdir(cwd + "/sub")
+	must(t, os.Symlink("/proc/self/cwd/..", cwd+"/link")) // here the project, for a shell in it what is above it
+	must(t, os.Symlink("link", cwd+"/again"))
+	list, rule := offer(t, KindCommand, bash(cwd, "cat main.go")), offer(t, KindDirectory, write(cwd, "main.go"))
+	for _, path := range []string{"link/main.go", "link/new", "again/main.go", "again", "link"} {
+		if Allows(list, bash(cwd, "cat "+path)) || Allows(rule, write(cwd, path)) || offered(KindCall, write(cwd, path)) {
+			t.Errorf("%s is allowed", path)
+		}
+	}
+}
+
+// What resolve makes of a path is what the file system makes of it.
+func TestPathsAreFollowedAsTheSystemDoes(t *testing.T) {
+	cwd := newTree(t)
+	must(t, os.MkdirAll(cwd+"/a/b/c", 0o700))
+	for name, target := range map[string]string{
+		"a/up": "../a/b", "a/b/far": "../../sub", "two": "a/up/c", "abs": cwd + "/a/./b/", "back": "a/up/../b", "gone": "a/nowhere", "round": "a/round2", "a/round2": "../round", "self": ".",
+		"file": "main.go",
+	} {
+		must(t, os.Symlink(target, cwd+"/"+name))
+	}
+	for _, path := range []string{
+		"a", "a/up", "a/up/c", "a/up/far", "a/up/far/a.txt", "two", "two/new", "abs/c", "abs/new/er", "back", "back/c", "gone", "gone/x", "round", "round/x", "self/self/a/up", "file", "file/x", "main.go/x", "out", "hosts", "dangling", "new", "new/er/x",
+	} {
+		got, ok := resolve(cwd, path)
+		want, err := filepath.EvalSymlinks(cwd + "/" + path)
+		if err == nil && (!ok || got != want) {
+			t.Errorf("%s leads to %q, %v; want %q", path, got, ok, want)
+		}
+		if err != nil && ok && os.MkdirAll(got, 0o700) == nil { // it does not exist yet: it is made where it was said to be
+			if want, err := filepath.EvalSymlinks(cwd + "/" + path); err != nil || got != want {
+				t.Errorf("%s leads to %q; want %q, %v", path, got, want, err)
+			}
+		}
+		if missing := err != nil && !strings.HasPrefix(path, "new") && !strings.HasSuffix(path, "/new") && !strings.HasSuffix(path, "new/er"); missing && ok {
+			t.Errorf("%s, which leads nowhere, is taken for %q", path, got)
+		}
 	}
 }

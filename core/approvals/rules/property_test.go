@@ -292,8 +292,11 @@ func TestAllowedWritesStayBelow(t *testing.T) {
 		if !filepath.IsAbs(use) {
 			use = cwd + "/" + use
 		}
-		if !strings.HasPrefix(use, home) {
-			r.Fatalf("%s is allowed by %s", use, rule.Text)
+		if !strings.HasPrefix(use, home+"/") {
+			if !strings.HasPrefix(filepath.Clean(use)+"/", rule.Value+"/") {
+				r.Fatalf("%s is allowed by %s", use, rule.Text)
+			}
+			return // it was offered for a directory elsewhere, where the test writes nothing
 		}
 		_ = os.MkdirAll(filepath.Dir(use), 0o700)
 		if os.WriteFile(use, []byte("NONCE"), 0o600) != nil {
