@@ -171,6 +171,19 @@ func TestATurnThatWaitsForPeopleMakesRoom(t *testing.T) {
 	}
 }
 
+// It does too where there are places, but no memory for another process.
+func TestATurnThatWaitsForPeopleMakesRoomInMemory(t *testing.T) {
+	a, _ := startBudget(t, 150)    // for one process
+	a.ask("before", "", "say how") // much a process takes is known from now on
+	p := newPeople()
+	_, first := begin(t, a, p.request("first", "", `ask Bash {"command":"1"}`))
+	p.next(t)
+	wantText(t, a.ask("second", "", "say x"), "x")
+	if result := <-first; result.Failure == nil || result.Failure.Kind != pluginsdk.FailureParked {
+		t.Errorf("the one that waits is %+v", result.Failure)
+	}
+}
+
 // A stop ends the question with the turn.
 func TestAStopEndsTheQuestion(t *testing.T) {
 	a := startAgent(t, "plain", func(c *Config) { c.InterruptGrace = 50 * time.Millisecond })

@@ -102,8 +102,8 @@ func (c *Claude) trim() {
 	}
 }
 
-// admit waits until one more process is likely to fit into the budget, and ends idle
-// sessions for that. The only process need not fit. The caller calls started once the
+// admit waits until one more process is likely to fit into the budget; it ends idle
+// sessions for that, and has turns parked that wait for people. The only process need not fit. The caller calls started once the
 // process is in the pool, or was not started.
 func (c *Claude) admit(ctx context.Context) (started func(), err error) {
 	m := c.memory
@@ -117,6 +117,7 @@ func (c *Claude) admit(ctx context.Context) (started func(), err error) {
 		if !said {
 			c.config.Log.Info("a turn waits: its process would not fit into the memory budget", "budget", m.budget)
 		}
+		c.pool.parkOne()
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

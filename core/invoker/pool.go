@@ -134,6 +134,14 @@ func (p *pool) parkFor(roomless int) {
 	}
 }
 
+// parkOne has the turn parked that has waited for people longest, unless one is being
+// parked.
+func (p *pool) parkOne() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.parkFor(1)
+}
+
 // asks notes that the turn in a place waits for people. When others wait for room it is
 // parked.
 func (p *pool) asks(at *place, park chan struct{}) {
