@@ -172,6 +172,13 @@ func (a *Approvals) Ask(ctx context.Context, of ledger.Asking, ask ledger.ToolAs
 		return err
 	})
 	if err != nil {
+		if ctx.Err() == nil && a.stopping.Err() != nil {
+			// The next daemon asks. A turn that cannot be parked ends with the daemon.
+			if !of.Fence.Beside() {
+				return ledger.ToolAnswer{Park: true}
+			}
+			<-ctx.Done()
+		}
 		if ctx.Err() == nil {
 			a.Log.Error("what the agent asks cannot be asked of people; it is denied", "run", of.RunID, "tool", ask.Tool, "err", err)
 		}

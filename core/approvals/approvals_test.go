@@ -496,6 +496,43 @@ func TestNoErrorAllows(t *testing.T) {
 	})
 }
 
+// shut is a store that answers nothing any more.
+type shut struct {
+	*store.Store
+	asked chan struct{}
+}
+
+func (s *shut) OpenApproval(context.Context, ledger.Fence, ledger.Approval) (ledger.Approval, []ledger.Lane, error) {
+	s.asked <- struct{}{}
+	return ledger.Approval{}, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database is away")
+}
+
+// Nor is it an answer that the daemon stops while the database is away: the question is for
+// the next daemon.
+func TestAStopWithoutADatabaseDeniesNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		d := newDesk(t, s, Config{AskUnattended: true})
+		away := &shut{s, make(chan struct{}, 100)}
+		d.Store = away
+		ctx, cancel := context.WithCancel(t.Context())
+		answer, beside := d.asking(t.Context(), d.begin(nil), bash("make")), d.asking(ctx, d.beside(), bash("make"))
+		<-away.asked
+		if err := d.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := wait(t, answer); !got.Park {
+			t.Errorf("answered %+v", got)
+		}
+		select {
+		case got := <-beside:
+			t.Errorf("a turn that cannot be parked is answered %+v", got)
+		case <-time.After(50 * time.Millisecond):
+		}
+		cancel()
+		wait(t, beside)
+	})
+}
+
 // A panic of the room allows nothing.
 func TestAPanicAllowsNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
