@@ -204,6 +204,46 @@ func TestAnAnswerMeetsTheParking(t *testing.T) {
 	})
 }
 
+// Who answers what nothing waits for any more is told so, and allows nothing by it: not
+// even by a rule, nor in a thread that is gone.
+func TestAnAnswerToARunThatIsOver(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		d := newDesk(t, s, Config{})
+		of := d.begin(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		made := bash("make test")
+		made.Cwd = t.TempDir()
+		answer := d.asking(ctx, of, made)
+		approval := d.shown(pluginsdk.ApprovalOpen)
+		cancel()
+		wait(t, answer)
+		if _, err := s.Finish(t.Context(), of.Fence, ledger.Finish{RunID: of.RunID, State: pluginsdk.RunCancelled}); err != nil {
+			t.Fatal(err)
+		}
+		refused := func() {
+			t.Helper()
+			for _, choice := range []string{"rule:1", "deny"} {
+				if err := d.choose(approval, choice, "Ann"); pluginsdk.CodeOf(err) != pluginsdk.CodeStale || !strings.Contains(err.Error(), "run is over") {
+					t.Errorf("%s: %v", choice, err)
+				}
+			}
+			if rules, err := s.ApprovalRules(t.Context(), pluginsdk.ListApprovalRulesRequest{}); err != nil || slices.ContainsFunc(rules, func(r pluginsdk.ApprovalRule) bool { return r.ThreadID == of.Thread.ID }) {
+				t.Errorf("rules %+v, %v", rules, err)
+			}
+		}
+		refused()
+		if _, err := s.DeleteThread(t.Context(), of.Thread.ID, "Ann"); err != nil {
+			t.Fatal(err)
+		}
+		refused()
+		if err := d.sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d.shown(pluginsdk.ApprovalWithdrawn)
+		refused()
+	})
+}
+
 // A run that two things are asked of waits for both.
 func TestARunWaitsForAllThatItAsks(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -382,7 +382,9 @@ func overWords(a pluginsdk.Approval) string {
 		return fmt.Sprintf("%s denied it already, at %s", named(a.Author, a.Plugin), at)
 	case pluginsdk.ApprovalExpired:
 		return "nobody answered in time: it expired at " + at
-	case pluginsdk.ApprovalOpen, pluginsdk.ApprovalWithdrawn:
+	case pluginsdk.ApprovalOpen:
+		return "nothing waits for it any more: its run is over"
+	case pluginsdk.ApprovalWithdrawn:
 	}
 	return "it was taken back at " + at + ": its run is over"
 }

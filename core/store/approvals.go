@@ -115,7 +115,7 @@ func (s *Store) SpendApproval(ctx context.Context, fence ledger.Fence, id string
 // DecideApproval stores, on disk, an answer to an approval, with the rule that it makes,
 // the line in the thread, and the entry in the audit log. A run that waits for it is back
 // in the queue, if it waits for nothing else. One that is not open is CodeStale, and
-// returned as it is.
+// returned as it is; so is one whose run is over, which can only be withdrawn.
 func (s *Store) DecideApproval(ctx context.Context, d ledger.ApprovalDecision) (done ledger.ApprovalDecided, err error) {
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) (err error) {
 		done, err = s.decideApproval(ctx, tx, d)
@@ -132,6 +132,15 @@ func (s *Store) decideApproval(ctx context.Context, tx *tx, d ledger.ApprovalDec
 	done.Approval = approvalOf(row).Approval
 	if row.State != pluginsdk.ApprovalOpen {
 		return done, pluginsdk.Errorf(pluginsdk.CodeStale, "it is %s already", row.State)
+	}
+	if d.State != pluginsdk.ApprovalWithdrawn {
+		waits, err := tx.Run.Query().Where(run.ID(row.RunID), run.FinishedAtIsNil()).Exist(ctx)
+		if err != nil {
+			return done, err
+		}
+		if !waits {
+			return done, pluginsdk.Errorf(pluginsdk.CodeStale, "its run is over")
+		}
 	}
 	ruleID := ""
 	if d.Rule != nil {
