@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -570,6 +571,40 @@ func TestAStopWithoutADatabaseDeniesNothing(t *testing.T) {
 		}
 		cancel()
 		wait(t, beside)
+	})
+}
+
+// stuck is a store in which one approval cannot be ended.
+type stuck struct {
+	*store.Store
+	id atomic.Value // of the approval
+}
+
+func (s *stuck) DecideApproval(ctx context.Context, d ledger.ApprovalDecision) (ledger.ApprovalDecided, error) {
+	if d.ID == s.id.Load() {
+		return ledger.ApprovalDecided{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "it cannot be stored")
+	}
+	return s.Store.DecideApproval(ctx, d)
+}
+
+// What cannot be ended holds up nothing else: what comes after it expires, and runs are woken.
+func TestOneThatCannotBeEndedHoldsUpNoOther(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		d := newDesk(t, s, Config{Expiry: time.Hour})
+		broken := &stuck{Store: s}
+		d.Store = broken
+		first := ask(t, d, d.begin(nil), bash("one"))
+		of := d.begin(nil)
+		second := d.asking(t.Context(), of, bash("two"))
+		d.shown(pluginsdk.ApprovalOpen)
+		broken.id.Store(first.ID)
+		d.later(2 * time.Hour)
+		if err := d.sweep(t.Context()); err == nil {
+			t.Error("nothing is said of the one that cannot be ended")
+		}
+		if got := wait(t, second); !strings.Contains(got.Words, "in time") {
+			t.Errorf("answered %+v", got)
+		}
 	})
 }
 

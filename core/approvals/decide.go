@@ -3,6 +3,7 @@ package approvals
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -164,8 +165,9 @@ func (a *Approvals) close(ctx context.Context, runID string, only ...string) err
 }
 
 // sweep ends what nobody has answered in time, takes back what is left of runs that are
-// over, and wakes runs that wait for nothing.
+// over, and wakes runs that wait for nothing. One that it cannot end holds up no other.
 func (a *Approvals) sweep(ctx context.Context) error {
+	var failed []error
 	query := pluginsdk.ApprovalQuery{States: []pluginsdk.ApprovalState{pluginsdk.ApprovalOpen}, Limit: pageSize}
 	for {
 		open, err := a.Store.Approvals(ctx, query)
@@ -174,11 +176,8 @@ func (a *Approvals) sweep(ctx context.Context) error {
 		}
 		now := a.Now()
 		for _, one := range open {
-			if one.ExpiresAt.After(now) {
-				continue
-			}
-			if err := a.expire(ctx, one.Approval, now); err != nil {
-				return err
+			if !one.ExpiresAt.After(now) {
+				failed = append(failed, a.expire(ctx, one.Approval, now))
 			}
 		}
 		if len(open) < pageSize {
@@ -188,27 +187,23 @@ func (a *Approvals) sweep(ctx context.Context) error {
 	}
 	approvals, runs, err := a.Store.StrayApprovals(ctx)
 	if err != nil {
-		return err
+		return errors.Join(append(failed, err)...)
 	}
 	for _, id := range approvals {
 		one, err := a.Store.Approval(ctx, id)
 		if err == nil {
 			err = a.close(ctx, one.RunID, id)
 		}
-		if err != nil {
-			return err
-		}
+		failed = append(failed, err)
 	}
 	for _, id := range runs {
 		threadID, err := a.Store.Unpark(ctx, id)
-		if err != nil {
-			return err
-		}
 		if threadID != "" {
 			a.Inbox.WakeThread(threadID)
 		}
+		failed = append(failed, err)
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 func (a *Approvals) expire(ctx context.Context, approval pluginsdk.Approval, now time.Time) error {
