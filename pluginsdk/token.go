@@ -125,7 +125,8 @@ type personKey struct{}
 
 // WithPerson returns a context whose host calls are made in a person's name: what they
 // decide stands in the audit log as decided by that person through the plugin. It gives
-// no right. A name is one line and has at most 100 bytes: the rest is cut.
+// no right. A name is one line of characters that can be seen, and has at most 100 bytes: the
+// rest is cut.
 func WithPerson(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, personKey{}, name)
 }

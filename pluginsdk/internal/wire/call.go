@@ -66,19 +66,19 @@ func withIncomingCall(ctx context.Context) (context.Context, error) {
 }
 
 // personName returns a person's name as it may stand in a log and a page: one line of
-// UTF-8, bounded.
+// UTF-8, bounded, and nothing in it that is not seen.
 func personName(sent string) string {
-	name := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == utf8.RuneError {
-			return -1
+	var name strings.Builder
+	for _, r := range sent {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			continue
 		}
-		return r
-	}, sent)
-	for len(name) > maxPerson {
-		_, size := utf8.DecodeLastRuneInString(name)
-		name = name[:len(name)-size]
+		if name.Len()+utf8.RuneLen(r) > maxPerson {
+			break
+		}
+		name.WriteRune(r)
 	}
-	return strings.TrimSpace(name)
+	return strings.TrimSpace(name.String())
 }
 
 // complete fills in what the caller left out of a hook's Call: all of it from

@@ -31,6 +31,9 @@ func TestAPersonArrivesWithTheCall(t *testing.T) {
 		"a\xffb":                 "ab",
 		" Ann\x00 ":              "Ann",
 		strings.Repeat("é", 60):  strings.Repeat("é", 50),
+		"Ann\u2028admin":         "Annadmin", // another line to some
+		"A\u202enn\u200b\u00ad":  "Ann",      // what is not seen can make one name look like another
+		strings.Repeat("x", 1e6): strings.Repeat("x", 100),
 	} {
 		state.person = "nobody asked"
 		if _, err := host.State.Get(pluginsdk.WithPerson(t.Context(), sent), nil); err != nil || state.person != want {
