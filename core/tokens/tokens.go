@@ -230,14 +230,22 @@ func wellNamed(name string) bool {
 	return strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-// Exchange makes a session of the token of a secret, or answers CodeDenied. who is told
-// whose token it is, and says what the audit log calls them.
+// Exchange makes a session of the token of a secret, or answers CodeDenied. who is what the
+// audit log calls who asks.
 func (r *Room) Exchange(ctx context.Context, who string, request pluginsdk.ExchangeTokenRequest) (pluginsdk.Token, string, error) {
 	if !wellFormed(request.Secret) {
 		return pluginsdk.Token{}, "", denied()
 	}
 	if request.Life < 0 || request.Life > maxLife {
 		return pluginsdk.Token{}, "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "life: %s is not accepted; a session lasts %s at most", request.Life, maxLife)
+	}
+	// A secret that is nobody's is refused without a write: strangers decide how often one
+	// comes, and turns wait for the writer. Whether the token is good is for the write to say.
+	switch _, err := r.config.Store.TokenOf(ctx, hashOf(request.Secret)); {
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound:
+		return pluginsdk.Token{}, "", denied()
+	case err != nil:
+		return pluginsdk.Token{}, "", err
 	}
 	id, err := newID()
 	if err != nil {

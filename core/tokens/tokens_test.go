@@ -38,10 +38,15 @@ func (e *told) has(id string) bool {
 	return slices.Contains(e.ids, id)
 }
 
-// counting counts how often tokens are looked up.
+// counting counts how often tokens are looked up, and how often sessions are begun.
 type counting struct {
 	*store.Store
-	lookups atomic.Int64
+	lookups, sessions atomic.Int64
+}
+
+func (c *counting) StartSession(ctx context.Context, want ledger.TokenSession) (ledger.Token, []string, error) {
+	c.sessions.Add(1)
+	return c.Store.StartSession(ctx, want)
 }
 
 func (c *counting) TokenOf(ctx context.Context, hash string) (ledger.Token, error) {
@@ -179,6 +184,20 @@ func TestWhatCannotBeATokenIsNotLookedFor(t *testing.T) {
 	}
 	if n := f.database.lookups.Load(); n != 0 {
 		t.Errorf("%d lookups", n)
+	}
+}
+
+// Strangers who guess at the login page must not take the database's writer from turns.
+func TestAGuessAtTheLoginWritesNothing(t *testing.T) {
+	f := newFixture(t, storetest.Open(t))
+	for _, kind := range []string{"access", "login", "session"} {
+		guess := pluginsdk.ExchangeTokenRequest{Secret: "harness_" + kind + "_" + strings.Repeat("A", 43)}
+		if _, _, err := f.Exchange(t.Context(), "plugin:web", guess); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	if n := f.database.sessions.Load(); n != 0 {
+		t.Errorf("%d writes", n)
 	}
 }
 
