@@ -47,6 +47,9 @@ type Config struct {
 	// CA is a file of certificates, in PEM: the daemon's must be one of them or be signed by
 	// one. Empty: the authorities that this machine trusts.
 	CA string
+	// Plain lets the token be shown over http to another machine, where others can read it on
+	// its way.
+	Plain bool
 }
 
 // New returns a client of the daemon at base, such as http://127.0.0.1:3001, that
@@ -63,6 +66,10 @@ func Open(config Config) (*Client, error) {
 	parsed.RawQuery, parsed.Fragment = "", ""
 	if strings.ContainsFunc(config.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("the token has characters that none has; copy it anew")
+	}
+	if config.Token != "" && !config.Plain && exposed(parsed) {
+		return nil, &Misled{Base: config.Base, Words: "over http:// whoever is on the way reads the token, which is not sent therefore; " +
+			"name it as https://" + parsed.Host + ", or set HARNESS_ALLOW_HTTP=yes where nobody is on the way, as in a tunnel"}
 	}
 	secured, err := trusting(config.CA)
 	if err != nil {
@@ -154,9 +161,6 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
 		return c.unreachable(ctx, err)
-	}
-	if answer == nil {
-		return nil
 	}
 	if answer == nil { // it has nothing to say
 		return nil

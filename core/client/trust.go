@@ -6,7 +6,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 )
@@ -19,6 +21,13 @@ type Misled struct {
 
 // Error returns the words.
 func (m *Misled) Error() string { return m.Base + ": " + m.Words }
+
+// exposed reports whether others can read what is sent to an address: it leaves this machine
+// without TLS.
+func exposed(address *url.URL) bool {
+	ip := net.ParseIP(address.Hostname())
+	return address.Scheme == "http" && address.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
+}
 
 // trusting returns whom the client trusts: the certificates of a file, or the authorities of
 // this machine.

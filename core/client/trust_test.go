@@ -70,6 +70,26 @@ func TestATokenIsShownToTheNamedAddressOnly(t *testing.T) {
 	}
 }
 
+// A token that was sent without TLS is everybody's who was on its way, also when it was only a
+// slip to name the address so.
+func TestATokenIsNotSentInTheClear(t *testing.T) {
+	for base, sent := range map[string]bool{
+		"http://harness.example.org:3001": false, "http://192.0.2.7": false, "http://[2001:db8::1]:3001": false, "http://localhost.example.org": false,
+		"http://localhost:3001": true, "http://127.0.0.1:3001": true, "http://[::1]:3001": true, "https://harness.example.org": true,
+	} {
+		_, err := client.Open(client.Config{Base: base, Token: "t"})
+		var misled *client.Misled
+		if refused := errors.As(err, &misled); refused == sent || refused && !strings.Contains(err.Error(), "https://") {
+			t.Errorf("%s: %v", base, err)
+		}
+		for what, config := range map[string]client.Config{"no token": {Base: base}, "as was asked for": {Base: base, Token: "t", Plain: true}} {
+			if _, err := client.Open(config); err != nil {
+				t.Errorf("%s, %s: %v", base, what, err)
+			}
+		}
+	}
+}
+
 // Without the events a chat shows nothing until the answer is there.
 func TestEventsComeOverTLSWithAToken(t *testing.T) {
 	upgrader := websocket.Upgrader{}

@@ -246,7 +246,7 @@ func (v variable) masked(value string) string {
 // terminal's, and what Harness gives the processes that it starts, from which somebody
 // may well start it.
 var others = []string{
-	"HARNESS_URL", "HARNESS_SERVER", "HARNESS_PROFILE", "HARNESS_TOKEN", "HARNESS_CA", "HARNESS_OWNER", "HARNESS_WORKSPACE", "HARNESS_VERSION", "HARNESS_HOST_PID", "HARNESS_PLUGIN",
+	"HARNESS_URL", "HARNESS_SERVER", "HARNESS_PROFILE", "HARNESS_TOKEN", "HARNESS_CA", "HARNESS_ALLOW_HTTP", "HARNESS_OWNER", "HARNESS_WORKSPACE", "HARNESS_VERSION", "HARNESS_HOST_PID", "HARNESS_PLUGIN",
 	"HARNESS_PLUGIN_START", "HARNESS_AGENT_PROCESS",
 }
 

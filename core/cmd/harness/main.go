@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 )
 
 // What the binary is, in its own words: set when it is built by make.
@@ -60,7 +61,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, misuse(cmd, err))
 		return exitUsage
 	}
-	words := strings.ReplaceAll(err.Error(), "\n", "; ")
+	words := strings.ReplaceAll(terminal.Clean(err.Error()), "\n", "; ") // a daemon elsewhere may have said it
 	fmt.Fprintf(std.err, "harness: %s\n%s%s", words, whereListed(words), howKnown(err))
 	return exitFailed
 }

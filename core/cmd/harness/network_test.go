@@ -86,7 +86,7 @@ func TestFromAnotherMachineAllIsAsOnLoopback(t *testing.T) {
 
 	plain := strings.Replace(n.url, "https", "http", 1)
 	n.does(t.Context(), t, "", n.binary, "threads", "--server", n.url, "--ca", n.ca).want(t, exitFailed, "", "harness token create")
-	n.does(t.Context(), t, "", n.binary, "threads", "--server", plain, "--token-file", n.token).want(t, exitFailed, "", "speaks https")
+	n.does(t.Context(), t, "", n.binary, "threads", "--server", plain, "--token-file", n.token).want(t, exitFailed, "", "name it as https://")
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Log("curl is not here, so that what it does is left out")
 		return

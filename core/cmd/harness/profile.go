@@ -10,8 +10,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-
-	"github.com/seed-706843ae/harness/core/client"
 )
 
 func newProfile() *cobra.Command {
@@ -71,7 +69,7 @@ func saveProfile(cmd *cobra.Command, name string) error {
 	if kept.CA, err = absolute(authorityOf(cmd, kept.CA)); err != nil {
 		return fmt.Errorf("--ca: %w", err)
 	}
-	if _, err := client.Open(client.Config{Base: kept.Server, Token: kept.Token, CA: kept.CA}); err != nil {
+	if _, err := kept.open(); err != nil {
 		return err
 	}
 	all.Named[name] = kept

@@ -161,7 +161,15 @@ func elsewhere(cmd *cobra.Command) (*client.Client, error) {
 	if found == nil || err != nil {
 		return nil, err
 	}
-	return client.Open(client.Config{Base: found.Server, Token: found.Token, CA: found.CA})
+	return found.open()
+}
+
+// allowHTTP is the variable that lets a token be shown over http to another machine.
+const allowHTTP = "HARNESS_ALLOW_HTTP"
+
+// open returns the client of the daemon.
+func (p profile) open() (*client.Client, error) {
+	return client.Open(client.Config{Base: p.Server, Token: p.Token, CA: p.CA, Plain: os.Getenv(allowHTTP) == "yes"})
 }
 
 // Where commands can work that cannot work through an API, as annotations of theirs.
