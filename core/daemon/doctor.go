@@ -54,7 +54,9 @@ func examine(ctx context.Context, config Config, running bool, found []Check, ro
 	checks = append(checks, checkAgentTools(config)...)
 	checks = append(checks, checkData(config.Data), checkDisk(config.Data))
 	checks = append(checks, found...)
-	checks = append(checks, checkPort(ctx, config, running, rows), checkPluginDir(config.Plugins))
+	checks = append(checks, checkPort(ctx, config, running, rows))
+	checks = append(checks, checkCertificate(config, time.Now())...)
+	checks = append(checks, checkPluginDir(config.Plugins))
 	for _, row := range rows {
 		checks = append(checks, checkPlugin(row, running))
 		checks = append(checks, checkPackage(ctx, config, row, running)...)

@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// Write makes a certificate of these names and addresses, valid for a day and signed by
+// Write makes a certificate of these names and addresses, valid for 30 days and signed by
 // itself, and returns the files that it and its key are in, in PEM.
 func Write(t *testing.T, names ...string) (certificate, key string) {
 	t.Helper()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(30 * 24 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	for _, name := range names {
