@@ -26,7 +26,6 @@ type Caller struct {
 	Open bool
 
 	secret string
-	gate   *Gate
 }
 
 // May reports whether the caller has a scope.
@@ -34,15 +33,6 @@ func (c Caller) May(scope pluginsdk.TokenScope) bool { return c.Open || c.Token.
 
 // Known reports whether the caller has a token.
 func (c Caller) Known() bool { return c.Token.ID != "" }
-
-// Still asks anew whether the caller's token is good: CodeDenied when it is not any more.
-func (c Caller) Still(ctx context.Context) error {
-	if !c.Known() {
-		return nil
-	}
-	_, err := c.gate.check(ctx, c.secret)
-	return err
-}
 
 type callerKey struct{}
 
@@ -61,7 +51,7 @@ func From(ctx context.Context) Caller {
 	return caller
 }
 
-// Gate finds out who makes a request.
+// Gate finds out who makes a request, and holds while it is under way that they may.
 type Gate struct {
 	tokens  pluginsdk.Tokens
 	log     *slog.Logger
@@ -69,20 +59,21 @@ type Gate struct {
 	tls     atomic.Bool
 	port    atomic.Int64
 	wrong   *Limiter
-	asking  chan struct{} // a place for each call of Check
+	asking  chan struct{} // a place for each question about a secret
+	inside  standing
 }
 
-// maxChecks is how many tokens are looked at in the core at a time: what strangers send is
+// maxChecks is how many secrets the core is asked about at a time: what strangers send is
 // no reason for more.
 const maxChecks = 16
 
 // New returns a Gate that demands no token. now is the clock; nil: time.Now.
 func New(tokens pluginsdk.Tokens, log *slog.Logger, now func() time.Time) *Gate {
-	return &Gate{tokens: tokens, log: log, wrong: NewLimiter(now), asking: make(chan struct{}, maxChecks)}
+	return &Gate{
+		tokens: tokens, log: log, wrong: NewLimiter(now), asking: make(chan struct{}, maxChecks),
+		inside: standing{requests: make(map[*request]struct{}), revoked: make(map[string]time.Time)},
+	}
 }
-
-// Demand says whether a token is demanded of everybody.
-func (g *Gate) Demand(on bool) { g.demands.Store(on) }
 
 // Demands reports whether a token is demanded of everybody.
 func (g *Gate) Demands() bool { return g.demands.Load() }
@@ -105,7 +96,7 @@ func (g *Gate) Cookie() string {
 
 // Wrap hands requests on with their caller. A token that is sent must be good, wherever
 // the API listens: one that is not is answered with 401, and with 429 when they are many.
-// Pages that everybody may see are not asked who looks at them.
+// Pages that everybody may see are not asked who looks at them. What takes long ends with the right to it: Until.
 func (g *Gate) Wrap(next http.Handler, public ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, path := range public {
@@ -116,8 +107,9 @@ func (g *Gate) Wrap(next http.Handler, public ...string) http.Handler {
 		}
 		secret, sent := g.secret(r)
 		if !sent {
-			caller := Caller{Open: !g.Demands()}
-			next.ServeHTTP(w, r.WithContext(With(r.Context(), caller)))
+			inside, leave := g.enter(r.Context(), Caller{Open: !g.Demands()})
+			defer leave()
+			next.ServeHTTP(w, r.WithContext(inside))
 			return
 		}
 		token, err := g.check(r.Context(), secret)
@@ -131,7 +123,9 @@ func (g *Gate) Wrap(next http.Handler, public ...string) http.Handler {
 			problem.Write(w, http.StatusServiceUnavailable, "who calls cannot be found out at the moment; try again")
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(With(r.Context(), Caller{Token: token, secret: secret, gate: g})))
+		inside, leave := g.enter(r.Context(), Caller{Token: token, secret: secret})
+		defer leave()
+		next.ServeHTTP(w, r.WithContext(inside))
 	})
 }
 
@@ -180,17 +174,26 @@ func (g *Gate) check(ctx context.Context, secret string) (pluginsdk.Token, error
 	if secret == "" {
 		return pluginsdk.Token{}, errTwo
 	}
-	select {
-	case g.asking <- struct{}{}:
-		defer func() { <-g.asking }()
-	case <-ctx.Done():
-		return pluginsdk.Token{}, pluginsdk.Errorf(pluginsdk.CodeCancelled, "the request has ended: %w", ctx.Err())
+	done, err := g.ask(ctx)
+	if err != nil {
+		return pluginsdk.Token{}, err
 	}
+	defer done()
 	answer, err := g.tokens.Check(ctx, &pluginsdk.CheckTokenRequest{Secret: secret})
 	if err != nil {
 		return pluginsdk.Token{}, err
 	}
 	return answer.Token, nil
+}
+
+// ask waits for a place to ask the core about a secret, which done gives back.
+func (g *Gate) ask(ctx context.Context) (done func(), err error) {
+	select {
+	case g.asking <- struct{}{}:
+		return func() { <-g.asking }, nil
+	case <-ctx.Done():
+		return nil, pluginsdk.Errorf(pluginsdk.CodeCancelled, "the request has ended: %w", ctx.Err())
+	}
 }
 
 // refuse answers a request whose token is not good. Good ones are never answered so,

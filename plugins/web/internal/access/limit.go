@@ -22,8 +22,7 @@ const (
 	maxAddresses = 10_000
 )
 
-// Limiter counts what goes wrong: by address, of IPv6 by the network of 64 bits that one
-// customer has, and in all.
+// Limiter counts what goes wrong: by Network, and in all.
 type Limiter struct {
 	now func() time.Time
 
@@ -54,15 +53,23 @@ func (l *Limiter) Fail(address netip.Addr) (wait time.Duration, over bool) {
 	return 0, false
 }
 
-func (l *Limiter) of(address netip.Addr, now time.Time) *rate.Limiter {
+// Network is the part of an address that one customer has: all of IPv4's, the first 64 bits of
+// IPv6's.
+func Network(address netip.Addr) netip.Prefix {
+	address = address.Unmap().WithZone("")
 	bits := 32
 	if address.Is6() {
 		bits = 64
 	}
 	network, err := address.Prefix(bits)
 	if err != nil {
-		network = netip.Prefix{} // of no known address
+		return netip.Prefix{} // of no known address
 	}
+	return network
+}
+
+func (l *Limiter) of(address netip.Addr, now time.Time) *rate.Limiter {
+	network := Network(address)
 	known := l.each[network]
 	if known == nil {
 		l.forget(now)

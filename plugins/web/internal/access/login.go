@@ -102,6 +102,11 @@ func (g *Gate) exchange(ctx context.Context, secret string) (*pluginsdk.Exchange
 	if kind := kindOf(secret); kind != pluginsdk.TokenAccess && kind != pluginsdk.TokenLogin {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "this is no token to log in with")
 	}
+	done, err := g.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	return g.tokens.Exchange(ctx, &pluginsdk.ExchangeTokenRequest{Secret: secret})
 }
 

@@ -91,12 +91,14 @@ var patience = map[string]time.Duration{
 	installPlugin: 2 * time.Minute, upgradePlugin: 2 * time.Minute, removePlugin: time.Minute, followPlugin: time.Minute,
 }
 
-// withDeadline bounds the host calls of a request, and lets its answer be written by then.
+// withDeadline bounds the host calls of a request, and lets its answer be written by then. One
+// that may take long ends with the right to make it.
 func withDeadline(ctx huma.Context, next func(huma.Context)) {
 	limit, long := patience[ctx.Operation().OperationID]
+	until := ctx.Context()
 	switch operation := ctx.Operation().OperationID; {
 	case operation == uploadFile || operation == readFile: // they see to their connection themselves
-		limit = streamDeadline
+		limit, long = streamDeadline, true
 	case long:
 		_, w := humago.Unwrap(ctx)
 		// Where they cannot be set there are none either. When the server's own for the request
@@ -107,7 +109,12 @@ func withDeadline(ctx huma.Context, next func(huma.Context)) {
 	default:
 		limit = requestDeadline
 	}
-	bounded, cancel := context.WithTimeout(ctx.Context(), limit)
+	if long {
+		of, release := access.Until(until)
+		defer release()
+		until = of
+	}
+	bounded, cancel := context.WithTimeout(until, limit)
 	defer cancel()
 	next(huma.WithContext(ctx, bounded))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/plugins/web/internal/guard"
+	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -102,10 +103,11 @@ func (h *handlers) registerFiles(api huma.API) {
 	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-files", filesPath, "Files that are kept, oldest first")), h.listFiles)
 	huma.Register(api, needs(pluginsdk.ScopeRead, get("get-file", filePath, "What a file is")), h.getFile)
 	huma.Register(api, needs(pluginsdk.ScopeRead, get(readFile, filePath+"/content", "The bytes of a file, or a range of them")), h.readFile)
-	maps.Copy(api.OpenAPI().Paths[filePath+"/content"].Get.Responses, map[string]*huma.Response{
+	responses := api.OpenAPI().Paths[filePath+"/content"].Get.Responses
+	maps.Copy(responses, map[string]*huma.Response{
 		"200": {Description: "The bytes", Content: shown}, "206": {Description: "A range of them", Content: shown},
 		"304": {Description: "They are what the client has"}, "412": {Description: "They are not what If-Match says"},
-		"416": {Description: "There is no such range", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}},
+		"416": {Description: "There is no such range; Content-Range says how long the file is", Content: responses["default"].Content},
 	})
 	huma.Register(api, needs(pluginsdk.ScopeChat, remove("delete-file", filePath, "Delete a file, also one that a message refers to")), h.deleteFile)
 }
@@ -197,7 +199,7 @@ func (h *handlers) failFile(err error) error {
 
 func (h *handlers) sendBody(ctx context.Context, input *uploadInput, uploadID string) error {
 	control := http.NewResponseController(input.writer)
-	body := &patient{body: input.request.Body, control: control}
+	body := &patient{ctx: ctx, body: input.request.Body, control: control}
 	// The answer follows the body, however long that took.
 	defer func() {
 		_ = control.SetReadDeadline(time.Time{})
@@ -222,11 +224,15 @@ func (h *handlers) sendBody(ctx context.Context, input *uploadInput, uploadID st
 
 // patient is a body of which bytes must come now and then.
 type patient struct {
+	ctx     context.Context // of the request, which this is a part of
 	body    io.Reader
 	control *http.ResponseController
 }
 
 func (p *patient) Read(buffer []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
 	// It fails where there is no connection to set it on, as in tests: then nothing is waited for.
 	_ = p.control.SetReadDeadline(time.Now().Add(streamPatience))
 	return p.body.Read(buffer)
@@ -266,8 +272,37 @@ func (h *handlers) readFile(ctx context.Context, input *contentInput) (*huma.Str
 		if strings.Contains(request.Header.Get("Range"), ",") {
 			request.Header.Del("Range") // each would be read by itself, as a part of 4 MiB
 		}
-		http.ServeContent(writer, request, "", file.CreatedAt, content)
+		http.ServeContent(&unranged{ResponseWriter: writer, size: file.Size}, request, "", file.CreatedAt, content)
 	}}, nil
+}
+
+// unranged is an answer of http.ServeContent that says as a problem document that a range is
+// not there, or is none.
+type unranged struct {
+	http.ResponseWriter
+
+	size    int64
+	refused bool
+}
+
+func (u *unranged) WriteHeader(status int) {
+	if status != http.StatusRequestedRangeNotSatisfiable {
+		u.ResponseWriter.WriteHeader(status)
+		return
+	}
+	u.refused = true
+	header := u.Header()
+	header.Del("Content-Disposition") // of the file, as are the type and the policy
+	header.Set("Content-Security-Policy", "default-src 'none'")
+	header.Set("Cache-Control", "no-store")
+	problem.Write(u.ResponseWriter, status, fmt.Sprintf("the Range header asks for what the file does not have: it has %d bytes", u.size))
+}
+
+func (u *unranged) Write(words []byte) (int, error) {
+	if u.refused {
+		return len(words), nil
+	}
+	return u.ResponseWriter.Write(words)
 }
 
 // fileContent is a file's content for http.ServeContent, read from the host in chunks.

@@ -72,7 +72,12 @@ func TestFilesGoThroughInParts(t *testing.T) {
 		t.Errorf("%d %v %q", status, header, body)
 	}
 	request.Header.Set("Range", "bytes=99999999-")
-	if status, _, _ := answerOf(t, request); status != http.StatusRequestedRangeNotSatisfiable {
+	status, headers, words := answerOf(t, request)
+	if headers.Get("Content-Type") != "application/problem+json" || headers.Get("Content-Disposition") != "" ||
+		!strings.Contains(words, "it has 9437184 bytes") || !strings.HasPrefix(headers.Get("Content-Range"), "bytes */") {
+		t.Errorf("%v %s", headers, words)
+	}
+	if status != http.StatusRequestedRangeNotSatisfiable {
 		t.Errorf("%d", status)
 	}
 }

@@ -104,7 +104,13 @@ func (g *Guard) refuse(r *http.Request, socketPath string) (int, string) {
 	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if reads && r.URL.Path != socketPath {
-		return 0, "" // browsers do not show the answer to other sites
+		// Browsers do not show the answer to other sites, but how long it took: a search that
+		// finds something takes longer.
+		if g.embedded(r) {
+			return http.StatusForbidden, "pages of other sites may link here, and load nothing from here (Sec-Fetch-Site, Sec-Fetch-Dest); " +
+				"add their host to the web plugin's setting allowedHosts if they are to"
+		}
+		return 0, ""
 	}
 	if strings.EqualFold(r.Header.Get("Sec-Fetch-Site"), "cross-site") {
 		return http.StatusForbidden, "requests of other sites' pages are refused (Sec-Fetch-Site: cross-site)"
@@ -118,6 +124,21 @@ func (g *Guard) refuse(r *http.Request, socketPath string) (int, string) {
 			"or add the name to the web plugin's setting allowedHosts"
 	}
 	return 0, ""
+}
+
+// embedded reports whether a browser says that a page of another origin, which is not
+// allowed, loads this for itself, and leads nobody here.
+func (g *Guard) embedded(r *http.Request) bool {
+	switch strings.ToLower(r.Header.Get("Sec-Fetch-Site")) {
+	case "cross-site", "same-site": // of the same site is each port of this machine
+	default:
+		return false
+	}
+	if strings.EqualFold(r.Header.Get("Sec-Fetch-Dest"), "document") {
+		return false
+	}
+	origins := r.Header.Values("Origin")
+	return len(origins) != 1 || !g.sameOrigin(origins[0], r)
 }
 
 // bearer reports whether a request carries a program's token, which no browser sends by

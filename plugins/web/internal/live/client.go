@@ -18,7 +18,6 @@ const readLimit = 4 << 10
 
 // client is one connection. One goroutine writes, another reads.
 type client struct {
-	caller  access.Caller
 	threads map[string]struct{} // nil: all events
 	limits  Limits
 	queue   *queue
@@ -35,10 +34,10 @@ type client struct {
 	closeText string
 }
 
-func newClient(caller access.Caller, threads map[string]struct{}, limits Limits) *client {
+func newClient(threads map[string]struct{}, limits Limits) *client {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &client{
-		caller: caller, threads: threads, limits: limits, ctx: ctx, cancel: cancel,
+		threads: threads, limits: limits, ctx: ctx, cancel: cancel,
 		queue: newQueue(limits.QueueFrames, limits.QueueBytes),
 	}
 }
@@ -61,6 +60,19 @@ func (c *client) end(code int, text string) {
 	if c.ctx.Err() == nil {
 		c.closeCode, c.closeText = code, text
 		c.cancel()
+	}
+}
+
+// putOut has the client sent away because its request has ended, or the right to it.
+func (c *client) putOut(until context.Context) {
+	words, again := access.PutOut(until)
+	switch {
+	case words == "":
+		c.end(0, "") // it has left
+	case again:
+		c.end(websocket.CloseTryAgainLater, words)
+	default:
+		c.end(websocket.ClosePolicyViolation, words)
 	}
 }
 

@@ -3,7 +3,6 @@ package live
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -110,12 +108,6 @@ func (h *Hub) Broadcast(events []pluginsdk.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, event := range events {
-		switch event.Type { //nolint:exhaustive // the others are about no client
-		case pluginsdk.EventTokenRevoked:
-			h.revoked(event)
-		case pluginsdk.EventResync:
-			h.recheck()
-		}
 		if h.advance(event) && len(h.clients) > 0 {
 			h.fanOut(event)
 		}
@@ -123,51 +115,6 @@ func (h *Hub) Broadcast(events []pluginsdk.Event) {
 	for c := range h.clients {
 		c.queue.signal()
 	}
-}
-
-// revoked sends the clients of a token away. h.mu is held.
-func (h *Hub) revoked(event pluginsdk.Event) {
-	var token pluginsdk.TokenPayload
-	if err := json.Unmarshal(event.Data, &token); err != nil || token.ID == "" {
-		h.log.Error("a token was revoked, and it is not said which", "err", err)
-		return
-	}
-	for c := range h.clients {
-		if c.caller.Token.ID == token.ID {
-			c.end(websocket.ClosePolicyViolation, revokedWords)
-		}
-	}
-}
-
-const revokedWords = "the token is revoked"
-
-// recheckTimeout bounds the calls of one round.
-const recheckTimeout = time.Minute
-
-// recheck asks of each client's token whether it is good: that one is not may be among
-// what was missed. h.mu is held.
-func (h *Hub) recheck() {
-	if !h.open {
-		return
-	}
-	var known []*client
-	for c := range h.clients {
-		if c.caller.Known() {
-			known = append(known, c)
-		}
-	}
-	if len(known) == 0 {
-		return
-	}
-	h.serving.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), recheckTimeout)
-		defer cancel()
-		for _, c := range known {
-			if access.Denied(c.caller.Still(ctx)) {
-				c.end(websocket.ClosePolicyViolation, revokedWords)
-			}
-		}
-	})
 }
 
 // advance moves the position to the event, and reports whether the event is to

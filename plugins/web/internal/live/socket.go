@@ -1,10 +1,10 @@
 package live
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -25,7 +25,7 @@ var upgrader = websocket.Upgrader{
 }
 
 // ServeHTTP upgrades the request to a WebSocket and streams events to it until
-// either side ends it. The query may have thread (repeated: events of these
+// either side ends it, or the caller's right ends. The query may have thread (repeated: events of these
 // threads only) and a position, boot and seq, to go on from.
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
@@ -39,7 +39,7 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, http.StatusUnprocessableEntity, wrong)
 		return
 	}
-	c := newClient(access.From(r.Context()), threads, h.limits)
+	c := newClient(threads, h.limits)
 	defer c.cancel()
 	joined, err := h.add(c)
 	if err != nil {
@@ -48,15 +48,10 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.remove(c)
-	// What was revoked before the client was added is not told to it any more.
-	if err := c.caller.Still(r.Context()); err != nil {
-		access.Unauthorized(w, "the token is not good any more", true)
-		return
-	}
-	if over := c.caller.Token.ExpiresAt; !over.IsZero() {
-		timer := time.AfterFunc(time.Until(over), func() { c.end(websocket.ClosePolicyViolation, "the token is over") })
-		defer timer.Stop()
-	}
+	until, release := access.Until(r.Context())
+	defer release()
+	stop := context.AfterFunc(until, func() { c.putOut(until) })
+	defer stop()
 	through := &hijacker{ResponseWriter: w}
 	conn, err := upgrader.Upgrade(through, r, nil)
 	if err != nil {

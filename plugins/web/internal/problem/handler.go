@@ -10,7 +10,8 @@ import (
 )
 
 // Recover answers a request whose handler panics with a 500 and logs the panic
-// with its stack. The panic http.ErrAbortHandler goes on, as it is meant to.
+// with its stack; an answer that has begun breaks off. The panic http.ErrAbortHandler goes on,
+// as it is meant to.
 func Recover(next http.Handler, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := &answer{ResponseWriter: w}
@@ -24,9 +25,10 @@ func Recover(next http.Handler, log *slog.Logger) http.Handler {
 			}
 			log.Error("request panicked", "method", r.Method, "path", r.URL.Path,
 				"panic", cause, "stack", string(debug.Stack()))
-			if !answer.begun {
-				Write(w, http.StatusInternalServerError, "the server failed on this request; its log says more")
+			if answer.begun { // what was sent must not be taken for the whole
+				panic(http.ErrAbortHandler)
 			}
+			Write(w, http.StatusInternalServerError, "the server failed on this request; its log says more")
 		}()
 		next.ServeHTTP(answer, r)
 	})

@@ -1,7 +1,9 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -365,4 +367,74 @@ func TestTheCoreIsAway(t *testing.T) {
 		t.Errorf("%v", answer.header)
 	}
 	s.expect("a login", s.browser().submit("/login", "", url.Values{"token": {strings.TrimPrefix(token, "Bearer ")}}), 503)
+}
+
+// slow are tools that work until they are given up.
+type slow struct {
+	pluginsdk.Tools
+	begun chan struct{}
+}
+
+func (s slow) Call(ctx context.Context, _ *pluginsdk.InvokeToolRequest) (*pluginsdk.InvokeToolResponse, error) {
+	s.begun <- struct{}{}
+	<-ctx.Done()
+	return nil, pluginsdk.Errorf(pluginsdk.CodeCancelled, "given up")
+}
+
+// tattling are tokens of which each revocation is told before it is answered, as happens.
+type tattling struct {
+	pluginsdk.Tokens
+	tell func()
+}
+
+func (t tattling) Revoke(ctx context.Context, request *pluginsdk.RevokeTokenRequest) (*pluginsdk.RevokeTokenResponse, error) {
+	answer, err := t.Tokens.Revoke(ctx, request)
+	t.tell()
+	return answer, errors.Join(err, ctx.Err())
+}
+
+// Who is put out must not go on with what was begun before, such as to fetch all that there
+// is; but how they have put themselves out they are told.
+func TestWhatTakesLongEndsWithTheToken(t *testing.T) {
+	s := demanding(t)
+	ann, bearer := s.token("Ann", pluginsdk.ScopeAdmin)
+	revoked := pluginsdk.Event{Type: pluginsdk.EventTokenRevoked, Boot: "b", Data: json.RawMessage(`{"id":"` + ann.ID + `"}`)}
+	tools := slow{s.Plugin.host.Tools, make(chan struct{})}
+	s.Plugin.host.Tools = tools
+	s.Plugin.host.Tokens = tattling{s.Plugin.host.Tokens, func() { _ = broadcast(t, s.Plugin, revoked) }}
+	if err := s.Deactivate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Activate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	called := make(chan int)
+	go func() { called <- s.ask("POST", "/api/tools/x__y", `{"input":{}}`, "Authorization", bearer).status }()
+	<-tools.begun
+	s.expect("to revoke one's own token", s.ask("POST", "/api/tokens/"+ann.ID+"/revoke", "", "Authorization", bearer), 204)
+	if status := <-called; status != 503 {
+		t.Errorf("a call that was given up: %d", status)
+	}
+}
+
+// When a token is demanded from now on, who has listened in without hears nothing more.
+func TestADemandEndsTheSocketsOfWhoHasNoToken(t *testing.T) {
+	s := openSite(t, `{}`, times{})
+	_, bearer := s.token("Ann", pluginsdk.ScopeRead)
+	stranger, _ := s.listen()
+	ann, _ := s.listen("Authorization", bearer)
+	if _, err := s.OnSettingsChange(t.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: json.RawMessage(`{"auth":"always"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := closed(stranger); code != websocket.ClosePolicyViolation || !strings.Contains(text, "demanded") {
+		t.Errorf("%d %s", code, text)
+	}
+	// When the core cannot say who is still good after a gap, nobody goes on unasked.
+	s.host.Fail("Tokens.Check", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database is away"))
+	if err := broadcast(t, s.Plugin, pluginsdk.Event{Type: pluginsdk.EventResync, Boot: "b", Seq: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := closed(ann); code != websocket.CloseTryAgainLater || !strings.Contains(text, "try again") {
+		t.Errorf("%d %s", code, text)
+	}
 }

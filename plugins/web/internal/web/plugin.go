@@ -34,6 +34,7 @@ type Plugin struct {
 	gate  *access.Gate
 	hub   *live.Hub
 	times times // of connections; zero fields: the default
+	most  int   // connections at a time; 0: the default
 
 	mu     sync.Mutex
 	always bool    // a token is demanded on loopback too
@@ -216,14 +217,16 @@ func (p *Plugin) Deactivate(ctx context.Context) error {
 		return nil
 	}
 	p.server.stop(ctx, p.hub)
+	p.gate.Wait()
 	p.server = nil
 	p.demand()
 	return nil
 }
 
-// OnBroadcast hands events to the clients of the event socket. It never waits
-// for them.
+// OnBroadcast hands events to the clients of the event socket, and ends the requests of tokens
+// that are revoked. It never waits for them.
 func (p *Plugin) OnBroadcast(_ context.Context, request *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
+	p.gate.Hear(request.Events)
 	p.hub.Broadcast(request.Events)
 	return &pluginsdk.OnBroadcastResponse{}, nil
 }
