@@ -41,18 +41,22 @@ type description struct {
 }
 
 // described reads the document that is served.
-func (s *site) described() (d description) {
+func (s *site) described() description {
 	s.Helper()
 	_, admin := s.token("reader", pluginsdk.ScopeAdmin)
-	raw := s.expect("the description", s.ask("GET", "/api/openapi.json", "", "Authorization", admin), 200).body
+	return describedBy(s.T, s.expect("the description", s.ask("GET", "/api/openapi.json", "", "Authorization", admin), 200).body)
+}
+
+func describedBy(t *testing.T, raw string) (d description) {
+	t.Helper()
 	var document struct {
 		Paths map[string]map[string]operation `json:"paths"`
 	}
 	if err := json.Unmarshal([]byte(raw), &document); err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	if err := json.Unmarshal([]byte(raw), &d.whole); err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(document.Paths[path])) {
@@ -62,7 +66,7 @@ func (s *site) described() (d description) {
 		}
 	}
 	if len(d.operations) < 20 {
-		s.Fatalf("%d operations", len(d.operations))
+		t.Fatalf("%d operations", len(d.operations))
 	}
 	return d
 }
