@@ -115,6 +115,7 @@ type Approvals struct {
 	Config
 	Doors
 
+	figures  *figures
 	stopping context.Context
 	stop     context.CancelFunc
 	sweeping sync.WaitGroup
@@ -125,7 +126,7 @@ type Approvals struct {
 
 // New returns an Approvals. Ask and Decide work at once.
 func New(config Config, doors Doors) *Approvals {
-	a := &Approvals{Config: config.withDefaults(), Doors: doors, waiting: make(map[string]chan struct{})}
+	a := &Approvals{Config: config.withDefaults(), Doors: doors, figures: newFigures(), waiting: make(map[string]chan struct{})}
 	a.stopping, a.stop = context.WithCancel(context.Background())
 	return a
 }
@@ -220,6 +221,7 @@ func (a *Approvals) ruled(ctx context.Context, of ledger.Asking, call rules.Call
 			return false, err
 		}
 		if rule, ok := rules.Find(page, call); ok {
+			a.figures.ruled.Add(1)
 			a.Log.Debug("a rule allows a call", "run", of.RunID, "tool", call.Tool, "rule", rule.ID)
 			return true, nil
 		}
@@ -437,7 +439,13 @@ func (a *Approvals) spend(ctx context.Context, of ledger.Asking, ask ledger.Tool
 	return ledger.ToolAnswer{Allow: err == nil, Input: input, Asked: true}, err
 }
 
+// publish tells of an approval that was stored or is over, and counts it.
 func (a *Approvals) publish(kind pluginsdk.EventType, approval pluginsdk.Approval) {
+	if kind == pluginsdk.EventApprovalRequested {
+		a.figures.asked.Add(1, string(approval.Kind))
+	} else {
+		a.figures.ended.Add(1, string(approval.State))
+	}
 	a.Events.Publish(kind, approval.ThreadID, pluginsdk.ApprovalPayload{
 		ApprovalID: approval.ID, ThreadID: approval.ThreadID, RunID: approval.RunID, State: approval.State, Title: approval.Title,
 	})

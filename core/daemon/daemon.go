@@ -58,6 +58,7 @@ type Daemon struct {
 	approvals *approvals.Approvals
 	files     *files.Room
 	tokens    *tokens.Room
+	search    *search.Room
 	parts     []part // in the order in which they are started
 }
 
@@ -160,7 +161,8 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter, Fault: config.Fault,
 		Directories: filepath.Join(workspace, "tasks"), Log: d.room("tasks"),
 	}, tasks.Doors{Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Plugins: d.plugins, Hooks: asked, Events: d.events})
-	finding := &followed{Room: search.New(search.Config{Log: d.room("search")}, d.store), events: d.events}
+	d.search = search.New(search.Config{Log: d.room("search")}, d.store)
+	finding := &followed{Room: d.search, events: d.events}
 	d.tokens = tokens.New(tokens.Config{Store: d.store, Events: d.events, Log: d.room("tokens")})
 	api = hostapi.New(hostapi.Config{
 		Store: d.store, Threads: threadRoom, Workspace: contexts, Inbox: d.inbox, Tasks: d.tasks, Approvals: d.approvals, Outbox: d.outbox, Events: bus{d.events, d.pluginChanged}, Grants: d.plugins,

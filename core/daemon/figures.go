@@ -102,7 +102,7 @@ func (f *figures) read() readback {
 func (d *Daemon) countedFigures() []pluginsdk.Figure {
 	return slices.Concat(
 		d.inbox.Figures(), d.pipeline.Figures(), d.tasks.Figures(), d.outbox.Figures(), d.agent.Figures(), d.events.Figures(),
-		d.store.Counted(), d.ownFigures(),
+		d.approvals.Figures(), d.files.Figures(), d.tokens.Figures(), d.store.Counted(), d.ownFigures(),
 	)
 }
 
@@ -113,7 +113,8 @@ func (d *Daemon) storedFigures(ctx context.Context) ([]pluginsdk.Figure, error) 
 	if unread == nil {
 		figures = append(figures, d.inbox.Queued(backlog, time.Now())...)
 	}
-	return figures, errors.Join(err, unread)
+	index, unsearched := d.search.Figures(ctx)
+	return append(figures, index...), errors.Join(err, unread, unsearched)
 }
 
 // ownFigures are those of the process, and of what is no room's.

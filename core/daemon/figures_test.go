@@ -103,6 +103,14 @@ func TestMetricsTellHowTheDaemonDoes(t *testing.T) {
 			`harness_deliveries_oldest_seconds`:                                       0,
 			`harness_tasks{status="running"}`:                                         0,
 			`harness_tasks_ended_total{status="completed"}`:                           0,
+			`harness_approvals_asked_total{kind="tool"}`:                              0,
+			`harness_approvals_ended_total{state="expired"}`:                          0,
+			`harness_approvals_ruled_total`:                                           0,
+			`harness_approvals_open`:                                                  0,
+			`harness_approvals_oldest_seconds`:                                        0,
+			`harness_files_bytes`:                                                     0,
+			`harness_files_uploads`:                                                   0,
+			`harness_tokens_refused_total{for="login"}`:                               0,
 			`harness_database_up`:                                                     1,
 			`harness_database_lock_held`:                                              1,
 			`harness_paused`:                                                          0,
@@ -118,10 +126,14 @@ func TestMetricsTellHowTheDaemonDoes(t *testing.T) {
 			"harness_start_time_seconds", "harness_database_size_bytes", "harness_events_published_total", "harness_memory_bytes", "harness_goroutines",
 			`harness_turn_tokens_total{model="demo",tokens="input"}`, `harness_turn_tokens_total{model="demo",tokens="output"}`,
 			`harness_database_write_duration_seconds_count{durable="true"}`, "harness_database_write_wait_seconds_count", "harness_cpu_seconds_total",
+			"harness_files_quota_bytes",
 		} {
 			if now[sample] <= 0 {
 				t.Errorf("%s is %v", sample, now[sample])
 			}
+		}
+		if _, told := now["harness_search_index_lag_messages"]; !told {
+			t.Error("how far the index is behind is not told")
 		}
 		if t.Failed() {
 			for sample, value := range now {

@@ -108,6 +108,13 @@ func (s *shelf) promise(size int64) error {
 	return nil
 }
 
+// taken is how many bytes are on disk, or were promised.
+func (s *shelf) taken() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
+}
+
 // release gives back what was promised, or removed.
 func (s *shelf) release(size int64) {
 	s.mu.Lock()

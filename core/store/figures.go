@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strconv"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/tally"
+	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/approval"
 	"github.com/seed-706843ae/harness/ent/delivery"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -77,7 +80,8 @@ func (s *Store) Figures(ctx context.Context) (figures []pluginsdk.Figure, err er
 		figures = append(figures, tally.Gauges("harness_tasks", "Tasks that are not over; at most 10000 of each status are counted.", "status", open))
 	}
 	waiting, deliveriesErr := s.deliveriesByState(ctx)
-	return append(figures, waiting...), wrap("read the figures", errors.Join(err, tasksErr, deliveriesErr))
+	asked, approvalsErr := s.openApprovals(ctx)
+	return append(append(figures, waiting...), asked...), wrap("read the figures", errors.Join(err, tasksErr, deliveriesErr, approvalsErr))
 }
 
 // countedMax bounds how many rows of a state are counted for a figure.
@@ -180,4 +184,28 @@ func (s *Store) deliveriesByState(ctx context.Context) ([]pluginsdk.Figure, erro
 		age = s.now().Sub(made.CreatedAt).Seconds()
 	}
 	return []pluginsdk.Figure{counts, tally.Gauge("harness_deliveries_oldest_seconds", "For how long the oldest delivery has waited that is not dead; 0 when none does.", age)}, nil
+}
+
+// openApprovals counts what people are asked and have not answered.
+func (s *Store) openApprovals(ctx context.Context) ([]pluginsdk.Figure, error) {
+	var open, oldest float64
+	var first sql.NullString // ids grow with time
+	err := s.each(ctx, fmt.Sprintf("SELECT COUNT(*), MIN(id) FROM (SELECT id FROM approvals WHERE state = 'open' LIMIT %d) AS open", countedMax), func(scan scan) error {
+		return scan(&open, &first)
+	})
+	if err == nil && first.Valid {
+		var made *ent.Approval
+		if made, err = s.read.Approval.Query().Where(approval.ID(first.String)).Select(approval.FieldCreatedAt).Only(ctx); err == nil {
+			oldest = s.now().Sub(made.CreatedAt).Seconds()
+		} else if ent.IsNotFound(err) {
+			err = nil // it was deleted, with its thread
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []pluginsdk.Figure{
+		tally.Gauge("harness_approvals_open", "What the agent asks people, and nobody has answered; at most 10000 are counted.", open),
+		tally.Gauge("harness_approvals_oldest_seconds", "For how long the oldest of it has waited; 0 when nothing does.", oldest),
+	}, nil
 }

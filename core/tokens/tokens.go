@@ -72,7 +72,8 @@ const (
 
 // Room keeps the tokens of an installation. The command line uses one without Start.
 type Room struct {
-	config Config
+	config  Config
+	figures *figures
 
 	mu        sync.Mutex
 	known     map[string]known     // by hash
@@ -99,7 +100,7 @@ func New(config Config) *Room {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Room{config: config, known: make(map[string]known), used: make(map[string]time.Time), announced: make(map[string]time.Time)}
+	return &Room{config: config, figures: newFigures(), known: make(map[string]known), used: make(map[string]time.Time), announced: make(map[string]time.Time)}
 }
 
 // newSecret returns a secret for a token of this kind, with its hash.
@@ -134,7 +135,8 @@ func denied() error {
 
 // Check returns the token of a secret, or CodeDenied. A login token is for one login and
 // nothing else.
-func (r *Room) Check(ctx context.Context, secret string) (pluginsdk.Token, error) {
+func (r *Room) Check(ctx context.Context, secret string) (_ pluginsdk.Token, err error) {
+	defer func() { r.figures.count(forRequest, err) }()
 	if !wellFormed(secret) {
 		return pluginsdk.Token{}, denied()
 	}
@@ -232,7 +234,8 @@ func wellNamed(name string) bool {
 
 // Exchange makes a session of the token of a secret, or answers CodeDenied. who is what the
 // audit log calls who asks.
-func (r *Room) Exchange(ctx context.Context, who string, request pluginsdk.ExchangeTokenRequest) (pluginsdk.Token, string, error) {
+func (r *Room) Exchange(ctx context.Context, who string, request pluginsdk.ExchangeTokenRequest) (_ pluginsdk.Token, _ string, err error) {
+	defer func() { r.figures.count(forLogin, err) }()
 	if !wellFormed(request.Secret) {
 		return pluginsdk.Token{}, "", denied()
 	}
