@@ -14,6 +14,7 @@ const DEFAULT_TIMEOUT = 10_000;
 // A service is an object of functions, named as in harness.host.v1 without "Service":
 //
 //   const { value } = await services.State.GetState({ key: 'k' });
+//   await services.as('Ann').Approval.DecideApproval({ id, choice }); // in a person's name, which stands in the audit log
 //
 // A refusal is an error whose code is one of grpc-js's status.
 function connect(address, credentials, contract) {
@@ -24,9 +25,10 @@ function connect(address, credentials, contract) {
   });
   const encodeCall = contract['harness.types.v1.Call'].serialize;
 
-  function invoke(method, request, hook) {
+  function invoke(method, request, hook, person) {
     const metadata = new grpc.Metadata();
     if (hook) metadata.set('harness-call-bin', encodeCall(hook.call));
+    if (person) metadata.set('harness-person-bin', Buffer.from(person));
     const deadline = hook?.deadline ?? Date.now() + DEFAULT_TIMEOUT;
     return new Promise((resolve, reject) => {
       const done = (err, response) => {
@@ -43,18 +45,18 @@ function connect(address, credentials, contract) {
     });
   }
 
-  return {
-    services(hook) {
-      const services = {};
-      for (const [name, methods] of hostServices(contract)) {
-        services[name] = {};
-        for (const [method, definition] of Object.entries(methods)) {
-          services[name][method] = (request = {}) => invoke(definition, request, hook);
-        }
+  function services(hook, person) {
+    const made = { as: (name) => services(hook, name) };
+    for (const [name, methods] of hostServices(contract)) {
+      made[name] = {};
+      for (const [method, definition] of Object.entries(methods)) {
+        made[name][method] = (request = {}) => invoke(definition, request, hook, person);
       }
-      return services;
-    },
-  };
+    }
+    return made;
+  }
+
+  return { services: (hook) => services(hook) };
 }
 
 function* hostServices(contract) {
