@@ -67,9 +67,9 @@ func (p *Plugin) do(ctx context.Context, name string, r request) (answer, error)
 				field, name, strings.Join(verb.fields, ", "))
 		}
 	}
-	for wait, until := firstPause, p.now().Add(hostPatience); ; wait = min(2*wait, longestPause) {
+	for wait, until := firstPause, time.Now().Add(hostPatience); ; wait = min(2*wait, longestPause) {
 		done, err := verb.do(p, ctx, r)
-		if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || p.now().Add(wait).After(until) {
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || time.Now().Add(wait).After(until) {
 			return done, err
 		}
 		pause := time.NewTimer(wait)

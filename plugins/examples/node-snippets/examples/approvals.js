@@ -37,7 +37,7 @@ function createPlugin(service, people) {
     return { text: lines.join('\n'), buttons: choices.map(({ id, label }) => ({ id, label })) };
   }
 
-  // press hands an answer in. It comes from a person and from no hook: inside of one it would be refused.
+  // press hands an answer in. It comes from a person, and from no run: in a hook of one it would be refused.
   async function press({ post, button, person }) {
     if (!people.includes(person)) return 'You may not answer this.';
     const id = await kept(keyAt(post));
