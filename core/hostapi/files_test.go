@@ -99,6 +99,19 @@ func TestFilesCountInWhatAPluginStores(t *testing.T) {
 	}
 }
 
+// What is said of a file is kept in memory and in a row, and no quota counts it.
+func TestWhatIsSaidOfAFileIsBounded(t *testing.T) {
+	f := newFixture()
+	f.api.Files = &cabinet{}
+	for field, request := range map[string]*pluginsdk.BeginFileRequest{
+		"name": {Name: strings.Repeat("x", maxFileName+1)}, "author": {Name: "x", Author: strings.Repeat("x", maxFileAuthor+1)},
+	} {
+		if _, err := f.Files.Begin(t.Context(), request); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
 // What another has taken in is deleted by who may decide about others' threads only, and
 // the audit log says so.
 func TestDeletingOthersFilesNeedsARight(t *testing.T) {
