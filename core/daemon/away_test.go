@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/store/storetest"
@@ -158,6 +160,54 @@ func TestAStartGoesOnWithALockThatWasLostMeanwhile(t *testing.T) {
 	in.start()
 	hello := in.chat(in.thread("a thread"), "hello")
 	in.until("the answer", func() bool { return in.run(hello.RunID).State == pluginsdk.RunSucceeded })
+}
+
+// What a person has typed when the lock goes is carried out once it is back: nobody is told
+// that it failed, and has to type it again.
+func TestWorkIsHandedOnAcrossALostLock(t *testing.T) {
+	config, gate := storetest.BehindGateway(t)
+	in := leanInstallation(t, config.URL)
+	in.link(filepath.Join(pluginDir, "delegation"), "delegation")
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	in.config.Fault = func(step, _ string) {
+		if step == "runCommands" {
+			once.Do(func() { close(reached) })
+			<-goOn
+		}
+	}
+	in.start()
+	server, err := sql.Open("postgres", config.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if err := server.PingContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	in.until("the serving of delegation", func() bool {
+		var row struct{ State pluginsdk.PluginState }
+		return in.call(http.MethodGet, "/api/plugins/delegation", nil, &row) == http.StatusOK && row.State == pluginsdk.PluginServing
+	})
+	thread := in.thread("a thread")
+	asked := in.chat(thread, "/delegate make it")
+	<-reached
+	gate.Refuse()
+	endLock(t, server)
+	in.until("the loss is noticed", func() bool { return strings.Contains(in.log.String(), "was lost; nothing is begun") })
+	close(goOn)
+	in.until("the lock is asked for again", func() bool { return strings.Count(in.log.String(), "the database is still away") > 1 })
+	gate.Open()
+	in.until("the end of the command", func() bool { return in.run(asked.RunID).State.Final() })
+	for _, row := range in.messages(thread) {
+		if row.RunID == asked.RunID && row.Role == pluginsdk.RoleSystem && row.Kind == pluginsdk.MessageText && !strings.HasPrefix(row.Content, "Delegated as ") {
+			t.Errorf("the thread is told %q", row.Content)
+		}
+	}
+	var page struct{ Tasks []pluginsdk.Task }
+	if status := in.call(http.MethodGet, "/api/tasks", nil, &page); status != http.StatusOK || len(page.Tasks) != 1 {
+		t.Errorf("%d, %d tasks", status, len(page.Tasks))
+	}
 }
 
 // endLock ends the connection on which the daemon of this process holds the lock.
