@@ -132,12 +132,15 @@ type ApprovalRule struct {
 // ApprovalQuery selects approvals, oldest first unless Newest is set. Zero fields do not
 // restrict.
 type ApprovalQuery struct {
-	ThreadID string          `json:"threadId,omitempty"`
-	RunID    string          `json:"runId,omitempty"`
-	States   []ApprovalState `json:"states,omitempty"`
-	Newest   bool            `json:"newest,omitempty"`
-	After    string          `json:"after,omitempty"` // id of the last approval of the page before
-	Limit    int             `json:"limit,omitempty"` // default 100, at most 1000
+	ThreadID string `json:"threadId,omitempty"`
+	// Below selects, with a ThreadID, also what is asked in the threads below that one: in
+	// those of its tasks, of their tasks, and so on.
+	Below  bool            `json:"below,omitempty"`
+	RunID  string          `json:"runId,omitempty"`
+	States []ApprovalState `json:"states,omitempty"`
+	Newest bool            `json:"newest,omitempty"`
+	After  string          `json:"after,omitempty"` // id of the last approval of the page before
+	Limit  int             `json:"limit,omitempty"` // default 100, at most 1000
 }
 
 // GetApprovalRequest names an approval.
@@ -197,4 +200,7 @@ type ApprovalPayload struct {
 	RunID      string        `json:"runId"`
 	State      ApprovalState `json:"state"`
 	Title      string        `json:"title"`
+	// AboveThreadIDs are the threads that ThreadID is below, the nearest first, at most 100.
+	// A person in one of them is who gave the work that asks.
+	AboveThreadIDs []string `json:"aboveThreadIds,omitempty"`
 }

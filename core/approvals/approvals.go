@@ -30,6 +30,7 @@ type Store interface {
 	CloseApprovals(ctx context.Context, runID string, only ...string) ([]pluginsdk.Approval, error)
 	Approval(ctx context.Context, id string) (ledger.Approval, error)
 	Approvals(ctx context.Context, query pluginsdk.ApprovalQuery) ([]ledger.Approval, error)
+	ThreadsAbove(ctx context.Context, threadID string) ([]string, error)
 	StrayApprovals(ctx context.Context) (approvals, runs []string, err error)
 	Unpark(ctx context.Context, runID string) (threadID string, err error)
 	ApprovalRules(ctx context.Context, request pluginsdk.ListApprovalRulesRequest) ([]pluginsdk.ApprovalRule, error)
@@ -308,7 +309,7 @@ func (a *Approvals) askOnce(ctx context.Context, of ledger.Asking, ask ledger.To
 		return ledger.ToolAnswer{}, err
 	}
 	a.Fault("stored", of.RunID)
-	a.publish(pluginsdk.EventApprovalRequested, approval.Approval)
+	a.publish(ctx, pluginsdk.EventApprovalRequested, approval.Approval)
 	for _, lane := range lanes {
 		a.Outbox.Wake(lane.Plugin, lane.Target)
 	}
@@ -439,14 +440,24 @@ func (a *Approvals) spend(ctx context.Context, of ledger.Asking, ask ledger.Tool
 	return ledger.ToolAnswer{Allow: err == nil, Input: input, Asked: true}, err
 }
 
-// publish tells of an approval that was stored or is over, and counts it.
-func (a *Approvals) publish(kind pluginsdk.EventType, approval pluginsdk.Approval) {
+// aboveTimeout bounds how long an event waits for the threads above its own.
+const aboveTimeout = 5 * time.Second
+
+// publish tells of an approval that was stored or is over, also those who follow a thread
+// above its own, and counts it.
+func (a *Approvals) publish(ctx context.Context, kind pluginsdk.EventType, approval pluginsdk.Approval) {
 	if kind == pluginsdk.EventApprovalRequested {
 		a.figures.asked.Add(1, string(approval.Kind))
 	} else {
 		a.figures.ended.Add(1, string(approval.State))
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), aboveTimeout)
+	defer cancel()
+	above, err := a.Store.ThreadsAbove(ctx, approval.ThreadID)
+	if err != nil {
+		a.Log.Warn("who follows a thread above that of an approval is not told of it", "approval", approval.ID, "state", approval.State, "err", err)
+	}
 	a.Events.Publish(kind, approval.ThreadID, pluginsdk.ApprovalPayload{
-		ApprovalID: approval.ID, ThreadID: approval.ThreadID, RunID: approval.RunID, State: approval.State, Title: approval.Title,
+		ApprovalID: approval.ID, ThreadID: approval.ThreadID, RunID: approval.RunID, State: approval.State, Title: approval.Title, AboveThreadIDs: above,
 	})
 }

@@ -432,6 +432,66 @@ func TestAQuestionIsCarriedToPeople(t *testing.T) {
 	})
 }
 
+// Who gave the work is told what is asked for it, however deep below it stands; who did not,
+// is not.
+func TestWhatTasksAskIsFoundFromAbove(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		d := newDesk(t, s, Config{})
+		below := func(parent string) ledger.Asking {
+			return d.begin(func(n *pluginsdk.NewThread) { n.Kind, n.ParentThreadID = pluginsdk.ThreadTask, parent })
+		}
+		top, other := d.begin(nil), d.begin(nil)
+		between := below(top.Thread.ID)
+		beside, deep := below(top.Thread.ID), below(between.Thread.ID)
+		asked := make(map[string]ledger.Asking)
+		for _, of := range []ledger.Asking{top, between, beside, deep, other} {
+			ctx, cancel := context.WithCancel(t.Context())
+			answer := d.asking(ctx, of, bash("make"))
+			event := <-d.events
+			asked[event.ApprovalID] = of
+			var above []string
+			switch of.RunID {
+			case deep.RunID:
+				above = []string{between.Thread.ID, top.Thread.ID}
+			case between.RunID, beside.RunID:
+				above = []string{top.Thread.ID}
+			}
+			if !slices.Equal(event.AboveThreadIDs, above) {
+				t.Errorf("above it are %v; want %v", event.AboveThreadIDs, above)
+			}
+			cancel()
+			wait(t, answer)
+		}
+		for _, row := range []struct {
+			query pluginsdk.ApprovalQuery
+			want  []ledger.Asking
+		}{
+			{pluginsdk.ApprovalQuery{ThreadID: top.Thread.ID, Below: true}, []ledger.Asking{top, between, beside, deep}},
+			{pluginsdk.ApprovalQuery{ThreadID: top.Thread.ID}, []ledger.Asking{top}},
+			{pluginsdk.ApprovalQuery{ThreadID: between.Thread.ID, Below: true}, []ledger.Asking{between, deep}},
+			{pluginsdk.ApprovalQuery{ThreadID: top.Thread.ID, Below: true, RunID: deep.RunID}, []ledger.Asking{deep}},
+			{pluginsdk.ApprovalQuery{ThreadID: top.Thread.ID, Below: true, Newest: true, Limit: 2}, []ledger.Asking{deep, beside}},
+			{pluginsdk.ApprovalQuery{ThreadID: top.Thread.ID, Below: true, States: []pluginsdk.ApprovalState{pluginsdk.ApprovalOpen}}, []ledger.Asking{top, between, beside, deep}},
+			{pluginsdk.ApprovalQuery{ThreadID: "none", Below: true}, nil},
+			{pluginsdk.ApprovalQuery{Below: true}, []ledger.Asking{top, between, beside, deep, other}},
+		} {
+			got, _, err := d.Approvals.Approvals(t.Context(), row.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.EqualFunc(got, row.want, func(a pluginsdk.Approval, of ledger.Asking) bool { return asked[a.ID].RunID == of.RunID }) {
+				t.Errorf("%+v: found %+v", row.query, got)
+			}
+		}
+		if err := d.Over(t.Context(), deep.RunID); err != nil {
+			t.Fatal(err)
+		}
+		if event := <-d.events; event.State != pluginsdk.ApprovalWithdrawn || len(event.AboveThreadIDs) != 2 {
+			t.Errorf("at its end: %+v", event)
+		}
+	})
+}
+
 // An answer that makes no sense is refused, and says what would.
 func TestAnswersThatMakeNoSense(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

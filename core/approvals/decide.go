@@ -72,7 +72,7 @@ func (a *Approvals) Decide(ctx context.Context, by ledger.By, request pluginsdk.
 	if err != nil {
 		return pluginsdk.Approval{}, err
 	}
-	a.resolved(done)
+	a.resolved(ctx, done)
 	return done.Approval, nil
 }
 
@@ -128,8 +128,8 @@ func answeredBefore(approval pluginsdk.Approval, d ledger.ApprovalDecision) (plu
 }
 
 // resolved tells everybody that an approval is over.
-func (a *Approvals) resolved(done ledger.ApprovalDecided) {
-	a.publish(pluginsdk.EventApprovalResolved, done.Approval)
+func (a *Approvals) resolved(ctx context.Context, done ledger.ApprovalDecided) {
+	a.publish(ctx, pluginsdk.EventApprovalResolved, done.Approval)
 	if done.Requeued {
 		a.Inbox.WakeThread(done.Approval.ThreadID)
 	}
@@ -159,7 +159,7 @@ func (a *Approvals) close(ctx context.Context, runID string, only ...string) err
 	closed, err := a.Store.CloseApprovals(ctx, runID, only...)
 	for _, one := range closed {
 		a.wake(one.ID)
-		a.publish(pluginsdk.EventApprovalResolved, one)
+		a.publish(ctx, pluginsdk.EventApprovalResolved, one)
 	}
 	return err
 }
@@ -214,7 +214,7 @@ func (a *Approvals) expire(ctx context.Context, approval pluginsdk.Approval, now
 	a.wake(approval.ID)
 	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others are errors
 	case "":
-		a.resolved(done)
+		a.resolved(ctx, done)
 	case pluginsdk.CodeStale, pluginsdk.CodeNotFound:
 		return nil
 	}

@@ -14,6 +14,9 @@ import (
 func (c *Client) Approvals(ctx context.Context, query pluginsdk.ApprovalQuery) ([]pluginsdk.Approval, error) {
 	var all []pluginsdk.Approval
 	values := url.Values{"limit": {strconv.Itoa(pageSize)}, "newest": {strconv.FormatBool(query.Newest)}}
+	if query.Below {
+		values.Set("below", "true")
+	}
 	for name, value := range map[string]string{"thread": query.ThreadID, "run": query.RunID} {
 		if value != "" {
 			values.Set(name, value)

@@ -273,7 +273,10 @@ func (s *Store) Approvals(ctx context.Context, q pluginsdk.ApprovalQuery) ([]led
 	} else {
 		query.Order(approval.ByID())
 	}
-	if q.ThreadID != "" {
+	switch {
+	case q.ThreadID != "" && q.Below:
+		query.Where(inOrBelow(q.ThreadID))
+	case q.ThreadID != "":
 		query.Where(approval.ThreadID(q.ThreadID))
 	}
 	if q.RunID != "" {
@@ -298,6 +301,37 @@ func (s *Store) Approvals(ctx context.Context, q pluginsdk.ApprovalQuery) ([]led
 		return nil, wrap("list approvals", err)
 	}
 	return all(rows, approvalOf), nil
+}
+
+// maxAbove is how many threads one can be below, as far as anybody is told.
+const maxAbove = 100
+
+// inOrBelow selects the approvals of a thread and of those below it. It goes up from each
+// approval: of those that are open, which are asked for most, there are few, and of threads
+// many.
+func inOrBelow(threadID string) func(*entsql.Selector) {
+	return func(s *entsql.Selector) {
+		s.Where(entsql.P(func(b *entsql.Builder) {
+			b.WriteString(`EXISTS (WITH RECURSIVE up(id, parent, n) AS (
+				SELECT t.id, t.parent_thread_id, 0 FROM threads t WHERE t.id = `).WriteString(s.C(approval.FieldThreadID)).WriteString(`
+				UNION ALL SELECT t.id, t.parent_thread_id, up.n + 1 FROM up JOIN threads t ON t.id = up.parent WHERE up.n < `).Arg(maxAbove).WriteString(`)
+				SELECT 1 FROM up WHERE up.id = `).Arg(threadID).WriteString(`)`)
+		}))
+	}
+}
+
+// ThreadsAbove returns the threads that one is below, the nearest first, at most maxAbove of
+// them.
+func (s *Store) ThreadsAbove(ctx context.Context, threadID string) ([]string, error) {
+	rows, err := s.query.QueryContext(ctx, `WITH RECURSIVE up(id, parent, n) AS (
+			SELECT id, parent_thread_id, 0 FROM threads WHERE id = $1
+			UNION ALL SELECT t.id, t.parent_thread_id, up.n + 1 FROM up JOIN threads t ON t.id = up.parent WHERE up.n < $2)
+		SELECT id FROM up WHERE n > 0 ORDER BY n`, threadID, maxAbove)
+	if err != nil {
+		return nil, wrap("list the threads above one", err)
+	}
+	ids, err := column(rows)
+	return ids, wrap("list the threads above one", err)
 }
 
 // StrayApprovals returns what is open although its run is over, and the runs that wait

@@ -89,7 +89,7 @@ func (s approvals) List(ctx context.Context, request *pluginsdk.ListApprovalsReq
 	query := request.Query
 	rest := after(ordered(s.h.approvals, query.Newest), func(a pluginsdk.Approval) bool { return a.ID == query.After })
 	found := filter(rest, func(a pluginsdk.Approval) bool {
-		return (query.ThreadID == "" || a.ThreadID == query.ThreadID) && (query.RunID == "" || a.RunID == query.RunID) &&
+		return (query.ThreadID == "" || a.ThreadID == query.ThreadID || query.Below && s.h.isBelow(a.ThreadID, query.ThreadID)) && (query.RunID == "" || a.RunID == query.RunID) &&
 			(len(query.States) == 0 || slices.Contains(query.States, a.State))
 	})
 	rows := page(found, query.Limit)

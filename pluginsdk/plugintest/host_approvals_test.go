@@ -25,6 +25,14 @@ func TestApprovalsAreAnsweredOnce(t *testing.T) {
 	if got := must(sdk.Approvals.List(ctx, &pluginsdk.ListApprovalsRequest{Query: pluginsdk.ApprovalQuery{Newest: true, Limit: 1}})); !got.More || got.Approvals[0].ID != other.ID {
 		t.Errorf("the newest is %+v", got)
 	}
+	host.AddThread(pluginsdk.Thread{ID: "other", ParentThreadID: "between"})
+	host.AddThread(pluginsdk.Thread{ID: "between", ParentThreadID: "T"})
+	for above, want := range map[string]int{"T": 2, "between": 1, "other": 1, "nowhere": 0} {
+		query := pluginsdk.ApprovalQuery{ThreadID: above, Below: true}
+		if got := must(sdk.Approvals.List(ctx, &pluginsdk.ListApprovalsRequest{Query: query})).Approvals; len(got) != want {
+			t.Errorf("below %s: %+v", above, got)
+		}
+	}
 	answer := pluginsdk.DecideApprovalRequest{ID: asked.ID, Choice: "rule:command", Author: "Ann"}
 	inRun := pluginsdk.WithCall(ctx, pluginsdk.Call{ID: "c", RunID: "R", Token: "t"})
 	if _, err := sdk.Approvals.Decide(inRun, &answer); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied {

@@ -81,6 +81,20 @@ func (s threads) notAllowed(source string, powers bool) error {
 	return nil
 }
 
+// isBelow reports whether a thread is below another.
+func (h *Host) isBelow(id, above string) bool {
+	for range h.threads {
+		n := slices.IndexFunc(h.threads, func(t pluginsdk.Thread) bool { return t.ID == id })
+		if n < 0 {
+			return false
+		}
+		if id = h.threads[n].ParentThreadID; id == above {
+			return true
+		}
+	}
+	return false
+}
+
 func (s threads) Create(ctx context.Context, request *pluginsdk.CreateThreadRequest) (*pluginsdk.CreateThreadResponse, error) {
 	leave, err := s.h.enter(ctx, "Threads.Create")
 	if err != nil {

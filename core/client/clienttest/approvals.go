@@ -102,9 +102,21 @@ func (d *Daemon) endApproval(one *asked, state pluginsdk.ApprovalState) {
 	d.publishApproval(pluginsdk.EventApprovalResolved, one.Approval)
 }
 
+// above are the threads that one is below, the nearest first.
+func (d *Daemon) above(id string) (above []string) {
+	for n := 0; n < len(d.threads); n++ {
+		if d.threads[n].ID == id && d.threads[n].ParentThreadID != "" {
+			id = d.threads[n].ParentThreadID
+			above, n = append(above, id), -1
+		}
+	}
+	return above
+}
+
 func (d *Daemon) publishApproval(kind pluginsdk.EventType, approval pluginsdk.Approval) {
 	d.publish(kind, approval.ThreadID, pluginsdk.ApprovalPayload{
 		ApprovalID: approval.ID, ThreadID: approval.ThreadID, RunID: approval.RunID, State: approval.State, Title: approval.Title,
+		AboveThreadIDs: d.above(approval.ThreadID),
 	})
 }
 
@@ -133,7 +145,9 @@ func (d *Daemon) listApprovals(w http.ResponseWriter, r *http.Request) {
 	found := []pluginsdk.Approval{}
 	skip := query.Get("after") != ""
 	for _, one := range listed {
-		if !skip && matches(query.Get("thread"), one.ThreadID) && matches(query.Get("run"), one.RunID) &&
+		in := matches(query.Get("thread"), one.ThreadID) ||
+			query.Get("below") == "true" && slices.Contains(d.above(one.ThreadID), query.Get("thread"))
+		if !skip && in && matches(query.Get("run"), one.RunID) &&
 			(len(query["state"]) == 0 || slices.Contains(query["state"], string(one.State))) {
 			short := one.Approval
 			short.Input = nil

@@ -32,6 +32,7 @@ type Daemon struct {
 	answer      func(*Turn)
 	deaf        bool // sockets are refused
 	threads     []pluginsdk.Thread
+	commands    []pluginsdk.Command
 	messages    []pluginsdk.Message
 	runs        []client.Run
 	keys        map[string]pluginsdk.Accepted

@@ -18,6 +18,7 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("POST /api/chat", d.chat)
 	mux.HandleFunc("GET /api/threads", d.listThreads)
 	mux.HandleFunc("GET /api/threads/{id}", d.getThread)
+	mux.HandleFunc("GET /api/commands", d.listCommands)
 	mux.HandleFunc("GET /api/threads/{id}/messages", d.listMessages)
 	mux.HandleFunc("GET /api/threads/{id}/runs", d.listRuns)
 	mux.HandleFunc("GET /api/runs/{id}", d.getRun)
@@ -135,6 +136,19 @@ func (d *Daemon) limit(r *http.Request) int {
 		n = min(n, d.shortest)
 	}
 	return n
+}
+
+// AddCommand adds a command that people can type.
+func (d *Daemon) AddCommand(command pluginsdk.Command) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.commands = append(d.commands, command)
+}
+
+func (d *Daemon) listCommands(w http.ResponseWriter, _ *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	reply(w, http.StatusOK, map[string]any{"commands": d.commands})
 }
 
 func (d *Daemon) getThread(w http.ResponseWriter, r *http.Request) {

@@ -16,13 +16,14 @@ func newChat() *cobra.Command {
 		Use:   "chat",
 		Short: "Talk with the agent in this terminal",
 		Long: `Talk with the agent: its answer appears as it is written, with what it does on
-the way. A line that begins with a slash is a command: /help lists them, /stop
-stops the turn that runs. Lines may be typed while the agent works; they wait
-their turn, unless the thread's busy mode says otherwise.
+the way. A line that begins with a slash is a command: a slash alone lists them
+with what they take, /stop stops the turn that runs. Lines may be typed while the
+agent works; they wait their turn, unless the thread's busy mode says otherwise.
 
-What the agent may not do unasked it asks here: a number, y or n answer, n WORDS
-denies with words to the agent, /later puts the question off and /now takes it up
-again. What you were typing when it came up is kept.
+What the agent may not do unasked it asks here, also in the tasks that this
+thread gave: a number, y or n answer, n WORDS denies with words to the agent,
+/later puts the question off and /now takes it up again. What you were typing
+when it came up is kept.
 
 /quit or Ctrl-D leave. Ctrl-C stops the turn that runs, and leaves when none
 does. When the daemon restarts, the conversation goes on. Lines from a pipe are

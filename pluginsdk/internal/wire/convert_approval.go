@@ -159,6 +159,7 @@ func approvalRuleFrom(m *typesv1.ApprovalRule) pluginsdk.ApprovalRule {
 func approvalQueryTo(v pluginsdk.ApprovalQuery) *typesv1.ApprovalQuery {
 	return &typesv1.ApprovalQuery{
 		ThreadId: v.ThreadID,
+		Below:    v.Below,
 		RunId:    v.RunID,
 		States:   namesTo(v.States),
 		Newest:   v.Newest,
@@ -170,6 +171,7 @@ func approvalQueryTo(v pluginsdk.ApprovalQuery) *typesv1.ApprovalQuery {
 func approvalQueryFrom(m *typesv1.ApprovalQuery) pluginsdk.ApprovalQuery {
 	return pluginsdk.ApprovalQuery{
 		ThreadID: m.GetThreadId(),
+		Below:    m.GetBelow(),
 		RunID:    m.GetRunId(),
 		States:   namesFrom[pluginsdk.ApprovalState](m.GetStates()),
 		Newest:   m.GetNewest(),

@@ -17,6 +17,7 @@ type approvalOutput struct {
 type approvalsInput struct {
 	States []pluginsdk.ApprovalState `query:"state,explode" enum:"open,allowed,denied,expired,withdrawn" doc:"Only these states"`
 	Thread string                    `query:"thread" maxLength:"100" doc:"Only those of this thread"`
+	Below  bool                      `query:"below" doc:"With thread: also those of the threads below it, those of its tasks"`
 	Run    string                    `query:"run" maxLength:"100" doc:"Only those of this run"`
 	Newest bool                      `query:"newest" default:"true" doc:"The newest first; false: the oldest first"`
 	After  string                    `query:"after" maxLength:"100" doc:"Id of the last approval of the page before"`
@@ -80,7 +81,7 @@ func (h *handlers) registerApprovals(api huma.API) {
 // listApprovals leaves out what the tools are called with, which can be long.
 func (h *handlers) listApprovals(ctx context.Context, input *approvalsInput) (*approvalsOutput, error) {
 	answer, err := h.host.Approvals.List(ctx, &pluginsdk.ListApprovalsRequest{Query: pluginsdk.ApprovalQuery{
-		ThreadID: input.Thread, RunID: input.Run, States: input.States, Newest: input.Newest, After: input.After, Limit: input.Limit,
+		ThreadID: input.Thread, Below: input.Below, RunID: input.Run, States: input.States, Newest: input.Newest, After: input.After, Limit: input.Limit,
 	}})
 	if err != nil {
 		return nil, h.fail("list-approvals", err)

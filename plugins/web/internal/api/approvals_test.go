@@ -17,12 +17,12 @@ func TestApprovalsAreListedNewestFirst(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
 	f.host.approvals = []pluginsdk.Approval{{ID: "A", State: pluginsdk.ApprovalOpen, Title: "may I?", Input: []byte(`{"command":"long"}`)}}
-	got := f.send("GET", "/api/approvals?state=open&state=expired&thread=T&run=R&newest=false&after=B&limit=7", "")
+	got := f.send("GET", "/api/approvals?state=open&state=expired&thread=T&below=true&run=R&newest=false&after=B&limit=7", "")
 	if strings.Contains(got.raw, "long") || !strings.Contains(got.raw, `"title":"may I?"`) || !strings.Contains(got.raw, `"more":true`) {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
 	want := []any{pluginsdk.ApprovalQuery{Newest: true, Limit: 100}, pluginsdk.ApprovalQuery{
-		ThreadID: "T", RunID: "R", States: []pluginsdk.ApprovalState{pluginsdk.ApprovalOpen, pluginsdk.ApprovalExpired}, After: "B", Limit: 7,
+		ThreadID: "T", Below: true, RunID: "R", States: []pluginsdk.ApprovalState{pluginsdk.ApprovalOpen, pluginsdk.ApprovalExpired}, After: "B", Limit: 7,
 	}}
 	if !reflect.DeepEqual(f.host.asked, want) {
 		t.Errorf("asked %+v", f.host.asked)

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -48,8 +49,8 @@ func (c *client) wants(f frame) bool {
 	if c.threads == nil || f.kind == pluginsdk.EventResync {
 		return true
 	}
-	_, ok := c.threads[f.threadID]
-	return ok
+	follows := func(id string) bool { _, ok := c.threads[id]; return ok }
+	return follows(f.threadID) || slices.ContainsFunc(f.above, follows)
 }
 
 // end has the client sent away, with a close frame unless code is 0. The first

@@ -15,6 +15,7 @@ const eventHello pluginsdk.EventType = "hello"
 type frame struct {
 	kind     pluginsdk.EventType
 	threadID string
+	above    []string // of an approval: the threads above that one, who follows them is told too
 	position pluginsdk.Position
 	delta    bool // a fragment that a later event repeats whole
 	text     []byte
@@ -25,7 +26,12 @@ func newFrame(event pluginsdk.Event) (frame, error) {
 	if err != nil {
 		return frame{}, err
 	}
+	var approval pluginsdk.ApprovalPayload
+	if event.Type == pluginsdk.EventApprovalRequested || event.Type == pluginsdk.EventApprovalResolved {
+		_ = json.Unmarshal(event.Data, &approval) // without it, only its own thread's followers are told
+	}
 	return frame{
+		above:    approval.AboveThreadIDs,
 		kind:     event.Type,
 		threadID: event.ThreadID,
 		position: pluginsdk.Position{Boot: event.Boot, Seq: event.Seq},

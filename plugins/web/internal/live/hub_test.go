@@ -83,6 +83,25 @@ func TestThreadFilter(t *testing.T) {
 	resumed.expect("b@2", "resync@4", "e@6")
 }
 
+// Who follows a thread is told what its tasks ask people, live and after a reconnect, and of
+// nothing else in their threads.
+func TestThreadFilterLetsThroughWhatIsAskedBelow(t *testing.T) {
+	f := open(t, Limits{})
+	p, _ := f.join("?thread=top")
+	ask := func(kind pluginsdk.EventType, threadID, data string) {
+		f.hub.Broadcast([]pluginsdk.Event{f.stream.add(kind, threadID, data)})
+	}
+	ask(pluginsdk.EventApprovalRequested, "task", `{"aboveThreadIds":["between","top"]}`)
+	ask(pluginsdk.EventApprovalRequested, "other", `{"aboveThreadIds":["between"]}`)
+	ask(pluginsdk.EventPipelineStart, "task", `{"aboveThreadIds":["between","top"]}`)
+	ask(pluginsdk.EventApprovalResolved, "task", `{"aboveThreadIds":["top"]}`)
+	ask(pluginsdk.EventApprovalResolved, "task", `{"aboveThreadIds":"top"}`)
+	f.happen("last", "top")
+	p.expect("approval:requested@1", "approval:resolved@4", "last@6")
+	resumed, _ := f.join("?thread=top&boot=" + boot + "&seq=0")
+	resumed.expect("approval:requested@1", "approval:resolved@4", "last@6")
+}
+
 func TestResumeReplaysWhatWasMissed(t *testing.T) {
 	f := open(t, Limits{})
 	for range 8 { // more than two pages

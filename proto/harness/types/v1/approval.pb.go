@@ -641,7 +641,10 @@ type ApprovalQuery struct {
 	// Id of the last approval of the page before.
 	After string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
 	// Default 100, at most 1000.
-	Limit         int64 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int64 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	// With a thread_id: also what is asked in the threads below that one, those of its tasks,
+	// of their tasks, and so on.
+	Below         bool `protobuf:"varint,7,opt,name=below,proto3" json:"below,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -718,6 +721,13 @@ func (x *ApprovalQuery) GetLimit() int64 {
 	return 0
 }
 
+func (x *ApprovalQuery) GetBelow() bool {
+	if x != nil {
+		return x.Below
+	}
+	return false
+}
+
 var File_harness_types_v1_approval_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_approval_proto_rawDesc = "" +
@@ -780,14 +790,15 @@ const file_harness_types_v1_approval_proto_rawDesc = "" +
 	"approvalId\x129\n" +
 	"\n" +
 	"created_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\x9f\x01\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xb5\x01\n" +
 	"\rApprovalQuery\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12\x16\n" +
 	"\x06states\x18\x03 \x03(\tR\x06states\x12\x16\n" +
 	"\x06newest\x18\x04 \x01(\bR\x06newest\x12\x14\n" +
 	"\x05after\x18\x05 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x06 \x01(\x03R\x05limitBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\x05limit\x18\x06 \x01(\x03R\x05limit\x12\x14\n" +
+	"\x05below\x18\a \x01(\bR\x05belowBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_approval_proto_rawDescOnce sync.Once

@@ -97,10 +97,11 @@ func (c *Chat) listen(ctx context.Context) {
 	}
 }
 
-// attend has what the agent asks in the thread shown.
+// attend has what the agent asks in the thread shown, and in the threads of its tasks: who
+// gave the work may be the only one who is asked.
 func (c *Chat) attend() {
 	c.asks = &questions{
-		client: c.Client, screen: c.Screen, query: pluginsdk.ApprovalQuery{ThreadID: c.Thread.ID},
+		client: c.Client, screen: c.Screen, query: pluginsdk.ApprovalQuery{ThreadID: c.Thread.ID, Below: true},
 		tell: !c.Interactive, unread: c.Unread, follow: c.followAsking,
 	}
 }
@@ -108,6 +109,9 @@ func (c *Chat) attend() {
 // followAsking follows the run of a question, which may have been asked for long ago: who
 // answers sees what becomes of it.
 func (c *Chat) followAsking(ctx context.Context, approval pluginsdk.Approval) {
+	if approval.ThreadID != c.Thread.ID {
+		return // this thread is told what becomes of its tasks
+	}
 	if turn := c.turns[approval.RunID]; turn != nil {
 		turn.heard(time.Now(), "it waits for an answer")
 		return
@@ -178,7 +182,11 @@ func (c *Chat) say(ctx context.Context, line string) bool {
 	if c.Interactive {
 		c.Screen.Entered()
 	}
-	switch line = c.asks.line(ctx, strings.TrimSpace(line)); line {
+	if line = strings.TrimSpace(line); line == "/" {
+		c.commands(ctx)
+		return true
+	}
+	switch line = c.asks.line(ctx, line); line {
 	case "":
 		return true
 	case "/quit":

@@ -20,7 +20,7 @@ func (c *Chat) welcome(recent []pluginsdk.Message) {
 		name = string(c.Thread.Kind) + " thread"
 	}
 	c.Screen.Line(c.Screen.Dim(Clean(name) + " (" + c.Thread.ID + ") at " + c.Client.Base()))
-	c.Screen.Line(c.Screen.Dim("/help lists the commands, Ctrl-C stops a turn, /quit leaves"))
+	c.Screen.Line(c.Screen.Dim("/ lists the commands, Ctrl-C stops a turn, /quit leaves"))
 	for _, message := range recent {
 		c.Screen.Line(c.Screen.Dim(speaker(message) + "> " + Short(message.Content, recentLimit)))
 	}

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,12 +20,14 @@ const (
 	// answerPrefix is what the ids of choices begin with that answer a question.
 	answerPrefix = "answer:"
 	denyChoice   = "deny"
+	theAgent     = "The agent"
 )
 
 // question is an approval that a person is asked about, of the kind question one of its
 // questions after the other.
 type question struct {
 	pluginsdk.Approval
+	who     string                     // asks; empty: the agent of the conversation
 	answers []pluginsdk.QuestionAnswer // those that were given so far
 
 	shown time.Time
@@ -175,11 +178,11 @@ func TitleOf(approval pluginsdk.Approval) string {
 func (q *question) show(screen *Screen) {
 	asked, ofQuestion := q.current()
 	if len(q.answers) == 0 {
-		who := "The agent asks: "
+		asks := " asks: "
 		if q.Kind == pluginsdk.ApprovalPlan {
-			who = "The agent has a plan: "
+			asks = " has a plan: "
 		}
-		screen.Line(screen.Yellow("? ") + screen.Bold(who+TitleOf(q.Approval)))
+		screen.Line(screen.Yellow("? ") + screen.Bold(cmp.Or(q.who, theAgent)+asks+TitleOf(q.Approval)))
 		for _, line := range Asked(screen.Style, q.Approval, "harness approvals show "+Clean(q.ID)+" has all of it") {
 			screen.Line(line)
 		}

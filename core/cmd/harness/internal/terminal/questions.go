@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,16 +113,35 @@ func (q *questions) ask(ctx context.Context, id string) {
 	if q.follow != nil {
 		q.follow(bounded, approval)
 	}
-	one := &question{Approval: approval}
+	one := &question{Approval: approval, who: q.who(bounded, approval)}
 	if q.tell {
 		q.late = append(q.late, one)
-		q.screen.Line(q.screen.Yellow("? ") + "The agent asks: " + TitleOf(approval))
+		q.screen.Line(q.screen.Yellow("? ") + cmp.Or(one.who, theAgent) + " asks: " + TitleOf(approval))
 		q.screen.Line("  " + q.screen.Dim("(it waits for an answer: harness approvals show "+Clean(id)+")"))
 		return
 	}
 	if q.open = append(q.open, one); len(q.open) == 1 {
 		q.show(true)
 	}
+}
+
+// whoLimit is how much is shown of the name of a task that asks, in characters.
+const whoLimit = 60
+
+// who names what asks in a thread below the one whose questions these are: a task, mostly.
+func (q *questions) who(ctx context.Context, approval pluginsdk.Approval) string {
+	if q.query.ThreadID == "" || approval.ThreadID == q.query.ThreadID {
+		return ""
+	}
+	thread, err := q.client.Thread(ctx, approval.ThreadID)
+	kind, name := theAgent+" in the thread", Short(thread.Name, whoLimit)
+	if thread.Kind == pluginsdk.ThreadTask {
+		kind = "The task"
+	}
+	if err != nil || name == "" {
+		return kind + " " + Clean(approval.ThreadID)
+	}
+	return kind + " “" + name + "”"
 }
 
 // show shows the first question. doubt says that the person may be typing at something else.
