@@ -35,12 +35,14 @@ func TestAskReturnsTheStoredReply(t *testing.T) {
 		turn.Row(pluginsdk.RoleSystem, pluginsdk.MessageStatus, "Pipeline started", `{"event":"pipeline_start"}`)
 		turn.Deltas("rough ", "draft")
 		turn.Row(pluginsdk.RoleAssistant, pluginsdk.MessageThinking, "hm", "{}")
+		turn.Row(pluginsdk.RoleSystem, pluginsdk.MessageStatus, "Bash: make", `{"event":"approval","approvalId":"A"}`)
+		turn.Row(pluginsdk.RoleSystem, pluginsdk.MessageStatus, "Ann denied it", `{"event":"approval_denied","approvalId":"A"}`)
 		turn.Reply("hello yourself")
 	})
 	ending := ask(t, daemon)
 	onlyText(t, ending, "hello yourself")
 	if len(ending.Statuses()) != 0 {
-		t.Errorf("statuses = %v; want none: that a run began is no news", ending.Statuses())
+		t.Errorf("statuses = %v; want none: that a run began and what it asked is no news", ending.Statuses())
 	}
 }
 

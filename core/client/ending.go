@@ -139,11 +139,12 @@ func (c *Client) rows(ctx context.Context, accepted pluginsdk.Accepted, runID st
 	return slices.DeleteFunc(messages, func(message pluginsdk.Message) bool { return message.RunID != runID }), nil
 }
 
-// readable returns the rows that people read.
+// readable returns the rows that people read at a run's end: what the agent asked in it, and
+// how that was answered, they were told when it happened.
 func readable(rows []pluginsdk.Message) []pluginsdk.Message {
 	var kept []pluginsdk.Message
 	for _, row := range rows {
-		if row.Role != pluginsdk.RoleUser && Readable(row) {
+		if row.Role != pluginsdk.RoleUser && Readable(row) && !strings.HasPrefix(eventOf(row), "approval") {
 			kept = append(kept, row)
 		}
 	}

@@ -259,8 +259,9 @@ func deniedRows(t *trip) []ledger.Row {
 	metadata, _ := json.Marshal(map[string]any{"event": "permission_denied", "tools": tools}) //nolint:errchkjson // strings
 	return []ledger.Row{t.row(fmt.Sprintf("denied:%d", t.fence.Epoch), pluginsdk.NewMessage{
 		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Source: "core", Metadata: metadata,
-		Content: "The agent was not allowed to use: " + strings.Join(tools, ", ") +
-			". Allow it with HARNESS_ALLOWED_TOOLS if it should be.",
+		Content: "The agent was not allowed to use: " + strings.Join(tools, ", ") + "; people were not asked. " +
+			"For that somebody has to be there to answer (on a terminal, or with harness send --ask), and the tool to be one that people are asked about (HARNESS_ASK_TOOLS). " +
+			"What is to be allowed always is for HARNESS_ALLOWED_TOOLS.",
 	})}
 }
 

@@ -24,6 +24,11 @@ func (t *Turn) Begin() {
 	})
 }
 
+// Step says which step of the pipeline the run is at.
+func (t *Turn) Step(step string) {
+	t.publish(pluginsdk.EventPipelineStep, pluginsdk.StepEvent{ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, Step: step})
+}
+
 // Stream says what the agent does.
 func (t *Turn) Stream(events ...pluginsdk.StreamEvent) {
 	for _, event := range events {

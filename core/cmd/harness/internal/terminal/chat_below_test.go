@@ -91,3 +91,31 @@ func TestChatDoesNotFollowTheTasksThatAsk(t *testing.T) {
 		t.Errorf("shown:\n%s", w.out)
 	}
 }
+
+// A prompt that stands is written again only after something else was.
+func TestAPromptIsNotRepeatedForNothing(t *testing.T) {
+	daemon := clienttest.New(t, func(turn *clienttest.Turn) {
+		turn.Begin()
+		for range 5 {
+			turn.Step("invoking")
+		}
+		turn.Stream(pluginsdk.StreamEvent{Type: pluginsdk.StreamToolCall, ToolName: "Bash"})
+		turn.Reply("Re: " + turn.Said)
+	})
+	daemon.AddApproval(toolQuestion)
+	api, err := client.New(daemon.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := talk(t, daemon)
+	w.out.await(t, "/later> ")
+	if _, err := api.Chat(t.Context(), client.ChatRequest{ThreadID: clienttest.Primary, Content: "from elsewhere", Source: "web"}); err != nil {
+		t.Fatal(err)
+	}
+	w.out.await(t, "Re: from elsewhere\n1-3, y, n WORDS, /later> ")
+	w.enter(t, "/quit")
+	w.leaves(t)
+	if got := strings.Count(w.out.String(), "/later> "); got != 4 { // at first, after what was said, after the tool, and after the reply
+		t.Errorf("%d prompts:\n%s", got, w.out)
+	}
+}

@@ -118,7 +118,8 @@ func (c *Chat) event(ctx context.Context, event pluginsdk.Event) {
 	if turn == nil {
 		return
 	}
-	c.prompted = false
+	// Of most of what happens there is nothing to see: then the prompt stands.
+	defer func(shown int) { c.prompted = c.prompted && c.Screen.shown == shown }(c.Screen.shown)
 	switch event.Type { //nolint:exhaustive // the others are not shown
 	case pluginsdk.EventPipelineStart:
 		turn.heard(time.Now(), "the agent is asked")

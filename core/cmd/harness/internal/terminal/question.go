@@ -201,7 +201,7 @@ func (q *question) show(screen *Screen) {
 	}
 	for n, choice := range q.whole() {
 		about := ""
-		if choice.Rule != "" {
+		if choice.Rule != "" && !strings.Contains(choice.Label, choice.Rule) {
 			about = "from now on, unasked: " + choice.Rule
 		}
 		screen.Line(item(screen.Style, len(asked.Options)+n+1, choice.Label, about))

@@ -115,6 +115,11 @@ func TestWhatIsAskedIsShown(t *testing.T) {
 	if whole := Asked(Style{}, long, ""); len(whole) != 202 {
 		t.Errorf("all of it has %d lines", len(whole))
 	}
+	same := toolQuestion
+	same.Choices = []pluginsdk.ApprovalChoice{{ID: "rule:1", Label: "Always: this host", Allow: true, Rule: "this host"}}
+	if got := show(&question{Approval: same}); !strings.HasSuffix(got, "  1. Always: this host\n1, y, n WORDS, /later> \n") {
+		t.Errorf("a rule that its label says is shown as:\n%s", got)
+	}
 	bare := pluginsdk.Approval{ID: "B", Kind: pluginsdk.ApprovalTool, Title: "x", Input: []byte(`{"url":"https://example.org"}`)}
 	if got := show(&question{Approval: bare}); !strings.Contains(got, `    {"url":"https://example.org"}`) {
 		t.Errorf("shown:\n%s", got)

@@ -13,6 +13,7 @@ type Screen struct {
 	text  wrap // what the agent says
 	line  wrap // what is written between it
 	begun bool // the cursor is not at the beginning of a line
+	shown int  // grows with all that is written
 }
 
 // NewScreen returns a Screen on out. Columns says how wide it is; nil: nothing is broken.
@@ -34,6 +35,7 @@ func (s *Screen) Text(text string) {
 	if text == "" {
 		return
 	}
+	s.shown++
 	s.text.put(text)
 	s.begun = !strings.HasSuffix(text, "\n")
 }
@@ -57,6 +59,7 @@ func (s *Screen) Begin(text string) {
 
 // Add goes on with a line that Begin has begun.
 func (s *Screen) Add(text string) {
+	s.shown++
 	s.line.put(text)
 	s.line.flush()
 	s.begun = true
@@ -66,6 +69,7 @@ func (s *Screen) Add(text string) {
 func (s *Screen) Fresh() {
 	s.text.flush()
 	if s.begun {
+		s.shown++
 		s.line.write("\n")
 	}
 	s.begun = false
