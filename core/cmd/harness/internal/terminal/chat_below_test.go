@@ -94,12 +94,16 @@ func TestChatDoesNotFollowTheTasksThatAsk(t *testing.T) {
 
 // A prompt that stands is written again only after something else was.
 func TestAPromptIsNotRepeatedForNothing(t *testing.T) {
+	const prompt = "\n1-3, y, n WORDS, /later> "
+	said, seen := make(chan struct{}), make(chan struct{})
 	daemon := clienttest.New(t, func(turn *clienttest.Turn) {
+		<-said
 		turn.Begin()
 		for range 5 {
 			turn.Step("invoking")
 		}
 		turn.Stream(pluginsdk.StreamEvent{Type: pluginsdk.StreamToolCall, ToolName: "Bash"})
+		<-seen
 		turn.Reply("Re: " + turn.Said)
 	})
 	daemon.AddApproval(toolQuestion)
@@ -112,10 +116,14 @@ func TestAPromptIsNotRepeatedForNothing(t *testing.T) {
 	if _, err := api.Chat(t.Context(), client.ChatRequest{ThreadID: clienttest.Primary, Content: "from elsewhere", Source: "web"}); err != nil {
 		t.Fatal(err)
 	}
-	w.out.await(t, "Re: from elsewhere\n1-3, y, n WORDS, /later> ")
+	w.out.await(t, "from elsewhere"+prompt)
+	close(said)
+	w.out.await(t, "· Bash "+prompt)
+	close(seen)
+	w.out.await(t, "Re: from elsewhere"+prompt)
 	w.enter(t, "/quit")
 	w.leaves(t)
-	if got := strings.Count(w.out.String(), "/later> "); got != 4 { // at first, after what was said, after the tool, and after the reply
+	if got := strings.Count(w.out.String(), prompt); got != 4 { // at first, after what was said, after the tool, and after the reply
 		t.Errorf("%d prompts:\n%s", got, w.out)
 	}
 }
