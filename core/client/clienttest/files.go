@@ -91,7 +91,7 @@ func (d *Daemon) file(w http.ResponseWriter, r *http.Request) {
 		}
 		w.WriteHeader(http.StatusNoContent)
 	case at < 0:
-		refuse(w, http.StatusNotFound, "no file with that id")
+		refuse(w, http.StatusNotFound, `no file with the id "`+r.PathValue("id")+`"`)
 	case r.PathValue("content") != "":
 		_, _ = io.WriteString(w, d.files[at].content) // the client may be gone
 	default:

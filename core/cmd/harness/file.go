@@ -225,8 +225,15 @@ other file has them.`,
 			if err != nil {
 				return err
 			}
-			for _, id := range args {
-				if err := api.DeleteFile(cmd.Context(), id); err != nil {
+			for _, id := range args { // one that is not there is none that somebody meant
+				file, err := api.File(cmd.Context(), id)
+				if err != nil {
+					return err
+				}
+				if err := api.DeleteFile(cmd.Context(), file.ID); err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "Deleted %s (%s).\n", terminal.Clean(file.Name), file.ID); err != nil {
 					return err
 				}
 			}

@@ -60,7 +60,8 @@ func TestFilesAtTheTerminal(t *testing.T) {
 	harness(t, "", "file", "get", evil).want(t, 0, "", "Wrote evil.txt")
 	hidden := daemon.AddFile(pluginsdk.File{Name: ".bashrc"}, "x")
 	harness(t, "", "file", "get", hidden).want(t, exitFailed, "", "name another one with -o")
-	harness(t, "", "file", "delete", id, "absent").want(t, 0, "", "")
+	harness(t, "", "file", "delete", id).want(t, 0, "Deleted notes.txt ("+id+").", "")
+	harness(t, "", "file", "delete", id).want(t, exitFailed, "", "`harness file list` lists those that there are")
 	harness(t, "", "file", "get", id, "-o", "gone.txt").want(t, exitFailed, "", "no file")
 	if entries, err := os.ReadDir("."); err != nil || len(entries) != 3 {
 		t.Errorf("left behind: %v, %v", entries, err)

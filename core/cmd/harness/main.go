@@ -80,7 +80,7 @@ func howKnown(err error) string {
 // not there.
 func whereListed(words string) string {
 	for _, of := range []struct{ words, command string }{
-		{"no thread with the id ", "threads"}, {"no delivery with the id ", "delivery list"},
+		{"no thread with the id ", "threads"}, {"no delivery with the id ", "delivery list"}, {"no file with the id ", "file list"},
 		{"no task with the id ", "task list --all"},
 		{"no approval with the id ", "approvals list --all"}, {"no rule with the id ", "approvals rules"},
 		{"there is no tool ", "tools list"}, {"has no tool ", "tools list"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,6 +64,9 @@ func searchQuery(cmd *cobra.Command, text string) (query pluginsdk.SearchQuery, 
 	query.ThreadIDs, _ = cmd.Flags().GetStringArray("thread")
 	query.Author, _ = cmd.Flags().GetString("author")
 	if role, _ := cmd.Flags().GetString("role"); role != "" {
+		if !slices.Contains([]pluginsdk.Role{pluginsdk.RoleUser, pluginsdk.RoleAssistant, pluginsdk.RoleSystem}, pluginsdk.Role(role)) {
+			return query, fmt.Errorf("--role: %q is not accepted; it is user, assistant or system", role)
+		}
 		query.Roles = []pluginsdk.Role{pluginsdk.Role(role)}
 	}
 	if newest, _ := cmd.Flags().GetBool("newest"); newest {

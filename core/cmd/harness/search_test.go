@@ -35,6 +35,7 @@ func TestSearchShowsWhatWasFound(t *testing.T) {
 	harness(t, "", "search", "nothing", "--url", server.URL).want(t, 0, "Nothing was found.", "")
 	harness(t, "", "search", "nothing", "--url", server.URL, "--json").want(t, 0, "[]", "")
 	harness(t, "", "search", "x", "--url", server.URL, "--since", "soon").want(t, exitFailed, "", "--since")
+	harness(t, "", "search", "x", "--url", server.URL, "--role", "me").want(t, exitFailed, "", "--role: \"me\" is not accepted; it is user")
 	harness(t, "", "search", "x", "--url", server.URL, "--limit", "0").want(t, exitFailed, "", "--limit")
 }
 

@@ -21,6 +21,11 @@ import (
 // threadFields are the words of the command /thread that are other ones in the API.
 var threadFields = map[string]string{"permission": "permissionMode", "dir": "cwd", "busy": "busyMode", "ask": "askTools"}
 
+// patched are the fields of a thread that the API changes and that are words.
+var patched = []string{
+	"name", "status", "model", "effort", "permissionMode", "cwd", "reportTo", "instructions", "busyMode", "askTools",
+}
+
 func newThread() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "thread",
@@ -135,7 +140,11 @@ func newThreadSet() *cobra.Command {
 				case value == "default":
 					value = ""
 				}
-				change[cmp.Or(threadFields[field], field)] = value
+				name := cmp.Or(threadFields[field], field)
+				if !slices.Contains(patched, name) {
+					return fmt.Errorf("%q is not accepted; FIELD is model, effort, permission, dir, instructions, busy, ask, name, reportTo or status", arg)
+				}
+				change[name] = value
 			}
 			after, err := api.ChangeThread(ctx, args[0], change)
 			if err != nil {
@@ -144,7 +153,7 @@ func newThreadSet() *cobra.Command {
 			return printThread(cmd, after)
 		})
 	cmd.Long = `Set how a thread's agent works, from its next turn on. FIELD is model, effort, permission, dir,
-instructions, busy, ask, name, or another one that the API knows; the VALUE default clears it.`
+instructions, busy, ask, name, reportTo or status; the VALUE default clears it.`
 	return cmd
 }
 

@@ -72,7 +72,7 @@ func TestThreadsAreChangedFromTheShell(t *testing.T) {
 	}
 	before := len(*asked)
 	for args, want := range map[string]string{
-		"delete T1": "--yes", "set T1 model": "FIELD=VALUE", "show T9": "there is none", "branch T1 --at -1": "--at",
+		"delete T1": "--yes", "set T1 model": "FIELD=VALUE", "set T1 colour=red": "FIELD is model,", "show T9": "there is none", "branch T1 --at -1": "--at",
 	} {
 		got := harness(t, "", append(append([]string{"thread"}, strings.Fields(args)...), "--url", url)...)
 		if got.code == 0 || !strings.Contains(got.err, want) {

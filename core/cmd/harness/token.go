@@ -200,7 +200,7 @@ func printTokens(out io.Writer, all []pluginsdk.Token) error {
 	fmt.Fprintln(table, "ID\tNAME\tKIND\tSCOPE\tMADE\tLAST USED\tUNTIL")
 	for _, token := range all {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", token.ID, terminal.Short(token.Name, 40), token.Kind, token.Scope,
-			when(token.CreatedAt, "-"), when(token.LastUsedAt, "-"), when(token.ExpiresAt, "revoked"))
+			when(token.CreatedAt, "-"), when(token.LastUsedAt, "-"), when(token.ExpiresAt, "no end"))
 	}
 	return table.Flush()
 }

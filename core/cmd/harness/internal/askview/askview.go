@@ -86,11 +86,11 @@ func Show(out io.Writer, style terminal.Style, approval pluginsdk.Approval, now 
 		return err
 	}
 	line("")
-	next := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, command := range remedies(approval) {
-		fmt.Fprintf(next, "  harness approvals %s\t%s\n", command[0], command[1])
+		line("  harness approvals %s", command[0])
+		line("      %s", style.Dim(command[1]))
 	}
-	return next.Flush()
+	return nil
 }
 
 // answered is an answer to a question in words.
@@ -111,7 +111,10 @@ func remedies(approval pluginsdk.Approval) (next [][2]string) {
 		name, lasting := strings.CutPrefix(choice.ID, RulePrefix)
 		switch label := terminal.OneLine(choice.Label); {
 		case lasting:
-			next = append(next, [2]string{"allow " + id + " --rule " + terminal.Clean(name), label + "; from now on, unasked: " + terminal.OneLine(choice.Rule)})
+			if !strings.Contains(choice.Label, choice.Rule) {
+				label += "; from now on, unasked: " + terminal.OneLine(choice.Rule)
+			}
+			next = append(next, [2]string{"allow " + id + " --rule " + terminal.Clean(name), label})
 		case choice.ID == "allow":
 			next = append(next, [2]string{"allow " + id, label})
 		case choice.ID == "deny":
