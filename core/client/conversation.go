@@ -14,9 +14,11 @@ import (
 // set.
 type Notice struct {
 	Event *pluginsdk.Event // something happened in the thread
-	Lost  error            // the connection is gone; events are missed from here on
-	Back  bool             // it stands again
-	Final *Ending          // a tracked run has ended, as the database has it
+	// Lost says that the connection is gone: events are missed from here on. It is tried
+	// again, unless Lost is a *Problem, with which the daemon has refused to tell any more.
+	Lost  error
+	Back  bool    // it stands again
+	Final *Ending // a tracked run has ended, as the database has it
 
 	over error // the subscription has been refused
 }
@@ -209,6 +211,7 @@ func (v *Conversation) heed(ctx context.Context, notice Notice) {
 		v.down = true
 		v.settle(ctx, "")
 	default: // the subscription was refused: without events the runs are still read
+		v.tell(ctx, Notice{Lost: notice.over})
 		v.down = true
 		v.settle(ctx, "")
 	}

@@ -187,6 +187,10 @@ func (d *Daemon) decideApproval(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, "the connection to the database was lost")
 		return
 	}
+	if d.forbidden {
+		refuse(w, http.StatusForbidden, "this needs a token with the scope approve")
+		return
+	}
 	one, state := d.approvals[n], pluginsdk.ApprovalDenied
 	taken := slices.IndexFunc(one.Choices, func(c pluginsdk.ApprovalChoice) bool { return c.ID == answer.Choice })
 	switch {
@@ -204,6 +208,13 @@ func (d *Daemon) decideApproval(w http.ResponseWriter, r *http.Request) {
 	one.Choice, one.Answers, one.Words, one.Author, one.Plugin = answer.Choice, answer.Answers, answer.Words, answer.Author, "web"
 	d.endApproval(one, state)
 	reply(w, http.StatusOK, one.Approval)
+}
+
+// ForbidDecisions refuses the answers that people hand in with 403.
+func (d *Daemon) ForbidDecisions() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.forbidden = true
 }
 
 // LoseDecisions answers the next answers that people hand in with 503.

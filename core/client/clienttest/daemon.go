@@ -31,6 +31,8 @@ type Daemon struct {
 	server      *http.Server
 	answer      func(*Turn)
 	deaf        bool // sockets are refused
+	revoked     bool // nobody is let in
+	forbidden   bool // answers that people hand in are refused
 	threads     []pluginsdk.Thread
 	commands    []pluginsdk.Command
 	messages    []pluginsdk.Message
@@ -159,6 +161,14 @@ func (d *Daemon) Refuse(detail string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.refusal = detail
+}
+
+// Revoke answers everything with 401 from now on, and ends the event sockets.
+func (d *Daemon) Revoke() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.revoked = true
+	d.cutSockets()
 }
 
 // Shorten gives pages of at most this many rows, whatever is asked for.

@@ -46,6 +46,13 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("POST /api/tools/{name}", d.callTool)
 	mux.HandleFunc("GET /ws", d.socket)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.mu.Lock()
+		revoked := d.revoked
+		d.mu.Unlock()
+		if revoked {
+			refuse(w, http.StatusUnauthorized, "the token is revoked")
+			return
+		}
 		if r.Method == http.MethodGet && r.URL.Path != "/ws" && d.busy() {
 			refuse(w, http.StatusServiceUnavailable, "the connection to the database was lost")
 			return

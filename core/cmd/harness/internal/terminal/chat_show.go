@@ -3,6 +3,7 @@ package terminal
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -75,6 +76,10 @@ func (c *Chat) heed(ctx context.Context, notice client.Notice) {
 		}
 		c.event(ctx, *notice.Event)
 	case notice.Lost != nil:
+		if refused := (*client.Problem)(nil); errors.As(notice.Lost, &refused) {
+			c.aside("(no events any more: " + Clean(notice.Lost.Error()) + "; answers appear when they are whole)")
+			return
+		}
 		c.aside("(the connection is lost: " + Clean(notice.Lost.Error()) + "; trying again)")
 	case notice.Back:
 		c.aside("(connected again)")

@@ -315,6 +315,11 @@ func (q *questions) decide(ctx context.Context, one *question, answer client.App
 		q.screen.Line(q.screen.Dim("(" + words + ")"))
 	case errors.As(err, &problem) && (problem.Status == http.StatusConflict || problem.Status == http.StatusNotFound):
 		q.screen.Line(q.screen.Yellow("(" + Clean(err.Error()) + ")"))
+	case errors.As(err, &problem) && problem.Status == http.StatusForbidden: // it is for somebody else, who may
+		q.screen.Line(q.screen.Red("✗ " + Clean(err.Error())))
+		q.unsent(one)
+		q.putOff(one)
+		return false
 	default:
 		q.screen.Line(q.screen.Red("✗ " + Clean(err.Error()) + "; answer again"))
 		return false
