@@ -20,7 +20,8 @@ const completionPatience = 2 * time.Second
 // tab. Nothing is said of what goes wrong: there is nobody to read it.
 type names func(cmd *cobra.Command, args []string) []string
 
-// addCompletions has shells complete the names of plugins, capabilities, tools, tasks, approvals and threads.
+// addCompletions has shells complete the names of plugins, capabilities, tools, tasks, approvals, files and
+// threads, and what can be typed in a thread.
 // A command that takes a plugin is known by where it stands and by NAME in its use.
 func addCompletions(root *cobra.Command) {
 	commands := []*cobra.Command{root}
@@ -45,6 +46,10 @@ func addCompletions(root *cobra.Command) {
 			complete(cmd, taskNames, nil)
 		case path == "approvals" && strings.HasPrefix(cmd.Use, cmd.Name()+" ID"):
 			complete(cmd, approvalNames, nil)
+		case cmd.CommandPath() == "harness send":
+			complete(cmd, typedNames, typedChoices)
+		case path == "file" && strings.HasPrefix(cmd.Use, cmd.Name()+" ID"):
+			complete(cmd, fileNames, fileNames)
 		case path == "approvals" && cmd.Name() == "revoke":
 			complete(cmd, ruleNames, nil)
 		}
@@ -196,6 +201,78 @@ func approvalNames(cmd *cobra.Command, _ []string) (found []string) {
 	return found
 }
 
+// typed are the commands that can be typed in a thread.
+func typed(cmd *cobra.Command) []pluginsdk.Command {
+	api, err := newClient(cmd)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	commands, _ := api.Commands(ctx)
+	return commands
+}
+
+func typedNames(cmd *cobra.Command, _ []string) (found []string) {
+	for _, command := range typed(cmd) {
+		if command.Name != "*" {
+			found = append(found, "/"+command.Name+"\t"+terminal.OneLine(command.Description))
+		}
+	}
+	return found
+}
+
+// typedChoices are what a command takes next: its named options, and the choices of the one
+// whose turn it is of the others.
+func typedChoices(cmd *cobra.Command, args []string) (found []string) {
+	at := 0 // of the options without a name
+	for _, word := range args[1:] {
+		if !strings.Contains(word, "=") {
+			at++
+		}
+	}
+	for _, command := range typed(cmd) {
+		if "/"+command.Name != args[0] {
+			continue
+		}
+		for _, option := range command.Options {
+			switch {
+			case option.Named && option.Type == pluginsdk.OptionFlag:
+				found = append(found, option.Name+"\t"+terminal.OneLine(option.Description))
+			case option.Named && len(option.Choices) == 0:
+				found = append(found, option.Name+"=\t"+terminal.OneLine(option.Description))
+			case option.Named:
+				for _, choice := range option.Choices {
+					found = append(found, option.Name+"="+choice)
+				}
+			case at > 0:
+				at--
+			case at == 0:
+				found = append(found, option.Choices...)
+				at = -1
+			}
+		}
+	}
+	return found
+}
+
+func fileNames(cmd *cobra.Command, _ []string) (found []string) {
+	api, err := newClient(cmd)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	files, err := api.Files(ctx, pluginsdk.FileQuery{}, 1000)
+	if err != nil {
+		return nil
+	}
+	for _, file := range files {
+		found = append(found, file.ID+"\t"+terminal.OneLine(file.Name))
+	}
+	return found
+}
+
 func ruleNames(cmd *cobra.Command, _ []string) (found []string) {
 	api, err := newClient(cmd)
 	if err != nil {
@@ -242,7 +319,7 @@ func threadNames(cmd *cobra.Command, _ []string) (found []string) {
 		return nil
 	}
 	for _, thread := range threads {
-		found = append(found, thread.ID+"\t"+thread.Name)
+		found = append(found, thread.ID+"\t"+terminal.OneLine(thread.Name))
 	}
 	return found
 }

@@ -25,6 +25,11 @@ func TestNamesAreCompleted(t *testing.T) {
 	}
 	daemon := clienttest.New(t, func(*clienttest.Turn) {})
 	daemon.AddTool(client.Tool{Name: "time__current_time"}, nil)
+	file := daemon.AddFile(pluginsdk.File{Name: "plan.pdf"}, "x")
+	daemon.AddCommand(pluginsdk.Command{CommandSpec: pluginsdk.CommandSpec{Name: "busy", Description: "what a message does", Options: []pluginsdk.CommandOption{
+		{Name: "wake", Type: pluginsdk.OptionChoice, Choices: []string{"no", "yes"}, Named: true}, {Name: "dir", Type: pluginsdk.OptionText, Named: true},
+		{Name: "mode", Type: pluginsdk.OptionChoice, Choices: []string{"queue", "steer"}}, {Name: "when", Type: pluginsdk.OptionChoice, Choices: []string{"now"}},
+	}}})
 	t.Setenv("HARNESS_URL", daemon.URL())
 	for line, want := range map[string]string{
 		"plugin enable gre":          "greeter",
@@ -33,6 +38,14 @@ func TestNamesAreCompleted(t *testing.T) {
 		"plugin grant greeter ":      "messages.read\tgreet",
 		"tools call t":               "time__current_time",
 		"send --thread ":             clienttest.Primary,
+		"send /b":                    "/busy\twhat a message does",
+		"send /busy s":               "steer",
+		"send /busy w":               "wake=no\nwake=yes",
+		"send /busy dir=x q":         "queue",
+		"send /busy queue ":          "wake=no\nwake=yes\ndir=\nnow",
+		"send /busy queue now ":      "wake=no\nwake=yes\ndir=\n:",
+		"send /nothing ":             ":",
+		"file get ":                  file + "\tplan.pdf",
 		"plugin enable nothing-such": "",
 	} {
 		args := append([]string{"__complete"}, strings.Split(line, " ")...)
