@@ -305,6 +305,24 @@ func monthOld(t *testing.T, s *store.Store) {
 	byHand(t, s, "INSERT INTO runs (id, thread_id, message_id, kind, plugin, state, queued_at, finished_at) VALUES ('R', 'T', 1, 'message', '', 'succeeded', "+at+", "+at+")")
 	byHand(t, s, "INSERT INTO runs (id, thread_id, message_id, kind, plugin, state, queued_at, finished_at) VALUES ('S', 'T', 1, 'turn', 'maker', 'succeeded', "+at+", "+at+")")
 	byHand(t, s, "INSERT INTO agent_runs (run_id, thread_id, purpose, cost_usd, started_at) VALUES ('S', 'T', 'pipeline', 1, "+at+")")
+	for _, row := range []string{
+		"threads (id, source, source_id, kind, last_activity, created_at) VALUES ('U', 'cron', 'daily', 'cron', AT, AT)",
+		"messages (thread_id, role, kind, source, content, created_at) VALUES ('U', 'assistant', 'text', 'agent', 'watered', AT)",
+		"deliveries (id, message_id, plugin, target, state, created_at) VALUES ('D', 3, 'maker', 'place', 'pending', AT)",
+		"deliveries (id, message_id, plugin, target, state, attempt, last_error, created_at) VALUES ('E', 3, 'maker', 'other', 'dead', 5, 'no such place', AT)",
+		`plugins (name, version, manifest, enabled, position, granted, settings) VALUES ('maker', '1.2.3', '{"name":"maker","version":"1.2.3"}', true, 2, '["tasks.write"]', '{"a":1}')`,
+		"plugin_states (id, plugin, key, value, updated_at) VALUES ('P', 'maker', 'k', 'v', AT)",
+		"plugin_usages (plugin, state_keys, state_bytes) VALUES ('maker', 1, 2)",
+		"cron_jobs (id, name, schedule, prompt, thread_id, created_at) VALUES ('C', 'daily', '0 9 * * *', 'water', 'U', AT)",
+		`tasks (id, thread_id, parent_thread_id, plugin, key, original_message, prompt, status, cwd, labels, created_at)
+			VALUES ('K', 'U', 'T', 'maker', 'k', 'm', 'p', 'waiting', '/repo', '{"worktree":"x"}', AT)`,
+		"task_answers (task_id, iteration, round, phase, plugin, answer, created_at) VALUES ('K', 1, 1, 'reviewing', 'maker', 'accept', AT)",
+		"reservations (plugin, account, run_id, usd) VALUES ('maker', 'day', '', 3)",
+		"metrics (name, value, thread_id, created_at, plugin) VALUES ('watered', 1, 'U', AT, 'maker')",
+		"audit_entries (id, who, action, target, created_at) VALUES ('A', 'ann', 'plugin.grant', 'maker', AT)",
+	} {
+		byHand(t, s, "INSERT INTO "+strings.ReplaceAll(row, "AT", at))
+	}
 }
 
 // monthOn looks at such a database with a program of today.
@@ -328,6 +346,18 @@ func monthOn(t *testing.T, s *store.Store) {
 	if plugin != "maker" {
 		t.Errorf("the turn was asked for by %q", plugin)
 	}
+	if plugin := must[ledger.Plugin](t)(s.Plugin(ctx, "maker")); !plugin.Enabled || plugin.Version != "1.2.3" || len(plugin.Granted) != 1 || string(plugin.Settings) != `{"a":1}` {
+		t.Errorf("the plugin is %+v", plugin)
+	}
+	if task := must[ledger.Task](t)(s.TaskState(ctx, "K")); task.Status != pluginsdk.TaskWaiting || task.Cwd != "/repo" || task.Labels["worktree"] != "x" {
+		t.Errorf("the task is %+v", task)
+	}
+	if due := must[ledger.Due](t)(s.NextDelivery(ctx, "maker", "place")); due.ID != "D" {
+		t.Errorf("what is to be carried is %+v", due)
+	}
+	wantCode(t, second(s.DeleteThread(ctx, "T", "ann")), pluginsdk.CodeStale) // the task tells it of its end
+	byHand(t, s, "UPDATE tasks SET status = 'completed' WHERE id = 'K'")
+	wantCode(t, second(s.DeleteThread(ctx, "U", "ann")), pluginsdk.CodeStale) // the job writes in it
 	check(t, s.ResetIndex(ctx, 1))
 	check(t, s.AddToIndex(ctx, must[ledger.IndexMark](t)(s.IndexMark(ctx)), 2, []ledger.IndexEntry{{MessageID: 1, Tokens: []string{"walrus"}}}))
 	ids := must[[]int64](t)(s.Indexed(ctx, ledger.IndexQuery{All: [][]ledger.IndexTerm{{{Token: "walrus"}}}, After: 0, Before: 10, Limit: 10}))
