@@ -140,7 +140,11 @@ func (r *installationRoom) Backup(ctx context.Context, who string) (pluginsdk.Ba
 	if made.SHA256, made.At, err = sumOf(path); err != nil {
 		return pluginsdk.Backup{}, err
 	}
-	return made, r.store.Audit(ctx, who, "backup.make", name, fmt.Sprintf("%d rows, %d bytes", report.Rows(), report.Bytes))
+	detail := fmt.Sprintf("%d rows, %d bytes", report.Rows(), report.Bytes)
+	if n := len(report.Damaged); n > 0 { // as `harness backup` on this machine says
+		detail += fmt.Sprintf("; %d files are not what was kept: see `harness doctor`", n)
+	}
+	return made, r.store.Audit(ctx, who, "backup.make", name, detail)
 }
 
 func sumOf(path string) (sum string, at time.Time, err error) {

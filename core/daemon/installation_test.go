@@ -55,7 +55,7 @@ func TestABackupIsMadeReadInPartsAndDeleted(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(room.config.files(), place)), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(room.config.files(), place), []byte("a picture"), 0o400); err != nil {
+		if err := os.WriteFile(filepath.Join(room.config.files(), place), []byte("a picture"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		made := mustBackup(t, room)
@@ -100,8 +100,15 @@ func TestABackupIsMadeReadInPartsAndDeleted(t *testing.T) {
 		if left, err := room.Backups(t.Context()); err != nil || len(left) != 0 {
 			t.Errorf("left: %v, %v", left, err)
 		}
+		if err := os.WriteFile(filepath.Join(room.config.files(), place), []byte("something else"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		mustBackup(t, room)
+		if noted, err := room.store.AuditPage(t.Context(), pluginsdk.AuditQuery{Limit: 1}); err != nil || !strings.Contains(noted[0].Detail, "1 files are not what was kept") {
+			t.Errorf("of a damaged file is said %+v, %v", noted, err)
+		}
 		entries, err := room.store.AuditPage(t.Context(), pluginsdk.AuditQuery{Action: "backup"})
-		if err != nil || len(entries) != 2 || entries[0].Action != "backup.delete" || entries[0].Who != "ben" || entries[1].Action != "backup.make" || entries[1].Target != made.Name {
+		if err != nil || len(entries) != 3 || entries[1].Action != "backup.delete" || entries[1].Who != "ben" || entries[2].Action != "backup.make" || entries[2].Target != made.Name {
 			t.Errorf("audited: %+v, %v", entries, err)
 		}
 	})
