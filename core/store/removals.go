@@ -63,20 +63,20 @@ func (s *Store) DeleteThread(ctx context.Context, id, who string) (gone pluginsd
 const auditedName = 100
 
 // uses are what keeps a thread from being deleted, each with how it is named to people and
-// what they can do.
+// what they can do: %[1]s is its id or name, %[2]s that of the thread.
 var uses = []struct{ what, remedy, query string }{
 	{
-		"run %s is not over", "stop it first (harness stop --drop)",
+		"run %[1]s is not over", "stop it first (/stop all in the thread, or harness stop --drop --thread %[2]s)",
 		"SELECT id FROM runs WHERE state IN ('queued', 'running', 'waiting') AND thread_id = $1 LIMIT 1",
 	},
 	{
-		"task %s, which is worked on in it or tells it of its end, is not over", "cancel it first (harness task cancel)",
+		"task %[1]s, which is worked on in it or tells it of its end, is not over", "cancel it first (harness task cancel %[1]s)",
 		`SELECT id FROM tasks WHERE (status NOT IN ('completed', 'failed', 'cancelled') OR phase <> '')
 			AND (thread_id = $1 OR parent_thread_id = $1
 				OR EXISTS (SELECT 1 FROM runs r WHERE r.id = tasks.cause_run_id AND r.thread_id = $1)) LIMIT 1`,
 	},
 	{
-		"the scheduled job %s writes in it or reports to it", "delete the job first, or give it another thread",
+		"the scheduled job %[1]s writes in it or reports to it", "delete the job first, or give it another thread",
 		"SELECT name FROM cron_jobs WHERE thread_id = $1 OR target = 'thread:' || $1 LIMIT 1",
 	},
 }
@@ -87,7 +87,7 @@ func (t *tx) inUse(ctx context.Context, id string) error {
 		var by string
 		err := t.row(ctx, use.query, []any{id}, &by)
 		if err == nil {
-			return pluginsdk.Errorf(pluginsdk.CodeStale, "the thread cannot be deleted, because "+use.what+"; %s", by, use.remedy)
+			return pluginsdk.Errorf(pluginsdk.CodeStale, "the thread cannot be deleted, because "+use.what+"; "+use.remedy, by, id)
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err

@@ -235,7 +235,7 @@ func TestThreadInUseIsKept(t *testing.T) {
 			t.Helper()
 			_, err := s.DeleteThread(ctx, id, "ann")
 			wantCode(t, err, pluginsdk.CodeStale)
-			if err == nil || !strings.Contains(err.Error(), words) {
+			if err == nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "%!") {
 				t.Errorf("%s: %v does not say %q", what, err, words)
 			}
 			if ids := must[[]string](t)(s.Removals(ctx)); len(ids) > 0 {
@@ -248,7 +248,10 @@ func TestThreadInUseIsKept(t *testing.T) {
 		waiting := accept(t, s, busy.ID, "hello")
 		refused("a run that waits", busy.ID, waiting.RunID)
 		c := claim(t, s, busy.ID)
-		refused("a run that executes", busy.ID, waiting.RunID)
+		refused("a run that executes", busy.ID, "harness stop --drop --thread "+busy.ID) // without it, it would be the primary one
+		byHand(t, s, "UPDATE runs SET state = 'waiting' WHERE state = 'running'")
+		refused("a run that waits for a person", busy.ID, waiting.RunID)
+		byHand(t, s, "UPDATE runs SET state = 'running' WHERE state = 'waiting'")
 		finish(t, s, c, "done")
 
 		for _, of := range []string{"its own thread", "the parent", "the cause"} {
@@ -262,7 +265,10 @@ func TestThreadInUseIsKept(t *testing.T) {
 				task.CauseRunID = c.Run.ID
 			}
 			check(t, s.KeepTask(ctx, task))
-			refused("a task, by "+of, busy.ID, task.ID)
+			refused("a task, by "+of, busy.ID, "harness task cancel "+task.ID)
+			byHand(t, s, "UPDATE tasks SET status = 'failed', phase = 'ending' WHERE status = 'running'")
+			refused("a task whose end is not told yet, by "+of, busy.ID, task.ID)
+			byHand(t, s, "UPDATE tasks SET phase = ''")
 			check(t, s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error {
 				return tx.Run1(ctx, "UPDATE tasks SET status = 'completed' WHERE id = $1", task.ID)
 			}))
