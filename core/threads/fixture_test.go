@@ -187,11 +187,11 @@ func (e *told) Publish(kind pluginsdk.EventType, _ string, _ any) {
 	e.kinds = append(e.kinds, kind)
 }
 
-// open is a room that has been started.
+// open is a room that has been started. It looks when it is told, and not before long by itself.
 func open(t *testing.T, store *shelf) (*Room, *told) {
 	t.Helper()
 	events := &told{}
-	room := New(Config{RetryBase: time.Millisecond, Sweep: 2 * time.Millisecond}, store, events)
+	room := New(Config{RetryBase: time.Millisecond, Sweep: time.Hour}, store, events)
 	if err := room.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

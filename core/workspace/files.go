@@ -108,10 +108,7 @@ func list(root *os.Root) (map[string]fs.FileInfo, error) {
 // read returns a file's text; errNoContext when it is none of the context files. A pipe of
 // that name keeps nobody waiting.
 func read(root *os.Root, name string) (text []byte, err error) {
-	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
-	if errors.Is(err, syscall.ELOOP) {
-		return nil, errNoContext
-	}
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +117,11 @@ func read(root *os.Root, name string) (text []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
+	there, err := root.Lstat(name) // a root follows links inside of it, whatever the flags say
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || !there.Mode().IsRegular() {
 		return nil, errNoContext
 	}
 	text, err = io.ReadAll(io.LimitReader(file, MaxText+1))

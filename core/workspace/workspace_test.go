@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,8 +87,9 @@ func TestAChangeThatLooksLikeNoneIsFound(t *testing.T) {
 	f := newFixture(t)
 	f.put("CLAUDE.md", "one")
 	f.put("context/a.md", "one")
+	f.put("context/b.md", "one")
 	first := f.version("CLAUDE.md")
-	for _, path := range []string{"CLAUDE.md", "context/a.md"} { // nobody reads the second
+	for _, path := range []string{"CLAUDE.md", "context/a.md", "context/b.md"} { // nobody reads but the first
 		was, err := os.Stat(filepath.Join(f.dir, path))
 		if err != nil {
 			t.Fatal(err)
@@ -97,8 +100,9 @@ func TestAChangeThatLooksLikeNoneIsFound(t *testing.T) {
 	if err := f.write("context/a.md", "three", first); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || !strings.Contains(err.Error(), versionOf([]byte("two"))) {
 		t.Errorf("%v does not name the version that it is of", err)
 	}
+	f.code("delete what is not as it was seen", f.Delete(t.Context(), pluginsdk.DeleteWorkspaceRequest{Path: "context/b.md", Version: first}, ledger.By{}), pluginsdk.CodeConflict)
 	read, text, err := f.Read(t.Context(), "CLAUDE.md", "")
-	if err != nil || text != "two" {
+	if err != nil || text != "two" || f.onDisk("context/b.md") != "two" {
 		t.Fatalf("%q, %v", text, err)
 	}
 	for _, path := range []string{"CLAUDE.md", "context/a.md"} {
@@ -318,6 +322,42 @@ func TestNoWayLeadsOutOfTheWorkspace(t *testing.T) {
 	}
 	if info, err := os.Lstat(filepath.Join(f.dir, "CLAUDE.md")); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("a link was replaced: %v, %v", info, err)
+	}
+}
+
+// What the agent makes thousands of keeps nobody from what was there, and a link that takes the
+// place of a file between the look and the reading is not followed.
+func TestContextFilesAreBounded(t *testing.T) {
+	f := newFixture(t)
+	for n := range maxFiles - 1 {
+		if err := os.MkdirAll(filepath.Join(f.dir, "context"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(f.dir, fmt.Sprintf("context/%04d.md", n)), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.write("CLAUDE.md", "one", ""); err != nil {
+		t.Errorf("the last one: %v", err)
+	}
+	f.code("one too many", f.write("context/new.md", "x", ""), pluginsdk.CodeExhausted)
+	if err := f.write("CLAUDE.md", "two", f.version("CLAUDE.md")); err != nil {
+		t.Errorf("one that is there: %v", err)
+	}
+	f.put("context/more.md", "x")
+	if files, err := f.List(t.Context()); err != nil || len(files) != maxFiles {
+		t.Errorf("listed %d, %v", len(files), err)
+	}
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := os.Symlink("../CLAUDE.md", filepath.Join(f.dir, "context/link.md")); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := read(root, "context/link.md"); !errors.Is(err, errNoContext) {
+		t.Errorf("a link is read: %q, %v", text, err)
 	}
 }
 
