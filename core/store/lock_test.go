@@ -103,6 +103,10 @@ func TestWorkIsBegunByTheHolderOfTheLock(t *testing.T) {
 	thread := newThread(t, s, "general").ID
 	reply(t, s, thread, "hi")
 	reply(t, s, thread, "again")
+	branch, empty := newThread(t, s, "branch"), newThread(t, s, "empty") // what another daemon makes stands where these do
+	add(t, s, branch.ID, text(pluginsdk.RoleUser, "copied"))
+	check(t, second(s.DeleteThread(ctx, branch.ID, "ann")))
+	check(t, second(s.DeleteThread(ctx, empty.ID, "ann")))
 	name := "installation " + uuid.NewString()
 	lease := must[*store.Lease](t)(s.Lock(ctx, name))
 	defer lease.Release()
@@ -123,6 +127,12 @@ func TestWorkIsBegunByTheHolderOfTheLock(t *testing.T) {
 	if d := delivery(t, s, all[1].ID); d.State != pluginsdk.DeliveryPending || d.Attempt != 0 {
 		t.Errorf("the delivery that was not begun: %+v", d)
 	}
+	for _, id := range []string{branch.ID, empty.ID} {
+		wantCode(t, s.RemoveThread(ctx, id), pluginsdk.CodeUnavailable)
+	}
+	if left := rowsOf(t, s, branch.ID) + "; " + rowsOf(t, s, empty.ID); left != "messages 1, removals 1; removals 1" {
+		t.Errorf("left of what the other daemon has to remove: %s", left)
+	}
 	waiting := accept(t, s, thread, "and now?").RunID
 	wantCode(t, second(s.Claim(ctx, thread, "boot 1")), pluginsdk.CodeUnavailable)
 	idle := acceptance(newThread(t, s, "idle").ID, "key", "hello")
@@ -136,6 +146,7 @@ func TestWorkIsBegunByTheHolderOfTheLock(t *testing.T) {
 	taken.Release()
 	<-lease.Lost()
 	check(t, lease.Regain(ctx))
+	check(t, s.RemoveThread(ctx, branch.ID))
 	begin(t, s, all[1].ID)
 	if accepted := must[ledger.Accepted](t)(s.Accept(ctx, idle)); !accepted.Claim.Found {
 		t.Errorf("not claimed: %+v", accepted)

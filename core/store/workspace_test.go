@@ -77,7 +77,7 @@ func TestContextHistory(t *testing.T) {
 func TestContextHistoryIsBounded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
-		changes := []ledger.ContextChange{change("a.md", pluginsdk.ChangeByAgent, "says", lately), change("b.md", pluginsdk.ChangeByAgent, "other", lately)}
+		changes := []ledger.ContextChange{change("a.md", pluginsdk.ChangeByAgent, "says", lately), change("b.md", pluginsdk.ChangeByAgent, "refused 0", lately)}
 		for n := range 1200 {
 			changes = append(changes, change("a.md", pluginsdk.ChangeRefused, fmt.Sprint("refused ", n), lately))
 		}
