@@ -75,6 +75,9 @@ func TestBranchHasTheConversation(t *testing.T) {
 				t.Errorf("what came with a message is lost: %+v", row)
 			}
 		}
+		if counted, is := storedRows(t, s, "writer"); counted != is || is == 0 {
+			t.Errorf("the plugin is said to have stored %d bytes, with the copies it has %d", counted, is)
+		}
 		kept := must[ledger.Thread](t)(s.KeptThread(ctx, whole.ID))
 		if last := rows[len(rows)-1]; last.Kind != pluginsdk.MessageStatus || kept.SeenMessageID != last.ID || kept.LastReadMessageID != last.ID {
 			t.Errorf("seen up to %d, read up to %d, the last row is %+v", kept.SeenMessageID, kept.LastReadMessageID, last)

@@ -44,6 +44,8 @@ func inhabited(t *testing.T, s *store.Store, name string) pluginsdk.Thread {
 	keepFile(t, s, ledger.KeptFile{File: pluginsdk.File{Name: "never sent", Size: 3, ThreadID: th.ID, Plugin: "writer"}})
 	byHand(t, s, fmt.Sprintf(`INSERT INTO tasks (id, thread_id, key, original_message, prompt, status, created_at)
 		VALUES ('task of %s', '%s', '%s', 'm', 'words of %s', 'completed', '2026-01-02 03:04:05')`, name, th.ID, name, name))
+	byHand(t, s, fmt.Sprintf(`INSERT INTO task_answers (task_id, iteration, round, phase, plugin, answer, feedback, created_at)
+		VALUES ('task of %s', 1, 1, 'reviewing', 'writer', 'accept', 'words of %s', '2026-01-02 03:04:05')`, name, name))
 	return th
 }
 
