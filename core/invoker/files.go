@@ -17,8 +17,9 @@ import (
 //
 // Verified with 2.1.197: the CLI makes images of any size smaller (20 MB take it some
 // seconds), and hands PDFs on as they are. The API takes requests of 32 MB, in base64 and
-// with the whole conversation; one with too much in it fails, and every later one of the
-// session would, so documents stay far below that. When the API refuses a single image or
+// with the whole conversation: of one prompt the documents stay far below that. Those of
+// several can come to more; then that turn fails ("Request too large"), and the CLI sums
+// the conversation up before the next one. When the API refuses a single image or
 // document, the CLI asks again without it.
 const (
 	// imageMost and documentMost are how large one that is shown may be, in bytes;
