@@ -366,7 +366,7 @@ func TestWhatCannotBeRemovedStopsNoSweep(t *testing.T) {
 		w.on("remove", func() {
 			steps++
 			w.failing("remove", nil)
-			if steps%4 == 1 {
+			if steps%4 == 1 || steps > 9 { // one of each kind, and these again
 				w.failing("remove", os.ErrPermission)
 			}
 		})
@@ -378,13 +378,16 @@ func TestWhatCannotBeRemovedStopsNoSweep(t *testing.T) {
 		}
 		w.failing("sweep", nil)
 		w.sweep()
+		if err := w.room.Stop(t.Context()); err != nil { // another sweep may be under way
+			t.Fatal(err)
+		}
 		left := len(w.onDisk())
 		for _, dir := range dirs {
 			if _, err := os.Lstat(dir); err == nil {
 				left++
 			}
 		}
-		if steps != 9 || left != 3 {
+		if steps < 9 || left != 3 {
 			t.Errorf("%d steps, %d left", steps, left)
 		}
 	})

@@ -218,6 +218,17 @@ func TestLimitsAreNamed(t *testing.T) {
 		}
 		_, err = w.room.Begin("web", pluginsdk.BeginFileRequest{Name: "one more"})
 		wantCode(t, err, pluginsdk.CodeExhausted)
+		if _, err := w.room.Begin("discord", pluginsdk.BeginFileRequest{Name: "of another plugin"}); err != nil {
+			t.Error(err)
+		}
+		w.config.MaxFile, w.config.Quota = 0, 0 // any size
+		w.open()
+		id, data := w.begin("large", 5<<20), make([]byte, 4<<20+1)
+		_, err = w.room.Write("web", pluginsdk.WriteFileRequest{UploadID: id, Data: data})
+		wantCode(t, err, pluginsdk.CodeInvalid)
+		if n, err := w.room.Write("web", pluginsdk.WriteFileRequest{UploadID: id, Data: data[1:]}); err != nil || n != 4<<20 {
+			t.Errorf("%d, %v", n, err)
+		}
 	})
 }
 
