@@ -85,6 +85,26 @@ func TestASearchIsRestricted(t *testing.T) {
 	})
 }
 
+// A phrase that says the same again and again costs no more than any other query: less is
+// looked at, which is said.
+func TestAPhraseOfRepetitionsIsBounded(t *testing.T) {
+	s := storetest.Open(t)
+	thread := newThread(t, s, "one")
+	for range 8 {
+		say(t, s, thread, strings.Repeat("a ", 40_000)+"end")
+	}
+	room := search.New(search.Config{}, s)
+	query := pluginsdk.SearchQuery{Text: `"` + strings.Repeat("a ", 400) + `end"`, Order: pluginsdk.SearchNewest}
+	page := must[*pluginsdk.SearchMessagesResponse](t)(room.Search(t.Context(), query))
+	if n := len(page.Hits); n == 0 || n > 5 || !page.Newest {
+		t.Errorf("%d hits, only the newest: %v", n, page.Newest)
+	}
+	query.Text = `"a end"`
+	if page := must[*pluginsdk.SearchMessagesResponse](t)(room.Search(t.Context(), query)); len(page.Hits) != 8 || page.Newest {
+		t.Errorf("of a short one %d hits, only the newest: %v", len(page.Hits), page.Newest)
+	}
+}
+
 // What fits best comes first: more of the words in less text. Of what is too much only the
 // newest is ranked, and who searches is told so.
 func TestWhatFitsBestComesFirst(t *testing.T) {

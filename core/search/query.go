@@ -114,6 +114,7 @@ type matcher struct {
 	counts []int   // how often each phrase was found in the text
 	active [][]int // for each of others: how many of its words have just been seen
 	starts [][]int // and where the first of those stood
+	work   int     // how many times a word of a phrase was compared in the last text
 }
 
 func (q *query) matcher() *matcher {
@@ -127,6 +128,7 @@ func (q *query) matcher() *matcher {
 // unless it is nil, is called with where each phrase stands.
 func (m *matcher) match(text string, found func(phrase, start, end int)) (score float64, ok bool) {
 	clear(m.counts)
+	m.work = 0
 	for i := range m.active {
 		m.active[i], m.starts[i] = m.active[i][:0], m.starts[i][:0]
 	}
@@ -156,6 +158,7 @@ func (m *matcher) match(text string, found func(phrase, start, end int)) (score 
 func (m *matcher) advance(n, i int, w word, found func(phrase, start, end int)) {
 	p := m.query.phrases[i]
 	active, starts := m.active[n], m.starts[n]
+	m.work += len(active)
 	kept := 0
 	for k, seen := range active {
 		if !p[seen].is(w.folded) {

@@ -60,7 +60,8 @@ type Store interface {
 const (
 	defaultRanked    = 10_000
 	defaultUnindexed = 10_000
-	// readMost bounds the bytes of messages that one search reads.
+	// readMost bounds the bytes of messages that one search reads, and beside them the words
+	// of phrases that it compares: of a phrase that repeats itself, many with each word.
 	readMost = 64 << 20
 	// atATime is how many searches are made at a time: they read a lot, and turns read too.
 	atATime = 2
@@ -193,7 +194,7 @@ type searching struct {
 	matcher *matcher
 	from    cursor
 	mark    ledger.IndexMark
-	read    int // bytes of messages
+	read    int // bytes of messages, and comparisons
 }
 
 // found is a message that the query asks for. Its text is read again when it is shown.
@@ -274,6 +275,7 @@ func (s *searching) walk(ctx context.Context, before int64, limit int) (all []fo
 			if score, ok := s.matcher.match(said.Content, nil); ok {
 				all = append(all, found{said.ID, score})
 			}
+			s.read += s.matcher.work
 		}
 		return len(all) < limit && s.read < readMost && ctx.Err() == nil
 	}
