@@ -232,6 +232,19 @@ func TestLimitsAreNamed(t *testing.T) {
 	})
 }
 
+// What is on disk counts from the start on, also when another daemon has put it there.
+func TestTheQuotaCountsWhatIsThere(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for _, content := range []string{"a", "b", "c"} {
+			w.must(w.put(content, bytes.Repeat([]byte(content), 1<<20)))
+		}
+		w.open()
+		w.begin("the last", 1<<20)
+		_, err := w.room.Begin("web", pluginsdk.BeginFileRequest{Name: "one more", Size: 1})
+		wantCode(t, err, pluginsdk.CodeExhausted)
+	})
+}
+
 // What is sent twice is there once, and what is sent wrongly is refused.
 func TestUploadsMayBeRepeated(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
