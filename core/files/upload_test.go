@@ -245,6 +245,35 @@ func TestTheQuotaCountsWhatIsThere(t *testing.T) {
 	})
 }
 
+// A part that is read has 4 MiB at most, whatever is asked for, and none at the end.
+func TestFilesAreReadInParts(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.config.MaxFile, w.config.Quota = 0, 0
+		w.open()
+		file := w.must(w.put("large", make([]byte, 5<<20)))
+		for _, c := range []struct {
+			offset int64
+			limit  int
+			want   int
+			code   pluginsdk.Code
+		}{
+			{0, 0, 4 << 20, ""},
+			{0, 5 << 20, 4 << 20, ""},
+			{4 << 20, 0, 1 << 20, ""},
+			{5<<20 - 1, 9, 1, ""},
+			{5 << 20, 0, 0, ""},
+			{1 << 62, 0, 0, ""},
+			{-1, 0, 0, pluginsdk.CodeInvalid},
+			{0, -1, 0, pluginsdk.CodeInvalid},
+		} {
+			data, err := w.room.Read(t.Context(), pluginsdk.ReadFileRequest{ID: file.ID, Offset: c.offset, Limit: c.limit})
+			if len(data) != c.want || pluginsdk.CodeOf(err) != c.code {
+				t.Errorf("%d from %d: %d bytes, %v", c.limit, c.offset, len(data), err)
+			}
+		}
+	})
+}
+
 // What is sent twice is there once, and what is sent wrongly is refused.
 func TestUploadsMayBeRepeated(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
