@@ -280,14 +280,14 @@ func (r *Room) Clear(threadID string, taken []ledger.OutboxEntry) {
 }
 
 func (r *Room) clear(home *os.File, threadID string, taken []ledger.OutboxEntry) error {
-	if err := makeDir(r.config.Threads, threadID, unsentName); err != nil {
-		return err
+	var unsent *os.File
+	noPlace := makeDir(r.config.Threads, threadID, unsentName) // for what was refused
+	if noPlace == nil {
+		unsent, noPlace = openAt(home, unsentName, unix.O_DIRECTORY)
 	}
-	unsent, err := openAt(home, unsentName, unix.O_DIRECTORY)
-	if err != nil {
-		return err
+	if noPlace == nil {
+		defer unsent.Close() // nothing is written through it
 	}
-	defer unsent.Close() // nothing is written through it
 	var wrong error
 	for _, entry := range taken {
 		parent, name := path.Split(entry.Path)
@@ -300,6 +300,8 @@ func (r *Room) clear(home *os.File, threadID string, taken []ledger.OutboxEntry)
 		switch err = unix.Fstatat(int(holder.Fd()), name, &one.stat, unix.AT_SYMLINK_NOFOLLOW); {
 		case err != nil || one.identity() != entry.Identity:
 			err = nil // gone, or written anew
+		case entry.Refused && noPlace != nil:
+			err = noPlace
 		case entry.Refused:
 			err = unix.Renameat(int(holder.Fd()), name, int(unsent.Fd()), freeName(unsent, CleanName(flat(entry.Path))))
 		default:

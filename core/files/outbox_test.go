@@ -266,6 +266,25 @@ func TestWhatIsRefusedIsKeptAside(t *testing.T) {
 	})
 }
 
+// What was sent is cleared away although what was refused cannot be kept aside.
+func TestWhatWasSentIsClearedWithoutAPlaceForTheRest(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		sent, refused := w.outbox("fine.txt", "fine"), w.outbox("huge.bin", strings.Repeat("x", 1<<20+1))
+		if err := os.Symlink("/tmp", filepath.Join(w.config.Threads, w.thread, "unsent")); err != nil {
+			t.Fatal(err)
+		}
+		outbox := w.collect()
+		w.reply(outbox.Attachments)
+		w.room.Clear(w.thread, outbox.Taken)
+		if _, err := os.Lstat(sent); err == nil {
+			t.Error("what was sent is still there")
+		}
+		if _, err := os.Lstat(refused); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A file that is written while it is taken in goes with the next reply, as it is then.
 func TestAFileThatIsWrittenMeanwhileIsNotTorn(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
