@@ -308,6 +308,39 @@ func TestAFileThatIsWrittenMeanwhileIsNotTorn(t *testing.T) {
 	})
 }
 
+// What is no thread's id, and no hash, leads nowhere.
+func TestNoIDLeadsElsewhere(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.outbox("made.txt", "made")
+		path := w.outbox("../../../elsewhere/out/secret.txt", "secret")
+		outbox, err := w.room.Collect(t.Context(), "../elsewhere")
+		if err != nil || len(outbox.Attachments)+len(outbox.Refused) > 0 {
+			t.Errorf("%+v, %v", outbox, err)
+		}
+		_, err = w.room.Lay(t.Context(), "../elsewhere", nil)
+		wantCode(t, err, pluginsdk.CodeInvalid)
+		info, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stat := info.Sys().(*syscall.Stat_t)
+		w.room.Clear("../elsewhere", []ledger.OutboxEntry{{
+			Path: "secret.txt", Identity: fmt.Sprintf("%d/%d/%d/%d.%09d", stat.Dev, stat.Ino, stat.Size, stat.Mtim.Sec, stat.Mtim.Nsec),
+		}})
+		if _, err := os.Lstat(path); err != nil {
+			t.Error(err)
+		}
+		kept, err := w.store.KeepFile(t.Context(), ledger.KeptFile{File: pluginsdk.File{
+			SHA256: "../../elsewhere/out/secret.txt", Name: "x", Type: "text/plain", Size: 6, ThreadID: w.thread,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.room.Read(t.Context(), pluginsdk.ReadFileRequest{ID: kept.ID})
+		wantCode(t, err, pluginsdk.CodeInternal)
+	})
+}
+
 // A reply takes twenty files; the others go with the next one.
 func TestAReplyTakesTwentyFiles(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
