@@ -308,6 +308,57 @@ func TestAFileThatIsWrittenMeanwhileIsNotTorn(t *testing.T) {
 	})
 }
 
+// What the agent has put in the place of a copy, or has cut, is a copy again for the next
+// turn, and no link that it makes has anything removed elsewhere.
+func TestLinksInThePlaceOfCopies(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		file := w.must(w.put("data.csv", []byte("a,b")))
+		lay := func() string {
+			desk, err := w.room.Lay(t.Context(), w.thread, []pluginsdk.Attachment{file.Attachment()})
+			if err != nil || len(desk.Missing) > 0 {
+				t.Fatalf("%+v, %v", desk, err)
+			}
+			return desk.Files[file.ID].Path
+		}
+		path := lay()
+		secret := filepath.Join(filepath.Dir(path), "sec") // a link to it is as large as the file
+		if err := errors.Join(os.WriteFile(secret, []byte("xyz"), 0o600), os.Remove(path), os.Symlink("sec", path)); err != nil {
+			t.Fatal(err)
+		}
+		for _, spoil := range []func() error{
+			func() error { return nil },
+			func() error { return errors.Join(os.Chmod(path, 0o600), os.Truncate(path, 1)) },
+		} {
+			if err := spoil(); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Lstat(lay())
+			if err != nil || !info.Mode().IsRegular() || info.Size() != 3 {
+				t.Errorf("%v, %v", info, err)
+			}
+		}
+		in, elsewhere := filepath.Dir(filepath.Dir(path)), t.TempDir()
+		others := []string{filepath.Join(elsewhere, file.ID), filepath.Join(elsewhere, uuid.NewString())}
+		for _, dir := range others {
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(os.RemoveAll(in), os.Symlink(elsewhere, in)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.room.Delete(t.Context(), file.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.sweep()
+		for _, dir := range others {
+			if _, err := os.Lstat(dir); err != nil {
+				t.Errorf("removed through a link: %v", err)
+			}
+		}
+	})
+}
+
 // What is no thread's id, and no hash, leads nowhere.
 func TestNoIDLeadsElsewhere(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {

@@ -67,6 +67,9 @@ func TestTheSameFileAThousandTimes(t *testing.T) {
 		if on := w.onDisk(); len(on) != 0 {
 			t.Errorf("left: %q", on)
 		}
+		for range 4 {
+			w.begin("z", 1<<20) // all of the quota
+		}
 	})
 }
 
