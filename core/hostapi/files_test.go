@@ -97,6 +97,10 @@ func TestFilesCountInWhatAPluginStores(t *testing.T) {
 	if err := begin(3 << 20); err != nil {
 		t.Error(err)
 	}
+	_, err := f.Files.Begin(t.Context(), &pluginsdk.BeginFileRequest{Name: "x", Size: 1, ThreadID: "gone"})
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound || len(room.calls) != 2 {
+		t.Errorf("for a thread that is not there: %v, %q", err, room.calls)
+	}
 }
 
 // What is said of a file is kept in memory and in a row, and no quota counts it.
