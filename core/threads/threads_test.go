@@ -67,7 +67,7 @@ func TestABranchIsNotRemovedWhileItIsMade(t *testing.T) {
 	store.mu.Lock()
 	store.left["something else"] = true
 	store.mu.Unlock()
-	room.remove()
+	room.background.Wake()
 	store.until(t, "a removal beside the branch", func() bool { return !store.left["something else"] })
 
 	ctx, cancel := context.WithCancel(t.Context())
