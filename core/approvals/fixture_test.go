@@ -27,6 +27,7 @@ type desk struct {
 
 	mu     sync.Mutex
 	rested int      // runs without a place at this moment
+	back   func()   // called as one has a place again; nil: nothing
 	woken  []string // threads
 	events chan pluginsdk.ApprovalPayload
 }
@@ -55,6 +56,9 @@ func (d *desk) Rest(string) func(context.Context) error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.rested--
+		if d.back != nil {
+			d.back()
+		}
 		return nil
 	}
 }
