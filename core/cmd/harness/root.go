@@ -150,5 +150,5 @@ func newClient(cmd *cobra.Command) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.Open(client.Config{Base: address, Token: token, CA: authorityOf(cmd, "")})
+	return profile{Server: address, Token: token, CA: authorityOf(cmd, "")}.open()
 }

@@ -27,8 +27,9 @@ const (
 	// as long as bytes come.
 	uploadFile = "upload-file"
 	readFile   = "read-file"
-	// fileChunk is how much is handed to and taken from the host at once, in bytes.
-	fileChunk = 4 << 20
+	// fileChunk is how much is handed to and taken from the host at once, in bytes: so much is
+	// held for each transfer, of which there can be as many as connections.
+	fileChunk = 256 << 10
 	// streamPatience is how long a client may send, or take, nothing.
 	streamPatience = 30 * time.Second
 	// streamDeadline is how long an upload may take in all: then the host forgets it.
@@ -318,7 +319,7 @@ type fileContent struct {
 }
 
 func (c *fileContent) fetch(offset int64) error {
-	answer, err := c.files.Read(c.ctx, &pluginsdk.ReadFileRequest{ID: c.file.ID, Offset: offset})
+	answer, err := c.files.Read(c.ctx, &pluginsdk.ReadFileRequest{ID: c.file.ID, Offset: offset, Limit: fileChunk})
 	if err == nil {
 		c.from, c.chunk = offset, answer.Data
 	}

@@ -66,6 +66,14 @@ func TestFilesGoThroughInParts(t *testing.T) {
 	if status, _, body := answerOf(t, newRequest(t, http.MethodGet, content, nil)); status != 200 || body != string(data) {
 		t.Errorf("%d, %d bytes", status, len(body))
 	}
+	// Of many at a time each must not hold much.
+	parts := make(map[string]int)
+	for _, call := range host.Calls() {
+		parts[call.Method]++
+	}
+	if least := 9 << 20 / (256 << 10); parts["Files.Write"] < least || parts["Files.Read"] < least {
+		t.Errorf("in how many parts it went in and out: %v", parts)
+	}
 	request := newRequest(t, http.MethodGet, content, nil)
 	request.Header.Set("Range", "bytes=4194300-4194309")
 	if status, header, body := answerOf(t, request); status != http.StatusPartialContent || body != string(data[4194300:4194310]) {
