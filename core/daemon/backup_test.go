@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	starter "github.com/seed-706843ae/harness/context"
@@ -84,6 +85,7 @@ func TestRestoreIntoAStartedInstallation(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(config.workspace(), "CLAUDE.md"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	keepBytes(t, config, "ab")
 	file := filepath.Join(t.TempDir(), "it.backup")
 	if _, err := Backup(t.Context(), config, BackupRequest{File: file}); err != nil {
 		t.Fatal(err)
@@ -99,6 +101,7 @@ func TestRestoreIntoAStartedInstallation(t *testing.T) {
 				t.Fatal(err)
 			}
 			lookAtWorkspace(t, config)
+			keepBytes(t, config, "cd") // of an upload that was given up
 			report, err := Restore(t.Context(), config, file, false, nil)
 			if err != nil || len(report.Problems) > 0 {
 				t.Fatalf("problems %q, %v", report.Problems, err)
@@ -110,13 +113,28 @@ func TestRestoreIntoAStartedInstallation(t *testing.T) {
 			if entries, err := os.ReadDir(config.workspace()); err != nil || len(entries) != 1 {
 				t.Errorf("starter files are left: %v, %v", entries, err)
 			}
-			if left, _ := filepath.Glob(config.workspace() + ".*"); len(left) > 0 {
+			if files, err := filepath.Glob(config.files() + "/*/*"); err != nil || len(files) != 1 || filepath.Base(filepath.Dir(files[0])) != "ab" {
+				t.Errorf("the bytes of files are %v, %v", files, err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(config.Data, "*.re*")); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
 			if _, err := Migrate(t.Context(), config); err != nil {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// keepBytes puts bytes where those of files are that begin so.
+func keepBytes(t *testing.T, config Config, begin string) {
+	t.Helper()
+	dir := filepath.Join(config.files(), begin)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, strings.Repeat(begin, 32)), []byte("bytes"), 0o400); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -144,7 +144,7 @@ func restore(ctx context.Context, config Config, r Restore, file *os.File, manif
 	if unsettled := settle(context.WithoutCancel(ctx), back, r.Workspace); err != nil || unsettled != nil {
 		return errors.Join(err, unsettled)
 	}
-	return os.RemoveAll(replaced(r.Workspace, staged.dir))
+	return errors.Join(os.RemoveAll(replaced(r.Workspace, staged.dir)), os.RemoveAll(replacedFiles(filesBeside(r.Workspace), staged.dir)))
 }
 
 // restore runs in the one transaction.

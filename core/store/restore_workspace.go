@@ -138,7 +138,7 @@ func install(dir, workspace string) error {
 			return err
 		}
 	}
-	if err := installFiles(dir, filepath.Join(filepath.Dir(workspace), FilesName)); err != nil {
+	if err := installFiles(dir, filesBeside(workspace)); err != nil {
 		return err
 	}
 	settings := filepath.Join(filepath.Dir(workspace), settingsName)
@@ -158,12 +158,16 @@ func installFiles(dir, files string) error {
 	if _, err := os.Lstat(staged); errors.Is(err, fs.ErrNotExist) {
 		return nil // the backup had none, or they are at their place
 	}
-	_, id, _ := strings.Cut(filepath.Base(dir), stagingInfix)
-	err := os.Rename(files, files+replacedInfix+id)
+	err := os.Rename(files, replacedFiles(files, dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return os.Rename(staged, files)
+}
+
+// filesBeside is where the bytes of files lie.
+func filesBeside(workspace string) string {
+	return filepath.Join(filepath.Dir(workspace), FilesName)
 }
 
 const (
@@ -179,4 +183,10 @@ func staging(workspace, id string) string { return workspace + stagingInfix + id
 // of. It stays there when somebody else than the restore itself does it.
 func replaced(workspace, staged string) string {
 	return workspace + replacedInfix + strings.TrimPrefix(staged, workspace+stagingInfix)
+}
+
+// replacedFiles is the same for the bytes of files.
+func replacedFiles(files, staged string) string {
+	_, id, _ := strings.Cut(filepath.Base(staged), stagingInfix)
+	return files + replacedInfix + id
 }
