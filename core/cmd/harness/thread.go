@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,11 +22,6 @@ import (
 
 // threadFields are the words of the command /thread that are other ones in the API.
 var threadFields = map[string]string{"permission": "permissionMode", "dir": "cwd", "busy": "busyMode", "ask": "askTools"}
-
-// patched are the fields of a thread that the API changes and that are words.
-var patched = []string{
-	"name", "status", "model", "effort", "permissionMode", "cwd", "reportTo", "instructions", "busyMode", "askTools",
-}
 
 func newThread() *cobra.Command {
 	cmd := &cobra.Command{
@@ -140,13 +137,13 @@ func newThreadSet() *cobra.Command {
 				case value == "default":
 					value = ""
 				}
-				name := cmp.Or(threadFields[field], field)
-				if !slices.Contains(patched, name) {
-					return fmt.Errorf("%q is not accepted; FIELD is model, effort, permission, dir, instructions, busy, ask, name, reportTo or status", arg)
-				}
-				change[name] = value
+				change[cmp.Or(threadFields[field], field)] = value
 			}
 			after, err := api.ChangeThread(ctx, args[0], change)
+			var problem *client.Problem
+			if errors.As(err, &problem) && problem.Status == http.StatusUnprocessableEntity && strings.Contains(problem.Detail, "unexpected property") {
+				return fmt.Errorf("%w; FIELD is model, effort, permission, dir, instructions, busy, ask, name, reportTo or status", err)
+			}
 			if err != nil {
 				return err
 			}

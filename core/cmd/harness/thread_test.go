@@ -72,7 +72,7 @@ func TestThreadsAreChangedFromTheShell(t *testing.T) {
 	}
 	before := len(*asked)
 	for args, want := range map[string]string{
-		"delete T1": "--yes", "set T1 model": "FIELD=VALUE", "set T1 colour=red": "FIELD is model,", "show T9": "there is none", "branch T1 --at -1": "--at",
+		"delete T1": "--yes", "set T1 model": "FIELD=VALUE", "show T9": "there is none", "branch T1 --at -1": "--at",
 	} {
 		got := harness(t, "", append(append([]string{"thread"}, strings.Fields(args)...), "--url", url)...)
 		if got.code == 0 || !strings.Contains(got.err, want) {
@@ -149,4 +149,17 @@ func TestContextIsEditedInAnEditor(t *testing.T) {
 	run("Nothing was changed", "edit", "context/memory.md")
 	t.Setenv("EDITOR", "")
 	run("EDITOR", "edit", "context/memory.md")
+}
+
+// Who mistypes a field is told which ones there are.
+func TestAFieldThatThereIsNotIsNamed(t *testing.T) {
+	isolate(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = w.Write([]byte(`{"status":422,"detail":"validation failed: body.colour: unexpected property"}`))
+	}))
+	t.Cleanup(server.Close)
+	harness(t, "", "thread", "set", "T1", "colour=red", "--url", server.URL).want(t, exitFailed, "",
+		"body.colour: unexpected property; FIELD is model, effort, permission, dir, instructions, busy, ask, name")
 }
