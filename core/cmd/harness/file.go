@@ -116,8 +116,8 @@ with a dot needs -o.`,
 				return err
 			}
 			if to == "" {
-				to = filepath.Base(file.Name)   // the daemon may be somebody else's
-				if strings.HasPrefix(to, ".") { // such as .bashrc: whoever sent it chose the name
+				to = filepath.Base(terminal.Clean(file.Name)) // the daemon may be somebody else's
+				if strings.HasPrefix(to, ".") {               // such as .bashrc: whoever sent it chose the name
 					return fmt.Errorf("the file is called %q, which a shell or a program might read by itself here; name another one with -o", to)
 				}
 			}

@@ -56,7 +56,7 @@ func TestFilesAtTheTerminal(t *testing.T) {
 	if content, err := os.ReadFile("again.txt"); err != nil || string(content) != "remember" {
 		t.Errorf("%q, %v", content, err)
 	}
-	evil := daemon.AddFile(pluginsdk.File{Name: "../evil.txt"}, "x")
+	evil := daemon.AddFile(pluginsdk.File{Name: "../ev\x1bil.txt"}, "x")
 	harness(t, "", "file", "get", evil).want(t, 0, "", "Wrote evil.txt")
 	hidden := daemon.AddFile(pluginsdk.File{Name: ".bashrc"}, "x")
 	harness(t, "", "file", "get", hidden).want(t, exitFailed, "", "name another one with -o")
