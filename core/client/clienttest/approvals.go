@@ -194,6 +194,9 @@ func (d *Daemon) decideApproval(w http.ResponseWriter, r *http.Request) {
 	one, state := d.approvals[n], pluginsdk.ApprovalDenied
 	taken := slices.IndexFunc(one.Choices, func(c pluginsdk.ApprovalChoice) bool { return c.ID == answer.Choice })
 	switch {
+	case one.State != pluginsdk.ApprovalOpen && answer.Choice != "" && one.Choice == answer.Choice && one.Words == answer.Words && one.Author == answer.Author:
+		reply(w, http.StatusOK, one.Approval) // the same answer of the same person is no other
+		return
 	case one.State != pluginsdk.ApprovalOpen:
 		refuse(w, http.StatusConflict, "approval "+one.ID+" is "+string(one.State)+", by "+cmp.Or(one.Author, "nobody"))
 		return

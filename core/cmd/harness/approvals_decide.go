@@ -134,6 +134,9 @@ func handIn(cmd *cobra.Command, api *client.Client, approval pluginsdk.Approval,
 	case decided.State == pluginsdk.ApprovalAllowed:
 		words = "Allowed, once"
 	}
+	if approval.State != pluginsdk.ApprovalOpen { // the same answer once more does nothing
+		words = "Answered so before: " + strings.ToLower(words)
+	}
 	style := terminal.StyleFor(out, os.LookupEnv)
 	fmt.Fprintf(out, "%s: %s\n", words, style.Bold(terminal.TitleOf(approval)))
 	for _, line := range terminal.Asked(style, approval, "") {

@@ -201,6 +201,7 @@ func TestSendSaysWhetherSomebodyAnswers(t *testing.T) {
 	}
 	harness(t, "", "approvals", "allow", "approval-1").want(t, 0, "Allowed, once", "")
 	got := <-waits
+	harness(t, "", "approvals", "allow", "approval-1").want(t, 0, "Answered so before: allowed, once", "")
 	got.want(t, 0, "It was allowed.\n", `? The agent asks: Run a command\x1b[2K`+"\n  (it waits for an answer: harness approvals show approval-1)\n")
 	if attended := daemon.Attended(); !slices.Equal(attended, []bool{false, false, true}) {
 		t.Errorf("attended: %v", attended)
