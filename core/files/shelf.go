@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -22,8 +23,9 @@ type shelf struct {
 	quota int64
 	fault func(step string) error
 
-	mu   sync.Mutex
-	used int64          // bytes on disk, and those that were promised to uploads
+	used atomic.Int64 // bytes on disk, and those that were promised to uploads
+
+	mu   sync.Mutex     // held while bytes are placed, and while the database is asked which may go
 	held map[string]int // hashes whose bytes are at their place, or will be, before their row is stored
 }
 
@@ -49,7 +51,8 @@ func (s *shelf) open() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used, s.held = used, make(map[string]int)
+	s.used.Store(used)
+	s.held = make(map[string]int)
 	return nil
 }
 
@@ -97,30 +100,21 @@ func isSum(name string) bool {
 
 // promise sets so many bytes aside, or says that there is no room for them.
 func (s *shelf) promise(size int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.quota > 0 && s.used+size > s.quota {
-		return pluginsdk.Errorf(pluginsdk.CodeExhausted,
-			"all files together may have %d bytes (HARNESS_FILES_QUOTA), they have %d, and this one has %d; delete some (harness file delete), or allow more",
-			s.quota, s.used, size)
+	for {
+		used := s.used.Load()
+		if s.quota > 0 && used+size > s.quota {
+			return pluginsdk.Errorf(pluginsdk.CodeExhausted,
+				"all files together may have %d bytes (HARNESS_FILES_QUOTA), they have %d, and this one has %d; delete some (harness file delete), or allow more",
+				s.quota, used, size)
+		}
+		if s.used.CompareAndSwap(used, used+size) {
+			return nil
+		}
 	}
-	s.used += size
-	return nil
-}
-
-// taken is how many bytes are on disk, or were promised.
-func (s *shelf) taken() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.used
 }
 
 // release gives back what was promised, or removed.
-func (s *shelf) release(size int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.used -= size
-}
+func (s *shelf) release(size int64) { s.used.Add(-size) }
 
 // place gives what was written to a temporary file, and was promised, the name of its
 // bytes, on disk. The bytes are held: no sweep takes them before letGo.
@@ -153,7 +147,7 @@ func (s *shelf) place(temporary, sum string) error {
 	case err != nil:
 		return err // other files have these bytes: they stay
 	case missing == nil:
-		s.used -= there.Size()
+		s.used.Add(-there.Size())
 	}
 	s.held[sum]++
 	return nil
@@ -205,7 +199,7 @@ func (s *shelf) remove(sums []string, referred func([]string) ([]string, error))
 			err = errors.Join(err, failed)
 			continue
 		}
-		s.used -= info.Size()
+		s.used.Add(-info.Size())
 		removed++
 	}
 	return removed, err

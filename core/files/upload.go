@@ -79,10 +79,13 @@ func (r *Room) Coming(plugin string) (size int64) {
 	return size
 }
 
+// sizeMost is more bytes than any disk has: sums of such sizes are numbers still.
+const sizeMost = 1 << 50
+
 // fits refuses a file that is larger than any may be.
 func (r *Room) fits(name string, size int64) error {
 	switch {
-	case size < 0:
+	case size < 0 || size > sizeMost:
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "size: %d bytes is no size", size)
 	case r.config.MaxFile > 0 && size > r.config.MaxFile:
 		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "%s has %d bytes; a file may have %d (HARNESS_MAX_FILE)", CleanName(name), size, r.config.MaxFile)

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,20 @@ import (
 )
 
 var png = []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89")
+
+// Where a file may have any size, an announced one that no number can be added to must not
+// make room for all that follow.
+func TestNoSizeIsTooLargeToBeCounted(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.config.MaxFile = 0
+		w.open()
+		w.must(w.put("kept", []byte("bytes")))
+		_, err := w.room.Begin("web", pluginsdk.BeginFileRequest{Name: "all", Size: math.MaxInt64})
+		wantCode(t, err, pluginsdk.CodeInvalid)
+		_, err = w.room.Begin("web", pluginsdk.BeginFileRequest{Name: "too much", Size: 5 << 20})
+		wantCode(t, err, pluginsdk.CodeExhausted)
+	})
+}
 
 // What is taken in is kept as it is, under its hash, for its owner to read only.
 func TestAFileIsKept(t *testing.T) {

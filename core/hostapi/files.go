@@ -24,6 +24,10 @@ type Files interface {
 
 type files struct{ *caller }
 
+// sizeCounted is as much as counts of a file's size: more than any quota, and a number still
+// when it is added to others.
+const sizeCounted = 1 << 60
+
 // What a file's name may be long when it comes in, as a path, and who sends it, in bytes.
 const (
 	maxFileName   = 4 << 10
@@ -46,7 +50,7 @@ func (s files) Begin(ctx context.Context, request *pluginsdk.BeginFileRequest) (
 		a := s.Quotas.account(s.plugin)
 		a.uploads.Lock() // of several that begin at once, each finds the others
 		defer a.uploads.Unlock()
-		if err := s.Quotas.room(ctx, s.plugin, s.Files.Coming(s.plugin)+max(request.Size, 0)); err != nil {
+		if err := s.Quotas.room(ctx, s.plugin, s.Files.Coming(s.plugin)+min(max(request.Size, 0), sizeCounted)); err != nil {
 			return nil, err
 		}
 		id, err := s.Files.Begin(s.plugin, *request)

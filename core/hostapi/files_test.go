@@ -2,6 +2,7 @@ package hostapi
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +89,7 @@ func TestFilesCountInWhatAPluginStores(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("beside what comes", 6<<20)
+	refused("more than can be counted", math.MaxInt64)
 	f.clock = f.clock.Add(time.Hour) // nothing of it is in the database yet
 	refused("beside what comes, later", 6<<20)
 	if _, err := f.Files.Commit(t.Context(), &pluginsdk.CommitFileRequest{UploadID: "u"}); err != nil {
