@@ -103,7 +103,7 @@ var gallery = []exhibit{
 		configure: script(`[{"match":"weigh it","toolName":"modest__weigh"}]`),
 	},
 	{
-		name: "packrat", apart: true, grants: []pluginsdk.Capability{pluginsdk.CapFilesWrite}, limits: pluginsdk.PluginLimits{StoredBytes: packed},
+		name: "packrat", grants: []pluginsdk.Capability{pluginsdk.CapFilesWrite}, limits: pluginsdk.PluginLimits{StoredBytes: packed},
 		check: checkPackrat, log: []string{"is held back by its quotas"},
 	},
 	{name: "burrower", grants: []pluginsdk.Capability{pluginsdk.CapWorkspaceRead, pluginsdk.CapWorkspaceWrite}, check: checkBurrower},
