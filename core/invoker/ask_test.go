@@ -197,6 +197,35 @@ func TestAStopEndsTheQuestion(t *testing.T) {
 	<-done
 }
 
+// What the CLI guards is asked as such, so that no rule of people's allows it; and why it
+// asks is passed on.
+func TestWhatTheCLIGuardsIsAskedAsSuch(t *testing.T) {
+	a := startAgent(t, "plain", func(c *Config) { c.AllowedTools = []string{"Write"} })
+	p := newPeople()
+	for prompt, guarded := range map[string]bool{"askagain Write {}": true, "ask Edit {}": false} {
+		_, done := begin(t, a, p.request(prompt, "", prompt))
+		q := p.next(t)
+		if q.Guarded != guarded || (q.Reason == "It is a sensitive file.") != guarded || q.ToolUseID != "t1" {
+			t.Errorf("%s: asked %+v", prompt, q.ToolAsk)
+		}
+		q.answer <- ledger.ToolAnswer{}
+		<-done
+	}
+}
+
+// A question that the CLI takes back ends as such, and the turn goes on without its answer.
+func TestTheCLITakesAQuestionBack(t *testing.T) {
+	a := startAgent(t, "plain", nil)
+	p := newPeople()
+	_, done := begin(t, a, p.request("thread", "", "askback never mind"))
+	q := p.next(t)
+	<-q.over.Done()
+	if cause := context.Cause(q.over); !errors.Is(cause, ledger.ErrWithdrawn) {
+		t.Errorf("it ends with %v", cause)
+	}
+	wantText(t, <-done, "never mind")
+}
+
 // The yes that comes as the turn is being stopped is not given: whoever has stopped it has
 // had the last word.
 func TestAStopIsStrongerThanAYes(t *testing.T) {

@@ -235,6 +235,11 @@ func (f *fakeCLI) act(verb, rest string) {
 		answer, _ := json.Marshal(f.read())
 		writeWhole(filepath.Join(os.Getenv("INVOKER_TEST_SESSIONS"), "answer-"+rest), answer)
 		linger()
+	case "askback": // and take it back at once
+		f.write(map[string]any{"type": "control_request", "request_id": "r1", "request": map[string]any{
+			"subtype": "can_use_tool", "tool_name": "Bash", "tool_use_id": "t1", "input": map[string]any{}}})
+		f.write(map[string]any{"type": "control_cancel_request", "request_id": "r1"})
+		f.say(rest)
 	case "askagain": // although a rule may allow it
 		f.ask(rest, map[string]any{"decision_reason_type": "safetyCheck", "decision_reason": "It is a sensitive file."})
 	case "fork":
