@@ -227,10 +227,14 @@ func (r *installationRoom) DeleteBackup(ctx context.Context, who, name string) e
 	return nil
 }
 
+// maxFileName is how many bytes the name of a file has at most, on the file systems that there
+// are.
+const maxFileName = 255
+
 // openBackups opens the directory in which a backup of that name lies: CodeNotFound when
 // there is none.
 func (r *installationRoom) openBackups(name string) (*os.Root, error) {
-	if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, "/\\\x00") {
+	if name == "" || len(name) > maxFileName || strings.HasPrefix(name, ".") || strings.ContainsAny(name, "/\\\x00") {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: %q is not the name of a backup, which is a file's without any directory", name)
 	}
 	missing := pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no backup %q", name)

@@ -132,7 +132,7 @@ func TestNothingButBackupsIsRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, name := range []string{"", ".", "..", "../secrets.key", "..\\secrets.key", secret, "link.backup", "dir.backup", ".hidden", "a\x00b", "x/../" + made.Name} {
+		for _, name := range []string{"", ".", "..", "../secrets.key", "..\\secrets.key", secret, "link.backup", "dir.backup", ".hidden", "a\x00b", "x/../" + made.Name, strings.Repeat("é", 150)} {
 			if data, err := room.ReadBackup(t.Context(), name, 0, 10); err == nil {
 				t.Errorf("%q is read: %q", name, data)
 			}
