@@ -63,6 +63,21 @@ func TestSmuggledRequests(t *testing.T) {
 	}
 }
 
+// A proxy may believe the one header and Harness the other: of two, neither is believed.
+func TestTwoTokensAreNone(t *testing.T) {
+	s := demanding(t)
+	_, ann := s.token("Ann", pluginsdk.ScopeRead)
+	_, eve := s.token("Eve", pluginsdk.ScopeAdmin)
+	for _, second := range []string{eve, ann, "Basic YTpi"} {
+		for _, pair := range [][2]string{{ann, second}, {second, ann}} {
+			words := "GET /api/me HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + pair[0] + "\r\nAuthorization: " + pair[1] + "\r\n\r\n"
+			if answer, body, _ := raw(t, s.Plugin, words, false); answer.StatusCode != 401 {
+				t.Errorf("%q: %d %s", pair, answer.StatusCode, body)
+			}
+		}
+	}
+}
+
 // Who begins a request and does not end it holds a connection for so long and no longer,
 // and nobody else waits for it.
 func TestSlowClients(t *testing.T) {
